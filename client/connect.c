@@ -65,6 +65,7 @@ static void take_info(struct sherwood *client, const struct sw_server_info *info
     sw_client_clean(info->engine, sizeof(info->engine), server->engine, sizeof(server->engine));
     sw_client_clean(info->policy, sizeof(info->policy), server->policy, sizeof(server->policy));
     server->frame_bytes_max = info->frame_bytes_max;
+    server->resp_keys = info->resp_keys;
     client->incarnation = info->incarnation;
     server->value_format = (enum sherwood_values)info->value_format;
     server->capacity_slots = info->capacity_slots;

@@ -143,7 +143,18 @@ struct sherwood_server {
                         has no scores */
     uint64_t frame_bytes_max; /* most bytes of the arrays of a request and of its longest reply
                                  together; 0: an older server */
+    uint32_t resp_keys;       /* enum sherwood_resp_keys, or a number of a later version */
 };
+
+/* How clients by RESP write a key (--resp-keys). Here keys are numbers in each case. */
+enum sherwood_resp_keys {
+    SHERWOOD_RESP_KEYS_DECIMAL = 0, /* digits */
+    SHERWOOD_RESP_KEYS_RAW = 1,     /* the bytes of the number, the lowest first */
+    SHERWOOD_RESP_KEYS_HASH = 2     /* any text: the number is sherwood_hash_key of it */
+};
+
+/* The key that a server with --resp-keys hash makes of this text: its XXH3-64. Pure. */
+uint64_t sherwood_hash_key(const void *text, size_t size);
 
 /* Connects to "host:port", "[v6]:port" or "unix:/path", or by TLS to "tls://host:port" or
  * "tls://[v6]:port", whose certificate is verified, and asks the server for its facts. If

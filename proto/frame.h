@@ -228,6 +228,7 @@ struct sw_server_info {
     char policy[16];
     uint64_t frame_bytes_max;
     uint64_t incarnation; /* another one at each start; 0: writes are not logged */
+    uint32_t resp_keys;   /* enum sw_resp_keys of server/config, or a number of a later version */
 };
 
 /* ATTACH: what a connection may register. */

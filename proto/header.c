@@ -166,6 +166,7 @@ static void read_info(const Sherwood__ServerInfo *in, struct sw_server_info *out
     copy_text(out->policy, sizeof(out->policy), in->policy);
     out->frame_bytes_max = in->frame_bytes_max;
     out->incarnation = in->incarnation;
+    out->resp_keys = (uint32_t)in->resp_keys;
 }
 
 static void read_sharing(const Sherwood__Sharing *in, struct sw_sharing *out)
@@ -361,6 +362,7 @@ static void write_info(const struct sw_server_info *in, Sherwood__ServerInfo *ou
     out->policy = borrow_text(in->policy, sizeof(in->policy));
     out->frame_bytes_max = in->frame_bytes_max;
     out->incarnation = in->incarnation;
+    out->resp_keys = (Sherwood__RespKeys)in->resp_keys;
 }
 
 int sw_reply_encode(const struct sw_reply *reply, uint64_t body_bytes, uint8_t *out,

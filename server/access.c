@@ -11,7 +11,8 @@
 int sw_access_open(struct sw_access *access, const struct sw_config *config, bool activated)
 {
     const struct sw_users_options options = {sw_acl_catalog(), config->acl_file,
-                                             config->requirepass_file};
+                                             config->requirepass_file,
+                                             config->resp_keys == SW_RESP_KEYS_HASH};
     char error[SW_USERS_ERROR_BYTES] = "";
     if (sw_unix_users_parse(config->unix_users, &access->unix_users, error, sizeof(error)) != 0 ||
         sw_users_create(&options, &access->users, error, sizeof(error)) != 0 ||

@@ -40,14 +40,22 @@ void sw_describe_widths(const struct sw_config *config, const struct sw_table_in
 {
     enum sw_value_format format = sw_config_value_format(config);
     uint32_t bytes = info->value_bytes;
+    static const char of_hashes[] =
+        ", RESP keys are hashes of texts (two of n texts are one key with "
+        "a chance of n^2 / 2^65)";
+    const char *keys = config->resp_keys == SW_RESP_KEYS_HASH  ? of_hashes
+                       : config->resp_keys == SW_RESP_KEYS_RAW ? ", RESP keys are raw bytes"
+                                                               : "";
+    int used;
     if (format == SW_VALUE_INTEGER) {
-        snprintf(out, room, "u%u keys, u%u values", info->key_bytes * 8, bytes * 8);
+        used = snprintf(out, room, "u%u keys, u%u values", info->key_bytes * 8, bytes * 8);
     } else if (format == SW_VALUE_STRING) {
-        snprintf(out, room, "u%u keys, values of up to %u bytes", info->key_bytes * 8,
-                 bytes - SW_VALUE_LENGTH_BYTES);
+        used = snprintf(out, room, "u%u keys, values of up to %u bytes", info->key_bytes * 8,
+                        bytes - SW_VALUE_LENGTH_BYTES);
     } else {
-        snprintf(out, room, "u%u keys, values of %u bytes", info->key_bytes * 8, bytes);
+        used = snprintf(out, room, "u%u keys, values of %u bytes", info->key_bytes * 8, bytes);
     }
+    snprintf(out + used, room - (size_t)used, "%s", keys);
 }
 
 void sw_describe_slots(const struct sw_config *config, const struct sw_table_info *info, char *out,

@@ -475,7 +475,7 @@ void sw_server_describe(const struct sw_server *server, char *line, size_t line_
     char addresses[512];
     char http[128] = "no HTTP";
     char saved[160] = "in memory only";
-    char widths[64];
+    char widths[192];
     char slots[192];
     sw_table_info(server->table, &info);
     sw_describe_addresses(&server->config, server->has_activated, server->port,

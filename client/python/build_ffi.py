@@ -37,7 +37,7 @@ struct sherwood_server {
     char version[32]; char backend[16]; char backend_reason[128];
     uint32_t key_bytes, value_bytes, frame_ops_max, requests_in_flight_max;
     uint64_t capacity_slots, occupied_max; char engine[16]; enum sherwood_values value_format;
-    char policy[16]; uint64_t frame_bytes_max; ...; };
+    char policy[16]; uint64_t frame_bytes_max; uint32_t resp_keys; ...; };
 struct sherwood_cache {
     size_t size; const uint64_t *scores; uint64_t *scores_out; uint64_t *not_admitted;
     void *evicted_keys; void *evicted_values; uint64_t *evicted_scores;
@@ -50,6 +50,7 @@ struct sherwood_traffic { uint64_t bytes_received, bytes_sent; ...; };
 struct sherwood_stats { uint64_t occupied, capacity_slots; ...; };
 
 const char *sherwood_status_text(int status);
+uint64_t sherwood_hash_key(const void *text, size_t size);
 int sherwood_connect_text(const char *address, const struct sherwood_options *options,
                           struct sherwood **out, char *text, size_t text_bytes);
 void sherwood_close(struct sherwood *client);

@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 # Of proto/ what frames need; the rest is the server's.
-PROTO = ("arena", "decimal", "frame", "header", "region")
+PROTO = ("arena", "check", "decimal", "frame", "header", "region")
 
 
 def put(source: pathlib.Path, target: pathlib.Path) -> None:
@@ -38,6 +38,9 @@ def generate(schema: pathlib.Path, target: pathlib.Path) -> None:
         for made in pathlib.Path(folder).rglob("*.pb-c.*"):
             put(made, target / made.name)
 
+
+# Of XXH3-64 proto/check.c compiles the header in: it travels with the sources.
+XXHASH = pathlib.Path("/usr/include/xxhash.h")
 
 # Of this folder what a package consists of.
 PACKAGE = ("pyproject.toml", "setup.py", "setup.cfg", "MANIFEST.in", "*.py",
@@ -74,7 +77,10 @@ def copy_c(root: pathlib.Path, csrc: pathlib.Path) -> None:
     for source in wanted:
         put(source, csrc / source.relative_to(root))
     generate(root / "proto" / "sherwood.proto", csrc / "proto")
-    keep = {source.relative_to(root) for source in wanted}
+    if not XXHASH.exists():
+        sys.exit(f"sherwood: {XXHASH} is missing. On Debian: apt-get install libxxhash-dev (or deploy/deps build)")
+    put(XXHASH, csrc / XXHASH.name)
+    keep = {source.relative_to(root) for source in wanted} | {pathlib.Path(XXHASH.name)}
     for old in csrc.rglob("*.[ch]"):
         if old.relative_to(csrc) not in keep and ".pb-c." not in old.name:
             old.unlink()

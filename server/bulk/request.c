@@ -235,6 +235,7 @@ static void fill_info(const struct sw_bulk *bulk, struct sw_server_info *info)
     strncpy(info->engine, table.engine_name, sizeof(info->engine) - 1);
     info->value_format = (uint32_t)bulk->batches->shape.value_format;
     info->frame_bytes_max = bulk->batches->shape.frame_bytes_max;
+    info->resp_keys = bulk->net->config->resp_keys;
     if (bulk->batches->wal != NULL) {
         info->incarnation = sw_wal_incarnation(bulk->batches->wal);
     }

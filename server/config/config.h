@@ -98,6 +98,7 @@ struct sw_config {
     uint32_t value_format;   /* cache engine: enum sw_value_format, STRING or FIXED */
     uint32_t policy;         /* cache engine: enum sw_cache_policy */
     uint32_t cache_mode;     /* cache engine: enum sw_cache_mode */
+    uint32_t resp_keys;      /* enum sw_resp_keys */
 
     /* [persistence] */
     char data_dir[SW_CONFIG_DIR_MAX];     /* of snapshots; empty: none are written */
@@ -146,6 +147,13 @@ struct sw_config {
 
 /* Of whom memory of the GPU is taken: of processes of the server's user and of root, or of any. */
 enum sw_device_regions { SW_DEVICE_REGIONS_OWN, SW_DEVICE_REGIONS_ANY };
+
+/* What a key is in RESP. Bulk frames have the number itself. */
+enum sw_resp_keys {
+    SW_RESP_KEYS_DECIMAL, /* digits */
+    SW_RESP_KEYS_RAW,     /* the bytes of the number, the lowest first */
+    SW_RESP_KEYS_HASH     /* any text: the number is its XXH3-64 */
+};
 
 /* What a value of the table is to clients. */
 enum sw_value_format {

@@ -156,6 +156,11 @@ int sw_config_check_table(const struct sw_config *config, char *error, size_t er
     if (check_value_bytes(config, error, error_bytes) != 0) {
         return -1;
     }
+    if (config->resp_keys == SW_RESP_KEYS_HASH && config->key_bits != 64) {
+        snprintf(error, error_bytes,
+                 "resp-keys hash needs key-bits 64: of hashes of 32 bits two would soon be equal");
+        return -1;
+    }
     sw_config_table(config, &table);
     if (sw_table_config_check(&table, reason, sizeof(reason)) != SW_OK) {
         snprintf(error, error_bytes, "the table cannot be built: %s", reason);

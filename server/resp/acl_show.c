@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/decimal.h"
 #include "server/resp/acl_call.h"
 #include "server/resp/acl_catalog.h"
 #include "server/resp/permit.h"
@@ -15,9 +14,10 @@
 
 /* --- DRYRUN ----------------------------------------------------------------------------------- */
 
-/* The first key of the command that the user may not touch, or NULL. What is no number is left to
+/* The first key of the command that the user may not touch, or NULL. What is no key is left to
  * the command. */
 static const struct sw_resp_argument *bad_key(const struct sw_user *user,
+                                              const struct sw_key_text *keys,
                                               const struct sw_command *command,
                                               const struct sw_resp_command *arguments)
 {
@@ -26,7 +26,7 @@ static const struct sw_resp_argument *bad_key(const struct sw_user *user,
          i += (uint32_t)command->key_step) {
         const struct sw_resp_argument *key = &arguments->arguments[i];
         uint64_t number = 0;
-        if (sw_decimal_parse(key->text, key->size, UINT64_MAX, &number) &&
+        if (sw_key_text_read(keys, key, &number) &&
             !sw_ranges_hold(&user->ranges, &number, sizeof(number), 1)) {
             return key;
         }
@@ -63,7 +63,8 @@ void sw_acl_dryrun(struct sw_call *call)
         return;
     }
     uint32_t row = sw_acl_row(command, &arguments);
-    const struct sw_resp_argument *key = user.all_keys ? NULL : bad_key(&user, command, &arguments);
+    const struct sw_resp_argument *key =
+        user.all_keys ? NULL : bad_key(&user, &call->admin->keys, command, &arguments);
     if (!sw_user_may(&user, row)) {
         say(call, "This user has no permissions to run the '%.*s' command", 64,
             sw_acl_catalog()->commands[row].name);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/config/options.h"
 #include "server/net/conn_login.h"
 #include "server/resp/admin_call.h"
 #include "server/resp/clients.h"
@@ -68,7 +69,7 @@ static void reply_hello(struct sw_call *call)
 {
     struct sw_text *reply = call->reply;
     bool resp3 = call->session->resp3;
-    sw_text_map(reply, 8, resp3);
+    sw_text_map(reply, 9, resp3);
     sw_text_bulk_string(reply, "server");
     sw_text_bulk_string(reply, "sherwood");
     sw_text_bulk_string(reply, "version");
@@ -85,6 +86,8 @@ static void reply_hello(struct sw_call *call)
     sw_text_array(reply, 0);
     sw_text_bulk_string(reply, "engine");
     sw_text_bulk_string(reply, call->admin->engine);
+    sw_text_bulk_string(reply, "keys");
+    sw_text_bulk_string(reply, sw_option_text(call->admin->config, "resp-keys"));
 }
 
 void sw_call_hello(struct sw_call *call)

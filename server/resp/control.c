@@ -5,7 +5,6 @@
 #include "server/resp/control.h"
 
 #include <assert.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +14,7 @@
 #include "server/limits.h"
 #include "server/net/conn.h"
 #include "server/resp/control_parts.h"
+#include "server/resp/glob.h"
 #include "server/resp/output.h"
 #include "server/resp/resp.h"
 #include "server/resp/slow.h"
@@ -54,25 +54,31 @@ static const char *error_of(const struct sw_control *control)
     }
 }
 
-static void put_key(struct sw_text *text, uint64_t key)
+static void put_number(struct sw_text *text, uint64_t number)
 {
     if (sw_text_reserve(text, SW_RESP_INTEGER_BYTES_MAX)) {
-        char *end = sw_resp_put_bulk_integer(text->data + text->size, key);
+        char *end = sw_resp_put_bulk_integer(text->data + text->size, number);
         text->size = (size_t)(end - text->data);
     }
 }
 
+static void put_key(const struct sw_control *control, struct sw_text *text, uint64_t key)
+{
+    char bytes[SW_KEY_TEXT_BYTES_MAX];
+    sw_text_bulk(text, bytes, sw_key_text_write(&control->resp->keys, key, bytes));
+}
+
 static bool matches(const struct sw_control *control, uint64_t key)
 {
-    char digits[SW_DECIMAL_DIGITS_MAX + 1];
+    char text[SW_KEY_TEXT_BYTES_MAX];
     if (control->none) {
         return false;
     }
     if (!control->has_pattern) {
         return true;
     }
-    digits[sw_decimal_format(key, digits)] = '\0';
-    return fnmatch(control->pattern, digits, 0) == 0;
+    size_t size = sw_key_text_write(&control->resp->keys, key, text);
+    return sw_glob_matches(control->pattern, control->pattern_bytes, (const uint8_t *)text, size);
 }
 
 /* Adds the entries of a SCAN's batch to the reply and computes the next cursor. Returns true if
@@ -93,7 +99,7 @@ static bool take_entries(struct sw_control *control)
     for (uint32_t i = 0; i < count; i++) {
         uint64_t key = sw_integer_at(batch->scan_keys, bytes, i);
         if (matches(control, key)) {
-            put_key(&control->keys, key);
+            put_key(control, &control->keys, key);
             control->keys_count++;
         }
     }
@@ -105,7 +111,7 @@ static bool take_entries(struct sw_control *control)
 static void put_scan(const struct sw_control *control, struct sw_text *text)
 {
     sw_text_array(text, 2);
-    put_key(text, control->next);
+    put_number(text, control->next);
     sw_text_array(text, control->keys_count);
     if (control->keys.size > 0) {
         sw_text_append(text, control->keys.data, control->keys.size);
@@ -139,7 +145,7 @@ static void put_reply(const struct sw_control *control, struct sw_text *text)
     } else if (control->command->id == SW_COMMAND_SCAN) {
         put_scan(control, text);
     } else if (batch->scan_count > 0) {
-        put_key(text,
+        put_key(control, text,
                 sw_integer_at(batch->scan_keys, control->resp->batches->shape.key_bytes,
                               (uint32_t)(random_number(control->resp) >> 32) % batch->scan_count));
     } else {
@@ -299,11 +305,13 @@ static const char *scan_options(struct sw_control *control, const struct sw_resp
                 return "ERR syntax error";
             }
         } else if (sw_argument_is(name, "MATCH")) {
-            if (value->size >= SW_CONTROL_PATTERN_BYTES) {
-                return "ERR the pattern is longer than 63 bytes";
+            if (value->size > sizeof(control->pattern)) {
+                return "ERR the pattern is longer than 64 bytes";
             }
-            memcpy(control->pattern, value->text, value->size);
-            control->pattern[value->size] = '\0';
+            if (value->size > 0) {
+                memcpy(control->pattern, value->text, value->size);
+            }
+            control->pattern_bytes = value->size;
             control->has_pattern = true;
         } else if (sw_argument_is(name, "TYPE")) {
             control->none = !sw_argument_is(value, "STRING");

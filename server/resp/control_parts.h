@@ -36,7 +36,8 @@ struct sw_control {
     bool is_durable;      /* WAITAOF: it is */
     struct sw_text keys;  /* SCAN: keys of the reply, encoded */
     uint32_t keys_count;  /* SCAN: number of keys of the reply */
-    char pattern[SW_CONTROL_PATTERN_BYTES];
+    uint32_t pattern_bytes;
+    uint8_t pattern[SW_CONTROL_PATTERN_BYTES];
     char error[SW_CONTROL_ERROR_BYTES]; /* SAVE: empty: it went well */
 };
 

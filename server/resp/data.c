@@ -62,8 +62,8 @@ __attribute__((format(printf, 2, 3))) static void refuse(const struct data *data
 
 static bool key_at(const struct data *data, uint32_t i, uint64_t *key)
 {
-    if (!integer_at(data, i, data->resp->batches->shape.key_bytes, key)) {
-        refuse(data, "ERR key is not an unsigned integer or out of range");
+    if (!sw_key_text_read(&data->resp->keys, &data->arguments->arguments[i], key)) {
+        refuse(data, "%s", sw_key_text_error(&data->resp->keys));
         return false;
     }
     return true;

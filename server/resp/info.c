@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "server/config/live.h"
+#include "server/config/options.h"
 #include "server/resp/session.h"
 
 static void put(struct sw_text *text, const char *name, uint64_t value)
@@ -202,6 +203,16 @@ static void put_operation(struct sw_text *text, const char *name,
                    name, counters->operations, counters->probes, counters->hits, counters->misses);
 }
 
+/* How keys are written; of hashes, too, what the chance is that two of this many texts have one. */
+static void put_keys(const struct sw_snapshot *snapshot, struct sw_text *text)
+{
+    const double keys = (double)snapshot->stats.occupied;
+    sw_text_printf(text, "resp_keys:%s\r\n", sw_option_text(snapshot->config, "resp-keys"));
+    if (snapshot->config->resp_keys == SW_RESP_KEYS_HASH) {
+        sw_text_printf(text, "resp_keys_collision_odds:%.3g\r\n", keys * keys / 0x1p65);
+    }
+}
+
 static void section_sherwood(const struct sw_snapshot *snapshot, struct sw_text *text)
 {
     const struct sw_table_info *info = &snapshot->info;
@@ -215,6 +226,7 @@ static void section_sherwood(const struct sw_snapshot *snapshot, struct sw_text 
     put(text, "key_bits", (uint64_t)info->key_bytes * 8);
     put(text, "value_bits", (uint64_t)info->value_bytes * 8);
     sw_text_printf(text, "value_format:%s\r\n", formats[sw_config_value_format(snapshot->config)]);
+    put_keys(snapshot, text);
     put(text, "bucket_slots", info->bucket_slots);
     put(text, "capacity_slots", info->capacity_slots);
     put(text, "max_capacity_slots", info->max_capacity_slots);

@@ -62,6 +62,22 @@ static void refuse_unsupported(struct sw_conn *conn, const struct sw_command *co
                   sw_resp_of(conn)->resp->batches->shape.engine_name, name);
 }
 
+/* Refuses a command that would show keys whose texts nobody has kept. Returns true if so. */
+static bool refuse_hidden_keys(struct sw_conn *conn, const struct sw_command *command)
+{
+    if (sw_resp_of(conn)->resp->keys.form != SW_RESP_KEYS_HASH ||
+        (command->batch_kinds & 1U << SW_BATCH_SCAN) == 0) {
+        return false;
+    }
+    char name[SW_COMMAND_NAME_BYTES];
+    sw_command_upper(command, name);
+    sw_resp_error(conn, command,
+                  "ERR %s: keys are kept as hashes of their texts (--resp-keys hash), so they "
+                  "cannot be listed",
+                  name);
+    return true;
+}
+
 /* Refuses a wrong number of arguments. EXEC with arguments ends the transaction, as in redis:
  * otherwise a client that believes it has ended would queue its next commands. */
 static void refuse_count(struct sw_conn *conn, const struct sw_command *command)
@@ -117,6 +133,8 @@ bool sw_refuse_wrong(struct sw_conn *conn, const struct sw_command *command,
         /* it has replied */
     } else if (sw_resp_of(conn)->resp->unsupported.has[command->id]) {
         refuse_unsupported(conn, command);
+    } else if (refuse_hidden_keys(conn, command)) {
+        /* it has replied */
     } else {
         const char *line = not_now(sw_resp_of(conn)->resp->owner.saver, command);
         if (line == NULL) {

@@ -426,6 +426,7 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
     sw_list_init(&resp->gated);
     resp->run_data =
         shape->value_format == SW_VALUE_INTEGER ? sw_data_run_integers : sw_data_run_blobs;
+    resp->keys = (struct sw_key_text){(enum sw_resp_keys)net->config->resp_keys, shape->key_bytes};
     sw_commands_unsupported(shape->operations, shape->batch_kinds, &resp->unsupported);
     resp->admin = (struct sw_admin){.config = net->config,
                                     .snapshot = owner->snapshot,
@@ -437,7 +438,8 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
                                     .users = net->users,
                                     .roster = net->roster,
                                     .unsupported = resp->unsupported,
-                                    .engine = shape->engine_name};
+                                    .engine = shape->engine_name,
+                                    .keys = resp->keys};
     for (int i = 0; i < 2; i++) {
         if (sw_replies_init(&resp->replies[i], resp) != 0) {
             return -1;

@@ -19,6 +19,7 @@
 #include "server/observe/snapshot.h"
 #include "server/observe/text.h"
 #include "server/resp/data.h"
+#include "server/resp/key_text.h"
 #include "server/resp/replies.h"
 #include "server/resp/session.h"
 
@@ -54,6 +55,7 @@ struct sw_resp {
     struct sw_list gated;       /* connections with replies that wait for the write-ahead log */
 
     struct sw_command_set unsupported; /* commands that the engine does not support */
+    struct sw_key_text keys;           /* how keys are written */
     sw_data_run *run_data;             /* for the kind of the table's values */
     struct sw_admin admin;
     struct sw_list waits;           /* commands SAVE and WAITAOF that wait */

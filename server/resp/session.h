@@ -15,6 +15,7 @@
 #include "server/observe/snapshot.h"
 #include "server/observe/text.h"
 #include "server/resp/command.h"
+#include "server/resp/key_text.h"
 #include "server/users/users.h"
 
 #define SW_SESSION_NAME_BYTES 64
@@ -65,6 +66,7 @@ struct sw_admin {
     void *server;
     struct sw_command_set unsupported; /* commands that the engine lacks, which are not listed */
     const char *engine;
+    struct sw_key_text keys;    /* how keys are written */
     struct sw_roster *roster;   /* the connections of all loops, of frames, too; NULL: none */
     struct sw_clients *clients; /* those of all loops, the session among them */
     struct sw_users *users;     /* who may do what */

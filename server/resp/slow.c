@@ -49,13 +49,16 @@ static bool has_operand(const struct sw_command *command)
 static void put_command(struct sw_slowlog_draft *draft, const struct sw_round *round,
                         const struct sw_pending *pending, const struct sw_command *command)
 {
+    const struct sw_key_text *keys = &sw_resp_of(pending->conn)->resp->keys;
+    char text[SW_KEY_TEXT_BYTES_MAX];
     bool operand = has_operand(command), more = true;
     more = sw_slowlog_word(draft, command->name);
     if (command->maker == SW_MAKER_MEMORY || command->maker == SW_MAKER_OBJECT) {
         more = sw_slowlog_word(draft, command->maker == SW_MAKER_MEMORY ? "usage" : "encoding");
     }
     for (uint32_t i = pending->first; more && i < pending->first + pending->count; i++) {
-        more = put_number(draft, sw_integer_at(round->keys, round->batches->shape.key_bytes, i));
+        uint64_t key = sw_integer_at(round->keys, round->batches->shape.key_bytes, i);
+        more = sw_slowlog_argument(draft, text, sw_key_text_write(keys, key, text));
         more = more && (!operand || put_operand(draft, round, i));
     }
 }

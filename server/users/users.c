@@ -184,6 +184,21 @@ static bool replace_all(struct sw_users *users, struct sw_user_list *list)
     return true;
 }
 
+/* Refuses ranges where keys are hashes of texts: who sets ~1000-1999 means other keys than those
+ * whose hashes lie there. */
+static int check_ranges(const struct sw_users *users, const struct sw_user *user, char *error,
+                        size_t error_bytes)
+{
+    if (!users->keys_are_hashes || user->ranges.count == 0) {
+        return 0;
+    }
+    snprintf(error, error_bytes,
+             "the user %s has ranges of keys, and with --resp-keys hash keys are hashes of texts, "
+             "of which a range means nothing: ~* alone is understood",
+             user->name);
+    return -1;
+}
+
 /* Reads the ACL file, if there is one, and puts what it says in the place of all users. */
 static int load(struct sw_users *users, char *error, size_t error_bytes)
 {
@@ -193,6 +208,9 @@ static int load(struct sw_users *users, char *error, size_t error_bytes)
                      : sw_acl_file_read(users->acl_file, users->catalog, &list, error, error_bytes);
     if (result == 0) {
         result = add_default(users, &list, error, error_bytes);
+    }
+    for (uint32_t i = 0; result == 0 && i < list.count; i++) {
+        result = check_ranges(users, list.at[i], error, error_bytes);
     }
     if (result == 0) {
         pthread_mutex_lock(&users->lock);
@@ -219,6 +237,7 @@ static int take_options(struct sw_users *users, const struct sw_users_options *o
 {
     char password[PASSWORD_BYTES];
     users->catalog = options->catalog;
+    users->keys_are_hashes = options->keys_are_hashes;
     if (strlen(options->acl_file) >= sizeof(users->acl_file) ||
         options->catalog->count > SW_CATALOG_COMMANDS_MAX) {
         snprintf(error, error_bytes, "the name of acl-file is too long");
@@ -351,7 +370,8 @@ int sw_users_set(struct sw_users *users, const char *name, size_t size, const st
     } else {
         sw_user_init(&user, name, size);
     }
-    if (apply_words(users, &user, words, count, error, error_bytes) == 0) {
+    if (apply_words(users, &user, words, count, error, error_bytes) == 0 &&
+        check_ranges(users, &user, error, error_bytes) == 0) {
         result = put_in(users, sw_user_create(&user)) ? 0 : -1;
         if (result == 0) {
             raise_version(users);

@@ -34,6 +34,7 @@ struct sw_users_options {
     const struct sw_catalog *catalog;
     const char *acl_file;         /* empty: none */
     const char *requirepass_file; /* the password of `default`; empty: none */
+    bool keys_are_hashes;         /* ranges of keys are refused: a range of hashes means nothing */
 };
 
 /* Reads the files. Returns 0, or -1 with a sentence that shows no secret in `error`. */

@@ -24,6 +24,7 @@ struct sw_users {
     const struct sw_catalog *catalog;
     char acl_file[SW_SECRET_PATH_BYTES];
     struct sw_acl_log *log;
+    bool keys_are_hashes;
     struct sw_hash nobody; /* compared where there is no user: that takes as long */
 
     pthread_mutex_t lock;         /* protects what follows, but `version` may be read without it */

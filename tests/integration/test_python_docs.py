@@ -97,6 +97,7 @@ def wheel():
                  "sherwood/__init__.py"):
         check(name in names, f"{name} is not in the wheel")
     check(any(name.endswith("LICENSE.protobuf-c") for name in names), "the licence of protobuf-c")
+    check(any(name.endswith("LICENSE.xxhash") for name in names), "the licence of xxHash")
     check(not any(name.endswith((".c", ".h", ".o")) for name in names), "no sources")
     said = run(sys.executable, PACKAGE / "check_module.py", LIB / "sherwood" / "_native.abi3.so")
     check("linux_" in said, said)

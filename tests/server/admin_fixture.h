@@ -57,7 +57,8 @@ static inline void note_changes(void *context, const struct sw_live_changes *cha
 /* A connection of nobody, with the users of a server that was told nothing of users. */
 static inline void set_users(struct fixture *fixture)
 {
-    const struct sw_users_options options = {sw_acl_catalog(), "", ""};
+    const struct sw_users_options options = {
+        .catalog = sw_acl_catalog(), .acl_file = "", .requirepass_file = ""};
     char error[SW_USERS_ERROR_BYTES];
     cr_assert_eq(sw_users_create(&options, &fixture->users, error, sizeof(error)), 0, "%s", error);
     sw_net_init(&fixture->net, uv_default_loop(), &fixture->config, &fixture->counters,

@@ -187,7 +187,7 @@ Test(users, limits_are_kept)
 
 static struct sw_users *create(const char *acl_file, const char *requirepass_file)
 {
-    const struct sw_users_options options = {&catalog, acl_file, requirepass_file};
+    const struct sw_users_options options = {&catalog, acl_file, requirepass_file, false};
     struct sw_users *users = NULL;
     char error[SW_USERS_ERROR_BYTES] = "";
     cr_assert_eq(sw_users_create(&options, &users, error, sizeof(error)), 0, "%s", error);
@@ -360,7 +360,7 @@ Test(users, files_are_all_or_nothing)
 
 static void expect_refusal(const char *acl, const char *password, const char *sentence)
 {
-    const struct sw_users_options options = {&catalog, acl, password};
+    const struct sw_users_options options = {&catalog, acl, password, false};
     struct sw_users *users = NULL;
     char error[SW_USERS_ERROR_BYTES] = "";
     cr_assert_eq(sw_users_create(&options, &users, error, sizeof(error)), -1, "%s", sentence);

@@ -11,7 +11,8 @@ from ._client import Client, connect
 from ._device import Device
 from ._errors import Denied, Error, Failed, Full, Lost, Refused, Timeout
 from ._facts import Server
+from ._keys import hash_key
 from ._version import __version__
 
 __all__ = ["Client", "Denied", "Device", "Error", "Failed", "Full", "Lost", "Refused", "Server", "Timeout", "connect",
-           "__version__"]
+           "hash_key", "__version__"]

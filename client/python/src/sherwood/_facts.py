@@ -13,6 +13,7 @@ from ._native import ffi, lib
 
 _FORMATS = {lib.SHERWOOD_VALUES_INTEGER: "integer", lib.SHERWOOD_VALUES_STRING: "string",
             lib.SHERWOOD_VALUES_FIXED: "fixed"}
+_RESP_KEYS = ("decimal", "raw", "hash")  # by enum sherwood_resp_keys
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Server:
     requests_in_flight_max: int  # of a handle, all its stripes together
     capacity_slots: int
     occupied_max: int
+    resp_keys: str  # what a key is to clients by RESP: "decimal", "raw" or "hash" (see hash_key)
 
     def same_arrays(self, other: Server) -> bool:
         """Do arrays made for the one server fit the other?"""
@@ -49,7 +51,8 @@ def server_of(pointer: Any) -> Server:
     return Server(text(facts.version), text(facts.backend), text(facts.backend_reason),
                   text(facts.engine), text(facts.policy), facts.key_bytes, facts.value_bytes,
                   _FORMATS[facts.value_format], facts.frame_ops_max, facts.requests_in_flight_max,
-                  facts.capacity_slots, facts.occupied_max)
+                  facts.capacity_slots, facts.occupied_max,
+                  _RESP_KEYS[facts.resp_keys] if facts.resp_keys < len(_RESP_KEYS) else "")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: MIT
+"""The keys of texts."""
+
+from __future__ import annotations
+
+from ._native import ffi, lib
+
+
+def hash_key(text: str | bytes | bytearray | memoryview) -> int:
+    """The key that a server with --resp-keys hash makes of this text; a str is taken as UTF-8."""
+    held = ffi.from_buffer(text.encode() if isinstance(text, str) else text)
+    return int(lib.sherwood_hash_key(held, len(held)))

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * key_text.c - the texts of keys.
+ */
+#include "server/resp/key_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+const char *sw_key_text_error(const struct sw_key_text *keys)
+{
+    if (keys->form == SW_RESP_KEYS_RAW) {
+        return keys->key_bytes == 8 ? "ERR key must have exactly 8 bytes (--resp-keys raw)"
+                                    : "ERR key must have exactly 4 bytes (--resp-keys raw)";
+    }
+    return "ERR key is not an unsigned integer or out of range";
+}
+
+size_t sw_key_text_write(const struct sw_key_text *keys, uint64_t key, char *out)
+{
+    uint64_t bytes = htole64(key);
+    char text[SW_KEY_TEXT_BYTES_MAX];
+    int size = 0;
+    switch (keys->form) {
+    case SW_RESP_KEYS_RAW:
+        memcpy(out, &bytes, keys->key_bytes);
+        return keys->key_bytes;
+    case SW_RESP_KEYS_HASH:
+        size = snprintf(text, sizeof(text), "hash:%016" PRIx64, key);
+        memcpy(out, text, (size_t)size);
+        return (size_t)size;
+    case SW_RESP_KEYS_DECIMAL:
+        break;
+    }
+    return sw_decimal_format(key, out);
+}

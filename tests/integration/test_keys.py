@@ -1,0 +1,220 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""What a key is by RESP: --resp-keys decimal, raw and hash, and what tells which it is."""
+
+import random
+import struct
+
+import redis
+import xxhash
+
+import wire
+from harness import BUILD, Server, case, check, drawn_seed, equal, main, redis_server, run
+
+RAW = ("--resp-keys", "raw", "--capacity", "64K")
+HASH = ("--resp-keys", "hash", "--capacity", "64K")
+
+
+def packed(number, width=8):
+    return struct.pack("<Q" if width == 8 else "<I", number)
+
+
+def info(replies):
+    lines = replies.ask("INFO", "sherwood").decode().splitlines()
+    return dict(line.split(":", 1) for line in lines if ":" in line)
+
+
+@case
+def told():
+    """the form is in the start line, HELLO, INFO, CONFIG GET and the facts of libsherwood's tools"""
+    for form, said in (("decimal", None), ("raw", "RESP keys are raw bytes"),
+                       ("hash", "RESP keys are hashes of texts (two of n texts are one key with a chance of"
+                                " n^2 / 2^65)")):
+        with Server("--resp-keys", form) as server, server.connect() as connection:
+            replies = wire.Replies(connection)
+            equal("RESP keys" in server.line, said is not None, server.line)
+            check(said is None or said in server.line, server.line)
+            hello = replies.ask("HELLO", "3")
+            equal(hello[b"keys"], form.encode(), "HELLO")
+            equal(list(replies.ask("CONFIG", "GET", "resp-keys").values()), [form.encode()], "CONFIG GET")
+            facts = info(replies)
+            equal(facts["resp_keys"], form, "INFO")
+            equal("resp_keys_collision_odds" in facts, form == "hash", "odds")
+
+
+@case
+def raw():
+    """raw: the bytes of the number are the key, the same key that a frame has; other lengths change nothing"""
+    rng = random.Random(drawn_seed())
+    for width in (8, 4):
+        top = 2 ** (8 * width)
+        with Server(*RAW, "--key-bits", str(8 * width)) as server, server.connect() as connection:
+            replies = wire.Replies(connection)
+            model = {}
+            numbers = [0, 1, 10, 13, top - 1, top // 2] + [rng.randrange(top) for _ in range(200)]
+            for number in numbers:
+                value = rng.randrange(top)
+                equal(replies.ask("SET", packed(number, width), value), "OK", "SET")
+                model[packed(number, width)] = str(value).encode()
+            equal(replies.ask("MGET", *model), list(model.values()), "MGET")
+            seen, cursor = [], b"0"
+            while True:
+                cursor, keys = replies.ask("SCAN", cursor, "COUNT", 50)
+                seen += keys
+                if cursor == b"0":
+                    break
+            equal(set(seen), set(model), "SCAN")
+            check(replies.ask("RANDOMKEY") in model, "RANDOMKEY")
+            for bad in (b"", b"1", b"x" * (width - 1), b"x" * (width + 1), b"12345678901"):
+                error = f"ERR key must have exactly {width} bytes (--resp-keys raw)"
+                equal(replies.ask("SET", bad, 1), wire.Error(error), bad)
+                equal(replies.ask("MGET", next(iter(model)), bad), wire.Error(error), bad)
+            equal(replies.ask("DBSIZE"), len(model), "DBSIZE")
+            got = run(BUILD / "sherwood-cli", "-a", server.address(),
+                      "--raw", "GET", str(numbers[-1]))
+            equal(got.strip(), model[packed(numbers[-1], width)].decode(), "by frames")
+            equal(replies.ask("DEL", *model), len(model), "DEL")
+
+
+@case
+def patterns():
+    """SCAN MATCH of raw keys takes any bytes, and matches what redis matches"""
+    rng = random.Random(drawn_seed())
+    letters = b"ab\0*?[]\\^-\n\xff"
+    keys = list({bytes(rng.choices(letters, k=8)) for _ in range(300)})
+    with redis_server() as path, Server(*RAW) as server, server.connect() as connection:
+        theirs = redis.Redis(unix_socket_path=path)
+        replies = wire.Replies(connection)
+        for key in keys:
+            theirs.set(key, 1)
+            equal(replies.ask("SET", key, 1), "OK", "SET")
+        for _ in range(400):
+            parts = [rng.choice([bytes([c]), b"?", b"*", b"[ab]", b"[^ab]", b"[a-c]", b"\\" + bytes([c])])
+                     for c in rng.choices(letters, k=rng.randrange(1, 8))]
+            pattern = rng.choice([b"".join(parts), bytes(rng.choices(letters, k=rng.randrange(1, 9))) + b"*"])
+            cursor, got = replies.ask("SCAN", 0, "MATCH", pattern, "COUNT", 100000)
+            equal(cursor, b"0", "one call")
+            equal(sorted(got), sorted(theirs.keys(pattern)), pattern)
+        # As the string mode of NVIDIA's nv-embedding-cache lists a namespace: escaped bytes, then *.
+        prefix = keys[0][:4]
+        escaped = b"".join(b"\\" + bytes([c]) for c in prefix) + b"*"
+        equal(sorted(replies.ask("SCAN", 0, "MATCH", escaped, "COUNT", 16384)[1]),
+              sorted(k for k in keys if k.startswith(prefix)), "a prefix")
+
+
+@case
+def hashes():
+    """hash: any text is a key, of any length; what would list keys is refused in words"""
+    rng = random.Random(drawn_seed())
+    with Server(*HASH) as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        model = {}
+        texts = [b"", b"user:1000:name", b"\0", b"\r\n", b"1", b"01", b" 1", b"x" * 100000]
+        texts += [rng.randbytes(rng.randrange(1, 300)) for _ in range(200)]
+        for text in texts:
+            value = rng.randrange(2**64)
+            equal(replies.ask("SET", text, value), "OK", "SET")
+            model[text] = value
+        for text, value in model.items():
+            equal(replies.ask("GET", text), str(value).encode(), text[:40])
+        equal(replies.ask("DBSIZE"), len(model), "every text is a key of its own")
+        equal(replies.ask("EXISTS", "user:1000:nam", "01", "1", "001"), 2, "others are not there")
+        equal(replies.ask("INCR", "visits"), 1, "INCR")
+        equal(replies.ask("DEL", "visits", "01"), 2, "DEL")
+        for words in (("SCAN", 0), ("RANDOMKEY",)):
+            equal(replies.ask(*words), wire.Error(
+                f"ERR {words[0]}: keys are kept as hashes of their texts (--resp-keys hash), so they cannot be listed"),
+                words)
+        number = xxhash.xxh3_64_intdigest(b"user:1000:name")
+        equal(run(BUILD / "sherwood-cli", "-a", server.address(), "--raw", "GET", str(number)).strip(),
+              str(model[b"user:1000:name"]), "by frames: the hash")
+        equal(replies.ask("CONFIG", "SET", "slowlog-log-slower-than", 0), "OK", "CONFIG")
+        replies.ask("GET", "abc")
+        logged = [entry[3] for entry in replies.ask("SLOWLOG", "GET", 10)]
+        check([b"get", b"hash:78af5f94892f3950"] in logged, logged)
+    shown = run(BUILD / "sherwoodd", "--resp-keys", "hash", "--key-bits", "32", rc=2)
+    check("resp-keys hash needs key-bits 64" in shown, shown)
+
+
+@case
+def clients_as_they_are():
+    """hash: redis-benchmark's own tests and redis-py's usual calls run unchanged; with a cache, values of bytes too"""
+    with Server(*HASH) as server:
+        base = ("redis-benchmark", "-p", server.port, "-q", "-n", "2000", "-r", "500", "-P", "8")
+        for words in (("INCR", "counter:__rand_int__"), ("SET", "key:__rand_int__", "42"),
+                      ("GET", "key:__rand_int__"), ("DEL", "key:__rand_int__"), ("-t", "incr,get")):
+            shown = run(*base, *words)
+            check("requests per second" in shown and "rror" not in shown, shown)
+        client = redis.Redis(port=server.port, decode_responses=True)
+        check(client.set("foo", 5) and client.get("foo") == "5", "foo")
+        equal(client.incr("page:views"), 1, "incr")
+        with client.pipeline() as pipe:
+            equal(pipe.set("a", 1).incr("a", 2).mget("a", "none").execute(), [True, 3, ["3", None]], "pipeline")
+        equal(client.exists("foo", "page:views", "bar"), 2, "exists")
+        client.close()
+    with Server(*HASH, "--engine", "cache", "--value-bytes", "64") as server:
+        shown = run("redis-benchmark", "-p", server.port, "-q", "-n", "2000", "-r", "500", "-P", "8", "-t",
+                    "set,get,mset")
+        equal(shown.count("requests per second"), 3, shown)
+        client = redis.Redis(port=server.port, decode_responses=True)
+        client.mset({"user:1": "Ann", "user:2": "Bob"})
+        equal(client.mget("user:1", "user:2", "user:3"), ["Ann", "Bob", None], "mget")
+        client.close()
+
+
+@case
+def embedding_tier():
+    """raw: MSET, MGET and DEL of 16,384 rows of 512 bytes, 8.8 MB a command, as an embedding cache sends them"""
+    rows = 16384
+    with Server("--resp-keys", "raw", "--engine", "cache", "--capacity", "64K", "--value-bytes", "512",
+                "--value-format", "fixed", "--resp-request-bytes-max", "16M", "--round-ops-max", "64K",
+                "--arena-bytes", "64M", "--frame-ops-max", "16K", "--loops", "1") as server:
+        client = redis.Redis(port=server.port)
+        keys = [packed(random.Random(drawn_seed() + i).randrange(2**64)) for i in range(rows)]
+        values = [key * 64 for key in keys]
+        check(client.mset(dict(zip(keys, values))), "MSET")
+        equal(client.mget(keys), values, "MGET")
+        equal(client.dbsize(), rows, "DBSIZE")
+        absent = packed(1)
+        equal(client.mget(keys[:2] + [absent]), values[:2] + [None], "nil is a miss")
+        equal(client.execute_command("DEL", *keys[:1000]), 1000, "DEL")
+        left, cursor = set(), 0
+        while True:
+            cursor, some = client.scan(cursor, match=b"*", count=16384)
+            left |= set(some)
+            if cursor == 0:
+                break
+        equal(left, set(keys[1000:]), "SCAN MATCH")
+        client.flushdb()
+        equal(client.dbsize(), 0, "FLUSHDB")
+        client.close()
+
+
+@case
+def ranges():
+    """ranges of keys of users: raw keys are numbers; where keys are hashes such a range is refused, from a file too"""
+    with Server(*RAW) as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        equal(replies.ask("ACL", "SETUSER", "ann", "on", ">secret", "~1000-1999", "+@all"), "OK", "SETUSER")
+        for number, allowed in ((999, False), (1000, True), (1999, True), (2000, False)):
+            got = replies.ask("ACL", "DRYRUN", "ann", "GET", packed(number))
+            equal(got == "OK", allowed, number)
+        equal(replies.ask("AUTH", "ann", "secret"), "OK", "AUTH")
+        equal(replies.ask("SET", packed(1500), 1), "OK", "inside")
+        check(str(replies.ask("SET", packed(2500), 1)).startswith("NOPERM"), "outside")
+    with Server(*HASH) as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        got = replies.ask("ACL", "SETUSER", "ann", "on", ">secret", "~1000-1999", "+@all")
+        check(isinstance(got, wire.Error) and "a range means nothing" in got, got)
+        equal(replies.ask("ACL", "GETUSER", "ann"), None, "nothing was made")
+        equal(replies.ask("ACL", "SETUSER", "ann", "on", ">secret", "~*", "+get"), "OK", "all keys")
+        file = server.directory / "users"
+        file.write_text("user default on nopass ~* &* +@all\nuser bob on nopass ~5 +@all\n")
+        file.chmod(0o600)
+        shown = run(BUILD / "sherwoodd", "--resp-keys", "hash", "--acl-file", file, "--port", "0",
+                    "--http-port", "0", "--capacity", "1K", rc=None)
+        check("the user bob has ranges of keys" in shown, shown)
+
+
+if __name__ == "__main__":
+    main()

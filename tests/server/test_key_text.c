@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_key_text.c - the texts of keys in each form, and patterns of SCAN.
+ */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "client/sherwood.h"
+#include "server/resp/glob.h"
+#include "server/resp/key_text.h"
+
+static bool reads(const struct sw_key_text *keys, const char *text, size_t size, uint64_t *key)
+{
+    const struct sw_resp_argument argument = {(const uint8_t *)text, (uint32_t)size};
+    return sw_key_text_read(keys, &argument, key);
+}
+
+/* What sw_key_text_write makes of a key is read as that key, unless keys are hashes. */
+static void check_round_trip(const struct sw_key_text *keys, uint64_t key)
+{
+    char text[SW_KEY_TEXT_BYTES_MAX];
+    uint64_t again = ~key;
+    size_t size = sw_key_text_write(keys, key, text);
+    cr_assert(size <= sizeof(text) && reads(keys, text, size, &again) && again == key);
+}
+
+Test(key_text, each_form)
+{
+    static const struct sw_key_text forms[] = {{SW_RESP_KEYS_DECIMAL, 8},
+                                               {SW_RESP_KEYS_DECIMAL, 4},
+                                               {SW_RESP_KEYS_RAW, 8},
+                                               {SW_RESP_KEYS_RAW, 4}};
+    static const uint64_t keys[] = {0, 1, 10, 255, 256, 0x0a0d0020, UINT32_MAX};
+    for (size_t form = 0; form < 4; form++) {
+        for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+            check_round_trip(&forms[form], keys[i]);
+        }
+    }
+    check_round_trip(&forms[0], UINT64_MAX);
+    check_round_trip(&forms[2], UINT64_MAX);
+}
+
+Test(key_text, raw_bytes)
+{
+    const struct sw_key_text eight = {SW_RESP_KEYS_RAW, 8}, four = {SW_RESP_KEYS_RAW, 4};
+    static const char bytes[9] = "\x01\x02\x03\x04\x00\x00\x00\x80z";
+    uint64_t key = 7;
+    cr_assert(reads(&eight, bytes, 8, &key));
+    cr_expect_eq(key, 0x8000000004030201U);
+    cr_assert(reads(&four, bytes, 4, &key));
+    cr_expect_eq(key, 0x04030201U);
+    for (size_t size = 0; size <= 9; size++) {
+        cr_expect_eq(reads(&eight, bytes, size, &key), size == 8, "%zu bytes", size);
+        cr_expect_eq(reads(&four, bytes, size, &key), size == 4, "%zu bytes", size);
+    }
+    cr_expect_str_eq(sw_key_text_error(&eight),
+                     "ERR key must have exactly 8 bytes (--resp-keys raw)");
+    cr_expect_str_eq(sw_key_text_error(&four),
+                     "ERR key must have exactly 4 bytes (--resp-keys raw)");
+}
+
+Test(key_text, hashes)
+{
+    const struct sw_key_text keys = {SW_RESP_KEYS_HASH, 8};
+    char text[SW_KEY_TEXT_BYTES_MAX];
+    uint64_t key = 0;
+    /* XXH3-64 of no bytes and of "abc", as the definition of XXH3 has them. */
+    cr_assert(reads(&keys, "", 0, &key));
+    cr_expect_eq(key, 0x2d06800538d394c2U);
+    cr_assert(reads(&keys, "abc", 3, &key));
+    cr_expect_eq(key, 0x78af5f94892f3950U);
+    cr_expect_eq(sherwood_hash_key("abc", 3), key);
+    size_t size = sw_key_text_write(&keys, key, text);
+    cr_expect(size == 21 && memcmp(text, "hash:78af5f94892f3950", size) == 0);
+}
+
+Test(glob, patterns)
+{
+    static const struct {
+        const char *pattern, *text;
+        bool matches;
+    } cases[] = {
+        {"", "", true},           {"", "a", false},          {"*", "", true},
+        {"**", "abc", true},      {"a*c", "abbbc", true},    {"a*c", "abbb", false},
+        {"a*b*c", "axbxc", true}, {"a*b*c", "axcxb", false}, {"?", "", false},
+        {"?", "x", true},         {"a?c", "abc", true},      {"[abc]", "b", true},
+        {"[^abc]", "b", false},   {"[^abc]", "d", true},     {"[a-c]x", "bx", true},
+        {"[c-a]x", "bx", true},   {"[a-c]", "d", false},     {"[a\\-c]", "-", true},
+        {"[a\\-c]", "b", false},  {"[\\]]", "]", true},      {"\\*", "*", true},
+        {"\\*", "x", false},      {"\\", "\\", true},        {"a\\", "a\\", true},
+        {"[abc", "b", true},      {"[", "[", false},         {"[]", "a", false},
+        {"[^]", "a", true},       {"*a", "bba", true},       {"*ab", "aab", true},
+        {"*aab", "aaab", true},   {"[!a]", "!", true},       {"[!a]", "b", false},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        cr_expect_eq(sw_glob_matches((const uint8_t *)cases[i].pattern, strlen(cases[i].pattern),
+                                     (const uint8_t *)cases[i].text, strlen(cases[i].text)),
+                     cases[i].matches, "%s %s", cases[i].pattern, cases[i].text);
+    }
+}
+
+Test(glob, any_bytes)
+{
+    static const uint8_t text[4] = {0, 0xff, '\n', '*'}, exact[5] = {0, 0xff, '\n', '\\', '*'};
+    cr_expect(sw_glob_matches(exact, 5, text, 4));
+    cr_expect(sw_glob_matches((const uint8_t *)"\0*", 2, text, 4));
+    cr_expect_not(sw_glob_matches((const uint8_t *)"\0", 1, text, 4));
+    cr_expect(sw_glob_matches((const uint8_t *)"[\0-\1]*", 6, text, 4));
+    cr_expect(sw_glob_matches((const uint8_t *)"?[\xfe-\xff]??", 8, text, 4));
+}
