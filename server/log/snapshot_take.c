@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "proto/frame.h"
 #include "server/log/clock.h"
@@ -57,16 +58,26 @@ static void say_why(struct sw_table *table, int status, char reason[SW_SNAPSHOT_
     }
 }
 
+int sw_snapshot_image(struct sw_table *table, bool borrow, struct sw_image **out)
+{
+    const struct timespec rest = {.tv_nsec = 2000000};
+    struct sw_queue *queue = NULL;
+    int status = sw_queue_create(table, &queue);
+    if (status != SW_OK) {
+        return status;
+    }
+    while ((status = sw_image_take(queue, borrow, out)) == SW_E_BUSY) {
+        nanosleep(&rest, NULL);
+    }
+    sw_queue_destroy(queue);
+    return status;
+}
+
 int sw_snapshot_take(struct sw_snapshot_write *write, struct sw_table *table,
                      const struct sw_config *config, bool borrow,
                      char reason[SW_SNAPSHOT_REASON_BYTES])
 {
-    struct sw_queue *queue = NULL;
-    int status = sw_queue_create(table, &queue);
-    if (status == SW_OK) {
-        status = sw_image_take(queue, borrow, &write->image);
-    }
-    sw_queue_destroy(queue);
+    int status = sw_snapshot_image(table, borrow, &write->image);
     if (status != SW_OK) {
         say_why(table, status, reason);
         return -1;

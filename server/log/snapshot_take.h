@@ -11,6 +11,10 @@
 #include "server/config/config.h"
 #include "server/log/snapshot_write.h"
 
+/* sw_image_take by a queue of its own, once nobody else has an image of a table that has one at a
+ * time. */
+int sw_snapshot_image(struct sw_table *table, bool borrow, struct sw_image **out);
+
 /* Takes the image, which the caller drops, and fills in the header but for entries and incarnation.
  * `borrow` is that of sw_image_take. Returns 0; or -1 with a sentence in `reason`. */
 int sw_snapshot_take(struct sw_snapshot_write *write, struct sw_table *table,

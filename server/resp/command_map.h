@@ -132,6 +132,8 @@
       REPORT(bgsave), "Begin to write a snapshot: [SCHEDULE]") \
     X(BGREWRITEAOF, "bgrewriteaof", 1, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       REPORT(bgrewriteaof), "Begin to write a snapshot, which stands for the log before it") \
+    X(DIGEST, "digest", 1, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
+      SAVER(digest), "A checksum of all entries: the sequence it is of, their number, 32 digits") \
     X(WAITAOF, "waitaof", 4, NO_KEYS, GENERIC, NONE, SLOW, REFUSED, \
       SAVER(waitaof), "Wait until the writes of this connection are on storage: " \
       "1 or 0, replicas (there are none), milliseconds") \

@@ -128,12 +128,24 @@ static uint64_t random_number(struct sw_resp *resp)
     return z ^ (z >> 31);
 }
 
+static void put_digest(const struct sw_digest *digest, struct sw_text *text)
+{
+    char sums[SW_DIGEST_TEXT_BYTES];
+    sw_digest_text(digest, sums);
+    sw_text_array(text, 3);
+    sw_text_unsigned(text, digest->sequence);
+    sw_text_unsigned(text, digest->entries);
+    sw_text_bulk_string(text, sums);
+}
+
 static void put_reply(const struct sw_control *control, struct sw_text *text)
 {
     const struct sw_batch *batch = &control->flight.batch;
     const char *error = error_of(control);
     if (error != NULL) {
         sw_text_error(text, error);
+    } else if (control->command->id == SW_COMMAND_DIGEST) {
+        put_digest(&control->digest, text);
     } else if (control->command->id == SW_COMMAND_WAITAOF) {
         sw_text_array(text, 2);
         sw_text_unsigned(text, control->is_durable);

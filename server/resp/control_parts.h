@@ -6,8 +6,11 @@
 #ifndef SHERWOOD_SERVER_RESP_CONTROL_PARTS_H
 #define SHERWOOD_SERVER_RESP_CONTROL_PARTS_H
 
+#include <uv.h>
+
 #include "server/batch/batches.h"
 #include "server/observe/text.h"
+#include "server/repl/digest.h"
 #include "server/resp/command.h"
 
 #define SW_CONTROL_PATTERN_BYTES 64
@@ -29,16 +32,20 @@ struct sw_control {
     bool wrapped;         /* RANDOMKEY: the scan has reached the end of the table */
     uint8_t cursor_shift; /* SCAN: low bits that the cursors of clients lack */
     uint64_t given, next; /* SCAN: the client's cursor, and that of the reply */
-    struct sw_list waits; /* SAVE, WAITAOF: link in resp->waits */
-    uint64_t save_number; /* SAVE: of the snapshot that it waits for */
-    uint64_t sequence;    /* WAITAOF: of the write that is to be durable */
-    uint64_t deadline_ms; /* WAITAOF: by the loop's clock; 0: none */
-    bool is_durable;      /* WAITAOF: it is */
-    struct sw_text keys;  /* SCAN: keys of the reply, encoded */
-    uint32_t keys_count;  /* SCAN: number of keys of the reply */
+    struct sw_list waits; /* SAVE, DIGEST, WAITAOF: link in resp->waits */
+    bool (*is_over)(struct sw_control *control); /* of these: may the reply be made? */
+    uint64_t save_number;                        /* SAVE: of the snapshot that it waits for */
+    uint64_t sequence;                           /* WAITAOF: of the write that is to be durable */
+    uint64_t deadline_ms;                        /* WAITAOF: by the loop's clock; 0: none */
+    bool is_durable;                             /* WAITAOF: it is */
+    uv_work_t work;                              /* DIGEST: by a thread of libuv */
+    struct sw_digest digest;
+    bool is_computed;    /* DIGEST: the thread has ended its work */
+    struct sw_text keys; /* SCAN: keys of the reply, encoded */
+    uint32_t keys_count; /* SCAN: number of keys of the reply */
     uint32_t pattern_bytes;
     uint8_t pattern[SW_CONTROL_PATTERN_BYTES];
-    char error[SW_CONTROL_ERROR_BYTES]; /* SAVE: empty: it went well */
+    char error[SW_CONTROL_ERROR_BYTES]; /* SAVE, DIGEST: empty: it went well */
 };
 
 /* From now on the connection waits for the reply. */
@@ -48,6 +55,7 @@ void sw_control_finish(struct sw_control *control);
 
 /* The rows of kind SAVER (control_waits.c). */
 bool sw_control_run_save(struct sw_control *control, const struct sw_resp_command *arguments);
+bool sw_control_run_digest(struct sw_control *control, const struct sw_resp_command *arguments);
 bool sw_control_run_waitaof(struct sw_control *control, const struct sw_resp_command *arguments);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * control_waits.c - SAVE and WAITAOF, which wait for the data directory.
+ * control_waits.c - SAVE and WAITAOF, which wait for the data directory, and DIGEST, which waits
+ * for a thread that reads the table.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,20 +21,20 @@ static bool refuse(struct sw_control *control, const char *error)
     return true;
 }
 
-/* --- SAVE ------------------------------------------------------------------------------------- */
-
-bool sw_control_run_save(struct sw_control *control, const struct sw_resp_command *arguments)
+static bool is_gone(const struct sw_control *control)
 {
-    struct sw_resp *resp = control->resp;
-    (void)arguments;
-    control->save_number = resp->owner.saver == NULL ? 0 : sw_saver_ask(resp->owner.saver);
-    if (control->save_number == 0) {
-        return refuse(control, resp->owner.saver == NULL ? SW_NO_PERSISTENCE : SW_SAVE_IN_PROGRESS);
-    }
-    sw_control_begin(control);
-    sw_list_push(&resp->waits, &control->waits);
-    return true;
+    return control->conn->state == SW_CONN_CLOSED;
 }
+
+/* From now on the command waits until this says that its reply can be made. */
+static void wait_until(struct sw_control *control, bool (*is_over)(struct sw_control *control))
+{
+    control->is_over = is_over;
+    sw_control_begin(control);
+    sw_list_push(&control->resp->waits, &control->waits);
+}
+
+/* --- SAVE ------------------------------------------------------------------------------------- */
 
 static bool is_saved(struct sw_control *control)
 {
@@ -43,7 +44,19 @@ static bool is_saved(struct sw_control *control)
     if (outcome == SW_SAVED_FAILED) {
         snprintf(control->error, sizeof(control->error), "ERR %s", reason);
     }
-    return outcome != SW_SAVED_PENDING;
+    return outcome != SW_SAVED_PENDING || is_gone(control);
+}
+
+bool sw_control_run_save(struct sw_control *control, const struct sw_resp_command *arguments)
+{
+    struct sw_resp *resp = control->resp;
+    (void)arguments;
+    control->save_number = resp->owner.saver == NULL ? 0 : sw_saver_ask(resp->owner.saver);
+    if (control->save_number == 0) {
+        return refuse(control, resp->owner.saver == NULL ? SW_NO_PERSISTENCE : SW_SAVE_IN_PROGRESS);
+    }
+    wait_until(control, is_saved);
+    return true;
 }
 
 /* --- WAITAOF ---------------------------------------------------------------------------------- */
@@ -74,7 +87,7 @@ static bool is_durable(struct sw_control *control)
     const struct sw_batches *batches = control->resp->batches;
     control->is_durable = batches->wal != NULL && sw_wal_durable(batches->wal) >= control->sequence;
     bool hopeless = batches->wal != NULL && sw_wal_is_hopeless(batches->wal);
-    return control->is_durable || hopeless ||
+    return control->is_durable || hopeless || is_gone(control) ||
            (control->deadline_ms != 0 && sw_net_now_ms(control->resp->net) >= control->deadline_ms);
 }
 
@@ -88,18 +101,54 @@ bool sw_control_run_waitaof(struct sw_control *control, const struct sw_resp_com
     }
     control->sequence = sw_resp_of(control->conn)->last_write;
     control->deadline_ms = timeout_ms == 0 ? 0 : sw_net_now_ms(control->resp->net) + timeout_ms;
-    bool is_over = is_durable(control) || local == 0;
-    sw_control_begin(control);
-    if (is_over) {
+    if (is_durable(control) || local == 0) {
+        sw_control_begin(control);
         sw_control_finish(control);
     } else {
-        sw_list_push(&control->resp->waits, &control->waits);
+        wait_until(control, is_durable);
         sw_wal_want_durable(wal, control->sequence);
     }
     return true;
 }
 
-/* --- both ------------------------------------------------------------------------------------- */
+/* --- DIGEST ----------------------------------------------------------------------------------- */
+
+/* On a thread of libuv. */
+static void compute(uv_work_t *work)
+{
+    struct sw_control *control = work->data;
+    char reason[SW_CONTROL_ERROR_BYTES - 8];
+    if (sw_digest_of(control->resp->batches->table, &control->digest, reason, sizeof(reason)) !=
+        0) {
+        snprintf(control->error, sizeof(control->error), "ERR %s", reason);
+    }
+}
+
+static void on_computed(uv_work_t *work, int status)
+{
+    ((struct sw_control *)work->data)->is_computed = status == 0;
+}
+
+/* The thread has the command until then, whatever becomes of the connection. */
+static bool is_computed(struct sw_control *control)
+{
+    return control->is_computed;
+}
+
+bool sw_control_run_digest(struct sw_control *control, const struct sw_resp_command *arguments)
+{
+    (void)arguments;
+    if (sw_image_bytes(control->resp->batches->table) == 0) {
+        return refuse(control, "ERR a table of this engine cannot be read at one instant on this "
+                               "backend");
+    }
+    control->work.data = control;
+    wait_until(control, is_computed);
+    uv_queue_work(control->resp->net->uv, &control->work, compute, on_computed);
+    return true;
+}
+
+/* --- all ------------------------------------------------------------------------------------- */
 
 bool sw_control_poll_waits(struct sw_resp *resp)
 {
@@ -112,9 +161,7 @@ bool sw_control_poll_waits(struct sw_resp *resp)
     while (link != &resp->waits) {
         struct sw_control *control = SW_CONTAINER(link, struct sw_control, waits);
         link = link->next;
-        bool saves = control->command->id == SW_COMMAND_SAVE;
-        bool is_gone = control->conn->state == SW_CONN_CLOSED;
-        if (is_gone || (saves ? is_saved(control) : is_durable(control))) {
+        if (control->is_over(control)) {
             sw_list_remove(&control->waits);
             sw_control_finish(control);
             moved = true;

@@ -1,0 +1,122 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""DIGEST: equal entries have equal digests, whatever table holds them, and any change shows.
+
+SHERWOOD_SEED=N repeats a run that failed."""
+
+import random
+
+import wire
+from data_directory import Directory, durable
+from harness import Server, case, check, drawn_seed, equal, main
+
+WORD = 2**64 - 1
+
+
+def mix(z):
+    z = ((z ^ (z >> 30)) * 0xbf58476d1ce4e5b9) & WORD
+    z = ((z ^ (z >> 27)) * 0x94d049bb133111eb) & WORD
+    return z ^ (z >> 31)
+
+
+def expected(entries):
+    """What server/repl/digest.h says, written again."""
+    a = b = 0
+    for key, value in entries.items():
+        a += mix((mix((key + 0x9e3779b97f4a7c15) & WORD) + value) & WORD)
+        b += mix(mix(key ^ 0xd1b54a32d192ed03) ^ ((value + 0x8cb92ba72f3d8dd7) & WORD))
+    return [len(entries), f"{a & WORD:016x}{b & WORD:016x}".encode()]
+
+
+def digest(replies):
+    sequence, count, text = replies.ask("DIGEST")
+    return sequence, [count, text]
+
+
+@case
+def tables_agree():
+    """tables of other capacities, seeds, engines and widths have the digest that entries should have"""
+    draw = random.Random(drawn_seed())
+    entries = {draw.randrange(2**32): draw.randrange(2**32) for _ in range(3000)}
+    entries.update({0: 0, 2**32 - 1: 2**32 - 1})
+    for flags in ((), ("--capacity", "64K", "--seed", "7", "--max-capacity", "1M"), ("--engine", "cuckoo"),
+                  ("--key-bits", "32")):
+        with Server(*flags) as server, server.connect() as connection:
+            replies = wire.Replies(connection)
+            equal(digest(replies), (0, [0, b"0" * 32]), "an empty table")
+            order = list(entries)
+            draw.shuffle(order)
+            for i in range(0, len(order), 100):
+                replies.ask("MSET", *(x for key in order[i:i + 100] for x in (key, entries[key])))
+            sequence, got = digest(replies)
+            equal(got, expected(entries), flags)
+            equal(sequence, (len(order) + 99) // 100, "every MSET was a write")
+            gone = draw.choice(order)
+            replies.ask("DEL", gone)
+            equal(digest(replies), (sequence + 1, expected({k: v for k, v in entries.items() if k != gone})),
+                  "one key less")
+
+
+@case
+def at_one_instant():
+    """a digest beside writes is that of the writes up to the sequence that it names"""
+    draw = random.Random(drawn_seed() + 1)
+    with Server() as server, server.connect() as one, server.connect() as two:
+        writer, reader = wire.Replies(one), wire.Replies(two)
+        history = [{}]
+        pairs = [(draw.randrange(500), draw.randrange(2**64)) for _ in range(1500)]
+        for key, value in pairs:
+            history.append({**history[-1], key: value})
+        seen = set()
+        for i in range(0, len(pairs), 10):
+            if i % 500 == 0:
+                two.sendall(wire.command("DIGEST"))
+            for key, value in pairs[i:i + 10]:
+                one.sendall(wire.command("SET", key, value))
+            for _ in range(10):
+                equal(writer.read(), "OK", "SET")
+            if i % 500 == 490:
+                sequence, count, text = reader.read()
+                # a round of commands is one write: so many commands are in it that some prefix is it
+                prefixes = [expected(h) for h in history[max(0, i - 500):i + 11]]
+                check([count, text] in prefixes, f"the digest at {sequence} is of no prefix")
+                seen.add(sequence)
+        equal(len(seen), 3, "digests")
+
+
+@case
+def survives():
+    """a restart, by log or by snapshot, has the digest and the sequence from before"""
+    with Directory() as path:
+        with durable(path, "no") as server, server.connect() as connection:
+            replies = wire.Replies(connection)
+            for key in range(100):
+                replies.ask("SET", key, key * key)
+            before = digest(replies)
+        with durable(path, "no") as server, server.connect() as connection:
+            replies = wire.Replies(connection)
+            equal(digest(replies), before, "by the log")
+            equal(replies.ask("SAVE"), "OK", "SAVE")
+        with durable(path, "no") as server, server.connect() as connection:
+            equal(digest(wire.Replies(connection)), before, "by the snapshot")
+
+
+@case
+def beside_saves():
+    """DIGEST and BGSAVE wait for each other, and a connection that goes takes nothing along"""
+    with Directory() as path, Server("--data-dir", str(path)) as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        for i in range(0, 100000, 1000):
+            replies.ask("MSET", *(x for key in range(i, i + 1000) for x in (key, key)))
+        _, wanted = digest(replies)
+        for _ in range(8):
+            with server.connect() as gone:
+                gone.sendall(wire.command("DIGEST"))
+            check("in progress" in (said := str(replies.ask("BGSAVE"))) or "started" in said, said)
+            equal(digest(replies)[1], wanted, "beside a snapshot")
+        equal(replies.ask("SAVE"), "OK", "SAVE")
+        check(b"rdb_last_bgsave_status:ok" in replies.ask("INFO", "persistence"), "no snapshot failed")
+
+
+if __name__ == "__main__":
+    main()
