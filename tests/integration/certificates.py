@@ -3,7 +3,6 @@
 
 import pathlib
 import shutil
-import socket
 import subprocess
 import tempfile
 
@@ -49,13 +48,6 @@ class Authority:
                  self.folder / f"{root}.key", "-set_serial", str(abs(hash(name)) % 10**9 + 1),
                  "-days", str(days), "-extfile", extension, "-out", cert)
         return cert, key
-
-
-def free_port():
-    """A port of 127.0.0.1 that nobody has now."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def run_signed(names, cases):

@@ -127,7 +127,7 @@ def half_a_frame():
                 equal(wire.read_frame(connection).status, wire.TIMED_OUT, f"cut at {cut}")
                 equal(connection.recv(1), b"", f"closed after a cut at {cut}")
                 took = time.monotonic() - began
-                check(0.9 < took < 4, f"cut at {cut}: closed after {took:.1f} s")
+                check(0.9 < took < 20, f"cut at {cut}: closed after {took:.1f} s")
                 connection.close()
 
 

@@ -8,7 +8,6 @@ import json
 import math
 import pathlib
 import re
-import socket
 import subprocess
 import tempfile
 import time
@@ -19,7 +18,7 @@ import urllib.request
 import yaml
 
 import wire
-from harness import BUILD, ROOT, Server, case, check, equal, eventually, main
+from harness import BUILD, ROOT, Server, case, check, equal, eventually, free_port, main
 
 DASHBOARD = json.loads((ROOT / "deploy" / "grafana" / "sherwood.json").read_text(encoding="utf-8"))
 RULES = yaml.safe_load((ROOT / "deploy" / "prometheus" / "sherwood.rules.yml").read_text(encoding="utf-8"))
@@ -38,8 +37,7 @@ class Prometheus:
         job["static_configs"] = [{"targets": [f"{server.host}:{server.http_port}"]}]
         (self.folder / "scrape.yml").write_text(yaml.safe_dump(configuration), encoding="utf-8")
         (self.folder / "sherwood.rules.yml").write_text(yaml.safe_dump(RULES), encoding="utf-8")
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.port = free_port()
 
     def __enter__(self):
         with open(self.folder / "log", "wb") as log:
@@ -123,7 +121,7 @@ def watched():
             Server("--data-dir", data, "--appendonly", "yes", "--log-segment-bytes", "1M") as server:
         server.redis_cli("BGSAVE")
         with Prometheus(server, folder) as prometheus, Work(server) as work:
-            eventually(lambda: prometheus.up(1), "a scrape", 30)
+            eventually(lambda: prometheus.up(1), "a scrape")
             end = time.monotonic() + 3
             while time.monotonic() < end:
                 work.once()
@@ -157,7 +155,7 @@ def shown():
                 del left[where]
             return not left
         try:
-            eventually(all_shown, "every expression of the dashboard", 10)
+            eventually(all_shown, "every expression of the dashboard")
         except AssertionError:
             raise AssertionError({where: (wrong_with(prometheus, e), e) for where, e in left.items()}) from None
         rules = [rule for group in prometheus.get("rules")["groups"] for rule in group["rules"]]

@@ -59,10 +59,10 @@ def shown():
         equal(server.top(), ["GPU      20.0 of 80.0 GiB in use, 75 % busy"], "top")
         def column(name):
             return json.loads(server.http("/status.json")[2])["history"][name]
-        eventually(lambda: 75 in column("gpu_busy_percent"), "a sample", 10)
+        eventually(lambda: 75 in column("gpu_busy_percent"), "a sample")
         server.say(f"0000:0e:00.0 0 {80 * GIB} {40 * GIB} 0 0")
         eventually(lambda: server.samples() == [40 * GIB, 80 * GIB, 0, 0], "the next answer")
-        eventually(lambda: column("gpu_memory_used_bytes")[-1] == 40 * GIB, "the next sample", 10)
+        eventually(lambda: column("gpu_memory_used_bytes")[-1] == 40 * GIB, "the next sample")
         document = (ROOT / "deploy" / "STATUS.md").read_text(encoding="utf-8")
         listed = set(re.findall(r"^\| `(gpu\.[^`]+)` \|", document, re.M))
         equal(listed, {"gpu." + name for name in server.gpu()}, "STATUS.md")

@@ -158,13 +158,13 @@ def half_handshakes():
         equal(server.http("/readyz")[0], 200, "beside them")
         check(server.open_files() <= files + 40, f"{server.open_files()} files, {files} before")
         check(server.resident_bytes() - memory < 16 * 2**20 * SLOWER, "memory")
-        eventually(lambda: server.open_files() <= files, "all are closed", 10)
+        eventually(lambda: server.open_files() <= files, "all are closed")
         for connection in silent:
             connection.close()
         # likewise those that have shaken hands, and then say nothing
         quiet = [server.context().wrap_socket(server.raw(), server_hostname="localhost") for _ in range(40)]
         equal(server.http("/readyz")[0], 200, "beside them")
-        eventually(lambda: server.open_files() <= files, "all are closed", 10)
+        eventually(lambda: server.open_files() <= files, "all are closed")
         for connection in quiet:
             connection.close()
         check(server.metrics()["sherwood_http_evictions_total"] >= 300 - 32, "evictions")

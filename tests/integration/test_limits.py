@@ -56,7 +56,7 @@ def never_reads_resp():
                 bystander.ask()
                 grown = server.resident_bytes() - before
                 check(grown < 24 << 20, f"resident memory grew by {grown}")
-                eventually(lambda: server.connections() == bystander.before, "closed", 8)
+                eventually(lambda: server.connections() == bystander.before, "closed")
             connection.close()
 
 
@@ -76,7 +76,7 @@ def never_reads_bulk():
             # The arena of 16 MiB a loop is the bound.
             grown = server.resident_bytes() - before
             check(grown < 48 << 20, f"resident memory grew by {grown}")
-            eventually(lambda: server.connections() == bystander.before, "closed", 8)
+            eventually(lambda: server.connections() == bystander.before, "closed")
         connection.close()
 
 
@@ -108,8 +108,9 @@ def least_output_limit():
         slow = narrow(server)
         with Moves(server, output_limit_closes=0, output_pauses=2):
             for command in (("MGET", *keys[:most - 1]), ("SCAN", 0, "COUNT", 1000000)):
+                pauses = server.metrics()["sherwood_output_pauses_total"]
                 slow.sendall(wire.command(*command))
-                time.sleep(0.5)
+                eventually(lambda: server.metrics()["sherwood_output_pauses_total"] > pauses, "a pause")
                 answer = wire.Replies(slow).read()
                 got = {int(key) for key in (answer if command[0] == "MGET" else answer[1])}
                 check(got <= set(keys) and len(got) > 2000, f"{command[0]}: {len(got)} of {most}")
@@ -162,7 +163,7 @@ def thousand_connections():
                 if i % 3 == 0:  # reset instead of an orderly end
                     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
                 connection.close()
-            eventually(lambda: server.connections() == bystander.before, "all closed", 10)
+            eventually(lambda: server.connections() == bystander.before, "all closed")
         before = server.metrics()
         wave()
         kept, files = server.resident_bytes(), server.open_files()
@@ -208,14 +209,14 @@ def idle_timeout():
         with Moves(server, idle_timeouts=1):
             began = time.monotonic()
             idle.settimeout(0.05)
-            while time.monotonic() - began < 5:
+            while time.monotonic() - began < 20:
                 equal(wire.Replies(busy).ask("PING"), "PONG", "PING")
                 try:
                     if idle.recv(10) == b"":
                         break
                 except TimeoutError:
                     continue
-            check(0.6 < time.monotonic() - began < 3, "idle for the time given")
+            check(0.6 < time.monotonic() - began < 20, "idle for the time given")
             equal(wire.Replies(busy).ask("PING"), "PONG", "PING")
         busy.close()
         idle.close()

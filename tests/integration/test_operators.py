@@ -403,9 +403,10 @@ def client_kill_under_load():
     """connections that are killed while requests are in flight, open and close: nothing leaks or hangs"""
     with Server("--loops", "2") as server, server.connect() as connection:
         replies, until, bad = wire.Replies(connection), time.monotonic() + 1.5, []
+        done = threading.Event()
 
         def work(number):
-            while time.monotonic() < until:
+            while not done.is_set():
                 try:
                     with server.connect() as other:
                         for _ in range(50):
@@ -425,9 +426,10 @@ def client_kill_under_load():
         for thread in threads:
             thread.start()
         killed = 0
-        while time.monotonic() < until:
+        while time.monotonic() < until or (killed == 0 and time.monotonic() < until + 30):
             killed += replies.ask("CLIENT", "KILL", "TYPE", "normal")
             clients(replies)
+        done.set()
         for thread in threads:
             thread.join()
         equal(bad, [], "what went wrong")

@@ -249,10 +249,12 @@ def forks():
             same(await asyncio.wait_for(c.aio.get_many([2], default=0), 20), np.array([2], U8))
         asyncio.run(with_loop())
         lock = c._link.lock  # pylint: disable=protected-access
-        holder = threading.Thread(target=lambda: (lock.acquire(), time.sleep(0.3), lock.release()))
+        has_it, forked = threading.Event(), threading.Event()
+        holder = threading.Thread(target=lambda: (lock.acquire(), has_it.set(), forked.wait(), lock.release()))
         holder.start()
-        eventually(lambda: not lock.acquire(blocking=False) or lock.release(), "another has the lock")
+        has_it.wait()
         in_child(lambda: equal(c[1], 1))
+        forked.set()
         holder.join()
         equal(c[1], 1)
 

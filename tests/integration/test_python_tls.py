@@ -6,8 +6,8 @@ import asyncio
 import os
 import pickle
 
-from certificates import Authority, free_port
-from harness import Server, case, check, equal, main
+from certificates import Authority
+from harness import Server, case, check, equal, free_port, main
 from package import np, raises, same, sherwood
 from people import guarded, secret
 

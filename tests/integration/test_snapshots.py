@@ -21,7 +21,7 @@ import redis
 
 import harness
 import wire
-from harness import case, check, equal, eventually
+from harness import case, check, equal, eventually, free_port
 from snapshot_file import read_ends, read_snapshot
 
 
@@ -355,8 +355,7 @@ def early_clients():
                     equal(call(connection, wire.SET, keys, keys).status, wire.OK, "fill")
         with tempfile.TemporaryDirectory(prefix="sherwood-") as directory:
             path = f"{directory}/sock"
-            with socket.create_server(("127.0.0.1", 0)) as free:
-                http_port = free.getsockname()[1]
+            http_port = free_port()
             process = subprocess.Popen(
                 [harness.DAEMON, "--bind", "", "--unix-socket", path, "--http-port", str(http_port),
                  "--capacity", "8M", "--backend", "cpu", "--data-dir", place.path, "--threads", "1",

@@ -16,9 +16,9 @@ import warnings
 import redis
 import redis.asyncio
 
-from certificates import free_port, run_signed
+from certificates import run_signed
 from harness import (BUILD, SANITIZED, Bystander, Moves, Server, case, check, drawn_seed, equal, eventually,
-                     main, relay, run)
+                     free_port, main, relay, run)
 import wire
 
 PEERS = BUILD / "tests" / "integration"

@@ -8,8 +8,8 @@ import socket
 import subprocess
 import tempfile
 
-from certificates import free_port, run_signed
-from harness import DAEMON, Skip, case, check, equal, eventually, main, run
+from certificates import run_signed
+from harness import DAEMON, Skip, case, check, equal, eventually, free_port, main, run
 
 authority = None
 identity = None
@@ -51,7 +51,7 @@ def passed_by_the_service_manager():
             def ask(port, *words, secure=()):
                 return run("redis-cli", "-h", "127.0.0.1", "-p", port, *secure, *words, rc=None)
             by_tls = ("--tls", "--cacert", authority.ca)
-            eventually(lambda: ask(tls, "SET", "1", "2", secure=by_tls) == "OK\n", "the socket named tls", 20)
+            eventually(lambda: ask(tls, "SET", "1", "2", secure=by_tls) == "OK\n", "the socket named tls")
             equal(ask(plain, "GET", "1"), "2\n", "the other one")
             check("this port speaks TLS" in ask(tls, "GET", "1"), "without TLS")
             process.send_signal(signal.SIGTERM)

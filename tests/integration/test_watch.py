@@ -67,7 +67,7 @@ def cli_top():
                 nonlocal seen
                 seen += os.read(master, 65536)
                 return seen.count(b"\x1b[J") >= 1
-            eventually(screen, "a frame", 20)
+            eventually(screen, "a frame")
             os.write(master, leave)
             while b"\x1b[?1049l" not in seen:
                 seen += os.read(master, 65536)
