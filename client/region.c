@@ -343,9 +343,14 @@ int sherwood_region_destroy(struct sherwood_region *region)
     }
     *link = region->next; /* no request takes it from now on */
     const struct sw_region_request said = {.index = region->index};
-    int status = client->stripes[0]->broken;
+    struct sw_client_stripe *stripe = client->stripes[0];
+    /* The socket may overtake the ring: what is in there would be refused. */
+    while (stripe->broken == 0 && stripe->ring.in_flight > 0) {
+        sw_client_step(client, -1);
+    }
+    int status = stripe->broken;
     if (status == SHERWOOD_OK) {
-        status = sw_client_region_exchange(client->stripes[0], SW_OPERATION_RELEASE, &said, -1);
+        status = sw_client_region_exchange(stripe, SW_OPERATION_RELEASE, &said, -1);
     }
     free_region(region);
     return status;
