@@ -29,6 +29,7 @@ enum sherwood_request_flag { SHERWOOD_DELAY, ... };
 #define SHERWOOD_STRIPES_MAX ...
 
 struct sherwood;
+struct sherwood_region;
 struct sherwood_options {
     size_t size; int connect_timeout_ms; int request_timeout_ms; uint32_t stripes;
     const char *tls_ca; const char *tls_cert; const char *tls_key; const char *tls_server_name;
@@ -46,7 +47,7 @@ struct sherwood_request {
     size_t size; enum sherwood_operation operation; uint32_t count; const void *keys;
     const void *values; void *previous; uint64_t *found; uint32_t flags; int status;
     uint64_t hits, overflows; void *user; ...; };
-struct sherwood_traffic { uint64_t bytes_received, bytes_sent; ...; };
+struct sherwood_traffic { uint64_t bytes_received, bytes_sent, ring_requests; ...; };
 struct sherwood_stats { uint64_t occupied, capacity_slots; ...; };
 
 const char *sherwood_status_text(int status);
@@ -64,6 +65,7 @@ int sherwood_submit(struct sherwood *client, struct sherwood_request *request);
 int sherwood_wait_any_for(struct sherwood *client, struct sherwood_request **out, int timeout_ms);
 int sherwood_descriptor(struct sherwood *client);
 uint32_t sherwood_stripes(const struct sherwood *client);
+int sherwood_region_destroy(struct sherwood_region *region);
 void sherwood_traffic(const struct sherwood *client, struct sherwood_traffic *traffic, size_t size);
 int sherwood_ping(struct sherwood *client);
 int sherwood_clear(struct sherwood *client);
@@ -83,9 +85,14 @@ int sherwood_stats(struct sherwood *client, struct sherwood_stats *stats, size_t
 bool sherwood_figure(const struct sherwood *client, uint32_t i, const char **name, uint64_t *value);
 
 int swpy_run(struct sherwood *client, int operation, const void *keys, const void *values,
-             size_t count, void *previous, uint8_t *found, const void *fill);
+             size_t count, void *previous, uint8_t *found, const void *fill, uint64_t *bits);
 void swpy_spread(const uint64_t *bits, size_t count, uint8_t *found, void *previous,
                  size_t value_bytes, const void *fill);
+struct swpy_memory { void *address; size_t bytes; int descriptor; };
+int swpy_memory_make(struct sherwood *client, size_t bytes, struct swpy_memory *out);
+int swpy_memory_share(struct sherwood *client, const struct swpy_memory *memory,
+                      struct sherwood_region **out);
+void swpy_memory_free(struct swpy_memory *memory);
 void swpy_forget(struct sherwood *client);
 """
 

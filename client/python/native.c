@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * native.c - calls of any length with a byte a key instead of a bit, and values for absent keys.
+ * native.c - calls of any length with a byte a key instead of a bit, and values for absent keys;
+ * memory for regions.
  */
 #include "client/python/native.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "client/handle.h"
+#include "client/region.h"
 
 /* A call is carried out in parts of so many keys, so that the bits of a part need 2 MiB at most. A
  * part is many frames, so that waiting between two of them costs little. */
@@ -60,34 +63,61 @@ static const void *skip(const void *array, size_t bytes)
 }
 
 int swpy_run(struct sherwood *client, int operation, const void *keys, const void *values,
-             size_t count, void *previous, uint8_t *found, const void *fill)
+             size_t count, void *previous, uint8_t *found, const void *fill, uint64_t *bits)
 {
     const struct sherwood_server *server = sherwood_server(client);
     uint64_t on_stack[SHORT_KEYS / 64];
-    uint64_t *bits = NULL;
-    if (found != NULL || fill != NULL) {
+    uint64_t *own = NULL;
+    if (bits == NULL && (found != NULL || fill != NULL)) {
         size_t part = count < PART_KEYS ? count : PART_KEYS;
-        bits = count <= SHORT_KEYS ? on_stack : malloc(sherwood_found_words(part) * sizeof(*bits));
-        if (bits == NULL) {
+        own = count <= SHORT_KEYS ? on_stack : malloc(sherwood_found_words(part) * sizeof(*own));
+        if (own == NULL) {
             return SHERWOOD_E_NOMEM;
         }
     }
     int rc = SHERWOOD_OK;
     for (size_t at = 0; at < count && rc == SHERWOOD_OK; at += PART_KEYS) {
         size_t part = count - at < PART_KEYS ? count - at : PART_KEYS;
+        uint64_t *into = bits == NULL ? own : bits + at / 64;
         uint8_t *got = previous == NULL ? NULL : (uint8_t *)previous + at * server->value_bytes;
         rc = sherwood_run(client, (enum sherwood_operation)operation,
                           skip(keys, at * server->key_bytes),
-                          skip(values, at * server->value_bytes), part, got, bits);
-        if (rc == SHERWOOD_OK && bits != NULL) {
-            swpy_spread(bits, part, found == NULL ? NULL : found + at, got, server->value_bytes,
+                          skip(values, at * server->value_bytes), part, got, into);
+        if (rc == SHERWOOD_OK && into != NULL) {
+            swpy_spread(into, part, found == NULL ? NULL : found + at, got, server->value_bytes,
                         fill);
         }
     }
-    if (bits != on_stack) {
-        free(bits);
+    if (own != on_stack) {
+        free(own);
     }
     return rc;
+}
+
+int swpy_memory_make(struct sherwood *client, size_t bytes, struct swpy_memory *out)
+{
+    out->address = sw_client_memfd(client, "sherwood region", bytes, &out->descriptor);
+    out->bytes = bytes;
+    return out->address == NULL ? SHERWOOD_E_NOMEM : SHERWOOD_OK;
+}
+
+int swpy_memory_share(struct sherwood *client, const struct swpy_memory *memory,
+                      struct sherwood_region **out)
+{
+    struct sherwood_memory said = SHERWOOD_MEMORY_INIT;
+    said.kind = SHERWOOD_MEMORY_DESCRIPTOR;
+    said.descriptor = memory->descriptor;
+    said.address = memory->address;
+    said.bytes = memory->bytes;
+    return sherwood_region_register(client, &said, out);
+}
+
+void swpy_memory_free(struct swpy_memory *memory)
+{
+    if (memory->address != NULL) {
+        munmap(memory->address, memory->bytes);
+    }
+    sw_client_memfd_close(memory->descriptor);
 }
 
 /* Closing by TLS says so to the server, with the keys and on the connection of the parent. So

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * native.h - what the Python package adds to libsherwood: found bits as bytes, and values for
- * absent keys. None of this knows Python; the module calls it without the GIL.
+ * native.h - what the Python package adds to libsherwood: found bits as bytes, values for absent
+ * keys, and shared memory that outlives a handle. None of this knows Python; the module calls it
+ * without the GIL.
  */
 #ifndef SHERWOOD_PYTHON_NATIVE_H
 #define SHERWOOD_PYTHON_NATIVE_H
@@ -10,17 +11,32 @@
 #include <stdint.h>
 
 struct sherwood;
+struct sherwood_region;
 
 /* Does what sherwood_run does. `found`, which may be NULL, receives a byte of 0 or 1 for each key.
  * `fill`, which may be NULL, is one value: `previous` receives it for keys that were absent.
- * Returns SHERWOOD_OK or a negative code; after an error the arrays are undefined. The handle
- * belongs to the caller meanwhile. */
+ * `bits`, which may be NULL, is where the found bits of all keys have room: so they can lie in a
+ * region. Returns SHERWOOD_OK or a negative code; after an error the arrays are undefined. The
+ * handle belongs to the caller meanwhile. */
 int swpy_run(struct sherwood *client, int operation, const void *keys, const void *values,
-             size_t count, void *previous, uint8_t *found, const void *fill);
+             size_t count, void *previous, uint8_t *found, const void *fill, uint64_t *bits);
 
 /* Makes `found` and `previous` of swpy_run of the bits of `count` keys; either may be NULL. */
 void swpy_spread(const uint64_t *bits, size_t count, uint8_t *found, void *previous,
                  size_t value_bytes, const void *fill);
+
+/* Memory for regions of any handles. `descriptor` is -1 before, or where there is none. */
+struct swpy_memory {
+    void *address;
+    size_t bytes;
+    int descriptor;
+};
+/* Makes so many bytes, whole pages. Returns a status; the handle has the sentence. */
+int swpy_memory_make(struct sherwood *client, size_t bytes, struct swpy_memory *out);
+/* Registers it with the server of a handle. */
+int swpy_memory_share(struct sherwood *client, const struct swpy_memory *memory,
+                      struct sherwood_region **out);
+void swpy_memory_free(struct swpy_memory *memory);
 
 /* Closes a handle in a forked child: its sockets, which are the parent's, too, get no byte. */
 void swpy_forget(struct sherwood *client);

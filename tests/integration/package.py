@@ -3,10 +3,11 @@
 
 import contextlib
 import os
+import signal
 import sys
 import tempfile
 
-from harness import ROOT, Server
+from harness import ROOT, Server, equal, eventually
 
 LIB = ROOT / "build" / "python" / "lib"
 sys.path.insert(0, str(LIB))
@@ -14,7 +15,7 @@ sys.path.insert(0, str(LIB))
 import numpy as np  # noqa: E402  pylint: disable=wrong-import-position
 import sherwood  # noqa: E402  pylint: disable=wrong-import-position
 
-__all__ = ["LIB", "daemon", "np", "raises", "same", "sherwood"]
+__all__ = ["LIB", "daemon", "in_child", "np", "pause", "raises", "same", "sherwood"]
 
 
 @contextlib.contextmanager
@@ -43,3 +44,33 @@ def same(got, wanted, what=""):
     wanted = np.asarray(wanted)
     if got.dtype != wanted.dtype or got.shape != wanted.shape or not np.array_equal(got, wanted):
         raise AssertionError(f"{what}: got {got!r}, wanted {wanted!r}")
+
+
+def pause(server):
+    """Stops the daemon where it is, and waits until all its threads have."""
+    os.kill(server.pid(), signal.SIGSTOP)
+
+    def stopped():
+        return all(" T " in _read(f"/proc/{server.pid()}/task/{task}/stat")
+                   for task in os.listdir(f"/proc/{server.pid()}/task"))
+    eventually(stopped, "the daemon is stopped")
+
+
+def _read(path):
+    with open(path, encoding="ascii") as file:
+        return file.read()
+
+
+def in_child(function):
+    """Runs it in a forked child; its exit status is the result."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            function()
+            status = 0
+        except BaseException as error:  # pylint: disable=broad-except
+            print(f"  in the child: {error!r}", flush=True)
+        finally:
+            os._exit(status)
+    equal(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0, "exit status of the child")

@@ -15,7 +15,7 @@ import time
 import weakref
 
 from harness import Server, case, check, equal, eventually, main
-from package import LIB, daemon, np, raises, same, sherwood
+from package import LIB, daemon, in_child, np, pause, raises, same, sherwood
 
 U8 = np.uint64
 
@@ -190,36 +190,6 @@ def gil_is_released():
             keys = np.arange(300_000, dtype=U8)
             c.set_many(keys, keys)
             same(c.get_many(keys, default=1), keys)
-
-
-def pause(server):
-    """Stops the daemon where it is, and waits until all its threads have."""
-    os.kill(server.pid(), signal.SIGSTOP)
-
-    def stopped():
-        return all(" T " in _read(f"/proc/{server.pid()}/task/{task}/stat")
-                   for task in os.listdir(f"/proc/{server.pid()}/task"))
-    eventually(stopped, "the daemon is stopped")
-
-
-def _read(path):
-    with open(path, encoding="ascii") as file:
-        return file.read()
-
-
-def in_child(function):
-    """Runs it in a forked child; its exit status is the result."""
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            function()
-            status = 0
-        except BaseException as error:  # pylint: disable=broad-except
-            print(f"  in the child: {error!r}", flush=True)
-        finally:
-            os._exit(status)
-    equal(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0, "exit status of the child")
 
 
 @case

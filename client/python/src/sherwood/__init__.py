@@ -12,7 +12,8 @@ from ._device import Device
 from ._errors import Denied, Error, Failed, Full, Lost, Refused, Timeout
 from ._facts import Server
 from ._keys import hash_key
+from ._regions import Region
 from ._version import __version__
 
-__all__ = ["Client", "Denied", "Device", "Error", "Failed", "Full", "Lost", "Refused", "Server", "Timeout", "connect",
-           "hash_key", "__version__"]
+__all__ = ["Client", "Denied", "Device", "Error", "Failed", "Full", "Lost", "Refused", "Region", "Server", "Timeout",
+           "connect", "hash_key", "__version__"]

@@ -147,6 +147,14 @@ class Aio(AioCalls):
             reader = self._readers[loop] = Reader(self._link.options, loop)
         return reader.push(plan)
 
+    def _turn(self) -> None:
+        """Has the loops give back what was closed."""
+        for loop, reader in list(self._readers.items()):
+            try:
+                loop.call_soon_threadsafe(reader.soon)
+            except RuntimeError:  # the loop is closed, and what it had goes with its reader
+                pass
+
     def close(self) -> None:
         """Closes the connections of all loops; what is in flight ends with Lost."""
         readers, self._readers = list(self._readers.items()), weakref.WeakKeyDictionary()

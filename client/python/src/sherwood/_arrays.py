@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import array
 import importlib
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
+
+from ._regions import Memory, Regions
 
 _CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 _DLPACK_CPU = (1, 3, 11)  # host memory, and host memory that is pinned for CUDA or ROCm
@@ -23,6 +25,12 @@ class Taken(NamedTuple):
     flat: np.ndarray[Any, Any]
     shape: tuple[int, ...]
     is_torch: bool
+    regions: Regions  # of the client, to look for other arrays in
+    home: Optional[Memory]  # the region in which it lies
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+        """A new array, in the region of this one."""
+        return np.empty(shape, dtype) if self.home is None else self.home.empty(shape, dtype)
 
 
 def is_torch(given: Any) -> bool:
@@ -119,22 +127,30 @@ def check_dtype(found: np.dtype[Any], wanted: np.dtype[Any], what: str) -> None:
                         f" converted in silence{hint}")
 
 
-def take(given: Any, dtype: np.dtype[Any], what: str) -> Taken:
+def take(given: Any, dtype: np.dtype[Any], what: str, regions: Regions) -> Taken:
     """An array of integers to send, of any shape."""
     found = as_numpy(given, dtype, what)
     # An empty list of another library has some dtype or other.
     if found.size > 0 or isinstance(given, np.ndarray):
         check_dtype(found.dtype, dtype, what)
-    return Taken(np.ascontiguousarray(found).reshape(-1), found.shape, is_torch(given))
+    flat = np.ascontiguousarray(found).reshape(-1)
+    return Taken(flat, found.shape, is_torch(given), regions, regions.of(flat, dtype.itemsize))
 
 
-def take_values(given: Any, dtype: np.dtype[Any], shape: tuple[int, ...],
-                what: str) -> np.ndarray[Any, Any]:
-    """An array to send of exactly this shape, or one integer for all of them."""
+def _full(shape: tuple[int, ...], number: Any, dtype: np.dtype[Any], keys: Optional[Taken]
+          ) -> np.ndarray[Any, Any]:
+    made = np.empty(shape, dtype) if keys is None else keys.empty(shape, dtype)
+    made[...] = number
+    return made
+
+
+def take_values(given: Any, dtype: np.dtype[Any], shape: tuple[int, ...], what: str,
+                keys: Optional[Taken] = None) -> np.ndarray[Any, Any]:
+    """An array to send of exactly this shape, or one integer for all of them, beside the keys."""
     if isinstance(given, (int, np.integer)) and not isinstance(given, bool) and dtype.kind in "iu":
-        return np.full(shape, _of_list([int(given)], dtype, what)[0], dtype)
+        return _full(shape, _of_list([int(given)], dtype, what)[0], dtype, keys)
     if dtype.kind == "f" and isinstance(given, (int, float, np.floating)):
-        return np.full(shape, given, dtype)
+        return _full(shape, given, dtype, keys)
     found = as_numpy(given, dtype, what)
     if found.shape != shape and found.size == 0 and 0 in shape:
         return np.empty(shape, dtype)
@@ -144,11 +160,17 @@ def take_values(given: Any, dtype: np.dtype[Any], shape: tuple[int, ...],
     return np.ascontiguousarray(found)
 
 
+def receive_mask(given: Any, keys: Taken) -> np.ndarray[Any, Any]:
+    """The caller's mask, or a new one."""
+    mask = np.empty(keys.shape, np.bool_) if given is None else given
+    return receive(mask, np.dtype(np.bool_), keys.shape, "found", keys)
+
+
 def receive(given: Any, dtype: np.dtype[Any], shape: tuple[int, ...], what: str,
-            sent: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The caller's array to receive into: nothing stands for a new one."""
+            keys: Taken) -> np.ndarray[Any, Any]:
+    """The caller's array to receive into: nothing stands for a new one, beside the keys."""
     if given is None:
-        return np.empty(shape, dtype)
+        return keys.empty(shape, dtype)
     if isinstance(given, (list, tuple, range)):
         raise TypeError(f"{what}: give an array; a list holds objects")
     found = as_numpy(given, dtype, what)
@@ -161,7 +183,7 @@ def receive(given: Any, dtype: np.dtype[Any], shape: tuple[int, ...], what: str,
         raise ValueError(f"{what}: the array has gaps (it is not C-contiguous)")
     if not found.flags.writeable:
         raise ValueError(f"{what}: the array is read-only")
-    if np.may_share_memory(found, sent):
+    if np.may_share_memory(found, keys.flat):
         raise ValueError(f"{what}: the array overlaps the keys")
     return found
 

@@ -44,7 +44,7 @@ def run_many(link: Link, layout: Layout, operation: str, keys: Any, values: Any,
     wanted = {want} if isinstance(want, str) else set(want)
     if wanted - _WANTS:
         raise ValueError(f"want {sorted(wanted - _WANTS)}: there are {', '.join(sorted(_WANTS))}")
-    taken = _arrays.take(keys, layout.key_dtype, "keys")
+    taken = _arrays.take(keys, layout.key_dtype, "keys", layout.regions)
     shape, count = taken.shape, taken.flat.size
     value_shape = shape + layout.value_shape
     sent = None

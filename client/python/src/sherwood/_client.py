@@ -16,6 +16,7 @@ from ._errors import Refused
 from ._facts import Layout, Server
 from ._link import Link, Options, milliseconds
 from ._native import ffi, lib
+from ._regions import Memory, Region, bytes_of
 from ._submit import Submit
 from ._typed import ClientCalls
 
@@ -73,12 +74,38 @@ class Client(ClientCalls):
         """
         return Device(self._link.options, self._layout(), device)
 
+    def region(self, nbytes: Optional[int] = None, *, keys: Optional[int] = None) -> Region:
+        """Memory that is shared with the server, for arrays that no call copies. The server is one of
+        this machine ("unix:/path").
+
+        nbytes: how large it is. keys: room for one call on so many keys, its values, those that it
+        returns, and its bits. `submit` and each event loop of `aio` register it, too, when they first
+        use it: the server counts it once for each of them. Refused: the server shares no memory, or no
+        more; the sentence says which limit. It is this client's until one of the two is closed.
+        """
+        layout, link = self._layout(), self._link
+        size = bytes_of(nbytes, keys, layout.key_dtype.itemsize, layout.value_bytes)
+        with link.lock:
+            memory = Memory(link.use(), size)
+            link.check(memory.code or link.share((memory,)))
+        link.regions.add(memory)
+        return Region(self, memory)
+
+    def _close_region(self, memory: Memory) -> None:
+        self._link.regions.remove(memory)
+        self.submit._turn()
+        self.aio._turn()
+        with self._link.lock:
+            self._link.unshare()
+
     def close(self) -> None:
         """Closes the connections, once the calls of `submit` are done; a second time it does nothing.
-        Calls of `aio` that are in flight end with Lost."""
+        Calls of `aio` that are in flight end with Lost. Regions are closed, too; their arrays stay."""
         self.submit.close()
         self.aio.close()
         self._link.close()
+        for memory in self._link.regions.memories:
+            self._link.regions.remove(memory)
 
     @property
     def address(self) -> str:
@@ -92,9 +119,16 @@ class Client(ClientCalls):
     def _carry_out(self, plan: _plans.Plan) -> Any:
         link = self._link
         with link.lock:
-            link.check(lib.swpy_run(
-                link.use(), plan.operation, address_of(plan.keys), address_of(plan.values), plan.count,
-                address_of(plan.previous), address_of(plan.found), address_of(plan.fill)))
+            pointer = link.use()
+            code = link.share(plan.shared)
+            if code == lib.SHERWOOD_OK:
+                link.begin_flight(plan.shared)
+                code = lib.swpy_run(
+                    pointer, plan.operation, address_of(plan.keys), address_of(plan.values), plan.count,
+                    address_of(plan.previous), address_of(plan.found), address_of(plan.fill),
+                    ffi.from_buffer("uint64_t[]", plan.bits) if plan.bits is not None else _NULL)
+                link.end_flight(plan.shared, code)
+            link.check(code)
         return plan.result()
 
     # --- single keys: a round trip each ----------------------------------------------------------

@@ -37,7 +37,9 @@ class Job:
         self.frames = 0  # that have no reply yet
         self.error: Optional[BaseException] = None
         wants_bits = plan.found is not None or plan.fill is not None
-        self.bits = np.empty((plan.count + 63) // 64, np.uint64) if wants_bits else None
+        self.bits = plan.bits
+        if wants_bits and plan.bits is None:
+            self.bits = np.empty((plan.count + 63) // 64, np.uint64)
         arrays = (plan.keys, plan.values, plan.previous, self.bits)
         # The memory stays where it is, and of this size, as long as these are there.
         self.buffers = [None if array is None else ffi.from_buffer(array) for array in arrays]
@@ -75,6 +77,7 @@ class Engine:
         self._next = 1
         self._out = ffi.new("struct sherwood_request **")
         self._traffic = ffi.new("struct sherwood_traffic *")
+        self._by_region = False  # the way of what is in flight
         self._moved = (0, 0)
         self._moved_at = 0.0
 
@@ -89,6 +92,8 @@ class Engine:
     def turn(self) -> None:
         """Sends what can be sent and takes the replies that are there. It does not block, but for
         connecting where the handle is not open."""
+        if self.is_idle and not self.link.is_open:
+            return
         try:
             pointer = self.link.use()
         except Exception as error:  # pylint: disable=broad-except
@@ -96,6 +101,7 @@ class Engine:
             return
         if not self.flights:
             self._moved_at = time.monotonic()
+        self.link.unshare()
         self._send(pointer)
         while self._take(pointer) and self.waiting and self.link.is_open:
             self._send(pointer)
@@ -106,9 +112,11 @@ class Engine:
             job = self.waiting[0]
             left = job.plan.count - job.at
             if left > 0 and job.error is None:
-                # Of several stripes one frame could overtake another.
-                in_order = (self.link.options.stripes == 1 or job.plan.operation in _READS
-                            or job.frames == 0)
+                # Of several stripes one frame could overtake another, and so could it by a region.
+                if self.link.options.stripes == 1:
+                    in_order = not self.flights or self._by_region == bool(job.plan.shared)
+                else:
+                    in_order = job.plan.operation in _READS or job.frames == 0
                 if not in_order or not self._send_frame(pointer, job, min(left, frame_keys)):
                     return
             if job.at >= job.plan.count or job.error is not None:
@@ -118,8 +126,14 @@ class Engine:
 
     def _send_frame(self, pointer: Any, job: Job, count: int) -> bool:
         """Queues a frame of a job. False: as many are in flight as may be."""
-        facts = lib.sherwood_server(pointer)
+        facts, by_region = lib.sherwood_server(pointer), bool(job.plan.shared)
         keys, values, previous, bits = job.arrays
+        if by_region:
+            lib.sherwood_descriptor(pointer)  # before the ring is used, so that replies make it readable
+            code = self.link.share(job.plan.shared)
+            if code != lib.SHERWOOD_OK:
+                job.error = self.link.error(code)
+                return True
         request = ffi.new("struct sherwood_request *")
         request.size = ffi.sizeof("struct sherwood_request")
         request.operation = job.plan.operation
@@ -137,6 +151,8 @@ class Engine:
             job.error = self.link.error(rc)
             return True
         self.flights[self._next] = (job, request)
+        self._by_region = by_region
+        self.link.begin_flight(job.plan.shared)
         self._next += 1
         job.at += count
         job.frames += 1
@@ -153,10 +169,13 @@ class Engine:
             taken += 1
             job, _ = self.flights.pop(int(ffi.cast("uintptr_t", self._out[0].user)))
             job.frames -= 1
+            self.link.end_flight(job.plan.shared, rc)
             if rc != lib.SHERWOOD_OK and job.error is None:
                 job.error = self.link.error(rc)
             if job.is_over and (not self.waiting or self.waiting[0] is not job):
                 job.finish()
+        if taken > 0:
+            self._moved_at = time.monotonic()  # a region moves no bytes
         if not self.flights and lib.sherwood_stripes(pointer) < self.link.options.stripes:
             self.link.drop()
         return taken

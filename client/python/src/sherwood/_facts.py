@@ -10,6 +10,7 @@ import numpy as np
 
 from ._errors import Refused
 from ._native import ffi, lib
+from ._regions import Regions
 
 _FORMATS = {lib.SHERWOOD_VALUES_INTEGER: "integer", lib.SHERWOOD_VALUES_STRING: "string",
             lib.SHERWOOD_VALUES_FIXED: "fixed"}
@@ -66,6 +67,7 @@ class Layout:
     is_integer: bool  # values are integers for the server; otherwise they are bytes
     is_cache: bool
     has_scores: bool
+    regions: Regions = dataclasses.field(compare=False, repr=False)
 
     @property
     def adds(self) -> str:
@@ -79,7 +81,7 @@ def string_dtype(value_bytes: int) -> np.dtype[Any]:
     return np.dtype([("length", "<u4"), ("bytes", "u1", (value_bytes - 4,))])
 
 
-def layout_of(server: Server, wanted: Any = None) -> Layout:
+def layout_of(server: Server, wanted: Any, regions: Regions) -> Layout:
     """The arrays of a server; `wanted` is the dtype in which the caller has its values, or None."""
     integer = server.value_format == "integer"
     natural = np.dtype(f"u{server.value_bytes}") if integer else np.dtype("u1")
@@ -101,4 +103,4 @@ def layout_of(server: Server, wanted: Any = None) -> Layout:
                           f" which is no multiple of {dtype.itemsize}")
         shape = (count,)
     return Layout(np.dtype(f"u{server.key_bytes}"), dtype, shape, server.value_bytes, integer,
-                  server.engine == "cache", server.policy != "")
+                  server.engine == "cache", server.policy != "", regions)

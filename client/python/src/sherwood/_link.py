@@ -15,6 +15,7 @@ from typing import Any, Callable, Optional
 from ._errors import Lost, Refused, error_of
 from ._facts import Layout, Server, layout_of, server_of
 from ._native import ffi, lib
+from ._regions import Memory, Regions
 
 _TEXT_BYTES = 512
 
@@ -88,6 +89,22 @@ def dial(options: Options) -> Any:
 _links: weakref.WeakSet[Link] = weakref.WeakSet()
 
 
+class Shared:
+    """The regions that a handle has registered, and how many requests in flight use them."""
+
+    def __init__(self) -> None:
+        self.pointers: dict[Memory, Any] = {}
+        self.flights = 0
+
+    def leave(self) -> None:
+        """The handle is gone. The server may still write what was in flight."""
+        if self.flights > 0:
+            for memory in self.pointers:
+                memory.lose()
+        self.pointers.clear()
+        self.flights = 0
+
+
 class Link:
     """One handle and its lock. `on_drop` is called before a handle is closed."""
 
@@ -96,6 +113,9 @@ class Link:
         self.lock = threading.RLock()
         self.on_drop: Optional[Callable[[], None]] = None
         self.closed = False
+        self.regions = Regions()  # those of a client are in its own link
+        self._shared = Shared()
+        weakref.finalize(self, self._shared.leave).atexit = False
         self._pointer: Any = None
         self._server: Optional[Server] = None
         self._layout: Optional[Layout] = None
@@ -116,7 +136,7 @@ class Link:
         if self._server is not None and not server.same_arrays(self._server):
             raise Refused(f"{self.options.address}: another server answers than before, whose keys or"
                           " values have another width: make a new client")
-        self._layout = self._layout or layout_of(server, self.options.value_dtype)
+        self._layout = self._layout or layout_of(server, self.options.value_dtype, self.regions)
         self._pointer, self._server = pointer, server
         return pointer
 
@@ -137,6 +157,32 @@ class Link:
             self.drop()
         raise error
 
+    def share(self, memories: tuple[Memory, ...]) -> int:
+        """Registers regions that this handle has not registered yet. Returns libsherwood's code."""
+        for memory in memories:
+            if memory.is_open and memory not in self._shared.pointers:
+                out = ffi.new("struct sherwood_region **")
+                code: int = lib.swpy_memory_share(self.use(), memory.pointer, out)
+                if code != lib.SHERWOOD_OK:
+                    return code
+                self._shared.pointers[memory] = out[0]
+        return int(lib.SHERWOOD_OK)
+
+    def begin_flight(self, memories: tuple[Memory, ...]) -> None:
+        """A request uses these regions from now on."""
+        self._shared.flights += bool(memories)
+
+    def end_flight(self, memories: tuple[Memory, ...], code: int) -> None:
+        """Its reply came. If the connection was lost instead, the server may still use them."""
+        if code == lib.SHERWOOD_OK or lib.sherwood_stripes(self._pointer) == self.options.stripes:
+            self._shared.flights -= bool(memories)
+
+    def unshare(self) -> None:
+        """Gives back the regions that were closed; waits for the requests on them. What a connection
+        that fails meanwhile had registered is given back with it."""
+        for memory in [memory for memory in self._shared.pointers if not memory.is_open]:
+            lib.sherwood_region_destroy(self._shared.pointers.pop(memory))
+
     def error(self, code: int) -> Exception:
         """The exception of a code, with the sentence of the handle."""
         return error_of(code, ffi.string(lib.sherwood_error(self._pointer)).decode("utf-8", "replace"))
@@ -148,6 +194,7 @@ class Link:
             if self.on_drop is not None:
                 self.on_drop()
             self._pointer = None
+            self._shared.leave()
             ffi.release(pointer)
 
     def close(self) -> None:
@@ -163,6 +210,8 @@ class Link:
         """
         self.lock = threading.RLock()
         self.on_drop = None
+        self._shared.flights = 0
+        self._shared.leave()
         pointer, self._pointer = self._pointer, None
         if pointer is not None:
             ffi.gc(pointer, None)  # what closes it here is another function

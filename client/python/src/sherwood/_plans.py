@@ -7,6 +7,7 @@ who carries it out.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Callable, Optional
 
 import numpy as np
@@ -15,6 +16,7 @@ from . import _arrays
 from ._errors import Refused
 from ._facts import Layout
 from ._native import lib
+from ._regions import Memory
 
 Array = Any  # a numpy array, or a torch tensor where the keys are one
 
@@ -24,21 +26,36 @@ _BOOL = np.dtype(np.bool_)
 class Plan:
     """One operation on many keys. Arrays are contiguous; `result` makes what the caller gets of them."""
 
-    __slots__ = ("operation", "keys", "values", "previous", "found", "fill", "count", "result")
+    __slots__ = ("operation", "keys", "values", "previous", "found", "fill", "count", "result", "shared", "bits")
 
-    def __init__(self, operation: int, keys: np.ndarray[Any, Any], result: Callable[[], Any], *,
+    def __init__(self, operation: int, keys: _arrays.Taken, result: Callable[[], Any], *,
                  values: Optional[np.ndarray[Any, Any]] = None,
                  previous: Optional[np.ndarray[Any, Any]] = None,
                  found: Optional[np.ndarray[Any, Any]] = None,
                  fill: Optional[np.ndarray[Any, Any]] = None) -> None:
         self.operation = operation
-        self.keys = keys
+        self.keys = keys.flat
         self.values = values
         self.previous = previous
         self.found = found
         self.fill = fill
-        self.count = keys.size
+        self.count = self.keys.size
         self.result = result
+        # The regions in which all arrays lie, where they all do; then the found bits lie there, too.
+        self.shared = _shared(keys, values, previous)
+        self.bits: Optional[np.ndarray[Any, Any]] = None
+        if self.shared and (found is not None or fill is not None):
+            self.bits = keys.empty(((self.count + 63) // 64,), np.dtype("u8"))
+
+
+def _shared(keys: _arrays.Taken, *arrays: Optional[np.ndarray[Any, Any]]) -> tuple[Memory, ...]:
+    if not keys.regions.memories or keys.flat.size == 0:
+        return ()
+    homes = {keys.home}
+    for array in arrays:
+        if array is not None:
+            homes.add(keys.regions.of(array, math.gcd(array.nbytes // keys.flat.size, 16)))
+    return () if None in homes else tuple(home for home in homes if home is not None)
 
 
 def nothing() -> None:
@@ -49,14 +66,15 @@ def _values_shape(layout: Layout, keys: _arrays.Taken) -> tuple[int, ...]:
     return keys.shape + layout.value_shape
 
 
-def values_of(layout: Layout, given: Any, shape: tuple[int, ...], what: str) -> np.ndarray[Any, Any]:
+def values_of(layout: Layout, given: Any, shape: tuple[int, ...], what: str,
+              keys: Optional[_arrays.Taken] = None) -> np.ndarray[Any, Any]:
     """Values to send. Byte strings are packed into the records that the server has."""
     if layout.value_dtype.names is not None and isinstance(given, (list, tuple)):
         packed = pack(layout, given)
         if packed.shape != shape:
             raise ValueError(f"{what}: {len(packed)} byte strings for keys of shape {shape}")
         return packed
-    return _arrays.take_values(given, layout.value_dtype, shape, what)
+    return _arrays.take_values(given, layout.value_dtype, shape, what, keys)
 
 
 def pack(layout: Layout, strings: Any) -> np.ndarray[Any, Any]:
@@ -81,12 +99,12 @@ def unpack(records: np.ndarray[Any, Any]) -> list[bytes]:
 
 def get(layout: Layout, keys: Any, default: Any, out: Any, found: Any) -> Plan:
     """values, found; with a default and without `found` the values alone."""
-    taken = _arrays.take(keys, layout.key_dtype, "keys")
+    taken = _arrays.take(keys, layout.key_dtype, "keys", layout.regions)
     shape = _values_shape(layout, taken)
-    into = _arrays.receive(out, layout.value_dtype, shape, "out", taken.flat)
+    into = _arrays.receive(out, layout.value_dtype, shape, "out", taken)
     mask = None
     if found is not None or default is None:
-        mask = _arrays.receive(found, _BOOL, taken.shape, "found", taken.flat)
+        mask = _arrays.receive_mask(found, taken)
     fill = None
     if default is not None:
         fill = values_of(layout, default if layout.value_dtype.names is None else [default],
@@ -98,7 +116,7 @@ def get(layout: Layout, keys: Any, default: Any, out: Any, found: Any) -> Plan:
         values = _arrays.give(into, out, taken.is_torch)
         return values if mask is None else (values, _arrays.give(mask, found, taken.is_torch))
 
-    return Plan(lib.SHERWOOD_GET, taken.flat, result, previous=into, found=mask, fill=fill)
+    return Plan(lib.SHERWOOD_GET, taken, result, previous=into, found=mask, fill=fill)
 
 
 _ONLY = {None: lib.SHERWOOD_SET, "absent": lib.SHERWOOD_SET_ABSENT,
@@ -111,31 +129,31 @@ def store(layout: Layout, keys: Any, values: Any, only: Optional[str], previous:
         raise ValueError(f'only is {only!r}: give "absent", "present" or None')
     if only is None or previous:
         return write(layout, _ONLY[only], keys, values, previous)
-    taken = _arrays.take(keys, layout.key_dtype, "keys")
-    sent = values_of(layout, values, _values_shape(layout, taken), "values")
+    taken = _arrays.take(keys, layout.key_dtype, "keys", layout.regions)
+    sent = values_of(layout, values, _values_shape(layout, taken), "values", taken)
     mask = np.empty(taken.shape, _BOOL)
 
     def result() -> Any:
         written = np.logical_not(mask, out=mask) if only == "absent" else mask
         return _arrays.give(written, None, taken.is_torch)
 
-    return Plan(_ONLY[only], taken.flat, result, values=sent, found=mask)
+    return Plan(_ONLY[only], taken, result, values=sent, found=mask)
 
 
 def write(layout: Layout, operation: int, keys: Any, values: Any, previous: bool) -> Plan:
     """None; or the values before, and which keys had one."""
-    taken = _arrays.take(keys, layout.key_dtype, "keys")
+    taken = _arrays.take(keys, layout.key_dtype, "keys", layout.regions)
     shape = _values_shape(layout, taken)
-    sent = values_of(layout, values, shape, "values")
+    sent = values_of(layout, values, shape, "values", taken)
     if not previous:
-        return Plan(operation, taken.flat, nothing, values=sent)
-    old = np.empty(shape, layout.value_dtype)
+        return Plan(operation, taken, nothing, values=sent)
+    old = taken.empty(shape, layout.value_dtype)
     was = np.empty(taken.shape, _BOOL)
 
     def result() -> Any:
         return (_arrays.give(old, None, taken.is_torch), _arrays.give(was, None, taken.is_torch))
 
-    return Plan(operation, taken.flat, result, values=sent, previous=old, found=was)
+    return Plan(operation, taken, result, values=sent, previous=old, found=was)
 
 
 def combine(layout: Layout, word: str, keys: Any, values: Any, previous: bool) -> Plan:
@@ -154,6 +172,6 @@ def combine(layout: Layout, word: str, keys: Any, values: Any, previous: bool) -
 
 def ask(layout: Layout, operation: int, keys: Any, found: Any) -> Plan:
     """Which keys were present: of delete and of contains."""
-    taken = _arrays.take(keys, layout.key_dtype, "keys")
-    mask = _arrays.receive(found, _BOOL, taken.shape, "found", taken.flat)
-    return Plan(operation, taken.flat, lambda: _arrays.give(mask, found, taken.is_torch), found=mask)
+    taken = _arrays.take(keys, layout.key_dtype, "keys", layout.regions)
+    mask = _arrays.receive_mask(found, taken)
+    return Plan(operation, taken, lambda: _arrays.give(mask, found, taken.is_torch), found=mask)

@@ -151,6 +151,14 @@ class Submit(SubmitCalls):
             worker = self._worker
         return worker.push(plan)
 
+    def _turn(self) -> None:
+        """Has the thread give back what was closed."""
+        with self._lock:
+            worker = self._worker
+        if worker is not None:
+            with worker.lock:
+                worker.wake()
+
     def close(self) -> None:
         """Waits for what is in flight, and closes the connection."""
         with self._lock:

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: MIT
+"""Regions: memory that client and server share, and the numpy arrays that lie in it.
+
+The memory is mapped until nobody has an array of it any more, whatever becomes of the region and its
+connection. An array gives its bytes back when it and all that are made of it are gone.
+"""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import math
+import os
+import threading
+import weakref
+from collections import deque
+from typing import Any, Optional
+
+import numpy as np
+
+from ._errors import Lost, Refused
+from ._native import ffi, lib
+
+_ALIGN = 64
+_PAGE = 4096
+_LOST = ("the connection that shared this region was lost during a call on it, and the server may still"
+         " write into it: copy what is needed, close it, and make another region")
+
+_memories: weakref.WeakSet[Memory] = weakref.WeakSet()
+
+
+class Memory:
+    """The pages of a region, and which of them no array has."""
+
+    def __init__(self, handle: Any, nbytes: int) -> None:
+        """Makes them. The caller holds the lock of the handle, whose sentence tells of errors."""
+        self.pointer = ffi.gc(ffi.new("struct swpy_memory *"), lib.swpy_memory_free)
+        self.pointer.descriptor = -1
+        self.code = lib.swpy_memory_make(handle, nbytes, self.pointer)
+        self.base = int(ffi.cast("uintptr_t", self.pointer.address))
+        self.nbytes = nbytes
+        self.is_open = True
+        self.is_lost = False
+        self._lock = threading.Lock()
+        self._holes = [(0, nbytes)]  # (offset, bytes), by offset
+        self._given_back: deque[tuple[int, int]] = deque()  # by destructors, which may take no lock
+        _memories.add(self)
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+        """A new array in this memory."""
+        nbytes = math.prod(shape) * dtype.itemsize
+        if nbytes == 0:
+            return np.empty(shape, dtype)
+        offset, taken = self._take(nbytes)
+        cell = ffi.gc(ffi.cast("char *", self.base + offset), functools.partial(self._back, offset, taken))
+        array: np.ndarray[Any, Any] = np.frombuffer(ffi.buffer(cell, nbytes), dtype)
+        return array.reshape(shape)
+
+    def _take(self, nbytes: int) -> tuple[int, int]:
+        """Takes the first hole that is large enough: (offset, bytes)."""
+        wanted = -(-nbytes // _ALIGN) * _ALIGN
+        if self.is_lost:
+            raise Lost(_LOST)
+        if not self.is_open:
+            raise Refused("this region was closed, or belongs to the process that this one was forked from")
+        with self._lock:
+            self._collect()
+            for i, (offset, room) in enumerate(self._holes):
+                if room >= wanted:
+                    self._holes[i: i + 1] = [(offset + wanted, room - wanted)] if room > wanted else []
+                    return offset, wanted
+        raise MemoryError(f"region: an array of {nbytes} bytes does not fit into what is left of"
+                          f" {self.nbytes}, {self.free} bytes; arrays that nobody has give theirs back")
+
+    def _back(self, offset: int, nbytes: int, _: Any) -> None:
+        self._given_back.append((offset, nbytes))
+
+    def _collect(self) -> None:
+        """Makes holes of what was given back. The caller holds the lock."""
+        while self._given_back:
+            offset, nbytes = self._given_back.popleft()
+            at = bisect.bisect(self._holes, (offset, 0))
+            if at < len(self._holes) and offset + nbytes == self._holes[at][0]:
+                nbytes += self._holes.pop(at)[1]
+            if at > 0 and sum(self._holes[at - 1]) == offset:
+                at -= 1
+                before = self._holes.pop(at)
+                offset, nbytes = before[0], nbytes + before[1]
+            self._holes.insert(at, (offset, nbytes))
+
+    @property
+    def free(self) -> int:
+        """Bytes that no array has."""
+        with self._lock:
+            self._collect()
+            return sum(nbytes for _, nbytes in self._holes)
+
+    def lose(self) -> None:
+        """Its connection ended during a call: what no array has any more may still be written."""
+        self.is_lost = True
+
+    def leave_to_parent(self) -> None:
+        """In a forked child, which has the same pages, and would give away what the parent uses."""
+        self._lock = threading.Lock()
+        self.is_open = False
+
+
+class Regions:
+    """The regions of a client, by the addresses of arrays."""
+
+    def __init__(self) -> None:
+        self.memories: tuple[Memory, ...] = ()
+        self._lock = threading.Lock()
+
+    def add(self, memory: Memory) -> None:
+        with self._lock:
+            self.memories += (memory,)
+
+    def remove(self, memory: Memory) -> None:
+        memory.is_open = False
+        with self._lock:
+            self.memories = tuple(other for other in self.memories if other is not memory)
+
+    def of(self, array: np.ndarray[Any, Any], align: int) -> Optional[Memory]:
+        """The open region in which a contiguous array lies, so aligned that the server takes it there."""
+        if not self.memories or array.size == 0:
+            return None
+        address = array.__array_interface__["data"][0]
+        for memory in self.memories:
+            if 0 <= address - memory.base < memory.nbytes and memory.is_open:
+                if memory.is_lost:
+                    raise Lost(_LOST)
+                return memory if address % align == 0 else None
+        return None
+
+
+class Region:
+    """Memory that is shared with the server; Client.region makes it.
+
+    Calls of the client, of its `submit` and of its `aio` go through it, without a copy and without a
+    byte in a socket, if their keys, values and `out` all lie in regions. Where keys do, the values
+    that a call returns do, too. Masks, and arrays with gaps, lie elsewhere: a mask is made of the bits
+    that the server left in the region.
+
+    Arrays are ordinary ones otherwise, and outlive the region: after close(), and in a forked child,
+    calls on them go through the socket. If the connection is lost during a call, the server may still
+    write into the region: from then on calls on its arrays raise Lost until it is closed.
+    """
+
+    __slots__ = ("_client", "_memory")
+
+    def __init__(self, client: Any, memory: Memory) -> None:
+        self._client = client
+        self._memory = memory
+
+    def empty(self, shape: Any, dtype: Any = None) -> np.ndarray[Any, Any]:
+        """A new array in the region, with whatever was there. dtype None: that of the server's keys.
+
+        MemoryError: there is no room.
+        """
+        whole = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+        if any(length < 0 for length in whole):
+            raise ValueError(f"shape {whole}: a length is negative")
+        kind = self._client.key_dtype if dtype is None else np.dtype(dtype)
+        if kind.hasobject:
+            raise TypeError(f"dtype {kind}: a region holds bytes, not Python's objects")
+        return self._memory.empty(whole, kind)
+
+    def copy(self, array: Any) -> np.ndarray[Any, Any]:
+        """A copy of an array in the region."""
+        given = np.asarray(array)
+        made = self.empty(given.shape, given.dtype)
+        made[...] = given
+        return made
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the region."""
+        return self._memory.nbytes
+
+    @property
+    def free(self) -> int:
+        """The bytes that no array has."""
+        return self._memory.free
+
+    def close(self) -> None:
+        """Waits for the calls on it, and takes it back from the server. Its arrays stay."""
+        self._client._close_region(self._memory)
+
+    def __enter__(self) -> Region:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "lost" if self._memory.is_lost else "open" if self._memory.is_open else "closed"
+        return f"<sherwood.Region {self.nbytes} bytes, {self.free} free, {state}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a region belongs to one process and one client: make another one there")
+
+
+def bytes_of(nbytes: Optional[int], keys: Optional[int], key_bytes: int, value_bytes: int) -> int:
+    """The bytes of a region as Client.region was asked for it, in whole pages."""
+    if (nbytes is None) == (keys is None):
+        raise ValueError("region: give the number of bytes, or keys=, the number of keys of a call")
+    if keys is not None:  # values to send, values to receive, bits
+        nbytes = keys * (key_bytes + 2 * value_bytes) + keys // 8 + 4 * _ALIGN
+    assert nbytes is not None
+    if not 0 < nbytes < 2**48:
+        raise ValueError(f"region: {nbytes} bytes")
+    return -(-nbytes // _PAGE) * _PAGE
+
+
+def _forked() -> None:
+    for memory in list(_memories):
+        memory.leave_to_parent()
+
+
+os.register_at_fork(after_in_child=_forked)
