@@ -259,7 +259,7 @@ void sw_completion_decode(const struct sw_completion *completion, const struct s
         .write_sequence = completion->write_sequence,
         .durable_through = completion->durable_through,
     };
-    if (completion->status != SW_REPLY_OK) {
+    if (reply->status != SW_REPLY_OK) {
         memcpy(reply->message, completion->text, sizeof(reply->message));
         reply->message[sizeof(reply->message) - 1] = '\0';
     }
