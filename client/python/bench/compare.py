@@ -1,27 +1,30 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""compare - what the Python client costs: beside sherwood-load on the same sockets, and beside redis-py.
+"""compare - what the Python client costs: beside sherwood-load on the same sockets, redis-py and valkey-glide.
 
     make all python && client/python/bench/compare.py [--rounds 8] [--output FOLDER]
 
-It starts a daemon and a redis-server on Unix sockets of its own. In each round everything is measured
+It starts a daemon and a redis-server on Unix sockets of its own; valkey-glide has none, and uses TCP. In each round everything is measured
 once, one after the other; medians over the rounds are told. With --output it leaves there raw.csv,
 summary.csv and run_info.txt, as bench/results has them.
 
 bulk      get_many of 2^20 stored u64 keys into arrays that are there, with a mask, beside sherwood-load
-          with as many connections and the same keys in flight, which receives values and bitmaps, too.
+          with as many connections and the same keys in flight, which receives values and bitmaps, too. The
+          same again with arrays in a region.
 entities  500 entities of 90 numbers each, as an online feature store asks for them (feast#6856): one
-          get_many of 45,000 keys, beside redis-py with hiredis and a pipeline of 500 HMGET; both until the
-          numbers are in one array, and redis-py also without that.
+          get_many of 45,000 keys, beside a pipeline of 500 HMGET by redis-py with hiredis, and a batch of
+          them by valkey-glide; all until the numbers are in one array, and these two also without that.
 """
 
 import argparse
 import datetime
+import importlib.metadata
 import json
 import os
 import pathlib
 import platform
 import shutil
+import socket
 import statistics
 import subprocess
 import sys
@@ -93,14 +96,32 @@ def bulk(table, address, connections):
         c.get_many(keys, out=out, found=mask)
         assert mask.all(), "the keys are stored"
         took = best_of(lambda: c.get_many(keys, out=out, found=mask))
+        with c.region(keys=KEYS) as region:
+            here, there = region.copy(keys), region.empty(KEYS)
+            in_region = best_of(lambda: c.get_many(here, out=there, found=mask))
+            assert np.array_equal(there, out), "the same answers"
     rate = load_rate(address, connections, frame, 1)
     name = f"get_many_{connections}"
     table.add("sherwood", name, KEYS, "keys_per_second", KEYS / took, "1/s")
     table.add("sherwood-load", name, KEYS, "keys_per_second", rate, "1/s")
     table.add("sherwood", name, KEYS, "ratio_to_load", KEYS / took / rate, "")
+    table.add("sherwood", name + "_region", KEYS, "keys_per_second", KEYS / in_region, "1/s")
+    table.add("sherwood", name + "_region", KEYS, "ratio_to_socket", took / in_region, "")
 
 
-def entities(table, address, redis_client):
+def glide_asks(client, ids, names):
+    """A function that reads all fields of all entities by valkey-glide, in one batch."""
+    import glide_sync  # pylint: disable=import-outside-toplevel
+
+    def ask():
+        batch = glide_sync.Batch(is_atomic=False)
+        for entity in ids.tolist():
+            batch.hmget(f"e:{entity}", names)
+        return client.exec(batch, raise_on_error=True)
+    return ask
+
+
+def entities(table, address, redis_client, glide_client):
     count = ENTITIES * FIELDS
     rng = np.random.default_rng(2)
     ids = rng.integers(0, 1 << 40, ENTITIES, np.uint64)
@@ -112,6 +133,10 @@ def entities(table, address, redis_client):
         c.set_many(keys, numbers)
         assert np.array_equal(c.get_many(keys)[0], numbers)
         took = best_of(lambda: c.get_many(keys))
+        with c.region(keys=count) as region:
+            here = region.copy(keys)
+            in_region = best_of(lambda: c.get_many(here))
+    table.add("sherwood", "entities_region", count, "latency_p50", in_region * 1e3, "ms")
     table.add("sherwood", "entities", count, "latency_p50", took * 1e3, "ms")
     if redis_client is None:
         return
@@ -125,15 +150,20 @@ def entities(table, address, redis_client):
             pipe.hmget(f"e:{entity}", names)
         return pipe.execute()
 
-    def array():
-        return np.array([[int(value) for value in row] for row in ask()], np.uint64)
+    def array(asks):
+        return np.array([[int(value) for value in row] for row in asks()], np.uint64)
 
-    assert np.array_equal(array(), numbers)
-    plain, whole = best_of(ask), best_of(array)
-    table.add("redis-py", "entities", count, "latency_p50", whole * 1e3, "ms")
-    table.add("redis-py", "entities_as_bytes", count, "latency_p50", plain * 1e3, "ms")
-    table.add("sherwood", "entities", count, "speedup_to_redis", whole / took, "")
-    table.add("sherwood", "entities", count, "speedup_to_redis_as_bytes", plain / took, "")
+    others = {"redis-py": ask}
+    if glide_client is not None:
+        others["valkey-glide"] = glide_asks(glide_client, ids, names)
+    for name, asks in others.items():
+        assert np.array_equal(array(asks), numbers)
+        plain, whole = best_of(asks), best_of(lambda asks=asks: array(asks))
+        table.add(name, "entities", count, "latency_p50", whole * 1e3, "ms")
+        table.add(name, "entities_as_bytes", count, "latency_p50", plain * 1e3, "ms")
+        short = "redis" if name == "redis-py" else "glide"
+        table.add("sherwood", "entities", count, f"speedup_to_{short}", whole / took, "")
+        table.add("sherwood", "entities", count, f"speedup_to_{short}_as_bytes", plain / took, "")
 
 
 def start(command, path, what):
@@ -146,7 +176,23 @@ def start(command, path, what):
     return process
 
 
-def redis_of(folder):
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return probe.getsockname()[1]
+
+
+def glide_of(port):
+    """(client, version); the client is None where valkey-glide is missing."""
+    try:
+        import glide_sync  # pylint: disable=import-outside-toplevel
+    except ImportError as error:
+        return None, f"without valkey-glide: {error}"
+    config = glide_sync.GlideClientConfiguration([glide_sync.NodeAddress("127.0.0.1", port)],
+                                                 request_timeout=10_000)
+    return glide_sync.GlideClient.create(config), f"valkey-glide-sync {importlib.metadata.version('valkey-glide-sync')}"
+
+
+def redis_of(folder, port):
     """(process, client, versions); the first two are None where redis-server, redis-py or hiredis is missing."""
     try:
         import hiredis  # pylint: disable=import-outside-toplevel
@@ -156,7 +202,7 @@ def redis_of(folder):
     if shutil.which("redis-server") is None:
         return None, None, "without redis: there is no redis-server"
     path = f"{folder}/redis"
-    process = start(["redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--dir", folder],
+    process = start(["redis-server", "--port", str(port), "--unixsocket", path, "--save", "", "--dir", folder],
                     path, "redis-server")
     client = redis.Redis(unix_socket_path=path)
     return process, client, (f"redis-py {redis.__version__}, hiredis {hiredis.__version__},"
@@ -174,7 +220,11 @@ def main():
         path = f"{folder}/s"
         daemon = start([ROOT / "build" / "sherwoodd", "--port", "0", "--http-port", "0", "--unix-socket",
                         path, "--capacity", "4M", "--loops", options.loops], path, "sherwoodd")
-        redis_process, client, versions = redis_of(folder)
+        port, glide_client = free_port(), None
+        redis_process, client, versions = redis_of(folder, port)
+        if client is not None:
+            glide_client, glide_version = glide_of(port)
+            versions += ", " + glide_version
         try:
             print(versions)
             address = "unix:" + path
@@ -183,7 +233,7 @@ def main():
             for _ in range(options.rounds):
                 for connections in (1, 4):
                     bulk(table, address, connections)
-                entities(table, address, client)
+                entities(table, address, client, glide_client)
         finally:
             for process in (daemon, redis_process):
                 if process is not None:
