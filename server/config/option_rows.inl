@@ -121,11 +121,12 @@ SW_OPTION(
     "Where the table lives: cuda (GPU memory), cpu (host memory), or auto: cuda if this build has "
     "it and a device answers, otherwise cpu. Asking for cuda where there is none is an error.")
 SW_OPTION(device, "device", "table", SW_ANY, SW_NUMBER(0, 255), "0", "N", "CUDA device ordinal.")
-SW_OPTION(engine, "engine", "table", SW_ANY, SW_CHOICE(engines), "robin_hood", "NAME",
-          "What holds the entries. robin_hood: the general one, which has every command. cuckoo: "
-          "look-ups of at most three places; no SCAN, RANDOMKEY or RESIZE, and it does not grow. "
-          "cache: values are byte strings, and it is never full: if there is no room, the entry "
-          "with the lowest score is evicted; no INCR, DECR or RESIZE.")
+SW_OPTION(
+    engine, "engine", "table", SW_ANY, SW_CHOICE(engines), "robin_hood", "NAME",
+    "What holds the entries. robin_hood: the general one, which has every command. cuckoo: "
+    "look-ups of at most three places; no SCAN, KEYS, RANDOMKEY or RESIZE, and it does not grow. "
+    "cache: values are byte strings, and it is never full: if there is no room, the entry "
+    "with the lowest score is evicted; no INCR, SUM or RESIZE.")
 SW_OPTION(key_bits, "key-bits", "table", SW_ANY, SW_CHOICE(widths), "64", "BITS",
           "Width of keys in bits, 32 or 64. Values have the same width, except with the cache "
           "engine. A slot takes twice that.")

@@ -16,7 +16,7 @@ static const struct {
     const char *names;
 } groups[] = {
     {"keys do not expire in this server",
-     "expire expireat expiretime getex pexpire pexpireat pexpiretime psetex setex "
+     "expire expireat expiretime pexpire pexpireat pexpiretime psetex setex "
      "hexpire hexpireat hexpiretime hpersist hpexpire hpexpireat hpexpiretime hpttl "
      "httl"},
     {"a value is read and written whole",
@@ -25,7 +25,6 @@ static const struct {
     {"values are whole numbers or strings of bytes, and there is no arithmetic on fractions",
      "incrbyfloat"},
     {"no command here is conditional on several keys", "msetnx"},
-    {"keys are not listed all at once: use SCAN", "keys"},
     {"a key cannot be renamed or copied: use GET, SET and DEL", "copy rename renamenx"},
     {"there is one database, 0", "move swapdb"},
     {"a value has no serialised form", "dump migrate restore restore-asking"},

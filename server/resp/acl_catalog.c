@@ -97,6 +97,7 @@ static const struct {
 } others[] = {
     {SW_COMMAND_FLUSHALL, C(KEYSPACE) | C(DANGEROUS), false},
     {SW_COMMAND_FLUSHDB, C(KEYSPACE) | C(DANGEROUS), false},
+    {SW_COMMAND_KEYS, C(DANGEROUS), false},
     {SW_COMMAND_RESIZE, C(KEYSPACE) | C(WRITE), false},
     {SW_COMMAND_DBSIZE, C(KEYSPACE), false},
     {SW_COMMAND_INFO, C(DANGEROUS), false},

@@ -29,6 +29,8 @@ enum sw_command_maker {
     SW_MAKER_EACH_KEY,
     SW_MAKER_SET,
     SW_MAKER_MSET,
+    SW_MAKER_BY,
+    SW_MAKER_GETEX,
     SW_MAKER_MEMORY,
     SW_MAKER_OBJECT
 };

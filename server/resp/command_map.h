@@ -34,6 +34,8 @@
 #define SW_COMMAND_MAP(X) \
     X(GET, "get", 2, KEYS(1, 1, 1), STRING, READ, FAST, QUEUED, \
       ONE_KEY(GET, 0, VALUE), "Get the value of a key") \
+    X(GETEX, "getex", -2, KEYS(1, 1, 1), STRING, READ, FAST, QUEUED, \
+      KEY_FUNCTION(GETEX, GET, VALUE), "Get the value of a key: key [PERSIST]; nothing expires") \
     X(SET, "set", -3, KEYS(1, 1, 1), STRING, INSERT, SLOW, QUEUED, \
       KEY_FUNCTION(SET, SET, OK), "Set a key: key value [NX | XX] [GET]") \
     X(MGET, "mget", -2, KEYS(1, -1, 1), STRING, READ, FAST, QUEUED, \
@@ -52,6 +54,8 @@
       EACH_KEY(DELETE, COUNT_PRESENT), "Delete keys") \
     X(EXISTS, "exists", -2, KEYS(1, -1, 1), GENERIC, READ, FAST, QUEUED, \
       EACH_KEY(PEEK, COUNT_PRESENT), "Count the keys that exist") \
+    X(PREFIXLEN, "prefixlen", -2, KEYS(1, -1, 1), GENERIC, READ, FAST, QUEUED, \
+      EACH_KEY(PEEK, PREFIX), "Count the keys that exist before the first that does not") \
     X(TOUCH, "touch", -2, KEYS(1, -1, 1), GENERIC, READ, FAST, QUEUED, \
       EACH_KEY(GET, COUNT_PRESENT), "Count the keys that exist; cache: a use of each") \
     X(INCR, "incr", 2, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
@@ -59,9 +63,15 @@
     X(DECR, "decr", 2, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
       ONE_KEY(DECREMENT, 0, DECREMENTED), "Subtract 1 from a key") \
     X(INCRBY, "incrby", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
-      ONE_KEY(INCREMENT, 2, INCREMENTED), "Add to a key") \
+      KEY_FUNCTION(BY, INCREMENT, INCREMENTED), "Add to a key, or subtract: n may be negative") \
     X(DECRBY, "decrby", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
-      ONE_KEY(DECREMENT, 2, DECREMENTED), "Subtract from a key") \
+      KEY_FUNCTION(BY, DECREMENT, DECREMENTED), "Subtract from a key, or add: n may be negative") \
+    X(SUM, "sum", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
+      ONE_KEY(SUM, 2, SUMMED), "Add to a key modulo 2^width; an absent one is set") \
+    X(MIN, "min", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
+      ONE_KEY(MIN, 2, SMALLER), "Keep the smaller value; an absent key is set") \
+    X(MAX, "max", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
+      ONE_KEY(MAX, 2, LARGER), "Keep the larger value; an absent key is set") \
     X(STRLEN, "strlen", 2, KEYS(1, 1, 1), STRING, READ, FAST, QUEUED, \
       ONE_KEY(GET, 0, DIGITS), "Length of a key's value") \
     X(TYPE, "type", 2, KEYS(1, 1, 1), GENERIC, READ, FAST, QUEUED, \
@@ -84,6 +94,8 @@
       TABLE(RESIZE, resize), "slots: give the table another capacity") \
     X(SCAN, "scan", -2, NO_KEYS, GENERIC, READ, SLOW, REFUSED, \
       TABLE(SCAN, scan), "Iterate keys: cursor [MATCH pattern] [COUNT n]") \
+    X(KEYS, "keys", 2, NO_KEYS, GENERIC, READ, SLOW, REFUSED, \
+      TABLE(SCAN, keys), "All keys that match a pattern") \
     X(RANDOMKEY, "randomkey", 1, NO_KEYS, GENERIC, READ, SLOW, REFUSED, \
       TABLE(SCAN, random), "Some key of the table; keys do not have equal chances") \
     X(DBSIZE, "dbsize", 1, NO_KEYS, SERVER, READ, FAST, REFUSED, \

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * control.c - FLUSHALL, RESIZE, SCAN and RANDOMKEY.
+ * control.c - FLUSHALL, RESIZE, SCAN, KEYS and RANDOMKEY.
  */
 #include "server/resp/control.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,9 @@
 #define SCAN_COUNT_DEFAULT 10
 /* RANDOMKEY scans this many entries, beginning at a random cursor, and picks one of them. */
 #define RANDOM_COUNT 16
+
+/* KEYS scans so many entries at a time. */
+#define KEYS_COUNT (64U << 10)
 
 /* A cursor of the table is a hash of a key, as wide as keys are. RESP clients keep cursors in
  * signed or floating-point numbers, so a cursor of 64 bits is cut to its upper 53 bits. A SCAN
@@ -107,6 +111,24 @@ static bool take_entries(struct sw_control *control)
     return more;
 }
 
+/* Adds the entries of a batch of KEYS to the reply. Returns true if another batch must follow. */
+static bool take_keys(struct sw_control *control)
+{
+    const struct sw_batch *batch = &control->flight.batch;
+    for (uint32_t i = 0; i < batch->scan_count && !control->keys.failed; i++) {
+        uint64_t key = sw_integer_at(batch->scan_keys, control->resp->batches->shape.key_bytes, i);
+        if (matches(control, key)) {
+            put_key(control, &control->keys, key);
+            control->keys_count++;
+        }
+    }
+    if (control->keys.failed) {
+        snprintf(control->error, sizeof(control->error),
+                 "ERR the keys that match take more than output-bytes-max: use SCAN");
+    }
+    return batch->cursor != 0 && !control->keys.failed;
+}
+
 /* Appends the reply to SCAN: *2, the next cursor, and the keys that match. */
 static void put_scan(const struct sw_control *control, struct sw_text *text)
 {
@@ -156,6 +178,11 @@ static void put_reply(const struct sw_control *control, struct sw_text *text)
         sw_text_unsigned(text, batch->capacity);
     } else if (control->command->id == SW_COMMAND_SCAN) {
         put_scan(control, text);
+    } else if (control->command->id == SW_COMMAND_KEYS) {
+        sw_text_array(text, control->keys_count);
+        if (control->keys.size > 0) {
+            sw_text_append(text, control->keys.data, control->keys.size);
+        }
     } else if (batch->scan_count > 0) {
         put_key(control, text,
                 sw_integer_at(batch->scan_keys, control->resp->batches->shape.key_bytes,
@@ -171,7 +198,7 @@ void sw_control_finish(struct sw_control *control)
     struct sw_batches *batches = control->resp->batches;
     struct sw_loop_counters *counters = conn->net->counters;
     struct sw_text text;
-    sw_text_init(&text, SW_ROUND_TEXT_BYTES_MAX);
+    sw_text_init(&text, SW_LIVE(conn->net->config->output_bytes_max) + SW_SCRATCH_BYTES);
     if (sw_resp_of(conn)->session.reply_mode == SW_REPLY_ON) {
         put_reply(control, &text);
     } else if (sw_resp_of(conn)->session.reply_mode == SW_REPLY_SKIP_NEXT) {
@@ -226,6 +253,8 @@ static void on_done(struct sw_flight *flight)
     bool again = batch->status == SW_OK;
     if (control->command->id == SW_COMMAND_SCAN) {
         again = again && take_entries(control);
+    } else if (control->command->id == SW_COMMAND_KEYS) {
+        again = again && take_keys(control);
     } else {
         again = again && control->command->id == SW_COMMAND_RANDOMKEY && batch->scan_count == 0 &&
                 !(control->wrapped && batch->cursor == 0);
@@ -299,6 +328,20 @@ static bool prepare_scan(struct sw_control *control, uint64_t cursor, uint32_t c
 
 /* --- commands --------------------------------------------------------------------------------- */
 
+/* Returns an error line, or NULL. */
+static const char *take_pattern(struct sw_control *control, const struct sw_resp_argument *pattern)
+{
+    if (pattern->size > sizeof(control->pattern)) {
+        return "ERR the pattern is longer than 64 bytes";
+    }
+    if (pattern->size > 0) {
+        memcpy(control->pattern, pattern->text, pattern->size);
+    }
+    control->pattern_bytes = pattern->size;
+    control->has_pattern = true;
+    return NULL;
+}
+
 /* Parses the options behind SCAN's cursor. Returns an error line, or NULL. */
 static const char *scan_options(struct sw_control *control, const struct sw_resp_command *arguments,
                                 uint64_t *count)
@@ -317,14 +360,10 @@ static const char *scan_options(struct sw_control *control, const struct sw_resp
                 return "ERR syntax error";
             }
         } else if (sw_argument_is(name, "MATCH")) {
-            if (value->size > sizeof(control->pattern)) {
-                return "ERR the pattern is longer than 64 bytes";
+            const char *error = take_pattern(control, value);
+            if (error != NULL) {
+                return error;
             }
-            if (value->size > 0) {
-                memcpy(control->pattern, value->text, value->size);
-            }
-            control->pattern_bytes = value->size;
-            control->has_pattern = true;
         } else if (sw_argument_is(name, "TYPE")) {
             control->none = !sw_argument_is(value, "STRING");
         } else {
@@ -361,6 +400,22 @@ static bool run_scan(struct sw_control *control, const struct sw_resp_command *a
     count = count < count_max ? count : count_max;
     sw_text_init(&control->keys, SW_ROUND_TEXT_BYTES_MAX);
     if (!prepare_scan(control, control->given << control->cursor_shift, (uint32_t)count + is_cut)) {
+        return false;
+    }
+    start(control);
+    return true;
+}
+
+static bool run_keys(struct sw_control *control, const struct sw_resp_command *arguments)
+{
+    const char *error = take_pattern(control, &arguments->arguments[1]);
+    if (error != NULL) {
+        sw_resp_error(control->conn, control->command, "%s", error);
+        free(control);
+        return true;
+    }
+    sw_text_init(&control->keys, SW_LIVE(control->conn->net->config->output_bytes_max));
+    if (!prepare_scan(control, 0, KEYS_COUNT)) {
         return false;
     }
     start(control);

@@ -228,6 +228,41 @@ FOR_EACH_KIND void run_mset(const struct data *data, const struct values *values
     add_reply(data, SW_REPLY_KIND_OK);
 }
 
+/* INCRBY and DECRBY: a negative operand turns the one into the other. */
+FOR_EACH_KIND void run_by(const struct data *data, const struct values *values)
+{
+    const struct sw_resp_argument *argument = &data->arguments->arguments[2];
+    bool turned = argument->size > 1 && argument->text[0] == '-';
+    struct sw_resp_argument words[3];
+    struct sw_resp_command arguments = {.arguments = words, .count = 3};
+    struct data positive = *data;
+    enum sw_op op = (enum sw_op)data->command->op;
+    memcpy(words, data->arguments->arguments, sizeof(words));
+    if (turned) {
+        words[2] = (struct sw_resp_argument){argument->text + 1, argument->size - 1};
+        op = op == SW_INCREMENT ? SW_DECREMENT : SW_INCREMENT;
+    }
+    positive.arguments = &arguments;
+    run_one(&positive, values, op, 1, 2,
+            op == SW_INCREMENT ? SW_REPLY_KIND_INCREMENTED : SW_REPLY_KIND_DECREMENTED);
+}
+
+/* GETEX key [PERSIST]: a GET, because keys have no time to live that it could change. */
+FOR_EACH_KIND void run_getex(const struct data *data, const struct values *values)
+{
+    const struct sw_resp_argument *option = &data->arguments->arguments[2];
+    uint32_t count = data->arguments->count;
+    bool expires = count == 4 && (sw_argument_is(option, "EX") || sw_argument_is(option, "PX") ||
+                                  sw_argument_is(option, "EXAT") || sw_argument_is(option, "PXAT"));
+    if (expires) {
+        refuse(data, "ERR keys do not expire in this server: use GETEX without EX or PX");
+    } else if (count > 3 || (count == 3 && !sw_argument_is(option, "PERSIST"))) {
+        refuse(data, "ERR syntax error");
+    } else {
+        run_one(data, values, SW_GET, 1, 0, SW_REPLY_KIND_VALUE);
+    }
+}
+
 /* SET key value [NX | XX] [GET]. Keys do not expire in this server, so the options EX and PX are
  * refused; KEEPTTL would change nothing and is accepted. */
 FOR_EACH_KIND void run_set(const struct data *data, const struct values *values)
@@ -330,6 +365,12 @@ FOR_EACH_KIND void run(const struct data *data, const struct values *values)
         break;
     case SW_MAKER_MSET:
         run_mset(data, values);
+        break;
+    case SW_MAKER_BY:
+        run_by(data, values);
+        break;
+    case SW_MAKER_GETEX:
+        run_getex(data, values);
         break;
     case SW_MAKER_MEMORY:
         run_subcommand(data, values, memory_list);

@@ -52,9 +52,9 @@ static void note_refusal(struct sw_conn *conn, enum sw_acl_reason reason, const 
 
 bool sw_permit_needs_all_keys(const struct sw_command *command)
 {
-    return command->id == SW_COMMAND_SCAN || command->id == SW_COMMAND_DIGEST ||
-           command->id == SW_COMMAND_RANDOMKEY || command->id == SW_COMMAND_FLUSHALL ||
-           command->id == SW_COMMAND_FLUSHDB;
+    return command->id == SW_COMMAND_SCAN || command->id == SW_COMMAND_KEYS ||
+           command->id == SW_COMMAND_DIGEST || command->id == SW_COMMAND_RANDOMKEY ||
+           command->id == SW_COMMAND_FLUSHALL || command->id == SW_COMMAND_FLUSHDB;
 }
 
 /* Redis lets these be sent whoever has logged in, and before. */

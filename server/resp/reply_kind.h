@@ -19,6 +19,10 @@ enum sw_reply_kind {
     SW_REPLY_KIND_ONE_IF_ABSENT, /* 1; 0 if the key was present, or a cache did not admit it */
     SW_REPLY_KIND_INCREMENTED,   /* value + operand, or the overflow error */
     SW_REPLY_KIND_DECREMENTED,   /* value - operand, or the overflow error */
+    SW_REPLY_KIND_SUMMED,        /* value + operand modulo 2^width; an absent key counts as 0 */
+    SW_REPLY_KIND_SMALLER,       /* the smaller of value and operand; the operand if absent */
+    SW_REPLY_KIND_LARGER,        /* the larger; the operand if the key was absent */
+    SW_REPLY_KIND_PREFIX,        /* how many keys were present before the first absent one */
     SW_REPLY_KIND_DIGITS,        /* the number of digits of the value; 0 if the key was absent */
     SW_REPLY_KIND_TYPE,          /* +string; +none if the key was absent */
     SW_REPLY_KIND_TTL,           /* -1; -2 if the key was absent */

@@ -17,19 +17,21 @@ uint64_t sw_slow_begin(const struct sw_resp *resp)
 
 /* --- commands of a batch ---------------------------------------------------------------------- */
 
-static bool put_number(struct sw_slowlog_draft *draft, uint64_t number)
+static bool put_number(struct sw_slowlog_draft *draft, uint64_t number, bool is_negative)
 {
-    char digits[SW_DECIMAL_DIGITS_MAX];
-    return sw_slowlog_argument(draft, digits, sw_decimal_format(number, digits));
+    char digits[1 + SW_DECIMAL_DIGITS_MAX] = "-";
+    size_t size = sw_decimal_format(number, digits + 1);
+    return sw_slowlog_argument(draft, is_negative ? digits : digits + 1, size + is_negative);
 }
 
-static bool put_operand(struct sw_slowlog_draft *draft, const struct sw_round *round, uint32_t i)
+static bool put_operand(struct sw_slowlog_draft *draft, const struct sw_round *round, uint32_t i,
+                        bool is_negative)
 {
     const struct sw_table_shape *shape = &round->batches->shape;
     const uint8_t *blob = (const uint8_t *)round->values + (size_t)i * shape->value_bytes;
     uint32_t size = shape->blob_bytes_max;
     if (shape->value_format == SW_VALUE_INTEGER) {
-        return put_number(draft, sw_integer_at(round->values, shape->value_bytes, i));
+        return put_number(draft, sw_integer_at(round->values, shape->value_bytes, i), is_negative);
     }
     if (shape->value_format == SW_VALUE_STRING) {
         memcpy(&size, blob, sizeof(size));
@@ -42,6 +44,7 @@ static bool put_operand(struct sw_slowlog_draft *draft, const struct sw_round *r
 static bool has_operand(const struct sw_command *command)
 {
     return command->maker == SW_MAKER_SET || command->maker == SW_MAKER_MSET ||
+           command->maker == SW_MAKER_BY ||
            (command->maker == SW_MAKER_ONE_KEY && command->operand != 0);
 }
 
@@ -59,7 +62,9 @@ static void put_command(struct sw_slowlog_draft *draft, const struct sw_round *r
     for (uint32_t i = pending->first; more && i < pending->first + pending->count; i++) {
         uint64_t key = sw_integer_at(round->keys, round->batches->shape.key_bytes, i);
         more = sw_slowlog_argument(draft, text, sw_key_text_write(keys, key, text));
-        more = more && (!operand || put_operand(draft, round, i));
+        /* what INCRBY and DECRBY made of a negative operand */
+        bool turned = command->maker == SW_MAKER_BY && round->ops[i] != command->op;
+        more = more && (!operand || put_operand(draft, round, i, turned));
     }
 }
 

@@ -143,6 +143,16 @@ static uint64_t count_found(const struct sw_round *round, const struct sw_pendin
     return count;
 }
 
+/* The operations before the first one whose key was absent. */
+static uint64_t count_prefix(const struct sw_round *round, const struct sw_pending *pending)
+{
+    uint32_t count = 0;
+    while (count < pending->count && found_at(round, pending->first + count)) {
+        count++;
+    }
+    return count;
+}
+
 /* Would the result of INCR or DECR not fit the width? Exactly then the table has refused it. */
 static bool overflowed(const struct sw_round *round, const struct sw_pending *pending)
 {
@@ -166,6 +176,21 @@ static uint64_t value_at(const struct sw_round *round, uint32_t i)
 static uint64_t operand_at(const struct sw_round *round, uint32_t i)
 {
     return sw_integer_at(round->values, round->batches->shape.value_bytes, i);
+}
+
+/* The value after INCR, DECR, SUM, MIN or MAX. */
+static uint64_t combined_at(const struct sw_round *round, enum sw_reply_kind kind, uint32_t i)
+{
+    uint64_t value = value_at(round, i), operand = operand_at(round, i);
+    if (kind == SW_REPLY_KIND_DECREMENTED) {
+        return value - operand;
+    }
+    if (kind == SW_REPLY_KIND_INCREMENTED || kind == SW_REPLY_KIND_SUMMED) { /* absent: 0 */
+        return round->batches->shape.value_bytes == 8 ? value + operand
+                                                      : (uint32_t)(value + operand);
+    }
+    return found_at(round, i) && (value < operand) == (kind == SW_REPLY_KIND_SMALLER) ? value
+                                                                                      : operand;
 }
 
 static void put_ok_or_null(struct writer *writer, bool is_ok, bool resp3)
@@ -298,10 +323,14 @@ static void put_reply(struct writer *writer, const struct sw_replies *replies,
         put_unsigned(writer, entered_at(round, i), resp3);
         break;
     case SW_REPLY_KIND_INCREMENTED:
-        put_unsigned(writer, value_at(round, i) + operand_at(round, i), resp3);
-        break;
     case SW_REPLY_KIND_DECREMENTED:
-        put_unsigned(writer, value_at(round, i) - operand_at(round, i), resp3);
+    case SW_REPLY_KIND_SUMMED:
+    case SW_REPLY_KIND_SMALLER:
+    case SW_REPLY_KIND_LARGER:
+        put_unsigned(writer, combined_at(round, (enum sw_reply_kind)pending->kind, i), resp3);
+        break;
+    case SW_REPLY_KIND_PREFIX:
+        put_unsigned(writer, count_prefix(round, pending), resp3);
         break;
     case SW_REPLY_KIND_DIGITS:
         put_digits(writer, round, i, resp3);

@@ -141,8 +141,9 @@ Test(loop, knows_what_a_cache_has)
     cr_assert_eq(shape->value_format, SW_VALUE_STRING);
     cr_assert_eq(shape->scan_ops_max, 1024, "as many as a batch holds");
     cr_assert_eq(fixture.loop->resp.run_data, sw_data_run_blobs);
-    static const enum sw_command_id commands[] = {SW_COMMAND_INCR, SW_COMMAND_DECR,
-                                                  SW_COMMAND_INCRBY, SW_COMMAND_DECRBY};
+    static const enum sw_command_id commands[] = {
+        SW_COMMAND_INCR, SW_COMMAND_DECR, SW_COMMAND_INCRBY, SW_COMMAND_DECRBY,
+        SW_COMMAND_SUM,  SW_COMMAND_MIN,  SW_COMMAND_MAX};
     expect_lacking(fixture.loop, commands, sizeof(commands) / sizeof(commands[0]));
     static const enum sw_operation unsupported[] = {
         SW_OPERATION_SUM,       SW_OPERATION_MIN,       SW_OPERATION_MAX,
@@ -157,8 +158,8 @@ Test(loop, knows_what_a_cuckoo_table_has)
     struct fixture fixture;
     set_up_engine(&fixture, SW_ENGINE_CUCKOO);
     cr_assert_eq(fixture.loop->resp.run_data, sw_data_run_integers);
-    static const enum sw_command_id commands[] = {SW_COMMAND_SCAN, SW_COMMAND_RANDOMKEY,
-                                                  SW_COMMAND_RESIZE};
+    static const enum sw_command_id commands[] = {SW_COMMAND_SCAN, SW_COMMAND_KEYS,
+                                                  SW_COMMAND_RANDOMKEY, SW_COMMAND_RESIZE};
     expect_lacking(fixture.loop, commands, sizeof(commands) / sizeof(commands[0]));
     cr_assert_eq(fixture.loop->bulk.operations &
                      (1ULL << SW_OPERATION_SCAN | 1ULL << SW_OPERATION_RESIZE),

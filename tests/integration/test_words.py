@@ -1,0 +1,193 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Commands beside redis: the same bytes as replies by RESP2 and RESP3; and those that redis has not, beside a dict."""
+
+import random
+import socket
+
+import wire
+from harness import Server, case, check, drawn_seed, equal, main, redis_server
+
+TOP = 2**64 - 1
+
+
+class Both:
+    """A connection to each of the two servers; ask() compares the bytes of their replies."""
+
+    def __init__(self, server, path, version):
+        theirs = socket.socket(socket.AF_UNIX)
+        theirs.connect(path)
+        self.ours, self.theirs = Recorded(server.connect()), Recorded(theirs)
+        for replies in (self.ours, self.theirs):
+            check("HELLO" and not isinstance(replies.ask("HELLO", version), wire.Error), "HELLO")
+
+    def ask(self, *words):
+        """The reply; an error only has to be an error of the same kind, as its first word says."""
+        ours, theirs = self.ours.ask(*words), self.theirs.ask(*words)
+        if isinstance(ours, wire.Error) and isinstance(theirs, wire.Error):
+            equal(ours.split()[0], theirs.split()[0], words)
+        else:
+            equal(self.ours.taken, self.theirs.taken, words)
+        return ours
+
+    def close(self):
+        self.ours.socket.close()
+        self.theirs.socket.close()
+
+
+class Recorded(wire.Replies):
+    """Replies, and the bytes of the last one in `taken`."""
+
+    taken = b""
+
+    def ask(self, *words):
+        self.taken = b""
+        return super().ask(*words)
+
+    def line(self):
+        line = super().line()
+        self.taken += line + b"\r\n"
+        return line
+
+    def exactly(self, size):
+        data = super().exactly(size)
+        self.taken += data
+        return data
+
+
+def beside_redis(flags, session):
+    """Calls session(both, rng) with fresh servers, for each version of RESP."""
+    rng = random.Random(drawn_seed())
+    for version in (2, 3):
+        with redis_server() as path, Server("--capacity", "64K", *flags) as server:
+            both = Both(server, path, version)
+            session(both, rng)
+            both.close()
+
+
+@case
+def options():
+    """SET with every combination of its options, GETEX, INCRBY and DECRBY by negative numbers reply as redis does"""
+    def session(both, rng):
+        values = {}
+        for _ in range(1500):
+            key = rng.randrange(8)
+            value = rng.choice([0, 1, 41, 2**40, rng.randrange(2**62)])
+            step = rng.randrange(-2**20, 2**20)
+            kind = rng.randrange(8)
+            if kind < 3:
+                options = rng.sample(["NX", "XX", "GET", "KEEPTTL"], rng.randrange(4))
+                both.ask("SET", key, value, *options)
+            elif kind == 3:
+                both.ask("GETEX", key, *rng.choice([(), ("PERSIST",), ("persist",), ("NOPE",), ("PERSIST", "X")]))
+            elif kind == 4:
+                now = int(both.ask("GET", key) or 0)
+                if now + step >= 0: # below zero redis goes on
+                    equal(both.ask("INCRBY", key, step), now + step, "INCRBY")
+            elif kind == 5:
+                now = int(both.ask("GET", key) or 0)
+                if now - step >= 0:
+                    equal(both.ask("DECRBY", key, step), now - step, "DECRBY")
+            elif kind == 6:
+                both.ask("DEL", key)
+            else:
+                both.ask("INCRBY", key, rng.choice(["", "-", "--1", "1.5", "x", "-x", " 1"]))
+            values[key] = both.ask("GET", key)
+    beside_redis((), session)
+
+
+@case
+def keys():
+    """KEYS: what redis lists, in some order, by texts that are numbers and by raw bytes"""
+    def session(both, rng):
+        names = list({str(rng.randrange(10**rng.randrange(1, 9))) for _ in range(300)})
+        for name in names:
+            both.ask("SET", name, 1)
+        for pattern in ("*", "1*", "*7", "?", "??", "[1-3]*", "[^1-3]??", "1[0-4]*[5-9]", "", "x*", "\\1*", "1**2"):
+            ours, theirs = both.ours.ask("KEYS", pattern), both.theirs.ask("KEYS", pattern)
+            equal(sorted(ours), sorted(theirs), pattern)
+        both.ask("KEYS")
+    beside_redis((), session)
+    rng = random.Random(drawn_seed())
+    for flags in (("--capacity", "1M"), ("--capacity", "256K", "--engine", "cache")):
+        names = {rng.randbytes(8) for _ in range(100000)}
+        with Server("--resp-keys", "raw", *flags, "--frame-ops-max", "16K") as server, server.connect() as connection:
+            replies = wire.Replies(connection)
+            for at in range(0, len(names), 5000):
+                some = list(names)[at:at + 5000]
+                equal(replies.ask("MSET", *[word for name in some for word in (name, 1)]), "OK", "MSET")
+            equal(sorted(replies.ask("KEYS", "*")), sorted(names), "more than one batch of a scan")
+            equal(sorted(replies.ask("KEYS", b"\0*")), sorted(n for n in names if n[0] == 0), "a byte")
+            equal(replies.ask("KEYS", b"x" * 65), wire.Error("ERR the pattern is longer than 64 bytes"), "long")
+    with Server("--output-bytes-max", "64K", "--output-bytes-pause", "64K", "--resp-arguments-max", "1000",
+                "--capacity", "64K") as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        for at in range(0, 10000, 400):
+            replies.ask("MSET", *[word for key in range(at, at + 400) for word in (key, 1)])
+        got = replies.ask("KEYS", "*")
+        equal(got, wire.Error("ERR the keys that match take more than output-bytes-max: use SCAN"), "too many")
+        equal(len(replies.ask("KEYS", "99*")), 111, "fewer")
+
+
+@case
+def numbers():
+    """SUM, MIN, MAX, PREFIXLEN, INCRBY and DECRBY at the ends of the range, alone and in MULTI, are those of a dict"""
+    rng = random.Random(drawn_seed())
+    for width in (64, 32):
+        top = 2**width - 1
+        with Server("--capacity", "64K", "--key-bits", str(width)) as server, server.connect() as connection:
+            replies = wire.Replies(connection)
+            model = {}
+
+            def expected(name, key, n):
+                old = model.get(key)
+                base = old or 0
+                if name == "SUM":
+                    model[key] = (base + n) & top
+                elif name == "MIN":
+                    model[key] = n if old is None else min(old, n)
+                elif name == "MAX":
+                    model[key] = max(base, n) if old is not None else n
+                else:
+                    new = base + n if name == "INCRBY" else base - n
+                    if not 0 <= new <= top:
+                        return wire.Error("ERR increment or decrement would overflow")
+                    model[key] = new
+                return model[key] if model[key] < 2**63 else str(model[key]).encode()
+
+            for _ in range(1500):
+                name = rng.choice(["SUM", "MIN", "MAX", "INCRBY", "DECRBY"])
+                key = rng.choice([0, 1, 2, top])
+                n = rng.choice([0, 1, 5, top, top - 1, top // 2 + 1, rng.randrange(top)])
+                if name in ("INCRBY", "DECRBY") and rng.randrange(2):
+                    n = -n
+                if rng.randrange(4) == 0:
+                    for words in (("MULTI",), (name, key, n)):
+                        replies.ask(*words)
+                    equal(replies.ask("EXEC"), [expected(name, key, n)], (name, key, n))
+                else:
+                    equal(replies.ask(name, key, n), expected(name, key, n), (name, key, n))
+                if rng.randrange(10) == 0:
+                    replies.ask("DEL", key)
+                    model.pop(key, None)
+                asked = [rng.choice([0, 1, 2, 3, top]) for _ in range(rng.randrange(1, 6))]
+                prefix = next((i for i, one in enumerate(asked) if one not in model), len(asked))
+                equal(replies.ask("PREFIXLEN", *asked), prefix, asked)
+            for words in (("SUM", 1, -1), ("MIN", 1, "x"), ("MAX", 1, top + 1), ("INCRBY", 1, -top - 1)):
+                equal(replies.ask(*words), wire.Error("ERR value is not an unsigned integer or out of range"), words)
+            equal(replies.ask("CONFIG", "SET", "slowlog-log-slower-than", 0), "OK", "CONFIG")
+            replies.ask("INCRBY", 3, 9)
+            replies.ask("INCRBY", 3, -7)
+            logged = [entry[3] for entry in replies.ask("SLOWLOG", "GET", 10)]
+            check([b"incrby", b"3", b"-7"] in logged and [b"incrby", b"3", b"9"] in logged, logged)
+            equal(replies.ask("GETEX", 3, "EX", 10),
+                  wire.Error("ERR keys do not expire in this server: use GETEX without EX or PX"), "GETEX")
+    with Server("--capacity", "64K", "--engine", "cache") as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        replies.ask("MSET", 1, "a", 2, "b")
+        equal([replies.ask("PREFIXLEN", 1, 2, 3, 1), replies.ask("GETEX", 2)], [2, b"b"], "of a cache")
+        equal(replies.ask("SUM", 1, 1), wire.Error("ERR the cache engine has no SUM"), "SUM")
+
+
+if __name__ == "__main__":
+    main()
