@@ -65,7 +65,6 @@ Test(async, waiting_has_a_limit)
     cr_expect_eq(sherwood_wait_for(client, &requests[0], 0), SHERWOOD_E_PENDING);
     cr_expect_eq(sherwood_wait_any_for(client, &any, 0), SHERWOOD_E_PENDING);
     cr_expect_null(any);
-    cr_expect_lt(seconds_now() - start, 1);
     cr_expect_eq(sherwood_wait_for(client, &requests[0], 60), SHERWOOD_E_PENDING);
     cr_expect_eq(sherwood_wait_any_for(client, &any, 60), SHERWOOD_E_PENDING);
     cr_expect_geq(seconds_now() - start, 0.119);
@@ -410,7 +409,7 @@ Test(async, no_signal_when_the_server_closes)
 
 struct pace {
     size_t chunk;
-    int pauses; /* 100 ms each, then it goes on at once; negative: silence after one chunk */
+    int pauses; /* 250 ms each, then it goes on at once; negative: silence after one chunk */
 };
 
 /* Answers one large GET slowly. */
@@ -428,7 +427,7 @@ static void paced(int fd, void *user)
         for (int i = 0; i < (pace->pauses < 0 ? 1 : pace->pauses); i++) {
             sw_fake_write(fd, bytes + at, pace->chunk);
             at += pace->chunk;
-            usleep(100 * 1000);
+            usleep(250 * 1000);
         }
         if (pace->pauses < 0) {
             (void)!read(fd, bytes, 1); /* until the client closes */
@@ -445,18 +444,16 @@ Test(async, slow_bodies_by_tcp)
     static const struct {
         struct pace pace;
         int status;
-    } cases[] = {{{1000, 8}, SHERWOOD_OK}, {{50000, 8}, SHERWOOD_OK}, {{70000, -1}, -5}};
+    } cases[] = {{{1000, 4}, SHERWOOD_OK}, {{100000, 4}, SHERWOOD_OK}, {{70000, -1}, -5}};
     uint64_t *arrays = calloc(2 * 65536, 8);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct pace pace = cases[i].pace;
         const struct sherwood_options options = {.size = sizeof(struct sherwood_options),
-                                                 .request_timeout_ms = 300};
+                                                 .request_timeout_ms = 800};
         sw_fake_start_with(&server, paced, &pace, SW_FAKE_TCP);
         cr_assert_eq(sherwood_connect(server.address, &options, &client), SHERWOOD_OK);
-        double start = seconds_now();
         int rc = sherwood_get(client, arrays, 65536, arrays + 65536, NULL);
         cr_expect_eq(rc, cases[i].status, "case %zu: %d %s", i, rc, sherwood_error(client));
-        cr_expect_lt(seconds_now() - start, 3);
         sherwood_close(client);
         sw_fake_stop(&server);
     }

@@ -154,6 +154,9 @@ Test(http, stop_frees_the_port)
     sw_http_stop(NULL);
 }
 
+/* For what ends soon, also on a busy machine. */
+#define PATIENCE_MS 30000
+
 static uint64_t now_ms(void)
 {
     struct timespec now;
@@ -211,7 +214,7 @@ Test(http, malformed_requests)
     struct sw_loop_counters counters = {0};
     uint64_t began_ms = now_ms();
     while (counters.http_errors < 5) { /* four of the rows, and this; counted after the reply */
-        cr_assert_lt(now_ms() - began_ms, 5000);
+        cr_assert_lt(now_ms() - began_ms, PATIENCE_MS);
         counters = (struct sw_loop_counters){0};
         sw_http_add_counters(http, &counters);
     }
@@ -236,17 +239,17 @@ Test(http, a_request_has_a_deadline_as_a_whole)
     uint16_t port = 0;
     make_facts(&config, &facts);
     config.http_port = 0;
-    config.http_timeout_ms = 400;
+    config.http_timeout_ms = 800;
     cr_assert_eq(sw_http_start(&config, -1, NULL, NULL, snapshot, &facts, &http, &port), 0);
-    int slow = dial(port), idle = dial(port);
     uint64_t began_ms = now_ms();
+    int slow = dial(port), idle = dial(port);
     cr_assert_eq(send(slow, "GET /healthz HTTP/1.1\r\nX: ", 26, MSG_NOSIGNAL), 26);
     while (!is_closed(slow) || !is_closed(idle)) {
-        cr_assert_lt(now_ms() - began_ms, 5000);
+        cr_assert_lt(now_ms() - began_ms, PATIENCE_MS);
         (void)send(slow, "a", 1, MSG_NOSIGNAL);
         usleep(20000);
     }
-    cr_assert_geq(now_ms() - began_ms, 390);
+    cr_assert_geq(now_ms() - began_ms, 790);
     close(slow);
     close(idle);
     expect(port, "GET /healthz", "", "HTTP/1.1 200 ", "ok\n");
@@ -281,7 +284,7 @@ Test(http, a_new_connection_is_always_accepted)
     }
     uint64_t began_ms = now_ms();
     while (!is_closed(slow[0])) {
-        cr_assert_lt(now_ms() - began_ms, 5000);
+        cr_assert_lt(now_ms() - began_ms, PATIENCE_MS);
     }
     for (int i = 1; i < 8; i++) {
         cr_assert_not(is_closed(slow[i]), "connection %d", i);
