@@ -25,7 +25,6 @@
 #include "server/observe/log.h"
 #include "server/region/memory.h"
 #include "server/reload.h"
-#include "server/resp/clients.h"
 #include "server/selftest.h"
 #include "server/warnings.h"
 
@@ -38,7 +37,6 @@ struct sw_server {
     struct sw_watch watch; /* belongs to the first loop's thread while that runs */
     struct sw_input_budget input_budget;
     struct sw_region_budget region_budget;
-    struct sw_clients clients;
     struct sw_access access;
     struct sw_roster roster;
     struct sw_saver *saver; /* NULL: there is no data directory */
@@ -133,7 +131,6 @@ static void free_server(struct sw_server *server)
     free(server->loops);
     sw_gpu_destroy(server->gpu); /* it borrows from the table */
     sw_table_destroy(server->table);
-    sw_clients_fini(&server->clients);
     sw_roster_fini(&server->roster);
     sw_live_fini(&server->live);
     sw_tls_door_destroy(server->tls_door);
@@ -269,7 +266,6 @@ static int init_loops(struct sw_server *server)
         .device_lost = on_device_lost,
         .input_budget = &server->input_budget,
         .region_budget = &server->region_budget,
-        .clients = &server->clients,
         .roster = &server->roster,
         .saver = server->saver,
         .users = server->access.users,
@@ -384,7 +380,6 @@ int sw_server_start(const struct sw_config *config, const struct sw_activated *a
         return -1;
     }
     server->config = *config;
-    sw_clients_init(&server->clients);
     sw_roster_init(&server->roster);
     server->input_budget.bytes_max = config->input_bytes_max;
     sw_region_budget_init(&server->region_budget, config->region_bytes_max,

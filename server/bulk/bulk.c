@@ -331,7 +331,6 @@ static void check(const struct sw_conn *conn)
 
 const struct sw_protocol sw_bulk_protocol = {
     .name = "bulk frames",
-    .is_frames = true,
     .state_bytes = sizeof(struct sw_bulk_conn),
     .claims = claims,
     .shares_turn = true,

@@ -43,17 +43,14 @@ static void enter(struct sw_conn *conn, int fd, bool is_unix)
 {
     struct sw_net *net = conn->net;
     struct sw_roster_entry *entry = &conn->shown;
-    if (net->roster == NULL || conn->is_refused) {
-        return;
-    }
-    entry->id = conn->peer.id;
-    entry->open_at_ms = conn->peer.open_at_ms;
     memcpy(entry->peer, conn->peer.address, sizeof(entry->peer));
     describe(fd, is_unix, false, entry->own, sizeof(entry->own));
     entry->kill_some = &net->kill_some;
     entry->wake = net->inbox.wake;
     sw_roster_publish(conn);
-    sw_roster_enter(net->roster, entry);
+    if (net->roster != NULL && !conn->is_refused) {
+        sw_roster_enter(net->roster, entry);
+    }
 }
 
 /* Updates the gauge of connections and the counters by one connection, opened (1) or closed (-1).
@@ -91,6 +88,8 @@ struct sw_conn *sw_conn_create(struct sw_net *net, bool is_refused)
     sw_list_init(&conn->link);
     sw_list_init(&conn->stalled);
     sw_list_init(&conn->shown.link);
+    conn->shown.id = conn->peer.id;
+    conn->shown.open_at_ms = conn->peer.open_at_ms;
     conn->queued_commands = -1;
     sw_list_push(&net->conns, &conn->link);
     count_open(net, is_refused, 1);

@@ -32,7 +32,6 @@ enum sw_refusal {
 
 struct sw_protocol {
     const char *name;
-    bool is_frames;     /* CLIENT LIST shows its connections as such */
     size_t state_bytes; /* size of its state of a connection */
     /* Does a connection that begins with this byte speak this protocol? */
     bool (*claims)(uint8_t first);

@@ -50,7 +50,7 @@ static struct sw_roster_entry *entry_at(struct sw_list *link)
     return SW_CONTAINER(link, struct sw_roster_entry, link);
 }
 
-static void copy_entry(struct sw_roster_entry *to, const struct sw_roster_entry *from)
+void sw_roster_copy_entry(const struct sw_roster_entry *from, struct sw_roster_entry *to)
 {
     const struct sw_roster_figures *figures = &from->figures;
     to->id = from->id;
@@ -58,7 +58,10 @@ static void copy_entry(struct sw_roster_entry *to, const struct sw_roster_entry 
     memcpy(to->peer, from->peer, sizeof(to->peer));
     memcpy(to->own, from->own, sizeof(to->own));
     memcpy(to->user, from->user, sizeof(to->user));
-    to->is_frames = __atomic_load_n(&from->is_frames, __ATOMIC_RELAXED);
+    memcpy(to->name, from->name, sizeof(to->name));
+    memcpy(to->library_name, from->library_name, sizeof(to->library_name));
+    memcpy(to->library_version, from->library_version, sizeof(to->library_version));
+    to->resp_version = __atomic_load_n(&from->resp_version, __ATOMIC_RELAXED);
     to->figures = (struct sw_roster_figures){
         .active_ms = __atomic_load_n(&figures->active_ms, __ATOMIC_RELAXED),
         .input_bytes = __atomic_load_n(&figures->input_bytes, __ATOMIC_RELAXED),
@@ -77,7 +80,7 @@ struct sw_roster_entry *sw_roster_copy(struct sw_roster *roster, size_t *count)
     if (copies != NULL) {
         SW_LIST_EACH(&roster->entries, link)
         {
-            copy_entry(&copies[(*count)++], entry_at(link));
+            sw_roster_copy_entry(entry_at(link), &copies[(*count)++]);
         }
     }
     pthread_mutex_unlock(&roster->lock);
@@ -115,20 +118,32 @@ static void put(uint64_t *figure, uint64_t value)
     __atomic_store_n(figure, value, __ATOMIC_RELAXED);
 }
 
-/* Writes who it is, if that has changed. */
-static void publish_user(struct sw_conn *conn)
+void sw_roster_set_text(struct sw_conn *conn, char *field, const uint8_t *text, size_t size)
+{
+    struct sw_roster *roster = conn->net->roster;
+    if (roster != NULL) {
+        pthread_mutex_lock(&roster->lock);
+    }
+    if (size > 0) {
+        memcpy(field, text, size);
+    }
+    field[size] = '\0';
+    if (roster != NULL) {
+        pthread_mutex_unlock(&roster->lock);
+    }
+}
+
+void sw_roster_publish_user(struct sw_conn *conn)
 {
     const char *user = conn->login.user != NULL ? conn->login.user->name : "default";
-    if (conn->net->roster != NULL && strcmp(user, conn->shown.user) != 0) {
-        pthread_mutex_lock(&conn->net->roster->lock);
-        snprintf(conn->shown.user, sizeof(conn->shown.user), "%s", user);
-        pthread_mutex_unlock(&conn->net->roster->lock);
+    if (strcmp(user, conn->shown.user) != 0) {
+        sw_roster_set_text(conn, conn->shown.user, (const uint8_t *)user, strlen(user));
     }
 }
 
 void sw_roster_publish(struct sw_conn *conn)
 {
-    publish_user(conn);
+    sw_roster_publish_user(conn);
     struct sw_roster_figures *figures = &conn->shown.figures;
     uint64_t unsent = sw_conn_unsent_bytes(conn);
     put(&figures->active_ms, conn->times.input_at);
@@ -138,6 +153,4 @@ void sw_roster_publish(struct sw_conn *conn)
         sizeof(*conn) + conn->net->state_bytes + conn->input.capacity + unsent);
     put(&figures->last_request, conn->last_request);
     __atomic_store_n(&figures->queued, conn->queued_commands, __ATOMIC_RELAXED);
-    __atomic_store_n(&conn->shown.is_frames, conn->protocol != NULL && conn->protocol->is_frames,
-                     __ATOMIC_RELAXED);
 }

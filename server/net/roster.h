@@ -2,8 +2,9 @@
  *
  * roster.h - the connections of all loops and both protocols, for CLIENT LIST and CLIENT KILL.
  *
- * A connection enters when it is opened and leaves before its memory is freed. Its loop writes its
- * figures at every sweep, so what others see is at most SW_SWEEP_MS old and costs requests nothing.
+ * A connection enters when it is opened and leaves before its memory is freed. Its loop alone
+ * writes its entry: texts under the lock, when they change, and figures at every sweep, so that
+ * what others see of these is at most SW_SWEEP_MS old and costs requests nothing.
  * Functions may be called from any thread, but where a comment says otherwise.
  */
 #ifndef SHERWOOD_SERVER_NET_ROSTER_H
@@ -21,6 +22,7 @@
 struct sw_conn;
 
 #define SW_ROSTER_ADDRESS_BYTES 64
+#define SW_ROSTER_NAME_BYTES 64
 
 /* What changes while a connection is open. */
 struct sw_roster_figures {
@@ -38,12 +40,15 @@ struct sw_roster_entry {
     uint64_t open_at_ms;                /* by the monotonic clock */
     char peer[SW_ROSTER_ADDRESS_BYTES]; /* constant once it has entered, as all above */
     char own[SW_ROSTER_ADDRESS_BYTES];  /* the server's address */
-    char user[SW_USER_NAME_BYTES];      /* under the lock, written by its loop alone */
-    bool is_frames;                     /* atomic: it speaks bulk frames, not RESP */
-    bool kill;                          /* atomic: it is to be closed */
-    bool *kill_some;                    /* atomic: of its loop: some are to be closed */
-    uv_async_t *wake;                   /* its loop's handle. Borrowed */
-    struct sw_roster_figures figures;   /* atomic */
+    char user[SW_USER_NAME_BYTES];      /* under the lock, as the three below */
+    char name[SW_ROSTER_NAME_BYTES];    /* what the client calls itself */
+    char library_name[SW_ROSTER_NAME_BYTES];
+    char library_version[SW_ROSTER_NAME_BYTES];
+    uint8_t resp_version;             /* atomic; 0: it speaks frames, or has said nothing yet */
+    bool kill;                        /* atomic: it is to be closed */
+    bool *kill_some;                  /* atomic: of its loop: some are to be closed */
+    uv_async_t *wake;                 /* its loop's handle. Borrowed */
+    struct sw_roster_figures figures; /* atomic */
 };
 
 struct sw_roster {
@@ -62,6 +67,8 @@ void sw_roster_leave(struct sw_roster *roster, struct sw_roster_entry *entry);
 
 /* Returns copies of all entries, which the caller frees, or NULL if there is no memory or none. */
 struct sw_roster_entry *sw_roster_copy(struct sw_roster *roster, size_t *count);
+/* Copies what a connection's entry shows. To be called under the lock, or on its own loop. */
+void sw_roster_copy_entry(const struct sw_roster_entry *from, struct sw_roster_entry *to);
 
 /* Has the connections with these ids closed by their loops, soon. `ids` ascend. Returns how many of
  * them there are. */
@@ -81,8 +88,11 @@ static inline uint64_t sw_roster_frame(uint32_t operation)
     return SW_ROSTER_FRAME | operation;
 }
 
-/* Writes the figures of a connection, and whether its protocol is that of frames. To be called on
- * its loop, by the sweep. */
+/* The rest is called on the connection's loop, also where there is no roster. The first writes its
+ * figures and who it is; the sweep does. The second writes who it is, after a login. The third
+ * writes a text of its entry, shorter than the field. */
 void sw_roster_publish(struct sw_conn *conn);
+void sw_roster_publish_user(struct sw_conn *conn);
+void sw_roster_set_text(struct sw_conn *conn, char *field, const uint8_t *text, size_t size);
 
 #endif

@@ -33,13 +33,11 @@ struct sw_subcommand {
 void sw_call_subcommand(struct sw_call *call, const struct sw_subcommand *list);
 
 /* Replies with an error and returns false if the argument cannot be a client's name. The second
- * stores one, which is allowed, in a field of the session. */
+ * names the client, by a name that is allowed. */
 bool sw_client_name_is_allowed(struct sw_call *call, const struct sw_resp_argument *argument);
-void sw_client_store_name(struct sw_call *call, char *name,
-                          const struct sw_resp_argument *argument);
-/* Writes the line of CLIENT INFO about a session that runs this command. */
-void sw_client_describe(struct sw_text *text, const struct sw_session *session,
-                        const char *command);
+void sw_client_set_name(struct sw_call *call, const struct sw_resp_argument *name);
+/* Writes the line of CLIENT INFO about a connection that runs this command. */
+void sw_client_describe(struct sw_text *text, const struct sw_conn *conn, const char *command);
 
 /* Appends the reply to HELP of a command with these subcommands. */
 void sw_subcommand_help(const struct sw_command *command, const struct sw_subcommand *list,

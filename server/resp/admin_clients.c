@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * admin_clients.c - CLIENT INFO, LIST and KILL. Connections come from the roster, which has those
- * of both protocols, and what only RESP has (names, versions) from the sessions.
+ * of both protocols.
  */
 #include "server/resp/admin_clients.h"
 
@@ -13,20 +13,11 @@
 #include "proto/frame.h"
 #include "server/net/conn.h"
 #include "server/net/roster.h"
-#include "server/resp/clients.h"
 
 /* Size of the longest line about a client: six texts of at most 64 bytes, and the rest. */
 #define CLIENT_LINE_BYTES 1024
 /* Most ids in one command: every one is compared with every connection. */
 #define IDS_MAX 128
-
-/* All connections at one moment. */
-struct view {
-    struct sw_roster_entry *entries;
-    size_t count;
-    struct sw_session *sessions; /* by id, ascending */
-    size_t session_count;
-};
 
 /* Which connections a command is about. 0, NULL and -1: any. */
 struct filter {
@@ -40,46 +31,9 @@ struct filter {
 
 /* --- looking ---------------------------------------------------------------------------------- */
 
-static int compare_sessions(const void *a, const void *b)
+static uint64_t own_id(const struct sw_call *call)
 {
-    uint64_t first = ((const struct sw_session *)a)->id,
-             second = ((const struct sw_session *)b)->id;
-    return (first > second) - (first < second);
-}
-
-/* Returns false if there is no memory. */
-static bool take_view(const struct sw_call *call, struct view *view)
-{
-    view->entries = sw_roster_copy(call->admin->roster, &view->count);
-    view->sessions = sw_clients_copy(call->admin->clients, &view->session_count);
-    if (view->entries == NULL || view->sessions == NULL) {
-        free(view->entries);
-        free(view->sessions);
-        return false;
-    }
-    qsort(view->sessions, view->session_count, sizeof(*view->sessions), compare_sessions);
-    return true;
-}
-
-static void drop_view(struct view *view)
-{
-    free(view->entries);
-    free(view->sessions);
-}
-
-/* The session of a connection, or NULL: it speaks frames, or has not said anything yet. */
-static const struct sw_session *session_of(const struct view *view, uint64_t id)
-{
-    const struct sw_session wanted = {.id = id};
-    return view->session_count == 0 ? NULL
-                                    : bsearch(&wanted, view->sessions, view->session_count,
-                                              sizeof(wanted), compare_sessions);
-}
-
-/* A session knows it at once, the roster soon. */
-static const char *user_of(const struct sw_roster_entry *entry, const struct sw_session *session)
-{
-    return session != NULL ? session->user : entry->user;
+    return call->session->conn->peer.id;
 }
 
 static uint64_t age_of(const struct sw_roster_entry *entry)
@@ -94,18 +48,17 @@ static bool is_text(const struct sw_resp_argument *argument, const char *text)
            (argument->size == strlen(text) && memcmp(argument->text, text, argument->size) == 0);
 }
 
-static bool is_meant(const struct sw_call *call, const struct view *view,
-                     const struct sw_roster_entry *entry, const struct filter *filter)
+static bool is_meant(const struct sw_call *call, const struct sw_roster_entry *entry,
+                     const struct filter *filter)
 {
     bool has_id = filter->id_count == 0;
     for (uint32_t i = 0; i < filter->id_count && !has_id; i++) {
         has_id = filter->ids[i] == entry->id;
     }
     return has_id && !filter->no_type && is_text(filter->peer, entry->peer) &&
-           is_text(filter->own, entry->own) &&
-           is_text(filter->user, user_of(entry, session_of(view, entry->id))) &&
+           is_text(filter->own, entry->own) && is_text(filter->user, entry->user) &&
            (int64_t)age_of(entry) >= filter->age_min &&
-           !(filter->skips_own && entry->id == call->session->id);
+           !(filter->skips_own && entry->id == own_id(call));
 }
 
 /* --- LIST and INFO ---------------------------------------------------------------------------- */
@@ -126,8 +79,7 @@ static void put_command(struct sw_text *text, uint64_t request)
 
 /* Writes a connection as a line of redis' CLIENT LIST, what has no meaning here is 0.
  * `doing` is what the connection that asks is doing; NULL: it is another one. */
-static void put_client(struct sw_text *text, const struct sw_roster_entry *entry,
-                       const struct sw_session *session, const char *doing)
+static void put_client(struct sw_text *text, const struct sw_roster_entry *entry, const char *doing)
 {
     const struct sw_roster_figures *figures = &entry->figures;
     uint64_t now_ms = sw_session_now_ms();
@@ -136,8 +88,8 @@ static void put_client(struct sw_text *text, const struct sw_roster_entry *entry
     const char *flags =
         is_unix ? (figures->queued >= 0 ? "xU" : "U") : (figures->queued >= 0 ? "x" : "N");
     sw_text_printf(text, "id=%" PRIu64 " addr=%s laddr=%s name=%s age=%" PRIu64 " idle=%" PRIu64,
-                   entry->id, entry->peer, entry->own, session != NULL ? session->name : "",
-                   age_of(entry), doing != NULL ? 0 : idle_ms / 1000);
+                   entry->id, entry->peer, entry->own, entry->name, age_of(entry),
+                   doing != NULL ? 0 : idle_ms / 1000);
     sw_text_printf(text, " flags=%s db=0 sub=0 psub=0 ssub=0 multi=%" PRId64 " qbuf=%" PRIu64,
                    flags, figures->queued, figures->input_bytes);
     sw_text_printf(text,
@@ -149,54 +101,44 @@ static void put_client(struct sw_text *text, const struct sw_roster_entry *entry
     } else {
         put_command(text, figures->last_request);
     }
-    sw_text_printf(text, " user=%s redir=-1 resp=%d lib-name=%s lib-ver=%s\n",
-                   user_of(entry, session),
-                   session == NULL  ? 0
-                   : session->resp3 ? 3
-                                    : 2,
-                   session != NULL ? session->library_name : "",
-                   session != NULL ? session->library_version : "");
+    sw_text_printf(text, " user=%s redir=-1 resp=%d lib-name=%s lib-ver=%s\n", entry->user,
+                   entry->resp_version, entry->library_name, entry->library_version);
 }
 
-void sw_client_describe(struct sw_text *text, const struct sw_session *session, const char *command)
+void sw_client_describe(struct sw_text *text, const struct sw_conn *conn, const char *command)
 {
-    struct sw_roster_entry entry = {
-        .id = session->id, .open_at_ms = session->connected_at_ms, .figures = {.queued = -1}};
-    memcpy(entry.peer, session->address, sizeof(entry.peer));
-    if (session->conn != NULL) { /* it was opened by a listener */
-        entry.figures.queued = session->conn->queued_commands;
-        memcpy(entry.own, session->conn->shown.own, sizeof(entry.own));
-    }
-    put_client(text, &entry, session, command);
+    struct sw_roster_entry entry = {.id = 0};
+    sw_roster_copy_entry(&conn->shown, &entry);
+    entry.figures = (struct sw_roster_figures){.queued = conn->queued_commands};
+    put_client(text, &entry, command);
 }
 
 /* Replies with a line for each connection that is meant. */
 static void reply_list(struct sw_call *call, const struct filter *filter, const char *doing)
 {
-    struct view view;
     struct sw_text lines;
-    if (!take_view(call, &view)) {
+    size_t count;
+    struct sw_roster_entry *entries = sw_roster_copy(call->admin->roster, &count);
+    if (entries == NULL) {
         sw_text_error(call->reply, "ERR out of memory");
         return;
     }
-    sw_text_init(&lines, view.count * CLIENT_LINE_BYTES);
-    for (size_t i = 0; i < view.count; i++) {
-        const struct sw_roster_entry *entry = &view.entries[i];
-        if (is_meant(call, &view, entry, filter)) {
-            put_client(&lines, entry, session_of(&view, entry->id),
-                       entry->id == call->session->id ? doing : NULL);
+    sw_text_init(&lines, count * CLIENT_LINE_BYTES);
+    for (size_t i = 0; i < count; i++) {
+        if (is_meant(call, &entries[i], filter)) {
+            put_client(&lines, &entries[i], entries[i].id == own_id(call) ? doing : NULL);
         }
     }
     sw_text_verbatim(call->reply, lines.size > 0 ? lines.data : "", lines.size,
                      call->session->resp3);
     call->reply->failed = call->reply->failed || lines.failed;
     sw_text_fini(&lines);
-    drop_view(&view);
+    free(entries);
 }
 
 void sw_client_info(struct sw_call *call)
 {
-    const struct filter filter = {.ids = {call->session->id}, .id_count = 1};
+    const struct filter filter = {.ids = {own_id(call)}, .id_count = 1};
     reply_list(call, &filter, "client|info");
 }
 
@@ -320,32 +262,29 @@ static bool take_filters(struct sw_call *call, struct filter *filter)
  * there is no memory. */
 static int64_t kill_meant(struct sw_call *call, const struct filter *filter)
 {
-    struct view view;
-    if (!take_view(call, &view)) {
-        sw_text_error(call->reply, "ERR out of memory");
-        return -1;
-    }
-    uint64_t *ids = calloc(view.count, sizeof(*ids));
-    size_t count = 0;
+    size_t all, count = 0;
+    struct sw_roster_entry *entries = sw_roster_copy(call->admin->roster, &all);
+    uint64_t *ids = calloc(all, sizeof(*ids));
     bool own = false;
-    for (size_t i = 0; ids != NULL && i < view.count; i++) {
-        const struct sw_roster_entry *entry = &view.entries[i];
-        if (is_meant(call, &view, entry, filter) && entry->id == call->session->id) {
-            own = true;
-        } else if (is_meant(call, &view, entry, filter)) {
-            ids[count++] = entry->id;
-        }
-    }
-    if (ids == NULL) {
+    if (entries == NULL || ids == NULL) {
         sw_text_error(call->reply, "ERR out of memory");
-        drop_view(&view);
+        free(entries);
+        free(ids);
         return -1;
+    }
+    for (size_t i = 0; i < all; i++) {
+        if (is_meant(call, &entries[i], filter)) {
+            bool is_own = entries[i].id == own_id(call);
+            own |= is_own;
+            ids[count] = entries[i].id;
+            count += !is_own;
+        }
     }
     qsort(ids, count, sizeof(*ids), sw_roster_compare_ids);
     int64_t killed = (int64_t)sw_roster_kill(call->admin->roster, ids, count) + own;
     call->session->close_after_reply |= own;
     free(ids);
-    drop_view(&view);
+    free(entries);
     return killed;
 }
 

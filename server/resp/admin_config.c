@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "server/config/live.h"
+#include "server/net/conn.h"
 #include "server/observe/log.h"
 #include "server/resp/admin_call.h"
 
@@ -218,7 +219,7 @@ static void config_set(struct sw_call *call)
             return;
         }
     }
-    snprintf(who, sizeof(who), "CONFIG SET from %s", call->session->address);
+    snprintf(who, sizeof(who), "CONFIG SET from %s", call->session->conn->peer.address);
     if (sw_live_set(call->admin->live, setting.pairs, setting.count, who, &wrong, error,
                     sizeof(error)) != 0) {
         refuse_pair(call, &call->arguments[2 + 2 * wrong], error);
@@ -246,7 +247,8 @@ static void config_rewrite(struct sw_call *call)
         return;
     }
     sw_log(SW_LOG_NOTICE, "CONFIG REWRITE from %s: %d option%s written to %s",
-           call->session->address, count, count == 1 ? "" : "s", call->admin->config->origin.path);
+           call->session->conn->peer.address, count, count == 1 ? "" : "s",
+           call->admin->config->origin.path);
     sw_call_ok(call);
 }
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/net/conn.h"
 #include "server/resp/admin_call.h"
 #include "server/resp/admin_clients.h"
-#include "server/resp/clients.h"
 
 static const char name_error[] =
     "ERR Client names cannot contain spaces, newlines or special characters.";
@@ -24,14 +24,10 @@ static bool name_allowed(const struct sw_resp_argument *argument)
     return true;
 }
 
-void sw_client_store_name(struct sw_call *call, char *name, const struct sw_resp_argument *argument)
+void sw_client_set_name(struct sw_call *call, const struct sw_resp_argument *name)
 {
-    sw_clients_lock(call->admin->clients);
-    if (argument->size > 0) {
-        memcpy(name, argument->text, argument->size);
-    }
-    name[argument->size] = '\0';
-    sw_clients_unlock(call->admin->clients);
+    struct sw_conn *conn = call->session->conn;
+    sw_roster_set_text(conn, conn->shown.name, name->text, name->size);
 }
 
 /* Replies with an error and returns false if the argument cannot be a client's name. */
@@ -41,9 +37,9 @@ bool sw_client_name_is_allowed(struct sw_call *call, const struct sw_resp_argume
         sw_text_error(call->reply, name_error);
         return false;
     }
-    if (argument->size >= SW_SESSION_NAME_BYTES) {
+    if (argument->size >= SW_ROSTER_NAME_BYTES) {
         sw_call_error(call, "ERR Client names cannot be longer than %d bytes.",
-                      SW_SESSION_NAME_BYTES - 1);
+                      SW_ROSTER_NAME_BYTES - 1);
         return false;
     }
     return true;
@@ -52,29 +48,31 @@ bool sw_client_name_is_allowed(struct sw_call *call, const struct sw_resp_argume
 static void client_setname(struct sw_call *call)
 {
     if (sw_client_name_is_allowed(call, &call->arguments[2])) {
-        sw_client_store_name(call, call->session->name, &call->arguments[2]);
+        sw_client_set_name(call, &call->arguments[2]);
         sw_call_ok(call);
     }
 }
 
 static void client_getname(struct sw_call *call)
 {
-    if (call->session->name[0] == '\0') {
+    const char *name = call->session->conn->shown.name;
+    if (name[0] == '\0') {
         sw_text_null(call->reply, call->session->resp3);
     } else {
-        sw_text_bulk_string(call->reply, call->session->name);
+        sw_text_bulk_string(call->reply, name);
     }
 }
 
 static void client_setinfo(struct sw_call *call)
 {
     const struct sw_resp_argument *option = &call->arguments[2], *value = &call->arguments[3];
+    struct sw_conn *conn = call->session->conn;
     char *field = NULL;
     const char *what = "lib-name";
     if (sw_argument_is(option, "LIB-NAME")) {
-        field = call->session->library_name;
+        field = conn->shown.library_name;
     } else if (sw_argument_is(option, "LIB-VER")) {
-        field = call->session->library_version;
+        field = conn->shown.library_version;
         what = "lib-ver";
     } else {
         sw_call_error(call, "ERR Unrecognized option '%.*s'", SW_CALL_SHOWN(option));
@@ -82,11 +80,11 @@ static void client_setinfo(struct sw_call *call)
     }
     if (!name_allowed(value)) {
         sw_call_error(call, "ERR %s cannot contain spaces, newlines or special characters.", what);
-    } else if (value->size >= SW_SESSION_NAME_BYTES) {
+    } else if (value->size >= SW_ROSTER_NAME_BYTES) {
         sw_call_error(call, "ERR %s cannot be longer than %d bytes.", what,
-                      SW_SESSION_NAME_BYTES - 1);
+                      SW_ROSTER_NAME_BYTES - 1);
     } else {
-        sw_client_store_name(call, field, value);
+        sw_roster_set_text(conn, field, value->text, value->size);
         sw_call_ok(call);
     }
 }
@@ -98,7 +96,7 @@ static void client_getredir(struct sw_call *call)
 
 static void client_id(struct sw_call *call)
 {
-    sw_text_unsigned(call->reply, call->session->id);
+    sw_text_unsigned(call->reply, call->session->conn->peer.id);
 }
 
 static void client_on_off(struct sw_call *call)

@@ -8,25 +8,10 @@
 #include "server/config/options.h"
 #include "server/net/conn_login.h"
 #include "server/resp/admin_call.h"
-#include "server/resp/clients.h"
 #include "server/resp/permit.h"
 
 static const char wrong_password[] =
     "WRONGPASS invalid username-password pair or user is disabled.";
-
-static void note_user(struct sw_call *call)
-{
-    sw_clients_lock(call->admin->clients);
-    sw_session_note_user(call->session);
-    sw_clients_unlock(call->admin->clients);
-}
-
-static void choose_protocol(struct sw_call *call, bool resp3)
-{
-    sw_clients_lock(call->admin->clients);
-    call->session->resp3 = resp3;
-    sw_clients_unlock(call->admin->clients);
-}
 
 /* Logs in; replies with an error and returns false if the password is wrong. */
 static bool log_in(struct sw_call *call, const struct sw_resp_argument *user,
@@ -37,7 +22,6 @@ static bool log_in(struct sw_call *call, const struct sw_resp_argument *user,
         return true; /* there are no rules: whoever it is may do everything */
     }
     if (sw_conn_login(conn, user->text, user->size, password->text, password->size)) {
-        note_user(call);
         return true;
     }
     char word[SW_COMMAND_NAME_BYTES]; /* as it was written */
@@ -77,7 +61,7 @@ static void reply_hello(struct sw_call *call)
     sw_text_bulk_string(reply, "proto");
     sw_text_integer(reply, resp3 ? 3 : 2);
     sw_text_bulk_string(reply, "id");
-    sw_text_unsigned(reply, call->session->id);
+    sw_text_unsigned(reply, call->session->conn->peer.id);
     sw_text_bulk_string(reply, "mode");
     sw_text_bulk_string(reply, "standalone");
     sw_text_bulk_string(reply, "role");
@@ -134,19 +118,18 @@ void sw_call_hello(struct sw_call *call)
         return;
     }
     if (name != NULL) {
-        sw_client_store_name(call, call->session->name, name);
+        sw_client_set_name(call, name);
     }
-    choose_protocol(call, version == 3);
+    sw_session_set_resp3(call->session, version == 3);
     reply_hello(call);
 }
 
 void sw_call_reset(struct sw_call *call)
 {
     const struct sw_resp_argument no_name = {(const uint8_t *)"", 0};
-    choose_protocol(call, false);
-    sw_client_store_name(call, call->session->name, &no_name);
+    sw_session_set_resp3(call->session, false);
+    sw_client_set_name(call, &no_name);
     call->session->reply_mode = SW_REPLY_ON;
     sw_conn_logout(call->session->conn);
-    note_user(call);
     sw_text_simple(call->reply, "RESET");
 }

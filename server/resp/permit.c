@@ -27,12 +27,12 @@ static void copy_text(char *out, size_t room, const char *text, size_t size)
 void sw_permit_log(struct sw_conn *conn, enum sw_acl_reason reason, const char *object,
                    const char *command, const char *user, size_t user_size)
 {
-    struct sw_resp_conn *state = sw_resp_of(conn);
-    struct sw_acl_entry entry = {
-        .reason = reason, .at_ms = sw_session_now_ms(), .in_multi = state->transaction != NULL};
+    struct sw_acl_entry entry = {.reason = reason,
+                                 .at_ms = sw_session_now_ms(),
+                                 .in_multi = sw_resp_of(conn)->transaction != NULL};
     struct sw_text client;
     sw_text_init(&client, sizeof(entry.client) - 1);
-    sw_client_describe(&client, &state->session, command);
+    sw_client_describe(&client, conn, command);
     copy_text(entry.client, sizeof(entry.client), client.data != NULL ? client.data : "",
               client.size);
     entry.client[strcspn(entry.client, "\n")] = '\0';

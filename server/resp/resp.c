@@ -13,7 +13,6 @@
 #include "server/batch/refusals.h"
 #include "server/limits.h"
 #include "server/observe/log.h"
-#include "server/resp/clients.h"
 #include "server/resp/control.h"
 #include "server/resp/output.h"
 #include "server/resp/refuse.h"
@@ -307,18 +306,12 @@ static void open_conn(struct sw_conn *conn, void *loop_state)
     struct sw_resp_conn *state = sw_resp_of(conn);
     state->resp = loop_state;
     state->conn = conn;
-    sw_session_init(&state->session, conn->peer.id);
-    memcpy(state->session.address, conn->peer.address, sizeof(state->session.address));
-    state->session.connected_at_ms = conn->peer.open_at_ms;
-    state->session.conn = conn;
-    sw_session_note_user(&state->session);
-    sw_clients_enter(state->resp->owner.clients, &state->session);
+    sw_session_init(&state->session, conn);
     sw_resp_output_init(conn);
 }
 
 static void close_conn(struct sw_conn *conn)
 {
-    sw_clients_leave(sw_resp_of(conn)->resp->owner.clients, &sw_resp_of(conn)->session);
     sw_transaction_drop(conn);
     sw_resp_output_fini(conn);
 }
@@ -431,7 +424,6 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
     resp->admin = (struct sw_admin){.config = net->config,
                                     .snapshot = owner->snapshot,
                                     .server = owner->server,
-                                    .clients = owner->clients,
                                     .saver = owner->saver,
                                     .live = owner->live,
                                     .timings = owner->timings,

@@ -31,7 +31,6 @@ struct sw_resp_owner {
     void *server; /* argument of the functions */
     void (*snapshot)(void *server, struct sw_snapshot *snapshot);
     void (*stop)(void *server, bool save); /* begins the shutdown */
-    struct sw_clients *clients;            /* shared by all loops */
     struct sw_saver *saver;                /* NULL: there is no data directory */
     struct sw_live *live;                  /* changes options; shared by all loops */
     struct sw_timings *timings;            /* shared by all loops; NULL: nothing is timed */

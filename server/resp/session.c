@@ -4,7 +4,6 @@
  */
 #include "server/resp/session.h"
 
-#include <string.h>
 #include <time.h>
 
 #include "server/net/conn.h"
@@ -16,18 +15,14 @@ uint64_t sw_session_now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-void sw_session_init(struct sw_session *session, uint64_t id)
+void sw_session_init(struct sw_session *session, struct sw_conn *conn)
 {
-    memset(session, 0, sizeof(*session));
-    session->id = id;
-    session->reply_mode = SW_REPLY_ON;
-    session->connected_at_ms = sw_session_now_ms();
-    strcpy(session->user, "default");
+    *session = (struct sw_session){.conn = conn, .reply_mode = SW_REPLY_ON};
+    sw_session_set_resp3(session, false);
 }
 
-void sw_session_note_user(struct sw_session *session)
+void sw_session_set_resp3(struct sw_session *session, bool resp3)
 {
-    const struct sw_user *user = session->conn->login.user;
-    memcpy(session->user, user != NULL ? user->name : "default",
-           user != NULL ? sizeof(session->user) : sizeof("default"));
+    session->resp3 = resp3;
+    __atomic_store_n(&session->conn->shown.resp_version, resp3 ? 3 : 2, __ATOMIC_RELAXED);
 }

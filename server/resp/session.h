@@ -11,14 +11,11 @@
 
 #include "proto/resp.h"
 #include "server/config/config.h"
-#include "server/list.h"
 #include "server/observe/snapshot.h"
 #include "server/observe/text.h"
 #include "server/resp/command.h"
 #include "server/resp/key_text.h"
 #include "server/users/users.h"
-
-#define SW_SESSION_NAME_BYTES 64
 
 /* The value of redis_version in INFO and HELLO, which clients compare with the version of redis
  * that introduced a feature. The version of this server is SHERWOOD_VERSION. */
@@ -26,31 +23,21 @@
 
 enum sw_session_reply_mode { SW_REPLY_ON, SW_REPLY_OFF, SW_REPLY_SKIP_NEXT };
 
-/* The fields that CLIENT LIST shows change under the lock of sw_clients. */
 struct sw_session {
-    struct sw_list link;    /* of sw_clients */
-    uint64_t id;            /* unique in the process, from 1 */
+    struct sw_conn *conn;   /* the connection, whose entry of the roster has the rest; borrowed */
     bool resp3;             /* HELLO 3 */
     bool close_after_reply; /* QUIT: the connection is closed after the reply */
     bool shutdown_asked;    /* SHUTDOWN: the server is to be stopped */
     bool shutdown_unsaved;  /* SHUTDOWN NOSAVE */
     uint8_t reply_mode;     /* CLIENT REPLY: enum sw_session_reply_mode */
-    char name[SW_SESSION_NAME_BYTES];
-    char library_name[SW_SESSION_NAME_BYTES];
-    char library_version[SW_SESSION_NAME_BYTES];
-    char address[64];              /* the peer: "ip:port", "[ip6]:port" or "unix:0" */
-    char user[SW_USER_NAME_BYTES]; /* who it is; before a login: default */
-    struct sw_conn *conn;          /* the connection; borrowed */
-    uint64_t connected_at_ms;      /* when it was opened, in milliseconds of the monotonic clock */
 };
 
-void sw_session_init(struct sw_session *session, uint64_t id);
-/* Copies the name of the connection's user, under the lock of sw_clients if others see it. */
-void sw_session_note_user(struct sw_session *session);
+void sw_session_init(struct sw_session *session, struct sw_conn *conn);
+/* Chooses the version of RESP. */
+void sw_session_set_resp3(struct sw_session *session, bool resp3);
 /* Milliseconds of the monotonic clock, which is also the clock of the loops. */
 uint64_t sw_session_now_ms(void);
 
-struct sw_clients;
 struct sw_live;
 struct sw_roster;
 struct sw_timings;
@@ -66,11 +53,10 @@ struct sw_admin {
     void *server;
     struct sw_command_set unsupported; /* commands that the engine lacks, which are not listed */
     const char *engine;
-    struct sw_key_text keys;    /* how keys are written */
-    struct sw_roster *roster;   /* the connections of all loops, of frames, too; NULL: none */
-    struct sw_clients *clients; /* those of all loops, the session among them */
-    struct sw_users *users;     /* who may do what */
-    struct sw_saver *saver;     /* NULL: there is no data directory */
+    struct sw_key_text keys;  /* how keys are written */
+    struct sw_roster *roster; /* the connections of all loops, of frames, too; NULL: none */
+    struct sw_users *users;   /* who may do what */
+    struct sw_saver *saver;   /* NULL: there is no data directory */
 };
 
 /* Carries out a command of kind REPORT or SESSION, whose arity has been checked. Changes `session`,

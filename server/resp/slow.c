@@ -80,8 +80,8 @@ static void log_commands(const struct sw_replies *replies, struct sw_timings *ti
         }
         const struct sw_command *command = sw_command_at((enum sw_command_id)pending->command);
         uint64_t arguments = (uint64_t)pending->count * (has_operand(command) ? 2 : 1) + 1;
-        sw_slowlog_begin(&draft, us, pending->conn->peer.address,
-                         sw_resp_of(pending->conn)->session.name, arguments);
+        sw_slowlog_begin(&draft, us, pending->conn->peer.address, pending->conn->shown.name,
+                         arguments);
         put_command(&draft, &replies->round, pending, command);
         sw_timings_slow(timings, &draft);
         logged++;
@@ -165,7 +165,7 @@ void sw_slow_admin(const struct sw_conn *conn, const struct sw_resp_command *arg
     struct sw_slowlog_draft draft;
     struct secrets secrets = secrets_of(arguments);
     bool more = true;
-    sw_slowlog_begin(&draft, us, conn->peer.address, state->session.name, arguments->count);
+    sw_slowlog_begin(&draft, us, conn->peer.address, conn->shown.name, arguments->count);
     for (uint32_t i = 0; more && i < arguments->count; i++) {
         const struct sw_resp_argument *argument = &arguments->arguments[i];
         more = i >= secrets.from && i < secrets.to
@@ -186,7 +186,7 @@ void sw_slow_control(const struct sw_conn *conn, const struct sw_command *comman
     }
     if (sw_timings_are_slow(timings, us)) {
         struct sw_slowlog_draft draft;
-        sw_slowlog_begin(&draft, us, conn->peer.address, state->session.name, 1);
+        sw_slowlog_begin(&draft, us, conn->peer.address, conn->shown.name, 1);
         sw_slowlog_word(&draft, command->name);
         sw_timings_slow(timings, &draft);
     }

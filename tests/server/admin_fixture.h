@@ -15,7 +15,6 @@
 #include "server/net/roster.h"
 #include "server/observe/timings.h"
 #include "server/resp/acl_catalog.h"
-#include "server/resp/clients.h"
 #include "server/resp/resp.h"
 #include "server/resp/session.h"
 #include "tests/server/facts.h"
@@ -27,12 +26,10 @@ struct fixture {
     struct sw_snapshot facts;
     struct sw_admin admin;
     struct sw_session session;
-    struct sw_clients clients;
     struct sw_live live;
     struct sw_live_changes changes; /* the last ones made */
     struct sw_timings timings;
     struct sw_roster roster;
-    struct sw_roster_entry entry;
     struct sw_text reply;
     struct sw_loop_counters counters;
     struct sw_input_budget budget;
@@ -50,7 +47,7 @@ static inline void note_changes(void *context, const struct sw_live_changes *cha
                                 const char *who)
 {
     struct fixture *fixture = context;
-    cr_assert_not_null(strstr(who, fixture->session.address), "%s", who);
+    cr_assert_not_null(strstr(who, fixture->conn->peer.address), "%s", who);
     fixture->changes = *changes;
 }
 
@@ -65,9 +62,17 @@ static inline void set_users(struct fixture *fixture)
                 &fixture->budget);
     sw_net_set_users(&fixture->net, fixture->users, NULL);
     fixture->net.state_bytes = sizeof(struct sw_resp_conn);
+    fixture->net.roster = &fixture->roster;
+    fixture->net.next_id = 17;
     fixture->conn = sw_conn_create(&fixture->net, false);
+    strcpy(fixture->conn->peer.address, "127.0.0.1:5000");
+    strcpy(fixture->conn->shown.peer, "127.0.0.1:5000");
+    strcpy(fixture->conn->shown.own, "127.0.0.1:7379");
+    fixture->conn->shown.open_at_ms = sw_session_now_ms();
+    fixture->conn->shown.figures.queued = -1;
+    sw_roster_publish_user(fixture->conn);
+    sw_roster_enter(&fixture->roster, &fixture->conn->shown);
     sw_conn_login_begin(fixture->conn, -1, true);
-    fixture->session.conn = fixture->conn;
     fixture->admin.users = fixture->users;
 }
 
@@ -80,23 +85,12 @@ static inline void setup(struct fixture *fixture)
                                        .live = &fixture->live,
                                        .roster = &fixture->roster,
                                        .timings = &fixture->timings,
-                                       .engine = "robin_hood",
-                                       .clients = &fixture->clients};
+                                       .engine = "robin_hood"};
     sw_timings_init(&fixture->timings, &fixture->config);
     sw_live_init(&fixture->live, &fixture->config, false, note_changes, fixture);
-    sw_session_init(&fixture->session, 17);
-    sw_clients_init(&fixture->clients);
-    sw_clients_enter(&fixture->clients, &fixture->session);
-    snprintf(fixture->session.address, sizeof(fixture->session.address), "127.0.0.1:5000");
-    set_users(fixture);
     sw_roster_init(&fixture->roster);
-    fixture->entry = (struct sw_roster_entry){.id = 17,
-                                              .open_at_ms = sw_session_now_ms(),
-                                              .peer = "127.0.0.1:5000",
-                                              .own = "127.0.0.1:7379",
-                                              .figures = {.queued = -1}};
-    sw_list_init(&fixture->entry.link);
-    sw_roster_enter(&fixture->roster, &fixture->entry);
+    set_users(fixture);
+    sw_session_init(&fixture->session, fixture->conn);
     sw_text_init(&fixture->reply, 1 << 20);
 }
 
@@ -104,13 +98,11 @@ static inline void teardown(struct fixture *fixture)
 {
     sw_conn_login_end(fixture->conn);
     sw_list_remove(&fixture->conn->link);
+    sw_roster_leave(&fixture->roster, &fixture->conn->shown);
     free(fixture->conn);
     sw_net_fini(&fixture->net);
     sw_users_destroy(fixture->users);
-    sw_roster_leave(&fixture->roster, &fixture->entry);
     sw_roster_fini(&fixture->roster);
-    sw_clients_leave(&fixture->clients, &fixture->session);
-    sw_clients_fini(&fixture->clients);
     sw_live_fini(&fixture->live);
     sw_timings_fini(&fixture->timings);
     sw_text_fini(&fixture->reply);

@@ -8,7 +8,6 @@
 
 #include "server/bulk/output.h"
 #include "server/limits.h"
-#include "server/resp/clients.h"
 #include "tests/server/fake_transport.h"
 #include "tests/server/loop_fixture.h"
 
@@ -17,7 +16,6 @@ struct serve {
     struct sw_table *table;
     struct sw_loop *loop;
     struct sw_input_budget budget;
-    struct sw_clients clients;
     struct sw_live live;
     struct sw_timings timings;
     unsigned stops;
@@ -48,7 +46,6 @@ static inline void serve_init(struct serve *serve)
 
 static inline void serve_start(struct serve *serve)
 {
-    sw_clients_init(&serve->clients);
     sw_timings_init(&serve->timings, &serve->config);
     sw_live_init(&serve->live, &serve->config, false, no_changes, serve);
     serve->table = open_table(&serve->config);
@@ -57,7 +54,6 @@ static inline void serve_start(struct serve *serve)
                                         .stop = serve_stop,
                                         .device_lost = no_call,
                                         .input_budget = &serve->budget,
-                                        .clients = &serve->clients,
                                         .live = &serve->live,
                                         .timings = &serve->timings};
     serve->loop = open_loop(&serve->config, serve->table, &owner, 0, 1);
@@ -133,7 +129,6 @@ static inline void serve_stop_loop(struct serve *serve)
     cr_assert_eq(sw_input_budget_used(&serve->budget), 0);
     cr_assert_eq(serve->budget.bytes_kept, 0);
     close_loop(serve->loop);
-    sw_clients_fini(&serve->clients);
     sw_timings_fini(&serve->timings);
     sw_table_destroy(serve->table);
 }

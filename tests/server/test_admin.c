@@ -209,7 +209,7 @@ Test(admin, client_lines)
             0, "%s", line);
         cr_assert_not_null(strstr(line, " resp=2 lib-name=lib lib-ver=1.2\n\r\n"));
     }
-    fixture.session.resp3 = true;
+    sw_session_set_resp3(&fixture.session, true);
     const char *reply = run(&fixture, "CLIENT|INFO");
     cr_assert_eq(reply[0], '=');
     cr_assert_not_null(strstr(reply, "\r\ntxt:id=17 "));

@@ -8,7 +8,6 @@
 
 #include "proto/frame.h"
 #include "server/loop.h"
-#include "server/resp/clients.h"
 #include "tests/server/loop_fixture.h"
 
 struct owner {
@@ -32,7 +31,6 @@ struct fixture {
     struct sw_table *table;
     struct sw_loop *loop;
     struct sw_input_budget budget;
-    struct sw_clients clients;
     struct sw_live live;
     struct sw_timings timings;
     struct owner owner;
@@ -44,7 +42,6 @@ static void set_up_engine(struct fixture *fixture, enum sw_engine engine)
     small_config(&fixture->config, 1024);
     fixture->config.engine = engine;
     fixture->config.max_capacity = engine == SW_ENGINE_ROBIN_HOOD ? 4096 : 0;
-    sw_clients_init(&fixture->clients);
     fixture->table = open_table(&fixture->config);
     sw_timings_init(&fixture->timings, &fixture->config);
     sw_live_init(&fixture->live, &fixture->config, false, no_changes, fixture);
@@ -53,7 +50,6 @@ static void set_up_engine(struct fixture *fixture, enum sw_engine engine)
                                         .stop = on_stop,
                                         .device_lost = on_lost,
                                         .input_budget = &fixture->budget,
-                                        .clients = &fixture->clients,
                                         .live = &fixture->live,
                                         .timings = &fixture->timings};
     fixture->loop = open_loop(&fixture->config, fixture->table, &owner, 0, 1);
