@@ -26,7 +26,7 @@ __attribute__((format(printf, 3, 4))) static bool fault(struct parser *p, const 
                                                         const char *format, ...)
 {
     char path[SW_TOPOLOGY_ERROR_BYTES / 2] = "$";
-    char text[SW_TOPOLOGY_ERROR_BYTES / 2];
+    char text[SW_TOPOLOGY_ERROR_BYTES / 2 - 2]; /* both with ": " between them fit */
     size_t used = 1;
     if (p->array != NULL) {
         used += (size_t)snprintf(path + used, sizeof(path) - used, ".%s[%u]", p->array, p->index);
