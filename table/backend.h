@@ -26,6 +26,8 @@ struct sw_backend_facts {
     uint64_t bytes_reserved; /* slots and scratch, in the memory the slots lie in */
     uint64_t raw_bytes;      /* of what raw_copy copies */
     uint64_t image_bytes;    /* of memory that taking an image needs */
+    uint64_t rows_mapped;    /* 0: values lie in the slots */
+    uint64_t rows_max;
     uint64_t grown;
     uint64_t resized;
     uint64_t resize_failed;

@@ -31,24 +31,32 @@ static int refuse_engine(char *reason, size_t reason_size)
     return sw_config_refuse(reason, reason_size, "the engine must be %s", names);
 }
 
+/* Robin Hood has two sets of parts: values that are integers, and rows. */
+static const struct sw_engine_parts *parts_of(const struct sw_table_config *config)
+{
+    bool rows = config->engine == SW_ENGINE_ROBIN_HOOD && config->value_bytes != 0;
+    return rows ? &sw_robin_hood_rows_engine : engines[config->engine];
+}
+
 int sw_engine_find(const struct sw_table_config *config, const struct sw_engine_parts **parts,
                    char *reason, size_t reason_size)
 {
     const size_t index = (size_t)config->engine;
+    const struct sw_engine_parts *found = NULL;
     *parts = NULL;
     int status = sw_config_valid(config, reason, reason_size);
     if (status == SW_OK && index >= ENGINES) {
         status = refuse_engine(reason, reason_size);
     }
     if (status == SW_OK) {
-        status = sw_config_own(config, engines[index]->name, engines[index]->fields, reason,
-                               reason_size);
+        found = parts_of(config);
+        status = sw_config_own(config, found->name, found->fields, reason, reason_size);
     }
     if (status == SW_OK) {
-        status = engines[index]->valid(config, reason, reason_size);
+        status = found->valid(config, reason, reason_size);
     }
     if (status == SW_OK) {
-        *parts = engines[index];
+        *parts = found;
     }
     return status;
 }

@@ -26,7 +26,8 @@ enum sw_engine_field {
     SW_FIELD_HASH_FUNCTIONS = 1 << 6,
     SW_FIELD_VALUE_BYTES = 1 << 7,
     SW_FIELD_CACHE_MODE = 1 << 8,
-    SW_FIELD_CACHE_POLICY = 1 << 9
+    SW_FIELD_CACHE_POLICY = 1 << 9,
+    SW_FIELD_ROWS_MAX = 1 << 10
 };
 
 struct sw_engine_parts {
@@ -40,6 +41,7 @@ struct sw_engine_parts {
     uint64_t (*bytes)(const struct sw_table_config *config);
     const struct sw_backend *cpu;
     const struct sw_backend *(*cuda)(void); /* NULL, or gives NULL: no CUDA backend */
+    const char *no_cuda;                    /* why, where no build has one; or NULL */
 };
 
 /* Whether a table of this configuration is possible: SW_OK or SW_E_INVALID. On SW_OK *parts are the

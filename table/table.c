@@ -76,7 +76,8 @@ static int open_backend(struct sw_table *table, const struct sw_engine_parts *pa
                      parts->name);
             return SW_E_NOTBUILT;
         }
-        return open_cpu(table, parts->cpu, "this build has no CUDA backend");
+        return open_cpu(table, parts->cpu,
+                        parts->no_cuda != NULL ? parts->no_cuda : "this build has no CUDA backend");
     }
     int status = open_cuda(table, cuda);
     if (status != SW_E_NODEVICE || wanted == SW_BACKEND_CUDA) {
@@ -183,6 +184,8 @@ void sw_table_info(const struct sw_table *table, struct sw_table_info *info)
         .capacity_slots = facts.capacity_slots,
         .max_capacity_slots = facts.max_capacity_slots,
         .occupied_max = facts.occupied_max,
+        .rows_mapped = facts.rows_mapped,
+        .rows_max = facts.rows_max,
         .max_load = fills_up ? 1.0 : config->max_load,
         .stash_slots = fills_up ? 0 : config->stash_slots,
         .bytes_reserved = facts.bytes_reserved,

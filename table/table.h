@@ -3,9 +3,9 @@
  * table.h - the hash table behind one small C interface, whatever it runs on.
  *
  * A table maps unsigned integer keys of 32 or 64 bits to values of a fixed size: unsigned integers
- * of the keys' width, or with the cache engine any bytes. It lives in GPU memory (CUDA backend) or
- * in host memory (CPU backend). What holds the entries is its engine: ordered Robin Hood
- * (robin_hood.h), of which both backends hold the same keys in the same buckets after the same
+ * of the keys' width, or any bytes (rows, and the cache engine). It lives in GPU memory (CUDA
+ * backend) or in host memory (CPU backend). What holds the entries is its engine: ordered Robin
+ * Hood (robin_hood.h), of which both backends hold the same keys in the same buckets after the same
  * batches (the exceptions, all at the probe cap: table/README.md, "Batches"); cuckoo; or a cache
  * that is never full. What is said below of the stash, max_probe, growth and left-overs is said of
  * Robin Hood unless the engine is named.
@@ -189,13 +189,13 @@ struct sw_table_config {
     int device;             /* CUDA backend: device ordinal */
     struct sw_table_tuning tuning;
     uint32_t hash_functions; /* cuckoo: 2 or 3; 0: 3 */
-    uint32_t value_bytes;    /* cache: 4..1024, a multiple of 4; 0: slot_bits / 16 */
+    uint32_t value_bytes;    /* cache: 4..1024; rows: 4..4096; by 4. 0: slot_bits / 16 */
+    uint64_t rows_max;       /* rows: entries it may have at any capacity; 0: what max_load says */
     enum sw_cache_mode cache_mode;
     enum sw_cache_policy cache_policy;
 };
 
-/* Defaults: Robin Hood, 128-bit slots, 2^24 of them, load 0.85, AUTO, batches of 2^20, a stash of
- * 2^16 slots. */
+/* Robin Hood, 128-bit slots, 2^24 of them, load 0.85, AUTO, batches of 2^20, a stash of 2^16. */
 void sw_table_config_init(struct sw_table_config *config);
 
 /* Whether a table of this configuration is possible, without creating it: SW_OK, or SW_E_INVALID
@@ -234,15 +234,16 @@ struct sw_table_info {
     enum sw_cache_policy cache_policy; /* cache */
     uint32_t slot_bits;
     uint32_t key_bytes;   /* 4 or 8 */
-    uint32_t value_bytes; /* 4 or 8; cache: 4..1024 */
+    uint32_t value_bytes; /* 4 or 8; cache: 4..1024; rows: 4..4096 */
     uint32_t bucket_slots;
-    uint32_t max_probe;          /* * 0: the engine has no probe cap */
-    uint64_t buckets;            /* * home buckets, without the max_probe tail buckets */
-    uint64_t capacity_slots;     /* * buckets * bucket_slots */
-    uint64_t max_capacity_slots; /* what it may grow to; at least the first capacity_slots */
-    uint64_t occupied_max;       /* * entries at which writes are refused */
-    double max_load;             /* cache: 1 */
-    uint64_t stash_slots;        /* cache: 0 */
+    uint32_t max_probe;             /* * 0: the engine has no probe cap */
+    uint64_t buckets;               /* * home buckets, without the max_probe tail buckets */
+    uint64_t capacity_slots;        /* * buckets * bucket_slots */
+    uint64_t max_capacity_slots;    /* what it may grow to; at least the first capacity_slots */
+    uint64_t occupied_max;          /* * entries at which writes are refused */
+    uint64_t rows_mapped, rows_max; /* * rows that have memory, and may have; 0: no rows */
+    double max_load;                /* cache: 1 */
+    uint64_t stash_slots;           /* cache: 0 */
     /* Slots and the scratch of batches, in device memory or, for the CPU backend, host memory. A
      * queue on CUDA adds less than 2 KiB of device memory, and pinned host memory for 64 records
      * and for a scan's windows: max(16384, max_probe + 2) buckets of the table (at most all of
@@ -298,8 +299,7 @@ void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats);
 void *sw_io_alloc(struct sw_table *table, size_t bytes);
 void sw_io_free(struct sw_table *table, void *memory, size_t bytes);
 
-/* A queue: batches submitted to it take effect in submission order, stream by stream. One per I/O
- * thread. */
+/* A queue: its batches take effect in the order of submission, stream by stream. One a thread. */
 int sw_queue_create(struct sw_table *table, struct sw_queue **out);
 /* Every batch of the queue must have completed. NULL is allowed. */
 void sw_queue_destroy(struct sw_queue *queue);
@@ -319,7 +319,7 @@ enum sw_batch_kind {
 
 /* One batch, in the caller's storage. Arrays are borrowed until sw_batch_poll says it is done, and
  * must lie in I/O memory of the table (the struct itself need not). Key and value arrays hold
- * integers of the table's width, little-endian, aligned to it; values of a cache are value_bytes
+ * integers of the table's width, little-endian, aligned to it; all other values are value_bytes
  * bytes each, aligned to 16 where that is a multiple of 16, otherwise to 4, or to 8 for numbers of
  * 64 bits. `found` words are 64 bits: the answer of operation i is bit i % 64 of word i / 64;
  * unused bits of the last word are zero.

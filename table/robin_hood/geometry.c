@@ -9,6 +9,7 @@
 
 #include "table/config.h"
 #include "table/robin_hood/robin_hood_backend.h"
+#include "table/robin_hood/rows.h"
 
 /* Home buckets of a table of 32-bit keys, at most: it holds no more entries than there are keys. */
 #define BUCKETS_MAX_32 (1ULL << 32)
@@ -142,10 +143,31 @@ uint64_t sw_geometry_grown(const struct sw_table_config *config, uint64_t capaci
     return wanted < most ? wanted : most;
 }
 
-bool sw_geometry_may_hold(const struct sw_table_config *config, uint64_t entries)
+/* Entries beyond those that there may be rows for are refused, too. */
+static uint64_t with_rows(const struct sw_table_config *config, uint64_t entries)
+{
+    uint64_t rows = sw_geometry_rows_limit(config);
+    if (config->value_bytes == 0) {
+        return entries;
+    }
+    rows = config->rows_max > 0 && config->rows_max < rows ? config->rows_max : rows;
+    return entries < rows ? entries : rows;
+}
+
+uint64_t sw_geometry_rows_limit(const struct sw_table_config *config)
+{
+    return config->slot_bits == 64 ? SW_ROWS_MAX_64 : SW_ROWS_MAX_128;
+}
+
+uint64_t sw_geometry_rows_max(const struct sw_table_config *config)
 {
     uint64_t most = sw_geometry_capacity_max(config) / SW_BUCKET_SLOTS;
-    return entries <= occupied_max_of(config, most);
+    return with_rows(config, occupied_max_of(config, most));
+}
+
+bool sw_geometry_may_hold(const struct sw_table_config *config, uint64_t entries)
+{
+    return entries <= sw_geometry_rows_max(config);
 }
 
 static void compute_stash(const struct sw_table_config *config, struct sw_geometry *geometry)
@@ -182,7 +204,7 @@ int sw_geometry_compute(const struct sw_table_config *config, struct sw_geometry
         geometry->max_probe = (uint32_t)buckets;
     }
     geometry->buckets_total = buckets + geometry->max_probe;
-    geometry->occupied_max = occupied_max_of(config, buckets);
+    geometry->occupied_max = with_rows(config, occupied_max_of(config, buckets));
     compute_stash(config, geometry);
     geometry->slots_total =
         (geometry->buckets_total + geometry->stash_buckets_total) * SW_BUCKET_SLOTS;

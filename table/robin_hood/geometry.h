@@ -49,6 +49,11 @@ uint64_t sw_geometry_admitting(const struct sw_table_config *config, uint64_t wa
 /* True if max_load admits `entries` at the largest capacity the table may have. */
 bool sw_geometry_may_hold(const struct sw_table_config *config, uint64_t entries);
 
+/* How many rows can be told apart by the slots of such a table; how many a table with rows may have
+ * at the largest capacity: config->rows_max, or as many as entries. */
+uint64_t sw_geometry_rows_limit(const struct sw_table_config *config);
+uint64_t sw_geometry_rows_max(const struct sw_table_config *config);
+
 /* The probe cap, in buckets, at which one of `buckets` buckets of `bucket_slots` slots filled to
  * `load` is expected to overflow with probability 1e-6: a bucket's overflow is the queue of a
  * deterministic server, P(queue > q) = exp(-theta q), theta the root of load (e^t - 1) = t. */

@@ -4,6 +4,9 @@
  */
 #include "table/robin_hood/robin_hood_backend.h"
 
+#include "table/config.h"
+#include "table/robin_hood/rows.h"
+
 static int valid(const struct sw_table_config *config, char *reason, size_t reason_size)
 {
     struct sw_geometry geometry;
@@ -25,4 +28,50 @@ const struct sw_engine_parts sw_robin_hood_engine = {
     .bytes = bytes,
     .cpu = &sw_robin_hood_backend_cpu,
     .cuda = sw_robin_hood_backend_cuda,
+};
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+static int rows_valid(const struct sw_table_config *config, char *reason, size_t reason_size)
+{
+    const uint32_t bytes = config->value_bytes;
+    if (bytes < SW_ROW_BYTES_MIN || bytes > SW_ROW_BYTES_MAX || bytes % 4 != 0) {
+        return sw_config_refuse(reason, reason_size,
+                                "rows must have %u to %u bytes, a multiple of 4, not %u",
+                                SW_ROW_BYTES_MIN, SW_ROW_BYTES_MAX, (unsigned)bytes);
+    }
+    if (config->rows_max > sw_geometry_rows_limit(config)) {
+        return sw_config_refuse(
+            reason, reason_size, "a table of %u-bit slots must have at most %llu rows, not %llu",
+            (unsigned)config->slot_bits, (unsigned long long)sw_geometry_rows_limit(config),
+            (unsigned long long)config->rows_max);
+    }
+    if (config->stash_slots == 0 || config->max_load > 1.0) {
+        return sw_config_refuse(reason, reason_size,
+                                "a table with rows must have a stash and a maximum load of at "
+                                "most 1");
+    }
+    if (config->backend == SW_BACKEND_CUDA) {
+        return sw_config_refuse(reason, reason_size,
+                                "rows are not on the CUDA backend yet: choose the CPU backend, or "
+                                "the cache engine for values that may be evicted");
+    }
+    return valid(config, reason, reason_size);
+}
+
+static uint64_t rows_bytes(const struct sw_table_config *config)
+{
+    struct sw_geometry geometry = {0};
+    (void)sw_geometry_compute(config, &geometry, NULL, 0); /* valid: it does not fail */
+    return geometry.bytes_total +
+           geometry.occupied_max * (sw_row_stride(config->value_bytes) + sizeof(uint32_t));
+}
+
+const struct sw_engine_parts sw_robin_hood_rows_engine = {
+    .name = "robin_hood",
+    .fields = SW_FIELD_MAX_CAPACITY | SW_FIELD_MAX_PROBE | SW_FIELD_VALUE_BYTES | SW_FIELD_ROWS_MAX,
+    .valid = rows_valid,
+    .bytes = rows_bytes,
+    .cpu = &sw_robin_hood_rows_backend_cpu,
+    .no_cuda = "rows are not on the CUDA backend yet",
 };

@@ -14,7 +14,9 @@ extern "C" {
 #endif
 
 extern const struct sw_engine_parts sw_robin_hood_engine;
+extern const struct sw_engine_parts sw_robin_hood_rows_engine; /* the values are rows */
 extern const struct sw_backend sw_robin_hood_backend_cpu;
+extern const struct sw_backend sw_robin_hood_rows_backend_cpu;
 /* NULL if this build has no CUDA backend (cuda/absent.c). */
 const struct sw_backend *sw_robin_hood_backend_cuda(void);
 

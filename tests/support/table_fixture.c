@@ -19,7 +19,9 @@
 
 struct sw_table_config fixture_config(uint32_t slot_bits)
 {
-    return fixture_config_of(tested_engine(), slot_bits);
+    struct sw_table_config config = fixture_config_of(tested_engine(), slot_bits);
+    config.value_bytes = tested_value_bytes();
+    return config;
 }
 
 struct sw_table_config fixture_config_of(enum sw_engine engine, uint32_t slot_bits)
@@ -69,6 +71,9 @@ void fixture_open(struct fixture *fixture, const struct sw_table_config *config)
     char reason[512];
     memset(fixture, 0, sizeof(*fixture));
     fixture->config = *config;
+    if (config->engine == SW_ENGINE_ROBIN_HOOD && config->stash_slots == 0) {
+        fixture->config.value_bytes = 0; /* rows need a stash */
+    }
     if (config->engine == SW_ENGINE_CACHE) {
         fixture->config.capacity_slots = (config->capacity_slots + 1) * CACHE_ROOM;
     }
@@ -80,18 +85,20 @@ void fixture_open(struct fixture *fixture, const struct sw_table_config *config)
     fixture->room =
         config->engine == SW_ENGINE_CACHE ? config->capacity_slots : fixture->info.occupied_max;
     fixture->key_max = config->slot_bits == 64 ? UINT32_MAX : UINT64_MAX;
+    fixture->value_max = fixture->info.value_bytes == 4 ? UINT32_MAX : fixture->key_max;
+    fixture->value_room = fixture->info.value_bytes > 8 ? fixture->info.value_bytes : 8;
     fixture->oracle = oracle_create(config->slot_bits / 2, limit_of(fixture));
     fixture->operations = calloc(fixture->ops_max, sizeof(*fixture->operations));
     cr_assert_not_null(fixture->operations);
     fixture->ops = io(fixture, 1);
     fixture->keys = io(fixture, 8);
-    fixture->values = io(fixture, 8);
-    fixture->previous = io(fixture, 8);
+    fixture->values = io(fixture, fixture->value_room);
+    fixture->previous = io(fixture, fixture->value_room);
     fixture->found = io(fixture, 8);
     fixture->group_ends = io(fixture, 4);
     fixture->group_refused = io(fixture, 1);
     fixture->leftover_keys = io(fixture, 8);
-    fixture->leftover_values = io(fixture, 8);
+    fixture->leftover_values = io(fixture, fixture->value_room);
 }
 
 bool fixture_open_growing(struct fixture *fixture, const struct sw_table_config *config)
@@ -112,13 +119,14 @@ void fixture_close(struct fixture *fixture)
 {
     sw_io_free(fixture->table, fixture->ops, fixture->ops_max + 8);
     sw_io_free(fixture->table, fixture->keys, fixture->ops_max * (size_t)8 + 8);
-    sw_io_free(fixture->table, fixture->values, fixture->ops_max * (size_t)8 + 8);
-    sw_io_free(fixture->table, fixture->previous, fixture->ops_max * (size_t)8 + 8);
+    sw_io_free(fixture->table, fixture->values, fixture->ops_max * fixture->value_room + 8);
+    sw_io_free(fixture->table, fixture->previous, fixture->ops_max * fixture->value_room + 8);
     sw_io_free(fixture->table, fixture->found, fixture->ops_max * (size_t)8 + 8);
     sw_io_free(fixture->table, fixture->group_ends, fixture->ops_max * (size_t)4 + 8);
     sw_io_free(fixture->table, fixture->group_refused, fixture->ops_max + 8);
     sw_io_free(fixture->table, fixture->leftover_keys, fixture->ops_max * (size_t)8 + 8);
-    sw_io_free(fixture->table, fixture->leftover_values, fixture->ops_max * (size_t)8 + 8);
+    sw_io_free(fixture->table, fixture->leftover_values,
+               fixture->ops_max * fixture->value_room + 8);
     sw_queue_destroy(fixture->queue);
     sw_table_destroy(fixture->table);
     oracle_destroy(fixture->oracle);
@@ -140,10 +148,56 @@ void fixture_store(const struct fixture *fixture, void *array, size_t i, uint64_
     }
 }
 
+/* Word k of the row of a value: the value itself, then what is mixed from it. 0 is all zeros. */
+static uint32_t row_word(uint64_t value, uint32_t k)
+{
+    if (k < 2) {
+        return (uint32_t)(value >> 32 * k);
+    }
+    return value == 0 ? 0 : (uint32_t)(sw_mix_64(value, k) >> 32);
+}
+
+void fixture_store_value(const struct fixture *fixture, void *array, size_t i, uint64_t value)
+{
+    if (fixture->config.value_bytes == 0) {
+        fixture_store(fixture, array, i, value);
+        return;
+    }
+    uint32_t words = fixture->info.value_bytes / 4;
+    for (uint32_t k = 0; k < words; k++) {
+        ((uint32_t *)array)[i * words + k] = row_word(value, k);
+    }
+}
+
+uint64_t fixture_load_value(const struct fixture *fixture, const void *array, size_t i)
+{
+    if (fixture->config.value_bytes == 0) {
+        return fixture_load(fixture, array, i);
+    }
+    uint32_t words = fixture->info.value_bytes / 4;
+    const uint32_t *row = (const uint32_t *)array + i * words;
+    uint64_t value = row[0] | (words > 1 ? (uint64_t)row[1] << 32 : 0);
+    for (uint32_t k = 0; k < words; k++) {
+        cr_assert_eq(row[k], row_word(value, k), "seed %llu: word %u of row %zu, of value %llx",
+                     ULL(fixture->seed), k, i, ULL(value));
+    }
+    return value;
+}
+
+/* A table with rows is given what it can: sums and the like become writes. */
+static enum sw_op stand_in(const struct fixture *fixture, enum sw_op op)
+{
+    if (fixture->config.value_bytes == 0 || fixture_can(fixture, op)) {
+        return op;
+    }
+    return op == SW_MIN ? SW_SET_ABSENT : op == SW_MAX ? SW_SET_PRESENT : SW_SET;
+}
+
 void fixture_set(struct fixture *fixture, uint32_t i, enum sw_op op, uint64_t key, uint64_t operand)
 {
+    op = stand_in(fixture, op);
     fixture->operations[i] = (struct oracle_operation){
-        .op = (uint8_t)op, .key = key & fixture->key_max, .operand = operand & fixture->key_max};
+        .op = (uint8_t)op, .key = key & fixture->key_max, .operand = operand & fixture->value_max};
 }
 
 bool fixture_can(const struct fixture *fixture, enum sw_op op)
@@ -179,7 +233,7 @@ static struct sw_batch make_batch(struct fixture *fixture, uint32_t count, uint3
         const struct oracle_operation *o = &fixture->operations[i];
         fixture->ops[i] = o->op;
         fixture_store(fixture, fixture->keys, i, o->key);
-        fixture_store(fixture, fixture->values, i, o->operand);
+        fixture_store_value(fixture, fixture->values, i, o->operand);
         one_op &= o->op == fixture->operations[0].op;
     }
     for (uint32_t g = 0; g < groups; g++) {
@@ -206,7 +260,7 @@ static void compare_answers(const struct fixture *fixture, const struct sw_batch
         const struct oracle_operation *o = &fixture->operations[i];
         bool found = batch->found == NULL ? o->found : (batch->found[i / 64] >> (i % 64)) & 1;
         uint64_t previous =
-            batch->previous == NULL ? o->previous : fixture_load(fixture, batch->previous, i);
+            batch->previous == NULL ? o->previous : fixture_load_value(fixture, batch->previous, i);
         cr_assert_eq(found, o->found, "seed %llu, operation %u (op %u key %llx): found is %d",
                      ULL(fixture->seed), i, o->op, ULL(o->key), found);
         cr_assert_eq(previous, o->previous,
@@ -243,7 +297,7 @@ static void take_back(struct fixture *fixture, const struct sw_batch *batch)
     for (uint32_t k = 0; k < batch->leftover_count; k++) {
         uint64_t held;
         uint64_t key = fixture_load(fixture, fixture->leftover_keys, k);
-        uint64_t value = fixture_load(fixture, fixture->leftover_values, k);
+        uint64_t value = fixture_load_value(fixture, fixture->leftover_values, k);
         cr_assert(oracle_get(fixture->oracle, key, &held), "left-over key %llx was never stored",
                   ULL(key));
         cr_assert_eq(held, value, "left-over key %llx", ULL(key));

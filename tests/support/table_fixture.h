@@ -20,7 +20,9 @@ struct fixture {
     struct oracle_operation *operations; /* [ops_max]: what the next batch does */
     uint32_t ops_max;
     uint64_t room; /* distinct keys that it holds for certain: more are refused, or evict others */
-    uint64_t key_max; /* all ones in the table's width */
+    uint64_t key_max;   /* all ones in the table's width */
+    uint64_t value_max; /* the largest value that is stored */
+    size_t value_room;  /* bytes of I/O memory for a value */
     /* I/O memory, room for ops_max each */
     uint8_t *ops;
     void *keys;
@@ -45,7 +47,8 @@ struct sw_table_config fixture_config_of(enum sw_engine engine, uint32_t slot_bi
 double fixture_load_max(enum sw_engine engine);
 
 /* The oracle refuses what a table of the largest capacity it may grow to would. A cache is opened
- * with so much more room than `config` says that nothing is evicted: it behaves like a table. */
+ * with so much more room than `config` says that nothing is evicted: it behaves like a table. A
+ * table without a stash has no rows. */
 void fixture_open(struct fixture *fixture, const struct sw_table_config *config);
 /* The same of a table that may grow. Returns false, having seen that it is refused, where the CUDA
  * backend has none: without a stash, or with a max_probe. */
@@ -55,7 +58,12 @@ void fixture_close(struct fixture *fixture);
 /* Elements of the arrays, whatever their width. */
 uint64_t fixture_load(const struct fixture *fixture, const void *array, size_t i);
 void fixture_store(const struct fixture *fixture, void *array, size_t i, uint64_t value);
+/* The same of values. A row begins with the value, and all that follows is made from it: loading
+ * one asserts that it is whole. */
+uint64_t fixture_load_value(const struct fixture *fixture, const void *array, size_t i);
+void fixture_store_value(const struct fixture *fixture, void *array, size_t i, uint64_t value);
 
+/* An operation that a table with rows has not is replaced by one that it has. */
 void fixture_set(struct fixture *fixture, uint32_t i, enum sw_op op, uint64_t key,
                  uint64_t operand);
 /* Whether the engine has the operation; one of those it has, and the oracle knows. */

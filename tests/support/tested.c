@@ -13,6 +13,7 @@
 
 /* Numbers of random_of that no test has of its own. */
 #define OF_TUNINGS (1ULL << 40)
+#define OF_ROWS (1ULL << 41)
 
 /* Which of the names a variable has: the first where it is not set. */
 static int choice_of(const char *variable, const char *const *names, int count)
@@ -37,12 +38,39 @@ enum sw_backend_kind tested_backend(void)
     return choice_of("SW_TEST_BACKEND", names, 2) == 0 ? SW_BACKEND_CPU : SW_BACKEND_CUDA;
 }
 
+static int engine_choice(void)
+{
+    static const char *const names[] = {"robin_hood", "cuckoo", "cache", "rows"};
+    return choice_of("SW_TEST_ENGINE", names, 4);
+}
+
 enum sw_engine tested_engine(void)
 {
-    static const char *const names[] = {"robin_hood", "cuckoo", "cache"};
     static const enum sw_engine engines[] = {SW_ENGINE_ROBIN_HOOD, SW_ENGINE_CUCKOO,
-                                             SW_ENGINE_CACHE};
-    return engines[choice_of("SW_TEST_ENGINE", names, 3)];
+                                             SW_ENGINE_CACHE, SW_ENGINE_ROBIN_HOOD};
+    return engines[engine_choice()];
+}
+
+const uint32_t tested_row_sizes[TESTED_ROW_SIZES] = {4, 60, 256, 1028, 4096};
+
+uint32_t tested_value_bytes(void)
+{
+    static atomic_uint drawn;
+    const char *value = getenv("SW_TEST_ROW_BYTES");
+    if (engine_choice() != 3) {
+        return 0;
+    }
+    for (int i = 0; i < TESTED_ROW_SIZES && value != NULL; i++) {
+        if (strtoul(value, NULL, 10) == tested_row_sizes[i]) {
+            return tested_row_sizes[i];
+        }
+    }
+    if (value != NULL) {
+        fprintf(stderr, "SW_TEST_ROW_BYTES must be 4, 60, 256, 1028 or 4096, not '%s'\n", value);
+        exit(2);
+    }
+    struct random random = random_of(OF_ROWS + atomic_fetch_add(&drawn, 1));
+    return tested_row_sizes[random_below(&random, TESTED_ROW_SIZES)];
 }
 
 uint32_t tested_share(void)

@@ -3,7 +3,8 @@
  * tested.h - what the tests of tests/table run on, by the environment:
  *
  *   SW_TEST_BACKEND   cpu (as without it) or cuda
- *   SW_TEST_ENGINE    robin_hood (as without it), cuckoo or cache
+ *   SW_TEST_ENGINE    robin_hood (as without it), cuckoo or cache; rows: robin_hood with rows
+ *   SW_TEST_ROW_BYTES the size of these rows; without it each table draws one
  *   SW_TEST_SHARE     one in how many rounds of the longest tests is run: 1 without it. For kernels
  *                     that a CPU carries out
  *
@@ -17,6 +18,11 @@
 
 enum sw_backend_kind tested_backend(void);
 enum sw_engine tested_engine(void);
+/* value_bytes of the next table: 0, or the size of its rows. */
+uint32_t tested_value_bytes(void);
+/* The sizes that are drawn. */
+#define TESTED_ROW_SIZES 5
+extern const uint32_t tested_row_sizes[TESTED_ROW_SIZES];
 
 uint32_t tested_share(void);
 

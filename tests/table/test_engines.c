@@ -67,7 +67,7 @@ Test(engines, fields_of_other_engines)
         {bulk, ROBIN_HOOD, "bulk"},
         {hints, ROBIN_HOOD, "hints"},
         {functions, CUCKOO, "hash functions"},
-        {bytes, CACHE, "value_bytes"},
+        {bytes, ROBIN_HOOD | CACHE, "value_bytes"},
         {mode, CACHE, "cache mode"},
         {policy, CACHE, "cache policy"},
     };

@@ -277,7 +277,7 @@ static void scan_across(uint32_t slot_bits, uint64_t seed)
     struct sw_batch scan = {.kind = SW_BATCH_SCAN,
                             .count = WINDOW,
                             .scan_keys = sw_io_alloc(fixture.table, WINDOW * 8),
-                            .scan_values = sw_io_alloc(fixture.table, WINDOW * 8)};
+                            .scan_values = sw_io_alloc(fixture.table, WINDOW * fixture.value_room)};
     do {
         cr_assert_eq(sw_batch_run(fixture.queue, &scan), SW_OK);
         for (uint32_t i = 0; i < scan.scan_count; i++) {
@@ -299,7 +299,7 @@ static void scan_across(uint32_t slot_bits, uint64_t seed)
         cr_assert(seen[k], "seed %llu: key %d was not returned", ULL(seed), k);
     }
     sw_io_free(fixture.table, scan.scan_keys, WINDOW * 8);
-    sw_io_free(fixture.table, scan.scan_values, WINDOW * 8);
+    sw_io_free(fixture.table, scan.scan_values, WINDOW * fixture.value_room);
     fixture_close(&fixture);
 }
 

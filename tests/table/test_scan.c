@@ -49,7 +49,7 @@ static void scan_all(struct fixture *fixture, uint32_t count)
             uint64_t m = m_of(fixture, key);
             cr_assert(oracle_get(fixture->oracle, key, &value), "key %llx is not stored",
                       (unsigned long long)key);
-            cr_assert_eq(value, fixture_load(fixture, fixture->values, i));
+            cr_assert_eq(value, fixture_load_value(fixture, fixture->values, i));
             cr_assert(seen == 0 || m > last, "m %llx after %llx", (unsigned long long)m,
                       (unsigned long long)last);
             last = m;

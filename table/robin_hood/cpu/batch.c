@@ -2,20 +2,15 @@
  *
  * batch.c - chooses how a batch of operations is carried out, and does it.
  */
+#include "table/robin_hood/cpu/batch.h"
+
 #include <string.h>
 
-#include "table/robin_hood/cpu/cpu.h"
 #include "table/robin_hood/cpu/parallel.h"
 #include "table/robin_hood/cpu/resize.h"
+#include "table/robin_hood/cpu/rows.h"
 
-/* The operations of a batch, summed up. */
-struct mix {
-    bool writes;
-    bool deletes;
-    bool conditional; /* whether an absent key is inserted depends on earlier operations */
-};
-
-static struct mix mix_of(const struct sw_batch *batch)
+static struct sw_cpu_mix mix_of(const struct sw_batch *batch)
 {
     uint32_t seen = 0;
     if (batch->ops == NULL) {
@@ -26,8 +21,8 @@ static struct mix mix_of(const struct sw_batch *batch)
         }
     }
     uint32_t conditional = 1U << SW_DELETE | 1U << SW_INCREMENT | 1U << SW_DECREMENT;
-    struct mix mix = {(seen & ~(1U << SW_GET)) != 0, (seen & (1U << SW_DELETE)) != 0,
-                      (seen & conditional) != 0};
+    struct sw_cpu_mix mix = {(seen & ~(1U << SW_GET)) != 0, (seen & (1U << SW_DELETE)) != 0,
+                             (seen & conditional) != 0};
     return mix;
 }
 
@@ -37,13 +32,12 @@ static bool inserts(uint32_t op)
     return op != SW_GET && op != SW_DELETE && op != SW_SET_PRESENT;
 }
 
-/* True if the pool has more than one thread and is now the caller's. */
-static bool try_parallel(struct sw_cpu *cpu)
+bool sw_cpu_try_parallel(struct sw_cpu *cpu)
 {
     return sw_pool_threads(cpu->pool) > 1 && sw_pool_try_take(cpu->pool);
 }
 
-static void admit_all(struct sw_batch *batch)
+void sw_cpu_admit_all(struct sw_batch *batch)
 {
     if (batch->group_refused != NULL && batch->group_count > 0) {
         memset(batch->group_refused, 0, batch->group_count);
@@ -56,14 +50,23 @@ static void admit_all(struct sw_batch *batch)
 
 void sw_cpu_run_operations(struct sw_cpu *cpu, struct sw_batch *batch)
 {
-    struct mix mix = mix_of(batch);
+    const bool rows = cpu->arena.rows != NULL;
+    struct sw_cpu_mix mix = mix_of(batch);
     if (!mix.writes) {
         sw_phase_lock_enter_read(&cpu->lock);
-        SW_BY_WIDTH(cpu->config.slot_bits, sw_run_reads, cpu, batch);
+        if (rows) {
+            SW_BY_WIDTH(cpu->config.slot_bits, sw_run_row_reads, cpu, batch);
+        } else {
+            SW_BY_WIDTH(cpu->config.slot_bits, sw_run_reads, cpu, batch);
+        }
         sw_phase_lock_leave_read(&cpu->lock);
         return;
     }
     batch->write_sequence = sw_phase_lock_enter_write(&cpu->lock);
-    SW_BY_WIDTH(cpu->config.slot_bits, sw_run_writes, cpu, batch, &mix);
+    if (rows) {
+        SW_BY_WIDTH(cpu->config.slot_bits, sw_run_row_writes, cpu, batch, &mix);
+    } else {
+        SW_BY_WIDTH(cpu->config.slot_bits, sw_run_writes, cpu, batch, &mix);
+    }
     sw_phase_lock_leave_write(&cpu->lock);
 }

@@ -22,13 +22,13 @@ static void RH(run_reads)(struct sw_cpu *cpu, struct sw_batch *batch)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
     struct RH(work) work = RH(work_of)(batch);
-    if (batch->count >= SW_PARALLEL_GETS_MIN && try_parallel(cpu)) {
+    if (batch->count >= SW_PARALLEL_GETS_MIN && sw_cpu_try_parallel(cpu)) {
         RH(parallel_get)(cpu, &work, &batch->counters);
         sw_pool_give_back(cpu->pool);
     } else {
         RH(get_range)(table, &work, 0, batch->count, &batch->counters);
     }
-    admit_all(batch);
+    sw_cpu_admit_all(batch);
 }
 
 static void RH(hand_back)(const struct RH(table) * table, const struct RH(work) * work,
@@ -88,9 +88,7 @@ static uint64_t RH(count_absent)(const struct sw_cpu *cpu, struct RH(work) * wor
     return absent;
 }
 
-/* Grows before a batch that might have an insert refused; not for a single group that is refused at
- * any size. */
-static void RH(make_room)(struct sw_cpu *cpu, struct RH(work) * work, const struct mix *mix)
+void RH(make_room)(struct sw_cpu *cpu, struct RH(work) * work, const struct sw_cpu_mix *mix)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
     uint64_t occupied = table->state->occupied;
@@ -121,7 +119,7 @@ static bool RH(run_in_parallel)(struct sw_cpu *cpu, struct RH(work) * work, bool
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
     bool stash_room = table->state->stash_occupied <= table->stash_max;
-    if (work->count < SW_PARALLEL_WRITES_MIN || !stash_room || !try_parallel(cpu)) {
+    if (work->count < SW_PARALLEL_WRITES_MIN || !stash_room || !sw_cpu_try_parallel(cpu)) {
         return false;
     }
     bool fits = room || RH(absent_fit)(cpu, work);
@@ -132,7 +130,7 @@ static bool RH(run_in_parallel)(struct sw_cpu *cpu, struct RH(work) * work, bool
     return fits;
 }
 
-static void RH(run_writes)(struct sw_cpu *cpu, struct sw_batch *batch, const struct mix *mix)
+static void RH(run_writes)(struct sw_cpu *cpu, struct sw_batch *batch, const struct sw_cpu_mix *mix)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
     const struct sw_state *state = table->state;
@@ -143,7 +141,7 @@ static void RH(run_writes)(struct sw_cpu *cpu, struct sw_batch *batch, const str
 
     work.leftovers = table->stash.slots == NULL ? cpu->scratch.entries : NULL;
     if (!mix->deletes && RH(run_in_parallel)(cpu, &work, room, &batch->counters)) {
-        admit_all(batch);
+        sw_cpu_admit_all(batch);
     } else {
         bool sure = room && state->stash_occupied <= table->stash_max;
         work.undo = sure ? NULL : cpu->scratch.records;

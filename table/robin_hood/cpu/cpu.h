@@ -2,8 +2,8 @@
  *
  * cpu.h - the CPU backend's table, shared by its files.
  *
- * Threads: `slots`, `geometry`, `table` and `state` are read inside the lock's read phases and
- * written inside its write phases; `scratch` and `failed` are touched in write phases only;
+ * Threads: `slots`, `geometry`, `table`, `state` and `arena` are read inside the lock's read phases
+ * and written inside its write phases; `scratch` and `failed` are touched in write phases only;
  * `facts` with facts_mutex held. Everything else is constant after open.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CPU_CPU_H
@@ -11,6 +11,7 @@
 
 #include "table/host/phase_lock.h"
 #include "table/host/pool.h"
+#include "table/robin_hood/cpu/arena.h"
 #include "table/robin_hood/robin_hood_backend.h"
 
 /* Write batches carried out in parallel are cut by the top bits of m into this many partitions. */
@@ -58,6 +59,7 @@ struct sw_cpu {
     void *slots;
     union sw_cpu_table table;
     struct sw_state state;
+    struct sw_arena arena; /* rows; arena.rows is NULL: the values are integers */
     struct sw_cpu_scratch scratch;
     struct sw_cpu_failed failed;
     struct sw_cpu_image *image; /* the image that guards the arrays; NULL: none. Touched alone */

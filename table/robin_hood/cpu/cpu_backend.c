@@ -15,7 +15,12 @@
 #include "table/robin_hood/cpu/parallel.h"
 #include "table/robin_hood/cpu/resize.h"
 #include "table/robin_hood/cpu/restore.h"
+#include "table/robin_hood/cpu/rows.h"
 #include "table/robin_hood/robin_hood_backend.h"
+#include "table/robin_hood/rows.h"
+
+/* A scan of a table with rows collects the numbers of so many at a time. */
+#define SCAN_ROWS 256U
 
 /* Cuts the scratch's arrays from one area and returns its size; with a base of NULL only counts. */
 static uint64_t cut_scratch(struct sw_cpu *cpu, uint32_t threads, uint8_t *base)
@@ -54,10 +59,22 @@ static int map_memory(struct sw_cpu *cpu, uint32_t threads)
     return SW_OK;
 }
 
+/* Rows for the entries that the table may have at its first capacity, and addresses for all. */
+static int map_rows(struct sw_cpu *cpu)
+{
+    if (cpu->config.value_bytes == 0) {
+        return SW_OK;
+    }
+    int status =
+        sw_arena_open(&cpu->arena, cpu->config.value_bytes, sw_geometry_rows_max(&cpu->config));
+    return status == SW_OK ? sw_arena_map(&cpu->arena, cpu->geometry.occupied_max) : status;
+}
+
 static void cpu_close(void *table)
 {
     struct sw_cpu *cpu = table;
     sw_pool_destroy(cpu->pool);
+    sw_arena_close(&cpu->arena);
     sw_memory_unmap(cpu->scratch.memory, cpu->scratch.bytes);
     sw_memory_unmap(cpu->slots, cpu->geometry.bytes_total);
     pthread_mutex_destroy(&cpu->facts_mutex);
@@ -109,6 +126,11 @@ static int cpu_open(const struct sw_table_config *config, void **out, char *reas
     }
     sw_cpu_arrays_empty(cpu, &geometry, cpu->slots);
     cpu->table = sw_cpu_arrays_table(cpu, &geometry, cpu->slots, &cpu->state);
+    if (map_rows(cpu) != SW_OK) {
+        uint64_t bytes = sw_robin_hood_rows_engine.bytes(config) + cpu->scratch.bytes;
+        cpu_close(cpu);
+        return refuse_memory(bytes, reason, reason_size);
+    }
     sw_cpu_publish(cpu);
     snprintf(reason, reason_size, "%u thread%s", (unsigned)threads, threads > 1 ? "s" : "");
     *out = cpu;
@@ -139,18 +161,18 @@ static void run_clear(struct sw_cpu *cpu, struct sw_batch *batch)
     leave_arrays_to_image(cpu);
     sw_cpu_arrays_empty(cpu, &cpu->geometry, cpu->slots);
     memset(&cpu->state, 0, sizeof(cpu->state));
+    sw_arena_clear(&cpu->arena);
     sw_phase_lock_leave_write(&cpu->lock);
 }
 
-/* The memory itself serves as the windows. */
-static void run_scan(struct sw_cpu *cpu, struct sw_batch *batch)
+/* In a read phase. The memory itself serves as the windows. */
+static void scan_slots(const struct sw_cpu *cpu, struct sw_batch *batch)
 {
     const struct sw_geometry *geometry = &cpu->geometry;
     struct sw_scan_window main = {0};
     struct sw_scan_window stash = {0};
     uint64_t bucket_bytes = (uint64_t)SW_BUCKET_SLOTS * cpu->config.slot_bits / 8;
 
-    sw_phase_lock_enter_read(&cpu->lock);
     const uint8_t *slots = cpu->slots;
     if (cpu->config.slot_bits == 64) {
         uint32_t m = batch->cursor < UINT32_MAX ? (uint32_t)batch->cursor : UINT32_MAX;
@@ -172,6 +194,39 @@ static void run_scan(struct sw_cpu *cpu, struct sw_batch *batch)
     main.buckets = SW_SCAN_WINDOW < rest ? SW_SCAN_WINDOW : rest;
     while (!sw_scan_collect(cpu->config.slot_bits, &shape, &cpu->state, &main, &stash, batch)) {
         main.buckets = main.buckets < rest / 2 ? main.buckets * 2 : rest;
+    }
+}
+
+/* In a read phase: the numbers of rows, and then the rows, piece by piece. */
+static void scan_rows(const struct sw_cpu *cpu, struct sw_batch *batch)
+{
+    uint64_t numbers[SCAN_ROWS];
+    const size_t key_bytes = cpu->config.slot_bits / 16;
+    struct sw_batch piece = *batch;
+    uint32_t got = 0;
+    bool more = true;
+    piece.scan_values = numbers;
+    while (more) {
+        piece.count = batch->count - got < SCAN_ROWS ? batch->count - got : SCAN_ROWS;
+        piece.scan_keys = (uint8_t *)batch->scan_keys + got * key_bytes;
+        scan_slots(cpu, &piece);
+        sw_cpu_scan_rows(cpu, numbers,
+                         (uint8_t *)batch->scan_values + (size_t)got * cpu->arena.value_bytes,
+                         piece.scan_count);
+        got += piece.scan_count;
+        more = piece.cursor != 0 && got < batch->count && piece.scan_count == piece.count;
+    }
+    batch->cursor = piece.cursor;
+    batch->scan_count = got;
+}
+
+static void run_scan(struct sw_cpu *cpu, struct sw_batch *batch)
+{
+    sw_phase_lock_enter_read(&cpu->lock);
+    if (cpu->arena.rows != NULL) {
+        scan_rows(cpu, batch);
+    } else {
+        scan_slots(cpu, batch);
     }
     sw_phase_lock_leave_read(&cpu->lock);
 }
@@ -207,6 +262,9 @@ static int cpu_check(void *table, char *violation, size_t violation_size)
     sw_phase_lock_enter_read(&cpu->lock);
     int status = sw_check_slots(cpu->config.slot_bits, &cpu->geometry, &cpu->state, cpu->slots,
                                 violation, violation_size);
+    if (status == SW_OK && cpu->arena.rows != NULL) {
+        status = sw_cpu_check_rows(cpu, violation, violation_size);
+    }
     sw_phase_lock_leave_read(&cpu->lock);
     return status;
 }
@@ -254,4 +312,24 @@ const struct sw_backend sw_robin_hood_backend_cpu = {
     .set_sequence = cpu_set_sequence,
     .last_sequence = cpu_last_sequence,
     .restoring = &restoring,
+};
+
+/* No images, and nothing is restored but by batches. */
+const struct sw_backend sw_robin_hood_rows_backend_cpu = {
+    .name = "cpu",
+    .operations = SW_ROW_OPERATIONS,
+    .batch_kinds = SW_BACKEND_ALL_KINDS,
+    .open = cpu_open,
+    .close = cpu_close,
+    .facts = sw_cpu_facts,
+    .io_alloc = sw_cpu_io_alloc,
+    .io_free = sw_cpu_io_free,
+    .queue_open = sw_cpu_queue_open,
+    .queue_close = sw_cpu_queue_close,
+    .submit = cpu_submit,
+    .poll = sw_cpu_poll,
+    .check = cpu_check,
+    .raw_copy = cpu_raw_copy,
+    .set_sequence = cpu_set_sequence,
+    .last_sequence = cpu_last_sequence,
 };

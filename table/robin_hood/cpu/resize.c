@@ -9,6 +9,7 @@
 #include "table/host/parts.h"
 #include "table/robin_hood/cpu/arrays.h"
 #include "table/robin_hood/cpu/image.h"
+#include "table/robin_hood/cpu/rows.h"
 
 /* Pause after a growth that failed: so long, and so many times as long as the attempt took. */
 #define RETRY_NS 1000000000ULL
@@ -45,6 +46,10 @@ static int move_to(struct sw_cpu *cpu, uint64_t capacity, uint64_t stash_limit)
     if (slots == NULL) {
         return SW_E_NOMEM;
     }
+    if (cpu->arena.rows != NULL && sw_arena_map(&cpu->arena, geometry.occupied_max) != SW_OK) {
+        sw_memory_unmap(slots, geometry.bytes_total);
+        return SW_E_NOMEM;
+    }
     sw_cpu_arrays_empty(cpu, &geometry, slots);
     union sw_cpu_table to = sw_cpu_arrays_table(cpu, &geometry, slots, &state);
     stash_limit = smaller(stash_limit, geometry.stash_buckets * SW_BUCKET_SLOTS);
@@ -72,6 +77,9 @@ static int move_to_at_least(struct sw_cpu *cpu, uint64_t capacity, uint64_t stas
         capacity = capacity < present && twice > present ? present : twice;
         status = move_to(cpu, capacity, stash_limit);
     }
+    if (cpu->arena.rows != NULL) {
+        sw_cpu_lower_rows(cpu);
+    }
     return status;
 }
 
@@ -81,6 +89,11 @@ static void describe(struct sw_cpu *cpu)
     sw_geometry_facts(&cpu->config, &cpu->geometry, &cpu->facts);
     cpu->facts.bytes_reserved = cpu->geometry.bytes_total + cpu->scratch.bytes;
     cpu->facts.image_bytes = sw_guard_bytes(cpu->geometry.bytes_total);
+    if (cpu->arena.rows != NULL) {
+        cpu->facts.bytes_reserved += sw_arena_bytes(&cpu->arena, cpu->arena.mapped);
+        cpu->facts.rows_mapped = cpu->arena.mapped;
+        cpu->facts.rows_max = cpu->arena.reserved;
+    }
 }
 
 /* Counts an attempt in `count`, or as failed, and publishes its result. */
@@ -111,9 +124,16 @@ static bool is_still_full(const struct sw_cpu *cpu)
            cpu->state.occupied >= failed->occupied;
 }
 
+/* True if more slots would not admit more entries: there are as many as there may be rows. */
+static bool rows_are_the_limit(const struct sw_cpu *cpu)
+{
+    return cpu->arena.rows != NULL && cpu->geometry.occupied_max >= cpu->arena.reserved &&
+           cpu->state.stash_occupied <= cpu->geometry.stash_max;
+}
+
 bool sw_cpu_may_grow(const struct sw_cpu *cpu)
 {
-    return capacity_of(cpu) < sw_geometry_capacity_max(&cpu->config) &&
+    return !rows_are_the_limit(cpu) && capacity_of(cpu) < sw_geometry_capacity_max(&cpu->config) &&
            (cpu->failed.retry_ns == 0 ||
             (!is_still_full(cpu) && sw_now_ns() >= cpu->failed.retry_ns));
 }

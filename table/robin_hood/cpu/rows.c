@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rows.c - batches of a table with rows, for both widths; and what moves and audits rows.
+ */
+#include "table/robin_hood/cpu/rows.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "table/robin_hood/cpu/parallel.h"
+#include "table/robin_hood/rows.h"
+
+/* Reads are answered in blocks of a word of `found`, and given to threads in chunks of blocks. */
+#define SW_ROWS_BLOCK 64U
+#define SW_ROWS_CHUNK 1024U
+/* Batches of reads that copy this many bytes are worth all threads, however few their keys. */
+#define SW_ROWS_PARALLEL_BYTES (1ULL << 20)
+/* Of a row that is about to be copied so much is prefetched; the processor fetches the rest. */
+#define SW_ROWS_PREFETCH_BYTES 256U
+
+struct row_reads {
+    const struct sw_cpu *cpu;
+    struct sw_batch *batch;
+    uint64_t next; /* operation, atomic */
+};
+
+static void prefetch_row(const uint8_t *row, uint32_t bytes)
+{
+    for (uint32_t at = 0; at < bytes && at < SW_ROWS_PREFETCH_BYTES; at += 64) {
+        __builtin_prefetch(row + at, 0, 3);
+    }
+}
+
+static uint32_t op_at(const struct sw_batch *batch, uint32_t i)
+{
+    return batch->ops != NULL ? batch->ops[i] : (uint32_t)batch->op;
+}
+
+/* Answers operation i with its key's row; NULL: with zeros. */
+static void answer_row(const struct sw_batch *batch, uint32_t i, uint32_t bytes, const uint8_t *row)
+{
+    uint8_t *to = (uint8_t *)batch->previous + (size_t)i * bytes;
+    if (row != NULL) {
+        memcpy(to, row, bytes);
+    } else {
+        memset(to, 0, bytes);
+    }
+}
+
+/* Copies the operand of operation i, which others may change meanwhile. */
+static void load_row(const struct sw_batch *batch, uint32_t i, uint32_t bytes, uint8_t *row)
+{
+    sw_copy_once(row, (const uint8_t *)batch->values + (size_t)i * bytes, bytes);
+}
+
+/* Copies a row to a lower one. */
+static uint64_t lower_row(struct sw_arena *arena, uint64_t row)
+{
+    uint64_t lower = sw_arena_take(arena);
+    memcpy(sw_arena_row(arena, lower), sw_arena_row(arena, row), arena->value_bytes);
+    return lower;
+}
+
+#define RH_FIELD SW_WIDTH_SUFFIX
+#define SW_WIDTH_BODY "table/robin_hood/cpu/rows.inl"
+#include "table/each_width.inl"
+
+void sw_cpu_scan_rows(const struct sw_cpu *cpu, const void *words, void *rows, uint32_t count)
+{
+    SW_BY_WIDTH(cpu->config.slot_bits, sw_scan_rows, cpu, words, rows, count);
+}
+
+void sw_cpu_lower_rows(struct sw_cpu *cpu)
+{
+    const uint64_t limit = cpu->geometry.occupied_max;
+    if (limit < cpu->arena.mapped) {
+        SW_BY_WIDTH(cpu->config.slot_bits, sw_lower_rows, cpu, limit);
+        sw_arena_trim(&cpu->arena, limit);
+    }
+}
+
+/* --- the invariants --------------------------------------------------------------------------- */
+
+/* Which rows are in use or free. */
+struct row_audit {
+    const struct sw_arena *arena;
+    uint8_t *seen; /* [high] */
+    uint64_t entries;
+    char *violation;
+    size_t violation_size;
+};
+
+static bool see_row(struct row_audit *audit, uint64_t row, const char *where)
+{
+    if (row >= audit->arena->high || row >= audit->arena->mapped) {
+        snprintf(audit->violation, audit->violation_size,
+                 "I13: %s row %llu, of %llu that were used and %llu that are mapped", where,
+                 (unsigned long long)row, (unsigned long long)audit->arena->high,
+                 (unsigned long long)audit->arena->mapped);
+        return false;
+    }
+    if (audit->seen[row] != 0) {
+        snprintf(audit->violation, audit->violation_size,
+                 "I11: %s row %llu, which is in use or free already", where,
+                 (unsigned long long)row);
+        return false;
+    }
+    audit->seen[row] = 1;
+    return true;
+}
+
+static bool see_entry(void *context, uint64_t row)
+{
+    struct row_audit *audit = context;
+    audit->entries++;
+    return see_row(audit, row, "an entry has");
+}
+
+static bool all_rows_once(struct row_audit *audit, const struct sw_cpu *cpu)
+{
+    const struct sw_arena *arena = audit->arena;
+    for (uint64_t i = 0; i < arena->free_count; i++) {
+        if (!see_row(audit, arena->free[i], "the stack of free rows has")) {
+            return false;
+        }
+    }
+    if (!SW_BY_WIDTH(cpu->config.slot_bits, sw_each_row, cpu, see_entry, audit)) {
+        return false;
+    }
+    if (audit->entries + arena->free_count != arena->high ||
+        audit->entries != cpu->state.occupied) {
+        snprintf(audit->violation, audit->violation_size,
+                 "I12: %llu entries with rows, %llu counted; %llu rows are free, %llu were used",
+                 (unsigned long long)audit->entries, (unsigned long long)cpu->state.occupied,
+                 (unsigned long long)arena->free_count, (unsigned long long)arena->high);
+        return false;
+    }
+    return true;
+}
+
+int sw_cpu_check_rows(const struct sw_cpu *cpu, char *violation, size_t violation_size)
+{
+    struct row_audit audit = {.arena = &cpu->arena,
+                              .violation = violation,
+                              .violation_size = violation_size,
+                              .seen = calloc(cpu->arena.high + 1, 1)};
+    if (audit.seen == NULL) {
+        return SW_E_NOMEM;
+    }
+    bool good = all_rows_once(&audit, cpu);
+    free(audit.seen);
+    return good ? SW_OK : SW_E_INVALID;
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rows.inl - batches of a table with rows. Included by rows.c once per
+ * width.
+ *
+ * The value of an entry is the number of its row. Operations are carried out in their order by one
+ * thread, which copies rows as it goes: rows are given back and taken at once, since nobody reads
+ * meanwhile. Where room is not certain, each group is first walked by presence alone, so that a
+ * group that is refused has touched neither a row nor an entry. Reads are answered 64 at a time:
+ * first the entries, then the rows, so that their latencies overlap.
+ */
+
+/* --- reads --- */
+
+static void RH(read_block)(const struct sw_cpu *cpu, const struct sw_batch *batch, uint32_t begin,
+                           uint32_t end, struct sw_op_counters *count)
+{
+    const struct RH(table) *table = &cpu->table.RH_FIELD;
+    const struct sw_arena *arena = &cpu->arena;
+    const RH_WORD *keys = batch->keys;
+    const uint8_t *rows[SW_ROWS_BLOCK];
+    RH_WORD m[SW_ROWS_BLOCK];
+    uint64_t word = 0;
+    for (uint32_t i = begin; i < end; i++) {
+        m[i - begin] = RH(mix)(table, SW_LOAD_ONCE(keys + i));
+        RH(prefetch)(table, m[i - begin]);
+    }
+    for (uint32_t i = 0; i < end - begin; i++) {
+        struct RH(place) place = RH(locate)(table, m[i], &count->probes);
+        rows[i] = place.found ? sw_arena_row(arena, place.value) : NULL;
+        word |= (uint64_t)place.found << i;
+        if (place.found && batch->previous != NULL) {
+            prefetch_row(rows[i], arena->value_bytes);
+        }
+    }
+    for (uint32_t i = begin; i < end && batch->previous != NULL; i++) {
+        answer_row(batch, i, arena->value_bytes, rows[i - begin]);
+    }
+    if (batch->found != NULL) {
+        batch->found[begin / SW_ROWS_BLOCK] = word;
+    }
+    count->operations += end - begin;
+    count->hits += (uint64_t)__builtin_popcountll(word);
+    count->misses += end - begin - (uint64_t)__builtin_popcountll(word);
+}
+
+/* Blocks of a batch, one after the other, on as many threads as take part. */
+static void RH(read_job)(void *context, uint32_t thread, uint32_t threads)
+{
+    struct row_reads *reads = context;
+    struct sw_op_counters mine = {0};
+    (void)thread;
+    (void)threads;
+    for (;;) {
+        uint64_t begin = __atomic_fetch_add(&reads->next, SW_ROWS_CHUNK, __ATOMIC_RELAXED);
+        uint64_t end = begin + SW_ROWS_CHUNK;
+        end = end < reads->batch->count ? end : reads->batch->count;
+        if (begin >= end) {
+            break;
+        }
+        for (uint64_t at = begin; at < end; at += SW_ROWS_BLOCK) {
+            uint64_t last = at + SW_ROWS_BLOCK < end ? at + SW_ROWS_BLOCK : end;
+            RH(read_block)(reads->cpu, reads->batch, (uint32_t)at, (uint32_t)last, &mine);
+        }
+    }
+    struct sw_op_counters *all = &reads->batch->counters.by_class[SW_CLASS_GET];
+    __atomic_fetch_add(&all->operations, mine.operations, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&all->probes, mine.probes, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&all->hits, mine.hits, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&all->misses, mine.misses, __ATOMIC_RELAXED);
+}
+
+void RH(run_row_reads)(struct sw_cpu *cpu, struct sw_batch *batch)
+{
+    struct row_reads reads = {.cpu = cpu, .batch = batch};
+    const uint64_t bytes = (uint64_t)batch->count * cpu->arena.value_bytes;
+    if ((batch->count >= SW_PARALLEL_GETS_MIN || bytes >= SW_ROWS_PARALLEL_BYTES) &&
+        sw_cpu_try_parallel(cpu)) {
+        sw_pool_run(cpu->pool, RH(read_job), &reads);
+        sw_pool_give_back(cpu->pool);
+    } else {
+        RH(read_job)(&reads, 0, 1);
+    }
+    sw_cpu_admit_all(batch);
+}
+
+/* --- admission --- */
+
+/* The keys of a group, and whether each is present at this point of the walk. Open addressing, at
+ * most half full; EMPTY is free. */
+struct RH(presence) {
+    RH_WORD *m;
+    uint8_t *present;
+    uint64_t size;
+    bool side_known;
+    uint8_t side;
+};
+
+static_assert(sizeof(struct RH(undo)) >= 2 * (sizeof(RH_WORD) + 1), "the scratch holds both");
+
+static uint8_t *RH(presence_of)(const struct RH(table) * table, struct RH(presence) * walk,
+                                RH_WORD m)
+{
+    uint64_t probes = 0;
+    if (m == RH_EMPTY) {
+        if (!walk->side_known) {
+            walk->side_known = true;
+            walk->side = table->state->side_present != 0;
+        }
+        return &walk->side;
+    }
+    /* keys of one home are close together in m; here they must be spread */
+    uint64_t at = (uint64_t)(((sw_u128)(m * 0x9e3779b97f4a7c15ULL) * walk->size) >> 64);
+    while (walk->m[at] != RH_EMPTY && walk->m[at] != m) {
+        at = at + 1 < walk->size ? at + 1 : 0;
+    }
+    if (walk->m[at] == RH_EMPTY) {
+        walk->m[at] = m;
+        walk->present[at] = RH(locate)(table, m, &probes).found;
+    }
+    return &walk->present[at];
+}
+
+/* Would the operations [first, end) on keys m[] stay within the limit, one after the other? */
+static bool RH(admits)(const struct sw_cpu *cpu, const struct sw_batch *batch, const RH_WORD *m,
+                       uint32_t first, uint32_t end, bool stash_full)
+{
+    const struct RH(table) *table = &cpu->table.RH_FIELD;
+    uint64_t occupied = table->state->occupied;
+    if (!stash_full && occupied + (end - first) <= table->occupied_max) {
+        return true;
+    }
+    struct RH(presence) walk = {.m = cpu->scratch.records, .size = 2 * (uint64_t)(end - first)};
+    walk.present = (uint8_t *)(walk.m + walk.size);
+    memset(walk.m, 0xFF, walk.size * sizeof(*walk.m));
+    for (uint32_t i = first; i < end; i++) {
+        uint8_t *present = RH(presence_of)(table, &walk, m[i]);
+        enum sw_effect effect = sw_row_effect(op_at(batch, i), *present);
+        if (effect == SW_EFFECT_WRITE && !*present) {
+            if (occupied >= table->occupied_max || stash_full) {
+                return false;
+            }
+            occupied++;
+            *present = 1;
+        } else if (effect == SW_EFFECT_REMOVE) {
+            occupied--;
+            *present = 0;
+        }
+    }
+    return true;
+}
+
+/* --- writes --- */
+
+/* Carries out operation i, which has been admitted. Returns whether the key was present. */
+static bool RH(apply_to_row)(struct sw_cpu *cpu, const struct sw_batch *batch, uint32_t i,
+                             RH_WORD m, struct sw_counters *counters)
+{
+    const struct RH(table) *table = &cpu->table.RH_FIELD;
+    struct sw_arena *arena = &cpu->arena;
+    struct RH(work) work = {0}; /* left-overs: there are none, since the table has a stash */
+    const uint32_t op = op_at(batch, i);
+    struct sw_op_counters *count = &counters->by_class[sw_op_class_of(op)];
+    struct RH(place) place = RH(locate)(table, m, &count->probes);
+    uint8_t *row = place.found ? sw_arena_row(arena, place.value) : NULL;
+    if (batch->previous != NULL) {
+        answer_row(batch, i, arena->value_bytes, row);
+    }
+    enum sw_effect effect = sw_row_effect(op, place.found);
+    if (effect == SW_EFFECT_REMOVE) {
+        sw_arena_give(arena, place.value);
+        RH(remove)(table, &work, &place, m, &count->probes);
+        counters->deleted++;
+    } else if (effect == SW_EFFECT_WRITE && place.found) {
+        load_row(batch, i, arena->value_bytes, row);
+        counters->updated++;
+    } else if (effect == SW_EFFECT_WRITE) {
+        uint64_t in_stash = table->state->stash_occupied;
+        uint32_t taken = sw_arena_take(arena);
+        load_row(batch, i, arena->value_bytes, sw_arena_row(arena, taken));
+        RH(insert)(table, &work, m, taken, &count->probes);
+        counters->failures += table->state->stash_occupied - in_stash;
+        counters->inserted++;
+    }
+    count->operations++;
+    count->hits += place.found;
+    count->misses += !place.found;
+    return place.found;
+}
+
+/* Returns whether every group was admitted. The keys are mixed already. */
+static bool RH(execute_rows)(struct sw_cpu *cpu, struct sw_batch *batch, const RH_WORD *m)
+{
+    const struct RH(table) *table = &cpu->table.RH_FIELD;
+    const bool stash_full = table->state->stash_occupied > table->stash_max;
+    const uint32_t groups = batch->group_count > 0 ? batch->group_count : 1;
+    const struct RH(work) answers = {.found = batch->found};
+    uint64_t word = 0;
+    bool all = true;
+    uint32_t i = 0;
+    for (; i < batch->count && i < SW_CPU_AHEAD; i++) {
+        RH(prefetch)(table, m[i]);
+    }
+    i = 0;
+    for (uint32_t g = 0; g < groups; g++) {
+        const uint32_t first = i;
+        const uint32_t end = batch->group_count > 0 ? batch->group_ends[g] : batch->count;
+        const bool admitted = RH(admits)(cpu, batch, m, first, end, stash_full);
+        for (; i < end; i++) {
+            if (batch->count - i > SW_CPU_AHEAD) {
+                RH(prefetch)(table, m[i + SW_CPU_AHEAD]);
+            }
+            bool found = admitted && RH(apply_to_row)(cpu, batch, i, m[i], &batch->counters);
+            RH(answer)(&answers, i, batch->count, found, &word);
+        }
+        batch->counters.refused += admitted ? 0 : end - first;
+        all &= admitted;
+        if (batch->group_count > 0 && batch->group_refused != NULL) {
+            batch->group_refused[g] = !admitted;
+        }
+    }
+    return all;
+}
+
+void RH(run_row_writes)(struct sw_cpu *cpu, struct sw_batch *batch, const struct sw_cpu_mix *mix)
+{
+    const struct RH(table) *table = &cpu->table.RH_FIELD;
+    struct RH(work) work = {.ops = batch->ops,
+                            .op = batch->op,
+                            .count = batch->count,
+                            .keys = batch->keys,
+                            .group_count = batch->group_count > 0 ? batch->group_count : 1};
+    const uint64_t stash_before = table->state->stash_occupied;
+    RH_WORD *m = cpu->scratch.keys;
+    RH(make_room)(cpu, &work, mix);
+    for (uint32_t i = 0; i < batch->count; i++) { /* in place, if that has copied the keys */
+        m[i] = RH(mix)(table, SW_LOAD_ONCE(work.keys + i));
+    }
+    if (!RH(execute_rows)(cpu, batch, m)) {
+        batch->status = SW_E_FULL;
+    }
+    batch->_stash_change = (int64_t)(table->state->stash_occupied - stash_before);
+}
+
+/* --- scans --- */
+
+/* The entries of a scan have the numbers of their rows in `words`; copies the rows. */
+static void RH(scan_rows)(const struct sw_cpu *cpu, const void *words, uint8_t *to, uint32_t count)
+{
+    const struct sw_arena *arena = &cpu->arena;
+    for (uint32_t i = 0; i < count; i++) {
+        memcpy(to + (size_t)i * arena->value_bytes,
+               sw_arena_row(arena, ((const RH_WORD *)words)[i]), arena->value_bytes);
+    }
+}
+
+/* --- moving --- */
+
+/* Gives entries whose rows are numbered `limit` or more lower ones. There are as many: no more than
+ * `limit` entries are held. */
+static void RH(lower_rows)(struct sw_cpu *cpu, uint64_t limit)
+{
+    const struct RH(table) *table = &cpu->table.RH_FIELD;
+    struct sw_arena *arena = &cpu->arena;
+    struct RH(slot) *slots = table->main.slots;
+    sw_arena_limit(arena, limit);
+    for (uint64_t i = 0; i < cpu->geometry.slots_total; i++) {
+        if (slots[i].m != RH_EMPTY && slots[i].value >= limit) {
+            slots[i].value = (RH_WORD)lower_row(arena, slots[i].value);
+        }
+    }
+    if (table->state->side_present != 0 && table->state->side_value >= limit) {
+        table->state->side_value = lower_row(arena, table->state->side_value);
+    }
+}
+
+/* --- the invariants --- */
+
+/* Calls `visit` with the row of every entry, until it returns false. */
+static bool RH(each_row)(const struct sw_cpu *cpu, bool (*visit)(void *context, uint64_t row),
+                         void *context)
+{
+    const struct RH(table) *table = &cpu->table.RH_FIELD;
+    for (uint64_t i = 0; i < cpu->geometry.slots_total; i++) {
+        const struct RH(slot) *slot = table->main.slots + i;
+        if (slot->m != RH_EMPTY && !visit(context, slot->value)) {
+            return false;
+        }
+    }
+    return table->state->side_present == 0 || visit(context, table->state->side_value);
+}

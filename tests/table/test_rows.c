@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_rows.c - values that are rows: which configurations have them, every small batch, rows that
+ * are given back and taken again, limits, growth and shrinking, and readers beside writers. What
+ * the suites of integers test is tested with rows by running them again (engines.txt).
+ */
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/table_fixture.h"
+#include "tests/support/tested.h"
+
+TestSuite(rows, .timeout = 120);
+
+static struct sw_table_config rows_config(uint32_t slot_bits, uint32_t value_bytes)
+{
+    struct sw_table_config config = fixture_config_of(SW_ENGINE_ROBIN_HOOD, slot_bits);
+    config.backend = SW_BACKEND_CPU;
+    config.value_bytes = value_bytes;
+    return config;
+}
+
+static void refused(const struct sw_table_config *config, const char *word)
+{
+    char reason[256] = "";
+    struct sw_table *table = NULL;
+    cr_assert_eq(sw_table_create(config, &table, reason, sizeof(reason)), SW_E_INVALID);
+    cr_assert_not_null(strstr(reason, word), "\"%s\" says nothing of \"%s\"", reason, word);
+}
+
+Test(rows, refused_in_words)
+{
+    static const uint32_t wrong[] = {1, 2, 5, 4098, 4100, UINT32_MAX - 3};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        struct sw_table_config config = rows_config(128, wrong[i]);
+        refused(&config, "4 to 4096");
+    }
+    struct sw_table_config config = rows_config(64, 8);
+    config.rows_max = 1ULL << 31;
+    refused(&config, "at most 2147483647 rows");
+    config.slot_bits = 128;
+    cr_assert_eq(sw_table_config_check(&config, NULL, 0), SW_OK);
+    config.rows_max = 1ULL << 32;
+    refused(&config, "at most 4294967295 rows");
+    config = rows_config(64, 8);
+    config.stash_slots = 0;
+    refused(&config, "stash");
+    config = rows_config(64, 8);
+    config.backend = SW_BACKEND_CUDA;
+    refused(&config, "not on the CUDA backend yet");
+    config = rows_config(64, 0);
+    config.rows_max = 5;
+    refused(&config, "rows");
+    config = rows_config(64, 8);
+    config.tuning.hints = SW_CHOICE_ALWAYS;
+    refused(&config, "hints");
+}
+
+Test(rows, what_they_can)
+{
+    struct fixture fixture;
+    struct sw_table_config config = rows_config(128, 60);
+    struct sw_image *image = NULL;
+    fixture_open(&fixture, &config);
+    cr_assert_eq(fixture.info.value_bytes, 60);
+    cr_assert_eq(fixture.info.rows_mapped, fixture.info.occupied_max);
+    cr_assert_eq(fixture.info.rows_max, fixture.info.occupied_max);
+    for (int op = 0; op < SW_OP_END; op++) {
+        bool can = op == SW_GET || op == SW_SET || op == SW_SET_ABSENT || op == SW_SET_PRESENT ||
+                   op == SW_DELETE;
+        cr_assert_eq(fixture_can(&fixture, (enum sw_op)op), can, "operation %d", op);
+    }
+    cr_assert_eq(sw_image_bytes(fixture.table), 0);
+    cr_assert_eq(sw_image_take(fixture.queue, false, &image), SW_E_UNSUPPORTED);
+    cr_assert_geq(sw_table_config_bytes(&config), fixture.info.occupied_max * 64);
+    cr_assert_geq(fixture.info.bytes_reserved, sw_table_config_bytes(&config));
+    fixture_close(&fixture);
+}
+
+static void check(struct fixture *fixture)
+{
+    char violation[256];
+    cr_assert_eq(sw_table_check(fixture->table, violation, sizeof(violation)), SW_OK, "%s",
+                 violation);
+}
+
+/* --- every small batch ------------------------------------------------------------------------ */
+
+#define SMALL_OPS 3U /* operations of a batch */
+#define SMALL_KEYS 2U
+#define SMALL_CHOICES (SMALL_KEYS * 5U)
+
+/* Any batch of three operations on two keys, cut into groups in any way, from any start, in a table
+ * of one row or two: answers, refusals, contents, and every row in one place. The keys are deleted
+ * between batches, not cleared, so that rows are taken from the stack in many orders. */
+static void small_batches(uint32_t slot_bits, uint32_t value_bytes, uint64_t rows)
+{
+    static const enum sw_op ops[] = {SW_GET, SW_SET, SW_SET_ABSENT, SW_SET_PRESENT, SW_DELETE};
+    struct sw_table_config config = rows_config(slot_bits, value_bytes);
+    struct fixture fixture;
+    uint64_t value = 1;
+    config.capacity_slots = 16;
+    config.batch_ops_max = 64;
+    config.rows_max = rows;
+    fixture_open(&fixture, &config);
+    const uint64_t keys[SMALL_KEYS] = {7, fixture_key_of(&fixture, fixture.key_max)};
+    const uint32_t batches = SMALL_CHOICES * SMALL_CHOICES * SMALL_CHOICES;
+    for (uint32_t x = 0; x < batches * SMALL_OPS * 4; x++) {
+        const uint32_t start = x % 4;
+        const uint32_t groups = x / 4 % SMALL_OPS + 1;
+        uint32_t rest = x / 4 / SMALL_OPS;
+        if (start == 3 && rows < 2) {
+            continue;
+        }
+        for (uint32_t k = 0; k < SMALL_KEYS; k++) { /* deletes first: they make room */
+            if ((start >> k & 1) == 0) {
+                fixture_run_one(&fixture, SW_DELETE, keys[k], 0);
+            }
+        }
+        for (uint32_t k = 0; k < SMALL_KEYS; k++) {
+            if ((start >> k & 1) != 0) {
+                fixture_run_one(&fixture, SW_SET, keys[k], value++);
+            }
+        }
+        for (uint32_t i = 0; i < SMALL_OPS; i++) {
+            fixture_set(&fixture, i, ops[rest % 5], keys[rest / 5 % SMALL_KEYS], value++);
+            rest /= SMALL_CHOICES;
+        }
+        fixture_run(&fixture, SMALL_OPS, groups);
+        check(&fixture);
+    }
+    fixture_audit(&fixture);
+    fixture_close(&fixture);
+}
+
+Test(rows, every_small_batch_of_one_row)
+{
+    small_batches(64, 4, 1);
+    small_batches(128, 60, 1);
+}
+
+Test(rows, every_small_batch_of_two_rows)
+{
+    small_batches(64, 8, 2);
+    small_batches(128, 1028, 2);
+}
+
+/* --- larger ones ------------------------------------------------------------------------------ */
+
+/* Random batches near the limit of rows, which is far below that of entries. */
+static void near_the_limit(uint32_t slot_bits, uint32_t value_bytes)
+{
+    struct sw_table_config config = rows_config(slot_bits, value_bytes);
+    struct random random = random_of(value_bytes + slot_bits);
+    struct fixture fixture;
+    config.rows_max = 200;
+    config.max_capacity_slots = 1 << 16;
+    config.threads = 2;
+    fixture_open(&fixture, &config);
+    fixture.seed = random.state;
+    cr_assert_eq(fixture.info.occupied_max, 200);
+    for (int step = 0; step < 60; step++) {
+        uint32_t count = 1 + (uint32_t)random_below(&random, 300);
+        for (uint32_t i = 0; i < count; i++) {
+            fixture_set(&fixture, i, fixture_draw_op(&fixture, &random), random_below(&random, 300),
+                        random_next(&random));
+        }
+        fixture_run(&fixture, count, (uint32_t)random_below(&random, count + 1));
+        check(&fixture);
+        if (random_below(&random, 20) == 0) {
+            fixture_clear(&fixture);
+        }
+    }
+    cr_assert_eq(fixture.info.capacity_slots, config.capacity_slots, "growth would be in vain");
+    fixture_audit(&fixture);
+    fixture_close(&fixture);
+}
+
+Test(rows, near_the_limit)
+{
+    for (int i = 0; i < TESTED_ROW_SIZES; i++) {
+        near_the_limit(64, tested_row_sizes[i]);
+        near_the_limit(128, tested_row_sizes[i]);
+    }
+}
+
+/* Grows, shrinks and is cleared among deletes; rows move only to lower places, and only by a
+ * resize. */
+static void grows_and_shrinks(uint32_t slot_bits, uint32_t value_bytes)
+{
+    struct sw_table_config config = rows_config(slot_bits, value_bytes);
+    struct random random = random_of(7 + value_bytes + slot_bits);
+    struct fixture fixture;
+    config.capacity_slots = 64;
+    config.max_capacity_slots = 1 << 12;
+    config.batch_ops_max = 512;
+    fixture_open(&fixture, &config);
+    fixture.seed = random.state;
+    const uint64_t mapped = fixture.info.rows_mapped;
+    for (int round = 0; round < 3; round++) {
+        fixture_insert_range(&fixture, 0, 2000);
+        cr_assert_gt(fixture.info.rows_mapped, 2000);
+        for (uint32_t first = 0; first < 2000; first += 500) {
+            uint32_t n = 0;
+            for (uint32_t i = 0; i < 500; i++) {
+                if (random_below(&random, 32) != 0) {
+                    fixture_set(&fixture, n++, SW_DELETE, first + i, 0);
+                }
+            }
+            fixture_run(&fixture, n, 0);
+        }
+        check(&fixture);
+        cr_assert_eq(fixture_resize(&fixture, 64), SW_OK);
+        cr_assert_eq(fixture.info.rows_mapped, fixture.info.occupied_max);
+        fixture_audit(&fixture);
+        fixture_canonical(&fixture);
+        if (round == 1) {
+            fixture_clear(&fixture);
+            cr_assert_eq(fixture_resize(&fixture, 64), SW_OK);
+            cr_assert_eq(fixture.info.rows_mapped, mapped);
+            check(&fixture);
+        }
+    }
+    fixture_close(&fixture);
+}
+
+Test(rows, grows_and_shrinks)
+{
+    for (int i = 0; i < TESTED_ROW_SIZES; i++) {
+        grows_and_shrinks(i % 2 == 0 ? 64 : 128, tested_row_sizes[i]);
+    }
+}
+
+/* A table whose rows do not fit in memory is not created, and says so. */
+Test(rows, too_large)
+{
+    struct sw_table_config config = rows_config(128, 4096);
+    char reason[256] = "";
+    struct sw_table *table = NULL;
+    config.capacity_slots = 1 << 20;
+    config.max_capacity_slots = 1ULL << 32;
+    config.max_load = 1;
+    cr_assert_eq(sw_table_config_check(&config, NULL, 0), SW_OK);
+    config.capacity_slots = 1ULL << 31; /* 8 TiB of rows */
+    config.max_capacity_slots = 0;
+    cr_assert_eq(sw_table_create(&config, &table, reason, sizeof(reason)), SW_E_NOMEM);
+    cr_assert_not_null(strstr(reason, "lower the capacity"), "%s", reason);
+}
+
+/* --- readers beside writers ------------------------------------------------------------------- */
+
+#define KEYS 64U
+#define ROUNDS 200U
+#define WORDS 65U /* 260 bytes */
+
+struct client {
+    struct sw_table *table;
+    uint32_t number;
+    uint64_t wrong;
+};
+
+/* Sets, deletes and reads all keys: every row read is one that some batch wrote, whole. */
+static void *client_main(void *argument)
+{
+    struct client *me = argument;
+    struct sw_queue *queue;
+    struct random random = random_of(me->number);
+    if (sw_queue_create(me->table, &queue) != SW_OK) {
+        me->wrong++;
+        return NULL;
+    }
+    uint64_t *keys = sw_io_alloc(me->table, KEYS * sizeof(*keys));
+    uint32_t(*rows)[WORDS] = sw_io_alloc(me->table, KEYS * sizeof(*rows));
+    uint64_t *found = sw_io_alloc(me->table, sizeof(*found));
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        const bool reads = random_below(&random, 2) == 0;
+        const uint32_t mark = me->number << 16 | round;
+        struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
+                                 .op = reads                           ? SW_GET
+                                       : random_below(&random, 3) == 0 ? SW_DELETE
+                                                                       : SW_SET,
+                                 .count = KEYS,
+                                 .keys = keys,
+                                 .values = reads ? NULL : rows,
+                                 .previous = reads ? rows : NULL,
+                                 .found = found};
+        for (uint32_t i = 0; i < KEYS; i++) {
+            keys[i] = random_below(&random, KEYS);
+            for (uint32_t w = 0; w < WORDS; w++) {
+                rows[i][w] = mark;
+            }
+        }
+        me->wrong += sw_batch_run(queue, &batch) != SW_OK;
+        for (uint32_t i = 0; i < KEYS && reads; i++) {
+            for (uint32_t w = 1; w < WORDS; w++) {
+                me->wrong += rows[i][w] != rows[i][0];
+            }
+            me->wrong += (*found >> i & 1) == 0 && rows[i][0] != 0;
+        }
+    }
+    sw_io_free(me->table, keys, KEYS * sizeof(*keys));
+    sw_io_free(me->table, rows, KEYS * sizeof(*rows));
+    sw_io_free(me->table, found, sizeof(*found));
+    sw_queue_destroy(queue);
+    return NULL;
+}
+
+Test(rows, readers_beside_writers)
+{
+    struct sw_table_config config = rows_config(128, WORDS * 4);
+    struct sw_table *table;
+    struct client clients[3];
+    pthread_t threads[3];
+    char violation[256];
+    config.capacity_slots = 16;
+    config.max_capacity_slots = 1024;
+    config.batch_ops_max = KEYS;
+    config.threads = 2;
+    cr_assert_eq(sw_table_create(&config, &table, NULL, 0), SW_OK);
+    for (uint32_t i = 0; i < 3; i++) {
+        clients[i] = (struct client){table, i + 1, 0};
+        cr_assert_eq(pthread_create(&threads[i], NULL, client_main, &clients[i]), 0);
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        pthread_join(threads[i], NULL);
+        cr_assert_eq(clients[i].wrong, 0, "client %u", i);
+    }
+    cr_assert_eq(sw_table_check(table, violation, sizeof(violation)), SW_OK, "%s", violation);
+    sw_table_destroy(table);
+}
