@@ -26,7 +26,7 @@
 #define SW_CLIENT_LOOK_MS 200
 /* Arrays of constant requests are sent as pages if they have at least this length. */
 #define SW_CLIENT_PAGES_BYTES 65536
-#define SW_CLIENT_VALUE_BYTES_MAX 1024
+#define SW_CLIENT_VALUE_BYTES_MAX 4096
 #define SW_CLIENT_ERROR_BYTES 512
 /* A struct whose size field is larger than this was not initialised. */
 #define SW_CLIENT_STRUCT_BYTES_MAX 4096

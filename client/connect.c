@@ -40,7 +40,7 @@ static const char *check_info(const struct sw_server_info *info)
     if (!is_value_width(info)) {
         return info->value_format == SW_FRAME_VALUES_INTEGER
                    ? "value width is neither 4 nor 8 bytes"
-                   : "value width is not a multiple of 4 from 4 to 1024 bytes";
+                   : "value width is not a multiple of 4 from 4 to 4096 bytes";
     }
     if (info->frame_ops_max < SW_CLIENT_SPLIT_KEYS || info->frame_ops_max > SW_FRAME_OPS_MAX) {
         return "frame limit is outside 64 to 16777216 keys";
@@ -70,6 +70,9 @@ static void take_info(struct sherwood *client, const struct sw_server_info *info
     server->value_format = (enum sherwood_values)info->value_format;
     server->capacity_slots = info->capacity_slots;
     server->occupied_max = info->occupied_max;
+    server->value_type =
+        info->value_type <= SHERWOOD_BF16 ? (enum sherwood_type)info->value_type : SHERWOOD_BYTES;
+    server->dimension = info->dimension;
 }
 
 /* Checks the reply to HELLO; that of a further stripe must be the same as that of the first.

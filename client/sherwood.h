@@ -126,12 +126,23 @@ enum sherwood_values {
     SHERWOOD_VALUES_FIXED = 2   /* value_bytes bytes */
 };
 
+/* What values of the formats STRING and FIXED are. */
+enum sherwood_type {
+    SHERWOOD_BYTES = 0,
+    SHERWOOD_STRING = 1,
+    SHERWOOD_U32 = 2,
+    SHERWOOD_U64 = 3,
+    SHERWOOD_F32 = 4,
+    SHERWOOD_F16 = 5,
+    SHERWOOD_BF16 = 6
+};
+
 struct sherwood_server {
     char version[32];
     char backend[16];
     char backend_reason[128];
     uint32_t key_bytes;   /* 4 or 8 */
-    uint32_t value_bytes; /* of an element of `values` and `previous`: 4 or 8; cache: 4 to 1024 */
+    uint32_t value_bytes; /* of an element of `values` and `previous`: 4 or 8; rows: 4 to 4096 */
     uint32_t frame_ops_max;
     /* Of the handle: the server's limit for a connection, but at most 256, times the stripes. */
     uint32_t requests_in_flight_max;
@@ -144,6 +155,8 @@ struct sherwood_server {
     uint64_t frame_bytes_max; /* most bytes of the arrays of a request and of its longest reply
                                  together; 0: an older server */
     uint32_t resp_keys;       /* enum sherwood_resp_keys, or a number of a later version */
+    enum sherwood_type value_type;
+    uint32_t dimension; /* numbers of a value; 1 where it has none; 0: an older server */
 };
 
 /* How clients by RESP write a key (--resp-keys). Here keys are numbers in each case. */

@@ -229,6 +229,8 @@ struct sw_server_info {
     uint64_t frame_bytes_max;
     uint64_t incarnation; /* another one at each start; 0: writes are not logged */
     uint32_t resp_keys;   /* enum sw_resp_keys of server/config, or a number of a later version */
+    uint32_t value_type;  /* enum ValueType of sherwood.proto, or a number of a later version */
+    uint32_t dimension;
 };
 
 /* ATTACH: what a connection may register. */

@@ -167,6 +167,8 @@ static void read_info(const Sherwood__ServerInfo *in, struct sw_server_info *out
     out->frame_bytes_max = in->frame_bytes_max;
     out->incarnation = in->incarnation;
     out->resp_keys = (uint32_t)in->resp_keys;
+    out->value_type = (uint32_t)in->value_type;
+    out->dimension = in->dimension;
 }
 
 static void read_sharing(const Sherwood__Sharing *in, struct sw_sharing *out)
@@ -363,6 +365,8 @@ static void write_info(const struct sw_server_info *in, Sherwood__ServerInfo *ou
     out->frame_bytes_max = in->frame_bytes_max;
     out->incarnation = in->incarnation;
     out->resp_keys = (Sherwood__RespKeys)in->resp_keys;
+    out->value_type = (Sherwood__ValueType)in->value_type;
+    out->dimension = in->dimension;
 }
 
 int sw_reply_encode(const struct sw_reply *reply, uint64_t body_bytes, uint8_t *out,

@@ -126,6 +126,7 @@ int sw_selftest(const struct sw_table_config *config)
     char reason[256] = "";
     small.capacity_slots = 4096;
     small.max_capacity_slots = 0;
+    small.rows_max = 0;
     small.max_probe = 0;
     small.max_load = load_of(config);
     small.batch_ops_max = KEYS;

@@ -54,7 +54,7 @@ static int choose_values(const struct sw_load_options *options, const struct she
     if (is_integer && options->value_bytes) {
         snprintf(error, SW_LOAD_ERROR_BYTES,
                  "the server's values are integers (its engine is %s): --value-bytes is for the "
-                 "cache engine",
+                 "cache engine and rows",
                  facts->engine);
         return SW_LOAD_E_USAGE;
     }

@@ -30,7 +30,7 @@
 #define SW_LOAD_BULK_DEPTH_MAX 1024
 #define SW_LOAD_RESP_DEPTH_MAX 65536
 /* The most that a server of this version has, of values that are bytes. */
-#define SW_LOAD_VALUE_BYTES_MAX 1024
+#define SW_LOAD_VALUE_BYTES_MAX 4096
 #define SW_LOAD_MGET_MAX 65536
 #define SW_LOAD_SECONDS_MIN 0.01
 #define SW_LOAD_SECONDS_MAX 86400

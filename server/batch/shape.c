@@ -14,6 +14,7 @@ struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
     struct sw_table_shape shape = {
         .engine = info.engine,
         .engine_name = info.engine_name,
+        .of_rows = sw_config_has_rows(config) ? " for rows" : "",
         .value_format = sw_config_value_format(config),
         .operations = info.operations,
         .batch_kinds = info.batch_kinds,
@@ -31,7 +32,8 @@ struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
     uint64_t scan = config->arena_bytes / 2 / (info.key_bytes + info.value_bytes);
     shape.scan_ops_max = scan < info.batch_ops_max ? (uint32_t)scan : info.batch_ops_max;
     if (shape.value_format != SW_VALUE_INTEGER) {
-        shape.entry_bytes = SW_CACHE_SLOT_BYTES + info.value_bytes;
+        uint32_t slot = sw_config_has_rows(config) ? shape.entry_bytes : SW_CACHE_SLOT_BYTES;
+        shape.entry_bytes = slot + info.value_bytes;
         shape.blob_bytes_max =
             info.value_bytes - (shape.value_format == SW_VALUE_STRING ? SW_VALUE_LENGTH_BYTES : 0);
     }

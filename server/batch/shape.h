@@ -16,6 +16,7 @@
 struct sw_table_shape {
     enum sw_engine engine;
     const char *engine_name;
+    const char *of_rows; /* " for rows" if values are rows, else "" */
     enum sw_value_format value_format;
     uint32_t operations;         /* operations of the engine: bit 1 << enum sw_op */
     uint32_t batch_kinds;        /* kinds of batches of the engine: bit 1 << enum sw_batch_kind */

@@ -32,6 +32,8 @@
     X(capacity_slots, info.capacity_slots)         \
     X(max_capacity_slots, info.max_capacity_slots) \
     X(table_bytes, info.bytes_reserved)            \
+    X(rows_mapped, info.rows_mapped)               \
+    X(rows_max, info.rows_max)                     \
     X(growths, stats.grown)                        \
     X(resizes, stats.resized)                      \
     X(resize_failures, stats.resize_failed)        \

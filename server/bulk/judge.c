@@ -28,9 +28,9 @@ static enum sw_reply_status refuse_frame(const struct sw_table_shape *shape,
         return error == SW_FRAME_E_OPERATION ? SW_REPLY_UNKNOWN_OPERATION : SW_REPLY_BAD_REQUEST;
     }
     bool epoch = request->operation == SW_OPERATION_EPOCH && shape->has_scores;
-    snprintf(message, message_bytes, "the %s %s has no %s",
+    snprintf(message, message_bytes, "the %s %s has no %s%s",
              epoch ? sw_cache_policy_name(shape->policy) : shape->engine_name,
-             epoch ? "policy" : "engine", sw_operation_name(request->operation));
+             epoch ? "policy" : "engine", sw_operation_name(request->operation), shape->of_rows);
     return SW_REPLY_UNKNOWN_OPERATION;
 }
 

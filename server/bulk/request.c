@@ -236,6 +236,8 @@ static void fill_info(const struct sw_bulk *bulk, struct sw_server_info *info)
     info->value_format = (uint32_t)bulk->batches->shape.value_format;
     info->frame_bytes_max = bulk->batches->shape.frame_bytes_max;
     info->resp_keys = bulk->net->config->resp_keys;
+    info->value_type = sw_config_value_type(bulk->net->config);
+    info->dimension = sw_config_dimension(bulk->net->config);
     if (bulk->batches->wal != NULL) {
         info->incarnation = sw_wal_incarnation(bulk->batches->wal);
     }

@@ -94,7 +94,10 @@ struct sw_config {
     uint32_t threads;      /* CPU backend, large batches; 0: all cores */
     uint64_t stash;        /* slots for entries that reach the probe cap */
     uint32_t hash_functions; /* cuckoo engine: 2 or 3 */
-    uint32_t value_bytes;    /* cache engine: what a value may hold; 0: 60, or 64 if fixed */
+    uint32_t value_bytes;    /* what a value may hold. Robin_hood engine: 0: integers; cache engine:
+                                0: 60, or 64 if fixed */
+    uint32_t value_type;     /* robin_hood engine: enum sw_value_type */
+    uint64_t rows_max;       /* robin_hood engine; 0: what max_load says */
     uint32_t value_format;   /* cache engine: enum sw_value_format, STRING or FIXED */
     uint32_t policy;         /* cache engine: enum sw_cache_policy */
     uint32_t cache_mode;     /* cache engine: enum sw_cache_mode */
@@ -163,7 +166,18 @@ enum sw_value_format {
     SW_VALUE_FIXED    /* bytes, always exactly as many as a value of the table has */
 };
 #define SW_VALUE_LENGTH_BYTES 4U
-#define SW_VALUE_BYTES_MAX 1024U /* of a value in the table (table.h), its length included */
+#define SW_VALUE_BYTES_MAX 4096U /* of a value in the table (table.h), its length included */
+
+/* What a row is; as clients are told. */
+enum sw_value_type {
+    SW_TYPE_BYTES,
+    SW_TYPE_STRING,
+    SW_TYPE_U32,
+    SW_TYPE_U64,
+    SW_TYPE_F32,
+    SW_TYPE_F16,
+    SW_TYPE_BF16
+};
 
 enum sw_config_action {
     SW_CONFIG_RUN,  /* start the daemon */
@@ -185,6 +199,11 @@ void sw_config_table(const struct sw_config *config, struct sw_table_config *tab
 /* The format of values, and the bytes that one takes in the table and in bulk frames. */
 enum sw_value_format sw_config_value_format(const struct sw_config *config);
 uint32_t sw_config_stored_bytes(const struct sw_config *config);
+/* Whether values are rows; then how many numbers one has (1 of bytes and strings). */
+bool sw_config_has_rows(const struct sw_config *config);
+uint32_t sw_config_dimension(const struct sw_config *config);
+/* What values of the formats STRING and FIXED are: enum sw_value_type. */
+uint32_t sw_config_value_type(const struct sw_config *config);
 
 /* Which entries are evicted, in the words of redis' maxmemory-policy. */
 const char *sw_config_redis_policy(const struct sw_config *config);

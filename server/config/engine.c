@@ -11,9 +11,43 @@
 
 /* The default size of a value in the table, its length included: a cache line. */
 #define VALUE_BYTES_STANDARD 64U
+#define CACHE_VALUE_BYTES_MAX 1024U
+
+bool sw_config_has_rows(const struct sw_config *config)
+{
+    return config->engine == SW_ENGINE_ROBIN_HOOD && config->value_bytes != 0;
+}
+
+/* The bytes of a number of a row; 0: it has none. */
+static uint32_t number_bytes(uint32_t type)
+{
+    static const uint32_t bytes[] = {[SW_TYPE_U32] = 4,
+                                     [SW_TYPE_U64] = 8,
+                                     [SW_TYPE_F32] = 4,
+                                     [SW_TYPE_F16] = 2,
+                                     [SW_TYPE_BF16] = 2};
+    return type < sizeof(bytes) / sizeof(bytes[0]) ? bytes[type] : 0;
+}
+
+uint32_t sw_config_value_type(const struct sw_config *config)
+{
+    if (sw_config_has_rows(config)) {
+        return config->value_type;
+    }
+    return sw_config_value_format(config) == SW_VALUE_STRING ? SW_TYPE_STRING : SW_TYPE_BYTES;
+}
+
+uint32_t sw_config_dimension(const struct sw_config *config)
+{
+    uint32_t bytes = number_bytes(config->value_type);
+    return bytes > 0 ? config->value_bytes / bytes : 1;
+}
 
 enum sw_value_format sw_config_value_format(const struct sw_config *config)
 {
+    if (sw_config_has_rows(config)) {
+        return config->value_type == SW_TYPE_STRING ? SW_VALUE_STRING : SW_VALUE_FIXED;
+    }
     return config->engine == SW_ENGINE_CACHE ? (enum sw_value_format)config->value_format
                                              : SW_VALUE_INTEGER;
 }
@@ -29,14 +63,14 @@ const char *sw_config_redis_policy(const struct sw_config *config)
 
 uint32_t sw_config_stored_bytes(const struct sw_config *config)
 {
-    if (config->engine != SW_ENGINE_CACHE) {
+    const enum sw_value_format format = sw_config_value_format(config);
+    if (format == SW_VALUE_INTEGER) {
         return config->key_bits / 8;
     }
     if (config->value_bytes == 0) {
         return VALUE_BYTES_STANDARD;
     }
-    return config->value_bytes +
-           (config->value_format == SW_VALUE_STRING ? SW_VALUE_LENGTH_BYTES : 0);
+    return config->value_bytes + (format == SW_VALUE_STRING ? SW_VALUE_LENGTH_BYTES : 0);
 }
 
 void sw_config_table(const struct sw_config *config, struct sw_table_config *table)
@@ -57,6 +91,10 @@ void sw_config_table(const struct sw_config *config, struct sw_table_config *tab
     table->device = (int)config->device;
     if (table->engine == SW_ENGINE_CUCKOO) {
         table->hash_functions = config->hash_functions;
+    }
+    if (sw_config_has_rows(config)) {
+        table->value_bytes = sw_config_stored_bytes(config);
+        table->rows_max = config->rows_max;
     }
     if (table->engine == SW_ENGINE_CACHE) {
         table->value_bytes = sw_config_stored_bytes(config);
@@ -120,20 +158,50 @@ int sw_config_check_given(const struct sw_config *config, const bool given[SW_OP
     return 0;
 }
 
+/* What only rows have, and what they do not have yet. */
+static int check_rows(const struct sw_config *config, char *error, size_t error_bytes)
+{
+    const uint32_t number = number_bytes(config->value_type);
+    if (!sw_config_has_rows(config)) {
+        bool asked = config->value_type != SW_TYPE_BYTES || config->rows_max != 0;
+        if (config->engine != SW_ENGINE_ROBIN_HOOD || !asked) {
+            return 0;
+        }
+        snprintf(error, error_bytes, "%s is about rows: say how many bytes one has, value-bytes",
+                 config->rows_max != 0 ? "rows-max" : "value-type");
+    } else if (number > 0 && config->value_bytes % number != 0) {
+        snprintf(error, error_bytes, "value-bytes %u is not a multiple of the %u bytes of a %s",
+                 config->value_bytes, number, sw_option_text(config, "value-type"));
+    } else if (config->backend == SW_BACKEND_CUDA) {
+        snprintf(error, error_bytes,
+                 "rows are not on the CUDA backend yet: use --backend cpu, or --engine cache for "
+                 "values that may be evicted");
+    } else if (config->data_dir[0] != '\0') {
+        snprintf(error, error_bytes,
+                 "rows (value-bytes with the robin_hood engine) are not in snapshots and the log "
+                 "yet: leave data-dir out");
+    } else {
+        return 0;
+    }
+    return -1;
+}
+
 static int check_value_bytes(const struct sw_config *config, char *error, size_t error_bytes)
 {
+    const bool cache = config->engine == SW_ENGINE_CACHE;
+    const uint32_t most = cache ? CACHE_VALUE_BYTES_MAX : SW_VALUE_BYTES_MAX;
     uint32_t bytes = config->value_bytes;
     if (bytes % 4 != 0) {
         snprintf(error, error_bytes, "value-bytes %u is not a multiple of 4: %u would be", bytes,
                  bytes / 4 * 4 + 4);
         return -1;
     }
-    if (config->engine == SW_ENGINE_CACHE && sw_config_stored_bytes(config) > SW_VALUE_BYTES_MAX) {
+    if (sw_config_stored_bytes(config) > most) {
         snprintf(error, error_bytes,
                  "value-bytes %u is too many: strings have at most %u, for their length takes %u "
-                 "more (value-format fixed has %u)",
-                 bytes, SW_VALUE_BYTES_MAX - SW_VALUE_LENGTH_BYTES, SW_VALUE_LENGTH_BYTES,
-                 SW_VALUE_BYTES_MAX);
+                 "more (%s has %u)",
+                 bytes, most - SW_VALUE_LENGTH_BYTES, SW_VALUE_LENGTH_BYTES,
+                 cache ? "value-format fixed" : "value-type bytes", most);
         return -1;
     }
     return 0;
@@ -153,7 +221,8 @@ int sw_config_check_table(const struct sw_config *config, char *error, size_t er
     if (config->engine == SW_ENGINE_CUCKOO && config->max_capacity > config->capacity) {
         return refuse_option(config, "max-capacity", "robin_hood", error, error_bytes);
     }
-    if (check_value_bytes(config, error, error_bytes) != 0) {
+    if (check_value_bytes(config, error, error_bytes) != 0 ||
+        check_rows(config, error, error_bytes) != 0) {
         return -1;
     }
     if (config->resp_keys == SW_RESP_KEYS_HASH && config->key_bits != 64) {

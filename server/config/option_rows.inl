@@ -128,8 +128,8 @@ SW_OPTION(
     "cache: values are byte strings, and it is never full: if there is no room, the entry "
     "with the lowest score is evicted; no INCR, SUM or RESIZE.")
 SW_OPTION(key_bits, "key-bits", "table", SW_ANY, SW_CHOICE(widths), "64", "BITS",
-          "Width of keys in bits, 32 or 64. Values have the same width, except with the cache "
-          "engine. A slot takes twice that.")
+          "Width of keys in bits, 32 or 64. Values have the same width, unless value-bytes says "
+          "otherwise. A slot takes twice that.")
 SW_OPTION(capacity, "capacity", "table", SW_ANY, SW_SIZE(1, SW_T), "16M", "SLOTS",
           "Slots of the table at start: 8 bytes each with 32-bit keys, 16 with 64-bit keys; of the "
           "cuckoo engine twice that, of the cache engine 18 bytes and a value. All of them are "
@@ -161,9 +161,21 @@ SW_OPTION(stash, "stash", "table", SW_ROBIN_HOOD | SW_CUCKOO, SW_SIZE(64, SW_G),
 SW_OPTION(hash_functions, "hash-functions", "table", SW_CUCKOO, SW_CHOICE(functions), "3", "N",
           "Cuckoo engine: places where a key may lie, 2 or 3. With 2 a look-up is faster, and "
           "max-load is at most 0.45; with 3 at most 0.88.")
-SW_OPTION(value_bytes, "value-bytes", "table", SW_CACHE, SW_NUMBER(0, 1024), "0", "BYTES",
-          "Cache engine: what a value may hold, a multiple of 4 from 4 to 1024; strings at most "
-          "1020, for their length takes 4 more. 0: 60, or 64 if fixed.")
+SW_OPTION(
+    value_bytes, "value-bytes", "table", SW_ROBIN_HOOD | SW_CACHE, SW_NUMBER(0, 4096), "0", "BYTES",
+    "What a value may hold, a multiple of 4; strings 4 bytes less than the most, for their "
+    "length is kept too. Robin_hood engine: from 4 to 4096, values are rows, which stay until "
+    "they are deleted; 0: values are integers. Cache engine: from 4 to 1024; 0: 60, or 64 if "
+    "fixed.")
+SW_OPTION(
+    value_type, "value-type", "table", SW_ROBIN_HOOD, SW_CHOICE(types), "bytes", "TYPE",
+    "What a row of value-bytes is: bytes, always so many; a string of up to so many, which in "
+    "bulk frames follows its length, 4 bytes, little-endian; or numbers (u32, u64, f32, f16, "
+    "bf16), as many as fit. Clients are told.")
+SW_OPTION(
+    rows_max, "rows-max", "table", SW_ROBIN_HOOD, SW_SIZE(0, SW_T), "0", "ROWS",
+    "Rows that the table may have, whatever its capacity. A write that would need one more is "
+    "refused as out of memory. 0: as many as max-load allows at max-capacity.")
 SW_OPTION(value_format, "value-format", "table", SW_CACHE, SW_CHOICE(formats), "string", "FORMAT",
           "Cache engine: string: values of up to value-bytes; in bulk frames each is its length, 4 "
           "bytes, little-endian, then value-bytes. fixed: values of exactly value-bytes, in bulk "

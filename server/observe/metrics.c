@@ -170,6 +170,9 @@ static void put_table(struct page *page, const struct sw_snapshot *snapshot)
           info->max_capacity_slots);
     gauge(page, "sherwood_table_occupied_max",
           "Keys at which the table grows, or writes of new keys are refused.", info->occupied_max);
+    gauge(page, "sherwood_table_rows_mapped", "Rows that have memory; 0 where values are no rows.",
+          info->rows_mapped);
+    gauge(page, "sherwood_table_rows_max", "Rows that the table may have at most.", info->rows_max);
     gauge_ratio(page, "sherwood_table_max_load_ratio", "Load that occupied_max stands for.",
                 info->max_load);
     gauge_ratio(page, "sherwood_table_load_ratio", "Keys held over slots of the table.",

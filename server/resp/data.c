@@ -92,8 +92,9 @@ static bool fits(const struct data *data, uint32_t size)
 {
     const struct sw_table_shape *shape = &data->resp->batches->shape;
     if (shape->value_format == SW_VALUE_FIXED && size != shape->blob_bytes_max) {
-        refuse(data, "ERR value must have exactly %u bytes (--value-bytes, --value-format fixed)",
-               shape->blob_bytes_max);
+        refuse(data, "ERR value must have exactly %u bytes (--value-bytes%s)",
+               shape->blob_bytes_max,
+               shape->engine == SW_ENGINE_CACHE ? ", --value-format fixed" : "");
         return false;
     }
     if (size > shape->blob_bytes_max) {

@@ -58,8 +58,9 @@ static void refuse_unsupported(struct sw_conn *conn, const struct sw_command *co
 {
     char name[SW_COMMAND_NAME_BYTES];
     sw_command_upper(command, name);
-    sw_resp_error(conn, command, "ERR the %s engine has no %s",
-                  sw_resp_of(conn)->resp->batches->shape.engine_name, name);
+    const struct sw_table_shape *shape = &sw_resp_of(conn)->resp->batches->shape;
+    sw_resp_error(conn, command, "ERR the %s engine has no %s%s", shape->engine_name, name,
+                  shape->of_rows);
 }
 
 /* Refuses a command that would show keys whose texts nobody has kept. Returns true if so. */

@@ -163,7 +163,7 @@ static struct greeting with_values(enum sw_frame_values format, uint32_t value_b
 
 Test(connect, values_of_bytes)
 {
-    static const uint32_t good[] = {4, 8, 68, 256, 1024}, bad[] = {0, 2, 66, 1023, 1028, 1U << 31};
+    static const uint32_t good[] = {4, 8, 68, 256, 4096}, bad[] = {0, 2, 66, 1023, 4100, 1U << 31};
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
         for (uint32_t format = SW_FRAME_VALUES_STRING; format <= SW_FRAME_VALUES_FIXED; format++) {
             struct greeting greeting = with_values((enum sw_frame_values)format, good[i]);
@@ -189,7 +189,7 @@ Test(connect, values_of_bytes)
 static void answer_wide(int fd, void *user)
 {
     const uint32_t *value_bytes = user;
-    static uint8_t keys[64 * 8], body[64 * 1024 + 64];
+    static uint8_t keys[64 * 8], body[64 * 4096 + 64];
     struct sw_request request;
     if (!sw_fake_read(fd, &request, NULL, 0)) {
         return;
@@ -214,8 +214,8 @@ static void answer_wide(int fd, void *user)
 Test(connect, a_whole_frame_of_wide_values)
 {
     static uint64_t keys[64], found[1];
-    static uint8_t values[64 * 1024];
-    for (uint32_t bytes = 4; bytes <= 1024; bytes *= 4) {
+    static uint8_t values[64 * 4096];
+    for (uint32_t bytes = 4; bytes <= 4096; bytes *= 4) {
         struct sw_fake_server server;
         struct sherwood *client = NULL;
         sw_fake_start(&server, answer_wide, &bytes);

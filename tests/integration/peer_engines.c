@@ -3,7 +3,7 @@
  * peer_engines.c - drives a daemon of any engine with libsherwood: what the engine has works on
  * every key, what it lacks is refused in words and changes nothing, and a cache takes more keys
  * than it has slots without an error.
- *   peer_engines ADDRESS ENGINE
+ *   peer_engines ADDRESS ENGINE|rows
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "tests/integration/peer.h"
 
 #define KEYS 2000
-#define VALUE_BYTES_MAX 1024
+#define VALUE_BYTES_MAX 4096
 /* Frames in flight at once. */
 #define FRAMES 8
 
@@ -19,6 +19,7 @@ struct peer {
     struct sherwood *client;
     const struct sherwood_server *server;
     bool is_cache;
+    bool has_bytes; /* its values: a cache, or rows */
 };
 
 /* The value of key number `i` of generation `round`, every byte of it. */
@@ -189,14 +190,14 @@ static void case_refusals(const struct peer *peer)
     uint32_t count = 0;
     run(peer, SHERWOOD_SET, &arrays, KEYS);
     PEER_CHECK(sherwood_stats(peer->client, &before, sizeof(before)) == SHERWOOD_OK, "stats");
-    for (size_t op = 0; peer->is_cache && op < sizeof(names) / sizeof(names[0]); op++) {
+    for (size_t op = 0; peer->has_bytes && op < sizeof(names) / sizeof(names[0]); op++) {
         if (names[op] != NULL) {
             int status = sherwood_run(peer->client, (enum sherwood_operation)op, arrays.keys,
                                       arrays.values, KEYS, arrays.previous, arrays.found);
             check_refused(peer, status, names[op]);
         }
     }
-    if (!peer->is_cache) {
+    if (!peer->has_bytes) {
         check_refused(peer, sherwood_resize(peer->client, 100, NULL), "RESIZE");
         check_refused(
             peer, sherwood_scan(peer->client, &cursor, arrays.keys, arrays.previous, 10, &count),
@@ -210,7 +211,7 @@ static void case_refusals(const struct peer *peer)
     peer_ok("what the engine lacks is refused and changes nothing");
 }
 
-/* Scans a cache: every key once, with its value. */
+/* Scans: every key once, with its value. */
 static void case_scan(const struct peer *peer)
 {
     const size_t bytes = peer->server->value_bytes, key_bytes = peer->server->key_bytes;
@@ -284,16 +285,21 @@ int main(int argc, char **argv)
     int status = sherwood_connect_text(argv[1], NULL, &peer.client, text, sizeof(text));
     PEER_CHECK(status == SHERWOOD_OK, "connect %s: %s", argv[1], text);
     peer.server = sherwood_server(peer.client);
+    bool rows = strcmp(argv[2], "rows") == 0;
     peer.is_cache = strcmp(argv[2], "cache") == 0;
-    PEER_CHECK(strcmp(peer.server->engine, argv[2]) == 0, "the engine is %s", peer.server->engine);
-    PEER_CHECK(peer.is_cache == (peer.server->value_format != SHERWOOD_VALUES_INTEGER), "format");
+    peer.has_bytes = peer.is_cache || rows;
+    PEER_CHECK(strcmp(peer.server->engine, rows ? "robin_hood" : argv[2]) == 0, "the engine is %s",
+               peer.server->engine);
+    PEER_CHECK(peer.has_bytes == (peer.server->value_format != SHERWOOD_VALUES_INTEGER), "format");
     case_operations(&peer);
     case_in_flight(&peer);
     if (strcmp(argv[2], "robin_hood") != 0) {
         case_refusals(&peer);
     }
-    if (peer.is_cache) {
+    if (peer.has_bytes) {
         case_scan(&peer);
+    }
+    if (peer.is_cache) {
         case_full(&peer);
     }
     sherwood_close(peer.client);

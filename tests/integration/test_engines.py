@@ -453,7 +453,7 @@ def options_that_contradict():
     """options of another engine, and sizes that cannot be, are refused with what to do"""
     rows = {
         ("--engine", "foo"): "engine: 'foo' is not one of robin_hood cuckoo cache",
-        ("--value-bytes", "64"): "choose the cache engine",
+        ("--value-format", "fixed"): "choose the cache engine",
         ("--engine", "cuckoo", "--max-capacity", "32M"): "choose the robin_hood engine",
         ("--engine", "cuckoo", "--hash-functions", "2"): "lower the maximum load",
         ("--engine", "cache", "--value-bytes", "30"): "not a multiple of 4: 32 would be",

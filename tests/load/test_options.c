@@ -169,7 +169,7 @@ Test(options, what_is_wrong_is_said)
         {"-o delete --protocol resp", "are for bulk frames"},
         {"--protocol resp --want-previous", "--want-previous is for bulk"},
         {"--protocol resp --value-bytes 4", "--value-bytes is for bulk"},
-        {"--value-bytes 1025", "--value-bytes 1025: a number from 1 to 1024"},
+        {"--value-bytes 4097", "--value-bytes 4097: a number from 1 to 4096"},
         {"--seconds 0", "--seconds 0: a number from 0.01 to 86400"},
         {"--frame-min 4", "--frame-min is for a phase with --seconds"},
         {"--frame-min 4 --seconds 1 -f 3", "--frame-min is more than --frame"},

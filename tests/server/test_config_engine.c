@@ -43,6 +43,34 @@ Test(config_engine, engines)
     cr_assert_eq(sw_config_stored_bytes(&config), 64);
 }
 
+/* Rows are values of the robin_hood engine: bytes, numbers or strings. */
+Test(config_engine, rows)
+{
+    static const struct {
+        const char *bytes, *type;
+        enum sw_value_format format;
+        uint32_t stored, dimension;
+    } rows[] = {{"4096", "bytes", SW_VALUE_FIXED, 4096, 1},
+                {"60", "string", SW_VALUE_STRING, 64, 1},
+                {"256", "f32", SW_VALUE_FIXED, 256, 64},
+                {"256", "bf16", SW_VALUE_FIXED, 256, 128},
+                {"16", "u64", SW_VALUE_FIXED, 16, 2}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct sw_config config;
+        struct sw_table_config table;
+        cr_assert_eq(load(&config, &output,
+                          FLAGS("--capacity", "1K", "--value-bytes", rows[i].bytes, "--value-type",
+                                rows[i].type, "--rows-max", "500")),
+                     SW_CONFIG_RUN, "%s", output.err);
+        sw_config_table(&config, &table);
+        cr_assert_eq(table.engine, SW_ENGINE_ROBIN_HOOD);
+        cr_assert_eq(table.value_bytes, rows[i].stored);
+        cr_assert_eq(table.rows_max, 500);
+        cr_assert_eq(sw_config_value_format(&config), rows[i].format);
+        cr_assert_eq(sw_config_dimension(&config), rows[i].dimension);
+    }
+}
+
 /* --check-config says what the table takes, whatever the engine. */
 Test(config_engine, check_config_prints_the_memory)
 {
@@ -131,8 +159,8 @@ Test(config_engine, contradictions)
         const char *error;
     } rows[] = {
         {{"--engine", "robin"}, "engine: 'robin' is not one of robin_hood cuckoo cache"},
-        {{"--value-bytes", "64"},
-         "value-bytes is no option of the robin_hood engine: leave it out, or choose the cache "
+        {{"--value-format", "fixed"},
+         "value-format is no option of the robin_hood engine: leave it out, or choose the cache "
          "engine"},
         {{"--engine", "cuckoo", "--policy", "lfu"}, "policy is no option of the cuckoo engine"},
         {{"--engine", "cache", "--hash-functions", "2"},
@@ -170,7 +198,19 @@ Test(config_engine, contradictions)
         {{"--engine", "cache", "--value-bytes", "1024"},
          "value-bytes 1024 is too many: strings have at most 1020, for their length takes 4 more"},
         {{"--engine", "cache", "--value-bytes", "1028"},
-         "value-bytes: '1028' is not a whole number from 0 to 1024"},
+         "value-bytes 1028 is too many: strings have at most 1020, for their length takes 4 more"},
+        {{"--value-bytes", "4100"}, "value-bytes: '4100' is not a whole number from 0 to 4096"},
+        {{"--value-bytes", "4096", "--value-type", "string"},
+         "value-bytes 4096 is too many: strings have at most 4092, for their length takes 4 more "
+         "(value-type bytes has 4096)"},
+        {{"--value-bytes", "12", "--value-type", "u64"},
+         "value-bytes 12 is not a multiple of the 8 bytes of a u64"},
+        {{"--value-type", "f32"}, "value-type is about rows"},
+        {{"--rows-max", "9"}, "rows-max is about rows"},
+        {{"--value-bytes", "64", "--backend", "cuda"},
+         "rows are not on the CUDA backend yet: use --backend cpu, or --engine cache"},
+        {{"--value-bytes", "64", "--data-dir", "d"},
+         "rows (value-bytes with the robin_hood engine)"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct sw_config config;

@@ -1,0 +1,103 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Daemons of tables whose values are rows: by RESP, in frames and with libsherwood; what they refuse."""
+
+import struct
+
+import wire
+from harness import BUILD, Server, case, check, equal, main, refusal, relay
+
+PEER = BUILD / "tests" / "integration" / "peer_engines"
+ROWS = ("--backend", "cpu", "--capacity", "4096", "--frame-ops-max", "0", "--value-bytes")
+
+
+def error_of(replies, *command):
+    reply = replies.ask(*command)
+    check(isinstance(reply, wire.Error), f"{command}: {reply!r} is no error")
+    return str(reply)
+
+
+@case
+def rows_over_resp():
+    """rows: values of every size are stored, counted, scanned, deleted and survive growth and RESIZE"""
+    for size in (4, 60, 256, 1028, 4096):
+        with Server(*ROWS, str(size), "--capacity", "64", "--max-capacity", "4096") as server, \
+                server.connect() as connection:
+            replies = wire.Replies(connection)
+            row = lambda i: struct.pack("<I", i) * (size // 4)
+            pairs = [word for i in range(500) for word in (i, row(i))]
+            equal(replies.ask("MSET", *pairs), "OK", "MSET")
+            equal(replies.ask("MGET", *range(0, 1000, 100)),
+                  [row(i) if i < 500 else None for i in range(0, 1000, 100)], "MGET")
+            equal(replies.ask("SET", 7, row(9), "NX", "GET"), row(7), "SET NX GET")
+            equal(replies.ask("SET", 1000, row(1), "XX"), None, "SET XX")
+            equal(replies.ask("GETSET", 7, row(8)), row(7), "GETSET")
+            equal(replies.ask("GETDEL", 7), row(8), "GETDEL")
+            equal(replies.ask("STRLEN", 8), size, "STRLEN")
+            equal(replies.ask("DEL", *range(400)), 399, "DEL")
+            replies.ask("RESIZE", 64)
+            equal(replies.ask("MGET", *range(400, 500)), [row(i) for i in range(400, 500)], "RESIZE")
+            equal(sorted(int(key) for key in replies.ask("SCAN", 0, "COUNT", 1000)[1]),
+                  list(range(400, 500)), "SCAN")
+            equal(replies.ask("FLUSHALL"), "OK", "FLUSHALL")
+            equal(replies.ask("DBSIZE"), 0, "DBSIZE")
+            equal(error_of(replies, "INCR", 1), "ERR the robin_hood engine has no INCR for rows", "INCR")
+            equal(error_of(replies, "SET", 1, row(1) + b"x"),
+                  f"ERR value must have exactly {size} bytes (--value-bytes)", "another size")
+
+
+@case
+def rows_are_limited():
+    """rows: a command that would pass rows-max is refused whole, and nothing is ever evicted"""
+    with Server(*ROWS, "16", "--rows-max", "100") as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        row = b"0123456789abcdef"
+        for first in (0, 50):
+            equal(replies.ask("MSET", *[w for i in range(first, first + 50) for w in (i, row)]), "OK", "MSET")
+        check(error_of(replies, "MSET", 3, b"f" * 16, 100, row).startswith("OOM "), "one more")
+        equal(replies.ask("MGET", 3, 100), [row, None], "nothing of it")
+        equal(replies.ask("DEL", 5), 1, "DEL")
+        equal(replies.ask("SET", 100, row), "OK", "its row is free")
+        figures = server.metrics()
+        equal([figures[f"sherwood_table_rows_{name}"] for name in ("mapped", "max")], [100, 100], "metrics")
+
+
+@case
+def rows_in_frames():
+    """rows in frames: HELLO says what a row is; strings have their length"""
+    for flags, told in ((("256",), (2, 0, 1, 256)), (("256", "--value-type", "f32"), (2, 4, 64, 256)),
+                        (("60", "--value-type", "string"), (1, 1, 1, 64)),
+                        (("64", "--value-type", "bf16"), (2, 6, 32, 64))):
+        with Server(*ROWS, *flags) as server, server.connect() as connection:
+            connection.sendall(wire.frame(wire.HELLO))
+            info = wire.read_frame(connection).info
+            equal((info[11], info.get(32, 0), info[33], info[3]), told, f"{flags}: greeting")
+            if told[0] == 2:
+                relay(PEER, server.address(), "rows")
+            connection.sendall(wire.cache_frame(wire.SUM, [1], [b"x" * told[3]], value_bytes=told[3]))
+            reply = wire.read_frame(connection)
+            equal((reply.status, reply.message), (
+                wire.UNKNOWN_OPERATION, "the robin_hood engine has no SUM for rows"), "SUM")
+
+
+@case
+def rows_refused():
+    """rows: what they do not have yet, and what contradicts them, is refused at the start"""
+    for flags, words in (
+            (("--backend", "cuda", "--value-bytes", "64"),
+             "rows are not on the CUDA backend yet: use --backend cpu, or --engine cache for values that "
+             "may be evicted"),
+            (("--value-bytes", "64", "--data-dir", "/nowhere"),
+             "are not in snapshots and the log yet: leave data-dir out"),
+            (("--value-bytes", "62"), "value-bytes 62 is not a multiple of 4: 64 would be"),
+            (("--value-bytes", "12", "--value-type", "u64"), "not a multiple of the 8 bytes of a u64"),
+            (("--value-bytes", "4096", "--value-type", "string"), "strings have at most 4092"),
+            (("--value-type", "f32"), "value-type is about rows"),
+            (("--rows-max", "5"), "rows-max is about rows"),
+            (("--engine", "cuckoo", "--value-bytes", "64"), "value-bytes is no option of the cuckoo engine"),
+            (("--engine", "cache", "--rows-max", "5"), "rows-max is no option of the cache engine")):
+        check(words in refusal(*flags), f"{flags}: {refusal(*flags)}")
+
+
+if __name__ == "__main__":
+    main()
