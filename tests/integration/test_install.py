@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import tempfile
 
-from harness import BUILD, ROOT, Server, Skip, case, check, equal, main, run
+from harness import BACKEND, BUILD, ROOT, Server, Skip, case, check, equal, main, run
 
 
 def install(prefix, destdir=""):
@@ -36,15 +36,42 @@ def example():
                                     capture_output=True, timeout=120, check=False)
             equal(result.returncode, 0, f"{command}: {result.stderr}")
             return result.stdout
-        for source in sorted(pathlib.Path(prefix, "share/doc/sherwood/examples").glob("*.c")):
+        for name in addresses:
+            source = pathlib.Path(prefix, "share/doc/sherwood/examples", name)
             for static in ("", "--static"):
                 shell(f"gcc -std=c11 -Wall -Wextra -Werror {source} -o example "
                       f"$(pkg-config --cflags --libs {static} sherwood)")
-                shell(f"./example {addresses[source.name]}")
+                shell(f"./example {addresses[name]}")
         equal(server.redis_cli("GET", str(7919 * 3)).strip(), "9", "a key of the example")
         check("-lsherwood-cuda" in shell("pkg-config --libs sherwood-cuda").split(), "sherwood-cuda.pc")
         exported = shell("nm -D --defined-only lib/libsherwood.so | awk '{ print $3 }'").split()
         check(exported and all(n.startswith("sherwood_") for n in exported), f"exports {exported}")
+
+
+@case
+def device_example():
+    """the example of libsherwood-cuda builds where CUDA's headers are, and says so if there is no GPU"""
+    cuda = pathlib.Path(os.environ.get("CUDA_HOME", "/usr/local/cuda"))
+    if not (cuda / "include" / "cuda_runtime_api.h").exists():
+        raise Skip(f"CUDA's headers are not in {cuda}")
+    with tempfile.TemporaryDirectory() as prefix, \
+            Server("--capacity", "4M", "--unix-socket", prefix + "/socket") as server:
+        install(prefix)
+        source = f"{prefix}/share/doc/sherwood/examples/device.c"
+        environment = {**os.environ, "PKG_CONFIG_PATH": prefix + "/lib/pkgconfig",
+                       "LD_LIBRARY_PATH": f"{prefix}/lib:{cuda}/lib64"}
+        built = subprocess.run(f"gcc -std=c11 -Wall -Wextra -Werror {source} -o {prefix}/device -I{cuda}/include "
+                               f"-L{cuda}/lib64 $(pkg-config --cflags --libs sherwood-cuda) -lcudart",
+                               shell=True, env=environment, capture_output=True, text=True, check=False)
+        equal(built.returncode, 0, built.stderr)
+        ran = subprocess.run([prefix + "/device", f"unix:{prefix}/socket"], env=environment, timeout=120,
+                             capture_output=True, text=True, check=False)
+        if BACKEND == "cuda":
+            equal((ran.returncode, ran.stdout.count("1000000")), (0, 3), ran.stdout + ran.stderr)
+        else:
+            check(ran.returncode == 1 and ran.stderr.strip() != "", f"{ran.returncode}: {ran.stderr}")
+        print("  it said: " + (ran.stdout + ran.stderr).strip())
+        check(server.alive(), "the daemon goes on")
 
 
 @case
