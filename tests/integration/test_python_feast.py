@@ -1,0 +1,167 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The online store for Feast, beside Feast's own one for SQLite: the same calls, the same answers."""
+
+import contextlib
+import datetime
+import importlib.util
+import os
+import pathlib
+import random
+import tempfile
+
+from harness import Skip, case, check, drawn_seed, equal, main
+from package import daemon, np, raises, sherwood
+
+os.environ["FEAST_USAGE"] = "False"
+UTC = datetime.timezone.utc
+NOW = datetime.datetime(2026, 3, 1, 12, tzinfo=UTC)
+TOP = 2**63 - 1
+
+
+def needs_feast():
+    if importlib.util.find_spec("feast") is None:
+        raise Skip("feast is not installed (pip install feast)")
+
+
+def definitions(folder, name="numbers", extra=()):
+    """An entity of two keys, and a view with a feature of every kind that is taken."""
+    from feast import Entity, FeatureView, Field, FileSource  # pylint: disable=import-outside-toplevel
+    from feast import types, value_type  # pylint: disable=import-outside-toplevel
+
+    user = Entity(name="user", join_keys=["user_id"], value_type=value_type.ValueType.INT64)
+    shop = Entity(name="shop", join_keys=["shop_id"], value_type=value_type.ValueType.STRING)
+    schema = [Field(name="user_id", dtype=types.Int64), Field(name="shop_id", dtype=types.String),
+              Field(name="i32", dtype=types.Int32), Field(name="i64", dtype=types.Int64),
+              Field(name="f32", dtype=types.Float32), Field(name="f64", dtype=types.Float64),
+              Field(name="yes", dtype=types.Bool), Field(name="at", dtype=types.UnixTimestamp),
+              *(Field(name=what, dtype=getattr(types, kind)) for what, kind in extra)]
+    source = FileSource(path=str(pathlib.Path(folder, "rows.parquet")), timestamp_field="event_timestamp")
+    view = FeatureView(name=name, entities=[user, shop], schema=schema, source=source, online=True,
+                       ttl=datetime.timedelta(days=36500))
+    return [user, shop, view]
+
+
+def frame(rng, count):
+    import pandas  # pylint: disable=import-outside-toplevel
+
+    whole = {
+        "user_id": np.array([rng.randrange(-50, 50) for _ in range(count)], np.int64),
+        "shop_id": [rng.choice(("a", "b", "ä")) for _ in range(count)],
+        "i32": np.array([rng.randrange(-2**31, 2**31) for _ in range(count)], np.int32),
+        "i64": np.array([rng.choice((0, TOP, -TOP - 1, rng.randrange(-TOP, TOP))) for _ in range(count)]),
+        "f32": np.array([rng.choice((0.0, -1.5, 3e38, rng.random())) for _ in range(count)], np.float32),
+        "f64": np.array([rng.choice((0.0, -1e300, rng.random())) for _ in range(count)]),
+        "yes": np.array([rng.random() < .5 for _ in range(count)]),
+        "at": [NOW + datetime.timedelta(seconds=rng.randrange(10**6)) for _ in range(count)],
+        "event_timestamp": [NOW + datetime.timedelta(milliseconds=i) for i in range(count)]}
+    return pandas.DataFrame(whole)
+
+
+@contextlib.contextmanager
+def stores(*flags):
+    """A feature store on a daemon, and one on SQLite; with the folder of their source."""
+    from feast import FeatureStore, RepoConfig  # pylint: disable=import-outside-toplevel
+
+    with tempfile.TemporaryDirectory() as folder, daemon(*flags) as server:
+        made = []
+        for number, online in enumerate((
+                {"type": "sherwood.feast.SherwoodOnlineStore", "address": server.unix},
+                {"type": "sqlite", "path": f"{folder}/online.db"})):
+            made.append(FeatureStore(config=RepoConfig(
+                project="p", provider="local", registry=f"{folder}/registry{number}.db", online_store=online,
+                offline_store={"type": "file"}, entity_key_serialization_version=3)))
+        yield (*made, folder, server)
+
+
+NAMES = ("i32", "i64", "f32", "f64", "yes", "at")
+
+
+def read(store, entities, names=NAMES, view="numbers"):
+    return store.get_online_features(features=[f"{view}:{name}" for name in names], entity_rows=entities).to_dict()
+
+
+@case
+def beside_sqlite():
+    """rows written, overwritten, null and absent: the answers are SQLite's; also by materialize"""
+    needs_feast()
+    rng = random.Random(drawn_seed())
+    everybody = [{"user_id": user, "shop_id": shop} for user in range(-55, 55) for shop in ("a", "b", "ä")]
+    with stores("--frame-ops-max", "256") as (ours, theirs, folder, _):
+        first = frame(rng, 200).drop_duplicates(["user_id", "shop_id"])
+        first.to_parquet(f"{folder}/rows.parquet")
+        for store in (ours, theirs):
+            store.apply(definitions(folder))
+            store.materialize(NOW - datetime.timedelta(days=1), NOW + datetime.timedelta(days=1))
+        got = read(ours, everybody)
+        equal(got, read(theirs, everybody))
+        equal(sum(value is not None for value in got["i64"]), len(first))
+        for _ in range(5):
+            rows = frame(rng, 80).drop_duplicates(["user_id", "shop_id"])
+            rows["i64"] %= 2**50  # Feast makes floats of a column of integers with nulls
+            rows = rows.astype({"f64": object, "i64": object, "yes": object})
+            for column in ("f64", "i64", "yes"):
+                rows[column] = [None if rng.random() < .2 else value for value in rows[column]]
+            for store in (ours, theirs):
+                store.write_to_online_store("numbers", rows)
+            equal(read(ours, everybody), read(theirs, everybody))
+        equal(read(ours, everybody[:7], ["f32", "i64"]), read(theirs, everybody[:7], ["f32", "i64"]))
+
+
+@case
+def views_go():
+    """a view that is deleted, or torn down, has no rows when it comes back; another view keeps its own"""
+    needs_feast()
+    rng = random.Random(drawn_seed())
+    with stores() as (ours, _, folder, _):
+        frame(rng, 3).to_parquet(f"{folder}/rows.parquet")
+        rows = frame(rng, 50).drop_duplicates(["user_id", "shop_id"])
+        asked = [{"user_id": int(rows.user_id.iloc[0]), "shop_id": rows.shop_id.iloc[0]}]
+        ours.apply(definitions(folder) + definitions(folder, "others")[2:])
+        for name in ("numbers", "others"):
+            ours.write_to_online_store(name, rows)
+        kept = read(ours, asked)
+        equal(read(ours, asked, view="others")["i32"], kept["i32"])
+        view = definitions(folder)[2]
+        ours.apply([], objects_to_delete=[view], partial=False)
+        ours.apply(definitions(folder))
+        equal(read(ours, asked)["i32"], [None], "deleted and made again")
+        equal(read(ours, asked, view="others")["i32"], kept["i32"])
+        ours.write_to_online_store("numbers", rows)
+        equal(read(ours, asked), kept)
+        ours.teardown()
+
+
+@case
+def refused():
+    """features that are no numbers, values of another type, and servers that may evict, in words"""
+    needs_feast()
+    from feast.protos.feast.types.EntityKey_pb2 import EntityKey  # pylint: disable=import-outside-toplevel
+    from feast.protos.feast.types.Value_pb2 import Value  # pylint: disable=import-outside-toplevel
+
+    rng = random.Random(drawn_seed())
+    with stores() as (ours, _, folder, server):
+        frame(rng, 3).to_parquet(f"{folder}/rows.parquet")
+        for kind in ("String", "Bytes"):
+            raises(sherwood.Refused, "numbers alone", ours.apply, definitions(folder, extra=[("text", kind)]))
+        ours.apply(definitions(folder))
+        store, view = ours._get_provider().online_store, ours.get_feature_view("numbers")
+        key = EntityKey(join_keys=["user_id"], entity_values=[Value(int64_val=1)])
+        raises(sherwood.Refused, "i32", store.online_write_batch, ours.config, view,
+               [(key, {"i32": Value(string_val="1")}, NOW, None)], None)
+        equal(store.online_read(ours.config, view, [key, key], ["i32"]), [(None, None)] * 2)
+        told = []
+        store.online_write_batch(ours.config, view, [(key, {"i32": Value(int32_val=5)}, NOW, None)] * 3, told.append)
+        (moment, row), = store.online_read(ours.config, view, [key])
+        equal((moment, row["i32"].int32_val, row["i64"].WhichOneof("val"), sum(told)), (NOW, 5, None, 3))
+        with sherwood.connect(server.unix) as c:
+            equal(len(c), 3, "a mark, a time and a number")
+    for flags in (("--engine", "cache", "--value-bytes", "8"), ("--key-bits", "32")):
+        with stores(*flags) as (ours, _, folder, _):
+            frame(rng, 3).to_parquet(f"{folder}/rows.parquet")
+            ours.apply(definitions(folder))
+            raises(sherwood.Refused, "evicts nothing", read, ours, [{"user_id": 1, "shop_id": "a"}])
+
+
+if __name__ == "__main__":
+    main()
