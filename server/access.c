@@ -27,6 +27,26 @@ int sw_access_open(struct sw_access *access, const struct sw_config *config, boo
     return 0;
 }
 
+int sw_access_open_tls(const struct sw_config *config, const struct sw_activated *activated,
+                       struct sw_tls_door **door)
+{
+    bool any_tls = activated != NULL && activated->any_tls;
+    if (any_tls && (config->tls_cert[0] == '\0' || config->tls_key[0] == '\0')) {
+        sw_log(SW_LOG_ERROR, "the service manager passed a socket named tls: tls-cert and tls-key "
+                             "are needed with it");
+        return -1;
+    }
+    if (activated != NULL && activated->listener_count > 0 && config->tls_only != 0 &&
+        sw_activated_has_plain(activated)) {
+        sw_log(SW_LOG_ERROR, "tls-only is yes, and the service manager passed a TCP socket that is "
+                             "not named tls");
+        return -1;
+    }
+    return any_tls || config->tls_port != 0 || config->http_tls != 0
+               ? sw_tls_door_create(config, door)
+               : 0;
+}
+
 void sw_access_close(struct sw_access *access)
 {
     sw_users_destroy(access->users);

@@ -6,6 +6,8 @@
 #define SHERWOOD_SERVER_ACCESS_H
 
 #include "server/config/config.h"
+#include "server/net/tls_door.h"
+#include "server/notify.h"
 #include "server/observe/http_token.h"
 #include "server/users/unix_users.h"
 #include "server/users/users.h"
@@ -20,6 +22,10 @@ struct sw_access {
  * reach; `activated`: the addresses are the service manager's. Returns 0, or -1 with a sentence
  * logged; sw_access_close may be called after either. */
 int sw_access_open(struct sw_access *access, const struct sw_config *config, bool activated);
+/* Reads the certificates, if anybody is to connect by TLS: else *door stays as it is. Returns 0, or
+ * -1 with a sentence logged. */
+int sw_access_open_tls(const struct sw_config *config, const struct sw_activated *activated,
+                       struct sw_tls_door **door);
 void sw_access_close(struct sw_access *access);
 
 #endif

@@ -105,9 +105,15 @@ static bool turn(struct sw_loop *loop)
     if (moved) {
         loop->net.turn.single_at_ms = now_ms(loop);
     }
+    if (loop->net.seat.view != NULL && loop->resp.filling->pendings == 0) {
+        sw_cluster_follow(&loop->net.seat); /* between two rounds */
+    }
     moved |= began;
     moved |= sw_batches_poll(&loop->batches, !moved && sw_list_is_empty(&loop->bulk.ready));
     report_lost_device(loop);
+    if (loop->net.seat.view != NULL && loop->resp.running == NULL) {
+        sw_cluster_settle(&loop->net.seat);
+    }
     moved |= sw_control_poll_waits(&loop->resp);
     moved |= sw_bulk_poll_waits(&loop->bulk);
     moved |= follow_log(loop);
@@ -172,6 +178,7 @@ static void run(void *argument)
         }
         moved = turn(loop);
     }
+    sw_cluster_leave(&loop->net.seat);
     close_handles(loop);
 }
 
@@ -248,6 +255,9 @@ static int init_net(struct sw_loop *loop, uint32_t index, uint32_t loops)
     if (loop->owner.users != NULL) {
         sw_net_set_users(net, loop->owner.users, loop->owner.unix_users);
     }
+    if (loop->owner.cluster != NULL) {
+        sw_cluster_sit(loop->owner.cluster, &net->seat);
+    }
     net->inbox.wake = &loop->wake;
     net->roster = loop->owner.roster;
     net->next_id = index + 1;
@@ -297,15 +307,20 @@ int sw_loop_start(struct sw_loop *loop)
     return uv_thread_create(&loop->thread, run, loop);
 }
 
+void sw_loop_wake(struct sw_loop *loop)
+{
+    uv_mutex_lock(&loop->wake_lock);
+    if (!loop->has_ended) {
+        uv_async_send(&loop->wake);
+    }
+    uv_mutex_unlock(&loop->wake_lock);
+}
+
 void sw_loop_log_moved(struct sw_loop *loop)
 {
     if (__atomic_load_n(&loop->batches.waits_for_log, __ATOMIC_SEQ_CST) != 0 &&
         __atomic_exchange_n(&loop->batches.waits_for_log, 0, __ATOMIC_SEQ_CST) != 0) {
-        uv_mutex_lock(&loop->wake_lock);
-        if (!loop->has_ended) {
-            uv_async_send(&loop->wake);
-        }
-        uv_mutex_unlock(&loop->wake_lock);
+        sw_loop_wake(loop);
     }
 }
 

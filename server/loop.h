@@ -42,6 +42,7 @@ struct sw_loop_owner {
     struct sw_users *users; /* shared by all loops; NULL: everybody may do everything */
     const struct sw_unix_users *unix_users; /* shared by all loops; NULL: none */
     struct sw_wal *wal;                     /* shared by all loops; NULL: writes are not logged */
+    struct sw_cluster *cluster;             /* shared by all loops; NULL: no cluster mode */
     struct sw_live *live;                   /* changes options; shared by all loops */
     struct sw_tls_door *tls_door;           /* NULL: nobody connects by TLS. Borrowed */
     struct sw_timings *timings;             /* shared by all loops; NULL: nothing is timed */
@@ -92,6 +93,9 @@ int sw_loop_init(struct sw_loop *loop, const struct sw_config *config, struct sw
                  const struct sw_loop_owner *owner, uint32_t index, uint32_t loops);
 /* Starts the thread. Returns 0, or an error of libuv. */
 int sw_loop_start(struct sw_loop *loop);
+/* Has the loop take a turn. May be called from any thread, between sw_loop_init and sw_loop_fini.
+ */
+void sw_loop_wake(struct sw_loop *loop);
 /* Wakes the loop if something in it waits for the write-ahead log. May be called from any thread,
  * between sw_loop_init and sw_loop_fini. */
 void sw_loop_log_moved(struct sw_loop *loop);

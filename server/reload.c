@@ -139,12 +139,19 @@ static int reload_users(struct sw_reload *reload, struct sw_live *live)
     return 0;
 }
 
+static int reload_topology(struct sw_reload *reload, struct sw_live *live)
+{
+    (void)live;
+    return *reload->cluster == NULL ? 0 : sw_cluster_reload(*reload->cluster);
+}
+
 /* What is read anew, in this order: the options first. Where they cannot be read nothing else is.
  */
 static int (*const readers[])(struct sw_reload *reload, struct sw_live *live) = {
     reload_config,
     reload_tls,
     reload_users,
+    reload_topology,
 };
 
 int sw_reload_all(struct sw_reload *reload, struct sw_live *live)

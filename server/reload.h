@@ -7,6 +7,7 @@
 #ifndef SHERWOOD_SERVER_RELOAD_H
 #define SHERWOOD_SERVER_RELOAD_H
 
+#include "server/cluster/cluster.h"
 #include "server/config/live.h"
 #include "server/log/saver.h"
 #include "server/net/input.h"
@@ -22,6 +23,7 @@ struct sw_reload {
     struct sw_users **users;       /* of the server */
     struct sw_saver **saver;       /* of the server: NULL there if there is no data directory */
     struct sw_slowlog *slowlog;
+    struct sw_cluster **cluster; /* of the server: NULL there if it is a node of none */
 };
 
 /* Carries out changes, and logs each of them: a sw_live_changed whose context is a struct

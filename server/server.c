@@ -15,6 +15,7 @@
 #include <uv.h>
 
 #include "server/access.h"
+#include "server/cluster/cluster.h"
 #include "server/describe.h"
 #include "server/limits.h"
 #include "server/log/saver.h"
@@ -23,6 +24,7 @@
 #include "server/net/listener.h"
 #include "server/observe/http.h"
 #include "server/observe/log.h"
+#include "server/random_id.h"
 #include "server/region/memory.h"
 #include "server/reload.h"
 #include "server/selftest.h"
@@ -39,9 +41,10 @@ struct sw_server {
     struct sw_region_budget region_budget;
     struct sw_access access;
     struct sw_roster roster;
-    struct sw_saver *saver; /* NULL: there is no data directory */
-    struct sw_wal *wal;     /* NULL: writes are not logged */
-    struct sw_gpu *gpu;     /* NULL: the table is in host memory */
+    struct sw_saver *saver;     /* NULL: there is no data directory */
+    struct sw_wal *wal;         /* NULL: writes are not logged */
+    struct sw_gpu *gpu;         /* NULL: the table is in host memory */
+    struct sw_cluster *cluster; /* NULL: it is of none */
     struct sw_loop *loops;
     uint32_t loop_count;          /* loops that are initialised */
     uint32_t loops_running;       /* loops whose thread has been started */
@@ -126,6 +129,7 @@ static void free_server(struct sw_server *server)
     if (server->loops_running > 0) {
         sw_watch_look(&server->watch, UINT64_MAX);
     }
+    sw_cluster_destroy(server->cluster);
     sw_wal_destroy(server->wal);
     sw_saver_destroy(server->saver);
     free(server->loops);
@@ -249,6 +253,30 @@ static int open_saver(struct sw_server *server)
                : sw_saver_create(&server->config, server->table, &owner, &server->saver);
 }
 
+static void wake_loops(void *argument)
+{
+    struct sw_server *server = argument;
+    for (uint32_t i = 0; i < __atomic_load_n(&server->loops_running, __ATOMIC_ACQUIRE); i++) {
+        sw_loop_wake(&server->loops[i]);
+    }
+}
+
+static bool holds_keys(void *argument)
+{
+    struct sw_server *server = argument;
+    struct sw_table_stats stats;
+    sw_table_stats(server->table, &stats);
+    return stats.occupied > 0 || sw_server_is_loading(server);
+}
+
+static int join_cluster(struct sw_server *server)
+{
+    const struct sw_cluster_owner owner = {server, holds_keys, wake_loops};
+    return sw_cluster_is_wanted(&server->config)
+               ? sw_cluster_create(&server->config, &owner, &server->cluster)
+               : 0;
+}
+
 static int watch_gpu(struct sw_server *server)
 {
     struct sw_table_info info;
@@ -271,6 +299,7 @@ static int init_loops(struct sw_server *server)
         .users = server->access.users,
         .unix_users = &server->access.unix_users,
         .wal = server->wal,
+        .cluster = server->cluster,
         .live = &server->live,
         .tls_door = server->tls_door,
         .timings = &server->timings,
@@ -302,25 +331,6 @@ static int start_loops(struct sw_server *server)
     return 0;
 }
 
-static int open_tls(struct sw_server *server, const struct sw_activated *activated)
-{
-    const struct sw_config *config = &server->config;
-    bool any_tls = activated != NULL && activated->any_tls;
-    if (any_tls && (config->tls_cert[0] == '\0' || config->tls_key[0] == '\0')) {
-        sw_log(SW_LOG_ERROR, "the service manager passed a socket named tls: tls-cert and tls-key "
-                             "are needed with it");
-        return -1;
-    }
-    if (server->has_activated && config->tls_only != 0 && sw_activated_has_plain(activated)) {
-        sw_log(SW_LOG_ERROR, "tls-only is yes, and the service manager passed a TCP socket that is "
-                             "not named tls");
-        return -1;
-    }
-    return any_tls || config->tls_port != 0 || config->http_tls != 0
-               ? sw_tls_door_create(config, &server->tls_door)
-               : 0;
-}
-
 static int create_listener(struct sw_server *server, const struct sw_activated *activated)
 {
     struct sw_net *nets[SW_LOOPS_MAX];
@@ -336,8 +346,9 @@ static int start_parts(struct sw_server *server, const struct sw_activated *acti
     int http_fd = activated != NULL ? activated->http : -1;
     bool has_http = server->config.http_bind[0] != '\0' || http_fd >= 0;
     if (sw_access_open(&server->access, &server->config, server->has_activated) != 0 ||
-        open_tls(server, activated) != 0 || open_table(server) != 0 || watch_gpu(server) != 0 ||
-        create_log(server) != 0 || open_saver(server) != 0 || init_loops(server) != 0 ||
+        sw_access_open_tls(&server->config, activated, &server->tls_door) != 0 ||
+        open_table(server) != 0 || watch_gpu(server) != 0 || create_log(server) != 0 ||
+        open_saver(server) != 0 || join_cluster(server) != 0 || init_loops(server) != 0 ||
         create_listener(server, activated) != 0) {
         return -1;
     }
@@ -357,17 +368,7 @@ static int start_parts(struct sw_server *server, const struct sw_activated *acti
 static uint32_t default_loops(void)
 {
     unsigned cores = uv_available_parallelism();
-    return cores < 2 ? 1 : cores / 2;
-}
-
-static void make_run_id(char out[41])
-{
-    uint8_t bytes[20] = {0};
-    ssize_t count = getrandom(bytes, sizeof(bytes), 0);
-    (void)count; /* the id is not a secret: zeros would do */
-    for (int i = 0; i < 20; i++) {
-        snprintf(out + 2 * i, 3, "%02x", bytes[i]);
-    }
+    return cores < 2 ? 1 : cores / 2 < SW_LOOPS_MAX ? cores / 2 : SW_LOOPS_MAX;
 }
 
 int sw_server_start(const struct sw_config *config, const struct sw_activated *activated,
@@ -388,19 +389,16 @@ int sw_server_start(const struct sw_config *config, const struct sw_activated *a
         server->config.loops = default_loops();
         server->config.derived |= SW_DERIVED_LOOPS;
     }
-    if (server->config.loops > SW_LOOPS_MAX) {
-        server->config.loops = SW_LOOPS_MAX;
-    }
     server->has_activated = activated != NULL && activated->listener_count > 0;
-    server->reload =
-        (struct sw_reload){&server->config,       &server->input_budget, &server->tls_door,
-                           &server->access.users, &server->saver,        &server->timings.slowlog};
+    server->reload = (struct sw_reload){
+        &server->config, &server->input_budget,    &server->tls_door, &server->access.users,
+        &server->saver,  &server->timings.slowlog, &server->cluster};
     sw_timings_init(&server->timings, &server->config);
     sw_live_init(&server->live, &server->config, server->has_activated, sw_reload_changed,
                  &server->reload);
     server->started_ns = uv_hrtime();
     server->started_at = time(NULL);
-    make_run_id(server->run_id);
+    sw_random_id(server->run_id);
     server->stopped_fd = eventfd(0, EFD_CLOEXEC);
     if (server->stopped_fd < 0 || start_parts(server, activated) != 0) {
         stop_loops(server);
@@ -461,6 +459,7 @@ void sw_server_snapshot(void *argument, struct sw_snapshot *snapshot)
         sw_wal_figures(server->wal, &snapshot->log);
     }
     sw_gpu_facts(server->gpu, &snapshot->gpu);
+    sw_cluster_show(server->cluster, &snapshot->cluster);
     memcpy(snapshot->run_id, server->run_id, sizeof(snapshot->run_id));
 }
 

@@ -178,6 +178,7 @@ int sw_config_check(const struct sw_config *config, bool activated, char *error,
                    check_tls(config, activated, error, error_bytes) != 0 ||
                    sw_config_check_table(config, error, error_bytes) != 0 ||
                    check_persistence(config, error, error_bytes) != 0 ||
+                   sw_config_check_cluster(config, error, error_bytes) != 0 ||
                    sw_config_check_limits(config, error, error_bytes) != 0
                ? -1
                : 0;

@@ -39,6 +39,11 @@ enum sw_config_derived {
     SW_DERIVED_ARGUMENTS = 8
 };
 
+/* How clients of a cluster are told to reach a node. */
+enum sw_config_endpoint { SW_CONFIG_ENDPOINT_IP, SW_CONFIG_ENDPOINT_HOSTNAME };
+/* In how many slots the keys of a command may lie. */
+enum sw_config_multi_slot { SW_CONFIG_MULTI_SLOT_NO, SW_CONFIG_MULTI_SLOT_NODE };
+
 /* Which clients by TLS need a certificate. */
 enum sw_config_tls_clients {
     SW_CONFIG_TLS_CLIENTS_ANY,
@@ -116,6 +121,17 @@ struct sw_config {
     uint64_t auto_aof_rewrite_min_size;
     uint64_t log_segment_bytes;
     uint64_t log_backlog_bytes;
+
+    /* [cluster] */
+    char cluster_config[SW_CONFIG_FILE_MAX]; /* the topology; empty: none is read */
+    char cluster_state[SW_CONFIG_FILE_MAX];  /* empty: cluster.json in data_dir */
+    char cluster_node_id[48];                /* 40 hex digits; empty: that of the state */
+    char cluster_announce_ip[64];            /* empty: what the topology says */
+    char cluster_announce_hostname[SW_CONFIG_FILE_MAX];
+    uint32_t cluster_announce_port;           /* 0: what the topology says */
+    uint32_t cluster_preferred_endpoint_type; /* enum sw_config_endpoint */
+    uint32_t cluster_require_full_coverage;   /* 1: yes */
+    uint32_t cluster_multi_slot;              /* enum sw_config_multi_slot */
 
     /* [limits] */
     uint32_t connections_max;              /* 10000 */

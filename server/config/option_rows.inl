@@ -252,6 +252,39 @@ SW_OPTION(
     "Bytes that were changed and are not written to the log yet, at which further writes have "
     "to wait.")
 
+/* [cluster] */
+SW_OPTION(
+    cluster_config, "cluster-config", "cluster", SW_ANY, SW_TEXT(), "", "FILE",
+    "Be a node of a cluster whose topology this JSON file has, at most 159 bytes of name: nodes, "
+    "their addresses, and the slots of each shard, as sherwood.conf(5) does not show and "
+    "sherwoodd(8) does. Read again at SIGHUP; an epoch that is higher than the one that "
+    "holds is taken. Empty: no file.")
+SW_OPTION(cluster_state, "cluster-state", "cluster", SW_ANY, SW_TEXT(), "", "FILE",
+          "Be a node of a cluster, and keep its id and the topology of the highest epoch in this "
+          "file. Empty: with cluster-config cluster.json in data-dir, if there is one.")
+SW_OPTION(cluster_node_id, "cluster-node-id", "cluster", SW_ANY, SW_TEXT(), "", "HEX",
+          "The id of this node in the topology: 40 hex digits in lower case. Empty: that of the "
+          "state, or one that is drawn and kept there.")
+SW_OPTION(cluster_announce_ip, "cluster-announce-ip", "cluster", SW_ANY, SW_TEXT(), "", "ADDRESS",
+          "The address of this node as its clients see it. Clients are told what the topology has, "
+          "and the log warns where that differs. Empty: whatever the topology has.")
+SW_OPTION(cluster_announce_hostname, "cluster-announce-hostname", "cluster", SW_ANY, SW_TEXT(), "",
+          "NAME", "The name of this node as its clients know it; as cluster-announce-ip.")
+SW_OPTION(cluster_announce_port, "cluster-announce-port", "cluster", SW_ANY, SW_NUMBER(0, 65535),
+          "0", "PORT",
+          "The port of this node as its clients see it; as cluster-announce-ip. 0: any.")
+SW_OPTION(cluster_preferred_endpoint_type, "cluster-preferred-endpoint-type", "cluster", SW_ANY,
+          SW_CHOICE(endpoint_types), "ip", "ip|hostname",
+          "Whether clients are told the addresses of nodes or, of nodes that have one, the names.")
+SW_OPTION(cluster_require_full_coverage, "cluster-require-full-coverage", "cluster", SW_ANY,
+          SW_CHOICE(switches), "no", "yes|no",
+          "Whether all keys are refused while some slot is nobody's.")
+SW_OPTION(
+    cluster_multi_slot, "cluster-multi-slot", "cluster", SW_ANY, SW_CHOICE(multi_slots), "no",
+    "no|node",
+    "Whether the keys of a command or of a transaction must lie in one slot, as in redis (no), "
+    "or in any slots of this node (node).")
+
 /* [limits] */
 SW_LIVE_OPTION(connections_max, "connections-max", "limits", SW_ANY, SW_NUMBER(1, 1000000), "10000",
                "N", "Connections open at once. One more gets an error as its reply and is closed.")

@@ -40,6 +40,10 @@ static const struct sw_option_choice policies[] = {{"lru", SW_CACHE_LRU},
                                                    {NULL, 0}};
 static const struct sw_option_choice modes[] = {
     {"memory", SW_CACHE_MEMORY}, {"throughput", SW_CACHE_THROUGHPUT}, {NULL, 0}};
+static const struct sw_option_choice endpoint_types[] = {
+    {"ip", SW_CONFIG_ENDPOINT_IP}, {"hostname", SW_CONFIG_ENDPOINT_HOSTNAME}, {NULL, 0}};
+static const struct sw_option_choice multi_slots[] = {
+    {"no", SW_CONFIG_MULTI_SLOT_NO}, {"node", SW_CONFIG_MULTI_SLOT_NODE}, {NULL, 0}};
 static const struct sw_option_choice levels[] = {
     {"error", SW_LOG_ERROR}, {"warning", SW_LOG_WARNING}, {"notice", SW_LOG_NOTICE},
     {"info", SW_LOG_INFO},   {"debug", SW_LOG_DEBUG},     {NULL, 0}};
@@ -96,7 +100,7 @@ static const bool is_live[SW_OPTION_COUNT] = {
 #undef SW_OPTION
 };
 
-static const char *const sections[] = {"server", "table", "persistence", "limits"};
+static const char *const sections[] = {"server", "table", "persistence", "cluster", "limits"};
 #define SW_SECTION_COUNT (sizeof(sections) / sizeof(sections[0]))
 
 const struct sw_option *sw_option_at(size_t index)

@@ -65,8 +65,8 @@ const struct sw_option *sw_option_find(const char *name);
 bool sw_option_is_live(const struct sw_option *option);
 /* The row whose name needs the fewest edits to become `name`. */
 const struct sw_option *sw_option_nearest(const char *name);
-/* The section, "server", "table", "persistence" or "limits", whose name needs the fewest edits to
- * become `name`.
+/* The section, "server", "table", "persistence", "cluster" or "limits", whose name needs the fewest
+ * edits to become `name`.
  */
 const char *sw_section_nearest(const char *name);
 bool sw_section_known(const char *name);
@@ -116,6 +116,9 @@ int sw_config_check_table(const struct sw_config *config, char *error, size_t er
 
 /* The part of sw_config_check about the limits that have to hold a batch or a reply (limits.c). */
 int sw_config_check_limits(const struct sw_config *config, char *error, size_t error_bytes);
+
+/* The part of sw_config_check about a cluster (cluster.c). */
+int sw_config_check_cluster(const struct sw_config *config, char *error, size_t error_bytes);
 
 /* Replaces 0 in frame-ops-max, round-ops-max and resp-arguments-max with the default, or with a
  * lower number if the other options have no room for the default, and notes it in `derived`. */

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "server/cluster/cluster.h"
 #include "server/config/config.h"
 #include "server/list.h"
 #include "server/net/inbox.h"
@@ -52,6 +53,7 @@ struct sw_net {
     struct sw_users *users;         /* shared by all loops; NULL: everybody may do everything */
     const uint64_t *users_version;  /* of these users, or no_users */
     const struct sw_unix_users *unix_users; /* shared by all loops; NULL: none */
+    struct sw_cluster_seat seat;            /* what requests of a cluster are judged by */
     struct sw_net_protocol protocols[SW_PROTOCOLS];
     size_t state_bytes; /* size of protocol_state: the largest that a protocol wants */
 

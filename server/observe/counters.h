@@ -65,6 +65,11 @@
       "certificate that will do, or not in time.")                                               \
     X(tls_failures, "Connections by TLS that broke after their handshake.")                      \
     X(tls_cuts, "Connections by TLS whose input ended without close_notify.")                    \
+    X(cluster_moved, "Commands refused with MOVED: their keys are another node's.")              \
+    X(cluster_cross_slot, "Commands refused with CROSSSLOT: their keys are in several slots.")   \
+    X(cluster_down,                                                                              \
+      "Commands refused with CLUSTERDOWN: their slot is nobody's, the node is not in the "       \
+      "topology, or it is loading.")                                                             \
     X(http_requests, "HTTP requests replied to.")                                                \
     X(http_errors,                                                                               \
       "HTTP requests whose reply had status 400 or above, those with headers larger than "       \

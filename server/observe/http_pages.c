@@ -196,6 +196,12 @@ static enum MHD_Result reply_ready(const struct sw_http_pages *pages,
     if (snapshot.persistence.loading) {
         return reply_loading(connection, sw_persistence_percent(&snapshot.persistence));
     }
+    if (snapshot.ready && snapshot.cluster.is_enabled && !snapshot.cluster.is_in_topology) {
+        return sw_http_reply_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+                                  snapshot.cluster.has_topology
+                                      ? "not ready: this node is not in the cluster's topology\n"
+                                      : "not ready: the cluster has no topology yet\n");
+    }
     return snapshot.ready ? reply_up(&snapshot, connection, "ready")
                           : sw_http_reply_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
                                                "not ready: starting or shutting down\n");

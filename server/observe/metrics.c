@@ -348,6 +348,20 @@ static void put_process(struct page *page, const struct sw_snapshot *snapshot)
           snapshot->resident_bytes);
 }
 
+static void put_cluster(struct page *page, const struct sw_cluster_facts *facts)
+{
+    gauge(page, "sherwood_cluster_enabled", "1 if this is a node of a cluster.", facts->is_enabled);
+    gauge(page, "sherwood_cluster_in_topology",
+          "1 if the topology has this node. If it has not, no key is served.",
+          facts->is_in_topology);
+    gauge(page, "sherwood_cluster_epoch", "The epoch of the topology that holds; 0: none.",
+          facts->epoch);
+    gauge(page, "sherwood_cluster_slots_owned", "Slots that this node serves.", facts->slots_owned);
+    counter(page, "sherwood_cluster_reload_failures",
+            "Topologies that were refused: by SIGHUP, or by CLUSTER SETTOPOLOGY.",
+            facts->reload_failures);
+}
+
 void sw_metrics_render(const struct sw_snapshot *snapshot, bool openmetrics, struct sw_text *text)
 {
     struct page page = {text, openmetrics};
@@ -356,6 +370,7 @@ void sw_metrics_render(const struct sw_snapshot *snapshot, bool openmetrics, str
     put_gpu(&page, &snapshot->gpu);
     put_persistence(&page, &snapshot->persistence);
     put_log(&page, &snapshot->log);
+    put_cluster(&page, &snapshot->cluster);
     put_operations(&page, &snapshot->stats.counters);
     put_process(&page, snapshot);
     put_commands(&page, &snapshot->counters);

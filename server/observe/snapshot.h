@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "server/cluster/cluster.h"
 #include "server/config/config.h"
 #include "server/log/wal.h"
 #include "server/observe/counters.h"
@@ -25,6 +26,7 @@ struct sw_snapshot {
     struct sw_persistence persistence;
     struct sw_wal_figures log; /* all zero where writes are not logged */
     struct sw_gpu_facts gpu;
+    struct sw_cluster_facts cluster; /* all zero where there is none */
     uint64_t process_id;
     uint64_t start_time_seconds; /* since 1970 */
     uint64_t uptime_seconds;

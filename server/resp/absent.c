@@ -67,6 +67,14 @@ static const struct {
      "client|pause client|unpause"},
     {"no client waits in a command that another one may end", "client|unblock"},
     {"COMMAND GETKEYS has the keys, COMMAND INFO the flags", "command|getkeysandflags"},
+    {"slots are not moved by this server: a topology says whose they are, and CLUSTER SETTOPOLOGY "
+     "brings another",
+     "cluster|setslot cluster|failover cluster|bumpepoch cluster|set-config-epoch"},
+    {"the topology comes from cluster-config or by CLUSTER SETTOPOLOGY",
+     "cluster|addslots cluster|addslotsrange cluster|delslots cluster|delslotsrange "
+     "cluster|flushslots cluster|forget cluster|meet cluster|replicate cluster|reset "
+     "cluster|saveconfig"},
+    {"CLUSTER NODES and SHARDS show which replicas a shard has", "cluster|replicas cluster|slaves"},
     {"this server draws no pictures: LATENCY HISTORY has the figures", "latency|graph"},
     {"the table's memory is reserved when it is made: INFO memory has its size",
      "memory|doctor memory|malloc-stats memory|purge memory|stats"},

@@ -38,6 +38,8 @@ void sw_call_select(struct sw_call *call)
     } else if (database < INT32_MIN || database > INT32_MAX) {
         sw_text_error(call->reply,
                       "ERR value is out of range, value must between -2147483648 and 2147483647");
+    } else if (database != 0 && call->admin->seat->view != NULL) {
+        sw_text_error(call->reply, "ERR SELECT is not allowed in cluster mode");
     } else if (database != 0) {
         sw_text_error(call->reply, "ERR DB index is out of range");
     } else {
@@ -92,8 +94,30 @@ void sw_call_bgrewriteaof(struct sw_call *call)
     }
 }
 
+/* A replica of a topology has no connection to its primary: there is no replication. */
+static bool put_role_of_replica(struct sw_call *call)
+{
+    const struct sw_cluster_view *view = call->admin->seat->view;
+    const struct sw_topology_node *me = view == NULL ? NULL : sw_cluster_me(view);
+    if (me == NULL || me->is_primary) {
+        return false;
+    }
+    const struct sw_topology *topology = view->topology;
+    const struct sw_topology_node *primary = &topology->nodes[topology->shards[me->shard].primary];
+    sw_text_array(call->reply, 5);
+    sw_text_bulk_string(call->reply, "slave");
+    sw_text_bulk_string(call->reply, primary->ip);
+    sw_text_integer(call->reply, primary->port);
+    sw_text_bulk_string(call->reply, "none");
+    sw_text_integer(call->reply, 0);
+    return true;
+}
+
 void sw_call_role(struct sw_call *call)
 {
+    if (put_role_of_replica(call)) {
+        return;
+    }
     sw_text_array(call->reply, 3);
     sw_text_bulk_string(call->reply, "master");
     sw_text_integer(call->reply, 0);
@@ -124,11 +148,6 @@ void sw_call_lastsave(struct sw_call *call)
         sw_saver_facts(call->admin->saver, &facts);
     }
     sw_text_integer(call->reply, (int64_t)facts.saved_at);
-}
-
-void sw_call_cluster(struct sw_call *call)
-{
-    sw_text_error(call->reply, "ERR This instance has cluster support disabled");
 }
 
 /* The functions of the rows of kind REPORT and SESSION. */

@@ -29,7 +29,7 @@ static const struct {
                         {"maxmemory", "0"},
                         {"maxmemory-policy", NULL},
                         {"requirepass", ""},
-                        {"cluster-enabled", "no"},
+                        {"cluster-enabled", NULL},
                         {"notify-keyspace-events", ""},
                         {"maxclients", NULL},
                         {"timeout", NULL},
@@ -51,6 +51,8 @@ static void fill_redis_parameter(const struct sw_config *config, size_t index,
         snprintf(parameter->value, VALUE_BYTES, "%s", redis_parameters[index].value);
     } else if (strcmp(parameter->name, "maxmemory-policy") == 0) {
         snprintf(parameter->value, VALUE_BYTES, "%s", sw_config_redis_policy(config));
+    } else if (strcmp(parameter->name, "cluster-enabled") == 0) {
+        snprintf(parameter->value, VALUE_BYTES, "%s", sw_cluster_is_wanted(config) ? "yes" : "no");
     } else if (strcmp(parameter->name, "dir") == 0) {
         snprintf(parameter->value, VALUE_BYTES, "%s", config->data_dir);
     } else if (strcmp(parameter->name, "maxclients") == 0) {

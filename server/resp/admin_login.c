@@ -53,6 +53,8 @@ static void reply_hello(struct sw_call *call)
 {
     struct sw_text *reply = call->reply;
     bool resp3 = call->session->resp3;
+    const struct sw_cluster_view *view = call->admin->seat->view;
+    const struct sw_topology_node *me = view == NULL ? NULL : sw_cluster_me(view);
     sw_text_map(reply, 9, resp3);
     sw_text_bulk_string(reply, "server");
     sw_text_bulk_string(reply, "sherwood");
@@ -63,9 +65,9 @@ static void reply_hello(struct sw_call *call)
     sw_text_bulk_string(reply, "id");
     sw_text_unsigned(reply, call->session->conn->peer.id);
     sw_text_bulk_string(reply, "mode");
-    sw_text_bulk_string(reply, "standalone");
+    sw_text_bulk_string(reply, view != NULL ? "cluster" : "standalone");
     sw_text_bulk_string(reply, "role");
-    sw_text_bulk_string(reply, "master");
+    sw_text_bulk_string(reply, me != NULL && !me->is_primary ? "replica" : "master");
     sw_text_bulk_string(reply, "modules");
     sw_text_array(reply, 0);
     sw_text_bulk_string(reply, "engine");

@@ -22,7 +22,7 @@
  *     KEY_FUNCTION(name, operation, reply) a function of data.c that makes the operations
  *     TABLE(batch kind, function)          a batch of its own: run_<function> of control.c
  *     SAVER(function)                      sw_control_run_<function> of control_waits.c, which
- * waits for the data directory REPORT(function)                     sw_call_<function> (admin*.c)
+ * waits for the data directory, or for other loops REPORT(function) sw_call_<function> (admin*.c)
  * makes the reply, after all earlier commands of the connection have taken effect SESSION(function)
  * sw_call_<function> makes the reply, at once TRANSACTION(function)                run_<function>
  * of transaction.c
@@ -156,13 +156,13 @@
     X(TIME, "time", 1, NO_KEYS, SERVER, NONE, FAST, QUEUED, \
       SESSION(time), "Seconds and microseconds of the clock") \
     X(READONLY, "readonly", 1, NO_KEYS, CLUSTER, NONE, FAST, QUEUED, \
-      SESSION(cluster), "An error: no cluster mode") \
+      SESSION(cluster_mode), "Accepted in cluster mode: replicas hold no data here, and redirect") \
     X(READWRITE, "readwrite", 1, NO_KEYS, CLUSTER, NONE, FAST, QUEUED, \
-      SESSION(cluster), "An error: no cluster mode") \
+      SESSION(cluster_mode), "Accepted in cluster mode, as READONLY") \
     X(ASKING, "asking", 1, NO_KEYS, CLUSTER, NONE, FAST, QUEUED, \
-      SESSION(cluster), "An error: no cluster mode") \
-    X(CLUSTER, "cluster", -2, NO_KEYS, CLUSTER, NONE, SLOW, QUEUED, \
-      SESSION(cluster), "An error: no cluster mode")
+      SESSION(cluster_mode), "Accepted in cluster mode: no slot is on its way") \
+    X(CLUSTER, "cluster", -2, NO_KEYS, CLUSTER, NONE, SLOW, REFUSED, \
+      SAVER(cluster), "The topology: INFO, NODES, SHARDS, SLOTS, SETTOPOLOGY and more")
 /* clang-format on */
 
 #endif

@@ -66,16 +66,10 @@ static void put_number(struct sw_text *text, uint64_t number)
     }
 }
 
-static void put_key(const struct sw_control *control, struct sw_text *text, uint64_t key)
-{
-    char bytes[SW_KEY_TEXT_BYTES_MAX];
-    sw_text_bulk(text, bytes, sw_key_text_write(&control->resp->keys, key, bytes));
-}
-
 static bool matches(const struct sw_control *control, uint64_t key)
 {
     char text[SW_KEY_TEXT_BYTES_MAX];
-    if (control->none) {
+    if (control->none || !sw_control_is_mine(control, key)) {
         return false;
     }
     if (!control->has_pattern) {
@@ -103,8 +97,7 @@ static bool take_entries(struct sw_control *control)
     for (uint32_t i = 0; i < count; i++) {
         uint64_t key = sw_integer_at(batch->scan_keys, bytes, i);
         if (matches(control, key)) {
-            put_key(control, &control->keys, key);
-            control->keys_count++;
+            sw_control_put_key(control, key);
         }
     }
     batch->count = batch->count < SCAN_COUNT_MORE ? batch->count : SCAN_COUNT_MORE;
@@ -118,8 +111,7 @@ static bool take_keys(struct sw_control *control)
     for (uint32_t i = 0; i < batch->scan_count && !control->keys.failed; i++) {
         uint64_t key = sw_integer_at(batch->scan_keys, control->resp->batches->shape.key_bytes, i);
         if (matches(control, key)) {
-            put_key(control, &control->keys, key);
-            control->keys_count++;
+            sw_control_put_key(control, key);
         }
     }
     if (control->keys.failed) {
@@ -168,6 +160,9 @@ static void put_reply(const struct sw_control *control, struct sw_text *text)
         sw_text_error(text, error);
     } else if (control->command->id == SW_COMMAND_DIGEST) {
         put_digest(&control->digest, text);
+    } else if (control->command->id == SW_COMMAND_CLUSTER ||
+               control->command->id == SW_COMMAND_DBSIZE) {
+        sw_control_put_cluster(control, text);
     } else if (control->command->id == SW_COMMAND_WAITAOF) {
         sw_text_array(text, 2);
         sw_text_unsigned(text, control->is_durable);
@@ -184,9 +179,10 @@ static void put_reply(const struct sw_control *control, struct sw_text *text)
             sw_text_append(text, control->keys.data, control->keys.size);
         }
     } else if (batch->scan_count > 0) {
-        put_key(control, text,
-                sw_integer_at(batch->scan_keys, control->resp->batches->shape.key_bytes,
-                              (uint32_t)(random_number(control->resp) >> 32) % batch->scan_count));
+        sw_control_put_key_to(
+            control, text,
+            sw_integer_at(batch->scan_keys, control->resp->batches->shape.key_bytes,
+                          (uint32_t)(random_number(control->resp) >> 32) % batch->scan_count));
     } else {
         sw_text_null(text, sw_resp_of(control->conn)->session.resp3);
     }
@@ -241,7 +237,7 @@ static struct sw_control *control_of(struct sw_flight *flight)
     return SW_CONTAINER(flight, struct sw_control, flight);
 }
 
-static void submit(struct sw_control *control)
+void sw_control_submit(struct sw_control *control)
 {
     sw_batches_start(control->resp->batches, &control->flight, (uint32_t)control->conn->peer.id);
 }
@@ -256,12 +252,15 @@ static void on_done(struct sw_flight *flight)
     } else if (control->command->id == SW_COMMAND_KEYS) {
         again = again && take_keys(control);
     } else {
+        if (again && control->command->id == SW_COMMAND_RANDOMKEY) {
+            sw_control_keep_mine(control);
+        }
         again = again && control->command->id == SW_COMMAND_RANDOMKEY && batch->scan_count == 0 &&
                 !(control->wrapped && batch->cursor == 0);
         control->wrapped |= batch->cursor == 0;
     }
     if (again) {
-        submit(control);
+        sw_control_submit(control);
     } else {
         sw_control_finish(control);
     }
@@ -280,10 +279,10 @@ static void start(struct sw_control *control)
 {
     control->flight.done = on_done;
     sw_control_begin(control);
-    submit(control);
+    sw_control_submit(control);
 }
 
-static struct sw_control *create(struct sw_conn *conn, const struct sw_command *command)
+struct sw_control *sw_control_create(struct sw_conn *conn, const struct sw_command *command)
 {
     struct sw_control *control = calloc(1, sizeof(*control));
     if (control == NULL) {
@@ -295,35 +294,6 @@ static struct sw_control *create(struct sw_conn *conn, const struct sw_command *
     control->command = command;
     sw_list_init(&control->waits);
     return control;
-}
-
-/* Prepares the batch of a scan. Returns false, with `control` freed and the connection stalled, if
- * there is no arena memory now. */
-static bool prepare_scan(struct sw_control *control, uint64_t cursor, uint32_t count)
-{
-    struct sw_conn *conn = control->conn;
-    struct sw_batches *batches = control->resp->batches;
-    const struct sw_table_shape *shape = &batches->shape;
-    count = count < shape->scan_ops_max ? count : shape->scan_ops_max;
-    size_t keys_bytes = ((size_t)count * shape->key_bytes + 63) / 64 * 64;
-    control->memory_bytes = keys_bytes + (size_t)count * shape->value_bytes;
-    if (!sw_conn_arena_is_reserved(conn)) {
-        control->memory = sw_io_arena_alloc(&batches->arena, control->memory_bytes);
-    }
-    if (control->memory == NULL) {
-        free(control);
-        SW_COUNT(conn->net->counters, arena_pauses, !conn->retried);
-        sw_conn_stall(conn, SW_STALL_ARENA);
-        return false;
-    }
-    control->flight.batch = (struct sw_batch){
-        .kind = SW_BATCH_SCAN,
-        .count = count,
-        .cursor = cursor,
-        .scan_keys = control->memory,
-        .scan_values = (uint8_t *)control->memory + keys_bytes,
-    };
-    return true;
 }
 
 /* --- commands --------------------------------------------------------------------------------- */
@@ -373,16 +343,9 @@ static const char *scan_options(struct sw_control *control, const struct sw_resp
     return NULL;
 }
 
-/* Most entries of a reply: with its cursor and array heads it must not exceed output-bytes-max. */
-static uint32_t scan_count_max(const struct sw_config *config)
-{
-    uint64_t fit = SW_LIVE(config->output_bytes_max) / SW_RESP_INTEGER_BYTES_MAX - 3;
-    return fit < SW_SCAN_COUNT_MAX ? (uint32_t)fit : SW_SCAN_COUNT_MAX;
-}
-
 static bool run_scan(struct sw_control *control, const struct sw_resp_command *arguments)
 {
-    const uint32_t count_max = scan_count_max(control->conn->net->config);
+    const uint32_t count_max = sw_control_scan_count_max(control->conn->net->config);
     const struct sw_table_shape *shape = &control->resp->batches->shape;
     uint64_t count = SCAN_COUNT_DEFAULT;
     const struct sw_resp_argument *text = &arguments->arguments[1];
@@ -399,7 +362,8 @@ static bool run_scan(struct sw_control *control, const struct sw_resp_command *a
     }
     count = count < count_max ? count : count_max;
     sw_text_init(&control->keys, SW_ROUND_TEXT_BYTES_MAX);
-    if (!prepare_scan(control, control->given << control->cursor_shift, (uint32_t)count + is_cut)) {
+    if (!sw_control_prepare_scan(control, control->given << control->cursor_shift,
+                                 (uint32_t)count + is_cut)) {
         return false;
     }
     start(control);
@@ -415,7 +379,7 @@ static bool run_keys(struct sw_control *control, const struct sw_resp_command *a
         return true;
     }
     sw_text_init(&control->keys, SW_LIVE(control->conn->net->config->output_bytes_max));
-    if (!prepare_scan(control, 0, KEYS_COUNT)) {
+    if (!sw_control_prepare_scan(control, 0, KEYS_COUNT)) {
         return false;
     }
     start(control);
@@ -434,7 +398,7 @@ static bool run_random(struct sw_control *control, const struct sw_resp_command 
     } else if (shape->key_bytes == 4) {
         place &= UINT32_MAX;
     }
-    if (!prepare_scan(control, place, RANDOM_COUNT)) {
+    if (!sw_control_prepare_scan(control, place, RANDOM_COUNT)) {
         return false;
     }
     start(control);
@@ -493,6 +457,6 @@ static bool (*const runs[SW_COMMAND_COUNT])(struct sw_control *control,
 bool sw_control_run(struct sw_conn *conn, const struct sw_command *command,
                     const struct sw_resp_command *arguments)
 {
-    struct sw_control *control = create(conn, command);
+    struct sw_control *control = sw_control_create(conn, command);
     return control == NULL || runs[command->id](control, arguments);
 }

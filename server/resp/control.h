@@ -19,10 +19,15 @@ struct sw_conn;
 bool sw_control_run(struct sw_conn *conn, const struct sw_command *command,
                     const struct sw_resp_command *arguments);
 
+/* Must DBSIZE be counted, since the table may hold keys of other nodes of the cluster? */
+bool sw_control_must_count(struct sw_conn *conn);
+/* Counts this node's keys, as sw_control_run. */
+bool sw_control_count_keys(struct sw_conn *conn, const struct sw_command *command);
+
 struct sw_resp;
 
-/* Replies to the commands SAVE whose snapshots are done, and WAITAOF whose writes are durable or
- * whose time is over. Returns true if there were any. */
+/* Replies to the commands CLUSTER SETTOPOLOGY that all loops follow, SAVE whose snapshots are done,
+ * and WAITAOF whose writes are durable or whose time is over. Returns true if there were any. */
 bool sw_control_poll_waits(struct sw_resp *resp);
 
 /* Errors of SAVE and BGSAVE. */

@@ -32,7 +32,7 @@ struct sw_control {
     bool wrapped;         /* RANDOMKEY: the scan has reached the end of the table */
     uint8_t cursor_shift; /* SCAN: low bits that the cursors of clients lack */
     uint64_t given, next; /* SCAN: the client's cursor, and that of the reply */
-    struct sw_list waits; /* SAVE, DIGEST, WAITAOF: link in resp->waits */
+    struct sw_list waits; /* SAVE, DIGEST, WAITAOF, CLUSTER: link in resp->waits */
     bool (*is_over)(struct sw_control *control); /* of these: may the reply be made? */
     uint64_t save_number;                        /* SAVE: of the snapshot that it waits for */
     uint64_t sequence;                           /* WAITAOF: of the write that is to be durable */
@@ -43,6 +43,14 @@ struct sw_control {
     bool is_computed;    /* DIGEST: the thread has ended its work */
     struct sw_text keys; /* SCAN: keys of the reply, encoded */
     uint32_t keys_count; /* SCAN: number of keys of the reply */
+    int slot;            /* CLUSTER, DBSIZE: whose keys are counted; negative: all of this node's */
+    uint64_t keys_counted; /* .. and how many were */
+    uint64_t keys_foreign; /* DBSIZE: keys of other nodes */
+    uint64_t keys_wanted;  /* GETKEYSINSLOT: at most so many; others: 0 */
+    uint64_t view_number;  /* that SETTOPOLOGY waits for, or that a count began with */
+    bool is_text;          /* CLUSTER: `keys` is the whole reply */
+    bool is_list;          /* GETKEYSINSLOT */
+    bool is_taken;         /* SETTOPOLOGY */
     uint32_t pattern_bytes;
     uint8_t pattern[SW_CONTROL_PATTERN_BYTES];
     char error[SW_CONTROL_ERROR_BYTES]; /* SAVE, DIGEST: empty: it went well */
@@ -52,6 +60,29 @@ struct sw_control {
 void sw_control_begin(struct sw_control *control);
 /* Sends the reply, and frees the command. */
 void sw_control_finish(struct sw_control *control);
+
+/* Makes a command, or replies with an error and returns NULL. */
+struct sw_control *sw_control_create(struct sw_conn *conn, const struct sw_command *command);
+/* Prepares the batch of a scan. Returns false, with `control` freed and the connection stalled, if
+ * there is no arena memory now. */
+bool sw_control_prepare_scan(struct sw_control *control, uint64_t cursor, uint32_t count);
+void sw_control_submit(struct sw_control *control);
+/* Appends a key to `text`, or to `keys`, and counts it. */
+void sw_control_put_key_to(const struct sw_control *control, struct sw_text *text, uint64_t key);
+void sw_control_put_key(struct sw_control *control, uint64_t key);
+/* Is the key this node's to show? It is, where there is no cluster. */
+bool sw_control_is_mine(const struct sw_control *control, uint64_t key);
+/* Leaves, of the keys of the batch, those of this node. */
+void sw_control_keep_mine(struct sw_control *control);
+/* Most keys of a reply: with its cursor and array heads it must not exceed output-bytes-max. */
+uint32_t sw_control_scan_count_max(const struct sw_config *config);
+
+/* control_cluster.c: appends the reply to CLUSTER, or to a DBSIZE that was counted. */
+void sw_control_put_cluster(const struct sw_control *control, struct sw_text *text);
+bool sw_control_run_cluster(struct sw_control *control, const struct sw_resp_command *arguments);
+
+/* From now on the command waits until this says that its reply can be made. */
+void sw_control_wait_until(struct sw_control *control, bool (*is_over)(struct sw_control *control));
 
 /* The rows of kind SAVER (control_waits.c). */
 bool sw_control_run_save(struct sw_control *control, const struct sw_resp_command *arguments);

@@ -26,8 +26,7 @@ static bool is_gone(const struct sw_control *control)
     return control->conn->state == SW_CONN_CLOSED;
 }
 
-/* From now on the command waits until this says that its reply can be made. */
-static void wait_until(struct sw_control *control, bool (*is_over)(struct sw_control *control))
+void sw_control_wait_until(struct sw_control *control, bool (*is_over)(struct sw_control *control))
 {
     control->is_over = is_over;
     sw_control_begin(control);
@@ -55,7 +54,7 @@ bool sw_control_run_save(struct sw_control *control, const struct sw_resp_comman
     if (control->save_number == 0) {
         return refuse(control, resp->owner.saver == NULL ? SW_NO_PERSISTENCE : SW_SAVE_IN_PROGRESS);
     }
-    wait_until(control, is_saved);
+    sw_control_wait_until(control, is_saved);
     return true;
 }
 
@@ -105,7 +104,7 @@ bool sw_control_run_waitaof(struct sw_control *control, const struct sw_resp_com
         sw_control_begin(control);
         sw_control_finish(control);
     } else {
-        wait_until(control, is_durable);
+        sw_control_wait_until(control, is_durable);
         sw_wal_want_durable(wal, control->sequence);
     }
     return true;
@@ -143,7 +142,7 @@ bool sw_control_run_digest(struct sw_control *control, const struct sw_resp_comm
                                "backend");
     }
     control->work.data = control;
-    wait_until(control, is_computed);
+    sw_control_wait_until(control, is_computed);
     uv_queue_work(control->resp->net->uv, &control->work, compute, on_computed);
     return true;
 }

@@ -166,9 +166,28 @@ static bool refuse_keys(const struct data *data)
     return true;
 }
 
+/* Refuses the command if its keys are not this node's, or in several slots. Returns true if so. */
+static bool refuse_slots(const struct data *data)
+{
+    uint32_t bytes = data->resp->batches->shape.key_bytes;
+    const uint8_t *keys = (const uint8_t *)data->round->keys + (size_t)data->first * bytes;
+    char line[SW_CLUSTER_LINE_BYTES];
+    if (!sw_redirect_refuses(data->conn, data->command, data->arguments->arguments, keys, bytes,
+                             data->round->operations - data->first, &sw_resp_of(data->conn)->slots,
+                             line)) {
+        return false;
+    }
+    sw_round_rewind(data->round, data->first);
+    sw_resp_error(data->conn, data->command, "%s", line);
+    return true;
+}
+
 static void add_reply(const struct data *data, enum sw_reply_kind kind)
 {
     if (data->conn->login.ranges != NULL && refuse_keys(data)) {
+        return;
+    }
+    if (data->conn->net->seat.view != NULL && refuse_slots(data)) {
         return;
     }
     if (data->purpose == SW_DATA_CHECK) {

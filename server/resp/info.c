@@ -36,8 +36,9 @@ static void put_bytes(struct sw_text *text, const char *name, uint64_t bytes)
 static void section_server(const struct sw_snapshot *snapshot, struct sw_text *text)
 {
     struct utsname os;
-    sw_text_printf(text, "redis_version:%s\r\nsherwood_version:%s\r\nredis_mode:standalone\r\n",
-                   SW_REDIS_VERSION, SHERWOOD_VERSION);
+    sw_text_printf(text, "redis_version:%s\r\nsherwood_version:%s\r\nredis_mode:%s\r\n",
+                   SW_REDIS_VERSION, SHERWOOD_VERSION,
+                   snapshot->cluster.is_enabled ? "cluster" : "standalone");
     if (uname(&os) == 0) {
         sw_text_printf(text, "os:%s %s %s\r\n", os.sysname, os.release, os.machine);
     }
@@ -145,7 +146,15 @@ static void section_stats(const struct sw_snapshot *snapshot, struct sw_text *te
 
 static void section_replication(const struct sw_snapshot *snapshot, struct sw_text *text)
 {
-    sw_text_printf(text, "role:master\r\n");
+    const struct sw_cluster_facts *cluster = &snapshot->cluster;
+    if (cluster->is_replica) { /* of a topology: there is no replication, so no link either */
+        sw_text_printf(text,
+                       "role:slave\r\nmaster_host:%s\r\nmaster_port:%u\r\n"
+                       "master_link_status:down\r\n",
+                       cluster->primary_ip, cluster->primary_port);
+    } else {
+        sw_text_printf(text, "role:master\r\n");
+    }
     put(text, "connected_slaves", 0);
     sw_text_printf(text, "master_failover_state:no-failover\r\nmaster_replid:%s\r\n",
                    snapshot->run_id);
@@ -182,8 +191,7 @@ static void section_errorstats(const struct sw_snapshot *snapshot, struct sw_tex
 
 static void section_cluster(const struct sw_snapshot *snapshot, struct sw_text *text)
 {
-    (void)snapshot;
-    put(text, "cluster_enabled", 0);
+    put(text, "cluster_enabled", snapshot->cluster.is_enabled);
 }
 
 static void section_keyspace(const struct sw_snapshot *snapshot, struct sw_text *text)

@@ -30,6 +30,10 @@ static void refuse_absent(struct sw_conn *conn, const struct sw_resp_argument *n
 
 static void refuse_unknown(struct sw_conn *conn, const struct sw_resp_command *command)
 {
+    if (conn->net->seat.view != NULL && sw_argument_is(&command->arguments[0], "SWAPDB")) {
+        sw_resp_error(conn, NULL, "ERR SWAPDB is not allowed in cluster mode");
+        return;
+    }
     const char *reason = sw_absent_reason(command->arguments[0].text, command->arguments[0].size);
     if (reason != NULL) {
         refuse_absent(conn, &command->arguments[0], reason);
@@ -96,7 +100,7 @@ static void refuse_count(struct sw_conn *conn, const struct sw_command *command)
 static bool is_served_while_loading(const struct sw_command *command)
 {
     return command->kind == SW_KIND_TRANSACTION || command->id == SW_COMMAND_INFO ||
-           command->id == SW_COMMAND_SHUTDOWN ||
+           command->id == SW_COMMAND_SHUTDOWN || command->id == SW_COMMAND_CLUSTER ||
            (command->kind == SW_KIND_SESSION && command->id != SW_COMMAND_PING);
 }
 
@@ -112,12 +116,16 @@ const char *sw_refusal_of_writes(const struct sw_saver *saver)
 }
 
 /* Returns an error line if the server cannot carry the command out now, in the words of redis. */
-static const char *not_now(const struct sw_saver *saver, const struct sw_command *command)
+static const char *not_now(const struct sw_conn *conn, const struct sw_saver *saver,
+                           const struct sw_command *command)
 {
     if (saver == NULL) {
         return NULL;
     }
-    if (sw_saver_is_loading(saver) && !is_served_while_loading(command)) {
+    /* Clients of a cluster take LOADING for an error of theirs: requests on keys get CLUSTERDOWN,
+     * or MOVED (redirect.c). */
+    bool is_redirected = conn->net->seat.view != NULL && command->kind == SW_KIND_DATA;
+    if (sw_saver_is_loading(saver) && !is_redirected && !is_served_while_loading(command)) {
         return "LOADING Sherwood is loading the dataset in memory";
     }
     return sw_command_writes(command) ? sw_refusal_of_writes(saver) : NULL;
@@ -137,7 +145,7 @@ bool sw_refuse_wrong(struct sw_conn *conn, const struct sw_command *command,
     } else if (refuse_hidden_keys(conn, command)) {
         /* it has replied */
     } else {
-        const char *line = not_now(sw_resp_of(conn)->resp->owner.saver, command);
+        const char *line = not_now(conn, sw_resp_of(conn)->resp->owner.saver, command);
         if (line == NULL) {
             return false;
         }

@@ -126,6 +126,10 @@ static bool run(struct sw_conn *conn, const struct sw_resp_command *arguments)
     if (sw_command_is_numbered(command) && !may_write(conn, command)) {
         return conn->stall == SW_STALL_NONE;
     }
+    if (command->id == SW_COMMAND_DBSIZE && sw_control_must_count(conn)) {
+        return conn->in_flight > 0 ? (sw_conn_stall(conn, SW_STALL_BARRIER), false)
+                                   : sw_control_count_keys(conn, command);
+    }
     if (sw_resp_of(conn)->transaction != NULL && command->in_multi != SW_MULTI_AT_ONCE) {
         return sw_transaction_queue(conn, command, arguments);
     }
@@ -429,6 +433,7 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
                                     .timings = owner->timings,
                                     .users = net->users,
                                     .roster = net->roster,
+                                    .seat = &net->seat,
                                     .unsupported = resp->unsupported,
                                     .engine = shape->engine_name,
                                     .keys = resp->keys};

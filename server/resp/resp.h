@@ -20,6 +20,7 @@
 #include "server/observe/text.h"
 #include "server/resp/data.h"
 #include "server/resp/key_text.h"
+#include "server/resp/redirect.h"
 #include "server/resp/replies.h"
 #include "server/resp/session.h"
 
@@ -83,8 +84,9 @@ struct sw_resp_output {
 /* The state of a connection, in conn->protocol_state. */
 struct sw_resp_conn {
     struct sw_resp *resp;
-    struct sw_conn *conn; /* the connection that this state is part of */
-    uint64_t last_write;  /* sequence of its last write; 0: none */
+    struct sw_conn *conn;  /* the connection that this state is part of */
+    uint64_t last_write;   /* sequence of its last write; 0: none */
+    struct sw_slots slots; /* of its last command on keys, in cluster mode */
     struct sw_session session;
     struct sw_resp_output output;
     bool in_exec;           /* EXEC carries out what was queued */

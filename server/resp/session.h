@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "proto/resp.h"
+#include "server/cluster/cluster.h"
 #include "server/config/config.h"
 #include "server/observe/snapshot.h"
 #include "server/observe/text.h"
@@ -57,6 +58,7 @@ struct sw_admin {
     struct sw_roster *roster; /* the connections of all loops, of frames, too; NULL: none */
     struct sw_users *users;   /* who may do what */
     struct sw_saver *saver;   /* NULL: there is no data directory */
+    const struct sw_cluster_seat *seat; /* of the loop */
 };
 
 /* Carries out a command of kind REPORT or SESSION, whose arity has been checked. Changes `session`,

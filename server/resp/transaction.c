@@ -30,6 +30,8 @@ struct sw_transaction {
     struct sw_input queue; /* the queued commands, one behind the other */
     bool is_spoiled;       /* a command was refused: nothing is queued any more */
     bool writes;           /* a queued command changes keys */
+    struct sw_slots slots; /* of its keys, in cluster mode */
+    uint64_t view_number;  /* of the topology by which its first keys were judged */
     uint32_t commands;
     uint64_t operations; /* upper bound of the operations of the queued commands */
     uint64_t text_bytes; /* upper bound of the bytes of their text replies */
@@ -49,6 +51,7 @@ static bool run_multi(struct sw_conn *conn, const struct sw_command *command)
         sw_resp_error(conn, command, "ERR out of memory");
         return true;
     }
+    state->transaction->slots.first = -1;
     conn->queued_commands = 0;
     sw_resp_line(conn, command, "+OK\r\n");
     return true;
@@ -187,6 +190,21 @@ static const char *keep(const struct sw_conn *conn, struct sw_transaction *trans
     return NULL;
 }
 
+/* Adds the slots of a command, which are those of its connection's last one. */
+static void count_slots(struct sw_conn *conn, struct sw_transaction *transaction)
+{
+    const struct sw_cluster_view *view = conn->net->seat.view;
+    const struct sw_slots *slots = &sw_resp_of(conn)->slots;
+    if (view == NULL) {
+        return;
+    }
+    if (transaction->slots.first < 0) {
+        transaction->slots = *slots;
+        transaction->view_number = view->number;
+    }
+    transaction->slots.is_several |= slots->is_several || slots->first != transaction->slots.first;
+}
+
 bool sw_transaction_queue(struct sw_conn *conn, const struct sw_command *command,
                           const struct sw_resp_command *arguments)
 {
@@ -204,6 +222,9 @@ bool sw_transaction_queue(struct sw_conn *conn, const struct sw_command *command
         return true;
     } else if (!transaction->is_spoiled) {
         error = keep(conn, transaction, command, arguments);
+        if (command->kind == SW_KIND_DATA) {
+            count_slots(conn, transaction);
+        }
     }
     if (error != NULL) {
         sw_resp_error(conn, command, "%s", error);
@@ -286,6 +307,20 @@ static bool refuse_now(struct sw_conn *conn, const struct sw_command *command)
     return line != NULL;
 }
 
+/* Refuses a transaction whose keys are not, or no more, in one slot of this node. */
+static bool refuse_slots(struct sw_conn *conn, const struct sw_command *command)
+{
+    const struct sw_transaction *transaction = sw_resp_of(conn)->transaction;
+    char line[SW_CLUSTER_LINE_BYTES];
+    if (conn->net->seat.view == NULL ||
+        !sw_redirect_refuses_exec(conn, &transaction->slots, transaction->view_number, line)) {
+        return false;
+    }
+    sw_transaction_drop(conn);
+    sw_resp_error(conn, command, "%s", line);
+    return true;
+}
+
 static bool run_exec(struct sw_conn *conn, const struct sw_command *command)
 {
     struct sw_resp_conn *state = sw_resp_of(conn);
@@ -304,7 +339,7 @@ static bool run_exec(struct sw_conn *conn, const struct sw_command *command)
         sw_conn_stall(conn, SW_STALL_LOG);
         return false;
     }
-    if (refuse_now(conn, command)) {
+    if (refuse_slots(conn, command) || refuse_now(conn, command)) {
         return true;
     }
     if (!has_room(replies, transaction)) {

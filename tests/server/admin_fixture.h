@@ -24,6 +24,7 @@
 struct fixture {
     struct sw_config config;
     struct sw_snapshot facts;
+    struct sw_cluster_seat seat; /* of no cluster */
     struct sw_admin admin;
     struct sw_session session;
     struct sw_live live;
@@ -80,6 +81,7 @@ static inline void setup(struct fixture *fixture)
 {
     make_facts(&fixture->config, &fixture->facts);
     fixture->admin = (struct sw_admin){.config = &fixture->config,
+                                       .seat = &fixture->seat,
                                        .snapshot = snapshot,
                                        .server = fixture,
                                        .live = &fixture->live,

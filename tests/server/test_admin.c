@@ -45,7 +45,6 @@ Test(admin, small_commands)
         {"READONLY", NO_CLUSTER},
         {"READWRITE", NO_CLUSTER},
         {"ASKING", NO_CLUSTER},
-        {"CLUSTER|SLOTS", NO_CLUSTER},
         {"DBSIZE", ":256\r\n"},
         {"LATENCY|LATEST", "*0\r\n"},
         {"LATENCY|HISTORY|x", "*0\r\n"},

@@ -156,9 +156,10 @@ Test(command, what_an_engine_lacks)
     }
     for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) {
         const struct sw_command *command = sw_command_at((enum sw_command_id)id);
-        bool needs = command->kind == SW_KIND_DATA ||
-                     (command->kind == SW_KIND_CONTROL && id != SW_COMMAND_SAVE &&
-                      id != SW_COMMAND_DIGEST && id != SW_COMMAND_WAITAOF);
+        bool needs =
+            command->kind == SW_KIND_DATA ||
+            (command->kind == SW_KIND_CONTROL && id != SW_COMMAND_SAVE && id != SW_COMMAND_DIGEST &&
+             id != SW_COMMAND_WAITAOF && id != SW_COMMAND_CLUSTER);
         cr_assert_eq(losses[id], needs, "one operation or one kind for %s", command->name);
     }
     sw_commands_unsupported(operations & ~(1U << SW_INCREMENT), kinds & ~(1U << SW_BATCH_SCAN),

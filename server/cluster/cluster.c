@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cluster.c - taking topologies, and the seats of the loops.
+ */
+#include "server/cluster/cluster.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/observe/log.h"
+#include "server/random_id.h"
+
+struct sw_cluster {
+    const struct sw_config *config;
+    struct sw_cluster_owner owner;
+    struct sw_cluster_choices choices;
+    char state_path[SW_CONFIG_DIR_MAX + SW_CONFIG_FILE_MAX]; /* empty: nothing is remembered */
+    char id[SW_TOPOLOGY_ID + 1];
+    pthread_mutex_t change; /* held by who takes a topology */
+    pthread_mutex_t lock;   /* of what follows; held for a moment */
+    struct sw_cluster_view
+        *newest; /* atomic; older ones hang from it until no loop looks at them */
+    struct sw_cluster_seat *seats;
+    uint64_t reload_failures; /* atomic */
+    uint64_t clean_at;        /* atomic: a view while which no keys of other nodes were found */
+};
+
+/* --- seats ---------------------------------------------------------------------------------------
+ */
+
+void sw_cluster_follow(struct sw_cluster_seat *seat)
+{
+    const struct sw_cluster_view *newest =
+        __atomic_load_n(&seat->cluster->newest, __ATOMIC_ACQUIRE);
+    seat->view = newest;
+}
+
+void sw_cluster_settle(struct sw_cluster_seat *seat)
+{
+    if (seat->view->number != seat->number) {
+        __atomic_store_n(&seat->number, seat->view->number, __ATOMIC_RELEASE);
+        seat->cluster->owner.wake(seat->cluster->owner.server); /* who waits for this looks again */
+    }
+}
+
+void sw_cluster_sit(struct sw_cluster *cluster, struct sw_cluster_seat *seat)
+{
+    pthread_mutex_lock(&cluster->lock);
+    seat->cluster = cluster;
+    seat->view = cluster->newest;
+    seat->number = cluster->newest->number;
+    seat->next = cluster->seats;
+    cluster->seats = seat;
+    pthread_mutex_unlock(&cluster->lock);
+}
+
+void sw_cluster_leave(struct sw_cluster_seat *seat)
+{
+    if (seat->cluster != NULL) {
+        __atomic_store_n(&seat->number, UINT64_MAX, __ATOMIC_RELEASE);
+        seat->cluster->owner.wake(seat->cluster->owner.server);
+    }
+}
+
+/* The oldest view that a loop looks at. Under the lock. */
+static uint64_t oldest_in_use(const struct sw_cluster *cluster)
+{
+    uint64_t oldest = cluster->newest->number;
+    for (const struct sw_cluster_seat *seat = cluster->seats; seat != NULL; seat = seat->next) {
+        uint64_t number = __atomic_load_n(&seat->number, __ATOMIC_ACQUIRE);
+        oldest = number < oldest ? number : oldest;
+    }
+    return oldest;
+}
+
+bool sw_cluster_is_settled(struct sw_cluster *cluster, uint64_t number)
+{
+    pthread_mutex_lock(&cluster->lock);
+    bool is_settled = oldest_in_use(cluster) >= number;
+    pthread_mutex_unlock(&cluster->lock);
+    return is_settled;
+}
+
+static void publish(struct sw_cluster *cluster, struct sw_cluster_view *view)
+{
+    pthread_mutex_lock(&cluster->lock);
+    view->number = cluster->newest == NULL ? 1 : cluster->newest->number + 1;
+    view->next = cluster->newest;
+    __atomic_store_n(&cluster->newest, view, __ATOMIC_RELEASE);
+    uint64_t oldest = oldest_in_use(cluster);
+    while (view->next != NULL && view->next->number >= oldest) {
+        view = view->next;
+    }
+    struct sw_cluster_view *unused = view->next;
+    view->next = NULL;
+    pthread_mutex_unlock(&cluster->lock);
+    while (unused != NULL) {
+        struct sw_cluster_view *next = unused->next;
+        sw_cluster_view_destroy(unused);
+        unused = next;
+    }
+}
+
+/* --- taking a topology
+ * ----------------------------------------------------------------------------- */
+
+static const struct sw_topology_shard *find_shard(const struct sw_topology *topology,
+                                                  const char *id)
+{
+    for (unsigned i = 0; i < topology->shard_count; i++) {
+        if (strcmp(topology->shards[i].id, id) == 0) {
+            return &topology->shards[i];
+        }
+    }
+    return NULL;
+}
+
+static bool is_of(const struct sw_topology *topology, unsigned slot, const char *shard_id)
+{
+    uint16_t owner = topology->owner[slot];
+    return owner != SW_TOPOLOGY_NOBODY && strcmp(topology->shards[owner].id, shard_id) == 0;
+}
+
+/* How many slots of this shard another one, or none, has in `after`. */
+static unsigned count_lost(const struct sw_topology *after, const struct sw_topology_shard *shard)
+{
+    unsigned lost = 0;
+    for (unsigned i = 0; i < shard->range_count; i++) {
+        for (unsigned slot = shard->ranges[i].first; slot <= shard->ranges[i].last; slot++) {
+            lost += !is_of(after, slot, shard->id);
+        }
+    }
+    return lost;
+}
+
+/* Notes of every shard when it last lost a slot: requests that clients made by a topology before
+ * that are refused. */
+static void carry_losses(const struct sw_topology *before, struct sw_topology *after)
+{
+    for (unsigned i = 0; i < after->shard_count; i++) {
+        struct sw_topology_shard *shard = &after->shards[i];
+        const struct sw_topology_shard *old = find_shard(before, shard->id);
+        if (old == NULL) {
+            continue;
+        }
+        uint64_t epoch = count_lost(after, old) > 0 ? before->epoch : old->lost_after;
+        shard->lost_after = epoch > shard->lost_after ? epoch : shard->lost_after;
+    }
+}
+
+/* How many slots this node would serve no more. */
+static unsigned lost_here(const struct sw_cluster_view *view, const struct sw_topology *after)
+{
+    const struct sw_topology_node *me = sw_cluster_me(view);
+    if (me == NULL || !me->is_primary) {
+        return 0;
+    }
+    const struct sw_topology_shard *shard = &view->topology->shards[me->shard];
+    int place = sw_topology_find_node(after, view->id);
+    bool stays = place >= 0 && after->nodes[place].is_primary &&
+                 strcmp(after->shards[after->nodes[place].shard].id, shard->id) == 0;
+    return stays ? count_lost(after, shard) : shard->slot_count;
+}
+
+__attribute__((format(printf, 2, 3))) static bool refuse(char error[SW_CLUSTER_ERROR_BYTES],
+                                                         const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error, SW_CLUSTER_ERROR_BYTES, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+/* May `after` take the place of what holds? Not if it is of an older epoch, of another cluster, or
+ * takes slots from under keys. */
+static bool may_follow(const struct sw_cluster_view *now, const struct sw_topology *after,
+                       bool holds_keys, char error[SW_CLUSTER_ERROR_BYTES])
+{
+    const struct sw_topology *before = now->topology;
+    if (after->is_raw != (now->choices.raw_bytes > 0)) {
+        return refuse(error, "$.keys: resp-keys of this node is %s",
+                      after->is_raw ? "decimal" : "raw");
+    }
+    if (before == NULL) {
+        return true;
+    }
+    if (strcmp(before->cluster, after->cluster) != 0) {
+        return refuse(error, "$.cluster: this node is of the cluster \"%s\"", before->cluster);
+    }
+    if (after->epoch < before->epoch) {
+        return refuse(error, "epoch %" PRIu64 " is older than epoch %" PRIu64 ", which holds",
+                      after->epoch, before->epoch);
+    }
+    if (after->epoch == before->epoch) {
+        return refuse(error, "epoch %" PRIu64 " is another topology", after->epoch);
+    }
+    unsigned lost = lost_here(now, after);
+    return lost == 0 || after->is_forced || !holds_keys ||
+           refuse(error,
+                  "it takes %u slot%s from this node, which holds keys: to leave these behind say "
+                  "\"force\": true",
+                  lost, lost == 1 ? "" : "s");
+}
+
+static void warn_of_announced(const struct sw_cluster *cluster, const struct sw_cluster_view *view)
+{
+    const struct sw_config *config = cluster->config;
+    const struct sw_topology_node *me = sw_cluster_me(view);
+    if (me == NULL) {
+        sw_log(SW_LOG_WARNING,
+               "cluster: node %s is not in the topology of epoch %" PRIu64 ": it serves no key",
+               view->id, view->topology->epoch);
+        return;
+    }
+    bool is_told =
+        (config->cluster_announce_ip[0] == '\0' ||
+         strcmp(config->cluster_announce_ip, me->ip) == 0) &&
+        (config->cluster_announce_hostname[0] == '\0' ||
+         strcmp(config->cluster_announce_hostname, me->hostname) == 0) &&
+        (config->cluster_announce_port == 0 || config->cluster_announce_port == me->port);
+    if (!is_told) {
+        sw_log(SW_LOG_WARNING,
+               "cluster: the topology has this node at %s:%u (%s), and cluster-announce-ip, "
+               "-hostname or -port differ: clients are told what the topology has",
+               me->ip, me->port, me->hostname[0] != '\0' ? me->hostname : "no host name");
+    }
+}
+
+/* Publishes a topology, which it takes, after writing it to the state. */
+static uint64_t install(struct sw_cluster *cluster, struct sw_topology *topology,
+                        bool may_have_foreign, char error[SW_CLUSTER_ERROR_BYTES])
+{
+    struct sw_cluster_view *view = sw_cluster_view_create(topology, cluster->id, &cluster->choices);
+    if (view == NULL) {
+        sw_topology_free(topology);
+        (void)refuse(error, "there is no memory for it");
+        return 0;
+    }
+    view->may_have_foreign = may_have_foreign;
+    if (cluster->state_path[0] != '\0' &&
+        sw_cluster_state_write(cluster->state_path, cluster->id, may_have_foreign, topology,
+                               error) != 0) {
+        sw_cluster_view_destroy(view);
+        return 0;
+    }
+    publish(cluster, view);
+    if (topology != NULL) {
+        sw_log(SW_LOG_NOTICE, "cluster: epoch %" PRIu64 " holds: %u of %u slots are here",
+               topology->epoch,
+               view->shard == SW_CLUSTER_NO_SHARD ? 0 : topology->shards[view->shard].slot_count,
+               topology->slot_count);
+        warn_of_announced(cluster, view);
+    }
+    return view->number;
+}
+
+/* Under `change`. Takes the topology. */
+static uint64_t take(struct sw_cluster *cluster, struct sw_topology *topology,
+                     char error[SW_CLUSTER_ERROR_BYTES])
+{
+    const struct sw_cluster_view *now = cluster->newest;
+    if (now->topology != NULL && sw_topology_equal(now->topology, topology)) {
+        sw_topology_free(topology);
+        return now->number;
+    }
+    bool holds_keys = cluster->owner.holds_keys(cluster->owner.server);
+    if (!may_follow(now, topology, holds_keys, error)) {
+        sw_topology_free(topology);
+        return 0;
+    }
+    bool leaves = holds_keys && (now->topology == NULL || lost_here(now, topology) > 0);
+    if (now->topology != NULL) {
+        carry_losses(now->topology, topology);
+    }
+    return install(cluster, topology, now->may_have_foreign || leaves, error);
+}
+
+uint64_t sw_cluster_take(struct sw_cluster *cluster, const char *text, size_t size,
+                         const uint64_t *only_if, char error[SW_CLUSTER_ERROR_BYTES])
+{
+    uint64_t number = 0;
+    struct sw_topology *topology = sw_topology_parse(text, size, error);
+    if (topology != NULL) {
+        pthread_mutex_lock(&cluster->change);
+        const struct sw_topology *before = cluster->newest->topology;
+        uint64_t epoch = before == NULL ? 0 : before->epoch;
+        if (only_if != NULL && *only_if != epoch) {
+            (void)refuse(error, "the epoch is %" PRIu64, epoch);
+            sw_topology_free(topology);
+        } else {
+            number = take(cluster, topology, error);
+        }
+        pthread_mutex_unlock(&cluster->change);
+    }
+    if (number == 0) {
+        __atomic_fetch_add(&cluster->reload_failures, 1, __ATOMIC_RELAXED);
+    } else {
+        cluster->owner.wake(cluster->owner.server);
+    }
+    return number;
+}
+
+int sw_cluster_reload(struct sw_cluster *cluster)
+{
+    char error[SW_CLUSTER_ERROR_BYTES];
+    size_t size = 0;
+    const char *path = cluster->config->cluster_config;
+    if (path[0] == '\0') {
+        return 0;
+    }
+    char *text = sw_cluster_read_file(path, &size, error);
+    bool is_read = text != NULL;
+    uint64_t number = is_read ? sw_cluster_take(cluster, text, size, NULL, error) : 0;
+    free(text);
+    if (number == 0) {
+        __atomic_fetch_add(&cluster->reload_failures, !is_read, __ATOMIC_RELAXED);
+        sw_log(SW_LOG_ERROR, "SIGHUP: the topology is as it was, because of %s%s%s",
+               is_read ? path : "", is_read ? ": " : "", error);
+        return -1;
+    }
+    return 0;
+}
+
+/* --- life
+ * ------------------------------------------------------------------------------------------ */
+
+/* The id of the options, else that of the state, else a new one. */
+static bool choose_id(struct sw_cluster *cluster, const struct sw_cluster_state *state)
+{
+    const char *given = cluster->config->cluster_node_id;
+    if (given[0] != '\0') {
+        memcpy(cluster->id, given, sizeof(cluster->id));
+    } else if (state->id[0] != '\0') {
+        memcpy(cluster->id, state->id, sizeof(cluster->id));
+    } else {
+        sw_random_id(cluster->id);
+    }
+    if (state->id[0] != '\0' && strcmp(state->id, cluster->id) != 0) {
+        sw_log(SW_LOG_ERROR, "%s is the state of node %s, and cluster-node-id is %s",
+               cluster->state_path, state->id, cluster->id);
+        return false;
+    }
+    return true;
+}
+
+/* Reads the state. An epoch of it holds until there is a higher one. */
+static int open_state(struct sw_cluster *cluster)
+{
+    char error[SW_CLUSTER_ERROR_BYTES];
+    struct sw_cluster_state state = {.topology = NULL};
+    if (cluster->state_path[0] != '\0' &&
+        sw_cluster_state_read(cluster->state_path, &state, error) < 0) {
+        sw_log(SW_LOG_ERROR, "cluster: %s", error);
+        return -1;
+    }
+    if (!choose_id(cluster, &state)) {
+        sw_topology_free(state.topology);
+        return -1;
+    }
+    if (install(cluster, state.topology, state.may_have_foreign, error) == 0) {
+        sw_log(SW_LOG_ERROR, "cluster: %s", error);
+        return -1;
+    }
+    return 0;
+}
+
+/* Reads the file at the start. One of an older epoch than the state's changes nothing. */
+static int open_file(struct sw_cluster *cluster)
+{
+    char error[SW_CLUSTER_ERROR_BYTES];
+    size_t size = 0;
+    const char *path = cluster->config->cluster_config;
+    char *text = path[0] == '\0' ? NULL : sw_cluster_read_file(path, &size, error);
+    if (text == NULL) {
+        if (path[0] != '\0') {
+            sw_log(SW_LOG_ERROR, "cluster: %s", error);
+        }
+        return path[0] == '\0' ? 0 : -1;
+    }
+    struct sw_topology *topology = sw_topology_parse(text, size, error);
+    free(text);
+    const struct sw_topology *held = cluster->newest->topology;
+    if (topology != NULL && held != NULL && topology->epoch < held->epoch) {
+        sw_log(SW_LOG_WARNING,
+               "cluster: %s has epoch %" PRIu64 ", and epoch %" PRIu64 " of %s holds", path,
+               topology->epoch, held->epoch, cluster->state_path);
+        sw_topology_free(topology);
+        return 0;
+    }
+    if (topology == NULL || take(cluster, topology, error) == 0) {
+        sw_log(SW_LOG_ERROR, "cluster: %s: %s", path, error);
+        return -1;
+    }
+    return 0;
+}
+
+int sw_cluster_create(const struct sw_config *config, const struct sw_cluster_owner *owner,
+                      struct sw_cluster **out)
+{
+    struct sw_cluster *cluster = calloc(1, sizeof(*cluster));
+    if (cluster == NULL) {
+        sw_log(SW_LOG_ERROR, "no memory for the cluster's topology");
+        return -1;
+    }
+    cluster->config = config;
+    cluster->owner = *owner;
+    cluster->choices = (struct sw_cluster_choices){
+        .by_hostname = config->cluster_preferred_endpoint_type == SW_CONFIG_ENDPOINT_HOSTNAME,
+        .raw_bytes = config->resp_keys == SW_RESP_KEYS_RAW ? config->key_bits / 8 : 0,
+        .needs_full_coverage = config->cluster_require_full_coverage != 0,
+        .any_slots = config->cluster_multi_slot == SW_CONFIG_MULTI_SLOT_NODE};
+    pthread_mutex_init(&cluster->change, NULL);
+    pthread_mutex_init(&cluster->lock, NULL);
+    if (config->cluster_state[0] != '\0') {
+        snprintf(cluster->state_path, sizeof(cluster->state_path), "%s", config->cluster_state);
+    } else if (config->data_dir[0] != '\0') {
+        snprintf(cluster->state_path, sizeof(cluster->state_path), "%s/cluster.json",
+                 config->data_dir);
+    } else {
+        sw_log(SW_LOG_WARNING,
+               "cluster: neither cluster-state nor data-dir is set: after a restart "
+               "the topology is that of the file, and an id that was drawn is another");
+    }
+    if (open_state(cluster) != 0 || open_file(cluster) != 0) {
+        sw_cluster_destroy(cluster);
+        return -1;
+    }
+    *out = cluster;
+    return 0;
+}
+
+void sw_cluster_destroy(struct sw_cluster *cluster)
+{
+    if (cluster == NULL) {
+        return;
+    }
+    while (cluster->newest != NULL) {
+        struct sw_cluster_view *next = cluster->newest->next;
+        sw_cluster_view_destroy(cluster->newest);
+        cluster->newest = next;
+    }
+    pthread_mutex_destroy(&cluster->change);
+    pthread_mutex_destroy(&cluster->lock);
+    free(cluster);
+}
+
+/* --- keys of other nodes
+ * --------------------------------------------------------------------------- */
+
+bool sw_cluster_may_have_foreign(const struct sw_cluster_seat *seat)
+{
+    return seat->view != NULL && seat->view->may_have_foreign &&
+           __atomic_load_n(&seat->cluster->clean_at, __ATOMIC_RELAXED) != seat->view->number;
+}
+
+void sw_cluster_found_none_foreign(struct sw_cluster_seat *seat, uint64_t number)
+{
+    if (seat->view->number == number) {
+        __atomic_store_n(&seat->cluster->clean_at, number, __ATOMIC_RELAXED);
+    }
+}
+
+/* --- facts
+ * ----------------------------------------------------------------------------------------- */
+
+void sw_cluster_show(struct sw_cluster *cluster, struct sw_cluster_facts *facts)
+{
+    memset(facts, 0, sizeof(*facts));
+    if (cluster == NULL) {
+        return;
+    }
+    facts->is_enabled = true;
+    facts->reload_failures = __atomic_load_n(&cluster->reload_failures, __ATOMIC_RELAXED);
+    pthread_mutex_lock(&cluster->lock);
+    const struct sw_cluster_view *view = cluster->newest;
+    const struct sw_topology_node *me = sw_cluster_me(view);
+    facts->has_topology = view->topology != NULL;
+    facts->is_in_topology = me != NULL;
+    facts->is_up = sw_cluster_is_up(view);
+    facts->epoch = view->topology == NULL ? 0 : view->topology->epoch;
+    if (me != NULL) {
+        const struct sw_topology_shard *shard = &view->topology->shards[me->shard];
+        const struct sw_topology_node *primary = &view->topology->nodes[shard->primary];
+        facts->is_replica = !me->is_primary;
+        facts->slots_owned = view->shard == SW_CLUSTER_NO_SHARD ? 0 : shard->slot_count;
+        memcpy(facts->primary_ip, primary->ip, sizeof(facts->primary_ip));
+        facts->primary_port = primary->port;
+    }
+    pthread_mutex_unlock(&cluster->lock);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * state_file.h - what a node of a cluster remembers: its id, and the topology of the highest epoch
+ * that it has seen. For one thread at a time.
+ */
+#ifndef SHERWOOD_SERVER_CLUSTER_STATE_FILE_H
+#define SHERWOOD_SERVER_CLUSTER_STATE_FILE_H
+
+#include <stdbool.h>
+
+#include "proto/cluster/topology.h"
+
+struct sw_cluster_state {
+    char id[SW_TOPOLOGY_ID + 1];
+    bool may_have_foreign;
+    struct sw_topology *topology; /* NULL: none yet */
+};
+
+/* The longest sentence about a file: its name, a path of JSON, and what is wrong. */
+#define SW_CLUSTER_ERROR_BYTES (SW_TOPOLOGY_ERROR_BYTES + 256)
+
+/* Reads a whole file of at most SW_TOPOLOGY_BYTES_MAX + 4 KiB. Returns it, to be freed, or NULL
+ * with a sentence in `error`, and errno. */
+char *sw_cluster_read_file(const char *path, size_t *size, char error[SW_CLUSTER_ERROR_BYTES]);
+
+/* Reads the state. Returns 1; 0 if there is no such file; or -1 with a sentence in `error`. */
+int sw_cluster_state_read(const char *path, struct sw_cluster_state *state,
+                          char error[SW_CLUSTER_ERROR_BYTES]);
+
+/* Writes the state beside the file, syncs it, and puts it in the file's place. Returns 0, or -1
+ * with a sentence in `error`; then the file is as it was, or, if it was the folder that could not
+ * be synced, a loss of power may bring the old one back. */
+int sw_cluster_state_write(const char *path, const char *id, bool may_have_foreign,
+                           const struct sw_topology *topology, char error[SW_CLUSTER_ERROR_BYTES]);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * view.c - a topology as one node sees it.
+ */
+#include "server/cluster/view.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct sw_cluster_view *sw_cluster_view_create(struct sw_topology *topology, const char *id,
+                                               const struct sw_cluster_choices *choices)
+{
+    struct sw_cluster_view *view = calloc(1, sizeof(*view));
+    if (view == NULL) {
+        return NULL;
+    }
+    view->topology = topology;
+    view->tables = sw_slot_tables();
+    view->choices = *choices;
+    memcpy(view->id, id, sizeof(view->id));
+    view->node = topology == NULL ? -1 : sw_topology_find_node(topology, id);
+    view->shard = SW_CLUSTER_NO_SHARD;
+    if (topology == NULL) {
+        memset(view->owner, 0xff, sizeof(view->owner)); /* SW_TOPOLOGY_NOBODY */
+        return view;
+    }
+    memcpy(view->owner, topology->owner, sizeof(view->owner));
+    const struct sw_topology_node *me = sw_cluster_me(view);
+    if (me != NULL && me->is_primary && sw_cluster_is_up(view)) {
+        view->shard = me->shard;
+    }
+    return view;
+}
+
+void sw_cluster_view_destroy(struct sw_cluster_view *view)
+{
+    if (view != NULL) {
+        sw_topology_free(view->topology);
+        free(view);
+    }
+}
+
+bool sw_cluster_is_up(const struct sw_cluster_view *view)
+{
+    return view->node >= 0 &&
+           (!view->choices.needs_full_coverage || view->topology->slot_count == SW_SLOTS);
+}
+
+const char *sw_cluster_endpoint(const struct sw_cluster_view *view,
+                                const struct sw_topology_node *node)
+{
+    return view->choices.by_hostname && node->hostname[0] != '\0' ? node->hostname : node->ip;
+}
+
+void sw_cluster_refusal(const struct sw_cluster_view *view, unsigned slot,
+                        char line[SW_CLUSTER_LINE_BYTES])
+{
+    if (view->topology == NULL || view->node < 0) {
+        snprintf(line, SW_CLUSTER_LINE_BYTES, "CLUSTERDOWN The cluster is down: this node %s",
+                 view->topology == NULL ? "has no topology" : "is not in the topology");
+    } else if (!sw_cluster_is_up(view)) {
+        snprintf(line, SW_CLUSTER_LINE_BYTES, "CLUSTERDOWN The cluster is down");
+    } else if (view->owner[slot] == SW_TOPOLOGY_NOBODY) {
+        snprintf(line, SW_CLUSTER_LINE_BYTES, "CLUSTERDOWN Hash slot not served");
+    } else {
+        const struct sw_topology_shard *shard = &view->topology->shards[view->owner[slot]];
+        const struct sw_topology_node *primary = &view->topology->nodes[shard->primary];
+        snprintf(line, SW_CLUSTER_LINE_BYTES, "MOVED %u %s:%u", slot,
+                 sw_cluster_endpoint(view, primary), primary->port);
+    }
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * view.h - a topology as one node sees it: what a loop judges requests by. It does not change once
+ * it is made.
+ */
+#ifndef SHERWOOD_SERVER_CLUSTER_VIEW_H
+#define SHERWOOD_SERVER_CLUSTER_VIEW_H
+
+#include <endian.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/cluster/slot.h"
+#include "proto/cluster/topology.h"
+
+/* A host, ":" and a port, with the NUL. */
+#define SW_CLUSTER_ADDRESS_BYTES (SW_TOPOLOGY_HOSTNAME_MAX + 8)
+/* A line that refuses a key, without "-". */
+#define SW_CLUSTER_LINE_BYTES (SW_CLUSTER_ADDRESS_BYTES + 16)
+#define SW_CLUSTER_NO_SHARD (SW_TOPOLOGY_NOBODY - 1) /* owns no slot */
+
+/* What the options say of a node. */
+struct sw_cluster_choices {
+    bool by_hostname;         /* cluster-preferred-endpoint-type */
+    bool needs_full_coverage; /* cluster-require-full-coverage */
+    uint32_t raw_bytes;       /* resp-keys raw: 4 or 8; else 0 */
+    bool any_slots; /* cluster-multi-slot: keys of one command in several slots of this node */
+};
+
+struct sw_cluster_view {
+    struct sw_cluster_view *next; /* older ones, which loops may still look at */
+    uint64_t number;              /* views of a process are numbered from 1 */
+    struct sw_topology *topology; /* NULL: none is known */
+    const struct sw_slot_tables *tables;
+    struct sw_cluster_choices choices;
+    char id[SW_TOPOLOGY_ID + 1]; /* of this node */
+    int node;                    /* its place in the topology; -1: it is not in it */
+    uint16_t shard;              /* whose slots it serves; SW_CLUSTER_NO_SHARD: it serves none */
+    uint16_t owner[SW_SLOTS];    /* a shard, or SW_TOPOLOGY_NOBODY */
+    bool may_have_foreign;       /* the table may hold keys of slots that the node does not own */
+};
+
+/* Takes the topology (NULL: there is none) on success. Returns NULL if there is no memory. */
+struct sw_cluster_view *sw_cluster_view_create(struct sw_topology *topology, const char *id,
+                                               const struct sw_cluster_choices *choices);
+void sw_cluster_view_destroy(struct sw_cluster_view *view);
+
+static inline bool sw_cluster_owns(const struct sw_cluster_view *view, unsigned slot)
+{
+    return view->owner[slot] == view->shard;
+}
+
+/* The slot of a key as the table has it, 4 or 8 bytes wide: of its decimal text, or of its bytes.
+ */
+static inline unsigned sw_cluster_slot(const struct sw_cluster_view *view, uint64_t key)
+{
+    if (view->choices.raw_bytes > 0) {
+        uint64_t bytes = htole64(key);
+        return sw_slot_of_text(&bytes, view->choices.raw_bytes);
+    }
+    return sw_slot_of_u64(view->tables, key);
+}
+
+/* Is every slot served by somebody, or need it not be? */
+bool sw_cluster_is_up(const struct sw_cluster_view *view);
+
+/* The line by which a key of a slot that this node does not own is refused: MOVED or CLUSTERDOWN.
+ */
+void sw_cluster_refusal(const struct sw_cluster_view *view, unsigned slot,
+                        char line[SW_CLUSTER_LINE_BYTES]);
+
+/* The name or the address at which clients are told to reach the node. */
+const char *sw_cluster_endpoint(const struct sw_cluster_view *view,
+                                const struct sw_topology_node *node);
+
+/* This node's entry, or NULL. */
+static inline const struct sw_topology_node *sw_cluster_me(const struct sw_cluster_view *view)
+{
+    return view->node < 0 ? NULL : &view->topology->nodes[view->node];
+}
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cluster.c - checks of the options of a cluster.
+ */
+#include <stdio.h>
+
+#include "proto/cluster/topology.h"
+#include "server/config/options.h"
+
+/* Returns what is wrong, or NULL. */
+static const char *wrong(const struct sw_config *config)
+{
+    char ip[SW_TOPOLOGY_IP_MAX + 1];
+    bool is_wanted = config->cluster_config[0] != '\0' || config->cluster_state[0] != '\0';
+    if (config->cluster_node_id[0] != '\0' && !sw_topology_is_id(config->cluster_node_id)) {
+        return "cluster-node-id is not 40 hex digits in lower case";
+    }
+    if (config->cluster_announce_ip[0] != '\0' &&
+        !sw_topology_is_ip(config->cluster_announce_ip, ip)) {
+        return "cluster-announce-ip is not a literal address: a name is cluster-announce-hostname";
+    }
+    if (config->cluster_announce_hostname[0] != '\0' &&
+        !sw_topology_is_hostname(config->cluster_announce_hostname)) {
+        return "cluster-announce-hostname is not a host name";
+    }
+    if (!is_wanted &&
+        (config->cluster_node_id[0] != '\0' || config->cluster_announce_ip[0] != '\0' ||
+         config->cluster_announce_hostname[0] != '\0' || config->cluster_announce_port != 0)) {
+        return "options of a cluster are set, and neither cluster-config nor cluster-state is: "
+               "this "
+               "server would be in none";
+    }
+    if (is_wanted && config->resp_keys == SW_RESP_KEYS_HASH) {
+        return "resp-keys is hash in a cluster: slots are those of texts, which the table does not "
+               "keep";
+    }
+    return NULL;
+}
+
+int sw_config_check_cluster(const struct sw_config *config, char *error, size_t error_bytes)
+{
+    const char *sentence = wrong(config);
+    if (sentence != NULL) {
+        snprintf(error, error_bytes, "%s", sentence);
+    }
+    return sentence != NULL ? -1 : 0;
+}

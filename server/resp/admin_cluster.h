@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * admin_cluster.h - CLUSTER, but for what needs a batch or has to wait (control_cluster.c). Called
+ * on the connection's loop, in cluster mode.
+ */
+#ifndef SHERWOOD_SERVER_RESP_ADMIN_CLUSTER_H
+#define SHERWOOD_SERVER_RESP_ADMIN_CLUSTER_H
+
+struct sw_call;
+
+/* The reply of redis where there is no cluster mode. */
+#define SW_NO_CLUSTER "ERR This instance has cluster support disabled"
+
+/* Appends the reply to a subcommand. Those of control_cluster.c are here for HELP and for their
+ * number of arguments alone. */
+void sw_cluster_call(struct sw_call *call);
+
+#endif

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * control_cluster.c - CLUSTER: COUNTKEYSINSLOT, GETKEYSINSLOT and, where the table may hold keys of
+ * other nodes, DBSIZE are passes over the table; SETTOPOLOGY is replied to when all loops have
+ * followed.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/decimal.h"
+#include "server/limits.h"
+#include "server/net/conn.h"
+#include "server/resp/admin_call.h"
+#include "server/resp/admin_cluster.h"
+#include "server/resp/control.h"
+#include "server/resp/control_parts.h"
+#include "server/resp/output.h"
+#include "server/resp/resp.h"
+
+static const struct sw_cluster_view *view_of(const struct sw_control *control)
+{
+    return control->conn->net->seat.view;
+}
+
+/* Frees a command that is refused. Returns true: it is done. */
+static bool refuse(struct sw_control *control, const char *error)
+{
+    sw_resp_error(control->conn, control->command, "%s", error);
+    free(control);
+    return true;
+}
+
+/* --- passes over the table -----------------------------------------------------------------------
+ */
+
+/* Looks at the keys of a batch. */
+static void take_keys(struct sw_control *control)
+{
+    const struct sw_batch *batch = &control->flight.batch;
+    const struct sw_cluster_view *view = view_of(control);
+    uint32_t bytes = control->resp->batches->shape.key_bytes;
+    for (uint32_t i = 0; i < batch->scan_count; i++) {
+        uint64_t key = sw_integer_at(batch->scan_keys, bytes, i);
+        unsigned slot = sw_cluster_slot(view, key);
+        if (control->slot < 0) {
+            control->keys_foreign += !sw_cluster_owns(view, slot);
+            control->keys_counted += sw_cluster_owns(view, slot);
+        } else if ((int)slot == control->slot) {
+            control->keys_counted++;
+            if (control->keys_wanted > control->keys_count) {
+                sw_control_put_key(control, key);
+            }
+        }
+    }
+}
+
+static void on_scanned(struct sw_flight *flight)
+{
+    struct sw_control *control = SW_CONTAINER(flight, struct sw_control, flight);
+    struct sw_batch *batch = &flight->batch;
+    bool again = batch->status == SW_OK;
+    if (again) {
+        take_keys(control);
+        again = batch->cursor != 0 &&
+                (control->keys_wanted == 0 || control->keys_wanted > control->keys_count);
+    }
+    if (again) {
+        sw_control_submit(control);
+        return;
+    }
+    if (control->slot < 0 && control->keys_foreign == 0 && batch->status == SW_OK) {
+        sw_cluster_found_none_foreign(&control->conn->net->seat, control->view_number);
+    }
+    sw_control_finish(control);
+}
+
+/* Starts a pass over the table; `slot` is negative for all slots of this node. */
+static bool scan(struct sw_control *control, int slot, uint64_t wanted)
+{
+    if (control->resp->unsupported.has[SW_COMMAND_SCAN]) {
+        return refuse(control, "ERR the engine cannot pass over its keys: it has no SCAN");
+    }
+    control->slot = slot;
+    control->keys_wanted = wanted;
+    /* What is foreign by this view nobody writes, if all have followed it by now. */
+    control->view_number = view_of(control)->number;
+    if (!sw_cluster_is_settled(control->conn->net->seat.cluster, control->view_number)) {
+        control->view_number = 0;
+    }
+    sw_text_init(&control->keys, SW_ROUND_TEXT_BYTES_MAX);
+    if (!sw_control_prepare_scan(control, 0, SW_SCAN_COUNT_MAX)) {
+        return false;
+    }
+    control->flight.done = on_scanned;
+    sw_control_begin(control);
+    sw_control_submit(control);
+    return true;
+}
+
+bool sw_control_must_count(struct sw_conn *conn)
+{
+    return sw_cluster_may_have_foreign(&conn->net->seat) &&
+           !sw_resp_of(conn)->resp->unsupported.has[SW_COMMAND_SCAN];
+}
+
+bool sw_control_count_keys(struct sw_conn *conn, const struct sw_command *command)
+{
+    struct sw_control *control = sw_control_create(conn, command);
+    return control == NULL || scan(control, -1, 0);
+}
+
+static bool run_count(struct sw_control *control, const struct sw_resp_argument *words)
+{
+    int64_t slot;
+    if (!sw_argument_integer(&words[2], &slot)) {
+        return refuse(control, "ERR value is not an integer or out of range");
+    }
+    if (slot < 0 || slot >= (int64_t)SW_SLOTS) {
+        return refuse(control, "ERR Invalid slot");
+    }
+    return scan(control, (int)slot, 0);
+}
+
+static bool run_get(struct sw_control *control, const struct sw_resp_argument *words)
+{
+    int64_t slot, most;
+    if (!sw_argument_integer(&words[2], &slot) || !sw_argument_integer(&words[3], &most)) {
+        return refuse(control, "ERR value is not an integer or out of range");
+    }
+    if (slot < 0 || slot >= (int64_t)SW_SLOTS || most < 0) {
+        return refuse(control, "ERR Invalid slot or number of keys");
+    }
+    if (control->conn->login.ranges != NULL) {
+        return refuse(control,
+                      "NOPERM this user has no permissions to access one of the keys used as "
+                      "arguments");
+    }
+    if (most > sw_control_scan_count_max(control->conn->net->config)) {
+        return refuse(control, "ERR so many keys would pass output-bytes-max: ask for fewer");
+    }
+    if (most == 0) {
+        sw_text_init(&control->keys, SW_ROUND_TEXT_BYTES_MAX);
+        sw_control_begin(control);
+        sw_control_finish(control);
+        return true;
+    }
+    return scan(control, (int)slot, (uint64_t)most);
+}
+
+void sw_control_put_cluster(const struct sw_control *control, struct sw_text *text)
+{
+    const bool lists = control->keys_wanted > 0 || control->is_list;
+    if (control->is_text) {
+        sw_text_append(text, control->keys.data, control->keys.size);
+    } else if (control->is_taken) {
+        sw_text_simple(text, "OK");
+    } else if (lists) {
+        sw_text_array(text, control->keys_count);
+        if (control->keys.size > 0) {
+            sw_text_append(text, control->keys.data, control->keys.size);
+        }
+    } else {
+        sw_text_unsigned(text, control->keys_counted);
+    }
+    text->failed |= control->keys.failed;
+}
+
+/* --- SETTOPOLOGY ---------------------------------------------------------------------------------
+ */
+
+static bool is_settled(struct sw_control *control)
+{
+    return sw_cluster_is_settled(control->conn->net->seat.cluster, control->view_number);
+}
+
+static bool run_settopology(struct sw_control *control, const struct sw_resp_command *arguments)
+{
+    const struct sw_resp_argument *words = arguments->arguments;
+    const struct sw_resp_argument *text = &words[arguments->count - 1];
+    uint64_t only_if = 0;
+    bool has_epoch = arguments->count == 5;
+    char error[SW_CLUSTER_ERROR_BYTES];
+    if (arguments->count != 3 && (!has_epoch || !sw_argument_is(&words[2], "IFEPOCH"))) {
+        return refuse(control, "ERR syntax error");
+    }
+    if (has_epoch && !sw_decimal_parse(words[3].text, words[3].size, INT64_MAX, &only_if)) {
+        return refuse(control, "ERR value is not an integer or out of range");
+    }
+    control->view_number =
+        sw_cluster_take(control->conn->net->seat.cluster, (const char *)text->text, text->size,
+                        has_epoch ? &only_if : NULL, error);
+    if (control->view_number == 0) {
+        sw_resp_error(control->conn, control->command, "ERR %s", error);
+        free(control);
+        return true;
+    }
+    control->is_taken = true;
+    sw_control_wait_until(control, is_settled);
+    return true;
+}
+
+/* --- the rest ------------------------------------------------------------------------------------
+ */
+
+static bool run_text(struct sw_control *control, const struct sw_resp_command *arguments)
+{
+    struct sw_conn *conn = control->conn;
+    sw_text_init(&control->keys, SW_ROUND_TEXT_BYTES_MAX);
+    struct sw_call call = {.admin = &control->resp->admin,
+                           .command = control->command,
+                           .count = arguments->count,
+                           .arguments = arguments->arguments,
+                           .session = &sw_resp_of(conn)->session,
+                           .reply = &control->keys};
+    sw_cluster_call(&call);
+    SW_COUNT(conn->net->counters, command_errors,
+             control->keys.size > 0 && control->keys.data[0] == '-');
+    control->is_text = true;
+    sw_control_begin(control);
+    sw_control_finish(control);
+    return true;
+}
+
+bool sw_control_run_cluster(struct sw_control *control, const struct sw_resp_command *arguments)
+{
+    const struct sw_resp_argument *words = arguments->arguments;
+    if (view_of(control) == NULL) {
+        return refuse(control, SW_NO_CLUSTER);
+    }
+    if (sw_argument_is(&words[1], "COUNTKEYSINSLOT") && arguments->count == 3) {
+        return run_count(control, words);
+    }
+    if (sw_argument_is(&words[1], "GETKEYSINSLOT") && arguments->count == 4) {
+        control->is_list = true;
+        return run_get(control, words);
+    }
+    if (sw_argument_is(&words[1], "SETTOPOLOGY") && arguments->count >= 3) {
+        return run_settopology(control, arguments);
+    }
+    return run_text(control, arguments);
+}

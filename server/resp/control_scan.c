@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * control_scan.c - what passes over the table share: their batch, and the keys that this node
+ * shows.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/config/live.h"
+#include "server/limits.h"
+#include "server/net/conn.h"
+#include "server/resp/control_parts.h"
+#include "server/resp/resp.h"
+
+void sw_control_put_key_to(const struct sw_control *control, struct sw_text *text, uint64_t key)
+{
+    char bytes[SW_KEY_TEXT_BYTES_MAX];
+    sw_text_bulk(text, bytes, sw_key_text_write(&control->resp->keys, key, bytes));
+}
+
+void sw_control_put_key(struct sw_control *control, uint64_t key)
+{
+    sw_control_put_key_to(control, &control->keys, key);
+    control->keys_count++;
+}
+
+bool sw_control_is_mine(const struct sw_control *control, uint64_t key)
+{
+    const struct sw_cluster_view *view = control->conn->net->seat.view;
+    return view == NULL || sw_cluster_owns(view, sw_cluster_slot(view, key));
+}
+
+void sw_control_keep_mine(struct sw_control *control)
+{
+    struct sw_batch *batch = &control->flight.batch;
+    const uint32_t bytes = control->resp->batches->shape.key_bytes;
+    uint8_t *keys = batch->scan_keys;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < batch->scan_count; i++) {
+        if (sw_control_is_mine(control, sw_integer_at(keys, bytes, i))) {
+            memmove(keys + (size_t)kept++ * bytes, keys + (size_t)i * bytes, bytes);
+        }
+    }
+    batch->scan_count = kept;
+}
+
+bool sw_control_prepare_scan(struct sw_control *control, uint64_t cursor, uint32_t count)
+{
+    struct sw_conn *conn = control->conn;
+    struct sw_batches *batches = control->resp->batches;
+    const struct sw_table_shape *shape = &batches->shape;
+    count = count < shape->scan_ops_max ? count : shape->scan_ops_max;
+    size_t keys_bytes = ((size_t)count * shape->key_bytes + 63) / 64 * 64;
+    control->memory_bytes = keys_bytes + (size_t)count * shape->value_bytes;
+    if (!sw_conn_arena_is_reserved(conn)) {
+        control->memory = sw_io_arena_alloc(&batches->arena, control->memory_bytes);
+    }
+    if (control->memory == NULL) {
+        free(control);
+        SW_COUNT(conn->net->counters, arena_pauses, !conn->retried);
+        sw_conn_stall(conn, SW_STALL_ARENA);
+        return false;
+    }
+    control->flight.batch = (struct sw_batch){
+        .kind = SW_BATCH_SCAN,
+        .count = count,
+        .cursor = cursor,
+        .scan_keys = control->memory,
+        .scan_values = (uint8_t *)control->memory + keys_bytes,
+    };
+    return true;
+}
+
+uint32_t sw_control_scan_count_max(const struct sw_config *config)
+{
+    uint64_t fit = SW_LIVE(config->output_bytes_max) / SW_RESP_INTEGER_BYTES_MAX - 3;
+    return fit < SW_SCAN_COUNT_MAX ? (uint32_t)fit : SW_SCAN_COUNT_MAX;
+}

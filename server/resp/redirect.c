@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * redirect.c - the slots of keys.
+ */
+#include "server/resp/redirect.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "server/batch/shape.h"
+#include "server/log/saver.h"
+#include "server/net/conn.h"
+#include "server/resp/resp.h"
+
+#define CROSS_SLOT "CROSSSLOT Keys in request don't hash to the same slot"
+
+static bool refuse(struct sw_conn *conn, const char *text, char line[SW_CLUSTER_LINE_BYTES])
+{
+    struct sw_loop_counters *counters = conn->net->counters;
+    snprintf(line, SW_CLUSTER_LINE_BYTES, "%s", text);
+    SW_COUNT(counters, cluster_moved, line[0] == 'M');
+    SW_COUNT(counters, cluster_cross_slot, strncmp(line, "CR", 2) == 0);
+    SW_COUNT(counters, cluster_down, strncmp(line, "CL", 2) == 0);
+    return true;
+}
+
+static bool refuse_slot(struct sw_conn *conn, unsigned slot, char line[SW_CLUSTER_LINE_BYTES])
+{
+    char text[SW_CLUSTER_LINE_BYTES];
+    sw_cluster_refusal(conn->net->seat.view, slot, text);
+    return refuse(conn, text, line);
+}
+
+/* 42 and 042 are one key, and the texts are in two slots: only the one without zeros in front is
+ * taken. */
+static bool is_canonical(const struct sw_command *command, const struct sw_resp_argument *arguments,
+                         uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct sw_resp_argument *key =
+            &arguments[(uint32_t)command->first_key + i * (uint32_t)command->key_step];
+        if (key->size > 1 && key->text[0] == '0') {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_loading(const struct sw_conn *conn)
+{
+    const struct sw_saver *saver = sw_resp_of((struct sw_conn *)conn)->resp->owner.saver;
+    return saver != NULL && sw_saver_is_loading(saver);
+}
+
+bool sw_redirect_refuses(struct sw_conn *conn, const struct sw_command *command,
+                         const struct sw_resp_argument *arguments, const void *keys, uint32_t bytes,
+                         uint32_t count, struct sw_slots *slots, char line[SW_CLUSTER_LINE_BYTES])
+{
+    const struct sw_cluster_view *view = conn->net->seat.view;
+    int foreign = -1;
+    *slots = (struct sw_slots){.first = -1};
+    if (view->choices.raw_bytes == 0 && !is_canonical(command, arguments, count)) {
+        return refuse(conn, "ERR key is not in canonical form, which cluster mode needs", line);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        int slot = (int)sw_cluster_slot(view, sw_integer_at(keys, bytes, i));
+        if (foreign < 0 && !sw_cluster_owns(view, (unsigned)slot)) {
+            foreign = slot;
+        }
+        slots->is_several |= i > 0 && slot != slots->first;
+        slots->first = i == 0 ? slot : slots->first;
+    }
+    bool is_gap = foreign >= 0 && view->owner[slots->first] == SW_TOPOLOGY_NOBODY;
+    if (slots->is_several && !view->choices.any_slots && !is_gap) {
+        return refuse(conn, CROSS_SLOT, line);
+    }
+    if (foreign >= 0) {
+        return refuse_slot(conn, (unsigned)(is_gap ? slots->first : foreign), line);
+    }
+    return is_loading(conn) &&
+           refuse(conn, "CLUSTERDOWN The cluster is down: this node is loading its data", line);
+}
+
+bool sw_redirect_refuses_exec(struct sw_conn *conn, const struct sw_slots *slots, uint64_t number,
+                              char line[SW_CLUSTER_LINE_BYTES])
+{
+    const struct sw_cluster_view *view = conn->net->seat.view;
+    if (slots->first < 0) {
+        return false;
+    }
+    if (slots->is_several && !view->choices.any_slots) {
+        return refuse(conn, CROSS_SLOT, line);
+    }
+    if (slots->is_several && view->number != number) {
+        return refuse(conn, "EXECABORT Transaction discarded because the topology has changed.",
+                      line);
+    }
+    return !sw_cluster_owns(view, (unsigned)slots->first) &&
+           refuse_slot(conn, (unsigned)slots->first, line);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * redirect.h - refusing keys of a cluster that are not here, in the words of redis: MOVED,
+ * CROSSSLOT, CLUSTERDOWN. Everything is called on the connection's loop, with a view
+ * (net->seat.view) that is not NULL.
+ */
+#ifndef SHERWOOD_SERVER_RESP_REDIRECT_H
+#define SHERWOOD_SERVER_RESP_REDIRECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "server/cluster/cluster.h"
+#include "server/resp/command.h"
+
+struct sw_conn;
+
+/* In which slots the keys of a command, or of a transaction, lie. */
+struct sw_slots {
+    int first;       /* of the first key; -1: there is none */
+    bool is_several; /* another key is in another one */
+};
+
+/* Is there a reason to refuse a command with these arguments, whose `count` keys, `bytes` wide, are
+ * at `keys`? Writes it to `line`, counts it, and returns true. Otherwise *slots says where the keys
+ * are. */
+bool sw_redirect_refuses(struct sw_conn *conn, const struct sw_command *command,
+                         const struct sw_resp_argument *arguments, const void *keys, uint32_t bytes,
+                         uint32_t count, struct sw_slots *slots, char line[SW_CLUSTER_LINE_BYTES]);
+
+/* The same for EXEC: `slots` are those of all queued commands, which were judged by the view of
+ * this number. */
+bool sw_redirect_refuses_exec(struct sw_conn *conn, const struct sw_slots *slots, uint64_t number,
+                              char line[SW_CLUSTER_LINE_BYTES]);
+
+#endif
