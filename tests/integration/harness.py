@@ -169,7 +169,7 @@ class Server:
     """A daemon on free ports. Flags are given as strings, "--name", "value"; they override."""
 
     def __init__(self, *flags, errors=None, environment=None, stop_rc=0, wrapper=(),
-                 program=DAEMON):
+                 program=DAEMON, ready=200):
         merged = dict(DEFAULT_FLAGS)
         merged.update(zip(flags[::2], flags[1::2]))
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="sherwood-"))
@@ -179,6 +179,7 @@ class Server:
         self.stop_rc = stop_rc
         self.wrapper = list(wrapper)
         self.program = program
+        self.ready = ready  # the status of /readyz once it has started
         self.unix_path = merged.get("--unix-socket")
         self.process = None
         self.line = ""
@@ -196,7 +197,7 @@ class Server:
         if self.flags[self.flags.index("--port") + 1] and addresses:
             self.port = int(addresses[0][1])
             self.http_port = int(addresses[-1][1])
-        eventually(lambda: self.http("/readyz")[0] == 200, "ready")
+        eventually(lambda: self.http("/readyz")[0] == self.ready, "ready")
         return self
 
     def _start_line(self):

@@ -1,0 +1,360 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Nodes of a cluster: topologies that come and go, and keys that are not theirs."""
+
+import json
+import random
+
+from cluster import Node, key_in, node_id, nodes, slot_of, topology
+from harness import Moves, Server, case, check, drawn_seed, equal, eventually, main, refusal
+from wire import Error, Replies
+
+RANDOM = random.Random(drawn_seed())
+
+
+@case
+def keys_of_two_nodes():
+    """each node serves its slots, redirects to the other, and counts what it refuses"""
+    with nodes(2) as (one, other):
+        near, far = key_in(0, 8191), key_in(8192, 16383)
+        moved = Error(f"MOVED {slot_of(far)} 127.0.0.1:{other.port}")
+        with Moves(one, cluster_moved=2, cluster_cross_slot=1, cluster_down=0):
+            equal(one.ask("SET", near, 7), "OK", "a key of its own")
+            equal(one.ask("SET", far, 7), moved, "a key of the other")
+            equal(one.ask("GET", far), moved, "a key of the other")
+            equal(one.ask("MGET", near, far), Error("CROSSSLOT Keys in request don't hash to the same slot"), "both")
+        equal(other.ask("SET", far, 8), "OK", "a key of its own")
+        for key in ("042", "00", "0" * 19 + "1"):
+            equal(one.ask("GET", key),
+                  Error("ERR key is not in canonical form, which cluster mode needs"), key)
+        equal(one.ask("MSET", near, 1, f"0{near}", 2),
+              Error("ERR key is not in canonical form, which cluster mode needs"), "the second key")
+        for key, wrong in (("+1", "x"), ("-1", "x"), (" 1", "x"), ("", "x"), ("a", "x")):
+            equal(one.ask("GET", key), Error("ERR key is not an unsigned integer or out of range"), wrong)
+        equal(one.ask("GET", near), b"7", "what was refused did nothing")
+        moved = [line for line in (one.ask("SET", far, 1), one.ask("OBJECT", "ENCODING", far))]
+        check(all(len(line.split()) == 3 and line.startswith("MOVED ") for line in moved), f"three words: {moved}")
+
+
+@case
+def several_slots():
+    """with cluster-multi-slot node a command may name any keys of the node"""
+    with nodes(2, "--cluster-multi-slot", "node") as (one, other):
+        near = [key_in(0, 8191, i) for i in range(4)]
+        far = key_in(8192, 16383)
+        equal(one.ask("MSET", *[x for k in near for x in (k, k)]), "OK", "keys of several slots")
+        equal(one.ask("MGET", *near), [str(k).encode() for k in near], "keys of several slots")
+        equal(one.ask("MGET", near[0], far), Error(f"MOVED {slot_of(far)} 127.0.0.1:{other.port}"), "another's key")
+        replies = one.replies()
+        for words in (("MULTI",), *[("INCR", k) for k in near]):
+            check(not isinstance(replies.ask(*words), Error), words)
+        equal(replies.ask("EXEC"), [k + 1 for k in near], "EXEC")
+
+
+@case
+def transactions():
+    """a transaction keeps to one slot, and what a topology takes meanwhile is redirected"""
+    with nodes(2) as (one, other):
+        near, next_one, far = key_in(0, 8191), key_in(0, 8191, 1), key_in(8192, 16383)
+        replies = one.replies()
+        for words, wanted in ((("MULTI",), "OK"), (("SET", near, 1), "QUEUED"), (("SET", next_one, 1), "QUEUED"),
+                              (("EXEC",), Error("CROSSSLOT Keys in request don't hash to the same slot")),
+                              (("EXEC",), Error("ERR EXEC without MULTI")), (("GET", near), None),
+                              (("MULTI",), "OK"), (("GET", far), Error(f"MOVED {slot_of(far)} 127.0.0.1:{other.port}")),
+                              (("EXEC",), Error("EXECABORT Transaction discarded because of previous errors.")),
+                              (("MULTI",), "OK"), (("INCR", near), "QUEUED"), (("PING",), "QUEUED")):
+            equal(replies.ask(*words), wanted, words)
+        one.set_topology(topology(2, [{"port": one.port, "slots": []}, {"port": other.port, "slots": [[0, 16383]]}]))
+        equal(replies.ask("EXEC"), Error(f"MOVED {slot_of(near)} 127.0.0.1:{other.port}"), "EXEC")
+        equal(replies.ask("EXEC"), Error("ERR EXEC without MULTI"), "EXEC")
+
+
+@case
+def what_is_nobodys():
+    """slots of nobody, nodes of no topology, and full coverage"""
+    with Node(0) as server:
+        down = "CLUSTERDOWN The cluster is down"
+        equal(server.ask("GET", 1), Error(f"{down}: this node has no topology"), "no topology")
+        equal(server.ask("CLUSTER", "SLOTS"), [], "no topology")
+        equal(server.ask("CLUSTER", "SHARDS"), [], "no topology")
+        equal(server.http("/readyz")[2], "not ready: the cluster has no topology yet\n", "/readyz")
+        check(b" myself,master - 0 0 0 connected" in server.ask("CLUSTER", "NODES"), "NODES")
+        elsewhere = {"port": 7000, "slots": [[0, 16383]], "id": node_id(7)}
+        server.set_topology(topology(1, [elsewhere]))
+        equal(server.ask("GET", 1), Error(f"{down}: this node is not in the topology"), "not in it")
+        equal(server.http("/readyz")[0::2], (503, "not ready: this node is not in the cluster's topology\n"), "/readyz")
+        equal(server.metrics()["sherwood_cluster_in_topology"], 0, "the metric")
+        check("is not in the topology of epoch 1" in server.log(), "the log says so")
+        gap = slot_of(1)
+        server.set_topology(topology(2, [{"port": server.port, "slots": [[0, gap - 1]]},
+                                         {"port": 7000, "slots": [[gap + 1, 16383]]}]))
+        equal(server.http("/readyz")[0], 200, "/readyz")
+        equal(server.ask("GET", 1), Error("CLUSTERDOWN Hash slot not served"), "a gap")
+        metrics = server.metrics()
+        equal([metrics[f"sherwood_cluster_{n}"] for n in ("enabled", "in_topology", "epoch", "slots_owned")],
+              [1, 1, 2, gap], "metrics")
+    with Node(0, "--cluster-require-full-coverage", "yes") as server:
+        server.set_topology(topology(1, [{"port": server.port, "slots": [[0, 16382]]}]))
+        equal(server.ask("GET", 1), Error(down), "not all slots are somebody's")
+        check(b"cluster_state:fail" in server.ask("CLUSTER", "INFO"), "INFO")
+        server.set_topology(topology(2, [{"port": server.port, "slots": [[0, 16383]]}]))
+        equal(server.ask("GET", 1), None, "all slots are somebody's")
+
+
+@case
+def what_it_says_of_itself():
+    """HELLO, INFO and ROLE are those of a node; replicas redirect"""
+    with nodes(1) as (one,), Node(5) as replica:
+        text = topology(2, [{"port": one.port, "slots": [[0, 16383]]},
+                            {"port": replica.port, "shard": "s0", "role": "replica", "id": node_id(5),
+                             "hostname": "b.example"}])
+        for server in (one, replica):
+            server.set_topology(text)
+        for server, hello, info in ((one, b"master", b"role:master"), (replica, b"replica", b"role:slave")):
+            reply = server.ask("HELLO", 2)
+            fields = dict(zip(reply[::2], reply[1::2]))
+            equal((fields[b"mode"], fields[b"role"]), (b"cluster", hello), "HELLO")
+            text = server.ask("INFO")
+            for line in (b"redis_mode:cluster", b"cluster_enabled:1", info, b"connected_slaves:0"):
+                check(line + b"\r\n" in text, line)
+        equal(replica.ask("ROLE")[:3], [b"slave", b"127.0.0.1", one.port], "ROLE")
+        replies = replica.replies()
+        equal(replies.ask("READONLY"), "OK", "READONLY")
+        equal(replies.ask("GET", 1), Error(f"MOVED {slot_of(1)} 127.0.0.1:{one.port}"), "a read of a replica")
+        equal(one.ask("CLUSTER", "MYSHARDID"), replica.ask("CLUSTER", "MYSHARDID"), "the shard")
+        rows = one.ask("CLUSTER", "SLOTS")
+        equal(rows, [[0, 16383, [b"127.0.0.1", one.port, node_id(0).encode(), []],
+                      [b"127.0.0.1", replica.port, node_id(5).encode(), [b"hostname", b"b.example"]]]], "SLOTS")
+        lines = replica.ask("CLUSTER", "NODES").decode().splitlines()
+        equal(lines, [f"{node_id(0)} 127.0.0.1:{one.port}@{one.port + 10000} master - 0 0 2 connected 0-16383",
+                      f"{node_id(5)} 127.0.0.1:{replica.port}@{replica.port + 10000},b.example myself,slave "
+                      f"{node_id(0)} 0 0 2 connected"], "NODES")
+        equal(one.ask("CONFIG", "GET", "cluster-enabled"), [b"cluster-enabled", b"yes"], "CONFIG GET")
+
+
+@case
+def names():
+    """endpoints may be host names; ip stays an address"""
+    with Node(0, "--cluster-preferred-endpoint-type", "hostname") as server:
+        server.set_topology(topology(1, [
+            {"port": server.port, "slots": [[0, 1]], "hostname": "a.example"},
+            {"port": 7001, "slots": [[2, 8191]], "hostname": "b.example", "ip": "::1"},
+            {"port": 7002, "slots": [[8192, 16383]], "ip": "2001:db8::2"}]))
+        rows = server.ask("CLUSTER", "SLOTS")
+        equal([row[2][0] for row in rows], [b"a.example", b"b.example", b"2001:db8::2"], "endpoints")
+        equal([row[2][3] for row in rows], [[b"ip", b"127.0.0.1"], [b"ip", b"::1"], []], "what else is known")
+        for shard in server.ask("CLUSTER", "SHARDS"):
+            node = dict(zip(shard[3][0][::2], shard[3][0][1::2]))
+            check(b"example" not in node[b"ip"] and b"address" not in node, f"ip is an address: {node}")
+            equal(node[b"endpoint"], node.get(b"hostname", node[b"ip"]), "endpoint")
+        key = key_in(2, 8191)
+        equal(server.ask("GET", key), Error(f"MOVED {slot_of(key)} b.example:7001"), "MOVED")
+        key = key_in(8192, 16383)
+        equal(server.ask("GET", key), Error(f"MOVED {slot_of(key)} 2001:db8::2:7002"), "MOVED")
+
+
+@case
+def epochs():
+    """a higher epoch is taken, the same text again is nothing, and everything else is refused in words"""
+    with nodes(1) as (server,):
+        whole = {"port": server.port, "slots": [[0, 16383]]}
+        def push(text, *before):
+            return server.ask("CLUSTER", "SETTOPOLOGY", *before, text)
+        equal(push(topology(1, [whole])), "OK", "the same again")
+        equal(push(topology(1, [{**whole, "hostname": "c.example"}])),
+              Error("ERR epoch 1 is another topology"), "the same epoch")
+        equal(push(topology(5, [whole]), "IFEPOCH", 2), Error("ERR the epoch is 1"), "IFEPOCH")
+        equal(push(topology(5, [whole]), "IFEPOCH", 1), "OK", "IFEPOCH")
+        equal(push(topology(4, [whole])), Error("ERR epoch 4 is older than epoch 5, which holds"), "an older one")
+        equal(push("{}"), Error("ERR $.format: it is missing"), "a wrong one")
+        equal(push("\r\n+"), Error("ERR line 2, column 1: '[' or '{' expected near '+'"), "no JSON")
+        equal(push(topology(6, [whole]).replace("decimal", "raw")),
+              Error("ERR $.keys: resp-keys of this node is decimal"), "raw keys")
+        equal(push(topology(6, [whole]).replace('"test"', '"prod"')),
+              Error('ERR $.cluster: this node is of the cluster "test"'), "another cluster")
+        equal(push(topology(6, [whole]), "IFEPOCH", "x"),
+              Error("ERR value is not an integer or out of range"), "IFEPOCH")
+        equal(push(topology(6, [whole]), "EPOCH", 1), Error("ERR syntax error"), "a wrong word")
+        equal(server.ask("CLUSTER", "SETTOPOLOGY"),
+              Error("ERR wrong number of arguments for 'cluster|settopology' command"), "no text")
+        equal(server.metrics()["sherwood_cluster_reload_failures_total"], 7, "refusals are counted")
+        equal(server.metrics()["sherwood_cluster_epoch"], 5, "the epoch")
+        equal(server.ask("SET", 1, 2), "OK", "a key")
+        less = {**whole, "slots": [[0, 16382]]}
+        equal(push(topology(6, [less])), Error("ERR it takes 1 slot from this node, which holds keys: to leave "
+                                               'these behind say "force": true'), "slots from under keys")
+        equal(push(topology(6, [{**whole, "id": node_id(9)}])),
+              Error("ERR it takes 16384 slots from this node, which holds keys: to leave these behind say "
+                    '"force": true'), "another node in its place")
+        equal(push(topology(6, [less], force=True)), "OK", "by force")
+        for word in ("MEET", "SETSLOT", "ADDSLOTS", "FAILOVER", "REPLICAS"):
+            check(server.ask("CLUSTER", word, 1).startswith(f"ERR CLUSTER {word}: "), word)
+
+
+@case
+def who_may():
+    """CLUSTER SETTOPOLOGY needs an administrator, and what shows the topology does not"""
+    with nodes(1) as (server,):
+        equal(server.ask("ACL", "SETUSER", "reader", "on", "nopass", "~1000-1999", "+@all", "-@admin"), "OK", "SETUSER")
+        replies = server.replies()
+        equal(replies.ask("AUTH", "reader", "x"), "OK", "AUTH")
+        for words in (("SLOTS",), ("SHARDS",), ("NODES",), ("INFO",), ("MYID",), ("KEYSLOT", 1), ("COUNTKEYSINSLOT", 1)):
+            check(not isinstance(replies.ask("CLUSTER", *words), Error), words)
+        for words in (("SETTOPOLOGY", "{}"), ("MEET", 1), ("COUNT-FAILURE-REPORTS", "x"), ("GETKEYSINSLOT", 1, 1)):
+            check(str(replies.ask("CLUSTER", *words)).startswith("NOPERM"), words)
+        check(not isinstance(replies.ask("READONLY"), Error), "READONLY")
+
+
+@case
+def keys_of_the_node():
+    """SCAN, RANDOMKEY, DBSIZE and counts of slots show the keys of the node's slots alone"""
+    keys = RANDOM.sample(range(10**6), 500)
+    kept = sorted(k for k in keys if slot_of(k) < 5000)
+    with nodes(1) as (server,):
+        replies = server.replies()
+        for key in keys:
+            equal(replies.ask("SET", key, key), "OK", key)
+        equal(replies.ask("DBSIZE"), 500, "all of them")
+        slot = slot_of(keys[0])
+        mine = sorted(k for k in keys if slot_of(k) == slot)
+        equal(replies.ask("CLUSTER", "COUNTKEYSINSLOT", slot), len(mine), "COUNTKEYSINSLOT")
+        equal(sorted(int(k) for k in replies.ask("CLUSTER", "GETKEYSINSLOT", slot, 100)), mine, "GETKEYSINSLOT")
+        equal(len(replies.ask("CLUSTER", "GETKEYSINSLOT", slot, 1)), 1, "as many as were asked for")
+        server.set_topology(topology(2, [{"port": server.port, "slots": [[0, 4999]]}], force=True))
+        equal(replies.ask("DBSIZE"), len(kept), "DBSIZE")
+        seen, cursor = [], "0"
+        while True:
+            cursor, some = replies.ask("SCAN", cursor, "COUNT", 37)
+            seen += [int(k) for k in some]
+            if cursor == b"0":
+                break
+        equal(sorted(set(seen)), kept, "SCAN")
+        equal(sorted(int(k) for k in replies.ask("KEYS", "*")), kept, "KEYS")
+        for _ in range(20):
+            check(int(replies.ask("RANDOMKEY")) in kept, "RANDOMKEY")
+        server.set_topology(topology(3, [{"port": server.port, "slots": [[0, 16383]]}]))
+        equal(replies.ask("DBSIZE"), 500, "they come back with their slots")
+        equal(replies.ask("FLUSHALL"), "OK", "FLUSHALL")
+        equal(replies.ask("RANDOMKEY"), None, "RANDOMKEY")
+    with nodes(1, "--engine", "cuckoo") as (server,):
+        equal(server.ask("CLUSTER", "COUNTKEYSINSLOT", 1),
+              Error("ERR the engine cannot pass over its keys: it has no SCAN"), "cuckoo")
+
+
+@case
+def files():
+    """the file is read at the start and at SIGHUP; the state survives, and its epoch wins"""
+    with Node(0, "--cluster-announce-port", "1234", errors="SIGHUP: the topology is as it was") as server:
+        path = server.directory / "topology.json"
+        whole = {"port": server.port, "slots": [[0, 16383]]}
+        server.stop()
+        path.write_text(topology(3, [whole]))
+        server.flags += ["--cluster-config", str(path)]
+        server.ready = 200
+        server.start()
+        equal(server.metrics()["sherwood_cluster_epoch"], 3, "the file's")
+        check("cluster-announce-ip, -hostname or -port differ" in server.log(), "what is announced differs")
+        path.write_text(topology(4, [whole]))
+        server.hang_up()
+        eventually(lambda: server.metrics()["sherwood_cluster_epoch"] == 4, "SIGHUP")
+        path.write_text("{")
+        server.hang_up()
+        eventually(lambda: server.metrics()["sherwood_cluster_reload_failures_total"] == 1, "a wrong file")
+        path.unlink()
+        server.hang_up()
+        eventually(lambda: server.metrics()["sherwood_cluster_reload_failures_total"] == 2, "no file")
+        equal(server.metrics()["sherwood_cluster_epoch"], 4, "nothing has changed")
+        path.write_text(topology(3, [{**whole, "slots": []}]))
+        server.stop()
+        server.start()
+        equal(server.metrics()["sherwood_cluster_epoch"], 4, "the state's, which is higher")
+        check("has epoch 3, and epoch 4" in server.log(), "the log says so")
+        equal(server.ask("SET", 1, 1), "OK", "and it serves")
+        state = json.loads((server.directory / "cluster.json").read_text())
+        equal((state["node"], state["topology"]["epoch"]), (node_id(0), 4), "the state")
+
+
+def refused_start(server, what):
+    """Starts a daemon that must not start, and says so in these words."""
+    try:
+        server.start()
+    except AssertionError as why:
+        check(what in str(why), f"{what}: {why}")
+        return
+    raise AssertionError(f"it started: {what}")
+
+
+@case
+def starts_that_are_refused():
+    """a start with a wrong file, a state of another node, or another topology of its epoch says so"""
+    with Node(0, errors="cluster: |is the state of node") as server:
+        server.set_topology(topology(2, [{"port": server.port, "slots": [[0, 16383]]}]))
+        server.stop()
+        path = server.directory / "topology.json"
+        flags = server.flags
+        server.flags = flags + ["--cluster-config", str(path)]
+        refused_start(server, "topology.json: No such file or directory")
+        path.write_text(topology(2, [{"port": server.port, "slots": [[0, 100]]}]))
+        refused_start(server, "epoch 2 is another topology")
+        path.write_text('{"format": 2}')
+        refused_start(server, "$.format: it is not 1")
+        server.flags = [node_id(3) if f == node_id(0) else f for f in flags]
+        refused_start(server, f"is the state of node {node_id(0)}, and cluster-node-id is {node_id(3)}")
+        server.flags = flags
+        state = server.directory / "cluster.json"
+        whole = state.read_text()
+        state.write_text(whole[:-20])
+        refused_start(server, "it is not JSON")
+        state.write_text(whole)
+        server.ready = 200
+        server.start()
+
+
+@case
+def drawn_id():
+    """an id that nobody gives is drawn once and kept with the data"""
+    server = Server(ready=503)
+    server.flags += ["--cluster-state", str(server.directory / "state")]
+    with server:
+        drawn = Replies(server.connect()).ask("CLUSTER", "MYID")
+        server.stop()
+        server.start()
+        equal(Replies(server.connect()).ask("CLUSTER", "MYID"), drawn, "the same after a restart")
+        equal((len(drawn), drawn.strip(b"0123456789abcdef")), (40, b""), "40 hex digits")
+
+
+@case
+def raw_keys():
+    """where keys are raw bytes, slots are those of the bytes, braces included"""
+    def key(number):
+        return number.to_bytes(8, "little")
+    braces = b"\x01{ab}\x02\x03\x04"
+    raw = topology(1, [{"port": 1, "slots": []}, {"port": 2, "slots": [[0, 16383]]}])
+    with Node(0, "--resp-keys", "raw") as server:
+        equal(server.ask("CLUSTER", "SETTOPOLOGY", raw), Error("ERR $.keys: resp-keys of this node is raw"), "decimal")
+        server.set_topology(raw.replace("decimal", "raw"))
+        for each in (braces, key(42), key(0)):
+            equal(server.ask("GET", each), Error(f"MOVED {slot_of(each)} 127.0.0.1:2"), each)
+        equal(slot_of(braces), slot_of(b"ab"), "braces")
+        server.set_topology(topology(2, [{"port": 1, "slots": [[0, 16383]]}]).replace("decimal", "raw"))
+        equal(server.ask("SET", braces, 1), "OK", "its own")
+        equal(server.ask("CLUSTER", "GETKEYSINSLOT", slot_of(b"ab"), 5), [braces], "GETKEYSINSLOT")
+        equal(server.ask("MSET", braces, 1, key(7), 2), Error("CROSSSLOT Keys in request don't hash to the same slot"),
+              "two slots")
+
+
+@case
+def no_cluster():
+    """a daemon that is of no cluster says so, and takes what it always took"""
+    with Server() as server:
+        replies = Replies(server.connect())
+        for words in (("CLUSTER", "INFO"), ("CLUSTER", "x"), ("READONLY",), ("READWRITE",), ("ASKING",)):
+            equal(replies.ask(*words), Error("ERR This instance has cluster support disabled"), words)
+        equal(replies.ask("SET", "0042", 1), "OK", "zeros in front")
+        equal(replies.ask("MGET", 42, 43), [b"1", None], "any keys")
+        equal(server.metrics()["sherwood_cluster_enabled"], 0, "the metric")
+    check("would be in none" in refusal("--cluster-announce-port", "1"), "options of no cluster")
+
+
+if __name__ == "__main__":
+    main()
