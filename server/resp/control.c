@@ -39,25 +39,6 @@ static_assert(((1 << CURSOR_SHIFT) + SCAN_COUNT_MORE + 3) * SW_RESP_INTEGER_BYTE
 
 /* --- replies ---------------------------------------------------------------------------------- */
 
-static const char *error_of(const struct sw_control *control)
-{
-    const struct sw_batch *batch = &control->flight.batch;
-    if (control->error[0] != '\0') {
-        return control->error;
-    }
-    switch (batch->status) {
-    case SW_OK:
-        return NULL;
-    case SW_E_NOMEM:
-        return batch->kind == SW_BATCH_RESIZE ? "OOM " SW_RESIZE_FAILED
-                                              : "ERR not enough memory for a scan";
-    case SW_E_INVALID: /* cannot happen: the arguments have been checked */
-        return "ERR the table refused the command";
-    default:
-        return "ERR the table failed, the server is stopping: see its log";
-    }
-}
-
 static void put_number(struct sw_text *text, uint64_t number)
 {
     if (sw_text_reserve(text, SW_RESP_INTEGER_BYTES_MAX)) {
@@ -155,14 +136,8 @@ static void put_digest(const struct sw_digest *digest, struct sw_text *text)
 static void put_reply(const struct sw_control *control, struct sw_text *text)
 {
     const struct sw_batch *batch = &control->flight.batch;
-    const char *error = error_of(control);
-    if (error != NULL) {
-        sw_text_error(text, error);
-    } else if (control->command->id == SW_COMMAND_DIGEST) {
+    if (control->command->id == SW_COMMAND_DIGEST) {
         put_digest(&control->digest, text);
-    } else if (control->command->id == SW_COMMAND_CLUSTER ||
-               control->command->id == SW_COMMAND_DBSIZE) {
-        sw_control_put_cluster(control, text);
     } else if (control->command->id == SW_COMMAND_WAITAOF) {
         sw_text_array(text, 2);
         sw_text_unsigned(text, control->is_durable);
@@ -188,58 +163,11 @@ static void put_reply(const struct sw_control *control, struct sw_text *text)
     }
 }
 
-void sw_control_finish(struct sw_control *control)
-{
-    struct sw_conn *conn = control->conn;
-    struct sw_batches *batches = control->resp->batches;
-    struct sw_loop_counters *counters = conn->net->counters;
-    struct sw_text text;
-    sw_text_init(&text, SW_LIVE(conn->net->config->output_bytes_max) + SW_SCRATCH_BYTES);
-    if (sw_resp_of(conn)->session.reply_mode == SW_REPLY_ON) {
-        put_reply(control, &text);
-    } else if (sw_resp_of(conn)->session.reply_mode == SW_REPLY_SKIP_NEXT) {
-        sw_resp_of(conn)->session.reply_mode = SW_REPLY_ON;
-    }
-    if (sw_resp_of(conn)->last_error != NULL) {
-        sw_text_error(&text, sw_resp_of(conn)->last_error);
-        SW_COUNT(counters, command_errors, 1);
-    }
-    SW_COUNT(counters, commands_processed, 1);
-    SW_COUNT(counters, command_errors, error_of(control) != NULL);
-    uint64_t took_ns = uv_hrtime() - control->started_ns;
-    SW_COUNT(counters, commands[control->command->id], 1);
-    SW_COUNT(counters, command_ns[control->command->id], took_ns);
-    sw_slow_control(conn, control->command, took_ns / 1000);
-    if (control->flight.batch.write_sequence > 0) {
-        sw_resp_of(conn)->last_write = control->flight.batch.write_sequence;
-    }
-    if (text.failed || control->flight.is_unknown) { /* the client must not hear of a write that a
-                                                        crash may undo */
-        sw_conn_abort(conn);
-    } else {
-        sw_resp_send(conn, text.data, text.size);
-    }
-    sw_text_fini(&text);
-    sw_text_fini(&control->keys);
-    if (control->memory != NULL) {
-        sw_io_arena_free(&batches->arena, control->memory, control->memory_bytes);
-        conn->net->retry = true;
-    }
-    free(control);
-    sw_resp_of(conn)->control_in_flight = false;
-    sw_conn_request_done(conn, true);
-}
-
 /* --- flights ---------------------------------------------------------------------------------- */
 
 static struct sw_control *control_of(struct sw_flight *flight)
 {
     return SW_CONTAINER(flight, struct sw_control, flight);
-}
-
-void sw_control_submit(struct sw_control *control)
-{
-    sw_batches_start(control->resp->batches, &control->flight, (uint32_t)control->conn->peer.id);
 }
 
 static void on_done(struct sw_flight *flight)
@@ -266,34 +194,11 @@ static void on_done(struct sw_flight *flight)
     }
 }
 
-void sw_control_begin(struct sw_control *control)
-{
-    struct sw_conn *conn = control->conn;
-    control->started_ns = uv_hrtime();
-    sw_resp_of(conn)->control_in_flight = true;
-    sw_conn_accept(conn, true);
-    sw_conn_stall(conn, SW_STALL_BARRIER);
-}
-
 static void start(struct sw_control *control)
 {
     control->flight.done = on_done;
     sw_control_begin(control);
     sw_control_submit(control);
-}
-
-struct sw_control *sw_control_create(struct sw_conn *conn, const struct sw_command *command)
-{
-    struct sw_control *control = calloc(1, sizeof(*control));
-    if (control == NULL) {
-        sw_resp_error(conn, command, "ERR out of memory");
-        return NULL;
-    }
-    control->conn = conn;
-    control->resp = sw_resp_of(conn)->resp;
-    control->command = command;
-    sw_list_init(&control->waits);
-    return control;
 }
 
 /* --- commands --------------------------------------------------------------------------------- */
@@ -458,5 +363,9 @@ bool sw_control_run(struct sw_conn *conn, const struct sw_command *command,
                     const struct sw_resp_command *arguments)
 {
     struct sw_control *control = sw_control_create(conn, command);
-    return control == NULL || runs[command->id](control, arguments);
+    if (control == NULL) {
+        return true;
+    }
+    control->put = put_reply;
+    return runs[command->id](control, arguments);
 }

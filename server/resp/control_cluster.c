@@ -30,6 +30,24 @@ static bool refuse(struct sw_control *control, const char *error)
     return true;
 }
 
+static void put(const struct sw_control *control, struct sw_text *text)
+{
+    const bool lists = control->keys_wanted > 0 || control->is_list;
+    if (control->is_text) {
+        sw_text_append(text, control->keys.data, control->keys.size);
+    } else if (control->is_taken) {
+        sw_text_simple(text, "OK");
+    } else if (lists) {
+        sw_text_array(text, control->keys_count);
+        if (control->keys.size > 0) {
+            sw_text_append(text, control->keys.data, control->keys.size);
+        }
+    } else {
+        sw_text_unsigned(text, control->keys_counted);
+    }
+    text->failed |= control->keys.failed;
+}
+
 /* --- passes over the table -----------------------------------------------------------------------
  */
 
@@ -80,6 +98,7 @@ static bool scan(struct sw_control *control, int slot, uint64_t wanted)
     if (control->resp->unsupported.has[SW_COMMAND_SCAN]) {
         return refuse(control, "ERR the engine cannot pass over its keys: it has no SCAN");
     }
+    control->put = put;
     control->slot = slot;
     control->keys_wanted = wanted;
     /* What is foreign by this view nobody writes, if all have followed it by now. */
@@ -147,24 +166,6 @@ static bool run_get(struct sw_control *control, const struct sw_resp_argument *w
     return scan(control, (int)slot, (uint64_t)most);
 }
 
-void sw_control_put_cluster(const struct sw_control *control, struct sw_text *text)
-{
-    const bool lists = control->keys_wanted > 0 || control->is_list;
-    if (control->is_text) {
-        sw_text_append(text, control->keys.data, control->keys.size);
-    } else if (control->is_taken) {
-        sw_text_simple(text, "OK");
-    } else if (lists) {
-        sw_text_array(text, control->keys_count);
-        if (control->keys.size > 0) {
-            sw_text_append(text, control->keys.data, control->keys.size);
-        }
-    } else {
-        sw_text_unsigned(text, control->keys_counted);
-    }
-    text->failed |= control->keys.failed;
-}
-
 /* --- SETTOPOLOGY ---------------------------------------------------------------------------------
  */
 
@@ -227,6 +228,7 @@ bool sw_control_run_cluster(struct sw_control *control, const struct sw_resp_com
     if (view_of(control) == NULL) {
         return refuse(control, SW_NO_CLUSTER);
     }
+    control->put = put;
     if (sw_argument_is(&words[1], "COUNTKEYSINSLOT") && arguments->count == 3) {
         return run_count(control, words);
     }

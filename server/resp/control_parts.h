@@ -32,6 +32,7 @@ struct sw_control {
     bool wrapped;         /* RANDOMKEY: the scan has reached the end of the table */
     uint8_t cursor_shift; /* SCAN: low bits that the cursors of clients lack */
     uint64_t given, next; /* SCAN: the client's cursor, and that of the reply */
+    void (*put)(const struct sw_control *control, struct sw_text *text); /* appends the reply */
     struct sw_list waits; /* SAVE, DIGEST, WAITAOF, CLUSTER: link in resp->waits */
     bool (*is_over)(struct sw_control *control); /* of these: may the reply be made? */
     uint64_t save_number;                        /* SAVE: of the snapshot that it waits for */
@@ -77,8 +78,6 @@ void sw_control_keep_mine(struct sw_control *control);
 /* Most keys of a reply: with its cursor and array heads it must not exceed output-bytes-max. */
 uint32_t sw_control_scan_count_max(const struct sw_config *config);
 
-/* control_cluster.c: appends the reply to CLUSTER, or to a DBSIZE that was counted. */
-void sw_control_put_cluster(const struct sw_control *control, struct sw_text *text);
 bool sw_control_run_cluster(struct sw_control *control, const struct sw_resp_command *arguments);
 
 /* From now on the command waits until this says that its reply can be made. */

@@ -26,13 +26,6 @@ static bool is_gone(const struct sw_control *control)
     return control->conn->state == SW_CONN_CLOSED;
 }
 
-void sw_control_wait_until(struct sw_control *control, bool (*is_over)(struct sw_control *control))
-{
-    control->is_over = is_over;
-    sw_control_begin(control);
-    sw_list_push(&control->resp->waits, &control->waits);
-}
-
 /* --- SAVE ------------------------------------------------------------------------------------- */
 
 static bool is_saved(struct sw_control *control)

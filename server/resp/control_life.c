@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * control_life.c - a command of kind CONTROL from its beginning to its reply, whatever carries it
+ * out.
+ */
+#include <stdlib.h>
+
+#include "server/batch/refusals.h"
+#include "server/config/live.h"
+#include "server/limits.h"
+#include "server/net/conn.h"
+#include "server/resp/control_parts.h"
+#include "server/resp/output.h"
+#include "server/resp/resp.h"
+#include "server/resp/slow.h"
+
+static const char *error_of(const struct sw_control *control)
+{
+    const struct sw_batch *batch = &control->flight.batch;
+    if (control->error[0] != '\0') {
+        return control->error;
+    }
+    switch (batch->status) {
+    case SW_OK:
+        return NULL;
+    case SW_E_NOMEM:
+        return batch->kind == SW_BATCH_RESIZE ? "OOM " SW_RESIZE_FAILED
+                                              : "ERR not enough memory for a scan";
+    case SW_E_INVALID: /* cannot happen: the arguments have been checked */
+        return "ERR the table refused the command";
+    default:
+        return "ERR the table failed, the server is stopping: see its log";
+    }
+}
+
+struct sw_control *sw_control_create(struct sw_conn *conn, const struct sw_command *command)
+{
+    struct sw_control *control = calloc(1, sizeof(*control));
+    if (control == NULL) {
+        sw_resp_error(conn, command, "ERR out of memory");
+        return NULL;
+    }
+    control->conn = conn;
+    control->resp = sw_resp_of(conn)->resp;
+    control->command = command;
+    sw_list_init(&control->waits);
+    return control;
+}
+
+void sw_control_begin(struct sw_control *control)
+{
+    struct sw_conn *conn = control->conn;
+    control->started_ns = uv_hrtime();
+    sw_resp_of(conn)->control_in_flight = true;
+    sw_conn_accept(conn, true);
+    sw_conn_stall(conn, SW_STALL_BARRIER);
+}
+
+void sw_control_wait_until(struct sw_control *control, bool (*is_over)(struct sw_control *control))
+{
+    control->is_over = is_over;
+    sw_control_begin(control);
+    sw_list_push(&control->resp->waits, &control->waits);
+}
+
+void sw_control_submit(struct sw_control *control)
+{
+    sw_batches_start(control->resp->batches, &control->flight, (uint32_t)control->conn->peer.id);
+}
+
+void sw_control_finish(struct sw_control *control)
+{
+    struct sw_conn *conn = control->conn;
+    struct sw_batches *batches = control->resp->batches;
+    struct sw_loop_counters *counters = conn->net->counters;
+    struct sw_text text;
+    sw_text_init(&text, SW_LIVE(conn->net->config->output_bytes_max) + SW_SCRATCH_BYTES);
+    if (sw_resp_of(conn)->session.reply_mode == SW_REPLY_ON) {
+        const char *error = error_of(control);
+        if (error != NULL) {
+            sw_text_error(&text, error);
+        } else {
+            control->put(control, &text);
+        }
+    } else if (sw_resp_of(conn)->session.reply_mode == SW_REPLY_SKIP_NEXT) {
+        sw_resp_of(conn)->session.reply_mode = SW_REPLY_ON;
+    }
+    if (sw_resp_of(conn)->last_error != NULL) {
+        sw_text_error(&text, sw_resp_of(conn)->last_error);
+        SW_COUNT(counters, command_errors, 1);
+    }
+    SW_COUNT(counters, commands_processed, 1);
+    SW_COUNT(counters, command_errors, error_of(control) != NULL);
+    uint64_t took_ns = uv_hrtime() - control->started_ns;
+    SW_COUNT(counters, commands[control->command->id], 1);
+    SW_COUNT(counters, command_ns[control->command->id], took_ns);
+    sw_slow_control(conn, control->command, took_ns / 1000);
+    if (control->flight.batch.write_sequence > 0) {
+        sw_resp_of(conn)->last_write = control->flight.batch.write_sequence;
+    }
+    if (text.failed || control->flight.is_unknown) { /* the client must not hear of a write that a
+                                                        crash may undo */
+        sw_conn_abort(conn);
+    } else {
+        sw_resp_send(conn, text.data, text.size);
+    }
+    sw_text_fini(&text);
+    sw_text_fini(&control->keys);
+    if (control->memory != NULL) {
+        sw_io_arena_free(&batches->arena, control->memory, control->memory_bytes);
+        conn->net->retry = true;
+    }
+    free(control);
+    sw_resp_of(conn)->control_in_flight = false;
+    sw_conn_request_done(conn, true);
+}
