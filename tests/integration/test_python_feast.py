@@ -156,7 +156,8 @@ def refused():
         equal((moment, row["i32"].int32_val, row["i64"].WhichOneof("val"), sum(told)), (NOW, 5, None, 3))
         with sherwood.connect(server.unix) as c:
             equal(len(c), 3, "a mark, a time and a number")
-    for flags in (("--engine", "cache", "--value-bytes", "8"), ("--key-bits", "32")):
+    for flags in (("--engine", "cache", "--value-bytes", "8"), ("--key-bits", "32"),
+                  ("--value-bytes", "12")):
         with stores(*flags) as (ours, _, folder, _):
             frame(rng, 3).to_parquet(f"{folder}/rows.parquet")
             ours.apply(definitions(folder))

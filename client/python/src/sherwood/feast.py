@@ -122,11 +122,12 @@ class SherwoodOnlineStore(OnlineStore):
             client = connect(said.address, stripes=said.stripes, timeout=said.timeout, username=said.username,
                              password_file=said.password_file, tls_ca=said.tls_ca)
             server = client.server
-            if server.engine == "cache" or server.key_bytes != 8 or server.value_bytes != 8:
+            if (server.engine == "cache" or server.key_bytes != 8 or server.value_bytes != 8
+                    or server.value_format != "integer"):
                 client.close()
-                raise Refused(f"{said.address}: the engine is {server.engine}, with keys of {server.key_bytes} and values"
-                              f" of {server.value_bytes} bytes: an online store needs one that evicts nothing,"
-                              " and 8 bytes each (sherwoodd --key-bits 64)")
+                raise Refused(f"{said.address}: the engine is {server.engine}, with keys of {server.key_bytes} bytes and"
+                              f" values of {server.value_bytes} ({server.value_format}): an online store needs one that"
+                              " evicts nothing, and integers of 8 bytes (sherwoodd --key-bits 64)")
             self._client = client
         return self._client
 
