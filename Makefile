@@ -156,8 +156,8 @@ $(BUILD)/lib%.a:
 	ar qcs $@ $(filter %.o,$^)
 
 # What a user links: the client and the codec in one archive, and as a shared library.
-$(BUILD)/libsherwood.a: $(call obj,$(CLIENT_SRC) $(PROTO_SRC) $(TLS_SRC)) $(BUILD)/obj/gen/proto/sherwood.pb-c.o
-$(BUILD)/libsherwood.so.$(VERSION): $(call obj,$(CLIENT_SRC) $(PROTO_SRC) $(TLS_SRC)) $(BUILD)/obj/gen/proto/sherwood.pb-c.o
+$(BUILD)/libsherwood.a: $(call obj,$(CLIENT_SRC) $(PROTO_SRC) $(TLS_SRC) proto/cluster/slot.c) $(BUILD)/obj/gen/proto/sherwood.pb-c.o
+$(BUILD)/libsherwood.so.$(VERSION): $(call obj,$(CLIENT_SRC) $(PROTO_SRC) $(TLS_SRC) proto/cluster/slot.c) $(BUILD)/obj/gen/proto/sherwood.pb-c.o
 	$(CC) -shared $(REAL_LDFLAGS) -Wl,-soname,libsherwood.so.$(SOVERSION) -Wl,--exclude-libs,ALL \
 	  $(if $(wildcard client/sherwood.map),-Wl$(,)--version-script=client/sherwood.map) -o $@ $(filter %.o,$^) -lprotobuf-c -lssl -lcrypto
 $(BUILD)/libsherwood.so: $(BUILD)/libsherwood.so.$(VERSION)

@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 #include "client/cache.h"
+#include "client/cluster.h"
 #include "client/error.h"
-#include "client/handle.h"
 #include "client/send.h"
 #include "client/wait.h"
 
@@ -194,12 +194,7 @@ static struct sw_client_flight *queue_request(struct sw_client_stripe *stripe,
     struct sw_client_flight *flight = sw_client_flight_queue(stripe, frame);
     if (flight != NULL) {
         flight->request = request;
-        request->_id = flight->id;
-        request->_state = SW_CLIENT_REQUEST_FLYING;
-        request->_next = NULL;
-        request->status = SHERWOOD_OK;
-        request->hits = 0;
-        request->overflows = 0;
+        sw_client_request_begin(request, flight->id);
     }
     return flight;
 }
@@ -212,6 +207,11 @@ int sherwood_submit(struct sherwood *client, struct sherwood_request *request)
     int rc = check_request(client, request);
     if (rc != SHERWOOD_OK) {
         return rc;
+    }
+    if (client->cluster != NULL) {
+        rc = cache_of(request) == NULL ? SHERWOOD_OK
+                                       : sw_client_one_node(client, "a cache's arrays");
+        return rc != SHERWOOD_OK ? rc : sw_client_cluster_submit(client, request);
     }
     struct sw_client_frame frame = frame_of_request(client, request);
     struct sw_client_stripe *stripe = sw_client_stripe_for(client, &frame);
@@ -332,6 +332,13 @@ int sherwood_run_cache(struct sherwood *client, enum sherwood_operation operatio
                                .cache = cache};
     struct sw_client_call call = {0};
     client->overflows = 0;
+    if (client->cluster != NULL) {
+        rc = rc != SHERWOOD_OK || cache == NULL ? rc
+                                                : sw_client_one_node(client, "a cache's arrays");
+        return rc != SHERWOOD_OK
+                   ? rc
+                   : sw_client_cluster_run(client, operation, keys, values, count, previous, found);
+    }
     if (rc == SHERWOOD_OK) {
         rc = queue_call(client, &whole, count, &call);
     }

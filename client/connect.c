@@ -9,8 +9,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "client/cluster.h"
 #include "client/error.h"
-#include "client/handle.h"
 #include "client/region.h"
 #include "client/secure.h"
 
@@ -75,49 +75,86 @@ static void take_info(struct sherwood *client, const struct sw_server_info *info
     server->dimension = info->dimension;
 }
 
+/* Checks the facts of a further node of a cluster, and takes the smaller limits while those of the
+ * handle are not fixed. Returns NULL or a phrase for what is wrong. */
+static const char *check_node(struct sherwood *client, const struct sw_server_info *info)
+{
+    struct sherwood_server *server = &client->server;
+    if (info->key_bytes != server->key_bytes || info->value_bytes != server->value_bytes ||
+        info->value_format != (uint32_t)server->value_format) {
+        return "widths are not those of the other nodes";
+    }
+    bool is_smaller = info->frame_ops_max < server->frame_ops_max ||
+                      info->frame_bytes_max < server->frame_bytes_max ||
+                      info->requests_in_flight_max < client->flights_max;
+    if (is_smaller && client->cluster->is_open) {
+        return "limits are smaller than those of the other nodes";
+    }
+    if (is_smaller) {
+#define LOWER(to, from) (to) = (from) < (to) ? (from) : (to)
+        LOWER(server->frame_ops_max, info->frame_ops_max);
+        LOWER(server->frame_bytes_max, info->frame_bytes_max);
+        LOWER(client->flights_max, info->requests_in_flight_max);
+        LOWER(server->requests_in_flight_max, client->flights_max);
+    }
+    return NULL;
+}
+
 /* Checks the reply to HELLO; that of a further stripe must be the same as that of the first.
  * Returns NULL or a phrase for what is wrong. */
-static const char *check_greeting(const struct sherwood *client, const struct sw_reply *greeting)
+static const char *check_greeting(struct sherwood *client, const struct sw_reply *greeting)
 {
     const struct sherwood_server *server = &client->server;
     const struct sw_server_info *info = &greeting->info;
     if (!greeting->has_info) {
         return "greeting says nothing of it";
     }
-    if (client->stripes_count > 1 &&
-        (info->key_bytes != server->key_bytes || info->value_bytes != server->value_bytes ||
-         info->value_format != (uint32_t)server->value_format ||
-         info->frame_ops_max != server->frame_ops_max ||
-         info->frame_bytes_max != server->frame_bytes_max ||
-         info->requests_in_flight_max < client->flights_max)) {
+    if (client->cluster != NULL && !info->is_cluster) {
+        return "greeting says that it is not in cluster mode (--cluster-config)";
+    }
+    const char *wrong = check_info(info);
+    if (wrong != NULL || server->key_bytes == 0) {
+        return wrong;
+    }
+    if (client->cluster != NULL) {
+        return check_node(client, info);
+    }
+    if (info->key_bytes != server->key_bytes || info->value_bytes != server->value_bytes ||
+        info->value_format != (uint32_t)server->value_format ||
+        info->frame_ops_max != server->frame_ops_max ||
+        info->frame_bytes_max != server->frame_bytes_max ||
+        info->requests_in_flight_max < client->flights_max) {
         return "widths or limits are not the same on every connection";
     }
-    return check_info(info);
+    return NULL;
 }
 
-static int open_stripes(struct sherwood *client, const struct sw_client_dialer *dialer,
-                        const char *address, const struct sherwood_options *options,
-                        uint32_t stripes, char *text, size_t text_bytes)
+struct sw_client_stripe *sw_client_open_stripe(struct sherwood *client,
+                                               const struct sw_client_dialer *dialer,
+                                               const char *address,
+                                               const struct sherwood_options *options, int *status,
+                                               char *text, size_t text_bytes)
 {
-    for (uint32_t i = 0; i < stripes; i++) {
-        struct sw_reply greeting = {0};
-        int status = SHERWOOD_OK;
-        struct sw_client_stripe *stripe = sw_client_stripe_open(
-            client, dialer, address, options, &greeting, &status, text, text_bytes);
-        if (stripe == NULL) {
-            return status;
-        }
-        const char *wrong = check_greeting(client, &greeting);
-        if (wrong != NULL) {
-            snprintf(text, text_bytes, "%s: this client cannot work with the server: its %s",
-                     client->address, wrong);
-            return SHERWOOD_E_PROTOCOL;
-        }
-        if (i == 0) {
-            take_info(client, &greeting.info, stripes);
-        }
+    struct sw_reply greeting = {0};
+    struct sw_client_stripe *stripe = sw_client_stripe_open(client, dialer, address, options,
+                                                            &greeting, status, text, text_bytes);
+    if (stripe == NULL) {
+        return NULL;
     }
-    return SHERWOOD_OK;
+    const char *wrong = check_greeting(client, &greeting);
+    if (wrong != NULL) {
+        snprintf(text, text_bytes, "%s: this client cannot work with the server: its %s",
+                 stripe->address, wrong);
+        *status = SHERWOOD_E_PROTOCOL;
+        client->stripes_count--;
+        sw_client_stripe_close(stripe);
+        return NULL;
+    }
+    if (client->server.key_bytes == 0) {
+        take_info(client, &greeting.info, options->stripes == 0 ? 1 : options->stripes);
+    }
+    stripe->map_epoch = greeting.info.map_epoch;
+    return stripe;
 }
 
 /* Copies the options of a program that may have been compiled with an older or a newer version.
@@ -144,26 +181,23 @@ static int default_spin_us(void)
     return sysconf(_SC_NPROCESSORS_ONLN) > 2 ? SW_CLIENT_SPIN_US : 0;
 }
 
-/* Writes the sentence of a failure to the caller's text, as there is no handle then. */
-static int open_client(const struct sw_client_dialer *dialer, const char *address,
-                       const struct sherwood_options *options, struct sherwood **out, char *text,
-                       size_t text_bytes)
+int sw_client_make(const char *address, const struct sherwood_options *options,
+                   struct sherwood_options *taken, struct sherwood **out, char *text,
+                   size_t text_bytes)
 {
-    struct sherwood_options taken;
-    const struct sherwood_options *chosen = &taken;
-    const char *wrong = take_options(options, &taken);
+    const char *wrong = take_options(options, taken);
     if (wrong != NULL) {
         snprintf(text, text_bytes, "connect: %s", wrong);
         return SHERWOOD_E_INVALID;
     }
-    if (sw_client_wants_secure(chosen) && !sw_client_is_secure(address)) {
+    if (sw_client_wants_secure(taken) && !sw_client_is_secure(address)) {
         snprintf(text, text_bytes,
                  "connect: options of TLS need an address that begins with tls://");
         return SHERWOOD_E_INVALID;
     }
-    uint32_t stripes = chosen->stripes == 0 ? 1 : chosen->stripes;
-    if (stripes > SHERWOOD_STRIPES_MAX || chosen->send_buffer_bytes > SHERWOOD_SOCKET_BUFFER_MAX ||
-        chosen->receive_buffer_bytes > SHERWOOD_SOCKET_BUFFER_MAX) {
+    if (taken->stripes > SHERWOOD_STRIPES_MAX ||
+        taken->send_buffer_bytes > SHERWOOD_SOCKET_BUFFER_MAX ||
+        taken->receive_buffer_bytes > SHERWOOD_SOCKET_BUFFER_MAX) {
         snprintf(text, text_bytes,
                  "connect: a handle has at most %d stripes, a socket buffer at most %u bytes",
                  SHERWOOD_STRIPES_MAX, SHERWOOD_SOCKET_BUFFER_MAX);
@@ -176,17 +210,32 @@ static int open_client(const struct sw_client_dialer *dialer, const char *addres
         return SHERWOOD_E_NOMEM;
     }
     client->epoll = -1;
-    client->spin_us = chosen->spin_us > 0    ? chosen->spin_us
-                      : chosen->spin_us == 0 ? default_spin_us()
-                                             : 0;
+    client->spin_us = taken->spin_us > 0    ? taken->spin_us
+                      : taken->spin_us == 0 ? default_spin_us()
+                                            : 0;
     client->flights_max = 1;
     client->request_timeout_ms =
-        chosen->request_timeout_ms > 0 ? chosen->request_timeout_ms : SW_CLIENT_REQUEST_TIMEOUT_MS;
+        taken->request_timeout_ms > 0 ? taken->request_timeout_ms : SW_CLIENT_REQUEST_TIMEOUT_MS;
     sw_client_clean(address, strlen(address), client->address, sizeof(client->address));
-    int rc = open_stripes(client, dialer, address, chosen, stripes, text, text_bytes);
-    if (rc != SHERWOOD_OK) {
+    *out = client;
+    return SHERWOOD_OK;
+}
+
+/* Writes the sentence of a failure to the caller's text, as there is no handle then. */
+static int open_client(const struct sw_client_dialer *dialer, const char *address,
+                       const struct sherwood_options *options, struct sherwood **out, char *text,
+                       size_t text_bytes)
+{
+    struct sherwood_options taken;
+    struct sherwood *client = NULL;
+    int status = sw_client_make(address, options, &taken, &client, text, text_bytes);
+    uint32_t stripes = taken.stripes == 0 ? 1 : taken.stripes;
+    for (uint32_t i = 0; i < stripes && status == SHERWOOD_OK; i++) {
+        (void)sw_client_open_stripe(client, dialer, address, &taken, &status, text, text_bytes);
+    }
+    if (status != SHERWOOD_OK) {
         sherwood_close(client);
-        return rc;
+        return status;
     }
     client->traffic = (struct sherwood_traffic){0};
     *out = client;
@@ -261,6 +310,7 @@ void sherwood_close(struct sherwood *client)
     if (client->epoll >= 0) {
         close(client->epoll);
     }
+    sw_client_cluster_free(client->cluster);
     free(client);
 }
 

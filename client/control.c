@@ -5,26 +5,34 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "client/cluster.h"
 #include "client/error.h"
-#include "client/handle.h"
 #include "client/send.h"
 #include "client/wait.h"
 
-/* Waits for a free flight if necessary, queues a request without keys, and waits for its reply.
- * The arrays receive its body. */
-static int exchange(struct sherwood *client, const struct sw_request *header, void *first,
-                    void *second, uint64_t *scores, struct sw_reply *reply)
+/* Waits for a free flight if necessary, queues a request without keys, and waits for its reply. It
+ * goes to the stripe `only`, or to any one. The arrays receive its body. */
+static int exchange(struct sherwood *client, struct sw_client_stripe *only,
+                    const struct sw_request *header, void *first, void *second, uint64_t *scores,
+                    struct sw_reply *reply)
 {
     struct sw_client_call call = {.flights = 1, .reply = reply};
     struct sw_client_stripe *stripe;
     struct sw_client_frame frame = {
         .header = *header, .first = first, .second = second, .scores = scores};
-    while ((stripe = sw_client_stripe_for(client, &frame)) == NULL && client->broken == 0) {
+    for (;;) {
+        int ended = only != NULL ? only->broken : client->broken;
+        stripe = only == NULL                     ? sw_client_stripe_for(client, &frame)
+                 : sw_client_stripe_is_free(only) ? only
+                                                  : NULL;
+        if (ended != 0 || stripe != NULL) {
+            break;
+        }
         sw_client_send_all(client);
         sw_client_step(client, -1);
     }
     if (stripe == NULL) {
-        return client->broken;
+        return only != NULL ? only->broken : client->broken;
     }
     struct sw_client_flight *flight = sw_client_flight_queue(stripe, &frame);
     if (flight == NULL) {
@@ -34,15 +42,24 @@ static int exchange(struct sherwood *client, const struct sw_request *header, vo
     return sw_client_finish_call(client, &call);
 }
 
+int sw_client_ask(struct sw_client_stripe *stripe, const struct sw_request *header, void *first,
+                  void *second, struct sw_reply *reply)
+{
+    return exchange(stripe->client, stripe, header, first, second, NULL, reply);
+}
+
 static int control(struct sherwood *client, uint32_t operation, struct sw_reply *reply)
 {
     if (client == NULL) {
         return SHERWOOD_E_INVALID;
     }
+    if (client->cluster != NULL) {
+        return sw_client_cluster_all(client, operation);
+    }
     const struct sw_request header = {.operation = operation,
                                       .key_bytes = client->server.key_bytes,
                                       .value_bytes = client->server.value_bytes};
-    return exchange(client, &header, NULL, NULL, NULL, reply);
+    return exchange(client, NULL, &header, NULL, NULL, NULL, reply);
 }
 
 int sherwood_ping(struct sherwood *client)
@@ -57,15 +74,16 @@ int sherwood_clear(struct sherwood *client)
 
 int sherwood_resize(struct sherwood *client, uint64_t capacity_slots, uint64_t *now)
 {
-    if (client == NULL) {
-        return SHERWOOD_E_INVALID;
+    int one = sw_client_one_node(client, "resize");
+    if (one != SHERWOOD_OK) {
+        return one;
     }
     struct sw_request header = {.operation = SW_OPERATION_RESIZE,
                                 .key_bytes = client->server.key_bytes,
                                 .value_bytes = client->server.value_bytes,
                                 .capacity_slots = capacity_slots};
     struct sw_reply reply = {0};
-    int rc = exchange(client, &header, NULL, NULL, NULL, &reply);
+    int rc = exchange(client, NULL, &header, NULL, NULL, NULL, &reply);
     if (rc == SHERWOOD_OK && now != NULL) {
         *now = reply.capacity_slots;
     }
@@ -89,7 +107,7 @@ static int scan(struct sherwood *client, struct sw_request header, uint64_t *cur
     header.cursor = *cursor;
     struct sw_reply reply = {0};
     *count = 0;
-    int rc = exchange(client, &header, keys, values, scores, &reply);
+    int rc = exchange(client, NULL, &header, keys, values, scores, &reply);
     if (rc == SHERWOOD_OK) {
         *cursor = reply.cursor;
         *count = reply.count;
@@ -103,6 +121,9 @@ int sherwood_scan(struct sherwood *client, uint64_t *cursor, void *keys, void *v
     if (client == NULL) {
         return SHERWOOD_E_INVALID;
     }
+    if (client->cluster != NULL) {
+        return sw_client_cluster_scan(client, cursor, keys, values, capacity, count);
+    }
     const struct sw_request everything = {0};
     return scan(client, everything, cursor, keys, values, NULL, capacity, count);
 }
@@ -113,8 +134,9 @@ int sherwood_scan_scores(struct sherwood *client, uint64_t *cursor, uint64_t sco
                          uint64_t score_max, void *keys, void *values, uint64_t *scores,
                          uint32_t capacity, uint32_t *count)
 {
-    if (client == NULL) {
-        return SHERWOOD_E_INVALID;
+    int one = sw_client_one_node(client, "a range of scores");
+    if (one != SHERWOOD_OK) {
+        return one;
     }
     const struct sw_request range = {.by_score = true,
                                      .score_min = score_min,
@@ -126,12 +148,13 @@ int sherwood_scan_scores(struct sherwood *client, uint64_t *cursor, uint64_t sco
 /* A request without arrays whose header says the rest. */
 static int ask(struct sherwood *client, struct sw_request header, struct sw_reply *reply)
 {
-    if (client == NULL) {
-        return SHERWOOD_E_INVALID;
+    int one = sw_client_one_node(client, "scores and epochs");
+    if (one != SHERWOOD_OK) {
+        return one;
     }
     header.key_bytes = client->server.key_bytes;
     header.value_bytes = client->server.value_bytes;
-    return exchange(client, &header, NULL, NULL, NULL, reply);
+    return exchange(client, NULL, &header, NULL, NULL, NULL, reply);
 }
 
 static int ask_range(struct sherwood *client, uint32_t operation, uint64_t score_min,
@@ -164,8 +187,9 @@ int sherwood_erase_scores(struct sherwood *client, uint64_t score_min, uint64_t 
 
 int sherwood_wait_durable(struct sherwood *client, int timeout_ms)
 {
-    if (client == NULL) {
-        return SHERWOOD_E_INVALID;
+    int one = sw_client_one_node(client, "wait_durable");
+    if (one != SHERWOOD_OK) {
+        return one;
     }
     if (client->incarnation == 0) {
         return sw_client_fail(client, SHERWOOD_E_REQUEST, "the server does not log writes");
@@ -178,7 +202,7 @@ int sherwood_wait_durable(struct sherwood *client, int timeout_ms)
                                           .sequence = client->last_write,
                                           .incarnation = client->incarnation,
                                           .timeout_ms = wait};
-        rc = exchange(client, &header, NULL, NULL, NULL, &reply);
+        rc = exchange(client, NULL, &header, NULL, NULL, NULL, &reply);
         if (rc == SHERWOOD_OK && reply.durable_through < client->last_write && timeout_ms == 0) {
             return sw_client_fail(client, SHERWOOD_E_TIMEOUT,
                                   "writes up to %llu are on storage, and not yet up to %llu",
@@ -269,6 +293,19 @@ static const char *check_figures(const struct sherwood *client)
     return client->figures_count == 0 ? "without statistics" : NULL;
 }
 
+static int ask_figures(struct sherwood *client)
+{
+    const struct sw_request header = {.operation = SW_OPERATION_STATS,
+                                      .count = SW_FIGURES_MAX,
+                                      .key_bytes = client->server.key_bytes,
+                                      .value_bytes = client->server.value_bytes};
+    struct sw_reply reply = {0};
+    client->figures_count = 0;
+    int rc = exchange(client, NULL, &header, client->figures, NULL, NULL, &reply);
+    client->figures_count = rc == SHERWOOD_OK ? reply.count : 0;
+    return rc;
+}
+
 int sherwood_stats(struct sherwood *client, struct sherwood_stats *stats, size_t size)
 {
     if (client == NULL) {
@@ -277,17 +314,10 @@ int sherwood_stats(struct sherwood *client, struct sherwood_stats *stats, size_t
     if (stats == NULL) {
         return sw_client_fail(client, SHERWOOD_E_INVALID, "stats: no struct to fill");
     }
-    const struct sw_request header = {.operation = SW_OPERATION_STATS,
-                                      .count = SW_FIGURES_MAX,
-                                      .key_bytes = client->server.key_bytes,
-                                      .value_bytes = client->server.value_bytes};
-    struct sw_reply reply = {0};
-    client->figures_count = 0;
-    int rc = exchange(client, &header, client->figures, NULL, NULL, &reply);
+    int rc = client->cluster != NULL ? sw_client_cluster_figures(client) : ask_figures(client);
     if (rc != SHERWOOD_OK) {
         return rc;
     }
-    client->figures_count = reply.count;
     const char *wrong = check_figures(client);
     if (wrong != NULL) {
         client->figures_count = 0;

@@ -55,7 +55,7 @@ int sw_client_break(struct sw_client_stripe *stripe, int status, const char *for
         }
     }
     sw_client_stripe_watch(stripe);
-    if (sherwood_stripes(client) == 0) {
+    if (sherwood_stripes(client) == 0 && client->cluster == NULL) {
         client->broken = status;
     }
     return status;
@@ -87,6 +87,10 @@ int sw_client_status(uint32_t reply_status)
         return SHERWOOD_E_PERMISSION;
     case SW_REPLY_OUTCOME_UNKNOWN:
         return SHERWOOD_E_UNKNOWN_OUTCOME;
+    case SW_REPLY_WRONG_SHARD:
+    case SW_REPLY_SLOT_FROZEN:
+    case SW_REPLY_NOT_PRIMARY:
+        return SHERWOOD_E_SHARD;
     default:
         return SHERWOOD_E_PROTOCOL;
     }

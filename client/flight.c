@@ -6,7 +6,7 @@
 
 #include <assert.h>
 
-#include "client/handle.h"
+#include "client/cluster.h"
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "arrays cross the wire as they are");
 
@@ -115,12 +115,22 @@ static void count_cache(struct sherwood_cache *cache, const struct sw_reply *rep
     }
 }
 
-static void finish_request(struct sherwood *client, struct sherwood_request *request, int status,
-                           const struct sw_reply *reply)
+void sw_client_request_begin(struct sherwood_request *request, uint64_t id)
+{
+    request->_id = id;
+    request->_state = SW_CLIENT_REQUEST_FLYING;
+    request->_next = NULL;
+    request->status = SHERWOOD_OK;
+    request->hits = 0;
+    request->overflows = 0;
+}
+
+void sw_client_request_finish(struct sherwood *client, struct sherwood_request *request, int status,
+                              uint64_t hits, uint64_t overflows)
 {
     request->status = status;
-    request->hits = reply == NULL ? 0 : reply->hits;
-    request->overflows = reply == NULL ? 0 : reply->overflows;
+    request->hits = hits;
+    request->overflows = overflows;
     request->_state = SW_CLIENT_REQUEST_DONE;
     request->_next = NULL;
     if (client->done_last == NULL) {
@@ -136,14 +146,19 @@ void sw_client_flight_finish(struct sw_client_stripe *stripe, struct sw_client_f
 {
     struct sherwood_request *request = flight->request;
     struct sw_client_call *call = flight->call;
+    struct sw_client_share *share = flight->share;
     count_cache(flight->cache, reply);
     flight->id = 0;
     flight->request = NULL;
     flight->call = NULL;
+    flight->share = NULL;
     stripe->in_flight--;
     stripe->direct -= flight->is_direct;
     stripe->ring.in_flight -= flight->by_ring;
     stripe->client->in_flight--;
+    if (reply != NULL && reply->map_epoch > stripe->map_epoch) {
+        stripe->map_epoch = reply->map_epoch;
+    }
     if (call != NULL) {
         call->flights--;
         if (call->status == SHERWOOD_OK) {
@@ -155,6 +170,10 @@ void sw_client_flight_finish(struct sw_client_stripe *stripe, struct sw_client_f
         }
     }
     if (request != NULL) {
-        finish_request(stripe->client, request, status, reply);
+        sw_client_request_finish(stripe->client, request, status, reply == NULL ? 0 : reply->hits,
+                                 reply == NULL ? 0 : reply->overflows);
+    }
+    if (share != NULL) {
+        sw_client_share_answered(share, status, reply);
     }
 }

@@ -16,6 +16,7 @@
 #include "proto/frame.h"
 #include "proto/region.h"
 
+struct sw_client_share;
 struct sw_client_stripe;
 
 /* Values of sherwood_request._state. */
@@ -57,6 +58,7 @@ struct sw_client_flight {
     uint64_t *scores;                 /* receives the scores of a SCAN */
     struct sherwood_request *request; /* of sherwood_submit; or NULL */
     struct sw_client_call *call;      /* or NULL */
+    struct sw_client_share *share;    /* of a request at a cluster; or NULL */
 };
 
 /* What a frame is made of, and where its reply goes, as in the flight. */
@@ -89,5 +91,9 @@ struct sw_client_flight *sw_client_flight_find(struct sw_client_stripe *stripe, 
 /* Frees the flight, and passes its result to its request or call. */
 void sw_client_flight_finish(struct sw_client_stripe *stripe, struct sw_client_flight *flight,
                              int status, const struct sw_reply *reply);
+/* Begins a request under this id, and passes a result to it. */
+void sw_client_request_begin(struct sherwood_request *request, uint64_t id);
+void sw_client_request_finish(struct sherwood *client, struct sherwood_request *request, int status,
+                              uint64_t hits, uint64_t overflows);
 
 #endif

@@ -7,6 +7,8 @@
 
 #include "client/stripe.h"
 
+struct sw_client_cluster;
+
 struct sherwood {
     int broken; /* 0, or, once all stripes have ended, the code that every further call returns */
     int request_timeout_ms;
@@ -38,6 +40,8 @@ struct sherwood {
     /* Submitted requests whose reply has been received, and which no waiting call has returned yet.
      */
     struct sherwood_request *done_first, *done_last;
+
+    struct sw_client_cluster *cluster; /* NULL: the handle is of one server */
 
     uint8_t scratch[SW_CLIENT_SCRATCH_BYTES];
     uint32_t next; /* the stripe that is considered first for the next request */

@@ -24,7 +24,6 @@
 
 static int connection_lost(struct sw_client_stripe *stripe, int error)
 {
-    const struct sherwood *client = stripe->client;
     (void)sw_client_ring_receive(stripe); /* what was answered before the end */
     const char *trouble = stripe->transport->trouble;
     const char *reason = error == 0        ? "the server closed the connection"
@@ -37,30 +36,29 @@ static int connection_lost(struct sw_client_stripe *stripe, int error)
         return sw_client_break(stripe, SHERWOOD_E_CONNECTION,
                                "%s: the connection ended before the server's greeting (%s): is it "
                                "a Sherwood server, and is it still starting or stopping?",
-                               client->address, reason);
+                               stripe->address, reason);
     }
     return sw_client_break(
         stripe, SHERWOOD_E_CONNECTION,
         "%s: the connection was lost (%s), requests without a reply: %u: see the "
         "server's log, then connect again",
-        client->address, reason, stripe->in_flight);
+        stripe->address, reason, stripe->in_flight);
 }
 
 /* Ends a stripe whose peer does not send frames. Its first bytes show a person what it is. */
 static int not_frames(struct sw_client_stripe *stripe, int error)
 {
-    const struct sherwood *client = stripe->client;
     char seen[33];
     const char *bytes = (const char *)stripe->buffer + stripe->buffer_begin;
     sw_client_clean(bytes, stripe->buffer_end - stripe->buffer_begin, seen, sizeof(seen));
     if (stripe->received_any) {
         return sw_client_break(stripe, SHERWOOD_E_PROTOCOL, "%s: the server's reply is damaged: %s",
-                               client->address, sw_frame_error_text(error));
+                               stripe->address, sw_frame_error_text(error));
     }
     return sw_client_break(stripe, SHERWOOD_E_PROTOCOL,
                            "%s: something replies there, but not a Sherwood server this client "
                            "understands (%s; it begins \"%s\"): is it the right port?",
-                           client->address, sw_frame_error_text(error), seen);
+                           stripe->address, sw_frame_error_text(error), seen);
 }
 
 /* What a server at its limit of connections sends while it does not know that the client uses

@@ -15,8 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "client/cluster.h"
 #include "client/error.h"
-#include "client/handle.h"
 #include "client/ring.h"
 #include "client/send.h"
 #include "client/wait.h"
@@ -120,7 +120,7 @@ static int exchange(struct sw_client_stripe *stripe, const struct sw_request *he
     int error = bytes < 0 ? EMSGSIZE : send_frame(stripe, head, (size_t)bytes, fd);
     if (error != 0) {
         return sw_client_break(stripe, SHERWOOD_E_CONNECTION, "%s: sending a region: %s",
-                               client->address, strerror(error));
+                               stripe->address, strerror(error));
     }
     return sw_client_finish_call(client, &call);
 }
@@ -135,6 +135,10 @@ int sw_client_region_exchange(struct sw_client_stripe *stripe, uint32_t operatio
 /* Asks for the limits, then makes the ring, if the handle has none yet. */
 static int attach(struct sherwood *client)
 {
+    int one = sw_client_one_node(client, "a region");
+    if (one != SHERWOOD_OK) {
+        return one;
+    }
     struct sw_client_stripe *stripe = client->stripes[0];
     const struct sw_request header = {.operation = SW_OPERATION_ATTACH};
     struct sw_reply reply = {0};

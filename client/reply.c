@@ -16,7 +16,7 @@ static int contradiction(struct sw_client_stripe *stripe, const char *what)
     return sw_client_break(stripe, SHERWOOD_E_PROTOCOL,
                            "%s: the server's reply %s: the client and the server do not agree on "
                            "the protocol (server version %s)",
-                           client->address, what,
+                           stripe->address, what,
                            client->server.version[0] != '\0' ? client->server.version : "unknown");
 }
 
@@ -35,7 +35,7 @@ int sw_client_turned_away(struct sw_client_stripe *stripe, const char *said)
     return sw_client_break(stripe, SHERWOOD_E_CONNECTION,
                            "%s: the server has all the connections it allows (%s): close some, "
                            "or raise its limit",
-                           stripe->client->address, said);
+                           stripe->address, said);
 }
 
 /* Handles a reply whose status is not OK; it has no body. */
@@ -56,7 +56,7 @@ static int refused(struct sw_client_stripe *stripe, struct sw_client_flight *fli
         /* The reply is about the connection as a whole, or the server gave up on a frame before it
          * was completely sent. It would not understand what follows. */
         return sw_client_break(stripe, SHERWOOD_E_CONNECTION,
-                               "%s: the server ended the connection: %s", client->address, said);
+                               "%s: the server ended the connection: %s", stripe->address, said);
     }
     sw_client_fail(client, status, "the server refused the request: %s", said);
     sw_client_flight_finish(stripe, flight, status, reply);
@@ -91,12 +91,14 @@ static const char *check_ok(const struct sw_reply *reply, const struct sw_client
     bool is_scan = request->operation == SW_OPERATION_SCAN;
     bool is_stats = request->operation == SW_OPERATION_STATS;
     bool is_data = sw_operation_is_data(request->operation);
-    if (!is_scan && !is_data && !is_stats) {
+    bool is_topology = request->operation == SW_OPERATION_TOPOLOGY;
+    if (!is_scan && !is_data && !is_stats && !is_topology) {
         return body_bytes == 0 ? NULL : "has a body that was not asked for";
     }
     if (is_data ? reply->count != request->count : reply->count > request->count) {
-        return is_stats ? "has more figures than were asked for"
-                        : "is for another number of keys than was asked for";
+        return is_stats      ? "has more figures than were asked for"
+               : is_topology ? "has more of the topology than was asked for"
+                             : "is for another number of keys than was asked for";
     }
     if (is_data && reply->has_values != request->want_values) {
         return "has values that were not asked for, or lacks those that were";
@@ -198,6 +200,10 @@ static void set_parts(struct sw_client_stripe *stripe, const struct sw_client_fl
     }
     if (flight->header.operation == SW_OPERATION_STATS) {
         add_array(stripe, flight->first, count * sizeof(struct sw_figure));
+        return;
+    }
+    if (flight->header.operation == SW_OPERATION_TOPOLOGY) {
+        add_array(stripe, flight->first, count);
         return;
     }
     if (flight->header.want_values) {

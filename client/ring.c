@@ -164,7 +164,7 @@ uint32_t sw_client_ring_receive(struct sw_client_stripe *stripe)
     bool was_full = there == ring->entries;
     if (there > ring->entries) {
         sw_client_break(stripe, SHERWOOD_E_PROTOCOL, "%s: the ring of the server is damaged",
-                        stripe->client->address);
+                        stripe->address);
         return there;
     }
     for (; count < there && stripe->broken == 0; count++) {

@@ -70,6 +70,7 @@ sw_client_stripe_open(struct sherwood *client, const struct sw_client_dialer *di
     }
     stripe->client = client;
     stripe->low_water = 1;
+    sw_client_clean(address, strlen(address), stripe->address, sizeof(stripe->address));
     stripe->transport =
         dialer->open(dialer, address, options, connect_ms, status, text, text_bytes);
     if (stripe->transport == NULL) {

@@ -43,7 +43,10 @@ struct sw_client_stripe {
     size_t buffer_begin, buffer_end;
     bool received_any;          /* a reply has been received on this connection */
     struct sw_client_ring ring; /* of the first stripe alone */
-    bool watches_write;         /* the descriptor reports when the transport can be written to */
+    char address[SW_CLIENT_ADDRESS_BYTES];
+    uint64_t map_epoch;              /* the largest that the server has sent; 0: none */
+    uint64_t keys, frames, refusals; /* of shares */
+    bool watches_write; /* the descriptor reports when the transport can be written to */
 
     struct sw_client_flight flights[SW_CLIENT_FLIGHTS_MAX];
     uint8_t buffer[SW_CLIENT_BUFFER_BYTES];

@@ -15,8 +15,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "client/cluster.h"
 #include "client/error.h"
-#include "client/handle.h"
 #include "client/receive.h"
 #include "client/send.h"
 
@@ -34,13 +34,13 @@ static void timed_out(struct sw_client_stripe *stripe)
         sw_client_break(stripe, SHERWOOD_E_TIMEOUT,
                         "%s: connected, but there was no reply within %d ms: is it a Sherwood "
                         "server, or is it overloaded?",
-                        client->address, client->request_timeout_ms);
+                        stripe->address, client->request_timeout_ms);
         return;
     }
     sw_client_break(stripe, SHERWOOD_E_TIMEOUT,
                     "%s: no byte moved for %d ms, requests without a reply: %u: the connection "
                     "is given up, and whether those requests took effect is unknown",
-                    client->address, client->request_timeout_ms, stripe->in_flight);
+                    stripe->address, client->request_timeout_ms, stripe->in_flight);
 }
 
 /* Sets the low-water mark for a large body, so that the thread is not woken before the end of the
@@ -215,6 +215,11 @@ static void unlink_done(struct sherwood *client, struct sherwood_request *reques
     request->_state = SW_CLIENT_REQUEST_IDLE;
 }
 
+static bool is_busy(const struct sherwood *client)
+{
+    return client->in_flight > 0 || (client->cluster != NULL && client->cluster->jobs > 0);
+}
+
 /* Runs steps until `request` (NULL: any request) is done, nothing is in flight, or the time is
  * over. */
 static void wait_until(struct sherwood *client, const struct sherwood_request *request,
@@ -222,7 +227,7 @@ static void wait_until(struct sherwood *client, const struct sherwood_request *r
 {
     uint64_t end = timeout_ms > 0 ? now_ms() + (uint64_t)timeout_ms : 0;
     bool is_last = false, is_first = true;
-    while (!is_last && client->in_flight > 0 &&
+    while (!is_last && is_busy(client) &&
            (request != NULL ? request->_state == SW_CLIENT_REQUEST_FLYING
                             : client->done_first == NULL)) {
         if (is_first) {
@@ -235,7 +240,11 @@ static void wait_until(struct sherwood *client, const struct sherwood_request *r
             left = now < end ? (int)(end - now) : 0;
         }
         is_last = left == 0;
-        sw_client_step(client, left);
+        if (client->cluster != NULL) {
+            sw_client_cluster_turn(client, left);
+        } else {
+            sw_client_step(client, left);
+        }
     }
 }
 
@@ -270,7 +279,7 @@ int sherwood_wait_any_for(struct sherwood *client, struct sherwood_request **out
     *out = NULL;
     wait_until(client, NULL, timeout_ms);
     if (client->done_first == NULL) {
-        return client->in_flight > 0 ? SHERWOOD_E_PENDING : client->broken;
+        return is_busy(client) ? SHERWOOD_E_PENDING : client->broken;
     }
     *out = client->done_first;
     unlink_done(client, *out);

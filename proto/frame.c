@@ -42,6 +42,9 @@ SAME_STATUS(TOO_MANY_CONNECTIONS);
 SAME_STATUS(NOT_DURABLE);
 SAME_STATUS(OUTCOME_UNKNOWN);
 SAME_STATUS(LOADING);
+SAME_STATUS(WRONG_SHARD);
+SAME_STATUS(SLOT_FROZEN);
+SAME_STATUS(NOT_PRIMARY);
 
 const char *sw_frame_error_text(int error)
 {
@@ -58,26 +61,27 @@ const char *sw_frame_error_text(int error)
     }
 }
 
-/* Sets of operations: the bit of an operation is 1 << enum sw_operation. */
-#define BIT(name, number, ...) | UINT64_C(1) << (number)
-#define OPERANDS_BIT(name, number, operands) | (uint64_t)(operands) << (number)
-static const uint64_t data_operations = 0 SW_DATA_OPERATION_MAP(BIT);
-static const uint64_t known_operations = 0 SW_OPERATION_MAP(BIT);
-static const uint64_t operand_operations = 0 SW_DATA_OPERATION_MAP(OPERANDS_BIT);
+/* What is true of each operation. */
+enum { IS_KNOWN = 1, IS_DATA = 2, HAS_OPERANDS = 4 };
+#define KNOWN(name, number, ...) [number] = IS_KNOWN,
+#define DATA(name, number, operands) \
+    [number] = IS_KNOWN | IS_DATA | ((operands) ? HAS_OPERANDS : 0),
+static const uint8_t operations[SW_OPERATION_NUMBERS] = {SW_CONTROL_OPERATION_MAP(KNOWN)
+                                                             SW_DATA_OPERATION_MAP(DATA)};
 
-static bool is_in(uint64_t set, uint32_t operation)
+static bool is(uint32_t operation, uint8_t what)
 {
-    return operation < SW_OPERATION_NUMBERS && (set >> operation & 1) != 0;
+    return operation < SW_OPERATION_NUMBERS && (operations[operation] & what) != 0;
 }
 
 bool sw_operation_is_data(uint32_t operation)
 {
-    return is_in(data_operations, operation);
+    return is(operation, IS_DATA);
 }
 
 bool sw_operation_writes(uint32_t operation)
 {
-    return (is_in(data_operations, operation) && operation != SW_OPERATION_GET &&
+    return (is(operation, IS_DATA) && operation != SW_OPERATION_GET &&
             operation != SW_OPERATION_PEEK) ||
            operation == SW_OPERATION_CLEAR || operation == SW_OPERATION_RESIZE ||
            operation == SW_OPERATION_ERASE_SCORES || operation == SW_OPERATION_EPOCH;
@@ -85,12 +89,12 @@ bool sw_operation_writes(uint32_t operation)
 
 bool sw_operation_is_known(uint32_t operation)
 {
-    return is_in(known_operations, operation);
+    return is(operation, IS_KNOWN);
 }
 
 bool sw_operation_has_operands(uint32_t operation)
 {
-    return is_in(operand_operations, operation);
+    return is(operation, HAS_OPERANDS);
 }
 
 bool sw_operation_may_overflow(uint32_t operation)
@@ -217,6 +221,9 @@ struct sw_body_layout sw_reply_layout(const struct sw_reply *reply, uint32_t ope
     }
     if (operation == SW_OPERATION_STATS) {
         return four_arrays(count * sizeof(struct sw_figure), 0, 0, 0);
+    }
+    if (operation == SW_OPERATION_TOPOLOGY) {
+        return four_arrays(count, 0, 0, 0);
     }
     return sw_operation_is_data(operation) ? data_layout(reply) : four_arrays(0, 0, 0, 0);
 }

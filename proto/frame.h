@@ -16,8 +16,9 @@
  * bit i % 64 of 64-bit word i / 64; unused bits are zero); not-admitted bitmap; scores; keys,
  * values and scores of the entries that were evicted. The body of a SCAN reply holds keys, followed
  * by values, and by scores if they were wanted; that of a STATS reply holds figures (struct
- * sw_figure). A reply whose status is not OK has no body. The length of every frame
- * is a multiple of 64 bytes, so that arrays stay aligned along a connection.
+ * sw_figure), that of a TOPOLOGY reply bytes of it (proto/map.h). A reply whose status is not OK
+ * has no body. The length of every frame is a multiple of 64 bytes, so that arrays stay aligned
+ * along a connection.
  *
  * All functions are pure and may be called from any thread.
  */
@@ -103,10 +104,11 @@ const char *sw_frame_error_text(int error);
     X(ATTACH, 42, SERVER)           \
     X(REGION, 43, SERVER)           \
     X(RELEASE, 44, SERVER)          \
-    X(BELL, 45, SERVER)
+    X(BELL, 45, SERVER)             \
+    X(TOPOLOGY, 90, SERVER)
 #define SW_OPERATION_MAP(X) SW_DATA_OPERATION_MAP(X) SW_CONTROL_OPERATION_MAP(X)
-/* Numbers are smaller than this, so that a set of operations fits in a uint64_t. */
-#define SW_OPERATION_NUMBERS 64
+/* Numbers are smaller than this. */
+#define SW_OPERATION_NUMBERS 128
 
 enum sw_operation {
 #define SW_OPERATION_ENUM(name, number, ...) SW_OPERATION_##name = (number),
@@ -148,7 +150,10 @@ enum sw_reply_status {
     SW_REPLY_LOADING,
     SW_REPLY_NO_AUTH,
     SW_REPLY_WRONG_PASS,
-    SW_REPLY_NO_PERMISSION
+    SW_REPLY_NO_PERMISSION,
+    SW_REPLY_WRONG_SHARD = 40,
+    SW_REPLY_SLOT_FROZEN,
+    SW_REPLY_NOT_PRIMARY
 };
 
 /* The formats of values: name, number of enum ValueFormat, word for people.
@@ -202,6 +207,7 @@ struct sw_request {
     uint64_t sequence;    /* WAIT_DURABLE: of the write that is to survive a crash */
     uint64_t incarnation; /* WAIT_DURABLE: of the server that gave it */
     uint32_t timeout_ms;  /* WAIT_DURABLE */
+    uint64_t map_epoch;   /* of the topology that split the keys; 0: none did */
 };
 
 /* An element of the body of a STATS reply: a name of the characters a-z, 0-9 and _, padded with
@@ -231,6 +237,8 @@ struct sw_server_info {
     uint32_t resp_keys;   /* enum sw_resp_keys of server/config, or a number of a later version */
     uint32_t value_type;  /* enum ValueType of sherwood.proto, or a number of a later version */
     uint32_t dimension;
+    bool is_cluster;    /* it has keys of its own slots alone */
+    uint64_t map_epoch; /* of its topology; 0: none */
 };
 
 /* ATTACH: what a connection may register. */
@@ -244,7 +252,7 @@ struct sw_sharing {
 struct sw_reply {
     uint64_t request_id;
     uint32_t status;
-    uint32_t count; /* of keys, entries or figures */
+    uint32_t count; /* of keys, entries, figures or bytes */
     uint32_t key_bytes;
     uint32_t value_bytes;
     bool has_values;
@@ -262,6 +270,9 @@ struct sw_reply {
     uint64_t epoch;
     uint64_t write_sequence;  /* of this request's write, in the order of all writes; 0: none */
     uint64_t durable_through; /* writes up to here survive a crash */
+    int64_t first_bad_index;  /* WRONG_SHARD: of a key; -1: the client's topology is too old */
+    uint32_t slot;            /* WRONG_SHARD: of that key */
+    uint64_t map_epoch;       /* WRONG_SHARD, TOPOLOGY: the server's */
     char message[SW_FRAME_TEXT_BYTES_MAX]; /* ends with a NUL; empty if the status is OK */
     bool has_info;
     struct sw_server_info info;
@@ -288,7 +299,7 @@ static inline uint64_t sw_found_bytes(uint32_t count)
 /* Where the arrays of a body begin, in bytes from its start, in this order. One that is not there
  * begins where the next one does, or the body ends. */
 struct sw_body_layout {
-    uint64_t first;        /* keys (request, SCAN reply), figures (STATS reply), values (others) */
+    uint64_t first;        /* keys (request, SCAN), figures (STATS), bytes (TOPOLOGY), values */
     uint64_t second;       /* operands, found bitmap or values of a SCAN */
     uint64_t not_admitted; /* bitmap */
     uint64_t scores;       /* given (request), after the operation, or of a SCAN's entries */

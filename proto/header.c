@@ -81,6 +81,7 @@ int sw_request_decode(const uint8_t *header, size_t size, struct sw_request *req
         .sequence = in->sequence,
         .incarnation = in->incarnation,
         .timeout_ms = in->timeout_ms,
+        .map_epoch = in->map_epoch,
     };
     if (request->want_evicted != 0) {
         request->want_evicted |= SW_FRAME_EVICTED_KEYS;
@@ -169,6 +170,8 @@ static void read_info(const Sherwood__ServerInfo *in, struct sw_server_info *out
     out->resp_keys = (uint32_t)in->resp_keys;
     out->value_type = (uint32_t)in->value_type;
     out->dimension = in->dimension;
+    out->is_cluster = in->is_cluster;
+    out->map_epoch = in->map_epoch;
 }
 
 static void read_sharing(const Sherwood__Sharing *in, struct sw_sharing *out)
@@ -217,6 +220,9 @@ int sw_reply_decode(const uint8_t *header, size_t size, struct sw_reply *reply)
         .epoch = in->epoch,
         .write_sequence = in->write_sequence,
         .durable_through = in->durable_through,
+        .first_bad_index = in->first_bad_index,
+        .slot = in->slot,
+        .map_epoch = in->map_epoch,
         .has_info = in->info != NULL,
         .has_sharing = in->sharing != NULL,
     };
@@ -294,6 +300,7 @@ static Sherwood__Request message_of(const struct sw_request *request)
     message.sequence = request->sequence;
     message.incarnation = request->incarnation;
     message.timeout_ms = request->timeout_ms;
+    message.map_epoch = request->map_epoch;
     return message;
 }
 
@@ -367,6 +374,8 @@ static void write_info(const struct sw_server_info *in, Sherwood__ServerInfo *ou
     out->resp_keys = (Sherwood__RespKeys)in->resp_keys;
     out->value_type = (Sherwood__ValueType)in->value_type;
     out->dimension = in->dimension;
+    out->is_cluster = in->is_cluster;
+    out->map_epoch = in->map_epoch;
 }
 
 int sw_reply_encode(const struct sw_reply *reply, uint64_t body_bytes, uint8_t *out,
@@ -401,6 +410,9 @@ int sw_reply_encode(const struct sw_reply *reply, uint64_t body_bytes, uint8_t *
     message.epoch = reply->epoch;
     message.write_sequence = reply->write_sequence;
     message.durable_through = reply->durable_through;
+    message.first_bad_index = reply->first_bad_index;
+    message.slot = reply->slot;
+    message.map_epoch = reply->map_epoch;
     if (reply->has_info) {
         write_info(&reply->info, &info);
         message.info = &info;

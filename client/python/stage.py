@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 # Of proto/ what frames need; the rest is the server's.
-PROTO = ("arena", "check", "decimal", "frame", "header", "region")
+PROTO = ("arena", "check", "decimal", "frame", "header", "map", "region", "cluster/slot")
 
 
 def put(source: pathlib.Path, target: pathlib.Path) -> None:
@@ -72,7 +72,7 @@ def copy_package(folder: pathlib.Path) -> None:
 def copy_c(root: pathlib.Path, csrc: pathlib.Path) -> None:
     """Copies the C sources, and writes the version."""
     wanted = [*(root / "client").glob("*.[ch]"), *(root / "client" / "python").glob("*.[ch]"),
-              *(root / "proto").glob("*.h"), *(root / "proto" / "tls").glob("*.[ch]"),
+              *(root / "proto").glob("*.h"), *(root / "proto" / "tls").glob("*.[ch]"), *(root / "proto" / "cluster").glob("*.h"),
               *(root / "proto" / f"{name}.c" for name in PROTO)]
     for source in wanted:
         put(source, csrc / source.relative_to(root))

@@ -357,7 +357,7 @@ void sw_bulk_init(struct sw_bulk *bulk, struct sw_net *net, struct sw_batches *b
     bulk->net = net;
     bulk->batches = batches;
     bulk->owner = *owner;
-    bulk->operations = sw_bulk_operations(&batches->shape);
+    sw_bulk_operations(&batches->shape, bulk->operations);
     sw_bulk_rights_init(&bulk->rights, net->users);
     sw_list_init(&bulk->waits);
     sw_list_init(&bulk->rings);

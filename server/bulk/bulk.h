@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "proto/frame.h"
 #include "server/batch/batches.h"
 #include "server/bulk/frame_pool.h"
 #include "server/bulk/permit.h"
@@ -37,7 +38,7 @@ struct sw_bulk {
     struct sw_net *net;
     struct sw_batches *batches;
     struct sw_bulk_owner owner;
-    uint64_t operations; /* operations that the engine supports: bit 1 << enum sw_operation */
+    bool operations[SW_OPERATION_NUMBERS]; /* those that the engine supports */
     struct sw_bulk_rights rights;
     struct sw_bulk_pool pool;
     struct sw_list waits; /* frames of WAIT_DURABLE */

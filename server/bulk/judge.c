@@ -63,7 +63,8 @@ static bool needs_table(uint32_t operation)
 {
     return operation != SW_OPERATION_HELLO && operation != SW_OPERATION_PING &&
            operation != SW_OPERATION_STATS && operation != SW_OPERATION_ATTACH &&
-           operation != SW_OPERATION_REGION && operation != SW_OPERATION_RELEASE;
+           operation != SW_OPERATION_REGION && operation != SW_OPERATION_RELEASE &&
+           operation != SW_OPERATION_TOPOLOGY;
 }
 
 static bool writes(uint32_t operation)
@@ -100,7 +101,7 @@ enum sw_reply_status sw_bulk_judge(const struct sw_bulk *bulk, const struct sw_r
     const struct sw_table_shape *shape = &bulk->batches->shape;
     int error = sw_request_check(request, shape->key_bytes, shape->value_bytes,
                                  bulk->net->config->frame_ops_max, body_bytes);
-    if (error < 0 || (bulk->operations >> request->operation & 1) == 0) {
+    if (error < 0 || !bulk->operations[request->operation]) {
         return refuse_frame(shape, request, error, message, message_bytes);
     }
     if (!scores_fit(shape, request, message, message_bytes)) {
@@ -110,6 +111,10 @@ enum sw_reply_status sw_bulk_judge(const struct sw_bulk *bulk, const struct sw_r
         snprintf(message, message_bytes,
                  "values are strings, and no numbers to add to: "
                  "--value-format fixed has those");
+        return SW_REPLY_BAD_REQUEST;
+    }
+    if (request->operation == SW_OPERATION_TOPOLOGY) {
+        snprintf(message, message_bytes, "the server is not in cluster mode");
         return SW_REPLY_BAD_REQUEST;
     }
     if (body_bytes + reply_bytes > shape->frame_bytes_max) {

@@ -46,6 +46,7 @@ static const struct {
     {SW_OPERATION_ATTACH, "ping"},
     {SW_OPERATION_REGION, "ping"},
     {SW_OPERATION_RELEASE, "ping"},
+    {SW_OPERATION_TOPOLOGY, "ping"},
 };
 
 void sw_bulk_rights_init(struct sw_bulk_rights *rights, const struct sw_users *users)
@@ -109,7 +110,7 @@ static bool rules_permit(struct sw_conn *conn, uint32_t operation, char *message
     const struct sw_bulk *bulk = sw_bulk_of(conn)->bulk;
     const struct sw_user *user = conn->login.user;
     const char *name = sw_operation_name(operation);
-    int row = operation < SW_BULK_OPERATIONS_MAX ? bulk->rights.row[operation] : -1;
+    int row = operation < SW_OPERATION_NUMBERS ? bulk->rights.row[operation] : -1;
     bool may = row >= 0 && sw_user_may(user, (uint32_t)row);
     if (may && operation == SW_OPERATION_SCAN) { /* its reply has values */
         row = bulk->rights.row[SW_OPERATION_GET];

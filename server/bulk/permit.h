@@ -17,9 +17,8 @@ struct sw_bulk;
 struct sw_bulk_frame;
 
 /* The rows of the users' catalog that each operation needs. */
-#define SW_BULK_OPERATIONS_MAX 64
 struct sw_bulk_rights {
-    int16_t row[SW_BULK_OPERATIONS_MAX]; /* -1: nobody whose rights are limited has it */
+    int16_t row[SW_OPERATION_NUMBERS]; /* -1: nobody whose rights are limited has it */
 };
 /* Fills the rights in. Without users it does nothing. */
 void sw_bulk_rights_init(struct sw_bulk_rights *rights, const struct sw_users *users);

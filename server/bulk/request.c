@@ -30,14 +30,16 @@ enum sw_op sw_bulk_op(uint32_t operation)
     return (enum sw_op)table_ops[operation];
 }
 
-uint64_t sw_bulk_operations(const struct sw_table_shape *shape)
+void sw_bulk_operations(const struct sw_table_shape *shape, bool served[SW_OPERATION_NUMBERS])
 {
-#define SERVED_BY_SERVER(name) 1
-#define SERVED_BY_TABLE(name) (shape->batch_kinds >> SW_BATCH_##name & 1)
-#define SERVED(name, number, who) | (uint64_t)(SERVED_BY_##who(name)) << (number)
+#define SERVED_BY_SERVER(name) true
+#define SERVED_BY_TABLE(name) ((shape->batch_kinds >> SW_BATCH_##name & 1) != 0)
+#define SERVED(name, number, who) served[number] = SERVED_BY_##who(name);
 #define SERVED_OP(name, number, operands) \
-    | (uint64_t)(shape->operations >> SW_##name & 1) << (number)
-    return 0 SW_DATA_OPERATION_MAP(SERVED_OP) SW_CONTROL_OPERATION_MAP(SERVED);
+    served[number] = (shape->operations >> SW_##name & 1) != 0;
+    memset(served, 0, SW_OPERATION_NUMBERS * sizeof(*served));
+    SW_DATA_OPERATION_MAP(SERVED_OP)
+    SW_CONTROL_OPERATION_MAP(SERVED)
 }
 
 /* Submits the frame's batch, behind those of its connection. */

@@ -5,13 +5,14 @@
 #ifndef SHERWOOD_SERVER_BULK_REQUEST_H
 #define SHERWOOD_SERVER_BULK_REQUEST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "server/batch/shape.h"
 #include "server/bulk/frame_pool.h"
 
-/* The operations of the protocol that the engine supports: bit 1 << enum sw_operation. */
-uint64_t sw_bulk_operations(const struct sw_table_shape *shape);
+/* Fills in which operations of the protocol the engine supports. */
+void sw_bulk_operations(const struct sw_table_shape *shape, bool served[SW_OPERATION_NUMBERS]);
 
 /* The table's number of an operation on keys. */
 enum sw_op sw_bulk_op(uint32_t operation);

@@ -69,6 +69,9 @@ static void some_reply(struct sw_reply *reply, struct random *state)
     reply->not_admitted = some_number(state);
     reply->matched = some_number(state);
     reply->epoch = some_number(state);
+    reply->first_bad_index = (int64_t)some_number(state);
+    reply->slot = (uint32_t)some_number(state);
+    reply->map_epoch = some_number(state);
     some_text(reply->message, sizeof(reply->message), state);
     reply->has_info = random_next(state) % 2;
     if (reply->has_info) {
@@ -86,22 +89,21 @@ static void some_reply(struct sw_reply *reply, struct random *state)
         some_text(info->policy, sizeof(info->policy), state);
         info->frame_bytes_max = some_number(state);
         info->value_format = (uint32_t)some_number(state);
+        info->is_cluster = random_next(state) % 2;
+        info->map_epoch = some_number(state);
     }
 }
 
 static bool same_info(const struct sw_server_info *a, const struct sw_server_info *b)
 {
-    return memcmp(a->version, b->version, sizeof(a->version)) == 0 &&
-           memcmp(a->backend, b->backend, sizeof(a->backend)) == 0 &&
-           memcmp(a->engine, b->engine, sizeof(a->engine)) == 0 &&
-           a->value_format == b->value_format &&
-           memcmp(a->policy, b->policy, sizeof(a->policy)) == 0 &&
-           a->frame_bytes_max == b->frame_bytes_max &&
-           memcmp(a->backend_reason, b->backend_reason, sizeof(a->backend_reason)) == 0 &&
-           a->key_bytes == b->key_bytes && a->value_bytes == b->value_bytes &&
-           a->frame_ops_max == b->frame_ops_max &&
+#define SAME(text) (memcmp(a->text, b->text, sizeof(a->text)) == 0)
+    return SAME(version) && SAME(backend) && SAME(engine) && SAME(policy) && SAME(backend_reason) &&
+           a->value_format == b->value_format && a->key_bytes == b->key_bytes &&
+           a->frame_bytes_max == b->frame_bytes_max && a->value_bytes == b->value_bytes &&
+           a->is_cluster == b->is_cluster && a->map_epoch == b->map_epoch &&
            a->requests_in_flight_max == b->requests_in_flight_max &&
-           a->capacity_slots == b->capacity_slots && a->occupied_max == b->occupied_max;
+           a->frame_ops_max == b->frame_ops_max && a->capacity_slots == b->capacity_slots &&
+           a->occupied_max == b->occupied_max;
 }
 
 static bool same_reply(const struct sw_reply *a, const struct sw_reply *b)
@@ -114,7 +116,8 @@ static bool same_reply(const struct sw_reply *a, const struct sw_reply *b)
            a->has_not_admitted == b->has_not_admitted && a->has_evicted == b->has_evicted &&
            a->evicted_count == b->evicted_count && a->not_admitted == b->not_admitted &&
            a->matched == b->matched && a->epoch == b->epoch &&
-           memcmp(a->message, b->message, sizeof(a->message)) == 0 && a->has_info == b->has_info &&
+           a->first_bad_index == b->first_bad_index && a->slot == b->slot &&
+           a->map_epoch == b->map_epoch && SAME(message) && a->has_info == b->has_info &&
            same_info(&a->info, &b->info);
 }
 
@@ -127,7 +130,7 @@ static bool same_request(const struct sw_request *a, const struct sw_request *b)
            a->has_scores == b->has_scores && a->want_scores == b->want_scores &&
            a->want_not_admitted == b->want_not_admitted && a->want_evicted == b->want_evicted &&
            a->by_score == b->by_score && a->score_min == b->score_min &&
-           a->score_max == b->score_max && a->epoch == b->epoch;
+           a->score_max == b->score_max && a->epoch == b->epoch && a->map_epoch == b->map_epoch;
 }
 
 /* Checks prefix and padding of an encoded head; returns its header's length. */
@@ -167,6 +170,7 @@ Test(header, random_requests_round_trip)
             .score_min = some_number(&state),
             .score_max = some_number(&state),
             .epoch = some_number(&state),
+            .map_epoch = some_number(&state),
         };
         struct sw_request got;
         uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
@@ -206,7 +210,7 @@ static struct sw_reply largest_reply(void)
     reply.lacks_found = true;
     reply.has_scores = true;
     reply.has_not_admitted = true;
-    reply.has_info = true;
+    reply.has_info = reply.info.is_cluster = true;
     reply.has_sharing = reply.sharing.has_device = true;
     return reply;
 }
@@ -246,8 +250,7 @@ Test(header, a_header_is_never_empty)
     uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
     int size = sw_reply_encode(&reply, 0, head, sizeof(head));
     uint32_t header = check_head(head, size, 0);
-    cr_assert(header > 0);
-    cr_assert(sw_reply_decode(head + SW_FRAME_PREFIX_BYTES, header, &got) == 0);
+    cr_assert(header > 0 && sw_reply_decode(head + SW_FRAME_PREFIX_BYTES, header, &got) == 0);
     cr_assert(got.request_id == 0 && got.count == 0 && got.message[0] == '\0' && !got.has_info);
 }
 

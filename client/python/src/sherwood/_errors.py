@@ -47,6 +47,7 @@ _KINDS: dict[int, type[Error]] = {
     lib.SHERWOOD_E_REQUEST: Refused,
     lib.SHERWOOD_E_LOGIN: Denied,
     lib.SHERWOOD_E_PERMISSION: Denied,
+    lib.SHERWOOD_E_SHARD: Refused,
 }
 
 

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cluster.c - the topology of a handle of a cluster, and its connections: loading the one, making
+ * the others.
+ */
+#include "client/cluster.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/error.h"
+#include "client/secure.h"
+#include "client/sherwood-cluster.h"
+#include "proto/map.h"
+
+/* Bytes of a topology that one request asks for: as many as the figures of a STATS, which every
+ * server has room for. */
+#define PAGE_BYTES (SW_FIGURES_MAX * sizeof(struct sw_figure))
+#define SECURE_PREFIX "tls://"
+
+/* --- asking for a topology -------------------------------------------------------------------- */
+
+/* Receives the bytes of a topology, page by page. Returns how many there are, or a negative status.
+ * A topology that changes between two pages is asked for again. */
+static int64_t receive(struct sw_client_stripe *stripe, uint8_t *bytes)
+{
+    struct sw_request header = {.operation = SW_OPERATION_TOPOLOGY, .count = PAGE_BYTES};
+    uint64_t epoch = 0;
+    size_t size = 0;
+    do {
+        struct sw_reply reply = {0};
+        header.cursor = size;
+        int status = sw_client_ask(stripe, &header, bytes + size, NULL, &reply);
+        if (status != SHERWOOD_OK) {
+            return status;
+        }
+        if (size > 0 && reply.map_epoch != epoch) {
+            size = 0;
+            header.cursor = 1; /* not the end */
+            continue;
+        }
+        epoch = reply.map_epoch;
+        size += reply.count;
+        header.cursor = reply.cursor;
+        if (reply.count == 0 || (reply.cursor != 0 && reply.cursor != size) ||
+            size > SW_MAP_BYTES_MAX) {
+            return sw_client_break(stripe, SHERWOOD_E_PROTOCOL,
+                                   "%s: the pages of the topology do not fit each other",
+                                   stripe->address);
+        }
+    } while (header.cursor != 0);
+    return (int64_t)size;
+}
+
+/* Asks a server for its topology. NULL with a status and a sentence in the handle. */
+static struct sw_topology *ask(struct sw_client_stripe *stripe, int *status)
+{
+    struct sherwood *client = stripe->client;
+    struct sw_topology *topology = NULL;
+    const char *wrong = NULL;
+    uint8_t *bytes = malloc(SW_MAP_BYTES_MAX + PAGE_BYTES);
+    if (bytes == NULL) {
+        *status = sw_client_fail(client, SHERWOOD_E_NOMEM, "not enough memory for a topology");
+        return NULL;
+    }
+    int64_t size = receive(stripe, bytes);
+    *status = size < 0 ? (int)size : SHERWOOD_OK;
+    if (size >= 0) {
+        topology = sw_map_decode(bytes, (size_t)size, &wrong);
+    }
+    if (size >= 0 && topology == NULL) {
+        *status = sw_client_break(stripe, SHERWOOD_E_PROTOCOL,
+                                  "%s: the topology of the server cannot be used: %s",
+                                  stripe->address, wrong);
+    } else if (topology != NULL && topology->shard_count > SHERWOOD_STRIPES_MAX) {
+        *status = sw_client_fail(client, SHERWOOD_E_REQUEST,
+                                 "the cluster has %u shards, and a handle at most %d connections",
+                                 topology->shard_count, SHERWOOD_STRIPES_MAX);
+        sw_map_free(topology);
+        topology = NULL;
+    }
+    free(bytes);
+    return topology;
+}
+
+/* --- connections ------------------------------------------------------------------------------ */
+
+/* The address of a node, as this handle connects. */
+static void address_of(const struct sw_client_cluster *cluster, const struct sw_topology_node *node,
+                       char out[SW_CLIENT_ADDRESS_BYTES])
+{
+    const char *host = cluster->is_secure && node->hostname[0] != '\0' ? node->hostname : node->ip;
+    bool is_v6 = strchr(host, ':') != NULL;
+    snprintf(out, SW_CLIENT_ADDRESS_BYTES, "%s%s%.90s%s:%u",
+             cluster->is_secure ? SECURE_PREFIX : "", is_v6 ? "[" : "", host, is_v6 ? "]" : "",
+             node->port);
+}
+
+static struct sw_client_stripe *connected_to(const struct sherwood *client, const char *address)
+{
+    for (uint32_t i = 0; i < client->stripes_count; i++) {
+        if (client->stripes[i]->broken == 0 && strcmp(client->stripes[i]->address, address) == 0) {
+            return client->stripes[i];
+        }
+    }
+    return NULL;
+}
+
+/* Connects to a server. NULL with a status, and a sentence in `trouble`. */
+static struct sw_client_stripe *dial(struct sherwood *client, const char *address, int *status)
+{
+    struct sw_client_cluster *cluster = client->cluster;
+    if (client->stripes_count == SHERWOOD_STRIPES_MAX) {
+        snprintf(cluster->trouble, sizeof(cluster->trouble), "%s: a handle has %d connections",
+                 address, SHERWOOD_STRIPES_MAX);
+        *status = SHERWOOD_E_CONNECTION;
+        return NULL;
+    }
+    return sw_client_open_stripe(client, &cluster->dialer, address, &cluster->options, status,
+                                 cluster->trouble, sizeof(cluster->trouble));
+}
+
+/* Closes the connections that no shard has. */
+static void close_others(struct sherwood *client)
+{
+    const struct sw_client_cluster *cluster = client->cluster;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < client->stripes_count; i++) {
+        struct sw_client_stripe *stripe = client->stripes[i];
+        bool is_used = false;
+        for (uint32_t s = 0; s < cluster->topology->shard_count; s++) {
+            is_used |= cluster->stripes[s] == stripe;
+        }
+        if (is_used) {
+            client->stripes[kept++] = stripe;
+        } else {
+            sw_client_stripe_close(stripe);
+        }
+    }
+    client->stripes_count = kept;
+    client->next = 0;
+}
+
+/* Gives each shard its connection. Those that are there already are kept, then the others are
+ * closed, then new ones are made. Returns how many shards have one. */
+static uint32_t arrange(struct sherwood *client)
+{
+    struct sw_client_cluster *cluster = client->cluster;
+    const struct sw_topology *topology = cluster->topology;
+    char address[SW_CLIENT_ADDRESS_BYTES];
+    uint32_t there = 0;
+    int status = SHERWOOD_OK;
+    for (uint32_t s = 0; s < topology->shard_count; s++) {
+        address_of(cluster, &topology->nodes[topology->shards[s].primary], address);
+        cluster->stripes[s] = connected_to(client, address);
+    }
+    close_others(client);
+    for (uint32_t s = 0; s < topology->shard_count; s++) {
+        if (cluster->stripes[s] == NULL) {
+            address_of(cluster, &topology->nodes[topology->shards[s].primary], address);
+            cluster->stripes[s] = dial(client, address, &status);
+            struct epoll_event event = {0};
+            if (cluster->stripes[s] != NULL && client->epoll >= 0) {
+                const struct sw_client_transport *transport = cluster->stripes[s]->transport;
+                event.events = (uint32_t)transport->read_events;
+                (void)epoll_ctl(client->epoll, EPOLL_CTL_ADD, transport->fd, &event);
+            }
+        }
+        there += cluster->stripes[s] != NULL;
+    }
+    return there;
+}
+
+/* Is this topology to be taken instead of the best one so far? Frees the other one. */
+static struct sw_topology *newer(struct sw_topology *one, struct sw_topology *other)
+{
+    bool first = other == NULL || (one != NULL && one->epoch >= other->epoch);
+    sw_map_free(first ? other : one);
+    return first ? one : other;
+}
+
+/* Asks the servers that are connected, until one has what is needed. */
+static struct sw_topology *ask_connected(struct sherwood *client, struct sw_client_stripe *first,
+                                         uint64_t needed, int *status)
+{
+    struct sw_topology *best = first == NULL || first->broken != 0 ? NULL : ask(first, status);
+    for (uint32_t i = 0; i < client->stripes_count && (best == NULL || best->epoch < needed); i++) {
+        struct sw_client_stripe *stripe = client->stripes[i];
+        if (stripe->broken == 0 && stripe != first) {
+            best = newer(best, ask(stripe, status));
+        }
+    }
+    return best;
+}
+
+static struct sw_topology *ask_address(struct sherwood *client, const char *address, int *status)
+{
+    struct sw_client_stripe *stripe =
+        connected_to(client, address) != NULL ? NULL : dial(client, address, status);
+    return stripe == NULL ? NULL : ask(stripe, status);
+}
+
+/* Asks all others that are known: the nodes of the last topology, and the addresses that the caller
+ * gave. */
+static struct sw_topology *ask_others(struct sherwood *client, int *status)
+{
+    const struct sw_client_cluster *cluster = client->cluster;
+    struct sw_topology *best = NULL;
+    char address[SW_CLIENT_ADDRESS_BYTES];
+    for (size_t i = 0; i < cluster->seeds_count && best == NULL; i++) {
+        best = ask_address(client, cluster->seeds[i], status);
+    }
+    for (uint32_t n = 0;
+         cluster->topology != NULL && n < cluster->topology->node_count && best == NULL; n++) {
+        address_of(cluster, &cluster->topology->nodes[n], address);
+        best = ask_address(client, address, status);
+    }
+    return best;
+}
+
+int sw_client_cluster_load(struct sherwood *client, struct sw_client_stripe *first)
+{
+    struct sw_client_cluster *cluster = client->cluster;
+    const uint64_t had = cluster->topology == NULL ? 0 : cluster->topology->epoch;
+    int status = SHERWOOD_E_CONNECTION;
+    client->error[0] = '\0';
+    cluster->trouble[0] = '\0';
+    struct sw_topology *topology = ask_connected(client, first, cluster->newest, &status);
+    if (topology == NULL) {
+        topology = ask_others(client, &status);
+    }
+    if (topology == NULL) {
+        return sw_client_fail(client, status, "no node told the topology of the cluster: %.400s",
+                              cluster->trouble[0] != '\0' ? cluster->trouble : client->error);
+    }
+    if (topology->epoch >= had) { /* else a node is behind: what the handle has is better */
+        sw_map_free(cluster->topology);
+        cluster->topology = topology;
+    } else {
+        sw_map_free(topology);
+    }
+    if (arrange(client) == 0) {
+        return sw_client_fail(client, SHERWOOD_E_CONNECTION,
+                              "no primary of the cluster can be reached: %.400s", cluster->trouble);
+    }
+    return SHERWOOD_OK;
+}
+
+struct sw_client_stripe *sw_client_cluster_stripe(const struct sherwood *client, uint32_t shard)
+{
+    struct sw_client_stripe *stripe = client->cluster->stripes[shard];
+    return stripe != NULL && stripe->broken == 0 ? stripe : NULL;
+}
+
+/* --- the life of a handle --------------------------------------------------------------------- */
+
+static void free_text(const char *text)
+{
+    char *owned = (char *)(uintptr_t)text;
+    if (owned != NULL) {
+        explicit_bzero(owned, strlen(owned));
+    }
+    free(owned);
+}
+
+static void free_jobs(struct sw_client_job *job)
+{
+    while (job != NULL) {
+        struct sw_client_job *next = job->next;
+        sw_client_job_free(job);
+        job = next;
+    }
+}
+
+#define TEXTS(X) X(tls_ca) X(tls_cert) X(tls_key) X(tls_server_name) X(user) X(password)
+
+void sw_client_cluster_free(struct sw_client_cluster *cluster)
+{
+    if (cluster == NULL) {
+        return;
+    }
+#define FREE_TEXT(name) free_text(cluster->options.name);
+    TEXTS(FREE_TEXT)
+    if (cluster->is_secure) {
+        sw_client_secure_end(&cluster->dialer);
+    }
+    free_jobs(cluster->first);
+    free_jobs(cluster->idle);
+    sw_map_free(cluster->topology);
+    free(cluster->seeds);
+    free(cluster);
+}
+
+/* Copies the options, with their texts. */
+static bool keep_options(struct sw_client_cluster *cluster, const struct sherwood_options *options)
+{
+    bool done = true;
+    cluster->options = *options;
+#define COPY_TEXT(name)                                                           \
+    cluster->options.name = options->name == NULL ? NULL : strdup(options->name); \
+    done &= options->name == NULL || cluster->options.name != NULL;
+    TEXTS(COPY_TEXT)
+    return done;
+}
+
+static bool keep_seeds(struct sw_client_cluster *cluster, const char *const *addresses,
+                       size_t count)
+{
+    cluster->seeds = calloc(count, sizeof(*cluster->seeds));
+    for (size_t i = 0; i < count && cluster->seeds != NULL; i++) {
+        snprintf(cluster->seeds[i], sizeof(cluster->seeds[i]), "%s", addresses[i]);
+    }
+    cluster->seeds_count = count;
+    return cluster->seeds != NULL;
+}
+
+/* Returns NULL or a phrase for what is wrong with the addresses and options. */
+static const char *check(const char *const *addresses, size_t count,
+                         const struct sherwood_options *options)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (addresses[i] == NULL || strlen(addresses[i]) >= SW_CLIENT_ADDRESS_BYTES) {
+            return "an address is missing, or has more than 127 bytes";
+        }
+        if (sw_client_is_secure(addresses[i]) != sw_client_is_secure(addresses[0])) {
+            return "some addresses begin with tls:// and some do not";
+        }
+    }
+    return options->stripes > 1 ? "a handle of a cluster has one connection to a node: stripes "
+                                  "must be 0 or 1"
+                                : NULL;
+}
+
+static int open_cluster(struct sherwood *client, const char *const *addresses, size_t count,
+                        const struct sherwood_options *taken, char *text, size_t text_bytes)
+{
+    const char *wrong = check(addresses, count, taken);
+    struct timespec now;
+    if (wrong != NULL) {
+        snprintf(text, text_bytes, "connect: %s", wrong);
+        return SHERWOOD_E_INVALID;
+    }
+    struct sw_client_cluster *cluster = client->cluster = calloc(1, sizeof(*cluster));
+    if (cluster == NULL || !keep_options(cluster, taken) ||
+        !keep_seeds(cluster, addresses, count)) {
+        snprintf(text, text_bytes, "not enough memory for a handle of a cluster");
+        return SHERWOOD_E_NOMEM;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    cluster->random =
+        ((uint64_t)now.tv_nsec << 32 ^ (uint64_t)getpid() << 16 ^ (uintptr_t)client) | 1;
+    cluster->dialer = sw_client_plain_dialer;
+    if (sw_client_is_secure(addresses[0])) {
+        int status = sw_client_secure_begin(&cluster->dialer, &cluster->options, text, text_bytes);
+        cluster->is_secure = status == SHERWOOD_OK;
+        if (status != SHERWOOD_OK) {
+            return status;
+        }
+    }
+    int status = sw_client_cluster_load(client, NULL);
+    cluster->is_open = true;
+    if (status != SHERWOOD_OK) {
+        snprintf(text, text_bytes, "%s", client->error);
+    }
+    return status;
+}
+
+int sherwood_connect_cluster_text(const char *const *addresses, size_t count,
+                                  const struct sherwood_options *options, struct sherwood **out,
+                                  char *text, size_t text_bytes)
+{
+    char unread[SW_CLIENT_ERROR_BYTES];
+    struct sherwood_options taken;
+    struct sherwood *client = NULL;
+    if (text == NULL || text_bytes == 0) {
+        text = unread;
+        text_bytes = sizeof(unread);
+    }
+    text[0] = '\0';
+    if (out == NULL || addresses == NULL || count == 0 || addresses[0] == NULL) {
+        snprintf(text, text_bytes, "connect: no %s given", out == NULL ? "handle" : "address");
+        return SHERWOOD_E_INVALID;
+    }
+    *out = NULL;
+    int status = sw_client_make(addresses[0], options, &taken, &client, text, text_bytes);
+    if (status == SHERWOOD_OK) {
+        status = open_cluster(client, addresses, count, &taken, text, text_bytes);
+    }
+    if (status != SHERWOOD_OK) {
+        sherwood_close(client);
+        return status;
+    }
+    client->traffic = (struct sherwood_traffic){0};
+    *out = client;
+    return SHERWOOD_OK;
+}
+
+int sherwood_connect_cluster(const char *const *addresses, size_t count,
+                             const struct sherwood_options *options, struct sherwood **out)
+{
+    return sherwood_connect_cluster_text(addresses, count, options, out, NULL, 0);
+}
+
+/* --- what a handle knows ---------------------------------------------------------------------- */
+
+uint64_t sherwood_cluster_epoch(const struct sherwood *client)
+{
+    return client == NULL || client->cluster == NULL ? 0 : client->cluster->topology->epoch;
+}
+
+int sherwood_cluster_reload(struct sherwood *client)
+{
+    if (client == NULL || client->cluster == NULL) {
+        return client == NULL
+                   ? SHERWOOD_E_INVALID
+                   : sw_client_fail(client, SHERWOOD_E_INVALID, "the handle is not of a cluster");
+    }
+    sw_client_cluster_settle(client, true);
+    return sw_client_cluster_load(client, NULL);
+}
+
+bool sherwood_cluster_shard(const struct sherwood *client, uint32_t i, struct sherwood_shard *shard)
+{
+    struct sherwood_shard out = {0};
+    if (client == NULL || client->cluster == NULL || i >= client->cluster->topology->shard_count ||
+        shard == NULL) {
+        return false;
+    }
+    const struct sw_client_cluster *cluster = client->cluster;
+    const struct sw_topology_shard *in = &cluster->topology->shards[i];
+    const struct sw_client_stripe *stripe = cluster->stripes[i];
+    out.size = shard->size;
+    snprintf(out.id, sizeof(out.id), "%s", in->id);
+    snprintf(out.name, sizeof(out.name), "%s", in->name);
+    address_of(cluster, &cluster->topology->nodes[in->primary], out.address);
+    out.slots = in->slot_count;
+    if (stripe != NULL) {
+        out.is_connected = stripe->broken == 0;
+        out.keys = stripe->keys;
+        out.frames = stripe->frames;
+        out.refusals = stripe->refusals;
+    }
+    memcpy(shard, &out, shard->size < sizeof(out) ? shard->size : sizeof(out));
+    return true;
+}
+
+uint32_t sherwood_cluster_slot(uint64_t key)
+{
+    return sw_slot_of_u64(sw_slot_tables(), key);
+}
+
+uint32_t sherwood_cluster_owner(const struct sherwood *client, uint32_t slot)
+{
+    uint16_t owner = client == NULL || client->cluster == NULL || slot >= SW_SLOTS
+                         ? SW_TOPOLOGY_NOBODY
+                         : client->cluster->topology->owner[slot];
+    return owner == SW_TOPOLOGY_NOBODY ? UINT32_MAX : owner;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cluster.h - what a handle of a cluster has beside its stripes: the topology, and the requests
+ * that are under way.
+ *
+ * Each stripe is a connection to the primary of a shard. What orders requests: a share is sent only
+ * behind those of earlier jobs for its shard, and once one was refused nothing is sent until all
+ * answers are in; then what was refused, and what has not been sent yet, is split by the new
+ * topology and sent in the order of the jobs. A server may be behind the topology of the handle,
+ * and take a share just after it has refused an earlier one; so until it has told that it has this
+ * topology, it gets one share at a time. It belongs to the thread that uses the handle.
+ */
+#ifndef SHERWOOD_CLIENT_CLUSTER_H
+#define SHERWOOD_CLIENT_CLUSTER_H
+
+#include "client/handle.h"
+#include "client/share.h"
+
+struct sw_client_cluster {
+    struct sw_topology *topology;    /* owned; NULL: none was loaded yet */
+    struct sherwood_options options; /* with copies of the texts */
+    struct sw_client_dialer dialer;
+    bool is_secure;
+    bool is_open;                           /* the limits of the handle are fixed */
+    char (*seeds)[SW_CLIENT_ADDRESS_BYTES]; /* as the caller gave them */
+    size_t seeds_count;
+    struct sw_client_stripe *stripes[SHERWOOD_STRIPES_MAX]; /* of the shards; NULL: none */
+    uint32_t places[SHERWOOD_STRIPES_MAX];
+
+    struct sw_client_job *first, *last; /* under way, in order */
+    struct sw_client_job *idle;         /* whose memory is used again */
+    uint32_t jobs;                      /* under way */
+    uint32_t waiting;                   /* shares that were not sent yet */
+    uint32_t refused;                   /* shares */
+    uint64_t newest;                    /* the largest epoch that a refusal has told */
+    uint64_t random;
+    char trouble[SW_CLIENT_ERROR_BYTES]; /* why a primary could not be reached last */
+
+    uint64_t scan_token, scan_cursor, scan_epoch;
+    uint32_t scan_shard;
+};
+
+/* --- cluster.c: the topology and the connections ---------------------------------------------- */
+
+/* Loads the topology, first from this stripe, which may be NULL, and connects to its primaries.
+ * Nothing is in flight. Returns a status, with a sentence in the handle: no node gave one, or no
+ * primary can be reached. */
+int sw_client_cluster_load(struct sherwood *client, struct sw_client_stripe *first);
+/* Returns the connection to a shard, or NULL. */
+struct sw_client_stripe *sw_client_cluster_stripe(const struct sherwood *client, uint32_t shard);
+/* Frees everything. NULL is allowed. */
+void sw_client_cluster_free(struct sw_client_cluster *cluster);
+
+/* --- jobs.c: requests under way --------------------------------------------------------------- */
+
+/* Queues a request, and sends of it what can be sent at once; never blocks. */
+int sw_client_cluster_submit(struct sherwood *client, struct sherwood_request *request);
+/* Does what sherwood_run does. */
+int sw_client_cluster_run(struct sherwood *client, enum sherwood_operation operation,
+                          const void *keys, const void *values, size_t count, void *previous,
+                          uint64_t *found);
+/* The answer to a share has come, or its connection has ended (NULL). */
+void sw_client_share_answered(struct sw_client_share *share, int status,
+                              const struct sw_reply *reply);
+/* Sends what can be sent, recovers if something was refused, and then waits as sw_client_step does.
+ */
+void sw_client_cluster_turn(struct sherwood *client, int limit_ms);
+/* Runs turns until every share was sent, and is answered if `answered`. */
+void sw_client_cluster_settle(struct sherwood *client, bool answered);
+
+/* --- cluster_control.c: requests without keys ------------------------------------------------- */
+
+int sw_client_cluster_all(struct sherwood *client, uint32_t operation);
+int sw_client_cluster_scan(struct sherwood *client, uint64_t *cursor, void *keys, void *values,
+                           uint32_t capacity, uint32_t *count);
+/* Fills the figures of the handle with sums over the shards. */
+int sw_client_cluster_figures(struct sherwood *client);
+/* SHERWOOD_OK, or for a handle of a cluster SHERWOOD_E_INVALID: the call belongs to one node. */
+int sw_client_one_node(struct sherwood *client, const char *call);
+
+/* --- control.c, connect.c --------------------------------------------------------------------- */
+
+/* Sends a request without keys by this stripe, and waits for the reply. */
+int sw_client_ask(struct sw_client_stripe *stripe, const struct sw_request *header, void *first,
+                  void *second, struct sw_reply *reply);
+/* Opens one more stripe, and checks that its server fits the handle. NULL with a status and a
+ * sentence. */
+struct sw_client_stripe *sw_client_open_stripe(struct sherwood *client,
+                                               const struct sw_client_dialer *dialer,
+                                               const char *address,
+                                               const struct sherwood_options *options, int *status,
+                                               char *text, size_t text_bytes);
+/* Checks options and makes a handle without stripes. */
+int sw_client_make(const char *address, const struct sherwood_options *options,
+                   struct sherwood_options *taken, struct sherwood **out, char *text,
+                   size_t text_bytes);
+
+#endif

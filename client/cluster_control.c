@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cluster_control.c - requests without keys at a cluster: to every shard, or to one after another.
+ */
+#include <string.h>
+
+#include "client/cluster.h"
+#include "client/error.h"
+
+int sw_client_one_node(struct sherwood *client, const char *call)
+{
+    if (client == NULL) {
+        return SHERWOOD_E_INVALID;
+    }
+    return client->cluster == NULL
+               ? SHERWOOD_OK
+               : sw_client_fail(client, SHERWOOD_E_INVALID,
+                                "%s: a handle of a cluster does not have it: connect to one node",
+                                call);
+}
+
+/* Returns the connection to a shard, made anew if it was lost, or NULL with a status. Everything
+ * submitted before has been sent. */
+static struct sw_client_stripe *reach(struct sherwood *client, uint32_t shard, int *status)
+{
+    struct sw_client_stripe *stripe = sw_client_cluster_stripe(client, shard);
+    if (stripe == NULL) {
+        sw_client_cluster_settle(client, true);
+        *status = sw_client_cluster_load(client, NULL);
+        if (*status != SHERWOOD_OK) {
+            return NULL;
+        }
+        stripe = sw_client_cluster_stripe(client, shard);
+    }
+    if (stripe == NULL) {
+        *status = sw_client_fail(client, SHERWOOD_E_CONNECTION, "%s", client->cluster->trouble);
+    }
+    return stripe;
+}
+
+static struct sw_request header_of(const struct sherwood *client, uint32_t operation)
+{
+    return (struct sw_request){.operation = operation,
+                               .key_bytes = client->server.key_bytes,
+                               .value_bytes = client->server.value_bytes};
+}
+
+int sw_client_cluster_all(struct sherwood *client, uint32_t operation)
+{
+    const struct sw_request header = header_of(client, operation);
+    int status = SHERWOOD_OK;
+    sw_client_cluster_settle(client, false);
+    for (uint32_t s = 0; s < client->cluster->topology->shard_count && status == SHERWOOD_OK; s++) {
+        struct sw_client_stripe *stripe = reach(client, s, &status);
+        status = stripe == NULL ? status : sw_client_ask(stripe, &header, NULL, NULL, NULL);
+    }
+    return status;
+}
+
+int sw_client_cluster_scan(struct sherwood *client, uint64_t *cursor, void *keys, void *values,
+                           uint32_t capacity, uint32_t *count)
+{
+    struct sw_client_cluster *cluster = client->cluster;
+    int status = SHERWOOD_OK;
+    if (cursor == NULL || count == NULL || capacity == 0) {
+        return sw_client_fail(client, SHERWOOD_E_INVALID,
+                              "scan: needs a cursor, a count and room for at least one entry");
+    }
+    sw_client_cluster_settle(client, false);
+    *count = 0;
+    if (*cursor == 0) {
+        cluster->scan_shard = 0;
+        cluster->scan_cursor = 0;
+        cluster->scan_epoch = cluster->topology->epoch;
+    } else if (*cursor != cluster->scan_token) {
+        return sw_client_fail(client, SHERWOOD_E_INVALID,
+                              "scan: the cursor is not that of the scan of this handle");
+    }
+    if (cluster->scan_epoch != cluster->topology->epoch) {
+        return sw_client_fail(client, SHERWOOD_E_SHARD,
+                              "scan: the topology has changed since it began: begin again");
+    }
+    struct sw_client_stripe *stripe = reach(client, cluster->scan_shard, &status);
+    if (stripe == NULL) {
+        return status;
+    }
+    struct sw_request header = header_of(client, SW_OPERATION_SCAN);
+    struct sw_reply reply = {0};
+    header.count =
+        capacity < client->server.frame_ops_max ? capacity : client->server.frame_ops_max;
+    header.want_values = true;
+    header.cursor = cluster->scan_cursor;
+    header.map_epoch = cluster->scan_epoch;
+    status = sw_client_ask(stripe, &header, keys, values, &reply);
+    if (status != SHERWOOD_OK) {
+        return status;
+    }
+    *count = reply.count;
+    cluster->scan_cursor = reply.cursor;
+    cluster->scan_shard += reply.cursor == 0;
+    *cursor = cluster->scan_shard == cluster->topology->shard_count ? 0 : ++cluster->scan_token;
+    return SHERWOOD_OK;
+}
+
+/* Adds the figures of a shard to those of the same name. */
+static void add_figures(struct sherwood *client, const struct sw_figure *figures, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at = 0;
+        while (at < client->figures_count &&
+               memcmp(client->figures[at].name, figures[i].name, SW_FIGURE_NAME_BYTES) != 0) {
+            at++;
+        }
+        if (at == SW_FIGURES_MAX) {
+            continue;
+        }
+        if (at == client->figures_count) {
+            client->figures[client->figures_count++] = figures[i];
+        } else {
+            client->figures[at].value += figures[i].value;
+        }
+    }
+}
+
+int sw_client_cluster_figures(struct sherwood *client)
+{
+    struct sw_figure figures[SW_FIGURES_MAX];
+    struct sw_request header = header_of(client, SW_OPERATION_STATS);
+    int status = SHERWOOD_OK;
+    header.count = SW_FIGURES_MAX;
+    sw_client_cluster_settle(client, false);
+    client->figures_count = 0;
+    for (uint32_t s = 0; s < client->cluster->topology->shard_count && status == SHERWOOD_OK; s++) {
+        struct sw_reply reply = {0};
+        struct sw_client_stripe *stripe = reach(client, s, &status);
+        status = stripe == NULL ? status : sw_client_ask(stripe, &header, figures, NULL, &reply);
+        if (status == SHERWOOD_OK) {
+            add_figures(client, figures, reply.count);
+        }
+    }
+    client->figures_count = status == SHERWOOD_OK ? client->figures_count : 0;
+    return status;
+}
