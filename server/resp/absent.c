@@ -61,7 +61,6 @@ static const struct {
     {"commands are not shown to other clients: counters are in INFO and /metrics", "monitor"},
     {"a server that is in use is not debugged by its clients", "debug"},
     {"this server draws no pictures", "lolwut"},
-    {"clients are not told of changed keys", "client|caching client|tracking client|trackinginfo"},
     {"requests are not held back for a client's sake: CLIENT KILL, users and connections-max keep "
      "others off",
      "client|pause client|unpause"},

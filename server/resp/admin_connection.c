@@ -89,10 +89,66 @@ static void client_setinfo(struct sw_call *call)
     }
 }
 
+/* --- what a client is told of changed keys: nothing ------------------------------------------- */
+
 static void client_getredir(struct sw_call *call)
 {
     sw_text_integer(call->reply, -1);
 }
+
+static void client_caching(struct sw_call *call)
+{
+    sw_text_error(call->reply, "ERR CLIENT CACHING can be called only when the client is in "
+                               "tracking mode with OPTIN or OPTOUT mode enabled");
+}
+
+/* Is argument `i` an option of CLIENT TRACKING? Returns how many arguments it has, or 0. */
+static uint32_t tracking_option(const struct sw_call *call, uint32_t i)
+{
+    static const char *const alone[] = {"BCAST", "OPTIN", "OPTOUT", "NOLOOP"};
+    const struct sw_resp_argument *word = &call->arguments[i];
+    for (size_t at = 0; at < sizeof(alone) / sizeof(alone[0]); at++) {
+        if (sw_argument_is(word, alone[at])) {
+            return 1;
+        }
+    }
+    bool has_value = sw_argument_is(word, "REDIRECT") || sw_argument_is(word, "PREFIX");
+    return has_value && i + 1 < call->count ? 2 : 0;
+}
+
+static void client_tracking(struct sw_call *call)
+{
+    const struct sw_resp_argument *value = &call->arguments[2];
+    for (uint32_t i = 3, size; i < call->count; i += size) {
+        size = tracking_option(call, i);
+        if (size == 0) {
+            sw_call_syntax_error(call);
+            return;
+        }
+    }
+    if (sw_argument_is(value, "ON")) {
+        sw_text_error(call->reply, "ERR CLIENT TRACKING: clients are not told of changed keys");
+    } else if (sw_argument_is(value, "OFF")) {
+        sw_call_ok(call);
+    } else {
+        sw_call_syntax_error(call);
+    }
+}
+
+static void client_trackinginfo(struct sw_call *call)
+{
+    struct sw_text *reply = call->reply;
+    sw_text_map(reply, 3, call->session->resp3);
+    sw_text_bulk_string(reply, "flags");
+    sw_text_append(reply, call->session->resp3 ? "~1\r\n" : "*1\r\n", 4); /* a set of one */
+    sw_text_bulk_string(reply, "off");
+    sw_text_bulk_string(reply, "redirect");
+    sw_text_integer(reply, -1);
+    sw_text_bulk_string(reply, "prefixes");
+    sw_text_array(reply, 0);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
 
 static void client_id(struct sw_call *call)
 {
@@ -130,6 +186,7 @@ static void client_reply(struct sw_call *call)
 void sw_call_client(struct sw_call *call)
 {
     static const struct sw_subcommand list[] = {
+        {"CACHING", 3, client_caching, "YES|NO", "An error: this connection tracks no keys."},
         {"GETNAME", 2, client_getname, "", "Return the name of this connection."},
         {"GETREDIR", 2, client_getredir, "", "-1: clients are not told of changed keys."},
         {"ID", 2, client_id, "", "Return the ID of this connection."},
@@ -143,6 +200,9 @@ void sw_call_client(struct sw_call *call)
         {"REPLY", 3, client_reply, "ON|OFF|SKIP", "Choose whether replies are sent."},
         {"SETINFO", 4, client_setinfo, "LIB-NAME|LIB-VER value", "Set the client library's name."},
         {"SETNAME", 3, client_setname, "name", "Set the name of this connection."},
+        {"TRACKING", -3, client_tracking, "ON|OFF [<option> ...]",
+         "OFF is accepted: clients are not told of changed keys."},
+        {"TRACKINGINFO", 2, client_trackinginfo, "", "Tracking is off."},
         {NULL, 0, NULL, NULL, NULL}};
     sw_call_subcommand(call, list);
 }

@@ -5,6 +5,8 @@ INFO, COUNT, LIST and DOCS agree about it."""
 
 import re
 import shutil
+import socket
+import tempfile
 import threading
 import time
 
@@ -241,6 +243,44 @@ def commands_of_redis():
                 check("unknown" not in error, f"{name}: {error}")
         error = str(reply_or_error(connection, "NOSUCH", "1"))
         check(error.startswith("unknown command 'NOSUCH'"), error)
+
+
+# Scripts whose replies are redis' own, byte for byte.
+LIKE_REDIS = [
+    ["CLIENT NO-EVICT on", "CLIENT NO-EVICT OFF", "CLIENT NO-EVICT x", "CLIENT NO-EVICT"],
+    ["CLIENT REPLY ON", "CLIENT REPLY x", "CLIENT REPLY", "CLIENT REPLY SKIP", "PING", "PING"],
+    ["CLIENT REPLY OFF", "PING", "CLIENT REPLY SKIP", "PING", "CLIENT SETNAME x", "CLIENT REPLY ON", "CLIENT GETNAME"],
+    ["CLIENT REPLY SKIP", "CLIENT REPLY ON", "CLIENT REPLY SKIP", "CLIENT REPLY OFF", "PING"],
+    ["CLIENT GETREDIR", "CLIENT GETREDIR x", "CLIENT TRACKINGINFO", "CLIENT TRACKINGINFO x"],
+    ["CLIENT TRACKING", "CLIENT TRACKING off", "CLIENT TRACKING x", "CLIENT TRACKING off bcast", "CLIENT TRACKING off y"],
+    ["CLIENT TRACKING off noloop y", "CLIENT CACHING yes", "CLIENT CACHING x", "CLIENT CACHING"],
+    ["CLIENT GETNAME", "CLIENT SETNAME a", "CLIENT GETNAME", "CLIENT SETNAME", "CLIENT ID x", "CLIENT", "CLIENT x"],
+    ["CLIENT KILL 1.2.3.4:5", "CLIENT KILL ID x", "CLIENT KILL ID 0", "CLIENT KILL TYPE x", "CLIENT KILL TYPE pubsub",
+     "CLIENT KILL ADDR 1.2.3.4:5 SKIPME x", "CLIENT KILL USER default LADDR 1.2.3.4:5", "CLIENT KILL FOO x", "CLIENT KILL"],
+    ["CLIENT LIST FOO", "CLIENT LIST TYPE x", "CLIENT LIST TYPE pubsub", "CLIENT LIST ID x", "CLIENT LIST ID 99999999"],
+    ["CLIENT INFO x"],
+]
+
+
+@case
+def as_redis_says_it():
+    """CLIENT's subcommands beside a redis-server: the same replies, by RESP2 and RESP3"""
+    with redis_server() as path, tempfile.TemporaryDirectory(prefix="sherwood-") as directory, \
+            Server("--unix-socket", directory + "/socket"):
+        for script in LIKE_REDIS:
+            for version in (2, 3):
+                said = []
+                for address in (path, directory + "/socket"):
+                    with socket.socket(socket.AF_UNIX) as connection:
+                        connection.connect(address)
+                        replies = wire.Replies(connection)
+                        replies.ask("HELLO", version)
+                        connection.sendall("".join(f"{line}\r\n" for line in
+                                                   [*script, "CLIENT REPLY ON", "ECHO the-end"]).encode())
+                        while not replies.buffer.endswith(b"$7\r\nthe-end\r\n"):
+                            replies.fill()
+                        said.append(replies.buffer)
+                equal(said[1], said[0], f"RESP{version}: {script}")
 
 
 if __name__ == "__main__":
