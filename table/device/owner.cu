@@ -21,6 +21,14 @@ bool sw_cuda_check(struct sw_cuda_channel_owner *owner, cudaError_t error, const
     return false;
 }
 
+/* What the runtime says where no driver is installed is that the driver is too old. */
+static bool has_no_driver(cudaError_t error)
+{
+    int version = 0;
+    return error == cudaErrorInsufficientDriver && cudaDriverGetVersion(&version) == cudaSuccess &&
+           version == 0;
+}
+
 int sw_cuda_choose_device(int ordinal, char *reason, size_t reason_size)
 {
     struct cudaDeviceProp properties;
@@ -39,7 +47,11 @@ int sw_cuda_choose_device(int ordinal, char *reason, size_t reason_size)
     }
     if (error != cudaSuccess) {
         (void)cudaGetLastError();
-        snprintf(reason, reason_size, "the CUDA runtime says: %s", cudaGetErrorString(error));
+        if (has_no_driver(error)) {
+            snprintf(reason, reason_size, "no NVIDIA driver (libcuda.so.1) is installed");
+        } else {
+            snprintf(reason, reason_size, "the CUDA runtime says: %s", cudaGetErrorString(error));
+        }
         return SW_E_NODEVICE;
     }
     if (!properties.unifiedAddressing || !properties.canMapHostMemory) {

@@ -199,6 +199,13 @@ cudaError_t cudaGetDeviceCount(int *count)
     return cudaSuccess;
 }
 
+cudaError_t cudaDriverGetVersion(int *version)
+{
+    EMU_MAY_FAIL(emu_called());
+    *version = 13000;
+    return cudaSuccess;
+}
+
 cudaError_t cudaGetDevice(int *number)
 {
     EMU_MAY_FAIL(emu_called());
