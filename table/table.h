@@ -57,10 +57,10 @@ const char *sw_status_text(int status);
  * past the largest value and DECREMENT below zero are refused, and the key stays as it was. For
  * both an absent key counts as 0.
  *
- * Operations from PEEK on exist in the cache engine alone. There a GET and every operation that
- * writes a value is a use of the entry, except SET_ABSENT of a present key and SET_VALUE. The
- * policy says what a use does to the score (sw_batch.scores). ADD adds value and operand number by
- * number; integers wrap around. */
+ * Operations from PEEK on exist in the cache engine alone, and ADD for rows. There a GET and every
+ * operation that writes a value is a use of the entry, except SET_ABSENT of a present key and
+ * SET_VALUE. The policy says what a use does to the score (sw_batch.scores). ADD adds value and
+ * operand number by number; integers wrap around. */
 enum sw_op {
     SW_GET = 0,              /* read */
     SW_SET = 1,              /* insert or replace */

@@ -35,11 +35,13 @@ struct sherwood_options {
     size_t size; int connect_timeout_ms; int request_timeout_ms; uint32_t stripes;
     const char *tls_ca; const char *tls_cert; const char *tls_key; const char *tls_server_name;
     uint32_t tls_insecure; const char *user; const char *password; ...; };
+enum sherwood_type { SHERWOOD_BYTES, ... };
 struct sherwood_server {
     char version[32]; char backend[16]; char backend_reason[128];
     uint32_t key_bytes, value_bytes, frame_ops_max, requests_in_flight_max;
     uint64_t capacity_slots, occupied_max; char engine[16]; enum sherwood_values value_format;
-    char policy[16]; uint64_t frame_bytes_max; uint32_t resp_keys; ...; };
+    char policy[16]; uint64_t frame_bytes_max; uint32_t resp_keys;
+    enum sherwood_type value_type; uint32_t dimension; ...; };
 struct sherwood_cache {
     size_t size; const uint64_t *scores; uint64_t *scores_out; uint64_t *not_admitted;
     void *evicted_keys; void *evicted_values; uint64_t *evicted_scores;

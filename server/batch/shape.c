@@ -6,6 +6,20 @@
 
 #include "server/limits.h"
 
+/* Rows that are numbers are added to as such; those that are bytes, as what the client says. */
+static uint32_t without_sums_of_others(uint32_t operations, const struct sw_config *config)
+{
+    static const uint32_t sums[] = {[SW_TYPE_U32] = 1U << SW_ADD_U32 | 1U << SW_ADD_PRESENT_U32,
+                                    [SW_TYPE_U64] = 1U << SW_ADD_U64 | 1U << SW_ADD_PRESENT_U64,
+                                    [SW_TYPE_F32] = 1U << SW_ADD_F32 | 1U << SW_ADD_PRESENT_F32,
+                                    [SW_TYPE_BF16] = 0};
+    if (!sw_config_has_rows(config) || config->value_type == SW_TYPE_BYTES) {
+        return operations;
+    }
+    return (operations & ~(sums[SW_TYPE_U32] | sums[SW_TYPE_U64] | sums[SW_TYPE_F32])) |
+           (operations & sums[config->value_type]);
+}
+
 struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
                                         const struct sw_config *config)
 {
@@ -16,7 +30,7 @@ struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
         .engine_name = info.engine_name,
         .of_rows = sw_config_has_rows(config) ? " for rows" : "",
         .value_format = sw_config_value_format(config),
-        .operations = info.operations,
+        .operations = without_sums_of_others(info.operations, config),
         .batch_kinds = info.batch_kinds,
         .has_scores = (info.operations >> SW_SET_SCORE & 1) != 0,
         .policy = info.cache_policy,

@@ -37,10 +37,16 @@ SW_HD static inline enum sw_effect sw_row_effect(uint32_t op, bool found)
 {
     switch (op) {
     case SW_SET:
+    case SW_ADD_F32:
+    case SW_ADD_U32:
+    case SW_ADD_U64:
         return SW_EFFECT_WRITE;
     case SW_SET_ABSENT:
         return found ? SW_EFFECT_NONE : SW_EFFECT_WRITE;
     case SW_SET_PRESENT:
+    case SW_ADD_PRESENT_F32:
+    case SW_ADD_PRESENT_U32:
+    case SW_ADD_PRESENT_U64:
         return found ? SW_EFFECT_WRITE : SW_EFFECT_NONE;
     case SW_DELETE:
         return found ? SW_EFFECT_REMOVE : SW_EFFECT_NONE;
@@ -50,7 +56,41 @@ SW_HD static inline enum sw_effect sw_row_effect(uint32_t op, bool found)
 }
 
 /* The operations on rows. */
-#define SW_ROW_OPERATIONS \
-    (1U << SW_GET | 1U << SW_SET | 1U << SW_SET_ABSENT | 1U << SW_SET_PRESENT | 1U << SW_DELETE)
+#define SW_ROW_OPERATIONS                                                                         \
+    (1U << SW_GET | 1U << SW_SET | 1U << SW_SET_ABSENT | 1U << SW_SET_PRESENT | 1U << SW_DELETE | \
+     1U << SW_ADD_F32 | 1U << SW_ADD_U32 | 1U << SW_ADD_U64 | 1U << SW_ADD_PRESENT_F32 |          \
+     1U << SW_ADD_PRESENT_U32 | 1U << SW_ADD_PRESENT_U64)
+
+SW_HD static inline bool sw_row_adds(uint32_t op)
+{
+    return op >= SW_ADD_F32 && op <= SW_ADD_PRESENT_U64;
+}
+
+/* Every sum that is no number is this one: which payload it would have differs from machine to
+ * machine. */
+#define SW_ROW_NAN_F32 0x7fc00000U
+SW_HD static inline bool sw_row_is_nan_f32(uint32_t bits)
+{
+    return (bits & 0x7fffffffU) > 0x7f800000U;
+}
+
+/* The sum of two numbers of 32 bits, IEEE 754, as bits: rounded to the nearest, ties to even, with
+ * denormals and infinities as they are. */
+SW_HD static inline uint32_t sw_row_sum_f32(uint32_t a, uint32_t b)
+{
+#if defined(__CUDA_ARCH__)
+    const uint32_t sum = __float_as_uint(__fadd_rn(__uint_as_float(a), __uint_as_float(b)));
+#else
+    union {
+        uint32_t bits;
+        float number;
+    } x, y, s;
+    x.bits = a;
+    y.bits = b;
+    s.number = x.number + y.number;
+    const uint32_t sum = s.bits;
+#endif
+    return sw_row_is_nan_f32(sum) ? SW_ROW_NAN_F32 : sum;
+}
 
 #endif

@@ -47,7 +47,23 @@ def rows():
         same(c.contains_many([9, -5 & TOP]), [True, False])
         raises(ValueError, "shape (2, 8)", c.set_many, [1, 2], np.zeros((2, 8), F4))
         raises(TypeError, "float32", c.set_many, [1, 2], np.zeros((2, 16)))
-        raises(ValueError, "adds up values", c.max_many, [1], np.zeros((1, 16), F4))
+        raises(ValueError, "added up", c.max_many, [1], np.zeros((1, 16), F4))
+
+
+@case
+def rows_that_stay():
+    """rows of the engine robin_hood: what they are is told, so that no dtype has to be given; sums"""
+    with daemon("--backend", "cpu", "--value-bytes", "64", "--value-type", "f32") as server:
+        with sherwood.connect(server.unix) as c:
+            equal((c.value_shape, c.value_dtype, c.server.value_type), ((16,), np.dtype(F4), "f32"))
+            stored = np.random.default_rng(2).random((1000, 16), F4)
+            c.set_many(np.arange(1000), stored)
+            c.add_many([5, 5, 2000], np.full((3, 16), 0.5, F4))
+            same(c.get_many([5, 2000, 2001], default=0.0),
+                 np.stack([stored[5] + F4(.5) + F4(.5), np.full(16, .5, F4), np.zeros(16, F4)]))
+            c.delete_many([5])
+            same(c.contains_many([5, 6]), [False, True])
+            raises(ValueError, "added up", c.min_many, [1], np.zeros((1, 16), F4))
 
 
 @case
@@ -72,7 +88,7 @@ def strings():
         c.set_many([1], np.arange(8, dtype=np.uint8)[np.newaxis])
         same(c[1], np.arange(8, dtype=np.uint8))
         raises(ValueError, "multiple", sherwood.connect, c.address, value_dtype="f4,f8")
-        raises(ValueError, "adds up values", c.add_many, [1], np.zeros((1, 8), np.uint8))
+        raises(ValueError, "added up", c.add_many, [1], np.zeros((1, 8), np.uint8))
 
 
 @case

@@ -69,7 +69,9 @@ Test(rows, what_they_can)
     cr_assert_eq(fixture.info.rows_max, fixture.info.occupied_max);
     for (int op = 0; op < SW_OP_END; op++) {
         bool can = op == SW_GET || op == SW_SET || op == SW_SET_ABSENT || op == SW_SET_PRESENT ||
-                   op == SW_DELETE;
+                   op == SW_DELETE ||
+                   (op >= SW_ADD_F32 && op <= SW_ADD_PRESENT_U64 && op != SW_ADD_U64 &&
+                    op != SW_ADD_PRESENT_U64);
         cr_assert_eq(fixture_can(&fixture, (enum sw_op)op), can, "operation %d", op);
     }
     cr_assert_eq(sw_image_bytes(fixture.table), 0);
@@ -145,6 +147,151 @@ Test(rows, every_small_batch_of_two_rows)
 {
     small_batches(64, 8, 2);
     small_batches(128, 1028, 2);
+}
+
+/* --- sums ------------------------------------------------------------------------------------- */
+
+#define SUM_KEYS 6U
+#define SUM_OPS 200U
+#define SUM_WORDS_MAX 1024U
+
+static uint32_t bits_of(float number)
+{
+    uint32_t bits;
+    memcpy(&bits, &number, sizeof(bits));
+    return bits;
+}
+
+static float number_of(uint32_t bits)
+{
+    float number;
+    memcpy(&number, &bits, sizeof(number));
+    return number;
+}
+
+/* The rows as they should be, word by word. */
+struct sums {
+    uint32_t words;
+    bool present[SUM_KEYS];
+    uint32_t rows[SUM_KEYS][SUM_WORDS_MAX];
+};
+
+static void model_add(uint32_t *row, const uint32_t *operand, uint32_t words, enum sw_op op)
+{
+    for (uint32_t w = 0; w < words; w++) {
+        if (op == SW_ADD_U64 || op == SW_ADD_PRESENT_U64) {
+            uint64_t a = row[w] | (uint64_t)row[w + 1] << 32;
+            a += operand[w] | (uint64_t)operand[w + 1] << 32;
+            row[w++] = (uint32_t)a;
+            row[w] = (uint32_t)(a >> 32);
+        } else if (op == SW_ADD_F32 || op == SW_ADD_PRESENT_F32) {
+            volatile float sum = number_of(row[w]) + number_of(operand[w]);
+            row[w] = sum != sum ? 0x7fc00000 : bits_of(sum);
+        } else {
+            row[w] += operand[w];
+        }
+    }
+}
+
+/* Applies one operation to the model; `before` receives the row as it was. */
+static bool model_apply(struct sums *sums, enum sw_op op, uint64_t key, const uint32_t *operand,
+                        uint32_t *before)
+{
+    const bool was = sums->present[key];
+    uint32_t *row = sums->rows[key];
+    memset(before, 0, sums->words * sizeof(*before));
+    if (was) {
+        memcpy(before, row, sums->words * sizeof(*row));
+    }
+    if (op == SW_DELETE) {
+        sums->present[key] = false;
+    } else if (op == SW_SET) {
+        sums->present[key] = true;
+        memcpy(row, operand, sums->words * sizeof(*row));
+    } else if (op >= SW_ADD_F32 && (was || op < SW_ADD_PRESENT_F32)) {
+        if (!was) {
+            memset(row, 0, sums->words * sizeof(*row));
+        }
+        sums->present[key] = true;
+        model_add(row, operand, sums->words, op);
+    }
+    return was;
+}
+
+/* A number that is hard to add now and then: zeros, infinities, NaN, denormals, halves of ulps. */
+static uint32_t draw_word(struct random *random)
+{
+    static const uint32_t hard[] = {0,          0x80000000, 0x7f800000, 0xff800000, 0x7fc00001,
+                                    0xff812345, 1,          3,          0x807fffff, 0x00800000,
+                                    0x3f800000, 0x33800000, 0x33800001, 0x7f7fffff, UINT32_MAX};
+    return random_below(random, 3) != 0
+               ? bits_of((float)random_next(random) / 1e12F)
+               : hard[random_below(random, sizeof(hard) / sizeof(hard[0]))];
+}
+
+/* Random batches of sums on few keys: every answer and every row is bit for bit what one operation
+ * after the other makes. */
+static void sums_in_order(uint32_t slot_bits, uint32_t value_bytes)
+{
+    static const enum sw_op ops[] = {SW_GET,
+                                     SW_SET,
+                                     SW_DELETE,
+                                     SW_ADD_F32,
+                                     SW_ADD_F32,
+                                     SW_ADD_U32,
+                                     SW_ADD_PRESENT_F32,
+                                     SW_ADD_PRESENT_U32,
+                                     SW_ADD_U64,
+                                     SW_ADD_PRESENT_U64};
+    const uint32_t choices = value_bytes % 8 == 0 ? 10 : 8;
+    static struct sums sums;
+    static uint32_t before[SUM_WORDS_MAX];
+    struct sw_table_config config = rows_config(slot_bits, value_bytes);
+    struct random random = random_of(slot_bits + value_bytes);
+    struct fixture fixture;
+    config.batch_ops_max = SUM_OPS;
+    fixture_open(&fixture, &config);
+    memset(&sums, 0, sizeof(sums));
+    sums.words = value_bytes / 4;
+    for (int step = 0; step < 20; step++) {
+        const uint32_t count = 1 + (uint32_t)random_below(&random, SUM_OPS);
+        struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
+                                 .ops = fixture.ops,
+                                 .count = count,
+                                 .keys = fixture.keys,
+                                 .values = fixture.values,
+                                 .previous = fixture.previous,
+                                 .found = fixture.found};
+        for (uint32_t i = 0; i < count; i++) {
+            fixture.ops[i] = (uint8_t)ops[random_below(&random, choices)];
+            fixture_store(&fixture, fixture.keys, i, random_below(&random, SUM_KEYS));
+            for (uint32_t w = 0; w < sums.words; w++) {
+                ((uint32_t *)fixture.values)[i * sums.words + w] = draw_word(&random);
+            }
+        }
+        cr_assert_eq(sw_batch_run(fixture.queue, &batch), SW_OK);
+        for (uint32_t i = 0; i < count; i++) {
+            const uint32_t *row = (const uint32_t *)fixture.previous + i * sums.words;
+            bool was = model_apply(&sums, (enum sw_op)fixture.ops[i],
+                                   fixture_load(&fixture, fixture.keys, i),
+                                   (const uint32_t *)fixture.values + i * sums.words, before);
+            cr_assert_eq(fixture.found[i / 64] >> (i % 64) & 1, was, "operation %u", i);
+            for (uint32_t w = 0; w < sums.words; w++) {
+                cr_assert_eq(row[w], before[w], "operation %u (op %u), word %u: %08x, not %08x", i,
+                             fixture.ops[i], w, row[w], before[w]);
+            }
+        }
+        check(&fixture);
+    }
+    fixture_close(&fixture);
+}
+
+Test(rows, sums_in_order)
+{
+    for (int i = 0; i < TESTED_ROW_SIZES; i++) {
+        sums_in_order(64, tested_row_sizes[i]);
+        sums_in_order(128, tested_row_sizes[i]);
+    }
 }
 
 /* --- larger ones ------------------------------------------------------------------------------ */

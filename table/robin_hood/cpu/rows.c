@@ -54,6 +54,45 @@ static void load_row(const struct sw_batch *batch, uint32_t i, uint32_t bytes, u
     sw_copy_once(row, (const uint8_t *)batch->values + (size_t)i * bytes, bytes);
 }
 
+/* Adds the operand of operation i to a row, number by number; integers wrap around. Each element of
+ * the operand, which others may change meanwhile, is loaded once. */
+static void add_to_row(const struct sw_batch *batch, uint32_t i, uint32_t op, uint32_t bytes,
+                       uint8_t *row)
+{
+    const uint8_t *operand = (const uint8_t *)batch->values + (size_t)i * bytes;
+    const uint32_t *from = (const uint32_t *)(const void *)operand;
+    uint32_t *to = (uint32_t *)(void *)row;
+    if (op == SW_ADD_U64 || op == SW_ADD_PRESENT_U64) {
+        const uint64_t *wide = (const uint64_t *)(const void *)operand;
+        for (uint32_t k = 0; k < bytes / sizeof(*wide); k++) {
+            ((uint64_t *)(void *)row)[k] += SW_LOAD_ONCE(wide + k);
+        }
+    } else if (op == SW_ADD_F32 || op == SW_ADD_PRESENT_F32) {
+        for (uint32_t k = 0; k < bytes / sizeof(*from); k++) {
+            to[k] = sw_row_sum_f32(to[k], SW_LOAD_ONCE(from + k));
+        }
+    } else {
+        for (uint32_t k = 0; k < bytes / sizeof(*from); k++) {
+            to[k] += SW_LOAD_ONCE(from + k);
+        }
+    }
+}
+
+/* What operation i makes of its key's row, which is zeros if the key was absent. */
+static void write_row(const struct sw_batch *batch, uint32_t i, uint32_t bytes, bool found,
+                      uint8_t *row)
+{
+    const uint32_t op = op_at(batch, i);
+    if (!sw_row_adds(op)) {
+        load_row(batch, i, bytes, row);
+        return;
+    }
+    if (!found) {
+        memset(row, 0, bytes);
+    }
+    add_to_row(batch, i, op, bytes, row);
+}
+
 /* Copies a row to a lower one. */
 static uint64_t lower_row(struct sw_arena *arena, uint64_t row)
 {

@@ -172,12 +172,12 @@ static bool RH(apply_to_row)(struct sw_cpu *cpu, const struct sw_batch *batch, u
         RH(remove)(table, &work, &place, m, &count->probes);
         counters->deleted++;
     } else if (effect == SW_EFFECT_WRITE && place.found) {
-        load_row(batch, i, arena->value_bytes, row);
+        write_row(batch, i, arena->value_bytes, true, row);
         counters->updated++;
     } else if (effect == SW_EFFECT_WRITE) {
         uint64_t in_stash = table->state->stash_occupied;
         uint32_t taken = sw_arena_take(arena);
-        load_row(batch, i, arena->value_bytes, sw_arena_row(arena, taken));
+        write_row(batch, i, arena->value_bytes, false, sw_arena_row(arena, taken));
         RH(insert)(table, &work, m, taken, &count->probes);
         counters->failures += table->state->stash_occupied - in_stash;
         counters->inserted++;

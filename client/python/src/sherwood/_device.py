@@ -139,7 +139,7 @@ class Device:
     def add_many(self, keys: Any, amounts: Any, *, previous: bool = False, stream: Any = None) -> Any:
         """Adds to values, modulo 2 to the power of their width; an absent key is stored."""
         operation = constants.SHERWOOD_SUM
-        if self._layout.is_cache:
+        if not self._layout.is_integer:
             if not self._layout.adds:
                 raise Refused(f"add_many: this server's values are {self._layout.value_dtype}")
             operation = getattr(constants, f"SHERWOOD_ADD_{self._layout.adds.upper()}")

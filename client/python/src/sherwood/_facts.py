@@ -14,6 +14,8 @@ from ._regions import Regions
 
 _FORMATS = {lib.SHERWOOD_VALUES_INTEGER: "integer", lib.SHERWOOD_VALUES_STRING: "string",
             lib.SHERWOOD_VALUES_FIXED: "fixed"}
+_TYPES = ("bytes", "string", "u32", "u64", "f32", "f16", "bf16")  # by enum sherwood_type
+_NUMBERS = {"u32": "u4", "u64": "u8", "f32": "f4", "f16": "f2", "bf16": "u2"}  # numpy has no bfloat16
 _RESP_KEYS = ("decimal", "raw", "hash")  # by enum sherwood_resp_keys
 
 
@@ -29,6 +31,7 @@ class Server:
     key_bytes: int  # 4 or 8
     value_bytes: int
     value_format: str  # "integer", "string" or "fixed"
+    value_type: str  # "bytes", "string", or the numbers of a row: "u32", "u64", "f32", "f16", "bf16"
     frame_ops_max: int  # keys of a frame
     requests_in_flight_max: int  # of a handle, all its stripes together
     capacity_slots: int
@@ -37,8 +40,8 @@ class Server:
 
     def same_arrays(self, other: Server) -> bool:
         """Do arrays made for the one server fit the other?"""
-        return ((self.key_bytes, self.value_bytes, self.value_format)
-                == (other.key_bytes, other.value_bytes, other.value_format))
+        return ((self.key_bytes, self.value_bytes, self.value_format, self.value_type)
+                == (other.key_bytes, other.value_bytes, other.value_format, other.value_type))
 
 
 def server_of(pointer: Any) -> Server:
@@ -51,8 +54,8 @@ def server_of(pointer: Any) -> Server:
 
     return Server(text(facts.version), text(facts.backend), text(facts.backend_reason),
                   text(facts.engine), text(facts.policy), facts.key_bytes, facts.value_bytes,
-                  _FORMATS[facts.value_format], facts.frame_ops_max, facts.requests_in_flight_max,
-                  facts.capacity_slots, facts.occupied_max,
+                  _FORMATS[facts.value_format], _TYPES[facts.value_type], facts.frame_ops_max,
+                  facts.requests_in_flight_max, facts.capacity_slots, facts.occupied_max,
                   _RESP_KEYS[facts.resp_keys] if facts.resp_keys < len(_RESP_KEYS) else "")
 
 
@@ -84,7 +87,7 @@ def string_dtype(value_bytes: int) -> np.dtype[Any]:
 def layout_of(server: Server, wanted: Any, regions: Regions) -> Layout:
     """The arrays of a server; `wanted` is the dtype in which the caller has its values, or None."""
     integer = server.value_format == "integer"
-    natural = np.dtype(f"u{server.value_bytes}") if integer else np.dtype("u1")
+    natural = np.dtype(f"u{server.value_bytes}" if integer else _NUMBERS.get(server.value_type, "u1"))
     if server.value_format == "string":
         natural = string_dtype(server.value_bytes)
     dtype = natural if wanted is None else np.dtype(wanted)

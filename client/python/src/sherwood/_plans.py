@@ -157,10 +157,10 @@ def write(layout: Layout, operation: int, keys: Any, values: Any, previous: bool
 
 
 def combine(layout: Layout, word: str, keys: Any, values: Any, previous: bool) -> Plan:
-    """add, min or max. Which numbers a cache adds up in its rows, its value_dtype says."""
-    if layout.is_cache:
+    """add, min or max. Which numbers are added up in rows, value_dtype says."""
+    if not layout.is_integer:
         if word != "add" or not layout.adds:
-            raise Refused(f"{word}_many: a cache adds up values, of value_dtype float32, uint32 or"
+            raise Refused(f"{word}_many: rows are added up as values of value_dtype float32, uint32 or"
                           f" uint64, and nothing else; these are {layout.value_dtype}")
         return write(layout, getattr(lib, f"SHERWOOD_ADD_{layout.adds.upper()}"), keys, values, previous)
     if layout.value_dtype.kind not in "iu":
