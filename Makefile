@@ -114,7 +114,7 @@ ifneq ($(NVCC),)
   GENCODE := $(if $(filter 1,$(words $(ARCHES))),$(ARCHES:sm_%=compute_%)) $(ARCHES)
   GENCODE := $(foreach a,$(sort $(GENCODE)),-gencode arch=$(a:sm_%=compute_%)$(,)code=$a) $(if $(filter sm_%,$(ARCHES)),,-DSW_CUDA_ONLY_PTX)
   # host code is C++17 here; the ABI with C is table/backend.h
-  NVCCFLAGS := -std=c++17 -O3 $(if $(SHAPE),,-lineinfo) $(if $(SHAPE)$(word 2,$(ARCHES)),-Xfatbin -compress-all) $(GENCODE) -D_GNU_SOURCE -I. $(SHAPE_FLAGS) -Xcompiler -fPIC,-Wall,-Wextra,-pthread \
+  NVCCFLAGS := -std=c++17 -O3 $(if $(SHAPE),-Xfatbin -compress-all,-lineinfo) $(GENCODE) -D_GNU_SOURCE -I. $(SHAPE_FLAGS) -Xcompiler -fPIC,-Wall,-Wextra,-pthread \
                --expt-relaxed-constexpr -Werror all-warnings
   TABLE_OBJ := $(call obj,$(TABLE_SRC)) $(CUDA_OBJ)
 else
