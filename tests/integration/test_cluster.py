@@ -4,10 +4,11 @@
 
 import json
 import random
+import threading
 
 from cluster import Node, key_in, node_id, nodes, slot_of, topology
 from harness import Moves, Server, case, check, drawn_seed, equal, eventually, main, refusal
-from wire import Error, Replies
+from wire import Error, Replies, command
 
 RANDOM = random.Random(drawn_seed())
 
@@ -239,6 +240,71 @@ def keys_of_the_node():
     with nodes(1, "--engine", "cuckoo") as (server,):
         equal(server.ask("CLUSTER", "COUNTKEYSINSLOT", 1),
               Error("ERR the engine cannot pass over its keys: it has no SCAN"), "cuckoo")
+
+
+class Writer:
+    """Increments keys of its own in a node without end, and checks the replies while the node owns them, or does not."""
+
+    def __init__(self, server, keys, phase):
+        self.server, self.keys, self.phase = server, keys, phase
+        self.counts = dict.fromkeys(keys, 0)
+        self.checked = {}  # of each phase, how many times all keys
+        self.failure = None
+        self.thread = threading.Thread(target=self.run, daemon=True)
+
+    def run(self):
+        try:
+            replies = self.server.replies()
+            words = b"".join(command("INCR", key) for key in self.keys)
+            while self.phase.now != "end":
+                self.once(replies, words)
+        except Exception as why:  # pylint: disable=broad-except
+            self.failure = why
+
+    def once(self, replies, words):
+        before = self.phase.now
+        replies.socket.sendall(words)
+        got = [replies.read() for _ in self.keys]
+        same = self.phase.now == before
+        for key, reply in zip(self.keys, got):
+            self.counts[key] += not isinstance(reply, Error)
+            check(not isinstance(reply, Error) or reply.startswith("MOVED "), f"{key}: {reply}")
+            if same and before is not None:
+                equal(isinstance(reply, Error), before[1], f"{key} is redirected in {before}")
+        if same:
+            self.checked[before] = self.checked.get(before, 0) + 1
+
+
+class Phase:
+    """(epoch, are the slots another's?), None while a topology is on its way, "end" at the end."""
+
+    now = None
+
+
+@case
+def changes_under_load():
+    """once SETTOPOLOGY is replied to no loop goes by an older topology, and no increment is lost or done twice"""
+    with nodes(1, "--loops", "2") as (server,):
+        phase = Phase()
+        taken = RANDOM.sample(range(16384), 8000)
+        ranges = [[s, s] for s in sorted(set(range(16384)) - set(taken))]
+        gone = [{"port": server.port, "slots": ranges}, {"port": 1, "slots": [[s, s] for s in sorted(taken)]}]
+        whole = [{"port": server.port, "slots": [[0, 16383]]}, {"port": 1, "slots": []}]
+        keys = [key for key in RANDOM.sample(range(10**6), 1000) if slot_of(key) in set(taken)]
+        writers = [Writer(server, keys[i * 20:i * 20 + 20], phase) for i in range(4)]
+        for writer in writers:
+            writer.thread.start()
+        for epoch in range(2, 12):
+            phase.now = None
+            server.set_topology(topology(epoch, whole if epoch % 2 else gone, force=True))
+            phase.now = (epoch, epoch % 2 == 0)
+            eventually(lambda: all(w.failure or w.checked.get(phase.now, 0) >= 3 for w in writers), "all checked", 20)
+        phase.now = "end"
+        for writer in writers:
+            writer.thread.join()
+            check(writer.failure is None, writer.failure)
+            for key, count in writer.counts.items():
+                equal(int(server.ask("GET", key) or 0), count, f"increments of {key}")
 
 
 @case
