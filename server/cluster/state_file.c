@@ -129,8 +129,8 @@ int sw_cluster_state_write(const char *path, const char *id, bool may_have_forei
 {
     char beside[PATH_BYTES + 16];
     char *text = print(id, may_have_foreign, topology);
-    snprintf(beside, sizeof(beside), "%s.XXXXXX", path);
-    int fd = text == NULL ? -1 : mkostemp(beside, O_CLOEXEC);
+    snprintf(beside, sizeof(beside), "%s.new", path);
+    int fd = text == NULL ? -1 : open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     bool done = fd >= 0 && write_all(fd, text) && fsync(fd) == 0 && rename(beside, path) == 0;
     int code = errno;
     free(text);
