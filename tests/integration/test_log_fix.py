@@ -61,9 +61,9 @@ def damage(rng, path):
             break
         file = rng.choice(files)
         data = bytearray(file.read_bytes())
-        end = max(len(bytes(data).rstrip(b"\0")), 4097)
-        at = rng.randrange(end)
-        way = rng.choice(["flip", "flip", "zeros", "cut", "remove"])
+        end = min(max(len(bytes(data).rstrip(b"\0")), 4097), len(data))
+        at = rng.randrange(end) if data else 0
+        way = rng.choice(["flip", "flip", "zeros", "cut", "remove"]) if data else "remove"
         if way == "flip":
             data[at] ^= 1 << rng.randrange(8)
         elif way == "zeros":
