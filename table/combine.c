@@ -56,6 +56,7 @@ void sw_combiner_close(struct sw_combiner *combiner)
 void sw_combiner_set_sequence(struct sw_combiner *combiner, uint64_t sequence)
 {
     pthread_mutex_lock(&combiner->lock);
+    __atomic_fetch_add(&combiner->era, sequence < combiner->sequence, __ATOMIC_RELEASE);
     __atomic_store_n(&combiner->sequence, sequence, __ATOMIC_RELEASE);
     __atomic_store_n(&combiner->launched, sequence, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&combiner->lock);
@@ -362,9 +363,20 @@ static void leave_place(struct sw_combine_queue *queue, const struct sw_batch *b
     queue->scans = queue->scans && batch->kind != SW_BATCH_SCAN;
 }
 
+/* Numbers from before the sequence went back mean nothing. */
+static void forget_other_eras(struct sw_combine_queue *queue)
+{
+    uint64_t era = __atomic_load_n(&queue->combiner->era, __ATOMIC_ACQUIRE);
+    if (queue->era != era) {
+        memset(queue->last_write, 0, sizeof(queue->last_write));
+        queue->era = era;
+    }
+}
+
 int sw_combine_submit(struct sw_combine_queue *queue, struct sw_batch *batch)
 {
     bool reads = !is_write(batch);
+    forget_other_eras(queue);
     batch->write_sequence = 0;
     if (reads && !take_place(queue, batch)) {
         return SW_E_BUSY;

@@ -55,6 +55,7 @@ struct sw_combiner {
 
     uint64_t gathered; /* atomic: number of waiting batches */
     uint64_t launched; /* atomic: sequence of the batch launched last */
+    uint64_t era;      /* atomic: how often the sequence went back */
     uint64_t launches; /* atomic: how many there were */
     bool is_led;       /* atomic: some thread is the leader */
 
@@ -71,6 +72,7 @@ struct sw_combine_queue {
     struct sw_batch *deferred; /* oldest first */
     struct sw_batch **deferred_end;
     uint64_t last_write[SW_COMBINE_STREAMS]; /* sequence of the stream's last write; 0: none */
+    uint64_t era;                            /* of the combiner, that these are of */
     uint32_t deferred_of[SW_COMBINE_STREAMS];
     uint32_t reads; /* deferred, or in the queue and not polled to their end */
     bool scans;     /* one of them is a scan */
@@ -83,8 +85,8 @@ int sw_combiner_open(struct sw_combiner *combiner, const struct sw_backend *back
                      uint32_t operations_max, uint32_t collected_max);
 void sw_combiner_close(struct sw_combiner *combiner);
 
-/* The next write has the number after this. Nothing may be waiting or in flight, and no queue may
- * have written. */
+/* The next write has the number after this. No write is waiting or in flight; and no read either,
+ * if it is a lower number than before. */
 void sw_combiner_set_sequence(struct sw_combiner *combiner, uint64_t sequence);
 uint64_t sw_combiner_last_sequence(const struct sw_combiner *combiner);
 
