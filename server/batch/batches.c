@@ -58,6 +58,11 @@ void sw_batches_set_log(struct sw_batches *batches, struct sw_wal *wal, bool rea
     set_log(&batches->round_flights, wal, true, &batches->shape);
 }
 
+void sw_batches_set_feed(struct sw_batches *batches, struct sw_feed *feed)
+{
+    batches->write_flights.feed = batches->round_flights.feed = feed;
+}
+
 void sw_batches_set_timings(struct sw_batches *batches, struct sw_timings *timings)
 {
     batches->submitter.timings = batches->round_submitter.timings = timings;

@@ -45,6 +45,17 @@ void sw_batches_fini(struct sw_batches *batches);
  * the first batch. */
 void sw_batches_set_log(struct sw_batches *batches, struct sw_wal *wal, bool reads_wait);
 
+/* From now on writes go to this feed, too. Borrowed until sw_batches_fini. To be called before the
+ * first batch. */
+void sw_batches_set_feed(struct sw_batches *batches, struct sw_feed *feed);
+
+/* Does somebody else than the table read what a write says? */
+static inline bool sw_batches_are_followed(const struct sw_batches *batches)
+{
+    const struct sw_feed *feed = batches->write_flights.feed;
+    return batches->wal != NULL || (feed != NULL && sw_feed_is_on(feed));
+}
+
 /* The write that must be answerable before a batch is that is done, and has read; 0: none. */
 static inline uint64_t sw_batches_shown(const struct sw_batches *batches)
 {

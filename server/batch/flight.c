@@ -115,12 +115,21 @@ static bool is_logged(const struct sw_flights *flights, const struct sw_flight *
     return flights->wal != NULL && flight->submitted && flight->batch.write_sequence != 0;
 }
 
-/* Hands a write that is done to the log. Returns false if the log has no room for it now. */
+/* Hands a write that is done to the log, and to the feed. Returns false if the log has no room for
+ * it now. */
 static bool hand_in(struct sw_flights *flights, struct sw_flight *flight)
 {
-    return !is_logged(flights, flight) ||
-           sw_logging_hand_in(flights->wal, &flight->batch, flights->key_bytes,
-                              flights->value_bytes, flights->copies);
+    if (is_logged(flights, flight) &&
+        !sw_logging_hand_in(flights->wal, &flight->batch, flights->key_bytes, flights->value_bytes,
+                            flights->copies)) {
+        return false;
+    }
+    if (flights->feed != NULL && flight->submitted && flight->batch.write_sequence != 0 &&
+        sw_feed_is_on(flights->feed)) {
+        sw_logging_feed(flights->feed, &flight->batch, flights->key_bytes, flights->value_bytes,
+                        flights->copies);
+    }
+    return true;
 }
 
 /* The write that must be answerable before the flight is; 0: none. */

@@ -114,18 +114,28 @@ static bool copy(const struct sw_batch *batch, uint32_t key_bytes, uint32_t valu
 
 /* --- handing in ------------------------------------------------------------------------------- */
 
+/* What a batch did. Returns false if there is no memory for a copy. */
+static bool describe(const struct sw_batch *batch, uint32_t key_bytes, uint32_t value_bytes,
+                     bool copies, struct sw_wal_write *write)
+{
+    bool some = batch->status == SW_OK ||
+                (batch->status == SW_E_FULL && batch->group_count > 0); /* some group took effect */
+    *write = (struct sw_wal_write){.sequence = batch->write_sequence, .kind = SW_WAL_OPERATIONS};
+    if (batch->kind == SW_BATCH_CLEAR && batch->status == SW_OK) {
+        write->kind = SW_WAL_CLEAR;
+    } else if (batch->kind == SW_BATCH_OPERATIONS && some && !copies) {
+        borrow(batch, key_bytes, value_bytes, write);
+    } else if (batch->kind == SW_BATCH_OPERATIONS && some) {
+        return copy(batch, key_bytes, value_bytes, write);
+    }
+    return true;
+}
+
 bool sw_logging_hand_in(struct sw_wal *wal, const struct sw_batch *batch, uint32_t key_bytes,
                         uint32_t value_bytes, bool copies)
 {
-    struct sw_wal_write write = {.sequence = batch->write_sequence, .kind = SW_WAL_OPERATIONS};
-    bool some = batch->status == SW_OK ||
-                (batch->status == SW_E_FULL && batch->group_count > 0); /* some group took effect */
-    if (batch->kind == SW_BATCH_CLEAR && batch->status == SW_OK) {
-        write.kind = SW_WAL_CLEAR;
-    } else if (batch->kind == SW_BATCH_OPERATIONS && some && !copies) {
-        borrow(batch, key_bytes, value_bytes, &write);
-    } else if (batch->kind == SW_BATCH_OPERATIONS && some &&
-               !copy(batch, key_bytes, value_bytes, &write)) {
+    struct sw_wal_write write;
+    if (!describe(batch, key_bytes, value_bytes, copies, &write)) {
         sw_wal_skip(wal, write.sequence);
         return true;
     }
@@ -134,4 +144,17 @@ bool sw_logging_hand_in(struct sw_wal *wal, const struct sw_batch *batch, uint32
         return false;
     }
     return true;
+}
+
+void sw_logging_feed(struct sw_feed *feed, const struct sw_batch *batch, uint32_t key_bytes,
+                     uint32_t value_bytes, bool copies)
+{
+    struct sw_wal_write write;
+    if ((batch->shared && batch->kind == SW_BATCH_OPERATIONS) ||
+        !describe(batch, key_bytes, value_bytes, copies, &write)) {
+        sw_feed_skip(feed, batch->write_sequence);
+        return;
+    }
+    sw_feed_add(feed, &write);
+    free(write.owned);
 }

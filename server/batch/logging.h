@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "server/log/wal.h"
+#include "server/repl/feed.h"
 #include "table/table.h"
 
 /* Hands in a batch that has a write_sequence and is done: what it did, without the groups that were
@@ -18,5 +19,10 @@
  * they stay until sw_wal_answerable has reached the batch, or the log is hopeless. */
 bool sw_logging_hand_in(struct sw_wal *wal, const struct sw_batch *batch, uint32_t key_bytes,
                         uint32_t value_bytes, bool copies);
+
+/* The same for replicas: always copied. A batch whose memory others may have changed meanwhile
+ * (`shared`) is told to the feed as one that nobody knows. */
+void sw_logging_feed(struct sw_feed *feed, const struct sw_batch *batch, uint32_t key_bytes,
+                     uint32_t value_bytes, bool copies);
 
 #endif

@@ -172,6 +172,26 @@ static int check_persistence(const struct sw_config *config, char *error, size_t
     return 0;
 }
 
+static int check_replication(const struct sw_config *config, char *error, size_t error_bytes)
+{
+    if (config->replicaof[0] == '\0') {
+        return 0;
+    }
+    if (config->engine == SW_ENGINE_CACHE) {
+        snprintf(error, error_bytes,
+                 "replicaof is set and the engine is cache: what it holds may leave at any time, "
+                 "so it has no replicas");
+        return -1;
+    }
+    if (config->data_dir[0] != '\0') {
+        snprintf(error, error_bytes,
+                 "replicaof and data-dir are set: a replica keeps nothing on disk, for files of "
+                 "another history are there");
+        return -1;
+    }
+    return 0;
+}
+
 int sw_config_check(const struct sw_config *config, bool activated, char *error, size_t error_bytes)
 {
     return check_listeners(config, activated, error, error_bytes) != 0 ||
@@ -179,6 +199,7 @@ int sw_config_check(const struct sw_config *config, bool activated, char *error,
                    sw_config_check_table(config, error, error_bytes) != 0 ||
                    check_persistence(config, error, error_bytes) != 0 ||
                    sw_config_check_cluster(config, error, error_bytes) != 0 ||
+                   check_replication(config, error, error_bytes) != 0 ||
                    sw_config_check_limits(config, error, error_bytes) != 0
                ? -1
                : 0;

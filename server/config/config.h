@@ -133,6 +133,14 @@ struct sw_config {
     uint32_t cluster_require_full_coverage;   /* 1: yes */
     uint32_t cluster_multi_slot;              /* enum sw_config_multi_slot */
 
+    /* [replication] */
+    char replicaof[SW_CONFIG_DIR_MAX];              /* its primary; empty: it is one */
+    char primary_user[64];                          /* empty: default */
+    char primary_password_file[SW_CONFIG_FILE_MAX]; /* empty: no login */
+    uint64_t repl_backlog_bytes;                    /* 64 MiB */
+    uint64_t repl_timeout;                          /* seconds, 60 */
+    uint32_t replicas_max;                          /* 16 */
+
     /* [limits] */
     uint32_t connections_max;              /* 10000 */
     uint32_t connections_before_login_max; /* 1000 */

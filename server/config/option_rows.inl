@@ -285,6 +285,30 @@ SW_OPTION(
     "Whether the keys of a command or of a transaction must lie in one slot, as in redis (no), "
     "or in any slots of this node (node).")
 
+/* [replication] */
+SW_OPTION(
+    replicaof, "replicaof", "replication", SW_ANY, SW_TEXT(), "", "PRIMARY",
+    "Be a replica of this server: \"host port\", host:port or unix:/path, at most 127 bytes, of "
+    "its port without TLS. A replica takes over everything that its primary holds, follows "
+    "its writes, serves reads and refuses writes. REPLICAOF changes it, REPLICAOF NO ONE "
+    "ends it. Widths must be those of the primary. Not with the cache engine, and not with "
+    "data-dir. Empty: this server is a primary.")
+SW_OPTION(primary_user, "primary-user", "replication", SW_ANY, SW_TEXT(), "", "USER",
+          "Who logs in at the primary, if primary-password-file is set; the user must be allowed "
+          "to run REPLICATE. Empty: default.")
+SW_OPTION(primary_password_file, "primary-password-file", "replication", SW_ANY, SW_TEXT(), "",
+          "FILE",
+          "File whose first line is that user's password, found and checked as requirepass-file "
+          "is, and read at each connection. Empty: no login.")
+SW_OPTION(repl_backlog_bytes, "repl-backlog-bytes", "replication", SW_ANY, SW_SIZE(SW_M, SW_T),
+          "64M", "BYTES",
+          "Memory for the last writes, from the first replica on: one that is behind by more, or "
+          "was away for longer, begins anew with a snapshot.")
+SW_OPTION(repl_timeout, "repl-timeout", "replication", SW_ANY, SW_NUMBER(1, 86400), "60", "SECONDS",
+          "After so long without a byte a primary and a replica give each other up.")
+SW_OPTION(replicas_max, "replicas-max", "replication", SW_ANY, SW_NUMBER(0, 16), "16", "N",
+          "Replicas that are served at once; each has a thread. 0: none.")
+
 /* [limits] */
 SW_LIVE_OPTION(connections_max, "connections-max", "limits", SW_ANY, SW_NUMBER(1, 1000000), "10000",
                "N", "Connections open at once. One more gets an error as its reply and is closed.")

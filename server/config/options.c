@@ -100,7 +100,8 @@ static const bool is_live[SW_OPTION_COUNT] = {
 #undef SW_OPTION
 };
 
-static const char *const sections[] = {"server", "table", "persistence", "cluster", "limits"};
+static const char *const sections[] = {"server",  "table",       "persistence",
+                                       "cluster", "replication", "limits"};
 #define SW_SECTION_COUNT (sizeof(sections) / sizeof(sections[0]))
 
 const struct sw_option *sw_option_at(size_t index)

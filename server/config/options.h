@@ -65,9 +65,8 @@ const struct sw_option *sw_option_find(const char *name);
 bool sw_option_is_live(const struct sw_option *option);
 /* The row whose name needs the fewest edits to become `name`. */
 const struct sw_option *sw_option_nearest(const char *name);
-/* The section, "server", "table", "persistence", "cluster" or "limits", whose name needs the fewest
- * edits to become `name`.
- */
+/* The section, "server", "table", "persistence", "cluster", "replication" or "limits", whose name
+ * needs the fewest edits to become `name`. */
 const char *sw_section_nearest(const char *name);
 bool sw_section_known(const char *name);
 

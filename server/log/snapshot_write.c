@@ -66,28 +66,36 @@ static void close_ranks(const struct sw_snapshot_header *header, uint8_t *column
     }
 }
 
-/* Reads a block's entries. Returns how many; -1: the table gave none. */
-static int64_t read_entries(struct writing *writing, uint8_t *block)
+int sw_snapshot_fill_block(const struct sw_snapshot_header *header, struct sw_image *image,
+                           uint8_t *block, uint32_t *entries)
 {
-    const struct sw_snapshot_header *header = &writing->write->header;
     const uint32_t full = header->block_entries;
     uint8_t *columns = block + SW_SNAPSHOT_BLOCK_HEAD_BYTES;
     uint64_t *scores = (header->columns & SW_SNAPSHOT_SCORES) == 0
                            ? NULL
                            : (uint64_t *)(void *)(columns + sw_snapshot_column_at(
                                                                 header, full, SW_SNAPSHOT_SCORES));
-    uint32_t got = 0;
-    int status = sw_image_read(writing->write->image, full, columns,
+    *entries = 0;
+    int status = sw_image_read(image, full, columns,
                                columns + sw_snapshot_column_at(header, full, SW_SNAPSHOT_VALUES),
-                               scores, &got);
+                               scores, entries);
+    if (status == SW_OK && *entries < full) {
+        close_ranks(header, columns, *entries);
+    }
+    return status;
+}
+
+/* Reads a block's entries. Returns how many; -1: the table gave none. */
+static int64_t read_entries(struct writing *writing, uint8_t *block)
+{
+    uint32_t got = 0;
+    int status =
+        sw_snapshot_fill_block(&writing->write->header, writing->write->image, block, &got);
     if (status != SW_OK) {
         snprintf(writing->reason, SW_SNAPSHOT_REASON_BYTES, "the table cannot be read: %s",
                  status == SW_E_NOMEM ? "there is no memory for what is overwritten meanwhile"
                                       : sw_status_text(status));
         return -1;
-    }
-    if (got < full) {
-        close_ranks(header, columns, got);
     }
     return got;
 }

@@ -24,6 +24,11 @@ struct sw_snapshot_write {
     void *context;
 };
 
+/* Reads the next entries of an image to where the columns of a block lie. *entries is fewer than a
+ * full block has at the end only. Returns what sw_image_read does. */
+int sw_snapshot_fill_block(const struct sw_snapshot_header *header, struct sw_image *image,
+                           uint8_t *block, uint32_t *entries);
+
 /* Writes the file beside those that are there, syncs it, gives it its name and syncs the directory;
  * only then it returns 0. Otherwise -1, with a sentence in `reason`, and the directory as it was;
  * but that the new name may be there where syncing the directory failed. A failed sync is not

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * apply_records.c - the records of the stream become batches, in their order, as at a replay.
+ *
+ * Bytes lie in I/O memory, and batches point into them. All records that have come whole are
+ * carried out together; then they are handed to the feed and acknowledged, and the rest of the
+ * bytes moves to the beginning.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "proto/check.h"
+#include "server/repl/apply.h"
+
+#define IN_FLIGHT_MAX 64
+#define ROOM_LEAST (4U << 20)
+
+struct applying {
+    struct sw_apply *apply;
+    struct sw_wal_shape shape;
+    struct sw_queue *queue;
+    uint8_t *bytes; /* I/O memory */
+    size_t room, size;
+    size_t record_max;
+    struct sw_batch batches[IN_FLIGHT_MAX];
+    uint64_t sequences[IN_FLIGHT_MAX]; /* that they must have */
+    unsigned oldest, in_flight;
+    uint64_t next; /* sequence of the next record */
+    bool is_whole;
+};
+
+static int refuse(const struct sw_apply *apply, const char *what)
+{
+    snprintf(apply->reason, SW_REPL_REASON_BYTES, "a record of the primary %s", what);
+    return -1;
+}
+
+/* Waits for the oldest batch. */
+static int finish_one(struct applying *applying)
+{
+    struct sw_batch *batch = &applying->batches[applying->oldest];
+    uint64_t sequence = applying->sequences[applying->oldest];
+    int status;
+    while ((status = sw_batch_poll(applying->queue, batch)) == SW_PENDING) {
+    }
+    applying->oldest = (applying->oldest + 1) % IN_FLIGHT_MAX;
+    applying->in_flight--;
+    if (status == SW_OK && batch->write_sequence == sequence) {
+        return 0;
+    }
+    applying->is_whole = false;
+    return refuse(applying->apply, status == SW_OK ? "has another place here: somebody else writes"
+                                   : status == SW_E_FULL
+                                       ? "does not fit: raise capacity or max-capacity"
+                                       : sw_status_text(status));
+}
+
+static int finish_all(struct applying *applying)
+{
+    int status = 0;
+    while (applying->in_flight > 0) {
+        status = finish_one(applying) != 0 ? -1 : status;
+    }
+    return status;
+}
+
+static int submit(struct applying *applying, const struct sw_batch *made, uint64_t sequence)
+{
+    if (applying->in_flight == IN_FLIGHT_MAX && finish_one(applying) != 0) {
+        return -1;
+    }
+    unsigned at = (applying->oldest + applying->in_flight) % IN_FLIGHT_MAX;
+    applying->batches[at] = *made;
+    applying->sequences[at] = sequence;
+    int status = sw_batch_submit(applying->queue, &applying->batches[at]);
+    if (status != SW_OK) {
+        applying->is_whole = false;
+        return refuse(applying->apply, sw_status_text(status));
+    }
+    applying->in_flight++;
+    return 0;
+}
+
+/* A write that changed nothing has no batch, and takes its number. */
+static int pass(struct applying *applying, uint64_t sequence)
+{
+    if (finish_all(applying) != 0) {
+        return -1;
+    }
+    sw_table_set_sequence(applying->apply->table, sequence);
+    return 0;
+}
+
+static struct sw_wal_write write_of(const struct applying *applying,
+                                    const struct sw_wal_record *record, uint8_t *columns)
+{
+    const struct sw_wal_columns bytes =
+        sw_wal_columns(&applying->shape, record->count, record->flags);
+    struct sw_wal_write write = {.sequence = record->sequence,
+                                 .kind = record->kind,
+                                 .operation = record->operation,
+                                 .flags = record->flags,
+                                 .count = record->count};
+    unsigned n = 0;
+    const uint64_t sizes[SW_WAL_COLUMNS_MAX] = {bytes.keys, bytes.operands, bytes.operations};
+    for (unsigned i = 0; i < SW_WAL_COLUMNS_MAX; i++) {
+        if (sizes[i] > 0) {
+            write.columns[n++] = (struct iovec){columns, sizes[i]};
+            columns += sizes[i];
+        }
+    }
+    return write;
+}
+
+static int carry_out(struct applying *applying, const struct sw_wal_record *record,
+                     uint8_t *columns)
+{
+    const struct sw_wal_columns bytes =
+        sw_wal_columns(&applying->shape, record->count, record->flags);
+    struct sw_batch batch = {.kind = SW_BATCH_CLEAR};
+    if (record->kind == SW_WAL_OPERATIONS && record->count == 0) {
+        return pass(applying, record->sequence);
+    }
+    if (record->kind == SW_WAL_OPERATIONS) {
+        batch = (struct sw_batch){.kind = SW_BATCH_OPERATIONS,
+                                  .op = (enum sw_op)record->operation,
+                                  .count = record->count,
+                                  .keys = columns};
+        if (record->flags & SW_WAL_HAS_OPERANDS) {
+            batch.values = columns + bytes.keys;
+        }
+        if (record->flags & SW_WAL_HAS_OPERATIONS) {
+            batch.ops = columns + bytes.keys + bytes.operands;
+        }
+    }
+    return submit(applying, &batch, record->sequence);
+}
+
+/* Whether a record, whose own check holds, can be one that comes here. */
+static const char *wrong_with(const struct applying *applying, const struct sw_wal_record *record)
+{
+    if (!sw_wal_record_is_known(record, &applying->shape) ||
+        (!sw_wal_is_write(record) && record->kind != SW_WAL_MARK)) {
+        return "is of no kind that is known";
+    }
+    if ((size_t)record->units * SW_WAL_ALIGN > applying->record_max ||
+        record->count > applying->apply->info.batch_ops_max) {
+        return "is longer than any may be";
+    }
+    if (sw_wal_is_write(record) && record->sequence != applying->next) {
+        return "is not the next one";
+    }
+    if (record->kind == SW_WAL_OPERATIONS && record->count > 0 &&
+        (record->flags & SW_WAL_HAS_OPERATIONS) == 0 &&
+        sw_wal_operation_name(record->operation) == NULL) {
+        return "has an unknown operation";
+    }
+    return NULL;
+}
+
+/* Reads the record at `at`. Returns its bytes; 0: it has not come whole; -1: it is wrong. */
+static int64_t read_record(struct applying *applying, size_t at, struct sw_wal_record *record)
+{
+    const uint8_t *bytes = applying->bytes + at;
+    if (applying->size - at < SW_WAL_RECORD_BYTES) {
+        return 0;
+    }
+    if (!sw_wal_record_decode(bytes, applying->apply->salt, record)) {
+        return refuse(applying->apply, "is damaged, or of another history");
+    }
+    const char *wrong = wrong_with(applying, record);
+    if (wrong != NULL) {
+        return refuse(applying->apply, wrong);
+    }
+    size_t size = (size_t)record->units * SW_WAL_ALIGN;
+    if (applying->size - at < size) {
+        return 0;
+    }
+    if (sw_wal_is_write(record) &&
+        record->columns_check != sw_check64(bytes + SW_WAL_RECORD_BYTES, size - SW_WAL_RECORD_BYTES,
+                                            applying->apply->salt)) {
+        return refuse(applying->apply, "is damaged");
+    }
+    return (int64_t)size;
+}
+
+/* Hands records that were carried out to the feed. */
+static void feed(struct applying *applying, size_t size)
+{
+    struct sw_wal_record record;
+    for (size_t at = 0; at < size; at += (size_t)record.units * SW_WAL_ALIGN) {
+        sw_wal_record_decode(applying->bytes + at, applying->apply->salt, &record);
+        if (sw_wal_is_write(&record)) {
+            const struct sw_wal_write write =
+                write_of(applying, &record, applying->bytes + at + SW_WAL_RECORD_BYTES);
+            sw_feed_add(applying->apply->feed, &write);
+        }
+    }
+}
+
+/* Carries out what has come whole. Returns 0, or -1; what came before a wrong record is done. */
+static int take_records(struct applying *applying)
+{
+    struct sw_apply *apply = applying->apply;
+    struct sw_wal_record record;
+    size_t at = 0;
+    int64_t size;
+    int status = 0;
+    while (status == 0 && (size = read_record(applying, at, &record)) > 0) {
+        if (sw_wal_is_write(&record)) {
+            status = carry_out(applying, &record, applying->bytes + at + SW_WAL_RECORD_BYTES);
+            applying->next++;
+        }
+        uint64_t last = record.kind == SW_WAL_MARK ? record.sequence : applying->next - 1;
+        apply->primary_at = apply->primary_at < last ? last : apply->primary_at;
+        at += (size_t)size;
+    }
+    status = finish_all(applying) != 0 || status != 0 || size < 0 ? -1 : 0;
+    if (!applying->is_whole) {
+        return -1;
+    }
+    if (at > 0) {
+        if (apply->feed != NULL) {
+            feed(applying, at);
+        }
+        apply->applied = applying->next - 1;
+        memmove(applying->bytes, applying->bytes + at, applying->size - at);
+        applying->size -= at;
+        status = apply->moved(apply->context) != 0 ? -1 : status;
+    }
+    return status;
+}
+
+static int run(struct applying *applying)
+{
+    const struct sw_source *source = &applying->apply->source;
+    int status = 0;
+    while (status == 0) {
+        int64_t got = source->receive(source->context, applying->bytes + applying->size, 1,
+                                      applying->room - applying->size);
+        if (got < 0) {
+            return -1;
+        }
+        applying->size += (size_t)got;
+        status = take_records(applying);
+    }
+    return status;
+}
+
+int sw_apply_records(struct sw_apply *apply, bool *is_whole)
+{
+    const struct sw_table_info *info = &apply->info;
+    struct applying applying = {
+        .apply = apply,
+        .shape = {info->key_bytes, info->value_bytes, (uint32_t)info->engine, apply->value_format},
+        .next = apply->applied + 1,
+        .is_whole = true};
+    applying.record_max = SW_WAL_RECORD_BYTES + SW_WAL_COLUMNS_MAX * SW_WAL_ALIGN +
+                          (size_t)info->batch_ops_max * (info->key_bytes + info->value_bytes + 1);
+    applying.room = applying.record_max < ROOM_LEAST ? ROOM_LEAST : applying.record_max;
+    applying.bytes = sw_io_alloc(apply->table, applying.room);
+    if (applying.bytes == NULL || sw_queue_create(apply->table, &applying.queue) != SW_OK) {
+        snprintf(apply->reason, SW_REPL_REASON_BYTES, "no memory to receive records");
+    } else {
+        (void)run(&applying);
+    }
+    sw_queue_destroy(applying.queue);
+    if (applying.bytes != NULL) {
+        sw_io_free(apply->table, applying.bytes, applying.room);
+    }
+    *is_whole = applying.is_whole;
+    return -1;
+}

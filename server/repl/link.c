@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * link.c - a socket that does not block, and waiting for it.
+ */
+#include "server/repl/link.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static int fail(struct sw_link_to *link, const char *what)
+{
+    snprintf(link->reason, sizeof(link->reason), "%s", what);
+    return -1;
+}
+
+/* Waits for an event of the socket. */
+static int wait_for(struct sw_link_to *link, short events)
+{
+    struct pollfd fds[2] = {{.fd = link->fd, .events = events},
+                            {.fd = link->wake_fd, .events = POLLIN}};
+    int ready = poll(fds, 2, (int)link->timeout_ms);
+    if (ready > 0 && fds[1].revents != 0) {
+        return fail(link, "it was told to follow another one, or none");
+    }
+    if (ready == 0) {
+        return fail(link, "nothing has come for repl-timeout");
+    }
+    return ready < 0 && errno != EINTR ? fail(link, strerror(errno)) : 0;
+}
+
+static int try_address(struct sw_link_to *link, const struct sockaddr *address, socklen_t size)
+{
+    int error = 0, on = 1;
+    socklen_t room = sizeof(error);
+    link->fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (link->fd < 0) {
+        return fail(link, strerror(errno));
+    }
+    if (address->sa_family != AF_UNIX) {
+        setsockopt(link->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+        setsockopt(link->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    }
+    if (connect(link->fd, address, size) != 0) {
+        error = errno;
+        if (error == EINPROGRESS) {
+            if (wait_for(link, POLLOUT) != 0) {
+                return -1;
+            }
+            error = 0;
+            getsockopt(link->fd, SOL_SOCKET, SO_ERROR, &error, &room);
+        }
+    }
+    return error == 0 ? 0 : fail(link, strerror(error));
+}
+
+static int dial_unix(struct sw_link_to *link, const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof(address.sun_path)) {
+        return fail(link, "the path of the socket is longer than 107 bytes");
+    }
+    memcpy(address.sun_path, path, strlen(path));
+    return try_address(link, (const struct sockaddr *)&address, sizeof(address));
+}
+
+int sw_link_dial(struct sw_link_to *link, const char *host, uint16_t port)
+{
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
+    char digits[8];
+    if (port == 0) {
+        return dial_unix(link, host);
+    }
+    snprintf(digits, sizeof(digits), "%u", port);
+    int error = getaddrinfo(host, digits, &hints, &found);
+    if (error != 0) {
+        return fail(link, gai_strerror(error));
+    }
+    int status = -1;
+    for (const struct addrinfo *next = found; next != NULL && status != 0; next = next->ai_next) {
+        sw_link_close(link);
+        status = try_address(link, next->ai_addr, next->ai_addrlen);
+    }
+    freeaddrinfo(found);
+    return status;
+}
+
+void sw_link_close(struct sw_link_to *link)
+{
+    if (link->fd >= 0) {
+        close(link->fd);
+        link->fd = -1;
+    }
+}
+
+int64_t sw_link_receive(struct sw_link_to *link, void *out, size_t least, size_t room)
+{
+    size_t got = 0;
+    while (got < least) {
+        ssize_t n = recv(link->fd, (uint8_t *)out + got, room - got, MSG_DONTWAIT);
+        if (n == 0) {
+            return fail(link, "the primary has closed the connection");
+        }
+        if (n < 0 && errno != EAGAIN && errno != EINTR) {
+            return fail(link, strerror(errno));
+        }
+        if (n < 0 && wait_for(link, POLLIN) != 0) {
+            return -1;
+        }
+        got += n > 0 ? (size_t)n : 0;
+    }
+    return (int64_t)got;
+}
+
+int sw_link_send(struct sw_link_to *link, const void *bytes, size_t size)
+{
+    for (size_t sent = 0; sent < size;) {
+        ssize_t n =
+            send(link->fd, (const uint8_t *)bytes + sent, size - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0 && errno != EAGAIN && errno != EINTR) {
+            return fail(link, strerror(errno));
+        }
+        if (n < 0 && wait_for(link, POLLOUT) != 0) {
+            return -1;
+        }
+        sent += n > 0 ? (size_t)n : 0;
+    }
+    return 0;
+}
+
+int sw_link_line(struct sw_link_to *link, char *line, size_t room)
+{
+    for (size_t size = 0; size + 1 < room; size++) {
+        if (sw_link_receive(link, line + size, 1, 1) < 0) {
+            return -1;
+        }
+        if (line[size] == '\n') {
+            line[size > 0 && line[size - 1] == '\r' ? size - 1 : size] = '\0';
+            return 0;
+        }
+    }
+    return fail(link, "the primary's answer is longer than a line");
+}

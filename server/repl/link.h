@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * link.h - a replica's connection to its primary. One thread uses it; another one ends a wait by
+ * writing to the eventfd `wake_fd`, after which every call fails.
+ */
+#ifndef SHERWOOD_SERVER_REPL_LINK_H
+#define SHERWOOD_SERVER_REPL_LINK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "server/repl/state.h"
+
+struct sw_link_to {
+    int fd; /* -1: none */
+    int wake_fd;
+    uint64_t timeout_ms;               /* without a byte */
+    char reason[SW_REPL_REASON_BYTES]; /* why the last call failed */
+};
+
+/* Connects to a host and port; or, where port is 0, to a Unix socket. Returns 0, or -1. */
+int sw_link_dial(struct sw_link_to *link, const char *host, uint16_t port);
+/* NULL-safe in effect: nothing to close is closed. */
+void sw_link_close(struct sw_link_to *link);
+
+/* Receives between `least` and `room` bytes. Returns how many, or -1. */
+int64_t sw_link_receive(struct sw_link_to *link, void *out, size_t least, size_t room);
+int sw_link_send(struct sw_link_to *link, const void *bytes, size_t size);
+/* Receives a line, without its end, byte by byte: nothing behind it is taken. Returns 0, or -1. */
+int sw_link_line(struct sw_link_to *link, char *line, size_t room);
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * repl.c - putting the parts together.
+ */
+#include "server/repl/repl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/config/live.h"
+#include "server/log/clock.h"
+#include "server/observe/log.h"
+
+static void on_acknowledged(void *context)
+{
+    struct sw_repl *repl = context;
+    repl->owner.wake(repl->owner.server);
+}
+
+static void on_promoted(void *context)
+{
+    on_acknowledged(context);
+}
+
+static bool is_quiet(void *context, uint64_t gate)
+{
+    struct sw_repl *repl = context;
+    return repl->owner.is_quiet(repl->owner.server, gate);
+}
+
+static void on_history_changed(void *context)
+{
+    sw_senders_cut(((struct sw_repl *)context)->senders);
+}
+
+struct sw_repl *sw_repl_create(const struct sw_config *config, struct sw_table *table,
+                               const struct sw_repl_owner *owner)
+{
+    struct sw_table_info info;
+    struct sw_repl *repl = calloc(1, sizeof(*repl));
+    if (repl == NULL) {
+        sw_log(SW_LOG_ERROR, "no memory for replication");
+        return NULL;
+    }
+    sw_table_info(table, &info);
+    repl->owner = *owner;
+    repl->config = config;
+    repl->table = table;
+    repl->has_files = config->data_dir[0] != '\0';
+    repl->is_cache = info.engine == SW_ENGINE_CACHE;
+    sw_repl_state_init(&repl->state);
+    repl->feed = sw_feed_create(config->repl_backlog_bytes);
+    const struct sw_senders_parts senders = {config,       table,           repl->feed,
+                                             &repl->state, on_acknowledged, repl};
+    const struct sw_replica_parts replica = {
+        config, table, repl->feed, &repl->state, is_quiet, on_history_changed, on_promoted, repl};
+    repl->senders = repl->feed == NULL ? NULL : sw_senders_create(&senders);
+    repl->replica = repl->senders == NULL ? NULL : sw_replica_create(&replica);
+    if (repl->replica == NULL) {
+        sw_log(SW_LOG_ERROR, "no memory, or no descriptor, for replication");
+        sw_repl_destroy(repl);
+        return NULL;
+    }
+    return repl;
+}
+
+int sw_repl_start(struct sw_repl *repl)
+{
+    char reason[SW_REPL_REASON_BYTES] = "";
+    if (repl->config->replicaof[0] != '\0' &&
+        sw_repl_follow(repl, repl->config->replicaof, reason, sizeof(reason)) != 0) {
+        sw_log(SW_LOG_ERROR, "replicaof: %s", reason);
+        return -1;
+    }
+    if (sw_replica_start(repl->replica) != 0) {
+        sw_log(SW_LOG_ERROR, "the thread of replication could not be started: no memory for its "
+                             "stack?");
+        return -1;
+    }
+    return 0;
+}
+
+void sw_repl_stop(struct sw_repl *repl)
+{
+    if (repl != NULL) {
+        sw_replica_stop(repl->replica);
+        sw_senders_stop(repl->senders);
+    }
+}
+
+void sw_repl_destroy(struct sw_repl *repl)
+{
+    if (repl != NULL) {
+        sw_replica_destroy(repl->replica);
+        sw_senders_destroy(repl->senders);
+        sw_feed_destroy(repl->feed);
+        sw_repl_state_fini(&repl->state);
+        free(repl);
+    }
+}
+
+int sw_repl_follow(struct sw_repl *repl, const char *primary, char *reason, size_t reason_bytes)
+{
+    if (repl->is_cache) {
+        snprintf(reason, reason_bytes,
+                 "the engine is cache: what it holds may leave at any time, so it has no replicas");
+        return -1;
+    }
+    if (repl->has_files) {
+        snprintf(reason, reason_bytes,
+                 "a replica keeps nothing on disk: its data-dir would hold the files of another "
+                 "history; start it without data-dir");
+        return -1;
+    }
+    return sw_replica_follow(repl->replica, primary, reason, reason_bytes);
+}
+
+int sw_repl_serve(struct sw_repl *repl, int fd, const char *address,
+                  const struct sw_repl_hello *hello, char *reason, size_t reason_bytes)
+{
+    struct sw_repl_hello own;
+    sw_replica_hello(repl->table, repl->config, &own);
+    if (repl->is_cache) {
+        snprintf(reason, reason_bytes,
+                 "the engine is cache: what it holds may leave at any time, so it has no replicas");
+        return -1;
+    }
+    if (sw_repl_is_replica(&repl->state)) {
+        snprintf(reason, reason_bytes, "this server is a replica itself: replicate its primary");
+        return -1;
+    }
+    if (!sw_repl_hello_fits(hello, &own, reason, reason_bytes)) {
+        return -1;
+    }
+    return sw_senders_add(repl->senders, fd, address, hello, reason, reason_bytes);
+}
+
+static uint64_t ms_since(uint64_t now, uint64_t then)
+{
+    return then == 0 || then > now ? 0 : (now - then) / 1000000U;
+}
+
+void sw_repl_facts(struct sw_repl *repl, struct sw_repl_facts *facts)
+{
+    struct sw_repl_state *state = &repl->state;
+    uint64_t now = sw_log_now_ns();
+    memset(facts, 0, sizeof(*facts));
+    facts->is_replica = sw_repl_is_replica(state);
+    facts->lacks_data = sw_repl_lacks_data(state);
+    facts->position =
+        facts->is_replica ? sw_repl_applied(state) : sw_table_last_sequence(repl->table);
+    pthread_mutex_lock(&state->lock);
+    facts->history = state->history;
+    memcpy(facts->host, state->host, sizeof(facts->host));
+    facts->port = state->port;
+    facts->link = state->link;
+    facts->primary_at = state->primary_at;
+    facts->silent_ms = ms_since(now, state->heard_ns);
+    facts->lag_ms = facts->is_replica ? ms_since(now, state->whole_ns) : 0;
+    facts->down_ms = state->link == SW_LINK_CONNECTED ? 0 : ms_since(now, state->down_ns);
+    facts->synced_bytes = state->synced_bytes;
+    facts->resyncs = state->resyncs;
+    facts->resumed = state->resumes;
+    facts->errors = state->errors;
+    pthread_mutex_unlock(&state->lock);
+    facts->lag_writes = facts->is_replica && facts->primary_at > facts->position
+                            ? facts->primary_at - facts->position
+                            : 0;
+    sw_feed_figures(repl->feed, &facts->feed);
+    sw_senders_figures(repl->senders, &facts->senders);
+}

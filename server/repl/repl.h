@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * repl.h - replication as one object: the feed, those who send it on, and the thread that follows a
+ * primary. What the rest of the server sees of it.
+ *
+ * Threads: any, but for create, start, stop and destroy.
+ */
+#ifndef SHERWOOD_SERVER_REPL_REPL_H
+#define SHERWOOD_SERVER_REPL_REPL_H
+
+#include "server/repl/facts.h"
+#include "server/repl/feed.h"
+#include "server/repl/replica.h"
+#include "server/repl/sender.h"
+
+struct sw_repl_owner {
+    void *server;
+    bool (*is_quiet)(void *server, uint64_t gate); /* see struct sw_replica_parts */
+    void (*wake)(void *server);                    /* somebody may wait for replicas, or a role */
+};
+
+struct sw_repl {
+    struct sw_repl_owner owner;
+    const struct sw_config *config; /* borrowed, as the table */
+    struct sw_table *table;
+    struct sw_repl_state state;
+    struct sw_feed *feed;
+    struct sw_senders *senders;
+    struct sw_replica *replica;
+    bool has_files; /* there is a data directory, whose files a replica would contradict */
+    bool is_cache;
+};
+
+/* Returns NULL with a sentence logged. */
+struct sw_repl *sw_repl_create(const struct sw_config *config, struct sw_table *table,
+                               const struct sw_repl_owner *owner);
+/* Follows the primary of the options, if there is one. Returns 0; or -1 with a sentence logged. */
+int sw_repl_start(struct sw_repl *repl);
+/* The loops have ended: sends what is left, and ends all threads. */
+void sw_repl_stop(struct sw_repl *repl);
+void sw_repl_destroy(struct sw_repl *repl);
+
+/* REPLICAOF: returns 0; or -1 with a sentence in `reason`. */
+int sw_repl_follow(struct sw_repl *repl, const char *primary, char *reason, size_t reason_bytes);
+/* REPLICATE: takes over the socket. Returns 0; or -1 with a sentence. */
+int sw_repl_serve(struct sw_repl *repl, int fd, const char *address,
+                  const struct sw_repl_hello *hello, char *reason, size_t reason_bytes);
+
+void sw_repl_facts(struct sw_repl *repl, struct sw_repl_facts *facts);
+
+#endif

@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * replica.c - following a primary: connect, log in, tell the position, receive; again after a
+ * pause.
+ */
+#include "server/repl/replica.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "server/config/live.h"
+#include "server/log/clock.h"
+#include "server/observe/log.h"
+#include "server/repl/apply.h"
+#include "server/repl/link.h"
+#include "server/users/password.h"
+#include "server/users/secret.h"
+
+#define PASSWORD_BYTES 513
+#define RETRY_NS 500000000ULL
+
+struct sw_replica {
+    struct sw_replica_parts parts;
+    pthread_t thread;
+    bool started;
+    int wake_fd;
+
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool stopping;
+    bool follows;         /* it is to be a replica */
+    uint64_t orders;      /* follow, promote: their number */
+    uint64_t carried_out; /* .. of the last one that the thread has taken up */
+    bool could_not;       /* .. and could not carry out */
+
+    /* The thread's. */
+    bool has_position; /* the table is that of the history, at state->applied */
+    struct sw_link_to link;
+    struct sw_apply apply;
+    char last[SW_REPL_REASON_BYTES]; /* the sentence that was logged last */
+};
+
+/* --- words ------------------------------------------------------------------------------------ */
+
+int sw_replica_parse(const char *primary, char host[SW_REPL_ADDRESS_BYTES], uint16_t *port)
+{
+    char *end = NULL;
+    if (strncmp(primary, "unix:", 5) == 0) {
+        *port = 0;
+        snprintf(host, SW_REPL_ADDRESS_BYTES, "%s", primary + 5);
+        return primary[5] == '/' ? 0 : -1;
+    }
+    const char *split = strchr(primary, ' ');
+    split = split == NULL ? strrchr(primary, ':') : split;
+    if (split == NULL || split == primary || split - primary >= SW_REPL_ADDRESS_BYTES) {
+        return -1;
+    }
+    size_t size = (size_t)(split - primary);
+    bool brackets = primary[0] == '[' && primary[size - 1] == ']' && size > 2;
+    snprintf(host, SW_REPL_ADDRESS_BYTES, "%.*s", (int)(brackets ? size - 2 : size),
+             primary + brackets);
+    unsigned long number = strtoul(split + 1, &end, 10);
+    *port = (uint16_t)number;
+    return split[1] < '0' || split[1] > '9' || *end != '\0' || number == 0 || number > UINT16_MAX
+               ? -1
+               : 0;
+}
+
+void sw_replica_hello(const struct sw_table *table, const struct sw_config *config,
+                      struct sw_repl_hello *hello)
+{
+    struct sw_table_info info;
+    sw_table_info(table, &info);
+    *hello = (struct sw_repl_hello){.version = SW_REPL_VERSION,
+                                    .key_bytes = info.key_bytes,
+                                    .value_bytes = info.value_bytes,
+                                    .value_format = (uint64_t)sw_config_value_format(config),
+                                    .engine = (uint64_t)info.engine,
+                                    .batch_ops_max = info.batch_ops_max};
+}
+
+/* --- the thread ------------------------------------------------------------------------------- */
+
+static bool is_over(struct sw_replica *replica)
+{
+    pthread_mutex_lock(&replica->lock);
+    bool over = replica->stopping || replica->orders != replica->carried_out;
+    pthread_mutex_unlock(&replica->lock);
+    return over;
+}
+
+/* Waits until no request of before the gate is on its way. Returns false if it is over before. */
+static bool wait_for_quiet(struct sw_replica *replica, uint64_t gate)
+{
+    const struct timespec rest = {.tv_nsec = 1000000};
+    while (!replica->parts.is_quiet(replica->parts.context, gate)) {
+        if (is_over(replica)) {
+            return false;
+        }
+        nanosleep(&rest, NULL);
+    }
+    return true;
+}
+
+static void set_link(struct sw_replica *replica, enum sw_link link)
+{
+    struct sw_repl_state *state = replica->parts.state;
+    pthread_mutex_lock(&state->lock);
+    if (state->link == SW_LINK_CONNECTED && link != SW_LINK_CONNECTED) {
+        state->down_ns = sw_log_now_ns();
+    }
+    state->link = link;
+    state->heard_ns = link > SW_LINK_CONNECT ? sw_log_now_ns() : state->heard_ns;
+    pthread_mutex_unlock(&state->lock);
+}
+
+static int on_moved(void *context)
+{
+    struct sw_replica *replica = context;
+    struct sw_repl_state *state = replica->parts.state;
+    const struct sw_apply *apply = &replica->apply;
+    uint8_t ack[SW_REPL_ACK_BYTES];
+    uint64_t now = sw_log_now_ns();
+    __atomic_store_n(&state->applied, apply->applied, __ATOMIC_RELEASE);
+    pthread_mutex_lock(&state->lock);
+    state->primary_at = apply->primary_at;
+    state->heard_ns = now;
+    state->whole_ns = apply->applied >= apply->primary_at ? now : state->whole_ns;
+    pthread_mutex_unlock(&state->lock);
+    sw_repl_ack_write(apply->applied, apply->salt, ack);
+    return sw_link_send(&replica->link, ack, sizeof(ack));
+}
+
+static void on_loaded(void *context, uint64_t bytes)
+{
+    struct sw_repl_state *state = ((struct sw_replica *)context)->parts.state;
+    pthread_mutex_lock(&state->lock);
+    state->synced_bytes = bytes;
+    state->heard_ns = sw_log_now_ns();
+    pthread_mutex_unlock(&state->lock);
+}
+
+static int64_t receive(void *context, void *out, size_t least, size_t room)
+{
+    return sw_link_receive(context, out, least, room);
+}
+
+static int log_in(struct sw_replica *replica)
+{
+    const struct sw_config *config = replica->parts.config;
+    struct sw_link_to *link = &replica->link;
+    char password[PASSWORD_BYTES] = "", command[PASSWORD_BYTES + 128], line[SW_REPL_LINE_BYTES];
+    if (config->primary_password_file[0] == '\0') {
+        return 0;
+    }
+    if (sw_secret_line("the password for the primary", config->primary_password_file, password,
+                       sizeof(password), link->reason, sizeof(link->reason)) != 0) {
+        return -1;
+    }
+    const char *user = config->primary_user[0] == '\0' ? "default" : config->primary_user;
+    int size =
+        snprintf(command, sizeof(command), "*3\r\n$4\r\nAUTH\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n",
+                 strlen(user), user, strlen(password), password);
+    int status = sw_link_send(link, command, (size_t)size);
+    sw_forget(password, sizeof(password));
+    sw_forget(command, sizeof(command));
+    if (status != 0 || sw_link_line(link, line, sizeof(line)) != 0) {
+        return -1;
+    }
+    if (strcmp(line, "+OK") != 0) {
+        snprintf(link->reason, sizeof(link->reason), "the login at the primary: %.200s", line);
+        return -1;
+    }
+    return 0;
+}
+
+static int shake_hands(struct sw_replica *replica, struct sw_repl_welcome *welcome)
+{
+    struct sw_repl_state *state = replica->parts.state;
+    struct sw_link_to *link = &replica->link;
+    struct sw_repl_hello hello;
+    char text[SW_REPL_LINE_BYTES];
+    sw_replica_hello(replica->parts.table, replica->parts.config, &hello);
+    pthread_mutex_lock(&state->lock);
+    memcpy(hello.history, state->history.id, sizeof(hello.history));
+    pthread_mutex_unlock(&state->lock);
+    hello.sequence = replica->apply.applied;
+    if (!replica->has_position) { /* of a history that nobody has */
+        memset(hello.history, '0', SW_HISTORY_ID_BYTES - 1);
+        hello.sequence = 0;
+    }
+    if (sw_link_send(link, text, sw_repl_hello_write(&hello, text, sizeof(text))) != 0 ||
+        sw_link_line(link, text, sizeof(text)) != 0) {
+        return -1;
+    }
+    if (!sw_repl_welcome_parse(welcome, text)) {
+        snprintf(link->reason, sizeof(link->reason), "the primary says: %.250s", text);
+        return -1;
+    }
+    if (welcome->resumes && welcome->sequence != hello.sequence) {
+        snprintf(link->reason, sizeof(link->reason), "the primary goes on at another place");
+        return -1;
+    }
+    return 0;
+}
+
+static int take_snapshot(struct sw_replica *replica)
+{
+    struct sw_repl_state *state = replica->parts.state;
+    replica->has_position = false;
+    if (!wait_for_quiet(replica, sw_repl_close_reads(state))) {
+        return -1;
+    }
+    set_link(replica, SW_LINK_SYNC);
+    return sw_apply_snapshot(&replica->apply);
+}
+
+/* The table is that of the primary's history. */
+static void take_history(struct sw_replica *replica, const struct sw_repl_welcome *welcome)
+{
+    struct sw_repl_state *state = replica->parts.state;
+    pthread_mutex_lock(&state->lock);
+    bool is_other = strcmp(state->history.id, welcome->history) != 0;
+    memcpy(state->history.id, welcome->history, sizeof(state->history.id));
+    memset(state->history.before, '0', SW_HISTORY_ID_BYTES - 1);
+    state->history.before_through = 0;
+    state->resyncs += !welcome->resumes;
+    state->resumes += welcome->resumes;
+    pthread_mutex_unlock(&state->lock);
+    if (is_other) {
+        replica->parts.history_changed(replica->parts.context);
+    }
+    if (!welcome->resumes || !sw_feed_is_on(replica->parts.feed)) {
+        sw_feed_restart(replica->parts.feed, replica->apply.applied);
+    }
+    replica->has_position = true;
+}
+
+/* One connection, from its beginning to its end. */
+static void follow(struct sw_replica *replica)
+{
+    struct sw_repl_state *state = replica->parts.state;
+    struct sw_repl_welcome welcome;
+    char host[SW_REPL_ADDRESS_BYTES];
+    pthread_mutex_lock(&state->lock);
+    memcpy(host, state->host, sizeof(host));
+    uint16_t port = state->port;
+    pthread_mutex_unlock(&state->lock);
+    set_link(replica, SW_LINK_CONNECT);
+    if (sw_link_dial(&replica->link, host, port) != 0) {
+        return;
+    }
+    set_link(replica, SW_LINK_HANDSHAKE);
+    if (log_in(replica) != 0 || shake_hands(replica, &welcome) != 0) {
+        return;
+    }
+    replica->apply.salt = welcome.salt;
+    if (!welcome.resumes && take_snapshot(replica) != 0) {
+        return;
+    }
+    take_history(replica, &welcome);
+    set_link(replica, SW_LINK_CONNECTED);
+    sw_repl_open_reads(state);
+    sw_log(SW_LOG_NOTICE, "this server replicates %s%s%.0u from write %" PRIu64 " on, %s", host,
+           port == 0 ? "" : ":", port, replica->apply.applied,
+           welcome.resumes ? "where it was" : "behind a snapshot");
+    if (on_moved(replica) == 0) {
+        bool is_whole = true;
+        (void)sw_apply_records(&replica->apply, &is_whole);
+        replica->has_position = is_whole;
+        if (!is_whole) {
+            (void)sw_repl_close_reads(state);
+        }
+    }
+}
+
+static void note_end(struct sw_replica *replica)
+{
+    struct sw_repl_state *state = replica->parts.state;
+    bool is_wrong = replica->apply.reason[0] != '\0' && replica->link.reason[0] == '\0';
+    const char *reason = is_wrong ? replica->apply.reason : replica->link.reason;
+    set_link(replica, SW_LINK_CONNECT);
+    pthread_mutex_lock(&state->lock);
+    state->errors += is_wrong;
+    memcpy(state->trouble, reason, sizeof(state->trouble));
+    pthread_mutex_unlock(&state->lock);
+    if (!is_over(replica) && strcmp(replica->last, reason) != 0) {
+        memcpy(replica->last, reason, sizeof(replica->last));
+        sw_log(SW_LOG_WARNING, "replication has stopped, and is tried again: %s", reason);
+    }
+}
+
+/* Becomes primary, if the table is one that somebody had. With the lock held. */
+static void promote(struct sw_replica *replica)
+{
+    struct sw_repl_state *state = replica->parts.state;
+    replica->could_not = sw_repl_lacks_data(state);
+    if (!replica->could_not && sw_repl_is_replica(state)) {
+        sw_repl_promote(state, sw_table_last_sequence(replica->parts.table));
+        replica->parts.history_changed(replica->parts.context);
+        sw_log(SW_LOG_NOTICE, "this server is a primary now, from write %" PRIu64 " on",
+               sw_table_last_sequence(replica->parts.table));
+        replica->parts.promoted(replica->parts.context);
+    }
+    replica->follows = replica->could_not;
+}
+
+static void pause_before_retry(struct sw_replica *replica)
+{
+    uint64_t until = sw_log_now_ns() + RETRY_NS;
+    const struct timespec when = {(time_t)(until / 1000000000U), (long)(until % 1000000000U)};
+    while (!replica->stopping && replica->orders == replica->carried_out &&
+           pthread_cond_timedwait(&replica->changed, &replica->lock, &when) != ETIMEDOUT) {
+    }
+}
+
+/* What the table holds is of the history that the server drew at its start, until it follows. */
+static bool begin_to_follow(struct sw_replica *replica)
+{
+    if (!wait_for_quiet(replica, sw_repl_close_writes(replica->parts.state))) {
+        return false;
+    }
+    replica->apply.applied = sw_table_last_sequence(replica->parts.table);
+    __atomic_store_n(&replica->parts.state->applied, replica->apply.applied, __ATOMIC_RELEASE);
+    replica->has_position = !sw_repl_lacks_data(replica->parts.state);
+    return true;
+}
+
+static void *run(void *context)
+{
+    struct sw_replica *replica = context;
+    bool was_replica = false;
+    uint64_t told;
+    pthread_mutex_lock(&replica->lock);
+    while (!replica->stopping) {
+        if (!replica->follows && replica->orders == replica->carried_out) {
+            pthread_cond_wait(&replica->changed, &replica->lock);
+            continue;
+        }
+        while (read(replica->wake_fd, &told, sizeof(told)) > 0) {
+        }
+        replica->carried_out = replica->orders;
+        if (!replica->follows) {
+            promote(replica);
+            was_replica = was_replica && replica->follows;
+            continue;
+        }
+        pthread_mutex_unlock(&replica->lock);
+        was_replica = was_replica || begin_to_follow(replica);
+        replica->link.reason[0] = replica->apply.reason[0] = '\0';
+        if (was_replica && !is_over(replica)) {
+            follow(replica);
+        }
+        sw_link_close(&replica->link);
+        note_end(replica);
+        pthread_mutex_lock(&replica->lock);
+        pause_before_retry(replica);
+    }
+    pthread_mutex_unlock(&replica->lock);
+    return NULL;
+}
+
+/* --- orders ----------------------------------------------------------------------------------- */
+
+/* With the lock held. */
+static uint64_t order(struct sw_replica *replica, bool follows)
+{
+    const uint64_t one = 1;
+    replica->follows = follows;
+    replica->orders++;
+    ssize_t written = write(replica->wake_fd, &one, sizeof(one));
+    (void)written; /* a full counter is readable, too */
+    pthread_cond_broadcast(&replica->changed);
+    return replica->orders;
+}
+
+int sw_replica_follow(struct sw_replica *replica, const char *primary, char *reason,
+                      size_t reason_bytes)
+{
+    struct sw_repl_state *state = replica->parts.state;
+    char host[SW_REPL_ADDRESS_BYTES];
+    uint16_t port = 0;
+    if (sw_replica_parse(primary, host, &port) != 0) {
+        snprintf(reason, reason_bytes, "a primary is \"host port\", host:port or unix:/path");
+        return -1;
+    }
+    pthread_mutex_lock(&replica->lock);
+    pthread_mutex_lock(&state->lock);
+    bool same = sw_repl_is_replica(state) && replica->follows && strcmp(state->host, host) == 0 &&
+                state->port == port;
+    memcpy(state->host, host, sizeof(state->host));
+    state->port = port;
+    pthread_mutex_unlock(&state->lock);
+    if (!same) {
+        (void)sw_repl_close_writes(state);
+        order(replica, true);
+    }
+    pthread_mutex_unlock(&replica->lock);
+    return 0;
+}
+
+uint64_t sw_replica_promote(struct sw_replica *replica)
+{
+    pthread_mutex_lock(&replica->lock);
+    uint64_t number = order(replica, false);
+    pthread_mutex_unlock(&replica->lock);
+    return number;
+}
+
+int sw_replica_outcome(struct sw_replica *replica, uint64_t number, char *reason,
+                       size_t reason_bytes)
+{
+    int outcome = 0;
+    pthread_mutex_lock(&replica->lock);
+    if (replica->carried_out >= number || replica->stopping) {
+        outcome = replica->could_not || replica->stopping ? -1 : 1;
+        snprintf(reason, reason_bytes,
+                 "this replica has no whole copy of its primary's table: it cannot take over");
+    }
+    pthread_mutex_unlock(&replica->lock);
+    return outcome;
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+struct sw_replica *sw_replica_create(const struct sw_replica_parts *parts)
+{
+    struct sw_replica *replica = calloc(1, sizeof(*replica));
+    pthread_condattr_t monotonic;
+    if (replica == NULL) {
+        return NULL;
+    }
+    replica->parts = *parts;
+    replica->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (replica->wake_fd < 0) {
+        free(replica);
+        return NULL;
+    }
+    pthread_mutex_init(&replica->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&replica->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    replica->link = (struct sw_link_to){
+        .fd = -1, .wake_fd = replica->wake_fd, .timeout_ms = parts->config->repl_timeout * 1000ULL};
+    replica->apply = (struct sw_apply){
+        .table = parts->table,
+        .value_format = (uint32_t)sw_config_value_format(parts->config),
+        .source = {receive, &replica->link},
+        .feed = parts->feed,
+        .moved = on_moved,
+        .loaded = on_loaded,
+        .context = replica,
+    };
+    replica->apply.reason = calloc(1, SW_REPL_REASON_BYTES);
+    sw_table_info(parts->table, &replica->apply.info);
+    if (replica->apply.reason == NULL) {
+        sw_replica_destroy(replica);
+        return NULL;
+    }
+    return replica;
+}
+
+int sw_replica_start(struct sw_replica *replica)
+{
+    replica->started = pthread_create(&replica->thread, NULL, run, replica) == 0;
+    return replica->started ? 0 : -1;
+}
+
+void sw_replica_stop(struct sw_replica *replica)
+{
+    if (replica->started) {
+        pthread_mutex_lock(&replica->lock);
+        replica->stopping = true;
+        order(replica, replica->follows);
+        pthread_mutex_unlock(&replica->lock);
+        pthread_join(replica->thread, NULL);
+        replica->started = false;
+    }
+}
+
+void sw_replica_destroy(struct sw_replica *replica)
+{
+    if (replica != NULL) {
+        sw_replica_stop(replica);
+        close(replica->wake_fd);
+        pthread_cond_destroy(&replica->changed);
+        pthread_mutex_destroy(&replica->lock);
+        free(replica->apply.reason);
+        free(replica);
+    }
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * replica.h - the thread that makes this server a replica of another one, while it is to be one.
+ *
+ * Threads: any, but for create, start, stop and destroy.
+ */
+#ifndef SHERWOOD_SERVER_REPL_REPLICA_H
+#define SHERWOOD_SERVER_REPL_REPLICA_H
+
+#include "server/config/config.h"
+#include "server/repl/feed.h"
+#include "server/repl/stream.h"
+#include "table/table.h"
+
+struct sw_replica;
+
+struct sw_replica_parts {
+    const struct sw_config *config;
+    struct sw_table *table;
+    struct sw_feed *feed;
+    struct sw_repl_state *state;
+    /* Has every loop seen the gate, with nothing in flight since? Wakes those that have not. */
+    bool (*is_quiet)(void *context, uint64_t gate);
+    void (*history_changed)(void *context); /* who replicates from this server has to ask again */
+    void (*promoted)(void *context);
+    void *context;
+};
+
+struct sw_replica *sw_replica_create(const struct sw_replica_parts *parts);
+int sw_replica_start(struct sw_replica *replica);
+void sw_replica_stop(struct sw_replica *replica);
+void sw_replica_destroy(struct sw_replica *replica);
+
+/* Follows a primary from now on: "host port", "host:port", "[v6]:port" or "unix:/path". Writes are
+ * refused when this returns. Returns 0; or -1 with a sentence in `reason`. */
+int sw_replica_follow(struct sw_replica *replica, const char *primary, char *reason,
+                      size_t reason_bytes);
+/* Asks it to become a primary. Returns the number to ask about. */
+uint64_t sw_replica_promote(struct sw_replica *replica);
+/* Returns 0 while that is under way, 1 once it is one, -1 with a sentence in `reason` if it cannot.
+ */
+int sw_replica_outcome(struct sw_replica *replica, uint64_t number, char *reason,
+                       size_t reason_bytes);
+
+/* Parses where a primary is. Returns 0, or -1. */
+int sw_replica_parse(const char *primary, char host[SW_REPL_ADDRESS_BYTES], uint16_t *port);
+
+/* What this server says of itself. */
+void sw_replica_hello(const struct sw_table *table, const struct sw_config *config,
+                      struct sw_repl_hello *hello);
+
+#endif

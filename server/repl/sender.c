@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sender.c - a snapshot if it must be, then the records of the feed.
+ */
+#include "server/repl/sender.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "server/config/live.h"
+#include "server/log/clock.h"
+#include "server/log/snapshot_take.h"
+#include "server/observe/log.h"
+#include "server/repl/snapshot_send.h"
+
+#define AT_ONCE 64
+#define AT_ONCE_BYTES (4U << 20)
+#define MARK_NS 1000000000ULL
+#define LAST_WORDS_NS 2000000000ULL /* for what is in the feed when the server stops */
+
+struct sender {
+    struct sender *next;
+    struct sw_senders *senders;
+    pthread_t thread;
+    int fd;
+    struct sw_feed_reader reader;
+    char address[64];
+    struct sw_repl_hello hello;
+    bool joined; /* under the lock of `senders`: the thread may be */
+    /* Atomic. */
+    bool is_cut;
+    bool is_online;
+    uint64_t acknowledged;
+    uint64_t heard_ns;
+    /* The thread's. */
+    uint64_t sent; /* last write that was sent */
+    uint64_t moved_ns;
+    uint64_t until_ns; /* when it must be over; 0: it need not */
+    uint8_t ack[SW_REPL_ACK_BYTES];
+    size_t ack_size;
+    char reason[SW_REPL_REASON_BYTES];
+};
+
+struct sw_senders {
+    struct sw_senders_parts parts;
+    pthread_mutex_t lock;
+    struct sender *list;
+    bool stopping;                                            /* atomic */
+    uint64_t snapshots, resumes, dropped, errors, sent_bytes; /* atomic */
+};
+
+static void count(uint64_t *counter, uint64_t by)
+{
+    __atomic_fetch_add(counter, by, __ATOMIC_RELAXED);
+}
+
+static int fail(struct sender *sender, uint64_t *counter, const char *reason)
+{
+    if (sender->reason[0] == '\0') {
+        snprintf(sender->reason, sizeof(sender->reason), "%s", reason);
+        count(counter, 1);
+    }
+    return -1;
+}
+
+/* --- the socket ------------------------------------------------------------------------------- */
+
+/* Takes the acknowledgements that are there. */
+static int take_acks(struct sender *sender)
+{
+    struct sw_senders *senders = sender->senders;
+    for (;;) {
+        ssize_t got = recv(sender->fd, sender->ack + sender->ack_size,
+                           sizeof(sender->ack) - sender->ack_size, MSG_DONTWAIT);
+        if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+            return 0;
+        }
+        if (got <= 0) {
+            return fail(sender, &senders->dropped,
+                        got == 0 ? "it has closed the connection" : strerror(errno));
+        }
+        sender->ack_size += (size_t)got;
+        if (sender->ack_size < sizeof(sender->ack)) {
+            continue;
+        }
+        uint64_t applied = 0;
+        sender->ack_size = 0;
+        if (!sw_repl_ack_parse(sender->ack, sw_feed_salt(senders->parts.feed), &applied) ||
+            applied > sender->sent || applied < sender->acknowledged) {
+            return fail(sender, &senders->errors, "what it sent is no acknowledgement");
+        }
+        __atomic_store_n(&sender->acknowledged, applied, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&sender->heard_ns, sw_log_now_ns(), __ATOMIC_RELAXED);
+        senders->parts.wake(senders->parts.context);
+    }
+}
+
+/* Waits until the socket takes more (POLLOUT), or there is something to do. */
+static int wait_for(struct sender *sender, short events, int timeout_ms)
+{
+    struct pollfd fds[2] = {{.fd = sender->fd, .events = (short)(events | POLLIN)},
+                            {.fd = sender->reader.fd, .events = POLLIN}};
+    uint64_t told;
+    int ready = poll(fds, events == 0 ? 2 : 1, timeout_ms);
+    if (ready < 0 && errno != EINTR) {
+        return fail(sender, &sender->senders->errors, strerror(errno));
+    }
+    if (ready > 0 && fds[1].revents != 0 && read(sender->reader.fd, &told, sizeof(told)) < 0 &&
+        errno != EAGAIN) {
+        return fail(sender, &sender->senders->errors, strerror(errno));
+    }
+    if (__atomic_load_n(&sender->is_cut, __ATOMIC_ACQUIRE)) {
+        return fail(sender, &sender->senders->dropped, "this server is not its primary any more");
+    }
+    return ready > 0 && (fds[0].revents & ~POLLOUT) != 0 ? take_acks(sender) : 0;
+}
+
+static bool is_late(const struct sender *sender)
+{
+    uint64_t now = sw_log_now_ns();
+    uint64_t limit = sender->senders->parts.config->repl_timeout * 1000000000ULL;
+    return now - sender->moved_ns > limit || (sender->until_ns != 0 && now > sender->until_ns) ||
+           now - __atomic_load_n(&sender->heard_ns, __ATOMIC_RELAXED) > limit;
+}
+
+static int send_pieces(struct sender *sender, struct iovec *pieces, int n)
+{
+    sender->moved_ns = sw_log_now_ns();
+    while (n > 0) {
+        struct msghdr message = {.msg_iov = pieces, .msg_iovlen = (size_t)n};
+        ssize_t took = sendmsg(sender->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (took < 0 && errno != EAGAIN && errno != EINTR) {
+            return fail(sender, &sender->senders->dropped, strerror(errno));
+        }
+        if (took <= 0) {
+            if (is_late(sender)) {
+                return fail(sender, &sender->senders->dropped, "it takes nothing (repl-timeout)");
+            }
+            if (wait_for(sender, POLLOUT, 100) != 0) {
+                return -1;
+            }
+            continue;
+        }
+        sender->moved_ns = sw_log_now_ns();
+        count(&sender->senders->sent_bytes, (uint64_t)took);
+        for (; n > 0 && (size_t)took >= pieces->iov_len; pieces++, n--) {
+            took -= (ssize_t)pieces->iov_len;
+        }
+        if (n > 0) {
+            pieces->iov_base = (uint8_t *)pieces->iov_base + took;
+            pieces->iov_len -= (size_t)took;
+        }
+    }
+    return 0;
+}
+
+static int send_bytes(void *context, const void *bytes, size_t size)
+{
+    struct sender *sender = context;
+    struct iovec piece = {(void *)(uintptr_t)bytes, size};
+    if (__atomic_load_n(&sender->senders->stopping, __ATOMIC_ACQUIRE)) {
+        return fail(sender, &sender->senders->dropped, "the server stops before it has a snapshot");
+    }
+    /* a replica that loads says nothing */
+    __atomic_store_n(&sender->heard_ns, sw_log_now_ns(), __ATOMIC_RELAXED);
+    return send_pieces(sender, &piece, 1);
+}
+
+/* --- what is sent ----------------------------------------------------------------------------- */
+
+static int send_welcome(struct sender *sender, bool resumes)
+{
+    const struct sw_senders_parts *parts = &sender->senders->parts;
+    struct sw_repl_welcome welcome = {.resumes = resumes,
+                                      .sequence = resumes ? sender->hello.sequence : 0,
+                                      .salt = sw_feed_salt(parts->feed)};
+    char line[SW_REPL_LINE_BYTES];
+    pthread_mutex_lock(&parts->state->lock);
+    memcpy(welcome.history, parts->state->history.id, sizeof(welcome.history));
+    pthread_mutex_unlock(&parts->state->lock);
+    return send_bytes(sender, line, sw_repl_welcome_write(&welcome, line, sizeof(line)));
+}
+
+/* Is the next write of the replica in the feed, and of a history that this server has? */
+static bool can_resume(const struct sender *sender)
+{
+    const struct sw_senders_parts *parts = &sender->senders->parts;
+    struct sw_feed_record *record;
+    pthread_mutex_lock(&parts->state->lock);
+    bool has =
+        sw_lineage_has(&parts->state->history, sender->hello.history, sender->hello.sequence);
+    pthread_mutex_unlock(&parts->state->lock);
+    int got = has ? sw_feed_take(parts->feed, sender->hello.sequence, &record, 1, 1) : -1;
+    if (got > 0) {
+        sw_feed_give(&record, got);
+    }
+    return got >= 0;
+}
+
+static int begin(struct sender *sender)
+{
+    struct sw_senders *senders = sender->senders;
+    bool was_on = sw_feed_is_on(senders->parts.feed);
+    sw_feed_turn_on(senders->parts.feed, senders->parts.table);
+    if (was_on && can_resume(sender)) {
+        count(&senders->resumes, 1);
+        sender->sent = sender->acknowledged = sender->hello.sequence;
+        return send_welcome(sender, true);
+    }
+    count(&senders->snapshots, 1);
+    if (send_welcome(sender, false) != 0) {
+        return -1;
+    }
+    char reason[SW_SNAPSHOT_REASON_BYTES] = "";
+    if (sw_snapshot_send(senders->parts.table, senders->parts.config, send_bytes, sender,
+                         &sender->sent, reason) != 0) {
+        return fail(sender, &senders->errors, reason);
+    }
+    return 0;
+}
+
+static int send_mark(struct sender *sender)
+{
+    const struct sw_senders_parts *parts = &sender->senders->parts;
+    uint8_t bytes[SW_WAL_RECORD_BYTES];
+    struct sw_feed_figures figures;
+    sw_feed_figures(parts->feed, &figures);
+    const struct sw_wal_record mark = {.kind = SW_WAL_MARK,
+                                       .sequence = figures.last,
+                                       .wall_us = sw_log_wall_us(),
+                                       .units = SW_WAL_RECORD_BYTES / SW_WAL_ALIGN,
+                                       .columns_check = 0};
+    sw_wal_record_encode(&mark, sw_feed_salt(parts->feed), bytes);
+    struct iovec piece = {bytes, sizeof(bytes)};
+    return send_pieces(sender, &piece, 1);
+}
+
+/* Sends what the feed has. Returns how many records; -1: it is over. */
+static int send_records(struct sender *sender)
+{
+    struct sw_feed_record *records[AT_ONCE];
+    struct iovec pieces[AT_ONCE];
+    int n =
+        sw_feed_take(sender->senders->parts.feed, sender->sent, records, AT_ONCE, AT_ONCE_BYTES);
+    if (n < 0) {
+        return fail(sender, &sender->senders->dropped,
+                    "it is behind by more than repl-backlog-bytes: it has to begin anew");
+    }
+    for (int i = 0; i < n; i++) {
+        pieces[i] = (struct iovec){records[i]->bytes, records[i]->size};
+    }
+    if (n > 0) {
+        sender->sent = records[n - 1]->sequence; /* acknowledgements come while it sends */
+        if (send_pieces(sender, pieces, n) != 0) {
+            sw_feed_give(records, n);
+            return -1;
+        }
+        sw_feed_give(records, n);
+    }
+    return n;
+}
+
+static void serve(struct sender *sender)
+{
+    struct sw_senders *senders = sender->senders;
+    uint64_t marked_ns = 0;
+    if (begin(sender) != 0) {
+        return;
+    }
+    __atomic_store_n(&sender->is_online, true, __ATOMIC_RELEASE);
+    for (;;) {
+        uint64_t now = sw_log_now_ns();
+        bool stopping = __atomic_load_n(&senders->stopping, __ATOMIC_ACQUIRE);
+        sender->until_ns =
+            stopping && sender->until_ns == 0 ? now + LAST_WORDS_NS : sender->until_ns;
+        int sent = send_records(sender);
+        if (sent < 0 || (sent == 0 && stopping)) {
+            return;
+        }
+        if (now - marked_ns >= MARK_NS) {
+            marked_ns = now;
+            if (send_mark(sender) != 0) {
+                return;
+            }
+        }
+        sender->moved_ns = now;
+        if (is_late(sender)) {
+            fail(sender, &senders->dropped, "it has not answered for repl-timeout");
+            return;
+        }
+        bool rests = sent == 0 && sw_feed_ask(senders->parts.feed, &sender->reader, sender->sent);
+        if (wait_for(sender, 0, rests ? 200 : 0) != 0) {
+            return;
+        }
+    }
+}
+
+/* --- threads ---------------------------------------------------------------------------------- */
+
+static void *run(void *context)
+{
+    struct sender *sender = context;
+    struct sw_senders *senders = sender->senders;
+    sw_log(SW_LOG_NOTICE, "%s: a replica has connected", sender->address);
+    sw_feed_join(senders->parts.feed, &sender->reader);
+    serve(sender);
+    sw_feed_leave(senders->parts.feed, &sender->reader);
+    sw_log(sender->reason[0] == '\0' ? SW_LOG_NOTICE : SW_LOG_WARNING,
+           "%s: the replica is not served any more: %s", sender->address,
+           sender->reason[0] == '\0' ? "the server stops" : sender->reason);
+    close(sender->fd);
+    pthread_mutex_lock(&senders->lock);
+    sender->joined = true;
+    pthread_mutex_unlock(&senders->lock);
+    return NULL;
+}
+
+/* Frees senders whose threads have ended, or all, waiting for them. */
+static void reap(struct sw_senders *senders, bool all)
+{
+    struct sender *gone = NULL;
+    pthread_mutex_lock(&senders->lock);
+    for (struct sender **link = &senders->list; *link != NULL;) {
+        struct sender *sender = *link;
+        if (all || sender->joined) {
+            *link = sender->next;
+            sender->next = gone;
+            gone = sender;
+        } else {
+            link = &sender->next;
+        }
+    }
+    pthread_mutex_unlock(&senders->lock);
+    while (gone != NULL) {
+        struct sender *sender = gone;
+        gone = sender->next;
+        pthread_join(sender->thread, NULL);
+        close(sender->reader.fd);
+        free(sender);
+    }
+}
+
+struct sw_senders *sw_senders_create(const struct sw_senders_parts *parts)
+{
+    struct sw_senders *senders = calloc(1, sizeof(*senders));
+    if (senders != NULL) {
+        senders->parts = *parts;
+        pthread_mutex_init(&senders->lock, NULL);
+    }
+    return senders;
+}
+
+/* With the lock held. */
+static void nudge(struct sender *sender)
+{
+    const uint64_t one = 1;
+    ssize_t written = write(sender->reader.fd, &one, sizeof(one));
+    (void)written;
+}
+
+void sw_senders_stop(struct sw_senders *senders)
+{
+    __atomic_store_n(&senders->stopping, true, __ATOMIC_RELEASE);
+    pthread_mutex_lock(&senders->lock);
+    for (struct sender *sender = senders->list; sender != NULL; sender = sender->next) {
+        nudge(sender);
+    }
+    pthread_mutex_unlock(&senders->lock);
+    reap(senders, true);
+}
+
+void sw_senders_destroy(struct sw_senders *senders)
+{
+    if (senders != NULL) {
+        reap(senders, true);
+        pthread_mutex_destroy(&senders->lock);
+        free(senders);
+    }
+}
+
+static unsigned length(const struct sw_senders *senders)
+{
+    unsigned n = 0;
+    for (const struct sender *sender = senders->list; sender != NULL; sender = sender->next) {
+        n += !sender->joined;
+    }
+    return n;
+}
+
+int sw_senders_add(struct sw_senders *senders, int fd, const char *address,
+                   const struct sw_repl_hello *hello, char *reason, size_t reason_bytes)
+{
+    reap(senders, false);
+    struct sender *sender = calloc(1, sizeof(*sender));
+    int event = sender == NULL ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (event < 0) {
+        free(sender);
+        snprintf(reason, reason_bytes, "no memory, or no descriptor, for another replica");
+        return -1;
+    }
+    sender->senders = senders;
+    sender->fd = fd;
+    sender->reader.fd = event;
+    sender->hello = *hello;
+    sender->heard_ns = sender->moved_ns = sw_log_now_ns();
+    snprintf(sender->address, sizeof(sender->address), "%s", address);
+    pthread_mutex_lock(&senders->lock);
+    bool full = length(senders) >= senders->parts.config->replicas_max;
+    bool started = !full && pthread_create(&sender->thread, NULL, run, sender) == 0;
+    if (started) {
+        sender->next = senders->list;
+        senders->list = sender;
+    }
+    pthread_mutex_unlock(&senders->lock);
+    if (!started) {
+        close(event);
+        free(sender);
+        snprintf(reason, reason_bytes, "%s",
+                 full ? "there are replicas-max replicas already"
+                      : "no thread for another replica could be started");
+        return -1;
+    }
+    return 0;
+}
+
+void sw_senders_cut(struct sw_senders *senders)
+{
+    pthread_mutex_lock(&senders->lock);
+    for (struct sender *sender = senders->list; sender != NULL; sender = sender->next) {
+        __atomic_store_n(&sender->is_cut, true, __ATOMIC_RELEASE);
+        nudge(sender);
+    }
+    pthread_mutex_unlock(&senders->lock);
+}
+
+/* --- figures ---------------------------------------------------------------------------------- */
+
+unsigned sw_senders_reached(struct sw_senders *senders, uint64_t sequence)
+{
+    unsigned n = 0;
+    pthread_mutex_lock(&senders->lock);
+    for (const struct sender *sender = senders->list; sender != NULL; sender = sender->next) {
+        n += !sender->joined && __atomic_load_n(&sender->is_online, __ATOMIC_ACQUIRE) &&
+             __atomic_load_n(&sender->acknowledged, __ATOMIC_SEQ_CST) >= sequence;
+    }
+    pthread_mutex_unlock(&senders->lock);
+    return n;
+}
+
+void sw_senders_figures(struct sw_senders *senders, struct sw_senders_figures *figures)
+{
+    uint64_t now = sw_log_now_ns();
+    *figures = (struct sw_senders_figures){
+        .snapshots = __atomic_load_n(&senders->snapshots, __ATOMIC_RELAXED),
+        .resumes = __atomic_load_n(&senders->resumes, __ATOMIC_RELAXED),
+        .dropped = __atomic_load_n(&senders->dropped, __ATOMIC_RELAXED),
+        .errors = __atomic_load_n(&senders->errors, __ATOMIC_RELAXED),
+        .sent_bytes = __atomic_load_n(&senders->sent_bytes, __ATOMIC_RELAXED),
+    };
+    pthread_mutex_lock(&senders->lock);
+    for (const struct sender *sender = senders->list; sender != NULL; sender = sender->next) {
+        if (sender->joined || figures->replicas == SW_SENDERS_SHOWN_MAX) {
+            continue;
+        }
+        struct sw_sender_facts *facts = &figures->shown[figures->replicas++];
+        uint64_t heard = __atomic_load_n(&sender->heard_ns, __ATOMIC_RELAXED);
+        memcpy(facts->address, sender->address, sizeof(facts->address));
+        facts->is_online = __atomic_load_n(&sender->is_online, __ATOMIC_ACQUIRE);
+        facts->acknowledged = __atomic_load_n(&sender->acknowledged, __ATOMIC_RELAXED);
+        facts->silent_ms = now > heard ? (now - heard) / 1000000U : 0;
+    }
+    pthread_mutex_unlock(&senders->lock);
+}

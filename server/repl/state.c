@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * state.c - roles and histories.
+ */
+#include "server/repl/state.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+void sw_repl_draw(char id[SW_HISTORY_ID_BYTES])
+{
+    uint8_t bytes[20] = {0};
+    ssize_t count = getrandom(bytes, sizeof(bytes), 0);
+    (void)count; /* so few bytes never fail once the kernel has any */
+    for (int i = 0; i < 20; i++) {
+        snprintf(id + 2 * i, 3, "%02x", bytes[i]);
+    }
+}
+
+void sw_repl_state_init(struct sw_repl_state *state)
+{
+    memset(state, 0, sizeof(*state));
+    pthread_mutex_init(&state->lock, NULL);
+    sw_repl_draw(state->history.id);
+    memset(state->history.before, '0', SW_HISTORY_ID_BYTES - 1);
+}
+
+void sw_repl_state_fini(struct sw_repl_state *state)
+{
+    pthread_mutex_destroy(&state->lock);
+}
+
+uint64_t sw_repl_close_reads(struct sw_repl_state *state)
+{
+    __atomic_store_n(&state->lacks_data, true, __ATOMIC_SEQ_CST);
+    return __atomic_add_fetch(&state->gate, 1, __ATOMIC_SEQ_CST);
+}
+
+uint64_t sw_repl_close_writes(struct sw_repl_state *state)
+{
+    __atomic_store_n(&state->is_replica, true, __ATOMIC_SEQ_CST);
+    return __atomic_add_fetch(&state->gate, 1, __ATOMIC_SEQ_CST);
+}
+
+void sw_repl_open_reads(struct sw_repl_state *state)
+{
+    __atomic_store_n(&state->lacks_data, false, __ATOMIC_SEQ_CST);
+}
+
+bool sw_lineage_has(const struct sw_lineage *history, const char *id, uint64_t sequence)
+{
+    return strcmp(history->id, id) == 0 ||
+           (strcmp(history->before, id) == 0 && sequence <= history->before_through);
+}
+
+void sw_repl_promote(struct sw_repl_state *state, uint64_t sequence)
+{
+    pthread_mutex_lock(&state->lock);
+    memcpy(state->history.before, state->history.id, SW_HISTORY_ID_BYTES);
+    state->history.before_through = sequence;
+    sw_repl_draw(state->history.id);
+    state->link = SW_LINK_NONE;
+    pthread_mutex_unlock(&state->lock);
+    __atomic_store_n(&state->is_replica, false, __ATOMIC_SEQ_CST);
+}
+
+void sw_repl_primary(struct sw_repl_state *state, char *text, size_t bytes)
+{
+    pthread_mutex_lock(&state->lock);
+    if (state->port == 0) {
+        snprintf(text, bytes, "%s", state->host);
+    } else {
+        snprintf(text, bytes, "%s:%u", state->host, state->port);
+    }
+    pthread_mutex_unlock(&state->lock);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * state.h - what a server is among its copies: primary or replica, of which history, how far.
+ *
+ * A history is a sequence of writes that nobody else has: 40 random hexadecimal digits, drawn when
+ * a primary starts and when a replica becomes one. A position is a history and a sequence; equal
+ * positions are equal tables. A replica that becomes primary remembers the history that it came
+ * from, and up to where, so that others of that history may go on with it.
+ *
+ * Threads: any. What is not atomic is under the lock.
+ */
+#ifndef SHERWOOD_SERVER_REPL_STATE_H
+#define SHERWOOD_SERVER_REPL_STATE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SW_HISTORY_ID_BYTES 41
+#define SW_REPL_ADDRESS_BYTES 256
+#define SW_REPL_REASON_BYTES 320
+
+struct sw_lineage {
+    char id[SW_HISTORY_ID_BYTES];
+    char before[SW_HISTORY_ID_BYTES]; /* the history that it came from; zeros: none */
+    uint64_t before_through;          /* .. up to this write */
+};
+
+enum sw_link {
+    SW_LINK_NONE,      /* it is a primary */
+    SW_LINK_CONNECT,   /* to be connected, or connecting */
+    SW_LINK_HANDSHAKE, /* logging in, telling positions */
+    SW_LINK_SYNC,      /* receiving a snapshot */
+    SW_LINK_CONNECTED  /* receiving writes */
+};
+
+struct sw_repl_state {
+    /* Atomic. */
+    bool is_replica;  /* writes of clients are refused */
+    bool lacks_data;  /* its table is not that of a position: reads are refused, too */
+    uint64_t applied; /* replica: the last write of its primary that it has carried out */
+    uint64_t gate;    /* raised whenever one of the first two becomes true */
+
+    pthread_mutex_t lock;
+    struct sw_lineage history;
+    char host[SW_REPL_ADDRESS_BYTES]; /* of the primary; a path for a Unix socket */
+    uint16_t port;                    /* 0: a Unix socket */
+    enum sw_link link;
+    uint64_t primary_at;   /* the primary's last write, as it has said */
+    uint64_t heard_ns;     /* when something came from it last; 0: never */
+    uint64_t whole_ns;     /* when the replica last had everything; 0: never */
+    uint64_t down_ns;      /* since when there is no link */
+    uint64_t synced_bytes; /* of the snapshot that is being received */
+    uint64_t resyncs;      /* snapshots received */
+    uint64_t resumes;      /* times that it went on without one */
+    uint64_t errors;       /* connections that ended for wrong bytes or a refused write */
+    char trouble[SW_REPL_REASON_BYTES]; /* why the last connection ended */
+};
+
+/* Draws 40 hexadecimal digits. */
+void sw_repl_draw(char id[SW_HISTORY_ID_BYTES]);
+/* Draws a history. */
+void sw_repl_state_init(struct sw_repl_state *state);
+void sw_repl_state_fini(struct sw_repl_state *state);
+
+static inline bool sw_repl_is_replica(const struct sw_repl_state *state)
+{
+    return __atomic_load_n(&state->is_replica, __ATOMIC_SEQ_CST);
+}
+static inline bool sw_repl_lacks_data(const struct sw_repl_state *state)
+{
+    return __atomic_load_n(&state->lacks_data, __ATOMIC_SEQ_CST);
+}
+static inline uint64_t sw_repl_gate(const struct sw_repl_state *state)
+{
+    return __atomic_load_n(&state->gate, __ATOMIC_SEQ_CST);
+}
+static inline uint64_t sw_repl_applied(const struct sw_repl_state *state)
+{
+    return __atomic_load_n(&state->applied, __ATOMIC_ACQUIRE);
+}
+
+/* Refuses reads, or writes, from now on. Those on their way are over once every loop has seen the
+ * gate that this returns. */
+uint64_t sw_repl_close_reads(struct sw_repl_state *state);
+uint64_t sw_repl_close_writes(struct sw_repl_state *state);
+/* The table is that of a position again. */
+void sw_repl_open_reads(struct sw_repl_state *state);
+
+/* May a replica at this position go on with writes alone? */
+bool sw_lineage_has(const struct sw_lineage *history, const char *id, uint64_t sequence);
+/* A replica with this last write becomes primary: a new history begins. */
+void sw_repl_promote(struct sw_repl_state *state, uint64_t sequence);
+
+/* Writes "host:port", or the path, of the primary. */
+void sw_repl_primary(struct sw_repl_state *state, char *text, size_t bytes);
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stream.c - the words of primary and replica, as bytes.
+ */
+#include "server/repl/stream.h"
+
+#include <endian.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "proto/check.h"
+#include "proto/decimal.h"
+
+#define ACK_MAGIC 0x314b4157U /* "WAK1" */
+
+static bool is_history(const char *text)
+{
+    return strlen(text) == SW_HISTORY_ID_BYTES - 1 &&
+           strspn(text, "0123456789abcdef") == SW_HISTORY_ID_BYTES - 1;
+}
+
+bool sw_repl_hello_parse(struct sw_repl_hello *hello, const uint8_t *const *words,
+                         const uint32_t *sizes)
+{
+    uint64_t *const numbers[SW_REPL_HELLO_WORDS] = {&hello->version,     NULL,
+                                                    &hello->sequence,    &hello->key_bytes,
+                                                    &hello->value_bytes, &hello->value_format,
+                                                    &hello->engine,      &hello->batch_ops_max};
+    memset(hello, 0, sizeof(*hello));
+    if (sizes[1] != SW_HISTORY_ID_BYTES - 1) {
+        return false;
+    }
+    memcpy(hello->history, words[1], SW_HISTORY_ID_BYTES - 1);
+    for (int i = 0; i < SW_REPL_HELLO_WORDS; i++) {
+        if (numbers[i] != NULL && !sw_decimal_parse(words[i], sizes[i], UINT64_MAX, numbers[i])) {
+            return false;
+        }
+    }
+    return is_history(hello->history);
+}
+
+size_t sw_repl_hello_write(const struct sw_repl_hello *hello, char *out, size_t bytes)
+{
+    const uint64_t numbers[SW_REPL_HELLO_WORDS] = {hello->version,     0,
+                                                   hello->sequence,    hello->key_bytes,
+                                                   hello->value_bytes, hello->value_format,
+                                                   hello->engine,      hello->batch_ops_max};
+    size_t size =
+        (size_t)snprintf(out, bytes, "*%d\r\n$9\r\nREPLICATE\r\n", 1 + SW_REPL_HELLO_WORDS);
+    for (int i = 0; i < SW_REPL_HELLO_WORDS; i++) {
+        char digits[SW_DECIMAL_DIGITS_MAX + 1];
+        digits[sw_decimal_format(numbers[i], digits)] = '\0';
+        const char *word = i == 1 ? hello->history : digits;
+        size += (size_t)snprintf(out + size, bytes - size, "$%zu\r\n%s\r\n", strlen(word), word);
+    }
+    return size;
+}
+
+bool sw_repl_hello_fits(const struct sw_repl_hello *replica, const struct sw_repl_hello *primary,
+                        char *reason, size_t reason_bytes)
+{
+    const struct {
+        const char *what;
+        uint64_t replica, primary;
+        bool fits;
+    } rows[] = {
+        {"version of replication", replica->version, primary->version,
+         replica->version == primary->version},
+        {"bytes of a key", replica->key_bytes, primary->key_bytes,
+         replica->key_bytes == primary->key_bytes},
+        {"bytes of a value", replica->value_bytes, primary->value_bytes,
+         replica->value_bytes == primary->value_bytes},
+        {"format of values", replica->value_format, primary->value_format,
+         replica->value_format == primary->value_format},
+        {"operations of a batch", replica->batch_ops_max, primary->batch_ops_max,
+         replica->batch_ops_max >= primary->batch_ops_max},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (!rows[i].fits) {
+            snprintf(reason, reason_bytes,
+                     "the %s: the replica has %" PRIu64 ", the primary %" PRIu64, rows[i].what,
+                     rows[i].replica, rows[i].primary);
+            return false;
+        }
+    }
+    return true;
+}
+
+size_t sw_repl_welcome_write(const struct sw_repl_welcome *welcome, char *out, size_t bytes)
+{
+    return (size_t)snprintf(out, bytes, "+%s %s %" PRIu64 " %" PRIu64 "\r\n",
+                            welcome->resumes ? "RESUME" : "SNAPSHOT", welcome->history,
+                            welcome->sequence, welcome->salt);
+}
+
+bool sw_repl_welcome_parse(struct sw_repl_welcome *welcome, const char *line)
+{
+    char word[16], end;
+    memset(welcome, 0, sizeof(*welcome));
+    if (sscanf(line, "+%15s %40s %" SCNu64 " %" SCNu64 "%c", word, welcome->history,
+               &welcome->sequence, &welcome->salt, &end) != 4) {
+        return false;
+    }
+    welcome->resumes = strcmp(word, "RESUME") == 0;
+    return is_history(welcome->history) && (welcome->resumes || strcmp(word, "SNAPSHOT") == 0);
+}
+
+void sw_repl_ack_write(uint64_t applied, uint64_t salt, uint8_t out[SW_REPL_ACK_BYTES])
+{
+    const uint64_t words[3] = {htole64(ACK_MAGIC), htole64(applied), 0};
+    memcpy(out, words, sizeof(words));
+    const uint64_t check = htole64(sw_check64(out, sizeof(words), salt));
+    memcpy(out + sizeof(words), &check, sizeof(check));
+}
+
+bool sw_repl_ack_parse(const uint8_t bytes[SW_REPL_ACK_BYTES], uint64_t salt, uint64_t *applied)
+{
+    uint64_t words[4];
+    memcpy(words, bytes, sizeof(words));
+    *applied = le64toh(words[1]);
+    return le64toh(words[0]) == ACK_MAGIC &&
+           le64toh(words[3]) == sw_check64(bytes, 3 * sizeof(words[0]), salt);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stream.h - what primary and replica say to each other.
+ *
+ * The replica connects to the port of clients, logs in by AUTH, and sends the command
+ *
+ *     REPLICATE version history sequence key_bytes value_bytes value_format engine batch_ops_max
+ *
+ * and nothing more before the line that answers it:
+ *
+ *     +RESUME history sequence salt    records behind the sequence follow
+ *     +SNAPSHOT history 0 salt         a snapshot follows, then the records behind it
+ *     -ERR a sentence                  neither
+ *
+ * A snapshot is the file of server/log/README.md as it would lie on disk, but that the header does
+ * not know the number of entries: header, blocks, footer. Records are those of the log, with `salt`
+ * as the seed of their checks; each has the sequence that comes next. A MARK comes at least every
+ * second, and tells the primary's last write. The replica sends acknowledgements of 32 bytes: what
+ * it has carried out, with a check of the same seed.
+ *
+ * Pure functions, for any thread.
+ */
+#ifndef SHERWOOD_SERVER_REPL_STREAM_H
+#define SHERWOOD_SERVER_REPL_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "server/repl/state.h"
+
+#define SW_REPL_VERSION 1U
+#define SW_REPL_LINE_BYTES 512
+#define SW_REPL_ACK_BYTES 32
+
+/* What a replica says of itself. */
+struct sw_repl_hello {
+    uint64_t version;
+    char history[SW_HISTORY_ID_BYTES];
+    uint64_t sequence;
+    uint64_t key_bytes, value_bytes, value_format, engine, batch_ops_max;
+};
+#define SW_REPL_HELLO_WORDS 8
+
+/* Parses the words behind the name of the command: texts of their sizes. Returns false if one is
+ * wrong. */
+bool sw_repl_hello_parse(struct sw_repl_hello *hello, const uint8_t *const *words,
+                         const uint32_t *sizes);
+/* Writes the command, as RESP. Returns its size. */
+size_t sw_repl_hello_write(const struct sw_repl_hello *hello, char *out, size_t bytes);
+/* Compares a replica's words with the primary's. Returns false with a sentence that says both. */
+bool sw_repl_hello_fits(const struct sw_repl_hello *replica, const struct sw_repl_hello *primary,
+                        char *reason, size_t reason_bytes);
+
+struct sw_repl_welcome {
+    bool resumes;
+    char history[SW_HISTORY_ID_BYTES];
+    uint64_t sequence;
+    uint64_t salt;
+};
+size_t sw_repl_welcome_write(const struct sw_repl_welcome *welcome, char *out, size_t bytes);
+/* Returns false if the line, without its end, is not one. */
+bool sw_repl_welcome_parse(struct sw_repl_welcome *welcome, const char *line);
+
+void sw_repl_ack_write(uint64_t applied, uint64_t salt, uint8_t out[SW_REPL_ACK_BYTES]);
+bool sw_repl_ack_parse(const uint8_t bytes[SW_REPL_ACK_BYTES], uint64_t salt, uint64_t *applied);
+
+#endif

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_apply.c - what a replica makes of a stream: the table of its primary, bucket by bucket; and
+ * of a stream that is cut, flipped, or lies, a table that the primary once had, or none.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/batch/logging.h"
+#include "server/repl/apply.h"
+#include "server/repl/digest.h"
+#include "server/repl/snapshot_send.h"
+#include "server/repl/stream.h"
+#include "tests/support/random.h"
+
+enum { OPS_MAX = 64, WRITES = 60, CAPACITY = 1024, KEYS = 300 };
+
+TestSuite(apply, .timeout = 120);
+
+static struct sw_table *make_table(void)
+{
+    struct sw_table_config config;
+    struct sw_table *table;
+    char reason[256] = "";
+    sw_table_config_init(&config);
+    config.backend = SW_BACKEND_CPU;
+    config.capacity_slots = CAPACITY;
+    config.batch_ops_max = OPS_MAX;
+    config.stash_slots = 64;
+    config.seed = 7;
+    config.threads = 1;
+    cr_assert_eq(sw_table_create(&config, &table, reason, sizeof(reason)), SW_OK, "%s", reason);
+    return table;
+}
+
+/* A primary, the stream that it sends, and the digests that it had. */
+struct sample {
+    struct random random;
+    struct sw_table *table;
+    struct sw_queue *queue;
+    struct sw_feed *feed;
+    uint64_t *memory;
+    uint8_t *bytes;
+    size_t size, room;
+    size_t snapshot_size; /* of the stream's beginning */
+    struct sw_digest digests[WRITES + 1];
+    uint64_t snapshot_at;
+};
+
+static int keep(void *context, const void *bytes, size_t size)
+{
+    struct sample *s = context;
+    if (s->size + size > s->room) {
+        s->room = (s->size + size) * 2;
+        s->bytes = realloc(s->bytes, s->room);
+        cr_assert_not_null(s->bytes);
+    }
+    memcpy(s->bytes + s->size, bytes, size);
+    s->size += size;
+    return 0;
+}
+
+static void note_digest(struct sample *s)
+{
+    struct sw_digest digest;
+    char reason[256];
+    cr_assert_eq(sw_digest_of(s->table, &digest, reason, sizeof(reason)), 0, "%s", reason);
+    s->digests[digest.sequence] = digest;
+}
+
+/* A batch that clears, changes nothing that it may, or has operations of one kind or of several. */
+static void write_once(struct sample *s)
+{
+    uint64_t *keys = s->memory, *values = keys + OPS_MAX;
+    uint8_t *ops = (uint8_t *)(values + OPS_MAX);
+    struct sw_batch batch = {.kind = SW_BATCH_CLEAR};
+    if (random_below(&s->random, 30) > 0) {
+        bool mixed = random_below(&s->random, 2) > 0;
+        uint32_t count = 1 + (uint32_t)random_below(&s->random, OPS_MAX);
+        batch = (struct sw_batch){.kind = SW_BATCH_OPERATIONS,
+                                  .op = mixed ? SW_GET : SW_SUM,
+                                  .ops = mixed ? ops : NULL,
+                                  .count = count,
+                                  .keys = keys,
+                                  .values = values};
+        for (uint32_t i = 0; i < count; i++) {
+            keys[i] = random_below(&s->random, KEYS);
+            values[i] = random_next(&s->random);
+            ops[i] = (uint8_t)random_below(&s->random, SW_OP_COUNT);
+        }
+    }
+    cr_assert_eq(sw_batch_run(s->queue, &batch), SW_OK);
+    if (batch.write_sequence > 0) {
+        sw_logging_feed(s->feed, &batch, 8, 8, true);
+    }
+    note_digest(s);
+}
+
+static void make(struct sample *s)
+{
+    char reason[SW_SNAPSHOT_REASON_BYTES] = "";
+    struct sw_config config = {.key_bits = 64};
+    memset(s, 0, sizeof(*s));
+    s->random = random_of(0);
+    s->table = make_table();
+    cr_assert_eq(sw_queue_create(s->table, &s->queue), SW_OK);
+    s->memory = sw_io_alloc(s->table, OPS_MAX * 24);
+    s->feed = sw_feed_create(1 << 24);
+    note_digest(s);
+    while (sw_table_last_sequence(s->table) < WRITES / 2) {
+        write_once(s);
+    }
+    sw_feed_turn_on(s->feed, s->table);
+    cr_assert_eq(sw_snapshot_send(s->table, &config, keep, s, &s->snapshot_at, reason), 0, "%s",
+                 reason);
+    s->snapshot_size = s->size;
+    while (sw_table_last_sequence(s->table) < WRITES) {
+        write_once(s);
+    }
+    struct sw_feed_record *records[WRITES];
+    int count = sw_feed_take(s->feed, s->snapshot_at, records, WRITES, 1 << 24);
+    cr_assert_eq(count, (int)(WRITES - s->snapshot_at));
+    for (int i = 0; i < count; i++) {
+        keep(s, records[i]->bytes, records[i]->size);
+    }
+    sw_feed_give(records, count);
+}
+
+static void unmake(struct sample *s)
+{
+    sw_feed_destroy(s->feed);
+    sw_io_free(s->table, s->memory, OPS_MAX * 24);
+    sw_queue_destroy(s->queue);
+    sw_table_destroy(s->table);
+    free(s->bytes);
+}
+
+/* --- a replica of the bytes ------------------------------------------------------------------- */
+
+struct tape {
+    const uint8_t *bytes;
+    size_t size, at;
+    struct random *random;
+};
+
+static int64_t from_tape(void *context, void *out, size_t least, size_t room)
+{
+    struct tape *tape = context;
+    size_t rest = tape->size - tape->at;
+    if (rest < least) {
+        return -1;
+    }
+    size_t most = rest < room ? rest : room;
+    size_t size = least + (size_t)random_below(tape->random, most - least + 1);
+    memcpy(out, tape->bytes + tape->at, size);
+    tape->at += size;
+    return (int64_t)size;
+}
+
+static int moved(void *context)
+{
+    (void)context;
+    return 0;
+}
+
+static void loaded(void *context, uint64_t bytes)
+{
+    (void)context;
+    (void)bytes;
+}
+
+struct outcome {
+    bool has_snapshot, is_whole;
+    uint64_t applied;
+    struct sw_table *table;
+    char reason[SW_REPL_REASON_BYTES];
+};
+
+static void replicate(struct sample *s, const uint8_t *bytes, size_t size, struct outcome *outcome)
+{
+    struct tape tape = {bytes, size, 0, &s->random};
+    memset(outcome, 0, sizeof(*outcome));
+    outcome->table = make_table();
+    struct sw_apply apply = {.table = outcome->table,
+                             .source = {from_tape, &tape},
+                             .salt = sw_feed_salt(s->feed),
+                             .moved = moved,
+                             .loaded = loaded,
+                             .reason = outcome->reason};
+    sw_table_info(apply.table, &apply.info);
+    outcome->is_whole = true;
+    outcome->has_snapshot = sw_apply_snapshot(&apply) == 0;
+    if (outcome->has_snapshot) {
+        (void)sw_apply_records(&apply, &outcome->is_whole);
+    }
+    outcome->applied = apply.applied;
+}
+
+/* What it holds is what the primary held at the sequence that it names. */
+static void check_prefix(const struct sample *s, const struct outcome *outcome)
+{
+    struct sw_digest digest;
+    char reason[256];
+    if (outcome->has_snapshot) {
+        cr_assert(outcome->is_whole);
+        cr_assert(outcome->applied >= s->snapshot_at && outcome->applied <= WRITES);
+        cr_assert_eq(sw_digest_of(outcome->table, &digest, reason, sizeof(reason)), 0);
+        cr_assert_eq(digest.sequence, outcome->applied);
+        cr_assert_eq(memcmp(&digest, &s->digests[outcome->applied], sizeof(digest)), 0,
+                     "another table at %llu", (unsigned long long)outcome->applied);
+    }
+}
+
+Test(apply, equal_bucket_by_bucket)
+{
+    struct sample s;
+    struct outcome outcome;
+    make(&s);
+    replicate(&s, s.bytes, s.size, &outcome);
+    cr_assert_eq(outcome.applied, WRITES, "%s", outcome.reason);
+    check_prefix(&s, &outcome);
+    size_t bytes = sw_table_raw_bytes(s.table);
+    uint8_t *ours = malloc(bytes), *theirs = malloc(bytes);
+    cr_assert_eq(sw_table_raw_copy(s.table, ours), SW_OK);
+    cr_assert_eq(sw_table_raw_copy(outcome.table, theirs), SW_OK);
+    /* inside a bucket slots are in no order: the digest has said that entries are equal */
+    char violation[256] = "";
+    cr_assert_eq(sw_table_check(outcome.table, violation, sizeof(violation)), SW_OK, "%s",
+                 violation);
+    for (size_t at = 0; at < bytes; at += 64) {
+        uint64_t sums[2] = {0, 0};
+        for (size_t i = 0; i < 64; i += 16) {
+            sums[0] += *(uint64_t *)(void *)(ours + at + i) * 31 + ours[at + i + 8];
+            sums[1] += *(uint64_t *)(void *)(theirs + at + i) * 31 + theirs[at + i + 8];
+        }
+        cr_assert_eq(sums[0], sums[1], "bucket %zu", at / 64);
+    }
+    free(ours);
+    free(theirs);
+    sw_table_destroy(outcome.table);
+    unmake(&s);
+}
+
+Test(apply, cut_and_flipped)
+{
+    struct sample s;
+    struct outcome outcome;
+    unsigned refused = 0;
+    make(&s);
+    uint8_t *copy = malloc(s.size);
+    for (int i = 0; i < 400; i++) {
+        memcpy(copy, s.bytes, s.size);
+        /* half of them behind the snapshot, of which most is padding */
+        size_t from = i % 2 == 0 ? 0 : s.snapshot_size;
+        size_t at = from + (size_t)random_below(&s.random, s.size - from);
+        bool cuts = i % 3 == 0;
+        copy[at] ^= (uint8_t)(cuts ? 0 : 1U << random_below(&s.random, 8));
+        replicate(&s, copy, cuts ? at : s.size, &outcome);
+        check_prefix(&s, &outcome);
+        refused += outcome.reason[0] != '\0';
+        cr_assert(!cuts || outcome.applied < WRITES);
+        sw_table_destroy(outcome.table);
+    }
+    cr_assert_gt(refused, 50);
+    free(copy);
+    unmake(&s);
+}
+
+/* Headers whose checks hold, and that lie. */
+Test(apply, lying_records)
+{
+    static const struct {
+        uint32_t units, count;
+        uint64_t ahead;
+        uint8_t kind, operation;
+        uint16_t flags;
+    } lies[] = {{UINT32_MAX, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1},      {3, UINT32_MAX, 1, 1, 1, 1},
+                {3, 1, 2, 1, 1, 1},          {3, 1, 0, 1, 1, 1},      {3, 1, 1, 9, 1, 1},
+                {3, 1, 1, 1, 200, 1},        {3, 1, 1, 1, 1, 0x8001}, {0, 0, 1, 5, 0, 0},
+                {1, 0, 1, 3, 0, 0}};
+    struct sample s;
+    struct outcome outcome;
+    make(&s);
+    uint8_t *copy = calloc(1, s.snapshot_size + 4096);
+    memcpy(copy, s.bytes, s.snapshot_size);
+    for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+        const struct sw_wal_record record = {.kind = (enum sw_wal_kind)lies[i].kind,
+                                             .operation = lies[i].operation,
+                                             .flags = lies[i].flags,
+                                             .sequence = s.snapshot_at + lies[i].ahead,
+                                             .count = lies[i].count,
+                                             .units = lies[i].units};
+        sw_wal_record_encode(&record, sw_feed_salt(s.feed), copy + s.snapshot_size);
+        replicate(&s, copy, s.snapshot_size + 4096, &outcome);
+        cr_assert(outcome.has_snapshot);
+        cr_assert_eq(outcome.applied, s.snapshot_at, "lie %zu", i);
+        cr_assert_neq(outcome.reason[0], '\0', "lie %zu", i);
+        check_prefix(&s, &outcome);
+        sw_table_destroy(outcome.table);
+    }
+    free(copy);
+    unmake(&s);
+}
+
+/* --- the feed --------------------------------------------------------------------------------- */
+
+Test(apply, feed_is_bounded_and_in_order)
+{
+    struct sw_table *table = make_table();
+    struct sw_feed *feed = sw_feed_create(1 << 20);
+    struct sw_feed_record *records[8];
+    struct sw_feed_figures figures;
+    static uint8_t column[4096];
+    struct sw_wal_write write = {.kind = SW_WAL_OPERATIONS,
+                                 .operation = SW_DELETE,
+                                 .count = 512,
+                                 .columns = {{column, sizeof(column)}}};
+    write.sequence = 1;
+    sw_feed_add(feed, &write);
+    sw_feed_figures(feed, &figures);
+    cr_assert(!figures.is_on && figures.bytes == 0);
+    sw_feed_turn_on(feed, table);
+    for (write.sequence = 3; write.sequence > 0; write.sequence--) { /* 3, 2, 1 */
+        cr_assert_eq(sw_feed_take(feed, 0, records, 8, 1 << 20), 0, "a gap hides what is behind");
+        sw_feed_add(feed, &write);
+    }
+    cr_assert_eq(sw_feed_take(feed, 0, records, 8, 1 << 20), 3);
+    for (write.sequence = 4; write.sequence <= 1000; write.sequence++) {
+        sw_feed_add(feed, &write);
+    }
+    cr_assert_eq(records[0]->sequence, 1, "what was taken stays");
+    sw_feed_give(records, 3);
+    sw_feed_figures(feed, &figures);
+    cr_assert_leq(figures.bytes, 1 << 20);
+    cr_assert_eq(figures.last, 1000);
+    cr_assert_eq(sw_feed_take(feed, 0, records, 8, 1 << 20), -1, "it is gone");
+    cr_assert_eq(sw_feed_take(feed, 1001, records, 8, 1 << 20), -1, "it was never there");
+    cr_assert_eq(sw_feed_take(feed, 1000, records, 8, 1 << 20), 0);
+    sw_feed_skip(feed, 1001);
+    cr_assert_eq(sw_feed_take(feed, 1000, records, 8, 1 << 20), -1, "nobody knows what it was");
+    sw_feed_restart(feed, 5);
+    write.sequence = 6;
+    sw_feed_add(feed, &write);
+    cr_assert_eq(sw_feed_take(feed, 5, records, 8, 1 << 20), 1);
+    sw_feed_give(records, 1);
+    sw_feed_destroy(feed);
+    sw_table_destroy(table);
+}
+
+/* --- words ------------------------------------------------------------------------------------ */
+
+Test(apply, words)
+{
+    struct sw_repl_welcome welcome, again;
+    char line[SW_REPL_LINE_BYTES];
+    uint8_t ack[SW_REPL_ACK_BYTES];
+    uint64_t applied = 0;
+    memset(&welcome, 0, sizeof(welcome));
+    memset(welcome.history, 'a', SW_HISTORY_ID_BYTES - 1);
+    welcome.resumes = true;
+    welcome.sequence = UINT64_MAX;
+    welcome.salt = 7;
+    size_t size = sw_repl_welcome_write(&welcome, line, sizeof(line));
+    line[size - 2] = '\0';
+    cr_assert(sw_repl_welcome_parse(&again, line));
+    cr_assert_eq(memcmp(&welcome, &again, sizeof(welcome)), 0);
+    cr_assert_not(sw_repl_welcome_parse(&again, "+RESUME"));
+    cr_assert_not(sw_repl_welcome_parse(&again, "-ERR no"));
+    sw_repl_ack_write(42, 7, ack);
+    cr_assert(sw_repl_ack_parse(ack, 7, &applied));
+    cr_assert_eq(applied, 42);
+    cr_assert_not(sw_repl_ack_parse(ack, 8, &applied));
+    for (size_t i = 0; i < sizeof(ack); i++) {
+        ack[i] ^= 1;
+        cr_assert_not(sw_repl_ack_parse(ack, 7, &applied), "byte %zu", i);
+        ack[i] ^= 1;
+    }
+}
