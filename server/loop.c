@@ -95,10 +95,20 @@ static bool follow_log(struct sw_loop *loop)
     return moved;
 }
 
+/* Nothing that was parsed before `gate` was read is on its way: tells so. */
+static void note_quiet(struct sw_loop *loop, uint64_t gate)
+{
+    if (gate != loop->quiet && !sw_batches_in_flight(&loop->batches) &&
+        !sw_resp_is_busy(&loop->resp)) {
+        __atomic_store_n(&loop->quiet, gate, __ATOMIC_RELEASE);
+    }
+}
+
 /* Does everything of a turn except reading sockets. Returns true if there may be work left that
  * needs no event: then the next turn must not sleep. */
 static bool turn(struct sw_loop *loop)
 {
+    const uint64_t gate = loop->owner.repl == NULL ? 0 : sw_repl_gate(&loop->owner.repl->state);
     bool began = sw_tls_resume(&loop->net.tls);
     began |= sw_bulk_take_rings(&loop->bulk);
     bool moved = sw_resp_submit(&loop->resp);
@@ -124,6 +134,7 @@ static bool turn(struct sw_loop *loop)
         sweep(loop);
     }
     sw_net_end_turn(&loop->net);
+    note_quiet(loop, gate);
     check(loop);
     __atomic_store_n(&loop->turns, loop->turns + 1, __ATOMIC_RELAXED);
     /* Sending may have ended the condition that a stalled connection waits for. */
@@ -271,9 +282,10 @@ static int init_parts(struct sw_loop *loop, struct sw_table *table, uint32_t ind
 {
     const struct sw_loop_owner *owner = &loop->owner;
     const struct sw_resp_owner resp_owner = {owner->server, owner->snapshot, owner->stop,
-                                             owner->saver,  owner->live,     owner->timings};
+                                             owner->saver,  owner->repl,     owner->live,
+                                             owner->timings};
     const struct sw_bulk_owner bulk_owner = {owner->server, owner->snapshot, owner->saver,
-                                             owner->timings, owner->region_budget};
+                                             owner->repl,   owner->timings,  owner->region_budget};
     if (init_net(loop, index, loops) != 0 ||
         sw_batches_init(&loop->batches, table, loop->config, &loop->counters) != 0 ||
         sw_resp_init(&loop->resp, &loop->net, &loop->batches, &resp_owner, uv_hrtime() + index) !=
@@ -282,6 +294,7 @@ static int init_parts(struct sw_loop *loop, struct sw_table *table, uint32_t ind
     }
     sw_batches_set_log(&loop->batches, owner->wal,
                        owner->wal != NULL && loop->config->read_durable != 0);
+    sw_batches_set_feed(&loop->batches, owner->repl == NULL ? NULL : owner->repl->feed);
     sw_batches_set_timings(&loop->batches, owner->timings);
     sw_bulk_init(&loop->bulk, &loop->net, &loop->batches, &bulk_owner);
     return 0;
@@ -321,6 +334,27 @@ void sw_loop_log_moved(struct sw_loop *loop)
     if (__atomic_load_n(&loop->batches.waits_for_log, __ATOMIC_SEQ_CST) != 0 &&
         __atomic_exchange_n(&loop->batches.waits_for_log, 0, __ATOMIC_SEQ_CST) != 0) {
         sw_loop_wake(loop);
+    }
+}
+
+bool sw_loops_are_quiet(struct sw_loop *loops, uint32_t count, uint64_t gate)
+{
+    bool quiet = true;
+    for (uint32_t i = 0; i < count; i++) {
+        if (__atomic_load_n(&loops[i].quiet, __ATOMIC_ACQUIRE) < gate) {
+            sw_loop_wake(&loops[i]);
+            quiet = false;
+        }
+    }
+    return quiet;
+}
+
+void sw_loops_choose(struct sw_config *config)
+{
+    unsigned cores = uv_available_parallelism();
+    if (config->loops == 0) {
+        config->loops = cores < 2 ? 1 : cores / 2 < SW_LOOPS_MAX ? cores / 2 : SW_LOOPS_MAX;
+        config->derived |= SW_DERIVED_LOOPS;
     }
 }
 

@@ -25,6 +25,7 @@
 #include "server/observe/snapshot.h"
 #include "server/observe/timings.h"
 #include "server/observe/watch.h"
+#include "server/repl/repl.h"
 #include "server/resp/resp.h"
 #include "table/table.h"
 
@@ -43,6 +44,7 @@ struct sw_loop_owner {
     const struct sw_unix_users *unix_users; /* shared by all loops; NULL: none */
     struct sw_wal *wal;                     /* shared by all loops; NULL: writes are not logged */
     struct sw_cluster *cluster;             /* shared by all loops; NULL: no cluster mode */
+    struct sw_repl *repl;                   /* shared by all loops; NULL: no replication */
     struct sw_live *live;                   /* changes options; shared by all loops */
     struct sw_tls_door *tls_door;           /* NULL: nobody connects by TLS. Borrowed */
     struct sw_timings *timings;             /* shared by all loops; NULL: nothing is timed */
@@ -82,6 +84,8 @@ struct sw_loop {
     /* Written by the loop's thread and read by any, with relaxed atomics. */
     struct sw_loop_counters counters;
     uint64_t turns; /* turns since the start */
+    uint64_t quiet; /* atomic: every request parsed before replication raised its gate to this is
+                       over */
 
     uint64_t turns_seen; /* belongs to the watchdog's thread: `turns` when it last looked */
 };
@@ -99,6 +103,11 @@ void sw_loop_wake(struct sw_loop *loop);
 /* Wakes the loop if something in it waits for the write-ahead log. May be called from any thread,
  * between sw_loop_init and sw_loop_fini. */
 void sw_loop_log_moved(struct sw_loop *loop);
+/* Have all loops seen this gate of replication (repl/state.h), and has each had no batch in flight
+ * since? Those that have not are woken. May be called from any thread. */
+bool sw_loops_are_quiet(struct sw_loop *loops, uint32_t count, uint64_t gate);
+/* Replaces 0 by as many loops as there should be, and too many by SW_LOOPS_MAX. */
+void sw_loops_choose(struct sw_config *config);
 /* Asks the loop to drain its connections and to end. May be called from any thread. */
 void sw_loop_stop(struct sw_loop *loop);
 /* Waits until the thread has ended. */

@@ -41,7 +41,8 @@ struct sw_server {
     struct sw_region_budget region_budget;
     struct sw_access access;
     struct sw_roster roster;
-    struct sw_saver *saver;     /* NULL: there is no data directory */
+    struct sw_saver *saver; /* NULL: there is no data directory */
+    struct sw_repl *repl;
     struct sw_wal *wal;         /* NULL: writes are not logged */
     struct sw_gpu *gpu;         /* NULL: the table is in host memory */
     struct sw_cluster *cluster; /* NULL: it is of none */
@@ -51,8 +52,7 @@ struct sw_server {
     struct sw_tls_door *tls_door; /* NULL: nobody connects by TLS */
     struct sw_listener *listener;
     struct sw_http *http;
-    uint16_t port;
-    uint16_t http_port;
+    uint16_t port, http_port;
     bool has_activated; /* the service manager has passed listening sockets */
     int stopped_fd;     /* an eventfd, readable once a stop has been asked for */
     bool ready;         /* atomic: started, and no stop has been asked for */
@@ -130,6 +130,7 @@ static void free_server(struct sw_server *server)
         sw_watch_look(&server->watch, UINT64_MAX);
     }
     sw_cluster_destroy(server->cluster);
+    sw_repl_destroy(server->repl);
     sw_wal_destroy(server->wal);
     sw_saver_destroy(server->saver);
     free(server->loops);
@@ -158,6 +159,7 @@ int sw_server_join(struct sw_server *server)
     while (read(server->stopped_fd, &count, sizeof(count)) < 0 && errno == EINTR) {
     }
     stop_loops(server);
+    sw_repl_stop(server->repl);
     bool failed = __atomic_load_n(&server->failed, __ATOMIC_ACQUIRE);
     /* until all is loaded the log may be about to begin, and the table has nothing that files lack
      */
@@ -223,6 +225,19 @@ static void on_log_moved(void *argument)
     for (uint32_t i = 0; i < __atomic_load_n(&server->loops_running, __ATOMIC_ACQUIRE); i++) {
         sw_loop_log_moved(&server->loops[i]);
     }
+}
+
+static bool loops_are_quiet(void *argument, uint64_t gate)
+{
+    const struct sw_server *server = argument;
+    return sw_loops_are_quiet(server->loops, server->loop_count, gate);
+}
+
+static int create_replication(struct sw_server *server)
+{
+    const struct sw_repl_owner owner = {server, loops_are_quiet, on_log_moved};
+    server->repl = sw_repl_create(&server->config, server->table, &owner);
+    return server->repl == NULL ? -1 : 0;
 }
 
 static void on_synced(void *argument, uint64_t us)
@@ -300,6 +315,7 @@ static int init_loops(struct sw_server *server)
         .unix_users = &server->access.unix_users,
         .wal = server->wal,
         .cluster = server->cluster,
+        .repl = server->repl,
         .live = &server->live,
         .tls_door = server->tls_door,
         .timings = &server->timings,
@@ -348,8 +364,8 @@ static int start_parts(struct sw_server *server, const struct sw_activated *acti
     if (sw_access_open(&server->access, &server->config, server->has_activated) != 0 ||
         sw_access_open_tls(&server->config, activated, &server->tls_door) != 0 ||
         open_table(server) != 0 || watch_gpu(server) != 0 || create_log(server) != 0 ||
-        open_saver(server) != 0 || join_cluster(server) != 0 || init_loops(server) != 0 ||
-        create_listener(server, activated) != 0) {
+        open_saver(server) != 0 || join_cluster(server) != 0 || create_replication(server) != 0 ||
+        init_loops(server) != 0 || create_listener(server, activated) != 0) {
         return -1;
     }
     server->port = sw_listener_port(server->listener);
@@ -359,16 +375,8 @@ static int start_parts(struct sw_server *server, const struct sw_activated *acti
                        sw_server_snapshot, server, &server->http, &server->http_port) != 0)) {
         return -1;
     }
-    if (sw_listener_start(server->listener) != 0) {
-        return -1;
-    }
-    return server->saver == NULL ? 0 : sw_saver_start(server->saver);
-}
-
-static uint32_t default_loops(void)
-{
-    unsigned cores = uv_available_parallelism();
-    return cores < 2 ? 1 : cores / 2 < SW_LOOPS_MAX ? cores / 2 : SW_LOOPS_MAX;
+    bool runs = sw_repl_start(server->repl) == 0 && sw_listener_start(server->listener) == 0;
+    return !runs ? -1 : server->saver == NULL ? 0 : sw_saver_start(server->saver);
 }
 
 int sw_server_start(const struct sw_config *config, const struct sw_activated *activated,
@@ -385,10 +393,7 @@ int sw_server_start(const struct sw_config *config, const struct sw_activated *a
     server->input_budget.bytes_max = config->input_bytes_max;
     sw_region_budget_init(&server->region_budget, config->region_bytes_max,
                           config->device_region_bytes_max, config->rings_max);
-    if (server->config.loops == 0) {
-        server->config.loops = default_loops();
-        server->config.derived |= SW_DERIVED_LOOPS;
-    }
+    sw_loops_choose(&server->config);
     server->has_activated = activated != NULL && activated->listener_count > 0;
     server->reload = (struct sw_reload){
         &server->config, &server->input_budget,    &server->tls_door, &server->access.users,
@@ -458,6 +463,7 @@ void sw_server_snapshot(void *argument, struct sw_snapshot *snapshot)
     if (server->wal != NULL) {
         sw_wal_figures(server->wal, &snapshot->log);
     }
+    sw_repl_facts(server->repl, &snapshot->replication);
     sw_gpu_facts(server->gpu, &snapshot->gpu);
     sw_cluster_show(server->cluster, &snapshot->cluster);
     memcpy(snapshot->run_id, server->run_id, sizeof(snapshot->run_id));

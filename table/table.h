@@ -477,8 +477,7 @@ uint64_t sw_image_epoch(const struct sw_image *image);
 int sw_image_read(struct sw_image *image, uint32_t count, void *keys, void *values,
                   uint64_t *scores, uint32_t *got);
 void sw_image_drop(struct sw_image *image); /* NULL is allowed */
-/* The next write has the number after this, which may be a lower one. No write is in flight;
- * nor a read, if it is. */
+/* The next write has the number after this. No write is in flight; nor a read, if it goes back. */
 void sw_table_set_sequence(struct sw_table *table, uint64_t sequence);
 /* The last write_sequence given out: a batch that is done shows no later write. Any thread. */
 uint64_t sw_table_last_sequence(struct sw_table *table);

@@ -23,6 +23,7 @@
 
 struct sw_bulk_sharing;
 struct sw_region_budget;
+struct sw_repl;
 struct sw_saver;
 
 /* The functions of the server that this protocol uses; see struct sw_loop_owner. */
@@ -30,6 +31,7 @@ struct sw_bulk_owner {
     void *server; /* argument of the functions */
     void (*snapshot)(void *server, struct sw_snapshot *snapshot);
     const struct sw_saver *saver;           /* NULL: there is no data directory */
+    struct sw_repl *repl;                   /* NULL: no replication */
     struct sw_timings *timings;             /* NULL: nothing is timed */
     struct sw_region_budget *region_budget; /* NULL: no memory is shared */
 };

@@ -9,6 +9,7 @@
 
 #include "server/bulk/bulk.h"
 #include "server/log/saver.h"
+#include "server/repl/repl.h"
 
 /* Writes what is wrong with a frame (error < 0) or with the operation for this engine (0). Returns
  * the status of the refusal. */
@@ -74,6 +75,32 @@ static bool writes(uint32_t operation)
            operation != SW_OPERATION_COUNT_SCORES && operation != SW_OPERATION_RESIZE;
 }
 
+/* Whether a replica can carry the operation out now. */
+static enum sw_reply_status judge_role(struct sw_repl *repl, uint32_t operation, char *message,
+                                       size_t message_bytes)
+{
+    if (repl == NULL || !needs_table(operation)) {
+        return SW_REPLY_OK;
+    }
+    if (sw_repl_is_replica(&repl->state) &&
+        (writes(operation) || operation == SW_OPERATION_RESIZE)) {
+        sw_repl_primary(&repl->state, message, message_bytes);
+        return SW_REPLY_NOT_PRIMARY;
+    }
+    if (sw_repl_lacks_data(&repl->state)) {
+        snprintf(message, message_bytes, "the replica is loading its primary's table: try again");
+        return SW_REPLY_LOADING;
+    }
+    return SW_REPLY_OK;
+}
+
+enum sw_reply_status sw_bulk_judge_role(const struct sw_bulk *bulk,
+                                        const struct sw_request *request, char *message,
+                                        size_t message_bytes)
+{
+    return judge_role(bulk->owner.repl, (uint32_t)request->operation, message, message_bytes);
+}
+
 /* Whether the server can carry the operation out now. */
 static enum sw_reply_status judge_time(const struct sw_saver *saver, uint32_t operation,
                                        char *message, size_t message_bytes)
@@ -126,5 +153,8 @@ enum sw_reply_status sw_bulk_judge(const struct sw_bulk *bulk, const struct sw_r
             (unsigned long long)shape->frame_bytes_max);
         return SW_REPLY_BAD_REQUEST;
     }
-    return judge_time(bulk->owner.saver, request->operation, message, message_bytes);
+    enum sw_reply_status status =
+        judge_time(bulk->owner.saver, request->operation, message, message_bytes);
+    return status != SW_REPLY_OK ? status
+                                 : sw_bulk_judge_role(bulk, request, message, message_bytes);
 }

@@ -19,4 +19,9 @@ enum sw_reply_status sw_bulk_judge(const struct sw_bulk *bulk, const struct sw_r
                                    uint64_t body_bytes, uint64_t reply_bytes, char *message,
                                    size_t message_bytes);
 
+/* The part of it that may change between a frame's head and its body: the role of the server. */
+enum sw_reply_status sw_bulk_judge_role(const struct sw_bulk *bulk,
+                                        const struct sw_request *request, char *message,
+                                        size_t message_bytes);
+
 #endif

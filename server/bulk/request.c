@@ -11,6 +11,7 @@
 #include "server/batch/refusals.h"
 #include "server/bulk/bulk.h"
 #include "server/bulk/figures.h"
+#include "server/bulk/judge.h"
 #include "server/bulk/reply.h"
 #include "server/bulk/sharing.h"
 #include "server/bulk/values.h"
@@ -347,6 +348,12 @@ void sw_bulk_start(struct sw_bulk_frame *frame)
     }
     conn->last_request = sw_roster_frame((uint32_t)frame->request.operation);
     sw_conn_accept(conn, sw_operation_is_data(frame->request.operation));
+    reply.status =
+        sw_bulk_judge_role(frame->bulk, &frame->request, reply.message, sizeof(reply.message));
+    if (reply.status != SW_REPLY_OK) { /* the body took a while to come */
+        sw_bulk_reply(frame, &reply, NULL, 0);
+        return;
+    }
     if (sw_operation_is_data(frame->request.operation)) {
         start_data(frame);
         return;

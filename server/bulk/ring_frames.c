@@ -84,7 +84,7 @@ static bool needs_copies(const struct sw_bulk_frame *frame)
     const struct sw_batch batch = sw_bulk_batch_of(frame);
     return frame->conn->login.ranges != NULL ||
            !sw_batch_loads_once(bulk->batches->table, &batch) ||
-           (bulk->batches->wal != NULL && sw_operation_writes(operation)) ||
+           (sw_batches_are_followed(bulk->batches) && sw_operation_writes(operation)) ||
            (bulk->batches->shape.value_format == SW_VALUE_STRING &&
             sw_operation_has_operands(operation));
 }

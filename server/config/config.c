@@ -183,6 +183,11 @@ static int check_replication(const struct sw_config *config, char *error, size_t
                  "so it has no replicas");
         return -1;
     }
+    if (config->cluster_config[0] != '\0' || config->cluster_state[0] != '\0') {
+        snprintf(error, error_bytes,
+                 "replicaof is set in cluster mode, in which a topology says who is what");
+        return -1;
+    }
     if (config->data_dir[0] != '\0') {
         snprintf(error, error_bytes,
                  "replicaof and data-dir are set: a replica keeps nothing on disk, for files of "

@@ -31,6 +31,7 @@ static const char page_index[] =
     "/status.json  figures of now and of the last ten minutes, and what is wrong\n"
     "/healthz      200 while the process runs; degraded: .. while the disk has it refuse writes\n"
     "/readyz       200 while it serves, if only reads; 503 before and during shutdown\n";
+static const char page_no_copy[] = "This replica has no whole copy of its primary's table yet.\n";
 static const char page_missing[] = "There is no such page. There are /, /metrics, /status.json, "
                                    "/healthz and /readyz.\n";
 static const char page_no_token[] = "This page needs a bearer token: --http-token-file.\n";
@@ -201,6 +202,9 @@ static enum MHD_Result reply_ready(const struct sw_http_pages *pages,
                                   snapshot.cluster.has_topology
                                       ? "not ready: this node is not in the cluster's topology\n"
                                       : "not ready: the cluster has no topology yet\n");
+    }
+    if (snapshot.replication.lacks_data) {
+        return sw_http_reply_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE, page_no_copy);
     }
     return snapshot.ready ? reply_up(&snapshot, connection, "ready")
                           : sw_http_reply_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE,

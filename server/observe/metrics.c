@@ -313,6 +313,46 @@ static void put_log(struct page *page, const struct sw_wal_figures *log)
                    log->sync_us / 1000000, log->sync_us % 1000000);
 }
 
+static void put_replication(struct page *page, const struct sw_repl_facts *facts)
+{
+    gauge(page, "sherwood_replication_is_replica", "1 if this server is a replica.",
+          facts->is_replica);
+    gauge(page, "sherwood_replication_link_up",
+          "1 if a replica receives the writes of its primary; 1 of a primary.",
+          !facts->is_replica || facts->link == SW_LINK_CONNECTED);
+    gauge(page, "sherwood_replication_lacks_data",
+          "1 while a replica has no whole copy, and refuses reads.", facts->lacks_data);
+    gauge(page, "sherwood_replication_position", "The last write that was carried out.",
+          facts->position);
+    gauge(page, "sherwood_replication_lag_writes",
+          "Writes of the primary that a replica knows of and has not carried out.",
+          facts->lag_writes);
+    gauge_ratio(page, "sherwood_replication_lag_seconds",
+                "Time since a replica last had every write of its primary; 0 of a primary.",
+                (double)facts->lag_ms / 1e3);
+    gauge(page, "sherwood_replication_replicas", "Replicas that are connected.",
+          facts->senders.replicas);
+    gauge(page, "sherwood_replication_backlog_bytes", "Writes that are kept for replicas.",
+          facts->feed.bytes);
+    gauge(page, "sherwood_replication_backlog_max_bytes", "Of them at most (repl-backlog-bytes).",
+          facts->feed.bytes_max);
+    counter(page, "sherwood_replication_sent_bytes", "Bytes sent to replicas.",
+            facts->senders.sent_bytes);
+    counter(page, "sherwood_replication_snapshots", "Snapshots sent to replicas.",
+            facts->senders.snapshots);
+    counter(page, "sherwood_replication_resumes", "Replicas that went on without a snapshot.",
+            facts->senders.resumes);
+    counter(page, "sherwood_replication_dropped",
+            "Connections to replicas that ended: they closed, were silent, or were behind by more "
+            "than the backlog.",
+            facts->senders.dropped);
+    counter(page, "sherwood_replication_errors",
+            "Connections of replication that ended for wrong bytes, or a write that did not fit.",
+            facts->senders.errors + facts->errors);
+    counter(page, "sherwood_replication_resyncs",
+            "Snapshots that this server, a replica, has taken.", facts->resyncs);
+}
+
 static void put_commands(struct page *page, const struct sw_loop_counters *counters)
 {
     family(page, "sherwood_commands", "counter", "RESP commands replied to, by command.");
@@ -371,6 +411,7 @@ void sw_metrics_render(const struct sw_snapshot *snapshot, bool openmetrics, str
     put_persistence(&page, &snapshot->persistence);
     put_log(&page, &snapshot->log);
     put_cluster(&page, &snapshot->cluster);
+    put_replication(&page, &snapshot->replication);
     put_operations(&page, &snapshot->stats.counters);
     put_process(&page, snapshot);
     put_commands(&page, &snapshot->counters);

@@ -93,6 +93,17 @@ static bool not_ready(const struct facts *facts, char *text, size_t room)
     return !facts->now->ready && SAY("The server is not ready: it is starting or shutting down.");
 }
 
+/* A link that was just lost comes back by itself. */
+static bool replica_behind(const struct facts *facts, char *text, size_t room)
+{
+    const struct sw_repl_facts *repl = &facts->now->replication;
+    return repl->is_replica && repl->lag_ms > 30000 &&
+           SAY("This replica has not had every write of its primary for %" PRIu64
+               " s, and %s. Reads show what it had; the journal says why.",
+               repl->lag_ms / 1000,
+               repl->link == SW_LINK_CONNECTED ? "follows too slowly" : "is not connected to it");
+}
+
 static bool nearly_full(const struct facts *facts, char *text, size_t room)
 {
     const struct sw_table_info *info = &facts->now->info;
@@ -172,6 +183,7 @@ static const struct {
     {"SherwoodWritesRefused", "critical", writes_refused},
     {"SherwoodGrowthFailed", "critical", growth_failed},
     {"SherwoodNotReady", "warning", not_ready},
+    {"SherwoodReplicaBehind", "warning", replica_behind},
     {"SherwoodTableNearlyFull", "warning", nearly_full},
     {"SherwoodStashInUse", "warning", stash_in_use},
     {"SherwoodTooManyConnections", "warning", many_connections},

@@ -16,6 +16,7 @@
 #include "server/observe/counters.h"
 #include "server/observe/gpu.h"
 #include "server/observe/persistence.h"
+#include "server/repl/facts.h"
 #include "table/table.h"
 
 struct sw_snapshot {
@@ -25,6 +26,7 @@ struct sw_snapshot {
     struct sw_loop_counters counters; /* counters and gauges: sum over the loops, and of HTTP */
     struct sw_persistence persistence;
     struct sw_wal_figures log; /* all zero where writes are not logged */
+    struct sw_repl_facts replication;
     struct sw_gpu_facts gpu;
     struct sw_cluster_facts cluster; /* all zero where there is none */
     uint64_t process_id;

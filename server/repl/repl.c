@@ -92,6 +92,9 @@ void sw_repl_stop(struct sw_repl *repl)
 void sw_repl_destroy(struct sw_repl *repl)
 {
     if (repl != NULL) {
+        if (repl->replica != NULL) {
+            sw_repl_stop(repl);
+        }
         sw_replica_destroy(repl->replica);
         sw_senders_destroy(repl->senders);
         sw_feed_destroy(repl->feed);
@@ -105,6 +108,10 @@ int sw_repl_follow(struct sw_repl *repl, const char *primary, char *reason, size
     if (repl->is_cache) {
         snprintf(reason, reason_bytes,
                  "the engine is cache: what it holds may leave at any time, so it has no replicas");
+        return -1;
+    }
+    if (repl->config->cluster_config[0] != '\0' || repl->config->cluster_state[0] != '\0') {
+        snprintf(reason, reason_bytes, "REPLICAOF not allowed in cluster mode.");
         return -1;
     }
     if (repl->has_files) {

@@ -6,23 +6,14 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
-void sw_repl_draw(char id[SW_HISTORY_ID_BYTES])
-{
-    uint8_t bytes[20] = {0};
-    ssize_t count = getrandom(bytes, sizeof(bytes), 0);
-    (void)count; /* so few bytes never fail once the kernel has any */
-    for (int i = 0; i < 20; i++) {
-        snprintf(id + 2 * i, 3, "%02x", bytes[i]);
-    }
-}
+#include "server/random_id.h"
 
 void sw_repl_state_init(struct sw_repl_state *state)
 {
     memset(state, 0, sizeof(*state));
     pthread_mutex_init(&state->lock, NULL);
-    sw_repl_draw(state->history.id);
+    sw_random_id(state->history.id);
     memset(state->history.before, '0', SW_HISTORY_ID_BYTES - 1);
 }
 
@@ -59,7 +50,7 @@ void sw_repl_promote(struct sw_repl_state *state, uint64_t sequence)
     pthread_mutex_lock(&state->lock);
     memcpy(state->history.before, state->history.id, SW_HISTORY_ID_BYTES);
     state->history.before_through = sequence;
-    sw_repl_draw(state->history.id);
+    sw_random_id(state->history.id);
     state->link = SW_LINK_NONE;
     pthread_mutex_unlock(&state->lock);
     __atomic_store_n(&state->is_replica, false, __ATOMIC_SEQ_CST);

@@ -57,8 +57,6 @@ struct sw_repl_state {
     char trouble[SW_REPL_REASON_BYTES]; /* why the last connection ended */
 };
 
-/* Draws 40 hexadecimal digits. */
-void sw_repl_draw(char id[SW_HISTORY_ID_BYTES]);
 /* Draws a history. */
 void sw_repl_state_init(struct sw_repl_state *state);
 void sw_repl_state_fini(struct sw_repl_state *state);

@@ -94,36 +94,6 @@ void sw_call_bgrewriteaof(struct sw_call *call)
     }
 }
 
-/* A replica of a topology has no connection to its primary: there is no replication. */
-static bool put_role_of_replica(struct sw_call *call)
-{
-    const struct sw_cluster_view *view = call->admin->seat->view;
-    const struct sw_topology_node *me = view == NULL ? NULL : sw_cluster_me(view);
-    if (me == NULL || me->is_primary) {
-        return false;
-    }
-    const struct sw_topology *topology = view->topology;
-    const struct sw_topology_node *primary = &topology->nodes[topology->shards[me->shard].primary];
-    sw_text_array(call->reply, 5);
-    sw_text_bulk_string(call->reply, "slave");
-    sw_text_bulk_string(call->reply, primary->ip);
-    sw_text_integer(call->reply, primary->port);
-    sw_text_bulk_string(call->reply, "none");
-    sw_text_integer(call->reply, 0);
-    return true;
-}
-
-void sw_call_role(struct sw_call *call)
-{
-    if (put_role_of_replica(call)) {
-        return;
-    }
-    sw_text_array(call->reply, 3);
-    sw_text_bulk_string(call->reply, "master");
-    sw_text_integer(call->reply, 0);
-    sw_text_array(call->reply, 0);
-}
-
 void sw_call_time(struct sw_call *call)
 {
     struct timespec now;

@@ -1,22 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * admin_server.c - WAIT and SHUTDOWN.
+ * admin_server.c - SHUTDOWN.
  */
 #include "server/resp/admin_call.h"
-
-void sw_call_wait(struct sw_call *call)
-{
-    int64_t replicas = 0, timeout_ms = 0;
-    if (!sw_argument_integer(&call->arguments[1], &replicas)) {
-        sw_text_error(call->reply, "ERR value is not an integer or out of range");
-    } else if (!sw_argument_integer(&call->arguments[2], &timeout_ms)) {
-        sw_text_error(call->reply, "ERR timeout is not an integer or out of range");
-    } else if (timeout_ms < 0) {
-        sw_text_error(call->reply, "ERR timeout is negative");
-    } else {
-        sw_text_integer(call->reply, 0);
-    }
-}
 
 /* As in redis, SHUTDOWN has no reply if it succeeds: the connection is closed. */
 void sw_call_shutdown(struct sw_call *call)

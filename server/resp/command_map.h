@@ -149,10 +149,17 @@
     X(WAITAOF, "waitaof", 4, NO_KEYS, GENERIC, NONE, SLOW, REFUSED, \
       SAVER(waitaof), "Wait until the writes of this connection are on storage: " \
       "1 or 0, replicas (there are none), milliseconds") \
-    X(WAIT, "wait", 3, NO_KEYS, GENERIC, NONE, SLOW, QUEUED, \
-      SESSION(wait), "0: there are no replicas") \
+    X(WAIT, "wait", 3, NO_KEYS, GENERIC, NONE, SLOW, REFUSED, \
+      SAVER(wait), "How many replicas have the writes of this connection: waits for so many, " \
+      "so many milliseconds") \
     X(ROLE, "role", 1, NO_KEYS, SERVER, NONE, FAST, QUEUED, \
-      SESSION(role), "master: there is no replication") \
+      SESSION(role), "master or slave, how far, and of whom") \
+    X(REPLICAOF, "replicaof", 3, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
+      SAVER(replicaof), "host port: be its replica; NO ONE: be a primary") \
+    X(SLAVEOF, "slaveof", 3, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
+      SAVER(replicaof), "The same as REPLICAOF") \
+    X(REPLICATE, "replicate", 9, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
+      REPORT(replicate), "What a replica sends: from here on the connection is its own") \
     X(TIME, "time", 1, NO_KEYS, SERVER, NONE, FAST, QUEUED, \
       SESSION(time), "Seconds and microseconds of the clock") \
     X(READONLY, "readonly", 1, NO_KEYS, CLUSTER, NONE, FAST, QUEUED, \

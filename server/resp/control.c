@@ -142,7 +142,9 @@ static void put_reply(const struct sw_control *control, struct sw_text *text)
         sw_text_array(text, 2);
         sw_text_unsigned(text, control->is_durable);
         sw_text_unsigned(text, 0);
-    } else if (batch->kind == SW_BATCH_CLEAR || control->command->id == SW_COMMAND_SAVE) {
+    } else if (control->command->id == SW_COMMAND_WAIT) {
+        sw_text_unsigned(text, control->reached);
+    } else if (batch->kind == SW_BATCH_CLEAR || control->says_ok) {
         sw_text_simple(text, "OK");
     } else if (batch->kind == SW_BATCH_RESIZE) {
         sw_text_unsigned(text, batch->capacity);

@@ -13,15 +13,14 @@
 #include "server/resp/control_parts.h"
 #include "server/resp/resp.h"
 
-/* Frees a command that is refused. Returns true: it is done. */
-static bool refuse(struct sw_control *control, const char *error)
+bool sw_control_refuse(struct sw_control *control, const char *error)
 {
     sw_resp_error(control->conn, control->command, "%s", error);
     free(control);
     return true;
 }
 
-static bool is_gone(const struct sw_control *control)
+bool sw_control_is_gone(const struct sw_control *control)
 {
     return control->conn->state == SW_CONN_CLOSED;
 }
@@ -36,16 +35,18 @@ static bool is_saved(struct sw_control *control)
     if (outcome == SW_SAVED_FAILED) {
         snprintf(control->error, sizeof(control->error), "ERR %s", reason);
     }
-    return outcome != SW_SAVED_PENDING || is_gone(control);
+    return outcome != SW_SAVED_PENDING || sw_control_is_gone(control);
 }
 
 bool sw_control_run_save(struct sw_control *control, const struct sw_resp_command *arguments)
 {
     struct sw_resp *resp = control->resp;
     (void)arguments;
+    control->says_ok = true;
     control->save_number = resp->owner.saver == NULL ? 0 : sw_saver_ask(resp->owner.saver);
     if (control->save_number == 0) {
-        return refuse(control, resp->owner.saver == NULL ? SW_NO_PERSISTENCE : SW_SAVE_IN_PROGRESS);
+        return sw_control_refuse(control, resp->owner.saver == NULL ? SW_NO_PERSISTENCE
+                                                                    : SW_SAVE_IN_PROGRESS);
     }
     sw_control_wait_until(control, is_saved);
     return true;
@@ -79,7 +80,7 @@ static bool is_durable(struct sw_control *control)
     const struct sw_batches *batches = control->resp->batches;
     control->is_durable = batches->wal != NULL && sw_wal_durable(batches->wal) >= control->sequence;
     bool hopeless = batches->wal != NULL && sw_wal_is_hopeless(batches->wal);
-    return control->is_durable || hopeless || is_gone(control) ||
+    return control->is_durable || hopeless || sw_control_is_gone(control) ||
            (control->deadline_ms != 0 && sw_net_now_ms(control->resp->net) >= control->deadline_ms);
 }
 
@@ -89,7 +90,7 @@ bool sw_control_run_waitaof(struct sw_control *control, const struct sw_resp_com
     uint64_t local = 0, timeout_ms = 0;
     const char *error = parse_waitaof(arguments, wal, &local, &timeout_ms);
     if (error != NULL) {
-        return refuse(control, error);
+        return sw_control_refuse(control, error);
     }
     control->sequence = sw_resp_of(control->conn)->last_write;
     control->deadline_ms = timeout_ms == 0 ? 0 : sw_net_now_ms(control->resp->net) + timeout_ms;
@@ -131,8 +132,9 @@ bool sw_control_run_digest(struct sw_control *control, const struct sw_resp_comm
 {
     (void)arguments;
     if (sw_image_bytes(control->resp->batches->table) == 0) {
-        return refuse(control, "ERR a table of this engine cannot be read at one instant on this "
-                               "backend");
+        return sw_control_refuse(control,
+                                 "ERR a table of this engine cannot be read at one instant on this "
+                                 "backend");
     }
     control->work.data = control;
     sw_control_wait_until(control, is_computed);

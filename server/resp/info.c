@@ -144,23 +144,6 @@ static void section_stats(const struct sw_snapshot *snapshot, struct sw_text *te
     put(text, "total_error_replies", counters->command_errors);
 }
 
-static void section_replication(const struct sw_snapshot *snapshot, struct sw_text *text)
-{
-    const struct sw_cluster_facts *cluster = &snapshot->cluster;
-    if (cluster->is_replica) { /* of a topology: there is no replication, so no link either */
-        sw_text_printf(text,
-                       "role:slave\r\nmaster_host:%s\r\nmaster_port:%u\r\n"
-                       "master_link_status:down\r\n",
-                       cluster->primary_ip, cluster->primary_port);
-    } else {
-        sw_text_printf(text, "role:master\r\n");
-    }
-    put(text, "connected_slaves", 0);
-    sw_text_printf(text, "master_failover_state:no-failover\r\nmaster_replid:%s\r\n",
-                   snapshot->run_id);
-    put(text, "master_repl_offset", 0);
-}
-
 static void section_cpu(const struct sw_snapshot *snapshot, struct sw_text *text)
 {
     sw_text_printf(text, "used_cpu_sys:%.6f\r\nused_cpu_user:%.6f\r\n",
@@ -278,7 +261,7 @@ static const struct {
     {"Memory", "MEMORY", true, section_memory},
     {"Persistence", "PERSISTENCE", true, section_persistence},
     {"Stats", "STATS", true, section_stats},
-    {"Replication", "REPLICATION", true, section_replication},
+    {"Replication", "REPLICATION", true, sw_info_replication},
     {"CPU", "CPU", true, section_cpu},
     {"Commandstats", "COMMANDSTATS", false, section_commandstats},
     {"Errorstats", "ERRORSTATS", true, section_errorstats},

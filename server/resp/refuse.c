@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "server/log/saver.h"
+#include "server/repl/repl.h"
 #include "server/resp/absent.h"
 #include "server/resp/permit.h"
 #include "server/resp/resp.h"
@@ -104,9 +105,12 @@ static bool is_served_while_loading(const struct sw_command *command)
            (command->kind == SW_KIND_SESSION && command->id != SW_COMMAND_PING);
 }
 
-const char *sw_refusal_of_writes(const struct sw_saver *saver)
+const char *sw_refusal_of_writes(const struct sw_resp_owner *owner)
 {
-    return saver == NULL || !sw_saver_refuses_writes(saver)
+    if (owner->repl != NULL && sw_repl_is_replica(&owner->repl->state)) {
+        return "READONLY You can't write against a read only replica.";
+    }
+    return owner->saver == NULL || !sw_saver_refuses_writes(owner->saver)
                ? NULL
                : "MISCONF Sherwood is configured to save snapshots, but it's currently unable to "
                  "persist to disk. Commands that may modify the data set are disabled, because "
@@ -115,20 +119,27 @@ const char *sw_refusal_of_writes(const struct sw_saver *saver)
                  "about the error.";
 }
 
-/* Returns an error line if the server cannot carry the command out now, in the words of redis. */
-static const char *not_now(const struct sw_conn *conn, const struct sw_saver *saver,
-                           const struct sw_command *command)
+/* Does the command show what the table holds? */
+static bool shows_data(const struct sw_command *command)
 {
-    if (saver == NULL) {
-        return NULL;
-    }
+    return command->kind == SW_KIND_DATA || command->batch_kinds != 0 ||
+           command->id == SW_COMMAND_DBSIZE || command->id == SW_COMMAND_DIGEST;
+}
+
+/* Returns an error line if the server cannot carry the command out now, in the words of redis. */
+static const char *not_now(const struct sw_conn *conn, const struct sw_command *command)
+{
+    const struct sw_resp_owner *owner = &sw_resp_of((struct sw_conn *)(uintptr_t)conn)->resp->owner;
+    bool loads = owner->saver != NULL && sw_saver_is_loading(owner->saver);
+    bool syncs = owner->repl != NULL && sw_repl_lacks_data(&owner->repl->state);
     /* Clients of a cluster take LOADING for an error of theirs: requests on keys get CLUSTERDOWN,
      * or MOVED (redirect.c). */
     bool is_redirected = conn->net->seat.view != NULL && command->kind == SW_KIND_DATA;
-    if (sw_saver_is_loading(saver) && !is_redirected && !is_served_while_loading(command)) {
+    if ((loads && !is_redirected && !is_served_while_loading(command)) ||
+        (syncs && shows_data(command))) {
         return "LOADING Sherwood is loading the dataset in memory";
     }
-    return sw_command_writes(command) ? sw_refusal_of_writes(saver) : NULL;
+    return sw_command_is_numbered(command) ? sw_refusal_of_writes(owner) : NULL;
 }
 
 bool sw_refuse_wrong(struct sw_conn *conn, const struct sw_command *command,
@@ -145,7 +156,7 @@ bool sw_refuse_wrong(struct sw_conn *conn, const struct sw_command *command,
     } else if (refuse_hidden_keys(conn, command)) {
         /* it has replied */
     } else {
-        const char *line = not_now(conn, sw_resp_of(conn)->resp->owner.saver, command);
+        const char *line = not_now(conn, command);
         if (line == NULL) {
             return false;
         }

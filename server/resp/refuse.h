@@ -19,9 +19,9 @@ struct sw_conn;
 bool sw_refuse_wrong(struct sw_conn *conn, const struct sw_command *command,
                      const struct sw_resp_command *arguments);
 
-struct sw_saver;
+struct sw_resp_owner;
 
-/* An error line, of static storage, if writes are refused now; NULL if not. `saver` may be NULL. */
-const char *sw_refusal_of_writes(const struct sw_saver *saver);
+/* An error line, of static storage, if writes are refused now; NULL if not. */
+const char *sw_refusal_of_writes(const struct sw_resp_owner *owner);
 
 #endif

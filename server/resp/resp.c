@@ -56,6 +56,11 @@ static void run_admin(struct sw_conn *conn, const struct sw_command *command,
         refuse_long_reply(conn, command, first);
         return;
     }
+    if (session->handed_over) {
+        text->size = first;
+        sw_conn_abort(conn);
+        return;
+    }
     sw_replies_add_text(resp->filling, conn, command, first);
     if (session->shutdown_asked) {
         resp->owner.stop(resp->owner.server, !session->shutdown_unsaved);
@@ -429,6 +434,7 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
                                     .snapshot = owner->snapshot,
                                     .server = owner->server,
                                     .saver = owner->saver,
+                                    .repl = owner->repl,
                                     .live = owner->live,
                                     .timings = owner->timings,
                                     .users = net->users,

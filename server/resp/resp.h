@@ -24,6 +24,7 @@
 #include "server/resp/replies.h"
 #include "server/resp/session.h"
 
+struct sw_repl;
 struct sw_saver;
 
 /* The functions and shared objects of the server that this protocol uses; see struct sw_loop_owner.
@@ -33,6 +34,7 @@ struct sw_resp_owner {
     void (*snapshot)(void *server, struct sw_snapshot *snapshot);
     void (*stop)(void *server, bool save); /* begins the shutdown */
     struct sw_saver *saver;                /* NULL: there is no data directory */
+    struct sw_repl *repl;                  /* NULL: no replication */
     struct sw_live *live;                  /* changes options; shared by all loops */
     struct sw_timings *timings;            /* shared by all loops; NULL: nothing is timed */
 };

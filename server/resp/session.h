@@ -30,6 +30,7 @@ struct sw_session {
     bool close_after_reply; /* QUIT: the connection is closed after the reply */
     bool shutdown_asked;    /* SHUTDOWN: the server is to be stopped */
     bool shutdown_unsaved;  /* SHUTDOWN NOSAVE */
+    bool handed_over;       /* REPLICATE: somebody else has the socket now */
     uint8_t reply_mode;     /* CLIENT REPLY: enum sw_session_reply_mode */
 };
 
@@ -40,6 +41,7 @@ void sw_session_set_resp3(struct sw_session *session, bool resp3);
 uint64_t sw_session_now_ms(void);
 
 struct sw_live;
+struct sw_repl;
 struct sw_roster;
 struct sw_timings;
 struct sw_saver;
@@ -59,6 +61,7 @@ struct sw_admin {
     struct sw_users *users;   /* who may do what */
     struct sw_saver *saver;   /* NULL: there is no data directory */
     const struct sw_cluster_seat *seat; /* of the loop */
+    struct sw_repl *repl;               /* NULL: no replication */
 };
 
 /* Carries out a command of kind REPORT or SESSION, whose arity has been checked. Changes `session`,
@@ -69,6 +72,7 @@ void sw_admin_run(const struct sw_admin *admin, const struct sw_command *command
 
 /* Appends the text of INFO with these sections to `text` (info.c); without any, the default ones.
  */
+void sw_info_replication(const struct sw_snapshot *snapshot, struct sw_text *text);
 void sw_info_render(const struct sw_snapshot *snapshot, const struct sw_resp_argument *sections,
                     uint32_t count, struct sw_text *text);
 

@@ -295,7 +295,7 @@ static bool refuse_now(struct sw_conn *conn, const struct sw_command *command)
 {
     const struct sw_resp_conn *state = sw_resp_of(conn);
     const char *line =
-        state->transaction->writes ? sw_refusal_of_writes(state->resp->owner.saver) : NULL;
+        state->transaction->writes ? sw_refusal_of_writes(&state->resp->owner) : NULL;
     if (line == NULL && state->transaction->writes &&
         sw_batches_door(state->resp->batches) == SW_DOOR_REFUSE) {
         line = SW_NOT_DURABLE_LINE;

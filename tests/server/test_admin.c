@@ -36,11 +36,6 @@ Test(admin, small_commands)
         {"BGSAVE|SCHEDULE", "-ERR there is no persistence: the table lives in memory; start with "
                             "--data-dir to save it\r\n"},
         {"BGSAVE|x", SYNTAX},
-        {"WAIT|0|0", ":0\r\n"},
-        {"WAIT|-1|0", ":0\r\n"},
-        {"WAIT|a|0", NOT_INTEGER},
-        {"WAIT|0|a", "-ERR timeout is not an integer or out of range\r\n"},
-        {"WAIT|0|-1", "-ERR timeout is negative\r\n"},
         {"ROLE", "*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n"},
         {"READONLY", NO_CLUSTER},
         {"READWRITE", NO_CLUSTER},
@@ -264,13 +259,13 @@ Test(admin, client_reply)
 Test(admin, kinds)
 {
     struct fixture fixture;
-    struct sw_resp_argument words[4];
+    struct sw_resp_argument words[16];
     setup(&fixture);
     for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) {
         const struct sw_command *row = sw_command_at((enum sw_command_id)id);
         struct sw_resp_command command = {.arguments = words};
         command.count = (uint32_t)(row->arity < 0 ? -row->arity : row->arity);
-        cr_assert_leq(command.count, 4);
+        cr_assert_leq(command.count, 16);
         for (uint32_t i = 0; i < command.count; i++) {
             words[i] = (struct sw_resp_argument){(const uint8_t *)"0", 1};
         }

@@ -133,6 +133,14 @@ Test(command, argument_is)
 }
 
 /* Every command on keys or of a batch of its own is lost with what it needs, and no other. */
+/* Of kind CONTROL, without a batch. */
+static bool waits_for_others(enum sw_command_id id)
+{
+    return id == SW_COMMAND_SAVE || id == SW_COMMAND_DIGEST || id == SW_COMMAND_WAITAOF ||
+           id == SW_COMMAND_CLUSTER || id == SW_COMMAND_WAIT || id == SW_COMMAND_REPLICAOF ||
+           id == SW_COMMAND_SLAVEOF;
+}
+
 Test(command, what_an_engine_lacks)
 {
     const uint32_t operations = (1U << SW_OP_COUNT) - 1, kinds = (1U << (SW_BATCH_RESIZE + 1)) - 1;
@@ -156,10 +164,8 @@ Test(command, what_an_engine_lacks)
     }
     for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) {
         const struct sw_command *command = sw_command_at((enum sw_command_id)id);
-        bool needs =
-            command->kind == SW_KIND_DATA ||
-            (command->kind == SW_KIND_CONTROL && id != SW_COMMAND_SAVE && id != SW_COMMAND_DIGEST &&
-             id != SW_COMMAND_WAITAOF && id != SW_COMMAND_CLUSTER);
+        bool needs = command->kind == SW_KIND_DATA ||
+                     (command->kind == SW_KIND_CONTROL && !waits_for_others(command->id));
         cr_assert_eq(losses[id], needs, "one operation or one kind for %s", command->name);
     }
     sw_commands_unsupported(operations & ~(1U << SW_INCREMENT), kinds & ~(1U << SW_BATCH_SCAN),

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * control_repl.c - WAIT and REPLICAOF, which wait for replicas, and for the thread that makes this
+ * server one.
+ */
+#include <stdio.h>
+
+#include "proto/decimal.h"
+#include "server/net/conn.h"
+#include "server/repl/repl.h"
+#include "server/resp/admin_call.h"
+#include "server/resp/control_parts.h"
+#include "server/resp/resp.h"
+
+/* --- WAIT ------------------------------------------------------------------------------------- */
+
+static bool has_reached(struct sw_control *control)
+{
+    struct sw_repl *repl = control->resp->owner.repl;
+    control->reached = sw_senders_reached(repl->senders, control->sequence);
+    return control->reached >= control->wanted || control->conn->state != SW_CONN_OPEN ||
+           sw_repl_is_replica(&repl->state) ||
+           (control->deadline_ms != 0 && sw_net_now_ms(control->resp->net) >= control->deadline_ms);
+}
+
+bool sw_control_run_wait(struct sw_control *control, const struct sw_resp_command *arguments)
+{
+    const struct sw_resp_argument *words = arguments->arguments;
+    struct sw_repl *repl = control->resp->owner.repl;
+    int64_t wanted = 0, timeout_ms = 0;
+    if (repl != NULL && sw_repl_is_replica(&repl->state)) {
+        return sw_control_refuse(control,
+                                 "ERR WAIT cannot be used with replica instances. Please also note "
+                                 "that writes to replicas are just local and are not propagated.");
+    }
+    if (!sw_argument_integer(&words[1], &wanted)) {
+        return sw_control_refuse(control, "ERR value is not an integer or out of range");
+    }
+    if (!sw_argument_integer(&words[2], &timeout_ms) || timeout_ms > INT32_MAX) {
+        return sw_control_refuse(control, "ERR timeout is not an integer or out of range");
+    }
+    if (timeout_ms < 0) {
+        return sw_control_refuse(control, "ERR timeout is negative");
+    }
+    control->wanted = wanted < 0 ? 0 : wanted > INT32_MAX ? INT32_MAX : (unsigned)wanted;
+    control->sequence = sw_resp_of(control->conn)->last_write;
+    control->deadline_ms =
+        timeout_ms == 0 ? 0 : sw_net_now_ms(control->resp->net) + (uint64_t)timeout_ms;
+    if (repl == NULL || has_reached(control)) {
+        sw_control_begin(control);
+        sw_control_finish(control);
+    } else {
+        sw_control_wait_until(control, has_reached);
+    }
+    return true;
+}
+
+/* --- REPLICAOF -------------------------------------------------------------------------------- */
+
+static bool is_promoted(struct sw_control *control)
+{
+    char reason[SW_CONTROL_ERROR_BYTES - 8];
+    int outcome = sw_replica_outcome(control->resp->owner.repl->replica, control->save_number,
+                                     reason, sizeof(reason));
+    if (outcome < 0) {
+        snprintf(control->error, sizeof(control->error), "ERR %s", reason);
+    }
+    return outcome != 0;
+}
+
+static bool promote(struct sw_control *control)
+{
+    struct sw_repl *repl = control->resp->owner.repl;
+    if (!sw_repl_is_replica(&repl->state)) {
+        sw_control_begin(control);
+        sw_control_finish(control);
+        return true;
+    }
+    control->save_number = sw_replica_promote(repl->replica);
+    sw_control_wait_until(control, is_promoted);
+    return true;
+}
+
+bool sw_control_run_replicaof(struct sw_control *control, const struct sw_resp_command *arguments)
+{
+    const struct sw_resp_argument *host = &arguments->arguments[1];
+    const struct sw_resp_argument *port = &arguments->arguments[2];
+    char primary[SW_REPL_ADDRESS_BYTES + 16], error[SW_CONTROL_ERROR_BYTES], reason[256] = "";
+    uint64_t number = 0;
+    control->says_ok = true;
+    if (control->resp->owner.repl == NULL) {
+        return sw_control_refuse(control, "ERR there is no replication in this server");
+    }
+    if (sw_argument_is(host, "NO") && sw_argument_is(port, "ONE")) {
+        return promote(control);
+    }
+    if (!sw_decimal_parse(port->text, port->size, UINT16_MAX, &number) ||
+        host->size >= SW_REPL_ADDRESS_BYTES) {
+        return sw_control_refuse(control, "ERR Invalid master port");
+    }
+    snprintf(primary, sizeof(primary), number == 0 ? "%.*s" : "%.*s %u", (int)host->size,
+             (const char *)host->text, (unsigned)number);
+    if (sw_repl_follow(control->resp->owner.repl, primary, reason, sizeof(reason)) != 0) {
+        snprintf(error, sizeof(error), "ERR %s", reason);
+        return sw_control_refuse(control, error);
+    }
+    sw_control_begin(control);
+    sw_control_finish(control);
+    return true;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * info_repl.c - the section Replication of INFO, with the fields of redis.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "server/resp/session.h"
+
+static void put(struct sw_text *text, const char *name, uint64_t value)
+{
+    sw_text_printf(text, "%s:%" PRIu64 "\r\n", name, value);
+}
+
+static void put_replica(const struct sw_repl_facts *facts, struct sw_text *text)
+{
+    sw_text_printf(text, "role:slave\r\nmaster_host:%s\r\n", facts->host);
+    put(text, "master_port", facts->port);
+    sw_text_printf(text, "master_link_status:%s\r\n",
+                   facts->link == SW_LINK_CONNECTED ? "up" : "down");
+    put(text, "master_last_io_seconds_ago", facts->silent_ms / 1000);
+    put(text, "master_sync_in_progress", facts->link == SW_LINK_SYNC);
+    put(text, "slave_read_repl_offset", facts->position);
+    put(text, "slave_repl_offset", facts->position);
+    if (facts->link == SW_LINK_SYNC) {
+        put(text, "master_sync_read_bytes", facts->synced_bytes);
+    }
+    if (facts->link != SW_LINK_CONNECTED) {
+        put(text, "master_link_down_since_seconds", facts->down_ms / 1000);
+    }
+    put(text, "slave_priority", 100);
+    put(text, "slave_read_only", 1);
+    put(text, "replica_announced", 1);
+    put(text, "sherwood_lag_writes", facts->lag_writes);
+    put(text, "sherwood_lag_ms", facts->lag_ms);
+    put(text, "sherwood_resyncs", facts->resyncs);
+    put(text, "sherwood_resumes", facts->resumed);
+}
+
+static void put_replicas(const struct sw_senders_figures *senders, struct sw_text *text)
+{
+    put(text, "connected_slaves", senders->replicas);
+    for (unsigned i = 0; i < senders->replicas; i++) {
+        const struct sw_sender_facts *replica = &senders->shown[i];
+        const char *split = strrchr(replica->address, ':');
+        sw_text_printf(text,
+                       "slave%u:ip=%.*s,port=%s,state=%s,offset=%" PRIu64 ",lag=%" PRIu64 "\r\n", i,
+                       (int)(split - replica->address), replica->address, split + 1,
+                       replica->is_online ? "online" : "send_bulk", replica->acknowledged,
+                       replica->silent_ms / 1000);
+    }
+}
+
+void sw_info_replication(const struct sw_snapshot *snapshot, struct sw_text *text)
+{
+    const struct sw_repl_facts *facts = &snapshot->replication;
+    const struct sw_lineage *history = &facts->history;
+    const struct sw_feed_figures *feed = &facts->feed;
+    const struct sw_cluster_facts *cluster = &snapshot->cluster;
+    if (cluster->is_replica) { /* of a topology, and no copy of anything: there is no link */
+        sw_text_printf(text,
+                       "role:slave\r\nmaster_host:%s\r\nmaster_port:%u\r\n"
+                       "master_link_status:down\r\n",
+                       cluster->primary_ip, cluster->primary_port);
+    } else if (facts->is_replica) {
+        put_replica(facts, text);
+    } else {
+        sw_text_printf(text, "role:master\r\n");
+    }
+    put_replicas(&facts->senders, text);
+    sw_text_printf(text,
+                   "master_failover_state:no-failover\r\nmaster_replid:%s\r\n"
+                   "master_replid2:%s\r\n",
+                   history->id, history->before);
+    put(text, "master_repl_offset", facts->position);
+    sw_text_printf(text, "second_repl_offset:%" PRId64 "\r\n",
+                   history->before[0] == '\0' || strspn(history->before, "0") == 40
+                       ? -1
+                       : (int64_t)history->before_through + 1);
+    put(text, "repl_backlog_active", feed->is_on);
+    put(text, "repl_backlog_size", feed->bytes_max);
+    put(text, "repl_backlog_first_byte_offset", feed->first);
+    put(text, "repl_backlog_histlen", feed->bytes);
+}

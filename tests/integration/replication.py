@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: MIT
+"""Primaries and replicas for tests: load that knows what was answered, and a relay that cuts, delays and spoils."""
+
+import contextlib
+import random
+import select
+import socket
+import threading
+
+import wire
+from harness import Server, eventually
+
+SMALL = ("--capacity", "64K", "--max-capacity", "1M", "--frame-ops-max", "4096", "--round-ops-max", "4096",
+         "--repl-timeout", "10")
+
+
+def replica_of(port, *flags, **how):
+    return Server("--replicaof", f"127.0.0.1 {port}", *SMALL, *flags, **how)
+
+
+@contextlib.contextmanager
+def to_be_killed(server):
+    """A server that no clean stop is asked of."""
+    try:
+        yield server.start()
+    finally:
+        server.kill()
+
+
+@contextlib.contextmanager
+def session(server):
+    with server.connect() as connection:
+        yield wire.Replies(connection)
+
+
+def ask(server, *words):
+    with session(server) as replies:
+        return replies.ask(*words)
+
+
+def info(server):
+    text = ask(server, "INFO", "replication")
+    text = text.decode() if isinstance(text, bytes) else text
+    return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+
+
+def caught_up(primary, replica):
+    """Both digests, once the replica has what the primary had; nobody writes meanwhile."""
+    wanted = ask(primary, "DIGEST")
+    return eventually(lambda: (got := ask(replica, "DIGEST")) == wanted and got, f"the digest {wanted}", 30)
+
+
+class Load(threading.Thread):
+    """Writes of every kind, by both protocols in turn, until stopped or the server is gone."""
+
+    def __init__(self, server, seed):
+        super().__init__(daemon=True)
+        self.draw = random.Random(seed)
+        self.socket = server.connect()
+        self.ending = threading.Event()
+        self.error, self.written = None, 0
+        self.start()
+
+    def step(self, replies):
+        draw = self.draw
+        key = draw.randrange(3000)
+        kind = draw.randrange(12)
+        if kind == 0:
+            return replies.ask("DEL", *(draw.randrange(3000) for _ in range(20)))
+        if kind == 1:
+            return replies.ask("INCRBY", key, draw.randrange(100))
+        if kind == 2:
+            return replies.ask("SETNX", key, draw.randrange(2**32))
+        if kind == 3 and draw.randrange(40) == 0:
+            return replies.ask("FLUSHALL")
+        if kind == 4:
+            for words in (("MULTI",), ("SET", key, 1), ("DECRBY", key, 1), ("DEL", key + 1)):
+                replies.ask(*words)
+            return replies.ask("EXEC")
+        if kind == 5 and draw.randrange(20) == 0:
+            return replies.ask("RESIZE", draw.choice(("64K", "128K")))
+        keys = [draw.randrange(3000) for _ in range(draw.choice((1, 10, 300)))]
+        return replies.ask("MSET", *(x for k in keys for x in (k, draw.randrange(2**32))))
+
+    def run(self):
+        replies = wire.Replies(self.socket)
+        try:
+            while not self.ending.is_set():
+                self.step(replies)
+                self.written += 1
+        except (wire.Closed, OSError):
+            pass
+        except Exception as error:  # pylint: disable=broad-except
+            self.error = error
+        self.socket.close()
+
+    def end(self):
+        self.ending.set()
+        self.join(60)
+        assert self.error is None, self.error
+
+
+class Relay:
+    """A TCP relay before a server. `spoil`, called with each piece from the server, gives what is passed on
+    instead; None cuts the connection. While `held` is set nothing from the server is passed on."""
+
+    def __init__(self, port, spoil=None):
+        self.target, self.spoil = port, spoil
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.pairs, self.ending, self.passed = [], False, 0
+        self.held = threading.Event()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self):
+        while not self.ending:
+            sockets = [s for pair in self.pairs for s in pair if not (s is pair[1] and self.held.is_set())]
+            ready, _, _ = select.select([self.listener, *sockets], [], [], 0.02)
+            for one in ready:
+                if one is self.listener:
+                    self.accept()
+                else:
+                    self.pass_on(one)
+
+    def accept(self):
+        client, _ = self.listener.accept()
+        try:
+            self.pairs.append((client, socket.create_connection(("127.0.0.1", self.target), 5)))
+        except OSError:
+            client.close()
+
+    def pass_on(self, one):
+        pair = next((p for p in self.pairs if one in p), None)
+        if pair is None:
+            return
+        other = pair[1] if one is pair[0] else pair[0]
+        try:
+            data = one.recv(1 << 16)
+            if data and one is pair[1] and self.spoil is not None:
+                data = self.spoil(data)
+            if data:
+                self.passed += len(data)
+                other.sendall(data)
+                return
+        except OSError:
+            pass
+        self.drop(pair)
+
+    def drop(self, pair):
+        if pair in self.pairs:
+            self.pairs.remove(pair)
+        for one in pair:
+            one.close()
+
+    def cut(self):
+        for pair in list(self.pairs):
+            for one in pair:
+                with contextlib.suppress(OSError):
+                    one.shutdown(socket.SHUT_RDWR)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        self.ending = True
+        self.thread.join(10)
+        for pair in list(self.pairs):
+            self.drop(pair)
+        self.listener.close()

@@ -1,0 +1,225 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Replication: a replica has what its primary has, whatever happens to either or to what is between them.
+
+SHERWOOD_SEED=N repeats a run that failed."""
+
+import random
+import socket
+
+import redis
+
+import wire
+from harness import Server, case, check, drawn_seed, equal, eventually, main
+from replication import SMALL, Load, Relay, ask, caught_up, info, replica_of, session, to_be_killed
+
+
+@case
+def joins_under_load():
+    """replicas that join, and are killed, while all kinds of writes go on have the same digest at the end"""
+    draw = random.Random(drawn_seed())
+    with Server(*SMALL) as primary:
+        loads = [Load(primary, draw.randrange(2**32)) for _ in range(2)]
+        with replica_of(primary.port) as one, to_be_killed(replica_of(primary.port)) as third, \
+                replica_of(primary.port, "--seed", "5", "--capacity", "256K") as two:
+            written = loads[0].written
+            eventually(lambda: loads[0].written > written + 50, "load goes on", 20)
+            third.kill()
+            for load in loads:
+                load.end()
+            check(sum(load.written for load in loads) > 100, "too little was written")
+            equal(caught_up(primary, one), caught_up(primary, two), "both")
+            equal(ask(one, "DBSIZE"), ask(primary, "DBSIZE"), "keys")
+
+
+@case
+def refuses_and_tells():
+    """a replica refuses writes by both protocols, serves reads; ROLE and INFO are those of redis"""
+    with Server(*SMALL) as primary, replica_of(primary.port) as replica:
+        ask(primary, "MSET", 1, 10, 2, 20)
+        caught_up(primary, replica)
+        equal(ask(replica, "MGET", 1, 2, 3), [b"10", b"20", None], "reads")
+        for words in (("SET", 1, 1), ("DEL", 1), ("FLUSHALL",), ("RESIZE", "64K")):
+            check(str(ask(replica, *words)).startswith("READONLY You can't write against a read only replica."),
+                  words)
+        with session(replica) as replies:
+            replies.ask("MULTI")
+            check("READONLY" in str(replies.ask("SET", 1, 1)), "in MULTI")
+            check("EXECABORT" in str(replies.ask("EXEC")), "EXEC")
+        with replica.connect() as connection:
+            connection.sendall(wire.frame(wire.SET, (1,), (1,)))
+            reply = wire.read_frame(connection)
+            equal((reply.status, reply.message), (wire.NOT_PRIMARY, f"127.0.0.1:{primary.port}"), "a frame")
+            connection.sendall(wire.frame(wire.GET, (1,)))
+            equal(wire.read_frame(connection).status, wire.OK, "a GET")
+        client = redis.Redis(port=replica.port)
+        equal(client.role()[:4], [b"slave", b"127.0.0.1", primary.port, b"connected"], "ROLE of a replica")
+        fields = client.info("replication")
+        equal((fields["role"], fields["master_link_status"], fields["slave_read_only"]), ("slave", "up", 1), "INFO")
+        fields = redis.Redis(port=primary.port).info("replication")
+        equal((fields["role"], fields["connected_slaves"], fields["slave0"]["state"]), ("master", 1, "online"), "INFO")
+        equal(fields["master_replid"], client.info("replication")["master_replid"], "one history")
+        equal(redis.Redis(port=primary.port).role()[0], b"master", "ROLE of a primary")
+        status, *_, text = replica.http("/metrics")
+        check(status == 200 and "sherwood_replication_is_replica 1" in str(text).replace("\\n", "\n"), "metrics")
+        check("replica itself" in str(ask(replica, "REPLICATE", 1, "0" * 40, 0, 8, 8, 0, 0, 1 << 20)), "no chains")
+
+
+@case
+def wait_counts():
+    """WAIT counts replicas that have the write; what it counted is there after kill -9, and the replica takes over"""
+    with to_be_killed(Server(*SMALL)) as primary, replica_of(primary.port) as replica, \
+            to_be_killed(replica_of(primary.port)) as other:
+        eventually(lambda: info(primary).get("connected_slaves") == "2", "both are there", 10)
+        with session(primary) as replies:
+            for i in range(50):
+                replies.ask("SET", i, i + 1)
+            equal(replies.ask("WAIT", 2, 20000), 2, "both have it")
+            other.kill()
+            replies.ask("SET", 50, 51)
+            equal(replies.ask("WAIT", 1, 20000), 1, "one")
+            check(replies.ask("WAIT", 2, 50) < 2, "not two any more")
+        before = ask(primary, "DIGEST")
+        history = info(primary)["master_replid"]
+        check("WAIT cannot be used" in str(ask(replica, "WAIT", 0, 0)), "at a replica")
+        primary.kill()
+        equal(ask(replica, "MGET", *range(51)), [b"%d" % (i + 1) for i in range(51)], "WAITed writes")
+        equal(ask(replica, "REPLICAOF", "NO", "ONE"), "OK", "promoted")
+        equal(ask(replica, "DIGEST"), before, "the same table")
+        equal(ask(replica, "SET", 51, 52), "OK", "it writes")
+        fields = info(replica)
+        equal((fields["role"], fields["master_replid2"]), ("master", history), "a new history behind the old one")
+        check(fields["master_replid"] != history, "a new one")
+        with replica_of(replica.port) as next_one:
+            equal(caught_up(replica, next_one)[1], 52, "and has replicas")
+
+
+@case
+def siblings_resume():
+    """when one of two replicas takes over, the other goes on with it without a snapshot; the old primary may follow"""
+    with Server(*SMALL) as old, replica_of(old.port) as new, replica_of(old.port) as other:
+        for i in range(30):
+            ask(old, "SET", i, i)
+        caught_up(old, new)
+        caught_up(old, other)
+        equal(ask(new, "REPLICAOF", "NO", "ONE"), "OK", "promoted")
+        equal(ask(other, "REPLICAOF", "127.0.0.1", new.port), "OK", "follows the other")
+        equal(ask(old, "REPLICAOF", "127.0.0.1", new.port), "OK", "the old primary follows")
+        for i in range(30):
+            ask(new, "SET", i, i * 2)
+        for server in (other, old):
+            caught_up(new, server)
+            fields = info(server)
+            equal((fields["sherwood_resumes"] != "0", fields["role"]), (True, "slave"), fields)
+        equal((info(other)["sherwood_resyncs"], info(old)["sherwood_resyncs"]), ("1", "0"), "snapshots")
+
+
+@case
+def diverged():
+    """a former primary with writes that the new one lacks gets a snapshot: they are gone"""
+    with Server(*SMALL) as old, replica_of(old.port) as new:
+        ask(old, "SET", 1, 1)
+        caught_up(old, new)
+        equal(ask(new, "REPLICAOF", "NO", "ONE"), "OK", "promoted")
+        for i in range(5):
+            ask(old, "SET", 100 + i, 1)
+            ask(new, "SET", 200 + i, 1)
+        ask(old, "REPLICAOF", "127.0.0.1", new.port)
+        caught_up(new, old)
+        equal((ask(old, "EXISTS", 100), info(old)["sherwood_resyncs"]), (0, "1"), "undone")
+
+
+@case
+def cut_and_spoilt():
+    """a relay that cuts, halves and flips what the primary sends: never a wrong table, and whole at the end"""
+    draw = random.Random(drawn_seed() + 2)
+    spoils = {"bits": 0, "halves": 0}
+
+    def spoil(data):
+        kind = draw.randrange(25)
+        if kind == 0:
+            spoils["halves"] += 1
+            return None
+        if kind == 1 and relay.passed > 0:
+            spoils["bits"] += 1
+            at = draw.randrange(len(data))
+            return data[:at] + bytes((data[at] ^ 1 << draw.randrange(8),)) + data[at + 1:]
+        return data
+
+    with Server(*SMALL, errors="replica") as primary, Relay(primary.port) as relay, \
+            replica_of(relay.port) as replica:
+        load = Load(primary, draw.randrange(2**32))
+        relay.spoil = spoil
+        for _ in range(5):
+            passed = relay.passed
+            eventually(lambda p=passed: relay.passed > p + 20000, "the stream goes on", 60)
+            relay.cut()
+        eventually(lambda: min(spoils.values()) > 2, "all kinds of damage", 120)
+        load.end()
+        relay.spoil = None
+        caught_up(primary, replica)
+        check(int(info(replica)["sherwood_resumes"]) > 0, "some went on where they were")
+
+
+@case
+def falls_behind():
+    """a replica that is behind by more than the backlog is dropped, and begins anew"""
+    with Server(*SMALL, "--repl-backlog-bytes", "1M") as primary, Relay(primary.port) as relay, \
+            replica_of(relay.port) as replica:
+        eventually(lambda: info(replica)["master_link_status"] == "up", "connected", 10)
+        resyncs = int(info(replica)["sherwood_resyncs"])
+        relay.held.set()
+        with session(primary) as replies:
+            for i in range(400):
+                replies.ask("MSET", *(x for k in range(2000) for x in (k, i)))
+        check(int(info(primary)["repl_backlog_histlen"]) <= 1 << 20, "the backlog is bounded")
+        relay.held.clear()
+        caught_up(primary, replica)
+        check(int(info(replica)["sherwood_resyncs"]) > resyncs, "by a snapshot")
+
+
+@case
+def refusals():
+    """widths, engines, wrong words and files are refused in one sentence that says both sides"""
+    with Server(*SMALL, "--key-bits", "32") as narrow, Server(*SMALL) as server:
+        equal(ask(server, "SET", 1, 1), "OK", "SET")
+        for words, said in (((2, "0" * 40, 0, 8, 8, 0, 0, 1 << 28), "the replica has 2, the primary 1"),
+                            ((1, "0" * 40, 0, 4, 4, 0, 0, 1 << 28), "the replica has 4, the primary 8"),
+                            ((1, "0" * 40, 0, 8, 8, 0, 0, 1), "operations of a batch"),
+                            ((1, "0" * 39, 0, 8, 8, 0, 0, 1), "no words of a replica"),
+                            ((1, "0" * 40, "x", 8, 8, 0, 0, 1), "no words of a replica")):
+            check(said in str(ask(server, "REPLICATE", *words)), words)
+        for words, said in (((0, 0), 0), ((-1, 0), 0), ((1, 20), 0), (("a", 0), "value is not an integer"),
+                            ((0, "a"), "timeout is not an integer"), ((0, -1), "timeout is negative")):
+            reply = ask(server, "WAIT", *words)
+            check(reply == said or str(said) in str(reply), (words, reply))
+        check("Invalid master port" in str(ask(server, "REPLICAOF", "a", "b")), "a port")
+        equal(ask(narrow, "REPLICAOF", "127.0.0.1", server.port), "OK", "begins")
+        eventually(lambda: "the replica has 4, the primary 8" in narrow.log(), "both sides are said", 10)
+        equal((ask(narrow, "REPLICAOF", "NO", "ONE"), ask(narrow, "SET", 1, 1)), ("OK", "OK"), "goes back")
+    with Server("--engine", "cache") as cache:
+        check("the engine is cache" in str(ask(cache, "REPLICAOF", "127.0.0.1", 1)), "the cache engine")
+
+
+@case
+def lying_primaries():
+    """what calls itself a primary and is none changes nothing, and is left in peace"""
+    lies = [b"", b"-ERR no\r\n", b"+RESUME\r\n", b"+SNAPSHOT " + b"0" * 40 + b" 0 1\r\n" + b"x" * 9000,
+            b"+RESUME " + b"0" * 40 + b" 77 1\r\n", b"+" * 9000, b"\xff" * 5000]
+    with Server(*SMALL) as server, socket.create_server(("127.0.0.1", 0)) as liar:
+        ask(server, "SET", 1, 1)
+        liar.settimeout(20)
+        ask(server, "REPLICAOF", "127.0.0.1", liar.getsockname()[1])
+        for lie in lies:
+            connection, _ = liar.accept()
+            with connection:
+                connection.recv(4096)
+                connection.sendall(lie)
+        if ask(server, "EXISTS", 1) == 1:
+            equal(ask(server, "REPLICAOF", "NO", "ONE"), "OK", "a primary again")
+        else:  # the second lie but two was a snapshot: it came for the table's place
+            check("no whole copy" in str(ask(server, "REPLICAOF", "NO", "ONE")), "it cannot take over")
+
+
+if __name__ == "__main__":
+    main()
