@@ -131,14 +131,11 @@ static bool run(struct sw_conn *conn, const struct sw_resp_command *arguments)
     if (sw_command_is_numbered(command) && !may_write(conn, command)) {
         return conn->stall == SW_STALL_NONE;
     }
-    if (command->id == SW_COMMAND_DBSIZE && sw_control_must_count(conn)) {
-        return conn->in_flight > 0 ? (sw_conn_stall(conn, SW_STALL_BARRIER), false)
-                                   : sw_control_count_keys(conn, command);
-    }
     if (sw_resp_of(conn)->transaction != NULL && command->in_multi != SW_MULTI_AT_ONCE) {
         return sw_transaction_queue(conn, command, arguments);
     }
-    if ((command->kind == SW_KIND_CONTROL && conn->in_flight > 0) ||
+    bool counts = command->id == SW_COMMAND_DBSIZE && sw_control_must_count(conn);
+    if (((command->kind == SW_KIND_CONTROL || counts) && conn->in_flight > 0) ||
         (command->kind == SW_KIND_REPORT && conn->data_in_flight > 0)) {
         sw_conn_stall(conn, SW_STALL_BARRIER);
         return false;
@@ -148,6 +145,9 @@ static bool run(struct sw_conn *conn, const struct sw_resp_command *arguments)
         SW_COUNT(conn->net->counters, turn_pauses, !conn->retried);
         sw_conn_stall(conn, SW_STALL_TURN);
         return false;
+    }
+    if (counts) {
+        return sw_control_count_keys(conn, command);
     }
     switch (command->kind) {
     case SW_KIND_DATA:

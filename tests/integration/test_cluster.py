@@ -223,6 +223,9 @@ def keys_of_the_node():
         equal(len(replies.ask("CLUSTER", "GETKEYSINSLOT", slot, 1)), 1, "as many as were asked for")
         server.set_topology(topology(2, [{"port": server.port, "slots": [[0, 4999]]}], force=True))
         equal(replies.ask("DBSIZE"), len(kept), "DBSIZE")
+        equal(replies.ask("MULTI"), "OK", "MULTI")
+        equal(replies.ask("DBSIZE"), Error("ERR Command not allowed inside a transaction"), "in a transaction")
+        equal(replies.ask("DISCARD"), "OK", "DISCARD")
         seen, cursor = [], "0"
         while True:
             cursor, some = replies.ask("SCAN", cursor, "COUNT", 37)
