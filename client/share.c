@@ -82,8 +82,11 @@ static inline uint64_t load_key(const uint8_t *keys, uint32_t key_bytes)
 }
 
 static inline unsigned slot_of(const struct sw_slot_tables *tables, uint64_t key,
-                               uint32_t key_bytes)
+                               uint32_t key_bytes, bool is_raw)
 {
+    if (is_raw) {
+        return sw_slot_of_text(&key, key_bytes); /* little-endian, as the hosts are */
+    }
     return key_bytes == sizeof(uint32_t) ? sw_slot_of_u32(tables, (uint32_t)key)
                                          : sw_slot_of_u64(tables, key);
 }
@@ -104,7 +107,7 @@ split(struct sw_client_job *job, const struct source *from, uint16_t *where,
     struct sw_client_share *shares = job->shares;
     for (uint32_t i = 0; i < from->count; i++) {
         uint64_t key = load_key(from->keys + (size_t)i * key_bytes, key_bytes);
-        unsigned slot = slot_of(tables, key, key_bytes);
+        unsigned slot = slot_of(tables, key, key_bytes, topology->is_raw);
         uint16_t shard = topology->owner[slot];
         if (shard == SW_TOPOLOGY_NOBODY) {
             *bad = slot;
@@ -190,7 +193,7 @@ static int spread(struct sw_client_job *job, uint32_t share, const struct sw_top
     for (uint32_t i = 0; i < job->shares[share].count; i++) {
         uint64_t key =
             load_key(job->shares[share].keys + (size_t)i * job->key_bytes, job->key_bytes);
-        unsigned slot = slot_of(tables, key, job->key_bytes);
+        unsigned slot = slot_of(tables, key, job->key_bytes, topology->is_raw);
         uint16_t shard = topology->owner[slot];
         if (shard == SW_TOPOLOGY_NOBODY) {
             *bad = slot;
@@ -228,7 +231,8 @@ int sw_client_split_again(struct sw_client_job *job, uint32_t share,
         if (job->where[i] == share) {
             uint64_t key =
                 load_key(job->shares[share].keys + (size_t)at++ * job->key_bytes, job->key_bytes);
-            uint16_t shard = topology->owner[slot_of(tables, key, job->key_bytes)];
+            uint16_t shard =
+                topology->owner[slot_of(tables, key, job->key_bytes, topology->is_raw)];
             job->where[i] = (uint16_t)places[shard];
         }
     }

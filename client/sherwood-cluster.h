@@ -78,7 +78,8 @@ struct sherwood_shard {
 bool sherwood_cluster_shard(const struct sherwood *client, uint32_t i,
                             struct sherwood_shard *shard);
 
-/* The hash slot of a key, 0 to 16,383: CRC16 of its decimal text, as Redis Cluster has it. */
+/* The hash slot of a key, 0 to 16,383: CRC16 of its decimal text, as Redis Cluster has it; where
+ * the servers have resp-keys raw, it is that of the bytes, which this is not. */
 uint32_t sherwood_cluster_slot(uint64_t key);
 /* The shard of a slot, or UINT32_MAX if none has it. */
 uint32_t sherwood_cluster_owner(const struct sherwood *client, uint32_t slot);

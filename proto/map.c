@@ -66,6 +66,7 @@ static void fill(struct parts *parts, const struct sw_topology *topology)
     size_t nodes = 0;
     sherwood__topology__init(&parts->root);
     parts->root.epoch = topology->epoch;
+    parts->root.is_raw = topology->is_raw;
     parts->root.cluster = text(topology->cluster);
     parts->root.n_shards = topology->shard_count;
     parts->root.shards = parts->shard_pointers;
@@ -217,6 +218,7 @@ static const char *take(struct sw_topology *topology, const Sherwood__Topology *
         return "it has no epoch or no name";
     }
     topology->epoch = in->epoch;
+    topology->is_raw = in->is_raw;
     topology->shards = calloc(in->n_shards + 1, sizeof(*topology->shards));
     topology->nodes = calloc(nodes + 1, sizeof(*topology->nodes));
     if (topology->shards == NULL || topology->nodes == NULL) {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "server/bulk/admit.h"
+#include "server/bulk/cluster.h"
 #include "server/bulk/figures.h"
 #include "server/bulk/output.h"
 #include "server/bulk/reply.h"
@@ -34,6 +35,9 @@ static struct sw_body_layout reply_layout(const struct sw_request *request)
         .has_evicted = request->want_evicted,
         .evicted_count = request->count,
     };
+    if (request->operation == SW_OPERATION_TOPOLOGY) {
+        reply.count = sw_bulk_topology_count(request->count);
+    }
     if (request->operation == SW_OPERATION_STATS) {
         reply.count = sw_bulk_figures_count(request->count);
     }

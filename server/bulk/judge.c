@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "server/bulk/bulk.h"
+#include "server/bulk/cluster.h"
 #include "server/log/saver.h"
 #include "server/repl/repl.h"
 
@@ -140,8 +141,9 @@ enum sw_reply_status sw_bulk_judge(const struct sw_bulk *bulk, const struct sw_r
                  "--value-format fixed has those");
         return SW_REPLY_BAD_REQUEST;
     }
-    if (request->operation == SW_OPERATION_TOPOLOGY) {
-        snprintf(message, message_bytes, "the server is not in cluster mode");
+    const char *refusal = sw_bulk_cluster_refusal(bulk, request->operation);
+    if (refusal != NULL) {
+        snprintf(message, message_bytes, "%s", refusal);
         return SW_REPLY_BAD_REQUEST;
     }
     if (body_bytes + reply_bytes > shape->frame_bytes_max) {

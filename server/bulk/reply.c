@@ -10,6 +10,7 @@
 
 #include "server/batch/refusals.h"
 #include "server/bulk/bulk.h"
+#include "server/bulk/cluster.h"
 #include "server/bulk/complete.h"
 #include "server/bulk/output.h"
 
@@ -96,10 +97,10 @@ static uv_buf_t padded(void *array, uint64_t bytes)
 static void reply_to_scan(struct sw_bulk_frame *frame, struct sw_reply *reply)
 {
     const struct sw_batch *batch = &frame->flight.batch;
-    uint64_t count = batch->scan_count;
+    uint64_t count = sw_bulk_keep_owned(frame, batch);
     uv_buf_t arrays[SW_BULK_ARRAYS_MAX];
     unsigned n = 0;
-    reply->count = batch->scan_count;
+    reply->count = (uint32_t)count;
     reply->cursor = batch->cursor;
     reply->has_values = true;
     reply->has_scores = batch->scan_scores != NULL;
@@ -199,6 +200,7 @@ void sw_bulk_reply_to_batch(struct sw_flight *flight)
         reply.write_sequence = flight->batch.write_sequence;
         reply.durable_through = sw_wal_durable(frame->bulk->batches->wal);
     }
+    reply.map_epoch = sw_bulk_map_epoch(frame->bulk);
     note_time(frame);
     if (flight->is_unknown && flight->batch.write_sequence == 0) {
         refuse(frame, &reply, SW_REPLY_NOT_DURABLE,

@@ -10,6 +10,7 @@
 
 #include "server/batch/refusals.h"
 #include "server/bulk/bulk.h"
+#include "server/bulk/cluster.h"
 #include "server/bulk/figures.h"
 #include "server/bulk/judge.h"
 #include "server/bulk/reply.h"
@@ -158,7 +159,8 @@ static void start_data(struct sw_bulk_frame *frame)
 {
     struct sw_batch *batch = &frame->flight.batch;
     *batch = sw_bulk_batch_of(frame);
-    if (check_keys(frame, batch->keys) && check_values(frame, batch->values)) {
+    if (check_keys(frame, batch->keys) && sw_bulk_owns_keys(frame, batch->keys) &&
+        check_values(frame, batch->values)) {
         launch(frame);
     }
 }
@@ -238,6 +240,7 @@ static void fill_info(const struct sw_bulk *bulk, struct sw_server_info *info)
     strncpy(info->engine, table.engine_name, sizeof(info->engine) - 1);
     info->value_format = (uint32_t)bulk->batches->shape.value_format;
     info->frame_bytes_max = bulk->batches->shape.frame_bytes_max;
+    sw_bulk_cluster_info(bulk, info);
     info->resp_keys = bulk->net->config->resp_keys;
     info->value_type = sw_config_value_type(bulk->net->config);
     info->dimension = sw_config_dimension(bulk->net->config);
@@ -384,6 +387,9 @@ void sw_bulk_start(struct sw_bulk_frame *frame)
         break;
     case SW_OPERATION_STATS:
         start_stats(frame);
+        return;
+    case SW_OPERATION_TOPOLOGY:
+        sw_bulk_start_topology(frame);
         return;
     case SW_OPERATION_WAIT_DURABLE:
         start_wait(frame);

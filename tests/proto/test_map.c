@@ -20,6 +20,7 @@ static void draw(struct sw_topology *topology, struct random *state)
     unsigned shards = 1 + (unsigned)(random_next(state) % SHARDS_MAX);
     *topology = (struct sw_topology){.epoch = 1 + random_next(state) % (UINT64_MAX / 2)};
     strcpy(topology->cluster, "some-cluster");
+    topology->is_raw = random_next(state) % 2;
     topology->shards = calloc(shards, sizeof(*topology->shards));
     topology->nodes = calloc(3 * (size_t)shards, sizeof(*topology->nodes));
     topology->shard_count = shards;
@@ -82,6 +83,7 @@ Test(map, topologies_round_trip)
         struct sw_topology *got = sw_map_decode(bytes, size, &wrong);
         cr_assert_not_null(got, "%s", wrong);
         cr_assert_eq(got->epoch, topology.epoch);
+        cr_assert_eq(got->is_raw, topology.is_raw);
         cr_assert_eq(got->shard_count, topology.shard_count);
         cr_assert_eq(got->node_count, topology.node_count);
         cr_assert_eq(got->slot_count, topology.slot_count);

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cluster.c - frames in cluster mode: the check of their keys, and the topology for clients.
+ */
+#include "server/bulk/cluster.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/map.h"
+#include "server/bulk/reply.h"
+
+/* Bytes of a topology in one reply. */
+#define TOPOLOGY_BYTES_MAX 8192
+
+/* --- the check of keys ------------------------------------------------------------------------ */
+
+static uint64_t key_at(const void *keys, uint32_t key_bytes, uint32_t at)
+{
+    return key_bytes == sizeof(uint32_t) ? ((const uint32_t *)keys)[at]
+                                         : ((const uint64_t *)keys)[at];
+}
+
+/* Returns the place of the first key in a slot of another node, or `count`. */
+static uint32_t first_foreign(const struct sw_cluster_view *view, const void *keys,
+                              uint32_t key_bytes, uint32_t count)
+{
+    const uint32_t *narrow = keys;
+    const uint64_t *wide = keys;
+    uint32_t at = 0;
+    if (view->choices.raw_bytes > 0) {
+        while (at < count &&
+               sw_cluster_owns(view, sw_cluster_slot(view, key_at(keys, key_bytes, at)))) {
+            at++;
+        }
+    } else if (key_bytes == sizeof(*narrow)) {
+        while (at < count && sw_cluster_owns(view, sw_slot_of_u32(view->tables, narrow[at]))) {
+            at++;
+        }
+    } else {
+        while (at < count && sw_cluster_owns(view, sw_slot_of_u64(view->tables, wide[at]))) {
+            at++;
+        }
+    }
+    return at;
+}
+
+/* The epoch that was current when this node last lost a slot; 0: it never did. */
+static uint64_t lost_after(const struct sw_cluster_view *view)
+{
+    const struct sw_topology_node *me = sw_cluster_me(view);
+    return me == NULL ? 0 : view->topology->shards[me->shard].lost_after;
+}
+
+static void refuse(struct sw_bulk_frame *frame, struct sw_reply *reply)
+{
+    SW_COUNT(frame->bulk->net->counters, cluster_wrong_shard, 1);
+    reply->request_id = frame->request.request_id;
+    reply->status = SW_REPLY_WRONG_SHARD;
+    reply->map_epoch = sw_bulk_map_epoch(frame->bulk);
+    sw_bulk_reply(frame, reply, NULL, 0);
+}
+
+bool sw_bulk_owns_keys(struct sw_bulk_frame *frame, const void *keys)
+{
+    const struct sw_cluster_view *view = sw_bulk_view(frame->bulk);
+    const struct sw_request *request = &frame->request;
+    if (view == NULL) {
+        return true;
+    }
+    struct sw_reply reply = {.first_bad_index = -1};
+    if (request->map_epoch != 0 && request->map_epoch <= lost_after(view)) {
+        snprintf(reply.message, sizeof(reply.message),
+                 "this node has lost slots since epoch %" PRIu64
+                 ": load the topology again; nothing was done",
+                 request->map_epoch);
+        refuse(frame, &reply);
+        return false;
+    }
+    uint32_t at = first_foreign(view, keys, request->key_bytes, request->count);
+    if (at == request->count) {
+        return true;
+    }
+    char line[SW_CLUSTER_LINE_BYTES];
+    uint64_t key = key_at(keys, request->key_bytes, at);
+    reply.first_bad_index = at;
+    reply.slot = sw_cluster_slot(view, key);
+    sw_cluster_refusal(view, reply.slot, line);
+    snprintf(reply.message, sizeof(reply.message),
+             "key %u of the frame, %" PRIu64 ", is in a slot of another node (%.100s); nothing was "
+             "done",
+             at, key, line);
+    refuse(frame, &reply);
+    return false;
+}
+
+uint32_t sw_bulk_keep_owned(struct sw_bulk_frame *frame, const struct sw_batch *batch)
+{
+    const struct sw_cluster_view *view = sw_bulk_view(frame->bulk);
+    const struct sw_table_shape *shape = &frame->bulk->batches->shape;
+    const uint32_t kb = shape->key_bytes, vb = shape->value_bytes;
+    uint8_t *keys = batch->scan_keys, *values = batch->scan_values;
+    uint32_t kept = 0;
+    if (view == NULL || !view->may_have_foreign) {
+        return batch->scan_count;
+    }
+    for (uint32_t i = 0; i < batch->scan_count; i++) {
+        if (!sw_cluster_owns(view, sw_cluster_slot(view, key_at(keys, kb, i)))) {
+            continue;
+        }
+        memmove(keys + (size_t)kept * kb, keys + (size_t)i * kb, kb);
+        memmove(values + (size_t)kept * vb, values + (size_t)i * vb, vb);
+        if (batch->scan_scores != NULL) {
+            batch->scan_scores[kept] = batch->scan_scores[i];
+        }
+        kept++;
+    }
+    return kept;
+}
+
+/* --- the topology ----------------------------------------------------------------------------- */
+
+const char *sw_bulk_cluster_refusal(const struct sw_bulk *bulk, uint32_t operation)
+{
+    const struct sw_cluster_view *view = sw_bulk_view(bulk);
+    if (view != NULL && operation == SW_OPERATION_ATTACH) {
+        return "memory is not shared in cluster mode: the keys of regions are not checked for "
+               "their slots";
+    }
+    if (operation != SW_OPERATION_TOPOLOGY || (view != NULL && view->topology != NULL)) {
+        return NULL;
+    }
+    return view == NULL ? "the server is not in cluster mode (--cluster-config)"
+                        : "the server has no topology yet (--cluster-config, CLUSTER SETTOPOLOGY)";
+}
+
+void sw_bulk_cluster_info(const struct sw_bulk *bulk, struct sw_server_info *info)
+{
+    info->is_cluster = sw_bulk_view(bulk) != NULL;
+    info->map_epoch = sw_bulk_map_epoch(bulk);
+}
+
+uint32_t sw_bulk_topology_count(uint32_t wanted)
+{
+    return wanted == 0 || wanted > TOPOLOGY_BYTES_MAX ? TOPOLOGY_BYTES_MAX : wanted;
+}
+
+void sw_bulk_start_topology(struct sw_bulk_frame *frame)
+{
+    const struct sw_cluster_view *view = sw_bulk_view(frame->bulk);
+    struct sw_reply reply = {.request_id = frame->request.request_id};
+    uint64_t from = frame->request.cursor;
+    uint8_t *bytes = NULL;
+    size_t size = sw_map_encode(view->topology, &bytes);
+    if (size == 0 || from > size) {
+        reply.status = size == 0 ? SW_REPLY_SERVER_ERROR : SW_REPLY_BAD_REQUEST;
+        snprintf(reply.message, sizeof(reply.message), "%s",
+                 size == 0 ? "there is not enough memory for the topology"
+                           : "the cursor lies behind the end of the topology");
+        free(bytes);
+        sw_bulk_reply(frame, &reply, NULL, 0);
+        return;
+    }
+    uint32_t most = sw_bulk_topology_count(frame->request.count);
+    reply.count = size - from < most ? (uint32_t)(size - from) : most;
+    reply.cursor = from + reply.count == size ? 0 : from + reply.count;
+    reply.map_epoch = view->topology->epoch;
+    uint64_t whole = sw_frame_align(reply.count);
+    memcpy(frame->reply, bytes + from, reply.count);
+    memset(frame->reply + reply.count, 0, whole - reply.count);
+    free(bytes);
+    uv_buf_t body = uv_buf_init((char *)frame->reply, (unsigned)whole);
+    sw_bulk_reply(frame, &reply, &body, whole > 0);
+}

@@ -1,0 +1,299 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""test_cluster_client - a handle of libsherwood for a cluster, before daemons whose slots change owners."""
+
+import contextlib
+import random
+import subprocess
+import threading
+
+from cluster import Node, slot_of, topology
+from harness import BUILD, case, check, drawn_seed, equal, main
+
+PEER = BUILD / "tests" / "integration" / "peer_cluster"
+SLOTS = 16384
+
+GET, SET, SUM, SET_ABSENT, DELETE = 1, 2, 3, 6, 10
+TOP = 2**64
+
+
+def ranges(slots):
+    """Ascending slots as [first, last] pairs."""
+    found = []
+    for slot in slots:
+        if found and found[-1][1] == slot - 1:
+            found[-1][1] = slot
+        else:
+            found.append([slot, slot])
+    return found
+
+
+class Cluster:
+    """So many daemons, with the slots in equal parts. owner[slot] is the number of a node."""
+
+    def __init__(self, count, *flags):
+        self.owner = [slot * count // SLOTS for slot in range(SLOTS)]
+        self.servers = [Node(i, *flags) for i in range(count)]
+        self.epoch = 1
+        self.stack = contextlib.ExitStack()
+
+    def __enter__(self):
+        for server in self.servers:
+            self.stack.enter_context(server)
+        for i in range(len(self.servers)):
+            self.load(i)
+        return self
+
+    def __exit__(self, *why):
+        return self.stack.__exit__(*why)
+
+    def load(self, i):
+        """Has node i take the topology; afterwards no request is judged by an older one."""
+        owned = [[] for _ in self.servers]
+        for slot, owner in enumerate(self.owner):
+            if owner is not None:
+                owned[owner].append(slot)
+        nodes = [{"port": s.port, "slots": ranges(own)} for s, own in zip(self.servers, owned)]
+        self.servers[i].set_topology(topology(self.epoch, nodes, force=True))
+
+    def give(self, slots, to):
+        """The next topology: these slots belong to another node. No node has it yet."""
+        for slot in slots:
+            self.owner[slot] = to
+        self.epoch += 1
+
+    def addresses(self):
+        return [server.address() for server in self.servers]
+
+
+class Handle:
+    """A handle of a cluster, in a process of its own."""
+
+    def __init__(self, *addresses):
+        self.process = subprocess.Popen([str(PEER), *addresses], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+        self.first = self.process.stdout.readline().strip()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *why):
+        self.process.stdin.close()
+        code = self.process.wait(60)
+        self.process.stdout.close()
+        if why[0] is None:
+            equal(code, 0, "the peer's exit status")
+
+    def send(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def line(self):
+        line = self.process.stdout.readline()
+        check(line.endswith("\n"), "the peer has ended")
+        return line.strip()
+
+    def ask(self, line):
+        self.send(line)
+        return self.line()
+
+    @staticmethod
+    def words(verb, operation, pairs):
+        return f"{verb} {operation} {len(pairs)} " + " ".join(f"{k} {v}" for k, v in pairs)
+
+    @staticmethod
+    def answers(line):
+        """[(value or None)] of a line that a run or a wait wrote; fails if it was an error."""
+        words = line.split()
+        equal(words[0], "0", line[:300])
+        return [int(word.split(":")[0]) if word.endswith(":1") else None for word in words[3:]]
+
+    def run(self, operation, pairs):
+        return self.answers(self.ask(self.words("run", operation, pairs)))
+
+
+def apply(operation, table, key, value):
+    """Carries out an operation on a dict. Returns the value before, or None."""
+    before = table.get(key)
+    if operation == SET or (operation == SET_ABSENT and before is None):
+        table[key] = value
+    elif operation == SUM:
+        table[key] = ((before or 0) + value) % TOP
+    elif operation == DELETE:
+        table.pop(key, None)
+    return before
+
+
+def draw_pairs(rng, keys, count):
+    """Keys of which some occur again and again, with operands."""
+    few = rng.sample(keys, 5)
+    return [(rng.choice(few if rng.random() < 0.2 else keys), rng.randrange(TOP)) for _ in range(count)]
+
+
+def draw_keys(rng, count):
+    """Keys of every length, 0 and all ones among them."""
+    return [0, TOP - 1, 10**19] + [rng.randrange(10 ** rng.randrange(1, 20)) for _ in range(count)]
+
+
+@case
+def calls():
+    """Every call of a handle of three nodes does what it says, and keys lie where their slots are."""
+    rng = random.Random(drawn_seed())
+    with Cluster(3, "--frame-ops-max", "64") as cluster, Handle(cluster.addresses()[1]) as handle:
+        equal(handle.first, "0", "connected by any node")
+        table = {}
+        keys = draw_keys(rng, 500)
+        for operation in (SET, GET, SUM, DELETE, SET_ABSENT, GET):
+            pairs = draw_pairs(rng, keys, 1000)
+            wanted = [apply(operation, table, k, v) for k, v in pairs]
+            equal(handle.run(operation, pairs), wanted, f"operation {operation}")
+        equal(dict(tuple(map(int, each.split(":"))) for each in handle.ask("scan").split()), table, "scan")
+        equal(handle.ask("stats"), f"0 {len(table)}", "the sum of the keys")
+        for i, server in enumerate(cluster.servers):
+            mine = sum(1 for key in table if cluster.owner[slot_of(key)] == i)
+            equal(server.ask("DBSIZE"), mine, f"keys of node {i}")
+        equal(handle.ask("ping"), "0", "ping")
+        check("5461,1," in handle.ask("shards"), "shards tell slots and connections")
+        for call in ("resize", "region", "epoch", "scores", "durable"):
+            check("-1 " in (said := handle.ask(f"refused {call}")) and "connect to one node" in said, said)
+        equal(handle.ask("clear"), "0", "clear")
+        equal(handle.ask("stats"), "0 0", "every node is empty")
+
+
+class Model:
+    """What the nodes may have of each key: a set of tuples, a value or None for each node."""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.worlds = {}
+
+    @staticmethod
+    def after(world, node, operation, steps):
+        """The tuple after operations (operand, answer) at a node, or None if an answer is wrong."""
+        table = {} if world[node] is None else {0: world[node]}
+        for operand, answer in steps:
+            if apply(operation, table, 0, operand) != answer:
+                return None
+        return (*world[:node], table.get(0), *world[node + 1:])
+
+    def fitting(self, world, operation, steps, old, new):
+        """The tuples after steps of which the first ones were at one node, and the others at the next."""
+        for place in range(len(steps) + 1 if old != new else 1):
+            rest = self.after(world, new, operation, steps[place:])
+            if rest is not None:
+                yield rest
+            world = self.after(world, old, operation, steps[place:place + 1])
+            if world is None:
+                return
+
+    def follow(self, operation, requests, answers, before):
+        """Requests ran while slots went from their owners `before` to those of now. The operations on a key
+        took effect in order: for some place, those before it at the old node, the others at the new one.
+        What fits no such place is an error."""
+        by_key = {}
+        for pairs, got in zip(requests, answers):
+            for (key, operand), answer in zip(pairs, got):
+                by_key.setdefault(key, []).append((operand, answer))
+        for key, steps in by_key.items():
+            old, new = before[slot_of(key)], self.cluster.owner[slot_of(key)]
+            worlds = self.worlds.get(key, {(None,) * len(self.cluster.servers)})
+            fits = {after for world in worlds for after in self.fitting(world, operation, steps, old, new)}
+            check(fits, f"key {key}, from node {old} to {new}: {steps}, of {worlds}")
+            self.worlds[key] = fits
+
+    def settled(self, operation, pairs, answers):
+        self.follow(operation, [pairs], [answers], self.cluster.owner)
+
+
+def change(cluster, rng, order):
+    """Gives some slots away, and has the nodes load that in this order."""
+    to = rng.randrange(len(cluster.servers))
+    first = rng.randrange(SLOTS)
+    cluster.give([slot % SLOTS for slot in range(first, first + rng.randrange(1, 6000))], to)
+    for i in order:
+        cluster.load(i)
+
+
+@case
+def between_calls():
+    """Slots change owners between calls: the handle finds them, and every answer is right."""
+    rng = random.Random(drawn_seed() + 1)
+    with Cluster(3, "--frame-ops-max", "128") as cluster, Handle(*cluster.addresses()) as handle:
+        model, keys = Model(cluster), draw_keys(rng, 300)
+        for _ in range(5):
+            for operation in rng.sample([SET, GET, SUM, DELETE, SET_ABSENT], 3):
+                pairs = draw_pairs(rng, keys, 1000)
+                model.settled(operation, pairs, handle.run(operation, pairs))
+            change(cluster, rng, rng.sample(range(3), 3))
+        handle.run(GET, [(key, 0) for key in keys])
+        check(int(handle.ask("epoch")) > 1, "the handle has loaded another topology")
+
+
+@case
+def meanwhile():
+    """Slots change owners while requests are in flight: operations on a key keep their order."""
+    rng = random.Random(drawn_seed() + 2)
+    refusals = 0
+    with Cluster(3, "--frame-ops-max", "256") as cluster, Handle(*cluster.addresses()) as handle:
+        model, keys = Model(cluster), draw_keys(rng, 40)
+        for round_ in range(200):
+            before = list(cluster.owner)
+            changer = threading.Thread(target=change, args=(cluster, random.Random(rng.random()),
+                                                            rng.sample(range(3), 3)))
+            operation = rng.choice([SET, SUM, DELETE, SET_ABSENT])
+            requests, answers = [], []
+            changer.start()
+            while changer.is_alive() and len(requests) < 200:
+                batch = [draw_pairs(rng, keys, rng.randrange(1, 256)) for _ in range(8)]
+                for pairs in batch:
+                    handle.send(handle.words("submit", operation, pairs))
+                handle.send("wait")
+                for _ in batch:
+                    equal(handle.line(), "0", "submitted")
+                answers += [handle.answers(handle.line()) for _ in batch]
+                requests += batch
+            changer.join()
+            model.follow(operation, requests, answers, before)
+            # From now on there is no doubt about who has what.
+            pairs = [(key, 0) for key in keys]
+            model.settled(GET, pairs, handle.run(GET, pairs))
+            refusals = sum(s.metrics()["sherwood_cluster_wrong_shard_total"] for s in cluster.servers)
+            if round_ >= 5 and refusals >= 20:
+                break
+        check(refusals >= 20, f"only {refusals} frames were refused: nothing was tested")
+
+
+@case
+def lost_node():
+    """A node that ends takes its keys' calls with it, no others, and comes back by itself."""
+    with Cluster(2) as cluster, Handle(cluster.addresses()[0]) as handle:
+        mine = [[key for key in range(200) if cluster.owner[slot_of(key)] == i] for i in range(2)]
+        equal(handle.run(SET, [(key, key) for key in mine[0] + mine[1]]), [None] * 200, "set")
+        cluster.servers[1].stop()
+        status, sentence = handle.ask(handle.words("run", GET, [(mine[1][0], 0)])).split(" ", 1)
+        check(status == "-4" and str(cluster.servers[1].port) in sentence, f"{status} {sentence}")
+        status, sentence = handle.ask(handle.words("run", GET, [(mine[1][0], 0)])).split(" ", 1)
+        check(status == "-4" and "is sherwoodd running there" in sentence, f"{status} {sentence}")
+        equal(handle.run(GET, [(key, 0) for key in mine[0]]), mine[0], "the other node serves on")
+        equal(handle.ask("stripes"), "1", "connections that are left")
+        again = cluster.servers[1]  # its state is in its directory, so it is ready at once
+        again.flags[again.flags.index("--port") + 1], again.ready = str(again.port), 200
+        again.start()
+        equal(handle.run(GET, [(key, 0) for key in mine[1]]), [None] * len(mine[1]), "it is back, and empty")
+        equal(handle.run(GET, [(key, 0) for key in mine[0]]), mine[0], "and the other one still serves")
+
+
+@case
+def gaps():
+    """A slot without an owner is named; a server that is no node of a cluster is refused."""
+    with Cluster(2) as cluster, Handle(*cluster.addresses()) as handle:
+        cluster.give([slot_of(7)], None)
+        cluster.load(0)
+        cluster.load(1)
+        equal(handle.ask("reload"), "0", "reload")
+        equal(handle.ask(handle.words("run", GET, [(1, 0), (7, 0)])),
+              f"-16 slot {slot_of(7)} has no owner: see sherwood-cli cluster check", "the call")
+        equal(handle.run(GET, [(1, 0)]), [None], "other keys are served")
+
+
+main()
