@@ -124,7 +124,7 @@ def half_a_command():
 @case
 def slow_command():
     """a command that arrives byte by byte within request-timeout is answered"""
-    with Server(*FLAGS) as server, server.connect() as connection:
+    with Server(*FLAGS, "--request-timeout-ms", "20000") as server, server.connect() as connection:
         data = wire.command("SET", 1, 2) * 3
         for i in range(len(data)):
             connection.sendall(data[i:i + 1])
