@@ -15,6 +15,7 @@
 #include "server/config/live.h"
 #include "server/limits.h"
 #include "server/observe/log.h"
+#include "server/resp/alone.h"
 #include "server/resp/control.h"
 #include "server/resp/output.h"
 
@@ -99,7 +100,7 @@ static bool follow_log(struct sw_loop *loop)
 static void note_quiet(struct sw_loop *loop, uint64_t gate)
 {
     if (gate != loop->quiet && !sw_batches_in_flight(&loop->batches) &&
-        !sw_resp_is_busy(&loop->resp)) {
+        !sw_resp_is_busy(&loop->resp) && !sw_alone_is_busy(&loop->resp)) {
         __atomic_store_n(&loop->quiet, gate, __ATOMIC_RELEASE);
     }
 }
@@ -121,10 +122,12 @@ static bool turn(struct sw_loop *loop)
     moved |= began;
     moved |= sw_batches_poll(&loop->batches, !moved && sw_list_is_empty(&loop->bulk.ready));
     report_lost_device(loop);
-    if (loop->net.seat.view != NULL && loop->resp.running == NULL) {
+    if (loop->net.seat.view != NULL && loop->resp.running == NULL &&
+        !sw_alone_is_of_older_view(&loop->resp)) {
         sw_cluster_settle(&loop->net.seat);
     }
     moved |= sw_control_poll_waits(&loop->resp);
+    moved |= sw_alone_poll(&loop->resp);
     moved |= sw_bulk_poll_waits(&loop->bulk);
     moved |= follow_log(loop);
     moved |= sw_net_retry_stalled(&loop->net);
@@ -147,7 +150,7 @@ static bool is_finished(const struct sw_loop *loop)
     return loop->stopping && sw_list_is_empty(&loop->net.conns) &&
            !sw_batches_in_flight(&loop->batches) && !sw_batches_are_held(&loop->batches) &&
            sw_list_is_empty(&loop->resp.waits) && sw_list_is_empty(&loop->bulk.waits) &&
-           !sw_resp_is_busy(&loop->resp);
+           !sw_resp_is_busy(&loop->resp) && !sw_alone_is_busy(&loop->resp);
 }
 
 /* Has the loop received or sent anything in the last busy-poll-us? */
@@ -181,7 +184,8 @@ static void run(void *argument)
     struct sw_loop *loop = argument;
     bool moved = false;
     while (!is_finished(loop)) {
-        bool busy = moved || sw_batches_in_flight(&loop->batches) || is_awake(loop);
+        bool busy = moved || sw_batches_in_flight(&loop->batches) ||
+                    sw_alone_is_busy(&loop->resp) || is_awake(loop);
         bool sleeps = !busy && sw_bulk_rings_may_sleep(&loop->bulk);
         uv_run(&loop->uv, sleeps ? UV_RUN_ONCE : UV_RUN_NOWAIT);
         if (!busy) {
@@ -296,6 +300,9 @@ static int init_parts(struct sw_loop *loop, struct sw_table *table, uint32_t ind
                        owner->wal != NULL && loop->config->read_durable != 0);
     sw_batches_set_feed(&loop->batches, owner->repl == NULL ? NULL : owner->repl->feed);
     sw_batches_set_timings(&loop->batches, owner->timings);
+    if (owner->gate != NULL) {
+        sw_batches_set_gate(&loop->batches, owner->gate);
+    }
     sw_bulk_init(&loop->bulk, &loop->net, &loop->batches, &bulk_owner);
     return 0;
 }

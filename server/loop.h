@@ -48,6 +48,7 @@ struct sw_loop_owner {
     struct sw_live *live;                   /* changes options; shared by all loops */
     struct sw_tls_door *tls_door;           /* NULL: nobody connects by TLS. Borrowed */
     struct sw_timings *timings;             /* shared by all loops; NULL: nothing is timed */
+    struct sw_gate *gate; /* shared by all loops; NULL: no command needs one (in tests) */
 };
 
 /* When the loop last received or sent a byte or took a request from a ring, for busy-poll-us. */

@@ -34,6 +34,7 @@ struct sw_server {
     struct sw_config config; /* options that are live change: by `live` alone */
     struct sw_live live;
     struct sw_reload reload;
+    struct sw_gate *gate; /* of all writes */
     struct sw_timings timings;
     struct sw_table *table;
     struct sw_watch watch; /* belongs to the first loop's thread while that runs */
@@ -47,9 +48,8 @@ struct sw_server {
     struct sw_gpu *gpu;         /* NULL: the table is in host memory */
     struct sw_cluster *cluster; /* NULL: it is of none */
     struct sw_loop *loops;
-    uint32_t loop_count;          /* loops that are initialised */
-    uint32_t loops_running;       /* loops whose thread has been started */
-    struct sw_tls_door *tls_door; /* NULL: nobody connects by TLS */
+    uint32_t loop_count, loops_running; /* initialised; those whose thread has been started */
+    struct sw_tls_door *tls_door;       /* NULL: nobody connects by TLS */
     struct sw_listener *listener;
     struct sw_http *http;
     uint16_t port, http_port;
@@ -131,6 +131,7 @@ static void free_server(struct sw_server *server)
     }
     sw_cluster_destroy(server->cluster);
     sw_repl_destroy(server->repl);
+    sw_gate_destroy(server->gate);
     sw_wal_destroy(server->wal);
     sw_saver_destroy(server->saver);
     free(server->loops);
@@ -301,6 +302,7 @@ static int watch_gpu(struct sw_server *server)
 
 static int init_loops(struct sw_server *server)
 {
+    server->gate = sw_gate_create();
     uint32_t count = server->config.loops;
     const struct sw_loop_owner owner = {
         .server = server,
@@ -319,9 +321,10 @@ static int init_loops(struct sw_server *server)
         .live = &server->live,
         .tls_door = server->tls_door,
         .timings = &server->timings,
+        .gate = server->gate,
     };
     server->loops = aligned_alloc(64, (sizeof(*server->loops) * count + 63) / 64 * 64);
-    if (server->loops == NULL) {
+    if (server->loops == NULL || server->gate == NULL) {
         sw_log(SW_LOG_ERROR, "no memory for %u I/O loops", count);
         return -1;
     }
@@ -472,11 +475,8 @@ void sw_server_snapshot(void *argument, struct sw_snapshot *snapshot)
 void sw_server_describe(const struct sw_server *server, char *line, size_t line_bytes)
 {
     struct sw_table_info info;
-    char addresses[512];
-    char http[128] = "no HTTP";
-    char saved[160] = "in memory only";
-    char widths[192];
-    char slots[192];
+    char addresses[512], widths[192], slots[192];
+    char http[128] = "no HTTP", saved[160] = "in memory only";
     sw_table_info(server->table, &info);
     sw_describe_addresses(&server->config, server->has_activated, server->port,
                           sw_listener_tls_port(server->listener), addresses, sizeof(addresses));

@@ -18,11 +18,14 @@ int sw_batches_init(struct sw_batches *batches, struct sw_table *table,
     batches->shape = sw_table_shape_of(table, config);
     sw_submitter_init(&batches->submitter, NULL);
     sw_submitter_init(&batches->round_submitter, NULL);
+    sw_submitter_init(&batches->alone_submitter, NULL);
     sw_flights_init(&batches->flights, &batches->submitter, counters);
     sw_flights_init(&batches->write_flights, &batches->submitter, counters);
     sw_flights_init(&batches->round_flights, &batches->round_submitter, counters);
+    sw_flights_init(&batches->alone_flights, &batches->alone_submitter, counters);
     if (sw_queue_create(table, &batches->submitter.queue) != SW_OK ||
-        sw_queue_create(table, &batches->round_submitter.queue) != SW_OK) {
+        sw_queue_create(table, &batches->round_submitter.queue) != SW_OK ||
+        sw_queue_create(table, &batches->alone_submitter.queue) != SW_OK) {
         return -1;
     }
     return sw_io_arena_init(&batches->arena, table, config->arena_bytes);
@@ -36,6 +39,10 @@ void sw_batches_fini(struct sw_batches *batches)
     }
     sw_queue_destroy(batches->submitter.queue);
     sw_queue_destroy(batches->round_submitter.queue);
+    sw_queue_destroy(batches->alone_submitter.queue);
+    if (batches->gate.gate != NULL) {
+        sw_gate_side_fini(&batches->gate);
+    }
     memset(batches, 0, sizeof(*batches));
 }
 
@@ -56,17 +63,27 @@ void sw_batches_set_log(struct sw_batches *batches, struct sw_wal *wal, bool rea
     batches->flights.reads_wait = reads_wait ? batches->table : NULL;
     set_log(&batches->write_flights, wal, false, &batches->shape);
     set_log(&batches->round_flights, wal, true, &batches->shape);
+    set_log(&batches->alone_flights, wal, true, &batches->shape);
+}
+
+void sw_batches_set_gate(struct sw_batches *batches, struct sw_gate *gate)
+{
+    sw_gate_side_init(&batches->gate, gate);
+    batches->submitter.gate = batches->round_submitter.gate = &batches->gate;
 }
 
 void sw_batches_set_feed(struct sw_batches *batches, struct sw_feed *feed)
 {
     batches->write_flights.feed = batches->round_flights.feed = feed;
+    batches->alone_flights.feed = feed;
 }
 
 void sw_batches_set_timings(struct sw_batches *batches, struct sw_timings *timings)
 {
     batches->submitter.timings = batches->round_submitter.timings = timings;
+    batches->alone_submitter.timings = timings;
     batches->submitter.table = batches->round_submitter.table = batches->table;
+    batches->alone_submitter.table = batches->table;
 }
 
 void sw_batches_look_at_growth(struct sw_batches *batches)
@@ -76,6 +93,7 @@ void sw_batches_look_at_growth(struct sw_batches *batches)
     if (timings != NULL && SW_LIVE(timings->config->latency_monitor_threshold) > 0) {
         sw_table_stats(batches->table, &stats);
         batches->submitter.grown = batches->round_submitter.grown = stats.grown;
+        batches->alone_submitter.grown = stats.grown;
     }
 }
 
@@ -97,17 +115,11 @@ bool sw_batches_release(struct sw_batches *batches)
     return released + sw_flights_release(&batches->flights) > 0;
 }
 
-static bool reads(const struct sw_batch *batch)
-{
-    return batch->kind == SW_BATCH_SCAN || batch->kind == SW_BATCH_COUNT_SCORES ||
-           (batch->kind == SW_BATCH_OPERATIONS && batch->ops == NULL &&
-            (batch->op == SW_GET || batch->op == SW_PEEK));
-}
-
 void sw_batches_start(struct sw_batches *batches, struct sw_flight *flight, uint32_t stream)
 {
     flight->batch.stream = stream;
-    sw_flight_start(reads(&flight->batch) ? &batches->flights : &batches->write_flights, flight);
+    sw_flight_start(
+        sw_batch_only_reads(&flight->batch) ? &batches->flights : &batches->write_flights, flight);
 }
 
 static inline void rest_briefly(void)
@@ -125,6 +137,7 @@ bool sw_batches_poll(struct sw_batches *batches, bool waits)
         done = sw_flights_poll(&batches->round_flights) > 0;
         done |= sw_flights_poll(&batches->write_flights) > 0;
         done |= sw_flights_poll(&batches->flights) > 0;
+        done |= sw_flights_poll(&batches->alone_flights) > 0;
         if (!done) {
             rest_briefly();
         }
@@ -135,7 +148,7 @@ bool sw_batches_poll(struct sw_batches *batches, bool waits)
 bool sw_batches_lost_device(struct sw_batches *batches)
 {
     struct sw_flights *const all[] = {&batches->flights, &batches->write_flights,
-                                      &batches->round_flights};
+                                      &batches->round_flights, &batches->alone_flights};
     bool lost = false;
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         lost |= all[i]->device_lost;
@@ -147,5 +160,6 @@ bool sw_batches_lost_device(struct sw_batches *batches)
 bool sw_batches_is_submitting(const struct sw_batches *batches)
 {
     return sw_submitter_is_submitting(&batches->submitter) ||
-           sw_submitter_is_submitting(&batches->round_submitter);
+           sw_submitter_is_submitting(&batches->round_submitter) ||
+           sw_submitter_is_submitting(&batches->alone_submitter);
 }

@@ -2,10 +2,10 @@
  *
  * batches.h - how one loop accesses the table: its queues, its batches in flight, its I/O memory.
  *
- * RESP rounds have a queue of their own, and a loop has one of them in flight. Frames and control
- * commands share the other queue. There each connection is a stream: its batches take effect in the
- * order of their submission, and those of others may overtake them. Everything belongs to the
- * loop's thread.
+ * RESP rounds have a queue of their own, and a loop has one of them in flight; so have commands
+ * that write while nobody else does (gate.h). Frames and control commands share the other queue.
+ * There each connection is a stream: its batches take effect in the order of their submission, and
+ * those of others may overtake them. Everything belongs to the loop's thread.
  */
 #ifndef SHERWOOD_SERVER_BATCH_BATCHES_H
 #define SHERWOOD_SERVER_BATCH_BATCHES_H
@@ -28,6 +28,9 @@ struct sw_batches {
     struct sw_flights write_flights;     /* .. and those that write, CLEAR and RESIZE included */
     struct sw_submitter round_submitter; /* of RESP rounds */
     struct sw_flights round_flights;
+    struct sw_submitter alone_submitter; /* of what holds the gate: it passes none */
+    struct sw_flights alone_flights;
+    struct sw_gate_side gate; /* its gate is NULL: there is none */
     struct sw_wal *wal;       /* borrowed; NULL: writes are not logged */
     bool reads_wait;          /* .. until the writes that they may show are durable */
     uint64_t waits_for_log;   /* atomic: the loop is to be woken when the log has got further */
@@ -55,6 +58,10 @@ static inline bool sw_batches_are_followed(const struct sw_batches *batches)
     const struct sw_feed *feed = batches->write_flights.feed;
     return batches->wal != NULL || (feed != NULL && sw_feed_is_on(feed));
 }
+
+/* From now on writes pass this gate, which is borrowed until sw_batches_fini. To be called before
+ * the first batch. */
+void sw_batches_set_gate(struct sw_batches *batches, struct sw_gate *gate);
 
 /* The write that must be answerable before a batch is that is done, and has read; 0: none. */
 static inline uint64_t sw_batches_shown(const struct sw_batches *batches)
@@ -86,7 +93,9 @@ static inline bool sw_batches_are_held(const struct sw_batches *batches)
 /* Has the loop batches to poll? */
 static inline bool sw_batches_in_flight(const struct sw_batches *batches)
 {
-    return batches->flights.count + batches->write_flights.count + batches->round_flights.count > 0;
+    return batches->flights.count + batches->write_flights.count + batches->round_flights.count +
+               batches->alone_flights.count >
+           0;
 }
 
 /* Submits the batch of a frame or of a control command, as sw_flight_start does. Those of equal

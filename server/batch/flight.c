@@ -48,16 +48,35 @@ static void note_submit(struct sw_submitter *submitter)
     }
 }
 
-/* Submits waiting flights, of whichever list, until the queue is full. */
+/* May the flight go to the table, as far as the gate is concerned? */
+static bool pass_gate(struct sw_submitter *submitter, struct sw_flight *flight)
+{
+    flight->is_inside = submitter->gate != NULL && !sw_batch_only_reads(&flight->batch);
+    return !flight->is_inside || sw_gate_enter(submitter->gate);
+}
+
+static void leave_gate(struct sw_submitter *submitter, struct sw_flight *flight)
+{
+    if (flight->is_inside) {
+        sw_gate_leave(submitter->gate);
+        flight->is_inside = false;
+    }
+}
+
+/* Submits waiting flights, of whichever list, until the queue is full or the gate is closed. */
 static void submit_waiting(struct sw_submitter *submitter)
 {
     while (!sw_list_is_empty(&submitter->waiting)) {
         struct sw_flight *flight = SW_CONTAINER(submitter->waiting.next, struct sw_flight, link);
+        if (!pass_gate(submitter, flight)) {
+            return;
+        }
         __atomic_store_n(&submitter->submitting_since_us, now_us(), __ATOMIC_RELAXED);
         int status = sw_batch_submit(submitter->queue, &flight->batch);
         note_submit(submitter);
         __atomic_store_n(&submitter->submitting_since_us, 0, __ATOMIC_RELAXED);
         if (status == SW_E_BUSY) {
+            leave_gate(submitter, flight);
             return;
         }
         flight->submitted = status == SW_OK;
@@ -193,6 +212,7 @@ unsigned sw_flights_poll(struct sw_flights *flights)
             continue;
         }
         sw_list_remove(&flight->link);
+        leave_gate(flights->submitter, flight);
         flights->count--;
         flights->device_lost |= flight->batch.status == SW_E_DEVICE;
         count_batch(flights, flight);

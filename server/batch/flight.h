@@ -4,10 +4,11 @@
  *
  * Of a list of flights only the oldest is polled, so they are done in the order in which they were
  * started. Reads may overtake writes of the same queue, so the two have lists of their own. When
- * the queue is full (SW_E_BUSY), the flights of all its lists wait, and are submitted in the order
- * in which they were started as others complete: the table keeps the order of a stream from the
- * submission on. Everything belongs to the loop's thread. No function fails: a batch that the table
- * refuses is done with the table's error as its status.
+ * the queue is full (SW_E_BUSY), or the next flight writes and the gate is closed (gate.h), the
+ * flights of all its lists wait, and are submitted in the order in which they were started as
+ * others complete: the table keeps the order of a stream from the submission on. Everything belongs
+ * to the loop's thread. No function fails: a batch that the table refuses is done with the table's
+ * error as its status.
  */
 #ifndef SHERWOOD_SERVER_BATCH_FLIGHT_H
 #define SHERWOOD_SERVER_BATCH_FLIGHT_H
@@ -15,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "server/batch/gate.h"
 #include "server/list.h"
 #include "server/log/wal.h"
 #include "server/observe/counters.h"
@@ -34,6 +36,7 @@ struct sw_flight {
     uint64_t started_us;        /* when sw_flight_start was called */
     uint64_t waits_for; /* of a flight that the log holds: the write that must be answerable */
     bool submitted;     /* the queue has accepted the batch */
+    bool is_inside;     /* it is a write that has passed the gate, and has not left */
     bool is_done;       /* the batch is done, and waits to be taken by the log */
     bool is_unknown;    /* whether its write, or what it has read, survives a crash: the log
                            broke before it was durable */
@@ -42,6 +45,7 @@ struct sw_flight {
 /* Submits flights to one queue of the table. */
 struct sw_submitter {
     struct sw_queue *queue;
+    struct sw_gate_side *gate;    /* that its writes pass; NULL: they pass none */
     struct sw_list waiting;       /* flights that the queue has not taken yet, oldest first */
     uint64_t submitting_since_us; /* atomic: when sw_batch_submit was called; 0: not inside it */
     struct sw_timings *timings;   /* for submits in which the table grew; NULL: not timed */
@@ -67,6 +71,14 @@ struct sw_flights {
     struct sw_list held; /* flights that may not be answered yet, by the write they wait for */
     uint64_t held_count; /* its length; not counted above */
 };
+
+/* Does the batch only read the table? */
+static inline bool sw_batch_only_reads(const struct sw_batch *batch)
+{
+    return batch->kind == SW_BATCH_SCAN || batch->kind == SW_BATCH_COUNT_SCORES ||
+           (batch->kind == SW_BATCH_OPERATIONS && batch->ops == NULL &&
+            (batch->op == SW_GET || batch->op == SW_PEEK));
+}
 
 /* Borrows the queue. The struct must not move afterwards. */
 void sw_submitter_init(struct sw_submitter *submitter, struct sw_queue *queue);

@@ -40,6 +40,7 @@ int sw_round_init(struct sw_round *round, struct sw_batches *batches, uint32_t o
 {
     memset(round, 0, sizeof(*round));
     round->batches = batches;
+    round->flights = &batches->round_flights;
     round->done = done;
     round->operations_max = operations_max;
     sw_round_reset(round);
@@ -97,6 +98,18 @@ void sw_round_join_groups(struct sw_round *round, uint32_t first)
     }
 }
 
+void sw_round_rewrite(struct sw_round *round, uint32_t operations)
+{
+    assert(operations > 0 && operations <= round->operations_max);
+    round->operations = operations;
+    round->alike = 0;
+    while (round->alike < operations && round->ops[round->alike] == round->ops[0]) {
+        round->alike++;
+    }
+    round->groups = 0;
+    sw_round_end_group(round);
+}
+
 void sw_round_reset(struct sw_round *round)
 {
     round->operations = 0;
@@ -133,5 +146,5 @@ void sw_round_submit(struct sw_round *round)
         batch->group_refused = round->group_refused;
     }
     round->flight.done = on_done;
-    sw_flight_start(&round->batches->round_flights, &round->flight);
+    sw_flight_start(round->flights, &round->flight);
 }

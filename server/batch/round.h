@@ -18,6 +18,7 @@
 struct sw_round {
     struct sw_flight flight;
     struct sw_batches *batches;
+    struct sw_flights *flights; /* that it is submitted to */
     /* Called once for each submit, when the results are there. */
     void (*done)(struct sw_round *round);
     uint32_t operations_max; /* size of the arrays */
@@ -73,6 +74,10 @@ static inline uint32_t sw_round_end_group(struct sw_round *round)
 }
 /* Makes one group of the groups from `first` on, if there are any. */
 void sw_round_join_groups(struct sw_round *round, uint32_t first);
+
+/* Makes of a round that was submitted, and is done, another one, whose first `operations`
+ * operations the caller has written into the arrays: one group. */
+void sw_round_rewrite(struct sw_round *round, uint32_t operations);
 
 /* Submits the round, which must have operations, all of them in groups. */
 void sw_round_submit(struct sw_round *round);

@@ -24,8 +24,6 @@ static const struct {
      "getbit setbit"},
     {"values are whole numbers or strings of bytes, and there is no arithmetic on fractions",
      "incrbyfloat"},
-    {"no command here is conditional on several keys", "msetnx"},
-    {"a key cannot be renamed or copied: use GET, SET and DEL", "copy rename renamenx"},
     {"there is one database, 0", "move swapdb"},
     {"a value has no serialised form", "dump migrate restore restore-asking"},
     {"there are no lists in this server",

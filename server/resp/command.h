@@ -16,6 +16,8 @@
 /* How a command is carried out. */
 enum sw_command_kind {
     SW_KIND_DATA,       /* operations on keys, in the loop's round (data.c) */
+    SW_KIND_ALONE,      /* operations that look at keys, then others that write, while nobody else
+                           does (alone.c) */
     SW_KIND_CONTROL,    /* a batch of its own, after all earlier commands are done (control.c) */
     SW_KIND_REPORT,     /* a text reply, after all earlier commands are done (admin.c) */
     SW_KIND_SESSION,    /* a text reply that does not depend on the table (admin.c) */
@@ -31,6 +33,9 @@ enum sw_command_maker {
     SW_MAKER_MSET,
     SW_MAKER_BY,
     SW_MAKER_GETEX,
+    SW_MAKER_PAIRS,  /* looks at keys that have operands: MSETNX */
+    SW_MAKER_RENAME, /* looks at two keys */
+    SW_MAKER_COPY,
     SW_MAKER_MEMORY,
     SW_MAKER_OBJECT
 };
@@ -74,7 +79,7 @@ struct sw_command {
     uint32_t operations;
     uint32_t batch_kinds;
 
-    /* Used by commands of kind DATA. */
+    /* Used by commands of the kinds DATA and ALONE. */
     enum sw_command_maker maker;
     uint8_t op;      /* enum sw_op */
     uint8_t operand; /* ONE_KEY: index of the argument that is the operand; 0: the operand is 1 */

@@ -20,12 +20,13 @@
  *     EACH_KEY(operation, reply)           the same on every argument
  *                                          (PEEK is GET where the engine has no uses to count)
  *     KEY_FUNCTION(name, operation, reply) a function of data.c that makes the operations
- *     TABLE(batch kind, function)          a batch of its own: run_<function> of control.c
- *     SAVER(function)                      sw_control_run_<function> of control_waits.c, which
- * waits for the data directory, or for other loops REPORT(function) sw_call_<function> (admin*.c)
- * makes the reply, after all earlier commands of the connection have taken effect SESSION(function)
- * sw_call_<function> makes the reply, at once TRANSACTION(function)                run_<function>
- * of transaction.c
+ *     ALONE(maker, reply)                  a function of data.c that looks at keys; what alone.c
+ * does then, while nobody else writes, has that reply TABLE(batch kind, function)          a batch
+ * of its own: run_<function> of control.c SAVER(function) sw_control_run_<function> of
+ * control_waits.c, which waits for the data directory, or for other loops REPORT(function)
+ * sw_call_<function> (admin*.c) makes the reply, after all earlier commands of the connection have
+ * taken effect SESSION(function) sw_call_<function> makes the reply, at once TRANSACTION(function)
+ * run_<function> of transaction.c
  */
 #ifndef SHERWOOD_SERVER_RESP_COMMAND_MAP_H
 #define SHERWOOD_SERVER_RESP_COMMAND_MAP_H
@@ -37,11 +38,13 @@
     X(GETEX, "getex", -2, KEYS(1, 1, 1), STRING, READ, FAST, QUEUED, \
       KEY_FUNCTION(GETEX, GET, VALUE), "Get the value of a key: key [PERSIST]; nothing expires") \
     X(SET, "set", -3, KEYS(1, 1, 1), STRING, INSERT, SLOW, QUEUED, \
-      KEY_FUNCTION(SET, SET, OK), "Set a key: key value [NX | XX] [GET]") \
+      KEY_FUNCTION(SET, SET, OK), "Set a key: key value [NX | XX | IFEQ old] [GET]") \
     X(MGET, "mget", -2, KEYS(1, -1, 1), STRING, READ, FAST, QUEUED, \
       EACH_KEY(GET, VALUES), "Get the values of keys") \
     X(MSET, "mset", -3, KEYS(1, -1, 2), STRING, INSERT, SLOW, QUEUED, \
       KEY_FUNCTION(MSET, SET, OK), "Set keys to values") \
+    X(MSETNX, "msetnx", -3, KEYS(1, -1, 2), STRING, INSERT, SLOW, REFUSED, \
+      ALONE(PAIRS, ONE), "Set keys to values if none of them exists") \
     X(SETNX, "setnx", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
       ONE_KEY(SET_ABSENT, 2, ONE_IF_ABSENT), "Set a key if it is absent") \
     X(GETSET, "getset", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
@@ -74,6 +77,12 @@
       ONE_KEY(MAX, 2, LARGER), "Keep the larger value; an absent key is set") \
     X(STRLEN, "strlen", 2, KEYS(1, 1, 1), STRING, READ, FAST, QUEUED, \
       ONE_KEY(GET, 0, DIGITS), "Length of a key's value") \
+    X(RENAME, "rename", 3, KEYS(1, 2, 1), GENERIC, WRITE, SLOW, REFUSED, \
+      ALONE(RENAME, OK), "Give a key another name; one of that name is replaced") \
+    X(RENAMENX, "renamenx", 3, KEYS(1, 2, 1), GENERIC, WRITE, FAST, REFUSED, \
+      ALONE(RENAME, ONE), "Give a key another name, if no key has it") \
+    X(COPY, "copy", -3, KEYS(1, 2, 1), GENERIC, INSERT, SLOW, REFUSED, \
+      ALONE(COPY, ONE), "Copy a key to another: source destination [DB 0] [REPLACE]") \
     X(TYPE, "type", 2, KEYS(1, 1, 1), GENERIC, READ, FAST, QUEUED, \
       ONE_KEY(PEEK, 0, TYPE), "\"string\", or \"none\" if the key is absent") \
     X(TTL, "ttl", 2, KEYS(1, 1, 1), GENERIC, READ, FAST, QUEUED, \

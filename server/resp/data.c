@@ -234,18 +234,37 @@ FOR_EACH_KIND void run_keys(const struct data *data, const struct values *values
     add_reply(data, values->are_bytes ? of_bytes(how) : how);
 }
 
-FOR_EACH_KIND void run_mset(const struct data *data, const struct values *values)
+/* Keys and their operands, for MSET, and MSETNX, which first looks at the keys. */
+FOR_EACH_KIND void run_pairs(const struct data *data, const struct values *values)
 {
     if (data->arguments->count % 2 == 0) {
-        refuse(data, "ERR wrong number of arguments for 'mset' command");
+        refuse(data, "ERR wrong number of arguments for '%s' command", data->command->name);
         return;
     }
     for (uint32_t i = 1; i < data->arguments->count; i += 2) {
-        if (!values->add(data, SW_SET, i, i + 1)) {
+        if (!values->add(data, (enum sw_op)data->command->op, i, i + 1)) {
             return;
         }
     }
-    add_reply(data, SW_REPLY_KIND_OK);
+    add_reply(data, (enum sw_reply_kind)data->command->reply);
+}
+
+/* Looks at the two keys of RENAME, RENAMENX and COPY. */
+FOR_EACH_KIND void run_two(const struct data *data, const struct values *values)
+{
+    if (values->add(data, SW_GET, 1, 0) && values->add(data, SW_GET, 2, 0)) {
+        add_reply(data, (enum sw_reply_kind)data->command->reply);
+    }
+}
+
+FOR_EACH_KIND void run_copy(const struct data *data, const struct values *values)
+{
+    const char *error = sw_alone_copy_options(data->arguments);
+    if (error != NULL) {
+        refuse(data, "%s", error);
+    } else {
+        run_two(data, values);
+    }
 }
 
 /* INCRBY and DECRBY: a negative operand turns the one into the other. */
@@ -283,13 +302,27 @@ FOR_EACH_KIND void run_getex(const struct data *data, const struct values *value
     }
 }
 
-/* SET key value [NX | XX] [GET]. Keys do not expire in this server, so the options EX and PX are
- * refused; KEEPTTL would change nothing and is accepted. */
+/* SET key value IFEQ old [GET]: looks at the key, for the value and for what it is compared with.
+ */
+FOR_EACH_KIND void run_set_if_equal(const struct data *data, const struct values *values,
+                                    uint32_t old, bool get)
+{
+    const struct sw_table_shape *shape = &data->resp->batches->shape;
+    if (values->are_bytes) {
+        refuse(data, "ERR the %s engine has no SET IFEQ", shape->engine_name);
+    } else if (values->add(data, SW_GET, 1, 2) && values->add(data, SW_GET, 1, old)) {
+        add_reply(data, get ? SW_REPLY_KIND_VALUE : SW_REPLY_KIND_OK);
+    }
+}
+
+/* SET key value [NX | XX | IFEQ old] [GET]. Keys do not expire in this server, so the options EX
+ * and PX are refused; KEEPTTL would change nothing and is accepted. */
 FOR_EACH_KIND void run_set(const struct data *data, const struct values *values)
 {
     bool absent = false;
     bool present = false;
     bool get = false;
+    uint32_t old = 0; /* the argument behind IFEQ */
     for (uint32_t i = 3; i < data->arguments->count; i++) {
         const struct sw_resp_argument *option = &data->arguments->arguments[i];
         if (sw_argument_is(option, "NX")) {
@@ -298,6 +331,8 @@ FOR_EACH_KIND void run_set(const struct data *data, const struct values *values)
             present = true;
         } else if (sw_argument_is(option, "GET")) {
             get = true;
+        } else if (sw_argument_is(option, "IFEQ") && i + 1 < data->arguments->count && old == 0) {
+            old = ++i;
         } else if (sw_argument_is(option, "EX") || sw_argument_is(option, "PX") ||
                    sw_argument_is(option, "EXAT") || sw_argument_is(option, "PXAT")) {
             refuse(data, "ERR keys do not expire in this server: use SET without EX or PX");
@@ -307,8 +342,12 @@ FOR_EACH_KIND void run_set(const struct data *data, const struct values *values)
             return;
         }
     }
-    if (absent && present) {
+    if (absent + present + (old != 0) > 1) {
         refuse(data, "ERR syntax error");
+        return;
+    }
+    if (old != 0) {
+        run_set_if_equal(data, values, old, get);
         return;
     }
     enum sw_op op = absent ? SW_SET_ABSENT : present ? SW_SET_PRESENT : SW_SET;
@@ -384,7 +423,14 @@ FOR_EACH_KIND void run(const struct data *data, const struct values *values)
         run_set(data, values);
         break;
     case SW_MAKER_MSET:
-        run_mset(data, values);
+    case SW_MAKER_PAIRS:
+        run_pairs(data, values);
+        break;
+    case SW_MAKER_RENAME:
+        run_two(data, values);
+        break;
+    case SW_MAKER_COPY:
+        run_copy(data, values);
         break;
     case SW_MAKER_BY:
         run_by(data, values);

@@ -36,6 +36,7 @@ static bool refuse_slot(struct sw_conn *conn, unsigned slot, char line[SW_CLUSTE
 static bool is_canonical(const struct sw_command *command, const struct sw_resp_argument *arguments,
                          uint32_t count)
 {
+    count = command->last_key == command->first_key ? 1 : count; /* SET IFEQ looks at one twice */
     for (uint32_t i = 0; i < count; i++) {
         const struct sw_resp_argument *key =
             &arguments[(uint32_t)command->first_key + i * (uint32_t)command->key_step];

@@ -18,12 +18,10 @@
 /* Longest error line: a command's name and its arguments, cut to 128 bytes each, and a sentence. */
 #define ERROR_BYTES 1280 /* that of protected-mode explains much */
 
-/* To be called when the batch is done: writes the replies, and lets the other round be submitted.
- */
-static void finish(struct sw_replies *replies)
+void sw_replies_finish(struct sw_replies *replies)
 {
     struct sw_resp *resp = replies->resp;
-    assert(resp->running == replies);
+    assert(resp->filling != replies);
     struct sw_slow_batch slow;
     sw_slow_batch_done(replies, &slow);
     sw_replies_write(replies);
@@ -31,13 +29,15 @@ static void finish(struct sw_replies *replies)
     sw_round_reset(&replies->round);
     replies->pendings = 0;
     sw_text_reset(&replies->text);
-    resp->running = NULL;
+    if (resp->running == replies) { /* the other round may be submitted */
+        resp->running = NULL;
+    }
     resp->net->retry = true;
 }
 
 static void on_done(struct sw_round *round)
 {
-    finish(SW_CONTAINER(round, struct sw_replies, round));
+    sw_replies_finish(SW_CONTAINER(round, struct sw_replies, round));
 }
 
 int sw_replies_init(struct sw_replies *replies, struct sw_resp *resp)
@@ -185,7 +185,7 @@ void sw_replies_submit(struct sw_replies *replies)
     resp->filling = &resp->replies[replies == &resp->replies[0]];
     if (replies->round.operations == 0) {
         replies->submitted_ns = 0;
-        finish(replies);
+        sw_replies_finish(replies);
     } else {
         replies->submitted_ns = uv_hrtime();
         sw_round_submit(&replies->round);

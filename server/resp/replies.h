@@ -88,6 +88,9 @@ sw_resp_error(struct sw_conn *conn, const struct sw_command *command, const char
  * at once if it has no operations. The other round is filled meanwhile. */
 void sw_replies_submit(struct sw_replies *replies);
 
+/* To be called when the batch is done: writes the replies, and empties the round. */
+void sw_replies_finish(struct sw_replies *replies);
+
 /* Writes the pending replies of a round whose results are there (write_replies.c). May free
  * connections. */
 void sw_replies_write(struct sw_replies *replies);

@@ -26,6 +26,11 @@ enum sw_reply_kind {
     SW_REPLY_KIND_DIGITS,        /* the number of digits of the value; 0 if the key was absent */
     SW_REPLY_KIND_TYPE,          /* +string; +none if the key was absent */
     SW_REPLY_KIND_TTL,           /* -1; -2 if the key was absent */
+    SW_REPLY_KIND_NULL,          /* null */
+    SW_REPLY_KIND_TRY_AGAIN,     /* the error of what was judged by an older topology */
+    SW_REPLY_KIND_NO_KEY,        /* the error of RENAME where there is no key to be renamed */
+    SW_REPLY_KIND_SAME_KEY,      /* the error of COPY to the key itself */
+    SW_REPLY_KIND_ONE,           /* 1 */
     SW_REPLY_KIND_ZERO,          /* 0 */
     SW_REPLY_KIND_BYTES,         /* the bytes that the entry takes; null if the key was absent */
     SW_REPLY_KIND_ENCODING,      /* "int"; null if the key was absent */

@@ -150,7 +150,12 @@ static bool run(struct sw_conn *conn, const struct sw_resp_command *arguments)
         return sw_control_count_keys(conn, command);
     }
     switch (command->kind) {
+    case SW_KIND_ALONE:
+        return sw_alone_run(conn, command, arguments);
     case SW_KIND_DATA:
+        if (sw_alone_takes(command, arguments)) {
+            return sw_alone_run(conn, command, arguments);
+        }
         return resp->run_data(conn, command, arguments, SW_DATA_RUN);
     case SW_KIND_CONTROL:
         return sw_control_run(conn, command, arguments);
@@ -448,6 +453,9 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
             return -1;
         }
     }
+    if (sw_alone_init(&resp->alone, resp) != 0) {
+        return -1;
+    }
     return init_buffers(resp);
 }
 
@@ -458,6 +466,7 @@ void sw_resp_fini(struct sw_resp *resp)
             sw_replies_fini(&resp->replies[i]);
         }
     }
+    sw_alone_fini(&resp->alone);
     free(resp->scratch);
     free(resp->unquoted);
     free(resp->arguments);

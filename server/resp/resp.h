@@ -18,6 +18,7 @@
 #include "server/net/conn.h"
 #include "server/observe/snapshot.h"
 #include "server/observe/text.h"
+#include "server/resp/alone.h"
 #include "server/resp/data.h"
 #include "server/resp/key_text.h"
 #include "server/resp/redirect.h"
@@ -54,6 +55,7 @@ struct sw_resp {
     struct sw_replies replies[2];
     struct sw_replies *filling; /* the one that is being filled */
     struct sw_replies *running; /* the one that is in flight; NULL: none */
+    struct sw_alone alone;      /* the command that writes while nobody else does */
     struct sw_list gated;       /* connections with replies that wait for the write-ahead log */
 
     struct sw_command_set unsupported; /* commands that the engine does not support */

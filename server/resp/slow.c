@@ -44,7 +44,7 @@ static bool put_operand(struct sw_slowlog_draft *draft, const struct sw_round *r
 static bool has_operand(const struct sw_command *command)
 {
     return command->maker == SW_MAKER_SET || command->maker == SW_MAKER_MSET ||
-           command->maker == SW_MAKER_BY ||
+           command->maker == SW_MAKER_BY || command->maker == SW_MAKER_PAIRS ||
            (command->maker == SW_MAKER_ONE_KEY && command->operand != 0);
 }
 

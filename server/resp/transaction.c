@@ -212,7 +212,7 @@ bool sw_transaction_queue(struct sw_conn *conn, const struct sw_command *command
     struct sw_transaction *transaction = sw_resp_of(conn)->transaction;
     uint32_t pendings = resp->filling->pendings;
     const char *error = NULL;
-    if (command->in_multi == SW_MULTI_REFUSED) {
+    if (command->in_multi == SW_MULTI_REFUSED || sw_alone_takes(command, arguments)) {
         error = SW_NOT_IN_MULTI;
     } else if (command->kind == SW_KIND_DATA &&
                !resp->run_data(conn, command, arguments, SW_DATA_CHECK)) {
@@ -373,6 +373,7 @@ static bool run_exec(struct sw_conn *conn, const struct sw_command *command)
 #define SW_RUN_SAVER(...) NULL
 #define SW_RUN_REPORT(...) NULL
 #define SW_RUN_SESSION(...) NULL
+#define SW_RUN_ALONE(...) NULL
 #define SW_RUN_ONE_KEY(...) NULL
 #define SW_RUN_EACH_KEY(...) NULL
 #define SW_RUN_KEY_FUNCTION(...) NULL

@@ -282,12 +282,25 @@ static void put_blob_reply(struct writer *writer, const struct sw_round *round,
     }
 }
 
-/* The replies that do not depend on the results. */
-static const char *fixed_line(enum sw_reply_kind kind)
+/* The replies that are one of a few lines. */
+static const char *fixed_line(const struct sw_round *round, const struct sw_pending *pending)
 {
-    return kind == SW_REPLY_KIND_OK       ? "+OK\r\n"
-           : kind == SW_REPLY_KIND_QUEUED ? "+QUEUED\r\n"
-                                          : ":0\r\n";
+    switch (pending->kind) {
+    case SW_REPLY_KIND_TYPE:
+        return found_at(round, pending->first) ? "+string\r\n" : "+none\r\n";
+    case SW_REPLY_KIND_TTL:
+        return found_at(round, pending->first) ? ":-1\r\n" : ":-2\r\n";
+    case SW_REPLY_KIND_OK:
+        return "+OK\r\n";
+    case SW_REPLY_KIND_QUEUED:
+        return "+QUEUED\r\n";
+    case SW_REPLY_KIND_NULL:
+        return pending->resp3 ? "_\r\n" : "$-1\r\n";
+    case SW_REPLY_KIND_ONE:
+        return ":1\r\n";
+    default:
+        return ":0\r\n";
+    }
 }
 
 /* Writes a reply. There is a case for every kind, so that the compiler warns of a missing one. */
@@ -310,6 +323,10 @@ static void put_reply(struct writer *writer, const struct sw_replies *replies,
     case SW_REPLY_KIND_OK_IF_PRESENT:
         put_ok_or_null(writer, found_at(round, i), resp3);
         break;
+    case SW_REPLY_KIND_TRY_AGAIN:
+    case SW_REPLY_KIND_NO_KEY:
+    case SW_REPLY_KIND_SAME_KEY:
+        break; /* refusal() has the error */
     case SW_REPLY_KIND_VALUE:
         put_value(writer, found_at(round, i), value_at(round, i), resp3);
         break;
@@ -336,15 +353,13 @@ static void put_reply(struct writer *writer, const struct sw_replies *replies,
         put_digits(writer, round, i, resp3);
         break;
     case SW_REPLY_KIND_TYPE:
-        put_line(writer, found_at(round, i) ? "+string\r\n" : "+none\r\n");
-        break;
     case SW_REPLY_KIND_TTL:
-        put_line(writer, found_at(round, i) ? ":-1\r\n" : ":-2\r\n");
-        break;
+    case SW_REPLY_KIND_NULL:
     case SW_REPLY_KIND_OK:
     case SW_REPLY_KIND_QUEUED:
     case SW_REPLY_KIND_ZERO:
-        put_line(writer, fixed_line((enum sw_reply_kind)pending->kind));
+    case SW_REPLY_KIND_ONE:
+        put_line(writer, fixed_line(round, pending));
         break;
     case SW_REPLY_KIND_BYTES:
         put_entry_bytes(writer, round, i, resp3);
@@ -385,6 +400,15 @@ static const char *refusal(const struct sw_round *round, const struct sw_pending
     }
     if (overflowed(round, pending)) {
         return "-ERR increment or decrement would overflow\r\n";
+    }
+    if (pending->kind == SW_REPLY_KIND_TRY_AGAIN) {
+        return "-TRYAGAIN the topology has changed meanwhile: nothing was done\r\n";
+    }
+    if (pending->kind == SW_REPLY_KIND_NO_KEY) {
+        return "-ERR no such key\r\n";
+    }
+    if (pending->kind == SW_REPLY_KIND_SAME_KEY) {
+        return "-ERR source and destination objects are the same\r\n";
     }
     return NULL;
 }

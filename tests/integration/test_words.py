@@ -189,5 +189,71 @@ def numbers():
         equal(replies.ask("SUM", 1, 1), wire.Error("ERR the cache engine has no SUM"), "SUM")
 
 
+@case
+def conditional():
+    """MSETNX, RENAME, RENAMENX and COPY reply as redis does, and leave what redis leaves"""
+    def session(both, rng):
+        for _ in range(1500):
+            a, b, c = (rng.randrange(6) for _ in range(3))
+            kind = rng.randrange(7)
+            if kind == 0:
+                both.ask("MSETNX", a, rng.randrange(100), b, rng.randrange(100), c, rng.randrange(100))
+            elif kind == 1:
+                both.ask("RENAME", a, b)
+            elif kind == 2:
+                both.ask("RENAMENX", a, b)
+            elif kind == 3:
+                both.ask("COPY", a, b, *rng.choice([(), ("REPLACE",), ("DB", 0), ("replace", "db", 0), ("DB", "x"),
+                                                    ("DB",), ("NOPE",), ("DB", 99)]))
+            elif kind == 4:
+                both.ask("DEL", *rng.sample(range(6), 3))
+            elif kind == 5:
+                both.ask("MSETNX", a, 1, b)
+            else:
+                both.ask("INCR", a)
+            both.ask("MGET", *range(6))
+    beside_redis((), session)
+    beside_redis(("--engine", "cuckoo"), session)
+
+
+@case
+def if_equal():
+    """SET IFEQ, with GET and without, is that of a dict; its errors change nothing"""
+    rng = random.Random(drawn_seed())
+    with Server("--capacity", "64K") as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        model = {}
+        for _ in range(2000):
+            key, value, old = rng.randrange(3), rng.randrange(4), rng.randrange(4)
+            get = rng.randrange(2)
+            was = model.get(key)
+            got = replies.ask("SET", key, value, *rng.choice([("IFEQ", old, "GET"), ("get", "ifeq", old)])[:3]) if get \
+                else replies.ask("SET", key, value, "IFEQ", old)
+            if was == old:
+                model[key] = value
+            shown = None if was is None else str(was).encode()
+            equal(got, shown if get else ("OK" if was == old else None), (key, value, old, get, was))
+            if rng.randrange(4) == 0:
+                replies.ask("SET", key, value)
+                model[key] = value
+            elif rng.randrange(9) == 0:
+                replies.ask("DEL", key)
+                model.pop(key, None)
+        for words in (("NX", "IFEQ", 1), ("IFEQ", 1, "XX"), ("IFEQ",), ("IFEQ", 1, "IFEQ", 2), ("IFEQ", 1, "NOPE")):
+            equal(replies.ask("SET", 1, 2, *words), wire.Error("ERR syntax error"), words)
+        for words in ((1, 2, "IFEQ", "x"), (1, "x", "IFEQ", 1), (1, 2, "IFEQ", -1)):
+            equal(replies.ask("SET", *words), wire.Error("ERR value is not an unsigned integer or out of range"), words)
+        for words in (("MSETNX", 1, 2), ("RENAME", 1, 2), ("COPY", 1, 2), ("SET", 1, 2, "IFEQ", 3)):
+            replies.ask("MULTI")
+            equal(replies.ask(*words), wire.Error("ERR Command not allowed inside a transaction"), words)
+            check(replies.ask("EXEC").startswith("EXECABORT"), "EXEC")
+    with Server("--capacity", "64K", "--engine", "cache") as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        for name, words in (("MSETNX", (1, 2)), ("RENAME", (1, 2)), ("RENAMENX", (1, 2)), ("COPY", (1, 2)),
+                            ("SET IFEQ", None)):
+            words = ("SET", 1, 2, "IFEQ", 3) if words is None else (name, *words)
+            equal(replies.ask(*words), wire.Error(f"ERR the cache engine has no {name}"), name)
+
+
 if __name__ == "__main__":
     main()

@@ -14,6 +14,11 @@ static const struct sw_command *find(const char *name)
     return sw_command_find((const uint8_t *)name, strlen(name));
 }
 
+static bool is_on_keys(const struct sw_command *command)
+{
+    return command->kind == SW_KIND_DATA || command->kind == SW_KIND_ALONE;
+}
+
 Test(command, rows_stand_at_their_ids)
 {
     for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) {
@@ -25,7 +30,7 @@ Test(command, rows_stand_at_their_ids)
             cr_assert(islower((unsigned char)*c), "%s", command->name);
         }
         cr_assert_eq(command->first_key == 0, command->key_step == 0, "%s", command->name);
-        cr_assert_eq(command->kind == SW_KIND_DATA, command->first_key != 0, "%s", command->name);
+        cr_assert_eq(is_on_keys(command), command->first_key != 0, "%s", command->name);
         cr_assert_neq(command->summary[0], '\0');
     }
     cr_assert_null(sw_command_at(SW_COMMAND_COUNT));
@@ -164,7 +169,7 @@ Test(command, what_an_engine_lacks)
     }
     for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) {
         const struct sw_command *command = sw_command_at((enum sw_command_id)id);
-        bool needs = command->kind == SW_KIND_DATA ||
+        bool needs = is_on_keys(command) ||
                      (command->kind == SW_KIND_CONTROL && !waits_for_others(command->id));
         cr_assert_eq(losses[id], needs, "one operation or one kind for %s", command->name);
     }
@@ -182,8 +187,7 @@ Test(command, rows_are_whole)
 {
     for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) {
         const struct sw_command *command = sw_command_at((enum sw_command_id)id);
-        cr_assert_eq(command->maker != SW_MAKER_NONE, command->kind == SW_KIND_DATA, "%s",
-                     command->name);
+        cr_assert_eq(command->maker != SW_MAKER_NONE, is_on_keys(command), "%s", command->name);
         if (command->kind == SW_KIND_DATA) {
             unsigned needs = command->op == SW_PEEK ? SW_GET : command->op;
             cr_assert_eq(command->operations, 1U << needs, "%s", command->name);

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * alone.c - looking, deciding and writing while the gate is closed.
+ */
+#include "server/resp/alone.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "proto/decimal.h"
+#include "server/net/conn.h"
+#include "server/resp/resp.h"
+
+int sw_alone_init(struct sw_alone *alone, struct sw_resp *resp)
+{
+    if (resp->batches->shape.value_format != SW_VALUE_INTEGER) {
+        return 0; /* a cache has none of these commands */
+    }
+    int result = sw_replies_init(&alone->replies, resp);
+    alone->replies.round.flights = &resp->batches->alone_flights;
+    return result;
+}
+
+void sw_alone_fini(struct sw_alone *alone)
+{
+    if (alone->replies.resp != NULL) {
+        sw_replies_fini(&alone->replies);
+    }
+}
+
+bool sw_alone_is_busy(const struct sw_resp *resp)
+{
+    return resp->alone.conn != NULL;
+}
+
+static uint64_t view_number(const struct sw_resp *resp)
+{
+    return resp->net->seat.view == NULL ? 0 : resp->net->seat.view->number;
+}
+
+bool sw_alone_is_of_older_view(const struct sw_resp *resp)
+{
+    return sw_alone_is_busy(resp) && resp->alone.view_number != view_number(resp);
+}
+
+bool sw_alone_takes(const struct sw_command *command, const struct sw_resp_command *arguments)
+{
+    for (uint32_t i = 3; command->id == SW_COMMAND_SET && i + 1 < arguments->count; i++) {
+        if (sw_argument_is(&arguments->arguments[i], "IFEQ")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+/* Opens the gate and sends the reply. May free the connection. */
+static void finish(struct sw_alone *alone)
+{
+    sw_gate_open(&alone->replies.resp->batches->gate);
+    sw_resp_of(alone->conn)->control_in_flight = false;
+    alone->conn = NULL;
+    sw_replies_finish(&alone->replies);
+}
+
+static void on_written(struct sw_round *round)
+{
+    struct sw_replies *replies = SW_CONTAINER(round, struct sw_replies, round);
+    finish(&replies->resp->alone);
+}
+
+/* --- deciding --------------------------------------------------------------------------------- */
+
+/* The one pending reply. */
+static struct sw_pending *pending_of(struct sw_alone *alone)
+{
+    return &alone->replies.pending[0];
+}
+
+static bool is_found(const struct sw_alone *alone, uint32_t i)
+{
+    return (alone->replies.round.found[i / 64] >> (i % 64) & 1) != 0;
+}
+
+/* Element i of the keys, or of the operands or values before, which are as wide. */
+static uint64_t number_at(const struct sw_alone *alone, const void *array, uint32_t i)
+{
+    return sw_integer_at(array, alone->replies.resp->batches->shape.value_bytes, i);
+}
+
+static void put_number(const struct sw_alone *alone, void *array, uint32_t i, uint64_t number)
+{
+    sw_integer_put(array, alone->replies.resp->batches->shape.value_bytes, i, number);
+}
+
+/* The functions below look at what was found. They return how many operations are to be carried out
+ * instead, which they have put in the place of those; 0: nothing is written. */
+
+static uint32_t decide_msetnx(struct sw_alone *alone)
+{
+    struct sw_round *round = &alone->replies.round;
+    for (uint32_t i = 0; i < round->operations; i++) {
+        if (is_found(alone, i)) {
+            pending_of(alone)->kind = SW_REPLY_KIND_ZERO;
+            return 0;
+        }
+    }
+    memset(round->ops, SW_SET, round->operations);
+    return round->operations;
+}
+
+static bool are_one_key(const struct sw_alone *alone)
+{
+    const void *keys = alone->replies.round.keys;
+    return number_at(alone, keys, 0) == number_at(alone, keys, 1);
+}
+
+/* RENAME and RENAMENX. The first key leaves before the second comes, so that a full table has room.
+ */
+static uint32_t decide_rename(struct sw_alone *alone)
+{
+    struct sw_round *round = &alone->replies.round;
+    if (!is_found(alone, 0)) {
+        pending_of(alone)->kind = SW_REPLY_KIND_NO_KEY;
+        return 0;
+    }
+    if (alone->command->id == SW_COMMAND_RENAMENX && is_found(alone, 1)) {
+        pending_of(alone)->kind = SW_REPLY_KIND_ZERO;
+        return 0;
+    }
+    if (are_one_key(alone)) {
+        return 0;
+    }
+    round->ops[0] = SW_DELETE;
+    round->ops[1] = SW_SET;
+    put_number(alone, round->values, 1, number_at(alone, round->previous, 0));
+    return 2;
+}
+
+static uint32_t decide_copy(struct sw_alone *alone)
+{
+    struct sw_round *round = &alone->replies.round;
+    if (are_one_key(alone)) {
+        pending_of(alone)->kind = SW_REPLY_KIND_SAME_KEY;
+        return 0;
+    }
+    if (!is_found(alone, 0) || (is_found(alone, 1) && !alone->replaces)) {
+        pending_of(alone)->kind = SW_REPLY_KIND_ZERO;
+        return 0;
+    }
+    round->ops[0] = SW_SET;
+    put_number(alone, round->keys, 0, number_at(alone, round->keys, 1));
+    put_number(alone, round->values, 0, number_at(alone, round->previous, 0));
+    return 1;
+}
+
+/* SET key value IFEQ old: the operand of the second look is `old`. With GET the reply is the value
+ * before, which either batch has. */
+static uint32_t decide_set(struct sw_alone *alone)
+{
+    struct sw_round *round = &alone->replies.round;
+    bool equal = is_found(alone, 0) &&
+                 number_at(alone, round->previous, 0) == number_at(alone, round->values, 1);
+    round->ops[0] = SW_SET;
+    if (!equal && pending_of(alone)->kind == SW_REPLY_KIND_OK) {
+        pending_of(alone)->kind = SW_REPLY_KIND_NULL;
+    }
+    return equal;
+}
+
+static uint32_t decide(struct sw_alone *alone)
+{
+    if (alone->replies.round.flight.batch.status != SW_OK) {
+        return 0; /* the reply says so */
+    }
+    switch (alone->command->id) {
+    case SW_COMMAND_MSETNX:
+        return decide_msetnx(alone);
+    case SW_COMMAND_COPY:
+        return decide_copy(alone);
+    case SW_COMMAND_SET:
+        return decide_set(alone);
+    default:
+        return decide_rename(alone);
+    }
+}
+
+static void on_looked(struct sw_round *round)
+{
+    struct sw_replies *replies = SW_CONTAINER(round, struct sw_replies, round);
+    struct sw_alone *alone = &replies->resp->alone;
+    uint32_t operations = decide(alone);
+    if (operations == 0) {
+        finish(alone);
+        return;
+    }
+    round->done = on_written;
+    sw_round_rewrite(round, operations);
+    sw_round_submit(round);
+}
+
+/* --- the beginning ---------------------------------------------------------------------------- */
+
+const char *sw_alone_copy_options(const struct sw_resp_command *arguments)
+{
+    const struct sw_resp_argument *words = arguments->arguments;
+    for (uint32_t i = 3; i < arguments->count; i++) {
+        uint64_t database = 0;
+        if (sw_argument_is(&words[i], "REPLACE")) {
+            continue;
+        }
+        if (!sw_argument_is(&words[i], "DB") || i + 1 == arguments->count) {
+            return "ERR syntax error";
+        }
+        i++;
+        if (!sw_decimal_parse(words[i].text, words[i].size, INT32_MAX, &database)) {
+            return "ERR value is not an integer or out of range";
+        }
+        if (database != 0) {
+            return "ERR DB index is out of range";
+        }
+    }
+    return NULL;
+}
+
+static bool has_replace(const struct sw_resp_command *arguments)
+{
+    bool has = false;
+    for (uint32_t i = 3; i < arguments->count; i++) {
+        has |= sw_argument_is(&arguments->arguments[i], "REPLACE");
+    }
+    return has;
+}
+
+/* Adds the looks to the round of such commands. */
+static void add_looks(struct sw_conn *conn, const struct sw_command *command,
+                      const struct sw_resp_command *arguments)
+{
+    struct sw_resp *resp = sw_resp_of(conn)->resp;
+    struct sw_replies *filling = resp->filling;
+    resp->filling = &resp->alone.replies;
+    bool done = resp->run_data(conn, command, arguments, SW_DATA_RUN);
+    resp->filling = filling;
+    assert(done && resp->alone.replies.pendings == 1);
+    (void)done;
+}
+
+bool sw_alone_run(struct sw_conn *conn, const struct sw_command *command,
+                  const struct sw_resp_command *arguments)
+{
+    struct sw_resp *resp = sw_resp_of(conn)->resp;
+    struct sw_alone *alone = &resp->alone;
+    if (conn->in_flight > 0) {
+        sw_conn_stall(conn, SW_STALL_BARRIER);
+        return false;
+    }
+    if (alone->conn != NULL) { /* of another connection; its end has stalled ones tried again */
+        sw_conn_stall(conn, SW_STALL_ROUND);
+        return false;
+    }
+    uint32_t pendings = resp->filling->pendings;
+    if (!resp->run_data(conn, command, arguments, SW_DATA_CHECK)) {
+        return false;
+    }
+    if (resp->filling->pendings > pendings) { /* the check has replied with an error */
+        return true;
+    }
+    add_looks(conn, command, arguments);
+    alone->conn = conn;
+    alone->command = command;
+    alone->replaces = has_replace(arguments);
+    alone->view_number = view_number(resp);
+    alone->state = SW_ALONE_WAITS;
+    sw_resp_of(conn)->control_in_flight = true;
+    sw_conn_stall(conn, SW_STALL_BARRIER);
+    return true;
+}
+
+bool sw_alone_poll(struct sw_resp *resp)
+{
+    struct sw_alone *alone = &resp->alone;
+    struct sw_gate_side *side = &resp->batches->gate;
+    if (alone->conn == NULL || alone->state == SW_ALONE_RUNS) {
+        return false;
+    }
+    if (alone->state == SW_ALONE_WAITS && sw_gate_close(side)) {
+        alone->state = SW_ALONE_HOLDS;
+    }
+    if (alone->state != SW_ALONE_HOLDS || !sw_gate_is_empty(side)) {
+        return false;
+    }
+    if (sw_alone_is_of_older_view(resp)) {
+        pending_of(alone)->kind = SW_REPLY_KIND_TRY_AGAIN;
+        pending_of(alone)->group = SW_NO_GROUP;
+        finish(alone);
+        return true;
+    }
+    alone->state = SW_ALONE_RUNS;
+    alone->replies.submitted_ns = uv_hrtime();
+    alone->replies.round.done = on_looked;
+    sw_round_submit(&alone->replies.round);
+    return true;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * alone.h - commands that look at keys and then write what depends on that: MSETNX, RENAME,
+ * RENAMENX, COPY, and SET with IFEQ.
+ *
+ * Such a command closes the gate of writes (batch/gate.h) and waits until the writes that were
+ * before it have taken effect. Then it looks, decides, writes one group, and opens the gate again:
+ * nobody else, by whichever protocol, writes between its look and its write. It begins after the
+ * earlier commands of its connection are done, and later ones wait for its reply. A loop has one of
+ * them at a time, and all loops together have one that holds the gate. Everything belongs to the
+ * loop's thread.
+ */
+#ifndef SHERWOOD_SERVER_RESP_ALONE_H
+#define SHERWOOD_SERVER_RESP_ALONE_H
+
+#include <stdbool.h>
+
+#include "proto/resp.h"
+#include "server/resp/command.h"
+#include "server/resp/replies.h"
+
+struct sw_conn;
+struct sw_resp;
+
+enum sw_alone_state {
+    SW_ALONE_WAITS, /* for the gate */
+    SW_ALONE_HOLDS, /* it has closed the gate, and waits for those inside */
+    SW_ALONE_RUNS   /* its batches are in flight */
+};
+
+struct sw_alone {
+    struct sw_replies replies; /* a round of its own */
+    struct sw_conn *conn;      /* whose command it is; NULL: there is none */
+    const struct sw_command *command;
+    bool replaces;        /* COPY .. REPLACE */
+    uint64_t view_number; /* of the cluster's view that it was judged by; 0: there is no cluster */
+    enum sw_alone_state state;
+};
+
+/* Borrows `resp`. Returns 0, or -1 if there is no memory; sw_alone_fini may be called after either,
+ * and on a struct of zeros. */
+int sw_alone_init(struct sw_alone *alone, struct sw_resp *resp);
+void sw_alone_fini(struct sw_alone *alone);
+
+/* Is this command of kind DATA, with these arguments, one of them? */
+bool sw_alone_takes(const struct sw_command *command, const struct sw_resp_command *arguments);
+
+/* Checks what stands behind the keys of COPY source destination [DB 0] [REPLACE]. Returns an error
+ * line, or NULL. */
+const char *sw_alone_copy_options(const struct sw_resp_command *arguments);
+
+/* Starts the command, or refuses it. Returns false, with nothing done and the connection stalled,
+ * if it has to wait. */
+bool sw_alone_run(struct sw_conn *conn, const struct sw_command *command,
+                  const struct sw_resp_command *arguments);
+
+/* Goes on with what waits for the gate. Returns true if it did. */
+bool sw_alone_poll(struct sw_resp *resp);
+/* Is there a command that was judged by an older view of the cluster than the loop's? If it does
+ * not hold the gate yet it will be refused. */
+bool sw_alone_is_of_older_view(const struct sw_resp *resp);
+/* Is there a command? Then the loop must not sleep. */
+bool sw_alone_is_busy(const struct sw_resp *resp);
+
+#endif
