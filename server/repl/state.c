@@ -41,6 +41,10 @@ void sw_repl_open_reads(struct sw_repl_state *state)
 
 bool sw_lineage_has(const struct sw_lineage *history, const char *id, uint64_t sequence)
 {
+    /* zeros are no history: a replica says them that has none, and a primary that came from none */
+    if (strspn(id, "0") == SW_HISTORY_ID_BYTES - 1) {
+        return false;
+    }
     return strcmp(history->id, id) == 0 ||
            (strcmp(history->before, id) == 0 && sequence <= history->before_through);
 }

@@ -351,6 +351,25 @@ Test(apply, feed_is_bounded_and_in_order)
 
 /* --- words ------------------------------------------------------------------------------------ */
 
+/* Who may go on with writes alone. */
+Test(apply, histories)
+{
+    struct sw_repl_state state;
+    char none[SW_HISTORY_ID_BYTES], first[SW_HISTORY_ID_BYTES];
+    sw_repl_state_init(&state);
+    memset(none, '0', sizeof(none));
+    none[SW_HISTORY_ID_BYTES - 1] = '\0';
+    memcpy(first, state.history.id, sizeof(first));
+    cr_assert(sw_lineage_has(&state.history, first, 1000));
+    cr_assert_not(sw_lineage_has(&state.history, none, 0), "nobody has no history");
+    sw_repl_promote(&state, 7);
+    cr_assert(sw_lineage_has(&state.history, state.history.id, 8));
+    cr_assert(sw_lineage_has(&state.history, first, 7));
+    cr_assert_not(sw_lineage_has(&state.history, first, 8), "what came after was another one's");
+    cr_assert_not(sw_lineage_has(&state.history, none, 0));
+    sw_repl_state_fini(&state);
+}
+
 Test(apply, words)
 {
     struct sw_repl_welcome welcome, again;
