@@ -32,6 +32,7 @@ struct sw_cli_options {
     int raw; /* 1: plain output, 0: output for people, -1: plain unless stdout is a terminal */
     const char *watch; /* --stat, --latency: the word for sw_cli_watch; NULL: neither */
     bool quiet;
+    bool cluster; /* the address is one of the nodes of a cluster */
     bool help;
     bool version;
     int words; /* index in argv where the command begins; argc if none */
@@ -81,6 +82,9 @@ int sw_cli_snapshot(struct sw_cli *cli, int count, char **words);
  * is behind it. Returns the exit status. */
 bool sw_cli_watches(const char *word);
 int sw_cli_watch(struct sw_cli *cli, int count, char **words);
+
+/* Runs cluster create, slots and check: `words` are those behind it. Returns the exit status. */
+int sw_cli_cluster(struct sw_cli *cli, int count, char **words);
 
 /* Runs summary: what keys and values there are, by a scan. Returns the exit status. */
 int sw_cli_summary(struct sw_cli *cli);

@@ -48,6 +48,9 @@ static const char help_text[] =
     "  sherwood-cli [options] latency --history SECONDS [LINES]  a line for so many seconds\n"
     "  sherwood-cli [options] summary          how keys and values are distributed, by a scan\n"
     "  sherwood-cli [options] top [--once]     rates and load on the whole screen; q leaves\n"
+    "  sherwood-cli cluster create --nodes HOST:PORT,.. | --local-gpus N --output FILE\n"
+    "                                          a topology, each node with as many slots\n"
+    "  sherwood-cli [options] cluster slots|check  who has which; do all nodes say the same?\n"
     "  sherwood-cli log check|export DIR       read the log in a data directory\n"
     "  sherwood-cli log check --fix [--yes] DIR  cut what is damaged; says what is lost first\n"
     "\n"
@@ -56,6 +59,7 @@ static const char help_text[] =
     "  -s PATH             its Unix socket instead\n"
     "  -a ADDRESS          either as one text: host:port, [v6]:port, unix:/path or "
     "tls://host:port\n"
+    "  -c, --cluster       the address is a node of a cluster: commands go to the owners of keys\n"
     "  --tls               by TLS: HOST and PORT are those of the server's tls-port\n"
     "  --cacert PATH       root certificates, a file or a folder (default: the system's)\n"
     "  --cert, --key FILE  our certificate and its key, for servers that ask for one\n"
@@ -220,6 +224,9 @@ static bool take_option(int option, char *argument, struct sw_cli_options *optio
     case 'a':
         where->address = argument;
         return true;
+    case 'c':
+        options->cluster = true;
+        return true;
     case 'q':
         options->quiet = true;
         return true;
@@ -255,6 +262,7 @@ static int read_options(int argc, char **argv, const char *order, struct sw_cli_
         {"port", required_argument, NULL, 'p'},
         {"socket", required_argument, NULL, 's'},
         {"address", required_argument, NULL, 'a'},
+        {"cluster", no_argument, NULL, 'c'},
         {"quiet", no_argument, NULL, 'q'},
         {"format", required_argument, NULL, OPTION_FORMAT},
         {"raw", no_argument, NULL, OPTION_RAW},
@@ -276,7 +284,7 @@ static int read_options(int argc, char **argv, const char *order, struct sw_cli_
         {NULL, 0, NULL, 0},
     };
     char letters[32];
-    snprintf(letters, sizeof(letters), "%sh:p:s:a:q", order);
+    snprintf(letters, sizeof(letters), "%sh:p:s:a:qc", order);
     opterr = 0;
     optind = 0; /* getopt begins again, whatever it has read before */
     for (;;) {
@@ -314,6 +322,7 @@ bool sw_cli_options_read(int argc, char **argv, struct sw_cli_options *options, 
                  argv[optind > 0 && optind <= argc ? optind - 1 : 0]);
         return false;
     }
+    options->cluster |= words < argc && strcasecmp(argv[words], "cluster") == 0;
     options->words = words;
     return set_address(options, &where, text, text_bytes);
 }

@@ -7,6 +7,7 @@
 
 #include "client/cli/commands.h"
 #include "client/cli/reply.h"
+#include "client/sherwood-cluster.h"
 
 bool sw_cli_connect(struct sw_cli *cli)
 {
@@ -17,8 +18,13 @@ bool sw_cli_connect(struct sw_cli *cli)
     struct sherwood_options connection = cli->options->connection;
     connection.user = cli->options->login.user;
     connection.password = sw_cli_login_password(&cli->options->login);
-    if (sherwood_connect_text(cli->options->address, &connection, &cli->client, text,
-                              sizeof(text)) != SHERWOOD_OK) {
+    const char *address = cli->options->address;
+    int status =
+        cli->options->cluster
+            ? sherwood_connect_cluster_text(&address, 1, &connection, &cli->client, text,
+                                            sizeof(text))
+            : sherwood_connect_text(address, &connection, &cli->client, text, sizeof(text));
+    if (status != SHERWOOD_OK) {
         fflush(cli->out);
         fprintf(cli->messages, "%s\n", text);
         cli->failed = true;

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cluster.c - cluster create, slots and check: makes a topology, and looks at that of a cluster.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+
+#include "client/cli/cli.h"
+#include "client/sherwood-cluster.h"
+#include "proto/cluster/topology.h"
+#include "proto/decimal.h"
+
+#define LOCAL_PORT 7379 /* of the first of --local-gpus; the others follow */
+
+static int usage(struct sw_cli *cli)
+{
+    fprintf(
+        cli->messages,
+        "usage: sherwood-cli cluster create --nodes host:port,.. | --local-gpus N  [--name NAME] "
+        "--output FILE\n"
+        "       sherwood-cli [options] cluster slots|check\n");
+    return 2;
+}
+
+/* --- create ----------------------------------------------------------------------------------- */
+
+static void draw_id(char id[SW_TOPOLOGY_ID + 1])
+{
+    uint8_t bytes[SW_TOPOLOGY_ID / 2];
+    while (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
+        /* it gives so few bytes at once, but when a signal comes before the machine has any */
+    }
+    for (size_t i = 0; i < sizeof(bytes); i++) {
+        snprintf(id + 2 * i, 3, "%02x", bytes[i]);
+    }
+}
+
+/* Writes the address of a host; a name is looked up, and kept. Returns false with the reason
+ * printed. */
+static bool set_host(struct sw_cli *cli, struct sw_topology_node *node, const char *host)
+{
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
+    if (sw_topology_is_ip(host, node->ip)) {
+        return true;
+    }
+    int failed = getaddrinfo(host, NULL, &hints, &found);
+    if (failed != 0) {
+        fprintf(cli->messages, "%s: %s\n", host, gai_strerror(failed));
+        return false;
+    }
+    snprintf(node->hostname, sizeof(node->hostname), "%s", host);
+    failed = getnameinfo(found->ai_addr, found->ai_addrlen, node->ip, sizeof(node->ip), NULL, 0,
+                         NI_NUMERICHOST);
+    freeaddrinfo(found);
+    return failed == 0;
+}
+
+/* Reads "host:port" or "[v6]:port". */
+static bool set_node(struct sw_cli *cli, struct sw_topology_node *node, char *text)
+{
+    uint64_t port = 0;
+    char *colon = strrchr(text, ':');
+    if (colon == NULL || colon == text ||
+        !sw_decimal_parse((const uint8_t *)colon + 1, strlen(colon + 1), UINT16_MAX, &port) ||
+        port == 0) {
+        fprintf(cli->messages, "\"%s\" is not host:port\n", text);
+        return false;
+    }
+    *colon = '\0';
+    if (text[0] == '[' && colon[-1] == ']') {
+        colon[-1] = '\0';
+        text++;
+    }
+    node->port = (uint16_t)port;
+    return set_host(cli, node, text);
+}
+
+/* Gives each node a shard, and each shard as many slots. */
+static void share_slots(struct sw_topology *topology)
+{
+    const unsigned count = topology->node_count;
+    topology->epoch = 1;
+    topology->shard_count = count;
+    for (unsigned i = 0; i < count; i++) {
+        struct sw_topology_shard *shard = &topology->shards[i];
+        unsigned first = i * SW_SLOTS / count, end = (i + 1) * SW_SLOTS / count;
+        draw_id(shard->id);
+        snprintf(shard->name, sizeof(shard->name), "s%u", i);
+        shard->ranges[0] = (struct sw_topology_range){(uint16_t)first, (uint16_t)(end - 1)};
+        shard->range_count = 1;
+        shard->slot_count = end - first;
+        shard->primary = (uint16_t)i;
+        draw_id(topology->nodes[i].id);
+        topology->nodes[i].shard = (uint16_t)i;
+        topology->nodes[i].is_primary = true;
+    }
+}
+
+/* Writes the topology, which the daemons' own check has taken, and tells how to start them. */
+static int write_topology(struct sw_cli *cli, const struct sw_topology *topology, const char *path)
+{
+    char error[SW_TOPOLOGY_ERROR_BYTES];
+    char *text = sw_topology_print(topology);
+    struct sw_topology *again = text == NULL ? NULL : sw_topology_parse(text, strlen(text), error);
+    if (again == NULL) {
+        fprintf(cli->messages, "%s\n", text == NULL ? "not enough memory" : error);
+        free(text);
+        return 1;
+    }
+    sw_topology_free(again);
+    FILE *file = fopen(path, "wx");
+    bool written = file != NULL && fprintf(file, "%s\n", text) > 0;
+    written = file != NULL && fclose(file) == 0 && written;
+    free(text);
+    if (!written) {
+        fprintf(cli->messages, "%s: %s\n", path, strerror(errno));
+        return 1;
+    }
+    for (unsigned i = 0; i < topology->node_count; i++) {
+        const struct sw_topology_node *node = &topology->nodes[i];
+        fprintf(cli->out,
+                "%s: slots %u to %u: sherwoodd --port %u --cluster-config %s "
+                "--cluster-node-id %s\n",
+                topology->shards[i].name, topology->shards[i].ranges[0].first,
+                topology->shards[i].ranges[0].last, node->port, path, node->id);
+    }
+    return 0;
+}
+
+struct wish {
+    char *nodes;
+    const char *output, *name;
+    uint64_t gpus;
+};
+
+static bool read_wish(int count, char **words, struct wish *wish)
+{
+    for (int i = 0; i + 1 < count; i += 2) {
+        if (strcmp(words[i], "--nodes") == 0) {
+            wish->nodes = words[i + 1];
+        } else if (strcmp(words[i], "--output") == 0) {
+            wish->output = words[i + 1];
+        } else if (strcmp(words[i], "--name") == 0) {
+            wish->name = words[i + 1];
+        } else if (strcmp(words[i], "--local-gpus") != 0 ||
+                   !sw_decimal_parse((const uint8_t *)words[i + 1], strlen(words[i + 1]),
+                                     SHERWOOD_STRIPES_MAX, &wish->gpus)) {
+            return false;
+        }
+    }
+    return count % 2 == 0 && wish->output != NULL && (wish->nodes == NULL) != (wish->gpus == 0);
+}
+
+/* Fills in the nodes. Returns false with the reason printed. */
+static bool set_nodes(struct sw_cli *cli, struct sw_topology *topology, const struct wish *wish)
+{
+    char *rest = NULL;
+    for (uint64_t i = 0; i < wish->gpus; i++) {
+        struct sw_topology_node *node = &topology->nodes[topology->node_count++];
+        strcpy(node->ip, "127.0.0.1");
+        node->port = (uint16_t)(LOCAL_PORT + i);
+    }
+    for (char *text = wish->nodes == NULL ? NULL : strtok_r(wish->nodes, ",", &rest); text != NULL;
+         text = strtok_r(NULL, ",", &rest)) {
+        if (topology->node_count == SHERWOOD_STRIPES_MAX) {
+            fprintf(cli->messages, "a cluster has at most %d shards\n", SHERWOOD_STRIPES_MAX);
+            return false;
+        }
+        if (!set_node(cli, &topology->nodes[topology->node_count++], text)) {
+            return false;
+        }
+    }
+    return topology->node_count > 0;
+}
+
+static int create(struct sw_cli *cli, int count, char **words)
+{
+    struct wish wish = {.name = "sherwood"};
+    if (!read_wish(count, words, &wish)) {
+        return usage(cli);
+    }
+    static struct sw_topology_shard shards[SHERWOOD_STRIPES_MAX];
+    static struct sw_topology_node nodes[SHERWOOD_STRIPES_MAX];
+    static struct sw_topology_range ranges[SHERWOOD_STRIPES_MAX];
+    static struct sw_topology topology;
+    topology.shards = shards;
+    topology.nodes = nodes;
+    snprintf(topology.cluster, sizeof(topology.cluster), "%s", wish.name);
+    for (size_t i = 0; i < SHERWOOD_STRIPES_MAX; i++) {
+        shards[i].ranges = &ranges[i];
+    }
+    if (!set_nodes(cli, &topology, &wish)) {
+        return 1;
+    }
+    share_slots(&topology);
+    return write_topology(cli, &topology, wish.output);
+}
+
+/* --- slots and check -------------------------------------------------------------------------- */
+
+static int slots(struct sw_cli *cli)
+{
+    struct sherwood_shard shard = SHERWOOD_SHARD_INIT;
+    for (uint32_t i = 0; sherwood_cluster_shard(cli->client, i, &shard); i++) {
+        fprintf(cli->out, "%s %s %u slots%s:", shard.name, shard.address, shard.slots,
+                shard.is_connected ? "" : ", not reachable");
+        for (uint32_t slot = 0; slot < SW_SLOTS;) {
+            uint32_t end = slot;
+            while (end < SW_SLOTS && sherwood_cluster_owner(cli->client, end) == i) {
+                end++;
+            }
+            if (end > slot) {
+                fprintf(cli->out, " %u-%u", slot, end - 1);
+            }
+            slot = end > slot ? end : slot + 1;
+        }
+        fputc('\n', cli->out);
+    }
+    return 0;
+}
+
+/* Do both handles have the same topology? */
+static bool agree(const struct sherwood *one, const struct sherwood *other)
+{
+    bool same = sherwood_cluster_epoch(one) == sherwood_cluster_epoch(other);
+    for (uint32_t slot = 0; slot < SW_SLOTS && same; slot++) {
+        same = sherwood_cluster_owner(one, slot) == sherwood_cluster_owner(other, slot);
+    }
+    return same;
+}
+
+/* Asks a primary for its own topology. Returns whether it is that of the others, and says so if
+ * not.
+ */
+static bool check_node(struct sw_cli *cli, const struct sherwood_shard *shard)
+{
+    char text[SW_CLI_ERROR_BYTES];
+    struct sherwood *other = NULL;
+    const char *address = shard->address;
+    struct sherwood_options connection = cli->options->connection;
+    connection.user = cli->options->login.user;
+    connection.password = sw_cli_login_password(&cli->options->login);
+    if (sherwood_connect_cluster_text(&address, 1, &connection, &other, text, sizeof(text)) !=
+        SHERWOOD_OK) {
+        fprintf(cli->out, "%s: %s\n", shard->name, text);
+        return false;
+    }
+    bool same = agree(cli->client, other);
+    if (!same) {
+        fprintf(cli->out,
+                "%s: %s has the topology of epoch %" PRIu64 ", %s has that of %" PRIu64 "\n",
+                shard->name, shard->address, sherwood_cluster_epoch(other), cli->options->address,
+                sherwood_cluster_epoch(cli->client));
+    }
+    sherwood_close(other);
+    return same;
+}
+
+static int check(struct sw_cli *cli)
+{
+    struct sherwood_shard shard = SHERWOOD_SHARD_INIT;
+    uint32_t bare = 0, first = 0, shards = 0;
+    bool good = true;
+    for (uint32_t slot = SW_SLOTS; slot-- > 0;) {
+        if (sherwood_cluster_owner(cli->client, slot) == UINT32_MAX) {
+            first = slot;
+            bare++;
+        }
+    }
+    if (bare > 0) {
+        fprintf(cli->out, "%u slots have no owner, the first of them is %u\n", bare, first);
+    }
+    for (; sherwood_cluster_shard(cli->client, shards, &shard); shards++) {
+        good = check_node(cli, &shard) && good;
+    }
+    if (good && bare == 0) {
+        fprintf(cli->out,
+                "ok: %u nodes have the topology of epoch %" PRIu64 ", all slots have an owner\n",
+                shards, sherwood_cluster_epoch(cli->client));
+    }
+    return good && bare == 0 ? 0 : 1;
+}
+
+int sw_cli_cluster(struct sw_cli *cli, int count, char **words)
+{
+    if (count > 0 && strcasecmp(words[0], "create") == 0) {
+        return create(cli, count - 1, words + 1);
+    }
+    bool shows = count == 1 && strcasecmp(words[0], "slots") == 0;
+    if (!shows && (count != 1 || strcasecmp(words[0], "check") != 0)) {
+        return usage(cli);
+    }
+    if (!sw_cli_connect(cli)) {
+        return 1;
+    }
+    return shows ? slots(cli) : check(cli);
+}

@@ -1,0 +1,94 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""test_cluster_cli - sherwood-cli makes the topology of a cluster, looks at it, and follows it."""
+
+import contextlib
+import json
+import pathlib
+import random
+import re
+import socket
+import tempfile
+
+from cluster import slot_of
+from harness import BUILD, Server, case, check, equal, main, run
+
+CLI = BUILD / "sherwood-cli"
+
+
+def free_ports(count):
+    """Ports at which nobody answers, from below those that the kernel gives out by itself."""
+    found = []
+    while len(found) < count:
+        port = random.SystemRandom().randrange(12000, 29000)
+        with socket.socket() as each:
+            if port not in found and each.connect_ex(("127.0.0.1", port)) != 0:
+                found.append(port)
+    return found
+
+
+@contextlib.contextmanager
+def created(count):
+    """Daemons started as cluster create says: (file, servers)."""
+    with tempfile.TemporaryDirectory(prefix="sherwood-cluster-") as folder, contextlib.ExitStack() as stack:
+        file = pathlib.Path(folder) / "topology.json"
+        ports = free_ports(count)
+        said = run(CLI, "cluster", "create", "--output", file, "--nodes", ",".join(f"127.0.0.1:{p}" for p in ports))
+        servers = []
+        for line, port in zip(said.splitlines(), ports):
+            flags = re.search(r"sherwoodd (.*)$", line)[1].split()
+            equal(flags[:2], ["--port", str(port)], line)
+            servers.append(stack.enter_context(Server(*flags, "--cluster-state", f"{folder}/state-{port}")))
+        yield file, servers
+
+
+@case
+def commands():
+    """With -c commands, load and dump reach every node; cluster slots and check tell who has what."""
+    with created(3) as (file, servers):
+        first = ("-p", servers[0].port)
+        keys = list(range(300))
+        check({slot_of(key) * 3 // 16384 for key in keys} == {0, 1, 2}, "keys of every node")
+        equal(run(CLI, "-c", *first, "mset", *[n for key in keys for n in (key, key + 7)]), "OK\n", "mset")
+        equal(run(CLI, "-c", *first, "mget", *keys).split(), [str(key + 7) for key in keys], "mget")
+        equal(run(CLI, "--cluster", *first, "del", 1, 2, 99999).strip(), "2", "del")
+        check("another node" in run(CLI, *first, "mget", *keys, rc=1), "without -c a node refuses keys of others")
+        dump = run(CLI, "-c", "-q", *first, "dump", "--format", "csv", "-")
+        equal(sorted(dump.split()), sorted(f"{key},{key + 7}" for key in keys if key not in (1, 2)), "dump")
+        equal(run(CLI, "-c", "-q", *first, "load", "--format", "csv", "-", stdin="1,1\n2,2\n"), "", "load")
+        equal(run(CLI, "-c", *first, "mget", 1, 2).split(), ["1", "2"], "what was loaded")
+        lines = run(CLI, *first, "cluster", "slots").splitlines()
+        equal([line.split(":")[-1] for line in lines], [" 0-5460", " 5461-10921", " 10922-16383"], "slots")
+        equal(run(CLI, *first, "cluster", "check"),
+              "ok: 3 nodes have the topology of epoch 1, all slots have an owner\n", "check")
+        topology = json.loads(file.read_text())
+        topology.update(epoch=2, force=True)
+        topology["shards"][2]["slots"] = [[10922, 16000]]
+        equal(servers[0].redis_cli("cluster", "settopology", json.dumps(topology)), "OK\n", "another topology")
+        said = run(CLI, *first, "cluster", "check", rc=1)
+        check("383 slots have no owner, the first of them is 16001" in said, said)
+        check("has the topology of epoch 1" in said and "has that of 2" in said, said)
+
+
+@case
+def refusals():
+    """What cannot be a cluster is said in a sentence, and writes no file."""
+    with tempfile.TemporaryDirectory(prefix="sherwood-cluster-") as folder:
+        file = f"{folder}/t.json"
+        for wrong, said in ((["--nodes", "a.b.c.invalid:1"], "a.b.c.invalid"), (["--nodes", "127.0.0.1"], "is not host:port"),
+                            (["--nodes", "127.0.0.1:70000"], "is not host:port"),
+                            (["--nodes", "127.0.0.1:1,127.0.0.1:1"], "$.nodes[1]"),
+                            (["--local-gpus", "2", "--name", "A B"], "$.cluster")):
+            text = run(CLI, "cluster", "create", "--output", file, *wrong, rc=1)
+            check(said in text, f"{wrong}: {text}")
+            check(not pathlib.Path(file).exists(), "a file was written")
+        for wrong in ([], ["create"], ["create", "--output", file], ["slots", "x"], ["create", "--local-gpus", "2"]):
+            check("usage: sherwood-cli cluster" in run(CLI, "cluster", *wrong, rc=2), wrong)
+        said = run(CLI, "cluster", "create", "--local-gpus", 2, "--output", file)
+        check("s1: slots 8192 to 16383: sherwoodd --port 7380 " in said, said)
+        check("File exists" in run(CLI, "cluster", "create", "--local-gpus", 2, "--output", file, rc=1), "it stays")
+        with Server() as alone:
+            check("not in cluster mode" in run(CLI, "-c", "-p", alone.port, "get", 1, rc=1), "no node of a cluster")
+
+
+main()
