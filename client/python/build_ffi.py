@@ -57,6 +57,10 @@ const char *sherwood_status_text(int status);
 uint64_t sherwood_hash_key(const void *text, size_t size);
 int sherwood_connect_text(const char *address, const struct sherwood_options *options,
                           struct sherwood **out, char *text, size_t text_bytes);
+int sherwood_connect_cluster_text(const char *const *addresses, size_t count,
+                                  const struct sherwood_options *options, struct sherwood **out,
+                                  char *text, size_t text_bytes);
+uint64_t sherwood_cluster_epoch(const struct sherwood *client);
 void sherwood_close(struct sherwood *client);
 const struct sherwood_server *sherwood_server(const struct sherwood *client);
 const char *sherwood_error(const struct sherwood *client);
@@ -144,7 +148,7 @@ def builder() -> FFI:
     made = FFI()
     made.cdef(DECLARATIONS)
     made.set_source(
-        "sherwood._native", '#include "client/sherwood.h"\n#include "client/python/native.h"\n',
+        "sherwood._native", '#include "client/sherwood-cluster.h"\n#include "client/python/native.h"\n',
         sources=sources, include_dirs=[str(CSRC)], extra_objects=archives, libraries=names,
         # sigprocmask is the same system call, for the calling thread, and older in glibc: with it the
         # wheel runs where glibc is 2.17.

@@ -7,7 +7,7 @@
     values, found = c.get_many([1, 2, 5000])
 """
 
-from ._client import Client, connect
+from ._client import Client, connect, connect_cluster
 from ._device import Device
 from ._errors import Denied, Error, Failed, Full, Lost, Refused, Timeout
 from ._facts import Server
@@ -16,4 +16,4 @@ from ._regions import Region
 from ._version import __version__
 
 __all__ = ["Client", "Denied", "Device", "Error", "Failed", "Full", "Lost", "Refused", "Region", "Server", "Timeout",
-           "connect", "hash_key", "__version__"]
+           "connect", "connect_cluster", "hash_key", "__version__"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import operator
 import os
-from typing import Any, Iterator, Optional, Union
+from typing import Any, Iterator, Optional, Sequence, Union
 
 import numpy as np
 
@@ -348,7 +348,7 @@ def connect(address: str, *, stripes: int = 1, timeout: float = 30.0, connect_ti
             value_dtype: Any = None, username: Optional[str] = None, password: Optional[str] = None,
             password_file: _Path = None, tls_ca: _Path = None, tls_cert: _Path = None,
             tls_key: _Path = None, tls_server_name: Optional[str] = None,
-            tls_insecure: bool = False) -> Client:
+            tls_insecure: bool = False, _nodes: tuple[str, ...] = ()) -> Client:
     """Connects to "host:port", "[v6]:port" or "unix:/path", or by TLS to "tls://host:port".
 
     stripes: connections of the client, 1 to 256. With more than one, calls that are in flight at the
@@ -369,4 +369,16 @@ def connect(address: str, *, stripes: int = 1, timeout: float = 30.0, connect_ti
                              for path in (tls_ca, tls_cert, tls_key, password_file))
     return Client(Options(address, operator.index(stripes), float(timeout), float(connect_timeout),
                           dtype, ca, cert, key, tls_server_name, bool(tls_insecure), username, password,
-                          secret))
+                          secret, _nodes))
+
+
+def connect_cluster(addresses: Sequence[str], **options: Any) -> Client:
+    """Connects to a cluster of which one of the addresses is a node, with the options of connect().
+
+    The calls are those of any client: keys are split by the nodes that own their slots, which work at
+    the same time, and answers come in the order of the keys. All or nothing holds for a node. stripes
+    must be 1; resize, epochs, scores, regions and wait_durable are refused, since they belong to one node.
+    """
+    if isinstance(addresses, str) or not addresses:
+        raise Refused("addresses: give a list of them, at least one")
+    return connect(addresses[0], _nodes=tuple(addresses), **options)

@@ -37,6 +37,7 @@ class Options:
     user: Optional[str] = None
     password: Optional[str] = dataclasses.field(default=None, repr=False)
     password_file: Optional[str] = None
+    nodes: tuple[str, ...] = ()  # of a cluster; `address` is the first of them
 
     def secret(self) -> Optional[str]:
         """The password, or the first line of its file as it is now: so it may change meanwhile."""
@@ -80,7 +81,11 @@ def dial(options: Options) -> Any:
             setattr(given, name, texts[-1])
     out = ffi.new("struct sherwood **")
     said = ffi.new("char[]", _TEXT_BYTES)
-    rc = lib.sherwood_connect_text(_c_text(options.address, "address"), given, out, said, _TEXT_BYTES)
+    if options.nodes:
+        nodes = [ffi.new("char[]", _c_text(node, "addresses")) for node in options.nodes]
+        rc = lib.sherwood_connect_cluster_text(nodes, len(nodes), given, out, said, _TEXT_BYTES)
+    else:
+        rc = lib.sherwood_connect_text(_c_text(options.address, "address"), given, out, said, _TEXT_BYTES)
     if rc != lib.SHERWOOD_OK:
         raise error_of(rc, ffi.string(said).decode("utf-8", "replace"))
     return ffi.gc(out[0], lib.sherwood_close)

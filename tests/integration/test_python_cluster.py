@@ -1,0 +1,40 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The Python package: a cluster, by calls that block, by submit and with asyncio."""
+
+import asyncio
+
+from cluster import nodes, slot_of
+from harness import case, check, equal, main
+from package import np, raises, same, sherwood
+
+
+@case
+def calls():
+    """every node has its keys, and the calls are those of any client"""
+    with nodes(3) as servers, sherwood.connect_cluster([s.address() for s in servers[:2]]) as c:
+        ids = np.arange(10_000, dtype=np.uint64)
+        c.set_many(ids, ids * 3)
+        values, found = c.get_many(np.append(ids, np.uint64(2**63)))
+        same(values, np.append(ids * 3, 0).astype(np.uint64))
+        equal((int(found.sum()), bool(found[-1])), (10_000, False))
+        same(c.submit.get_many(ids[:1000]).result()[0], (ids[:1000] * 3).astype(np.uint64), "by submit")
+        same(asyncio.run(ask(c, ids[:1000])), (ids[:1000] * 3).astype(np.uint64), "with asyncio")
+        equal([s.ask("DBSIZE") for s in servers],
+              [sum(i * 16384 // 3 <= slot < (i + 1) * 16384 // 3 for slot in map(slot_of, ids.tolist())) for i in range(3)],
+              "keys of each node")
+        equal(int(c.delete_many(ids[:10]).sum()), 10, "deleted")
+        equal(len(c), 10_000 - 10, "the sum of the nodes")
+        raises(sherwood.Refused, "connect to one node", c.resize, 1000)
+    with nodes(1) as servers, sherwood.connect(servers[0].address()) as alone:
+        alone[1] = 2  # a node takes clients that know of no cluster, for its own keys
+        raises(sherwood.Refused, "at least one", sherwood.connect_cluster, [])
+    check(sherwood.connect_cluster.__doc__, "it is explained")
+
+
+async def ask(client, keys):
+    values, _ = await client.aio.get_many(keys)
+    return values
+
+
+main()
