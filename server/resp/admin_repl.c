@@ -41,7 +41,7 @@ static void put_primary(struct sw_text *text, const struct sw_repl_facts *facts)
     }
 }
 
-/* A replica of a topology has no connection to its primary: there is no replication. */
+/* A replica of a topology has no connection to its primary: cluster mode refuses replicaof. */
 static bool put_role_of_replica(struct sw_call *call)
 {
     const struct sw_cluster_view *view = call->admin->seat->view;
