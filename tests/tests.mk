@@ -112,7 +112,7 @@ print-fuzzers:
 
 # --- selections ----------------------------------------------------------------------------------
 # Under ThreadSanitizer: where threads meet.
-THREAD_TESTS := $(filter $(addprefix %/test_,concurrent changing cuckoo_concurrent cuckoo_engine cache_concurrent parallel growth \
+THREAD_TESTS := $(filter $(addprefix %/test_,concurrent changing rows cuckoo_concurrent cuckoo_engine cache_concurrent parallel growth \
   robin_hood phase_lock gate pool combine combine_shares server round image guard restore input http loop run tls stream block_writer),$(UNIT_TESTS))
 THREAD_INTEGRATION := $(wildcard $(patsubst %,tests/integration/test_%.py,alone clients tools engines log regions region_attacks cluster))
 # Under AddressSanitizer: what attacks the daemon.
