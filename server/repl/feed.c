@@ -33,8 +33,8 @@ struct sw_feed *sw_feed_create(uint64_t bytes_max)
     if (feed == NULL) {
         return NULL;
     }
-    feed->ring =
-        calloc(SW_FEED_RECORDS_MAX, sizeof(*feed->ring)); /* untouched pages cost nothing */
+    feed->ring = calloc(SW_FEED_RECORDS_MAX,
+                        sizeof(struct sw_feed_record *)); /* untouched pages cost nothing */
     if (feed->ring == NULL || getrandom(&feed->salt, sizeof(feed->salt), 0) < 0) {
         free(feed->ring);
         free(feed);
