@@ -88,6 +88,9 @@ bool sw_control_run_replicaof(struct sw_control *control, const struct sw_resp_c
     char primary[SW_REPL_ADDRESS_BYTES + 16], error[SW_CONTROL_ERROR_BYTES], reason[256] = "";
     uint64_t number = 0;
     control->says_ok = true;
+    if (control->conn->net->seat.view != NULL) {
+        return sw_control_refuse(control, "ERR REPLICAOF not allowed in cluster mode.");
+    }
     if (control->resp->owner.repl == NULL) {
         return sw_control_refuse(control, "ERR there is no replication in this server");
     }

@@ -36,6 +36,7 @@ def replies_of_redis():
                 ("COUNT-FAILURE-REPORTS", "a" * 100), ("x",))]
             commands = [("CLUSTER",), *words, ("READONLY",), ("READWRITE",), ("ASKING",),
                         ("READONLY", "x"), ("SELECT", 0), ("SELECT", 1), ("SELECT", "x"), ("SWAPDB", 0, 1),
+                        ("REPLICAOF", "127.0.0.1", 1),
                         ("GET", key_in(101, 199)), ("MGET", key_in(101, 199), key_in(0, 100)),
                         ("MGET", key_in(0, 100), key_in(101, 199)), ("MGET", key_in(0, 100), key_in(200, 300)),
                         ("MSET", key_in(0, 100), 1, key_in(200, 300), 2), ("DEL", key_in(0, 100), key_in(5000, 5000)),
