@@ -102,7 +102,7 @@ FUZZERS := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(FUZZ_SRC))
 fuzzers: $(FUZZERS)
 build/fuzz/fuzz_acl: $(wildcard server/users/*.c)
 build/fuzz/fuzz_ring: $(wildcard server/region/*.[ch])
-build/fuzz/fuzz_completion: $(CLIENT_SRC) $(TLS_SRC) $(wildcard client/*.h)
+build/fuzz/fuzz_completion: $(CLIENT_SRC) $(TLS_SRC) proto/cluster/slot.c $(wildcard client/*.h)
 $(FUZZERS): build/fuzz/%: tests/fuzz/%.c $(PROTO_SRC) $(wildcard proto/*.h tests/fuzz/*.h server/users/*.h) $(GEN)
 	@mkdir -p $(@D)
 	$(FUZZ_CC) $(FUZZ_FLAGS) $(OWN_CPPFLAGS) -o $@ $(filter %.c,$^) $(BUILD)/gen/proto/sherwood.pb-c.c -lprotobuf-c -luv -lssl -lcrypto
