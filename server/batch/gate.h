@@ -3,7 +3,7 @@
  * gate.h - the gate that all writes of all loops pass on their way to the table. A command that
  * looks at keys and then writes closes it meanwhile, so that nobody else writes in between.
  *
- * Invariant: between the moment at which sw_gate_is_held says true and sw_gate_open, no write but
+ * Invariant: from the moment at which sw_gate_is_empty says true until sw_gate_open, no write but
  * the holder's is in the table, and every write that was there before has taken effect. Reads pass
  * at any time.
  *
