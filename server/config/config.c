@@ -183,6 +183,12 @@ static int check_replication(const struct sw_config *config, char *error, size_t
                  "so it has no replicas");
         return -1;
     }
+    if (sw_config_has_rows(config)) {
+        snprintf(error, error_bytes,
+                 "replicaof is set and values are rows (value-bytes with the robin_hood engine), "
+                 "of which there are no replicas yet");
+        return -1;
+    }
     if (config->cluster_config[0] != '\0' || config->cluster_state[0] != '\0') {
         snprintf(error, error_bytes,
                  "replicaof is set in cluster mode, in which a topology says who is what");

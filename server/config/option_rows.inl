@@ -291,8 +291,8 @@ SW_OPTION(
     "Be a replica of this server: \"host port\", host:port or unix:/path, at most 127 bytes, of "
     "its port without TLS. A replica takes over everything that its primary holds, follows "
     "its writes, serves reads and refuses writes. REPLICAOF changes it, REPLICAOF NO ONE "
-    "ends it. Widths must be those of the primary. Not with the cache engine, and not with "
-    "data-dir. Empty: this server is a primary.")
+    "ends it. Widths must be those of the primary. Not with the cache engine or rows, and not "
+    "with data-dir. Empty: this server is a primary.")
 SW_OPTION(primary_user, "primary-user", "replication", SW_ANY, SW_TEXT(), "", "USER",
           "Who logs in at the primary, if primary-password-file is set; the user must be allowed "
           "to run REPLICATE. Empty: default.")

@@ -34,21 +34,30 @@ static void on_history_changed(void *context)
     sw_senders_cut(((struct sw_repl *)context)->senders);
 }
 
+/* Why the table has no replicas, or NULL. */
+static const char *lack_of(const struct sw_config *config)
+{
+    if (config->engine == SW_ENGINE_CACHE) {
+        return "the engine is cache: what it holds may leave at any time, so it has no replicas";
+    }
+    return sw_config_has_rows(config)
+               ? "values are rows (--value-bytes), of which there are no replicas yet"
+               : NULL;
+}
+
 struct sw_repl *sw_repl_create(const struct sw_config *config, struct sw_table *table,
                                const struct sw_repl_owner *owner)
 {
-    struct sw_table_info info;
     struct sw_repl *repl = calloc(1, sizeof(*repl));
     if (repl == NULL) {
         sw_log(SW_LOG_ERROR, "no memory for replication");
         return NULL;
     }
-    sw_table_info(table, &info);
     repl->owner = *owner;
     repl->config = config;
     repl->table = table;
     repl->has_files = config->data_dir[0] != '\0';
-    repl->is_cache = info.engine == SW_ENGINE_CACHE;
+    repl->lacks = lack_of(config);
     sw_repl_state_init(&repl->state);
     repl->feed = sw_feed_create(config->repl_backlog_bytes);
     const struct sw_senders_parts senders = {config,       table,           repl->feed,
@@ -105,9 +114,8 @@ void sw_repl_destroy(struct sw_repl *repl)
 
 int sw_repl_follow(struct sw_repl *repl, const char *primary, char *reason, size_t reason_bytes)
 {
-    if (repl->is_cache) {
-        snprintf(reason, reason_bytes,
-                 "the engine is cache: what it holds may leave at any time, so it has no replicas");
+    if (repl->lacks != NULL) {
+        snprintf(reason, reason_bytes, "%s", repl->lacks);
         return -1;
     }
     if (repl->config->cluster_config[0] != '\0' || repl->config->cluster_state[0] != '\0') {
@@ -128,9 +136,8 @@ int sw_repl_serve(struct sw_repl *repl, int fd, const char *address,
 {
     struct sw_repl_hello own;
     sw_replica_hello(repl->table, repl->config, &own);
-    if (repl->is_cache) {
-        snprintf(reason, reason_bytes,
-                 "the engine is cache: what it holds may leave at any time, so it has no replicas");
+    if (repl->lacks != NULL) {
+        snprintf(reason, reason_bytes, "%s", repl->lacks);
         return -1;
     }
     if (sw_repl_is_replica(&repl->state)) {

@@ -27,8 +27,8 @@ struct sw_repl {
     struct sw_feed *feed;
     struct sw_senders *senders;
     struct sw_replica *replica;
-    bool has_files; /* there is a data directory, whose files a replica would contradict */
-    bool is_cache;
+    bool has_files;    /* there is a data directory, whose files a replica would contradict */
+    const char *lacks; /* why such a table has no replicas; NULL: it may have some */
 };
 
 /* Returns NULL with a sentence logged. */
