@@ -149,10 +149,10 @@ static uint32_t decide_copy(struct sw_alone *alone)
         pending_of(alone)->kind = SW_REPLY_KIND_ZERO;
         return 0;
     }
-    round->ops[0] = SW_SET;
-    put_number(alone, round->keys, 0, number_at(alone, round->keys, 1));
-    put_number(alone, round->values, 0, number_at(alone, round->previous, 0));
-    return 1;
+    round->ops[0] = SW_GET; /* it stays for the slow log, which shows the keys of a round */
+    round->ops[1] = SW_SET;
+    put_number(alone, round->values, 1, number_at(alone, round->previous, 0));
+    return 2;
 }
 
 /* SET key value IFEQ old: the operand of the second look is `old`. With GET the reply is the value

@@ -119,10 +119,15 @@ const char *sw_refusal_of_writes(const struct sw_resp_owner *owner)
                  "about the error.";
 }
 
+static bool is_about_keys(const struct sw_command *command)
+{
+    return command->kind == SW_KIND_DATA || command->kind == SW_KIND_ALONE;
+}
+
 /* Does the command show what the table holds? */
 static bool shows_data(const struct sw_command *command)
 {
-    return command->kind == SW_KIND_DATA || command->batch_kinds != 0 ||
+    return is_about_keys(command) || command->batch_kinds != 0 ||
            command->id == SW_COMMAND_DBSIZE || command->id == SW_COMMAND_DIGEST;
 }
 
@@ -134,7 +139,7 @@ static const char *not_now(const struct sw_conn *conn, const struct sw_command *
     bool syncs = owner->repl != NULL && sw_repl_lacks_data(&owner->repl->state);
     /* Clients of a cluster take LOADING for an error of theirs: requests on keys get CLUSTERDOWN,
      * or MOVED (redirect.c). */
-    bool is_redirected = conn->net->seat.view != NULL && command->kind == SW_KIND_DATA;
+    bool is_redirected = conn->net->seat.view != NULL && is_about_keys(command);
     if ((loads && !is_redirected && !is_served_while_loading(command)) ||
         (syncs && shows_data(command))) {
         return "LOADING Sherwood is loading the dataset in memory";

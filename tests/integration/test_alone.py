@@ -127,6 +127,19 @@ def full_and_logged():
 
 
 @case
+def slow_log():
+    """the slow log shows the keys of a command as they came"""
+    with Server("--capacity", "1K") as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        equal(replies.ask("MSETNX", 1, 11, 2, 12), 1, "MSETNX")
+        equal(replies.ask("CONFIG", "SET", "slowlog-log-slower-than", 0), "OK", "CONFIG SET")
+        equal(replies.ask("COPY", 1, 2, "REPLACE"), 1, "COPY")
+        equal(replies.ask("RENAME", 2, 3), "OK", "RENAME")
+        equal([entry[3] for entry in replies.ask("SLOWLOG", "GET", 2)],
+              [[b"rename", b"2", b"3"], [b"copy", b"1", b"2"]], "the two, the last one first")
+
+
+@case
 def replicated():
     """a replica has what these commands wrote, in their places among other writes, and refuses them itself"""
     rng = random.Random(drawn_seed())
@@ -141,6 +154,9 @@ def replicated():
         equal(ask(replica, "MGET", *range(20)), wanted, "values")
         for words in (("MSETNX", 1, 1), ("RENAME", 1, 2), ("COPY", 1, 2), ("SET", 1, 2, "IFEQ", 1)):
             check(str(ask(replica, *words)).startswith("READONLY"), words)
+    with Server(*SMALL, "--replicaof", "127.0.0.1 1") as replica: # nobody is there: it never has the data
+        for words in (("GET", 1), ("SET", 1, 2), ("MSETNX", 1, 1), ("RENAME", 1, 2), ("COPY", 1, 2)):
+            check(str(ask(replica, *words)).startswith("LOADING"), words)
 
 
 if __name__ == "__main__":
