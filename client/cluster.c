@@ -124,6 +124,16 @@ static struct sw_client_stripe *dial(struct sherwood *client, const char *addres
                                  cluster->trouble, sizeof(cluster->trouble));
 }
 
+/* Takes the connections that have ended from their shards. */
+static void forget_broken(struct sw_client_cluster *cluster)
+{
+    for (uint32_t s = 0; s < SHERWOOD_STRIPES_MAX; s++) {
+        if (cluster->stripes[s] != NULL && cluster->stripes[s]->broken != 0) {
+            cluster->stripes[s] = NULL;
+        }
+    }
+}
+
 /* Closes the connections that no shard has. */
 static void close_others(struct sherwood *client)
 {
@@ -132,7 +142,7 @@ static void close_others(struct sherwood *client)
     for (uint32_t i = 0; i < client->stripes_count; i++) {
         struct sw_client_stripe *stripe = client->stripes[i];
         bool is_used = false;
-        for (uint32_t s = 0; s < cluster->topology->shard_count; s++) {
+        for (uint32_t s = 0; s < SHERWOOD_STRIPES_MAX; s++) {
             is_used |= cluster->stripes[s] == stripe;
         }
         if (is_used) {
@@ -154,6 +164,7 @@ static uint32_t arrange(struct sherwood *client)
     char address[SW_CLIENT_ADDRESS_BYTES];
     uint32_t there = 0;
     int status = SHERWOOD_OK;
+    memset(cluster->stripes, 0, sizeof(cluster->stripes));
     for (uint32_t s = 0; s < topology->shard_count; s++) {
         address_of(cluster, &topology->nodes[topology->shards[s].primary], address);
         cluster->stripes[s] = connected_to(client, address);
@@ -187,7 +198,7 @@ static struct sw_topology *newer(struct sw_topology *one, struct sw_topology *ot
 static struct sw_topology *ask_connected(struct sherwood *client, struct sw_client_stripe *first,
                                          uint64_t needed, int *status)
 {
-    struct sw_topology *best = first == NULL || first->broken != 0 ? NULL : ask(first, status);
+    struct sw_topology *best = first == NULL ? NULL : ask(first, status);
     for (uint32_t i = 0; i < client->stripes_count && (best == NULL || best->epoch < needed); i++) {
         struct sw_client_stripe *stripe = client->stripes[i];
         if (stripe->broken == 0 && stripe != first) {
@@ -229,6 +240,9 @@ int sw_client_cluster_load(struct sherwood *client, struct sw_client_stripe *fir
     int status = SHERWOOD_E_CONNECTION;
     client->error[0] = '\0';
     cluster->trouble[0] = '\0';
+    first = first != NULL && first->broken == 0 ? first : NULL;
+    forget_broken(cluster);
+    close_others(client); /* there is room for new connections */
     struct sw_topology *topology = ask_connected(client, first, cluster->newest, &status);
     if (topology == NULL) {
         topology = ask_others(client, &status);

@@ -19,15 +19,16 @@ int sw_client_one_node(struct sherwood *client, const char *call)
                                 call);
 }
 
-/* Returns the connection to a shard, made anew if it was lost, or NULL with a status. Everything
- * submitted before has been sent. */
+/* Returns the connection to a shard, made anew if it was lost, or NULL with a status: SHERWOOD_OK
+ * if the topology is another one by now. Everything submitted before has been sent. */
 static struct sw_client_stripe *reach(struct sherwood *client, uint32_t shard, int *status)
 {
     struct sw_client_stripe *stripe = sw_client_cluster_stripe(client, shard);
     if (stripe == NULL) {
+        const uint64_t epoch = client->cluster->topology->epoch;
         sw_client_cluster_settle(client, true);
         *status = sw_client_cluster_load(client, NULL);
-        if (*status != SHERWOOD_OK) {
+        if (*status != SHERWOOD_OK || client->cluster->topology->epoch != epoch) {
             return NULL;
         }
         stripe = sw_client_cluster_stripe(client, shard);
@@ -50,11 +51,18 @@ int sw_client_cluster_all(struct sherwood *client, uint32_t operation)
     const struct sw_request header = header_of(client, operation);
     int status = SHERWOOD_OK;
     sw_client_cluster_settle(client, false);
-    for (uint32_t s = 0; s < client->cluster->topology->shard_count && status == SHERWOOD_OK; s++) {
+    for (uint32_t s = 0; s < client->cluster->topology->shard_count && status == SHERWOOD_OK;) {
         struct sw_client_stripe *stripe = reach(client, s, &status);
         status = stripe == NULL ? status : sw_client_ask(stripe, &header, NULL, NULL, NULL);
+        s = stripe == NULL ? 0 : s + 1; /* another topology: begins again */
     }
     return status;
+}
+
+static int scan_ended(struct sherwood *client)
+{
+    return sw_client_fail(client, SHERWOOD_E_SHARD,
+                          "scan: the topology has changed since it began: begin again");
 }
 
 int sw_client_cluster_scan(struct sherwood *client, uint64_t *cursor, void *keys, void *values,
@@ -77,12 +85,11 @@ int sw_client_cluster_scan(struct sherwood *client, uint64_t *cursor, void *keys
                               "scan: the cursor is not that of the scan of this handle");
     }
     if (cluster->scan_epoch != cluster->topology->epoch) {
-        return sw_client_fail(client, SHERWOOD_E_SHARD,
-                              "scan: the topology has changed since it began: begin again");
+        return scan_ended(client);
     }
     struct sw_client_stripe *stripe = reach(client, cluster->scan_shard, &status);
     if (stripe == NULL) {
-        return status;
+        return status == SHERWOOD_OK ? scan_ended(client) : status;
     }
     struct sw_request header = header_of(client, SW_OPERATION_SCAN);
     struct sw_reply reply = {0};
@@ -130,13 +137,19 @@ int sw_client_cluster_figures(struct sherwood *client)
     header.count = SW_FIGURES_MAX;
     sw_client_cluster_settle(client, false);
     client->figures_count = 0;
-    for (uint32_t s = 0; s < client->cluster->topology->shard_count && status == SHERWOOD_OK; s++) {
+    for (uint32_t s = 0; s < client->cluster->topology->shard_count && status == SHERWOOD_OK;) {
         struct sw_reply reply = {0};
         struct sw_client_stripe *stripe = reach(client, s, &status);
-        status = stripe == NULL ? status : sw_client_ask(stripe, &header, figures, NULL, &reply);
+        if (stripe == NULL) { /* without an error: another topology, so it begins again */
+            client->figures_count = 0;
+            s = 0;
+            continue;
+        }
+        status = sw_client_ask(stripe, &header, figures, NULL, &reply);
         if (status == SHERWOOD_OK) {
             add_figures(client, figures, reply.count);
         }
+        s++;
     }
     client->figures_count = status == SHERWOOD_OK ? client->figures_count : 0;
     return status;

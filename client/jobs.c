@@ -364,7 +364,7 @@ int sw_client_cluster_submit(struct sherwood *client, struct sherwood_request *r
 {
     struct sw_client_cluster *cluster = client->cluster;
     uint32_t slot = 0;
-    if (cluster->jobs >= client->flights_max) {
+    if (cluster->jobs >= client->flights_max && client->in_flight > 0) {
         sw_client_send_all(client);
         sw_client_step(client, 0);
     }

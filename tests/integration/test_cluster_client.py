@@ -263,6 +263,12 @@ def meanwhile():
         check(refusals >= 20, f"only {refusals} frames were refused: nothing was tested")
 
 
+def come_back(server, ready=200):
+    """Starts a daemon again that was stopped, at the same port. It has its topology, and no keys."""
+    server.flags[server.flags.index("--port") + 1], server.ready = str(server.port), ready
+    server.start()
+
+
 @case
 def lost_node():
     """A node that ends takes its keys' calls with it, no others, and comes back by itself."""
@@ -276,11 +282,68 @@ def lost_node():
         check(status == "-4" and "is sherwoodd running there" in sentence, f"{status} {sentence}")
         equal(handle.run(GET, [(key, 0) for key in mine[0]]), mine[0], "the other node serves on")
         equal(handle.ask("stripes"), "1", "connections that are left")
-        again = cluster.servers[1]  # its state is in its directory, so it is ready at once
-        again.flags[again.flags.index("--port") + 1], again.ready = str(again.port), 200
-        again.start()
+        come_back(cluster.servers[1])
         equal(handle.run(GET, [(key, 0) for key in mine[1]]), [None] * len(mine[1]), "it is back, and empty")
         equal(handle.run(GET, [(key, 0) for key in mine[0]]), mine[0], "and the other one still serves")
+
+
+@case
+def lost_shard():
+    """A node ends, and the next topology has its shard no more: calls to every node go to those that are left."""
+    with Cluster(3) as cluster, Handle(cluster.addresses()[0]) as handle:
+        for call, answer in (("ping", "0"), ("stats", "0 0"), ("scan", "-16 scan: the topology has changed")):
+            gone = cluster.servers.pop()
+            cluster.give(range(SLOTS), 0)
+            for i in range(len(cluster.servers)):
+                cluster.load(i)
+            gone.stop()
+            handle.ask("ping")  # its connection has ended, or does now
+            check((said := handle.ask(call)).startswith(answer), f"{call}: {said}")
+            equal(handle.ask("stripes"), str(len(cluster.servers)), "connections")
+            cluster.servers.append(Node(len(cluster.servers)))
+            cluster.stack.enter_context(cluster.servers[-1])
+            cluster.epoch += 1
+            for i in range(len(cluster.servers)):
+                cluster.load(i)
+            equal(handle.ask("reload"), "0", "reload")
+            equal(handle.ask("stripes"), "3", "connections")
+
+
+@case
+def nothing_left():
+    """Requests that are submitted where no primary is left end with an error, also too many of them."""
+    with Node(0, "--frames-in-flight-max", "4") as primary, Node(1) as replica:
+        text = topology(1, [{"port": primary.port, "slots": [[0, SLOTS - 1]]},
+                            {"port": replica.port, "shard": "s0", "role": "replica"}])
+        for server in (primary, replica):
+            server.set_topology(text)
+        with Handle(primary.address(), replica.address()) as handle:
+            get = Handle.words("run", GET, [(7, 0)])
+            primary.stop()
+            for _ in range(2):
+                check((said := handle.ask(get)).startswith("-4 "), said)
+            equal(handle.ask("stripes"), "0", "connections")
+            get = Handle.words("submit", GET, [(7, 0)])
+            equal([handle.ask(get).split()[0] for _ in range(5)], ["0"] * 4 + ["-10"], "submitted")
+            come_back(primary)
+            handle.send("wait")
+            equal([handle.line() for _ in range(5)][:4], ["0 0 0 0:0"] * 4, "it is back")
+
+
+@case
+def most_shards():
+    """A handle with as many connections as it may have makes all of them again."""
+    with Node(0, "--bind", "0.0.0.0") as server:
+        server.set_topology(topology(1, [{"port": server.port, "ip": f"127.0.1.{i}",
+                                          "slots": [] if i > 0 else [[0, SLOTS - 1]]} for i in range(256)]))
+        with Handle(server.address()) as handle:
+            equal(handle.ask("stripes"), "256", "connections")
+            server.stop()
+            for _ in range(2):
+                check((said := handle.ask("ping")).startswith("-4 "), said)
+            come_back(server)
+            equal(handle.ask("ping"), "0", "they are back")
+            equal(handle.ask("stripes"), "256", "connections")
 
 
 @case
