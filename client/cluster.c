@@ -60,6 +60,7 @@ static int64_t receive(struct sw_client_stripe *stripe, uint8_t *bytes)
 static struct sw_topology *ask(struct sw_client_stripe *stripe, int *status)
 {
     struct sherwood *client = stripe->client;
+    const struct sw_topology *held = client->cluster->topology;
     struct sw_topology *topology = NULL;
     const char *wrong = NULL;
     uint8_t *bytes = malloc(SW_MAP_BYTES_MAX + PAGE_BYTES);
@@ -82,6 +83,15 @@ static struct sw_topology *ask(struct sw_client_stripe *stripe, int *status)
                                  topology->shard_count, SHERWOOD_STRIPES_MAX);
         sw_map_free(topology);
         topology = NULL;
+    } else if (topology != NULL && held != NULL && strcmp(topology->cluster, held->cluster) != 0) {
+        *status = sw_client_fail(client, SHERWOOD_E_REQUEST,
+                                 "%s is a node of the cluster \"%s\", and the handle is of \"%s\"",
+                                 stripe->address, topology->cluster, held->cluster);
+        sw_map_free(topology);
+        topology = NULL;
+    }
+    if (topology == NULL) {
+        snprintf(client->cluster->trouble, sizeof(client->cluster->trouble), "%s", client->error);
     }
     free(bytes);
     return topology;

@@ -412,6 +412,21 @@ static uint32_t job_keys(const struct sherwood *client, size_t left)
                         : (uint32_t)(most / SW_CLIENT_SPLIT_KEYS * SW_CLIENT_SPLIT_KEYS);
 }
 
+/* Splits a job of a blocking call. If a slot has no owner, others may know of one by now: it loads
+ * the topology and tries once more. */
+static int split_or_load(struct sherwood *client, struct sw_client_job *job)
+{
+    const struct sw_client_cluster *cluster = client->cluster;
+    uint32_t slot = 0;
+    int rc = sw_client_split(job, cluster->topology, &slot);
+    if (rc == SHERWOOD_E_SHARD) {
+        sw_client_cluster_settle(client, true);
+        (void)sw_client_cluster_load(client, NULL);
+        rc = sw_client_split(job, cluster->topology, &slot);
+    }
+    return rc == SHERWOOD_OK ? rc : unsplit(client, rc, slot);
+}
+
 int sw_client_cluster_run(struct sherwood *client, enum sherwood_operation operation,
                           const void *keys, const void *values, size_t count, void *previous,
                           uint64_t *found)
@@ -430,7 +445,7 @@ int sw_client_cluster_run(struct sherwood *client, enum sherwood_operation opera
             rc = sw_client_fail(client, SHERWOOD_E_NOMEM, "not enough memory for a request");
             break;
         }
-        uint32_t slot = 0, n = job_keys(client, count - at);
+        uint32_t n = job_keys(client, count - at);
         job->call = &call;
         job->operation = operation;
         job->count = n;
@@ -442,10 +457,9 @@ int sw_client_cluster_run(struct sherwood *client, enum sherwood_operation opera
         job->pieces_count = 1;
         job->answers_found = found == NULL ? NULL : found + at / 64;
         job->wants_values = job->keeps_values = previous != NULL;
-        rc = sw_client_split(job, cluster->topology, &slot);
+        rc = split_or_load(client, job);
         if (rc != SHERWOOD_OK) {
             give_back(cluster, job);
-            rc = unsplit(client, rc, slot);
             break;
         }
         call.flights++;

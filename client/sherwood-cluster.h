@@ -23,6 +23,9 @@
  *   sherwood_close; so calls may allocate (SHERWOOD_E_NOMEM). SHERWOOD_CONSTANT changes nothing.
  * - While a topology is loaded, or a node is connected again, a call that waits may take longer
  *   than its limit. sherwood_submit never blocks.
+ * - A slot without an owner ends a call with SHERWOOD_E_SHARD. A call that blocks loads the
+ * topology before that; sherwood_submit does not, so that sherwood_cluster_reload has to.
+ * - A topology of a cluster of another name is not taken.
  * - sherwood_ping and sherwood_clear go to every shard; sherwood_stats gives sums over the shards,
  *   whatever the figure; sherwood_server the facts of the first node, with the smallest limits.
  * - sherwood_scan goes through the shards one after another. A handle has one scan at a time, and

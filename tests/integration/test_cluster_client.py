@@ -347,8 +347,26 @@ def most_shards():
 
 
 @case
+def other_cluster():
+    """A node that is another cluster's by now does not tell a handle what to do."""
+    with Cluster(2) as cluster, Handle(cluster.addresses()[0]) as handle:
+        port, old = cluster.servers[1].port, cluster.servers[1]
+        old.stop()
+        check(handle.ask("ping").startswith("-4 "), "a node is gone")
+        with Node(1, "--port", str(port)) as other:
+            other.set_topology(topology(9, [{"port": 1}, {"port": port, "slots": [[0, SLOTS - 1]]}], cluster="other"))
+            cluster.servers[0].stop()
+            key = next(key for key in range(200) if cluster.owner[slot_of(key)] == 0)
+            for _ in range(2):
+                said = handle.ask(Handle.words("run", GET, [(key, 0)]))
+                check(said.startswith("-"), said)
+            check('is a node of the cluster "other", and the handle is of "test"' in said, said)
+            equal(handle.ask("epoch"), "1", "the handle has the topology of its cluster")
+
+
+@case
 def gaps():
-    """A slot without an owner is named; a server that is no node of a cluster is refused."""
+    """A slot without an owner is named, and served once it has one; a server that is no node of a cluster is refused."""
     with Cluster(2) as cluster, Handle(*cluster.addresses()) as handle:
         cluster.give([slot_of(7)], None)
         cluster.load(0)
@@ -357,6 +375,10 @@ def gaps():
         equal(handle.ask(handle.words("run", GET, [(1, 0), (7, 0)])),
               f"-16 slot {slot_of(7)} has no owner: see sherwood-cli cluster check", "the call")
         equal(handle.run(GET, [(1, 0)]), [None], "other keys are served")
+        cluster.give([slot_of(7)], 1)
+        cluster.load(0)
+        cluster.load(1)
+        equal(handle.run(GET, [(1, 0), (7, 0)]), [None] * 2, "it has an owner")
 
 
 main()
