@@ -71,7 +71,10 @@ void sw_acl_dryrun(struct sw_call *call)
     } else if (!user.all_keys && sw_permit_needs_all_keys(command)) {
         say(call, "This user has no permissions to access the '%.*s' key", 1, "*");
     } else if (key != NULL) {
-        say(call, "This user has no permissions to access the '%.*s' key", SW_CALL_SHOWN(key));
+        char shown[SW_ACL_LOG_TEXT_BYTES];
+        sw_key_text_show(key, shown, sizeof(shown));
+        say(call, "This user has no permissions to access the '%.*s' key", (int)sizeof(shown),
+            shown);
     } else {
         sw_call_ok(call);
     }

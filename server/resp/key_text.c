@@ -34,3 +34,17 @@ size_t sw_key_text_write(const struct sw_key_text *keys, uint64_t key, char *out
     }
     return sw_decimal_format(key, out);
 }
+
+void sw_key_text_show(const struct sw_resp_argument *key, char *out, size_t room)
+{
+    size_t at = 0;
+    for (uint32_t i = 0; i < key->size; i++) {
+        const uint8_t byte = key->text[i];
+        const bool plain = byte >= ' ' && byte <= '~' && byte != '\\';
+        if (at + (plain ? 1 : 4) >= room) {
+            break;
+        }
+        at += (size_t)snprintf(out + at, room - at, plain ? "%c" : "\\x%02x", byte);
+    }
+    out[at] = '\0';
+}

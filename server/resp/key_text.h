@@ -53,4 +53,8 @@ const char *sw_key_text_error(const struct sw_key_text *keys);
  * it is "hash:" and 16 hexadecimal digits, for people, and no command takes it for that key. */
 size_t sw_key_text_write(const struct sw_key_text *keys, uint64_t key, char *out);
 
+/* Writes what a client has sent as a key for people, with a NUL: bytes that cannot be printed, and
+ * backslashes, as \xHH. It is cut to fit `room`. */
+void sw_key_text_show(const struct sw_resp_argument *key, char *out, size_t room);
+
 #endif

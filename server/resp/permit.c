@@ -115,7 +115,7 @@ void sw_permit_refuse_key(struct sw_conn *conn, const struct sw_command *command
                           const struct sw_resp_argument *key)
 {
     char object[SW_ACL_LOG_TEXT_BYTES];
-    copy_text(object, sizeof(object), (const char *)key->text, key->size);
+    sw_key_text_show(key, object, sizeof(object));
     note_refusal(conn, SW_ACL_KEY, object, command->name);
     sw_resp_error(conn, command, "NOPERM %s" KEY_REFUSED,
                   sw_resp_of(conn)->in_exec ? QUEUED_REFUSED : "");

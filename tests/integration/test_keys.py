@@ -201,7 +201,13 @@ def ranges():
             equal(got == "OK", allowed, number)
         equal(replies.ask("AUTH", "ann", "secret"), "OK", "AUTH")
         equal(replies.ask("SET", packed(1500), 1), "OK", "inside")
-        check(str(replies.ask("SET", packed(2500), 1)).startswith("NOPERM"), "outside")
+        for number in (2500, 256 << 8, 512 << 8): # two of them begin with a byte of 0
+            check(str(replies.ask("SET", packed(number), 1)).startswith("NOPERM"), "outside")
+        equal([entry[7] for entry in replies.ask("ACL", "LOG")],
+              ["".join(f"\\x{byte:02x}" for byte in packed(512 << 8)).encode(),
+               "".join(f"\\x{byte:02x}" for byte in packed(256 << 8)).encode(),
+               b"\\xc4\\x09" + b"\\x00" * 6], "ACL LOG shows every byte")
+        check(b"the '\\xc4\\x09\\x00" in replies.ask("ACL", "DRYRUN", "ann", "GET", packed(2500)), "DRYRUN")
     with Server(*HASH) as server, server.connect() as connection:
         replies = wire.Replies(connection)
         got = replies.ask("ACL", "SETUSER", "ann", "on", ">secret", "~1000-1999", "+@all")
