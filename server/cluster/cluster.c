@@ -6,11 +6,11 @@
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/cluster/succeed.h"
 #include "server/observe/log.h"
 #include "server/random_id.h"
 
@@ -108,105 +108,6 @@ static void publish(struct sw_cluster *cluster, struct sw_cluster_view *view)
 /* --- taking a topology
  * ----------------------------------------------------------------------------- */
 
-static const struct sw_topology_shard *find_shard(const struct sw_topology *topology,
-                                                  const char *id)
-{
-    for (unsigned i = 0; i < topology->shard_count; i++) {
-        if (strcmp(topology->shards[i].id, id) == 0) {
-            return &topology->shards[i];
-        }
-    }
-    return NULL;
-}
-
-static bool is_of(const struct sw_topology *topology, unsigned slot, const char *shard_id)
-{
-    uint16_t owner = topology->owner[slot];
-    return owner != SW_TOPOLOGY_NOBODY && strcmp(topology->shards[owner].id, shard_id) == 0;
-}
-
-/* How many slots of this shard another one, or none, has in `after`. */
-static unsigned count_lost(const struct sw_topology *after, const struct sw_topology_shard *shard)
-{
-    unsigned lost = 0;
-    for (unsigned i = 0; i < shard->range_count; i++) {
-        for (unsigned slot = shard->ranges[i].first; slot <= shard->ranges[i].last; slot++) {
-            lost += !is_of(after, slot, shard->id);
-        }
-    }
-    return lost;
-}
-
-/* Notes of every shard when it last lost a slot: requests that clients made by a topology before
- * that are refused. */
-static void carry_losses(const struct sw_topology *before, struct sw_topology *after)
-{
-    for (unsigned i = 0; i < after->shard_count; i++) {
-        struct sw_topology_shard *shard = &after->shards[i];
-        const struct sw_topology_shard *old = find_shard(before, shard->id);
-        if (old == NULL) {
-            continue;
-        }
-        uint64_t epoch = count_lost(after, old) > 0 ? before->epoch : old->lost_after;
-        shard->lost_after = epoch > shard->lost_after ? epoch : shard->lost_after;
-    }
-}
-
-/* How many slots this node would serve no more. */
-static unsigned lost_here(const struct sw_cluster_view *view, const struct sw_topology *after)
-{
-    const struct sw_topology_node *me = sw_cluster_me(view);
-    if (me == NULL || !me->is_primary) {
-        return 0;
-    }
-    const struct sw_topology_shard *shard = &view->topology->shards[me->shard];
-    int place = sw_topology_find_node(after, view->id);
-    bool stays = place >= 0 && after->nodes[place].is_primary &&
-                 strcmp(after->shards[after->nodes[place].shard].id, shard->id) == 0;
-    return stays ? count_lost(after, shard) : shard->slot_count;
-}
-
-__attribute__((format(printf, 2, 3))) static bool refuse(char error[SW_CLUSTER_ERROR_BYTES],
-                                                         const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(error, SW_CLUSTER_ERROR_BYTES, format, arguments);
-    va_end(arguments);
-    return false;
-}
-
-/* May `after` take the place of what holds? Not if it is of an older epoch, of another cluster, or
- * takes slots from under keys. */
-static bool may_follow(const struct sw_cluster_view *now, const struct sw_topology *after,
-                       bool holds_keys, char error[SW_CLUSTER_ERROR_BYTES])
-{
-    const struct sw_topology *before = now->topology;
-    if (after->is_raw != (now->choices.raw_bytes > 0)) {
-        return refuse(error, "$.keys: resp-keys of this node is %s",
-                      after->is_raw ? "decimal" : "raw");
-    }
-    if (before == NULL) {
-        return true;
-    }
-    if (strcmp(before->cluster, after->cluster) != 0) {
-        return refuse(error, "$.cluster: this node is of the cluster \"%s\"", before->cluster);
-    }
-    if (after->epoch < before->epoch) {
-        return refuse(error, "epoch %" PRIu64 " is older than epoch %" PRIu64 ", which holds",
-                      after->epoch, before->epoch);
-    }
-    if (after->epoch == before->epoch) {
-        return refuse(error, "epoch %" PRIu64 " is another topology", after->epoch);
-    }
-    unsigned lost = lost_here(now, after);
-    return lost == 0 || after->is_forced || !holds_keys ||
-           refuse(error,
-                  "it takes %u slot%s from this node, which holds keys: to leave these behind say "
-                  "\"force\": true",
-                  lost, lost == 1 ? "" : "s");
-}
-
 static void warn_of_announced(const struct sw_cluster *cluster, const struct sw_cluster_view *view)
 {
     const struct sw_config *config = cluster->config;
@@ -238,7 +139,7 @@ static uint64_t install(struct sw_cluster *cluster, struct sw_topology *topology
     struct sw_cluster_view *view = sw_cluster_view_create(topology, cluster->id, &cluster->choices);
     if (view == NULL) {
         sw_topology_free(topology);
-        (void)refuse(error, "there is no memory for it");
+        snprintf(error, SW_CLUSTER_ERROR_BYTES, "there is no memory for it");
         return 0;
     }
     view->may_have_foreign = may_have_foreign;
@@ -259,7 +160,8 @@ static uint64_t install(struct sw_cluster *cluster, struct sw_topology *topology
     return view->number;
 }
 
-/* Under `change`. Takes the topology. */
+/* Under `change`. Takes the topology. Where this node knows of none before, older ones may have
+ * given it slots that it does not have; and it may lose slots with its shard to another one. */
 static uint64_t take(struct sw_cluster *cluster, struct sw_topology *topology,
                      char error[SW_CLUSTER_ERROR_BYTES])
 {
@@ -269,13 +171,20 @@ static uint64_t take(struct sw_cluster *cluster, struct sw_topology *topology,
         return now->number;
     }
     bool holds_keys = cluster->owner.holds_keys(cluster->owner.server);
-    if (!may_follow(now, topology, holds_keys, error)) {
+    if (!sw_cluster_may_follow(now, topology, holds_keys, error)) {
         sw_topology_free(topology);
         return 0;
     }
-    bool leaves = holds_keys && (now->topology == NULL || lost_here(now, topology) > 0);
-    if (now->topology != NULL) {
-        carry_losses(now->topology, topology);
+    bool leaves = holds_keys;
+    if (now->topology == NULL) {
+        sw_cluster_lose_until(topology, cluster->id, topology->epoch - 1);
+    } else {
+        sw_cluster_carry_losses(now->topology, topology);
+        /* Keys may come until all loops have followed. */
+        leaves = sw_cluster_lost_here(now, topology) > 0;
+        if (leaves) {
+            sw_cluster_lose_until(topology, cluster->id, now->topology->epoch);
+        }
     }
     return install(cluster, topology, now->may_have_foreign || leaves, error);
 }
@@ -290,7 +199,7 @@ uint64_t sw_cluster_take(struct sw_cluster *cluster, const char *text, size_t si
         const struct sw_topology *before = cluster->newest->topology;
         uint64_t epoch = before == NULL ? 0 : before->epoch;
         if (only_if != NULL && *only_if != epoch) {
-            (void)refuse(error, "the epoch is %" PRIu64, epoch);
+            snprintf(error, SW_CLUSTER_ERROR_BYTES, "the epoch is %" PRIu64, epoch);
             sw_topology_free(topology);
         } else {
             number = take(cluster, topology, error);

@@ -8,7 +8,7 @@ import threading
 
 from cluster import Node, key_in, node_id, nodes, slot_of, topology
 from harness import Moves, Server, case, check, drawn_seed, equal, eventually, main, refusal
-from wire import Error, Replies, command
+from wire import Error, Replies, array, command, envelope, field, header_of, read_frame
 
 RANDOM = random.Random(drawn_seed())
 
@@ -243,6 +243,60 @@ def keys_of_the_node():
     with nodes(1, "--engine", "cuckoo") as (server,):
         equal(server.ask("CLUSTER", "COUNTKEYSINSLOT", 1),
               Error("ERR the engine cannot pass over its keys: it has no SCAN"), "cuckoo")
+
+
+def write_while(server, keys, text):
+    """Writes each key by a connection of its own once a topology is being written to the state, and before it holds if
+    that comes in time. Returns the replies."""
+    connections = [server.connect() for _ in keys]
+    taker = threading.Thread(target=server.set_topology, args=(text,))
+    taker.start()
+    while not (server.directory / "cluster.json.new").exists() and taker.is_alive():
+        pass
+    for connection, key in zip(connections, keys):
+        connection.sendall(command("SET", key, 1))
+    replies = [Replies(connection).read() for connection in connections]
+    taker.join()
+    for connection in connections:
+        connection.close()
+    return replies
+
+
+@case
+def keys_that_come_late():
+    """keys that come while their slots are taken from an empty node are not shown"""
+    many = [{"port": 2 + i} for i in range(500)]  # so that writing the state takes a moment
+    def late():
+        with Node(0) as server:
+            server.set_topology(topology(1, [{"port": server.port, "slots": [[0, 16383]]}, *many]))
+            replies = write_while(server, [key_in(0, 0, i) for i in range(4)],
+                                  topology(2, [{"port": server.port, "slots": [[1, 16383]]}, *many]))
+            equal(server.ask("DBSIZE"), 0, "DBSIZE")
+            return "OK" in replies
+    eventually(late, "a key that came in time")
+
+
+@case
+def older_topologies():
+    """a frame is refused whose client's topology is older than the loss of a slot, whatever its keys"""
+    def status(server, key, epoch):
+        header = header_of(1, count=1, key_bytes=8, value_bytes=8) + field(40, epoch)
+        with server.connect() as connection:
+            connection.sendall(envelope(header, array([key], 8)))
+            return read_frame(connection).status
+    with Node(0) as server:
+        me, other, stays = {"port": server.port}, {"port": 1, "id": node_id(7)}, key_in(4096, 8191)
+        server.set_topology(topology(5, [{**me, "slots": [[0, 8191]]}, {**other, "slots": [[8192, 16383]]}]))
+        equal([status(server, stays, epoch) for epoch in (0, 4, 5, 6)], [0, 40, 0, 0], "nobody knows what it had at 4")
+        server.set_topology(topology(6, [{**other, "slots": [[0, 4095]]},
+                                         {**me, "id": node_id(0), "slots": [[4096, 16383]]}]))
+        equal([status(server, stays, epoch) for epoch in (0, 5, 6)], [0, 40, 0], "another shard, and fewer slots")
+        server.set_topology(topology(7, [{**other, "slots": []}, {**me, "id": node_id(0), "slots": [[0, 16383]]}]))
+        equal([status(server, stays, epoch) for epoch in (5, 6, 7)], [40, 0, 0], "it gets slots")
+        server.stop()
+        server.flags[server.flags.index("--port") + 1], server.ready = str(server.port), 200
+        server.start()
+        equal([status(server, stays, epoch) for epoch in (5, 6, 7)], [40, 0, 0], "after a restart")
 
 
 class Writer:

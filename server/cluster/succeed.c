@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * succeed.c - may a topology take the place of another one, and which slots are lost by that?
+ */
+#include "server/cluster/succeed.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct sw_topology_shard *find_shard(const struct sw_topology *topology,
+                                                  const char *id)
+{
+    for (unsigned i = 0; i < topology->shard_count; i++) {
+        if (strcmp(topology->shards[i].id, id) == 0) {
+            return &topology->shards[i];
+        }
+    }
+    return NULL;
+}
+
+static bool is_of(const struct sw_topology *topology, unsigned slot, const char *shard_id)
+{
+    uint16_t owner = topology->owner[slot];
+    return owner != SW_TOPOLOGY_NOBODY && strcmp(topology->shards[owner].id, shard_id) == 0;
+}
+
+/* How many slots of this shard another one, or none, has in `after`. */
+static unsigned count_lost(const struct sw_topology *after, const struct sw_topology_shard *shard)
+{
+    unsigned lost = 0;
+    for (unsigned i = 0; i < shard->range_count; i++) {
+        for (unsigned slot = shard->ranges[i].first; slot <= shard->ranges[i].last; slot++) {
+            lost += !is_of(after, slot, shard->id);
+        }
+    }
+    return lost;
+}
+
+void sw_cluster_carry_losses(const struct sw_topology *before, struct sw_topology *after)
+{
+    for (unsigned i = 0; i < after->shard_count; i++) {
+        struct sw_topology_shard *shard = &after->shards[i];
+        const struct sw_topology_shard *old = find_shard(before, shard->id);
+        if (old == NULL) {
+            continue;
+        }
+        uint64_t epoch = count_lost(after, old) > 0 ? before->epoch : old->lost_after;
+        shard->lost_after = epoch > shard->lost_after ? epoch : shard->lost_after;
+    }
+}
+
+unsigned sw_cluster_lost_here(const struct sw_cluster_view *view, const struct sw_topology *after)
+{
+    const struct sw_topology_node *me = sw_cluster_me(view);
+    if (me == NULL || !me->is_primary) {
+        return 0;
+    }
+    const struct sw_topology_shard *shard = &view->topology->shards[me->shard];
+    int place = sw_topology_find_node(after, view->id);
+    bool stays = place >= 0 && after->nodes[place].is_primary &&
+                 strcmp(after->shards[after->nodes[place].shard].id, shard->id) == 0;
+    return stays ? count_lost(after, shard) : shard->slot_count;
+}
+
+__attribute__((format(printf, 2, 3))) static bool refuse(char error[SW_CLUSTER_ERROR_BYTES],
+                                                         const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error, SW_CLUSTER_ERROR_BYTES, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+bool sw_cluster_may_follow(const struct sw_cluster_view *now, const struct sw_topology *after,
+                           bool holds_keys, char error[SW_CLUSTER_ERROR_BYTES])
+{
+    const struct sw_topology *before = now->topology;
+    if (after->is_raw != (now->choices.raw_bytes > 0)) {
+        return refuse(error, "$.keys: resp-keys of this node is %s",
+                      after->is_raw ? "decimal" : "raw");
+    }
+    if (before == NULL) {
+        return true;
+    }
+    if (strcmp(before->cluster, after->cluster) != 0) {
+        return refuse(error, "$.cluster: this node is of the cluster \"%s\"", before->cluster);
+    }
+    if (after->epoch < before->epoch) {
+        return refuse(error, "epoch %" PRIu64 " is older than epoch %" PRIu64 ", which holds",
+                      after->epoch, before->epoch);
+    }
+    if (after->epoch == before->epoch) {
+        return refuse(error, "epoch %" PRIu64 " is another topology", after->epoch);
+    }
+    unsigned lost = sw_cluster_lost_here(now, after);
+    return lost == 0 || after->is_forced || !holds_keys ||
+           refuse(error,
+                  "it takes %u slot%s from this node, which holds keys: to leave these behind say "
+                  "\"force\": true",
+                  lost, lost == 1 ? "" : "s");
+}
+
+void sw_cluster_lose_until(struct sw_topology *after, const char *id, uint64_t epoch)
+{
+    int place = sw_topology_find_node(after, id);
+    if (place >= 0) {
+        struct sw_topology_shard *shard = &after->shards[after->nodes[place].shard];
+        shard->lost_after = epoch > shard->lost_after ? epoch : shard->lost_after;
+    }
+}
