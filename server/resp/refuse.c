@@ -17,6 +17,8 @@
 /* Longest list of arguments in an error line. */
 #define ARGUMENTS_BYTES 128
 
+#define LOADING_LINE "LOADING Sherwood is loading the dataset in memory"
+
 /* Refuses a command that redis has and this server does not. */
 static void refuse_absent(struct sw_conn *conn, const struct sw_resp_argument *name,
                           const char *reason)
@@ -105,6 +107,11 @@ static bool is_served_while_loading(const struct sw_command *command)
            (command->kind == SW_KIND_SESSION && command->id != SW_COMMAND_PING);
 }
 
+const char *sw_refusal_of_reads(const struct sw_resp_owner *owner)
+{
+    return owner->repl != NULL && sw_repl_lacks_data(&owner->repl->state) ? LOADING_LINE : NULL;
+}
+
 const char *sw_refusal_of_writes(const struct sw_resp_owner *owner)
 {
     if (owner->repl != NULL && sw_repl_is_replica(&owner->repl->state)) {
@@ -136,15 +143,14 @@ static const char *not_now(const struct sw_conn *conn, const struct sw_command *
 {
     const struct sw_resp_owner *owner = &sw_resp_of((struct sw_conn *)(uintptr_t)conn)->resp->owner;
     bool loads = owner->saver != NULL && sw_saver_is_loading(owner->saver);
-    bool syncs = owner->repl != NULL && sw_repl_lacks_data(&owner->repl->state);
     /* Clients of a cluster take LOADING for an error of theirs: requests on keys get CLUSTERDOWN,
      * or MOVED (redirect.c). */
     bool is_redirected = conn->net->seat.view != NULL && is_about_keys(command);
-    if ((loads && !is_redirected && !is_served_while_loading(command)) ||
-        (syncs && shows_data(command))) {
-        return "LOADING Sherwood is loading the dataset in memory";
+    if (loads && !is_redirected && !is_served_while_loading(command)) {
+        return LOADING_LINE;
     }
-    return sw_command_is_numbered(command) ? sw_refusal_of_writes(owner) : NULL;
+    const char *line = shows_data(command) ? sw_refusal_of_reads(owner) : NULL;
+    return line == NULL && sw_command_is_numbered(command) ? sw_refusal_of_writes(owner) : line;
 }
 
 bool sw_refuse_wrong(struct sw_conn *conn, const struct sw_command *command,

@@ -21,7 +21,9 @@ bool sw_refuse_wrong(struct sw_conn *conn, const struct sw_command *command,
 
 struct sw_resp_owner;
 
-/* An error line, of static storage, if writes are refused now; NULL if not. */
+/* An error line, of static storage, if reads, or writes, are refused now; NULL if not. The former
+ * is about replicas alone: while a server loads, nothing is queued. */
+const char *sw_refusal_of_reads(const struct sw_resp_owner *owner);
 const char *sw_refusal_of_writes(const struct sw_resp_owner *owner);
 
 #endif

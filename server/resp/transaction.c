@@ -290,12 +290,15 @@ static bool has_room(const struct sw_replies *replies, const struct sw_transacti
            replies->text.size + transaction->text_bytes <= SW_ROUND_TEXT_BYTES_MAX / 2;
 }
 
-/* Refuses a transaction that writes, if writes are refused by now. */
+/* Refuses a transaction that reads or writes, if that is refused by now. */
 static bool refuse_now(struct sw_conn *conn, const struct sw_command *command)
 {
     const struct sw_resp_conn *state = sw_resp_of(conn);
     const char *line =
-        state->transaction->writes ? sw_refusal_of_writes(&state->resp->owner) : NULL;
+        state->transaction->operations > 0 ? sw_refusal_of_reads(&state->resp->owner) : NULL;
+    if (line == NULL && state->transaction->writes) {
+        line = sw_refusal_of_writes(&state->resp->owner);
+    }
     if (line == NULL && state->transaction->writes &&
         sw_batches_door(state->resp->batches) == SW_DOOR_REFUSE) {
         line = SW_NOT_DURABLE_LINE;

@@ -221,5 +221,27 @@ def lying_primaries():
             check("no whole copy" in str(ask(server, "REPLICAOF", "NO", "ONE")), "it cannot take over")
 
 
+@case
+def transactions_wait_for_the_table():
+    """a transaction that was queued before its replica lost its table is not carried out on half of one"""
+    with Server(*SMALL) as server, socket.create_server(("127.0.0.1", 0)) as liar:
+        ask(server, "SET", 1, 1)
+        liar.settimeout(20)
+        with session(server) as replies, session(server) as empty:
+            for one in (replies, empty):
+                equal(one.ask("MULTI"), "OK", "MULTI")
+            replies.ask("GET", 1)
+            empty.ask("PING")
+            ask(server, "REPLICAOF", "127.0.0.1", liar.getsockname()[1])
+            connection, _ = liar.accept()
+            with connection:
+                connection.recv(4096)
+                connection.sendall(b"+SNAPSHOT " + b"a" * 40 + b" 0 1\r\n")
+                eventually(lambda: info(server)["master_sync_in_progress"] == "1", "a snapshot is on its way", 10)
+                equal(str(replies.ask("EXEC")), "EXECABORT Transaction discarded because of: LOADING Sherwood is "
+                      "loading the dataset in memory", "EXEC")
+                equal(empty.ask("EXEC"), ["PONG"], "one that needs no table")
+
+
 if __name__ == "__main__":
     main()
