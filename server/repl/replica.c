@@ -326,6 +326,8 @@ static bool begin_to_follow(struct sw_replica *replica)
     if (!wait_for_quiet(replica, sw_repl_close_writes(replica->parts.state))) {
         return false;
     }
+    /* before the table changes: nobody is sent what is not of the history that he was told */
+    replica->parts.history_changed(replica->parts.context);
     replica->apply.applied = sw_table_last_sequence(replica->parts.table);
     __atomic_store_n(&replica->parts.state->applied, replica->apply.applied, __ATOMIC_RELEASE);
     replica->has_position = !sw_repl_lacks_data(replica->parts.state);

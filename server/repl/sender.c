@@ -103,6 +103,13 @@ static int take_acks(struct sender *sender)
     }
 }
 
+static int refuse_if_cut(struct sender *sender)
+{
+    return __atomic_load_n(&sender->is_cut, __ATOMIC_ACQUIRE)
+               ? fail(sender, &sender->senders->dropped, "this server is not its primary any more")
+               : 0;
+}
+
 /* Waits until the socket takes more (POLLOUT), or there is something to do. */
 static int wait_for(struct sender *sender, short events, int timeout_ms)
 {
@@ -117,14 +124,25 @@ static int wait_for(struct sender *sender, short events, int timeout_ms)
         errno != EAGAIN) {
         return fail(sender, &sender->senders->errors, strerror(errno));
     }
-    if (__atomic_load_n(&sender->is_cut, __ATOMIC_ACQUIRE)) {
-        return fail(sender, &sender->senders->dropped, "this server is not its primary any more");
+    if (refuse_if_cut(sender) != 0) {
+        return -1;
     }
     return ready > 0 && (fds[0].revents & ~POLLOUT) != 0 ? take_acks(sender) : 0;
 }
 
-static bool is_late(const struct sender *sender)
+/* Once the server stops there is little time, whatever it waits for. */
+static bool is_stopping(struct sender *sender)
 {
+    bool stopping = __atomic_load_n(&sender->senders->stopping, __ATOMIC_ACQUIRE);
+    if (stopping && sender->until_ns == 0) {
+        sender->until_ns = sw_log_now_ns() + LAST_WORDS_NS;
+    }
+    return stopping;
+}
+
+static bool is_late(struct sender *sender)
+{
+    (void)is_stopping(sender);
     uint64_t now = sw_log_now_ns();
     uint64_t limit = sender->senders->parts.config->repl_timeout * 1000000000ULL;
     return now - sender->moved_ns > limit || (sender->until_ns != 0 && now > sender->until_ns) ||
@@ -166,6 +184,9 @@ static int send_bytes(void *context, const void *bytes, size_t size)
 {
     struct sender *sender = context;
     struct iovec piece = {(void *)(uintptr_t)bytes, size};
+    if (refuse_if_cut(sender) != 0) { /* the bytes may be those of another history */
+        return -1;
+    }
     if (__atomic_load_n(&sender->senders->stopping, __ATOMIC_ACQUIRE)) {
         return fail(sender, &sender->senders->dropped, "the server stops before it has a snapshot");
     }
@@ -259,7 +280,7 @@ static int send_records(struct sender *sender)
     }
     if (n > 0) {
         sender->sent = records[n - 1]->sequence; /* acknowledgements come while it sends */
-        if (send_pieces(sender, pieces, n) != 0) {
+        if (refuse_if_cut(sender) != 0 || send_pieces(sender, pieces, n) != 0) {
             sw_feed_give(records, n);
             return -1;
         }
@@ -278,9 +299,7 @@ static void serve(struct sender *sender)
     __atomic_store_n(&sender->is_online, true, __ATOMIC_RELEASE);
     for (;;) {
         uint64_t now = sw_log_now_ns();
-        bool stopping = __atomic_load_n(&senders->stopping, __ATOMIC_ACQUIRE);
-        sender->until_ns =
-            stopping && sender->until_ns == 0 ? now + LAST_WORDS_NS : sender->until_ns;
+        bool stopping = is_stopping(sender);
         int sent = send_records(sender);
         if (sent < 0 || (sent == 0 && stopping)) {
             return;

@@ -5,6 +5,7 @@
 SHERWOOD_SEED=N repeats a run that failed."""
 
 import random
+import re
 import socket
 
 import redis
@@ -241,6 +242,39 @@ def transactions_wait_for_the_table():
                 equal(str(replies.ask("EXEC")), "EXECABORT Transaction discarded because of: LOADING Sherwood is "
                       "loading the dataset in memory", "EXEC")
                 equal(empty.ask("EXEC"), ["PONG"], "one that needs no table")
+
+
+def stuck_replica(server):
+    """A replica that says hello and reads nothing, at a primary with more than the sockets hold."""
+    with server.connect() as connection:
+        for first in range(0, 400_000, 4000):
+            connection.sendall(wire.frame(wire.SET, range(first, first + 4000), range(4000)))
+            equal(wire.read_frame(connection).status, wire.OK, "SET")
+    words = [str(w).encode() for w in ("REPLICATE", 1, "0" * 40, 0, 8, 8, 0, 0, 1 << 28)]
+    replica = socket.socket()
+    replica.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    replica.connect(("127.0.0.1", server.port))
+    replica.sendall(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words))
+    sent = [0]
+
+    def sends_no_more():
+        sent.append(int(re.search(r"\nsherwood_replication_sent_bytes_total (\d+)", server.http("/metrics")[-1])[1]))
+        return sent[-1] == sent[-2] > 0
+
+    eventually(sends_no_more, "it waits for the replica", 20)
+    return replica
+
+
+@case
+def reads_nothing():
+    """a replica that reads nothing holds up neither the end of its primary, nor its becoming a replica itself"""
+    flags = ("--capacity", "1M", *SMALL[2:-2], "--repl-timeout", "600")
+    with Server(*flags) as primary:
+        stuck = stuck_replica(primary)
+    stuck.close()  # only now: the server has ended within the harness's time
+    with Server(*flags) as primary, stuck_replica(primary), socket.create_server(("127.0.0.1", 0)) as other:
+        ask(primary, "REPLICAOF", "127.0.0.1", other.getsockname()[1])
+        eventually(lambda: info(primary)["connected_slaves"] == "0", "who replicates from it is told", 20)
 
 
 if __name__ == "__main__":
