@@ -123,6 +123,7 @@ static void free_server(struct sw_server *server)
 {
     sw_http_stop(server->http);
     sw_listener_destroy(server->listener);
+    sw_repl_destroy(server->repl); /* its threads wake loops */
     for (uint32_t i = 0; i < server->loop_count; i++) {
         sw_loop_fini(&server->loops[i]);
     }
@@ -130,7 +131,6 @@ static void free_server(struct sw_server *server)
         sw_watch_look(&server->watch, UINT64_MAX);
     }
     sw_cluster_destroy(server->cluster);
-    sw_repl_destroy(server->repl);
     sw_gate_destroy(server->gate);
     sw_wal_destroy(server->wal);
     sw_saver_destroy(server->saver);
