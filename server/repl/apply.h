@@ -32,7 +32,8 @@ struct sw_apply {
     int (*moved)(void *context);
     void (*loaded)(void *context, uint64_t bytes); /* so many of a snapshot */
     void *context;
-    char *reason; /* SW_REPL_REASON_BYTES; written where something is wrong with the bytes */
+    bool lacks_room; /* the snapshot has more entries than the table takes */
+    char *reason;    /* SW_REPL_REASON_BYTES; written where something is wrong with the bytes */
 };
 
 /* Empties the table, and fills it with the snapshot that comes. Its sequence is `applied` then.

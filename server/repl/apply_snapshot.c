@@ -36,6 +36,7 @@ static int run_batch(struct loading *loading, struct sw_batch *batch)
     if (status == SW_OK) {
         return 0;
     }
+    loading->apply->lacks_room = status == SW_E_FULL;
     return refuse(loading->apply,
                   status == SW_E_FULL
                       ? "has more entries than this table has room for: raise capacity or "

@@ -24,6 +24,7 @@
 
 #define PASSWORD_BYTES 513
 #define RETRY_NS 500000000ULL
+#define RETRY_NO_ROOM_NS 30000000000ULL /* a snapshot costs the primary time, and would not fit */
 
 struct sw_replica {
     struct sw_replica_parts parts;
@@ -271,10 +272,8 @@ static void follow(struct sw_replica *replica)
            port == 0 ? "" : ":", port, replica->apply.applied,
            welcome.resumes ? "where it was" : "behind a snapshot");
     if (on_moved(replica) == 0) {
-        bool is_whole = true;
-        (void)sw_apply_records(&replica->apply, &is_whole);
-        replica->has_position = is_whole;
-        if (!is_whole) {
+        (void)sw_apply_records(&replica->apply, &replica->has_position);
+        if (!replica->has_position) {
             (void)sw_repl_close_reads(state);
         }
     }
@@ -313,7 +312,7 @@ static void promote(struct sw_replica *replica)
 
 static void pause_before_retry(struct sw_replica *replica)
 {
-    uint64_t until = sw_log_now_ns() + RETRY_NS;
+    uint64_t until = sw_log_now_ns() + (replica->apply.lacks_room ? RETRY_NO_ROOM_NS : RETRY_NS);
     const struct timespec when = {(time_t)(until / 1000000000U), (long)(until % 1000000000U)};
     while (!replica->stopping && replica->orders == replica->carried_out &&
            pthread_cond_timedwait(&replica->changed, &replica->lock, &when) != ETIMEDOUT) {
@@ -356,6 +355,7 @@ static void *run(void *context)
         pthread_mutex_unlock(&replica->lock);
         was_replica = was_replica || begin_to_follow(replica);
         replica->link.reason[0] = replica->apply.reason[0] = '\0';
+        replica->apply.lacks_room = false;
         if (was_replica && !is_over(replica)) {
             follow(replica);
         }

@@ -19,14 +19,14 @@ enum { OPS_MAX = 64, WRITES = 60, CAPACITY = 1024, KEYS = 300 };
 
 TestSuite(apply, .timeout = 120);
 
-static struct sw_table *make_table(void)
+static struct sw_table *make_table(uint64_t slots)
 {
     struct sw_table_config config;
     struct sw_table *table;
     char reason[256] = "";
     sw_table_config_init(&config);
     config.backend = SW_BACKEND_CPU;
-    config.capacity_slots = CAPACITY;
+    config.capacity_slots = slots;
     config.batch_ops_max = OPS_MAX;
     config.stash_slots = 64;
     config.seed = 7;
@@ -104,7 +104,7 @@ static void make(struct sample *s)
     struct sw_config config = {.key_bits = 64};
     memset(s, 0, sizeof(*s));
     s->random = random_of(0);
-    s->table = make_table();
+    s->table = make_table(CAPACITY);
     cr_assert_eq(sw_queue_create(s->table, &s->queue), SW_OK);
     s->memory = sw_io_alloc(s->table, OPS_MAX * 24);
     s->feed = sw_feed_create(1 << 24);
@@ -172,17 +172,18 @@ static void loaded(void *context, uint64_t bytes)
 }
 
 struct outcome {
-    bool has_snapshot, is_whole;
+    bool has_snapshot, is_whole, lacks_room;
     uint64_t applied;
     struct sw_table *table;
     char reason[SW_REPL_REASON_BYTES];
 };
 
-static void replicate(struct sample *s, const uint8_t *bytes, size_t size, struct outcome *outcome)
+static void replicate_to(uint64_t slots, struct sample *s, const uint8_t *bytes, size_t size,
+                         struct outcome *outcome)
 {
     struct tape tape = {bytes, size, 0, &s->random};
     memset(outcome, 0, sizeof(*outcome));
-    outcome->table = make_table();
+    outcome->table = make_table(slots);
     struct sw_apply apply = {.table = outcome->table,
                              .source = {from_tape, &tape},
                              .salt = sw_feed_salt(s->feed),
@@ -196,6 +197,12 @@ static void replicate(struct sample *s, const uint8_t *bytes, size_t size, struc
         (void)sw_apply_records(&apply, &outcome->is_whole);
     }
     outcome->applied = apply.applied;
+    outcome->lacks_room = apply.lacks_room;
+}
+
+static void replicate(struct sample *s, const uint8_t *bytes, size_t size, struct outcome *outcome)
+{
+    replicate_to(CAPACITY, s, bytes, size, outcome);
 }
 
 /* What it holds is what the primary held at the sequence that it names. */
@@ -268,6 +275,38 @@ Test(apply, cut_and_flipped)
     unmake(&s);
 }
 
+Test(apply, no_room)
+{
+    struct sw_config config = {.key_bits = 64};
+    char reason[SW_SNAPSHOT_REASON_BYTES] = "";
+    struct sample s;
+    struct outcome outcome;
+    make(&s);
+    for (uint64_t first = 0; first < 10 * OPS_MAX; first += OPS_MAX) {
+        struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
+                                 .op = SW_SET,
+                                 .count = OPS_MAX,
+                                 .keys = s.memory,
+                                 .values = s.memory};
+        for (uint64_t i = 0; i < OPS_MAX; i++) {
+            s.memory[i] = first + i;
+        }
+        cr_assert_eq(sw_batch_run(s.queue, &batch), SW_OK);
+    }
+    s.size = 0;
+    cr_assert_eq(sw_snapshot_send(s.table, &config, keep, &s, &s.snapshot_at, reason), 0, "%s",
+                 reason);
+    for (unsigned i = 0; i < 2; i++) {
+        replicate_to(i == 0 ? 128 : CAPACITY, &s, s.bytes, s.size, &outcome);
+        cr_assert_eq(outcome.has_snapshot, i == 1);
+        cr_assert_eq(outcome.lacks_room, i == 0);
+        cr_assert_eq(strstr(outcome.reason, "raise capacity") != NULL, i == 0, "%s",
+                     outcome.reason);
+        sw_table_destroy(outcome.table);
+    }
+    unmake(&s);
+}
+
 /* Headers whose checks hold, and that lie. */
 Test(apply, lying_records)
 {
@@ -308,7 +347,7 @@ Test(apply, lying_records)
 
 Test(apply, feed_is_bounded_and_in_order)
 {
-    struct sw_table *table = make_table();
+    struct sw_table *table = make_table(CAPACITY);
     struct sw_feed *feed = sw_feed_create(1 << 20);
     struct sw_feed_record *records[8];
     struct sw_feed_figures figures;
