@@ -41,13 +41,15 @@ static bool take(json_t *root, struct sw_cluster_state *state, char error[SW_TOP
 {
     const char *id = json_string_value(json_object_get(root, "node"));
     json_t *topology = json_object_get(root, "topology");
+    json_t *foreign = json_object_get(root, "may_have_foreign");
     if (json_integer_value(json_object_get(root, "format")) != 1 || id == NULL ||
-        !sw_topology_is_id(id)) {
+        !sw_topology_is_id(id) || !json_is_boolean(foreign) ||
+        json_object_size(root) != (topology == NULL ? 3 : 4)) {
         snprintf(error, SW_TOPOLOGY_ERROR_BYTES, "it is not the state of a node of a cluster");
         return false;
     }
     memcpy(state->id, id, sizeof(state->id));
-    state->may_have_foreign = json_is_true(json_object_get(root, "may_have_foreign"));
+    state->may_have_foreign = json_is_true(foreign);
     if (topology == NULL) {
         return true;
     }
@@ -72,7 +74,7 @@ int sw_cluster_state_read(const char *path, struct sw_cluster_state *state,
     if (text == NULL) {
         return errno == ENOENT ? 0 : -1;
     }
-    json_t *root = json_loadb(text, size, 0, &where);
+    json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
     free(text);
     if (root == NULL) {
         snprintf(why, sizeof(why), "line %d: it is not JSON", where.line);

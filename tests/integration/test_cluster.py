@@ -428,6 +428,9 @@ def starts_that_are_refused():
         whole = state.read_text()
         state.write_text(whole[:-20])
         refused_start(server, "it is not JSON")
+        for field_ in ("node", "may_have_foreign", "topology"):
+            state.write_text(whole.replace(f'"{field_}":', f'"a{field_}":', 1))
+            refused_start(server, "it is not the state of a node of a cluster")
         state.write_text(whole)
         server.ready = 200
         server.start()
