@@ -380,15 +380,16 @@ static void put_reply(struct writer *writer, const struct sw_replies *replies,
 static const char *group_refusal(const struct sw_round *round, const struct sw_pending *pending)
 {
     const struct sw_batch *batch = &round->flight.batch;
-    if (pending->group == SW_NO_GROUP || batch->status == SW_OK) {
+    if (pending->group == SW_NO_GROUP || batch->status == SW_OK ||
+        (batch->status == SW_E_FULL &&
+         (batch->group_count == 0 || batch->group_refused[pending->group] == 0))) {
         return NULL;
     }
-    if (batch->status != SW_E_FULL) {
-        return "-ERR the table failed, the server is stopping: see its log\r\n";
-    }
-    return batch->group_count > 0 && batch->group_refused[pending->group]
+    return batch->status != SW_E_FULL
+               ? "-ERR the table failed, the server is stopping: see its log\r\n"
+           : round->batches->shape.value_format == SW_VALUE_INTEGER
                ? "-OOM table is full: raise capacity or max-capacity\r\n"
-               : NULL;
+               : "-OOM table is full: raise rows-max if it is set, or else capacity\r\n";
 }
 
 /* The error that is the reply of the command, or NULL. */
