@@ -186,6 +186,10 @@ static int create(struct sw_cli *cli, int count, char **words)
     if (!read_wish(count, words, &wish)) {
         return usage(cli);
     }
+    if (strlen(wish.name) > SW_TOPOLOGY_NAME_MAX) {
+        fprintf(cli->messages, "the name has more than %u bytes\n", SW_TOPOLOGY_NAME_MAX);
+        return 1;
+    }
     static struct sw_topology_shard shards[SHERWOOD_STRIPES_MAX];
     static struct sw_topology_node nodes[SHERWOOD_STRIPES_MAX];
     static struct sw_topology_range ranges[SHERWOOD_STRIPES_MAX];
