@@ -182,7 +182,7 @@ static uint64_t take(struct sw_cluster *cluster, struct sw_topology *topology,
         sw_cluster_carry_losses(now->topology, topology);
         /* Keys may come until all loops have followed. */
         leaves = sw_cluster_lost_here(now, topology) > 0;
-        if (leaves) {
+        if (leaves || !sw_cluster_is_up(now)) { /* what it refused before it takes by now */
             sw_cluster_lose_until(topology, cluster->id, now->topology->epoch);
         }
     }

@@ -297,6 +297,11 @@ def older_topologies():
         server.flags[server.flags.index("--port") + 1], server.ready = str(server.port), 200
         server.start()
         equal([status(server, stays, epoch) for epoch in (5, 6, 7)], [40, 0, 0], "after a restart")
+    with Node(0, "--cluster-require-full-coverage", "yes") as server:
+        server.set_topology(topology(1, [{"port": server.port, "slots": [[1, 16383]]}]))
+        equal(status(server, stays, 1), 40, "a slot is nobody's")
+        server.set_topology(topology(2, [{"port": server.port, "slots": [[0, 16383]]}]))
+        equal([status(server, stays, epoch) for epoch in (1, 2)], [40, 0], "all slots are somebody's again")
 
 
 class Writer:
