@@ -47,7 +47,7 @@ static uint32_t first_foreign(const struct sw_cluster_view *view, const void *ke
     return at;
 }
 
-/* The epoch that was current when this node last lost a slot; 0: it never did. */
+/* The last epoch at which this node may have had slots that it lost, or served none; 0: none. */
 static uint64_t lost_after(const struct sw_cluster_view *view)
 {
     const struct sw_topology_node *me = sw_cluster_me(view);
@@ -73,7 +73,7 @@ bool sw_bulk_owns_keys(struct sw_bulk_frame *frame, const void *keys)
     struct sw_reply reply = {.first_bad_index = -1};
     if (request->map_epoch != 0 && request->map_epoch <= lost_after(view)) {
         snprintf(reply.message, sizeof(reply.message),
-                 "this node has lost slots since epoch %" PRIu64
+                 "this node may have lost slots since epoch %" PRIu64
                  ": load the topology again; nothing was done",
                  request->map_epoch);
         refuse(frame, &reply);
