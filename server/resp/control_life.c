@@ -10,6 +10,7 @@
 #include "server/limits.h"
 #include "server/net/conn.h"
 #include "server/resp/control_parts.h"
+#include "server/resp/last_write.h"
 #include "server/resp/output.h"
 #include "server/resp/resp.h"
 #include "server/resp/slow.h"
@@ -95,9 +96,7 @@ void sw_control_finish(struct sw_control *control)
     SW_COUNT(counters, commands[control->command->id], 1);
     SW_COUNT(counters, command_ns[control->command->id], took_ns);
     sw_slow_control(conn, control->command, took_ns / 1000);
-    if (control->flight.batch.write_sequence > 0) {
-        sw_resp_of(conn)->last_write = control->flight.batch.write_sequence;
-    }
+    sw_resp_wrote(conn, control->flight.batch.write_sequence);
     if (text.failed || control->flight.is_unknown) { /* the client must not hear of a write that a
                                                         crash may undo */
         sw_conn_abort(conn);

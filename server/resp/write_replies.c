@@ -14,6 +14,7 @@
 #include "proto/resp.h"
 #include "server/limits.h"
 #include "server/net/conn.h"
+#include "server/resp/last_write.h"
 #include "server/resp/output.h"
 #include "server/resp/resp.h"
 
@@ -492,9 +493,7 @@ void sw_replies_write(struct sw_replies *replies)
             data += replies->pending[i].kind > SW_REPLY_KIND_ARRAY;
         }
         flush(&writer);
-        if (write > 0) {
-            sw_resp_of(conn)->last_write = write;
-        }
+        sw_resp_wrote(conn, write);
         sw_conn_requests_done(conn, i - first, data);
     }
 }

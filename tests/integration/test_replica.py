@@ -131,6 +131,26 @@ def diverged():
 
 
 @case
+def wait_for_an_undone_write():
+    """WAIT counts nobody for a write from before its server followed another one, whose numbers are higher"""
+    with Server(*SMALL) as old, Server(*SMALL) as new:
+        for i in range(10):
+            ask(new, "SET", i, i)
+        with session(old) as replies:
+            replies.ask("SET", 100, 1)
+            ask(old, "REPLICAOF", "127.0.0.1", new.port)
+            caught_up(new, old)
+            equal(ask(old, "REPLICAOF", "NO", "ONE"), "OK", "promoted")
+            with replica_of(old.port) as replica:
+                caught_up(old, replica)
+                equal(replies.ask("EXISTS", 100), 0, "undone")
+                equal(replies.ask("WAIT", 1, 100), 0, "nobody has it")
+                replies.ask("SET", 101, 1)
+                equal(replies.ask("WAIT", 1, 20000), 1, "a later one")
+                equal(ask(old, "WAIT", 1, 20000), 1, "a connection that wrote nothing")
+
+
+@case
 def cut_and_spoilt():
     """a relay that cuts, halves and flips what the primary sends: never a wrong table, and whole at the end"""
     draw = random.Random(drawn_seed() + 2)
