@@ -220,8 +220,10 @@ void sw_wal_destroy(struct sw_wal *wal)
     free(wal);
 }
 
+/* Figures are asked for until the end. */
 static void close_files(struct sw_wal *wal)
 {
+    pthread_mutex_lock(&wal->lock);
     for (uint32_t i = 0; i < wal->unsynced_count; i++) {
         wal->io->close(wal->unsynced[i].fd);
     }
@@ -230,6 +232,7 @@ static void close_files(struct sw_wal *wal)
     }
     wal->unsynced_count = 0;
     wal->current.fd = -1;
+    pthread_mutex_unlock(&wal->lock);
 }
 
 /* Ends the threads but for the writer, and removes the segment that nobody has used, where the one
