@@ -158,7 +158,10 @@ def redis_server():
             ["redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--dir", directory],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            eventually(lambda: os.path.exists(path), "redis-server listens")
+            def listens(): # the path is there a moment before
+                with socket.socket(socket.AF_UNIX) as connection:
+                    return connection.connect_ex(path) == 0
+            eventually(listens, "redis-server listens")
             yield path
         finally:
             process.terminate()
