@@ -94,10 +94,15 @@ int sw_link_dial(struct sw_link_to *link, const char *host, uint16_t port)
     return status;
 }
 
+void sw_link_close_socket(int fd)
+{
+    close(fd);
+}
+
 void sw_link_close(struct sw_link_to *link)
 {
     if (link->fd >= 0) {
-        close(link->fd);
+        sw_link_close_socket(link->fd);
         link->fd = -1;
     }
 }

@@ -20,6 +20,7 @@ struct sw_link_to {
 
 /* Connects to a host and port; or, where port is 0, to a Unix socket. Returns 0, or -1. */
 int sw_link_dial(struct sw_link_to *link, const char *host, uint16_t port);
+void sw_link_close_socket(int fd); /* named in tests/thread_suppressions.txt */
 /* NULL-safe in effect: nothing to close is closed. */
 void sw_link_close(struct sw_link_to *link);
 

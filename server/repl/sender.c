@@ -5,8 +5,6 @@
 #include "server/repl/sender.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +17,7 @@
 #include "server/log/clock.h"
 #include "server/log/snapshot_take.h"
 #include "server/observe/log.h"
+#include "server/repl/link.h"
 #include "server/repl/snapshot_send.h"
 
 #define AT_ONCE 64
@@ -324,12 +323,6 @@ static void serve(struct sender *sender)
 
 /* --- threads ---------------------------------------------------------------------------------- */
 
-/* It has this name in tests/thread_suppressions.txt. */
-static void close_of_sender(struct sender *sender)
-{
-    close(sender->fd);
-}
-
 static void *run(void *context)
 {
     struct sender *sender = context;
@@ -341,7 +334,7 @@ static void *run(void *context)
     sw_log(sender->reason[0] == '\0' ? SW_LOG_NOTICE : SW_LOG_WARNING,
            "%s: the replica is not served any more: %s", sender->address,
            sender->reason[0] == '\0' ? "the server stops" : sender->reason);
-    close_of_sender(sender);
+    sw_link_close_socket(sender->fd);
     pthread_mutex_lock(&senders->lock);
     sender->joined = true;
     pthread_mutex_unlock(&senders->lock);

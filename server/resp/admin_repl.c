@@ -7,9 +7,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "server/net/conn.h"
+#include "server/repl/link.h"
 #include "server/repl/repl.h"
 #include "server/resp/admin_call.h"
 
@@ -112,7 +112,7 @@ void sw_call_replicate(struct sw_call *call)
         sw_call_error(call, "ERR no descriptor for a replica: %s", strerror(errno));
     } else if (sw_repl_serve(call->admin->repl, own, conn->peer.address, &hello, reason,
                              sizeof(reason)) != 0) {
-        close(own);
+        sw_link_close_socket(own);
         sw_call_error(call, "ERR %s", reason);
     } else {
         call->session->handed_over = true;
