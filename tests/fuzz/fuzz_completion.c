@@ -12,6 +12,7 @@
 
 #include "client/handle.h"
 #include "client/region.h"
+#include "tests/fuzz/input.h"
 
 #define ENTRIES SW_RING_ENTRIES_MIN
 #define KEYS 64 /* of a request at most */
@@ -41,32 +42,13 @@ static int64_t take_all(struct sw_client_transport *transport, struct iovec *par
 static const struct sw_client_transport_calls socket_calls = {.write = take_all};
 
 struct world {
-    const uint8_t *data;
-    size_t size;
+    struct fuzz_input input;
     struct sherwood *client;
     struct sw_client_stripe *stripe;
     uint64_t *memory; /* the region's */
     struct sherwood_request requests[ENTRIES];
     uint32_t flying, submitted, ended;
 };
-
-static uint8_t byte(struct world *world)
-{
-    if (world->size == 0) {
-        return 0;
-    }
-    world->size--;
-    return *world->data++;
-}
-
-static void bytes(struct world *world, void *out, size_t size)
-{
-    size_t there = size < world->size ? size : world->size;
-    memset(out, 0, size);
-    memcpy(out, world->data, there);
-    world->data += there;
-    world->size -= there;
-}
 
 /* Submits a request on arrays of the region. */
 static void submit(struct world *world, uint8_t what)
@@ -103,9 +85,9 @@ static void answer(struct world *world, uint8_t what)
     const struct sw_client_ring *ring = &world->stripe->ring;
     uint32_t *completed = sw_ring_word(ring->memory, SW_RING_COMPLETED);
     struct sw_completion *slot = sw_ring_completion(ring->memory, ENTRIES, *completed);
-    uint8_t fields = byte(world);
+    uint8_t fields = fuzz_byte(&world->input);
     if ((fields & 1) != 0) {
-        bytes(world, slot, sizeof(*slot));
+        fuzz_bytes(&world->input, slot, sizeof(*slot));
     } else {
         memset(slot, 0, sizeof(*slot));
     }
@@ -135,18 +117,18 @@ static void collect(struct world *world)
 
 static void step(struct world *world)
 {
-    uint8_t what = byte(world);
+    uint8_t what = fuzz_byte(&world->input);
     uint8_t *ring = world->stripe->ring.memory;
     uint32_t word = 0;
     switch (what % 5) {
     case 0:
-        submit(world, byte(world));
+        submit(world, fuzz_byte(&world->input));
         break;
     case 1:
         answer(world, what);
         break;
     case 2:
-        bytes(world, &word, sizeof(word));
+        fuzz_bytes(&world->input, &word, sizeof(word));
         *sw_ring_word(ring, (what >> 3) % (SW_RING_CLIENT_SLEEPS + 1)) = word;
         break;
     case 3:
@@ -173,7 +155,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct sw_client_stripe stripe;
     struct sw_client_transport transport = {.calls = &socket_calls, .fd = -1};
     struct sherwood_region region = {.client = &client, .bytes = SW_REGION_PAGE};
-    struct world world = {.data = data, .size = size, .client = &client, .stripe = &stripe};
+    struct world world = {.input = {data, size}, .client = &client, .stripe = &stripe};
     world.memory = zeros(SW_REGION_PAGE);
     region.memory = (uint8_t *)world.memory;
     memset(&client, 0, offsetof(struct sherwood, figures));
@@ -190,7 +172,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     stripe.transport = &transport;
     stripe.ring =
         (struct sw_client_ring){.memory = zeros(sw_ring_bytes(ENTRIES)), .entries = ENTRIES};
-    while (world.size > 0) {
+    while (world.input.size > 0) {
         step(&world);
     }
     collect(&world);

@@ -13,6 +13,7 @@
 
 #include "server/region/memory.h"
 #include "server/region/ring.h"
+#include "tests/fuzz/input.h"
 
 #define ENTRIES SW_RING_ENTRIES_MIN
 #define REGIONS 3
@@ -42,32 +43,13 @@ static void require(bool condition)
 }
 
 struct world {
-    const uint8_t *data;
-    size_t size;
+    struct fuzz_input input;
     uint32_t key_bytes, value_bytes;
     struct sw_ring ring;
     uint64_t pending[ENTRIES]; /* ids that were taken and not completed, in their order */
     uint32_t pending_count;
     struct sw_region regions[REGIONS];
 };
-
-static uint8_t byte(struct world *world)
-{
-    if (world->size == 0) {
-        return 0;
-    }
-    world->size--;
-    return *world->data++;
-}
-
-static void bytes(struct world *world, void *out, size_t size)
-{
-    size_t there = size < world->size ? size : world->size;
-    memset(out, 0, size);
-    memcpy(out, world->data, there);
-    world->data += there;
-    world->size -= there;
-}
 
 /* Finds the arrays of a request as the server does, and looks at their ends. */
 static void place(struct world *world, const struct sw_submission *submission,
@@ -122,8 +104,8 @@ static void take(struct world *world)
         return;
     }
     before = submission;
-    bytes(world, sw_ring_submission(world->ring.memory, ENTRIES, world->ring.taken),
-          byte(world) % (sizeof(submission) + 1));
+    fuzz_bytes(&world->input, sw_ring_submission(world->ring.memory, ENTRIES, world->ring.taken),
+               fuzz_byte(&world->input) % (sizeof(submission) + 1));
     judge(world, &submission);
     require(memcmp(&submission, &before, sizeof(before)) == 0);
     sw_ring_take(&world->ring);
@@ -136,7 +118,8 @@ static void complete(struct world *world)
     if (world->pending_count == 0) {
         return;
     }
-    struct sw_reply reply = {.request_id = world->pending[0], .status = byte(world) % 4};
+    struct sw_reply reply = {.request_id = world->pending[0],
+                             .status = fuzz_byte(&world->input) % 4};
     strcpy(reply.message, "a sentence");
     world->pending_count--;
     memmove(world->pending, world->pending + 1, world->pending_count * sizeof(*world->pending));
@@ -148,16 +131,16 @@ static void complete(struct world *world)
 
 static void step(struct world *world)
 {
-    uint8_t what = byte(world);
+    uint8_t what = fuzz_byte(&world->input);
     uint32_t word = 0;
     switch (what % 8) {
     case 0: /* the client writes a word, of its own or of the server's */
-        bytes(world, &word, sizeof(word));
+        fuzz_bytes(&world->input, &word, sizeof(word));
         *sw_ring_word(world->ring.memory, (what >> 3) % (SW_RING_CLIENT_SLEEPS + 1)) = word;
         break;
     case 1: /* .. a record */
-        bytes(world, sw_ring_submission(world->ring.memory, ENTRIES, what >> 3),
-              sizeof(struct sw_submission));
+        fuzz_bytes(&world->input, sw_ring_submission(world->ring.memory, ENTRIES, what >> 3),
+                   sizeof(struct sw_submission));
         break;
     case 2: /* .. submits, and has seen, a few more */
         *sw_ring_word(world->ring.memory, SW_RING_SUBMITTED) += (what >> 3) % 4;
@@ -200,8 +183,8 @@ static void make_regions(struct world *world)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct world world = {.data = data, .size = size};
-    uint8_t shape = byte(&world);
+    struct world world = {.input = {data, size}};
+    uint8_t shape = fuzz_byte(&world.input);
     world.key_bytes = (shape & 1) != 0 ? 4 : 8;
     world.value_bytes = (shape & 2) != 0 ? 4U * ((shape >> 2) + 1U) : world.key_bytes;
     world.ring.entries = ENTRIES;
@@ -209,7 +192,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(world.ring.memory != NULL);
     memset(world.ring.memory, 0, sw_ring_bytes(ENTRIES));
     make_regions(&world);
-    while (world.size > 0) {
+    while (world.input.size > 0) {
         step(&world);
     }
     for (int i = 0; i < REGIONS; i++) {
