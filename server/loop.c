@@ -96,12 +96,12 @@ static bool follow_log(struct sw_loop *loop)
     return moved;
 }
 
-/* Nothing that was parsed before `gate` was read is on its way: tells so. */
-static void note_quiet(struct sw_loop *loop, uint64_t gate)
+/* Nothing that was parsed before `fence` was read is on its way: tells so. */
+static void note_quiet(struct sw_loop *loop, uint64_t fence)
 {
-    if (gate != loop->quiet && !sw_batches_in_flight(&loop->batches) &&
+    if (fence != loop->quiet && !sw_batches_in_flight(&loop->batches) &&
         !sw_resp_is_busy(&loop->resp) && !sw_alone_is_busy(&loop->resp)) {
-        __atomic_store_n(&loop->quiet, gate, __ATOMIC_RELEASE);
+        __atomic_store_n(&loop->quiet, fence, __ATOMIC_RELEASE);
     }
 }
 
@@ -109,7 +109,7 @@ static void note_quiet(struct sw_loop *loop, uint64_t gate)
  * needs no event: then the next turn must not sleep. */
 static bool turn(struct sw_loop *loop)
 {
-    const uint64_t gate = loop->owner.repl == NULL ? 0 : sw_repl_gate(&loop->owner.repl->state);
+    const uint64_t fence = loop->owner.repl == NULL ? 0 : sw_repl_fence(&loop->owner.repl->state);
     bool began = sw_tls_resume(&loop->net.tls);
     began |= sw_bulk_take_rings(&loop->bulk);
     bool moved = sw_resp_submit(&loop->resp);
@@ -137,7 +137,7 @@ static bool turn(struct sw_loop *loop)
         sweep(loop);
     }
     sw_net_end_turn(&loop->net);
-    note_quiet(loop, gate);
+    note_quiet(loop, fence);
     check(loop);
     __atomic_store_n(&loop->turns, loop->turns + 1, __ATOMIC_RELAXED);
     /* Sending may have ended the condition that a stalled connection waits for. */
@@ -344,11 +344,11 @@ void sw_loop_log_moved(struct sw_loop *loop)
     }
 }
 
-bool sw_loops_are_quiet(struct sw_loop *loops, uint32_t count, uint64_t gate)
+bool sw_loops_are_quiet(struct sw_loop *loops, uint32_t count, uint64_t fence)
 {
     bool quiet = true;
     for (uint32_t i = 0; i < count; i++) {
-        if (__atomic_load_n(&loops[i].quiet, __ATOMIC_ACQUIRE) < gate) {
+        if (__atomic_load_n(&loops[i].quiet, __ATOMIC_ACQUIRE) < fence) {
             sw_loop_wake(&loops[i]);
             quiet = false;
         }

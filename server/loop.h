@@ -85,7 +85,7 @@ struct sw_loop {
     /* Written by the loop's thread and read by any, with relaxed atomics. */
     struct sw_loop_counters counters;
     uint64_t turns; /* turns since the start */
-    uint64_t quiet; /* atomic: every request parsed before replication raised its gate to this is
+    uint64_t quiet; /* atomic: every request parsed before replication raised its fence to this is
                        over */
 
     uint64_t turns_seen; /* belongs to the watchdog's thread: `turns` when it last looked */
@@ -104,9 +104,9 @@ void sw_loop_wake(struct sw_loop *loop);
 /* Wakes the loop if something in it waits for the write-ahead log. May be called from any thread,
  * between sw_loop_init and sw_loop_fini. */
 void sw_loop_log_moved(struct sw_loop *loop);
-/* Have all loops seen this gate of replication (repl/state.h), and has each had no batch in flight
+/* Have all loops seen this fence of replication (repl/state.h), and has each had no batch in flight
  * since? Those that have not are woken. May be called from any thread. */
-bool sw_loops_are_quiet(struct sw_loop *loops, uint32_t count, uint64_t gate);
+bool sw_loops_are_quiet(struct sw_loop *loops, uint32_t count, uint64_t fence);
 /* Replaces 0 by as many loops as there should be, and too many by SW_LOOPS_MAX. */
 void sw_loops_choose(struct sw_config *config);
 /* Asks the loop to drain its connections and to end. May be called from any thread. */

@@ -228,10 +228,10 @@ static void on_log_moved(void *argument)
     }
 }
 
-static bool loops_are_quiet(void *argument, uint64_t gate)
+static bool loops_are_quiet(void *argument, uint64_t fence)
 {
     const struct sw_server *server = argument;
-    return sw_loops_are_quiet(server->loops, server->loop_count, gate);
+    return sw_loops_are_quiet(server->loops, server->loop_count, fence);
 }
 
 static int create_replication(struct sw_server *server)

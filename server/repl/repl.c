@@ -23,10 +23,10 @@ static void on_promoted(void *context)
     on_acknowledged(context);
 }
 
-static bool is_quiet(void *context, uint64_t gate)
+static bool is_quiet(void *context, uint64_t fence)
 {
     struct sw_repl *repl = context;
-    return repl->owner.is_quiet(repl->owner.server, gate);
+    return repl->owner.is_quiet(repl->owner.server, fence);
 }
 
 static void on_history_changed(void *context)

@@ -15,8 +15,8 @@
 
 struct sw_repl_owner {
     void *server;
-    bool (*is_quiet)(void *server, uint64_t gate); /* see struct sw_replica_parts */
-    void (*wake)(void *server);                    /* somebody may wait for replicas, or a role */
+    bool (*is_quiet)(void *server, uint64_t fence); /* see struct sw_replica_parts */
+    void (*wake)(void *server);                     /* somebody may wait for replicas, or a role */
 };
 
 struct sw_repl {

@@ -96,11 +96,11 @@ static bool is_over(struct sw_replica *replica)
     return over;
 }
 
-/* Waits until no request of before the gate is on its way. Returns false if it is over before. */
-static bool wait_for_quiet(struct sw_replica *replica, uint64_t gate)
+/* Waits until no request of before the fence is on its way. Returns false if it is over before. */
+static bool wait_for_quiet(struct sw_replica *replica, uint64_t fence)
 {
     const struct timespec rest = {.tv_nsec = 1000000};
-    while (!replica->parts.is_quiet(replica->parts.context, gate)) {
+    while (!replica->parts.is_quiet(replica->parts.context, fence)) {
         if (is_over(replica)) {
             return false;
         }

@@ -19,8 +19,8 @@ struct sw_replica_parts {
     struct sw_table *table;
     struct sw_feed *feed;
     struct sw_repl_state *state;
-    /* Has every loop seen the gate, with nothing in flight since? Wakes those that have not. */
-    bool (*is_quiet)(void *context, uint64_t gate);
+    /* Has every loop seen the fence, with nothing in flight since? Wakes those that have not. */
+    bool (*is_quiet)(void *context, uint64_t fence);
     void (*history_changed)(void *context); /* who replicates from this server has to ask again */
     void (*promoted)(void *context);
     void *context;

@@ -25,13 +25,13 @@ void sw_repl_state_fini(struct sw_repl_state *state)
 uint64_t sw_repl_close_reads(struct sw_repl_state *state)
 {
     __atomic_store_n(&state->lacks_data, true, __ATOMIC_SEQ_CST);
-    return __atomic_add_fetch(&state->gate, 1, __ATOMIC_SEQ_CST);
+    return __atomic_add_fetch(&state->fence, 1, __ATOMIC_SEQ_CST);
 }
 
 uint64_t sw_repl_close_writes(struct sw_repl_state *state)
 {
     __atomic_store_n(&state->is_replica, true, __ATOMIC_SEQ_CST);
-    return __atomic_add_fetch(&state->gate, 1, __ATOMIC_SEQ_CST);
+    return __atomic_add_fetch(&state->fence, 1, __ATOMIC_SEQ_CST);
 }
 
 void sw_repl_open_reads(struct sw_repl_state *state)

@@ -39,7 +39,7 @@ struct sw_repl_state {
     bool is_replica;  /* writes of clients are refused */
     bool lacks_data;  /* its table is not that of a position: reads are refused, too */
     uint64_t applied; /* replica: the last write of its primary that it has carried out */
-    uint64_t gate;    /* raised whenever one of the first two becomes true */
+    uint64_t fence;   /* raised whenever one of the first two becomes true */
 
     pthread_mutex_t lock;
     struct sw_lineage history;
@@ -69,9 +69,9 @@ static inline bool sw_repl_lacks_data(const struct sw_repl_state *state)
 {
     return __atomic_load_n(&state->lacks_data, __ATOMIC_SEQ_CST);
 }
-static inline uint64_t sw_repl_gate(const struct sw_repl_state *state)
+static inline uint64_t sw_repl_fence(const struct sw_repl_state *state)
 {
-    return __atomic_load_n(&state->gate, __ATOMIC_SEQ_CST);
+    return __atomic_load_n(&state->fence, __ATOMIC_SEQ_CST);
 }
 static inline uint64_t sw_repl_applied(const struct sw_repl_state *state)
 {
@@ -79,7 +79,7 @@ static inline uint64_t sw_repl_applied(const struct sw_repl_state *state)
 }
 
 /* Refuses reads, or writes, from now on. Those on their way are over once every loop has seen the
- * gate that this returns. */
+ * fence that this returns. */
 uint64_t sw_repl_close_reads(struct sw_repl_state *state);
 uint64_t sw_repl_close_writes(struct sw_repl_state *state);
 /* The table is that of a position again. */

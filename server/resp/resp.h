@@ -90,7 +90,7 @@ struct sw_resp_conn {
     struct sw_resp *resp;
     struct sw_conn *conn;  /* the connection that this state is part of */
     uint64_t last_write;   /* sequence of its last write; 0: none */
-    uint64_t written_by;   /* .. and the gate of replication then: later ones may have undone it */
+    uint64_t written_by;   /* .. and the fence of replication then: later ones may have undone it */
     struct sw_slots slots; /* of its last command on keys, in cluster mode */
     struct sw_session session;
     struct sw_resp_output output;
