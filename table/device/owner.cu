@@ -48,7 +48,8 @@ int sw_cuda_choose_device(int ordinal, char *reason, size_t reason_size)
     if (error != cudaSuccess) {
         (void)cudaGetLastError();
         if (has_no_driver(error)) {
-            snprintf(reason, reason_size, "no NVIDIA driver (libcuda.so.1) is installed");
+            snprintf(reason, reason_size,
+                     "CUDA needs the NVIDIA driver, and libcuda.so.1 is not installed");
         } else {
             snprintf(reason, reason_size, "the CUDA runtime says: %s", cudaGetErrorString(error));
         }
