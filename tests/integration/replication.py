@@ -53,9 +53,9 @@ def caught_up(primary, replica):
 class Load(threading.Thread):
     """Writes of every kind, by both protocols in turn, until stopped or the server is gone."""
 
-    def __init__(self, server, seed):
+    def __init__(self, server, seed, flushes=True):
         super().__init__(daemon=True)
-        self.draw = random.Random(seed)
+        self.draw, self.flushes = random.Random(seed), flushes
         self.socket = server.connect()
         self.ending = threading.Event()
         self.error, self.written = None, 0
@@ -71,7 +71,7 @@ class Load(threading.Thread):
             return replies.ask("INCRBY", key, draw.randrange(100))
         if kind == 2:
             return replies.ask("SETNX", key, draw.randrange(2**32))
-        if kind == 3 and draw.randrange(40) == 0:
+        if kind == 3 and self.flushes and draw.randrange(40) == 0:
             return replies.ask("FLUSHALL")
         if kind == 4:
             for words in (("MULTI",), ("SET", key, 1), ("DECRBY", key, 1), ("DEL", key + 1)):
