@@ -25,8 +25,10 @@ $(EMU)/rewritten: tests/emulator/rewrite.py FORCE
 	@mkdir -p $(@D)
 	@python3 $< $(EMU)/src $(EMU_REWRITTEN)
 	@touch $@
-# Those that did not change keep their time.
+# Those that did not change keep their time. Make would delete them, as nothing but a rule of patterns names
+# them, and the next make would compile all of them again.
 $(EMU)/src/%: $(EMU)/rewritten ;
+.PRECIOUS: $(EMU)/src/%
 
 EMU_OBJ := $(patsubst %.cpp,$(EMU)/obj/%.o,$(EMU_SRC)) $(patsubst %.cu,$(EMU)/obj/%.cu.o,$(EMU_CUDA)) \
   $(call obj,$(TABLE_SRC) $(EMU_ABSENT))
