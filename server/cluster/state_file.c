@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <libgen.h>
 #include <stdio.h>
@@ -13,8 +14,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "proto/check.h"
+
 #define FILE_BYTES_MAX (SW_TOPOLOGY_BYTES_MAX + 4096)
 #define PATH_BYTES 256
+/* The end of the file: a check of all bytes before it. */
+#define CHECK_FORMAT ",\"check\":\"%016" PRIx64 "\"}\n"
+#define CHECK_BYTES 29
 
 char *sw_cluster_read_file(const char *path, size_t *size, char error[SW_CLUSTER_ERROR_BYTES])
 {
@@ -42,9 +48,9 @@ static bool take(json_t *root, struct sw_cluster_state *state, char error[SW_TOP
     const char *id = json_string_value(json_object_get(root, "node"));
     json_t *topology = json_object_get(root, "topology");
     json_t *foreign = json_object_get(root, "may_have_foreign");
-    if (json_integer_value(json_object_get(root, "format")) != 1 || id == NULL ||
+    if (json_integer_value(json_object_get(root, "format")) != 2 || id == NULL ||
         !sw_topology_is_id(id) || !json_is_boolean(foreign) ||
-        json_object_size(root) != (topology == NULL ? 3 : 4)) {
+        json_object_size(root) != (topology == NULL ? 4 : 5)) {
         snprintf(error, SW_TOPOLOGY_ERROR_BYTES, "it is not the state of a node of a cluster");
         return false;
     }
@@ -63,6 +69,17 @@ static bool take(json_t *root, struct sw_cluster_state *state, char error[SW_TOP
     return state->topology != NULL;
 }
 
+/* Is the end of the file the check of what is before it? */
+static bool is_whole(const char *text, size_t size)
+{
+    char end[CHECK_BYTES + 1];
+    if (size < CHECK_BYTES) {
+        return false;
+    }
+    snprintf(end, sizeof(end), CHECK_FORMAT, sw_check64(text, size - CHECK_BYTES, 0));
+    return memcmp(text + size - CHECK_BYTES, end, CHECK_BYTES) == 0;
+}
+
 int sw_cluster_state_read(const char *path, struct sw_cluster_state *state,
                           char error[SW_CLUSTER_ERROR_BYTES])
 {
@@ -74,11 +91,14 @@ int sw_cluster_state_read(const char *path, struct sw_cluster_state *state,
     if (text == NULL) {
         return errno == ENOENT ? 0 : -1;
     }
-    json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
-    free(text);
+    json_t *root =
+        is_whole(text, size) ? json_loadb(text, size, JSON_REJECT_DUPLICATES, &where) : NULL;
     if (root == NULL) {
-        snprintf(why, sizeof(why), "line %d: it is not JSON", where.line);
+        snprintf(
+            why, sizeof(why),
+            "its check does not hold: it is damaged, was changed, or an older version wrote it");
     }
+    free(text);
     bool done = root != NULL && take(root, state, why);
     json_decref(root);
     if (!done) {
@@ -115,15 +135,20 @@ static bool sync_folder(const char *path)
 static char *print(const char *id, bool may_have_foreign, const struct sw_topology *topology)
 {
     char *inner = topology == NULL ? NULL : sw_topology_print(topology);
-    char *text = NULL;
     if (topology != NULL && inner == NULL) {
         return NULL;
     }
-    int size = asprintf(&text, "{\"format\":1,\"node\":\"%s\",\"may_have_foreign\":%s%s%s}\n", id,
+    char *body = NULL, *text = NULL;
+    int size = asprintf(&body, "{\"format\":2,\"node\":\"%s\",\"may_have_foreign\":%s%s%s", id,
                         may_have_foreign ? "true" : "false",
                         inner == NULL ? "" : ",\"topology\":", inner == NULL ? "" : inner);
     free(inner);
-    return size < 0 ? NULL : text;
+    if (size < 0 ||
+        asprintf(&text, "%s" CHECK_FORMAT, body, sw_check64(body, (size_t)size, 0)) < 0) {
+        text = NULL;
+    }
+    free(size < 0 ? NULL : body);
+    return text;
 }
 
 int sw_cluster_state_write(const char *path, const char *id, bool may_have_foreign,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * state_file.h - what a node of a cluster remembers: its id, and the topology of the highest epoch
- * that it has seen. For one thread at a time.
+ * that it has seen, in a file whose last field is a check of all bytes before it. For one thread at
+ * a time.
  */
 #ifndef SHERWOOD_SERVER_CLUSTER_STATE_FILE_H
 #define SHERWOOD_SERVER_CLUSTER_STATE_FILE_H

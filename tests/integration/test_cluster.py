@@ -6,6 +6,8 @@ import json
 import random
 import threading
 
+import xxhash
+
 from cluster import Node, key_in, node_id, nodes, slot_of, topology
 from harness import Moves, Server, case, check, drawn_seed, equal, eventually, main, refusal
 from wire import Error, Replies, array, command, envelope, field, header_of, read_frame
@@ -402,6 +404,11 @@ def files():
         equal((state["node"], state["topology"]["epoch"]), (node_id(0), 4), "the state")
 
 
+def checked(body):
+    """A state with the check of its bytes."""
+    return f'{body},"check":"{xxhash.xxh3_64_intdigest(body.encode(), 0):016x}"}}\n'
+
+
 def refused_start(server, what):
     """Starts a daemon that must not start, and says so in these words."""
     try:
@@ -431,10 +438,12 @@ def starts_that_are_refused():
         server.flags = flags
         state = server.directory / "cluster.json"
         whole = state.read_text()
-        state.write_text(whole[:-20])
-        refused_start(server, "it is not JSON")
+        body = whole[:whole.rindex(',"check"')]
+        for wrong in (whole[:-20], "", whole.replace(node_id(0), node_id(1), 1), body + "}\n", whole + "\n"):
+            state.write_text(wrong)
+            refused_start(server, "its check does not hold")
         for field_ in ("node", "may_have_foreign", "topology"):
-            state.write_text(whole.replace(f'"{field_}":', f'"a{field_}":', 1))
+            state.write_text(checked(body.replace(f'"{field_}":', f'"a{field_}":', 1)))
             refused_start(server, "it is not the state of a node of a cluster")
         state.write_text(whole)
         server.ready = 200
