@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * faults.c - a library that is loaded before a daemon (LD_PRELOAD), so that its writes and syncs of
- * files fail or take long. tests/integration/faults.py says when, through a file that both map:
- * SHERWOOD_FAULTS names it.
+ * faults.c - a library that is loaded before a daemon (LD_PRELOAD), so that its calls on files of
+ * the data directory fail, take long, or are held. tests/integration/faults.py says when, through a
+ * file that both map: SHERWOOD_FAULTS names it.
+ *
+ * The daemon does no other input and output on such files than these calls (server/log/io.c): there
+ * is no io_uring. It opens, renames and removes relative to a directory's descriptor, and does so
+ * with nothing else.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -16,20 +21,28 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Atomic; in the order of the names in faults.py. */
-struct faults {
-    uint32_t write_error, writes_left;   /* errno, for so many writes to come */
-    uint32_t sync_error, syncs_left;     /* .. fdatasync of files */
-    uint32_t folder_error, folders_left; /* .. fsync of directories */
-    uint32_t write_us, sync_us;          /* each takes so much longer */
-    uint32_t writes, syncs, failed; /* so many there were, and of both together so many failed */
-    uint32_t repeated;              /* writes and syncs of a file after a sync of it failed */
+/* In the order of the names in faults.py. */
+enum kind { WRITE, SYNC, FOLDER, OPEN, RENAME, UNLINK, ALLOCATE, READ, KINDS };
+
+/* Atomic; in the order of the fields in faults.py. */
+struct fault {
+    uint32_t error;         /* errno; 0: a write puts only a part */
+    uint32_t pass, left;    /* so many calls succeed, then so many fail */
+    uint32_t us;            /* each takes so much longer */
+    uint32_t held, waiting; /* calls wait until `held` is 0; so many do */
+    uint32_t calls, failed;
 };
 
-enum { FILES_MAX = 4096 };
+struct faults {
+    struct fault of[KINDS];
+    uint32_t repeated; /* writes and syncs of a file after a sync of it failed */
+};
+
+enum { LOST_MAX = 1024, PART = 4096 };
 
 static struct faults *faults;
-static uint8_t lost[FILES_MAX]; /* atomic: open files of which a sync has failed */
+static uint64_t lost[LOST_MAX]; /* atomic: inodes of files of which a sync has failed */
+static uint32_t lost_count;
 
 static __attribute__((constructor)) void begin(void)
 {
@@ -58,108 +71,189 @@ static void count(uint32_t *counter)
     __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
-/* Takes one of those that are left. */
-static int take(uint32_t *left, const uint32_t *error)
+/* Takes one of what is there, or returns false. */
+static bool take(uint32_t *counter)
 {
-    uint32_t there = __atomic_load_n(left, __ATOMIC_ACQUIRE);
-    while (there > 0 && !__atomic_compare_exchange_n(left, &there, there - 1, 0, __ATOMIC_ACQ_REL,
-                                                     __ATOMIC_ACQUIRE)) {
+    uint32_t there = __atomic_load_n(counter, __ATOMIC_ACQUIRE);
+    while (there > 0 && !__atomic_compare_exchange_n(counter, &there, there - 1, 0,
+                                                     __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
     }
-    if (there == 0) {
-        return 0;
-    }
-    count(&faults->failed);
-    return (int)__atomic_load_n(error, __ATOMIC_ACQUIRE);
+    return there > 0;
 }
 
-static void wait_us(const uint32_t *time)
+/* Before a call: waits as long as it is to, and says whether it fails. */
+static bool fails(enum kind kind)
 {
-    uint32_t us = __atomic_load_n(time, __ATOMIC_RELAXED);
+    struct fault *fault = &faults->of[kind];
+    count(&fault->calls);
+    uint32_t us = __atomic_load_n(&fault->us, __ATOMIC_RELAXED);
     if (us > 0) {
         usleep(us);
     }
+    if (__atomic_load_n(&fault->held, __ATOMIC_ACQUIRE) != 0) {
+        __atomic_fetch_add(&fault->waiting, 1, __ATOMIC_RELAXED);
+        while (__atomic_load_n(&fault->held, __ATOMIC_ACQUIRE) != 0) {
+            usleep(1000);
+        }
+        __atomic_fetch_sub(&fault->waiting, 1, __ATOMIC_RELAXED);
+    }
+    if (__atomic_load_n(&fault->left, __ATOMIC_ACQUIRE) == 0 || take(&fault->pass) ||
+        !take(&fault->left)) {
+        return false;
+    }
+    count(&fault->failed);
+    return true;
 }
 
-static bool is_file(int fd)
+static uint32_t error_of(enum kind kind)
+{
+    return __atomic_load_n(&faults->of[kind].error, __ATOMIC_ACQUIRE);
+}
+
+static int fail(enum kind kind)
+{
+    errno = (int)error_of(kind);
+    return -1;
+}
+
+/* --- files of which nobody knows what storage has --------------------------------------------- */
+
+static bool is_file(int fd, uint64_t *inode)
 {
     struct stat facts;
-    return fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode);
+    bool is = fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode);
+    *inode = is ? facts.st_ino : 0;
+    return is;
 }
 
-/* Counts a write or a sync of a file of which nobody knows what storage has. */
-static void look_for_lost(int fd)
+static void add_lost(int fd)
 {
-    if (fd < FILES_MAX && __atomic_load_n(&lost[fd], __ATOMIC_ACQUIRE) != 0) {
+    uint64_t inode;
+    if (!is_file(fd, &inode)) {
+        return;
+    }
+    uint32_t i = __atomic_fetch_add(&lost_count, 1, __ATOMIC_ACQ_REL);
+    if (i >= LOST_MAX) {
+        abort();
+    }
+    __atomic_store_n(&lost[i], inode, __ATOMIC_RELEASE);
+}
+
+/* Is it one of them? Forgets it where it is `gone`: its number may be given to another one. */
+static bool is_lost(uint64_t inode, bool gone)
+{
+    bool is = false;
+    for (uint32_t i = 0; i < LOST_MAX && i < __atomic_load_n(&lost_count, __ATOMIC_ACQUIRE); i++) {
+        if (__atomic_load_n(&lost[i], __ATOMIC_ACQUIRE) == inode) {
+            is = true;
+            if (gone) {
+                __atomic_store_n(&lost[i], 0, __ATOMIC_RELEASE);
+            }
+        }
+    }
+    return is;
+}
+
+static void look_for_lost(uint64_t inode)
+{
+    if (is_lost(inode, false)) {
         count(&faults->repeated);
     }
 }
 
-static int before_write(int fd)
-{
-    if (!is_file(fd)) {
-        return 0;
-    }
-    count(&faults->writes);
-    look_for_lost(fd);
-    wait_us(&faults->write_us);
-    return take(&faults->writes_left, &faults->write_error);
-}
+/* --- the calls -------------------------------------------------------------------------------- */
 
 ssize_t pwrite(int fd, const void *data, size_t bytes, off_t at)
 {
     ssize_t (*real)(int, const void *, size_t, off_t) = next("pwrite");
-    int error = before_write(fd);
-    if (error != 0) {
-        errno = error;
-        return -1;
+    uint64_t inode;
+    if (is_file(fd, &inode)) {
+        look_for_lost(inode);
+        if (fails(WRITE)) {
+            if (error_of(WRITE) != 0) {
+                return fail(WRITE);
+            }
+            bytes = bytes > PART ? PART : bytes;
+        }
     }
     return real(fd, data, bytes, at);
 }
 
-ssize_t pwritev(int fd, const struct iovec *pieces, int count, off_t at)
+ssize_t pwritev(int fd, const struct iovec *pieces, int count_of, off_t at)
 {
     ssize_t (*real)(int, const struct iovec *, int, off_t) = next("pwritev");
-    int error = before_write(fd);
-    if (error != 0) {
-        errno = error;
-        return -1;
+    uint64_t inode;
+    if (is_file(fd, &inode)) {
+        look_for_lost(inode);
+        if (fails(WRITE)) {
+            if (error_of(WRITE) != 0) {
+                return fail(WRITE);
+            }
+            struct iovec part = pieces[0];
+            part.iov_len = part.iov_len > PART ? PART : part.iov_len;
+            return real(fd, &part, 1, at);
+        }
     }
-    return real(fd, pieces, count, at);
+    return real(fd, pieces, count_of, at);
 }
 
 int fdatasync(int fd)
 {
     int (*real)(int) = next("fdatasync");
-    count(&faults->syncs);
-    look_for_lost(fd);
-    wait_us(&faults->sync_us);
-    int error = take(&faults->syncs_left, &faults->sync_error);
-    if (error == 0) {
-        return real(fd);
+    uint64_t inode;
+    if (is_file(fd, &inode)) {
+        look_for_lost(inode);
     }
-    if (fd < FILES_MAX) {
-        __atomic_store_n(&lost[fd], 1, __ATOMIC_RELEASE);
+    if (fails(SYNC)) {
+        add_lost(fd);
+        return fail(SYNC);
     }
-    errno = error;
-    return -1;
+    return real(fd);
 }
 
 int fsync(int fd)
 {
     int (*real)(int) = next("fsync");
-    int error = take(&faults->folders_left, &faults->folder_error);
-    if (error == 0) {
-        return real(fd);
-    }
-    errno = error;
-    return -1;
+    return fails(FOLDER) ? fail(FOLDER) : real(fd);
 }
 
-int close(int fd)
+int openat(int dir, const char *name, int flags, ...)
 {
-    int (*real)(int) = next("close");
-    if (fd >= 0 && fd < FILES_MAX) {
-        __atomic_store_n(&lost[fd], 0, __ATOMIC_RELEASE);
+    int (*real)(int, const char *, int, mode_t) = next("openat");
+    va_list list;
+    va_start(list, flags);
+    mode_t mode = (flags & (O_CREAT | __O_TMPFILE)) != 0 ? va_arg(list, mode_t) : 0;
+    va_end(list);
+    return fails(OPEN) ? fail(OPEN) : real(dir, name, flags, mode);
+}
+
+int renameat(int from_dir, const char *from, int to_dir, const char *to)
+{
+    int (*real)(int, const char *, int, const char *) = next("renameat");
+    return fails(RENAME) ? fail(RENAME) : real(from_dir, from, to_dir, to);
+}
+
+int unlinkat(int dir, const char *name, int flags)
+{
+    int (*real)(int, const char *, int) = next("unlinkat");
+    struct stat facts;
+    if (fails(UNLINK)) {
+        return fail(UNLINK);
     }
-    return real(fd);
+    if (fstatat(dir, name, &facts, 0) == 0) {
+        (void)is_lost(facts.st_ino, true);
+    }
+    return real(dir, name, flags);
+}
+
+int fallocate(int fd, int mode, off_t at, off_t bytes)
+{
+    int (*real)(int, int, off_t, off_t) = next("fallocate");
+    return fails(ALLOCATE) ? fail(ALLOCATE) : real(fd, mode, at, bytes);
+}
+
+ssize_t pread(int fd, void *data, size_t bytes, off_t at)
+{
+    ssize_t (*real)(int, void *, size_t, off_t) = next("pread");
+    return fails(READ) ? fail(READ) : real(fd, data, bytes, at);
 }

@@ -1,46 +1,63 @@
 # SPDX-License-Identifier: MIT
-"""faults - writes and syncs of a daemon's files that fail, or take long (faults.c, loaded before it by LD_PRELOAD)."""
+"""faults - calls of a daemon on its files that fail, take long, or are held (faults.c, loaded before it by LD_PRELOAD)."""
 
 import ctypes
 import errno
 import mmap
 import tempfile
 
-from harness import BUILD, SANITIZED, Skip
+from harness import BUILD, SANITIZED, Skip, check
 
-NAMES = ("write_error", "writes_left", "sync_error", "syncs_left", "folder_error", "folders_left", "write_us", "sync_us",
-         "writes", "syncs", "failed", "repeated")
+KINDS = ("write", "sync", "folder", "open", "rename", "unlink", "allocate", "read")  # folder: the sync of a directory
+# What they fail with; never ENOENT, which says that there is no such file.
+ERRORS = {"write": (errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG),
+          "sync": (errno.EIO, errno.ENOSPC, errno.EDQUOT), "folder": (errno.EIO, errno.ENOSPC),
+          "open": (errno.EIO, errno.ENOSPC, errno.EMFILE, errno.ENFILE, errno.EACCES, errno.EROFS),
+          "rename": (errno.EIO, errno.ENOSPC, errno.EROFS), "unlink": (errno.EIO, errno.EROFS, errno.EBUSY),
+          "allocate": (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EOPNOTSUPP), "read": (errno.EIO,)}
+RUNNING = tuple(kind for kind in KINDS if kind != "read")  # a daemon that has started reads no files
 FOREVER = 2**32 - 1
+LIBRARY = BUILD / "tests" / "libfaults.so"
+
+
+class Fault(ctypes.Structure):
+    """What goes wrong with one kind of calls: `struct fault`."""
+
+    _fields_ = [(name, ctypes.c_uint32) for name in ("error", "after", "left", "us", "held", "waiting", "calls", "failed")]
+
+    def fail(self, count=FOREVER, error=errno.EIO, after=0):
+        """So many calls succeed, then so many fail; without an error a write puts only a part."""
+        self.left = 0
+        self.error, self.after = error, after
+        self.left = count
+
+    def end(self):
+        self.left = self.us = self.held = 0
+
+
+class Words(ctypes.Structure):
+    """`struct faults`."""
+
+    _fields_ = [(kind, Fault) for kind in KINDS] + [("repeated", ctypes.c_uint32)]
 
 
 class Faults:
-    """What goes wrong. Attributes are the words of `struct faults`; those that are errors come before their counts."""
+    """What goes wrong: a Fault for each of KINDS, and `repeated`."""
 
     def __init__(self):
         if SANITIZED:
             raise Skip("a sanitizer must be the first library")
-        self.__dict__["file"] = tempfile.NamedTemporaryFile(prefix="sherwood-faults-")  # pylint: disable=consider-using-with
-        self.file.truncate(4 * len(NAMES))
-        memory = mmap.mmap(self.file.fileno(), 4 * len(NAMES))
-        self.__dict__["words"] = (ctypes.c_uint32 * len(NAMES)).from_buffer(memory)
+        check(LIBRARY.exists(), f"there is no {LIBRARY}: make peers")
+        self.file = tempfile.NamedTemporaryFile(prefix="sherwood-faults-")  # pylint: disable=consider-using-with
+        self.file.truncate(ctypes.sizeof(Words))
+        self.words = Words.from_buffer(mmap.mmap(self.file.fileno(), ctypes.sizeof(Words)))
 
     def environment(self):
-        return {"LD_PRELOAD": str(BUILD / "tests" / "libfaults.so"), "SHERWOOD_FAULTS": self.file.name}
+        return {"LD_PRELOAD": str(LIBRARY), "SHERWOOD_FAULTS": self.file.name}
 
     def __getattr__(self, name):
-        return self.words[NAMES.index(name)]
-
-    def __setattr__(self, name, value):
-        self.words[NAMES.index(name)] = value
-
-    def writes_fail(self, count=FOREVER, error=errno.EIO):
-        self.write_error, self.writes_left = error, count
-
-    def syncs_fail(self, count=FOREVER, error=errno.EIO):
-        self.sync_error, self.syncs_left = error, count
-
-    def folders_fail(self, count=FOREVER, error=errno.EIO):
-        self.folder_error, self.folders_left = error, count
+        return getattr(self.words, name)
 
     def end(self):
-        self.writes_left = self.syncs_left = self.folders_left = self.write_us = self.sync_us = 0
+        for kind in KINDS:
+            getattr(self, kind).end()

@@ -39,7 +39,7 @@ def writes_that_fail():
                 with server.connect() as one, server.connect() as two, server.connect() as three:
                     waiting, replies = wire.Replies(one), wire.Replies(two)
                     equal(replies.ask("SET", 1, 1), "OK", "set")
-                    faults.writes_fail()
+                    faults.write.fail()
                     one.sendall(wire.command("SET", 2, 2))
                     eventually(lambda: persistence(server, "log_broken") == 1, "broken")
                     refused = replies.ask("SET", 3, 3)
@@ -50,7 +50,7 @@ def writes_that_fail():
                     faults.end()
                     equal(waiting.read(), "OK", "the write that waited")
                     eventually(lambda: replies.ask("SET", 3, 4) == "OK", "service returns")
-                check(faults.failed > 0, "nothing was injected")
+                check(faults.write.failed > 0, "nothing was injected")
                 killed(server)
             with durable(path, "no") as server:
                 equal(server.redis_cli("MGET", "1", "2", "3").split(), ["1", "2", "4"], f"all, {level}")
@@ -68,14 +68,14 @@ def syncs_that_fail():
                 equal(replies.ask("SET", 1, 1), "OK", "set")
                 equal(replies.ask("WAITAOF", 1, 0, 5000), [1, 0], "on storage")
                 eventually(lambda: len(list(path.glob("log-*"))) == 2, "the next segment is made")
-                faults.syncs_fail(1)
+                faults.sync.fail(1)
                 equal(replies.ask("SET", 1, 2), "OK", "the write is answered")
                 if level == "no":
                     equal(replies.ask("WAITAOF", 1, 0, 5000), [1, 0], "a snapshot has it")
                 eventually(lambda: persistence(server, "log_mends_total") == 1, "mended")
                 eventually(lambda: replies.ask("SET", 2, 3) == "OK", "service")
                 equal(replies.ask("WAITAOF", 1, 0, 5000), [1, 0], "synced again, in another file")
-                equal((faults.failed, faults.repeated), (1, 0), f"failed, and used again, {level}")
+                equal((faults.sync.failed, faults.repeated), (1, 0), f"failed, and used again, {level}")
                 killed(server)
             with durable(path, "no") as server:
                 equal(server.redis_cli("MGET", "1", "2").split(), ["2", "3"], f"all, {level}")
@@ -92,9 +92,9 @@ def snapshots_that_fail():
                 replies = wire.Replies(connection)
                 replies.ask("MSET", *range(2000))
                 equal(replies.ask("SAVE"), "OK", "the first")
-                for number, fail in enumerate((faults.writes_fail, faults.syncs_fail, faults.folders_fail)):
+                for number, fault in enumerate((faults.write, faults.sync, faults.folder)):
                     equal(replies.ask("SET", 0, number + 10), "OK", "set")
-                    fail(1)
+                    fault.fail(1)
                     refused = replies.ask("SAVE")
                     check(isinstance(refused, wire.Error) and "Input/output error" in refused, refused)
                     check(not (path / "new-snapshot").exists(), "nothing unfinished is left")
@@ -129,7 +129,7 @@ def a_slow_disk():
     with Directory() as path:
         with durable(path, "always", environment=faults.environment()) as server:
             run(*load(server, "set", None, "-c", 4))
-            faults.sync_us, faults.write_us = 100000, 20000
+            faults.sync.us, faults.write.us = 100000, 20000
             told = []
             end = time.monotonic() + 90
             while time.monotonic() < end and not (told and told[-1][1] <= 2 * told[-1][0]):
@@ -157,7 +157,7 @@ def a_disk_that_hangs():
             with server.connect() as one, server.connect() as two:
                 writes, reads = wire.Replies(one), wire.Replies(two)
                 equal(writes.ask("SET", 1, 0), "OK", "set")
-                faults.write_us = 2000000
+                faults.write.us = 2000000
                 text = wire.command("MSET", *(word for key in range(200) for word in (key, 7)))
                 one.settimeout(60)
                 sender = threading.Thread(target=one.sendall, args=(text * WRITES,))

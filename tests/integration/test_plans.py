@@ -10,155 +10,19 @@ SHERWOOD_PLANS=200 draws so many; SHERWOOD_SEED=N repeats a run that failed.
 import os
 import random
 import signal
-import threading
 import time
 
 import wire
 from data_directory import Directory
-from faults import Faults
+from drawn_writes import Client, held
+from faults import ERRORS, RUNNING, Faults
 from harness import Server, case, check, drawn_seed, equal, eventually, main
 
 PLANS = int(os.environ.get("SHERWOOD_PLANS", 6))
 LIVES = 5
 CLIENTS = 3
-KEYS = 24
-LARGEST = 2**64 - 1
 LEVELS = ("always", "everysec", "no")
 EXPECTED = "of the log has failed|no snapshot was written|cannot be made|may lack"
-
-
-# --- the model: what a write does, written from the description of the operations ------------------
-class Write:
-    """One request of a client: operations on its own keys that take effect together."""
-
-    def __init__(self, operations, bytes_):
-        self.operations, self.bytes = operations, bytes_
-
-    def apply(self, state):
-        for what, key, operand in self.operations:
-            there = state.get(key)
-            if what == "delete":
-                state.pop(key, None)
-            elif what == "set" or what == "present" and there is not None or what == "absent" and there is None:
-                state[key] = operand
-            elif what == "sum":
-                state[key] = ((there or 0) + operand) % 2**64
-            elif what == "min":
-                state[key] = operand if there is None else min(there, operand)
-            elif what == "max":
-                state[key] = max(there or 0, operand)
-            elif what == "increment":
-                value = (there or 0) + operand
-                if value <= LARGEST:
-                    state[key] = value
-
-
-FRAMES = {"set": wire.SET, "sum": wire.SUM, "min": wire.MIN, "max": wire.MAX, "absent": wire.SET_ABSENT,
-          "present": wire.SET_PRESENT, "increment": wire.INCREMENT, "delete": wire.DELETE}
-
-
-def drawn_write(rng, base, frames):
-    """A write of a client whose keys begin at `base`. By RESP: SET, SET NX, SET XX, INCRBY, DEL, MSET, or several in a
-    transaction; by frames: any operation, of keys that may repeat."""
-    def key():
-        return base + rng.randrange(KEYS)
-
-    def operand():
-        return rng.choice([rng.randrange(100), rng.randrange(2**62), LARGEST])
-
-    if frames:
-        what = rng.choice(sorted(FRAMES))
-        done = [(what, key(), operand()) for _ in range(rng.choice([1, 3, 40]))]
-        values = None if what == "delete" else [value for _, _, value in done]
-        return Write(done, wire.frame(FRAMES[what], [k for _, k, _ in done], values))
-    words = {"set": lambda k, v: ("SET", k, v), "absent": lambda k, v: ("SET", k, v, "NX"),
-             "present": lambda k, v: ("SET", k, v, "XX"), "increment": lambda k, v: ("INCRBY", k, v),
-             "delete": lambda k, v: ("DEL", k)}
-    if rng.random() < 0.2:
-        done = [("set", key(), operand()) for _ in range(rng.randrange(1, 12))]
-        return Write(done, wire.command("MSET", *(x for _, k, v in done for x in (k, v))))
-    done = []
-    for _ in range(rng.choice([1, 1, 1, 4])):
-        what = rng.choice(sorted(words))
-        done.append((what, key(), rng.randrange(2**62) if what == "increment" else operand()))
-    each = [wire.command(*words[what](k, v)) for what, k, v in done]
-    if len(each) > 1:
-        each = [wire.command("MULTI"), *each, wire.command("EXEC")]
-    return Write(done, b"".join(each))
-
-
-# --- the clients -----------------------------------------------------------------------------------
-class Client(threading.Thread):
-    """Sends drawn writes, some of them before those before are answered, until it is told to rest or the server is
-    gone. What it may have left is known from what was answered and what was sent."""
-
-    def __init__(self, server, number, seed, known):
-        super().__init__(daemon=True)
-        self.base, self.known = number * 1000, dict(known)
-        self.rng = random.Random(seed)
-        self.frames, self.depth = self.rng.random() < 0.5, self.rng.choice([1, 3, 6])
-        self.sent, self.answered, self.refused = [], 0, set()
-        self.error, self.rests = None, threading.Event()
-        self.socket = server.connect()
-        self.replies = wire.Replies(self.socket)
-
-    def receive(self):
-        """The next reply; frames' in any order, so that those wait for each other here."""
-        write = self.sent[self.answered]
-        if self.frames:
-            reply = wire.read_frame(self.socket)
-            check(reply.status in (wire.OK, wire.NOT_DURABLE), f"status {reply.status}: {reply.message}")
-            is_refused = reply.status == wire.NOT_DURABLE
-        else:
-            count = write.bytes.count(b"$4\r\nEXEC") and len(write.operations) + 2 or 1
-            replies = [self.replies.read() for _ in range(count)]
-            last = replies[-1]
-            is_refused = isinstance(last, wire.Error) and ("MISCONF" in last or last.startswith("EXECABORT"))
-            check(is_refused or not isinstance(last, wire.Error) or "overflow" in last, str(replies))
-        if is_refused:
-            self.refused.add(self.answered)
-        self.answered += 1
-
-    def run(self):
-        depth = 1 if self.frames else self.depth
-        try:
-            while not self.rests.is_set() or self.answered < len(self.sent):
-                while len(self.sent) - self.answered < depth and not self.rests.is_set():
-                    write = drawn_write(self.rng, self.base, self.frames)
-                    self.sent.append(write)
-                    self.socket.sendall(write.bytes)
-                self.receive()
-        except (wire.Closed, OSError):
-            pass
-        except BaseException as error:  # pylint: disable=broad-except
-            self.error = error
-        self.socket.close()
-
-    def check(self, state, what, may_refuse):
-        """The state is that after some write between the last answered one and the last sent one. With `may_refuse` the log
-        was broken for a while: of those that were not answered some may have been refused, before others."""
-        check(self.error is None, f"{what}: {self.error}")
-        expected = dict(self.known)
-        for number in range(self.answered):
-            if number not in self.refused:
-                self.sent[number].apply(expected)
-        possible = [expected]
-        for write in self.sent[self.answered:]:
-            if state in possible:
-                return
-            after = [dict(each) for each in possible]
-            for each in after:
-                write.apply(each)
-            possible = after + (possible if may_refuse else [])
-        check(state in possible,
-              f"{what}: client {self.base}, {self.answered} of {len(self.sent)} answered: {state}, not {expected}")
-
-
-def held(server, number):
-    keys = range(number * 1000, number * 1000 + KEYS)
-    with server.connect() as connection:
-        values = wire.Replies(connection).ask("MGET", *keys)
-    return {key: int(value) for key, value in zip(keys, values) if value is not None}
 
 
 # --- a plan ------------------------------------------------------------------------------------------
@@ -171,19 +35,19 @@ def shape(rng):
 
 
 def disturb(rng, server, faults):
-    """One thing beside the writes. Returns whether the log may break."""
-    what = rng.choice(["SAVE", "BGSAVE", "BGREWRITEAOF", "write fails", "sync fails", "slow", "wait"])
+    """One thing beside the writes. Returns whether writes may be refused then."""
+    what = rng.choice(["SAVE", "BGSAVE", "BGREWRITEAOF", "slow", "part", "wait", *RUNNING])
     if what in ("SAVE", "BGSAVE", "BGREWRITEAOF"):
         with server.connect() as connection:
             wire.Replies(connection).ask(what)  # it may be refused, where one is written
-    elif what == "write fails":
-        faults.writes_fail(rng.randrange(1, 4))
-    elif what == "sync fails":
-        faults.syncs_fail(rng.randrange(1, 3))
     elif what == "slow":
-        faults.sync_us = rng.choice([0, 2000, 20000])
+        faults.sync.us = rng.choice([0, 2000, 20000])
+    elif what == "part":
+        faults.write.fail(rng.randrange(1, 9), 0, rng.randrange(9))
+    elif what in RUNNING:
+        getattr(faults, what).fail(rng.randrange(1, 4), rng.choice(ERRORS[what]), rng.randrange(9))
     time.sleep(rng.uniform(0, 0.05))
-    return what in ("write fails", "sync fails")
+    return what in RUNNING
 
 
 def clear(rng, server, states):
