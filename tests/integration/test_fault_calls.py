@@ -1,0 +1,430 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Every kind of call on files fails, or is held, below a running daemon and below one that starts: what is said meanwhile,
+that reads go on, that service returns, and that what was answered is there after kill -9.
+
+Each case draws some of what there is: SHERWOOD_CALLS=100 takes all of it, SHERWOOD_SEED=N repeats a run that failed.
+"""
+
+import errno
+import os
+import random
+import select
+import shutil
+import signal
+import threading
+
+import wire
+from data_directory import SMALL, Directory, durable
+from drawn_writes import Client, held
+from faults import ERRORS, RUNNING, Faults
+from harness import BUILD, Server, at_once, case, check, drawn_seed, equal, eventually, main, run
+
+LEVELS = ("always", "everysec", "no")
+SAID = "of the log has failed|no snapshot was written|cannot be made|may lack"
+FILLED = range(900000, 900100)  # keys
+PROBE, PROBE_FRAME = 800000, 800001
+AT_ONCE = 4
+CALLS = int(os.environ.get("SHERWOOD_CALLS", 6))
+
+
+def some(rng, plans):
+    """As many of them as a case takes."""
+    return rng.sample(plans, min(CALLS, len(plans)))
+
+
+def kill(server):
+    server.kill()
+    server.stop_rc = -signal.SIGKILL
+
+
+class Filler(threading.Thread):
+    """Sets all its keys to 1, 2, 3, .., so that the log fills its segments."""
+
+    def __init__(self, server):
+        super().__init__(daemon=True)
+        self.sent, self.stored, self.open = 0, 0, set()  # the last one that was stored, and those since that nobody answered
+        self.error, self.rests = None, threading.Event()
+        self.socket = server.connect()
+        self.replies = wire.Replies(self.socket)
+
+    def run(self):
+        try:
+            while not self.rests.is_set():
+                first, count = self.sent + 1, 8
+                for _ in range(count):
+                    self.sent += 1
+                    self.open.add(self.sent)
+                    self.socket.sendall(wire.command("MSET", *(word for key in FILLED for word in (key, self.sent))))
+                for number in range(first, first + count):
+                    reply = self.replies.read()
+                    self.open.discard(number)
+                    if reply == "OK":
+                        self.stored = number
+                    else:
+                        check(reply.startswith("MISCONF"), reply)
+        except (wire.Closed, OSError):
+            pass
+        except BaseException as error:  # pylint: disable=broad-except
+            self.error = error
+
+    def check(self, server):
+        check(self.error is None, self.error)
+        with server.connect() as connection:
+            values = {int(value or 0) for value in wire.Replies(connection).ask("MGET", *FILLED)}
+        check(len(values) == 1 and values <= {self.stored} | self.open, f"{values}, not {self.stored} or of {self.open}")
+
+
+class Reader(threading.Thread):
+    """Asks for one key by both protocols, again and again; `answered` is how often it was told."""
+
+    def __init__(self, server):
+        super().__init__(daemon=True)
+        self.answered, self.error, self.rests = 0, None, threading.Event()
+        self.text, self.frames = server.connect(), server.connect()
+
+    def run(self):
+        try:
+            replies = wire.Replies(self.text)
+            while not self.rests.is_set():
+                equal(replies.ask("GET", PROBE), b"7", "a read")
+                self.frames.sendall(wire.frame(wire.GET, [PROBE_FRAME], want_values=True))
+                reply = wire.read_frame(self.frames)
+                equal((reply.status, reply.values()), (wire.OK, [7]), "a read by a frame")
+                self.answered += 1
+        except BaseException as error:  # pylint: disable=broad-except
+            self.error = error
+
+
+class Probe:
+    """Two connections that write now and then, one by each protocol."""
+
+    def __init__(self, server):
+        self.text, self.frames = server.connect(), server.connect()
+        self.replies = wire.Replies(self.text)
+
+    def write(self):
+        """What the daemon says to a SET and to a frame."""
+        self.frames.sendall(wire.frame(wire.SET, [PROBE_FRAME], [7]))
+        return self.replies.ask("SET", PROBE, 7), wire.read_frame(self.frames).status
+
+    def is_served(self):
+        return self.write() == ("OK", wire.OK)
+
+    def refused(self):
+        """What is said to both; neither may have been carried out."""
+        said = self.replies.ask("SET", PROBE, 8)
+        self.frames.sendall(wire.frame(wire.SET, [PROBE_FRAME], [8]))
+        equal(wire.read_frame(self.frames).status, wire.NOT_DURABLE, f"a frame, where a SET is told {said}")
+        return said
+
+    def close(self):
+        self.text.close()
+        self.frames.close()
+
+
+class Load:
+    """Clients that write and one that reads, for the length of a block."""
+
+    def __init__(self, server, rng):
+        self.clients = [Client(server, number, rng.randrange(2**32), {}) for number in range(2)]
+        self.filler, self.reader = Filler(server), Reader(server)
+        self.threads = [*self.clients, self.filler, self.reader]
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, kind, value, trace):
+        for thread in self.threads:
+            thread.rests.set()
+        for thread in self.threads:
+            thread.join(30)
+
+    def read_on(self):
+        """Further reads are answered."""
+        before = self.reader.answered
+        eventually(lambda: self.reader.answered >= before + 20 or self.reader.error, "reads go on")
+        check(self.reader.error is None, self.reader.error)
+
+    def check(self, server):
+        """After kill -9: what was answered is there, and nothing that was refused."""
+        for number, client in enumerate(self.clients):
+            client.check(held(server, number), "after the kill", may_refuse=True)
+        self.filler.check(server)
+        with server.connect() as connection:
+            equal(wire.Replies(connection).ask("MGET", PROBE, PROBE_FRAME), [b"7", b"7"], "what was refused was not done")
+
+
+def persistence(server, name):
+    return server.metrics()[f"sherwood_persistence_{name}"]
+
+
+def is_degraded(server, words):
+    status, _, text = server.http("/healthz")
+    return status == 200 and text.startswith("degraded: ") and words in text
+
+
+def poke(server):
+    """A snapshot makes files, names and removes them."""
+    with server.connect() as connection:
+        wire.Replies(connection).ask("BGREWRITEAOF")
+    return False
+
+
+# --- calls that fail ---------------------------------------------------------------------------------
+def fails_for_good(level, kind, error, after, rng):
+    """A kind of calls fails under load until it is told not to. Without unlink nothing is refused; a segment that cannot be
+    allocated is written."""
+    faults, refuses = Faults(), kind != "unlink" and error != errno.EOPNOTSUPP
+    fault = getattr(faults, kind)
+    with Directory() as path:
+        with durable(path, level, errors=SAID, environment=faults.environment()) as server:
+            probe = Probe(server)
+            check(probe.is_served(), "at first")
+            with Load(server, rng) as load:
+                load.read_on()
+                fault.fail(error=error, after=after)
+                eventually(lambda: fault.failed > 0 or poke(server), "a call that fails")
+                if refuses:
+                    eventually(lambda: persistence(server, "log_broken") + persistence(server, "log_full") == 1, "the gauges")
+                    said = probe.refused()
+                    check(said.startswith("MISCONF Errors writing to the append only file"), said)
+                    check(is_degraded(server, "The log cannot be written, and writes are refused"), "/healthz")
+                    check(server.http("/readyz")[0] == 200, "/readyz")
+                    check("aof_last_write_status:err" in server.redis_cli("INFO", "persistence"), "INFO")
+                else:
+                    eventually(probe.is_served, "writes go on")
+                load.read_on()
+                if refuses and rng.random() < .3:
+                    kill(server)
+                else:
+                    faults.end()
+                    eventually(lambda: probe.is_served() or (rng.random() < .1 and poke(server)), "service returns")
+                    equal(server.http("/healthz")[2], "ok\n", "as before")
+                    equal((persistence(server, "log_broken"), persistence(server, "log_full")), (0, 0), "the gauges")
+                    load.read_on()
+                    kill(server)
+                equal(faults.repeated, 0, "a file was used again of which a sync had failed")
+            probe.close()
+        with durable(path, "no") as server:
+            load.check(server)
+
+
+@case
+def calls_that_fail():
+    """every kind of call, with a drawn error at a drawn call under load, on every level: writes are refused by both protocols,
+    reads go on, the pages and metrics say it, no failed sync is repeated, service returns, and after kill -9 all is there"""
+    rng = random.Random(drawn_seed())
+    plans = [(level, kind, rng.choice(ERRORS[kind]), rng.randrange(40 if kind in ("write", "sync") else 3),
+              random.Random(rng.randrange(2**32)))
+             for level in LEVELS for kind in RUNNING if (level, kind) != ("always", "allocate")]
+    at_once(fails_for_good, some(rng, plans), AT_ONCE)
+
+
+@case
+def save_points_that_fail():
+    """without a log: where save points are set a snapshot that fails has writes refused, reads go on, a later one brings
+    service back, and after kill -9 what the last good one had is there"""
+    rng = random.Random(drawn_seed())
+
+    def one(kind, error):
+        faults = Faults()
+        with Directory() as path:
+            with Server("--data-dir", str(path), *SMALL, "--save", "3600 1", errors=SAID,
+                        environment=faults.environment()) as server:
+                probe = Probe(server)
+                check(probe.is_served(), "at first")
+                reader = Reader(server)
+                reader.start()
+                replies, count = probe.replies, 0
+                for _ in range(3):
+                    count = replies.ask("INCR", 1)
+                equal(replies.ask("SAVE"), "OK", "the first")
+                replies.ask("INCR", 1)
+                getattr(faults, kind).fail(error=error)
+                replies.ask("BGSAVE")
+                eventually(lambda: persistence(server, "writes_refused") == 1, "the gauge")
+                said = probe.refused()
+                check(said.startswith("MISCONF"), said)
+                check(is_degraded(server, "The last snapshot could not be written"), "/healthz")
+                before = reader.answered
+                eventually(lambda: reader.answered >= before + 20 or reader.error, "reads go on")
+                faults.end()
+                if rng.random() < .5:
+                    equal(replies.ask("SAVE"), "OK", "the next")
+                    equal((probe.is_served(), server.http("/healthz")[2]), (True, "ok\n"), "service returns")
+                    count = replies.ask("INCR", 1)
+                    equal(replies.ask("SAVE"), "OK", "another")
+                equal(faults.repeated, 0, "a file was used again of which a sync had failed")
+                reader.rests.set()
+                reader.join()
+                check(reader.error is None, reader.error)
+                kill(server)
+                probe.close()
+            with Server("--data-dir", str(path), *SMALL) as server:
+                value = int(server.redis_cli("GET", "1"))
+                check(count <= value <= count + 1, f"{value} where {count} was saved, {kind}")
+
+    at_once(one, [(kind, rng.choice(ERRORS[kind])) for kind in ("write", "sync", "folder", "open", "rename")], AT_ONCE)
+
+
+# --- calls that are held -----------------------------------------------------------------------------
+def answers(server, connections):
+    """Everything that asks for no write is answered."""
+    replies = [wire.Replies(connection) for connection in connections[::2]]
+    for number in range(200):
+        equal(replies[number % len(replies)].ask("GET", PROBE), b"7", "a read")
+    for each, frames in zip(replies, connections[1::2]):
+        equal(each.ask("PING"), "PONG", "PING")
+        check(b"aof_enabled" in each.ask("INFO", "persistence"), "INFO")
+        frames.sendall(wire.frame(wire.GET, [PROBE_FRAME], want_values=True))
+        equal(wire.read_frame(frames).values(), [7], "a frame")
+    equal((server.http("/healthz")[0], server.http("/metrics")[0]), (200, 200), "pages")
+    with server.connect() as other:
+        equal(wire.Replies(other).ask("GET", PROBE), b"7", "of a new connection")
+
+
+def is_held(level, kind):
+    """Calls of a kind do not return, under load, until they are told to."""
+    faults = Faults()
+    fault = getattr(faults, kind)
+    with Directory() as path:
+        with durable(path, level, environment=faults.environment()) as server:
+            probe = Probe(server)
+            check(probe.is_served(), "at first")
+            connections = [server.connect() for _ in range(4)]
+            filler = Filler(server)
+            fault.held = 1
+            filler.start()
+            eventually(lambda: fault.waiting > 0 or poke(server), "a call that is held")
+            asker = server.connect()
+            asker.sendall(wire.command("SET", PROBE + 2, 1))
+            answers(server, connections)
+            if kind == "write" or (kind, level) == ("sync", "always"):
+                equal(select.select([asker], [], [], 0.2)[0], [], "a write that is not on storage is not answered")
+            check(fault.waiting > 0, "it was held all the while")
+            faults.end()
+            equal(wire.Replies(asker).read(), "OK", "the write")
+            filler.rests.set()
+            filler.join()
+            kill(server)
+            probe.close()
+            for each in (asker, *connections):
+                each.close()
+        with durable(path, "no") as server:
+            equal(server.redis_cli("GET", str(PROBE + 2)).strip(), "1", "the write")
+            filler.check(server)
+
+
+def is_held_beside_a_snapshot(kind):
+    """Calls of a snapshot alone do not return: writes do not wait either."""
+    faults = Faults()
+    fault = getattr(faults, kind)
+    with Directory() as path:
+        with Server("--data-dir", str(path), *SMALL, environment=faults.environment()) as server:
+            probe = Probe(server)
+            connections = [server.connect() for _ in range(4)]
+            check(probe.is_served(), "at first")
+            fault.held = 1
+            probe.replies.ask("BGSAVE")
+            eventually(lambda: fault.waiting > 0, "a call that is held")
+            for _ in range(50):
+                check(probe.is_served(), "a write")
+            answers(server, connections)
+            check(fault.waiting > 0, "it was held all the while")
+            faults.end()
+            eventually(lambda: persistence(server, "saves_total") == 1, "the snapshot")
+            probe.close()
+            for each in connections:
+                each.close()
+
+
+@case
+def calls_that_are_held():
+    """while a call on a file does not return, of the log on every level or of a snapshot, no loop waits: reads, pages and new
+    connections are answered, and writes as soon as it returns"""
+    rng = random.Random(drawn_seed())
+    at_once(is_held, some(rng, [(level, kind) for level in LEVELS for kind in RUNNING
+                                if kind not in ("unlink", "allocate") or level == "everysec"]), AT_ONCE)
+    at_once(is_held_beside_a_snapshot, [(kind,) for kind in ("write", "sync", "folder", "open", "rename")], AT_ONCE)
+
+
+# --- a start whose calls fail ------------------------------------------------------------------------
+class Starting(Server):
+    """A daemon that may exit before it serves."""
+
+    def http(self, path, *how, **more):
+        check(self.alive(), f"exit {self.process.returncode}: {self.log()}")
+        return super().http(path, *how, **more)
+
+
+def lived(path, rng):
+    """A snapshot and a log behind it, left by kill -9; what was answered."""
+    with durable(path, "always") as server:
+        with server.connect() as connection:
+            replies = wire.Replies(connection)
+            for n in range(1, 61):
+                equal(replies.ask("MSET", *(word for key in range(100) for word in (key, n))), "OK", "set")
+                if n == 20:
+                    equal(replies.ask("SAVE"), "OK", "save")
+            segments = rng.choice([1, 3])
+            while len(list(path.glob("log-*"))) < segments + 1:
+                equal(replies.ask("MSET", *(word for key in range(200) for word in (key, n))), "OK", "set")
+        kill(server)
+    return n
+
+
+def start_once(original, flags, faults, number, error):
+    """A start of a copy. It serves all, and takes writes soon; or it ends and says why, and the next one serves all."""
+    with Directory() as path:
+        copy = path / "copy"
+        shutil.copytree(original, copy)
+        server = Starting("--data-dir", str(copy), *flags, *SMALL, errors=".", environment=faults.environment())
+        try:
+            with server:
+                with server.connect() as connection:
+                    replies = wire.Replies(connection)
+                    equal(set(replies.ask("MGET", *range(100))), {b"%d" % number}, "all is there")
+                    eventually(lambda: replies.ask("SET", 1000, 1) == "OK", "writes are taken")
+                kill(server)
+            ended = False
+        except AssertionError as reason:
+            check(server.process.returncode == 1, f"it has neither started nor ended: {reason}")
+            check(os.strerror(error) in str(reason), f"it does not say {os.strerror(error)}: {reason}")
+            ended = True
+        equal(faults.repeated, 0, "a file was used again of which a sync had failed")
+        with durable(copy, "no") as server:
+            equal(set(server.redis_cli("MGET", *map(str, range(100))).split()), {str(number)}, "all is there, afterwards")
+        run(BUILD / "sherwood-cli", "log", "check", str(copy))
+        return ended
+
+
+@case
+def a_start_whose_calls_fail():
+    """any call of a start fails, once: it serves all that was answered and takes writes, or ends and says why, and the next
+    start has everything"""
+    rng = random.Random(drawn_seed())
+    with Directory() as path:
+        number = lived(path, rng)
+        flags = ("--appendonly", "yes", "--appendfsync", rng.choice(LEVELS))
+        whole, counted = Faults(), []
+        check(not start_once(path, flags, whole, number, 0), "a start without faults")
+        for kind in ERRORS:
+            counted += [(kind, call) for call in range(min(getattr(whole, kind).calls, 40))]
+        check(any(kind == "read" for kind, _ in counted), "the start has read files")
+        ends = []
+
+        def one(kind, call, error):
+            faults = Faults()
+            getattr(faults, kind).fail(1, error, call)
+            ends.append(start_once(path, flags, faults, number, error))
+
+        counted = some(rng, counted) + [("read", 0)]
+        at_once(one, [(kind, call, rng.choice(ERRORS[kind])) for kind, call in counted], AT_ONCE)
+        check(any(ends), "no start has ended, though one could not read")
+
+
+if __name__ == "__main__":
+    main()
