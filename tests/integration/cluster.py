@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 
 from harness import Server, check, equal, eventually, run
-from wire import Replies
+from wire import Closed, Replies
 
 
 def slot_of(text):
@@ -118,7 +118,7 @@ class Redis:
                 with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
                     pid = str(self.process.pid).encode()
                     return b"process_id:" + pid in Replies(connection).ask("INFO", "server")
-            except OSError:
+            except (OSError, Closed):  # of another program, which has the port, too
                 return False
         return eventually(tried, "redis serves or ends", 20) is True
 
