@@ -204,14 +204,19 @@ static struct sw_topology *newer(struct sw_topology *one, struct sw_topology *ot
     return first ? one : other;
 }
 
-/* Asks the servers that are connected, until one has what is needed. */
-static struct sw_topology *ask_connected(struct sherwood *client, struct sw_client_stripe *first,
+/* Asks the servers that are connected, until one has what is needed: any one of them at first, so
+ * that the one which refuses many clients does not have to tell all of them; then that one. */
+static struct sw_topology *ask_connected(struct sherwood *client, struct sw_client_stripe *refused,
                                          uint64_t needed, int *status)
 {
-    struct sw_topology *best = first == NULL ? NULL : ask(first, status);
-    for (uint32_t i = 0; i < client->stripes_count && (best == NULL || best->epoch < needed); i++) {
-        struct sw_client_stripe *stripe = client->stripes[i];
-        if (stripe->broken == 0 && stripe != first) {
+    const uint32_t count = client->stripes_count;
+    struct sw_client_stripe *any =
+        count == 0 ? refused : client->stripes[sw_client_cluster_draw(client->cluster, count)];
+    struct sw_topology *best = any == NULL || any->broken != 0 ? NULL : ask(any, status);
+    for (uint32_t i = 0; i <= count && (best == NULL || best->epoch < needed); i++) {
+        struct sw_client_stripe *stripe = i == 0 ? refused : client->stripes[i - 1];
+        if (stripe != NULL && stripe->broken == 0 && stripe != any &&
+            (i == 0 || stripe != refused)) {
             best = newer(best, ask(stripe, status));
         }
     }
@@ -243,17 +248,17 @@ static struct sw_topology *ask_others(struct sherwood *client, int *status)
     return best;
 }
 
-int sw_client_cluster_load(struct sherwood *client, struct sw_client_stripe *first)
+int sw_client_cluster_load(struct sherwood *client, struct sw_client_stripe *refused)
 {
     struct sw_client_cluster *cluster = client->cluster;
     const uint64_t had = cluster->topology == NULL ? 0 : cluster->topology->epoch;
     int status = SHERWOOD_E_CONNECTION;
     client->error[0] = '\0';
     cluster->trouble[0] = '\0';
-    first = first != NULL && first->broken == 0 ? first : NULL;
+    refused = refused != NULL && refused->broken == 0 ? refused : NULL;
     forget_broken(cluster);
     close_others(client); /* there is room for new connections */
-    struct sw_topology *topology = ask_connected(client, first, cluster->newest, &status);
+    struct sw_topology *topology = ask_connected(client, refused, cluster->newest, &status);
     if (topology == NULL) {
         topology = ask_others(client, &status);
     }

@@ -42,10 +42,10 @@ struct sw_client_cluster {
 
 /* --- cluster.c: the topology and the connections ---------------------------------------------- */
 
-/* Loads the topology, first from this stripe, which may be NULL, and connects to its primaries.
- * Nothing is in flight. Returns a status, with a sentence in the handle: no node gave one, or no
- * primary can be reached. */
-int sw_client_cluster_load(struct sherwood *client, struct sw_client_stripe *first);
+/* Loads the topology from any server, or if that is behind from the one that refused keys, which
+ * may be NULL, and connects to its primaries. Nothing is in flight. Returns a status, with a
+ * sentence in the handle: no node gave one, or no primary can be reached. */
+int sw_client_cluster_load(struct sherwood *client, struct sw_client_stripe *refused);
 /* Returns the connection to a shard, or NULL. */
 struct sw_client_stripe *sw_client_cluster_stripe(const struct sherwood *client, uint32_t shard);
 /* Frees everything. NULL is allowed. */
@@ -65,6 +65,8 @@ void sw_client_share_answered(struct sw_client_share *share, int status,
 /* Sends what can be sent, recovers if something was refused, and then waits as sw_client_step does.
  */
 void sw_client_cluster_turn(struct sherwood *client, int limit_ms);
+/* Draws a number below this one, which is not 0. */
+uint64_t sw_client_cluster_draw(struct sw_client_cluster *cluster, uint64_t below);
 /* Runs turns until every share was sent, and is answered if `answered`. */
 void sw_client_cluster_settle(struct sherwood *client, bool answered);
 

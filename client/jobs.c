@@ -230,7 +230,7 @@ static void sleep_ms(uint64_t ms)
     (void)nanosleep(&left, NULL);
 }
 
-static uint64_t draw(struct sw_client_cluster *cluster, uint64_t below)
+uint64_t sw_client_cluster_draw(struct sw_client_cluster *cluster, uint64_t below)
 {
     cluster->random ^= cluster->random << 13;
     cluster->random ^= cluster->random >> 7;
@@ -323,7 +323,7 @@ static void recover(struct sherwood *client)
     int loaded = SHERWOOD_OK;
     each_unsent(client, look, &causes);
     if (causes.needs_map || cluster->newest > cluster->topology->epoch) {
-        sleep_ms(draw(cluster, JITTER_MS + 1));
+        sleep_ms(sw_client_cluster_draw(cluster, JITTER_MS + 1));
         loaded = sw_client_cluster_load(client, causes.stripe);
     } else {
         uint32_t doublings = causes.attempts < 6 ? causes.attempts - 1 : 5;
