@@ -62,6 +62,12 @@ bench-durability: ## what the log and snapshots cost, beside plain programs on t
 	@$(MAKE) --no-print-directory all durability-ceilings
 	@bench/serve/durability.py --build $(BUILD) $(if $(OUTPUT),--output $(OUTPUT))
 
+.PHONY: bench-scaling
+bench-scaling: ## how a cluster grows to 1,024 nodes, from the curve of one: a model, into output/<time>/scaling
+	@deploy/deps build python3-numpy gnuplot-nox
+	@$(MAKE) --no-print-directory all
+	@bench/scale/model.py --build $(BUILD) $(if $(OUTPUT),--output $(OUTPUT))
+
 include bench/peers/peers.mk
 
 # --- what the studies share (bench/study): options, reports, the device ----------------------------
