@@ -105,11 +105,35 @@ static void note_quiet(struct sw_loop *loop, uint64_t fence)
     }
 }
 
+/* What CLIENT PAUSE holds back has changed: those that wait try again, and rounds that are on their
+ * way are over when so many are. */
+static void follow_pause(struct sw_loop *loop)
+{
+    const struct sw_resp *resp = &loop->resp;
+    loop->rounds_before = resp->rounds + (resp->running != NULL) + (resp->filling->pendings > 0);
+    sw_net_retry_paused(&loop->net);
+}
+
+/* Tells when nothing is on its way that was parsed before the loop saw what is held back. */
+static void note_pause(struct sw_loop *loop)
+{
+    struct sw_pause_seat *seat = &loop->net.pause;
+    const struct sw_batches *batches = &loop->batches;
+    if (!sw_pause_is_settled(seat) && loop->resp.rounds >= loop->rounds_before &&
+        batches->write_flights.count == 0 && !sw_alone_is_busy(&loop->resp) &&
+        (seat->mode != SW_PAUSE_ALL || batches->flights.count == 0)) {
+        sw_pause_settle(seat);
+    }
+}
+
 /* Does everything of a turn except reading sockets. Returns true if there may be work left that
  * needs no event: then the next turn must not sleep. */
 static bool turn(struct sw_loop *loop)
 {
     const uint64_t fence = loop->owner.repl == NULL ? 0 : sw_repl_fence(&loop->owner.repl->state);
+    if (sw_pause_look(&loop->net.pause, now_ms(loop))) {
+        follow_pause(loop);
+    }
     bool began = sw_tls_resume(&loop->net.tls);
     began |= sw_bulk_take_rings(&loop->bulk);
     bool moved = sw_resp_submit(&loop->resp);
@@ -138,6 +162,7 @@ static bool turn(struct sw_loop *loop)
     }
     sw_net_end_turn(&loop->net);
     note_quiet(loop, fence);
+    note_pause(loop);
     check(loop);
     __atomic_store_n(&loop->turns, loop->turns + 1, __ATOMIC_RELAXED);
     /* Sending may have ended the condition that a stalled connection waits for. */
@@ -171,6 +196,7 @@ static bool is_awake(struct sw_loop *loop)
 
 static void close_handles(struct sw_loop *loop)
 {
+    sw_pause_leave(&loop->net.pause); /* others wake it no more */
     uv_mutex_lock(&loop->wake_lock);
     loop->has_ended = true;
     uv_mutex_unlock(&loop->wake_lock);
@@ -275,6 +301,9 @@ static int init_net(struct sw_loop *loop, uint32_t index, uint32_t loops)
     }
     net->inbox.wake = &loop->wake;
     net->roster = loop->owner.roster;
+    if (net->roster != NULL) {
+        sw_pause_sit(&net->roster->pause, &net->pause, &loop->wake);
+    }
     net->next_id = index + 1;
     net->id_step = loops;
     sw_net_add_protocol(net, 0, &sw_bulk_protocol, &loop->bulk);

@@ -77,6 +77,7 @@ struct sw_loop {
     bool sweep_due;         /* the timer has expired; the sweep runs after the sockets were read */
     bool stopping;
     uint64_t stop_since_ms; /* when `stopping` was set */
+    uint64_t rounds_before; /* that are over when none was parsed before CLIENT PAUSE was seen */
     bool stop_asked;        /* atomic: set by any thread */
     uv_mutex_t wake_lock;   /* held while the log wakes the loop: it may end meanwhile */
     bool has_lock;          /* it is initialised */

@@ -162,8 +162,7 @@ int sw_server_join(struct sw_server *server)
     stop_loops(server);
     sw_repl_stop(server->repl);
     bool failed = __atomic_load_n(&server->failed, __ATOMIC_ACQUIRE);
-    /* until all is loaded the log may be about to begin, and the table has nothing that files lack
-     */
+    /* until all is loaded the log may be about to begin, and files lack nothing of the table */
     bool loading = sw_server_is_loading(server);
     bool logged = server->wal != NULL && (loading || end_log(server));
     bool save = !failed && !logged && !__atomic_load_n(&server->unsaved, __ATOMIC_RELAXED);
@@ -469,14 +468,15 @@ void sw_server_snapshot(void *argument, struct sw_snapshot *snapshot)
     sw_repl_facts(server->repl, &snapshot->replication);
     sw_gpu_facts(server->gpu, &snapshot->gpu);
     sw_cluster_show(server->cluster, &snapshot->cluster);
+    snapshot->pause_left_ms = sw_pause_left_ms(&server->roster.pause, &snapshot->pauses_all);
     memcpy(snapshot->run_id, server->run_id, sizeof(snapshot->run_id));
 }
 
 void sw_server_describe(const struct sw_server *server, char *line, size_t line_bytes)
 {
     struct sw_table_info info;
-    char addresses[512], widths[192], slots[192];
-    char http[128] = "no HTTP", saved[160] = "in memory only";
+    char addresses[512], widths[192], slots[192], http[128] = "no HTTP",
+                                                  saved[160] = "in memory only";
     sw_table_info(server->table, &info);
     sw_describe_addresses(&server->config, server->has_activated, server->port,
                           sw_listener_tls_port(server->listener), addresses, sizeof(addresses));

@@ -11,6 +11,19 @@
 #include "server/bulk/judge.h"
 #include "server/config/live.h"
 
+/* In the stricter mode all that touches the table is held back. Who has not logged in is refused.
+ */
+bool sw_bulk_is_held_back(const struct sw_conn *conn, uint32_t operation)
+{
+    if (conn->net->pause.mode == SW_PAUSE_NONE || conn->lacks_login) {
+        return false;
+    }
+    return sw_operation_writes(operation) ||
+           (conn->net->pause.mode == SW_PAUSE_ALL &&
+            (sw_operation_is_data(operation) || operation == SW_OPERATION_SCAN ||
+             operation == SW_OPERATION_COUNT_SCORES));
+}
+
 /* It must wait if the connection has frames-in-flight-max requests in flight; unsent replies count
  * too, because their frames take memory. A STATS request also waits for the earlier requests of its
  * connection, so that its figures include them. A write waits while the log has no room for it. */
@@ -20,6 +33,11 @@ bool sw_bulk_must_wait(struct sw_conn *conn, const struct sw_request *request)
     if (without_reply >= SW_LIVE(conn->net->config->frames_in_flight_max)) {
         SW_COUNT(conn->net->counters, frames_in_flight_pauses, !conn->retried);
         sw_conn_stall(conn, SW_STALL_IN_FLIGHT);
+        return true;
+    }
+    if (sw_bulk_is_held_back(conn, request->operation)) {
+        SW_COUNT(conn->net->counters, client_pauses, !conn->retried);
+        sw_conn_stall(conn, SW_STALL_PAUSED);
         return true;
     }
     if (sw_operation_writes(request->operation) &&

@@ -13,6 +13,9 @@
 #include "proto/frame.h"
 #include "server/net/conn.h"
 
+/* Does CLIENT PAUSE hold the operation back? */
+bool sw_bulk_is_held_back(const struct sw_conn *conn, uint32_t operation);
+
 /* Stalls the connection, and returns true, if the request must wait. */
 bool sw_bulk_must_wait(struct sw_conn *conn, const struct sw_request *request);
 

@@ -268,6 +268,30 @@ static uv_buf_t body_room(struct sw_conn *conn)
                        (unsigned)(rest < most ? rest : most));
 }
 
+/* Starts a frame whose body took a while to come, unless CLIENT PAUSE holds it back by now. */
+static void start_or_hold(struct sw_conn *conn, struct sw_bulk_frame *frame)
+{
+    if (sw_bulk_is_held_back(conn, frame->request.operation)) {
+        sw_bulk_of(conn)->held = frame;
+        SW_COUNT(conn->net->counters, client_pauses, !conn->retried);
+        sw_conn_stall(conn, SW_STALL_PAUSED);
+    } else {
+        sw_bulk_start(frame);
+    }
+}
+
+static void resumed(struct sw_conn *conn)
+{
+    struct sw_bulk_frame *held = sw_bulk_of(conn)->held;
+    if (held != NULL) {
+        sw_bulk_of(conn)->held = NULL;
+        start_or_hold(conn, held);
+    }
+    if (conn->state == SW_CONN_OPEN && conn->stall == SW_STALL_NONE) {
+        sw_bulk_resumed(conn);
+    }
+}
+
 static void body_received(struct sw_conn *conn, size_t bytes)
 {
     struct sw_bulk_conn *state = sw_bulk_of(conn);
@@ -277,7 +301,7 @@ static void body_received(struct sw_conn *conn, size_t bytes)
     if (frame->received == frame->body_bytes) {
         state->receiving = NULL;
         conn->receives_body = false;
-        sw_bulk_start(frame);
+        start_or_hold(conn, frame);
     }
 }
 
@@ -313,6 +337,10 @@ static void drop_input(struct sw_conn *conn)
         state->receiving = NULL;
         conn->receives_body = false;
     }
+    if (state->held != NULL) {
+        sw_bulk_frame_put(state->held);
+        state->held = NULL;
+    }
 }
 
 static void close_conn(struct sw_conn *conn)
@@ -328,6 +356,7 @@ static void check(const struct sw_conn *conn)
         (const struct sw_bulk_conn *)(const void *)conn->protocol_state;
     assert(state->bulk != NULL && state->conn == conn);
     assert((state->receiving != NULL) == conn->receives_body);
+    assert(state->held == NULL || conn->stall == SW_STALL_PAUSED);
     assert(sw_list_check(&state->unsent.frames) == conn->unsent_replies);
     assert(!conn->transport.writing || !sw_list_is_linked(&state->ready));
     (void)state;
@@ -341,7 +370,7 @@ const struct sw_protocol sw_bulk_protocol = {
     .unsent_replies_min = SW_UNSENT_FRAMES_MIN,
     .open = open_conn,
     .feed = feed,
-    .resumed = sw_bulk_resumed,
+    .resumed = resumed,
     .body_room = body_room,
     .body_received = body_received,
     .refuse = refuse,

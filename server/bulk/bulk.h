@@ -62,6 +62,7 @@ struct sw_bulk_conn {
     struct sw_list ready; /* link in bulk->ready */
     struct sw_bulk_unsent unsent;
     struct sw_bulk_frame *receiving; /* the frame whose body is being received; NULL: none */
+    struct sw_bulk_frame *held;      /* complete, and held back by CLIENT PAUSE; NULL: none */
     struct sw_bulk_sharing *sharing; /* what it shares with its client, owned; NULL: nothing */
     uint64_t discard_bytes;          /* rest of the body of a refused frame, to be discarded */
 };

@@ -40,6 +40,7 @@
     X(saves, persistence.saves)                    \
     X(save_failures, persistence.failures)         \
     X(unsaved_changes, persistence.changes)        \
+    X(client_pause_ms, pause_left_ms)              \
     X(uptime_in_seconds, uptime_seconds)
 
 /* Likewise, left out where they are not known. */

@@ -79,6 +79,7 @@ void sw_conn_end_stall(struct sw_conn *conn)
     sw_list_remove(&conn->stalled);
     __atomic_store_n(&net->stalled_count, net->stalled_count - 1, __ATOMIC_RELAXED);
     net->arena_waiters -= conn->stall == SW_STALL_ARENA;
+    net->paused_count -= conn->stall == SW_STALL_PAUSED;
     conn->stall = SW_STALL_NONE;
 }
 
@@ -160,10 +161,12 @@ void sw_conn_stall(struct sw_conn *conn, enum sw_stall reason)
     assert(conn->stall == SW_STALL_NONE && reason != SW_STALL_NONE);
     assert(conn->state <= SW_CONN_DRAINING);
     conn->stall = reason;
-    sw_list_push(&net->stalled, &conn->stalled);
+    sw_list_push(reason == SW_STALL_PAUSED ? &net->paused : &net->stalled, &conn->stalled);
     __atomic_store_n(&net->stalled_count, net->stalled_count + 1, __ATOMIC_RELAXED);
     net->arena_waiters += reason == SW_STALL_ARENA;
+    net->paused_count += reason == SW_STALL_PAUSED;
     net->retry |= reason == SW_STALL_TURN;
+    sw_conn_update_reading(conn);
 }
 
 uint64_t sw_conn_unsent_bytes(const struct sw_conn *conn)

@@ -24,6 +24,7 @@ int sw_net_init(struct sw_net *net, uv_loop_t *uv, const struct sw_config *confi
     net->turn = (struct sw_turn){.number = 1, .bytes = SW_TURN_BYTES_ALONE};
     sw_list_init(&net->conns);
     sw_list_init(&net->stalled);
+    sw_list_init(&net->paused);
     sw_inbox_init(&net->inbox);
     net->read_buffer = malloc(SW_READ_BYTES);
     return net->read_buffer == NULL ? -1 : 0;
@@ -71,7 +72,7 @@ void sw_net_add_protocol(struct sw_net *net, uint32_t i, const struct sw_protoco
 bool sw_net_retry_stalled(struct sw_net *net)
 {
     struct sw_list tried_in_vain;
-    uint64_t count = net->stalled_count;
+    uint64_t count = net->stalled_count - net->paused_count;
     if (!net->retry) {
         return false;
     }
@@ -82,7 +83,8 @@ bool sw_net_retry_stalled(struct sw_net *net)
         size_t held = sw_input_held(&conn->input);
         sw_conn_resume(conn);
         net->arena_closed |= conn->stall == SW_STALL_ARENA;
-        if (conn->stall != SW_STALL_NONE && sw_input_held(&conn->input) == held) {
+        if (conn->stall != SW_STALL_NONE && conn->stall != SW_STALL_PAUSED &&
+            sw_input_held(&conn->input) == held) {
             sw_list_remove(&conn->stalled);
             sw_list_push(&tried_in_vain, &conn->stalled);
         }
@@ -93,8 +95,20 @@ bool sw_net_retry_stalled(struct sw_net *net)
         sw_list_push_front(&net->stalled, last);
     }
     net->arena_closed = false;
-    assert(sw_list_is_empty(&tried_in_vain) && net->stalled_count <= count);
+    assert(sw_list_is_empty(&tried_in_vain) && net->stalled_count - net->paused_count <= count);
     return count > 0;
+}
+
+void sw_net_retry_paused(struct sw_net *net)
+{
+    struct sw_list paused;
+    sw_list_init(&paused);
+    while (!sw_list_is_empty(&net->paused)) {
+        sw_list_push(&paused, sw_list_pop(&net->paused));
+    }
+    while (!sw_list_is_empty(&paused)) {
+        sw_conn_resume(SW_CONTAINER(paused.next, struct sw_conn, stalled));
+    }
 }
 
 void sw_net_end_turn(struct sw_net *net)
@@ -171,14 +185,17 @@ void sw_net_drain(struct sw_net *net)
 {
     SW_LIST_EACH(&net->conns, link)
     {
-        sw_conn_drain(SW_CONTAINER(link, struct sw_conn, link), true);
+        struct sw_conn *conn = SW_CONTAINER(link, struct sw_conn, link);
+        /* what is held back must not take effect after all */
+        sw_conn_drain(conn, conn->stall != SW_STALL_PAUSED);
     }
 }
 
 void sw_net_check(const struct sw_net *net)
 {
     uint64_t open = 0, refused = 0, waiting = 0;
-    assert(sw_list_check(&net->stalled) == net->stalled_count);
+    assert(sw_list_check(&net->paused) == net->paused_count);
+    assert(sw_list_check(&net->stalled) + net->paused_count == net->stalled_count);
     SW_LIST_EACH(&net->conns, link)
     {
         const struct sw_conn *conn = SW_CONTAINER(link, struct sw_conn, link);

@@ -18,6 +18,7 @@
 #include "server/list.h"
 #include "server/net/inbox.h"
 #include "server/net/input.h"
+#include "server/net/pause.h"
 #include "server/net/protocol.h"
 #include "server/net/tls.h"
 #include "server/net/tls_door.h"
@@ -54,11 +55,13 @@ struct sw_net {
     const uint64_t *users_version;  /* of these users, or no_users */
     const struct sw_unix_users *unix_users; /* shared by all loops; NULL: none */
     struct sw_cluster_seat seat;            /* what requests of a cluster are judged by */
+    struct sw_pause_seat pause;             /* what CLIENT PAUSE holds back */
     struct sw_net_protocol protocols[SW_PROTOCOLS];
     size_t state_bytes; /* size of protocol_state: the largest that a protocol wants */
 
     struct sw_list conns;   /* all connections whose transport is not closed */
     struct sw_list stalled; /* connections that are stalled, oldest first */
+    struct sw_list paused;  /* .. those of SW_STALL_PAUSED: only its end helps them */
     uint64_t no_users;      /* 0: the version of no users */
     uint64_t users_seen;    /* the version of users that the last sweep saw */
     uint64_t lacking_login; /* connections that have not logged in */
@@ -70,6 +73,7 @@ struct sw_net {
 
     struct sw_turn turn;
     unsigned arena_waiters; /* connections that are stalled for arena memory */
+    uint64_t paused_count;  /* length of `paused` */
     bool retry;             /* a condition that some stalled connection waits for has changed */
     bool arena_closed;      /* during a retry: an earlier connection still waits for memory */
 
@@ -83,7 +87,7 @@ struct sw_net {
 
     /* Written by the loop's thread and read by any, both relaxed atomics. */
     uint64_t connections;   /* open connections, without refused ones */
-    uint64_t stalled_count; /* length of `stalled` */
+    uint64_t stalled_count; /* length of `stalled`, and of `paused` */
 };
 
 /* Borrows all arguments until sw_net_fini. Returns 0, or -1 if there is no memory; sw_net_fini may
@@ -107,6 +111,8 @@ void sw_net_add_protocol(struct sw_net *net, uint32_t i, const struct sw_protoco
 /* Resumes every stalled connection once, oldest first, if net->retry is set. Returns true if there
  * was one. */
 bool sw_net_retry_stalled(struct sw_net *net);
+/* Resumes those that CLIENT PAUSE holds back, for it has changed. */
+void sw_net_retry_paused(struct sw_net *net);
 
 /* Ends the turn, and computes the budget of bytes for the next one. */
 void sw_net_end_turn(struct sw_net *net);

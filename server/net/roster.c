@@ -16,11 +16,13 @@ void sw_roster_init(struct sw_roster *roster)
     pthread_mutex_init(&roster->lock, NULL);
     sw_list_init(&roster->entries);
     roster->count = 0;
+    sw_pause_init(&roster->pause);
 }
 
 void sw_roster_fini(struct sw_roster *roster)
 {
     assert(roster->count == 0);
+    sw_pause_fini(&roster->pause);
     pthread_mutex_destroy(&roster->lock);
 }
 
@@ -62,6 +64,7 @@ void sw_roster_copy_entry(const struct sw_roster_entry *from, struct sw_roster_e
     memcpy(to->library_name, from->library_name, sizeof(to->library_name));
     memcpy(to->library_version, from->library_version, sizeof(to->library_version));
     to->resp_version = __atomic_load_n(&from->resp_version, __ATOMIC_RELAXED);
+    to->waits = __atomic_load_n(&from->waits, __ATOMIC_RELAXED);
     to->figures = (struct sw_roster_figures){
         .active_ms = __atomic_load_n(&figures->active_ms, __ATOMIC_RELAXED),
         .input_bytes = __atomic_load_n(&figures->input_bytes, __ATOMIC_RELAXED),
@@ -69,6 +72,7 @@ void sw_roster_copy_entry(const struct sw_roster_entry *from, struct sw_roster_e
         .memory_bytes = __atomic_load_n(&figures->memory_bytes, __ATOMIC_RELAXED),
         .last_request = __atomic_load_n(&figures->last_request, __ATOMIC_RELAXED),
         .queued = __atomic_load_n(&figures->queued, __ATOMIC_RELAXED),
+        .is_paused = __atomic_load_n(&figures->is_paused, __ATOMIC_RELAXED),
     };
 }
 
@@ -113,6 +117,26 @@ size_t sw_roster_kill(struct sw_roster *roster, const uint64_t *ids, size_t coun
     return killed;
 }
 
+bool sw_roster_unblock(struct sw_roster *roster, uint64_t id, bool with_error)
+{
+    bool ended = false;
+    pthread_mutex_lock(&roster->lock);
+    SW_LIST_EACH(&roster->entries, link)
+    {
+        struct sw_roster_entry *entry = entry_at(link);
+        uint8_t waits = SW_ROSTER_WAITS;
+        if (entry->id == id &&
+            __atomic_compare_exchange_n(&entry->waits, &waits,
+                                        with_error ? SW_ROSTER_UNBLOCKED : SW_ROSTER_ENDED, false,
+                                        __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+            uv_async_send(entry->wake);
+            ended = true;
+        }
+    }
+    pthread_mutex_unlock(&roster->lock);
+    return ended;
+}
+
 static void put(uint64_t *figure, uint64_t value)
 {
     __atomic_store_n(figure, value, __ATOMIC_RELAXED);
@@ -152,5 +176,6 @@ void sw_roster_publish(struct sw_conn *conn)
     put(&figures->memory_bytes,
         sizeof(*conn) + conn->net->state_bytes + conn->input.capacity + unsent);
     put(&figures->last_request, conn->last_request);
+    put(&figures->is_paused, conn->stall == SW_STALL_PAUSED);
     __atomic_store_n(&figures->queued, conn->queued_commands, __ATOMIC_RELAXED);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * roster.h - the connections of all loops and both protocols, for CLIENT LIST and CLIENT KILL.
+ * roster.h - the connections of all loops and both protocols, for CLIENT LIST, KILL and UNBLOCK,
+ * and what CLIENT PAUSE holds back of them.
  *
  * A connection enters when it is opened and leaves before its memory is freed. Its loop alone
  * writes its entry: texts under the lock, when they change, and figures at every sweep, so that
@@ -17,6 +18,7 @@
 #include <uv.h>
 
 #include "server/list.h"
+#include "server/net/pause.h"
 #include "server/users/users.h"
 
 struct sw_conn;
@@ -32,6 +34,15 @@ struct sw_roster_figures {
     uint64_t memory_bytes; /* of the connection and its buffers */
     uint64_t last_request; /* as sw_roster_request encodes it; 0: none */
     int64_t queued;        /* commands that wait for EXEC; -1: no transaction */
+    uint64_t is_paused;    /* CLIENT PAUSE holds its next request back */
+};
+
+/* Whether a connection waits in a command that CLIENT UNBLOCK ends. */
+enum sw_roster_wait {
+    SW_ROSTER_WAITS_NOT,
+    SW_ROSTER_WAITS,
+    SW_ROSTER_ENDED,    /* as if its time were over */
+    SW_ROSTER_UNBLOCKED /* with an error */
 };
 
 struct sw_roster_entry {
@@ -46,6 +57,7 @@ struct sw_roster_entry {
     char library_version[SW_ROSTER_NAME_BYTES];
     uint8_t resp_version;             /* atomic; 0: it speaks frames, or has said nothing yet */
     bool kill;                        /* atomic: it is to be closed */
+    uint8_t waits;                    /* atomic: enum sw_roster_wait */
     bool *kill_some;                  /* atomic: of its loop: some are to be closed */
     uv_async_t *wake;                 /* its loop's handle. Borrowed */
     struct sw_roster_figures figures; /* atomic */
@@ -55,6 +67,7 @@ struct sw_roster {
     pthread_mutex_t lock;
     struct sw_list entries; /* in the order in which they entered */
     size_t count;
+    struct sw_pause pause; /* has a lock of its own */
 };
 
 void sw_roster_init(struct sw_roster *roster);
@@ -73,6 +86,10 @@ void sw_roster_copy_entry(const struct sw_roster_entry *from, struct sw_roster_e
 /* Has the connections with these ids closed by their loops, soon. `ids` ascend. Returns how many of
  * them there are. */
 size_t sw_roster_kill(struct sw_roster *roster, const uint64_t *ids, size_t count);
+
+/* Ends what the connection with this id waits in, soon: as if its time were over, or with an error.
+ * Returns false if it waits in nothing, or there is none. */
+bool sw_roster_unblock(struct sw_roster *roster, uint64_t id, bool with_error);
 
 /* For qsort of ids. */
 int sw_roster_compare_ids(const void *a, const void *b);

@@ -43,6 +43,7 @@
     X(turn_pauses,                                                                               \
       "Times a connection's input waited for the next turn, because its replies that are texts " \
       "had taken their share.")                                                                  \
+    X(client_pauses, "Times a connection's input was paused by CLIENT PAUSE.")                   \
     X(connections_killed, "Connections closed by CLIENT KILL.")                                  \
     X(input_memory_closes,                                                                       \
       "Connections closed because incomplete requests reached input-bytes-max.")                 \

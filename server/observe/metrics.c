@@ -378,6 +378,13 @@ static void put_batches(struct page *page, const struct sw_loop_counters *counte
                    counters->batch_us_sum / 1000000, counters->batch_us_sum % 1000000);
 }
 
+static void put_pause(struct page *page, const struct sw_snapshot *snapshot)
+{
+    gauge_ratio(page, "sherwood_client_pause_seconds",
+                "Time until CLIENT PAUSE ends; 0: it holds nothing back.",
+                (double)snapshot->pause_left_ms / 1e3);
+}
+
 static void put_process(struct page *page, const struct sw_snapshot *snapshot)
 {
     gauge(page, "sherwood_clients_max", "Connections allowed at once.",
@@ -413,6 +420,7 @@ void sw_metrics_render(const struct sw_snapshot *snapshot, bool openmetrics, str
     put_cluster(&page, &snapshot->cluster);
     put_replication(&page, &snapshot->replication);
     put_operations(&page, &snapshot->stats.counters);
+    put_pause(&page, snapshot);
     put_process(&page, snapshot);
     put_commands(&page, &snapshot->counters);
     put_batches(&page, &snapshot->counters);

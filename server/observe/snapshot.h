@@ -36,8 +36,10 @@ struct sw_snapshot {
     double cpu_user_seconds;
     double cpu_system_seconds;
     uint32_t loops;
-    uint16_t tcp_port; /* as bound */
-    bool ready;        /* READY was announced, and no shutdown has begun */
+    uint16_t tcp_port;      /* as bound */
+    bool ready;             /* READY was announced, and no shutdown has begun */
+    bool pauses_all;        /* CLIENT PAUSE holds reads back, too */
+    uint64_t pause_left_ms; /* .. until then; 0: there is none */
     char run_id[41];
 };
 

@@ -59,10 +59,6 @@ static const struct {
     {"commands are not shown to other clients: counters are in INFO and /metrics", "monitor"},
     {"a server that is in use is not debugged by its clients", "debug"},
     {"this server draws no pictures", "lolwut"},
-    {"requests are not held back for a client's sake: CLIENT KILL, users and connections-max keep "
-     "others off",
-     "client|pause client|unpause"},
-    {"no client waits in a command that another one may end", "client|unblock"},
     {"COMMAND GETKEYS has the keys, COMMAND INFO the flags", "command|getkeysandflags"},
     {"slots are not moved by this server: a topology says whose they are, and CLUSTER SETTOPOLOGY "
      "brings another",

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * admin_clients.c - CLIENT INFO, LIST and KILL. Connections come from the roster, which has those
- * of both protocols.
+ * admin_clients.c - CLIENT INFO, LIST, KILL, UNBLOCK and UNPAUSE. Connections come from the roster,
+ * which has those of both protocols.
  */
 #include "server/resp/admin_clients.h"
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,13 +86,15 @@ static void put_client(struct sw_text *text, const struct sw_roster_entry *entry
     uint64_t now_ms = sw_session_now_ms();
     uint64_t idle_ms = now_ms > figures->active_ms ? now_ms - figures->active_ms : 0;
     bool is_unix = strncmp(entry->peer, "unix:", 5) == 0;
-    const char *flags =
-        is_unix ? (figures->queued >= 0 ? "xU" : "U") : (figures->queued >= 0 ? "x" : "N");
+    bool is_blocked = figures->is_paused != 0 || entry->waits != SW_ROSTER_WAITS_NOT;
+    char flags[4] = "";
+    snprintf(flags, sizeof(flags), "%s%s%s", figures->queued >= 0 ? "x" : "", is_blocked ? "b" : "",
+             is_unix ? "U" : "");
     sw_text_printf(text, "id=%" PRIu64 " addr=%s laddr=%s name=%s age=%" PRIu64 " idle=%" PRIu64,
                    entry->id, entry->peer, entry->own, entry->name, age_of(entry),
                    doing != NULL ? 0 : idle_ms / 1000);
     sw_text_printf(text, " flags=%s db=0 sub=0 psub=0 ssub=0 multi=%" PRId64 " qbuf=%" PRIu64,
-                   flags, figures->queued, figures->input_bytes);
+                   flags[0] != '\0' ? flags : "N", figures->queued, figures->input_bytes);
     sw_text_printf(text,
                    " qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=%" PRIu64
                    " tot-mem=%" PRIu64 " events=r",
@@ -307,4 +310,41 @@ void sw_client_kill(struct sw_call *call)
     } else {
         sw_text_error(call->reply, "ERR No such client");
     }
+}
+
+/* --- UNBLOCK and UNPAUSE ---------------------------------------------------------------------- */
+
+static void wrong_words(struct sw_call *call)
+{
+    sw_call_error(
+        call, "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try CLIENT HELP.",
+        SW_CALL_SHOWN(&call->arguments[1]));
+}
+
+void sw_client_unblock(struct sw_call *call)
+{
+    bool with_error = call->count == 4 && sw_argument_is(&call->arguments[3], "ERROR");
+    int64_t id = 0;
+    if (call->count > 4) {
+        wrong_words(call);
+    } else if (call->count == 4 && !with_error && !sw_argument_is(&call->arguments[3], "TIMEOUT")) {
+        sw_text_error(call->reply, "ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR");
+    } else if (!sw_argument_integer(&call->arguments[2], &id)) {
+        sw_text_error(call->reply, "ERR value is not an integer or out of range");
+    } else {
+        sw_text_integer(call->reply,
+                        sw_roster_unblock(call->admin->roster, (uint64_t)id, with_error));
+    }
+}
+
+/* One with three or four arguments is not carried out here: control_pause.c. */
+void sw_client_pause(struct sw_call *call)
+{
+    wrong_words(call);
+}
+
+void sw_client_unpause(struct sw_call *call)
+{
+    sw_pause_end(&call->admin->roster->pause);
+    sw_call_ok(call);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * admin_clients.h - the subcommands of CLIENT that look at, and close, connections of others.
+ * admin_clients.h - the subcommands of CLIENT that look at, hold back and close connections of
+ * others.
  */
 #ifndef SHERWOOD_SERVER_RESP_ADMIN_CLIENTS_H
 #define SHERWOOD_SERVER_RESP_ADMIN_CLIENTS_H
@@ -10,5 +11,8 @@
 void sw_client_info(struct sw_call *call);
 void sw_client_list(struct sw_call *call);
 void sw_client_kill(struct sw_call *call);
+void sw_client_pause(struct sw_call *call);
+void sw_client_unpause(struct sw_call *call);
+void sw_client_unblock(struct sw_call *call);
 
 #endif

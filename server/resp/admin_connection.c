@@ -197,12 +197,17 @@ void sw_call_client(struct sw_call *call)
          "Return a line about each connection, those of bulk frames, too."},
         {"NO-EVICT", 3, client_on_off, "ON|OFF", "Accepted: connections are not evicted."},
         {"NO-TOUCH", 3, client_on_off, "ON|OFF", "Accepted: keys have no access time."},
+        {"PAUSE", -3, sw_client_pause, "<milliseconds> [WRITE|ALL]",
+         "Hold back requests that write, or all on keys, of RESP and of frames."},
         {"REPLY", 3, client_reply, "ON|OFF|SKIP", "Choose whether replies are sent."},
         {"SETINFO", 4, client_setinfo, "LIB-NAME|LIB-VER value", "Set the client library's name."},
         {"SETNAME", 3, client_setname, "name", "Set the name of this connection."},
         {"TRACKING", -3, client_tracking, "ON|OFF [<option> ...]",
          "OFF is accepted: clients are not told of changed keys."},
         {"TRACKINGINFO", 2, client_trackinginfo, "", "Tracking is off."},
+        {"UNBLOCK", -3, sw_client_unblock, "<id> [TIMEOUT|ERROR]",
+         "End the WAIT or WAITAOF of a connection."},
+        {"UNPAUSE", 2, sw_client_unpause, "", "End CLIENT PAUSE."},
         {NULL, 0, NULL, NULL, NULL}};
     sw_call_subcommand(call, list);
 }

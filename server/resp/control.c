@@ -362,6 +362,13 @@ static bool (*const runs[SW_COMMAND_COUNT])(struct sw_control *control,
                                             const struct sw_resp_command *arguments) = {
     SW_COMMAND_MAP(SW_CONTROL)};
 
+bool sw_control_takes(struct sw_conn *conn, const struct sw_command *command,
+                      const struct sw_resp_command *arguments)
+{
+    return (command->id == SW_COMMAND_DBSIZE && sw_control_must_count(conn)) ||
+           (command->id == SW_COMMAND_CLIENT && sw_control_is_pause(arguments));
+}
+
 bool sw_control_run(struct sw_conn *conn, const struct sw_command *command,
                     const struct sw_resp_command *arguments)
 {
@@ -370,5 +377,11 @@ bool sw_control_run(struct sw_conn *conn, const struct sw_command *command,
         return true;
     }
     control->put = put_reply;
+    if (command->id == SW_COMMAND_DBSIZE) {
+        return sw_control_count_keys(control);
+    }
+    if (command->id == SW_COMMAND_CLIENT) {
+        return sw_control_run_pause(control, arguments);
+    }
     return runs[command->id](control, arguments);
 }

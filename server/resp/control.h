@@ -19,10 +19,10 @@ struct sw_conn;
 bool sw_control_run(struct sw_conn *conn, const struct sw_command *command,
                     const struct sw_resp_command *arguments);
 
-/* Must DBSIZE be counted, since the table may hold keys of other nodes of the cluster? */
-bool sw_control_must_count(struct sw_conn *conn);
-/* Counts this node's keys, as sw_control_run. */
-bool sw_control_count_keys(struct sw_conn *conn, const struct sw_command *command);
+/* Must a command of another kind be carried out like these? DBSIZE must, where the table may hold
+ * keys of other nodes of the cluster, and CLIENT PAUSE, which waits for all loops. */
+bool sw_control_takes(struct sw_conn *conn, const struct sw_command *command,
+                      const struct sw_resp_command *arguments);
 
 struct sw_resp;
 

@@ -122,10 +122,9 @@ bool sw_control_must_count(struct sw_conn *conn)
            !sw_resp_of(conn)->resp->unsupported.has[SW_COMMAND_SCAN];
 }
 
-bool sw_control_count_keys(struct sw_conn *conn, const struct sw_command *command)
+bool sw_control_count_keys(struct sw_control *control)
 {
-    struct sw_control *control = sw_control_create(conn, command);
-    return control == NULL || scan(control, -1, 0);
+    return scan(control, -1, 0);
 }
 
 static bool run_count(struct sw_control *control, const struct sw_resp_argument *words)

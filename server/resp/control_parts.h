@@ -33,16 +33,16 @@ struct sw_control {
     uint8_t cursor_shift; /* SCAN: low bits that the cursors of clients lack */
     uint64_t given, next; /* SCAN: the client's cursor, and that of the reply */
     void (*put)(const struct sw_control *control, struct sw_text *text); /* appends the reply */
-    struct sw_list waits; /* SAVE, DIGEST, WAITAOF, CLUSTER: link in resp->waits */
+    struct sw_list waits;                        /* of those that wait: link in resp->waits */
     bool (*is_over)(struct sw_control *control); /* of these: may the reply be made? */
-    uint64_t save_number;                        /* SAVE, REPLICAOF NO ONE: of what it waits for */
-    unsigned wanted, reached;                    /* WAIT: replicas */
-    uint64_t sequence;    /* WAITAOF, WAIT: of the write that is to be there */
-    uint64_t deadline_ms; /* WAITAOF, WAIT: by the loop's clock; 0: none */
-    bool is_durable;      /* WAITAOF: it is */
-    uv_work_t work;       /* DIGEST: by a thread of libuv */
+    uint64_t save_number;     /* SAVE, REPLICAOF NO ONE, PAUSE: of what it waits for */
+    unsigned wanted, reached; /* WAIT: replicas */
+    uint64_t sequence;        /* WAITAOF, WAIT: of the write that is to be there */
+    uint64_t deadline_ms;     /* WAITAOF, WAIT, PAUSE: by the loop's clock; 0: none */
+    bool is_durable;          /* WAITAOF: it is */
+    uv_work_t work;           /* DIGEST: by a thread of libuv */
     struct sw_digest digest;
-    bool says_ok;        /* SAVE, REPLICAOF: the reply, unless there is an error */
+    bool says_ok;        /* SAVE, REPLICAOF, PAUSE: the reply, unless there is an error */
     bool is_computed;    /* DIGEST: the thread has ended its work */
     struct sw_text keys; /* SCAN: keys of the reply, encoded */
     uint32_t keys_count; /* SCAN: number of keys of the reply */
@@ -80,12 +80,21 @@ void sw_control_keep_mine(struct sw_control *control);
 /* Most keys of a reply: with its cursor and array heads it must not exceed output-bytes-max. */
 uint32_t sw_control_scan_count_max(const struct sw_config *config);
 
+/* Must DBSIZE be counted, and is this CLIENT PAUSE? */
+bool sw_control_must_count(struct sw_conn *conn);
+bool sw_control_is_pause(const struct sw_resp_command *arguments);
+/* What these do, as the rows of kind SAVER below. */
+bool sw_control_count_keys(struct sw_control *control);
+bool sw_control_run_pause(struct sw_control *control, const struct sw_resp_command *arguments);
 bool sw_control_run_cluster(struct sw_control *control, const struct sw_resp_command *arguments);
 
 /* Replies with an error, and frees a command that did not begin. Returns true: it is done. */
 bool sw_control_refuse(struct sw_control *control, const char *error);
 /* From now on the command waits until this says that its reply can be made. */
 void sw_control_wait_until(struct sw_control *control, bool (*is_over)(struct sw_control *control));
+/* The same, of a command that CLIENT UNBLOCK may end. */
+void sw_control_wait_unblocked(struct sw_control *control,
+                               bool (*is_over)(struct sw_control *control));
 bool sw_control_is_gone(const struct sw_control *control);
 
 /* The rows of kind SAVER (control_waits.c, control_repl.c). */

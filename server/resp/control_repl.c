@@ -51,7 +51,7 @@ bool sw_control_run_wait(struct sw_control *control, const struct sw_resp_comman
         sw_control_begin(control);
         sw_control_finish(control);
     } else {
-        sw_control_wait_until(control, has_reached);
+        sw_control_wait_unblocked(control, has_reached);
     }
     return true;
 }

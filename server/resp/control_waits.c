@@ -98,7 +98,7 @@ bool sw_control_run_waitaof(struct sw_control *control, const struct sw_resp_com
         sw_control_begin(control);
         sw_control_finish(control);
     } else {
-        sw_control_wait_until(control, is_durable);
+        sw_control_wait_unblocked(control, is_durable);
         sw_wal_want_durable(wal, control->sequence);
     }
     return true;
@@ -144,6 +144,27 @@ bool sw_control_run_digest(struct sw_control *control, const struct sw_resp_comm
 
 /* --- all ------------------------------------------------------------------------------------- */
 
+void sw_control_wait_unblocked(struct sw_control *control,
+                               bool (*is_over)(struct sw_control *control))
+{
+    sw_control_wait_until(control, is_over);
+    __atomic_store_n(&control->conn->shown.waits, SW_ROSTER_WAITS, __ATOMIC_RELEASE);
+}
+
+/* Is the wait over, by itself or by CLIENT UNBLOCK? Of the latter the first word is the last. */
+static bool ends(struct sw_control *control)
+{
+    uint8_t *waits = &control->conn->shown.waits;
+    if (!control->is_over(control) && __atomic_load_n(waits, __ATOMIC_ACQUIRE) <= SW_ROSTER_WAITS) {
+        return false;
+    }
+    if (__atomic_exchange_n(waits, SW_ROSTER_WAITS_NOT, __ATOMIC_ACQ_REL) == SW_ROSTER_UNBLOCKED) {
+        snprintf(control->error, sizeof(control->error),
+                 "UNBLOCKED client unblocked via CLIENT UNBLOCK");
+    }
+    return true;
+}
+
 bool sw_control_poll_waits(struct sw_resp *resp)
 {
     bool moved = false;
@@ -155,7 +176,7 @@ bool sw_control_poll_waits(struct sw_resp *resp)
     while (link != &resp->waits) {
         struct sw_control *control = SW_CONTAINER(link, struct sw_control, waits);
         link = link->next;
-        if (control->is_over(control)) {
+        if (ends(control)) {
             sw_list_remove(&control->waits);
             sw_control_finish(control);
             moved = true;

@@ -57,6 +57,13 @@ static void section_clients(const struct sw_snapshot *snapshot, struct sw_text *
     put(text, "maxclients", SW_LIVE(snapshot->config->connections_max));
     put(text, "blocked_clients", 0);
     put(text, "paused_clients", snapshot->counters.paused_clients);
+    bool paused = snapshot->pause_left_ms > 0;
+    sw_text_printf(text, "paused_reason:%s\r\npaused_actions:%s\r\n",
+                   paused ? "client_pause" : "none",
+                   !paused                ? "none"
+                   : snapshot->pauses_all ? "all"
+                                          : "write");
+    put(text, "paused_timeout_milliseconds", snapshot->pause_left_ms);
 }
 
 static void section_memory(const struct sw_snapshot *snapshot, struct sw_text *text)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * refuse.c - why a command is refused before it runs.
+ * refuse.c - why a command is refused before it runs, or is held back.
  */
 #include "server/resp/refuse.h"
 
 #include <ctype.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "server/log/saver.h"
 #include "server/repl/repl.h"
@@ -151,6 +152,31 @@ static const char *not_now(const struct sw_conn *conn, const struct sw_command *
     }
     const char *line = shows_data(command) ? sw_refusal_of_reads(owner) : NULL;
     return line == NULL && sw_command_is_numbered(command) ? sw_refusal_of_writes(owner) : line;
+}
+
+/* Is the command about the connection or the server, so that it never waits for them? */
+static bool is_for_operators(const struct sw_command *command)
+{
+    switch (command->id) {
+    case SW_COMMAND_CLIENT:
+    case SW_COMMAND_AUTH:
+    case SW_COMMAND_HELLO:
+    case SW_COMMAND_QUIT:
+    case SW_COMMAND_RESET:
+    case SW_COMMAND_CLUSTER:
+        return true;
+    default:
+        return strcmp(command->group, "server") == 0 && command->effect != SW_EFFECT_READ;
+    }
+}
+
+bool sw_is_held_back(const struct sw_conn *conn, const struct sw_command *command)
+{
+    const enum sw_pause_mode mode = conn->net->pause.mode;
+    bool writes = sw_command_is_numbered(command) ||
+                  (command->id == SW_COMMAND_EXEC && sw_transaction_writes(conn));
+    return (mode != SW_PAUSE_NONE && writes) ||
+           (mode == SW_PAUSE_ALL && !is_for_operators(command));
 }
 
 bool sw_refuse_wrong(struct sw_conn *conn, const struct sw_command *command,

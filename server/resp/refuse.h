@@ -12,6 +12,10 @@
 
 struct sw_conn;
 
+/* Does CLIENT PAUSE, where it is on, hold the command back? In its stricter mode all are but what
+ * is about the connection and the server: CLIENT, CONFIG, INFO, SHUTDOWN and their like. */
+bool sw_is_held_back(const struct sw_conn *conn, const struct sw_command *command);
+
 /* Refuses an unknown command (NULL), a wrong number of arguments, a command that the engine does
  * not support, and one that has to wait for better times: the server is loading, or cannot save.
  * Returns true if the command was refused; a transaction that is open is then refused, too. To be

@@ -31,6 +31,7 @@ void sw_replies_finish(struct sw_replies *replies)
     sw_text_reset(&replies->text);
     if (resp->running == replies) { /* the other round may be submitted */
         resp->running = NULL;
+        resp->rounds++;
     }
     resp->net->retry = true;
 }

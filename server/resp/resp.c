@@ -128,14 +128,19 @@ static bool run(struct sw_conn *conn, const struct sw_resp_command *arguments)
         return true;
     }
     conn->last_request = sw_roster_command(command->id);
+    if (conn->net->pause.mode != SW_PAUSE_NONE && sw_is_held_back(conn, command)) {
+        SW_COUNT(conn->net->counters, client_pauses, !conn->retried);
+        sw_conn_stall(conn, SW_STALL_PAUSED);
+        return false;
+    }
     if (sw_command_is_numbered(command) && !may_write(conn, command)) {
         return conn->stall == SW_STALL_NONE;
     }
     if (sw_resp_of(conn)->transaction != NULL && command->in_multi != SW_MULTI_AT_ONCE) {
         return sw_transaction_queue(conn, command, arguments);
     }
-    bool counts = command->id == SW_COMMAND_DBSIZE && sw_control_must_count(conn);
-    if (((command->kind == SW_KIND_CONTROL || counts) && conn->in_flight > 0) ||
+    bool waits = sw_control_takes(conn, command, arguments);
+    if (((command->kind == SW_KIND_CONTROL || waits) && conn->in_flight > 0) ||
         (command->kind == SW_KIND_REPORT && conn->data_in_flight > 0)) {
         sw_conn_stall(conn, SW_STALL_BARRIER);
         return false;
@@ -146,8 +151,8 @@ static bool run(struct sw_conn *conn, const struct sw_resp_command *arguments)
         sw_conn_stall(conn, SW_STALL_TURN);
         return false;
     }
-    if (counts) {
-        return sw_control_count_keys(conn, command);
+    if (waits) {
+        return sw_control_run(conn, command, arguments);
     }
     switch (command->kind) {
     case SW_KIND_ALONE:

@@ -55,6 +55,7 @@ struct sw_resp {
     struct sw_replies replies[2];
     struct sw_replies *filling; /* the one that is being filled */
     struct sw_replies *running; /* the one that is in flight; NULL: none */
+    uint64_t rounds;            /* that are over, since the start */
     struct sw_alone alone;      /* the command that writes while nobody else does */
     struct sw_list gated;       /* connections with replies that wait for the write-ahead log */
 

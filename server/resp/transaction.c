@@ -85,6 +85,12 @@ void sw_transaction_drop(struct sw_conn *conn)
     }
 }
 
+bool sw_transaction_writes(const struct sw_conn *conn)
+{
+    const struct sw_transaction *transaction = sw_resp_of((struct sw_conn *)conn)->transaction;
+    return transaction != NULL && transaction->writes && !transaction->is_spoiled;
+}
+
 void sw_transaction_spoil(struct sw_conn *conn)
 {
     struct sw_transaction *transaction = sw_resp_of(conn)->transaction;

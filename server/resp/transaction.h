@@ -35,6 +35,9 @@ bool sw_transaction_queue(struct sw_conn *conn, const struct sw_command *command
 /* To be called when a command was refused: EXEC will refuse the transaction, if one is open. */
 void sw_transaction_spoil(struct sw_conn *conn);
 
+/* Is one open that changes keys? */
+bool sw_transaction_writes(const struct sw_conn *conn);
+
 /* Discards the open transaction, if there is one. */
 void sw_transaction_drop(struct sw_conn *conn);
 

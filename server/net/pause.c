@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * pause.c - when requests are held back, and which loops have seen it.
+ */
+#include "server/net/pause.h"
+
+#include <assert.h>
+
+/* The end and the mode are one number, so that no loop sees one of them without the other. */
+#define MODE_BITS 2
+#define MODE_MASK ((1U << MODE_BITS) - 1)
+#define END_MAX (UINT64_MAX >> MODE_BITS)
+
+static enum sw_pause_mode mode_of(uint64_t end, uint64_t now_ms)
+{
+    return now_ms < end >> MODE_BITS ? (enum sw_pause_mode)(end & MODE_MASK) : SW_PAUSE_NONE;
+}
+
+void sw_pause_init(struct sw_pause *pause)
+{
+    *pause = (struct sw_pause){.end = 0};
+    pthread_mutex_init(&pause->lock, NULL);
+    sw_list_init(&pause->seats);
+}
+
+void sw_pause_fini(struct sw_pause *pause)
+{
+    assert(sw_list_is_empty(&pause->seats));
+    pthread_mutex_destroy(&pause->lock);
+}
+
+void sw_pause_sit(struct sw_pause *pause, struct sw_pause_seat *seat, uv_async_t *wake)
+{
+    *seat = (struct sw_pause_seat){.pause = pause, .wake = wake};
+    sw_list_init(&seat->link);
+    pthread_mutex_lock(&pause->lock);
+    sw_list_push(&pause->seats, &seat->link);
+    pthread_mutex_unlock(&pause->lock);
+}
+
+/* Under the lock: a seat that is in the list has a loop that can be woken. */
+static void wake_all(struct sw_pause *pause)
+{
+    SW_LIST_EACH(&pause->seats, link)
+    {
+        uv_async_send(SW_CONTAINER(link, struct sw_pause_seat, link)->wake);
+    }
+}
+
+void sw_pause_leave(struct sw_pause_seat *seat)
+{
+    struct sw_pause *pause = seat->pause;
+    if (pause != NULL) {
+        pthread_mutex_lock(&pause->lock);
+        sw_list_remove(&seat->link);
+        wake_all(pause);
+        pthread_mutex_unlock(&pause->lock);
+        seat->pause = NULL;
+    }
+}
+
+/* Under the lock. */
+static uint64_t change(struct sw_pause *pause, uint64_t end)
+{
+    uint64_t version = pause->version + 1;
+    __atomic_store_n(&pause->end, end, __ATOMIC_RELAXED);
+    __atomic_store_n(&pause->version, version, __ATOMIC_RELEASE);
+    wake_all(pause);
+    return version;
+}
+
+uint64_t sw_pause_begin(struct sw_pause *pause, uint64_t ms, enum sw_pause_mode mode,
+                        uint64_t now_ms)
+{
+    uint64_t until_ms = ms < END_MAX - now_ms ? now_ms + ms : END_MAX;
+    pthread_mutex_lock(&pause->lock);
+    enum sw_pause_mode before = mode_of(pause->end, now_ms);
+    if (before != SW_PAUSE_NONE) {
+        until_ms = until_ms > pause->end >> MODE_BITS ? until_ms : pause->end >> MODE_BITS;
+        mode = before > mode ? before : mode;
+    }
+    uint64_t version = change(pause, until_ms << MODE_BITS | mode);
+    pthread_mutex_unlock(&pause->lock);
+    return version;
+}
+
+void sw_pause_end(struct sw_pause *pause)
+{
+    pthread_mutex_lock(&pause->lock);
+    change(pause, 0);
+    pthread_mutex_unlock(&pause->lock);
+}
+
+bool sw_pause_is_quiet(struct sw_pause *pause, uint64_t version)
+{
+    bool quiet = true;
+    pthread_mutex_lock(&pause->lock);
+    SW_LIST_EACH(&pause->seats, link)
+    {
+        quiet &= SW_CONTAINER(link, struct sw_pause_seat, link)->quiet >= version;
+    }
+    pthread_mutex_unlock(&pause->lock);
+    return quiet;
+}
+
+uint64_t sw_pause_left_ms(const struct sw_pause *pause, bool *of_all)
+{
+    const uint64_t end = __atomic_load_n(&pause->end, __ATOMIC_RELAXED);
+    const uint64_t now_ms = uv_hrtime() / 1000000;
+    const enum sw_pause_mode mode = mode_of(end, now_ms);
+    *of_all = mode == SW_PAUSE_ALL;
+    return mode == SW_PAUSE_NONE ? 0 : (end >> MODE_BITS) - now_ms;
+}
+
+bool sw_pause_look(struct sw_pause_seat *seat, uint64_t now_ms)
+{
+    if (seat->pause == NULL) {
+        return false;
+    }
+    uint64_t version = __atomic_load_n(&seat->pause->version, __ATOMIC_ACQUIRE);
+    if (version == seat->version && seat->mode == SW_PAUSE_NONE) {
+        return false;
+    }
+    enum sw_pause_mode before = seat->mode;
+    bool is_new = version != seat->version;
+    if (is_new) {
+        seat->end = __atomic_load_n(&seat->pause->end, __ATOMIC_RELAXED);
+        seat->version = version;
+    }
+    seat->mode = mode_of(seat->end, now_ms);
+    return is_new || seat->mode != before;
+}
+
+void sw_pause_settle(struct sw_pause_seat *seat)
+{
+    if (seat->pause != NULL) {
+        pthread_mutex_lock(&seat->pause->lock);
+        seat->quiet = seat->version;
+        wake_all(seat->pause);
+        pthread_mutex_unlock(&seat->pause->lock);
+    }
+}
