@@ -301,7 +301,7 @@ static int watch_gpu(struct sw_server *server)
 
 static int init_loops(struct sw_server *server)
 {
-    server->gate = sw_gate_create();
+    server->gate = sw_gate_create(server->config.watched_keys_max);
     uint32_t count = server->config.loops;
     const struct sw_loop_owner owner = {
         .server = server,

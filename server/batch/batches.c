@@ -70,6 +70,13 @@ void sw_batches_set_gate(struct sw_batches *batches, struct sw_gate *gate)
 {
     sw_gate_side_init(&batches->gate, gate);
     batches->submitter.gate = batches->round_submitter.gate = &batches->gate;
+    struct sw_submitter *const all[] = {&batches->submitter, &batches->round_submitter,
+                                        &batches->alone_submitter};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        all[i]->watched = sw_gate_watched(gate);
+        all[i]->widths =
+            (struct sw_watched_widths){batches->shape.key_bytes, batches->shape.value_bytes};
+    }
 }
 
 void sw_batches_set_feed(struct sw_batches *batches, struct sw_feed *feed)

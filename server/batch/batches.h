@@ -59,8 +59,8 @@ static inline bool sw_batches_are_followed(const struct sw_batches *batches)
     return batches->wal != NULL || (feed != NULL && sw_feed_is_on(feed));
 }
 
-/* From now on writes pass this gate, which is borrowed until sw_batches_fini. To be called before
- * the first batch. */
+/* From now on writes pass this gate, and mark who watches what they change. It is borrowed until
+ * sw_batches_fini. To be called before the first batch. */
 void sw_batches_set_gate(struct sw_batches *batches, struct sw_gate *gate);
 
 /* The write that must be answerable before a batch is that is done, and has read; 0: none. */

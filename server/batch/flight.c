@@ -55,6 +55,14 @@ static bool pass_gate(struct sw_submitter *submitter, struct sw_flight *flight)
     return !flight->is_inside || sw_gate_enter(submitter->gate);
 }
 
+/* Marks who watches what a write that is done has changed. */
+static void note_changes(const struct sw_submitter *submitter, const struct sw_flight *flight)
+{
+    if (submitter->watched != NULL && flight->submitted && !sw_batch_only_reads(&flight->batch)) {
+        sw_watched_note(submitter->watched, &flight->batch, submitter->widths, flight->is_shared);
+    }
+}
+
 static void leave_gate(struct sw_submitter *submitter, struct sw_flight *flight)
 {
     if (flight->is_inside) {
@@ -212,6 +220,7 @@ unsigned sw_flights_poll(struct sw_flights *flights)
             continue;
         }
         sw_list_remove(&flight->link);
+        note_changes(flights->submitter, flight);
         leave_gate(flights->submitter, flight);
         flights->count--;
         flights->device_lost |= flight->batch.status == SW_E_DEVICE;

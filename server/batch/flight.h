@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "server/batch/gate.h"
+#include "server/batch/watched.h"
 #include "server/list.h"
 #include "server/log/wal.h"
 #include "server/observe/counters.h"
@@ -36,6 +37,7 @@ struct sw_flight {
     uint64_t started_us;        /* when sw_flight_start was called */
     uint64_t waits_for; /* of a flight that the log holds: the write that must be answerable */
     bool submitted;     /* the queue has accepted the batch */
+    bool is_shared;     /* a client may change arrays of the batch meanwhile */
     bool is_inside;     /* it is a write that has passed the gate, and has not left */
     bool is_done;       /* the batch is done, and waits to be taken by the log */
     bool is_unknown;    /* whether its write, or what it has read, survives a crash: the log
@@ -45,7 +47,9 @@ struct sw_flight {
 /* Submits flights to one queue of the table. */
 struct sw_submitter {
     struct sw_queue *queue;
-    struct sw_gate_side *gate;    /* that its writes pass; NULL: they pass none */
+    struct sw_gate_side *gate;  /* that its writes pass; NULL: they pass none */
+    struct sw_watched *watched; /* what its writes mark; NULL: no keys are watched */
+    struct sw_watched_widths widths;
     struct sw_list waiting;       /* flights that the queue has not taken yet, oldest first */
     uint64_t submitting_since_us; /* atomic: when sw_batch_submit was called; 0: not inside it */
     struct sw_timings *timings;   /* for submits in which the table grew; NULL: not timed */

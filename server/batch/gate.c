@@ -11,21 +11,34 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "server/batch/watched.h"
+
 struct sw_gate {
     pthread_mutex_t lock;        /* protects what follows, but `holder` is read without it */
     struct sw_gate_side *holder; /* atomic; NULL: it is open */
     struct sw_list sides;
-    uint64_t kept_out; /* sides with was_kept_out */
+    uint64_t kept_out;          /* sides with was_kept_out */
+    struct sw_watched *watched; /* constant */
 };
 
-struct sw_gate *sw_gate_create(void)
+struct sw_gate *sw_gate_create(uint32_t watched_keys_max)
 {
     struct sw_gate *gate = calloc(1, sizeof(*gate));
-    if (gate != NULL) {
-        pthread_mutex_init(&gate->lock, NULL);
-        sw_list_init(&gate->sides);
+    struct sw_watched *watched = sw_watched_create(watched_keys_max);
+    if (gate == NULL || watched == NULL) {
+        sw_watched_destroy(watched);
+        free(gate);
+        return NULL;
     }
+    pthread_mutex_init(&gate->lock, NULL);
+    sw_list_init(&gate->sides);
+    gate->watched = watched;
     return gate;
+}
+
+struct sw_watched *sw_gate_watched(struct sw_gate *gate)
+{
+    return gate->watched;
 }
 
 void sw_gate_destroy(struct sw_gate *gate)
@@ -33,6 +46,7 @@ void sw_gate_destroy(struct sw_gate *gate)
     if (gate != NULL) {
         assert(gate->holder == NULL && sw_list_is_empty(&gate->sides));
         pthread_mutex_destroy(&gate->lock);
+        sw_watched_destroy(gate->watched);
         free(gate);
     }
 }

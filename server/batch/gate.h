@@ -22,6 +22,7 @@
 #include "server/list.h"
 
 struct sw_gate;
+struct sw_watched;
 
 /* A loop's side of the gate. */
 struct sw_gate_side {
@@ -33,10 +34,14 @@ struct sw_gate_side {
     uint8_t line_behind[64];
 };
 
-/* Returns NULL if there is no memory. */
-struct sw_gate *sw_gate_create(void);
+/* With the keys that clients watch, at most so many (watched.h). Returns NULL if there is no
+ * memory.
+ */
+struct sw_gate *sw_gate_create(uint32_t watched_keys_max);
 /* Every side must have left. NULL is allowed. */
 void sw_gate_destroy(struct sw_gate *gate);
+
+struct sw_watched *sw_gate_watched(struct sw_gate *gate);
 
 /* Borrows the gate. The side must not move. */
 void sw_gate_side_init(struct sw_gate_side *side, struct sw_gate *gate);

@@ -47,6 +47,7 @@ void sw_bulk_operations(const struct sw_table_shape *shape, bool served[SW_OPERA
 /* Submits the frame's batch, behind those of its connection. */
 static void launch(struct sw_bulk_frame *frame)
 {
+    frame->flight.is_shared = frame->ring != NULL; /* the arrays, or those of the answers */
     sw_batches_start(frame->bulk->batches, &frame->flight, (uint32_t)frame->conn->peer.id);
 }
 

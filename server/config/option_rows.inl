@@ -356,6 +356,11 @@ SW_LIVE_OPTION(
     "at least twice resp-request-bytes-max. Where it is used up, the connection that holds "
     "the most is closed. Commands that wait for EXEC take at most half of it. Bodies of "
     "large bulk frames lie in arena-bytes.")
+SW_OPTION(
+    watched_keys_max, "watched-keys-max", "limits", SW_ROBIN_HOOD | SW_CUCKOO,
+    SW_SIZE(1, 16 * SW_M), "64K", "N",
+    "Keys that WATCH watches for all connections together, one that several watch counted for "
+    "each. A WATCH that would pass it is refused.")
 SW_OPTION(rings_max, "rings-max", "limits", SW_ANY, SW_NUMBER(0, 10000), "64", "N",
           "Connections by Unix sockets that may have a ring, through which programs of this "
           "machine send requests on memory that they share with the server (sherwood_region). 0: "

@@ -48,6 +48,8 @@
     X(input_memory_closes,                                                                       \
       "Connections closed because incomplete requests reached input-bytes-max.")                 \
     X(round_pauses, "Times a connection's input was paused because the loop's round was full.")  \
+    X(watch_refusals, "Times that WATCH was refused because of watched-keys-max.")               \
+    X(watch_aborts, "Transactions that EXEC did not carry out: a watched key had changed.")      \
     X(logins, "Connections that logged in: by a password, or by what else proves a user.")       \
     X(login_failures, "Wrong passwords, users that are not there, and users that are off.")      \
     X(login_timeouts, "Connections closed because they did not log in within login-timeout-ms.") \
@@ -93,6 +95,7 @@
     X(http_connections, "HTTP connections open now.")                                            \
     X(input_memory_bytes, "Memory of requests that arrived in part; input-bytes-max limits it.") \
     X(input_memory_max_bytes, "What this memory may be at most: input-bytes-max.")               \
+    X(watched_keys, "Keys that connections watch; watched-keys-max limits them.")                \
     X(rings, "Connections with a ring; rings-max limits them.")                                  \
     X(regions, "Regions that are registered.")                                                   \
     X(device_region_bytes,                                                                       \

@@ -53,7 +53,6 @@ static const struct {
      "sunsubscribe unsubscribe"},
     {"there are no scripts and functions in this server",
      "eval eval_ro evalsha evalsha_ro fcall fcall_ro function script"},
-    {"keys are not watched for changes: MULTI and EXEC are there without it", "unwatch watch"},
     {"replicas come by REPLICATE, and REPLICAOF makes one", "failover psync replconf sync"},
     {"there are no modules in this server", "module"},
     {"commands are not shown to other clients: counters are in INFO and /metrics", "monitor"},

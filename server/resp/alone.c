@@ -10,10 +10,11 @@
 #include "proto/decimal.h"
 #include "server/net/conn.h"
 #include "server/resp/resp.h"
+#include "server/resp/watching.h"
 
 int sw_alone_init(struct sw_alone *alone, struct sw_resp *resp)
 {
-    if (resp->batches->shape.value_format != SW_VALUE_INTEGER) {
+    if (resp->batches->shape.engine == SW_ENGINE_CACHE) {
         return 0; /* a cache has none of these commands */
     }
     int result = sw_replies_init(&alone->replies, resp);
@@ -200,6 +201,40 @@ static void on_looked(struct sw_round *round)
     sw_round_submit(round);
 }
 
+/* --- WATCH and EXEC --------------------------------------------------------------------------- */
+
+/* Notes the keys of WATCH, which are in the round. No write is in the table. */
+static void watch(struct sw_alone *alone)
+{
+    const struct sw_round *round = &alone->replies.round;
+    if (!sw_watching_add(alone->conn, round->keys, round->operations)) {
+        pending_of(alone)->kind = SW_REPLY_KIND_TOO_MANY;
+    }
+    pending_of(alone)->group = SW_NO_GROUP;
+    sw_round_reset(&alone->replies.round);
+    finish(alone);
+}
+
+/* Carries out what EXEC has put into the round, unless a watched key was changed. */
+static void execute(struct sw_alone *alone)
+{
+    struct sw_replies *replies = &alone->replies;
+    if (sw_watching_is_changed(alone->conn)) {
+        SW_COUNT(alone->conn->net->counters, watch_aborts, 1);
+        pending_of(alone)->kind = SW_REPLY_KIND_NULL_ARRAY;
+        replies->is_aborted = true;
+        sw_round_reset(&replies->round);
+    }
+    sw_watching_forget(alone->conn);
+    if (replies->round.operations == 0) {
+        finish(alone);
+        return;
+    }
+    replies->submitted_ns = uv_hrtime();
+    replies->round.done = on_written;
+    sw_round_submit(&replies->round);
+}
+
 /* --- the beginning ---------------------------------------------------------------------------- */
 
 const char *sw_alone_copy_options(const struct sw_resp_command *arguments)
@@ -246,17 +281,42 @@ static void add_looks(struct sw_conn *conn, const struct sw_command *command,
     (void)done;
 }
 
-bool sw_alone_run(struct sw_conn *conn, const struct sw_command *command,
-                  const struct sw_resp_command *arguments)
+bool sw_alone_is_free_for(struct sw_conn *conn)
 {
-    struct sw_resp *resp = sw_resp_of(conn)->resp;
-    struct sw_alone *alone = &resp->alone;
     if (conn->in_flight > 0) {
         sw_conn_stall(conn, SW_STALL_BARRIER);
         return false;
     }
-    if (alone->conn != NULL) { /* of another connection; its end has stalled ones tried again */
+    if (sw_resp_of(conn)->resp->alone.conn != NULL) {
+        /* of another connection; its end has stalled ones tried again */
         sw_conn_stall(conn, SW_STALL_ROUND);
+        return false;
+    }
+    return true;
+}
+
+void sw_alone_start(struct sw_conn *conn, const struct sw_command *command)
+{
+    struct sw_resp *resp = sw_resp_of(conn)->resp;
+    struct sw_alone *alone = &resp->alone;
+    alone->conn = conn;
+    alone->command = command;
+    alone->view_number = view_number(resp);
+    alone->state = SW_ALONE_WAITS;
+    alone->replies.submitted_ns = 0;
+    sw_resp_of(conn)->control_in_flight = true;
+    sw_conn_stall(conn, SW_STALL_BARRIER);
+}
+
+bool sw_alone_run(struct sw_conn *conn, const struct sw_command *command,
+                  const struct sw_resp_command *arguments)
+{
+    struct sw_resp *resp = sw_resp_of(conn)->resp;
+    if (sw_resp_of(conn)->transaction != NULL) { /* others of these commands are refused there */
+        sw_resp_error(conn, command, "ERR WATCH inside MULTI is not allowed");
+        return true;
+    }
+    if (!sw_alone_is_free_for(conn)) {
         return false;
     }
     uint32_t pendings = resp->filling->pendings;
@@ -267,13 +327,8 @@ bool sw_alone_run(struct sw_conn *conn, const struct sw_command *command,
         return true;
     }
     add_looks(conn, command, arguments);
-    alone->conn = conn;
-    alone->command = command;
-    alone->replaces = has_replace(arguments);
-    alone->view_number = view_number(resp);
-    alone->state = SW_ALONE_WAITS;
-    sw_resp_of(conn)->control_in_flight = true;
-    sw_conn_stall(conn, SW_STALL_BARRIER);
+    resp->alone.replaces = has_replace(arguments);
+    sw_alone_start(conn, command);
     return true;
 }
 
@@ -290,6 +345,11 @@ bool sw_alone_poll(struct sw_resp *resp)
     if (alone->state != SW_ALONE_HOLDS || !sw_gate_is_empty(side)) {
         return false;
     }
+    if (alone->command->id == SW_COMMAND_EXEC) {
+        alone->state = SW_ALONE_RUNS;
+        execute(alone);
+        return true;
+    }
     if (sw_alone_is_of_older_view(resp)) {
         pending_of(alone)->kind = SW_REPLY_KIND_TRY_AGAIN;
         pending_of(alone)->group = SW_NO_GROUP;
@@ -297,6 +357,10 @@ bool sw_alone_poll(struct sw_resp *resp)
         return true;
     }
     alone->state = SW_ALONE_RUNS;
+    if (alone->command->id == SW_COMMAND_WATCH) {
+        watch(alone);
+        return true;
+    }
     alone->replies.submitted_ns = uv_hrtime();
     alone->replies.round.done = on_looked;
     sw_round_submit(&alone->replies.round);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * alone.h - commands that look at keys and then write what depends on that: MSETNX, RENAME,
- * RENAMENX, COPY, and SET with IFEQ.
+ * RENAMENX, COPY, and SET with IFEQ; and WATCH, with the EXEC behind it, which carries nothing out
+ * if a watched key was changed in between (watching.h).
  *
  * Such a command closes the gate of writes (batch/gate.h) and waits until the writes that were
  * before it have taken effect. Then it looks, decides, writes one group, and opens the gate again:
@@ -53,6 +54,11 @@ const char *sw_alone_copy_options(const struct sw_resp_command *arguments);
  * if it has to wait. */
 bool sw_alone_run(struct sw_conn *conn, const struct sw_command *command,
                   const struct sw_resp_command *arguments);
+
+/* May EXEC of a connection that watches keys begin? If not, it has stalled. */
+bool sw_alone_is_free_for(struct sw_conn *conn);
+/* Starts such an EXEC, whose round is that of these commands. */
+void sw_alone_start(struct sw_conn *conn, const struct sw_command *command);
 
 /* Goes on with what waits for the gate. Returns true if it did. */
 bool sw_alone_poll(struct sw_resp *resp);

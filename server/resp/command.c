@@ -39,9 +39,9 @@
 #define SW_ROW_EACH_KEY(operation, reply) SW_ROW_DATA(EACH_KEY, operation, 0, reply)
 #define SW_ROW_KEY_FUNCTION(maker, operation, reply) SW_ROW_DATA(maker, operation, 0, reply)
 /* What a cache does not have: there a key that was looked at may be evicted by the write. */
-#define SW_ROW_ALONE(made_by, reply_kind)                                                         \
-    .kind = SW_KIND_ALONE, .operations = 1U << SW_SUM, .maker = SW_MAKER_##made_by, .op = SW_GET, \
-    .reply = SW_REPLY_KIND_##reply_kind
+#define SW_ROW_ALONE(made_by, operation, reply_kind)                                        \
+    .kind = SW_KIND_ALONE, .operations = 1U << SW_##operation, .maker = SW_MAKER_##made_by, \
+    .op = SW_GET, .reply = SW_REPLY_KIND_##reply_kind
 #define SW_ROW_TABLE(batch, function) .kind = SW_KIND_CONTROL, .batch_kinds = 1U << SW_BATCH_##batch
 #define SW_ROW_SAVER(function) .kind = SW_KIND_CONTROL
 #define SW_ROW_REPORT(function) .kind = SW_KIND_REPORT

@@ -20,8 +20,9 @@
  *     EACH_KEY(operation, reply)           the same on every argument
  *                                          (PEEK is GET where the engine has no uses to count)
  *     KEY_FUNCTION(name, operation, reply) a function of data.c that makes the operations
- *     ALONE(maker, reply)                  a function of data.c that looks at keys; what alone.c
- * does then, while nobody else writes, has that reply TABLE(batch kind, function)          a batch
+ *     ALONE(maker, operation, reply)       a function of data.c that looks at keys; what alone.c
+ * does then, while nobody else writes, has that reply; `operation` is one that the engine must have
+ * TABLE(batch kind, function)          a batch
  * of its own: run_<function> of control.c SAVER(function) sw_control_run_<function> of
  * control_waits.c, which waits for the data directory, or for other loops REPORT(function)
  * sw_call_<function> (admin*.c) makes the reply, after all earlier commands of the connection have
@@ -44,7 +45,7 @@
     X(MSET, "mset", -3, KEYS(1, -1, 2), STRING, INSERT, SLOW, QUEUED, \
       KEY_FUNCTION(MSET, SET, OK), "Set keys to values") \
     X(MSETNX, "msetnx", -3, KEYS(1, -1, 2), STRING, INSERT, SLOW, REFUSED, \
-      ALONE(PAIRS, ONE), "Set keys to values if none of them exists") \
+      ALONE(PAIRS, SUM, ONE), "Set keys to values if none of them exists") \
     X(SETNX, "setnx", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
       ONE_KEY(SET_ABSENT, 2, ONE_IF_ABSENT), "Set a key if it is absent") \
     X(GETSET, "getset", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
@@ -78,11 +79,11 @@
     X(STRLEN, "strlen", 2, KEYS(1, 1, 1), STRING, READ, FAST, QUEUED, \
       ONE_KEY(GET, 0, DIGITS), "Length of a key's value") \
     X(RENAME, "rename", 3, KEYS(1, 2, 1), GENERIC, WRITE, SLOW, REFUSED, \
-      ALONE(RENAME, OK), "Give a key another name; one of that name is replaced") \
+      ALONE(RENAME, SUM, OK), "Give a key another name; one of that name is replaced") \
     X(RENAMENX, "renamenx", 3, KEYS(1, 2, 1), GENERIC, WRITE, FAST, REFUSED, \
-      ALONE(RENAME, ONE), "Give a key another name, if no key has it") \
+      ALONE(RENAME, SUM, ONE), "Give a key another name, if no key has it") \
     X(COPY, "copy", -3, KEYS(1, 2, 1), GENERIC, INSERT, SLOW, REFUSED, \
-      ALONE(COPY, ONE), "Copy a key to another: source destination [DB 0] [REPLACE]") \
+      ALONE(COPY, SUM, ONE), "Copy a key to another: source destination [DB 0] [REPLACE]") \
     X(TYPE, "type", 2, KEYS(1, 1, 1), GENERIC, READ, FAST, QUEUED, \
       ONE_KEY(PEEK, 0, TYPE), "\"string\", or \"none\" if the key is absent") \
     X(TTL, "ttl", 2, KEYS(1, 1, 1), GENERIC, READ, FAST, QUEUED, \
@@ -135,6 +136,10 @@
       TRANSACTION(exec), "Carry out what is queued, whole or not at all") \
     X(DISCARD, "discard", 1, NO_KEYS, TRANSACTIONS, NONE, FAST, AT_ONCE, \
       TRANSACTION(discard), "Forget what is queued") \
+    X(WATCH, "watch", -2, KEYS(1, -1, 1), TRANSACTIONS, NONE, FAST, AT_ONCE, \
+      ALONE(EACH_KEY, GET, OK), "EXEC carries nothing out if one of these keys was changed until then") \
+    X(UNWATCH, "unwatch", 1, NO_KEYS, TRANSACTIONS, NONE, FAST, QUEUED, \
+      SESSION(unwatch), "Watch no key any more") \
     X(CLIENT, "client", -2, NO_KEYS, CONNECTION, NONE, SLOW, REFUSED, \
       SESSION(client), "ID, INFO, KILL, LIST, SETNAME and more: the connections") \
     X(COMMAND, "command", -1, NO_KEYS, SERVER, NONE, SLOW, REFUSED, \

@@ -151,6 +151,10 @@ static const char *not_now(const struct sw_conn *conn, const struct sw_command *
         return LOADING_LINE;
     }
     const char *line = shows_data(command) ? sw_refusal_of_reads(owner) : NULL;
+    if (line == NULL && command->id == SW_COMMAND_WATCH && owner->repl != NULL &&
+        sw_repl_is_replica(&owner->repl->state)) {
+        return "ERR WATCH: the writes of a replica come from its primary, and mark no keys";
+    }
     return line == NULL && sw_command_is_numbered(command) ? sw_refusal_of_writes(owner) : line;
 }
 

@@ -28,6 +28,7 @@ void sw_replies_finish(struct sw_replies *replies)
     sw_slow_batch_written(replies, &slow);
     sw_round_reset(&replies->round);
     replies->pendings = 0;
+    replies->is_aborted = false;
     sw_text_reset(&replies->text);
     if (resp->running == replies) { /* the other round may be submitted */
         resp->running = NULL;

@@ -43,6 +43,7 @@ struct sw_replies {
     uint32_t pendings;          /* number of pending replies */
     uint64_t began_ns;          /* when its first command came, where commands are timed */
     uint64_t submitted_ns;      /* when the round was submitted; 0: it has no operations */
+    bool is_aborted;            /* the array of EXEC is null: its elements are not sent */
     struct sw_text text;        /* the text replies, one behind the other */
 };
 

@@ -9,6 +9,8 @@
 enum sw_reply_kind {
     SW_REPLY_KIND_TEXT,         /* a text reply, in the text of the round */
     SW_REPLY_KIND_QUEUED,       /* +QUEUED; the command is counted when EXEC carries it out */
+    SW_REPLY_KIND_NULL_ARRAY,   /* null where an array would be: EXEC, and a watched key had changed
+                                 */
     SW_REPLY_KIND_ARRAY,        /* the head of an array; its elements are the replies that follow */
     SW_REPLY_KIND_OK,           /* +OK */
     SW_REPLY_KIND_OK_IF_ABSENT, /* +OK; null if the key was present, or a cache did not admit it */
@@ -30,6 +32,7 @@ enum sw_reply_kind {
     SW_REPLY_KIND_TRY_AGAIN,     /* the error of what was judged by an older topology */
     SW_REPLY_KIND_NO_KEY,        /* the error of RENAME where there is no key to be renamed */
     SW_REPLY_KIND_SAME_KEY,      /* the error of COPY to the key itself */
+    SW_REPLY_KIND_TOO_MANY,      /* the error of WATCH beyond watched-keys-max */
     SW_REPLY_KIND_ONE,           /* 1 */
     SW_REPLY_KIND_ZERO,          /* 0 */
     SW_REPLY_KIND_BYTES,         /* the bytes that the entry takes; null if the key was absent */

@@ -381,7 +381,7 @@ static void check(const struct sw_conn *conn)
     const struct sw_resp_conn *state =
         (const struct sw_resp_conn *)(const void *)conn->protocol_state;
     assert(state->resp != NULL && state->resp->net == conn->net);
-    assert(!state->control_in_flight || conn->data_in_flight > 0);
+    assert(!state->control_in_flight || conn->in_flight > 0);
     assert(conn->unsent_bytes == 0 || conn->transport.writing || conn->state == SW_CONN_CLOSED);
     assert((conn->held_bytes > 0) == sw_list_is_linked(&state->output.gated));
     assert(!conn->receives_body);
@@ -440,6 +440,8 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
         shape->value_format == SW_VALUE_INTEGER ? sw_data_run_integers : sw_data_run_blobs;
     resp->keys = (struct sw_key_text){(enum sw_resp_keys)net->config->resp_keys, shape->key_bytes};
     sw_commands_unsupported(shape->operations, shape->batch_kinds, &resp->unsupported);
+    resp->unsupported.has[SW_COMMAND_WATCH] = shape->engine == SW_ENGINE_CACHE; /* it evicts */
+    resp->unsupported.has[SW_COMMAND_UNWATCH] = shape->engine == SW_ENGINE_CACHE;
     resp->admin = (struct sw_admin){.config = net->config,
                                     .snapshot = owner->snapshot,
                                     .server = owner->server,

@@ -99,6 +99,11 @@ struct sw_resp_conn {
     bool control_in_flight; /* a control command is in flight: no other command is accepted */
     const char *last_error; /* to be sent behind the reply of the control command; NULL: none */
     struct sw_transaction *transaction; /* the open transaction; NULL: none */
+    struct sw_watch_state {
+        struct sw_watcher watcher;
+        uint64_t view_number;       /* of the topology by which its first keys were judged */
+        uint64_t fence;             /* of replication then */
+    } watch;                        /* WATCH */
     size_t reparsed;                /* bytes of the incomplete command that were parsed in vain */
     struct sw_resp_text_share text; /* of this connection */
 };

@@ -75,7 +75,8 @@ static void log_commands(const struct sw_replies *replies, struct sw_timings *ti
         const struct sw_pending *pending = &replies->pending[i];
         struct sw_slowlog_draft draft;
         if (pending->command >= SW_COMMAND_COUNT || pending->kind == SW_REPLY_KIND_TEXT ||
-            pending->kind == SW_REPLY_KIND_QUEUED || pending->kind == SW_REPLY_KIND_ARRAY) {
+            pending->kind == SW_REPLY_KIND_QUEUED || pending->kind == SW_REPLY_KIND_ARRAY ||
+            pending->kind == SW_REPLY_KIND_NULL_ARRAY) {
             continue; /* a text was timed when it was made, and the array is that of EXEC */
         }
         const struct sw_command *command = sw_command_at((enum sw_command_id)pending->command);

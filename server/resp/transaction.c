@@ -15,6 +15,7 @@
 #include "server/resp/permit.h"
 #include "server/resp/refuse.h"
 #include "server/resp/resp.h"
+#include "server/resp/watching.h"
 
 /* Size of the longest reply to a command of kind SESSION, without the arguments that it repeats. */
 #define SESSION_REPLY_BYTES 512
@@ -74,7 +75,7 @@ static void free_queue(struct sw_input *queue, struct sw_input_budget *budget)
     sw_input_free(queue, budget);
 }
 
-void sw_transaction_drop(struct sw_conn *conn)
+static void drop_queue(struct sw_conn *conn)
 {
     struct sw_resp_conn *state = sw_resp_of(conn);
     if (state->transaction != NULL) {
@@ -89,6 +90,12 @@ bool sw_transaction_writes(const struct sw_conn *conn)
 {
     const struct sw_transaction *transaction = sw_resp_of((struct sw_conn *)conn)->transaction;
     return transaction != NULL && transaction->writes && !transaction->is_spoiled;
+}
+
+void sw_transaction_drop(struct sw_conn *conn)
+{
+    drop_queue(conn);
+    sw_watching_forget(conn);
 }
 
 void sw_transaction_spoil(struct sw_conn *conn)
@@ -265,7 +272,7 @@ static const struct sw_command *next_queued(struct sw_input *queue, struct sw_re
 
 /* Carries out the queued commands: adds their operations to the round, and their replies behind
  * that of EXEC. The round has room. */
-static void replay(struct sw_conn *conn, struct sw_input *queue)
+static void replay_queue(struct sw_conn *conn, struct sw_input *queue)
 {
     struct sw_resp_conn *state = sw_resp_of(conn);
     struct sw_resp *resp = state->resp;
@@ -330,11 +337,47 @@ static bool refuse_slots(struct sw_conn *conn, const struct sw_command *command)
     return true;
 }
 
-static bool run_exec(struct sw_conn *conn, const struct sw_command *command)
+/* Adds EXEC and what was queued to the round. */
+static void replay(struct sw_conn *conn, const struct sw_command *command)
 {
     struct sw_resp_conn *state = sw_resp_of(conn);
     struct sw_replies *replies = state->resp->filling;
     struct sw_transaction *transaction = state->transaction;
+    /* The array of EXEC and its elements are sent together, or not at all (CLIENT REPLY). */
+    uint8_t mode = state->session.reply_mode;
+    struct sw_replies_mark mark =
+        sw_replies_add_array(replies, conn, command, transaction->commands);
+    state->session.reply_mode = SW_REPLY_ON;
+    state->in_exec = true;
+    replay_queue(conn, &transaction->queue);
+    state->in_exec = false;
+    sw_replies_join(replies, mark, mode != SW_REPLY_ON);
+    state->session.reply_mode = mode == SW_REPLY_OFF ? SW_REPLY_OFF : SW_REPLY_ON;
+    drop_queue(conn);
+    if (replies->text.failed) {
+        replies->text.failed = false;
+        sw_log_limited(SW_LOG_NO_MEMORY, SW_LOG_ERROR,
+                       "no memory for the replies of a transaction: the connection was closed");
+        sw_conn_abort(conn);
+    }
+}
+
+/* The EXEC of a connection that watches keys, in the round of commands that run alone. */
+static void replay_alone(struct sw_conn *conn, const struct sw_command *command)
+{
+    struct sw_resp *resp = sw_resp_of(conn)->resp;
+    struct sw_replies *filling = resp->filling;
+    resp->filling = &resp->alone.replies;
+    sw_alone_start(conn, command);
+    replay(conn, command);
+    resp->filling = filling;
+}
+
+static bool run_exec(struct sw_conn *conn, const struct sw_command *command)
+{
+    struct sw_resp_conn *state = sw_resp_of(conn);
+    struct sw_transaction *transaction = state->transaction;
+    const bool watches = sw_watching_is_on(conn);
     if (transaction == NULL) {
         sw_resp_error(conn, command, "ERR EXEC without MULTI");
         return true;
@@ -348,31 +391,22 @@ static bool run_exec(struct sw_conn *conn, const struct sw_command *command)
         sw_conn_stall(conn, SW_STALL_LOG);
         return false;
     }
+    if (watches && !sw_alone_is_free_for(conn)) {
+        return false;
+    }
     if (refuse_slots(conn, command) || refuse_now(conn, command)) {
         return true;
     }
-    if (!has_room(replies, transaction)) {
+    if (watches) {
+        replay_alone(conn, command);
+        return true;
+    }
+    if (!has_room(state->resp->filling, transaction)) {
         SW_COUNT(conn->net->counters, round_pauses, !conn->retried);
         sw_conn_stall(conn, SW_STALL_ROUND);
         return false;
     }
-    /* The array of EXEC and its elements are sent together, or not at all (CLIENT REPLY). */
-    uint8_t mode = state->session.reply_mode;
-    struct sw_replies_mark mark =
-        sw_replies_add_array(replies, conn, command, transaction->commands);
-    state->session.reply_mode = SW_REPLY_ON;
-    state->in_exec = true;
-    replay(conn, &transaction->queue);
-    state->in_exec = false;
-    sw_replies_join(replies, mark, mode != SW_REPLY_ON);
-    state->session.reply_mode = mode == SW_REPLY_OFF ? SW_REPLY_OFF : SW_REPLY_ON;
-    sw_transaction_drop(conn);
-    if (replies->text.failed) {
-        replies->text.failed = false;
-        sw_log_limited(SW_LOG_NO_MEMORY, SW_LOG_ERROR,
-                       "no memory for the replies of a transaction: the connection was closed");
-        sw_conn_abort(conn);
-    }
+    replay(conn, command);
     return true;
 }
 

@@ -38,7 +38,7 @@ void sw_transaction_spoil(struct sw_conn *conn);
 /* Is one open that changes keys? */
 bool sw_transaction_writes(const struct sw_conn *conn);
 
-/* Discards the open transaction, if there is one. */
+/* Discards the open transaction, if there is one, and watches no key any more. */
 void sw_transaction_drop(struct sw_conn *conn);
 
 #endif

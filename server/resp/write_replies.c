@@ -168,21 +168,17 @@ static bool overflowed(const struct sw_round *round, const struct sw_pending *pe
            (pending->kind == SW_REPLY_KIND_DECREMENTED && operand > previous);
 }
 
-/* The value before operation `i`, and its operand. */
+/* The value before operation `i`. */
 static uint64_t value_at(const struct sw_round *round, uint32_t i)
 {
     return sw_integer_at(round->previous, round->batches->shape.value_bytes, i);
 }
 
-static uint64_t operand_at(const struct sw_round *round, uint32_t i)
-{
-    return sw_integer_at(round->values, round->batches->shape.value_bytes, i);
-}
-
 /* The value after INCR, DECR, SUM, MIN or MAX. */
 static uint64_t combined_at(const struct sw_round *round, enum sw_reply_kind kind, uint32_t i)
 {
-    uint64_t value = value_at(round, i), operand = operand_at(round, i);
+    uint64_t value = value_at(round, i);
+    uint64_t operand = sw_integer_at(round->values, round->batches->shape.value_bytes, i);
     if (kind == SW_REPLY_KIND_DECREMENTED) {
         return value - operand;
     }
@@ -194,13 +190,13 @@ static uint64_t combined_at(const struct sw_round *round, enum sw_reply_kind kin
                                                                                       : operand;
 }
 
-static void put_ok_or_null(struct writer *writer, bool is_ok, bool resp3)
+/* Of a SET with NX or XX. */
+static void put_ok_or_null(struct writer *writer, const struct sw_round *round,
+                           const struct sw_pending *pending)
 {
-    if (is_ok) {
-        put_line(writer, "+OK\r\n");
-    } else {
-        put_value(writer, false, 0, resp3);
-    }
+    bool is_ok = pending->kind == SW_REPLY_KIND_OK_IF_ABSENT ? entered_at(round, pending->first)
+                                                             : found_at(round, pending->first);
+    put_line(writer, is_ok ? "+OK\r\n" : pending->resp3 ? "_\r\n" : "$-1\r\n");
 }
 
 static void put_digits(struct writer *writer, const struct sw_round *round, uint32_t i, bool resp3)
@@ -295,6 +291,8 @@ static const char *fixed_line(const struct sw_round *round, const struct sw_pend
         return "+OK\r\n";
     case SW_REPLY_KIND_QUEUED:
         return "+QUEUED\r\n";
+    case SW_REPLY_KIND_NULL_ARRAY:
+        return pending->resp3 ? "_\r\n" : "*-1\r\n";
     case SW_REPLY_KIND_NULL:
         return pending->resp3 ? "_\r\n" : "$-1\r\n";
     case SW_REPLY_KIND_ONE:
@@ -319,14 +317,13 @@ static void put_reply(struct writer *writer, const struct sw_replies *replies,
         put_head(writer, pending->count);
         break;
     case SW_REPLY_KIND_OK_IF_ABSENT:
-        put_ok_or_null(writer, entered_at(round, i), resp3);
-        break;
     case SW_REPLY_KIND_OK_IF_PRESENT:
-        put_ok_or_null(writer, found_at(round, i), resp3);
+        put_ok_or_null(writer, round, pending);
         break;
     case SW_REPLY_KIND_TRY_AGAIN:
     case SW_REPLY_KIND_NO_KEY:
     case SW_REPLY_KIND_SAME_KEY:
+    case SW_REPLY_KIND_TOO_MANY:
         break; /* refusal() has the error */
     case SW_REPLY_KIND_VALUE:
         put_value(writer, found_at(round, i), value_at(round, i), resp3);
@@ -355,6 +352,7 @@ static void put_reply(struct writer *writer, const struct sw_replies *replies,
         break;
     case SW_REPLY_KIND_TYPE:
     case SW_REPLY_KIND_TTL:
+    case SW_REPLY_KIND_NULL_ARRAY:
     case SW_REPLY_KIND_NULL:
     case SW_REPLY_KIND_OK:
     case SW_REPLY_KIND_QUEUED:
@@ -403,24 +401,27 @@ static const char *refusal(const struct sw_round *round, const struct sw_pending
     if (overflowed(round, pending)) {
         return "-ERR increment or decrement would overflow\r\n";
     }
-    if (pending->kind == SW_REPLY_KIND_TRY_AGAIN) {
+    switch (pending->kind) {
+    case SW_REPLY_KIND_TRY_AGAIN:
         return "-TRYAGAIN the topology has changed meanwhile: nothing was done\r\n";
-    }
-    if (pending->kind == SW_REPLY_KIND_NO_KEY) {
+    case SW_REPLY_KIND_NO_KEY:
         return "-ERR no such key\r\n";
-    }
-    if (pending->kind == SW_REPLY_KIND_SAME_KEY) {
+    case SW_REPLY_KIND_SAME_KEY:
         return "-ERR source and destination objects are the same\r\n";
+    case SW_REPLY_KIND_TOO_MANY:
+        return "-ERR too many watched keys (watched-keys-max)\r\n";
+    default:
+        return NULL;
     }
-    return NULL;
 }
 
 static void write_one(struct writer *writer, const struct sw_replies *replies,
                       const struct sw_pending *pending, uint64_t share_ns)
 {
     struct sw_loop_counters *counters = replies->resp->net->counters;
-    if (pending->element && group_refusal(&replies->round, pending) != NULL) {
-        return; /* the array's head had the error, and none of its commands was carried out */
+    if (pending->element &&
+        (replies->is_aborted || group_refusal(&replies->round, pending) != NULL)) {
+        return; /* the array's head has told, and none of its commands was carried out */
     }
     const char *error = refusal(&replies->round, pending);
     bool is_error = error != NULL || (pending->kind == SW_REPLY_KIND_TEXT && pending->count > 0 &&

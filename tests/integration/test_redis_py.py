@@ -278,11 +278,26 @@ def transactions():
               [True, True], "beside an overflow")
         equal(connection.mget(1, 2), [b"%d" % TOP, b"2"], "after it")
         with connection.pipeline() as pipe:
+            pipe.watch(1)
+            pipe.multi()
+            pipe.set(1, 5)
+            connection.set(1, 6)
             try:
-                pipe.watch(1)
-                check(False, "WATCH was taken")
-            except redis.ResponseError as error:
-                check("keys are not watched" in str(error), str(error))
+                pipe.execute()
+                check(False, "a changed key was not told")
+            except redis.WatchError:
+                equal(connection.get(1), b"6", "nothing was done")
+        raced = []
+
+        def add(pipe):
+            """Adds 1; somebody else does so, too, the first two times."""
+            value = int(pipe.get(1))
+            if len(raced) < 2:
+                raced.append(connection.incr(1))
+            pipe.multi()
+            pipe.set(1, value + 1)
+        equal(connection.transaction(add, 1), [True], "transaction() begins anew until nobody has changed it")
+        equal(connection.get(1), b"9", "nothing is lost")
 
 
 if __name__ == "__main__":

@@ -196,7 +196,8 @@ Test(command, rows_are_whole)
             cr_assert_neq(command->effect, SW_EFFECT_NONE, "%s", command->name);
         }
         cr_assert(command->kind == SW_KIND_DATA || command->kind == SW_KIND_SESSION ||
-                      command->kind == SW_KIND_TRANSACTION || command->in_multi == SW_MULTI_REFUSED,
+                      command->kind == SW_KIND_TRANSACTION ||
+                      command->in_multi == SW_MULTI_REFUSED || command->id == SW_COMMAND_WATCH,
                   "%s has a batch or a report of its own", command->name);
         cr_assert(command->kind != SW_KIND_TRANSACTION || command->in_multi == SW_MULTI_AT_ONCE,
                   "%s would be queued", command->name);

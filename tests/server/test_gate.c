@@ -25,7 +25,7 @@ struct loop {
 
 static void open_world(struct world *world)
 {
-    *world = (struct world){.gate = sw_gate_create()};
+    *world = (struct world){.gate = sw_gate_create(0)};
     cr_assert_not_null(world->gate);
     for (int i = 0; i < LOOPS; i++) {
         sw_gate_side_init(&world->sides[i], world->gate);

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * watched.c - a hash table of watched keys, whose chains writes look at without a lock: where a
+ * chain is empty, nobody watches the key.
+ */
+#include "server/batch/watched.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <uv.h>
+
+#include "proto/check.h"
+#include "server/batch/shape.h"
+
+enum { CHAINS = 1 << 16 };
+
+/* A key of a watcher. Links are numbers of entries; 0: none. */
+struct entry {
+    uint64_t key;
+    struct sw_watcher *watcher;
+    uint32_t next, before; /* in its chain, while is_linked */
+    uint32_t next_own;     /* of the same watcher, or free */
+    bool is_linked;
+};
+
+struct sw_watched {
+    pthread_mutex_t lock; /* protects what follows, but what is atomic is read without it */
+    uint64_t seed;        /* drawn: clients cannot choose keys of one chain */
+    uint32_t keys_max;
+    uint32_t count;          /* atomic: keys that are watched */
+    uint32_t free;           /* first of the entries that are free */
+    struct entry *entries;   /* [keys_max + 1], the first of which is not used */
+    uint32_t chains[CHAINS]; /* atomic: the first entry of each */
+};
+
+struct sw_watched *sw_watched_create(uint32_t keys_max)
+{
+    struct sw_watched *watched = calloc(1, sizeof(*watched));
+    struct entry *entries = calloc((size_t)keys_max + 1, sizeof(*entries));
+    if (watched == NULL || entries == NULL ||
+        uv_random(NULL, NULL, &watched->seed, sizeof(watched->seed), 0, NULL) != 0) {
+        free(entries);
+        free(watched);
+        return NULL;
+    }
+    pthread_mutex_init(&watched->lock, NULL);
+    watched->keys_max = keys_max;
+    watched->entries = entries;
+    for (uint32_t i = keys_max; i > 0; i--) {
+        entries[i].next_own = watched->free;
+        watched->free = i;
+    }
+    return watched;
+}
+
+void sw_watched_destroy(struct sw_watched *watched)
+{
+    if (watched != NULL) {
+        assert(watched->count == 0);
+        pthread_mutex_destroy(&watched->lock);
+        free(watched->entries);
+        free(watched);
+    }
+}
+
+static uint32_t *chain_of(struct sw_watched *watched, uint64_t key)
+{
+    return &watched->chains[sw_check64(&key, sizeof(key), watched->seed) % CHAINS];
+}
+
+/* --- under the lock --------------------------------------------------------------------------- */
+
+static void link_entry(struct sw_watched *watched, uint32_t i)
+{
+    uint32_t *chain = chain_of(watched, watched->entries[i].key);
+    struct entry *entry = &watched->entries[i];
+    entry->next = *chain;
+    entry->before = 0;
+    entry->is_linked = true;
+    watched->entries[*chain].before = i;
+    __atomic_store_n(chain, i, __ATOMIC_RELAXED);
+}
+
+static void unlink_entry(struct sw_watched *watched, uint32_t i)
+{
+    struct entry *entry = &watched->entries[i];
+    watched->entries[entry->next].before = entry->before;
+    if (entry->before != 0) {
+        watched->entries[entry->before].next = entry->next;
+    } else {
+        __atomic_store_n(chain_of(watched, entry->key), entry->next, __ATOMIC_RELAXED);
+    }
+    entry->is_linked = false;
+}
+
+static bool is_watched_by(struct sw_watched *watched, const struct sw_watcher *watcher,
+                          uint64_t key)
+{
+    for (uint32_t i = *chain_of(watched, key); i != 0; i = watched->entries[i].next) {
+        if (watched->entries[i].key == key && watched->entries[i].watcher == watcher) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add(struct sw_watched *watched, struct sw_watcher *watcher, uint64_t key)
+{
+    uint32_t i = watched->free;
+    struct entry *entry = &watched->entries[i];
+    watched->free = entry->next_own;
+    *entry = (struct entry){.key = key, .watcher = watcher, .next_own = watcher->first};
+    watcher->first = i;
+    link_entry(watched, i);
+}
+
+/* Gives back the first `count` entries of a watcher, or all it has. Returns how many. */
+static uint32_t give_back(struct sw_watched *watched, struct sw_watcher *watcher, uint32_t count)
+{
+    uint32_t given = 0;
+    for (; given < count && watcher->first != 0; given++) {
+        uint32_t i = watcher->first;
+        struct entry *entry = &watched->entries[i];
+        if (entry->is_linked) {
+            unlink_entry(watched, i);
+        }
+        watcher->first = entry->next_own;
+        entry->next_own = watched->free;
+        watched->free = i;
+    }
+    return given;
+}
+
+static void mark(struct sw_watcher *watcher)
+{
+    __atomic_store_n(&watcher->is_changed, true, __ATOMIC_SEQ_CST);
+}
+
+/* Marks the watchers of a key. Their entries leave the chain: a watcher is marked once. */
+static void mark_key(struct sw_watched *watched, uint64_t key)
+{
+    uint32_t next = 0;
+    for (uint32_t i = *chain_of(watched, key); i != 0; i = next) {
+        next = watched->entries[i].next;
+        if (watched->entries[i].key == key) {
+            mark(watched->entries[i].watcher);
+            unlink_entry(watched, i);
+        }
+    }
+}
+
+static void mark_all(struct sw_watched *watched)
+{
+    for (uint32_t chain = 0; chain < CHAINS; chain++) {
+        while (watched->chains[chain] != 0) {
+            mark(watched->entries[watched->chains[chain]].watcher);
+            unlink_entry(watched, watched->chains[chain]);
+        }
+    }
+}
+
+/* --- watching --------------------------------------------------------------------------------- */
+
+int64_t sw_watched_add(struct sw_watched *watched, struct sw_watcher *watcher, const void *keys,
+                       uint32_t key_bytes, uint32_t count)
+{
+    int64_t added = 0;
+    pthread_mutex_lock(&watched->lock);
+    for (uint32_t i = 0; i < count && added >= 0; i++) {
+        uint64_t key = sw_integer_at(keys, key_bytes, i);
+        if (is_watched_by(watched, watcher, key)) {
+            continue;
+        }
+        if (watched->free == 0) {
+            give_back(watched, watcher, (uint32_t)added);
+            added = -1;
+        } else {
+            add(watched, watcher, key);
+            added++;
+        }
+    }
+    if (added > 0) {
+        __atomic_fetch_add(&watched->count, (uint32_t)added, __ATOMIC_SEQ_CST);
+    }
+    pthread_mutex_unlock(&watched->lock);
+    return added;
+}
+
+uint32_t sw_watched_forget(struct sw_watched *watched, struct sw_watcher *watcher)
+{
+    if (watcher->first == 0) {
+        return 0;
+    }
+    pthread_mutex_lock(&watched->lock);
+    uint32_t count = give_back(watched, watcher, UINT32_MAX);
+    __atomic_fetch_sub(&watched->count, count, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&watcher->is_changed, false, __ATOMIC_SEQ_CST);
+    pthread_mutex_unlock(&watched->lock);
+    return count;
+}
+
+/* --- writes ----------------------------------------------------------------------------------- */
+
+/* Was the key of operation i present? `otherwise`: what is assumed where nobody asked. */
+static bool was_present(const struct sw_batch *batch, uint32_t i, bool otherwise)
+{
+    return batch->found == NULL ? otherwise : (batch->found[i / 64] >> (i % 64) & 1) != 0;
+}
+
+/* Has INCREMENT or DECREMENT been carried out? */
+static bool fitted(const struct sw_batch *batch, uint32_t bytes, enum sw_op op, uint32_t i)
+{
+    const uint64_t most = bytes == 8 ? UINT64_MAX : UINT32_MAX;
+    if (batch->previous == NULL) {
+        return true;
+    }
+    uint64_t previous = sw_integer_at(batch->previous, bytes, i);
+    uint64_t operand = sw_integer_at(batch->values, bytes, i);
+    return op == SW_INCREMENT ? operand <= most - previous : operand <= previous;
+}
+
+/* Has operation i, of a group that was admitted, changed its key? */
+static bool has_changed(const struct sw_batch *batch, uint32_t value_bytes, uint32_t i)
+{
+    const enum sw_op op = batch->ops == NULL ? batch->op : (enum sw_op)batch->ops[i];
+    switch (op) {
+    case SW_GET:
+    case SW_PEEK:
+        return false;
+    case SW_SET_ABSENT:
+        return !was_present(batch, i, false);
+    case SW_SET_PRESENT:
+    case SW_DELETE:
+    case SW_ADD_PRESENT_F32:
+    case SW_ADD_PRESENT_U32:
+    case SW_ADD_PRESENT_U64:
+        return was_present(batch, i, true);
+    case SW_INCREMENT:
+    case SW_DECREMENT:
+        return fitted(batch, value_bytes, op, i);
+    default:
+        return true;
+    }
+}
+
+/* Was group g refused? Without groups a batch is one. */
+static bool is_refused(const struct sw_batch *batch, uint32_t g)
+{
+    return batch->status == SW_E_FULL &&
+           (batch->group_count == 0 ||
+            (batch->group_refused != NULL && batch->group_refused[g] != 0));
+}
+
+static void note_operations(struct sw_watched *watched, const struct sw_batch *batch,
+                            struct sw_watched_widths widths)
+{
+    const uint32_t groups = batch->group_count == 0 ? 1 : batch->group_count;
+    uint32_t i = 0;
+    for (uint32_t g = 0; g < groups; g++) {
+        const uint32_t end = batch->group_count == 0 ? batch->count : batch->group_ends[g];
+        for (bool refused = is_refused(batch, g); !refused && i < end; i++) {
+            uint64_t key = sw_integer_at(batch->keys, widths.key, i);
+            if (__atomic_load_n(chain_of(watched, key), __ATOMIC_RELAXED) == 0 ||
+                !has_changed(batch, widths.value, i)) {
+                continue;
+            }
+            pthread_mutex_lock(&watched->lock);
+            mark_key(watched, key);
+            pthread_mutex_unlock(&watched->lock);
+        }
+        i = end;
+    }
+}
+
+void sw_watched_note(struct sw_watched *watched, const struct sw_batch *batch,
+                     struct sw_watched_widths widths, bool is_shared)
+{
+    if (__atomic_load_n(&watched->count, __ATOMIC_SEQ_CST) == 0 || batch->kind == SW_BATCH_RESIZE ||
+        (is_shared && is_refused(batch, 0))) {
+        return;
+    }
+    const bool is_known = batch->status == SW_OK || batch->status == SW_E_FULL;
+    if (batch->kind == SW_BATCH_OPERATIONS && is_known && !is_shared) {
+        note_operations(watched, batch, widths);
+        return;
+    }
+    pthread_mutex_lock(&watched->lock);
+    mark_all(watched);
+    pthread_mutex_unlock(&watched->lock);
+}

@@ -1,0 +1,279 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""WATCH and UNWATCH: EXEC carries nothing out if a watched key was changed, and only then."""
+
+import concurrent.futures
+import random
+import shutil
+import socket
+
+import wire
+from harness import Server, Skip, case, check, drawn_seed, equal, eventually, main, redis_server
+from replication import SMALL, caught_up, replica_of, session
+from ring import KEYS, OPERANDS, VALUES, Ring, numbers, place, serving
+
+SEED = drawn_seed()
+CPU = ("--backend", "cpu", "--capacity", "64K")
+TABLES = {"robin_hood": (), "32 bits": ("--key-bits", "32"), "cuckoo": ("--engine", "cuckoo"),
+          "rows": ("--value-bytes", "8", "--value-type", "string")}
+
+
+def talk(replies, *lines):
+    for words, wanted in lines:
+        equal(replies.ask(*words.split()), wanted, words)
+
+
+# Of redis itself, too.
+AS_REDIS = (
+    ("WATCH", wire.Error("ERR wrong number of arguments for 'watch' command")),
+    ("UNWATCH 1", wire.Error("ERR wrong number of arguments for 'unwatch' command")),
+    ("WATCH 1", "OK"), ("MULTI", "OK"), ("WATCH 2", wire.Error("ERR WATCH inside MULTI is not allowed")),
+    ("UNWATCH", "QUEUED"), ("GET 1", "QUEUED"), ("PING", "QUEUED"), ("EXEC", ["OK", None, "PONG"]),
+    ("WATCH 1 1 2", "OK"), ("SET 1 5", "OK"), ("MULTI", "OK"), ("GET 1", "QUEUED"), ("EXEC", None),
+    ("EXEC", wire.Error("ERR EXEC without MULTI")),
+    ("MULTI", "OK"), ("GET 1", "QUEUED"), ("EXEC", [b"5"]),  # an EXEC ends what was watched
+    ("WATCH 1", "OK"), ("EXEC", wire.Error("ERR EXEC without MULTI")), ("SET 1 5", "OK"),
+    ("MULTI", "OK"), ("EXEC", None),  # the same value is a change, and an EXEC that was none ends nothing
+    ("WATCH 1", "OK"), ("SET 1 6", "OK"), ("UNWATCH", "OK"), ("MULTI", "OK"), ("EXEC", []),
+    ("WATCH 1", "OK"), ("SET 1 7", "OK"), ("MULTI", "OK"), ("DISCARD", "OK"), ("MULTI", "OK"), ("EXEC", []),
+    ("WATCH 1", "OK"), ("SET 1 7", "OK"), ("MULTI", "OK"), ("GET", wire.Error(
+        "ERR wrong number of arguments for 'get' command")),
+    ("EXEC", wire.Error("EXECABORT Transaction discarded because of previous errors.")),
+    ("MULTI", "OK"), ("EXEC", []),
+    ("WATCH 9", "OK"), ("DEL 9", 0), ("SET 9 1 XX", None), ("SETNX 1 3", 0), ("MULTI", "OK"), ("EXEC", []),
+    ("WATCH 9", "OK"), ("SETNX 9 3", 1), ("MULTI", "OK"), ("SET 9 1", "QUEUED"), ("EXEC", None), ("GET 9", b"3"),
+    ("WATCH 9", "OK"), ("UNLINK 9", 1), ("MULTI", "OK"), ("SET 9 1", "QUEUED"), ("EXEC", None), ("EXISTS 9", 0),
+    ("WATCH 1", "OK"), ("SET 1 9", "OK"), ("RESET", "RESET"), ("MULTI", "OK"), ("EXEC", []),
+    ("WATCH 1", "OK"), ("GET 1", b"9"), ("MULTI", "OK"), ("SET 1 10", "QUEUED"), ("EXEC", ["OK"]),
+    ("WATCH 1", "OK"), ("MULTI", "OK"), ("EXEC 1", wire.Error(
+        "EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command")),
+    ("SET 1 8", "OK"), ("MULTI", "OK"), ("EXEC", []))
+
+
+@case
+def as_redis_has_it():
+    """replies to WATCH, UNWATCH and EXEC are those of redis, of every table; null in RESP3"""
+    for what, options in TABLES.items():
+        with Server(*CPU, *options) as server, server.connect() as connection:
+            replies = wire.Replies(connection)
+            talk(replies, *AS_REDIS)
+            replies.ask("HELLO", 3)
+            talk(replies, ("WATCH 1", "OK"), ("SET 1 1", "OK"), ("MULTI", "OK"))
+            connection.sendall(wire.command("EXEC"))
+            equal(replies.line(), b"_", what)
+            equal(server.metrics()["sherwood_watched_keys"], 0, what)
+
+
+@case
+def redis_itself():
+    """a redis-server has the same replies to the same commands"""
+    if not shutil.which("redis-server"):
+        raise Skip("redis-server is not installed")
+    with redis_server() as path, socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(path)
+        connection.settimeout(10)
+        talk(wire.Replies(connection), *AS_REDIS)
+
+
+def random_command(rng, queues):
+    """A command that both servers have the same replies to; `queues`: behind MULTI. Few keys, so that many are
+    watched and changed."""
+    key, other = rng.randrange(6), rng.randrange(6)
+    alone = (("RENAMENX", key, other), ("COPY", key, other), ("MSETNX", key, 1, other, 2))
+    return rng.choice((() if queues else alone) + (
+        ("WATCH", key), ("WATCH", key, other), ("WATCH", key), ("UNWATCH",), ("MULTI",), ("MULTI",),
+        ("MULTI",), ("EXEC",), ("EXEC",), ("EXEC",), ("DISCARD",), ("GET", key), ("SET", key, other),
+        ("SET", key, other, "NX"), ("SET", key, other, "XX"), ("INCR", key), ("TOUCH", key),
+        ("DEL", key, other), ("MSET", key, 1, other, 2), ("SETNX", key, other), ("GETDEL", key),
+        ("RESET",), ("EXISTS", key), ("PING",)))
+
+
+@case
+def random_as_redis():
+    """10,000 random commands of four clients in turn have the replies that a redis-server has: no EXEC is refused
+    that redis carries out, nor the other way round"""
+    if not shutil.which("redis-server"):
+        raise Skip("redis-server is not installed")
+    rng = random.Random(SEED)
+    with redis_server() as path, Server(*CPU, "--loops", "2") as server:
+        clients = []
+        for _ in range(4):
+            theirs = socket.socket(socket.AF_UNIX)
+            theirs.connect(path)
+            theirs.settimeout(30)
+            clients.append((wire.Replies(server.connect()), wire.Replies(theirs)))
+        aborted, queues = 0, set()
+        for step in range(2500):
+            for number, (mine, redis) in enumerate(clients):
+                words = random_command(rng, number in queues)
+                got, wanted = mine.ask(*words), redis.ask(*words)
+                aborted += words == ("EXEC",) and wanted is None
+                if words[0] == "MULTI":
+                    queues.add(number)
+                elif words[0] in ("EXEC", "DISCARD", "RESET"):
+                    queues.discard(number)
+                equal(got, wanted, f"seed {SEED}, {step}: {words} of {number}")
+        check(aborted > 0, "some were refused")
+        equal(server.metrics()["sherwood_watch_aborts_total"], aborted, "counted")
+
+
+def add_watching(replies, key):
+    """Adds 1 by WATCH, GET, MULTI, SET, EXEC. Returns whether it was carried out."""
+    replies.ask("WATCH", key)
+    old = int(replies.ask("GET", key))
+    replies.ask("MULTI")
+    replies.ask("SET", key, old + 1)
+    return replies.ask("EXEC") == ["OK"]
+
+
+@case
+def none_is_lost():
+    """clients that add by WATCH and EXEC, beside INCR by RESP and increments by frames, on several loops: no
+    addition is lost; and who is alone is never refused"""
+    times = 150
+
+    def by_watching(connection):
+        replies = wire.Replies(connection)
+        return sum(add_watching(replies, 1) for _ in range(times))
+
+    def by_incr(connection):
+        replies = wire.Replies(connection)
+        for _ in range(times):
+            replies.ask("INCR", 1)
+        return times
+
+    def by_frames(connection):
+        for _ in range(times):
+            connection.sendall(wire.frame(wire.INCREMENT, [1], [1]))
+            equal(wire.read_frame(connection).status, wire.OK, "INCREMENT")
+        return times
+
+    def elsewhere(connection):
+        """Writes that touch no watched key refuse nobody: this one watches what nobody else writes."""
+        replies = wire.Replies(connection)
+        check(all(add_watching(replies, 2) for _ in range(times)), "nobody has changed it")
+        return 0
+
+    with Server(*CPU, "--loops", "4") as server:
+        with server.connect() as connection:
+            replies = wire.Replies(connection)
+            replies.ask("MSET", 1, 0, 2, 0)
+            workers = [by_watching] * 4 + [by_incr, by_frames, elsewhere]
+
+            def work(worker):
+                with server.connect() as own:
+                    return worker(own)
+            with concurrent.futures.ThreadPoolExecutor(len(workers)) as pool:
+                done = list(pool.map(work, workers))
+            equal(int(replies.ask("GET", 1)), sum(done), f"{done}")
+            check(add_watching(replies, 1), "alone")
+            equal(replies.ask("GET", 2), b"%d" % times, "the other key")
+            metrics = server.metrics()
+            equal(metrics["sherwood_watch_aborts_total"], 4 * times - sum(done[:4]), "refused")
+            equal(metrics["sherwood_watched_keys"], 0, "nobody watches")
+
+
+@case
+def in_one_pipeline():
+    """a SET before WATCH in one pipeline refuses nothing, and one behind it does"""
+    with Server(*CPU) as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        for times in range(50):
+            stream = [("SET", 1, times), ("WATCH", 1), ("GET", 1), ("MULTI",), ("INCR", 1), ("EXEC",),
+                      ("WATCH", 1), ("SET", 1, times), ("MULTI",), ("INCR", 1), ("EXEC",), ("GET", 1)]
+            connection.sendall(b"".join(wire.command(*words) for words in stream))
+            value = b"%d" % times
+            equal([replies.read() for _ in stream],
+                  ["OK", "OK", value, "OK", "QUEUED", [times + 1],
+                   "OK", "OK", "OK", "QUEUED", None, value], "replies")
+
+
+@case
+def whatever_writes():
+    """writes by frames and by rings, transactions, RENAME, COPY and FLUSHALL refuse who watches; a group that a
+    full table refuses changes nothing"""
+    def refused(replies, key, write, expected=None):
+        replies.ask("WATCH", key)
+        write()
+        replies.ask("MULTI")
+        replies.ask("PING")
+        equal(replies.ask("EXEC"), expected, f"{key}: {write}")
+
+    with serving() as server, server.connect() as connection, server.connect() as other, \
+            server.connect() as third, Ring(server) as ring:
+        replies, writer = wire.Replies(connection), wire.Replies(other)
+
+        def frame(*words, **named):
+            third.sendall(wire.frame(*words, **named))
+            equal(wire.read_frame(third).status, wire.OK, "a frame")
+        talk(writer, ("MSET 1 1 2 2", "OK"))
+        refused(replies, 1, lambda: frame(wire.SET, [5, 1], [1, 1]))
+        refused(replies, 1, lambda: frame(wire.SET, [5, 6], [1, 1]), ["PONG"])
+        refused(replies, 1, lambda: frame(wire.GET, [1]), ["PONG"])
+        refused(replies, 9, lambda: frame(wire.DELETE, [9]), ["PONG"])
+        refused(replies, 6, lambda: frame(wire.DELETE, [6]))
+        refused(replies, 7, lambda: writer.ask("RENAME", 5, 7))
+        refused(replies, 7, lambda: writer.ask("RENAME", 7, 8))
+        refused(replies, 8, lambda: writer.ask("COPY", 8, 9), ["PONG"])
+        refused(replies, 9, lambda: writer.ask("COPY", 8, 9, "REPLACE"))
+        refused(replies, 8, lambda: talk(writer, ("MULTI", "OK"), ("SET 8 1", "QUEUED"), ("EXEC", ["OK"])))
+        refused(replies, 8, lambda: talk(writer, ("MULTI", "OK"), ("SET 8 1", "QUEUED"), ("DISCARD", "OK")), ["PONG"])
+        refused(replies, 8, lambda: writer.ask("INCRBY", 8, 2**64 - 1), ["PONG"])
+        refused(replies, 8, lambda: writer.ask("FLUSHALL"))
+        refused(replies, 8, lambda: writer.ask("FLUSHALL"))  # where redis has none: no key was there
+        ring.put(0, numbers([77], 8))
+        ring.put(64, numbers([1], 8))
+        where = {KEYS: place(0, 0), OPERANDS: place(0, 64)}
+        refused(replies, 8, lambda: equal(ring.run(wire.SET, 1, where).status, wire.OK, "by a ring"))
+        refused(replies, 8, lambda: equal(ring.run(wire.GET, 1, {KEYS: place(0, 0), VALUES: place(0, 128)}).status,
+                                          wire.OK, "a read"), ["PONG"])
+    with Server(*CPU[:2], "--capacity", "4K", "--max-load", "0.5") as server, server.connect() as connection, \
+            server.connect() as other:
+        replies, writer = wire.Replies(connection), wire.Replies(other)
+        key = 0
+        while writer.ask("SET", key, 1) == "OK":
+            key += 1
+        refused(replies, 0, lambda: check(isinstance(
+            writer.ask("MSET", 0, 2, key, 2), wire.Error), "full"), ["PONG"])
+        refused(replies, 0, lambda: equal(writer.ask("SET", 0, 2), "OK", "present"))
+
+
+@case
+def limits():
+    """WATCH beyond watched-keys-max is refused whole, in words and counted; what is not watched any more makes room"""
+    refusal = wire.Error("ERR too many watched keys (watched-keys-max)")
+    with Server(*CPU, "--watched-keys-max", "10") as server:
+        with server.connect() as connection, server.connect() as other:
+            replies, second = wire.Replies(connection), wire.Replies(other)
+            equal(replies.ask("WATCH", *range(10)), "OK", "as many")
+            talk(replies, ("WATCH 3 4", "OK"), ("WATCH 3 10", refusal))
+            equal(server.metrics()["sherwood_watched_keys"], 10, "watched")
+            talk(second, ("WATCH 1", refusal), ("MULTI", "OK"), ("SET 77 1", "QUEUED"), ("EXEC", ["OK"]))
+            talk(replies, ("MULTI", "OK"), ("EXEC", []))
+            equal(second.ask("WATCH", *range(8)), "OK", "room again")
+            equal(replies.ask("WATCH", 20, 21, 22), refusal, "not in part")
+            equal(replies.ask("WATCH", 20, 21), "OK", "as many as there is room for")
+            metrics = server.metrics()
+            equal((metrics["sherwood_watched_keys"], metrics["sherwood_watch_refusals_total"]), (10, 3), "counted")
+        eventually(lambda: server.metrics()["sherwood_watched_keys"] == 0, "closed connections watch nothing")
+    with Server("--engine", "cache", "--backend", "cpu", "--value-bytes", "8", "--capacity", "4K") as server, \
+            server.connect() as connection:
+        talk(wire.Replies(connection), ("WATCH 1", wire.Error("ERR the cache engine has no WATCH")))
+
+
+@case
+def of_a_replica():
+    """a replica watches nothing, and who has become one, or was one, carries nothing out"""
+    with Server(*SMALL) as primary, replica_of(primary.port) as replica, session(primary) as first, \
+            session(replica) as second:
+        first.ask("SET", 1, 1)
+        caught_up(primary, replica)
+        equal(second.ask("WATCH", 1), wire.Error(
+            "ERR WATCH: the writes of a replica come from its primary, and mark no keys"), "WATCH")
+        talk(second, ("REPLICAOF NO ONE", "OK"), ("WATCH 1", "OK"))
+        equal(second.ask("REPLICAOF", "127.0.0.1", primary.port), "OK", "REPLICAOF")
+        talk(second, ("REPLICAOF NO ONE", "OK"), ("MULTI", "OK"), ("PING", "QUEUED"), ("EXEC", None))
+
+
+if __name__ == "__main__":
+    main()
