@@ -74,3 +74,24 @@ void sw_describe_slots(const struct sw_config *config, const struct sw_table_inf
                  (unsigned long long)info->max_capacity_slots);
     }
 }
+
+void sw_describe_http(const struct sw_config *config, bool has_http, uint16_t port, char *out,
+                      size_t room)
+{
+    if (has_http) {
+        snprintf(out, room, "HTTP%s on %s:%u", config->http_tls != 0 ? " by TLS" : "",
+                 config->http_bind, port);
+    } else {
+        snprintf(out, room, "no HTTP");
+    }
+}
+
+void sw_describe_files(const struct sw_config *config, char *out, size_t room)
+{
+    if (config->data_dir[0] != '\0') {
+        snprintf(out, room, "snapshots%s in %s", config->appendonly != 0 ? " and a log" : "",
+                 config->data_dir);
+    } else {
+        snprintf(out, room, "in memory only");
+    }
+}

@@ -24,5 +24,10 @@ void sw_describe_widths(const struct sw_config *config, const struct sw_table_in
  * and mode stand there instead of the keys. */
 void sw_describe_slots(const struct sw_config *config, const struct sw_table_info *info, char *out,
                        size_t room);
+/* Where the pages are: "HTTP on 127.0.0.1:7380", or "no HTTP". */
+void sw_describe_http(const struct sw_config *config, bool has_http, uint16_t port, char *out,
+                      size_t room);
+/* What is kept: "snapshots and a log in /var/lib/sherwood", or "in memory only". */
+void sw_describe_files(const struct sw_config *config, char *out, size_t room);
 
 #endif

@@ -98,6 +98,11 @@ static void on_saver_moves(void *argument)
     sw_notify_extend();
 }
 
+static int on_loaded(void *argument)
+{
+    return sw_repl_loaded(((struct sw_server *)argument)->repl);
+}
+
 static void on_device_lost(void *argument)
 {
     struct sw_server *server = argument;
@@ -218,10 +223,12 @@ static int open_table(struct sw_server *server)
     return sw_selftest(&table);
 }
 
-/* The log has moved: loops may have answers to send. */
+/* The log has moved, or a replica has acknowledged: loops may have answers to send, and a replica
+ * writes to carry out. */
 static void on_log_moved(void *argument)
 {
     struct sw_server *server = argument;
+    sw_repl_log_moved(server->repl);
     for (uint32_t i = 0; i < __atomic_load_n(&server->loops_running, __ATOMIC_ACQUIRE); i++) {
         sw_loop_log_moved(&server->loops[i]);
     }
@@ -235,7 +242,8 @@ static bool loops_are_quiet(void *argument, uint64_t fence)
 
 static int create_replication(struct sw_server *server)
 {
-    const struct sw_repl_owner owner = {server, loops_are_quiet, on_log_moved};
+    const struct sw_repl_owner owner = {server, loops_are_quiet, on_log_moved, server->saver,
+                                        server->wal};
     server->repl = sw_repl_create(&server->config, server->table, &owner);
     return server->repl == NULL ? -1 : 0;
 }
@@ -261,8 +269,8 @@ static void on_held(void *argument, uint64_t us)
 
 static int open_saver(struct sw_server *server)
 {
-    const struct sw_saver_owner owner = {server, on_saver_moves, on_cannot_load, on_held,
-                                         server->wal};
+    const struct sw_saver_owner owner = {server,    on_saver_moves, on_cannot_load,
+                                         on_loaded, on_held,        server->wal};
     return server->config.data_dir[0] == '\0'
                ? 0
                : sw_saver_create(&server->config, server->table, &owner, &server->saver);
@@ -475,22 +483,14 @@ void sw_server_snapshot(void *argument, struct sw_snapshot *snapshot)
 void sw_server_describe(const struct sw_server *server, char *line, size_t line_bytes)
 {
     struct sw_table_info info;
-    char addresses[512], widths[192], slots[192], http[128] = "no HTTP",
-                                                  saved[160] = "in memory only";
+    char addresses[512], widths[192], slots[192], http[128], saved[160];
     sw_table_info(server->table, &info);
     sw_describe_addresses(&server->config, server->has_activated, server->port,
                           sw_listener_tls_port(server->listener), addresses, sizeof(addresses));
     sw_describe_widths(&server->config, &info, widths, sizeof(widths));
     sw_describe_slots(&server->config, &info, slots, sizeof(slots));
-    if (server->http != NULL) {
-        snprintf(http, sizeof(http), "HTTP%s on %s:%u",
-                 server->config.http_tls != 0 ? " by TLS" : "", server->config.http_bind,
-                 server->http_port);
-    }
-    if (server->saver != NULL) {
-        snprintf(saved, sizeof(saved), "snapshots%s in %s", server->wal != NULL ? " and a log" : "",
-                 server->config.data_dir);
-    }
+    sw_describe_http(&server->config, server->http != NULL, server->http_port, http, sizeof(http));
+    sw_describe_files(&server->config, saved, sizeof(saved));
     snprintf(line, line_bytes,
              "sherwoodd %s: RESP and bulk frames on %s, %s; %s engine, %s backend (%s); %s; %s, "
              "%.1f MiB reserved; %s; %u I/O loop%s",

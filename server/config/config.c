@@ -194,12 +194,6 @@ static int check_replication(const struct sw_config *config, char *error, size_t
                  "replicaof is set in cluster mode, in which a topology says who is what");
         return -1;
     }
-    if (config->data_dir[0] != '\0') {
-        snprintf(error, error_bytes,
-                 "replicaof and data-dir are set: a replica keeps nothing on disk, for files of "
-                 "another history are there");
-        return -1;
-    }
     return 0;
 }
 

@@ -50,6 +50,8 @@ static void leave_files(struct sw_wal *wal, uint64_t through)
         (void)sw_wal_add_old(wal, wal->current.number, through, wal->current.at);
     }
     wal->current = (struct sw_wal_file){.fd = -1, .last = through};
+    wal->since_next_ns = 0;
+    __atomic_store_n(&wal->since_ns, 0, __ATOMIC_RELEASE);
     __atomic_store_n(&wal->current_bytes, 0, __ATOMIC_RELAXED);
     uint64_t names;
     if (wal->prepared.fd >= 0 && wal->io->links(wal->prepared.fd, &names) == 0 && names == 0) {
@@ -66,12 +68,32 @@ static void go_on_behind(struct sw_wal *wal, uint64_t through)
     wal->trouble = NULL;
     wal->needs_segment = true;
     wal->mends++;
-    wal->since_next_ns = 0;
-    __atomic_store_n(&wal->since_ns, 0, __ATOMIC_RELEASE);
     __atomic_store_n(&wal->written, through, __ATOMIC_RELEASE);
     __atomic_store_n(&wal->durable, through, __ATOMIC_RELEASE);
     __atomic_store_n(&wal->is_hopeless, false, __ATOMIC_RELEASE);
     __atomic_store_n(&wal->state, wal->prepared.fd < 0 ? SW_WAL_FULL : SW_WAL_OK, __ATOMIC_SEQ_CST);
+}
+
+/* Forgets the writes of this log and its files. Nobody hands in a write; `lock` is held. */
+static void begin_anew(struct sw_wal *wal, uint64_t sequence)
+{
+    drop_ring(wal, __atomic_load_n(&wal->handed, __ATOMIC_SEQ_CST));
+    leave_files(wal, sequence);
+    if (wal->prepared.fd >= 0) {
+        wal->io->close(wal->prepared.fd);
+        wal->prepared.fd = -1;
+    }
+    for (uint32_t i = 0; i < SW_WAL_RING; i++) { /* the same numbers will come again */
+        __atomic_store_n(&wal->ring[i].ready, 0, __ATOMIC_RELAXED);
+    }
+    wal->old_count = wal->ghost_count = 0;
+    wal->begun_at = sequence;
+    wal->forget = 0;
+    __atomic_store_n(&wal->taken, 0, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&wal->wanted, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&wal->handed, sequence, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&wal->written, sequence, __ATOMIC_RELEASE);
+    __atomic_store_n(&wal->durable, sequence, __ATOMIC_RELEASE);
 }
 
 static void answer_mend(struct sw_wal *wal, bool done)
@@ -86,6 +108,13 @@ static void answer_mend(struct sw_wal *wal, bool done)
 static void try_to_mend(struct sw_wal *wal)
 {
     const uint64_t through = wal->mend.through;
+    if (wal->mend.replaces && !wal->gives_up) {
+        if (!wal->syncing && !wal->keeping) {
+            begin_anew(wal, through);
+            answer_mend(wal, true);
+        }
+        return;
+    }
     if (__atomic_load_n(&wal->handed, __ATOMIC_SEQ_CST) > through || wal->gives_up) {
         answer_mend(wal, false);
     } else if (!wal->syncing &&
@@ -158,6 +187,33 @@ int sw_wal_mend(struct sw_wal *wal, uint64_t sequence)
     wal->mend.asked = false;
     pthread_mutex_unlock(&wal->lock);
     return status;
+}
+
+int sw_wal_replace(struct sw_wal *wal, uint64_t sequence)
+{
+    pthread_mutex_lock(&wal->lock);
+    wal->must_rest = true;
+    while (wal->keeping) {
+        pthread_cond_wait(&wal->moved, &wal->lock);
+    }
+    wal->mend = (struct sw_wal_mend){.asked = true, .replaces = true, .through = sequence};
+    wal->trouble = wal->trouble != NULL ? wal->trouble : "another history takes its place";
+    pthread_cond_signal(&wal->work);
+    while (wal->mend.asked && !wal->writer_ended) {
+        pthread_cond_wait(&wal->moved, &wal->lock);
+    }
+    int status = wal->mend.done ? 0 : -1;
+    wal->mend.asked = false;
+    pthread_mutex_unlock(&wal->lock);
+    return status;
+}
+
+void sw_wal_let_keep(struct sw_wal *wal)
+{
+    pthread_mutex_lock(&wal->lock);
+    wal->must_rest = false;
+    pthread_cond_signal(&wal->keep_work);
+    pthread_mutex_unlock(&wal->lock);
 }
 
 bool sw_wal_follow(struct sw_wal *wal, struct sw_directory *directory)

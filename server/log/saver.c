@@ -91,6 +91,10 @@ static bool load_newest(struct sw_saver *saver)
     uint64_t began = sw_saver_now_ms();
     saver->logged_ms = began;
     sw_snapshot_remove_unfinished(&saver->directory);
+    if (saver->history.kind == SW_HISTORY_REPLACED &&
+        sw_history_remove_files(&saver->directory, reason) != 0) {
+        return cannot_load(saver, reason);
+    }
     if (sw_snapshot_load(load, reason) != 0) {
         return cannot_load(saver, reason);
     }
@@ -105,6 +109,10 @@ static bool load_newest(struct sw_saver *saver)
     }
     if (sw_recover_behind(load, cuts, saver->owner.wal, reason) != 0) {
         return cannot_load(saver, reason);
+    }
+    if (saver->owner.loaded(saver->owner.server) != 0) {
+        saver->owner.cannot_load(saver->owner.server);
+        return false;
     }
     note_loaded(saver);
     __atomic_store_n(&saver->loading, false, __ATOMIC_RELEASE);
@@ -269,6 +277,11 @@ static int save(struct sw_saver *saver, bool borrow)
         mend_log(saver, status, &saved);
     }
     pthread_mutex_lock(&saver->mutex);
+    if (status == 0 && (borrow || !log_is_broken(saver)) &&
+        sw_saver_finish_replacing(saver, reason) != 0) {
+        sw_log(SW_LOG_ERROR, "%s", reason);
+        status = -1;
+    }
     if (status == 0) {
         note_saved(saver, &saved);
     } else {
@@ -301,6 +314,9 @@ static bool log_has_grown(const struct sw_saver *saver)
 static bool is_due(const struct sw_saver *saver)
 {
     uint64_t now = sw_saver_now_ms();
+    if (saver->held) {
+        return false;
+    }
     if (log_is_broken(saver) && now >= saver->mend_ms) {
         return true;
     }
@@ -308,7 +324,7 @@ static bool is_due(const struct sw_saver *saver)
         return false;
     }
     uint64_t changes = sw_saver_changes(saver->table) - saver->base_changes;
-    return log_has_grown(saver) ||
+    return saver->history.kind == SW_HISTORY_REPLACED || log_has_grown(saver) ||
            sw_save_point_is_due(saver->points, saver->point_count, now - saver->saved_ms, changes);
 }
 
@@ -316,8 +332,9 @@ static bool is_due(const struct sw_saver *saver)
 static bool wait_for_work(struct sw_saver *saver)
 {
     pthread_mutex_lock(&saver->mutex);
-    while (!saver->stopping && saver->asked == saver->finished) {
-        if (saver->point_count == 0 && saver->owner.wal == NULL) {
+    while (!saver->stopping && (saver->held || saver->asked == saver->finished)) {
+        if (saver->point_count == 0 && saver->owner.wal == NULL &&
+            saver->history.kind != SW_HISTORY_REPLACED) {
             pthread_cond_wait(&saver->changed, &saver->mutex);
             continue;
         }
@@ -329,6 +346,7 @@ static bool wait_for_work(struct sw_saver *saver)
         }
     }
     bool stopping = saver->stopping;
+    saver->facts.saving = !stopping;
     pthread_mutex_unlock(&saver->mutex);
     return !stopping;
 }
@@ -338,7 +356,8 @@ static bool is_saved(const struct sw_saver *saver)
 {
     struct sw_table_info info;
     sw_table_info(saver->table, &info);
-    return info.engine != SW_ENGINE_CACHE && (saver->facts.saves > 0 || saver->load.found) &&
+    return info.engine != SW_ENGINE_CACHE && saver->history.kind != SW_HISTORY_REPLACED &&
+           (saver->facts.saves > 0 || saver->load.found) &&
            sw_saver_changes(saver->table) == saver->base_changes;
 }
 
@@ -351,7 +370,7 @@ static void *run(void *context)
     while (wait_for_work(saver)) {
         (void)save(saver, false);
     }
-    if (saver->save_at_end && !is_saved(saver)) {
+    if (saver->save_at_end && !saver->held && !is_saved(saver)) {
         saver->end_failed = save(saver, true) != 0;
     }
     return NULL;
@@ -407,6 +426,12 @@ int sw_saver_create(const struct sw_config *config, struct sw_table *table,
         sw_directory_open(&saver->directory, sw_io_system(), config->data_dir, reason,
                           sizeof(reason)) != 0) {
         sw_log(SW_LOG_ERROR, "%s", reason);
+        free(saver);
+        return -1;
+    }
+    if (sw_history_read(&saver->directory, &saver->history, reason) != 0) {
+        sw_log(SW_LOG_ERROR, "%s", reason);
+        sw_directory_close(&saver->directory);
         free(saver);
         return -1;
     }

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "server/config/config.h"
+#include "server/log/history_file.h"
 #include "server/log/wal.h"
 #include "server/observe/persistence.h"
 #include "table/table.h"
@@ -27,6 +28,9 @@ struct sw_saver_owner {
     void *server;
     void (*moves)(void *server);       /* loading or saving goes on: called every few seconds */
     void (*cannot_load)(void *server); /* the server must stop; the reason was logged */
+    /* Everything is loaded, and nothing is served yet. Returns 0; or -1, and the server must stop,
+     * with the reason logged. */
+    int (*loaded)(void *server);
     void (*held)(void *server, uint64_t us); /* writes waited so long for an image */
     struct sw_wal *wal; /* the log: begins when all is loaded, and forgets what snapshots stand for;
                            NULL: there is none. Borrowed */
@@ -54,6 +58,24 @@ enum sw_saved sw_saver_outcome(struct sw_saver *saver, uint64_t number, char *re
 /* Takes over other save points (the option `save`, which has been checked), and whether writes are
  * refused after a failure. */
 void sw_saver_set(struct sw_saver *saver, const char *points, bool stops_writes);
+
+/* Whose writes the files are. What they say of themselves, and have it say. A replacement goes on
+ * under the new name. Returns 0, or -1 with a sentence in `reason`, and nothing changed. */
+void sw_saver_history(struct sw_saver *saver, struct sw_history *history);
+int sw_saver_set_history(struct sw_saver *saver, const struct sw_history *history,
+                         char reason[SW_HISTORY_REASON_BYTES]);
+
+/* The table is to be emptied and filled: no snapshot begins any more. Returns false while one is
+ * being written: ask again. */
+bool sw_saver_hold(struct sw_saver *saver);
+/* .. and has not changed after all. */
+void sw_saver_let_go(struct sw_saver *saver);
+/* It has: what it holds are the writes up to `sequence` of another history. The files are removed,
+ * and a snapshot and a log of these take their place, soon: sw_saver_is_replacing. Until then
+ * nobody hands a write in. Returns 0, or -1 with a sentence in `reason`: try again. */
+int sw_saver_replace(struct sw_saver *saver, const struct sw_history *history, uint64_t sequence,
+                     char reason[SW_HISTORY_REASON_BYTES]);
+bool sw_saver_is_replacing(struct sw_saver *saver);
 
 void sw_saver_facts(struct sw_saver *saver, struct sw_persistence *facts);
 

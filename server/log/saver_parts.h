@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * saver_parts.h - the saver from inside: what saver.c, which loads and saves, and saver_ask.c,
- * which tells others of it, share.
+ * saver_parts.h - the saver from inside: what saver.c, which loads and saves, saver_ask.c, which
+ * tells others of it, and saver_replace.c, by which a replica takes another history, share.
  */
 #ifndef SHERWOOD_SERVER_LOG_SAVER_PARTS_H
 #define SHERWOOD_SERVER_LOG_SAVER_PARTS_H
@@ -10,6 +10,7 @@
 
 #include "server/config/save_points.h"
 #include "server/log/clock.h"
+#include "server/log/history_file.h"
 #include "server/log/saver.h"
 #include "server/log/snapshot_load.h"
 #include "server/log/snapshot_write.h"
@@ -31,6 +32,8 @@ struct sw_saver {
     uint64_t finished;      /* and of the last that was written, or failed */
     bool stopping;          /* the thread is to end */
     bool save_at_end;
+    bool held;                 /* no snapshot begins: what the table holds is half of something */
+    struct sw_history history; /* what the file says */
     bool end_failed;
     struct sw_persistence facts;
     char reason[SW_SNAPSHOT_REASON_BYTES]; /* why the last one failed */
@@ -53,6 +56,10 @@ static inline uint64_t sw_saver_now_ms(void)
 {
     return sw_log_now_ns() / 1000000U;
 }
+
+/* A snapshot of the contents that were to come is durable, and the log goes on behind it. With the
+ * mutex held. Returns 0, or -1 with a sentence in `reason`. */
+int sw_saver_finish_replacing(struct sw_saver *saver, char reason[SW_HISTORY_REASON_BYTES]);
 
 /* Keys changed since the start. */
 uint64_t sw_saver_changes(const struct sw_table *table);

@@ -124,6 +124,13 @@ void sw_wal_give_up(struct sw_wal *wal);
  * needed, or the log was not broken, given up or closed. By one thread at a time. */
 int sw_wal_mend(struct sw_wal *wal, uint64_t sequence);
 
+/* What the table holds is not what was logged: it has other writes, up to `sequence`. The log
+ * forgets its own, closes its files, and is broken until sw_wal_mend. Its threads leave the
+ * directory alone until sw_wal_let_keep. Nobody hands in a write meanwhile, and nobody mends.
+ * Returns 0, or -1 if it was given up or closed. */
+int sw_wal_replace(struct sw_wal *wal, uint64_t sequence);
+void sw_wal_let_keep(struct sw_wal *wal);
+
 /* sw_directory_follow for the directory of a log that is broken, or closed: its segments stay in
  * the one that is gone. `directory` is the one that was given to sw_wal_open, of which this is the
  * only thread that changes it. */

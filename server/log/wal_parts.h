@@ -45,6 +45,7 @@ struct sw_wal_old {
 struct sw_wal_mend {
     bool asked;
     uint64_t through; /* a snapshot that is durable stands for the writes up to here */
+    bool replaces;    /* or: there are other writes up to here, for which one will stand */
     bool done;        /* out, when `asked` is false again: the log goes on behind it */
 };
 
@@ -67,7 +68,7 @@ struct sw_wal {
     bool has_begun; /* atomic: its threads run, or have run */
     pthread_t writer, syncer, keeper;
 
-    /* Atomic; the first three never fall. */
+    /* Atomic; the first three never fall, but in sw_wal_replace. */
     uint64_t written;
     uint64_t durable;
     uint64_t wanted;        /* to be durable soon */

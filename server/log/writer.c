@@ -54,10 +54,11 @@ static void break_log(struct sw_wal *wal, const char *what, int error)
 {
     pthread_mutex_lock(&wal->lock);
     wal->error = error;
-    wal->breaks++;
+    bool is_meant = wal->gives_up || wal->mend.replaces;
+    wal->breaks += !wal->mend.replaces;
     bool gives_up = wal->gives_up;
     pthread_mutex_unlock(&wal->lock);
-    if (!gives_up) {
+    if (!is_meant) {
         sw_log(SW_LOG_ERROR,
                "%s: %s: %s; writes are refused until a snapshot stands for those that were applied",
                wal->directory->path, what, strerror(error));

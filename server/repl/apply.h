@@ -10,6 +10,7 @@
 
 #include "server/log/wal.h"
 #include "server/repl/feed.h"
+#include "server/repl/keep.h"
 #include "server/repl/link.h"
 #include "table/table.h"
 
@@ -24,6 +25,7 @@ struct sw_apply {
     struct sw_table_info info;
     uint32_t value_format;
     struct sw_source source;
+    struct sw_keep *keep; /* logs what was carried out; NULL: nobody does */
     struct sw_feed *feed; /* gets what was carried out; NULL: nobody does */
     uint64_t salt;
     uint64_t applied;    /* the last write that was carried out */

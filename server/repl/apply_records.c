@@ -185,18 +185,28 @@ static int64_t read_record(struct applying *applying, size_t at, struct sw_wal_r
     return (int64_t)size;
 }
 
-/* Hands records that were carried out to the feed. */
-static void feed(struct applying *applying, size_t size)
+/* Hands records that were carried out to the log and to the feed. Returns 0; or -1 if it is over
+ * before the log has them all. */
+static int hand_on(struct applying *applying, size_t size)
 {
+    const struct sw_apply *apply = applying->apply;
+    bool is_kept = true;
     struct sw_wal_record record;
     for (size_t at = 0; at < size; at += (size_t)record.units * SW_WAL_ALIGN) {
         sw_wal_record_decode(applying->bytes + at, applying->apply->salt, &record);
         if (sw_wal_is_write(&record)) {
             const struct sw_wal_write write =
                 write_of(applying, &record, applying->bytes + at + SW_WAL_RECORD_BYTES);
-            sw_feed_add(applying->apply->feed, &write);
+            is_kept = (apply->keep == NULL || sw_keep_add(apply->keep, &write)) && is_kept;
+            if (apply->feed != NULL) {
+                sw_feed_add(apply->feed, &write);
+            }
         }
     }
+    return is_kept &&
+                   (apply->keep == NULL || sw_keep_wait_until_safe(apply->keep, applying->next - 1))
+               ? 0
+               : -1;
 }
 
 /* Carries out what has come whole. Returns 0, or -1; what came before a wrong record is done. */
@@ -221,20 +231,19 @@ static int take_records(struct applying *applying)
         return -1;
     }
     if (at > 0) {
-        if (apply->feed != NULL) {
-            feed(applying, at);
-        }
+        bool is_safe = hand_on(applying, at) == 0;
         apply->applied = applying->next - 1;
         memmove(applying->bytes, applying->bytes + at, applying->size - at);
         applying->size -= at;
-        status = apply->moved(apply->context) != 0 ? -1 : status;
+        status = !is_safe || apply->moved(apply->context) != 0 ? -1 : status;
     }
     return status;
 }
 
 static int run(struct applying *applying)
 {
-    const struct sw_source *source = &applying->apply->source;
+    const struct sw_apply *apply = applying->apply;
+    const struct sw_source *source = &apply->source;
     int status = 0;
     while (status == 0) {
         int64_t got = source->receive(source->context, applying->bytes + applying->size, 1,
@@ -243,7 +252,8 @@ static int run(struct applying *applying)
             return -1;
         }
         applying->size += (size_t)got;
-        status = take_records(applying);
+        const bool has_room = apply->keep == NULL || sw_keep_wait_for_room(apply->keep);
+        status = has_room ? take_records(applying) : -1;
     }
     return status;
 }

@@ -11,6 +11,7 @@
 #include "server/config/live.h"
 #include "server/log/clock.h"
 #include "server/observe/log.h"
+#include "server/repl/login.h"
 
 static void on_acknowledged(void *context)
 {
@@ -56,14 +57,21 @@ struct sw_repl *sw_repl_create(const struct sw_config *config, struct sw_table *
     repl->owner = *owner;
     repl->config = config;
     repl->table = table;
-    repl->has_files = config->data_dir[0] != '\0';
     repl->lacks = lack_of(config);
     sw_repl_state_init(&repl->state);
     repl->feed = sw_feed_create(config->repl_backlog_bytes);
     const struct sw_senders_parts senders = {config,       table,           repl->feed,
                                              &repl->state, on_acknowledged, repl};
-    const struct sw_replica_parts replica = {
-        config, table, repl->feed, &repl->state, is_quiet, on_history_changed, on_promoted, repl};
+    const struct sw_replica_parts replica = {.config = config,
+                                             .table = table,
+                                             .feed = repl->feed,
+                                             .state = &repl->state,
+                                             .saver = owner->saver,
+                                             .wal = owner->wal,
+                                             .is_quiet = is_quiet,
+                                             .history_changed = on_history_changed,
+                                             .promoted = on_promoted,
+                                             .context = repl};
     repl->senders = repl->feed == NULL ? NULL : sw_senders_create(&senders);
     repl->replica = repl->senders == NULL ? NULL : sw_replica_create(&replica);
     if (repl->replica == NULL) {
@@ -88,6 +96,21 @@ int sw_repl_start(struct sw_repl *repl)
         return -1;
     }
     return 0;
+}
+
+int sw_repl_loaded(struct sw_repl *repl)
+{
+    char reason[SW_REPL_REASON_BYTES] = "";
+    if (sw_replica_loaded(repl->replica, reason) != 0) {
+        sw_log(SW_LOG_ERROR, "%s", reason);
+        return -1;
+    }
+    return 0;
+}
+
+void sw_repl_log_moved(struct sw_repl *repl)
+{
+    sw_replica_log_moved(repl->replica);
 }
 
 void sw_repl_stop(struct sw_repl *repl)
@@ -122,12 +145,6 @@ int sw_repl_follow(struct sw_repl *repl, const char *primary, char *reason, size
         snprintf(reason, reason_bytes, "REPLICAOF not allowed in cluster mode.");
         return -1;
     }
-    if (repl->has_files) {
-        snprintf(reason, reason_bytes,
-                 "a replica keeps nothing on disk: its data-dir would hold the files of another "
-                 "history; start it without data-dir");
-        return -1;
-    }
     return sw_replica_follow(repl->replica, primary, reason, reason_bytes);
 }
 
@@ -135,7 +152,7 @@ int sw_repl_serve(struct sw_repl *repl, int fd, const char *address,
                   const struct sw_repl_hello *hello, char *reason, size_t reason_bytes)
 {
     struct sw_repl_hello own;
-    sw_replica_hello(repl->table, repl->config, &own);
+    sw_login_hello(repl->table, repl->config, &own);
     if (repl->lacks != NULL) {
         snprintf(reason, reason_bytes, "%s", repl->lacks);
         return -1;

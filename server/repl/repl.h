@@ -17,6 +17,8 @@ struct sw_repl_owner {
     void *server;
     bool (*is_quiet)(void *server, uint64_t fence); /* see struct sw_replica_parts */
     void (*wake)(void *server);                     /* somebody may wait for replicas, or a role */
+    struct sw_saver *saver;                         /* NULL: there is no data directory */
+    struct sw_wal *wal;                             /* NULL: writes are not logged */
 };
 
 struct sw_repl {
@@ -27,13 +29,16 @@ struct sw_repl {
     struct sw_feed *feed;
     struct sw_senders *senders;
     struct sw_replica *replica;
-    bool has_files;    /* there is a data directory, whose files a replica would contradict */
     const char *lacks; /* why such a table has no replicas; NULL: it may have some */
 };
 
 /* Returns NULL with a sentence logged. */
 struct sw_repl *sw_repl_create(const struct sw_config *config, struct sw_table *table,
                                const struct sw_repl_owner *owner);
+/* The data directory is loaded: see sw_replica_loaded. Returns 0; or -1 with a sentence logged. */
+int sw_repl_loaded(struct sw_repl *repl);
+/* The log has moved. Any thread; does not block. */
+void sw_repl_log_moved(struct sw_repl *repl);
 /* Follows the primary of the options, if there is one. Returns 0; or -1 with a sentence logged. */
 int sw_repl_start(struct sw_repl *repl);
 /* The loops have ended: sends what is left, and ends all threads. */

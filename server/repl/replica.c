@@ -18,11 +18,10 @@
 #include "server/log/clock.h"
 #include "server/observe/log.h"
 #include "server/repl/apply.h"
+#include "server/repl/keep.h"
 #include "server/repl/link.h"
-#include "server/users/password.h"
-#include "server/users/secret.h"
+#include "server/repl/login.h"
 
-#define PASSWORD_BYTES 513
 #define RETRY_NS 500000000ULL
 #define RETRY_NO_ROOM_NS 30000000000ULL /* a snapshot costs the primary time, and would not fit */
 
@@ -39,52 +38,15 @@ struct sw_replica {
     uint64_t orders;      /* follow, promote: their number */
     uint64_t carried_out; /* .. of the last one that the thread has taken up */
     bool could_not;       /* .. and could not carry out */
+    char why_not[SW_REPL_REASON_BYTES];
 
     /* The thread's. */
     bool has_position; /* the table is that of the history, at state->applied */
     struct sw_link_to link;
     struct sw_apply apply;
+    struct sw_keep keep;
     char last[SW_REPL_REASON_BYTES]; /* the sentence that was logged last */
 };
-
-/* --- words ------------------------------------------------------------------------------------ */
-
-int sw_replica_parse(const char *primary, char host[SW_REPL_ADDRESS_BYTES], uint16_t *port)
-{
-    char *end = NULL;
-    if (strncmp(primary, "unix:", 5) == 0) {
-        *port = 0;
-        snprintf(host, SW_REPL_ADDRESS_BYTES, "%s", primary + 5);
-        return primary[5] == '/' ? 0 : -1;
-    }
-    const char *split = strchr(primary, ' ');
-    split = split == NULL ? strrchr(primary, ':') : split;
-    if (split == NULL || split == primary || split - primary >= SW_REPL_ADDRESS_BYTES) {
-        return -1;
-    }
-    size_t size = (size_t)(split - primary);
-    bool brackets = primary[0] == '[' && primary[size - 1] == ']' && size > 2;
-    snprintf(host, SW_REPL_ADDRESS_BYTES, "%.*s", (int)(brackets ? size - 2 : size),
-             primary + brackets);
-    unsigned long number = strtoul(split + 1, &end, 10);
-    *port = (uint16_t)number;
-    return split[1] < '0' || split[1] > '9' || *end != '\0' || number == 0 || number > UINT16_MAX
-               ? -1
-               : 0;
-}
-
-void sw_replica_hello(const struct sw_table *table, const struct sw_config *config,
-                      struct sw_repl_hello *hello)
-{
-    struct sw_table_info info;
-    sw_table_info(table, &info);
-    *hello = (struct sw_repl_hello){.version = SW_REPL_VERSION,
-                                    .key_bytes = info.key_bytes,
-                                    .value_bytes = info.value_bytes,
-                                    .value_format = (uint64_t)sw_config_value_format(config),
-                                    .engine = (uint64_t)info.engine,
-                                    .batch_ops_max = info.batch_ops_max};
-}
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
@@ -121,12 +83,19 @@ static void set_link(struct sw_replica *replica, enum sw_link link)
     pthread_mutex_unlock(&state->lock);
 }
 
+static int beat(void *context)
+{
+    struct sw_replica *replica = context;
+    uint8_t ack[SW_REPL_ACK_BYTES];
+    sw_repl_ack_write(replica->apply.applied, replica->apply.salt, ack);
+    return sw_link_send(&replica->link, ack, sizeof(ack));
+}
+
 static int on_moved(void *context)
 {
     struct sw_replica *replica = context;
     struct sw_repl_state *state = replica->parts.state;
     const struct sw_apply *apply = &replica->apply;
-    uint8_t ack[SW_REPL_ACK_BYTES];
     uint64_t now = sw_log_now_ns();
     __atomic_store_n(&state->applied, apply->applied, __ATOMIC_RELEASE);
     pthread_mutex_lock(&state->lock);
@@ -134,8 +103,7 @@ static int on_moved(void *context)
     state->heard_ns = now;
     state->whole_ns = apply->applied >= apply->primary_at ? now : state->whole_ns;
     pthread_mutex_unlock(&state->lock);
-    sw_repl_ack_write(apply->applied, apply->salt, ack);
-    return sw_link_send(&replica->link, ack, sizeof(ack));
+    return beat(replica);
 }
 
 static void on_loaded(void *context, uint64_t bytes)
@@ -152,42 +120,13 @@ static int64_t receive(void *context, void *out, size_t least, size_t room)
     return sw_link_receive(context, out, least, room);
 }
 
-static int log_in(struct sw_replica *replica)
-{
-    const struct sw_config *config = replica->parts.config;
-    struct sw_link_to *link = &replica->link;
-    char password[PASSWORD_BYTES] = "", command[PASSWORD_BYTES + 128], line[SW_REPL_LINE_BYTES];
-    if (config->primary_password_file[0] == '\0') {
-        return 0;
-    }
-    if (sw_secret_line("the password for the primary", config->primary_password_file, password,
-                       sizeof(password), link->reason, sizeof(link->reason)) != 0) {
-        return -1;
-    }
-    const char *user = config->primary_user[0] == '\0' ? "default" : config->primary_user;
-    int size =
-        snprintf(command, sizeof(command), "*3\r\n$4\r\nAUTH\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n",
-                 strlen(user), user, strlen(password), password);
-    int status = sw_link_send(link, command, (size_t)size);
-    sw_forget(password, sizeof(password));
-    sw_forget(command, sizeof(command));
-    if (status != 0 || sw_link_line(link, line, sizeof(line)) != 0) {
-        return -1;
-    }
-    if (strcmp(line, "+OK") != 0) {
-        snprintf(link->reason, sizeof(link->reason), "the login at the primary: %.200s", line);
-        return -1;
-    }
-    return 0;
-}
-
 static int shake_hands(struct sw_replica *replica, struct sw_repl_welcome *welcome)
 {
     struct sw_repl_state *state = replica->parts.state;
     struct sw_link_to *link = &replica->link;
     struct sw_repl_hello hello;
     char text[SW_REPL_LINE_BYTES];
-    sw_replica_hello(replica->parts.table, replica->parts.config, &hello);
+    sw_login_hello(replica->parts.table, replica->parts.config, &hello);
     pthread_mutex_lock(&state->lock);
     memcpy(hello.history, state->history.id, sizeof(hello.history));
     pthread_mutex_unlock(&state->lock);
@@ -215,22 +154,32 @@ static int take_snapshot(struct sw_replica *replica)
 {
     struct sw_repl_state *state = replica->parts.state;
     replica->has_position = false;
-    if (!wait_for_quiet(replica, sw_repl_close_reads(state))) {
+    if (!wait_for_quiet(replica, sw_repl_close_reads(state)) || !sw_keep_hold(&replica->keep)) {
         return -1;
     }
     set_link(replica, SW_LINK_SYNC);
     return sw_apply_snapshot(&replica->apply);
 }
 
-/* The table is that of the primary's history. */
-static void take_history(struct sw_replica *replica, const struct sw_repl_welcome *welcome)
+/* The table is that of the primary's history, and what is kept on disk becomes that, too. Returns
+ * 0, or -1. */
+static int take_history(struct sw_replica *replica, const struct sw_repl_welcome *welcome)
 {
     struct sw_repl_state *state = replica->parts.state;
+    struct sw_lineage history = {.before_through = 0};
+    memcpy(history.id, welcome->history, sizeof(history.id));
+    memset(history.before, '0', SW_HISTORY_ID_BYTES - 1);
+    int status = welcome->resumes
+                     ? sw_keep_history(&replica->keep, &history, replica->apply.reason)
+                     : sw_keep_replace(&replica->keep, &history, replica->apply.applied, beat,
+                                       replica->apply.reason);
+    if (status != 0) {
+        replica->has_position = welcome->resumes;
+        return -1;
+    }
     pthread_mutex_lock(&state->lock);
     bool is_other = strcmp(state->history.id, welcome->history) != 0;
-    memcpy(state->history.id, welcome->history, sizeof(state->history.id));
-    memset(state->history.before, '0', SW_HISTORY_ID_BYTES - 1);
-    state->history.before_through = 0;
+    state->history = history;
     state->resyncs += !welcome->resumes;
     state->resumes += welcome->resumes;
     pthread_mutex_unlock(&state->lock);
@@ -241,6 +190,7 @@ static void take_history(struct sw_replica *replica, const struct sw_repl_welcom
         sw_feed_restart(replica->parts.feed, replica->apply.applied);
     }
     replica->has_position = true;
+    return 0;
 }
 
 /* One connection, from its beginning to its end. */
@@ -258,14 +208,17 @@ static void follow(struct sw_replica *replica)
         return;
     }
     set_link(replica, SW_LINK_HANDSHAKE);
-    if (log_in(replica) != 0 || shake_hands(replica, &welcome) != 0) {
+    if (sw_login_send(&replica->link, replica->parts.config) != 0 ||
+        shake_hands(replica, &welcome) != 0) {
         return;
     }
     replica->apply.salt = welcome.salt;
     if (!welcome.resumes && take_snapshot(replica) != 0) {
         return;
     }
-    take_history(replica, &welcome);
+    if (take_history(replica, &welcome) != 0) {
+        return;
+    }
     set_link(replica, SW_LINK_CONNECTED);
     sw_repl_open_reads(state);
     sw_log(SW_LOG_NOTICE, "this server replicates %s%s%.0u from write %" PRIu64 " on, %s", host,
@@ -299,9 +252,14 @@ static void note_end(struct sw_replica *replica)
 static void promote(struct sw_replica *replica)
 {
     struct sw_repl_state *state = replica->parts.state;
-    replica->could_not = sw_repl_lacks_data(state);
+    struct sw_lineage next;
+    sw_repl_next_history(state, sw_table_last_sequence(replica->parts.table), &next);
+    replica->why_not[0] = '\0';
+    replica->could_not = sw_repl_lacks_data(state) ||
+                         (sw_repl_is_replica(state) &&
+                          sw_keep_history(&replica->keep, &next, replica->why_not) != 0);
     if (!replica->could_not && sw_repl_is_replica(state)) {
-        sw_repl_promote(state, sw_table_last_sequence(replica->parts.table));
+        sw_repl_promote(state, &next);
         replica->parts.history_changed(replica->parts.context);
         sw_log(SW_LOG_NOTICE, "this server is a primary now, from write %" PRIu64 " on",
                sw_table_last_sequence(replica->parts.table));
@@ -322,7 +280,8 @@ static void pause_before_retry(struct sw_replica *replica)
 /* What the table holds is of the history that the server drew at its start, until it follows. */
 static bool begin_to_follow(struct sw_replica *replica)
 {
-    if (!wait_for_quiet(replica, sw_repl_close_writes(replica->parts.state))) {
+    if (!sw_keep_wait_for_loading(&replica->keep) ||
+        !wait_for_quiet(replica, sw_repl_close_writes(replica->parts.state))) {
         return false;
     }
     /* before the table changes: nobody is sent what is not of the history that he was told */
@@ -388,7 +347,7 @@ int sw_replica_follow(struct sw_replica *replica, const char *primary, char *rea
     struct sw_repl_state *state = replica->parts.state;
     char host[SW_REPL_ADDRESS_BYTES];
     uint16_t port = 0;
-    if (sw_replica_parse(primary, host, &port) != 0) {
+    if (sw_login_parse(primary, host, &port) != 0) {
         snprintf(reason, reason_bytes, "a primary is \"host port\", host:port or unix:/path");
         return -1;
     }
@@ -422,11 +381,32 @@ int sw_replica_outcome(struct sw_replica *replica, uint64_t number, char *reason
     pthread_mutex_lock(&replica->lock);
     if (replica->carried_out >= number || replica->stopping) {
         outcome = replica->could_not || replica->stopping ? -1 : 1;
-        snprintf(reason, reason_bytes,
-                 "this replica has no whole copy of its primary's table: it cannot take over");
+        snprintf(
+            reason, reason_bytes, "%s",
+            replica->why_not[0] != '\0'
+                ? replica->why_not
+                : "this replica has no whole copy of its primary's table: it cannot take over");
     }
     pthread_mutex_unlock(&replica->lock);
     return outcome;
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+static bool keep_is_over(void *context)
+{
+    return is_over(context);
+}
+
+void sw_replica_log_moved(struct sw_replica *replica)
+{
+    sw_keep_log_moved(&replica->keep);
+}
+
+int sw_replica_loaded(struct sw_replica *replica, char reason[SW_REPL_REASON_BYTES])
+{
+    return sw_keep_loaded(&replica->keep, replica->parts.state,
+                          sw_table_last_sequence(replica->parts.table), reason);
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -460,6 +440,8 @@ struct sw_replica *sw_replica_create(const struct sw_replica_parts *parts)
         .loaded = on_loaded,
         .context = replica,
     };
+    sw_keep_init(&replica->keep, parts->saver, parts->wal, keep_is_over, replica);
+    replica->apply.keep = &replica->keep;
     replica->apply.reason = calloc(1, SW_REPL_REASON_BYTES);
     sw_table_info(parts->table, &replica->apply.info);
     if (replica->apply.reason == NULL) {
@@ -492,6 +474,7 @@ void sw_replica_destroy(struct sw_replica *replica)
     if (replica != NULL) {
         sw_replica_stop(replica);
         close(replica->wake_fd);
+        sw_keep_fini(&replica->keep);
         pthread_cond_destroy(&replica->changed);
         pthread_mutex_destroy(&replica->lock);
         free(replica->apply.reason);

@@ -8,6 +8,7 @@
 #define SHERWOOD_SERVER_REPL_REPLICA_H
 
 #include "server/config/config.h"
+#include "server/log/saver.h"
 #include "server/repl/feed.h"
 #include "server/repl/stream.h"
 #include "table/table.h"
@@ -19,12 +20,20 @@ struct sw_replica_parts {
     struct sw_table *table;
     struct sw_feed *feed;
     struct sw_repl_state *state;
+    struct sw_saver *saver; /* NULL: there is no data directory */
+    struct sw_wal *wal;     /* NULL: writes are not logged */
     /* Has every loop seen the fence, with nothing in flight since? Wakes those that have not. */
     bool (*is_quiet)(void *context, uint64_t fence);
     void (*history_changed)(void *context); /* who replicates from this server has to ask again */
     void (*promoted)(void *context);
     void *context;
 };
+
+/* The files are loaded, and nothing is served yet: what they hold is of the history that they name,
+ * or a primary's that comes from it. Returns 0; or -1 with a sentence in `reason`. */
+int sw_replica_loaded(struct sw_replica *replica, char reason[SW_REPL_REASON_BYTES]);
+/* The log has moved. Any thread; does not block. */
+void sw_replica_log_moved(struct sw_replica *replica);
 
 struct sw_replica *sw_replica_create(const struct sw_replica_parts *parts);
 int sw_replica_start(struct sw_replica *replica);
@@ -41,12 +50,5 @@ uint64_t sw_replica_promote(struct sw_replica *replica);
  */
 int sw_replica_outcome(struct sw_replica *replica, uint64_t number, char *reason,
                        size_t reason_bytes);
-
-/* Parses where a primary is. Returns 0, or -1. */
-int sw_replica_parse(const char *primary, char host[SW_REPL_ADDRESS_BYTES], uint16_t *port);
-
-/* What this server says of itself. */
-void sw_replica_hello(const struct sw_table *table, const struct sw_config *config,
-                      struct sw_repl_hello *hello);
 
 #endif

@@ -49,12 +49,19 @@ bool sw_lineage_has(const struct sw_lineage *history, const char *id, uint64_t s
            (strcmp(history->before, id) == 0 && sequence <= history->before_through);
 }
 
-void sw_repl_promote(struct sw_repl_state *state, uint64_t sequence)
+void sw_repl_next_history(struct sw_repl_state *state, uint64_t sequence, struct sw_lineage *next)
 {
     pthread_mutex_lock(&state->lock);
-    memcpy(state->history.before, state->history.id, SW_HISTORY_ID_BYTES);
-    state->history.before_through = sequence;
-    sw_random_id(state->history.id);
+    memcpy(next->before, state->history.id, SW_HISTORY_ID_BYTES);
+    pthread_mutex_unlock(&state->lock);
+    next->before_through = sequence;
+    sw_random_id(next->id);
+}
+
+void sw_repl_promote(struct sw_repl_state *state, const struct sw_lineage *next)
+{
+    pthread_mutex_lock(&state->lock);
+    state->history = *next;
     state->link = SW_LINK_NONE;
     pthread_mutex_unlock(&state->lock);
     __atomic_store_n(&state->is_replica, false, __ATOMIC_SEQ_CST);

@@ -87,8 +87,10 @@ void sw_repl_open_reads(struct sw_repl_state *state);
 
 /* May a replica at this position go on with writes alone? */
 bool sw_lineage_has(const struct sw_lineage *history, const char *id, uint64_t sequence);
-/* A replica with this last write becomes primary: a new history begins. */
-void sw_repl_promote(struct sw_repl_state *state, uint64_t sequence);
+/* Draws the history that begins behind this write. */
+void sw_repl_next_history(struct sw_repl_state *state, uint64_t sequence, struct sw_lineage *next);
+/* A replica becomes primary, and that one begins. */
+void sw_repl_promote(struct sw_repl_state *state, const struct sw_lineage *next);
 
 /* Writes "host:port", or the path, of the primary. */
 void sw_repl_primary(struct sw_repl_state *state, char *text, size_t bytes);

@@ -1,21 +1,22 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Replication and data directories: what a primary's files hold after its death, its replicas hold again.
+"""Replication and data directories: what the files of either side hold after its death is a position, or nothing.
 
 SHERWOOD_SEED=N repeats a run that failed."""
 
 import random
+import time
 
 from data_directory import Directory, durable
-from harness import case, check, drawn_seed, equal, eventually, free_port, main
+from harness import Server, case, check, drawn_seed, equal, eventually, free_port, main
 from replication import SMALL, Load, ask, caught_up, info, replica_of, session, to_be_killed
 
 FILES = (*SMALL, "--log-segment-bytes", "1M")
 
 
-def logged(directory, level, *flags):
+def logged(directory, level, *flags, **how):
     """A daemon with a log, that replicas fit."""
-    return durable(directory, level, *FILES, *flags)
+    return durable(directory, level, *FILES, *flags, **how)
 
 
 @case
@@ -41,6 +42,161 @@ def primary_with_a_log():
                 eventually(lambda: info(replica)["master_replid"] not in (history, "0" * 40), "another history")
                 ask(again, "SET", 5001, 2)
                 check(caught_up(again, replica)[1] > 1, "all of it")
+
+
+def follower(directory, primary, *flags, **how):
+    """A replica with a log in the directory."""
+    return logged(directory, drawn_level(), "--replicaof", f"127.0.0.1 {primary.port}", *flags, **how)
+
+
+def drawn_level():
+    return random.Random(drawn_seed() + 7).choice(("always", "everysec", "no"))
+
+
+def resyncs(server):
+    return int(info(server)["sherwood_resyncs"])
+
+
+@case
+def replica_with_a_log():
+    """a replica is killed, and comes back with what it had acknowledged: it needs no snapshot of its primary"""
+    draw = random.Random(drawn_seed() + 1)
+    with Directory() as directory, Server(*SMALL) as primary:
+        load = Load(primary, draw.randrange(2**32), flushes=False)
+        for turn in range(2):
+            with to_be_killed(follower(directory, primary)) as replica:
+                eventually(lambda r=replica: info(r)["master_link_status"] == "up", "connected")
+                with session(primary) as replies:
+                    replies.ask("SET", 5000 + turn, turn)
+                    equal(replies.ask("WAIT", 1, 20000), 1, "it is acknowledged")
+                written = load.written
+                eventually(lambda w=written: load.written > w + 20, "the load goes on")
+                equal(resyncs(replica), int(turn == 0), "snapshots")
+                if draw.randrange(2):
+                    ask(replica, "BGSAVE")
+                replica.kill()
+            with logged(directory, "no", "--replicaof", "127.0.0.1 1", errors="replica") as alone:
+                equal(ask(alone, "GET", 5000 + turn), b"%d" % turn, "what it had acknowledged")
+        with follower(directory, primary) as replica:
+            load.end()
+            caught_up(primary, replica)
+            equal((resyncs(replica), info(replica)["sherwood_resumes"]), (0, "1"), "resumed")
+        with follower(directory, primary) as replica:
+            caught_up(primary, replica)
+            equal(resyncs(replica), 0, "after a clean stop, too")
+
+
+@case
+def other_history():
+    """a directory with the data of another primary gets those of the new one in their place, whatever its sequences"""
+    with Directory() as directory, Server(*SMALL) as primary:
+        with logged(directory, "everysec") as server:
+            for i in range(40):
+                ask(server, "SET", 7000 + i, i)
+            ask(server, "SAVE")
+            ask(server, "SET", 7100, 1)
+        ask(primary, "MSET", 1, 10, 2, 20)
+        with to_be_killed(follower(directory, primary)) as replica:
+            eventually(lambda: ask(replica, "MGET", 1, 2, 7000) == [b"10", b"20", None], "the primary's")
+            with session(primary) as replies:
+                replies.ask("SET", 3, 30)
+                equal(replies.ask("WAIT", 1, 20000), 1, "acknowledged")
+            replica.kill()
+        with follower(directory, primary) as replica:
+            caught_up(primary, replica)
+            equal((resyncs(replica), ask(replica, "DBSIZE")), (0, 3), "warm")
+
+
+@case
+def killed_while_it_is_filled():
+    """a replica that is killed while its files are replaced has at the next start what it had, or nothing"""
+    draw = random.Random(drawn_seed() + 3)
+    with Directory() as directory, Server(*SMALL) as primary:
+        with logged(directory, "no") as server:
+            for i in range(20):
+                ask(server, "SET", 9000 + i, i)
+        for first in range(0, 200_000, 2000):
+            ask(primary, "MSET", *(x for k in range(first, first + 2000) for x in (k * 7 + 100_000, k)))
+        for _ in range(5):
+            server = follower(directory, primary)
+            with to_be_killed(server):
+                time.sleep(draw.random() * 0.15)
+                server.kill()
+        with follower(directory, primary) as replica:
+            caught_up(primary, replica)
+            equal(ask(replica, "EXISTS", *range(9000, 9020)), 0, "nothing of the other history")
+        with follower(directory, primary) as replica:
+            caught_up(primary, replica)
+            equal(resyncs(replica), 0, "and its files are whole")
+
+
+@case
+def promoted_and_back():
+    """a replica that wrote as a primary, by REPLICAOF NO ONE or by its next start, is of another history from there"""
+    for by_command in (True, False):
+        with Directory() as directory, Server(*SMALL) as old:
+            ask(old, "SET", 1, 1)
+            with follower(directory, old) as replica:
+                caught_up(old, replica)
+                history = info(old)["master_replid"]
+                if by_command:
+                    equal(ask(replica, "REPLICAOF", "NO", "ONE"), "OK", "promoted")
+                    equal(ask(replica, "SET", 2, 2), "OK", "it writes")
+            with logged(directory, "always") as primary:
+                equal(ask(primary, "SET", 3, 3), "OK", "it writes after a start")
+                equal(ask(primary, "GET", 1), b"1", "the data of before")
+                check(info(primary)["master_replid"] != history, "a history of its own")
+                ask(old, "REPLICAOF", "127.0.0.1", primary.port)
+                caught_up(primary, old)
+                ask(old, "REPLICAOF", "NO", "ONE")
+            ask(old, "SET", 4, 4)
+            ask(old, "SET", 5, 5)
+            with logged(directory, "always") as primary:
+                ask(primary, "SET", 6, 6)
+            with follower(directory, old) as replica:
+                caught_up(old, replica)
+                equal((resyncs(replica), ask(replica, "EXISTS", 6)), (1, 0), "what the other one lacks is undone")
+
+
+@case
+def snapshots_only():
+    """a replica without a log goes on behind its last snapshot"""
+    with Directory() as directory, Server(*SMALL) as primary:
+        flags = ("--data-dir", str(directory))
+        ask(primary, "SET", 1, 1)
+        with replica_of(primary.port, *flags) as replica:
+            caught_up(primary, replica)
+            ask(primary, "SET", 2, 2)
+            caught_up(primary, replica)
+        with to_be_killed(replica_of(primary.port, *flags)) as replica:
+            caught_up(primary, replica)
+            equal(resyncs(replica), 0, "the stop wrote a snapshot")
+            equal(ask(replica, "SAVE"), "OK", "SAVE")
+            ask(primary, "SET", 3, 3)
+            caught_up(primary, replica)
+            replica.kill()
+        with replica_of(primary.port, *flags) as replica:
+            caught_up(primary, replica)
+            equal(resyncs(replica), 0, "from the snapshot on")
+
+
+def refuses_to_start(directory, said):
+    try:
+        logged(directory, "no").start()
+    except AssertionError as error:
+        check(said in str(error), error)
+    else:
+        check(False, "it started")
+
+
+@case
+def half_replaced():
+    """files that are neither the old nor the new primary's are no primary's: the start says what to do"""
+    with Directory() as directory:
+        (directory / "history").write_text(f"sherwood-history 1 replaced {'a' * 40} {'0' * 40} 0\n", encoding="ascii")
+        refuses_to_start(directory, "was to get the data of a primary, and has not: start with replicaof")
+        (directory / "history").write_text("sherwood-history 2\n", encoding="ascii")
+        refuses_to_start(directory, "does not say whose writes")
 
 
 if __name__ == "__main__":

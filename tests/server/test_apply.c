@@ -401,7 +401,9 @@ Test(apply, histories)
     memcpy(first, state.history.id, sizeof(first));
     cr_assert(sw_lineage_has(&state.history, first, 1000));
     cr_assert_not(sw_lineage_has(&state.history, none, 0), "nobody has no history");
-    sw_repl_promote(&state, 7);
+    struct sw_lineage next;
+    sw_repl_next_history(&state, 7, &next);
+    sw_repl_promote(&state, &next);
     cr_assert(sw_lineage_has(&state.history, state.history.id, 8));
     cr_assert(sw_lineage_has(&state.history, first, 7));
     cr_assert_not(sw_lineage_has(&state.history, first, 8), "what came after was another one's");

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * history_file.c - one line of text.
+ */
+#include "server/log/history_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/wal_format.h"
+#include "server/log/snapshot_write.h"
+
+#define LINE_BYTES 160
+
+static int fail(const struct sw_directory *directory, const char *what,
+                char reason[SW_HISTORY_REASON_BYTES])
+{
+    snprintf(reason, SW_HISTORY_REASON_BYTES, "%s/" SW_HISTORY_NAME " cannot be %s: %s",
+             directory->path, what, strerror(errno));
+    return -1;
+}
+
+static bool is_id(const char *text)
+{
+    return strspn(text, "0123456789abcdef") == SW_HISTORY_TEXT - 1;
+}
+
+static bool parse(const char *line, struct sw_history *history)
+{
+    char kind[16], end;
+    int words = sscanf(line, "sherwood-history 1 %15s %40s %40s %" SCNu64 "%c", kind, history->id,
+                       history->before, &history->before_through, &end);
+    history->kind =
+        words > 0 && strcmp(kind, "whole") == 0 ? SW_HISTORY_WHOLE : SW_HISTORY_REPLACED;
+    return words == 5 && end == '\n' && is_id(history->id) && is_id(history->before) &&
+           (history->kind == SW_HISTORY_WHOLE || strcmp(kind, "replaced") == 0);
+}
+
+int sw_history_read(const struct sw_directory *directory, struct sw_history *history,
+                    char reason[SW_HISTORY_REASON_BYTES])
+{
+    const struct sw_io *io = directory->io;
+    char line[LINE_BYTES] = "";
+    memset(history, 0, sizeof(*history));
+    int fd = io->open(directory->fd, SW_HISTORY_NAME, O_RDONLY, 0);
+    if (fd < 0) {
+        return errno == ENOENT ? 0 : fail(directory, "opened", reason);
+    }
+    ssize_t got = io->pread(fd, line, sizeof(line) - 1, 0);
+    int status = got < 0 ? fail(directory, "read", reason) : 0;
+    io->close(fd);
+    if (status == 0 && !parse(line, history)) {
+        snprintf(reason, SW_HISTORY_REASON_BYTES,
+                 "%s/" SW_HISTORY_NAME " does not say whose writes the directory holds: without "
+                 "that file its data are those of a primary, and replicas begin anew",
+                 directory->path);
+        status = -1;
+    }
+    return status;
+}
+
+int sw_history_write(const struct sw_directory *directory, const struct sw_history *history,
+                     char reason[SW_HISTORY_REASON_BYTES])
+{
+    const struct sw_io *io = directory->io;
+    char line[LINE_BYTES];
+    int size = snprintf(line, sizeof(line), "sherwood-history 1 %s %s %s %" PRIu64 "\n",
+                        history->kind == SW_HISTORY_WHOLE ? "whole" : "replaced", history->id,
+                        history->before, history->before_through);
+    int fd = io->open(directory->fd, SW_HISTORY_NEW, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    bool done =
+        fd >= 0 && sw_io_write(io, fd, line, (size_t)size, 0) == 0 && io->fdatasync(fd) == 0;
+    int error = errno;
+    if (fd >= 0) {
+        io->close(fd);
+    }
+    errno = error;
+    if (!done || io->rename(directory->fd, SW_HISTORY_NEW, SW_HISTORY_NAME) != 0 ||
+        io->fsync(directory->fd) != 0) {
+        return fail(directory, "written", reason);
+    }
+    return 0;
+}
+
+static int remove_kind(const struct sw_directory *directory, const char *kind)
+{
+    uint64_t *numbers = NULL;
+    size_t count = 0;
+    char name[SW_DIRECTORY_NAME_MAX];
+    int status = sw_directory_numbers(directory, kind, &numbers, &count);
+    for (size_t i = 0; i < count && status == 0; i++) {
+        sw_directory_name(kind, numbers[i], name);
+        status = directory->io->unlink(directory->fd, name);
+    }
+    free(numbers);
+    return status;
+}
+
+int sw_history_remove_files(const struct sw_directory *directory,
+                            char reason[SW_HISTORY_REASON_BYTES])
+{
+    if (remove_kind(directory, SW_SNAPSHOT_KIND) != 0 || remove_kind(directory, SW_WAL_NAME) != 0 ||
+        directory->io->fsync(directory->fd) != 0) {
+        snprintf(reason, SW_HISTORY_REASON_BYTES,
+                 "%s: files of another history cannot be removed: %s", directory->path,
+                 strerror(errno));
+        return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * saver_replace.c - the files of a data directory become those of another history.
+ *
+ * In this order, so that a start after a crash finds one or the other, and knows which:
+ *
+ *  1. No snapshot begins while the table is emptied and filled (sw_saver_hold). The files are of
+ *     the history before, and whole.
+ *  2. `history` says that what is there means nothing, durably; then it is removed, and the log
+ *     forgets it.
+ *  3. A snapshot of the table is durable, and the log goes on behind it.
+ *  4. `history` says whose the files are. Only now writes behind it are carried out.
+ */
+#include <stdio.h>
+
+#include "server/log/saver_parts.h"
+#include "server/observe/log.h"
+
+bool sw_saver_hold(struct sw_saver *saver)
+{
+    pthread_mutex_lock(&saver->mutex);
+    saver->held = true;
+    bool rests = !saver->facts.saving;
+    pthread_mutex_unlock(&saver->mutex);
+    return rests;
+}
+
+void sw_saver_let_go(struct sw_saver *saver)
+{
+    pthread_mutex_lock(&saver->mutex);
+    saver->held = false;
+    pthread_cond_broadcast(&saver->changed);
+    pthread_mutex_unlock(&saver->mutex);
+}
+
+static int forget_files(struct sw_saver *saver, const struct sw_history *history, uint64_t sequence,
+                        char reason[SW_HISTORY_REASON_BYTES])
+{
+    struct sw_wal *wal = saver->owner.wal;
+    if (sw_history_write(&saver->directory, history, reason) != 0) {
+        return -1;
+    }
+    if (wal == NULL) {
+        return sw_history_remove_files(&saver->directory, reason);
+    }
+    int status = sw_wal_replace(wal, sequence);
+    if (status != 0) {
+        snprintf(reason, SW_HISTORY_REASON_BYTES, "the log has ended");
+    } else {
+        status = sw_history_remove_files(&saver->directory, reason);
+    }
+    sw_wal_let_keep(wal);
+    return status;
+}
+
+int sw_saver_replace(struct sw_saver *saver, const struct sw_history *history, uint64_t sequence,
+                     char reason[SW_HISTORY_REASON_BYTES])
+{
+    struct sw_history replaced = *history;
+    replaced.kind = SW_HISTORY_REPLACED;
+    if (forget_files(saver, &replaced, sequence, reason) != 0) {
+        return -1;
+    }
+    pthread_mutex_lock(&saver->mutex);
+    saver->history = replaced;
+    saver->mend_ms = saver->tried_ms = 0;
+    saver->load.damaged_count = 0; /* they are gone */
+    pthread_mutex_unlock(&saver->mutex);
+    sw_saver_let_go(saver);
+    return 0;
+}
+
+bool sw_saver_is_replacing(struct sw_saver *saver)
+{
+    pthread_mutex_lock(&saver->mutex);
+    bool replacing = saver->history.kind == SW_HISTORY_REPLACED;
+    pthread_mutex_unlock(&saver->mutex);
+    return replacing;
+}
+
+int sw_saver_set_history(struct sw_saver *saver, const struct sw_history *history,
+                         char reason[SW_HISTORY_REASON_BYTES])
+{
+    int status = 0;
+    pthread_mutex_lock(&saver->mutex);
+    struct sw_history next = *history;
+    next.kind = saver->history.kind == SW_HISTORY_REPLACED ? SW_HISTORY_REPLACED : SW_HISTORY_WHOLE;
+    status = sw_history_write(&saver->directory, &next, reason);
+    if (status == 0) {
+        saver->history = next;
+    }
+    pthread_mutex_unlock(&saver->mutex);
+    return status;
+}
+
+void sw_saver_history(struct sw_saver *saver, struct sw_history *history)
+{
+    pthread_mutex_lock(&saver->mutex);
+    *history = saver->history;
+    pthread_mutex_unlock(&saver->mutex);
+}
+
+int sw_saver_finish_replacing(struct sw_saver *saver, char reason[SW_HISTORY_REASON_BYTES])
+{
+    int status = 0;
+    if (saver->history.kind == SW_HISTORY_REPLACED) {
+        struct sw_history whole = saver->history;
+        whole.kind = SW_HISTORY_WHOLE;
+        status = sw_history_write(&saver->directory, &whole, reason);
+        saver->history = status == 0 ? whole : saver->history;
+    }
+    return status;
+}

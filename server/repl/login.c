@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * login.c - where a primary is, AUTH, and what a server says of itself.
+ */
+#include "server/repl/login.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/users/password.h"
+#include "server/users/secret.h"
+
+#define PASSWORD_BYTES 513
+
+int sw_login_parse(const char *primary, char host[SW_REPL_ADDRESS_BYTES], uint16_t *port)
+{
+    char *end = NULL;
+    if (strncmp(primary, "unix:", 5) == 0) {
+        *port = 0;
+        snprintf(host, SW_REPL_ADDRESS_BYTES, "%s", primary + 5);
+        return primary[5] == '/' ? 0 : -1;
+    }
+    const char *split = strchr(primary, ' ');
+    split = split == NULL ? strrchr(primary, ':') : split;
+    if (split == NULL || split == primary || split - primary >= SW_REPL_ADDRESS_BYTES) {
+        return -1;
+    }
+    size_t size = (size_t)(split - primary);
+    bool brackets = primary[0] == '[' && primary[size - 1] == ']' && size > 2;
+    snprintf(host, SW_REPL_ADDRESS_BYTES, "%.*s", (int)(brackets ? size - 2 : size),
+             primary + brackets);
+    unsigned long number = strtoul(split + 1, &end, 10);
+    *port = (uint16_t)number;
+    return split[1] < '0' || split[1] > '9' || *end != '\0' || number == 0 || number > UINT16_MAX
+               ? -1
+               : 0;
+}
+
+int sw_login_send(struct sw_link_to *link, const struct sw_config *config)
+{
+    char password[PASSWORD_BYTES] = "", command[PASSWORD_BYTES + 128], line[SW_REPL_LINE_BYTES];
+    if (config->primary_password_file[0] == '\0') {
+        return 0;
+    }
+    if (sw_secret_line("the password for the primary", config->primary_password_file, password,
+                       sizeof(password), link->reason, sizeof(link->reason)) != 0) {
+        return -1;
+    }
+    const char *user = config->primary_user[0] == '\0' ? "default" : config->primary_user;
+    int size =
+        snprintf(command, sizeof(command), "*3\r\n$4\r\nAUTH\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n",
+                 strlen(user), user, strlen(password), password);
+    int status = sw_link_send(link, command, (size_t)size);
+    sw_forget(password, sizeof(password));
+    sw_forget(command, sizeof(command));
+    if (status != 0 || sw_link_line(link, line, sizeof(line)) != 0) {
+        return -1;
+    }
+    if (strcmp(line, "+OK") != 0) {
+        snprintf(link->reason, sizeof(link->reason), "the login at the primary: %.200s", line);
+        return -1;
+    }
+    return 0;
+}
+
+void sw_login_hello(const struct sw_table *table, const struct sw_config *config,
+                    struct sw_repl_hello *hello)
+{
+    struct sw_table_info info;
+    sw_table_info(table, &info);
+    *hello = (struct sw_repl_hello){.version = SW_REPL_VERSION,
+                                    .key_bytes = info.key_bytes,
+                                    .value_bytes = info.value_bytes,
+                                    .value_format = (uint64_t)sw_config_value_format(config),
+                                    .engine = (uint64_t)info.engine,
+                                    .batch_ops_max = info.batch_ops_max};
+}
