@@ -4,9 +4,7 @@
 #   tests/integration/peer_*.c                       C programs those start
 #   tests/fuzz/fuzz_*.c                              libFuzzer
 #   tests/lint/                                      rules of the source tree
-# With SAN=address or SAN=thread the Criterion tests run in a small fork runner
-# (tests/support/inproc.c) that takes the place of Criterion's: TSan cannot run under that one, and
-# it ignores the leaks that LeakSanitizer finds.
+# Of Criterion the headers are used; its place is taken by a small runner, tests/support/inproc.c.
 
 .PHONY: test-deps test lint tests
 test-deps: ## install the Debian packages that testing needs, if any is missing
@@ -22,7 +20,7 @@ lint: test-deps ## check format and rules of the source tree, and run the static
 
 # --- what tests/run builds -----------------------------------------------------------------------
 SUPPORT_OBJ := $(call obj,$(filter-out tests/support/inproc.c,$(SUPPORT_SRC)))
-RUNNER_OBJ := $(if $(SAN),$(call obj,$(filter tests/support/inproc.c,$(SUPPORT_SRC))))
+RUNNER_OBJ := $(call obj,tests/support/inproc.c)
 UNIT_TESTS := $(patsubst %.c,$(BUILD)/%,$(TEST_SRC))
 # Programs that are run again, on another engine: groups@cuckoo.
 ENGINE_TESTS := $(shell sed -n 's/^\([a-z_]*\) \([a-z_]*\)$$/\1@\2/p' tests/table/engines.txt)
@@ -60,10 +58,10 @@ endif
 
 # Over a hundred programs are linked. gold, of the binutils, takes a third of the time.
 TEST_LD := $(shell $(CC) -fuse-ld=gold -Wl,--version >/dev/null 2>&1 && echo -fuse-ld=gold)
-TEST_LIBS = $(SERVER_LIBS) $(CLIENT_LIBS) -lcriterion -lhiredis -ledit -lsqlite3
+TEST_LIBS = $(SERVER_LIBS) $(CLIENT_LIBS) -lhiredis -ledit -lsqlite3
 $(UNIT_TESTS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(RUNNER_OBJ)
 	@mkdir -p $(@D)
-	$(CC) $(REAL_LDFLAGS) $(TEST_LD) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(TEST_LIBS)
+	$(CC) $(REAL_LDFLAGS) $(TEST_LD) -Wl,--as-needed -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(TEST_LIBS)
 # Loaded before a daemon: its writes and syncs fail.
 $(BUILD)/tests/libfaults.so: tests/integration/faults.c
 	@mkdir -p $(@D)

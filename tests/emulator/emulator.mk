@@ -66,7 +66,7 @@ $(EMU)/obj/tests/gpu/cache/%.o: tests/gpu/cache/%.c
 # The suite of tests/table.
 EMU_SUITE := $(CUDA_SUITE:%=suite_%)
 $(EMU_SUITE:%=$(EMU)/%): $(EMU)/suite_%: $(CUDA_SUITE_OBJ) $(BUILD)/obj/tests/table/test_%.o $(EMU)/libemulated.a
-	$(EMU_CXX) -pthread -o $@ $^ -lcriterion -lm
+	$(EMU_CXX) -pthread -o $@ $^ -lm
 
 EMU_TESTS := test_failing test_table_gpu test_ways_gpu test_cuckoo_set_gpu test_cuckoo_engine_gpu test_cache_gpu test_shared_gpu
 $(EMU)/test_table_gpu: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) $(EMU)/libemulated.a

@@ -36,7 +36,6 @@ $(call obj,$(wildcard tests/gpu/cache/*.c)): REAL_CPPFLAGS += -I$(CUDA_HOME)/inc
 $(GPU_OUT)/test_cache_gpu: $(CACHE_GPU_TEST)
 GPU_SUITE := $(CUDA_SUITE:%=suite_%)
 $(GPU_SUITE:%=$(GPU_OUT)/%): $(GPU_OUT)/suite_%: $(CUDA_SUITE_OBJ) $(BUILD)/obj/tests/table/test_%.o $(BUILD)/libtable.a
-$(GPU_SUITE:%=$(GPU_OUT)/%): GPU_LIBS := -lcriterion
 $(GPU_OUT)/%:
 	@mkdir -p $(@D)
 	$(CC) $(REAL_LDFLAGS) -o $@ $^ $(GPU_LIBS) $(CUDA_LIBS) -lm
@@ -77,7 +76,7 @@ $(BUNDLE)/sherwood-load: $(call obj,$(LOAD_SRC)) $(BUILD)/libclient.a $(BUILD)/l
 $(BUNDLE)/sherwood-cli: $(call obj,$(CLI_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a $(BUILD)/libtls.a
 $(GPU_TESTS:%=$(BUNDLE)/%) $(BUNDLE)/bench_hot_gpu: BUNDLE_LIBS = $(CUDA_LIBS) -lm
 $(BUNDLE)/test_attach_gpu: BUNDLE_LIBS += -lprotobuf-c -lssl -lcrypto
-$(GPU_SUITE:%=$(BUNDLE)/%): BUNDLE_LIBS = -lcriterion $(CUDA_LIBS) -lm
+$(GPU_SUITE:%=$(BUNDLE)/%): BUNDLE_LIBS = $(CUDA_LIBS) -lm
 $(BUNDLE)/sherwoodd: BUNDLE_LIBS = $(SERVER_LIBS)
 $(BUNDLE)/sherwood-load: BUNDLE_LIBS = $(CLIENT_LIBS)
 $(BUNDLE)/sherwood-cli: BUNDLE_LIBS = $(CLIENT_LIBS) -ledit

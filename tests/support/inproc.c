@@ -2,10 +2,10 @@
  *
  * inproc.c - runs the Criterion tests of a program by fork(), one child a test.
  *
- * Linked into sanitized builds, and into those for CUDA. Criterion starts its tests in a way
- * ThreadSanitizer cannot follow, ignores the exit status by which LeakSanitizer reports, and runs
- * several at once, which a device has no memory for. The functions here have the names of
- * Criterion's own hooks, and those of the program win over those of the library.
+ * Criterion's own runner starts its tests in a way ThreadSanitizer cannot follow, ignores the exit
+ * status by which LeakSanitizer reports, and runs several at once, which a device has no memory
+ * for; and its library has others do work at the start of each program. So it is not linked: here
+ * is all that the headers of Criterion call.
  *
  *   test_x [--filter SUITE/TEST] [--one-of N]
  *
@@ -18,8 +18,8 @@
 #include <stdint.h>
 
 #include <criterion/criterion.h>
-#include <criterion/internal/assert/types.h>
-#include <criterion/logging.h>
+#include <criterion/internal/asprintf-compat.h>
+#include <criterion/options.h>
 #include <criterion/parameterized.h>
 #include <fnmatch.h>
 #include <stdarg.h>
@@ -27,6 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -37,7 +38,11 @@
 enum { EXIT_ABORTED = 90, EXIT_SKIPPED = 91, EXIT_DIED = 92, EXIT_FAILED = 93 };
 
 #define TIMEOUT_SECONDS 60
-#define SANITIZER_SLOWDOWN 5
+#define WHY_SIZE 256
+#define SLOWDOWN 5 /* of a sanitizer, or of a busy machine */
+
+/* What the headers of Criterion ask; nothing is set. */
+struct criterion_options criterion_options;
 
 extern struct criterion_test *__start_cr_tst[];
 extern struct criterion_test *__stop_cr_tst[];
@@ -49,7 +54,8 @@ static struct {
     const struct criterion_test *test;
     const struct criterion_test_extra_data *suite; /* NULL if not declared */
     void *parameter;
-    int failed; /* set by any thread of the test */
+    int failed;        /* set by any thread of the test */
+    char *why_skipped; /* WHY_SIZE, shared with the parent */
 } current;
 
 static void mark_failed(void)
@@ -95,27 +101,45 @@ void criterion_send_assert(struct criterion_assert_stats *stats)
     }
 }
 
-void cr_log(enum criterion_severity severity, const char *format, ...)
-{
-    va_list arguments;
-    (void)severity;
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fputc('\n', stderr);
-}
-
 void cri_asserts_passed_incr(void)
 {
 }
 
-void cri_assert_node_send(const char *file, size_t line, struct cri_assert_node *node)
+/* The text of a failed assertion that gives none itself: its expression, of strings what they were,
+ * too. */
+char *cr_translate_assert_msg(int kind, ...)
 {
-    if (!node->pass) {
-        mark_failed();
-        fprintf(stderr, "%s:%zu: Assertion failed: %s %s\n", file, line,
-                node->repr != NULL ? node->repr : "", node->message != NULL ? node->message : "");
+    char *text = NULL;
+    int length = 0;
+    va_list arguments;
+    va_start(arguments, kind);
+    const char *expression = va_arg(arguments, const char *);
+    if (kind == CRITERION_ASSERT_MSG_EXPR_AS_STRINGS_FALSE) {
+        const char *actual = va_arg(arguments, const char *);
+        const char *expected = va_arg(arguments, const char *);
+        length = asprintf(&text, "%s is false: \"%s\", \"%s\"", expression, actual, expected);
+    } else {
+        length = asprintf(&text, "%s is false", expression);
     }
+    va_end(arguments);
+    return length >= 0 ? text : NULL;
+}
+
+int cr_asprintf(char **text, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vasprintf(text, format, arguments);
+    va_end(arguments);
+    if (length < 0) {
+        *text = NULL;
+    }
+    return length;
+}
+
+void cr_asprintf_free(char *text)
+{
+    free(text);
 }
 
 void criterion_abort_test(void)
@@ -132,9 +156,7 @@ void criterion_skip_test(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    fprintf(stderr, "skipped: ");
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    vsnprintf(current.why_skipped, WHY_SIZE, format, arguments);
     va_end(arguments);
     exit(EXIT_SKIPPED);
 }
@@ -168,7 +190,7 @@ static unsigned timeout_of(const struct criterion_test_extra_data *test,
     } else if (suite != NULL && suite->timeout > 0) {
         seconds = suite->timeout;
     }
-    return ((unsigned)seconds + 1) * SANITIZER_SLOWDOWN;
+    return ((unsigned)seconds + 1) * SLOWDOWN;
 }
 
 static double seconds(void)
@@ -209,8 +231,12 @@ static bool run(const struct criterion_test *test, void *parameter)
     } else {
         passed |= WIFEXITED(status) && WEXITSTATUS(status) == test->data->exit_code;
     }
-    printf("%sok %s::%s%s (%.2f s)\n", passed ? "" : "not ", test->category, test->name,
-           skipped ? " # SKIP" : "", seconds() - start);
+    printf("%sok %s::%s", passed ? "" : "not ", test->category, test->name);
+    if (skipped) {
+        printf(" # SKIP %s\n", current.why_skipped);
+    } else {
+        printf(" (%.2f s)\n", seconds() - start);
+    }
     if (WIFSIGNALED(status) && !passed) {
         printf("# ended by signal %d\n", WTERMSIG(status));
     }
@@ -272,6 +298,12 @@ int main(int argc, char **argv)
     unsigned failed = 0;
     if (!read_options(argc, argv)) {
         fprintf(stderr, "usage: %s [--filter SUITE/TEST] [--one-of N]\n", argv[0]);
+        return 2;
+    }
+    current.why_skipped =
+        mmap(NULL, WHY_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (current.why_skipped == MAP_FAILED) {
+        perror("mmap");
         return 2;
     }
     for (struct criterion_test **test = __start_cr_tst; test < __stop_cr_tst; test++) {
