@@ -27,7 +27,7 @@ $(BUNDLE)/sherwoodd-null: BUNDLE_LIBS = $(SERVER_LIBS)
 .PHONY: bundle-serve bundle-redis
 bundle-serve:
 	@mkdir -p $(BUNDLE)/serve
-	cp bench/serve/*.py bench/serve/plot.gp $(BUNDLE)/serve/
+	cp bench/serve/*.py bench/serve/plot.gp bench/scale/gpus.py $(BUNDLE)/serve/
 bundle: $(BUNDLE)/sherwoodd-null bundle-serve
 bundle-redis: ## build/bundle/redis: redis-server of this machine, for the study of served rates
 	@deploy/deps build redis-server
@@ -61,6 +61,11 @@ bench-durability: ## what the log and snapshots cost, beside plain programs on t
 	@deploy/deps build redis-server
 	@$(MAKE) --no-print-directory all durability-ceilings
 	@bench/serve/durability.py --build $(BUILD) $(if $(OUTPUT),--output $(OUTPUT))
+
+.PHONY: bench-gpus
+bench-gpus: sherwoodd-null ## every GPU of this host beside one of them, by sockets, regions and CUDA IPC, into output/<time>/scale
+	@$(MAKE) --no-print-directory all
+	@bench/scale/gpus.py --build $(BUILD) $(if $(OUTPUT),--output $(OUTPUT))
 
 .PHONY: bench-scaling
 bench-scaling: ## how a cluster grows to 1,024 nodes, from the curve of one: a model, into output/<time>/scaling

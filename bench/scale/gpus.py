@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""gpus - the study of several GPUs of one host: a daemon on each, all loaded at the same time, beside one alone.
+
+Every part is run with the numbers of daemons of --gpus; what is told is their rates together, and that over the rate
+of one in the same run. Without a GPU the daemons are of the CPU backend, which tells whether the study works.
+"""
+
+import argparse
+import functools
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+SERVE = pathlib.Path(__file__).resolve().parents[1] / "serve"
+sys.path.insert(0, str(SERVE if SERVE.is_dir() else pathlib.Path(__file__).resolve().parent))
+# pylint: disable=wrong-import-position
+from daemons import Failed, environment, facts  # noqa: E402
+from results import RATE, Row  # noqa: E402
+from study import Study, add_options, number, parsed  # noqa: E402
+
+PARTS = ["sockets", "null", "regions", "device"]
+# So much of the time of the shortest load all of them must have been running, or they are begun again.
+TOGETHER = 0.9
+TRIES = 5
+# Of four daemons: what their rate is at least, over that of one, or over that of four daemons without tables.
+BARS = {("device_get", "ratio_to_one"): 3.6, ("regions_get", "ratio_to_one"): 2.5, ("sockets_update", "ratio_to_one"): 3.4,
+        ("sockets_get", "ratio_to_null"): 0.9}
+LINE = re.compile(r"^\s*(GET, waits|SET of stored keys, waits), (\d+) keys: .*, ([\d.]+) G keys/s$", re.MULTILINE)
+
+
+class Gpus(Study):
+    """One run."""
+
+    @staticmethod
+    def bar_of(key, metric):
+        return BARS.get((key[2], metric)) if key[1] == "sherwood" and key[4] == "4" else None
+
+    def started(self, count, program="sherwoodd"):
+        """So many daemons, each on its own GPU and in a folder of its own."""
+        work, daemons = self.work, []
+        try:
+            for gpu in range(count):
+                self.work = pathlib.Path(tempfile.mkdtemp(dir=work))
+                device = ["--device", str(gpu)] if program == "sherwoodd" else []
+                daemons.append(self.start(program, "--key-bits", "32", "--capacity", str(self.options.slots),
+                                          "--max-load", "0.98", *device))
+        except BaseException:
+            self.stopped(daemons)
+            raise
+        finally:
+            self.work = work
+        return daemons
+
+    @staticmethod
+    def stopped(daemons):
+        for daemon in daemons:
+            daemon.stop()
+
+    @staticmethod
+    def moved(daemons):
+        """Bytes that went through the sockets of the daemons so far."""
+        told = [facts(daemon.socket, "stats") for daemon in daemons]
+        return sum(int(one[f"total_net_{way}_bytes"]) for one in told for way in ("input", "output"))
+
+    def together(self, daemons, operation, words):
+        """Loads each daemon for the same time: (their phases, processors in use by daemons and loads)."""
+        for _ in range(TRIES):
+            before = sum(daemon.usage()[0] for daemon in daemons)
+            loads_before = os.times()
+            begun = time.monotonic()
+            commands = [self.command(daemon.unix(), "-o", operation, *words) for daemon in daemons]
+            loads = [subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                      stderr=subprocess.PIPE, text=True) for command in commands]
+            phases, ends = [], []
+            for command, load in zip(commands, loads):
+                output, errors = load.communicate(timeout=self.options.row_seconds)
+                ends.append(time.monotonic())
+                phases.append(self.phases(command, load.returncode, output, errors, hits=1)[-1])
+            took, loads_after = time.monotonic() - begun, os.times()
+            busy = sum(daemon.usage()[0] for daemon in daemons) - before + sum(
+                getattr(loads_after, name) - getattr(loads_before, name) for name in ("children_user", "children_system"))
+            shared = min(ends) - max(end - phase["seconds"] for end, phase in zip(ends, phases))
+            if shared >= TOGETHER * min(phase["seconds"] for phase in phases):
+                return phases, busy / took
+        raise Failed(f"{operation}: the loads of {len(daemons)} daemons were never beside each other")
+
+    def tell(self, library, operation, count, rate, batch):
+        """A rate of so many daemons together; the column F has their number."""
+        row = Row(operation, 64, count, batch, library, "scale")
+        self.results.add(self.repetition, row, RATE, rate, "1/s")
+        self.say(f"  {library} {operation}, daemons: {count}: {rate / 1e6:.4g} M keys/s")
+        return row
+
+    def step(self, part, count, program="sherwoodd", more=()):
+        """Gets and updates of stored keys, of so many daemons at the same time."""
+        options = self.options
+        daemons = self.started(count, program)
+        try:
+            threads = max(1, options.threads // count)
+            shape = ("-n", options.slots // 2, "-f", options.frame, "-d", options.depth, "-t", threads,
+                     "-c", threads if more else max(threads, options.connections // count), *more)
+            for daemon in daemons:
+                self.load(daemon.unix(), *shape, "-o", "set")
+            for operation, word in (("get", "get"), ("update", "set")):
+                before = self.moved(daemons)
+                phases, processors = self.together(daemons, word, (*shape, *self.drawn(options.frame)))
+                moved = (self.moved(daemons) - before) / sum(phase["keys"] for phase in phases)
+                row = self.tell("sherwood-null" if program == "sherwoodd-null" else "sherwood", f"{part}_{operation}",
+                                count, sum(phase[RATE] for phase in phases), options.frame)
+                self.results.add(self.repetition, row, "processors", processors, "")
+                self.results.add(self.repetition, row, "socket_bytes_a_key", moved, "B")
+        finally:
+            self.stopped(daemons)
+
+    def counted(self, part, *arguments):
+        """The steps of a part, for each number of daemons."""
+        self.repeated(part, [(f"daemons: {count}", functools.partial(self.step, part, count, *arguments))
+                             for count in self.options.gpus])
+
+    def sockets(self):
+        self.counted("sockets")
+
+    def null(self):
+        self.counted("sockets", "sherwoodd-null")
+
+    def regions(self):
+        self.counted("regions", "sherwoodd", ("--region",))
+
+    def device(self):
+        """Arrays in the memory of each GPU: the program of the GPU suite that tells rates, on all of them at once."""
+        program = self.build / "test_attach_gpu"
+        if not program.exists() or self.options.backend == "cpu":
+            self.say(f"device is skipped: it needs a GPU and {program.name}")
+            return
+        for self.repetition in range(1, self.options.repetitions + 1):
+            for count in self.options.gpus:
+                self.attempt(f"device, {count} GPUs", lambda count=count: self.on_devices(program, count))
+        self.results.write_summary()
+
+    def on_devices(self, program, count):
+        runs = [subprocess.Popen([program, self.build / "sherwoodd", "--rates"], stdin=subprocess.DEVNULL, text=True,
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                 env={**environment(program), "CUDA_VISIBLE_DEVICES": str(gpu)}) for gpu in range(count)]
+        said = [run.communicate(timeout=self.options.row_seconds)[0] for run in runs]
+        if any(run.returncode for run in runs):
+            raise Failed("test_attach_gpu --rates: " + next(t for r, t in zip(runs, said) if r.returncode)[-400:])
+        rates = {}
+        for text in said:
+            for what, keys, rate in LINE.findall(text):
+                rates.setdefault((what, int(keys)), []).append(float(rate) * 1e9)
+        for (what, keys), found in sorted(rates.items()):
+            if len(found) == count and keys >= 1 << 20:
+                self.tell("sherwood", "device_get" if what.startswith("GET") else "device_update", count, sum(found), keys)
+
+    def ratios(self):
+        """Of each rate to that of one daemon."""
+        rates = {key: value for key, metric, _, value in self.results.summary() if metric == RATE}
+        for (study, library, operation, bits, count, batch), rate in rates.items():
+            one = rates.get((study, library, operation, bits, "1", batch))
+            if one and count != "1":
+                self.results.add(0, Row(operation, bits, int(count), batch, library, study), "ratio_to_one", rate / one, "")
+
+
+def counts(text):
+    found = sorted({int(word) for word in text.split(",") if word.isdigit() and int(word) > 0})
+    if not found or len(found) != len(text.split(",")):
+        raise argparse.ArgumentTypeError(f"{text}: numbers of daemons are needed, as 1,2,4")
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_options(parser, "scale", PARTS)
+    parser.add_argument("--gpus", type=counts, default=[1, 2, 4], help="how many daemons, each on a GPU (1,2,4)")
+    parser.add_argument("--slots", type=number, default=1 << 26, help="of each table (64Mi)")
+    parser.add_argument("--frame", type=number, default=1 << 18, help="keys a frame (256Ki)")
+    parser.add_argument("--depth", type=int, default=2, help="frames in flight on each connection (%(default)s)")
+    options = parsed(parser, "scale", PARTS)
+    with tempfile.TemporaryDirectory(prefix="sherwood-gpus-") as work:
+        study = Gpus(options, pathlib.Path(work))
+        options.parts.append("ratios")
+        return study.run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
