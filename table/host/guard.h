@@ -5,9 +5,8 @@
  *
  * The array is cut into pieces. Whoever is about to write a piece that was not read yet copies it
  * first; the reader takes such copies, and all other pieces from the array itself. So nobody waits
- * for a copy of the whole, and what was read is not copied any more. Copies lie in chunks that the
- * reader gives back: where writers are faster than the reader they wait for it a little, then take
- * more memory, and where there is none the instant is lost, and writing goes on.
+ * for a copy of the whole, and what was read is not copied any more. Where there
+ * is no memory for copies (copies.h) the instant is lost, and writing goes on.
  *
  * Threads: sw_guard_before_write from any number, in phases that the caller keeps apart from
  * create, leave and destroy; sw_guard_read and sw_guard_destroy from one, the reader; sw_guard_lose
@@ -19,6 +18,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "table/host/copies.h"
+
 #define SW_GUARD_PIECE 256U /* bytes */
 
 /* What became of a piece: atomic, one byte each. */
@@ -28,19 +29,16 @@ enum sw_guard_state {
     SW_GUARD_DONE   /* it may be written */
 };
 
-struct sw_guard_chunk;
-
 struct sw_guard {
     const uint8_t *array; /* constant, like the next two */
     uint64_t bytes;
     uint8_t *states;
-    struct sw_guard_chunks *chunks;
-    bool lost; /* atomic */
+    struct sw_copies *copies;
 
     /* The reader's. */
     uint64_t next; /* piece */
     uint64_t seen; /* pieces before this are done */
-    struct sw_guard_chunk *reading;
+    struct sw_chunk *reading;
     uint8_t *buffer;
 };
 

@@ -62,7 +62,6 @@ Test(rows, what_they_can)
 {
     struct fixture fixture;
     struct sw_table_config config = rows_config(128, 60);
-    struct sw_image *image = NULL;
     fixture_open(&fixture, &config);
     cr_assert_eq(fixture.info.value_bytes, 60);
     cr_assert_eq(fixture.info.rows_mapped, fixture.info.occupied_max);
@@ -74,8 +73,7 @@ Test(rows, what_they_can)
                     op != SW_ADD_PRESENT_U64);
         cr_assert_eq(fixture_can(&fixture, (enum sw_op)op), can, "operation %d", op);
     }
-    cr_assert_eq(sw_image_bytes(fixture.table), 0);
-    cr_assert_eq(sw_image_take(fixture.queue, false, &image), SW_E_UNSUPPORTED);
+    cr_assert_gt(sw_image_bytes(fixture.table), fixture.info.rows_mapped);
     cr_assert_geq(sw_table_config_bytes(&config), fixture.info.occupied_max * 64);
     cr_assert_geq(fixture.info.bytes_reserved, sw_table_config_bytes(&config));
     fixture_close(&fixture);

@@ -50,6 +50,7 @@ struct sw_cpu_failed {
 };
 
 struct sw_cpu_image;
+struct sw_row_image;
 
 struct sw_cpu {
     struct sw_phase_lock lock;
@@ -63,6 +64,7 @@ struct sw_cpu {
     struct sw_cpu_scratch scratch;
     struct sw_cpu_failed failed;
     struct sw_cpu_image *image; /* the image that guards the arrays; NULL: none. Touched alone */
+    struct sw_row_image *row_image; /* what keeps rows for an image; likewise */
     pthread_mutex_t facts_mutex;
     struct sw_backend_facts facts;
 };

@@ -140,10 +140,10 @@ static int cpu_open(const struct sw_table_config *config, void **out, char *reas
 /* An image reads the arrays: they become the image's, if there is memory for new ones. */
 static void leave_arrays_to_image(struct sw_cpu *cpu)
 {
-    void *slots = NULL;
-    if (cpu->image != NULL) {
-        slots = sw_cpu_arrays_map(&cpu->geometry, cpu->geometry.bytes_total + cpu->scratch.bytes);
+    if (cpu->image == NULL) {
+        return;
     }
+    void *slots = sw_cpu_arrays_map(&cpu->geometry, cpu->geometry.bytes_total + cpu->scratch.bytes);
     if (slots == NULL) {
         sw_cpu_abandon_image(cpu);
         return;
@@ -161,7 +161,10 @@ static void run_clear(struct sw_cpu *cpu, struct sw_batch *batch)
     leave_arrays_to_image(cpu);
     sw_cpu_arrays_empty(cpu, &cpu->geometry, cpu->slots);
     memset(&cpu->state, 0, sizeof(cpu->state));
-    sw_arena_clear(&cpu->arena);
+    if (cpu->arena.rows != NULL && sw_cpu_leave_rows(cpu) != SW_OK) {
+        sw_cpu_abandon_image(cpu);
+        sw_arena_clear(&cpu->arena);
+    }
     sw_phase_lock_leave_write(&cpu->lock);
 }
 
@@ -314,7 +317,6 @@ const struct sw_backend sw_robin_hood_backend_cpu = {
     .restoring = &restoring,
 };
 
-/* No images, and nothing is restored but by batches. */
 const struct sw_backend sw_robin_hood_rows_backend_cpu = {
     .name = "cpu",
     .operations = SW_ROW_OPERATIONS,
@@ -330,6 +332,9 @@ const struct sw_backend sw_robin_hood_rows_backend_cpu = {
     .poll = sw_cpu_poll,
     .check = cpu_check,
     .raw_copy = cpu_raw_copy,
+    .image_read = sw_cpu_image_read,
+    .image_drop = sw_cpu_image_drop,
     .set_sequence = cpu_set_sequence,
     .last_sequence = cpu_last_sequence,
+    .restoring = &restoring,
 };

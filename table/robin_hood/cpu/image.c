@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * image.c - images of a table in host memory: only what is written meanwhile is copied.
+ * image.c - images of a table in host memory: only what is written meanwhile is copied. Of a table
+ * with rows the slots tell the rows, which are kept by themselves (row_image.h).
  */
 #include "table/robin_hood/cpu/image.h"
 
+#include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "table/host/guard.h"
 #include "table/host/image.h"
 #include "table/host/memory.h"
 #include "table/host/parts.h"
+#include "table/mix.h"
+#include "table/robin_hood/cpu/row_image.h"
+
+/* So many entries are found before their rows are copied, so that the latencies overlap. */
+#define AHEAD 64U
 
 struct sw_cpu_image {
     struct sw_cpu *cpu;
@@ -19,7 +27,10 @@ struct sw_cpu_image {
     uint64_t side_value;
     const void *part; /* the slots being read, and the next of them */
     uint64_t part_slots, at;
-    void *arrays; /* the guarded arrays, once the table has new ones; or NULL */
+    struct sw_row_image *rows;       /* NULL: values are integers, or the arena is borrowed */
+    const struct sw_arena *borrowed; /* NULL: it is not */
+    uint64_t left;                   /* entries that are not read yet; counted with rows only */
+    void *arrays;                    /* the guarded arrays, once the table has new ones; or NULL */
     uint64_t arrays_bytes;
 };
 
@@ -54,18 +65,49 @@ void sw_cpu_abandon_image(struct sw_cpu *cpu)
         sw_guard_abandon(cpu->image->guard);
         guard_table(cpu, NULL);
     }
+    if (cpu->row_image != NULL) {
+        sw_row_image_abandon(cpu->row_image);
+        cpu->row_image = NULL;
+    }
+}
+
+int sw_cpu_leave_rows(struct sw_cpu *cpu)
+{
+    struct sw_arena fresh;
+    if (cpu->row_image == NULL) {
+        sw_arena_clear(&cpu->arena);
+        return SW_OK;
+    }
+    int status = sw_arena_open(&fresh, cpu->arena.value_bytes, cpu->arena.reserved);
+    if (status != SW_OK) {
+        return status;
+    }
+    status = sw_arena_map(&fresh, cpu->arena.mapped);
+    if (status != SW_OK) {
+        sw_arena_close(&fresh);
+        return status;
+    }
+    sw_row_image_leave(cpu->row_image, &cpu->arena);
+    cpu->row_image = NULL;
+    cpu->arena = fresh;
+    return SW_OK;
 }
 
 /* --- taking ----------------------------------------------------------------------------------- */
 
-/* A guard of the present arrays. Others may move the table meanwhile. */
-static struct sw_guard *create_guard(struct sw_cpu *cpu)
+/* What keeps the present arrays, and rows. Others may move the table meanwhile. */
+static bool create_guards(struct sw_cpu *cpu, struct sw_cpu_image *image)
 {
     sw_phase_lock_enter_read(&cpu->lock);
     const void *slots = cpu->slots;
-    uint64_t bytes = cpu->geometry.bytes_total;
+    const uint64_t bytes = cpu->geometry.bytes_total;
+    const uint64_t rows = cpu->arena.mapped;
     sw_phase_lock_leave_read(&cpu->lock);
-    return sw_guard_create(slots, bytes);
+    image->guard = sw_guard_create(slots, bytes);
+    if (cpu->config.value_bytes > 0) {
+        image->rows = sw_row_image_create(cpu->config.value_bytes, rows);
+    }
+    return image->guard != NULL && (cpu->config.value_bytes == 0 || image->rows != NULL);
 }
 
 /* Runs alone. Returns whether the guard is of the table's present arrays; a table that has moved
@@ -75,15 +117,19 @@ static bool begin(struct sw_cpu *cpu, struct sw_cpu_image *image)
     image->kind = (struct sw_image_slots){cpu->config.slot_bits, true, cpu->config.seed};
     image->side = cpu->state.side_present != 0;
     image->side_value = cpu->state.side_value;
+    image->left = cpu->state.occupied;
     if (image->guard == NULL) {
+        image->borrowed = cpu->arena.rows != NULL ? &cpu->arena : NULL;
         image->part = cpu->slots;
         image->part_slots = cpu->geometry.bytes_total / (cpu->config.slot_bits / 8);
         return true;
     }
     bool fits =
         image->guard->array == cpu->slots && image->guard->bytes == cpu->geometry.bytes_total;
+    fits = fits && (image->rows == NULL || sw_row_image_begin(image->rows, &cpu->arena));
     if (fits) {
         guard_table(cpu, image);
+        cpu->row_image = image->rows;
     }
     return fits;
 }
@@ -93,7 +139,7 @@ static bool try_image(struct sw_cpu *cpu, struct sw_batch *batch, struct sw_cpu_
 {
     batch->_image_sequence = sw_phase_lock_enter_alone(&cpu->lock);
     uint64_t began_ns = sw_now_ns();
-    bool busy = image->guard != NULL && cpu->image != NULL;
+    bool busy = image->guard != NULL && (cpu->image != NULL || cpu->row_image != NULL);
     bool begun = !busy && begin(cpu, image);
     batch->_held_ns = sw_now_ns() - began_ns;
     sw_phase_lock_leave_write(&cpu->lock);
@@ -107,6 +153,9 @@ static void free_image(struct sw_cpu_image *image)
     if (image->guard != NULL) {
         sw_guard_destroy(image->guard);
     }
+    if (image->rows != NULL) {
+        sw_row_image_destroy(image->rows);
+    }
     sw_memory_unmap(image->arrays, image->arrays_bytes);
     free(image);
 }
@@ -118,10 +167,11 @@ void sw_cpu_take_image(struct sw_cpu *cpu, struct sw_batch *batch)
         struct sw_cpu_image *image = calloc(1, sizeof(*image));
         if (image != NULL) {
             image->cpu = cpu;
-            image->guard = batch->_borrows ? NULL : create_guard(cpu);
         }
-        if (image == NULL || (image->guard == NULL && !batch->_borrows)) {
-            free(image);
+        if (image == NULL || (!batch->_borrows && !create_guards(cpu, image))) {
+            if (image != NULL) {
+                free_image(image);
+            }
             batch->status = SW_E_NOMEM;
             return;
         }
@@ -145,9 +195,15 @@ static bool next_part(struct sw_cpu_image *image)
     return true;
 }
 
-int sw_cpu_image_read(void *context, struct sw_image_columns *columns)
+static bool is_lost(const struct sw_cpu_image *image)
 {
-    struct sw_cpu_image *image = context;
+    return (image->guard != NULL && sw_guard_is_lost(image->guard)) ||
+           (image->rows != NULL && sw_copies_are_lost(image->rows->copies));
+}
+
+/* Adds entries, the one without a slot first, until the columns are full. */
+static void read_slots(struct sw_cpu_image *image, struct sw_image_columns *columns)
+{
     if (image->side && columns->count < columns->room) {
         sw_image_add_side(&image->kind, image->side_value, columns);
         image->side = false;
@@ -155,8 +211,91 @@ int sw_cpu_image_read(void *context, struct sw_image_columns *columns)
     while (columns->count < columns->room && (image->at < image->part_slots || next_part(image))) {
         sw_image_gather(&image->kind, image->part, image->part_slots, &image->at, columns);
     }
-    bool lost = image->guard != NULL && sw_guard_is_lost(image->guard);
-    return lost ? SW_E_NOMEM : SW_OK;
+}
+
+/* --- reading rows ----------------------------------------------------------------------------- */
+
+static uint8_t *key_place(const struct sw_cpu_image *image, const struct sw_image_columns *columns)
+{
+    return (uint8_t *)columns->keys + (size_t)columns->count * (image->kind.slot_bits / 16);
+}
+
+static uint8_t *row_place(const struct sw_cpu_image *image, const struct sw_image_columns *columns)
+{
+    return (uint8_t *)columns->values + (size_t)columns->count * image->cpu->config.value_bytes;
+}
+
+/* Adds an entry that a writer has copied. */
+static bool add_copied(struct sw_cpu_image *image, bool any, struct sw_image_columns *columns)
+{
+    uint64_t m = 0;
+    const uint8_t *row = image->rows != NULL ? sw_row_image_next(image->rows, any, &m) : NULL;
+    if (row == NULL) {
+        return false;
+    }
+    const uint64_t key = image->kind.slot_bits == 64 ? sw_unmix_32((uint32_t)m, image->kind.seed)
+                                                     : sw_unmix_64(m, image->kind.seed);
+    memcpy(key_place(image, columns), &key, image->kind.slot_bits / 16);
+    memcpy(row_place(image, columns), row, image->cpu->config.value_bytes);
+    columns->count++;
+    image->left--;
+    return true;
+}
+
+/* Adds the next entries among the slots, without those whose rows a writer copies. Returns whether
+ * there were some. */
+static bool add_found(struct sw_cpu_image *image, struct sw_image_columns *columns)
+{
+    uint64_t keys[AHEAD], words[AHEAD], numbers[AHEAD];
+    const uint32_t key_bytes = image->kind.slot_bits / 16;
+    const uint32_t rest = columns->room - columns->count;
+    struct sw_image_columns found = {
+        .room = rest < AHEAD ? rest : AHEAD, .keys = keys, .values = words};
+    const uint8_t *rows = image->rows != NULL ? image->rows->rows : image->borrowed->rows;
+    const uint32_t stride = image->rows != NULL ? image->rows->stride : image->borrowed->stride;
+    const uint32_t value_bytes = image->cpu->config.value_bytes;
+    read_slots(image, &found);
+    for (uint32_t i = 0; i < found.count; i++) {
+        numbers[i] = key_bytes == 4 ? ((const uint32_t *)words)[i] : words[i];
+        sw_row_prefetch(rows + numbers[i] * stride, value_bytes);
+    }
+    for (uint32_t i = 0; i < found.count; i++) {
+        uint8_t *to = row_place(image, columns);
+        if (image->rows == NULL) {
+            memcpy(to, rows + numbers[i] * stride, value_bytes);
+        } else if (!sw_row_image_take(image->rows, numbers[i], to)) {
+            continue;
+        }
+        memcpy(key_place(image, columns), (const uint8_t *)keys + (size_t)i * key_bytes, key_bytes);
+        columns->count++;
+        image->left--;
+    }
+    return found.count > 0;
+}
+
+/* What writers have copied goes first, so that they wait for memory as little as can be. At the end
+ * only what they are copying is left. */
+static void read_rows(struct sw_cpu_image *image, struct sw_image_columns *columns)
+{
+    while (columns->count < columns->room && image->left > 0 && !is_lost(image)) {
+        if (!add_copied(image, false, columns) && !add_found(image, columns) &&
+            !add_copied(image, true, columns)) {
+            sched_yield(); /* a writer fills the rest */
+        }
+    }
+}
+
+/* --- the backend's ---------------------------------------------------------------------------- */
+
+int sw_cpu_image_read(void *context, struct sw_image_columns *columns)
+{
+    struct sw_cpu_image *image = context;
+    if (image->rows != NULL || image->borrowed != NULL) {
+        read_rows(image, columns);
+    } else {
+        read_slots(image, columns);
+    }
+    return is_lost(image) ? SW_E_NOMEM : SW_OK;
 }
 
 void sw_cpu_image_drop(void *context)
@@ -165,9 +304,15 @@ void sw_cpu_image_drop(void *context)
     struct sw_cpu *cpu = image->cpu;
     if (image->guard != NULL) {
         sw_guard_lose(image->guard); /* no writer waits for its chunks any more */
+        if (image->rows != NULL) {
+            sw_copies_lose(image->rows->copies);
+        }
         (void)sw_phase_lock_enter_alone(&cpu->lock);
         if (cpu->image == image) {
             guard_table(cpu, NULL);
+        }
+        if (cpu->row_image == image->rows) {
+            cpu->row_image = NULL;
         }
         sw_phase_lock_leave_write(&cpu->lock);
     }

@@ -20,7 +20,10 @@ void sw_cpu_image_drop(void *image);
 /* Frees arrays that the table does not use any more; or leaves them to the image that reads them.
  * Alone. */
 void sw_cpu_release_arrays(struct sw_cpu *cpu, void *slots, uint64_t bytes);
-/* Takes the guard off the arrays: the image fails. Alone. */
+/* Gives all rows back; or leaves them to the image that reads them. SW_E_NOMEM: there is no memory
+ * for others, and nothing has changed. Alone. */
+int sw_cpu_leave_rows(struct sw_cpu *cpu);
+/* Takes the guards off arrays and rows: the image fails. Alone. */
 void sw_cpu_abandon_image(struct sw_cpu *cpu);
 
 #endif

@@ -9,6 +9,7 @@
 #include "table/host/parts.h"
 #include "table/robin_hood/cpu/arrays.h"
 #include "table/robin_hood/cpu/image.h"
+#include "table/robin_hood/cpu/row_image.h"
 #include "table/robin_hood/cpu/rows.h"
 
 /* Pause after a growth that failed: so long, and so many times as long as the attempt took. */
@@ -91,6 +92,7 @@ static void describe(struct sw_cpu *cpu)
     cpu->facts.image_bytes = sw_guard_bytes(cpu->geometry.bytes_total);
     if (cpu->arena.rows != NULL) {
         cpu->facts.bytes_reserved += sw_arena_bytes(&cpu->arena, cpu->arena.mapped);
+        cpu->facts.image_bytes += sw_row_image_bytes(cpu->arena.value_bytes, cpu->arena.mapped);
         cpu->facts.rows_mapped = cpu->arena.mapped;
         cpu->facts.rows_max = cpu->arena.reserved;
     }

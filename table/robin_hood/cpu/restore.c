@@ -44,6 +44,7 @@ static int prepare(struct sw_cpu_restore *restore, uint64_t entries)
         return SW_E_UNSUPPORTED;
     }
     sw_cpu_abandon_image(cpu);
+    sw_arena_clear(&cpu->arena);
     if (entries > cpu->geometry.occupied_max && sw_cpu_may_grow(cpu)) {
         sw_cpu_grow(cpu, entries);
     }
@@ -86,9 +87,8 @@ int sw_cpu_restore_begin(void *table, uint64_t entries, void **out)
 
 /* --- add -------------------------------------------------------------------------------------- */
 
-int sw_cpu_restore_add(void *context, const void *keys, const void *values, uint32_t count)
+static int add(struct sw_cpu_restore *restore, const void *keys, const void *values, uint32_t count)
 {
-    struct sw_cpu_restore *restore = context;
     void *lines = aligned_alloc(LINE_BYTES, (size_t)restore->segments * LINE_BYTES);
     uint8_t *counts = calloc(restore->segments, 1);
     bool enough = lines != NULL && counts != NULL;
@@ -100,6 +100,38 @@ int sw_cpu_restore_add(void *context, const void *keys, const void *values, uint
     free(lines);
     free(counts);
     return enough && !__atomic_load_n(&restore->failed, __ATOMIC_RELAXED) ? SW_OK : SW_E_NOMEM;
+}
+
+/* Copies rows to ones of the arena, which are numbered in the order they come, and adds their
+ * numbers. */
+static int add_rows(struct sw_cpu_restore *restore, const void *keys, const uint8_t *rows,
+                    uint32_t count)
+{
+    const struct sw_arena *arena = &restore->cpu->arena;
+    const uint32_t word_bytes = restore->cpu->config.slot_bits / 16;
+    const uint64_t first = __atomic_fetch_add(&restore->rows, count, __ATOMIC_RELAXED);
+    if (first + count > arena->mapped) { /* more than were announced: finish() tells */
+        return SW_OK;
+    }
+    uint8_t *numbers = malloc((size_t)count * word_bytes);
+    if (numbers == NULL) {
+        return SW_E_NOMEM;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t row = first + i;
+        memcpy(sw_arena_row(arena, row), rows + (size_t)i * arena->value_bytes, arena->value_bytes);
+        memcpy(numbers + (size_t)i * word_bytes, &row, word_bytes);
+    }
+    int status = add(restore, keys, numbers, count);
+    free(numbers);
+    return status;
+}
+
+int sw_cpu_restore_add(void *context, const void *keys, const void *values, uint32_t count)
+{
+    struct sw_cpu_restore *restore = context;
+    return restore->cpu->arena.rows != NULL ? add_rows(restore, keys, values, count)
+                                            : add(restore, keys, values, count);
 }
 
 /* --- end -------------------------------------------------------------------------------------- */
@@ -144,9 +176,10 @@ static int finish(struct sw_cpu_restore *restore)
     for (uint32_t segment = 0; segment < restore->segments; segment++) {
         total += restore->counts[segment];
     }
-    if (total > cpu->geometry.occupied_max) {
+    if (total > cpu->geometry.occupied_max || restore->rows > cpu->arena.mapped) {
         return SW_E_FULL;
     }
+    cpu->arena.high = restore->rows;
     cpu->state = (struct sw_state){.occupied = total - restore->overflow_count,
                                    .side_value = restore->side_value,
                                    .side_present = restore->side};
@@ -161,6 +194,7 @@ int sw_cpu_restore_end(void *context, bool keep, struct sw_batch *batch)
     if (!keep || status != SW_OK) {
         sw_cpu_arrays_empty(cpu, &cpu->geometry, cpu->slots);
         cpu->state = (struct sw_state){0};
+        sw_arena_clear(&cpu->arena);
     }
     batch->counters.inserted = cpu->state.occupied;
     batch->_stash_change = (int64_t)cpu->state.stash_occupied;

@@ -25,7 +25,8 @@ struct sw_cpu_restore {
     pthread_mutex_t mutex;
     void *overflow; /* slots */
     uint64_t overflow_count, overflow_room;
-    bool side; /* the entry without a slot was added */
+    uint64_t rows; /* given out so far; atomic */
+    bool side;     /* the entry without a slot was added */
     uint64_t side_value;
 };
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "table/robin_hood/cpu/parallel.h"
+#include "table/robin_hood/cpu/row_image.h"
 #include "table/robin_hood/rows.h"
 
 /* Reads are answered in blocks of a word of `found`, and given to threads in chunks of blocks. */
@@ -16,21 +17,12 @@
 #define SW_ROWS_CHUNK 1024U
 /* Batches of reads that copy this many bytes are worth all threads, however few their keys. */
 #define SW_ROWS_PARALLEL_BYTES (1ULL << 20)
-/* Of a row that is about to be copied so much is prefetched; the processor fetches the rest. */
-#define SW_ROWS_PREFETCH_BYTES 256U
 
 struct row_reads {
     const struct sw_cpu *cpu;
     struct sw_batch *batch;
     uint64_t next; /* operation, atomic */
 };
-
-static void prefetch_row(const uint8_t *row, uint32_t bytes)
-{
-    for (uint32_t at = 0; at < bytes && at < SW_ROWS_PREFETCH_BYTES; at += 64) {
-        __builtin_prefetch(row + at, 0, 3);
-    }
-}
 
 static uint32_t op_at(const struct sw_batch *batch, uint32_t i)
 {
@@ -93,10 +85,20 @@ static void write_row(const struct sw_batch *batch, uint32_t i, uint32_t bytes, 
     add_to_row(batch, i, op, bytes, row);
 }
 
-/* Copies a row to a lower one. */
-static uint64_t lower_row(struct sw_arena *arena, uint64_t row)
+/* A row for a new entry, or one that moves. */
+static uint32_t take_row(struct sw_cpu *cpu)
 {
-    uint64_t lower = sw_arena_take(arena);
+    uint32_t row = sw_arena_take(&cpu->arena);
+    sw_row_image_given_out(cpu->row_image, row);
+    return row;
+}
+
+/* Copies the row of the entry m to a lower one. */
+static uint64_t lower_row(struct sw_cpu *cpu, uint64_t m, uint64_t row)
+{
+    const struct sw_arena *arena = &cpu->arena;
+    uint64_t lower = take_row(cpu);
+    sw_row_image_before_write(cpu->row_image, m, row);
     memcpy(sw_arena_row(arena, lower), sw_arena_row(arena, row), arena->value_bytes);
     return lower;
 }

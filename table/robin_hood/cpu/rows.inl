@@ -30,7 +30,7 @@ static void RH(read_block)(const struct sw_cpu *cpu, const struct sw_batch *batc
         rows[i] = place.found ? sw_arena_row(arena, place.value) : NULL;
         word |= (uint64_t)place.found << i;
         if (place.found && batch->previous != NULL) {
-            prefetch_row(rows[i], arena->value_bytes);
+            sw_row_prefetch(rows[i], arena->value_bytes);
         }
     }
     for (uint32_t i = begin; i < end && batch->previous != NULL; i++) {
@@ -167,6 +167,9 @@ static bool RH(apply_to_row)(struct sw_cpu *cpu, const struct sw_batch *batch, u
         answer_row(batch, i, arena->value_bytes, row);
     }
     enum sw_effect effect = sw_row_effect(op, place.found);
+    if (effect != SW_EFFECT_NONE && place.found) {
+        sw_row_image_before_write(cpu->row_image, m, place.value);
+    }
     if (effect == SW_EFFECT_REMOVE) {
         sw_arena_give(arena, place.value);
         RH(remove)(table, &work, &place, m, &count->probes);
@@ -176,7 +179,7 @@ static bool RH(apply_to_row)(struct sw_cpu *cpu, const struct sw_batch *batch, u
         counters->updated++;
     } else if (effect == SW_EFFECT_WRITE) {
         uint64_t in_stash = table->state->stash_occupied;
-        uint32_t taken = sw_arena_take(arena);
+        uint32_t taken = take_row(cpu);
         write_row(batch, i, arena->value_bytes, false, sw_arena_row(arena, taken));
         RH(insert)(table, &work, m, taken, &count->probes);
         counters->failures += table->state->stash_occupied - in_stash;
@@ -261,16 +264,15 @@ static void RH(scan_rows)(const struct sw_cpu *cpu, const void *words, uint8_t *
 static void RH(lower_rows)(struct sw_cpu *cpu, uint64_t limit)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
-    struct sw_arena *arena = &cpu->arena;
     struct RH(slot) *slots = table->main.slots;
-    sw_arena_limit(arena, limit);
+    sw_arena_limit(&cpu->arena, limit);
     for (uint64_t i = 0; i < cpu->geometry.slots_total; i++) {
         if (slots[i].m != RH_EMPTY && slots[i].value >= limit) {
-            slots[i].value = (RH_WORD)lower_row(arena, slots[i].value);
+            slots[i].value = (RH_WORD)lower_row(cpu, slots[i].m, slots[i].value);
         }
     }
     if (table->state->side_present != 0 && table->state->side_value >= limit) {
-        table->state->side_value = lower_row(arena, table->state->side_value);
+        table->state->side_value = lower_row(cpu, RH_EMPTY, table->state->side_value);
     }
 }
 
