@@ -8,6 +8,7 @@
 
 #include "proto/check.h"
 #include "proto/frame.h"
+#include "proto/value_type.h"
 
 #define CHECK_AT 4088
 #define BLOCK_MAGIC 0x42535753U /* SWSB */
@@ -129,8 +130,20 @@ void sw_snapshot_put_header(const struct sw_snapshot_header *header,
     put64(bytes + 88, header->incarnation);
     put64(bytes + 96, header->wall_us);
     put32(bytes + 104, header->policy);
+    put32(bytes + 108, header->value_type);
     memcpy(bytes + 112, header->writer, SW_SNAPSHOT_TEXT_BYTES);
     put64(bytes + CHECK_AT, sw_check64(bytes, CHECK_AT, 0));
+}
+
+static bool is_possible_type(const struct sw_snapshot_header *header)
+{
+    const uint32_t number = sw_value_type_bytes(header->value_type);
+    const bool is_string = header->value_format == SW_FRAME_VALUES_STRING;
+    if (number == 0) {
+        return header->value_type == SW_TYPE_BYTES ||
+               (header->value_type == SW_TYPE_STRING && is_string);
+    }
+    return header->value_format == SW_FRAME_VALUES_FIXED && header->value_bytes % number == 0;
 }
 
 /* Whether the fields are possible, so that no size computed from them overflows. */
@@ -144,7 +157,7 @@ static bool is_possible(const struct sw_snapshot_header *header)
            (header->columns & 3) == (SW_SNAPSHOT_KEYS | SW_SNAPSHOT_VALUES) &&
            (header->value_format != SW_FRAME_VALUES_INTEGER ||
             header->value_bytes == header->key_bytes) &&
-           header->value_format <= SW_FRAME_VALUES_FIXED &&
+           header->value_format <= SW_FRAME_VALUES_FIXED && is_possible_type(header) &&
            header->writer[SW_SNAPSHOT_TEXT_BYTES - 1] == '\0';
 }
 
@@ -177,6 +190,7 @@ const char *sw_snapshot_get_header(const uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES]
     header->incarnation = get64(bytes + 88);
     header->wall_us = get64(bytes + 96);
     header->policy = get32(bytes + 104);
+    header->value_type = get32(bytes + 108);
     memcpy(header->writer, bytes + 112, SW_SNAPSHOT_TEXT_BYTES);
     if ((header->columns & ~(uint32_t)KNOWN_COLUMNS) != 0) {
         *is_newer = true;

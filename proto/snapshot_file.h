@@ -27,7 +27,7 @@
 #define SW_SNAPSHOT_BLOCK_TARGET (4U << 20) /* bytes of a full block's columns, about */
 #define SW_SNAPSHOT_ID_BYTES 16
 #define SW_SNAPSHOT_TEXT_BYTES 64
-#define SW_SNAPSHOT_VALUE_BYTES_MAX 1024
+#define SW_SNAPSHOT_VALUE_BYTES_MAX 4096
 
 /* Columns, in the order in which they lie in a block. Keys and values are always there. */
 enum {
@@ -41,7 +41,7 @@ struct sw_snapshot_header {
     uint64_t sequence;                    /* the last write that is in it */
     uint64_t entries;
     uint32_t key_bytes;     /* 4 or 8 */
-    uint32_t value_bytes;   /* 4 or 8; of a cache 4..1024, a multiple of 4 */
+    uint32_t value_bytes;   /* 4 or 8; of a cache 4..1024, of rows 4..4096 */
     uint32_t engine;        /* 0 robin_hood, 1 cuckoo, 2 cache: the one that wrote it */
     uint32_t value_format;  /* enum sw_frame_values */
     uint32_t block_entries; /* of every block but the last, a multiple of 64 */
@@ -52,6 +52,7 @@ struct sw_snapshot_header {
     uint64_t wall_us; /* when it was taken, since 1970; for people */
     uint32_t policy;  /* of a cache: what its scores mean, 0 lru, 1 lfu, 2 epoch-lru, 3 epoch-lfu,
                          4 custom */
+    uint32_t value_type;                 /* of rows: enum sw_value_type; else 0 */
     char writer[SW_SNAPSHOT_TEXT_BYTES]; /* version of the daemon */
 };
 

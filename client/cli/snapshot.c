@@ -14,8 +14,10 @@
 #include "client/cli/numbers.h"
 #include "client/cli/pairs.h"
 #include "client/cli/progress.h"
+#include "client/cli/rows.h"
 #include "client/cli/snapshot_read.h"
 #include "proto/frame.h"
+#include "proto/value_type.h"
 
 #define PATH_BYTES 4096
 
@@ -35,6 +37,9 @@ static void print_facts(FILE *out, const struct sw_cli_snapshot *snapshot)
     fprintf(out, "keys:%" PRIu64 "\nkey_bytes:%u\nvalue_bytes:%u\nvalue_format:%s\n",
             header->entries, header->key_bytes, header->value_bytes,
             sw_frame_values_name(header->value_format));
+    if (header->value_type != SW_TYPE_BYTES) {
+        fprintf(out, "value_type:%s\n", sw_value_type_name(header->value_type));
+    }
     fprintf(out, "engine:%s\ncapacity_slots:%" PRIu64 "\nsequence:%" PRIu64 "\ntaken_at:%s\n",
             engines[header->engine], header->capacity, header->sequence, when);
     if ((header->columns & SW_SNAPSHOT_SCORES) != 0) {
@@ -99,10 +104,13 @@ static bool write_csv(void *context, const struct sw_cli_snapshot *snapshot)
 {
     struct columns *columns = context;
     const struct sw_snapshot_header *header = &snapshot->header;
-    if (!sw_cli_pairs_write(columns->keys, SW_CLI_FORMAT_CSV, header->key_bytes,
-                            header->value_bytes, sw_cli_snapshot_column(snapshot, SW_SNAPSHOT_KEYS),
-                            sw_cli_snapshot_column(snapshot, SW_SNAPSHOT_VALUES),
-                            snapshot->entries)) {
+    const void *keys = sw_cli_snapshot_column(snapshot, SW_SNAPSHOT_KEYS);
+    const void *values = sw_cli_snapshot_column(snapshot, SW_SNAPSHOT_VALUES);
+    bool written = header->value_format == SW_FRAME_VALUES_INTEGER
+                       ? sw_cli_pairs_write(columns->keys, SW_CLI_FORMAT_CSV, header->key_bytes,
+                                            header->value_bytes, keys, values, snapshot->entries)
+                       : sw_cli_rows_write(columns->keys, header, keys, values, snapshot->entries);
+    if (!written) {
         fprintf(columns->cli->messages, "sherwood-cli: the CSV: %s\n", strerror(errno));
         return false;
     }
@@ -112,13 +120,6 @@ static bool write_csv(void *context, const struct sw_cli_snapshot *snapshot)
 static int export_csv(struct sw_cli *cli, struct sw_cli_snapshot *snapshot, const char *path)
 {
     bool is_stdout = strcmp(path, "-") == 0;
-    if (snapshot->header.value_format != SW_FRAME_VALUES_INTEGER) {
-        fprintf(cli->messages,
-                "sherwood-cli: values of %s are bytes, which CSV does not hold: export it to a "
-                "folder\n",
-                snapshot->path);
-        return 1;
-    }
     struct columns columns = {.cli = cli, .keys = is_stdout ? cli->out : fopen(path, "wbe")};
     if (columns.keys == NULL) {
         fprintf(cli->messages, "sherwood-cli: %s: %s\n", path, strerror(errno));
@@ -150,12 +151,23 @@ static bool write_columns(void *context, const struct sw_cli_snapshot *snapshot)
     return good;
 }
 
-/* Opens DIR/name.u64, .u32 or .bytes. */
-static FILE *open_column(struct sw_cli *cli, const char *folder, const char *name, bool is_integer,
-                         uint32_t bytes)
+static const char *ending_of_integers(uint32_t bytes)
+{
+    return bytes == 4 ? "u32" : "u64";
+}
+
+static const char *ending_of_values(const struct sw_snapshot_header *header)
+{
+    return header->value_format == SW_FRAME_VALUES_INTEGER ? ending_of_integers(header->value_bytes)
+           : sw_value_type_bytes(header->value_type) > 0   ? sw_value_type_name(header->value_type)
+                                                           : "bytes";
+}
+
+/* Opens DIR/name.ending. */
+static FILE *open_column(struct sw_cli *cli, const char *folder, const char *name,
+                         const char *ending)
 {
     char path[PATH_BYTES];
-    const char *ending = !is_integer ? "bytes" : bytes == 4 ? "u32" : "u64";
     snprintf(path, sizeof(path), "%s/%s.%s", folder, name, ending);
     FILE *file = fopen(path, "wbe");
     if (file == NULL) {
@@ -177,16 +189,15 @@ static int export_columns(struct sw_cli *cli, struct sw_cli_snapshot *snapshot, 
 {
     const struct sw_snapshot_header *header = &snapshot->header;
     bool has_scores = (header->columns & SW_SNAPSHOT_SCORES) != 0;
-    bool is_integer = header->value_format == SW_FRAME_VALUES_INTEGER;
     if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
         fprintf(cli->messages, "sherwood-cli: %s: %s\n", folder, strerror(errno));
         return 1;
     }
     struct columns columns = {
         .cli = cli,
-        .keys = open_column(cli, folder, "keys", true, header->key_bytes),
-        .values = open_column(cli, folder, "values", is_integer, header->value_bytes),
-        .scores = has_scores ? open_column(cli, folder, "scores", true, 8) : NULL,
+        .keys = open_column(cli, folder, "keys", ending_of_integers(header->key_bytes)),
+        .values = open_column(cli, folder, "values", ending_of_values(header)),
+        .scores = has_scores ? open_column(cli, folder, "scores", ending_of_integers(8)) : NULL,
     };
     bool good = columns.keys != NULL && columns.values != NULL &&
                 (!has_scores || columns.scores != NULL) &&
@@ -246,6 +257,12 @@ static bool fits(struct sw_cli *cli, const struct sw_cli_snapshot *snapshot)
     const struct sherwood_server *server = sherwood_server(cli->client);
     bool same = header->value_format == (uint32_t)server->value_format;
     bool fixed = header->value_format == SW_FRAME_VALUES_FIXED;
+    if (!sw_value_types_fit(header->value_type, (uint32_t)server->value_type)) {
+        fprintf(cli->messages, "sherwood-cli: %s has rows of %s, and the server rows of %s\n",
+                snapshot->path, sw_value_type_name(header->value_type),
+                sw_value_type_name((uint32_t)server->value_type));
+        return false;
+    }
     if (same && header->key_bytes <= server->key_bytes &&
         (fixed ? header->value_bytes == server->value_bytes
                : header->value_bytes <= server->value_bytes)) {

@@ -5,10 +5,11 @@
 #ifndef SHERWOOD_CLIENT_CLI_VALUES_H
 #define SHERWOOD_CLIENT_CLI_VALUES_H
 
+#include "client/bounds.h"
 #include "client/cli/cli.h"
 
 /* The number of 64-bit words that have room for any value. */
-#define SW_CLI_VALUE_WORDS 128
+#define SW_CLI_VALUE_WORDS (SW_CLIENT_VALUE_BYTES_MAX / 8)
 
 bool sw_cli_values_are_numbers(const struct sw_cli *cli);
 

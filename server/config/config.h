@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "proto/value_type.h"
+
 #define SW_CONFIG_PATH_MAX 108 /* of a Unix socket: sizeof(sun_path), the NUL included */
 
 #define SW_CONFIG_DIR_MAX 128
@@ -192,17 +194,6 @@ enum sw_value_format {
 };
 #define SW_VALUE_LENGTH_BYTES 4U
 #define SW_VALUE_BYTES_MAX 4096U /* of a value in the table (table.h), its length included */
-
-/* What a row is; as clients are told. */
-enum sw_value_type {
-    SW_TYPE_BYTES,
-    SW_TYPE_STRING,
-    SW_TYPE_U32,
-    SW_TYPE_U64,
-    SW_TYPE_F32,
-    SW_TYPE_F16,
-    SW_TYPE_BF16
-};
 
 enum sw_config_action {
     SW_CONFIG_RUN,  /* start the daemon */

@@ -18,17 +18,6 @@ bool sw_config_has_rows(const struct sw_config *config)
     return config->engine == SW_ENGINE_ROBIN_HOOD && config->value_bytes != 0;
 }
 
-/* The bytes of a number of a row; 0: it has none. */
-static uint32_t number_bytes(uint32_t type)
-{
-    static const uint32_t bytes[] = {[SW_TYPE_U32] = 4,
-                                     [SW_TYPE_U64] = 8,
-                                     [SW_TYPE_F32] = 4,
-                                     [SW_TYPE_F16] = 2,
-                                     [SW_TYPE_BF16] = 2};
-    return type < sizeof(bytes) / sizeof(bytes[0]) ? bytes[type] : 0;
-}
-
 uint32_t sw_config_value_type(const struct sw_config *config)
 {
     if (sw_config_has_rows(config)) {
@@ -39,7 +28,7 @@ uint32_t sw_config_value_type(const struct sw_config *config)
 
 uint32_t sw_config_dimension(const struct sw_config *config)
 {
-    uint32_t bytes = number_bytes(config->value_type);
+    uint32_t bytes = sw_value_type_bytes(config->value_type);
     return bytes > 0 ? config->value_bytes / bytes : 1;
 }
 
@@ -161,7 +150,7 @@ int sw_config_check_given(const struct sw_config *config, const bool given[SW_OP
 /* What only rows have, and what they do not have yet. */
 static int check_rows(const struct sw_config *config, char *error, size_t error_bytes)
 {
-    const uint32_t number = number_bytes(config->value_type);
+    const uint32_t number = sw_value_type_bytes(config->value_type);
     if (!sw_config_has_rows(config)) {
         bool asked = config->value_type != SW_TYPE_BYTES || config->rows_max != 0;
         if (config->engine != SW_ENGINE_ROBIN_HOOD || !asked) {
@@ -176,10 +165,11 @@ static int check_rows(const struct sw_config *config, char *error, size_t error_
         snprintf(error, error_bytes,
                  "rows are not on the CUDA backend yet: use --backend cpu, or --engine cache for "
                  "values that may be evicted");
-    } else if (config->data_dir[0] != '\0') {
-        snprintf(error, error_bytes,
-                 "rows (value-bytes with the robin_hood engine) are not in snapshots and the log "
-                 "yet: leave data-dir out");
+    } else if (config->appendonly != 0) {
+        snprintf(
+            error, error_bytes,
+            "rows (value-bytes with the robin_hood engine) are in snapshots, but not in the log "
+            "yet: leave appendonly out");
     } else {
         return 0;
     }

@@ -389,6 +389,7 @@ static void init_parts(struct sw_saver *saver)
     saver->load = (struct sw_load){.directory = &saver->directory,
                                    .table = saver->table,
                                    .value_format = (uint32_t)sw_config_value_format(saver->config),
+                                   .value_type = sw_config_value_type(saver->config),
                                    .stop = &saver->stop_loading,
                                    .progress = on_loaded_block,
                                    .context = saver};

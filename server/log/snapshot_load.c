@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "proto/frame.h"
+#include "proto/value_type.h"
 #include "server/log/snapshot_restore.h"
 #include "server/log/snapshot_write.h"
 #include "server/observe/log.h"
@@ -308,6 +309,12 @@ static bool fits(struct loading *loading)
     const struct sw_table_info *info = &loading->info;
     bool same = header->value_format == load->value_format;
     bool fixed = header->value_format == SW_FRAME_VALUES_FIXED;
+    if (!sw_value_types_fit(header->value_type, load->value_type)) {
+        SAY(loading, "%s/%s has rows of %s, and this table rows of %s: start with value-type %s",
+            load->directory->path, loading->name, sw_value_type_name(header->value_type),
+            sw_value_type_name(load->value_type), sw_value_type_name(header->value_type));
+        return false;
+    }
     if (same && header->key_bytes <= info->key_bytes &&
         (fixed ? header->value_bytes == info->value_bytes
                : header->value_bytes <= info->value_bytes)) {

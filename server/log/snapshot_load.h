@@ -19,6 +19,7 @@ struct sw_load {
     struct sw_directory *directory;  /* gets the log_id of the files there */
     struct sw_table *table;          /* empty, and nobody writes to it */
     uint32_t value_format;           /* enum sw_frame_values */
+    uint32_t value_type;             /* enum sw_value_type */
     const bool *stop;                /* atomic: once it is true, loading ends */
     void (*progress)(void *context); /* called after each block; or NULL */
     void *context;

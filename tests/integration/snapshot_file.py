@@ -25,7 +25,7 @@ def read_ends(data):
     facts = dict(zip(names, struct.unpack_from("<6I", header, 48)))
     facts["sequence"], facts["entries"] = struct.unpack_from("<QQ", header, 32)
     facts["epoch"] = struct.unpack_from("<Q", header, 80)[0]
-    facts["policy"] = struct.unpack_from("<I", header, 104)[0]
+    facts["policy"], facts["value_type"] = struct.unpack_from("<II", header, 104)
     footer = data[-4096:]
     equal(footer[:8], b"SWSNAPEN", "magic of the footer")
     equal(struct.unpack_from("<Q", footer, 4088)[0], check64(footer[:4088]), "check of the footer")

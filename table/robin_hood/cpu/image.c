@@ -246,7 +246,7 @@ static bool add_copied(struct sw_cpu_image *image, bool any, struct sw_image_col
  * there were some. */
 static bool add_found(struct sw_cpu_image *image, struct sw_image_columns *columns)
 {
-    uint64_t keys[AHEAD], words[AHEAD], numbers[AHEAD];
+    uint64_t keys[AHEAD], words[AHEAD] = {0}, numbers[AHEAD];
     const uint32_t key_bytes = image->kind.slot_bits / 16;
     const uint32_t rest = columns->room - columns->count;
     struct sw_image_columns found = {

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rows.c - values of a snapshot as CSV.
+ */
+#include "client/cli/rows.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "client/cli/numbers.h"
+#include "proto/frame.h"
+#include "proto/value_type.h"
+
+#define LENGTH_BYTES sizeof(uint32_t)
+
+static double float_of(uint32_t bits)
+{
+    float number;
+    memcpy(&number, &bits, sizeof(number));
+    return (double)number;
+}
+
+/* IEEE 754, 16 bits: a sign, 5 bits of exponent, 10 of the mantissa. */
+static double half_of(uint32_t bits)
+{
+    const int exponent = (int)(bits >> 10 & 31);
+    const double mantissa = bits & 1023;
+    const double sign = (bits & 0x8000) != 0 ? -1.0 : 1.0;
+    if (exponent == 31) {
+        return mantissa == 0 ? sign * (double)INFINITY : (double)NAN;
+    }
+    return sign * (exponent == 0 ? ldexp(mantissa, -24) : ldexp(1024 + mantissa, exponent - 25));
+}
+
+static void put_number(FILE *out, uint32_t type, const uint8_t *at)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, at, sw_value_type_bytes(type));
+    switch (type) {
+    case SW_TYPE_F32:
+        fprintf(out, ",%.9g", float_of((uint32_t)bits));
+        break;
+    case SW_TYPE_F16:
+        fprintf(out, ",%.5g", half_of((uint32_t)bits));
+        break;
+    case SW_TYPE_BF16: /* the high half of a float of 32 bits */
+        fprintf(out, ",%.4g", float_of((uint32_t)bits << 16));
+        break;
+    default:
+        fprintf(out, ",%" PRIu64, bits);
+        break;
+    }
+}
+
+static void put_hex(FILE *out, const uint8_t *bytes, size_t count)
+{
+    static const char digits[] = "0123456789abcdef";
+    fputc(',', out);
+    for (size_t i = 0; i < count; i++) {
+        fputc(digits[bytes[i] >> 4], out);
+        fputc(digits[bytes[i] & 15], out);
+    }
+}
+
+static void put_value(FILE *out, const struct sw_snapshot_header *header, const uint8_t *value)
+{
+    const uint32_t number = sw_value_type_bytes(header->value_type);
+    uint32_t bytes = header->value_bytes;
+    if (header->value_format == SW_FRAME_VALUES_STRING) {
+        uint32_t length;
+        memcpy(&length, value, LENGTH_BYTES);
+        bytes -= LENGTH_BYTES;
+        put_hex(out, value + LENGTH_BYTES, length < bytes ? length : bytes);
+        return;
+    }
+    if (number == 0) {
+        put_hex(out, value, bytes);
+        return;
+    }
+    for (uint32_t at = 0; at < bytes; at += number) {
+        put_number(out, header->value_type, value + at);
+    }
+}
+
+bool sw_cli_rows_write(FILE *out, const struct sw_snapshot_header *header, const void *keys,
+                       const void *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        fprintf(out, "%" PRIu64, sw_cli_number_at(keys, header->key_bytes, i));
+        put_value(out, header, (const uint8_t *)values + i * header->value_bytes);
+        fputc('\n', out);
+    }
+    return ferror(out) == 0;
+}
