@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The online store for Feast, beside Feast's own one for SQLite: the same calls, the same answers."""
+"""The online store for Feast, beside Feast's own one for SQLite: the same calls, the same answers. Feast's own tests of
+online stores are run by client/python/feast_suite."""
 
+import asyncio
 import contextlib
 import datetime
 import importlib.util
@@ -14,6 +16,7 @@ from harness import Skip, case, check, drawn_seed, equal, main
 from package import daemon, np, raises, sherwood
 
 os.environ["FEAST_USAGE"] = "False"
+ROWS = ("--backend", "cpu", "--value-bytes", "512", "--frame-ops-max", "256")
 UTC = datetime.timezone.utc
 NOW = datetime.datetime(2026, 3, 1, 12, tzinfo=UTC)
 TOP = 2**63 - 1
@@ -35,7 +38,7 @@ def definitions(folder, name="numbers", extra=()):
               Field(name="i32", dtype=types.Int32), Field(name="i64", dtype=types.Int64),
               Field(name="f32", dtype=types.Float32), Field(name="f64", dtype=types.Float64),
               Field(name="yes", dtype=types.Bool), Field(name="at", dtype=types.UnixTimestamp),
-              *(Field(name=what, dtype=getattr(types, kind)) for what, kind in extra)]
+              *(Field(name=what, dtype=kind) for what, kind in extra)]
     source = FileSource(path=str(pathlib.Path(folder, "rows.parquet")), timestamp_field="event_timestamp")
     view = FeatureView(name=name, entities=[user, shop], schema=schema, source=source, online=True,
                        ttl=datetime.timedelta(days=36500))
@@ -108,12 +111,65 @@ def beside_sqlite():
         equal(read(ours, everybody[:7], ["f32", "i64"]), read(theirs, everybody[:7], ["f32", "i64"]))
 
 
+def more_types(rng, rows):
+    """Columns of types that only rows hold, and what Feast calls them."""
+    from feast import types  # pylint: disable=import-outside-toplevel
+
+    def drawn(value):
+        return [None if rng.random() < .2 else value() for _ in range(len(rows))]
+
+    def words():
+        return "".join(rng.choice("aäß\0 ") for _ in range(rng.randrange(9)))
+
+    columns = {"text": (types.String, words), "raw": (types.Bytes, lambda: rng.randbytes(rng.randrange(9))),
+               "numbers": (types.Array(types.Int64), lambda: [rng.randrange(-TOP, TOP) for _ in range(rng.randrange(4))]),
+               "texts": (types.Array(types.String), lambda: [words() for _ in range(rng.randrange(1, 4))]),
+               "floats": (types.Array(types.Float32), lambda: [float(rng.randrange(99)) for _ in range(rng.randrange(4))])}
+    for name, (_, value) in columns.items():
+        rows[name] = drawn(value)
+    return [(name, kind) for name, (kind, _) in columns.items()]
+
+
+@case
+def rows_of_any_type():
+    """in a server of rows texts, bytes and lists are features, too, null or not: SQLite's answers, also asynchronously; a row
+    that is too long is refused, and changes nothing"""
+    needs_feast()
+    rng = random.Random(drawn_seed())
+    everybody = [{"user_id": user, "shop_id": shop} for user in range(-50, 50) for shop in ("a", "b", "ä")]
+    with stores(*ROWS) as (ours, theirs, folder, server):
+        for turn in range(3):
+            rows = frame(rng, 150).drop_duplicates(["user_id", "shop_id"])
+            extra = more_types(rng, rows)
+            names = NAMES + tuple(name for name, _ in extra)
+            for store in (ours, theirs):
+                if turn == 0:
+                    frame(rng, 3).to_parquet(f"{folder}/rows.parquet")
+                    store.apply(definitions(folder, extra=extra))
+                store.write_to_online_store("numbers", rows)
+            got = read(ours, everybody, names)
+            equal(got, read(theirs, everybody, names))
+        equal(read(ours, everybody[:9], ["texts", "i32"]), read(theirs, everybody[:9], ["texts", "i32"]))
+        features = [f"numbers:{name}" for name in names]
+        equal(asyncio.run(ours.get_online_features_async(features=features, entity_rows=everybody)).to_dict(), got, "async")
+        equal(sum(value is not None for value in got["texts"]) > 50, True, "texts")
+        rows.at[rows.index[0], "text"] = "x" * 600
+        raises(sherwood.Refused, "of this server have 512", ours.write_to_online_store, "numbers", rows)
+        equal(read(ours, everybody, names), got, "nothing was written")
+        with sherwood.connect(server.unix) as c:
+            equal(len(c) <= 300, True, "a row an entity")
+
+
 @case
 def views_go():
     """a view that is deleted, or torn down, has no rows when it comes back; another view keeps its own"""
     needs_feast()
-    rng = random.Random(drawn_seed())
-    with stores() as (ours, _, folder, _):
+    for flags in ((), ROWS):
+        view_goes(random.Random(drawn_seed()), flags)
+
+
+def view_goes(rng, flags):
+    with stores(*flags) as (ours, _, folder, _):
         frame(rng, 3).to_parquet(f"{folder}/rows.parquet")
         rows = frame(rng, 50).drop_duplicates(["user_id", "shop_id"])
         asked = [{"user_id": int(rows.user_id.iloc[0]), "shop_id": rows.shop_id.iloc[0]}]
@@ -134,16 +190,17 @@ def views_go():
 
 @case
 def refused():
-    """features that are no numbers, values of another type, and servers that may evict, in words"""
+    """features that are no numbers where values are, values of another type, and servers that may evict, in words"""
     needs_feast()
+    from feast import types  # pylint: disable=import-outside-toplevel
     from feast.protos.feast.types.EntityKey_pb2 import EntityKey  # pylint: disable=import-outside-toplevel
     from feast.protos.feast.types.Value_pb2 import Value  # pylint: disable=import-outside-toplevel
 
     rng = random.Random(drawn_seed())
     with stores() as (ours, _, folder, server):
         frame(rng, 3).to_parquet(f"{folder}/rows.parquet")
-        for kind in ("String", "Bytes"):
-            raises(sherwood.Refused, "numbers alone", ours.apply, definitions(folder, extra=[("text", kind)]))
+        for kind in (types.String, types.Bytes, types.Array(types.Int64)):
+            raises(sherwood.Refused, "values of this server are integers", ours.apply, definitions(folder, extra=[("text", kind)]))
         ours.apply(definitions(folder))
         store, view = ours._get_provider().online_store, ours.get_feature_view("numbers")
         key = EntityKey(join_keys=["user_id"], entity_values=[Value(int64_val=1)])
@@ -157,11 +214,10 @@ def refused():
         with sherwood.connect(server.unix) as c:
             equal(len(c), 3, "a mark, a time and a number")
     for flags in (("--engine", "cache", "--value-bytes", "8"), ("--key-bits", "32"),
-                  ("--value-bytes", "12")):
+                  ("--value-bytes", "12"), ("--backend", "cpu", "--value-bytes", "20")):
         with stores(*flags) as (ours, _, folder, _):
             frame(rng, 3).to_parquet(f"{folder}/rows.parquet")
-            ours.apply(definitions(folder))
-            raises(sherwood.Refused, "evicts nothing", read, ours, [{"user_id": 1, "shop_id": "a"}])
+            raises(sherwood.Refused, "evicts nothing", ours.apply, definitions(folder))
 
 
 if __name__ == "__main__":
