@@ -62,6 +62,16 @@ int sw_tls_stream_open(struct sw_tls_stream *stream, SSL_CTX *context, int fd, b
     return 0;
 }
 
+void sw_tls_stream_move(struct sw_tls_stream *to, struct sw_tls_stream *from, int fd,
+                        struct sw_tls_scratch *scratch)
+{
+    *to = *from;
+    to->fd = fd;
+    to->scratch = scratch;
+    BIO_set_data(SSL_get_rbio(to->ssl), to);
+    *from = (struct sw_tls_stream){.input_end = SW_TLS_FAILED};
+}
+
 void sw_tls_stream_close(struct sw_tls_stream *stream)
 {
     SSL_free(stream->ssl);

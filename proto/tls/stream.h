@@ -66,6 +66,10 @@ struct sw_tls_stream {
  * afterwards. Returns 0, or -1 if there is no memory. */
 int sw_tls_stream_open(struct sw_tls_stream *stream, SSL_CTX *context, int fd, bool is_server,
                        struct sw_tls_scratch *scratch);
+/* The stream goes on at another place, by another descriptor of its socket and, it may be, another
+ * thread's memory; `from` is a closed one then. */
+void sw_tls_stream_move(struct sw_tls_stream *to, struct sw_tls_stream *from, int fd,
+                        struct sw_tls_scratch *scratch);
 /* Frees what the stream has. Sends nothing. */
 void sw_tls_stream_close(struct sw_tls_stream *stream);
 

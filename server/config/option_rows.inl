@@ -286,13 +286,18 @@ SW_OPTION(
     "or in any slots of this node (node).")
 
 /* [replication] */
-SW_OPTION(
-    replicaof, "replicaof", "replication", SW_ANY, SW_TEXT(), "", "PRIMARY",
-    "Be a replica of this server: \"host port\", host:port or unix:/path, at most 127 bytes, of "
-    "its port without TLS. A replica takes over everything that its primary holds, follows "
-    "its writes, serves reads and refuses writes. REPLICAOF changes it, REPLICAOF NO ONE "
-    "ends it. Widths must be those of the primary. Not with the cache engine or rows, and not "
-    "with data-dir. Empty: this server is a primary.")
+SW_OPTION(replicaof, "replicaof", "replication", SW_ANY, SW_TEXT(), "", "PRIMARY",
+          "Be a replica of this server: \"host port\", host:port or unix:/path, at most 127 bytes. "
+          "A replica takes over everything that its primary holds, follows "
+          "its writes, serves reads and refuses writes. REPLICAOF changes it, REPLICAOF NO ONE "
+          "ends it. Widths must be those of the primary. Not with the cache engine or rows. "
+          "Empty: this server is a primary.")
+SW_OPTION(tls_replication, "tls-replication", "replication", SW_ANY, SW_CHOICE(switches), "no",
+          "yes|no",
+          "Connect to the primary by TLS: the port is its tls-port, its certificate must have the "
+          "host of replicaof as a name, and tls-ca must vouch for it (if that is empty, the roots "
+          "of the system); tls-cert and tls-key, if set, are shown when it asks. Files are read at "
+          "each connection.")
 SW_OPTION(primary_user, "primary-user", "replication", SW_ANY, SW_TEXT(), "", "USER",
           "Who logs in at the primary, if primary-password-file is set; the user must be allowed "
           "to run REPLICATE. Empty: default.")

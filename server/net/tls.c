@@ -147,11 +147,6 @@ static void fail_stream(struct sw_tls *tls)
 
 /* --- the handshake ---------------------------------------------------------------------------- */
 
-static void fail_handshake(struct sw_tls *tls, const char *text)
-{
-    fail(tls, UV_EPROTO, text);
-}
-
 /* Looks whether the peer speaks TLS at all. Returns false if it does not, or nothing has come. */
 static bool speaks_tls(struct sw_tls *tls)
 {
@@ -160,7 +155,7 @@ static bool speaks_tls(struct sw_tls *tls)
         enum sw_tls_first first = sw_tls_first_byte(tls->fd, text, sizeof(text));
         tls->first_byte_known = first == SW_TLS_FIRST_RECORD;
         if (first == SW_TLS_FIRST_OTHER) {
-            fail_handshake(tls, text);
+            fail(tls, UV_EPROTO, text);
         }
     }
     return tls->first_byte_known;
@@ -175,7 +170,7 @@ static void handshake(struct sw_tls *tls)
     }
     int result = sw_tls_handshake(&tls->stream);
     if (result == SW_TLS_FAILED) {
-        fail_handshake(tls, tls->loop->scratch.trouble);
+        fail(tls, UV_EPROTO, tls->loop->scratch.trouble);
     } else if (result == 1) {
         tls->transport->opening = false;
         tell(tls, SW_NEWS_SECURED, SSL_get_version(tls->stream.ssl));
@@ -314,11 +309,6 @@ static int write_all(struct sw_transport *transport, const uv_buf_t *pieces, uns
     return 0;
 }
 
-static void end_socket(struct sw_tls *tls)
-{
-    shutdown(tls->fd, SHUT_WR);
-}
-
 static void on_writable(struct sw_tls *tls)
 {
     if (!tls->transport->writing) { /* what OpenSSL itself has to say */
@@ -326,7 +316,7 @@ static void on_writable(struct sw_tls *tls)
         if (flushed == SW_TLS_FAILED) {
             fail_stream(tls);
         } else if (flushed == 1 && tls->ending) {
-            end_socket(tls);
+            shutdown(tls->fd, SHUT_WR);
         }
         return;
     }
@@ -409,7 +399,7 @@ static void shut_down(struct sw_transport *transport)
     if (sent == SW_TLS_FAILED) {
         fail_stream(tls);
     } else if (sent == 1) {
-        end_socket(tls);
+        shutdown(tls->fd, SHUT_WR);
     }
     watch_needed(tls, false);
 }
@@ -483,6 +473,23 @@ int sw_tls_open(struct sw_transport *transport, uv_loop_t *uv, int fd, SSL_CTX *
     transport->opening = true;
     watch_needed(tls, false);
     return 0;
+}
+
+void sw_tls_hand_over(struct sw_transport *transport, struct sw_tls_stream *to, int fd,
+                      struct sw_tls_scratch *scratch)
+{
+    struct sw_tls *tls = transport->tls;
+    sw_tls_stream_move(to, &tls->stream, fd, scratch);
+    tls->error = UV_ECANCELED;
+    watch_needed(tls, true);
+}
+
+void sw_tls_take_back(struct sw_transport *transport, struct sw_tls_stream *from)
+{
+    struct sw_tls *tls = transport->tls;
+    sw_tls_stream_move(&tls->stream, from, tls->fd, &tls->loop->scratch);
+    tls->error = 0;
+    watch_needed(tls, false);
 }
 
 bool sw_tls_peer_name(const struct sw_transport *transport, char *name, size_t room)

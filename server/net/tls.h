@@ -40,6 +40,12 @@ int sw_tls_open(struct sw_transport *transport, uv_loop_t *uv, int fd, SSL_CTX *
                 struct sw_socket_sizes sizes, struct sw_tls_loop *loop,
                 const struct sw_transport_events *events);
 
+/* The stream of a transport that is about to be closed goes elsewhere: nothing more is read or
+ * written by the transport; and comes back after all. */
+void sw_tls_hand_over(struct sw_transport *transport, struct sw_tls_stream *to, int fd,
+                      struct sw_tls_scratch *scratch);
+void sw_tls_take_back(struct sw_transport *transport, struct sw_tls_stream *from);
+
 /* Writes the name in the verified certificate of the peer: the CN of its subject. Returns false if
  * it has shown none, or the name does not fit. */
 bool sw_tls_peer_name(const struct sw_transport *transport, char *name, size_t room);

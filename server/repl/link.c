@@ -16,6 +16,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "proto/tls/context.h"
+
 static int fail(struct sw_link_to *link, const char *what)
 {
     snprintf(link->reason, sizeof(link->reason), "%s", what);
@@ -25,7 +27,7 @@ static int fail(struct sw_link_to *link, const char *what)
 /* Waits for an event of the socket. */
 static int wait_for(struct sw_link_to *link, short events)
 {
-    struct pollfd fds[2] = {{.fd = link->fd, .events = events},
+    struct pollfd fds[2] = {{.fd = link->wire.fd, .events = events},
                             {.fd = link->wake_fd, .events = POLLIN}};
     int ready = poll(fds, 2, (int)link->timeout_ms);
     if (ready > 0 && fds[1].revents != 0) {
@@ -41,22 +43,22 @@ static int try_address(struct sw_link_to *link, const struct sockaddr *address, 
 {
     int error = 0, on = 1;
     socklen_t room = sizeof(error);
-    link->fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (link->fd < 0) {
+    link->wire.fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (link->wire.fd < 0) {
         return fail(link, strerror(errno));
     }
     if (address->sa_family != AF_UNIX) {
-        setsockopt(link->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-        setsockopt(link->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+        setsockopt(link->wire.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+        setsockopt(link->wire.fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
     }
-    if (connect(link->fd, address, size) != 0) {
+    if (connect(link->wire.fd, address, size) != 0) {
         error = errno;
         if (error == EINPROGRESS) {
             if (wait_for(link, POLLOUT) != 0) {
                 return -1;
             }
             error = 0;
-            getsockopt(link->fd, SOL_SOCKET, SO_ERROR, &error, &room);
+            getsockopt(link->wire.fd, SOL_SOCKET, SO_ERROR, &error, &room);
         }
     }
     return error == 0 ? 0 : fail(link, strerror(error));
@@ -94,29 +96,51 @@ int sw_link_dial(struct sw_link_to *link, const char *host, uint16_t port)
     return status;
 }
 
-void sw_link_close_socket(int fd)
-{
-    close(fd);
-}
-
 void sw_link_close(struct sw_link_to *link)
 {
-    if (link->fd >= 0) {
-        sw_link_close_socket(link->fd);
-        link->fd = -1;
+    sw_wire_close(&link->wire);
+}
+
+static int shake_hands(struct sw_link_to *link, struct sw_wire_tls *tls)
+{
+    int result;
+    while ((result = sw_tls_handshake(&tls->stream)) == SW_TLS_AGAIN) {
+        bool sends = sw_tls_is_sending(&tls->stream);
+        if (wait_for(link, (short)(POLLIN | (sends ? POLLOUT : 0))) != 0) {
+            return -1;
+        }
     }
+    if (result != 1) {
+        snprintf(link->reason, sizeof(link->reason),
+                 "the TLS handshake with the primary failed: %s", tls->scratch.trouble);
+        return -1;
+    }
+    return 0;
+}
+
+int sw_link_secure(struct sw_link_to *link, SSL_CTX *context, const char *name)
+{
+    struct sw_wire_tls *tls = sw_wire_tls_new();
+    if (tls == NULL ||
+        sw_tls_stream_open(&tls->stream, context, link->wire.fd, false, &tls->scratch) != 0 ||
+        sw_tls_expect(tls->stream.ssl, name) != 0) {
+        sw_wire_tls_free(tls);
+        return fail(link, "no memory for a connection by TLS");
+    }
+    link->wire.tls = tls;
+    return shake_hands(link, tls);
 }
 
 int64_t sw_link_receive(struct sw_link_to *link, void *out, size_t least, size_t room)
 {
     size_t got = 0;
     while (got < least) {
-        ssize_t n = recv(link->fd, (uint8_t *)out + got, room - got, MSG_DONTWAIT);
+        ssize_t n = sw_wire_receive(&link->wire, (uint8_t *)out + got, room - got);
         if (n == 0) {
             return fail(link, "the primary has closed the connection");
         }
         if (n < 0 && errno != EAGAIN && errno != EINTR) {
-            return fail(link, strerror(errno));
+            return fail(link, sw_wire_trouble(&link->wire, errno));
         }
         if (n < 0 && wait_for(link, POLLIN) != 0) {
             return -1;
@@ -129,10 +153,10 @@ int64_t sw_link_receive(struct sw_link_to *link, void *out, size_t least, size_t
 int sw_link_send(struct sw_link_to *link, const void *bytes, size_t size)
 {
     for (size_t sent = 0; sent < size;) {
-        ssize_t n =
-            send(link->fd, (const uint8_t *)bytes + sent, size - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+        struct iovec piece = {(uint8_t *)(uintptr_t)bytes + sent, size - sent};
+        ssize_t n = sw_wire_send(&link->wire, &piece, 1);
         if (n < 0 && errno != EAGAIN && errno != EINTR) {
-            return fail(link, strerror(errno));
+            return fail(link, sw_wire_trouble(&link->wire, errno));
         }
         if (n < 0 && wait_for(link, POLLOUT) != 0) {
             return -1;

@@ -9,10 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <openssl/ssl.h>
+
 #include "server/repl/state.h"
+#include "server/repl/wire.h"
 
 struct sw_link_to {
-    int fd; /* -1: none */
+    struct sw_wire wire;
     int wake_fd;
     uint64_t timeout_ms;               /* without a byte */
     char reason[SW_REPL_REASON_BYTES]; /* why the last call failed */
@@ -20,7 +23,8 @@ struct sw_link_to {
 
 /* Connects to a host and port; or, where port is 0, to a Unix socket. Returns 0, or -1. */
 int sw_link_dial(struct sw_link_to *link, const char *host, uint16_t port);
-void sw_link_close_socket(int fd); /* named in tests/thread_suppressions.txt */
+/* Goes on by TLS: `name` is the one that the primary's certificate must have. Returns 0, or -1. */
+int sw_link_secure(struct sw_link_to *link, SSL_CTX *context, const char *name);
 /* NULL-safe in effect: nothing to close is closed. */
 void sw_link_close(struct sw_link_to *link);
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/tls/context.h"
 #include "server/users/password.h"
 #include "server/users/secret.h"
 
@@ -35,6 +36,25 @@ int sw_login_parse(const char *primary, char host[SW_REPL_ADDRESS_BYTES], uint16
     return split[1] < '0' || split[1] > '9' || *end != '\0' || number == 0 || number > UINT16_MAX
                ? -1
                : 0;
+}
+
+int sw_login_secure(struct sw_link_to *link, const struct sw_config *config, const char *host,
+                    uint16_t port)
+{
+    const struct sw_tls_settings settings = {.cert = config->tls_cert,
+                                             .key = config->tls_key,
+                                             .ca = config->tls_ca,
+                                             .only_13 = config->tls_min_version == 13};
+    if (config->tls_replication == 0 || port == 0) {
+        return 0;
+    }
+    SSL_CTX *context = sw_tls_client_context(&settings, link->reason, sizeof(link->reason));
+    if (context == NULL) {
+        return -1;
+    }
+    int status = sw_link_secure(link, context, host);
+    SSL_CTX_free(context);
+    return status;
 }
 
 int sw_login_send(struct sw_link_to *link, const struct sw_config *config)

@@ -14,6 +14,11 @@
  * -1. */
 int sw_login_parse(const char *primary, char host[SW_REPL_ADDRESS_BYTES], uint16_t *port);
 
+/* Goes on by TLS where tls-replication says so; over a Unix socket (port 0) never. Returns 0, or
+ * -1.
+ */
+int sw_login_secure(struct sw_link_to *link, const struct sw_config *config, const char *host,
+                    uint16_t port);
 /* Logs in as primary-user, if there is a primary-password-file. Returns 0, or -1. */
 int sw_login_send(struct sw_link_to *link, const struct sw_config *config);
 

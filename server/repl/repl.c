@@ -148,7 +148,7 @@ int sw_repl_follow(struct sw_repl *repl, const char *primary, char *reason, size
     return sw_replica_follow(repl->replica, primary, reason, reason_bytes);
 }
 
-int sw_repl_serve(struct sw_repl *repl, int fd, const char *address,
+int sw_repl_serve(struct sw_repl *repl, const struct sw_wire *wire, const char *address,
                   const struct sw_repl_hello *hello, char *reason, size_t reason_bytes)
 {
     struct sw_repl_hello own;
@@ -164,7 +164,7 @@ int sw_repl_serve(struct sw_repl *repl, int fd, const char *address,
     if (!sw_repl_hello_fits(hello, &own, reason, reason_bytes)) {
         return -1;
     }
-    return sw_senders_add(repl->senders, fd, address, hello, reason, reason_bytes);
+    return sw_senders_add(repl->senders, wire, address, hello, reason, reason_bytes);
 }
 
 static uint64_t ms_since(uint64_t now, uint64_t then)

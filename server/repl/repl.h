@@ -47,8 +47,8 @@ void sw_repl_destroy(struct sw_repl *repl);
 
 /* REPLICAOF: returns 0; or -1 with a sentence in `reason`. */
 int sw_repl_follow(struct sw_repl *repl, const char *primary, char *reason, size_t reason_bytes);
-/* REPLICATE: takes over the socket. Returns 0; or -1 with a sentence. */
-int sw_repl_serve(struct sw_repl *repl, int fd, const char *address,
+/* REPLICATE: takes over the wire. Returns 0; or -1 with a sentence. */
+int sw_repl_serve(struct sw_repl *repl, const struct sw_wire *wire, const char *address,
                   const struct sw_repl_hello *hello, char *reason, size_t reason_bytes);
 
 void sw_repl_facts(struct sw_repl *repl, struct sw_repl_facts *facts);

@@ -208,7 +208,8 @@ static void follow(struct sw_replica *replica)
         return;
     }
     set_link(replica, SW_LINK_HANDSHAKE);
-    if (sw_login_send(&replica->link, replica->parts.config) != 0 ||
+    if (sw_login_secure(&replica->link, replica->parts.config, host, port) != 0 ||
+        sw_login_send(&replica->link, replica->parts.config) != 0 ||
         shake_hands(replica, &welcome) != 0) {
         return;
     }
@@ -429,8 +430,9 @@ struct sw_replica *sw_replica_create(const struct sw_replica_parts *parts)
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&replica->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    replica->link = (struct sw_link_to){
-        .fd = -1, .wake_fd = replica->wake_fd, .timeout_ms = parts->config->repl_timeout * 1000ULL};
+    replica->link = (struct sw_link_to){.wire = {.fd = -1},
+                                        .wake_fd = replica->wake_fd,
+                                        .timeout_ms = parts->config->repl_timeout * 1000ULL};
     replica->apply = (struct sw_apply){
         .table = parts->table,
         .value_format = (uint32_t)sw_config_value_format(parts->config),

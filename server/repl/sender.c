@@ -17,7 +17,6 @@
 #include "server/log/clock.h"
 #include "server/log/snapshot_take.h"
 #include "server/observe/log.h"
-#include "server/repl/link.h"
 #include "server/repl/snapshot_send.h"
 
 #define AT_ONCE 64
@@ -29,7 +28,7 @@ struct sender {
     struct sender *next;
     struct sw_senders *senders;
     pthread_t thread;
-    int fd;
+    struct sw_wire wire;
     struct sw_feed_reader reader;
     char address[64];
     struct sw_repl_hello hello;
@@ -77,14 +76,15 @@ static int take_acks(struct sender *sender)
 {
     struct sw_senders *senders = sender->senders;
     for (;;) {
-        ssize_t got = recv(sender->fd, sender->ack + sender->ack_size,
-                           sizeof(sender->ack) - sender->ack_size, MSG_DONTWAIT);
+        ssize_t got = sw_wire_receive(&sender->wire, sender->ack + sender->ack_size,
+                                      sizeof(sender->ack) - sender->ack_size);
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
             return 0;
         }
         if (got <= 0) {
             return fail(sender, &senders->dropped,
-                        got == 0 ? "it has closed the connection" : strerror(errno));
+                        got == 0 ? "it has closed the connection"
+                                 : sw_wire_trouble(&sender->wire, errno));
         }
         sender->ack_size += (size_t)got;
         if (sender->ack_size < sizeof(sender->ack)) {
@@ -112,7 +112,7 @@ static int refuse_if_cut(struct sender *sender)
 /* Waits until the socket takes more (POLLOUT), or there is something to do. */
 static int wait_for(struct sender *sender, short events, int timeout_ms)
 {
-    struct pollfd fds[2] = {{.fd = sender->fd, .events = (short)(events | POLLIN)},
+    struct pollfd fds[2] = {{.fd = sender->wire.fd, .events = (short)(events | POLLIN)},
                             {.fd = sender->reader.fd, .events = POLLIN}};
     uint64_t told;
     int ready = poll(fds, events == 0 ? 2 : 1, timeout_ms);
@@ -152,10 +152,9 @@ static int send_pieces(struct sender *sender, struct iovec *pieces, int n)
 {
     sender->moved_ns = sw_log_now_ns();
     while (n > 0) {
-        struct msghdr message = {.msg_iov = pieces, .msg_iovlen = (size_t)n};
-        ssize_t took = sendmsg(sender->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t took = sw_wire_send(&sender->wire, pieces, n);
         if (took < 0 && errno != EAGAIN && errno != EINTR) {
-            return fail(sender, &sender->senders->dropped, strerror(errno));
+            return fail(sender, &sender->senders->dropped, sw_wire_trouble(&sender->wire, errno));
         }
         if (took <= 0) {
             if (is_late(sender)) {
@@ -334,7 +333,7 @@ static void *run(void *context)
     sw_log(sender->reason[0] == '\0' ? SW_LOG_NOTICE : SW_LOG_WARNING,
            "%s: the replica is not served any more: %s", sender->address,
            sender->reason[0] == '\0' ? "the server stops" : sender->reason);
-    sw_link_close_socket(sender->fd);
+    sw_wire_close(&sender->wire);
     pthread_mutex_lock(&senders->lock);
     sender->joined = true;
     pthread_mutex_unlock(&senders->lock);
@@ -413,7 +412,7 @@ static unsigned length(const struct sw_senders *senders)
     return n;
 }
 
-int sw_senders_add(struct sw_senders *senders, int fd, const char *address,
+int sw_senders_add(struct sw_senders *senders, const struct sw_wire *wire, const char *address,
                    const struct sw_repl_hello *hello, char *reason, size_t reason_bytes)
 {
     reap(senders, false);
@@ -425,7 +424,7 @@ int sw_senders_add(struct sw_senders *senders, int fd, const char *address,
         return -1;
     }
     sender->senders = senders;
-    sender->fd = fd;
+    sender->wire = *wire;
     sender->reader.fd = event;
     sender->hello = *hello;
     sender->heard_ns = sender->moved_ns = sw_log_now_ns();

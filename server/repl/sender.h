@@ -11,6 +11,7 @@
 #include "server/config/config.h"
 #include "server/repl/feed.h"
 #include "server/repl/stream.h"
+#include "server/repl/wire.h"
 #include "table/table.h"
 
 struct sw_senders;
@@ -29,9 +30,9 @@ struct sw_senders *sw_senders_create(const struct sw_senders_parts *parts);
 void sw_senders_stop(struct sw_senders *senders);
 void sw_senders_destroy(struct sw_senders *senders);
 
-/* Serves a replica by a connected socket, which does not block, and is taken over. Returns 0; or -1
- * with a sentence in `reason`, and the socket is the caller's. */
-int sw_senders_add(struct sw_senders *senders, int fd, const char *address,
+/* Serves a replica by a wire, which is taken over. Returns 0; or -1 with a sentence in `reason`,
+ * and the wire is the caller's. */
+int sw_senders_add(struct sw_senders *senders, const struct sw_wire *wire, const char *address,
                    const struct sw_repl_hello *hello, char *reason, size_t reason_bytes);
 /* Ends all connections: the server is no primary any more, or of another history. */
 void sw_senders_cut(struct sw_senders *senders);

@@ -1,0 +1,114 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Replication by TLS: nobody between reads it or changes it, and who the other side is, is known.
+
+SHERWOOD_SEED=N repeats a run that failed."""
+
+import pathlib
+import random
+
+from certificates import Authority
+from harness import Server, case, check, drawn_seed, equal, eventually, free_port, main
+from replication import SMALL, Load, Relay, caught_up, info, session
+
+
+def primary_by_tls(authority, *more, **how):
+    cert, key = authority.sign("localhost", "DNS:localhost")
+    port = free_port()
+    return port, Server("--tls-port", str(port), "--tls-cert", str(cert), "--tls-key", str(key), *SMALL, *more, **how)
+
+
+def replica_by_tls(authority, port, *more, **how):
+    return Server("--replicaof", f"localhost {port}", "--tls-replication", "yes", "--tls-ca", str(authority.ca),
+                  *SMALL, *more, **how)
+
+
+@case
+def by_tls():
+    """a replica by TLS joins under load, is cut, resumes, and has what its primary has"""
+    with Authority() as authority:
+        port, primary = primary_by_tls(authority)
+        with primary, Relay(port) as relay, replica_by_tls(authority, relay.port) as replica:
+            load = Load(primary, drawn_seed())
+            for turn in range(3):
+                passed = relay.passed
+                eventually(lambda p=passed: relay.passed > p + 50000, "the stream goes on")
+                check(int(info(replica)["sherwood_resumes"]) >= turn, "it goes on where it was")
+                relay.cut()
+                eventually(lambda t=turn: int(info(replica)["sherwood_resumes"]) > t, "it comes back")
+            load.end()
+            caught_up(primary, replica)
+            with session(primary) as replies:
+                replies.ask("SET", 5000, 1)
+                equal(replies.ask("WAIT", 1, 20000), 1, "it acknowledges")
+
+
+@case
+def damaged():
+    """what is flipped or cut between them ends a connection, and changes nothing"""
+    draw = random.Random(drawn_seed() + 1)
+    flips = [0]
+
+    def spoil(data):
+        if draw.randrange(12) or len(data) < 100:
+            return data
+        flips[0] += 1
+        at = draw.randrange(len(data))
+        return data[:at] + bytes((data[at] ^ 1 << draw.randrange(8),)) + data[at + 1:]
+
+    with Authority() as authority:
+        port, primary = primary_by_tls(authority, errors="replica")
+        with primary, Relay(port) as relay, replica_by_tls(authority, relay.port, errors="replica") as replica:
+            eventually(lambda: info(replica)["master_link_status"] == "up", "connected")
+            load = Load(primary, drawn_seed())
+            relay.spoil = spoil
+            eventually(lambda: flips[0] > 3, "some bits are flipped", 60)
+            relay.spoil = None
+            load.end()
+            caught_up(primary, replica)
+            equal(int(info(replica)["sherwood_resyncs"]) > 0, True, "by what was sent")
+
+
+@case
+def who_is_who():
+    """a primary that no root vouches for is refused, and so is a replica that may not replicate; both are told why"""
+    with Authority() as authority:
+        stranger = authority.stranger()
+        cert, key = authority.sign("copies")
+        port, primary = primary_by_tls(
+            authority, "--tls-ca", str(authority.ca), "--tls-auth-clients", "optional", "--tls-user-from-cert", "yes",
+            "--acl-file", str(acl(authority, "user default off", "user copies on nopass +replicate", "user admin on "
+                                  "nopass ~* +@all", "user nobody on nopass +ping")))
+        with primary:
+            trusts = ("--tls-ca", str(stranger))
+            refused(replica_by_tls(authority, port, *trusts), "certificate was refused")
+            refused(replica_by_tls(authority, port), "NOAUTH")
+            other = authority.sign("nobody")
+            refused(replica_by_tls(authority, port, "--tls-cert", str(other[0]), "--tls-key", str(other[1])), "NOPERM")
+            refused(Server("--replicaof", f"127.0.0.1 {port}", "--loops", "1"), "this port speaks TLS")
+            refused(replica_by_tls(authority, port, "--replicaof", f"127.0.0.1 {port}"), "certificate was refused")
+            with replica_by_tls(authority, port, "--tls-cert", str(cert), "--tls-key", str(key)) as replica:
+                eventually(lambda: info(replica)["master_link_status"] == "up", "its certificate is its login")
+            password = pathlib.Path(authority.folder, "password")
+            password.write_text("any\n", encoding="ascii")
+            password.chmod(0o600)
+            with replica_by_tls(authority, port, "--primary-user", "copies", "--primary-password-file",
+                                str(password)) as replica:
+                eventually(lambda: info(replica)["master_link_status"] == "up", "or its password")
+
+
+def acl(authority, *lines):
+    path = pathlib.Path(authority.folder, "users.acl")
+    path.write_text("\n".join(lines) + "\n", encoding="ascii")
+    path.chmod(0o600)
+    return path
+
+
+def refused(server, said):
+    with server:
+        eventually(lambda: said in server.log(), f"{said!r} in {server.log()}")
+        equal(info(server)["master_link_status"], "down", "no connection")
+
+
+if __name__ == "__main__":
+    main()
