@@ -71,6 +71,7 @@ void sw_wal_segment_encode(const struct sw_wal_segment *segment, uint8_t bytes[S
     put64(bytes + 64, segment->through);
     put64(bytes + 72, segment->wall_us);
     put32(bytes + 80, segment->by_recovery);
+    put32(bytes + 84, shape->value_type);
     put(bytes + 104, SHERWOOD_VERSION, sizeof(SHERWOOD_VERSION));
     put64(bytes + 4088, sw_check64(bytes, 4088, 0));
 }
@@ -90,7 +91,8 @@ bool sw_wal_segment_decode(const uint8_t bytes[SW_WAL_HEADER_BYTES], struct sw_w
     *segment = (struct sw_wal_segment){
         .number = u64_at(bytes + 32),
         .salt = u64_at(bytes + 40),
-        .shape = {u32_at(bytes + 48), u32_at(bytes + 52), u32_at(bytes + 56), u32_at(bytes + 60)},
+        .shape = {u32_at(bytes + 48), u32_at(bytes + 52), u32_at(bytes + 56), u32_at(bytes + 60),
+                  u32_at(bytes + 84)},
         .through = u64_at(bytes + 64),
         .wall_us = u64_at(bytes + 72),
         .by_recovery = u32_at(bytes + 80) != 0,
@@ -103,9 +105,22 @@ bool sw_wal_segment_decode(const uint8_t bytes[SW_WAL_HEADER_BYTES], struct sw_w
 
 const char *sw_wal_operation_name(uint8_t operation)
 {
-    static const char *const names[] = {NULL,        "SET",        "SUM",         "MIN",
-                                        "MAX",       "SET_ABSENT", "SET_PRESENT", "INCREMENT",
-                                        "DECREMENT", "DELETE"};
+    static const char *const names[] = {NULL,
+                                        "SET",
+                                        "SUM",
+                                        "MIN",
+                                        "MAX",
+                                        "SET_ABSENT",
+                                        "SET_PRESENT",
+                                        "INCREMENT",
+                                        "DECREMENT",
+                                        "DELETE",
+                                        [14] = "ADD_F32",
+                                        "ADD_U32",
+                                        "ADD_U64",
+                                        "ADD_PRESENT_F32",
+                                        "ADD_PRESENT_U32",
+                                        "ADD_PRESENT_U64"};
     return operation < sizeof(names) / sizeof(names[0]) ? names[operation] : NULL;
 }
 

@@ -24,6 +24,7 @@ struct sw_wal_shape {
     uint32_t value_bytes;
     uint32_t engine;       /* enum sw_engine */
     uint32_t value_format; /* enum sw_value_format */
+    uint32_t value_type;   /* of rows: enum sw_value_type; else 0 */
 };
 
 /* The header of a segment. */
@@ -61,8 +62,8 @@ struct sw_wal_record {
     uint64_t columns_check;
 };
 
-/* Operations are those of table/table.h (enum sw_op), by number: 1 SET, 2 SUM, .. 9 DELETE. Returns
- * the name, static storage; NULL: no log has it. */
+/* Operations are those of table/table.h (enum sw_op), by number: 1 SET, 2 SUM, .. 9 DELETE, and of
+ * rows 14 ADD_F32, .. 19 ADD_PRESENT_U64. Returns the name, static storage; NULL: no log has it. */
 const char *sw_wal_operation_name(uint8_t operation);
 
 /* Has the record a sequence of its own? */

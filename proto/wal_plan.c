@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proto/value_type.h"
+
 void sw_wal_look(struct sw_wal_found *found, const uint8_t *bytes, uint64_t size)
 {
     found->is_whole = size >= SW_WAL_HEADER_BYTES &&
@@ -25,7 +27,8 @@ static uint64_t most(uint64_t a, uint64_t b)
 static bool shapes_are_equal(const struct sw_wal_shape *a, const struct sw_wal_shape *b)
 {
     return a->key_bytes == b->key_bytes && a->value_bytes == b->value_bytes &&
-           a->engine == b->engine && a->value_format == b->value_format;
+           a->engine == b->engine && a->value_format == b->value_format &&
+           sw_value_types_fit(a->value_type, b->value_type);
 }
 
 /* What is wrong with the header of a segment, or NULL; `first` is a segment of the same log. */
@@ -43,7 +46,7 @@ static const char *wrong_header(const struct sw_wal_found *found, const struct s
     }
     if (!shapes_are_equal(&found->segment.shape, &first->segment.shape) ||
         (shape != NULL && !shapes_are_equal(&found->segment.shape, shape))) {
-        return "holds keys or values of another width, format or engine";
+        return "holds keys or values of another width, format, type or engine";
     }
     return NULL;
 }

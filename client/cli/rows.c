@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rows.c - values of a snapshot as CSV.
+ * rows.c - values of snapshots and logs as CSV.
  */
 #include "client/cli/rows.h"
 
@@ -12,7 +12,7 @@
 #include "proto/frame.h"
 #include "proto/value_type.h"
 
-#define LENGTH_BYTES sizeof(uint32_t)
+#define LENGTH_BYTES ((uint32_t)sizeof(uint32_t))
 
 static double float_of(uint32_t bits)
 {
@@ -63,23 +63,24 @@ static void put_hex(FILE *out, const uint8_t *bytes, size_t count)
     }
 }
 
-static void put_value(FILE *out, const struct sw_snapshot_header *header, const uint8_t *value)
+void sw_cli_row_write(FILE *out, uint32_t value_format, uint32_t value_type, uint32_t value_bytes,
+                      const void *value)
 {
-    const uint32_t number = sw_value_type_bytes(header->value_type);
-    uint32_t bytes = header->value_bytes;
-    if (header->value_format == SW_FRAME_VALUES_STRING) {
+    const uint8_t *bytes = value;
+    const uint32_t number = sw_value_type_bytes(value_type);
+    if (value_format == SW_FRAME_VALUES_STRING) {
+        const uint32_t most = value_bytes - LENGTH_BYTES;
         uint32_t length;
-        memcpy(&length, value, LENGTH_BYTES);
-        bytes -= LENGTH_BYTES;
-        put_hex(out, value + LENGTH_BYTES, length < bytes ? length : bytes);
+        memcpy(&length, bytes, LENGTH_BYTES);
+        put_hex(out, bytes + LENGTH_BYTES, length < most ? length : most);
         return;
     }
     if (number == 0) {
-        put_hex(out, value, bytes);
+        put_hex(out, bytes, value_bytes);
         return;
     }
-    for (uint32_t at = 0; at < bytes; at += number) {
-        put_number(out, header->value_type, value + at);
+    for (uint32_t at = 0; at < value_bytes; at += number) {
+        put_number(out, value_type, bytes + at);
     }
 }
 
@@ -88,7 +89,8 @@ bool sw_cli_rows_write(FILE *out, const struct sw_snapshot_header *header, const
 {
     for (size_t i = 0; i < count; i++) {
         fprintf(out, "%" PRIu64, sw_cli_number_at(keys, header->key_bytes, i));
-        put_value(out, header, (const uint8_t *)values + i * header->value_bytes);
+        sw_cli_row_write(out, header->value_format, header->value_type, header->value_bytes,
+                         (const uint8_t *)values + i * header->value_bytes);
         fputc('\n', out);
     }
     return ferror(out) == 0;

@@ -9,6 +9,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "client/cli/rows.h"
+#include "proto/frame.h"
+
 static bool check(struct sw_cli_wal *wal)
 {
     FILE *out = wal->cli->out;
@@ -49,10 +52,16 @@ static void print_write(FILE *out, const struct sw_wal_shape *shape,
         uint8_t operation =
             record->flags & SW_WAL_HAS_OPERATIONS ? operations[i] : record->operation;
         const char *name = sw_wal_operation_name(operation);
-        fprintf(out, "%" PRIu64 ",%s,%" PRIu64 ",", record->sequence, name == NULL ? "" : name,
+        fprintf(out, "%" PRIu64 ",%s,%" PRIu64, record->sequence, name == NULL ? "" : name,
                 integer_at(columns, shape->key_bytes, i));
-        if (bytes.operands > 0 && name != NULL && strcmp(name, "DELETE") != 0) {
-            fprintf(out, "%" PRIu64, integer_at(operands, shape->value_bytes, i));
+        bool has_operand = bytes.operands > 0 && name != NULL && strcmp(name, "DELETE") != 0;
+        if (has_operand && shape->value_format != SW_FRAME_VALUES_INTEGER) {
+            sw_cli_row_write(out, shape->value_format, shape->value_type, shape->value_bytes,
+                             operands + (size_t)i * shape->value_bytes);
+        } else if (has_operand) {
+            fprintf(out, ",%" PRIu64, integer_at(operands, shape->value_bytes, i));
+        } else {
+            fputc(',', out);
         }
         fputc('\n', out);
     }

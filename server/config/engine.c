@@ -165,11 +165,6 @@ static int check_rows(const struct sw_config *config, char *error, size_t error_
         snprintf(error, error_bytes,
                  "rows are not on the CUDA backend yet: use --backend cpu, or --engine cache for "
                  "values that may be evicted");
-    } else if (config->appendonly != 0) {
-        snprintf(
-            error, error_bytes,
-            "rows (value-bytes with the robin_hood engine) are in snapshots, but not in the log "
-            "yet: leave appendonly out");
     } else {
         return 0;
     }

@@ -24,6 +24,7 @@ struct sw_apply {
     struct sw_table *table;
     struct sw_table_info info;
     uint32_t value_format;
+    uint32_t value_type;
     struct sw_source source;
     struct sw_keep *keep; /* logs what was carried out; NULL: nobody does */
     struct sw_feed *feed; /* gets what was carried out; NULL: nobody does */

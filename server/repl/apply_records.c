@@ -261,11 +261,12 @@ static int run(struct applying *applying)
 int sw_apply_records(struct sw_apply *apply, bool *is_whole)
 {
     const struct sw_table_info *info = &apply->info;
-    struct applying applying = {
-        .apply = apply,
-        .shape = {info->key_bytes, info->value_bytes, (uint32_t)info->engine, apply->value_format},
-        .next = apply->applied + 1,
-        .is_whole = true};
+    struct applying applying = {.apply = apply,
+                                .shape = {info->key_bytes, info->value_bytes,
+                                          (uint32_t)info->engine, apply->value_format,
+                                          apply->value_type},
+                                .next = apply->applied + 1,
+                                .is_whole = true};
     applying.record_max = SW_WAL_RECORD_BYTES + SW_WAL_COLUMNS_MAX * SW_WAL_ALIGN +
                           (size_t)info->batch_ops_max * (info->key_bytes + info->value_bytes + 1);
     applying.room = applying.record_max < ROOM_LEAST ? ROOM_LEAST : applying.record_max;

@@ -436,6 +436,7 @@ struct sw_replica *sw_replica_create(const struct sw_replica_parts *parts)
     replica->apply = (struct sw_apply){
         .table = parts->table,
         .value_format = (uint32_t)sw_config_value_format(parts->config),
+        .value_type = sw_config_value_type(parts->config),
         .source = {receive, &replica->link},
         .feed = parts->feed,
         .moved = on_moved,

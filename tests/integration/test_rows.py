@@ -106,8 +106,6 @@ def rows_refused():
             (("--backend", "cuda", "--value-bytes", "64"),
              "rows are not on the CUDA backend yet: use --backend cpu, or --engine cache for values that "
              "may be evicted"),
-            (("--value-bytes", "64", "--data-dir", "/nowhere", "--appendonly", "yes"),
-             "are in snapshots, but not in the log yet: leave appendonly out"),
             (("--value-bytes", "64", "--replicaof", "127.0.0.1 1"), "of which there are no replicas yet"),
             (("--value-bytes", "62"), "value-bytes 62 is not a multiple of 4: 64 would be"),
             (("--value-bytes", "12", "--value-type", "u64"), "not a multiple of the 8 bytes of a u64"),
