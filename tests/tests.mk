@@ -94,16 +94,26 @@ generated: $(GEN)
 
 # --- fuzzers -------------------------------------------------------------------------------------
 FUZZ_CC := clang-14
-FUZZ_FLAGS := -std=c11 -O1 -g -fno-omit-frame-pointer $(MACHINE) -fsanitize=fuzzer,address,undefined \
+FUZZ_FLAGS := -std=c11 -O1 -g1 -fno-omit-frame-pointer $(MACHINE) -fsanitize=fuzzer-no-link,address,undefined \
               -fno-sanitize-recover=undefined
 FUZZERS := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(FUZZ_SRC))
+# All that a fuzzer takes its parts from.
+FUZZED_OBJ := $(patsubst %.c,build/fuzz/obj/%.o,$(PROTO_SRC) $(TLS_SRC) proto/cluster/slot.c $(CLIENT_SRC) \
+  $(wildcard server/users/*.c server/region/*.c)) build/fuzz/obj/gen/proto/sherwood.pb-c.o
 fuzzers: $(FUZZERS)
-build/fuzz/fuzz_acl: $(wildcard server/users/*.c)
-build/fuzz/fuzz_ring: $(wildcard server/region/*.[ch])
-build/fuzz/fuzz_completion: $(CLIENT_SRC) $(TLS_SRC) proto/cluster/slot.c $(wildcard client/*.h)
-$(FUZZERS): build/fuzz/%: tests/fuzz/%.c $(PROTO_SRC) $(wildcard proto/*.h tests/fuzz/*.h server/users/*.h) $(GEN)
+$(FUZZERS): build/fuzz/%: build/fuzz/obj/tests/fuzz/%.o build/fuzz/libfuzzed.a
+	$(FUZZ_CC) -fsanitize=fuzzer,address,undefined -o $@ $^ -lprotobuf-c -luv -lssl -lcrypto
+build/fuzz/libfuzzed.a: $(FUZZED_OBJ)
+	@rm -f $@
+	ar qcs $@ $^
+build/fuzz/obj/gen/%.o: $(BUILD)/gen/%.c tests/tests.mk
 	@mkdir -p $(@D)
-	$(FUZZ_CC) $(FUZZ_FLAGS) $(OWN_CPPFLAGS) -o $@ $(filter %.c,$^) $(BUILD)/gen/proto/sherwood.pb-c.c -lprotobuf-c -luv -lssl -lcrypto
+	@$(FUZZ_CC) $(FUZZ_FLAGS) $(OWN_CPPFLAGS) -c -o $@ $<
+build/fuzz/obj/%.o: %.c tests/tests.mk | $(GEN)
+	@mkdir -p $(@D)
+	@echo "  FUZZ  $<"
+	@$(FUZZ_CC) $(FUZZ_FLAGS) $(OWN_CPPFLAGS) -MMD -MP -c -o $@ $<
+-include $(shell find build/fuzz/obj -name '*.d' 2>/dev/null)
 print-fuzzers:
 	@printf '%s\n' $(FUZZERS)
 .PHONY: fuzzers generated print-fuzzers
