@@ -152,7 +152,7 @@ static bool speaks_tls(struct sw_tls *tls)
 {
     char text[SW_TLS_TROUBLE_BYTES];
     if (!tls->first_byte_known) {
-        enum sw_tls_first first = sw_tls_first_byte(tls->fd, text, sizeof(text));
+        enum sw_tls_first first = sw_tls_first_byte(tls->fd, NULL, text, sizeof(text));
         tls->first_byte_known = first == SW_TLS_FIRST_RECORD;
         if (first == SW_TLS_FIRST_OTHER) {
             fail(tls, UV_EPROTO, text);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 
 /* The first byte of every connection by TLS: a record of the handshake. */
@@ -18,17 +19,17 @@ static const char plain_reply[] =
 
 /* Tells a peer without TLS what this port is. Its input is discarded, or the reply could be lost
  * when the socket is closed. */
-static void refuse_plain(int fd)
+static void refuse_plain(int fd, const char *reply)
 {
     char dropped[4096];
-    ssize_t sent = send(fd, plain_reply, sizeof(plain_reply) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t sent = send(fd, reply, strlen(reply), MSG_NOSIGNAL | MSG_DONTWAIT);
     (void)sent; /* it is a courtesy */
     shutdown(fd, SHUT_WR);
     for (int i = 0; i < 16 && recv(fd, dropped, sizeof(dropped), MSG_DONTWAIT) > 0; i++) {
     }
 }
 
-enum sw_tls_first sw_tls_first_byte(int fd, char *text, size_t text_bytes)
+enum sw_tls_first sw_tls_first_byte(int fd, const char *reply, char *text, size_t text_bytes)
 {
     uint8_t first = 0;
     ssize_t got = recv(fd, &first, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -38,7 +39,7 @@ enum sw_tls_first sw_tls_first_byte(int fd, char *text, size_t text_bytes)
     if (got <= 0 || first == HANDSHAKE_RECORD) {
         return SW_TLS_FIRST_RECORD;
     }
-    refuse_plain(fd);
+    refuse_plain(fd, reply != NULL ? reply : plain_reply);
     snprintf(text, text_bytes, "the client does not speak TLS (first byte 0x%02x)", first);
     return SW_TLS_FIRST_OTHER;
 }

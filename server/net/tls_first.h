@@ -13,7 +13,8 @@ enum sw_tls_first {
     SW_TLS_FIRST_OTHER   /* the peer does not speak TLS: it has been told, and `text` says so */
 };
 
-/* Looks at the first byte of a connected socket, and leaves it there. Any thread. */
-enum sw_tls_first sw_tls_first_byte(int fd, char *text, size_t text_bytes);
+/* Looks at the first byte of a connected socket, and leaves it there. A peer that does not speak
+ * TLS is told `reply`; NULL: a line of RESP. Any thread. */
+enum sw_tls_first sw_tls_first_byte(int fd, const char *reply, char *text, size_t text_bytes);
 
 #endif

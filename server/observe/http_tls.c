@@ -22,6 +22,11 @@
 #define ACCEPT_PAUSE_MS 100  /* for lack of descriptors */
 #define LISTENER UINT64_C(0) /* what epoll says of the listening socket */
 
+/* What a client gets that speaks HTTP without TLS. */
+static const char plain_reply[] =
+    "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n"
+    "\r\nThis port speaks TLS: ask by https.\n";
+
 enum state {
     HANDSHAKE,
     OPEN,
@@ -178,7 +183,8 @@ static bool shake_hands(struct sw_http_tls *tls, struct connection *connection, 
 {
     char text[SW_TLS_TROUBLE_BYTES];
     if (!connection->first_byte_known) {
-        enum sw_tls_first first = sw_tls_first_byte(connection->peer, text, sizeof(text));
+        enum sw_tls_first first =
+            sw_tls_first_byte(connection->peer, plain_reply, text, sizeof(text));
         connection->first_byte_known = first == SW_TLS_FIRST_RECORD;
         if (first == SW_TLS_FIRST_OTHER) {
             refuse(tls, connection, text);

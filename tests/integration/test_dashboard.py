@@ -4,10 +4,12 @@
 
 import contextlib
 import functools
+import http.client
 import json
 import math
 import pathlib
 import re
+import ssl
 import subprocess
 import tempfile
 import time
@@ -18,6 +20,7 @@ import urllib.request
 import yaml
 
 import wire
+from certificates import Authority
 from harness import BUILD, ROOT, Server, case, check, equal, eventually, free_port, main
 
 DASHBOARD = json.loads((ROOT / "deploy" / "grafana" / "sherwood.json").read_text(encoding="utf-8"))
@@ -29,12 +32,19 @@ VARIABLES = {"$__rate_interval": "4s", "$instance": ".*"}
 class Prometheus:
     """Prometheus with deploy's own configuration, but for the address and the times between scrapes."""
 
-    def __init__(self, server, folder):
+    def __init__(self, server, folder, secrets=()):
+        """`secrets`: the root of the daemon's certificate, and its token."""
         self.folder = pathlib.Path(folder)
-        configuration = yaml.safe_load((ROOT / "deploy/prometheus/scrape.yml").read_text(encoding="utf-8"))
+        text = (ROOT / "deploy/prometheus/scrape.yml").read_text(encoding="utf-8")
+        if secrets:
+            text, lines = re.subn(r"(?m)^    # ((?:  )?[a-z_]+:.*)$", r"    \1", text)
+            equal(lines, 5, "lines of scrape.yml for TLS and a token")
+        configuration = yaml.safe_load(text)
         configuration["global"].update(scrape_interval="500ms", evaluation_interval="500ms")
         job, = configuration["scrape_configs"]
         job["static_configs"] = [{"targets": [f"{server.host}:{server.http_port}"]}]
+        if secrets:
+            job["tls_config"]["ca_file"], job["authorization"]["credentials_file"] = map(str, secrets)
         (self.folder / "scrape.yml").write_text(yaml.safe_dump(configuration), encoding="utf-8")
         (self.folder / "sherwood.rules.yml").write_text(yaml.safe_dump(RULES), encoding="utf-8")
         self.port = free_port()
@@ -172,6 +182,27 @@ def shown():
         eventually(lambda: prometheus.up(0), "a scrape that fails")
         eventually(lambda: [a["labels"]["alertname"] for a in prometheus.get("alerts")["alerts"]] == ["SherwoodDown"],
                    "the alert SherwoodDown")
+
+
+@case
+def by_tls_with_a_token():
+    """a daemon with --http-tls and --http-token-file is scraped as scrape.yml says, and not by a wrong token"""
+    with Authority() as authority, tempfile.TemporaryDirectory() as folder:
+        cert, key = authority.sign("server")
+        token, wrong = (authority.folder / name for name in ("token", "wrong"))
+        for path in (token, wrong):
+            path.write_text(f"{path.name}-word\n", encoding="ascii")
+            path.chmod(0o600)
+        class Secure(Server):
+            def http_connection(self):
+                return http.client.HTTPSConnection(self.host, self.http_port, timeout=20,
+                                                   context=ssl.create_default_context(cafile=str(authority.ca)))
+        with Secure("--http-tls", "yes", "--tls-cert", str(cert), "--tls-key", str(key),
+                    "--http-token-file", str(token)) as server:
+            with Prometheus(server, folder, (authority.ca, token)) as prometheus:
+                eventually(lambda: prometheus.up(1), "a scrape")
+            with Prometheus(server, folder, (authority.ca, wrong)) as prometheus:
+                eventually(lambda: prometheus.up(0), "a scrape that is refused")
 
 
 @case

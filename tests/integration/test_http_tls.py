@@ -86,10 +86,11 @@ def whole_replies():
 
 @case
 def not_tls():
-    """plain HTTP, noise and a connection that is cut: a word, a line, and others are served"""
+    """plain HTTP, noise and a connection that is cut: an answer, a line, and others are served"""
     with HttpsServer() as server:
         with Moves(server, tls_handshake_failures=1):
-            check("this port speaks TLS" in server.curl("/healthz", "--http0.9", scheme="http"), "the reply")
+            said = server.curl("/healthz", "-i", scheme="http")
+            check(said.startswith("HTTP/1.1 400 ") and said.endswith("This port speaks TLS: ask by https.\n"), said)
         check("does not speak TLS (first byte 0x47)" in server.log(), server.log())
         with Moves(server, tls_handshake_failures=2):
             for noise in (b"\x16\x03\x01\x00\x05hello", b"\x16\x03\x01"):
