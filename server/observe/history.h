@@ -41,6 +41,14 @@
     X(rejected, s->counters.connections_rejected, "connections refused at connections-max")    \
     X(protocol_errors, s->counters.resp_protocol_errors + s->counters.frame_protocol_errors,   \
       "connections closed for malformed requests")                                             \
+    X(tls_failures, s->counters.tls_handshake_failures + s->counters.tls_failures,             \
+      "connections by TLS that failed, in their handshake or after it")                        \
+    X(region_refusals, s->counters.region_refusals + s->counters.ring_errors,                  \
+      "regions and rings that were refused, or ended for what was in them")                    \
+    X(login_failures, s->counters.login_failures, "logins that failed")                        \
+    X(replication_errors, s->replication.errors + s->replication.senders.errors,               \
+      "connections of replication that ended for wrong bytes")                                 \
+    X(topologies_refused, s->cluster.reload_failures, "topologies that were refused")          \
     X(resize_failures, s->stats.resize_failed, "growths and resizes of the table that failed") \
     X(way_ranges, s->stats.ways[SW_WAY_RANGES].batches, "batches of writes in the way ranges") \
     X(way_stream, s->stats.ways[SW_WAY_STREAM].batches, ".. in the way stream")                \

@@ -104,6 +104,55 @@ static bool replica_behind(const struct facts *facts, char *text, size_t room)
                repl->link == SW_LINK_CONNECTED ? "follows too slowly" : "is not connected to it");
 }
 
+static bool replication_errors(const struct facts *facts, char *text, size_t room)
+{
+    const struct sw_repl_facts *repl = &facts->now->replication;
+    uint64_t errors =
+        increase(facts, SW_HISTORY_replication_errors, repl->errors + repl->senders.errors, 10);
+    return errors > 0 &&
+           SAY("%" PRIu64 " connection%s of replication ended in the last 10 minutes for wrong "
+               "bytes, or a write that did not fit. Each begins anew, with a snapshot where need "
+               "be; the journal says why.",
+               errors, errors == 1 ? "" : "s");
+}
+
+static bool not_in_topology(const struct facts *facts, char *text, size_t room)
+{
+    const struct sw_cluster_facts *cluster = &facts->now->cluster;
+    return cluster->is_enabled && !cluster->is_in_topology &&
+           SAY("This node of a cluster is not in the topology%s: it serves no key. CLUSTER "
+               "SETTOPOLOGY, or cluster-config and a reload, bring another one.",
+               cluster->has_topology ? "" : ", for there is none");
+}
+
+static bool topology_refused(const struct facts *facts, char *text, size_t room)
+{
+    uint64_t refused =
+        increase(facts, SW_HISTORY_topologies_refused, facts->now->cluster.reload_failures, 10);
+    return refused > 0 &&
+           SAY("%" PRIu64 " topolog%s refused in the last 10 minutes. The one before holds; the "
+               "journal says why.",
+               refused, refused == 1 ? "y was" : "ies were");
+}
+
+static bool rows_nearly_used(const struct facts *facts, char *text, size_t room)
+{
+    const double most = (double)facts->now->info.rows_max;
+    const double keys = (double)facts->now->stats.occupied;
+    return most > 0 && keys > 0.9 * most &&
+           SAY("%.0f %% of the rows that the table may have are in use. At 100 %% writes of new "
+               "keys are refused. Restart with a larger rows-max.",
+               100 * keys / most);
+}
+
+static bool paused(const struct facts *facts, char *text, size_t room)
+{
+    const uint64_t left_ms = facts->now->pause_left_ms;
+    return left_ms > 0 &&
+           SAY("CLIENT PAUSE holds %s back for another %" PRIu64 " s. CLIENT UNPAUSE ends it.",
+               facts->now->pauses_all ? "requests" : "writes", (left_ms + 999) / 1000);
+}
+
 static bool nearly_full(const struct facts *facts, char *text, size_t room)
 {
     const struct sw_table_info *info = &facts->now->info;
@@ -160,6 +209,40 @@ static bool protocol_errors(const struct facts *facts, char *text, size_t room)
                errors);
 }
 
+/* A tenth a second, or one. */
+static bool tls_failures(const struct facts *facts, char *text, size_t room)
+{
+    const struct sw_loop_counters *counters = &facts->now->counters;
+    uint64_t failures = increase(facts, SW_HISTORY_tls_failures,
+                                 counters->tls_handshake_failures + counters->tls_failures, 5);
+    return failures > 30 &&
+           SAY("%" PRIu64 " connections by TLS failed in the last 5 minutes: plain text, "
+               "certificates that will not do, or networks that break. The journal names the "
+               "peers.",
+               failures);
+}
+
+static bool login_failures(const struct facts *facts, char *text, size_t room)
+{
+    uint64_t failures =
+        increase(facts, SW_HISTORY_login_failures, facts->now->counters.login_failures, 5);
+    return failures > 300 &&
+           SAY("%" PRIu64 " logins failed in the last 5 minutes: somebody tries passwords, or a "
+               "client has an old one. The journal and ACL LOG name the peers.",
+               failures);
+}
+
+static bool regions_refused(const struct facts *facts, char *text, size_t room)
+{
+    const struct sw_loop_counters *counters = &facts->now->counters;
+    uint64_t refused = increase(facts, SW_HISTORY_region_refusals,
+                                counters->region_refusals + counters->ring_errors, 5);
+    return refused > 0 &&
+           SAY("%" PRIu64 " region%s or ring%s refused in the last 5 minutes, for a limit "
+               "(regions-max, region-bytes-max, rings-max) or what was in them.",
+               refused, refused == 1 ? "" : "s", refused == 1 ? " was" : "s were");
+}
+
 static bool restarted(const struct facts *facts, char *text, size_t room)
 {
     const struct sw_persistence *persistence = &facts->now->persistence;
@@ -182,13 +265,21 @@ static const struct {
     {"SherwoodSnapshotFailed", "critical", snapshot_failed},
     {"SherwoodWritesRefused", "critical", writes_refused},
     {"SherwoodGrowthFailed", "critical", growth_failed},
+    {"SherwoodNotInTopology", "critical", not_in_topology},
     {"SherwoodNotReady", "warning", not_ready},
     {"SherwoodReplicaBehind", "warning", replica_behind},
+    {"SherwoodReplicationErrors", "warning", replication_errors},
+    {"SherwoodTopologyRefused", "warning", topology_refused},
+    {"SherwoodPaused", "warning", paused},
     {"SherwoodTableNearlyFull", "warning", nearly_full},
+    {"SherwoodRowsNearlyUsed", "warning", rows_nearly_used},
     {"SherwoodStashInUse", "warning", stash_in_use},
     {"SherwoodTooManyConnections", "warning", many_connections},
     {"SherwoodConnectionsRejected", "warning", connections_rejected},
     {"SherwoodProtocolErrors", "warning", protocol_errors},
+    {"SherwoodTlsFailures", "warning", tls_failures},
+    {"SherwoodLoginFailures", "warning", login_failures},
+    {"SherwoodRegionsRefused", "warning", regions_refused},
     /* The daemon does not know whether it ran before, so this is no warning as the alert is. */
     {"SherwoodRestarted", "note", restarted},
 };

@@ -189,6 +189,54 @@ Test(status, problems_of_the_daemon)
     cr_assert_null(only_problem());
 }
 
+Test(status, problems_of_strangers_and_operators)
+{
+    calm();
+    facts.counters.tls_handshake_failures = 30;
+    cr_assert_null(only_problem());
+    facts.counters.tls_failures = 1;
+    expect_problem("SherwoodTlsFailures", "warning", "31 connections");
+    calm();
+    facts.counters.login_failures = 300;
+    cr_assert_null(only_problem());
+    facts.counters.login_failures++;
+    expect_problem("SherwoodLoginFailures", "warning", "301 logins");
+    calm();
+    facts.counters.ring_errors = 1;
+    expect_problem("SherwoodRegionsRefused", "warning", "1 region or ring was");
+    facts.counters.region_refusals = 2;
+    expect_problem("SherwoodRegionsRefused", "warning", "3 regions or rings were");
+    calm();
+    facts.pause_left_ms = 1001;
+    expect_problem("SherwoodPaused", "warning", "holds writes back for another 2 s");
+    facts.pauses_all = true;
+    expect_problem("SherwoodPaused", "warning", "holds requests back");
+    calm();
+    facts.pause_left_ms = 0;
+    facts.stats.occupied = 9;
+    facts.info.rows_max = 10;
+    cr_assert_null(only_problem());
+    facts.stats.occupied++;
+    expect_problem("SherwoodRowsNearlyUsed", "warning", "100 % of the rows");
+}
+
+Test(status, problems_of_other_servers)
+{
+    calm();
+    facts.cluster.is_enabled = true;
+    expect_problem("SherwoodNotInTopology", "critical", "for there is none");
+    facts.cluster.has_topology = true;
+    expect_problem("SherwoodNotInTopology", "critical", "not in the topology: it serves no key");
+    facts.cluster.is_in_topology = true;
+    cr_assert_null(only_problem());
+    facts.cluster.reload_failures = 1;
+    expect_problem("SherwoodTopologyRefused", "warning", "1 topology was refused");
+    facts.cluster.reload_failures = 0;
+    facts.replication.errors = 1;
+    facts.replication.senders.errors = 1;
+    expect_problem("SherwoodReplicationErrors", "warning", "2 connections of replication");
+}
+
 Test(status, problems_of_persistence)
 {
     calm();
