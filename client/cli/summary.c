@@ -171,7 +171,7 @@ static void print_powers(FILE *out, const struct column *column)
     }
 }
 
-static void print_probes(struct sw_cli *cli)
+static void print_operations(struct sw_cli *cli)
 {
     struct sherwood_stats stats;
     if (sherwood_stats(cli->client, &stats, sizeof(stats)) != SHERWOOD_OK) {
@@ -181,11 +181,15 @@ static void print_probes(struct sw_cli *cli)
         const char *name;
         const struct sherwood_operation_stats *of;
     } rows[] = {{"get", &stats.get}, {"upsert", &stats.upsert}, {"remove", &stats.remove}};
-    fprintf(cli->out, "buckets read for an operation, since the start of the server\n");
+    fprintf(cli->out,
+            "operations since the start of the server: their number, how often the key was "
+            "there, buckets read for one\n");
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (rows[i].of->operations > 0) {
-            fprintf(cli->out, "  %-8s %.2f\n", rows[i].name,
-                    (double)rows[i].of->probes / (double)rows[i].of->operations);
+            const double number = (double)rows[i].of->operations;
+            fprintf(cli->out, "  %-8s %20" PRIu64 " %6.1f %% %8.2f\n", rows[i].name,
+                    rows[i].of->operations, 100 * (double)rows[i].of->hits / number,
+                    (double)rows[i].of->probes / number);
         }
     }
 }
@@ -208,7 +212,7 @@ static void print(struct sw_cli *cli, const struct summary *summary)
         fprintf(cli->out, "  %20" PRIu64 " of key %" PRIu64 "\n", summary->top[i].value,
                 summary->top[i].key);
     }
-    print_probes(cli);
+    print_operations(cli);
 }
 
 int sw_cli_summary(struct sw_cli *cli)

@@ -258,7 +258,8 @@ static void draw_class(struct frame *frame, const char *name,
 }
 
 /* What the server knows of its GPU; nothing if it has none. */
-static void draw_gpu(struct frame *frame, const struct look *now)
+static void draw_gpu(struct frame *frame, const struct sherwood_server *server,
+                     const struct look *now)
 {
     char memory[64] = "", busy[64] = "";
     uint64_t used, total, percent;
@@ -274,6 +275,8 @@ static void draw_gpu(struct frame *frame, const struct look *now)
     }
     if (has_memory || has_busy) {
         line(frame, "GPU      %s%s%s", memory, has_memory && has_busy ? ", " : "", busy);
+    } else if (strcmp(server->backend, "cuda") == 0) {
+        line(frame, "GPU      no figures: NVML does not answer, and the server's log says why");
     }
 }
 
@@ -290,7 +293,7 @@ static void draw(struct frame *frame, const struct sw_cli *cli, const struct loo
          "table    %s keys, %s slots, load %.1f %%, %.1f MiB; grew %" PRIu64 ", refused %" PRIu64,
          brief((double)stats->occupied, text[0]), brief((double)stats->capacity_slots, text[1]),
          load_of(now), (double)stats->table_bytes / (1 << 20), stats->growths, stats->refused);
-    draw_gpu(frame, now);
+    draw_gpu(frame, server, now);
     line(frame, "batches  %s/s of %.1f operations; %s commands/s, %s frames/s",
          brief(rate(before, now, "batches"), text[0]),
          ratio(figure(now, "batch_operations") - figure(before, "batch_operations"),

@@ -86,7 +86,7 @@ def damaged_frames_before_login():
     with guarded() as server, Watched(server, "default", "top") as watched:
         for i in range(400 // SLOWER):
             keys = [random.randrange(99) for _ in range(random.randrange(12))]
-            operation = random.choice([*range(1, 21), *range(33, 42)])
+            operation = random.choice([*range(1, 21), *range(33, 46), 90])
             throw(server, damaged(wire.frame(operation, keys, keys if random.random() < 0.6 else None)))
             if i % 50 == 0:
                 watched.look()

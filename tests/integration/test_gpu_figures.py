@@ -86,7 +86,8 @@ def in_part():
 def absent(server, why):
     """Nothing is shown, and one line of the log says why."""
     eventually(lambda: "NVML" in server.log(), "a line of the log")
-    equal((server.gpu(), server.samples(), server.figures(), server.top()), (None, [None] * 4, {}, []), "figures")
+    equal((server.gpu(), server.samples(), server.figures()), (None, [None] * 4, {}), "figures")
+    equal(server.top(), ["GPU      no figures: NVML does not answer, and the server's log says why"], "top")
     for name in NAMES: # the families are there, without a sample
         check(f"# TYPE sherwood_{name} gauge\n" in server.http("/metrics")[2], name)
     lines = [line for line in server.log().splitlines() if "NVML" in line]
@@ -115,6 +116,7 @@ def host_memory():
     """a table in host memory has no GPU, and NVML is not looked for"""
     with Server("--backend", "cpu") as server:
         equal(json.loads(server.http("/status.json")[2])["gpu"], None, "/status.json")
+        check("GPU" not in run(BUILD / "sherwood-cli", "-p", server.port, "top", "--once"), "top")
         check("NVML" not in server.log(), server.log())
 
 
