@@ -106,6 +106,50 @@ bool sw_topology_is_hostname(const char *text)
     }
 }
 
+/* Makes the ranges of a shard anew from the owners of the slots. */
+static bool find_ranges(struct sw_topology *topology, uint16_t number)
+{
+    struct sw_topology_shard *shard = &topology->shards[number];
+    const uint16_t *owner = topology->owner;
+    unsigned count = 0;
+    for (unsigned slot = 0; slot < SW_SLOTS; slot++) {
+        count += owner[slot] == number && (slot == 0 || owner[slot - 1] != number);
+    }
+    struct sw_topology_range *ranges = calloc((size_t)count + 1, sizeof(*ranges));
+    if (ranges == NULL) {
+        return false;
+    }
+    free(shard->ranges);
+    shard->ranges = ranges;
+    shard->range_count = shard->slot_count = 0;
+    for (unsigned slot = 0; slot < SW_SLOTS; slot++) {
+        if (owner[slot] != number) {
+            continue;
+        }
+        if (slot == 0 || owner[slot - 1] != number) {
+            ranges[shard->range_count++].first = (uint16_t)slot;
+        }
+        ranges[shard->range_count - 1].last = (uint16_t)slot;
+        shard->slot_count++;
+    }
+    return true;
+}
+
+bool sw_topology_give(struct sw_topology *topology, const struct sw_slot_set *slots, uint16_t shard)
+{
+    bool done = true;
+    for (unsigned slot = 0; slot < SW_SLOTS; slot++) {
+        if (sw_slot_set_has(slots, slot)) {
+            topology->slot_count += topology->owner[slot] == SW_TOPOLOGY_NOBODY;
+            topology->owner[slot] = shard;
+        }
+    }
+    for (unsigned i = 0; i < topology->shard_count; i++) {
+        done = find_ranges(topology, (uint16_t)i) && done;
+    }
+    return done;
+}
+
 static json_t *print_shard(const struct sw_topology_shard *shard)
 {
     json_t *slots = json_array();

@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "proto/cluster/slot.h"
+#include "proto/cluster/slot_set.h"
 
 #define SW_TOPOLOGY_FORMAT 1
 #define SW_TOPOLOGY_BYTES_MAX ((size_t)4 << 20)
@@ -84,6 +84,11 @@ char *sw_topology_print(const struct sw_topology *topology);
 /* Do both say the same? "force" and "lost_after" do not count: one is about the way to a topology,
  * the other one is found on it. */
 bool sw_topology_equal(const struct sw_topology *one, const struct sw_topology *other);
+
+/* Gives these slots to a shard, which changes a topology that nobody else looks at. Returns false,
+ * and it is to be freed, if there is no memory. */
+bool sw_topology_give(struct sw_topology *topology, const struct sw_slot_set *slots,
+                      uint16_t shard);
 
 /* The place of the node with this id in `nodes`, or -1. */
 int sw_topology_find_node(const struct sw_topology *topology, const char *id);
