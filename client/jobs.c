@@ -17,6 +17,8 @@
 #define RUN_KEYS 65536
 /* A share that was refused so often is not sent again. */
 #define ATTEMPTS_MAX 16
+/* .. while a slot is handed over: half a minute. */
+#define FROZEN_MAX 160
 /* What has no connection, after that was tried to be made, is given up. */
 #define LOST_MAX 2
 /* Before it loads a topology, a client waits for a random time up to this, so that not all ask at
@@ -98,7 +100,7 @@ static void share_refused(struct sw_client_cluster *cluster, struct sw_client_sh
 {
     share->state = SW_CLIENT_SHARE_REFUSED;
     share->refusal = refusal;
-    share->attempts++;
+    *(refusal == SW_REPLY_SLOT_FROZEN ? &share->frozen : &share->attempts) += 1;
     cluster->refused++;
 }
 
@@ -115,6 +117,7 @@ void sw_client_share_answered(struct sw_client_share *share, int status,
     struct sw_client_cluster *cluster = client->cluster;
     if (reply != NULL && is_refusal(reply->status)) {
         cluster->stripes[share->shard]->refusals++;
+        cluster->stripes[share->shard]->frozen += reply->status == SW_REPLY_SLOT_FROZEN;
         cluster->newest = cluster->newest > reply->map_epoch ? cluster->newest : reply->map_epoch;
         share_refused(cluster, share, reply->status);
         return;
@@ -139,7 +142,8 @@ static int unsplit(struct sherwood *client, int status, uint32_t slot)
 
 /* --- sending ---------------------------------------------------------------------------------- */
 
-static struct sw_client_frame frame_of(const struct sw_client_share *share, uint64_t epoch)
+static struct sw_client_frame frame_of(const struct sw_client_share *share, uint64_t epoch,
+                                       uint32_t frozen_seen)
 {
     const struct sw_client_job *job = share->job;
     return (struct sw_client_frame){
@@ -149,7 +153,8 @@ static struct sw_client_frame frame_of(const struct sw_client_share *share, uint
                    .value_bytes = job->value_bytes,
                    .want_values = job->wants_values,
                    .declines_found = job->answers_found == NULL,
-                   .map_epoch = epoch},
+                   .map_epoch = epoch,
+                   .frozen_seen = frozen_seen},
         .second = job->answers_found != NULL ? share->found : NULL,
         .pieces = &share->piece,
         .pieces_count = 1,
@@ -179,7 +184,7 @@ static bool send_share(struct sherwood *client, struct sw_client_share *share)
     share->piece =
         (struct sherwood_piece){share->keys, share->values,
                                 share->job->keeps_values ? share->previous : NULL, share->count};
-    struct sw_client_frame frame = frame_of(share, epoch);
+    struct sw_client_frame frame = frame_of(share, epoch, stripe->frozen);
     struct sw_client_flight *flight = sw_client_flight_queue(stripe, &frame);
     if (flight == NULL) {
         share_done(client, share,
@@ -271,7 +276,8 @@ static void look(struct sherwood *client, struct sw_client_job *job, uint32_t nu
     if (share->state != SW_CLIENT_SHARE_REFUSED) {
         return;
     }
-    causes->attempts = share->attempts > causes->attempts ? share->attempts : causes->attempts;
+    const uint32_t attempts = share->attempts + share->frozen;
+    causes->attempts = attempts > causes->attempts ? attempts : causes->attempts;
     causes->needs_map |= share->refusal == SW_REPLY_NOT_PRIMARY ||
                          (share->refusal == 0 && share->attempts < LOST_MAX);
     if (causes->stripe == NULL && share->refusal != 0) {
@@ -288,7 +294,8 @@ static int why_not(struct sherwood *client, const struct sw_client_share *share,
     if (share->refusal == 0 && share->attempts >= LOST_MAX) {
         return sw_client_fail(client, SHERWOOD_E_CONNECTION, "%s", client->cluster->trouble);
     }
-    return share->attempts < ATTEMPTS_MAX ? SHERWOOD_OK : SHERWOOD_E_SHARD;
+    return share->attempts < ATTEMPTS_MAX && share->frozen < FROZEN_MAX ? SHERWOOD_OK
+                                                                        : SHERWOOD_E_SHARD;
 }
 
 /* Ends a share that cannot be sent again, or splits it by the topology that the handle has now. */

@@ -45,13 +45,13 @@ static bool have_shares(struct sw_client_job *job, uint32_t count)
 }
 
 /* Begins a share without keys. */
-static void begin(struct sw_client_job *job, uint32_t number, uint32_t shard, uint32_t attempts)
+static void begin(struct sw_client_job *job, uint32_t number, uint32_t shard)
 {
     struct sw_client_share *share = &job->shares[number];
     share->count = share->next = 0;
     share->state = SW_CLIENT_SHARE_EMPTY;
     share->shard = (uint16_t)shard;
-    share->attempts = attempts;
+    share->attempts = share->frozen = 0;
     share->refusal = 0;
     share->job = job;
 }
@@ -148,7 +148,7 @@ int sw_client_split(struct sw_client_job *job, const struct sw_topology *topolog
         return SHERWOOD_E_NOMEM;
     }
     for (uint32_t s = 0; s < topology->shard_count; s++) {
-        begin(job, s, s, 0);
+        begin(job, s, s);
     }
     job->shares_count = topology->shard_count;
     uint32_t at = 0;
@@ -204,7 +204,9 @@ static int spread(struct sw_client_job *job, uint32_t share, const struct sw_top
                 return SHERWOOD_E_NOMEM;
             }
             places[shard] = job->shares_count;
-            begin(job, job->shares_count++, shard, job->shares[share].attempts);
+            begin(job, job->shares_count, shard);
+            job->shares[job->shares_count].attempts = job->shares[share].attempts;
+            job->shares[job->shares_count++].frozen = job->shares[share].frozen;
         }
         if (!append(job, places[shard], share, i)) {
             return SHERWOOD_E_NOMEM;

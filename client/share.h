@@ -31,7 +31,8 @@ struct sw_client_share {
     uint32_t next; /* the answer that is joined next */
     enum sw_client_share_state state;
     uint16_t shard;    /* of the topology that the handle has */
-    uint32_t attempts; /* how often it was refused */
+    uint32_t attempts; /* how often it was refused, but for .. */
+    uint32_t frozen;   /* .. refusals since a slot was handed over */
     uint32_t refusal;  /* the status of the last one; 0: there was no connection */
     uint32_t answer_room;
     uint8_t *previous;

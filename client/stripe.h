@@ -46,6 +46,7 @@ struct sw_client_stripe {
     char address[SW_CLIENT_ADDRESS_BYTES];
     uint64_t map_epoch;              /* the largest that the server has sent; 0: none */
     uint64_t keys, frames, refusals; /* of shares */
+    uint32_t frozen;                 /* replies SLOT_FROZEN */
     bool watches_write; /* the descriptor reports when the transport can be written to */
 
     struct sw_client_flight flights[SW_CLIENT_FLIGHTS_MAX];

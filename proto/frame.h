@@ -208,6 +208,7 @@ struct sw_request {
     uint64_t incarnation; /* WAIT_DURABLE: of the server that gave it */
     uint32_t timeout_ms;  /* WAIT_DURABLE */
     uint64_t map_epoch;   /* of the topology that split the keys; 0: none did */
+    uint32_t frozen_seen; /* SLOT_FROZEN that came by this connection before the request was sent */
 };
 
 /* An element of the body of a STATS reply: a name of the characters a-z, 0-9 and _, padded with

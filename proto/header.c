@@ -82,6 +82,7 @@ int sw_request_decode(const uint8_t *header, size_t size, struct sw_request *req
         .incarnation = in->incarnation,
         .timeout_ms = in->timeout_ms,
         .map_epoch = in->map_epoch,
+        .frozen_seen = in->frozen_seen,
     };
     if (request->want_evicted != 0) {
         request->want_evicted |= SW_FRAME_EVICTED_KEYS;
@@ -301,6 +302,7 @@ static Sherwood__Request message_of(const struct sw_request *request)
     message.incarnation = request->incarnation;
     message.timeout_ms = request->timeout_ms;
     message.map_epoch = request->map_epoch;
+    message.frozen_seen = request->frozen_seen;
     return message;
 }
 
