@@ -12,6 +12,7 @@
 #include "server/net/tls.h"
 #include "server/repl/repl.h"
 #include "server/resp/admin_call.h"
+#include "server/resp/take_wire.h"
 
 static void put_number(struct sw_text *text, uint64_t number)
 {
@@ -86,35 +87,6 @@ void sw_call_role(struct sw_call *call)
     sw_text_integer(call->reply, facts.lacks_data ? -1 : (int64_t)facts.position);
 }
 
-/* The connection's socket, and its TLS, become a replica's. */
-static bool take_wire(struct sw_conn *conn, struct sw_wire *wire)
-{
-    struct sw_transport *transport = &conn->transport;
-    uv_os_fd_t fd = -1;
-    *wire = (struct sw_wire){.fd = -1};
-    if (uv_fileno(&transport->uv.handle, &fd) != 0) {
-        return false;
-    }
-    wire->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    wire->tls = transport->tls == NULL ? NULL : sw_wire_tls_new();
-    if (wire->fd < 0 || (transport->tls != NULL && wire->tls == NULL)) {
-        sw_wire_close(wire);
-        return false;
-    }
-    if (wire->tls != NULL) {
-        sw_tls_hand_over(transport, &wire->tls->stream, wire->fd, &wire->tls->scratch);
-    }
-    return true;
-}
-
-static void give_back(struct sw_conn *conn, struct sw_wire *wire)
-{
-    if (wire->tls != NULL) {
-        sw_tls_take_back(&conn->transport, &wire->tls->stream);
-    }
-    sw_wire_close(wire);
-}
-
 void sw_call_replicate(struct sw_call *call)
 {
     struct sw_conn *conn = call->session->conn;
@@ -131,11 +103,11 @@ void sw_call_replicate(struct sw_call *call)
         sw_call_error(call, "ERR these are no words of a replica");
         return;
     }
-    if (call->admin->repl == NULL || !take_wire(conn, &wire)) {
+    if (call->admin->repl == NULL || !sw_wire_take(conn, &wire)) {
         sw_call_error(call, "ERR no descriptor, or no memory, for a replica");
     } else if (sw_repl_serve(call->admin->repl, &wire, conn->peer.address, &hello, reason,
                              sizeof(reason)) != 0) {
-        give_back(conn, &wire);
+        sw_wire_give_back(conn, &wire);
         sw_call_error(call, "ERR %s", reason);
     } else {
         call->session->handed_over = true;
