@@ -129,6 +129,28 @@ void sw_batches_start(struct sw_batches *batches, struct sw_flight *flight, uint
         sw_batch_only_reads(&flight->batch) ? &batches->flights : &batches->write_flights, flight);
 }
 
+bool sw_batches_are_of_one_generation(const struct sw_batches *batches)
+{
+    const unsigned other = !batches->flights.generation;
+    return batches->flights.of_generation[other] + batches->write_flights.of_generation[other] +
+               batches->round_flights.of_generation[other] +
+               batches->alone_flights.of_generation[other] ==
+           0;
+}
+
+bool sw_batches_begin_generation(struct sw_batches *batches)
+{
+    struct sw_flights *const all[] = {&batches->flights, &batches->write_flights,
+                                      &batches->round_flights, &batches->alone_flights};
+    if (!sw_batches_are_of_one_generation(batches)) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        all[i]->generation = !all[i]->generation;
+    }
+    return true;
+}
+
 static inline void rest_briefly(void)
 {
 #if defined(__x86_64__)

@@ -98,6 +98,12 @@ static inline bool sw_batches_in_flight(const struct sw_batches *batches)
            0;
 }
 
+/* Batches that are started from now on are of another generation than those before. Returns false,
+ * with nothing done, while some are left of the generation before this one. */
+bool sw_batches_begin_generation(struct sw_batches *batches);
+/* Have all batches taken effect that were started before this generation began? */
+bool sw_batches_are_of_one_generation(const struct sw_batches *batches);
+
 /* Submits the batch of a frame or of a control command, as sw_flight_start does. Those of equal
  * `stream` take effect in the order of these calls. Their `done` are called in any order. */
 void sw_batches_start(struct sw_batches *batches, struct sw_flight *flight, uint32_t stream);

@@ -104,9 +104,11 @@ void sw_flight_start(struct sw_flights *flights, struct sw_flight *flight)
     flight->submitted = false;
     flight->is_done = false;
     flight->is_unknown = false;
+    flight->generation = flights->generation;
     flight->started_us = now_us();
     sw_list_push(&flights->submitter->waiting, &flight->link);
     flights->count++;
+    flights->of_generation[flight->generation]++;
     submit_waiting(flights->submitter);
 }
 
@@ -223,6 +225,7 @@ unsigned sw_flights_poll(struct sw_flights *flights)
         note_changes(flights->submitter, flight);
         leave_gate(flights->submitter, flight);
         flights->count--;
+        flights->of_generation[flight->generation]--;
         flights->device_lost |= flight->batch.status == SW_E_DEVICE;
         count_batch(flights, flight);
         submit_waiting(flights->submitter);
@@ -246,6 +249,7 @@ void sw_flights_check(const struct sw_flights *flights)
         count += SW_CONTAINER(link, struct sw_flight, link)->flights == flights;
     }
     assert(count == flights->count);
+    assert(count == flights->of_generation[0] + flights->of_generation[1]);
     assert(sw_list_check(&flights->held) == flights->held_count);
     (void)count;
 }

@@ -36,6 +36,7 @@ struct sw_flight {
     struct sw_list link;        /* link in that list, or in the submitter's `waiting` */
     uint64_t started_us;        /* when sw_flight_start was called */
     uint64_t waits_for; /* of a flight that the log holds: the write that must be answerable */
+    uint8_t generation; /* that of the list when it was started */
     bool submitted;     /* the queue has accepted the batch */
     bool is_shared;     /* a client may change arrays of the batch meanwhile */
     bool is_inside;     /* it is a write that has passed the gate, and has not left */
@@ -60,9 +61,11 @@ struct sw_submitter {
 struct sw_flights {
     struct sw_submitter *submitter; /* borrowed; that of other lists, too */
     struct sw_loop_counters *counters;
-    struct sw_list list; /* flights that were submitted, oldest first */
-    uint64_t count;      /* length of `list`, and those of them that wait to be submitted */
-    bool device_lost;    /* a batch has ended with SW_E_DEVICE */
+    struct sw_list list;       /* flights that were submitted, oldest first */
+    uint64_t count;            /* length of `list`, and those of them that wait to be submitted */
+    uint64_t of_generation[2]; /* these, by generation */
+    uint8_t generation;        /* of flights that are started now: 0 or 1 */
+    bool device_lost;          /* a batch has ended with SW_E_DEVICE */
 
     /* The write-ahead log. `done` of a write is called when it may be answered; with `copies` when
      * the log has a copy of it. */

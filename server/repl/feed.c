@@ -133,6 +133,16 @@ void sw_feed_turn_on(struct sw_feed *feed, struct sw_table *table)
     pthread_mutex_unlock(&feed->lock);
 }
 
+void sw_feed_turn_off(struct sw_feed *feed)
+{
+    pthread_mutex_lock(&feed->lock);
+    if (feed->readers == NULL) {
+        __atomic_store_n(&feed->is_on, false, __ATOMIC_SEQ_CST);
+        forget_below(feed, feed->high);
+    }
+    pthread_mutex_unlock(&feed->lock);
+}
+
 void sw_feed_restart(struct sw_feed *feed, uint64_t sequence)
 {
     pthread_mutex_lock(&feed->lock);

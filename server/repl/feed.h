@@ -42,6 +42,8 @@ uint64_t sw_feed_salt(const struct sw_feed *feed);
 bool sw_feed_is_on(const struct sw_feed *feed);
 /* From now on, unless it is on already. Whatever the table numbers after this call is handed in. */
 void sw_feed_turn_on(struct sw_feed *feed, struct sw_table *table);
+/* Keeps nothing from now on, unless somebody reads. */
+void sw_feed_turn_off(struct sw_feed *feed);
 /* Forgets everything; the next write is the one behind `sequence`. */
 void sw_feed_restart(struct sw_feed *feed, uint64_t sequence);
 
