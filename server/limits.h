@@ -105,6 +105,10 @@
 /* How often deadlines are checked. */
 #define SW_SWEEP_MS 100
 
+/* A command with keys of a slot that is being handed over waits so long, and is then refused with
+ * TRYAGAIN. */
+#define SW_FROZEN_MS 1000
+
 /* A table in host memory grows inside the submit of a batch, on one thread, and other loops wait
  * for it in their submits. Up to this long the watchdog counts a submit as progress. The time
  * depends on the slots of the old and the new table together, not on the keys: at a load of 0.84 a

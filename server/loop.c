@@ -140,14 +140,17 @@ static bool turn(struct sw_loop *loop)
     if (moved) {
         loop->net.turn.single_at_ms = now_ms(loop);
     }
-    if (loop->net.seat.view != NULL && loop->resp.filling->pendings == 0) {
+    if (loop->net.seat.view != NULL && loop->resp.filling->pendings == 0 &&
+        sw_cluster_is_behind(&loop->net.seat) && sw_batches_begin_generation(&loop->batches)) {
         sw_cluster_follow(&loop->net.seat); /* between two rounds */
+        loop->net.retry = true;             /* of those that wait for slots */
     }
     moved |= began;
     moved |= sw_batches_poll(&loop->batches, !moved && sw_list_is_empty(&loop->bulk.ready));
     report_lost_device(loop);
     if (loop->net.seat.view != NULL && loop->resp.running == NULL &&
-        !sw_alone_is_of_older_view(&loop->resp)) {
+        !sw_alone_is_of_older_view(&loop->resp) &&
+        sw_batches_are_of_one_generation(&loop->batches)) {
         sw_cluster_settle(&loop->net.seat);
     }
     moved |= sw_control_poll_waits(&loop->resp);
@@ -315,10 +318,11 @@ static int init_parts(struct sw_loop *loop, struct sw_table *table, uint32_t ind
 {
     const struct sw_loop_owner *owner = &loop->owner;
     const struct sw_resp_owner resp_owner = {owner->server, owner->snapshot, owner->stop,
-                                             owner->saver,  owner->repl,     owner->live,
-                                             owner->timings};
-    const struct sw_bulk_owner bulk_owner = {owner->server, owner->snapshot, owner->saver,
-                                             owner->repl,   owner->timings,  owner->region_budget};
+                                             owner->saver,  owner->repl,     owner->mover,
+                                             owner->live,   owner->timings};
+    const struct sw_bulk_owner bulk_owner = {owner->server,       owner->snapshot, owner->saver,
+                                             owner->repl,         owner->mover,    owner->timings,
+                                             owner->region_budget};
     if (init_net(loop, index, loops) != 0 ||
         sw_batches_init(&loop->batches, table, loop->config, &loop->counters) != 0 ||
         sw_resp_init(&loop->resp, &loop->net, &loop->batches, &resp_owner, uv_hrtime() + index) !=
@@ -432,4 +436,37 @@ bool sw_loop_is_alive(struct sw_loop *loop)
     bool alive = turns != loop->turns_seen || sw_batches_is_submitting(&loop->batches);
     loop->turns_seen = turns;
     return alive;
+}
+
+bool sw_loops_are_alive(struct sw_loop *loops, uint32_t count)
+{
+    bool alive = true;
+    for (uint32_t i = 0; i < count; i++) {
+        alive &= sw_loop_is_alive(&loops[i]);
+    }
+    return alive;
+}
+
+void sw_loops_stop(struct sw_loop *loops, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        sw_loop_stop(&loops[i]);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        sw_loop_join(&loops[i]);
+    }
+}
+
+void sw_loops_wake(struct sw_loop *loops, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        sw_loop_wake(&loops[i]);
+    }
+}
+
+void sw_loops_log_moved(struct sw_loop *loops, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        sw_loop_log_moved(&loops[i]);
+    }
 }

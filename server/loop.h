@@ -20,6 +20,7 @@
 #include "server/batch/batches.h"
 #include "server/bulk/bulk.h"
 #include "server/config/config.h"
+#include "server/move/move.h"
 #include "server/net/net.h"
 #include "server/observe/counters.h"
 #include "server/observe/snapshot.h"
@@ -45,6 +46,7 @@ struct sw_loop_owner {
     struct sw_wal *wal;                     /* shared by all loops; NULL: writes are not logged */
     struct sw_cluster *cluster;             /* shared by all loops; NULL: no cluster mode */
     struct sw_repl *repl;                   /* shared by all loops; NULL: no replication */
+    struct sw_mover *mover;                 /* shared by all loops; NULL: it is of no cluster */
     struct sw_live *live;                   /* changes options; shared by all loops */
     struct sw_tls_door *tls_door;           /* NULL: nobody connects by TLS. Borrowed */
     struct sw_timings *timings;             /* shared by all loops; NULL: nothing is timed */
@@ -114,11 +116,17 @@ void sw_loops_choose(struct sw_config *config);
 void sw_loop_stop(struct sw_loop *loop);
 /* Waits until the thread has ended. */
 void sw_loop_join(struct sw_loop *loop);
+/* The same for all of these loops. */
+void sw_loops_wake(struct sw_loop *loops, uint32_t count);
+void sw_loops_log_moved(struct sw_loop *loops, uint32_t count);
+/* Stops and joins them. */
+void sw_loops_stop(struct sw_loop *loops, uint32_t count);
 /* Frees everything. The thread has been joined, or was never started. */
 void sw_loop_fini(struct sw_loop *loop);
 
 /* Has the loop finished a turn since the last call, or is it inside a submit that may take long? To
  * be called by one thread, the watchdog's. */
 bool sw_loop_is_alive(struct sw_loop *loop);
+bool sw_loops_are_alive(struct sw_loop *loops, uint32_t count);
 
 #endif

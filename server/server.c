@@ -21,6 +21,7 @@
 #include "server/log/saver.h"
 #include "server/log/wal_of_table.h"
 #include "server/loop.h"
+#include "server/move/move.h"
 #include "server/net/listener.h"
 #include "server/observe/http.h"
 #include "server/observe/log.h"
@@ -47,6 +48,7 @@ struct sw_server {
     struct sw_wal *wal;         /* NULL: writes are not logged */
     struct sw_gpu *gpu;         /* NULL: the table is in host memory */
     struct sw_cluster *cluster; /* NULL: it is of none */
+    struct sw_mover *mover;     /* NULL: there is no cluster */
     struct sw_loop *loops;
     uint32_t loop_count, loops_running; /* initialised; those whose thread has been started */
     struct sw_tls_door *tls_door;       /* NULL: nobody connects by TLS */
@@ -116,18 +118,14 @@ static void on_device_lost(void *argument)
 static void stop_loops(struct sw_server *server)
 {
     sw_listener_stop(server->listener);
-    for (uint32_t i = 0; i < server->loops_running; i++) {
-        sw_loop_stop(&server->loops[i]);
-    }
-    for (uint32_t i = 0; i < server->loops_running; i++) {
-        sw_loop_join(&server->loops[i]);
-    }
+    sw_loops_stop(server->loops, server->loops_running);
 }
 
 static void free_server(struct sw_server *server)
 {
     sw_http_stop(server->http);
     sw_listener_destroy(server->listener);
+    sw_mover_destroy(server->mover);
     sw_repl_destroy(server->repl); /* its threads wake loops */
     for (uint32_t i = 0; i < server->loop_count; i++) {
         sw_loop_fini(&server->loops[i]);
@@ -165,6 +163,7 @@ int sw_server_join(struct sw_server *server)
     while (read(server->stopped_fd, &count, sizeof(count)) < 0 && errno == EINTR) {
     }
     stop_loops(server);
+    sw_mover_stop(server->mover);
     sw_repl_stop(server->repl);
     bool failed = __atomic_load_n(&server->failed, __ATOMIC_ACQUIRE);
     /* until all is loaded the log may be about to begin, and files lack nothing of the table */
@@ -194,11 +193,7 @@ int sw_server_reload(struct sw_server *server)
 
 bool sw_server_alive(struct sw_server *server)
 {
-    bool alive = true;
-    for (uint32_t i = 0; i < server->loops_running; i++) {
-        alive &= sw_loop_is_alive(&server->loops[i]);
-    }
-    return alive;
+    return sw_loops_are_alive(server->loops, server->loops_running);
 }
 
 /* --- start ------------------------------------------------------------------------------------ */
@@ -229,9 +224,7 @@ static void on_log_moved(void *argument)
 {
     struct sw_server *server = argument;
     sw_repl_log_moved(server->repl);
-    for (uint32_t i = 0; i < __atomic_load_n(&server->loops_running, __ATOMIC_ACQUIRE); i++) {
-        sw_loop_log_moved(&server->loops[i]);
-    }
+    sw_loops_log_moved(server->loops, __atomic_load_n(&server->loops_running, __ATOMIC_ACQUIRE));
 }
 
 static bool loops_are_quiet(void *argument, uint64_t fence)
@@ -245,7 +238,12 @@ static int create_replication(struct sw_server *server)
     const struct sw_repl_owner owner = {server, loops_are_quiet, on_log_moved, server->saver,
                                         server->wal};
     server->repl = sw_repl_create(&server->config, server->table, &owner);
-    return server->repl == NULL ? -1 : 0;
+    return server->repl == NULL
+               ? -1
+               : sw_mover_create(&(struct sw_mover_parts){&server->config, server->table,
+                                                          server->cluster, server->repl->feed,
+                                                          server->saver, server->wal},
+                                 &server->mover);
 }
 
 static void on_synced(void *argument, uint64_t us)
@@ -279,9 +277,7 @@ static int open_saver(struct sw_server *server)
 static void wake_loops(void *argument)
 {
     struct sw_server *server = argument;
-    for (uint32_t i = 0; i < __atomic_load_n(&server->loops_running, __ATOMIC_ACQUIRE); i++) {
-        sw_loop_wake(&server->loops[i]);
-    }
+    sw_loops_wake(server->loops, __atomic_load_n(&server->loops_running, __ATOMIC_ACQUIRE));
 }
 
 static bool holds_keys(void *argument)
@@ -325,6 +321,7 @@ static int init_loops(struct sw_server *server)
         .wal = server->wal,
         .cluster = server->cluster,
         .repl = server->repl,
+        .mover = server->mover,
         .live = &server->live,
         .tls_door = server->tls_door,
         .timings = &server->timings,
@@ -385,7 +382,8 @@ static int start_parts(struct sw_server *server, const struct sw_activated *acti
                        sw_server_snapshot, server, &server->http, &server->http_port) != 0)) {
         return -1;
     }
-    bool runs = sw_repl_start(server->repl) == 0 && sw_listener_start(server->listener) == 0;
+    bool runs = sw_repl_start(server->repl) == 0 && sw_mover_start(server->mover) == 0 &&
+                sw_listener_start(server->listener) == 0;
     return !runs ? -1 : server->saver == NULL ? 0 : sw_saver_start(server->saver);
 }
 
@@ -477,6 +475,7 @@ void sw_server_snapshot(void *argument, struct sw_snapshot *snapshot)
     sw_gpu_facts(server->gpu, &snapshot->gpu);
     sw_cluster_show(server->cluster, &snapshot->cluster);
     snapshot->pause_left_ms = sw_pause_left_ms(&server->roster.pause, &snapshot->pauses_all);
+    sw_mover_facts(server->mover, &snapshot->move);
     memcpy(snapshot->run_id, server->run_id, sizeof(snapshot->run_id));
 }
 

@@ -19,4 +19,8 @@
 #define SW_NOT_DURABLE_LINE \
     "MISCONF Errors writing to the append only file; nothing was changed: see the server's log"
 
+#define SW_NO_CLEAR                                                                                \
+    "slots are on their way to this node: everything cannot be removed now (CLUSTER MOVE STATUS, " \
+    "CLUSTER MOVE CANCEL)"
+
 #endif

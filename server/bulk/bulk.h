@@ -23,6 +23,7 @@
 
 struct sw_bulk_sharing;
 struct sw_region_budget;
+struct sw_mover;
 struct sw_repl;
 struct sw_saver;
 
@@ -32,6 +33,7 @@ struct sw_bulk_owner {
     void (*snapshot)(void *server, struct sw_snapshot *snapshot);
     const struct sw_saver *saver;           /* NULL: there is no data directory */
     struct sw_repl *repl;                   /* NULL: no replication */
+    struct sw_mover *mover;                 /* NULL: it is of no cluster */
     struct sw_timings *timings;             /* NULL: nothing is timed */
     struct sw_region_budget *region_budget; /* NULL: no memory is shared */
 };
@@ -64,6 +66,7 @@ struct sw_bulk_conn {
     struct sw_bulk_frame *receiving; /* the frame whose body is being received; NULL: none */
     struct sw_bulk_frame *held;      /* complete, and held back by CLIENT PAUSE; NULL: none */
     struct sw_bulk_sharing *sharing; /* what it shares with its client, owned; NULL: nothing */
+    uint32_t frozen;                 /* replies SLOT_FROZEN that were sent */
     uint64_t discard_bytes;          /* rest of the body of a refused frame, to be discarded */
 };
 

@@ -63,6 +63,20 @@ static void refuse(struct sw_bulk_frame *frame, struct sw_reply *reply)
     sw_bulk_reply(frame, reply, NULL, 0);
 }
 
+/* Refuses a frame with keys of a slot that is being handed over, and those that were sent behind
+ * such a one before its reply came. */
+static void refuse_frozen(struct sw_bulk_frame *frame, struct sw_reply *reply)
+{
+    SW_COUNT(frame->bulk->net->counters, cluster_frozen, 1);
+    sw_bulk_of(frame->conn)->frozen++;
+    reply->request_id = frame->request.request_id;
+    reply->status = SW_REPLY_SLOT_FROZEN;
+    reply->map_epoch = sw_bulk_map_epoch(frame->bulk);
+    snprintf(reply->message, sizeof(reply->message),
+             "a slot is being handed over to another node: try again; nothing was done");
+    sw_bulk_reply(frame, reply, NULL, 0);
+}
+
 bool sw_bulk_owns_keys(struct sw_bulk_frame *frame, const void *keys)
 {
     const struct sw_cluster_view *view = sw_bulk_view(frame->bulk);
@@ -71,6 +85,10 @@ bool sw_bulk_owns_keys(struct sw_bulk_frame *frame, const void *keys)
         return true;
     }
     struct sw_reply reply = {.first_bad_index = -1};
+    if (request->map_epoch != 0 && request->frozen_seen != sw_bulk_of(frame->conn)->frozen) {
+        refuse_frozen(frame, &reply);
+        return false;
+    }
     if (request->map_epoch != 0 && request->map_epoch <= lost_after(view)) {
         snprintf(reply.message, sizeof(reply.message),
                  "this node may have lost slots since epoch %" PRIu64
@@ -87,6 +105,10 @@ bool sw_bulk_owns_keys(struct sw_bulk_frame *frame, const void *keys)
     uint64_t key = key_at(keys, request->key_bytes, at);
     reply.first_bad_index = at;
     reply.slot = sw_cluster_slot(view, key);
+    if (view->owner[reply.slot] == SW_CLUSTER_FROZEN) {
+        refuse_frozen(frame, &reply);
+        return false;
+    }
     sw_cluster_refusal(view, reply.slot, line);
     snprintf(reply.message, sizeof(reply.message),
              "key %u of the frame, %" PRIu64 ", is in a slot of another node (%.100s); nothing was "
@@ -107,7 +129,7 @@ uint32_t sw_bulk_keep_owned(struct sw_bulk_frame *frame, const struct sw_batch *
         return batch->scan_count;
     }
     for (uint32_t i = 0; i < batch->scan_count; i++) {
-        if (!sw_cluster_owns(view, sw_cluster_slot(view, key_at(keys, kb, i)))) {
+        if (!sw_cluster_holds(view, sw_cluster_slot(view, key_at(keys, kb, i)))) {
             continue;
         }
         memmove(keys + (size_t)kept * kb, keys + (size_t)i * kb, kb);

@@ -17,6 +17,7 @@
 #include "server/bulk/sharing.h"
 #include "server/bulk/values.h"
 #include "server/config/live.h"
+#include "server/move/move.h"
 #include "server/region/memory.h"
 
 /* Operations of the protocol, translated to those of the table. */
@@ -181,6 +182,20 @@ static void start_scan(struct sw_bulk_frame *frame)
         .score_max = request->score_max,
     };
     launch(frame);
+}
+
+static void start_clear(struct sw_bulk_frame *frame)
+{
+    struct sw_mover *mover = frame->bulk->owner.mover;
+    if (mover == NULL || !sw_mover_takes(mover)) {
+        frame->flight.batch = (struct sw_batch){.kind = SW_BATCH_CLEAR};
+        launch(frame);
+        return;
+    }
+    struct sw_reply reply = {.request_id = frame->request.request_id,
+                             .status = SW_REPLY_BAD_REQUEST};
+    snprintf(reply.message, sizeof(reply.message), SW_NO_CLEAR);
+    sw_bulk_reply(frame, &reply, NULL, 0);
 }
 
 static void start_range(struct sw_bulk_frame *frame, enum sw_batch_kind kind)
@@ -367,8 +382,7 @@ void sw_bulk_start(struct sw_bulk_frame *frame)
         start_scan(frame);
         return;
     case SW_OPERATION_CLEAR:
-        frame->flight.batch = (struct sw_batch){.kind = SW_BATCH_CLEAR};
-        launch(frame);
+        start_clear(frame);
         return;
     case SW_OPERATION_RESIZE:
         start_resize(frame);

@@ -5,32 +5,24 @@
 #include "server/cluster/cluster.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "server/cluster/cluster_parts.h"
+#include "server/cluster/fault.h"
 #include "server/cluster/succeed.h"
 #include "server/observe/log.h"
 #include "server/random_id.h"
 
-struct sw_cluster {
-    const struct sw_config *config;
-    struct sw_cluster_owner owner;
-    struct sw_cluster_choices choices;
-    char state_path[SW_CONFIG_DIR_MAX + SW_CONFIG_FILE_MAX]; /* empty: nothing is remembered */
-    char id[SW_TOPOLOGY_ID + 1];
-    pthread_mutex_t change; /* held by who takes a topology */
-    pthread_mutex_t lock;   /* of what follows; held for a moment */
-    struct sw_cluster_view
-        *newest; /* atomic; older ones hang from it until no loop looks at them */
-    struct sw_cluster_seat *seats;
-    uint64_t reload_failures; /* atomic */
-    uint64_t clean_at;        /* atomic: a view while which no keys of other nodes were found */
-};
-
 /* --- seats ---------------------------------------------------------------------------------------
  */
+
+bool sw_cluster_is_behind(const struct sw_cluster_seat *seat)
+{
+    return __atomic_load_n(&seat->cluster->newest, __ATOMIC_ACQUIRE) != seat->view;
+}
 
 void sw_cluster_follow(struct sw_cluster_seat *seat)
 {
@@ -132,31 +124,84 @@ static void warn_of_announced(const struct sw_cluster *cluster, const struct sw_
     }
 }
 
-/* Publishes a topology, which it takes, after writing it to the state. */
-static uint64_t install(struct sw_cluster *cluster, struct sw_topology *topology,
-                        bool may_have_foreign, char error[SW_CLUSTER_ERROR_BYTES])
+static void freeze(struct sw_cluster_view *view, const struct sw_cluster_move *move)
 {
+    for (unsigned slot = 0; slot < SW_SLOTS && move->role == SW_CLUSTER_HANDED; slot++) {
+        if (sw_slot_set_has(&move->slots, slot) && sw_cluster_owns(view, slot)) {
+            view->owner[slot] = SW_CLUSTER_FROZEN;
+        }
+    }
+}
+
+/* Those of the view before stay. */
+static void set_asks(struct sw_cluster_view *view, const struct sw_slot_set *asks,
+                     const struct sw_cluster_view *before)
+{
+    struct timespec now;
+    if (asks == NULL && before != NULL) {
+        view->asks = before->asks;
+        view->asks_until_ns = before->asks_until_ns;
+    } else if (asks != NULL) {
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        view->asks = *asks;
+        view->asks_until_ns =
+            (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec + SW_CLUSTER_ASK_NS;
+    }
+}
+
+static void tell(const struct sw_cluster *cluster, const struct sw_cluster_view *view,
+                 uint64_t before)
+{
+    if (view->topology != NULL && view->topology->epoch != before) {
+        sw_log(SW_LOG_NOTICE, "cluster: epoch %" PRIu64 " holds: %u of %u slots are here",
+               view->topology->epoch,
+               view->shard == SW_CLUSTER_NO_SHARD ? 0
+                                                  : view->topology->shards[view->shard].slot_count,
+               view->topology->slot_count);
+        warn_of_announced(cluster, view);
+    }
+}
+
+/* The name of the step of a move that the state file has now. */
+static const char *step_of(enum sw_cluster_role before, enum sw_cluster_role after)
+{
+    if (before != SW_CLUSTER_HANDED && after == SW_CLUSTER_HANDED) {
+        return "move.source.handed";
+    }
+    return before == SW_CLUSTER_TAKES && after == SW_CLUSTER_RESTS    ? "move.target.decided"
+           : before == SW_CLUSTER_HANDED && after == SW_CLUSTER_RESTS ? "move.source.resolved"
+                                                                      : "";
+}
+
+uint64_t sw_cluster_install(struct sw_cluster *cluster, struct sw_topology *topology,
+                            const struct sw_cluster_move *move, bool may_have_foreign,
+                            const struct sw_slot_set *asks, char error[SW_CLUSTER_ERROR_BYTES])
+{
+    struct sw_cluster_state state = {
+        .may_have_foreign = may_have_foreign, .move = *move, .topology = topology};
     struct sw_cluster_view *view = sw_cluster_view_create(topology, cluster->id, &cluster->choices);
+    const struct sw_cluster_view *now = cluster->newest;
+    uint64_t before = now == NULL || now->topology == NULL ? 0 : now->topology->epoch;
     if (view == NULL) {
         sw_topology_free(topology);
         snprintf(error, SW_CLUSTER_ERROR_BYTES, "there is no memory for it");
         return 0;
     }
-    view->may_have_foreign = may_have_foreign;
+    memcpy(state.id, cluster->id, sizeof(state.id));
+    view->may_have_foreign =
+        may_have_foreign || move->role == SW_CLUSTER_TAKES || sw_slot_set_count(&move->leaving) > 0;
+    freeze(view, move);
+    set_asks(view, asks, now);
     if (cluster->state_path[0] != '\0' &&
-        sw_cluster_state_write(cluster->state_path, cluster->id, may_have_foreign, topology,
-                               error) != 0) {
+        sw_cluster_state_write(cluster->state_path, &state, error) != 0) {
         sw_cluster_view_destroy(view);
         return 0;
     }
+    sw_fault_at(cluster->config, step_of(cluster->move.role, move->role));
+    cluster->may_have_foreign = may_have_foreign;
+    cluster->move = *move;
     publish(cluster, view);
-    if (topology != NULL) {
-        sw_log(SW_LOG_NOTICE, "cluster: epoch %" PRIu64 " holds: %u of %u slots are here",
-               topology->epoch,
-               view->shard == SW_CLUSTER_NO_SHARD ? 0 : topology->shards[view->shard].slot_count,
-               topology->slot_count);
-        warn_of_announced(cluster, view);
-    }
+    tell(cluster, view, before);
     return view->number;
 }
 
@@ -169,6 +214,14 @@ static uint64_t take(struct sw_cluster *cluster, struct sw_topology *topology,
     if (now->topology != NULL && sw_topology_equal(now->topology, topology)) {
         sw_topology_free(topology);
         return now->number;
+    }
+    if (cluster->move.role != SW_CLUSTER_RESTS) {
+        snprintf(error, SW_CLUSTER_ERROR_BYTES,
+                 "slots are on their way %s this node: a topology is taken when they are there "
+                 "(CLUSTER MOVE STATUS)",
+                 cluster->move.role == SW_CLUSTER_TAKES ? "to" : "from");
+        sw_topology_free(topology);
+        return 0;
     }
     bool holds_keys = cluster->owner.holds_keys(cluster->owner.server);
     if (!sw_cluster_may_follow(now, topology, holds_keys, error)) {
@@ -186,7 +239,8 @@ static uint64_t take(struct sw_cluster *cluster, struct sw_topology *topology,
             sw_cluster_lose_until(topology, cluster->id, now->topology->epoch);
         }
     }
-    return install(cluster, topology, now->may_have_foreign || leaves, error);
+    return sw_cluster_install(cluster, topology, &cluster->move,
+                              cluster->may_have_foreign || leaves, NULL, error);
 }
 
 uint64_t sw_cluster_take(struct sw_cluster *cluster, const char *text, size_t size,
@@ -271,7 +325,8 @@ static int open_state(struct sw_cluster *cluster)
         sw_topology_free(state.topology);
         return -1;
     }
-    if (install(cluster, state.topology, state.may_have_foreign, error) == 0) {
+    if (sw_cluster_install(cluster, state.topology, &state.move, state.may_have_foreign, NULL,
+                           error) == 0) {
         sw_log(SW_LOG_ERROR, "cluster: %s", error);
         return -1;
     }
@@ -298,6 +353,13 @@ static int open_file(struct sw_cluster *cluster)
         sw_log(SW_LOG_WARNING,
                "cluster: %s has epoch %" PRIu64 ", and epoch %" PRIu64 " of %s holds", path,
                topology->epoch, held->epoch, cluster->state_path);
+        sw_topology_free(topology);
+        return 0;
+    }
+    if (topology != NULL && cluster->move.role != SW_CLUSTER_RESTS) {
+        sw_log(SW_LOG_WARNING,
+               "cluster: %s is not taken now: slots are on their way to this node or from it",
+               path);
         sw_topology_free(topology);
         return 0;
     }

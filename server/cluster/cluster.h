@@ -6,10 +6,10 @@
  * higher epoch is taken: its state is on storage first, then it is published as a view. Every loop
  * has a seat, and goes on to the newest view (sw_cluster_follow) when it has no request that it
  * judged by an older one and has not submitted. So a loop reads its view without a lock, and a
- * request is judged by one view, which is the loop's at its submission. Once the commands that a
- * loop had submitted before have taken effect it says so (sw_cluster_settle). When all have
- * (sw_cluster_is_settled) no request will be admitted by an older topology, and of RESP commands
- * that were none is left.
+ * request is judged by one view, which is the loop's at its submission. Once the batches that
+ * a loop had submitted before have taken effect it says so (sw_cluster_settle). When all have
+ * (sw_cluster_is_settled) no request will be admitted by an older topology, and of those that were
+ * none is left.
  *
  * Threads: sw_cluster_follow, sw_cluster_settle and the view of a seat belong to its loop; the rest
  * is for any thread.
@@ -69,11 +69,13 @@ void sw_cluster_destroy(struct sw_cluster *cluster);
 void sw_cluster_sit(struct sw_cluster *cluster, struct sw_cluster_seat *seat);
 void sw_cluster_leave(struct sw_cluster_seat *seat);
 
+/* Is there a newer view? */
+bool sw_cluster_is_behind(const struct sw_cluster_seat *seat);
 /* Goes on to the newest view. To be called when no request that was judged by the seat's view waits
  * to be submitted. */
 void sw_cluster_follow(struct sw_cluster_seat *seat);
 /* Lets others know that nothing that was judged by an older view is left. To be called when no
- * round of RESP commands is in flight that may have been. */
+ * batch is in flight that may have been. */
 void sw_cluster_settle(struct sw_cluster_seat *seat);
 
 /* Reads the file of --cluster-config again, if there is one. Returns 0, or -1; both are logged. */

@@ -16,7 +16,7 @@
 
 #include "proto/check.h"
 
-#define FILE_BYTES_MAX (SW_TOPOLOGY_BYTES_MAX + 4096)
+#define FILE_BYTES_MAX (SW_TOPOLOGY_BYTES_MAX + ((size_t)256 << 10))
 #define PATH_BYTES 256
 /* The end of the file: a check of all bytes before it. */
 #define CHECK_FORMAT ",\"check\":\"%016" PRIx64 "\"}\n"
@@ -42,6 +42,39 @@ char *sw_cluster_read_file(const char *path, size_t *size, char error[SW_CLUSTER
     return text;
 }
 
+static const char *const roles[] = {
+    [SW_CLUSTER_RESTS] = "none", [SW_CLUSTER_TAKES] = "takes", [SW_CLUSTER_HANDED] = "handed"};
+#define ROLES (sizeof(roles) / sizeof(roles[0]))
+
+static bool take_slots(json_t *object, const char *name, struct sw_slot_set *slots)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    return text != NULL && sw_slot_set_parse(slots, text, strlen(text));
+}
+
+static bool take_move(json_t *object, struct sw_cluster_move *move)
+{
+    const char *role = json_string_value(json_object_get(object, "role"));
+    const char *peer = json_string_value(json_object_get(object, "peer"));
+    json_t *last = json_object_get(object, "last"), *attempt = json_object_get(object, "attempt");
+    size_t number = 0;
+    while (role != NULL && number < ROLES && strcmp(role, roles[number]) != 0) {
+        number++;
+    }
+    if (json_object_size(object) != 6 || role == NULL || number == ROLES || peer == NULL ||
+        !json_is_integer(last) || !json_is_integer(attempt) ||
+        !take_slots(object, "slots", &move->slots) ||
+        !take_slots(object, "leaving", &move->leaving) ||
+        (number != SW_CLUSTER_RESTS && !sw_topology_is_id(peer))) {
+        return false;
+    }
+    move->role = (enum sw_cluster_role)number;
+    move->last = (uint64_t)json_integer_value(last);
+    move->attempt = (uint64_t)json_integer_value(attempt);
+    snprintf(move->peer, sizeof(move->peer), "%s", peer);
+    return true;
+}
+
 /* Takes the state out of its JSON. Returns false with a sentence about what is wrong. */
 static bool take(json_t *root, struct sw_cluster_state *state, char error[SW_TOPOLOGY_ERROR_BYTES])
 {
@@ -50,7 +83,8 @@ static bool take(json_t *root, struct sw_cluster_state *state, char error[SW_TOP
     json_t *foreign = json_object_get(root, "may_have_foreign");
     if (json_integer_value(json_object_get(root, "format")) != 2 || id == NULL ||
         !sw_topology_is_id(id) || !json_is_boolean(foreign) ||
-        json_object_size(root) != (topology == NULL ? 4 : 5)) {
+        !take_move(json_object_get(root, "move"), &state->move) ||
+        json_object_size(root) != (topology == NULL ? 5 : 6)) {
         snprintf(error, SW_TOPOLOGY_ERROR_BYTES, "it is not the state of a node of a cluster");
         return false;
     }
@@ -132,30 +166,48 @@ static bool sync_folder(const char *path)
     return done;
 }
 
-static char *print(const char *id, bool may_have_foreign, const struct sw_topology *topology)
+static char *print_move(const struct sw_cluster_move *move)
 {
-    char *inner = topology == NULL ? NULL : sw_topology_print(topology);
-    if (topology != NULL && inner == NULL) {
-        return NULL;
+    char *text = NULL, *slots = sw_slot_set_print(&move->slots);
+    char *leaving = sw_slot_set_print(&move->leaving);
+    if (slots == NULL || leaving == NULL ||
+        asprintf(&text,
+                 "{\"role\":\"%s\",\"last\":%" PRIu64 ",\"attempt\":%" PRIu64
+                 ",\"peer\":\"%s\",\"slots\":\"%s\",\"leaving\":\"%s\"}",
+                 roles[move->role], move->last, move->attempt, move->peer, slots, leaving) < 0) {
+        text = NULL;
     }
-    char *body = NULL, *text = NULL;
-    int size = asprintf(&body, "{\"format\":2,\"node\":\"%s\",\"may_have_foreign\":%s%s%s", id,
-                        may_have_foreign ? "true" : "false",
-                        inner == NULL ? "" : ",\"topology\":", inner == NULL ? "" : inner);
-    free(inner);
+    free(slots);
+    free(leaving);
+    return text;
+}
+
+static char *print(const struct sw_cluster_state *state)
+{
+    char *topology = state->topology == NULL ? NULL : sw_topology_print(state->topology);
+    char *move = print_move(&state->move), *body = NULL, *text = NULL;
+    int size = -1;
+    if (move != NULL && (topology != NULL || state->topology == NULL)) {
+        size =
+            asprintf(&body, "{\"format\":2,\"node\":\"%s\",\"may_have_foreign\":%s,\"move\":%s%s%s",
+                     state->id, state->may_have_foreign ? "true" : "false", move,
+                     topology == NULL ? "" : ",\"topology\":", topology == NULL ? "" : topology);
+    }
     if (size < 0 ||
         asprintf(&text, "%s" CHECK_FORMAT, body, sw_check64(body, (size_t)size, 0)) < 0) {
         text = NULL;
     }
     free(size < 0 ? NULL : body);
+    free(move);
+    free(topology);
     return text;
 }
 
-int sw_cluster_state_write(const char *path, const char *id, bool may_have_foreign,
-                           const struct sw_topology *topology, char error[SW_CLUSTER_ERROR_BYTES])
+int sw_cluster_state_write(const char *path, const struct sw_cluster_state *state,
+                           char error[SW_CLUSTER_ERROR_BYTES])
 {
     char beside[PATH_BYTES + 16];
-    char *text = print(id, may_have_foreign, topology);
+    char *text = print(state);
     snprintf(beside, sizeof(beside), "%s.new", path);
     int fd = text == NULL ? -1 : open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     bool done = fd >= 0 && write_all(fd, text) && fsync(fd) == 0 && rename(beside, path) == 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * state_file.h - what a node of a cluster remembers: its id, and the topology of the highest epoch
- * that it has seen, in a file whose last field is a check of all bytes before it. For one thread at
- * a time.
+ * state_file.h - what a node of a cluster remembers: its id, the topology of the highest epoch that
+ * it has seen, and the slots that are on their way to it or from it, in a file whose last field is
+ * a check of all bytes before it. For one thread at a time.
  */
 #ifndef SHERWOOD_SERVER_CLUSTER_STATE_FILE_H
 #define SHERWOOD_SERVER_CLUSTER_STATE_FILE_H
@@ -11,16 +11,33 @@
 
 #include "proto/cluster/topology.h"
 
+/* What a node does with slots that are on their way. */
+enum sw_cluster_role {
+    SW_CLUSTER_RESTS,
+    SW_CLUSTER_TAKES, /* it is the target of a move */
+    SW_CLUSTER_HANDED /* it is the source, and serves the slots no more */
+};
+
+struct sw_cluster_move {
+    enum sw_cluster_role role;
+    uint64_t last;                 /* the last attempt that began here, or was said no to */
+    uint64_t attempt;              /* that is under way; of the target's numbers */
+    char peer[SW_TOPOLOGY_ID + 1]; /* the node at the other end */
+    struct sw_slot_set slots;
+    struct sw_slot_set leaving; /* slots of others, whose keys are to be removed */
+};
+
 struct sw_cluster_state {
     char id[SW_TOPOLOGY_ID + 1];
     bool may_have_foreign;
+    struct sw_cluster_move move;
     struct sw_topology *topology; /* NULL: none yet */
 };
 
 /* The longest sentence about a file: its name, a path of JSON, and what is wrong. */
 #define SW_CLUSTER_ERROR_BYTES (SW_TOPOLOGY_ERROR_BYTES + 256)
 
-/* Reads a whole file of at most SW_TOPOLOGY_BYTES_MAX + 4 KiB. Returns it, to be freed, or NULL
+/* Reads a whole file of at most SW_TOPOLOGY_BYTES_MAX + 256 KiB. Returns it, to be freed, or NULL
  * with a sentence in `error`, and errno. */
 char *sw_cluster_read_file(const char *path, size_t *size, char error[SW_CLUSTER_ERROR_BYTES]);
 
@@ -31,7 +48,7 @@ int sw_cluster_state_read(const char *path, struct sw_cluster_state *state,
 /* Writes the state beside the file, syncs it, and puts it in the file's place. Returns 0, or -1
  * with a sentence in `error`; then the file is as it was, or, if it was the folder that could not
  * be synced, a loss of power may bring the old one back. */
-int sw_cluster_state_write(const char *path, const char *id, bool may_have_foreign,
-                           const struct sw_topology *topology, char error[SW_CLUSTER_ERROR_BYTES]);
+int sw_cluster_state_write(const char *path, const struct sw_cluster_state *state,
+                           char error[SW_CLUSTER_ERROR_BYTES]);
 
 #endif

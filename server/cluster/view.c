@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 struct sw_cluster_view *sw_cluster_view_create(struct sw_topology *topology, const char *id,
                                                const struct sw_cluster_choices *choices)
@@ -53,6 +54,17 @@ const char *sw_cluster_endpoint(const struct sw_cluster_view *view,
     return view->choices.by_hostname && node->hostname[0] != '\0' ? node->hostname : node->ip;
 }
 
+/* Has the slot left just now? */
+static bool is_asked(const struct sw_cluster_view *view, unsigned slot)
+{
+    struct timespec now;
+    if (view->asks_until_ns == 0 || !sw_slot_set_has(&view->asks, slot)) {
+        return false;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec < view->asks_until_ns;
+}
+
 void sw_cluster_refusal(const struct sw_cluster_view *view, unsigned slot,
                         char line[SW_CLUSTER_LINE_BYTES])
 {
@@ -63,10 +75,13 @@ void sw_cluster_refusal(const struct sw_cluster_view *view, unsigned slot,
         snprintf(line, SW_CLUSTER_LINE_BYTES, "CLUSTERDOWN The cluster is down");
     } else if (view->owner[slot] == SW_TOPOLOGY_NOBODY) {
         snprintf(line, SW_CLUSTER_LINE_BYTES, "CLUSTERDOWN Hash slot not served");
+    } else if (view->owner[slot] == SW_CLUSTER_FROZEN) {
+        snprintf(line, SW_CLUSTER_LINE_BYTES,
+                 "TRYAGAIN Slot %u is being handed over to another node", slot);
     } else {
         const struct sw_topology_shard *shard = &view->topology->shards[view->owner[slot]];
         const struct sw_topology_node *primary = &view->topology->nodes[shard->primary];
-        snprintf(line, SW_CLUSTER_LINE_BYTES, "MOVED %u %s:%u", slot,
-                 sw_cluster_endpoint(view, primary), primary->port);
+        snprintf(line, SW_CLUSTER_LINE_BYTES, "%s %u %s:%u", is_asked(view, slot) ? "ASK" : "MOVED",
+                 slot, sw_cluster_endpoint(view, primary), primary->port);
     }
 }

@@ -19,6 +19,8 @@
 /* A line that refuses a key, without "-". */
 #define SW_CLUSTER_LINE_BYTES (SW_CLUSTER_ADDRESS_BYTES + 16)
 #define SW_CLUSTER_NO_SHARD (SW_TOPOLOGY_NOBODY - 1) /* owns no slot */
+/* Owner of a slot of this node that is being handed over: nobody serves it for a moment. */
+#define SW_CLUSTER_FROZEN (SW_TOPOLOGY_NOBODY - 2)
 
 /* What the options say of a node. */
 struct sw_cluster_choices {
@@ -37,11 +39,14 @@ struct sw_cluster_view {
     char id[SW_TOPOLOGY_ID + 1]; /* of this node */
     int node;                    /* its place in the topology; -1: it is not in it */
     uint16_t shard;              /* whose slots it serves; SW_CLUSTER_NO_SHARD: it serves none */
-    uint16_t owner[SW_SLOTS];    /* a shard, or SW_TOPOLOGY_NOBODY */
+    uint16_t owner[SW_SLOTS];    /* a shard, SW_TOPOLOGY_NOBODY or SW_CLUSTER_FROZEN */
     bool may_have_foreign;       /* the table may hold keys of slots that the node does not own */
+    struct sw_slot_set asks;     /* slots that have just left: ASK, until asks_until_ns */
+    uint64_t asks_until_ns;      /* of the monotonic clock; 0: none has */
 };
 
 /* Takes the topology (NULL: there is none) on success. Returns NULL if there is no memory. */
+#define SW_CLUSTER_ASK_NS 1000000000ULL
 struct sw_cluster_view *sw_cluster_view_create(struct sw_topology *topology, const char *id,
                                                const struct sw_cluster_choices *choices);
 void sw_cluster_view_destroy(struct sw_cluster_view *view);
@@ -49,6 +54,12 @@ void sw_cluster_view_destroy(struct sw_cluster_view *view);
 static inline bool sw_cluster_owns(const struct sw_cluster_view *view, unsigned slot)
 {
     return view->owner[slot] == view->shard;
+}
+
+/* Does the table hold the keys of the slot, and no other table all of them? */
+static inline bool sw_cluster_holds(const struct sw_cluster_view *view, unsigned slot)
+{
+    return sw_cluster_owns(view, slot) || view->owner[slot] == SW_CLUSTER_FROZEN;
 }
 
 /* The slot of a key as the table has it, 4 or 8 bytes wide: of its decimal text, or of its bytes.
@@ -65,8 +76,9 @@ static inline unsigned sw_cluster_slot(const struct sw_cluster_view *view, uint6
 /* Is every slot served by somebody, or need it not be? */
 bool sw_cluster_is_up(const struct sw_cluster_view *view);
 
-/* The line by which a key of a slot that this node does not own is refused: MOVED or CLUSTERDOWN.
- */
+/* The line by which a key of a slot that this node does not own is refused: MOVED or CLUSTERDOWN;
+ * TRYAGAIN while the slot is handed over, and ASK for a moment after that, since the topology that
+ * another node tells may be older than this one's. */
 void sw_cluster_refusal(const struct sw_cluster_view *view, unsigned slot,
                         char line[SW_CLUSTER_LINE_BYTES]);
 

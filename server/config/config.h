@@ -134,6 +134,7 @@ struct sw_config {
     uint32_t cluster_preferred_endpoint_type; /* enum sw_config_endpoint */
     uint32_t cluster_require_full_coverage;   /* 1: yes */
     uint32_t cluster_multi_slot;              /* enum sw_config_multi_slot */
+    char debug_fault[64];                     /* empty: none */
 
     /* [replication] */
     char replicaof[SW_CONFIG_DIR_MAX];              /* its primary; empty: it is one */

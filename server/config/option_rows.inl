@@ -284,6 +284,9 @@ SW_OPTION(
     "no|node",
     "Whether the keys of a command or of a transaction must lie in one slot, as in redis (no), "
     "or in any slots of this node (node).")
+SW_OPTION(debug_fault, "debug-fault", "cluster", SW_ANY, SW_TEXT(), "", "POINT",
+          "For tests of moving slots: the server kills itself when it comes to this point, such as "
+          "move.source.frozen. Empty: it does not.")
 
 /* [replication] */
 SW_OPTION(replicaof, "replicaof", "replication", SW_ANY, SW_TEXT(), "", "PRIMARY",

@@ -45,6 +45,7 @@ enum sw_stall {
     SW_STALL_LOGIN,     /* a password was wrong: it has to wait before the next one */
     SW_STALL_LOG,       /* the write-ahead log has no room for the next write */
     SW_STALL_PAUSED,    /* CLIENT PAUSE holds the next request back */
+    SW_STALL_FROZEN,    /* the next command has keys of a slot that is being handed over */
     SW_STALL_TURN       /* text replies have used up their budget of this turn */
 };
 

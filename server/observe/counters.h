@@ -70,6 +70,8 @@
     X(tls_cuts, "Connections by TLS whose input ended without close_notify.")                    \
     X(cluster_moved, "Commands refused with MOVED: their keys are another node's.")              \
     X(cluster_wrong_shard, "Bulk frames refused for a key of another node, or an old topology.") \
+    X(cluster_frozen,                                                                            \
+      "Bulk frames refused while a slot was handed over: their clients try again.")              \
     X(cluster_cross_slot, "Commands refused with CROSSSLOT: their keys are in several slots.")   \
     X(cluster_down,                                                                              \
       "Commands refused with CLUSTERDOWN: their slot is nobody's, the node is not in the "       \

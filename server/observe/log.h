@@ -39,6 +39,7 @@ enum sw_log_kind {
     SW_LOG_HTTP,       /* what libmicrohttpd has to say of a request */
     SW_LOG_TLS,        /* a handshake or a connection by TLS failed */
     SW_LOG_WAL,        /* the write-ahead log cannot go on now */
+    SW_LOG_MOVE,       /* slots are on their way for longer than they should be */
     SW_LOG_KINDS
 };
 

@@ -395,6 +395,27 @@ static void put_process(struct page *page, const struct sw_snapshot *snapshot)
           snapshot->resident_bytes);
 }
 
+static void put_moves(struct page *page, const struct sw_move_facts *facts)
+{
+    gauge(page, "sherwood_cluster_moving",
+          "1 while slots are on their way to this node or from it, or their keys are removed.",
+          facts->phase != SW_MOVE_RESTS);
+    counter(page, "sherwood_cluster_moves_taken", "Moves by which slots came to this node.",
+            facts->taken);
+    counter(page, "sherwood_cluster_moves_handed_over", "Moves by which slots left this node.",
+            facts->handed_over);
+    counter(page, "sherwood_cluster_move_keys_taken",
+            "Keys that came with slots: of snapshots, and of writes since then.",
+            facts->keys_taken);
+    counter(page, "sherwood_cluster_move_keys_handed_over", "Keys that left with slots.",
+            facts->keys_handed_over);
+    counter(page, "sherwood_cluster_move_failures",
+            "Attempts to move slots that failed; the target begins another one.", facts->failures);
+    gauge_ratio(page, "sherwood_cluster_move_freeze_seconds",
+                "How long slots were served nowhere in the last move from this node.",
+                (double)facts->freeze_us / 1e6);
+}
+
 static void put_cluster(struct page *page, const struct sw_cluster_facts *facts)
 {
     gauge(page, "sherwood_cluster_enabled", "1 if this is a node of a cluster.", facts->is_enabled);
@@ -418,6 +439,7 @@ void sw_metrics_render(const struct sw_snapshot *snapshot, bool openmetrics, str
     put_persistence(&page, &snapshot->persistence);
     put_log(&page, &snapshot->log);
     put_cluster(&page, &snapshot->cluster);
+    put_moves(&page, &snapshot->move);
     put_replication(&page, &snapshot->replication);
     put_operations(&page, &snapshot->stats.counters);
     put_pause(&page, snapshot);

@@ -13,6 +13,7 @@
 #include "server/cluster/cluster.h"
 #include "server/config/config.h"
 #include "server/log/wal.h"
+#include "server/move/facts.h"
 #include "server/observe/counters.h"
 #include "server/observe/gpu.h"
 #include "server/observe/persistence.h"
@@ -29,6 +30,7 @@ struct sw_snapshot {
     struct sw_repl_facts replication;
     struct sw_gpu_facts gpu;
     struct sw_cluster_facts cluster; /* all zero where there is none */
+    struct sw_move_facts move;       /* .. */
     uint64_t process_id;
     uint64_t start_time_seconds; /* since 1970 */
     uint64_t uptime_seconds;

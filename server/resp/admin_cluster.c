@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "server/resp/admin_call.h"
@@ -237,6 +238,19 @@ static void cluster_keyslot(struct sw_call *call)
                      sw_slot_of_text(call->arguments[2].text, call->arguments[2].size));
 }
 
+static void cluster_topology(struct sw_call *call)
+{
+    const struct sw_topology *topology = view_of(call)->topology;
+    char *text = topology == NULL ? NULL : sw_topology_print(topology);
+    if (text == NULL) {
+        sw_text_error(call->reply, topology == NULL ? "ERR this node has no topology yet"
+                                                    : "ERR there is no memory for the topology");
+    } else {
+        sw_text_bulk_string(call->reply, text);
+    }
+    free(text);
+}
+
 static void cluster_links(struct sw_call *call)
 {
     sw_text_array(call->reply, 0); /* nodes do not talk to each other */
@@ -263,12 +277,16 @@ void sw_cluster_call(struct sw_call *call)
     static const struct sw_subcommand list[] = {
         {"COUNT-FAILURE-REPORTS", 3, cluster_failures, "<node-id>",
          "0: nodes do not watch each other."},
+        {"COUNTFOREIGN", 2, NULL, "",
+         "Count the keys in this node's table that are in slots of others."},
         {"COUNTKEYSINSLOT", 3, NULL, "<slot>",
          "Count this node's keys in a slot, by one pass over its table."},
         {"GETKEYSINSLOT", 4, NULL, "<slot> <count>", "Return up to so many of these keys."},
         {"INFO", 2, cluster_info, "", "Return figures of the cluster."},
         {"KEYSLOT", 3, cluster_keyslot, "<key>", "Return the slot of a key."},
         {"LINKS", 2, cluster_links, "", "An empty list: nodes do not talk to each other."},
+        {"MOVE", -3, NULL, "TAKE <node-id> <slots> | CANCEL | STATUS",
+         "Take slots with their keys from another node; take them no more; how far that is."},
         {"MYID", 2, cluster_myid, "", "Return the id of this node."},
         {"MYSHARDID", 2, cluster_myshardid, "", "Return the id of this node's shard."},
         {"NODES", 2, cluster_nodes, "", "Return a line about each node."},
@@ -276,6 +294,7 @@ void sw_cluster_call(struct sw_call *call)
          "Take a topology of a higher epoch; IFEPOCH: if this epoch holds now."},
         {"SHARDS", 2, cluster_shards, "", "Return the slots and the nodes of each shard."},
         {"SLOTS", 2, cluster_slots, "", "Return the nodes of each range of slots."},
+        {"TOPOLOGY", 2, cluster_topology, "", "Return the topology as SETTOPOLOGY takes it."},
         {NULL, 0, NULL, NULL, NULL}};
     sw_call_subcommand(call, list);
 }

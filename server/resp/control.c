@@ -13,6 +13,7 @@
 #include "server/batch/refusals.h"
 #include "server/config/live.h"
 #include "server/limits.h"
+#include "server/move/move.h"
 #include "server/net/conn.h"
 #include "server/resp/control_parts.h"
 #include "server/resp/glob.h"
@@ -320,6 +321,9 @@ static bool run_clear(struct sw_control *control, const struct sw_resp_command *
         sw_resp_error(control->conn, control->command, "ERR syntax error");
         free(control);
         return true;
+    }
+    if (control->resp->owner.mover != NULL && sw_mover_takes(control->resp->owner.mover)) {
+        return sw_control_refuse(control, "ERR " SW_NO_CLEAR);
     }
     control->flight.batch = (struct sw_batch){.kind = SW_BATCH_CLEAR};
     start(control);

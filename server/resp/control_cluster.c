@@ -4,11 +4,13 @@
  * other nodes, DBSIZE are passes over the table; SETTOPOLOGY is replied to when all loops have
  * followed.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "proto/decimal.h"
 #include "server/limits.h"
+#include "server/move/move.h"
 #include "server/net/conn.h"
 #include "server/resp/admin_call.h"
 #include "server/resp/admin_cluster.h"
@@ -43,7 +45,8 @@ static void put(const struct sw_control *control, struct sw_text *text)
             sw_text_append(text, control->keys.data, control->keys.size);
         }
     } else {
-        sw_text_unsigned(text, control->keys_counted);
+        sw_text_unsigned(text,
+                         control->counts_foreign ? control->keys_foreign : control->keys_counted);
     }
     text->failed |= control->keys.failed;
 }
@@ -61,8 +64,8 @@ static void take_keys(struct sw_control *control)
         uint64_t key = sw_integer_at(batch->scan_keys, bytes, i);
         unsigned slot = sw_cluster_slot(view, key);
         if (control->slot < 0) {
-            control->keys_foreign += !sw_cluster_owns(view, slot);
-            control->keys_counted += sw_cluster_owns(view, slot);
+            control->keys_foreign += !sw_cluster_holds(view, slot);
+            control->keys_counted += sw_cluster_holds(view, slot);
         } else if ((int)slot == control->slot) {
             control->keys_counted++;
             if (control->keys_wanted > control->keys_count) {
@@ -137,6 +140,12 @@ static bool run_count(struct sw_control *control, const struct sw_resp_argument 
         return refuse(control, "ERR Invalid slot");
     }
     return scan(control, (int)slot, 0);
+}
+
+static bool run_count_foreign(struct sw_control *control)
+{
+    control->counts_foreign = true;
+    return scan(control, -1, 0);
 }
 
 static bool run_get(struct sw_control *control, const struct sw_resp_argument *words)
@@ -221,6 +230,99 @@ static bool run_text(struct sw_control *control, const struct sw_resp_command *a
     return true;
 }
 
+/* --- MOVE ----------------------------------------------------------------------------------------
+ */
+
+static bool read_id(const struct sw_resp_argument *word, char id[SW_TOPOLOGY_ID + 1])
+{
+    snprintf(id, SW_TOPOLOGY_ID + 1, "%.*s", (int)word->size, (const char *)word->text);
+    return word->size == SW_TOPOLOGY_ID && sw_topology_is_id(id);
+}
+
+/* Replies with what `control` has as its text. */
+static bool reply_text(struct sw_control *control)
+{
+    control->is_text = true;
+    sw_control_begin(control);
+    sw_control_finish(control);
+    return true;
+}
+
+static bool run_move_take(struct sw_control *control, const struct sw_resp_argument *words)
+{
+    char id[SW_TOPOLOGY_ID + 1], error[SW_CLUSTER_ERROR_BYTES];
+    struct sw_slot_set slots = {{0}};
+    if (!read_id(&words[3], id)) {
+        return refuse(control, "ERR a node is named by its id: 40 hex digits");
+    }
+    if (!sw_slot_set_parse(&slots, (const char *)words[4].text, words[4].size)) {
+        return refuse(control, "ERR slots are written as 0-99,200");
+    }
+    sw_text_init(&control->keys, SW_ROUND_TEXT_BYTES_MAX);
+    if (sw_mover_take(control->resp->owner.mover, id, &slots, error)) {
+        sw_text_simple(&control->keys, "OK");
+    } else {
+        sw_text_printf(&control->keys, "-ERR %s\r\n", error);
+    }
+    return reply_text(control);
+}
+
+static bool run_move_outcome(struct sw_control *control, const struct sw_resp_argument *words)
+{
+    char id[SW_TOPOLOGY_ID + 1], *topology = NULL;
+    struct sw_slot_set slots = {{0}};
+    uint64_t attempt = 0;
+    if (!read_id(&words[3], id) ||
+        !sw_decimal_parse(words[4].text, words[4].size, INT64_MAX, &attempt) ||
+        !sw_slot_set_parse(&slots, (const char *)words[5].text, words[5].size)) {
+        return refuse(control, "ERR syntax error");
+    }
+    sw_text_init(&control->keys, SW_TOPOLOGY_BYTES_MAX + 64);
+    switch (sw_cluster_outcome(control->conn->net->seat.cluster, id, attempt, &slots, &topology)) {
+    case SW_CLUSTER_UNDER_WAY:
+        sw_text_simple(&control->keys, "UNDERWAY");
+        break;
+    case SW_CLUSTER_NEVER:
+        sw_text_simple(&control->keys, "NEVER");
+        break;
+    case SW_CLUSTER_DECIDED:
+        sw_text_bulk_string(&control->keys, topology);
+        break;
+    case SW_CLUSTER_UNKNOWN:
+        sw_text_error(&control->keys, "ERR that is not known now");
+        break;
+    }
+    free(topology);
+    return reply_text(control);
+}
+
+static bool run_move(struct sw_control *control, const struct sw_resp_command *arguments)
+{
+    const struct sw_resp_argument *words = arguments->arguments;
+    struct sw_mover *mover = control->resp->owner.mover;
+    char text[1024];
+    if (sw_argument_is(&words[2], "TAKE") && arguments->count == 5) {
+        return run_move_take(control, words);
+    }
+    if (sw_argument_is(&words[2], "OUTCOME") && arguments->count == 6) {
+        return run_move_outcome(control, words);
+    }
+    sw_text_init(&control->keys, SW_ROUND_TEXT_BYTES_MAX);
+    if (sw_argument_is(&words[2], "STATUS") && arguments->count == 3) {
+        sw_text_bulk(&control->keys, (const uint8_t *)text,
+                     (uint32_t)sw_mover_status(mover, text, sizeof(text)));
+    } else if (sw_argument_is(&words[2], "CANCEL") && arguments->count == 3) {
+        if (sw_mover_cancel(mover, text)) {
+            sw_text_simple(&control->keys, "OK");
+        } else {
+            sw_text_printf(&control->keys, "-ERR %s\r\n", text);
+        }
+    } else {
+        sw_text_error(&control->keys, "ERR syntax error");
+    }
+    return reply_text(control);
+}
+
 bool sw_control_run_cluster(struct sw_control *control, const struct sw_resp_command *arguments)
 {
     const struct sw_resp_argument *words = arguments->arguments;
@@ -230,6 +332,12 @@ bool sw_control_run_cluster(struct sw_control *control, const struct sw_resp_com
     control->put = put;
     if (sw_argument_is(&words[1], "COUNTKEYSINSLOT") && arguments->count == 3) {
         return run_count(control, words);
+    }
+    if (sw_argument_is(&words[1], "COUNTFOREIGN") && arguments->count == 2) {
+        return run_count_foreign(control);
+    }
+    if (sw_argument_is(&words[1], "MOVE") && arguments->count >= 3) {
+        return run_move(control, arguments);
     }
     if (sw_argument_is(&words[1], "GETKEYSINSLOT") && arguments->count == 4) {
         control->is_list = true;

@@ -53,6 +53,7 @@ struct sw_control {
     uint64_t view_number;  /* that SETTOPOLOGY waits for, or that a count began with */
     bool is_text;          /* CLUSTER: `keys` is the whole reply */
     bool is_list;          /* GETKEYSINSLOT */
+    bool counts_foreign;   /* COUNTFOREIGN */
     bool is_taken;         /* SETTOPOLOGY */
     uint32_t pattern_bytes;
     uint8_t pattern[SW_CONTROL_PATTERN_BYTES];

@@ -27,7 +27,7 @@ void sw_control_put_key(struct sw_control *control, uint64_t key)
 bool sw_control_is_mine(const struct sw_control *control, uint64_t key)
 {
     const struct sw_cluster_view *view = control->conn->net->seat.view;
-    return view == NULL || sw_cluster_owns(view, sw_cluster_slot(view, key));
+    return view == NULL || sw_cluster_holds(view, sw_cluster_slot(view, key));
 }
 
 void sw_control_keep_mine(struct sw_control *control)

@@ -182,6 +182,13 @@ static void section_errorstats(const struct sw_snapshot *snapshot, struct sw_tex
 static void section_cluster(const struct sw_snapshot *snapshot, struct sw_text *text)
 {
     put(text, "cluster_enabled", snapshot->cluster.is_enabled);
+    if (snapshot->cluster.is_enabled) {
+        put(text, "cluster_moving", snapshot->move.phase != SW_MOVE_RESTS);
+        put(text, "cluster_moves_taken", snapshot->move.taken);
+        put(text, "cluster_moves_handed_over", snapshot->move.handed_over);
+        put(text, "cluster_move_failures", snapshot->move.failures);
+        put(text, "cluster_move_freeze_us", snapshot->move.freeze_us);
+    }
 }
 
 static void section_keyspace(const struct sw_snapshot *snapshot, struct sw_text *text)

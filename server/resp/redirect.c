@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "server/batch/shape.h"
+#include "server/limits.h"
 #include "server/log/saver.h"
 #include "server/net/conn.h"
 #include "server/resp/resp.h"
@@ -18,7 +19,7 @@ static bool refuse(struct sw_conn *conn, const char *text, char line[SW_CLUSTER_
 {
     struct sw_loop_counters *counters = conn->net->counters;
     snprintf(line, SW_CLUSTER_LINE_BYTES, "%s", text);
-    SW_COUNT(counters, cluster_moved, line[0] == 'M');
+    SW_COUNT(counters, cluster_moved, line[0] == 'M' || line[0] == 'A');
     SW_COUNT(counters, cluster_cross_slot, strncmp(line, "CR", 2) == 0);
     SW_COUNT(counters, cluster_down, strncmp(line, "CL", 2) == 0);
     return true;
@@ -78,8 +79,25 @@ bool sw_redirect_refuses(struct sw_conn *conn, const struct sw_command *command,
     if (foreign >= 0) {
         return refuse_slot(conn, (unsigned)(is_gap ? slots->first : foreign), line);
     }
+    sw_resp_of(conn)->frozen_since_ms = 0;
     return is_loading(conn) &&
            refuse(conn, "CLUSTERDOWN The cluster is down: this node is loading its data", line);
+}
+
+bool sw_redirect_waits(struct sw_conn *conn)
+{
+    struct sw_resp_conn *state = sw_resp_of(conn);
+    const uint64_t now_ms = sw_net_now_ms(conn->net);
+    if (state->frozen_since_ms == 0) {
+        state->frozen_since_ms = now_ms;
+    }
+    bool may = now_ms - state->frozen_since_ms < SW_FROZEN_MS;
+    if (may) {
+        sw_conn_stall(conn, SW_STALL_FROZEN);
+    } else {
+        state->frozen_since_ms = 0;
+    }
+    return may;
 }
 
 bool sw_redirect_refuses_exec(struct sw_conn *conn, const struct sw_slots *slots, uint64_t number,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * redirect.h - refusing keys of a cluster that are not here, in the words of redis: MOVED,
- * CROSSSLOT, CLUSTERDOWN. Everything is called on the connection's loop, with a view
+ * CROSSSLOT, CLUSTERDOWN, ASK, TRYAGAIN. Everything is called on the connection's loop, with a view
  * (net->seat.view) that is not NULL.
  */
 #ifndef SHERWOOD_SERVER_RESP_REDIRECT_H
@@ -27,6 +27,10 @@ struct sw_slots {
 bool sw_redirect_refuses(struct sw_conn *conn, const struct sw_command *command,
                          const struct sw_resp_argument *arguments, const void *keys, uint32_t bytes,
                          uint32_t count, struct sw_slots *slots, char line[SW_CLUSTER_LINE_BYTES]);
+
+/* Stalls a connection whose command would be refused with TRYAGAIN. Returns false, with nothing
+ * done, if it has waited for SW_FROZEN_MS. */
+bool sw_redirect_waits(struct sw_conn *conn);
 
 /* The same for EXEC: `slots` are those of all queued commands, which were judged by the view of
  * this number. */

@@ -25,6 +25,7 @@
 #include "server/resp/replies.h"
 #include "server/resp/session.h"
 
+struct sw_mover;
 struct sw_repl;
 struct sw_saver;
 
@@ -36,6 +37,7 @@ struct sw_resp_owner {
     void (*stop)(void *server, bool save); /* begins the shutdown */
     struct sw_saver *saver;                /* NULL: there is no data directory */
     struct sw_repl *repl;                  /* NULL: no replication */
+    struct sw_mover *mover;                /* NULL: it is of no cluster */
     struct sw_live *live;                  /* changes options; shared by all loops */
     struct sw_timings *timings;            /* shared by all loops; NULL: nothing is timed */
 };
@@ -93,6 +95,7 @@ struct sw_resp_conn {
     uint64_t last_write;   /* sequence of its last write; 0: none */
     uint64_t written_by;   /* .. and the fence of replication then: later ones may have undone it */
     struct sw_slots slots; /* of its last command on keys, in cluster mode */
+    uint64_t frozen_since_ms; /* a command has waited since for slots that are handed over */
     struct sw_session session;
     struct sw_resp_output output;
     bool in_exec;           /* EXEC carries out what was queued */

@@ -41,6 +41,7 @@ void sw_session_set_resp3(struct sw_session *session, bool resp3);
 uint64_t sw_session_now_ms(void);
 
 struct sw_live;
+struct sw_mover;
 struct sw_repl;
 struct sw_roster;
 struct sw_timings;
@@ -62,6 +63,7 @@ struct sw_admin {
     struct sw_saver *saver;   /* NULL: there is no data directory */
     const struct sw_cluster_seat *seat; /* of the loop */
     struct sw_repl *repl;               /* NULL: no replication */
+    struct sw_mover *mover;             /* NULL: it is of no cluster */
 };
 
 /* Carries out a command of kind REPORT or SESSION, whose arity has been checked. Changes `session`,

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cluster_parts.h - the cluster as one object: what cluster.c and moving.c share.
+ */
+#ifndef SHERWOOD_SERVER_CLUSTER_CLUSTER_PARTS_H
+#define SHERWOOD_SERVER_CLUSTER_CLUSTER_PARTS_H
+
+#include <pthread.h>
+
+#include "server/cluster/cluster.h"
+
+struct sw_cluster {
+    const struct sw_config *config;
+    struct sw_cluster_owner owner;
+    struct sw_cluster_choices choices;
+    char state_path[SW_CONFIG_DIR_MAX + SW_CONFIG_FILE_MAX]; /* empty: nothing is remembered */
+    char id[SW_TOPOLOGY_ID + 1];
+    pthread_mutex_t change; /* held by who takes a topology, or moves slots */
+    bool may_have_foreign;  /* under `change`, as the next; a move's own slots do not count */
+    struct sw_cluster_move move;
+    pthread_mutex_t lock; /* of what follows; held for a moment */
+    struct sw_cluster_view
+        *newest; /* atomic; older ones hang from it until no loop looks at them */
+    struct sw_cluster_seat *seats;
+    uint64_t reload_failures; /* atomic */
+    uint64_t clean_at;        /* atomic: a view while which no keys of other nodes were found */
+};
+
+/* Under `change`. Writes the state, and then publishes the topology, which it takes, as a view.
+ * `asks`: slots whose keys are asked for elsewhere for a moment; NULL: none. Returns the number of
+ * the view; or 0 with a sentence, and nothing has changed. */
+uint64_t sw_cluster_install(struct sw_cluster *cluster, struct sw_topology *topology,
+                            const struct sw_cluster_move *move, bool may_have_foreign,
+                            const struct sw_slot_set *asks, char error[SW_CLUSTER_ERROR_BYTES]);
+
+#endif

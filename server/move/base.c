@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * base.c - what both sides of a move use: how far it is, waiting, connections.
+ */
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "server/move/mover_parts.h"
+
+int sw_mover_fail(struct sw_mover *mover, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(mover->reason, sizeof(mover->reason), format, arguments);
+    va_end(arguments);
+    return -1;
+}
+
+bool sw_mover_is_stopping(struct sw_mover *mover)
+{
+    pthread_mutex_lock(&mover->lock);
+    bool stopping = mover->stopping;
+    pthread_mutex_unlock(&mover->lock);
+    return stopping;
+}
+
+bool sw_mover_is_over(struct sw_mover *mover)
+{
+    pthread_mutex_lock(&mover->lock);
+    bool over = mover->stopping || mover->cancelled;
+    pthread_mutex_unlock(&mover->lock);
+    return over;
+}
+
+void sw_mover_phase(struct sw_mover *mover, enum sw_move_phase phase)
+{
+    pthread_mutex_lock(&mover->lock);
+    mover->facts.phase = phase;
+    pthread_mutex_unlock(&mover->lock);
+}
+
+void sw_mover_count(struct sw_mover *mover, uint64_t keys, uint64_t bytes)
+{
+    pthread_mutex_lock(&mover->lock);
+    mover->facts.keys += keys;
+    mover->facts.bytes += bytes;
+    pthread_mutex_unlock(&mover->lock);
+}
+
+void sw_mover_pause_ms(struct sw_mover *mover, unsigned ms)
+{
+    struct pollfd woken = {.fd = mover->wake_fd, .events = POLLIN};
+    (void)poll(&woken, 1, (int)ms);
+}
+
+int sw_mover_settle(struct sw_mover *mover, uint64_t number)
+{
+    const struct timespec rest = {.tv_nsec = 200000};
+    while (!sw_cluster_is_settled(mover->parts.cluster, number)) {
+        if (sw_mover_is_stopping(mover)) {
+            return sw_mover_fail(mover, "the server stops");
+        }
+        nanosleep(&rest, NULL);
+    }
+    return 0;
+}
+
+/* --- connections --------------------------------------------------------------------------------
+ */
+
+struct sw_link_to sw_mover_link(const struct sw_mover *mover)
+{
+    return (struct sw_link_to){.wire = {.fd = -1},
+                               .wake_fd = mover->wake_fd,
+                               .timeout_ms = mover->parts.config->repl_timeout * 1000};
+}
+
+int sw_mover_dial(struct sw_mover *mover, struct sw_link_to *link, const char *id)
+{
+    char ip[SW_TOPOLOGY_IP_MAX + 1];
+    uint16_t port = 0;
+    if (!sw_cluster_find(mover->parts.cluster, id, ip, &port)) {
+        return sw_mover_fail(mover, "%s is no primary of the topology", id);
+    }
+    if (sw_link_dial(link, ip, port) != 0) {
+        return sw_mover_fail(mover, "%s:%u: %s", ip, port, link->reason);
+    }
+    return sw_login_secure(link, mover->parts.config, ip, port) == 0 &&
+                   sw_login_send(link, mover->parts.config) == 0
+               ? 0
+               : sw_mover_fail(mover, "%s:%u: %s", ip, port, link->reason);
+}

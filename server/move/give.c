@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * give.c - the source of a move: the keys of the slots, the writes since then, and the end.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/check.h"
+#include "proto/wal_format.h"
+#include "server/cluster/fault.h"
+#include "server/log/clock.h"
+#include "server/move/mover_parts.h"
+#include "server/observe/log.h"
+
+#define RECORDS_AT_ONCE 64
+#define RECORDS_BYTES (4U << 20)
+/* The slots are handed over once the target acknowledges what it was sent within this time. */
+#define CLOSE_NS 20000000ULL
+
+struct giving {
+    struct sw_mover *mover;
+    const struct sw_move_hello *hello;
+    struct sw_link_to link;
+    uint64_t salt;
+    uint64_t sent; /* writes up to here were sent, or are of other slots */
+};
+
+static int link_failed(struct giving *giving)
+{
+    return sw_mover_fail(giving->mover, "the connection to the target: %s", giving->link.reason);
+}
+
+/* --- messages -----------------------------------------------------------------------------------
+ */
+
+/* Sends a message with `count` keys, operands and operations; NULL: there are none. */
+static int send_message(struct giving *giving, struct sw_move_head *head, const void *keys,
+                        const void *operands, const void *operations)
+{
+    struct sw_mover *mover = giving->mover;
+    const size_t n = head->count;
+    const struct iovec columns[3] = {
+        {(void *)(uintptr_t)keys, keys == NULL ? 0 : n * mover->info.key_bytes},
+        {(void *)(uintptr_t)operands, operands == NULL ? 0 : n * mover->info.value_bytes},
+        {(void *)(uintptr_t)operations, operations == NULL ? 0 : n}};
+    uint8_t bytes[SW_MOVE_HEAD_BYTES];
+    head->flags = (uint16_t)((operands == NULL ? 0U : SW_MOVE_HAS_OPERANDS) |
+                             (operations == NULL ? 0U : SW_MOVE_HAS_OPERATIONS));
+    head->columns_check = sw_check64_pieces(columns, 3, giving->salt);
+    sw_move_head_write(head, giving->salt, bytes);
+    if (sw_link_send(&giving->link, bytes, sizeof(bytes)) != 0) {
+        return link_failed(giving);
+    }
+    uint64_t sent = 0;
+    for (int i = 0; i < 3; i++) {
+        if (columns[i].iov_len > 0 &&
+            sw_link_send(&giving->link, columns[i].iov_base, columns[i].iov_len) != 0) {
+            return link_failed(giving);
+        }
+        sent += columns[i].iov_len;
+    }
+    sw_mover_count(mover, n, sent);
+    return 0;
+}
+
+static int send_entries(struct sw_mover *mover, uint32_t count, void *user)
+{
+    struct giving *giving = user;
+    const uint64_t most = giving->hello->batch_ops_max;
+    for (uint32_t at = 0; at < count;) {
+        uint32_t n = count - at < most ? count - at : (uint32_t)most;
+        struct sw_move_head head = {.kind = SW_MOVE_ENTRIES, .operation = SW_SET, .count = n};
+        if (send_message(giving, &head, mover->keys + (size_t)at * mover->info.key_bytes,
+                         mover->values + (size_t)at * mover->info.value_bytes, NULL) != 0) {
+            return -1;
+        }
+        at += n;
+    }
+    return 0;
+}
+
+/* --- the writes ---------------------------------------------------------------------------------
+ */
+
+/* Sends what a record has of the slots. */
+static int send_operations(struct giving *giving, const struct sw_wal_record *record,
+                           const uint8_t *columns)
+{
+    struct sw_mover *mover = giving->mover;
+    const uint32_t kb = mover->info.key_bytes, vb = mover->info.value_bytes;
+    const struct sw_wal_shape shape = {.key_bytes = kb, .value_bytes = vb};
+    const struct sw_wal_columns sizes = sw_wal_columns(&shape, record->count, record->flags);
+    const bool has_operands = (record->flags & SW_WAL_HAS_OPERANDS) != 0;
+    const bool has_operations = (record->flags & SW_WAL_HAS_OPERATIONS) != 0;
+    const uint8_t *operands = columns + sizes.keys;
+    const uint8_t *operations = operands + sizes.operands;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < record->count; i++) {
+        if (!sw_mover_has(mover, &giving->hello->slots, columns, i)) {
+            continue;
+        }
+        memcpy(mover->keys + (size_t)n * kb, columns + (size_t)i * kb, kb);
+        if (has_operands) {
+            memcpy(mover->values + (size_t)n * vb, operands + (size_t)i * vb, vb);
+        }
+        if (has_operations) {
+            mover->ops[n] = operations[i];
+        }
+        n++;
+    }
+    if (n == 0) {
+        return 0;
+    }
+    struct sw_move_head head = {.kind = SW_MOVE_WRITES,
+                                .operation = record->operation,
+                                .count = n,
+                                .from = giving->sent,
+                                .sequence = record->sequence};
+    giving->sent = record->sequence;
+    return send_message(giving, &head, mover->keys, has_operands ? mover->values : NULL,
+                        has_operations ? mover->ops : NULL);
+}
+
+static int send_record(struct giving *giving, const struct sw_feed_record *kept)
+{
+    struct sw_wal_record record;
+    if (!sw_wal_record_decode(kept->bytes, sw_feed_salt(giving->mover->parts.feed), &record)) {
+        return sw_mover_fail(giving->mover, "a write that was kept is damaged");
+    }
+    if (record.kind == SW_WAL_OPERATIONS) {
+        return record.count == 0
+                   ? 0
+                   : send_operations(giving, &record, kept->bytes + SW_WAL_RECORD_BYTES);
+    }
+    struct sw_move_head head = {
+        .kind = SW_MOVE_CLEAR, .from = giving->sent, .sequence = record.sequence};
+    giving->sent = record.sequence;
+    return send_message(giving, &head, NULL, NULL, NULL);
+}
+
+/* Sends what there is behind *at. Returns how many writes these were, or -1. */
+static int send_some(struct giving *giving, uint64_t *at)
+{
+    struct sw_feed_record *records[RECORDS_AT_ONCE];
+    struct sw_mover *mover = giving->mover;
+    int status = 0;
+    int n = sw_feed_take(mover->parts.feed, *at, records, RECORDS_AT_ONCE, RECORDS_BYTES);
+    if (n < 0) {
+        return sw_mover_fail(mover, "the target is behind by more than repl-backlog-bytes");
+    }
+    for (int i = 0; i < n && status == 0; i++) {
+        status = send_record(giving, records[i]);
+        *at = records[i]->sequence;
+    }
+    sw_feed_give(records, n);
+    return status != 0 ? -1 : n;
+}
+
+/* Sends everything up to `through`, which is in the feed, or will be soon. */
+static int send_through(struct giving *giving, uint64_t *at, uint64_t through)
+{
+    while (*at < through) {
+        int n = send_some(giving, at);
+        if (n < 0) {
+            return -1;
+        }
+        if (sw_mover_is_over(giving->mover)) {
+            return sw_mover_fail(giving->mover, "it was told to end");
+        }
+        if (n == 0) {
+            sw_mover_pause_ms(giving->mover, 1);
+        }
+    }
+    return 0;
+}
+
+/* Tells how far the writes are, and waits until the target has carried them out. */
+static int await_ack(struct giving *giving, uint64_t at)
+{
+    struct sw_move_head head = {.kind = SW_MOVE_UP_TO, .from = giving->sent, .sequence = at};
+    char line[SW_MOVE_LINE_BYTES], end;
+    uint64_t acknowledged = 0;
+    giving->sent = at;
+    if (send_message(giving, &head, NULL, NULL, NULL) != 0) {
+        return -1;
+    }
+    if (sw_link_line(&giving->link, line, sizeof(line)) != 0) {
+        return link_failed(giving);
+    }
+    return sscanf(line, "+ACK %" SCNu64 "%c", &acknowledged, &end) == 1 && acknowledged == at
+               ? 0
+               : sw_mover_fail(giving->mover, "what the target sent is no acknowledgement");
+}
+
+/* Sends writes until the target is close behind. */
+static int catch_up(struct giving *giving, uint64_t *at)
+{
+    struct sw_mover *mover = giving->mover;
+    for (;;) {
+        uint64_t began_ns = sw_log_now_ns();
+        uint64_t through = sw_table_last_sequence(mover->parts.table);
+        pthread_mutex_lock(&mover->lock);
+        mover->facts.lag_writes = through - *at;
+        pthread_mutex_unlock(&mover->lock);
+        if (send_through(giving, at, through) != 0 || await_ack(giving, *at) != 0) {
+            return -1;
+        }
+        if (sw_log_now_ns() - began_ns < CLOSE_NS) {
+            return 0;
+        }
+    }
+}
+
+/* --- the end ------------------------------------------------------------------------------------
+ */
+
+static int send_final(struct giving *giving, uint64_t at, uint64_t epoch)
+{
+    struct sw_move_head head = {
+        .kind = SW_MOVE_FINAL, .from = giving->sent, .sequence = at, .epoch = epoch};
+    struct sw_digest digest;
+    if (sw_mover_digest(giving->mover, &giving->hello->slots, &digest) != 0) {
+        return -1;
+    }
+    head.entries = digest.entries;
+    head.sums[0] = digest.sum[0];
+    head.sums[1] = digest.sum[1];
+    return send_message(giving, &head, NULL, NULL, NULL);
+}
+
+/* Takes the topology of the target, by which the slots are gone. */
+static int let_go(struct sw_mover *mover, const char *text, size_t size)
+{
+    char error[SW_CLUSTER_ERROR_BYTES];
+    sw_fault_at(mover->parts.config, "move.source.done");
+    uint64_t number = sw_cluster_let_go(mover->parts.cluster, text, size, error);
+    if (number == 0) {
+        return sw_mover_fail(mover, "the target's topology: %s", error);
+    }
+    pthread_mutex_lock(&mover->lock);
+    mover->facts.handed_over++;
+    mover->facts.keys_handed_over += mover->facts.keys;
+    pthread_mutex_unlock(&mover->lock);
+    sw_fault_at(mover->parts.config, "move.source.gone");
+    return sw_mover_settle(mover, number);
+}
+
+/* Receives a topology of so many bytes, and lets the slots go. */
+static int take_topology(struct sw_mover *mover, struct sw_link_to *link, size_t size)
+{
+    char *text = size > SW_TOPOLOGY_BYTES_MAX ? NULL : malloc(size + 1);
+    int status = text == NULL ? sw_mover_fail(mover, "the target's topology is too long")
+                 : size == 0 || sw_link_receive(link, text, size, size) < 0
+                     ? sw_mover_fail(mover, "the target's topology: %s", link->reason)
+                     : let_go(mover, text, size);
+    free(text);
+    return status;
+}
+
+/* Waits for the target's decision, behind which its topology comes, of *size bytes. */
+static int await_decision(struct giving *giving, uint64_t *size)
+{
+    char line[SW_MOVE_LINE_BYTES], end;
+    if (sw_link_line(&giving->link, line, sizeof(line)) != 0) {
+        return link_failed(giving);
+    }
+    return sscanf(line, "+DONE %" SCNu64 "%c", size, &end) == 1
+               ? 0
+               : sw_mover_fail(giving->mover, "what the target sent is no decision");
+}
+
+/* From here on the slots are served nowhere, until the target has decided. */
+static int hand_over(struct giving *giving, uint64_t at)
+{
+    struct sw_mover *mover = giving->mover;
+    const struct sw_config *config = mover->parts.config;
+    const uint64_t epoch = giving->hello->epoch;
+    char error[SW_CLUSTER_ERROR_BYTES];
+    uint64_t number =
+        sw_cluster_hand_over(mover->parts.cluster, giving->hello->target, giving->hello->attempt,
+                             &giving->hello->slots, epoch, error);
+    if (number == 0) {
+        return sw_mover_fail(mover, "%s", error);
+    }
+    const uint64_t began_ns = sw_log_now_ns();
+    sw_mover_phase(mover, SW_MOVE_HANDED);
+    sw_fault_at(config, "move.source.frozen");
+    if (sw_mover_settle(mover, number) != 0 ||
+        send_through(giving, &at, sw_table_last_sequence(mover->parts.table)) != 0 ||
+        send_final(giving, at, epoch) != 0) {
+        return -1;
+    }
+    sw_fault_at(config, "move.source.final");
+    uint64_t size = 0;
+    int status = await_decision(giving, &size);
+    pthread_mutex_lock(&mover->lock);
+    mover->facts.freeze_us = (sw_log_now_ns() - began_ns) / 1000;
+    pthread_mutex_unlock(&mover->lock);
+    return status != 0 ? -1 : take_topology(mover, &giving->link, (size_t)size);
+}
+
+static int give(struct giving *giving)
+{
+    struct sw_mover *mover = giving->mover;
+    char line[48];
+    uint64_t at = 0;
+    int size = snprintf(line, sizeof(line), "+EXPORT %" PRIu64 "\r\n", giving->salt);
+    if (sw_link_send(&giving->link, line, (size_t)size) != 0) {
+        return link_failed(giving);
+    }
+    sw_feed_turn_on(mover->parts.feed, mover->parts.table);
+    sw_mover_phase(mover, SW_MOVE_SNAPSHOT);
+    if (sw_mover_each(mover, &giving->hello->slots, send_entries, giving, &at) != 0) {
+        return -1;
+    }
+    struct sw_move_head head = {.kind = SW_MOVE_BEGIN, .sequence = at};
+    giving->sent = at;
+    if (send_message(giving, &head, NULL, NULL, NULL) != 0) {
+        return -1;
+    }
+    sw_mover_phase(mover, SW_MOVE_STREAM);
+    sw_fault_at(mover->parts.config, "move.source.snapshot");
+    return catch_up(giving, &at) != 0 ? -1 : hand_over(giving, at);
+}
+
+void sw_mover_give(struct sw_mover *mover, struct sw_wire wire, const struct sw_move_hello *hello)
+{
+    struct giving giving = {.mover = mover,
+                            .hello = hello,
+                            .link = sw_mover_link(mover),
+                            .salt = sw_feed_salt(mover->parts.feed) ^ hello->attempt};
+    struct sw_feed_figures figures;
+    sw_feed_figures(mover->parts.feed, &figures);
+    giving.link.wire = wire;
+    (void)give(&giving);
+    sw_link_close(&giving.link);
+    if (!figures.is_on) {
+        sw_feed_turn_off(mover->parts.feed);
+    }
+}
+
+/* --- asking -------------------------------------------------------------------------------------
+ */
+
+/* Asks once. Returns 0 if it is known what became of the attempt; it is in the state then. */
+static int ask(struct sw_mover *mover, const struct sw_cluster_move *move, struct sw_link_to *link)
+{
+    char line[SW_MOVE_LINE_BYTES], error[SW_CLUSTER_ERROR_BYTES], end;
+    char number[24], head[256], *slots = sw_slot_set_print(&move->slots);
+    size_t size = 0;
+    if (slots == NULL) {
+        return sw_mover_fail(mover, "there is no memory");
+    }
+    snprintf(number, sizeof(number), "%" PRIu64, move->attempt);
+    snprintf(head, sizeof(head),
+             "*6\r\n$7\r\nCLUSTER\r\n$4\r\nMOVE\r\n$7\r\nOUTCOME\r\n$40\r\n%s\r\n$%zu\r\n%s\r\n"
+             "$%zu\r\n",
+             sw_cluster_id(mover->parts.cluster), strlen(number), number, strlen(slots));
+    bool sent = sw_mover_dial(mover, link, move->peer) == 0 &&
+                sw_link_send(link, head, strlen(head)) == 0 &&
+                sw_link_send(link, slots, strlen(slots)) == 0 &&
+                sw_link_send(link, "\r\n", 2) == 0 && sw_link_line(link, line, sizeof(line)) == 0;
+    free(slots);
+    if (!sent) {
+        return sw_mover_fail(mover, "the target cannot be asked: %s", link->reason);
+    }
+    if (sscanf(line, "$%zu%c", &size, &end) == 1) {
+        return take_topology(mover, link, size);
+    }
+    if (strcmp(line, "+NEVER") == 0) {
+        return sw_cluster_keep(mover->parts.cluster, error) != 0
+                   ? 0
+                   : sw_mover_fail(mover, "%s", error);
+    }
+    return sw_mover_fail(mover, "the target: %.300s", line + 1);
+}
+
+void sw_mover_ask(struct sw_mover *mover, const struct sw_cluster_move *move)
+{
+    struct sw_link_to link = sw_mover_link(mover);
+    sw_mover_phase(mover, SW_MOVE_HANDED);
+    if (ask(mover, move, &link) != 0) {
+        sw_log_limited(
+            SW_LOG_MOVE, SW_LOG_WARNING,
+            "cluster: it is not known yet what became of slots that were handed over: %s",
+            mover->reason);
+        sw_mover_pause_ms(mover, 50);
+    }
+    sw_link_close(&link);
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * keys.c - the keys of slots: reading, removing and writing them.
+ */
+#include <endian.h>
+#include <string.h>
+
+#include "server/batch/logging.h"
+#include "server/cluster/fault.h"
+#include "server/log/snapshot_take.h"
+#include "server/move/mover_parts.h"
+
+/* --- writing ------------------------------------------------------------------------------------
+ */
+
+static int wait_for_room(struct sw_mover *mover)
+{
+    struct sw_wal *wal = mover->parts.wal;
+    while (wal != NULL && !sw_wal_has_room(wal)) {
+        if (sw_wal_state(wal) != SW_WAL_OK) {
+            return sw_mover_fail(mover, "the log cannot be written");
+        }
+        sw_mover_pause_ms(mover, 1);
+        if (sw_mover_is_over(mover)) {
+            return sw_mover_fail(mover, "it was told to end");
+        }
+    }
+    return 0;
+}
+
+int sw_mover_run(struct sw_mover *mover, struct sw_batch *batch)
+{
+    const struct sw_mover_parts *parts = &mover->parts;
+    const uint32_t kb = mover->info.key_bytes, vb = mover->info.value_bytes;
+    if (wait_for_room(mover) != 0) {
+        return -1;
+    }
+    int status = sw_batch_run(mover->queue, batch);
+    if (batch->write_sequence != 0) {
+        while (parts->wal != NULL && !sw_logging_hand_in(parts->wal, batch, kb, vb, true)) {
+            sw_mover_pause_ms(mover, 1); /* a write that was carried out is always handed in */
+        }
+        if (sw_feed_is_on(parts->feed)) {
+            sw_logging_feed(parts->feed, batch, kb, vb, true);
+        }
+        mover->last_write = batch->write_sequence;
+    }
+    return status == SW_OK
+               ? 0
+               : sw_mover_fail(mover, "the table refuses keys: %s", sw_status_text(status));
+}
+
+int sw_mover_secure(struct sw_mover *mover)
+{
+    struct sw_wal *wal = mover->parts.wal;
+    while (wal != NULL && sw_wal_durable(wal) < mover->last_write) {
+        if (sw_wal_state(wal) == SW_WAL_BROKEN || sw_mover_is_over(mover)) {
+            return sw_mover_fail(mover, "what was received cannot be made durable");
+        }
+        sw_wal_want_durable(wal, mover->last_write);
+        sw_mover_pause_ms(mover, 1);
+    }
+    return 0;
+}
+
+/* --- reading ------------------------------------------------------------------------------------
+ */
+
+static uint64_t key_at(const struct sw_mover *mover, const void *keys, uint32_t at)
+{
+    return mover->info.key_bytes == sizeof(uint32_t) ? ((const uint32_t *)keys)[at]
+                                                     : ((const uint64_t *)keys)[at];
+}
+
+bool sw_mover_has(const struct sw_mover *mover, const struct sw_slot_set *slots, const void *keys,
+                  uint32_t at)
+{
+    uint64_t key = key_at(mover, keys, at);
+    if (mover->raw_bytes == 0) {
+        return sw_slot_set_has(slots, sw_slot_of_u64(sw_slot_tables(), key));
+    }
+    key = htole64(key);
+    return sw_slot_set_has(slots, sw_slot_of_text(&key, mover->raw_bytes));
+}
+
+/* Leaves, of the entries that were read, those of the slots. */
+static uint32_t keep(struct sw_mover *mover, const struct sw_slot_set *slots, uint32_t count)
+{
+    const uint32_t kb = mover->info.key_bytes, vb = mover->info.value_bytes;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!sw_mover_has(mover, slots, mover->keys, i)) {
+            continue;
+        }
+        memmove(mover->keys + (size_t)kept * kb, mover->keys + (size_t)i * kb, kb);
+        memmove(mover->values + (size_t)kept * vb, mover->values + (size_t)i * vb, vb);
+        kept++;
+    }
+    return kept;
+}
+
+static int visit_all(struct sw_mover *mover, struct sw_image *image,
+                     const struct sw_slot_set *slots,
+                     int (*visit)(struct sw_mover *mover, uint32_t count, void *user), void *user)
+{
+    uint32_t most = SW_MOVE_ENTRIES_AT_ONCE;
+    most = mover->info.batch_ops_max < most ? mover->info.batch_ops_max : most;
+    for (uint32_t got = most; got == most;) {
+        int status = sw_image_read(image, most, mover->keys, mover->values, NULL, &got);
+        if (status != SW_OK) {
+            return sw_mover_fail(mover, "the table cannot be read at one instant: %s",
+                                 sw_status_text(status));
+        }
+        if (sw_mover_is_over(mover)) {
+            return sw_mover_fail(mover, "it was told to end");
+        }
+        uint32_t kept = keep(mover, slots, got);
+        if (kept > 0 && visit(mover, kept, user) != 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int sw_mover_each(struct sw_mover *mover, const struct sw_slot_set *slots,
+                  int (*visit)(struct sw_mover *mover, uint32_t count, void *user), void *user,
+                  uint64_t *sequence)
+{
+    struct sw_image *image = NULL;
+    int status = sw_snapshot_image(mover->parts.table, false, &image);
+    if (status != SW_OK) {
+        return sw_mover_fail(mover, "the table cannot be read at one instant: %s",
+                             sw_status_text(status));
+    }
+    *sequence = sw_image_sequence(image);
+    status = visit_all(mover, image, slots, visit, user);
+    sw_image_drop(image);
+    return status;
+}
+
+static int remove_some(struct sw_mover *mover, uint32_t count, void *user)
+{
+    struct sw_batch batch = {
+        .kind = SW_BATCH_OPERATIONS, .op = SW_DELETE, .count = count, .keys = mover->keys};
+    (void)user;
+    int status = sw_mover_run(mover, &batch);
+    sw_fault_at(mover->parts.config, "move.removing");
+    return status;
+}
+
+int sw_mover_remove(struct sw_mover *mover, const struct sw_slot_set *slots)
+{
+    uint64_t sequence;
+    struct sw_table_stats stats;
+    sw_table_stats(mover->parts.table, &stats);
+    if (stats.occupied == 0 || sw_slot_set_count(slots) == 0) {
+        return 0;
+    }
+    sw_mover_phase(mover, SW_MOVE_REMOVES);
+    return sw_mover_each(mover, slots, remove_some, NULL, &sequence);
+}
+
+static int add_some(struct sw_mover *mover, uint32_t count, void *user)
+{
+    sw_digest_add(user, mover->keys, mover->info.key_bytes, mover->values, mover->info.value_bytes,
+                  count);
+    return 0;
+}
+
+int sw_mover_digest(struct sw_mover *mover, const struct sw_slot_set *slots,
+                    struct sw_digest *digest)
+{
+    *digest = (struct sw_digest){0};
+    return sw_mover_each(mover, slots, add_some, digest, &digest->sequence);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * mover_parts.h - the mover as one object: what the files of this room share.
+ */
+#ifndef SHERWOOD_SERVER_MOVE_MOVER_PARTS_H
+#define SHERWOOD_SERVER_MOVE_MOVER_PARTS_H
+
+#include <pthread.h>
+
+#include "server/move/move.h"
+#include "server/repl/digest.h"
+#include "server/repl/link.h"
+#include "server/repl/login.h"
+
+/* Entries that are read, sent or removed at once. */
+#define SW_MOVE_ENTRIES_AT_ONCE 16384U
+
+struct sw_mover {
+    struct sw_mover_parts parts;
+    struct sw_table_info info;
+    uint32_t raw_bytes; /* resp-keys raw: of a key; else 0 */
+    pthread_t thread;
+    bool has_thread;
+    int wake_fd; /* an eventfd: ends what a link waits for */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool stopping, cancelled; /* under the lock, as all that follows */
+    struct sw_wire wire;      /* to send by; its fd is -1: none */
+    struct sw_move_hello hello;
+    bool is_sending;
+    bool has_order; /* something is to be done */
+    struct sw_move_facts facts;
+
+    /* The thread's. */
+    struct sw_queue *queue;
+    uint8_t *keys, *values, *ops; /* I/O memory of batch_ops_max each */
+    uint64_t last_write;          /* of its own that it has handed to the log */
+    char reason[SW_MOVE_REASON_BYTES];
+};
+
+/* --- base.c --- */
+__attribute__((format(printf, 2, 3))) int sw_mover_fail(struct sw_mover *mover, const char *format,
+                                                        ...);
+bool sw_mover_is_over(struct sw_mover *mover); /* stop, or cancel */
+bool sw_mover_is_stopping(struct sw_mover *mover);
+void sw_mover_phase(struct sw_mover *mover, enum sw_move_phase phase);
+void sw_mover_count(struct sw_mover *mover, uint64_t keys, uint64_t bytes);
+void sw_mover_pause_ms(struct sw_mover *mover, unsigned ms);
+/* Waits until no request is judged by an older view than this. */
+int sw_mover_settle(struct sw_mover *mover, uint64_t number);
+/* A link that does nothing yet. */
+struct sw_link_to sw_mover_link(const struct sw_mover *mover);
+/* Connects to a node, and logs in. */
+int sw_mover_dial(struct sw_mover *mover, struct sw_link_to *link, const char *id);
+
+/* --- keys.c --- */
+/* Carries out a batch, and hands it to the log and the feed. */
+int sw_mover_run(struct sw_mover *mover, struct sw_batch *batch);
+/* Calls `visit` with the entries of these slots at one instant, which are in mover->keys and
+ * ->values; its write sequence is *sequence. */
+int sw_mover_each(struct sw_mover *mover, const struct sw_slot_set *slots,
+                  int (*visit)(struct sw_mover *mover, uint32_t count, void *user), void *user,
+                  uint64_t *sequence);
+int sw_mover_remove(struct sw_mover *mover, const struct sw_slot_set *slots);
+int sw_mover_digest(struct sw_mover *mover, const struct sw_slot_set *slots,
+                    struct sw_digest *digest);
+bool sw_mover_has(const struct sw_mover *mover, const struct sw_slot_set *slots, const void *keys,
+                  uint32_t at);
+/* Waits until everything that the mover has written is as durable as it becomes. */
+int sw_mover_secure(struct sw_mover *mover);
+
+/* --- take.c, give.c --- */
+/* One attempt of the target. Returns 0 if it is decided; -1: *for_good: there is no use in another
+ * one. */
+int sw_mover_attempt(struct sw_mover *mover, const struct sw_cluster_move *move, bool *for_good);
+/* Sends slots. Whatever becomes of it is in the state. */
+void sw_mover_give(struct sw_mover *mover, struct sw_wire wire, const struct sw_move_hello *hello);
+/* Asks the target what became of the slots that were handed over. */
+void sw_mover_ask(struct sw_mover *mover, const struct sw_cluster_move *move);
+
+#endif

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * take.c - the target of a move: one attempt.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/check.h"
+#include "server/cluster/fault.h"
+#include "server/move/mover_parts.h"
+#include "server/observe/log.h"
+
+struct taking {
+    struct sw_mover *mover;
+    const struct sw_cluster_move *move;
+    struct sw_link_to link;
+    uint64_t salt;
+    uint64_t through; /* writes up to here are carried out; only behind BEGIN */
+    bool has_begun;
+    bool for_good;
+};
+
+static int link_failed(struct taking *taking)
+{
+    return sw_mover_fail(taking->mover, "the connection to the source: %s", taking->link.reason);
+}
+
+/* --- the beginning ------------------------------------------------------------------------------
+ */
+
+static int ask_for_slots(struct taking *taking)
+{
+    struct sw_mover *mover = taking->mover;
+    struct sw_move_hello hello = {.version = SW_MOVE_VERSION,
+                                  .attempt = taking->move->attempt,
+                                  .key_bytes = mover->info.key_bytes,
+                                  .value_bytes = mover->info.value_bytes,
+                                  .value_format =
+                                      (uint64_t)sw_config_value_format(mover->parts.config),
+                                  .batch_ops_max = mover->info.batch_ops_max,
+                                  .digests = 1,
+                                  .slots = taking->move->slots};
+    struct sw_cluster_facts facts;
+    char line[SW_MOVE_LINE_BYTES], end;
+    sw_cluster_show(mover->parts.cluster, &facts);
+    hello.epoch = facts.epoch;
+    snprintf(hello.target, sizeof(hello.target), "%s", sw_cluster_id(mover->parts.cluster));
+    memcpy(hello.source, taking->move->peer, sizeof(hello.source));
+    if (sw_mover_dial(mover, &taking->link, hello.source) != 0) {
+        return -1;
+    }
+    char *text = sw_move_hello_print(&hello);
+    int status = text == NULL ? -1 : sw_link_send(&taking->link, text, strlen(text));
+    free(text);
+    if (status != 0 || sw_link_line(&taking->link, line, sizeof(line)) != 0) {
+        return link_failed(taking);
+    }
+    return sscanf(line, "+EXPORT %" SCNu64 "%c", &taking->salt, &end) == 1
+               ? 0
+               : sw_mover_fail(mover, "the source: %.300s", line[0] == '-' ? line + 1 : line);
+}
+
+/* --- messages -----------------------------------------------------------------------------------
+ */
+
+/* Receives the columns of a message into the mover's memory. */
+static int take_columns(struct taking *taking, const struct sw_move_head *head)
+{
+    struct sw_mover *mover = taking->mover;
+    if (head->count > mover->info.batch_ops_max) {
+        return sw_mover_fail(mover, "a message of the source is longer than any may be");
+    }
+    const struct iovec columns[3] = {
+        {mover->keys, (size_t)head->count * mover->info.key_bytes},
+        {mover->values, (head->flags & SW_MOVE_HAS_OPERANDS) == 0
+                            ? 0
+                            : (size_t)head->count * mover->info.value_bytes},
+        {mover->ops, (head->flags & SW_MOVE_HAS_OPERATIONS) == 0 ? 0 : head->count}};
+    uint64_t bytes = 0;
+    for (int i = 0; i < 3; i++) {
+        size_t size = columns[i].iov_len;
+        if (size > 0 && sw_link_receive(&taking->link, columns[i].iov_base, size, size) < 0) {
+            return link_failed(taking);
+        }
+        bytes += size;
+    }
+    if (sw_check64_pieces(columns, 3, taking->salt) != head->columns_check) {
+        return sw_mover_fail(mover, "a message of the source is damaged");
+    }
+    sw_mover_count(mover, head->count, bytes);
+    return 0;
+}
+
+static int write_columns(struct taking *taking, const struct sw_move_head *head)
+{
+    struct sw_mover *mover = taking->mover;
+    struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
+                             .op = (enum sw_op)head->operation,
+                             .count = head->count,
+                             .keys = mover->keys};
+    if (take_columns(taking, head) != 0) {
+        return -1;
+    }
+    if (head->flags & SW_MOVE_HAS_OPERANDS) {
+        batch.values = mover->values;
+    }
+    if (head->flags & SW_MOVE_HAS_OPERATIONS) {
+        batch.ops = mover->ops;
+    }
+    int status = sw_mover_run(mover, &batch);
+    taking->for_good |= status != 0 && batch.status == SW_E_FULL;
+    return status;
+}
+
+/* Are the writes of the message those that come next? */
+static int follows(struct taking *taking, const struct sw_move_head *head)
+{
+    bool is_next =
+        taking->has_begun && head->from == taking->through && head->sequence >= head->from;
+    if (!is_next) {
+        return sw_mover_fail(taking->mover, "a message of the source is not the next one");
+    }
+    taking->through = head->sequence;
+    return 0;
+}
+
+static int acknowledge(struct taking *taking)
+{
+    char line[48];
+    int size = snprintf(line, sizeof(line), "+ACK %" PRIu64 "\r\n", taking->through);
+    return sw_link_send(&taking->link, line, (size_t)size) == 0 ? 0 : link_failed(taking);
+}
+
+/* --- the end ------------------------------------------------------------------------------------
+ */
+
+static int compare(struct taking *taking, const struct sw_move_head *head)
+{
+    struct sw_digest digest;
+    char here[SW_DIGEST_TEXT_BYTES], there[SW_DIGEST_TEXT_BYTES];
+    struct sw_digest source = {.entries = head->entries, .sum = {head->sums[0], head->sums[1]}};
+    if (sw_mover_digest(taking->mover, &taking->move->slots, &digest) != 0) {
+        return -1;
+    }
+    if (digest.entries == source.entries && digest.sum[0] == source.sum[0] &&
+        digest.sum[1] == source.sum[1]) {
+        return 0;
+    }
+    sw_digest_text(&digest, here);
+    sw_digest_text(&source, there);
+    return sw_mover_fail(taking->mover,
+                         "what was received (%" PRIu64 " keys, %s) is not what the source has "
+                         "(%" PRIu64 " keys, %s)",
+                         digest.entries, here, source.entries, there);
+}
+
+/* Decides. Once the state file may say so there is no way back: it is written until that is sure.
+ */
+static int decide(struct taking *taking, const struct sw_move_head *head)
+{
+    struct sw_mover *mover = taking->mover;
+    char error[SW_CLUSTER_ERROR_BYTES];
+    while (sw_cluster_decide(mover->parts.cluster, head->epoch, error) == 0) {
+        sw_log_limited(SW_LOG_MOVE, SW_LOG_ERROR, "cluster: a move cannot be decided: %s", error);
+        sw_mover_pause_ms(mover, 100);
+        if (sw_mover_is_stopping(
+                mover)) { /* the next start begins another attempt, or finds it decided */
+            return sw_mover_fail(mover, "the server stops");
+        }
+    }
+    return 0;
+}
+
+/* The source takes this as its topology; if it does not get it, it asks. */
+static void tell(struct taking *taking)
+{
+    char line[48];
+    char *text = sw_cluster_topology(taking->mover->parts.cluster);
+    if (text == NULL) {
+        return;
+    }
+    int size = snprintf(line, sizeof(line), "+DONE %zu\r\n", strlen(text));
+    if (sw_link_send(&taking->link, line, (size_t)size) == 0) {
+        (void)sw_link_send(&taking->link, text, strlen(text));
+    }
+    free(text);
+}
+
+static int take_final(struct taking *taking, const struct sw_move_head *head)
+{
+    struct sw_mover *mover = taking->mover;
+    const struct sw_config *config = mover->parts.config;
+    if (follows(taking, head) != 0) {
+        return -1;
+    }
+    sw_mover_phase(mover, SW_MOVE_DECIDES);
+    sw_fault_at(config, "move.target.final");
+    if (compare(taking, head) != 0 || sw_mover_secure(mover) != 0 || decide(taking, head) != 0) {
+        return -1;
+    }
+    sw_fault_at(config, "move.target.serves");
+    if (mover->parts.saver != NULL && mover->parts.wal == NULL) {
+        (void)sw_saver_ask(mover->parts.saver); /* it is in no snapshot yet */
+    }
+    tell(taking);
+    return 0;
+}
+
+static int take_begin(struct taking *taking, const struct sw_move_head *head)
+{
+    taking->has_begun = true;
+    taking->through = head->sequence;
+    sw_mover_phase(taking->mover, SW_MOVE_STREAM);
+    sw_fault_at(taking->mover->parts.config, "move.target.snapshot");
+    return 0;
+}
+
+/* Returns 1 if it was the last message, 0, or -1. */
+static int take_message(struct taking *taking)
+{
+    struct sw_mover *mover = taking->mover;
+    uint8_t bytes[SW_MOVE_HEAD_BYTES];
+    struct sw_move_head head;
+    if (sw_link_receive(&taking->link, bytes, sizeof(bytes), sizeof(bytes)) < 0) {
+        return link_failed(taking);
+    }
+    if (!sw_move_head_read(&head, taking->salt, bytes)) {
+        return sw_mover_fail(mover, "a message of the source is damaged");
+    }
+    switch (head.kind) {
+    case SW_MOVE_ENTRIES:
+        return taking->has_begun ? sw_mover_fail(mover, "the source sends a second snapshot")
+                                 : write_columns(taking, &head);
+    case SW_MOVE_BEGIN:
+        return take_begin(taking, &head);
+    case SW_MOVE_WRITES:
+        return follows(taking, &head) != 0 ? -1 : write_columns(taking, &head);
+    case SW_MOVE_CLEAR:
+        return follows(taking, &head) != 0 ? -1 : sw_mover_remove(mover, &taking->move->slots);
+    case SW_MOVE_UP_TO:
+        return follows(taking, &head) != 0 ? -1 : acknowledge(taking);
+    case SW_MOVE_FINAL:
+        return take_final(taking, &head) != 0 ? -1 : 1;
+    }
+    return -1;
+}
+
+int sw_mover_attempt(struct sw_mover *mover, const struct sw_cluster_move *move, bool *for_good)
+{
+    struct taking taking = {.mover = mover, .move = move, .link = sw_mover_link(mover)};
+    int status = sw_mover_remove(mover, &move->slots);
+    sw_fault_at(mover->parts.config, "move.target.removed");
+    if (status == 0) {
+        sw_mover_phase(mover, SW_MOVE_CONNECTS);
+        status = ask_for_slots(&taking);
+    }
+    if (status == 0) {
+        sw_mover_phase(mover, SW_MOVE_SNAPSHOT);
+    }
+    while (status == 0) {
+        status = sw_mover_is_over(mover) ? sw_mover_fail(mover, "it was told to end")
+                                         : take_message(&taking);
+    }
+    sw_link_close(&taking.link);
+    *for_good = taking.for_good;
+    return status > 0 ? 0 : -1;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * admin_move.c - EXPORTSLOTS, by which a node comes that takes slots.
+ */
+#include "server/move/move.h"
+#include "server/net/conn.h"
+#include "server/resp/admin_call.h"
+#include "server/resp/take_wire.h"
+
+void sw_call_exportslots(struct sw_call *call)
+{
+    struct sw_conn *conn = call->session->conn;
+    struct sw_move_hello hello;
+    char error[SW_CLUSTER_ERROR_BYTES];
+    const uint8_t *words[SW_MOVE_HELLO_WORDS];
+    uint32_t sizes[SW_MOVE_HELLO_WORDS];
+    struct sw_wire wire;
+    for (int i = 0; i < SW_MOVE_HELLO_WORDS; i++) {
+        words[i] = call->arguments[1 + i].text;
+        sizes[i] = call->arguments[1 + i].size;
+    }
+    if (call->admin->mover == NULL) {
+        sw_call_error(call, "ERR This instance has cluster support disabled");
+        return;
+    }
+    if (!sw_move_hello_parse(&hello, words, sizes)) {
+        sw_call_error(call, "ERR these are no words of a node that takes slots");
+        return;
+    }
+    if (!sw_wire_take(conn, &wire)) {
+        sw_call_error(call, "ERR no descriptor, or no memory, to send slots");
+    } else if (!sw_mover_send(call->admin->mover, &wire, &hello, error)) {
+        sw_wire_give_back(conn, &wire);
+        sw_call_error(call, "ERR %s", error);
+    } else {
+        call->session->handed_over = true;
+    }
+}
