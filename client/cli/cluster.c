@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * cluster.c - cluster create, slots and check: makes a topology, and looks at that of a cluster.
+ * cluster.c - cluster create, slots and check; others begin here: makes a topology, and looks at
+ * that of a cluster.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -12,6 +13,7 @@
 #include <sys/random.h>
 
 #include "client/cli/cli.h"
+#include "client/cli/move.h"
 #include "client/sherwood-cluster.h"
 #include "proto/cluster/topology.h"
 #include "proto/decimal.h"
@@ -24,7 +26,9 @@ static int usage(struct sw_cli *cli)
         cli->messages,
         "usage: sherwood-cli cluster create --nodes host:port,.. | --local-gpus N  [--name NAME] "
         "--output FILE\n"
-        "       sherwood-cli [options] cluster slots|check\n");
+        "       sherwood-cli [options] cluster slots|check\n"
+        "       sherwood-cli [options] cluster move SLOTS FROM TO\n"
+        "       sherwood-cli [options] cluster rebalance [--dry-run]\n");
     return 2;
 }
 
@@ -267,6 +271,35 @@ static bool check_node(struct sw_cli *cli, const struct sherwood_shard *shard)
     return same;
 }
 
+/* Has the node keys of others, or slots on their way? Says so. */
+static bool check_keys(struct sw_cli *cli, const struct sherwood_shard *shard)
+{
+    static const char *const count[] = {"CLUSTER", "COUNTFOREIGN"};
+    static const char *const status[] = {"CLUSTER", "MOVE", "STATUS"};
+    struct sw_cli_node node;
+    char role[16] = "", phase[16] = "";
+    char *foreign = NULL, *moves = NULL;
+    if (sw_cli_node_open(cli, &node, shard->address)) {
+        foreign = sw_cli_node_ask(&node, 2, count);
+        moves = foreign == NULL ? NULL : sw_cli_node_ask(&node, 3, status);
+        sw_cli_node_close(&node);
+    }
+    sw_cli_node_field(moves, "role", role, sizeof(role));
+    sw_cli_node_field(moves, "phase", phase, sizeof(phase));
+    bool rests = strcmp(role, "none") == 0;
+    if (moves == NULL) {
+        fprintf(cli->out, "%s: %s\n", shard->name, node.error);
+    } else if (!rests) {
+        fprintf(cli->out, "%s: it is the %s of a move of slots (%s)\n", shard->name, role, phase);
+    } else if (strcmp(foreign, "0") != 0) {
+        fprintf(cli->out, "%s: its table holds %s keys of slots of others\n", shard->name, foreign);
+    }
+    bool good = moves != NULL && rests && strcmp(foreign, "0") == 0;
+    free(foreign);
+    free(moves);
+    return good;
+}
+
 static int check(struct sw_cli *cli)
 {
     struct sherwood_shard shard = SHERWOOD_SHARD_INIT;
@@ -282,7 +315,7 @@ static int check(struct sw_cli *cli)
         fprintf(cli->out, "%u slots have no owner, the first of them is %u\n", bare, first);
     }
     for (; sherwood_cluster_shard(cli->client, shards, &shard); shards++) {
-        good = check_node(cli, &shard) && good;
+        good = check_node(cli, &shard) && check_keys(cli, &shard) && good;
     }
     if (good && bare == 0) {
         fprintf(cli->out,
@@ -296,6 +329,13 @@ int sw_cli_cluster(struct sw_cli *cli, int count, char **words)
 {
     if (count > 0 && strcasecmp(words[0], "create") == 0) {
         return create(cli, count - 1, words + 1);
+    }
+    if (count == 4 && strcasecmp(words[0], "move") == 0) {
+        return sw_cli_cluster_move(cli, count - 1, words + 1);
+    }
+    bool dry = count == 2 && strcmp(words[1], "--dry-run") == 0;
+    if ((count == 1 || dry) && strcasecmp(words[0], "rebalance") == 0) {
+        return sw_cli_cluster_rebalance(cli, dry);
     }
     bool shows = count == 1 && strcasecmp(words[0], "slots") == 0;
     if (!shows && (count != 1 || strcasecmp(words[0], "check") != 0)) {

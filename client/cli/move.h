@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * move.h - cluster move and cluster rebalance. One thread.
+ */
+#ifndef SHERWOOD_CLIENT_CLI_MOVE_H
+#define SHERWOOD_CLIENT_CLI_MOVE_H
+
+#include "client/cli/cli.h"
+#include "client/cli/node.h"
+
+/* cluster move SLOTS FROM TO. Returns the exit status. */
+int sw_cli_cluster_move(struct sw_cli *cli, int count, char **words);
+/* cluster rebalance [--dry-run]. */
+int sw_cli_cluster_rebalance(struct sw_cli *cli, bool dry);
+
+/* Moves slots between two nodes of the topology, and waits until that is over. */
+int sw_cli_move(struct sw_cli *cli, const struct sw_topology *topology, unsigned from, unsigned to,
+                const struct sw_slot_set *slots);
+/* Gives all nodes the newest topology: where moves were decided beside each other, one that has all
+ * of them. Returns false with the reason printed. */
+bool sw_cli_publish(struct sw_cli *cli);
+/* The topology of the node that the command line names; NULL with the reason printed. */
+struct sw_topology *sw_cli_load_topology(struct sw_cli *cli);
+/* What is known of moves at a node, as CLUSTER MOVE STATUS has it: the caller frees it; NULL if the
+ * node does not answer. */
+char *sw_cli_move_status(struct sw_cli *cli, const struct sw_topology_node *where);
+
+#endif

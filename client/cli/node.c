@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * node.c - asking one node by RESP.
+ */
+#include "client/cli/node.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/secure.h"
+
+#define TIMEOUT_MS 10000
+#define LINE_BYTES 1024
+#define ANSWER_BYTES_MAX (SW_TOPOLOGY_BYTES_MAX + 4096)
+
+__attribute__((format(printf, 2, 3))) static bool fail(struct sw_cli_node *node, const char *format,
+                                                       ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(node->error, sizeof(node->error), format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+void sw_cli_node_close(struct sw_cli_node *node)
+{
+    if (node->transport != NULL) {
+        node->transport->calls->close(node->transport);
+        node->transport = NULL;
+    }
+}
+
+/* --- bytes --------------------------------------------------------------------------------------
+ */
+
+static bool wait_for(struct sw_cli_node *node, short events)
+{
+    const struct sw_client_transport *transport = node->transport;
+    struct pollfd ready = {.fd = transport->fd, .events = events};
+    int status = poll(&ready, 1, TIMEOUT_MS);
+    return status > 0 || (status < 0 && errno == EINTR) ||
+           fail(node, "it has not answered for %d seconds", TIMEOUT_MS / 1000);
+}
+
+/* Is a call that returned this to be made again? */
+static bool again(struct sw_cli_node *node, int64_t result, short events)
+{
+    if (result == 0) {
+        return fail(node, "it has closed the connection");
+    }
+    if (errno != EAGAIN && errno != EINTR) {
+        return fail(node, "%s",
+                    node->transport->trouble != NULL ? node->transport->trouble : strerror(errno));
+    }
+    return wait_for(node, events);
+}
+
+static bool send_all(struct sw_cli_node *node, const char *bytes, size_t size)
+{
+    while (size > 0) {
+        struct iovec part = {(void *)(uintptr_t)bytes, size};
+        int64_t sent = node->transport->calls->write(node->transport, &part, 1, false);
+        if (sent <= 0) {
+            if (!again(node, sent, node->transport->write_events)) {
+                return false;
+            }
+            continue;
+        }
+        bytes += sent;
+        size -= (size_t)sent;
+    }
+    return true;
+}
+
+static bool receive(struct sw_cli_node *node, char *bytes, size_t size)
+{
+    while (size > 0) {
+        struct iovec part = {bytes, size};
+        int64_t got = node->transport->calls->read(node->transport, &part, 1);
+        if (got <= 0) {
+            if (!again(node, got, node->transport->read_events)) {
+                return false;
+            }
+            continue;
+        }
+        bytes += got;
+        size -= (size_t)got;
+    }
+    return true;
+}
+
+static bool receive_line(struct sw_cli_node *node, char line[LINE_BYTES])
+{
+    for (size_t size = 0; size < LINE_BYTES; size++) {
+        if (!receive(node, line + size, 1)) {
+            return false;
+        }
+        if (line[size] == '\n') {
+            line[size > 0 ? size - 1 : 0] = '\0';
+            return true;
+        }
+    }
+    return fail(node, "its answer is longer than a line");
+}
+
+/* --- commands -----------------------------------------------------------------------------------
+ */
+
+static bool send_command(struct sw_cli_node *node, int count, const char *const *words)
+{
+    char head[48];
+    snprintf(head, sizeof(head), "*%d\r\n", count);
+    bool sent = send_all(node, head, strlen(head));
+    for (int i = 0; i < count && sent; i++) {
+        snprintf(head, sizeof(head), "$%zu\r\n", strlen(words[i]));
+        sent = send_all(node, head, strlen(head)) && send_all(node, words[i], strlen(words[i])) &&
+               send_all(node, "\r\n", 2);
+    }
+    return sent;
+}
+
+char *sw_cli_node_ask(struct sw_cli_node *node, int count, const char *const *words)
+{
+    char line[LINE_BYTES];
+    node->refused = false;
+    if (!send_command(node, count, words) || !receive_line(node, line)) {
+        return NULL;
+    }
+    if (line[0] == '-') {
+        node->refused = true;
+        fail(node, "%s", strncmp(line, "-ERR ", 5) == 0 ? line + 5 : line + 1);
+        return NULL;
+    }
+    if (line[0] == '+' || line[0] == ':') {
+        return strdup(line + 1);
+    }
+    char *end = NULL;
+    unsigned long long size = line[0] == '$' ? strtoull(line + 1, &end, 10) : 0;
+    if (end == NULL || *end != '\0' || size > ANSWER_BYTES_MAX) {
+        fail(node, "its answer is none of RESP");
+        return NULL;
+    }
+    char *text = malloc(size + 2);
+    if (text == NULL || !receive(node, text, size + 2)) {
+        free(text);
+        return NULL;
+    }
+    text[size] = '\0';
+    return text;
+}
+
+static bool log_in(struct sw_cli *cli, struct sw_cli_node *node)
+{
+    const char *password = sw_cli_login_password(&cli->options->login);
+    const char *user = cli->options->login.user;
+    const char *const words[] = {"AUTH", user == NULL ? "default" : user, password};
+    char *answer = password == NULL ? NULL : sw_cli_node_ask(node, 3, words);
+    free(answer);
+    return password == NULL || answer != NULL;
+}
+
+bool sw_cli_node_open(struct sw_cli *cli, struct sw_cli_node *node, const char *address)
+{
+    const struct sherwood_options *options = &cli->options->connection;
+    struct sw_client_dialer dialer = sw_client_plain_dialer;
+    char text[SW_CLI_ERROR_BYTES - 8];
+    int status = SHERWOOD_OK;
+    node->transport = NULL;
+    bool is_secure = sw_client_is_secure(address);
+    if (is_secure && sw_client_secure_begin(&dialer, options, text, sizeof(text)) != SHERWOOD_OK) {
+        return fail(node, "%s", text);
+    }
+    node->transport =
+        dialer.open(&dialer, address, options, TIMEOUT_MS, &status, text, sizeof(text));
+    if (is_secure) {
+        sw_client_secure_end(&dialer);
+    }
+    if (node->transport == NULL) {
+        return fail(node, "%s", text);
+    }
+    static struct sherwood_traffic traffic; /* of which nobody asks */
+    node->transport->traffic = &traffic;
+    if (!log_in(cli, node)) {
+        sw_cli_node_close(node);
+        return false;
+    }
+    return true;
+}
+
+bool sw_cli_node_open_at(struct sw_cli *cli, struct sw_cli_node *node,
+                         const struct sw_topology_node *where)
+{
+    char address[SW_CLI_ADDRESS_BYTES];
+    bool is_secure = sw_client_is_secure(cli->options->address);
+    const char *host = is_secure && where->hostname[0] != '\0' ? where->hostname : where->ip;
+    bool is_v6 = strchr(host, ':') != NULL;
+    snprintf(address, sizeof(address), "%s%s%.200s%s:%u", is_secure ? "tls://" : "",
+             is_v6 ? "[" : "", host, is_v6 ? "]" : "", where->port);
+    return sw_cli_node_open(cli, node, address);
+}
+
+struct sw_topology *sw_cli_node_topology(struct sw_cli_node *node)
+{
+    static const char *const words[] = {"CLUSTER", "TOPOLOGY"};
+    char why[SW_TOPOLOGY_ERROR_BYTES];
+    char *text = sw_cli_node_ask(node, 2, words);
+    struct sw_topology *topology = text == NULL ? NULL : sw_topology_parse(text, strlen(text), why);
+    if (text != NULL && topology == NULL) {
+        fail(node, "%s", why);
+    }
+    free(text);
+    return topology;
+}
+
+void sw_cli_node_field(const char *text, const char *name, char *value, size_t bytes)
+{
+    const size_t length = strlen(name);
+    value[0] = '\0';
+    while (text != NULL && *text != '\0') {
+        size_t line = strcspn(text, "\r\n");
+        if (line > length && strncmp(text, name, length) == 0 && text[length] == ':') {
+            snprintf(value, bytes, "%.*s", (int)(line - length - 1), text + length + 1);
+            return;
+        }
+        text += line + strspn(text + line, "\r\n");
+    }
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * publish.c - one topology for all nodes of a cluster.
+ *
+ * Each primary knows of its own slots whether it serves them. So where nodes have different
+ * topologies, that in which each slot has the primary that says so is right.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/cli/move.h"
+
+struct sw_topology *sw_cli_load_topology(struct sw_cli *cli)
+{
+    struct sw_cli_node node;
+    struct sw_topology *topology = NULL;
+    if (sw_cli_node_open(cli, &node, cli->options->address)) {
+        topology = sw_cli_node_topology(&node);
+        sw_cli_node_close(&node);
+    }
+    if (topology == NULL) {
+        fprintf(cli->messages, "%s: %s\n", cli->options->address, node.error);
+    }
+    return topology;
+}
+
+/* The topologies that the nodes of a topology have. Returns false, with the reason printed, if one
+ * does not tell. */
+static bool ask_all(struct sw_cli *cli, const struct sw_topology *topology,
+                    struct sw_topology **held)
+{
+    for (unsigned i = 0; i < topology->node_count; i++) {
+        struct sw_cli_node node;
+        if (sw_cli_node_open_at(cli, &node, &topology->nodes[i])) {
+            held[i] = sw_cli_node_topology(&node);
+            sw_cli_node_close(&node);
+        }
+        if (held[i] == NULL) {
+            fprintf(cli->messages, "%s:%u: %s\n", topology->nodes[i].ip, topology->nodes[i].port,
+                    node.error);
+            return false;
+        }
+        if (held[i]->shard_count != topology->shard_count ||
+            held[i]->node_count != topology->node_count) {
+            fprintf(cli->messages,
+                    "%s:%u has a topology of other nodes (epoch %" PRIu64
+                    "): give all of them one by CLUSTER SETTOPOLOGY\n",
+                    topology->nodes[i].ip, topology->nodes[i].port, held[i]->epoch);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Makes the newest of the topologies one in which each slot has the primary that says that it
+ * serves it; of two that say so, the one with the newer topology. */
+static bool merge(struct sw_topology **held, unsigned count, struct sw_topology *newest)
+{
+    uint64_t said[SW_SLOTS] = {0};
+    bool differs = false, done = true;
+    for (unsigned i = 0; i < count; i++) {
+        const struct sw_topology_node *node = &newest->nodes[i];
+        int place = sw_topology_find_node(held[i], node->id);
+        struct sw_slot_set claims = {{0}};
+        for (unsigned slot = 0; slot < SW_SLOTS && place >= 0; slot++) {
+            const struct sw_topology_node *there = &held[i]->nodes[place];
+            if (there->is_primary && held[i]->owner[slot] == there->shard &&
+                held[i]->epoch > said[slot]) {
+                said[slot] = held[i]->epoch;
+                if (newest->owner[slot] != node->shard) {
+                    sw_slot_set_add(&claims, slot);
+                }
+            }
+        }
+        if (sw_slot_set_count(&claims) > 0) {
+            differs = true;
+            done = sw_topology_give(newest, &claims, node->shard) && done;
+        }
+    }
+    for (unsigned i = 0; i < count; i++) {
+        for (unsigned s = 0; s < newest->shard_count; s++) {
+            uint64_t lost = held[i]->shards[s].lost_after;
+            newest->shards[s].lost_after =
+                lost > newest->shards[s].lost_after ? lost : newest->shards[s].lost_after;
+        }
+        differs |= held[i]->epoch == newest->epoch && !sw_topology_equal(held[i], newest);
+    }
+    newest->epoch += differs;
+    return done;
+}
+
+static bool give(struct sw_cli *cli, const struct sw_topology_node *where, const char *text)
+{
+    const char *const words[] = {"CLUSTER", "SETTOPOLOGY", text};
+    struct sw_cli_node node;
+    char *answer = NULL;
+    if (sw_cli_node_open_at(cli, &node, where)) {
+        answer = sw_cli_node_ask(&node, 3, words);
+        sw_cli_node_close(&node);
+    }
+    if (answer == NULL) {
+        fprintf(cli->messages, "%s:%u: %s\n", where->ip, where->port, node.error);
+    }
+    free(answer);
+    return answer != NULL;
+}
+
+static bool give_all(struct sw_cli *cli, struct sw_topology **held,
+                     const struct sw_topology *newest)
+{
+    char *text = sw_topology_print(newest);
+    bool done = text != NULL;
+    for (unsigned i = 0; i < newest->node_count && text != NULL; i++) {
+        if (held[i]->epoch < newest->epoch) {
+            done = give(cli, &newest->nodes[i], text) && done;
+        }
+    }
+    free(text);
+    return done;
+}
+
+bool sw_cli_publish(struct sw_cli *cli)
+{
+    struct sw_topology *topology = sw_cli_load_topology(cli);
+    struct sw_topology **held =
+        topology == NULL ? NULL : calloc(topology->node_count, sizeof(struct sw_topology *));
+    unsigned newest = 0;
+    bool done = held != NULL && ask_all(cli, topology, held);
+    for (unsigned i = 0; done && i < topology->node_count; i++) {
+        newest = held[i]->epoch > held[newest]->epoch ? i : newest;
+    }
+    if (done) {
+        char error[SW_TOPOLOGY_ERROR_BYTES];
+        char *text = sw_topology_print(held[newest]);
+        struct sw_topology *merged =
+            text == NULL ? NULL : sw_topology_parse(text, strlen(text), error);
+        done = merged != NULL && merge(held, topology->node_count, merged) &&
+               give_all(cli, held, merged);
+        sw_topology_free(merged);
+        free(text);
+    }
+    for (unsigned i = 0; held != NULL && i < topology->node_count; i++) {
+        sw_topology_free(held[i]);
+    }
+    free(held);
+    sw_topology_free(topology);
+    return done;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rebalance.c - cluster rebalance: as many slots for each shard, by as few moves as that takes.
+ */
+#include <stdlib.h>
+
+#include "client/cli/move.h"
+
+/* How many slots the shard is to have: the first ones have one more, if there is a remainder. */
+static unsigned wanted(const struct sw_topology *topology, unsigned shard)
+{
+    const unsigned count = topology->shard_count;
+    return topology->slot_count / count + (shard < topology->slot_count % count);
+}
+
+/* Takes up to `most` slots of a shard, the last ones first. Returns how many. */
+static unsigned choose(const struct sw_topology *topology, uint16_t shard, unsigned most,
+                       struct sw_slot_set *slots)
+{
+    unsigned count = 0;
+    for (unsigned slot = SW_SLOTS; slot-- > 0 && count < most;) {
+        if (topology->owner[slot] == shard) {
+            sw_slot_set_add(slots, slot);
+            count++;
+        }
+    }
+    return count;
+}
+
+/* The next move: from the shard that has the most too many to the one that lacks the most. Returns
+ * how many slots; 0: none is needed. */
+static unsigned plan(const struct sw_topology *topology, uint16_t *from, uint16_t *to,
+                     struct sw_slot_set *slots)
+{
+    int most = 0, least = 0;
+    for (unsigned i = 0; i < topology->shard_count; i++) {
+        int extra = (int)topology->shards[i].slot_count - (int)wanted(topology, i);
+        if (extra > most) {
+            most = extra;
+            *from = (uint16_t)i;
+        }
+        if (extra < least) {
+            least = extra;
+            *to = (uint16_t)i;
+        }
+    }
+    unsigned count = (unsigned)(most < -least ? most : -least);
+    return count == 0 ? 0 : choose(topology, *from, count, slots);
+}
+
+int sw_cli_cluster_rebalance(struct sw_cli *cli, bool dry)
+{
+    if (!dry && !sw_cli_publish(cli)) {
+        return 1;
+    }
+    struct sw_topology *topology = sw_cli_load_topology(cli);
+    uint16_t from = 0, to = 0;
+    int status = topology == NULL;
+    unsigned moves = 0;
+    while (status == 0) {
+        struct sw_slot_set slots = {{0}};
+        unsigned count = plan(topology, &from, &to, &slots);
+        if (count == 0) {
+            break;
+        }
+        char *text = sw_slot_set_print(&slots);
+        fprintf(cli->out, "move %s %s %s (%u slots)\n", text == NULL ? "" : text,
+                topology->shards[from].name, topology->shards[to].name, count);
+        fflush(cli->out);
+        free(text);
+        moves++;
+        if (!dry) {
+            status = sw_cli_move(cli, topology, topology->shards[from].primary,
+                                 topology->shards[to].primary, &slots);
+        }
+        if (status == 0 && !sw_topology_give(topology, &slots, to)) {
+            status = 1;
+        }
+    }
+    if (status == 0 && moves == 0) {
+        fprintf(cli->out, "every shard has its share of the slots\n");
+    }
+    sw_topology_free(topology);
+    return status;
+}
