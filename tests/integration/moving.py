@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: MIT
+"""moving - nodes that keep what they hold, clients that write while slots move, and what must be true of it afterwards.
+
+Each key has one writer, which writes its versions 1, 2, 3, ..: every fifth one is a DEL, the others are SET to the
+number. So whoever reads a key can tell which version that is; a read is right if its version lies between the last
+one that was answered before it began, and the last one that was sent before it ended.
+"""
+
+import contextlib
+import random
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+from cluster import Node, node_id, slot_of, topology
+from harness import BUILD, check, equal, eventually
+from wire import Closed, Error, Replies
+
+CLI = BUILD / "sherwood-cli"
+PEER = BUILD / "tests" / "integration" / "peer_cluster"
+DELETES = 5
+
+
+def free_port():
+    """A port at which nobody answers, from below those that the kernel gives out by itself."""
+    while True:
+        port = random.SystemRandom().randrange(12000, 29000)
+        with socket.socket() as each:
+            with contextlib.suppress(OSError):
+                each.bind(("127.0.0.1", port))
+                return port
+
+
+class Keeper(Node):
+    """A node that can be killed and started again at its port."""
+
+    def __init__(self, number, *flags):
+        super().__init__(number, "--port", str(free_port()), *flags)
+
+    def status(self):
+        text = self.ask("CLUSTER", "MOVE", "STATUS").decode()
+        return dict(line.split(":", 1) for line in text.split("\r\n") if line)
+
+    def rests(self):
+        return self.status()["moving"] == "0"
+
+    def restart(self, fault=None):
+        """Starts it again; with a fault it kills itself there."""
+        self.kill()
+        if "--debug-fault" in self.flags:
+            at = self.flags.index("--debug-fault")
+            del self.flags[at:at + 2]
+        self.flags += ["--debug-fault", fault] if fault else []
+        self.ready = 200
+        self.start()
+
+
+@contextlib.contextmanager
+def cluster(count, *flags, durable=False):
+    """Nodes with equal shares of the slots; with a log that loses nothing, if `durable`."""
+    with contextlib.ExitStack() as stack:
+        servers = []
+        for i in range(count):
+            server = Keeper(i, *flags)
+            if durable:
+                server.flags += ["--data-dir", str(server.directory / "data"), "--appendonly", "yes",
+                                 "--appendfsync", "always", "--log-segment-bytes", "1M"]
+                (server.directory / "data").mkdir()
+            servers.append(stack.enter_context(server))
+        cut = [i * 16384 // count for i in range(count + 1)]
+        text = topology(1, [{"port": s.port, "slots": [[a, b - 1]]} for s, a, b in zip(servers, cut, cut[1:])])
+        for server in servers:
+            server.set_topology(text)
+        yield servers
+
+
+def mover(servers, *words):
+    """sherwood-cli cluster move, as a process."""
+    return subprocess.Popen([str(CLI), "-q", "-p", str(servers[-1].port), "cluster", "move", *map(str, words)],
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def moved(process):
+    said = process.communicate(timeout=120)[0]
+    equal(process.returncode, 0, said)
+
+
+class Client:
+    """A client of a cluster by RESP: follows MOVED and ASK, tries again after TRYAGAIN, connects again."""
+
+    def __init__(self, servers):
+        self.ports = [server.port for server in servers]
+        self.connections = {}
+        self.owner = {}
+
+    def close(self):
+        for connection, _ in self.connections.values():
+            connection.close()
+        self.connections = {}
+
+    def at(self, port):
+        if port not in self.connections:
+            connection = socket.create_connection(("127.0.0.1", port), timeout=60)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.connections[port] = connection, Replies(connection)
+        return self.connections[port][1]
+
+    def ask(self, key, *words):
+        """The reply to a command on a key. OSError: it is not known whether it was carried out."""
+        port, asks = self.owner.get(slot_of(key), self.ports[0]), False
+        for _ in range(400):
+            try:
+                replies = self.at(port)
+            except OSError:  # nothing was sent
+                time.sleep(0.02)
+                port = random.choice(self.ports)
+                continue
+            try:
+                if asks:
+                    equal(replies.ask("ASKING"), "OK", "ASKING")
+                reply = replies.ask(*words)
+            except (OSError, Closed) as gone:
+                self.connections.pop(port)[0].close()
+                raise OSError("unknown") from gone
+            asks = False
+            if not isinstance(reply, Error):
+                self.owner[slot_of(key)] = port
+                return reply
+            said = reply.split()
+            if said[0] in ("MOVED", "ASK"):
+                port, asks = int(said[2].rsplit(":", 1)[1]), said[0] == "ASK"
+            elif said[0] in ("TRYAGAIN", "CLUSTERDOWN"):
+                time.sleep(0.02)
+            else:
+                raise AssertionError(reply)
+        raise AssertionError(f"{words} is redirected for ever")
+
+
+class Load:
+    """Writers and readers, in threads, until the end of a `with`. Then everything is checked."""
+
+    def __init__(self, servers, seed, keys=40, writers=2, tolerates=False):
+        self.servers, self.random = servers, random.Random(seed)
+        self.tolerates = tolerates  # connections may end, and nobody knows what was carried out then
+        self.stopping = False
+        self.faults = []
+        self.keys = self.random.sample(range(10**9), keys * writers)
+        self.answered = dict.fromkeys(self.keys, 0)
+        self.sent = dict.fromkeys(self.keys, 0)
+        self.counters = self.random.sample(range(10**9, 2 * 10**9), 300)
+        self.sums_answered = self.sums_sent = 0
+        self.rounds = 0
+        self.ordered = self.random.sample(range(2 * 10**9, 3 * 10**9), 64)
+        self.threads = [threading.Thread(target=self.run, args=(self.write, self.keys[i::writers])) for i in range(writers)]
+        self.threads += [threading.Thread(target=self.run, args=(self.read, i)) for i in range(1)]
+        self.threads += [threading.Thread(target=self.run, args=(self.frames, None))]
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, kind, *_):
+        self.stopping = True
+        for thread in self.threads:
+            thread.join(120)
+
+    def end(self):
+        """The clients stop. None has seen what it should not."""
+        self.__exit__(None)
+        check(not any(thread.is_alive() for thread in self.threads), "the clients end")
+        equal(self.faults, [], "what the clients saw")
+
+    def run(self, function, argument):
+        try:
+            function(argument)
+        except Exception as error:  # pylint: disable=broad-except
+            self.faults.append(f"{function.__name__}: {type(error).__name__} {error}")
+
+    def unknown(self, error):
+        check(self.tolerates, f"a connection ended: {error}")
+
+    def write(self, keys):
+        client, rand = Client(self.servers), random.Random(keys[0])
+        while not self.stopping:
+            key = rand.choice(keys)
+            version = self.sent[key] = self.sent[key] + 1
+            words = ("DEL", key) if version % DELETES == 0 else ("SET", key, version)
+            try:
+                client.ask(key, *words)
+                self.answered[key] = version
+            except OSError as error:
+                self.unknown(error)
+        client.close()
+
+    def judge(self, key, at_least, got):
+        at_most = self.sent[key]
+        if got is None:
+            check(at_most // DELETES > (at_least - 1) // DELETES,
+                  f"key {key} is not there, and was not deleted between {at_least} and {at_most}")
+        else:
+            check(at_least <= int(got) <= at_most, f"key {key} is {got}, not in {at_least} to {at_most}")
+
+    def read(self, seed):
+        client, rand = Client(self.servers), random.Random(seed)
+        while not self.stopping:
+            key = rand.choice(self.keys)
+            at_least = self.answered[key]
+            try:
+                self.judge(key, at_least, client.ask(key, "GET", key))
+            except OSError as error:
+                self.unknown(error)
+        client.close()
+
+    # --- libsherwood ---
+
+    def peer(self):
+        process = subprocess.Popen([str(PEER), *(s.address() for s in self.servers)], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, text=True)
+        return process, process.stdout.readline()
+
+    def frames(self, _):
+        """Sums over all counters, and pipelines of sets whose order shows."""
+        process, first = self.peer()
+        number = 0
+
+        def tell(line):
+            process.stdin.write(line + "\n")
+            process.stdin.flush()
+            return process.stdout.readline()
+        sums = f"run 3 {len(self.counters)} " + " ".join(f"{key} 1" for key in self.counters)
+        reads = f"run 1 {len(self.ordered)} " + " ".join(f"{key} 0" for key in self.ordered)
+        check(first.startswith("0"), first)
+        while not self.stopping:
+            self.sums_sent += 1
+            if tell(sums).startswith("0 "):
+                self.sums_answered += 1
+            else:
+                self.unknown("a sum")
+            lines = []
+            for _ in range(6):
+                number += 1
+                some = self.ordered if number % 2 else self.ordered[::3]
+                lines.append(tell(f"submit 2 {len(some)} " + " ".join(f"{key} {number}" for key in some)))
+            process.stdin.write("wait\n")
+            process.stdin.flush()
+            lines += [process.stdout.readline() for _ in range(6)]
+            line = tell(reads)
+            if all(each.startswith("0") for each in lines) and line.startswith("0 "):
+                last = number - 1 + number % 2
+                for i, word in enumerate(line.split()[3:]):
+                    equal(word, f"{number if i % 3 == 0 else last}:1", f"{number}: the order of a connection's writes")
+            else:
+                self.unknown([each[:200] for each in lines + [line] if not each.startswith("0")])
+            self.rounds += 1
+        process.stdin.close()
+        process.stdout.close()
+        process.wait(20)
+
+    # --- afterwards ---
+
+    def check(self):
+        """Everything that was answered is there, once, and nothing else."""
+        client = Client(self.servers)
+        for key in self.keys:
+            self.judge(key, self.answered[key], client.ask(key, "GET", key))
+        for key in self.counters:
+            got = int(client.ask(key, "GET", key) or 0)
+            check(self.sums_answered <= got <= self.sums_sent,
+                  f"counter {key} is {got}: {self.sums_answered} sums were answered, {self.sums_sent} sent")
+        client.close()
+
+
+def entries(server):
+    """All keys of a node's table, of slots that are not its own, too; of its own only, by SCAN."""
+    cursor, found = b"0", []
+    while True:
+        cursor, keys = server.ask("SCAN", cursor.decode(), "COUNT", 1000)
+        found += [int(key) for key in keys]
+        if cursor == b"0":
+            return found
+
+
+def check_nodes(servers, slots=()):
+    """No key is in two nodes, none in one that is not its owner; all have one topology."""
+    for server in servers:
+        eventually(server.rests, "moves end")
+    seen = {}
+    for number, server in enumerate(servers):
+        equal(server.ask("CLUSTER", "COUNTFOREIGN"), 0, f"keys of others at node {number}")
+        for key in entries(server):
+            check(seen.setdefault(key, number) == number, f"key {key} is at {seen[key]} and {number}")
+    equal(len({server.ask("CLUSTER", "TOPOLOGY") for server in servers}), 1, "topologies")
+    for server, slot in slots:
+        equal(server.ask("CLUSTER", "COUNTKEYSINSLOT", slot), 0, f"keys in slot {slot}")
+
+
+def wait_killed(server):
+    equal(server.process.wait(60), -signal.SIGKILL, f"it came to its fault: {server.log()[-500:]}")
+
+
+__all__ = ["Client", "Keeper", "Load", "check_nodes", "cluster", "entries", "mover", "moved", "node_id", "wait_killed"]

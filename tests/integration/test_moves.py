@@ -1,0 +1,229 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""test_moves - slots move with their keys, while clients write, whoever is killed meanwhile."""
+
+import logging
+import random
+import threading
+
+import redis
+
+from cluster import key_in, node_id, redis_cli_cluster, slot_of, topology
+from harness import case, check, drawn_seed, equal, eventually, main, run
+from moving import CLI, Load, check_nodes, cluster, entries, moved, mover, wait_killed
+from wire import Error, array, envelope, field, header_of, read_frame
+
+logging.disable(logging.ERROR)  # redis-py logs every redirection with its traceback
+SEED = drawn_seed()
+RANDOM = random.Random(SEED)
+TARGET = ["begun", "removed", "snapshot", "final", "decided", "serves"]
+SOURCE = ["snapshot", "handed", "frozen", "final", "done", "resolved", "gone"]
+
+
+def some_slots():
+    """Ranges of slots of node 0 of three."""
+    first = RANDOM.randrange(0, 2500)
+    last = RANDOM.randrange(2600, 5000)
+    return f"{first}-{first + RANDOM.randrange(0, 99)},{last}-{last + RANDOM.randrange(0, 400)}"
+
+
+@case
+def under_load():
+    """nobody sees an error, an old value, or a key twice, while slots go and come back"""
+    with cluster(3) as servers, Load(servers, SEED) as load:
+        for _ in range(3):
+            slots = some_slots()
+            for source, target in (("s0", "s1"), ("s1", "s2"), ("s2", "s0")):
+                moved(mover(servers, slots, source, target))
+        eventually(lambda: load.rounds > 0 or load.faults, "frames were sent")
+        load.end()
+        load.check()
+        check_nodes(servers)
+        taken = sum(int(server.metrics()["sherwood_cluster_moves_taken_total"]) for server in servers)
+        equal(taken, 9, "moves")
+
+
+def moved_to(servers, process, slots):
+    """Waits for the move, by another program if the first was killed, and moves the slots back."""
+    process.communicate(timeout=120)
+    moved(mover(servers, slots, "s0", "s1"))
+    moved(mover(servers, slots, "s1", "s0"))
+
+
+@case
+def killed():
+    """source and target are killed at every step, and come back: what was answered is there, once"""
+    faults = [(1, f"move.target.{each}") for each in TARGET] + [(0, f"move.source.{each}") for each in SOURCE]
+    faults += [(0, "move.removing")]
+    RANDOM.shuffle(faults)
+    with cluster(3, durable=True) as servers, Load(servers, SEED, keys=300, tolerates=True) as load:
+        eventually(lambda: sum(load.answered.values()) > 600, "keys are there")
+        for victim, fault in faults:
+            slots = some_slots()
+            servers[victim].restart(fault)
+            process = mover(servers, slots, "s0", "s1")
+            wait_killed(servers[victim])
+            if RANDOM.random() < 0.3:  # and the program that shows it
+                process.kill()
+            servers[victim].restart()
+            moved_to(servers, process, slots)
+        load.end()
+        load.check()
+        check_nodes(servers)
+
+
+@case
+def clients():
+    """redis-py and redis-cli -c go through a move without a word about it"""
+    with cluster(3) as servers:
+        client = redis.RedisCluster(host="127.0.0.1", port=servers[1].port)
+        keys = [key_in(0, 3000, skip) for skip in range(60)]
+        stopping, faults = threading.Event(), []
+
+        def write():
+            try:
+                while not stopping.is_set():
+                    for key in keys:
+                        client.incr(key)
+            except Exception as error:  # pylint: disable=broad-except
+                faults.append(repr(error))
+        thread = threading.Thread(target=write)
+        thread.start()
+        for source, target in (("s0", "s1"), ("s1", "s2"), ("s2", "s0")):
+            process = mover(servers, "0-3000", source, target)
+            while process.poll() is None:
+                said = redis_cli_cluster(servers[0].port, "EXISTS", keys[0])
+                check(said == "1\n" or said.startswith("TRYAGAIN"), f"redis-cli -c: {said}")
+            moved(process)
+        stopping.set()
+        thread.join()
+        equal(faults, [], "redis-py")
+        equal(len({int(client.get(key)) for key in keys}) <= 2, True, "each increment was done once")
+        check_nodes(servers)
+
+
+@case
+def nothing_comes_back():
+    """keys that are deleted where the slots are do not come back with the slots"""
+    with cluster(2, durable=True) as servers:
+        one, other = servers
+        keys = [key_in(100, 300, skip) for skip in range(20)]
+        for key in keys:
+            equal(one.ask("SET", key, 1), "OK", "SET")
+        moved(mover(servers, "100-300", "s0", "s1"))
+        for key in keys[::2]:
+            equal(other.ask("DEL", key), 1, "DEL")
+        for server in servers:
+            server.restart()
+        moved(mover(servers, "100-300", "s1", "s0"))
+        equal([one.ask("GET", key) for key in keys], [None, b"1"] * 10, "after the way back")
+        check_nodes(servers, [(other, slot_of(key)) for key in keys])
+        said = run(CLI, "-p", one.port, "cluster", "check")
+        check("ok: 2 nodes" in said, said)
+
+
+def set_frame(number, keys, value, epoch, seen):
+    """A frame of a client of a cluster that sets keys."""
+    header = header_of(2, len(keys), 8, 8, request_id=number)
+    return envelope(header + field(40, epoch) + (field(41, seen) if seen else b""),
+                    array(keys, 8) + array([value] * len(keys), 8))
+
+
+@case
+def frozen():
+    """while a slot is handed over its commands wait and are refused, others go on, and frames keep their order"""
+    with cluster(2, durable=True) as servers:
+        source, target = servers
+        frozen_key, own = key_in(100, 200), key_in(300, 400)
+        equal(source.ask("SET", frozen_key, 1), "OK", "SET")
+        target.restart("move.target.final")
+        process = mover(servers, "100-200", "s0", "s1")
+        wait_killed(target)
+        equal(source.status()["phase"], "handed", "the source")
+        equal(source.ask("GET", frozen_key),
+              Error(f"TRYAGAIN Slot {slot_of(frozen_key)} is being handed over to another node"), "after a while")
+        equal(source.ask("SET", own, 2), "OK", "another slot")
+        equal(source.ask("DBSIZE"), 2, "its keys are still here")
+        equal(sorted(entries(source)), sorted([own, frozen_key]), "SCAN")
+        check("are on their way from this node" in source.ask("CLUSTER", "SETTOPOLOGY", topology(
+            9, [{"port": s.port, "slots": []} for s in servers])), "no topology is taken")
+        said = run(CLI, "-p", source.port, "cluster", "slots")
+        check("s0" in said, said)
+        with source.connect() as connection:
+            # the second was sent before the reply to the first had come; the third one after both
+            connection.sendall(set_frame(1, [frozen_key, own], 7, 1, 0) + set_frame(2, [own], 8, 1, 0))
+            equal([read_frame(connection).status for _ in range(2)], [41, 41], "SLOT_FROZEN")
+            connection.sendall(set_frame(3, [own], 9, 1, 2))
+            equal(read_frame(connection).status, 0, "it has seen both")
+        equal(source.ask("GET", own), b"9", "only that one was done")
+        waiting = []
+        thread = threading.Thread(target=lambda: waiting.append(source.ask("SET", frozen_key, 3)))
+        target.restart()
+        thread.start()
+        moved(process)
+        thread.join()
+        address = f"{slot_of(frozen_key)} 127.0.0.1:{target.port}"
+        check(waiting[0] in ("OK", Error(f"ASK {address}"), Error(f"MOVED {address}")) or waiting[0].startswith("TRYAGAIN"),
+              waiting)
+        equal(target.ask("GET", frozen_key), b"3" if waiting[0] == "OK" else b"1", "at the target")
+        equal(target.ask("ASKING"), "OK", "ASKING")
+        eventually(lambda: source.ask("GET", frozen_key) == Error(f"MOVED {address}"), "MOVED, after ASK")
+
+
+@case
+def refusals():
+    """what cannot be moved is said in a sentence, and nothing is changed"""
+    with cluster(3) as servers:
+        zero, one, two = servers
+
+        def refused(server, what, *words):
+            reply = server.ask("CLUSTER", "MOVE", *words)
+            check(isinstance(reply, Error) and what in reply, f"{words}: {reply}")
+        refused(one, "is no primary of the topology", "TAKE", "f" * 40, "0")
+        refused(one, "is not of node", "TAKE", node_id(0), "16000")
+        refused(one, "are here already", "TAKE", node_id(1), "6000")
+        refused(one, "no slot is named", "TAKE", node_id(0), "")
+        refused(one, "40 hex digits", "TAKE", "s0", "0")
+        for wrong in ("x", "1-", "5-3", "16384", "1,,2", "1,"):
+            refused(one, "slots are written as", "TAKE", node_id(0), wrong)
+        refused(one, "no slots are on their way", "CANCEL")
+        refused(one, "syntax error", "GIVE")
+        equal(one.ask("EXPORTSLOTS", *"abcdefghijk"), Error("ERR these are no words of a node that takes slots"), "words")
+        for words, said in ((("0-10", "s0", "s9"), "no primary of the cluster is called s9"),
+                            (("a", "s0", "s1"), "is no list of slots"), (("16000", "s0", "s1"), "is not of node")):
+            check(said in run(CLI, "-q", "-p", one.port, "cluster", "move", *words, rc=1), said)
+        # a source that is gone: the target goes on trying, takes no topology, and does not remove everything
+        zero.kill()
+        equal(one.ask("CLUSTER", "MOVE", "TAKE", node_id(0), "5-7"), "OK", "TAKE")
+        eventually(lambda: one.status()["trouble"], "the first attempt fails")
+        check("Connection refused" in one.status()["trouble"], one.status())
+        refused(one, "on their way to this node already", "TAKE", node_id(0), "8")
+        check("are on their way to this node" in one.ask("FLUSHALL"), "FLUSHALL")
+        check("a topology is taken when" in one.ask("CLUSTER", "SETTOPOLOGY", topology(
+            9, [{"port": s.port, "slots": []} for s in servers])), "SETTOPOLOGY")
+        check("it is the target of a move" in run(CLI, "-p", two.port, "cluster", "check", rc=1), "check")
+        equal(one.ask("CLUSTER", "MOVE", "CANCEL"), "OK", "CANCEL")
+        eventually(one.rests, "it is given up")
+        equal(one.ask("FLUSHALL"), "OK", "FLUSHALL")
+        zero.restart()
+        check_nodes(servers)
+
+
+@case
+def rebalance():
+    """cluster rebalance tells what it would do, does it, and then has nothing to do"""
+    with cluster(3) as servers:
+        keys = RANDOM.sample(range(10**9), 200)
+        moved(mover(servers, "0-4000", "s0", "s2"))
+        client = redis.RedisCluster(host="127.0.0.1", port=servers[1].port)
+        for key in keys:
+            client.set(key, key)
+        plan = run(CLI, "-q", "-p", servers[0].port, "cluster", "rebalance", "--dry-run")
+        check(plan.startswith("move ") and plan.endswith(" s2 s0 (4002 slots)\n"), plan)
+        check(run(CLI, "-q", "-p", servers[0].port, "cluster", "rebalance").startswith(plan), "the same")
+        equal(run(CLI, "-p", servers[0].port, "cluster", "rebalance"), "every shard has its share of the slots\n", "again")
+        equal([int(client.get(key)) for key in keys], keys, "keys")
+        check_nodes(servers)
+
+
+main()
