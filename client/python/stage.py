@@ -43,7 +43,7 @@ def generate(schema: pathlib.Path, target: pathlib.Path) -> None:
 XXHASH = pathlib.Path("/usr/include/xxhash.h")
 
 # Of this folder what a package consists of.
-PACKAGE = ("pyproject.toml", "setup.py", "setup.cfg", "MANIFEST.in", "*.py",
+PACKAGE = ("pyproject.toml", "setup.py", "MANIFEST.in", "*.py",
            "README.md", "LICENSE*", "src/sherwood/*")
 HERE = pathlib.Path(__file__).resolve().parent
 

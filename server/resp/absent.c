@@ -19,11 +19,9 @@ static const struct {
      "expire expireat expiretime pexpire pexpireat pexpiretime psetex setex "
      "hexpire hexpireat hexpiretime hpersist hpexpire hpexpireat hpexpiretime hpttl "
      "httl"},
-    {"a value is read and written whole",
-     "append getrange setrange substr lcs bitcount bitfield bitfield_ro bitop bitpos "
+    {"a value is read and written whole, but for GETRANGE and SETRANGE",
+     "append substr lcs bitcount bitfield bitfield_ro bitop bitpos "
      "getbit setbit"},
-    {"values are whole numbers or strings of bytes, and there is no arithmetic on fractions",
-     "incrbyfloat"},
     {"there is one database, 0", "move swapdb"},
     {"a value has no serialised form", "dump migrate restore restore-asking"},
     {"there are no lists in this server",

@@ -9,6 +9,8 @@
 
 #include "proto/decimal.h"
 #include "server/net/conn.h"
+#include "server/resp/alone_words.h"
+#include "server/resp/blob.h"
 #include "server/resp/resp.h"
 #include "server/resp/watching.h"
 
@@ -84,15 +86,27 @@ static bool is_found(const struct sw_alone *alone, uint32_t i)
     return (alone->replies.round.found[i / 64] >> (i % 64) & 1) != 0;
 }
 
-/* Element i of the keys, or of the operands or values before, which are as wide. */
-static uint64_t number_at(const struct sw_alone *alone, const void *array, uint32_t i)
+/* The second key is to have the value that the first one had. */
+static void give_value(struct sw_alone *alone)
 {
-    return sw_integer_at(array, alone->replies.resp->batches->shape.value_bytes, i);
+    struct sw_round *round = &alone->replies.round;
+    const uint32_t bytes = round->batches->shape.value_bytes;
+    memcpy((uint8_t *)round->values + bytes, round->previous, bytes);
 }
 
-static void put_number(const struct sw_alone *alone, void *array, uint32_t i, uint64_t number)
+/* Was the first key's value the operand of the second look? */
+static bool is_equal(const struct sw_alone *alone)
 {
-    sw_integer_put(array, alone->replies.resp->batches->shape.value_bytes, i, number);
+    const struct sw_round *round = &alone->replies.round;
+    const struct sw_table_shape *shape = &round->batches->shape;
+    uint32_t size = shape->value_bytes, wanted = size;
+    const uint8_t *value = round->previous;
+    const uint8_t *old = (const uint8_t *)round->values + size;
+    if (shape->value_format != SW_VALUE_INTEGER) {
+        value = sw_blob_at(shape, round->previous, 0, &size);
+        old = sw_blob_at(shape, round->values, 1, &wanted);
+    }
+    return size == wanted && memcmp(value, old, size) == 0;
 }
 
 /* The functions below look at what was found. They return how many operations are to be carried out
@@ -114,7 +128,8 @@ static uint32_t decide_msetnx(struct sw_alone *alone)
 static bool are_one_key(const struct sw_alone *alone)
 {
     const void *keys = alone->replies.round.keys;
-    return number_at(alone, keys, 0) == number_at(alone, keys, 1);
+    const uint32_t bytes = alone->replies.resp->batches->shape.key_bytes;
+    return sw_integer_at(keys, bytes, 0) == sw_integer_at(keys, bytes, 1);
 }
 
 /* RENAME and RENAMENX. The first key leaves before the second comes, so that a full table has room.
@@ -135,7 +150,7 @@ static uint32_t decide_rename(struct sw_alone *alone)
     }
     round->ops[0] = SW_DELETE;
     round->ops[1] = SW_SET;
-    put_number(alone, round->values, 1, number_at(alone, round->previous, 0));
+    give_value(alone);
     return 2;
 }
 
@@ -152,20 +167,21 @@ static uint32_t decide_copy(struct sw_alone *alone)
     }
     round->ops[0] = SW_GET; /* it stays for the slow log, which shows the keys of a round */
     round->ops[1] = SW_SET;
-    put_number(alone, round->values, 1, number_at(alone, round->previous, 0));
+    give_value(alone);
     return 2;
 }
 
-/* SET key value IFEQ old: the operand of the second look is `old`. With GET the reply is the value
- * before, which either batch has. */
+/* CAS, and SET key value IFEQ old: the operand of the second look is `old`. With GET the reply is
+ * the value before, which either batch has. */
 static uint32_t decide_set(struct sw_alone *alone)
 {
     struct sw_round *round = &alone->replies.round;
-    bool equal = is_found(alone, 0) &&
-                 number_at(alone, round->previous, 0) == number_at(alone, round->values, 1);
+    bool equal = is_found(alone, 0) && is_equal(alone);
     round->ops[0] = SW_SET;
     if (!equal && pending_of(alone)->kind == SW_REPLY_KIND_OK) {
         pending_of(alone)->kind = SW_REPLY_KIND_NULL;
+    } else if (!equal && pending_of(alone)->kind == SW_REPLY_KIND_ONE) {
+        pending_of(alone)->kind = SW_REPLY_KIND_ZERO;
     }
     return equal;
 }
@@ -175,12 +191,16 @@ static uint32_t decide(struct sw_alone *alone)
     if (alone->replies.round.flight.batch.status != SW_OK) {
         return 0; /* the reply says so */
     }
+    if (sw_word_is(alone->command)) {
+        return sw_word_decide(alone);
+    }
     switch (alone->command->id) {
     case SW_COMMAND_MSETNX:
         return decide_msetnx(alone);
     case SW_COMMAND_COPY:
         return decide_copy(alone);
     case SW_COMMAND_SET:
+    case SW_COMMAND_CAS:
         return decide_set(alone);
     default:
         return decide_rename(alone);
@@ -277,6 +297,7 @@ static void add_looks(struct sw_conn *conn, const struct sw_command *command,
     resp->filling = &resp->alone.replies;
     bool done = resp->run_data(conn, command, arguments, SW_DATA_RUN);
     resp->filling = filling;
+    resp->alone.replies.round.shows_values = true; /* it may need what was there */
     assert(done && resp->alone.replies.pendings == 1);
     (void)done;
 }
@@ -326,8 +347,14 @@ bool sw_alone_run(struct sw_conn *conn, const struct sw_command *command,
     if (resp->filling->pendings > pendings) { /* the check has replied with an error */
         return true;
     }
+    const char *error = sw_word_is(command) ? sw_word_error(resp, command, arguments) : NULL;
+    if (error != NULL) {
+        sw_resp_error(conn, command, "%s", error);
+        return true;
+    }
     add_looks(conn, command, arguments);
     resp->alone.replaces = has_replace(arguments);
+    sw_word_begin(&resp->alone, command, arguments);
     sw_alone_start(conn, command);
     return true;
 }

@@ -38,10 +38,10 @@
 #define SW_ROW_ONE_KEY(operation, operand, reply) SW_ROW_DATA(ONE_KEY, operation, operand, reply)
 #define SW_ROW_EACH_KEY(operation, reply) SW_ROW_DATA(EACH_KEY, operation, 0, reply)
 #define SW_ROW_KEY_FUNCTION(maker, operation, reply) SW_ROW_DATA(maker, operation, 0, reply)
-/* What a cache does not have: there a key that was looked at may be evicted by the write. */
-#define SW_ROW_ALONE(made_by, operation, reply_kind)                                        \
-    .kind = SW_KIND_ALONE, .operations = 1U << SW_##operation, .maker = SW_MAKER_##made_by, \
-    .op = SW_GET, .reply = SW_REPLY_KIND_##reply_kind
+/* What a cache does not have: sw_commands_unsupported. */
+#define SW_ROW_ALONE(made_by, operand_argument, reply_kind)           \
+    .kind = SW_KIND_ALONE, .maker = SW_MAKER_##made_by, .op = SW_GET, \
+    .operand = (operand_argument), .reply = SW_REPLY_KIND_##reply_kind
 #define SW_ROW_TABLE(batch, function) .kind = SW_KIND_CONTROL, .batch_kinds = 1U << SW_BATCH_##batch
 #define SW_ROW_SAVER(function) .kind = SW_KIND_CONTROL
 #define SW_ROW_REPORT(function) .kind = SW_KIND_REPORT
@@ -165,8 +165,11 @@ bool sw_argument_is(const struct sw_resp_argument *argument, const char *word)
 void sw_commands_unsupported(uint32_t operations, uint32_t batch_kinds,
                              struct sw_command_set *unsupported)
 {
+    /* Where entries have scores they are evicted: also a key that was looked at, by the write. */
+    const bool evicts = (operations >> SW_SET_SCORE & 1) != 0;
     for (size_t i = 0; i < SW_COMMAND_COUNT; i++) {
-        unsupported->has[i] = (commands[i].operations & ~operations) != 0 ||
+        unsupported->has[i] = (evicts && commands[i].kind == SW_KIND_ALONE) ||
+                              (commands[i].operations & ~operations) != 0 ||
                               (commands[i].batch_kinds & ~batch_kinds) != 0;
     }
 }

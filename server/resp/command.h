@@ -36,6 +36,8 @@ enum sw_command_maker {
     SW_MAKER_PAIRS,  /* looks at keys that have operands: MSETNX */
     SW_MAKER_RENAME, /* looks at two keys */
     SW_MAKER_COPY,
+    SW_MAKER_CAS,
+    SW_MAKER_RANGE,
     SW_MAKER_MEMORY,
     SW_MAKER_OBJECT
 };

@@ -20,9 +20,8 @@
  *     EACH_KEY(operation, reply)           the same on every argument
  *                                          (PEEK is GET where the engine has no uses to count)
  *     KEY_FUNCTION(name, operation, reply) a function of data.c that makes the operations
- *     ALONE(maker, operation, reply)       a function of data.c that looks at keys; what alone.c
- * does then, while nobody else writes, has that reply; `operation` is one that the engine must have
- * TABLE(batch kind, function)          a batch
+ *     ALONE(maker, operand, reply)         a function of data.c that looks at keys; what alone.c
+ * does then, while nobody else writes, has that reply TABLE(batch kind, function)          a batch
  * of its own: run_<function> of control.c SAVER(function) sw_control_run_<function> of
  * control_waits.c, which waits for the data directory, or for other loops REPORT(function)
  * sw_call_<function> (admin*.c) makes the reply, after all earlier commands of the connection have
@@ -45,7 +44,7 @@
     X(MSET, "mset", -3, KEYS(1, -1, 2), STRING, INSERT, SLOW, QUEUED, \
       KEY_FUNCTION(MSET, SET, OK), "Set keys to values") \
     X(MSETNX, "msetnx", -3, KEYS(1, -1, 2), STRING, INSERT, SLOW, REFUSED, \
-      ALONE(PAIRS, SUM, ONE), "Set keys to values if none of them exists") \
+      ALONE(PAIRS, 0, ONE), "Set keys to values if none of them exists") \
     X(SETNX, "setnx", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
       ONE_KEY(SET_ABSENT, 2, ONE_IF_ABSENT), "Set a key if it is absent") \
     X(GETSET, "getset", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
@@ -76,14 +75,30 @@
       ONE_KEY(MIN, 2, SMALLER), "Keep the smaller value; an absent key is set") \
     X(MAX, "max", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
       ONE_KEY(MAX, 2, LARGER), "Keep the larger value; an absent key is set") \
+    X(OR, "or", 3, KEYS(1, 1, 1), STRING, INSERT, SLOW, REFUSED, \
+      ALONE(ONE_KEY, 2, OK), "Set bits of a key's value; an absent one is set") \
+    X(XOR, "xor", 3, KEYS(1, 1, 1), STRING, INSERT, SLOW, REFUSED, \
+      ALONE(ONE_KEY, 2, OK), "Turn bits of a key's value round; an absent one is set") \
+    X(AND, "and", 3, KEYS(1, 1, 1), STRING, WRITE, SLOW, REFUSED, \
+      ALONE(ONE_KEY, 2, OK), "Keep these bits of a key's value") \
+    X(ANDNOT, "andnot", 3, KEYS(1, 1, 1), STRING, WRITE, SLOW, REFUSED, \
+      ALONE(ONE_KEY, 2, OK), "Clear bits of a key's value") \
+    X(CAS, "cas", 4, KEYS(1, 1, 1), STRING, WRITE, SLOW, REFUSED, \
+      ALONE(CAS, 0, ONE), "key old new: set a key if its value is the old one") \
+    X(INCRBYFLOAT, "incrbyfloat", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, REFUSED, \
+      ALONE(ONE_KEY, 0, OK), "Add to a row of one number, f32") \
+    X(GETRANGE, "getrange", 4, KEYS(1, 1, 1), STRING, READ, SLOW, QUEUED, \
+      KEY_FUNCTION(RANGE, GET, RANGE), "Part of a key's value: key first last") \
+    X(SETRANGE, "setrange", 4, KEYS(1, 1, 1), STRING, INSERT, SLOW, REFUSED, \
+      ALONE(ONE_KEY, 0, OK), "Write a part of a row: key offset value") \
     X(STRLEN, "strlen", 2, KEYS(1, 1, 1), STRING, READ, FAST, QUEUED, \
       ONE_KEY(GET, 0, DIGITS), "Length of a key's value") \
     X(RENAME, "rename", 3, KEYS(1, 2, 1), GENERIC, WRITE, SLOW, REFUSED, \
-      ALONE(RENAME, SUM, OK), "Give a key another name; one of that name is replaced") \
+      ALONE(RENAME, 0, OK), "Give a key another name; one of that name is replaced") \
     X(RENAMENX, "renamenx", 3, KEYS(1, 2, 1), GENERIC, WRITE, FAST, REFUSED, \
-      ALONE(RENAME, SUM, ONE), "Give a key another name, if no key has it") \
+      ALONE(RENAME, 0, ONE), "Give a key another name, if no key has it") \
     X(COPY, "copy", -3, KEYS(1, 2, 1), GENERIC, INSERT, SLOW, REFUSED, \
-      ALONE(COPY, SUM, ONE), "Copy a key to another: source destination [DB 0] [REPLACE]") \
+      ALONE(COPY, 0, ONE), "Copy a key to another: source destination [DB 0] [REPLACE]") \
     X(TYPE, "type", 2, KEYS(1, 1, 1), GENERIC, READ, FAST, QUEUED, \
       ONE_KEY(PEEK, 0, TYPE), "\"string\", or \"none\" if the key is absent") \
     X(TTL, "ttl", 2, KEYS(1, 1, 1), GENERIC, READ, FAST, QUEUED, \
@@ -137,7 +152,7 @@
     X(DISCARD, "discard", 1, NO_KEYS, TRANSACTIONS, NONE, FAST, AT_ONCE, \
       TRANSACTION(discard), "Forget what is queued") \
     X(WATCH, "watch", -2, KEYS(1, -1, 1), TRANSACTIONS, NONE, FAST, AT_ONCE, \
-      ALONE(EACH_KEY, GET, OK), "EXEC carries nothing out if one of these keys was changed until then") \
+      ALONE(EACH_KEY, 0, OK), "EXEC carries nothing out if one of these keys was changed until then") \
     X(UNWATCH, "unwatch", 1, NO_KEYS, TRANSACTIONS, NONE, FAST, QUEUED, \
       SESSION(unwatch), "Watch no key any more") \
     X(CLIENT, "client", -2, NO_KEYS, CONNECTION, NONE, SLOW, REFUSED, \

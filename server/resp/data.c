@@ -12,8 +12,11 @@
 #include "proto/decimal.h"
 #include "server/net/conn.h"
 #include "server/resp/admin_call.h"
+#include "server/resp/blob.h"
+#include "server/resp/data_help.h"
 #include "server/resp/permit.h"
 #include "server/resp/resp.h"
+#include "server/resp/substring.h"
 
 /* Size of the longest error line of this file. */
 #define ERROR_BYTES 128
@@ -104,22 +107,6 @@ static bool fits(const struct data *data, uint32_t size)
     return true;
 }
 
-/* Writes a value as the table stores it, filled up with zeros. */
-static void put_blob(const struct sw_table_shape *shape, uint8_t *out,
-                     const struct sw_resp_argument *value)
-{
-    uint32_t rest = shape->blob_bytes_max - value->size;
-    if (shape->value_format == SW_VALUE_STRING) {
-        static_assert(SW_VALUE_LENGTH_BYTES == sizeof(value->size), "the length is a size");
-        memcpy(out, &value->size, sizeof(value->size));
-        out += sizeof(value->size);
-    }
-    if (value->size > 0) {
-        memcpy(out, value->text, value->size);
-    }
-    memset(out + value->size, 0, rest);
-}
-
 static bool add_blob(const struct data *data, enum sw_op op, uint32_t key, uint32_t value)
 {
     const struct sw_resp_argument *blob = &data->arguments->arguments[value];
@@ -129,7 +116,7 @@ static bool add_blob(const struct data *data, enum sw_op op, uint32_t key, uint3
     }
     uint8_t *out = sw_round_add_blob(data->round, op, k);
     if (value != 0) {
-        put_blob(&data->resp->batches->shape, out, blob);
+        sw_blob_put(&data->resp->batches->shape, out, blob->text, blob->size);
     }
     return true;
 }
@@ -286,13 +273,18 @@ FOR_EACH_KIND void run_by(const struct data *data, const struct values *values)
             op == SW_INCREMENT ? SW_REPLY_KIND_INCREMENTED : SW_REPLY_KIND_DECREMENTED);
 }
 
+static bool is_expiry(const struct sw_resp_argument *option)
+{
+    return sw_argument_is(option, "EX") || sw_argument_is(option, "PX") ||
+           sw_argument_is(option, "EXAT") || sw_argument_is(option, "PXAT");
+}
+
 /* GETEX key [PERSIST]: a GET, because keys have no time to live that it could change. */
 FOR_EACH_KIND void run_getex(const struct data *data, const struct values *values)
 {
     const struct sw_resp_argument *option = &data->arguments->arguments[2];
     uint32_t count = data->arguments->count;
-    bool expires = count == 4 && (sw_argument_is(option, "EX") || sw_argument_is(option, "PX") ||
-                                  sw_argument_is(option, "EXAT") || sw_argument_is(option, "PXAT"));
+    bool expires = count == 4 && is_expiry(option);
     if (expires) {
         refuse(data, "ERR keys do not expire in this server: use GETEX without EX or PX");
     } else if (count > 3 || (count == 3 && !sw_argument_is(option, "PERSIST"))) {
@@ -302,16 +294,31 @@ FOR_EACH_KIND void run_getex(const struct data *data, const struct values *value
     }
 }
 
-/* SET key value IFEQ old [GET]: looks at the key, for the value and for what it is compared with.
- */
-FOR_EACH_KIND void run_set_if_equal(const struct data *data, const struct values *values,
-                                    uint32_t old, bool get)
+/* CAS, and SET key value IFEQ old [GET]: looks at the key, for the value and for what it is
+ * compared with. */
+FOR_EACH_KIND void run_compare(const struct data *data, const struct values *values, uint32_t value,
+                               uint32_t old, enum sw_reply_kind how)
 {
     const struct sw_table_shape *shape = &data->resp->batches->shape;
-    if (values->are_bytes) {
+    if (shape->engine == SW_ENGINE_CACHE) {
         refuse(data, "ERR the %s engine has no SET IFEQ", shape->engine_name);
-    } else if (values->add(data, SW_GET, 1, 2) && values->add(data, SW_GET, 1, old)) {
-        add_reply(data, get ? SW_REPLY_KIND_VALUE : SW_REPLY_KIND_OK);
+    } else if (values->add(data, SW_GET, 1, value) && values->add(data, SW_GET, 1, old)) {
+        add_reply(data, values->are_bytes ? of_bytes(how) : how);
+    }
+}
+
+/* GETRANGE: a GET, whose operand says which part of the value is the reply. */
+FOR_EACH_KIND void run_range(const struct data *data, const struct values *values)
+{
+    const struct sw_resp_argument *words = data->arguments->arguments;
+    const uint32_t bytes = data->resp->batches->shape.value_bytes;
+    struct sw_substring range;
+    if (!sw_substring_read(&words[2], &words[3], &range)) {
+        refuse(data, "ERR value is not an integer or out of range");
+    } else if (values->add(data, SW_GET, 1, 0)) {
+        const uint32_t at = data->round->operations - 1;
+        memcpy((uint8_t *)data->round->values + (size_t)at * bytes, &range, sizeof(range));
+        add_reply(data, SW_REPLY_KIND_RANGE);
     }
 }
 
@@ -333,8 +340,7 @@ FOR_EACH_KIND void run_set(const struct data *data, const struct values *values)
             get = true;
         } else if (sw_argument_is(option, "IFEQ") && i + 1 < data->arguments->count && old == 0) {
             old = ++i;
-        } else if (sw_argument_is(option, "EX") || sw_argument_is(option, "PX") ||
-                   sw_argument_is(option, "EXAT") || sw_argument_is(option, "PXAT")) {
+        } else if (is_expiry(option)) {
             refuse(data, "ERR keys do not expire in this server: use SET without EX or PX");
             return;
         } else if (!sw_argument_is(option, "KEEPTTL")) {
@@ -347,7 +353,7 @@ FOR_EACH_KIND void run_set(const struct data *data, const struct values *values)
         return;
     }
     if (old != 0) {
-        run_set_if_equal(data, values, old, get);
+        run_compare(data, values, 2, old, get ? SW_REPLY_KIND_VALUE : SW_REPLY_KIND_OK);
         return;
     }
     enum sw_op op = absent ? SW_SET_ABSENT : present ? SW_SET_PRESENT : SW_SET;
@@ -366,39 +372,24 @@ FOR_EACH_KIND void run_set(const struct data *data, const struct values *values)
                       : SW_REPLY_KIND_OK);
 }
 
-static void reply_help(const struct data *data, const struct sw_subcommand *list)
-{
-    struct sw_session *session = &sw_resp_of(data->conn)->session;
-    struct sw_replies *replies = data->resp->filling;
-    size_t first = replies->text.size;
-    if (data->purpose == SW_DATA_CHECK) {
-        sw_resp_error(data->conn, data->command, SW_NOT_IN_MULTI);
-        return;
-    }
-    if (session->reply_mode == SW_REPLY_ON) {
-        sw_subcommand_help(data->command, list, &replies->text);
-    } else if (session->reply_mode == SW_REPLY_SKIP_NEXT) {
-        session->reply_mode = SW_REPLY_ON;
-    }
-    sw_replies_add_text(replies, data->conn, data->command, first);
-}
-
 /* Runs a command whose only subcommand has a key as its argument. */
 FOR_EACH_KIND void run_subcommand(const struct data *data, const struct values *values,
                                   const struct sw_subcommand *list)
 {
     const struct sw_resp_argument *word = &data->arguments->arguments[1];
     char line[ERROR_BYTES * 4];
+    const bool is_it = sw_argument_is(word, list->name);
     if (sw_argument_is(word, "HELP") && data->arguments->count == 2) {
-        reply_help(data, list);
-    } else if (!sw_argument_is(word, list->name)) {
-        sw_subcommand_unknown(data->command, word, line, sizeof(line));
-        sw_resp_error(data->conn, data->command, "%s", line);
-    } else if (!sw_subcommand_arity_fits(list, data->arguments->count)) {
-        sw_subcommand_wrong_count(data->command, list, line, sizeof(line));
-        sw_resp_error(data->conn, data->command, "%s", line);
-    } else {
+        sw_data_help(data->conn, data->command, list, data->purpose);
+    } else if (is_it && sw_subcommand_arity_fits(list, data->arguments->count)) {
         run_one(data, values, op_of(data), 2, 0, (enum sw_reply_kind)data->command->reply);
+    } else {
+        if (is_it) {
+            sw_subcommand_wrong_count(data->command, list, line, sizeof(line));
+        } else {
+            sw_subcommand_unknown(data->command, word, line, sizeof(line));
+        }
+        sw_resp_error(data->conn, data->command, "%s", line);
     }
 }
 
@@ -431,6 +422,12 @@ FOR_EACH_KIND void run(const struct data *data, const struct values *values)
         break;
     case SW_MAKER_COPY:
         run_copy(data, values);
+        break;
+    case SW_MAKER_CAS:
+        run_compare(data, values, 3, 2, SW_REPLY_KIND_ONE);
+        break;
+    case SW_MAKER_RANGE:
+        run_range(data, values);
         break;
     case SW_MAKER_BY:
         run_by(data, values);

@@ -33,15 +33,17 @@ enum sw_reply_kind {
     SW_REPLY_KIND_NO_KEY,        /* the error of RENAME where there is no key to be renamed */
     SW_REPLY_KIND_SAME_KEY,      /* the error of COPY to the key itself */
     SW_REPLY_KIND_TOO_MANY,      /* the error of WATCH beyond watched-keys-max */
+    SW_REPLY_KIND_MADE,          /* the text of the round, which alone.c has made */
     SW_REPLY_KIND_ONE,           /* 1 */
     SW_REPLY_KIND_ZERO,          /* 0 */
     SW_REPLY_KIND_BYTES,         /* the bytes that the entry takes; null if the key was absent */
     SW_REPLY_KIND_ENCODING,      /* "int"; null if the key was absent */
     /* The following kinds are for tables whose values are byte strings. */
-    SW_REPLY_KIND_BLOB,         /* the value before the operation; null if the key was absent */
-    SW_REPLY_KIND_BLOBS,        /* an array of the values before; null for each absent key */
-    SW_REPLY_KIND_BLOB_BYTES,   /* the length of the value; 0 if the key was absent */
-    SW_REPLY_KIND_BLOB_ENCODING /* "raw"; null if the key was absent */
+    SW_REPLY_KIND_BLOB,          /* the value before the operation; null if the key was absent */
+    SW_REPLY_KIND_BLOBS,         /* an array of the values before; null for each absent key */
+    SW_REPLY_KIND_BLOB_BYTES,    /* the length of the value; 0 if the key was absent */
+    SW_REPLY_KIND_BLOB_ENCODING, /* "raw"; null if the key was absent */
+    SW_REPLY_KIND_RANGE          /* part of a value, of integers, too: the operand says which */
 };
 
 #endif

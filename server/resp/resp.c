@@ -440,8 +440,6 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
         shape->value_format == SW_VALUE_INTEGER ? sw_data_run_integers : sw_data_run_blobs;
     resp->keys = (struct sw_key_text){(enum sw_resp_keys)net->config->resp_keys, shape->key_bytes};
     sw_commands_unsupported(shape->operations, shape->batch_kinds, &resp->unsupported);
-    resp->unsupported.has[SW_COMMAND_WATCH] = shape->engine == SW_ENGINE_CACHE; /* it evicts */
-    resp->unsupported.has[SW_COMMAND_UNWATCH] = shape->engine == SW_ENGINE_CACHE;
     resp->admin = (struct sw_admin){.config = net->config,
                                     .snapshot = owner->snapshot,
                                     .server = owner->server,

@@ -14,95 +14,21 @@
 #include "proto/resp.h"
 #include "server/limits.h"
 #include "server/net/conn.h"
+#include "server/resp/blob.h"
 #include "server/resp/last_write.h"
 #include "server/resp/output.h"
 #include "server/resp/resp.h"
+#include "server/resp/substring.h"
+#include "server/resp/writer.h"
 
-/* The buffer for consecutive replies to one connection. */
-struct writer {
-    struct sw_conn *conn;
-    uint64_t sequence; /* of the write that the replies wait for; 0: none */
-    char *at;          /* the next reply goes here */
-    char *end;         /* end of the buffer */
-    char *begin;       /* beginning of the buffer */
-};
-
-static void flush(struct writer *writer)
+static void put_value(struct sw_writer *writer, bool found, uint64_t value, bool resp3)
 {
-    assert(writer->at <= writer->end);
-    sw_resp_send_after(writer->conn, writer->begin, (size_t)(writer->at - writer->begin),
-                       writer->sequence);
-    writer->at = writer->begin;
-}
-
-/* Size of the longest reply, or element of an array, that is neither a text nor a blob. */
-#define REPLY_BYTES 128
-
-static void reserve(struct writer *writer)
-{
-    if (writer->end - writer->at < REPLY_BYTES) {
-        flush(writer);
-    }
-}
-
-static void put_line(struct writer *writer, const char *line)
-{
-    reserve(writer);
-    writer->at = sw_resp_put_bytes(writer->at, line, strlen(line));
-}
-
-static void put_text(struct writer *writer, const char *text, size_t size)
-{
-    if ((size_t)(writer->end - writer->at) < size) {
-        flush(writer);
-    }
-    if ((size_t)(writer->end - writer->at) < size) {
-        sw_resp_send_after(writer->conn, text, size, writer->sequence);
-        return;
-    }
-    writer->at = sw_resp_put_bytes(writer->at, text, size);
-}
-
-/* Writes an integer reply. RESP integers are signed; a larger integer is written as a big number in
- * RESP3, and as a bulk string in RESP2. */
-static void put_unsigned(struct writer *writer, uint64_t value, bool resp3)
-{
-    reserve(writer);
-    if (value <= INT64_MAX) {
-        writer->at = sw_resp_put_unsigned(writer->at, value);
-    } else if (resp3) {
-        *writer->at++ = '(';
-        writer->at += sw_decimal_format(value, writer->at);
-        writer->at = sw_resp_put_bytes(writer->at, "\r\n", 2);
-    } else {
-        writer->at = sw_resp_put_bulk_integer(writer->at, value);
-    }
-}
-
-static void put_value(struct writer *writer, bool found, uint64_t value, bool resp3)
-{
-    reserve(writer);
+    sw_writer_reserve(writer);
     writer->at =
         found ? sw_resp_put_bulk_integer(writer->at, value) : sw_resp_put_null(writer->at, resp3);
 }
 
-/* Returns the value before operation `i`, in a table of byte strings, and its length in *size. The
- * length is cut to the size of a value: a client of bulk frames has written it. */
-static const uint8_t *blob_at(const struct sw_round *round, uint32_t i, uint32_t *size)
-{
-    const struct sw_table_shape *shape = &round->batches->shape;
-    const uint8_t *blob = (const uint8_t *)round->previous + (size_t)i * shape->value_bytes;
-    *size = shape->blob_bytes_max;
-    if (shape->value_format == SW_VALUE_STRING) {
-        uint32_t length;
-        memcpy(&length, blob, sizeof(length));
-        *size = length < *size ? length : *size;
-        blob += sizeof(length);
-    }
-    return blob;
-}
-
-static void put_blob(struct writer *writer, const struct sw_round *round, uint32_t i, bool found,
+static void put_blob(struct sw_writer *writer, const struct sw_round *round, uint32_t i, bool found,
                      bool resp3)
 {
     if (!found) {
@@ -110,13 +36,8 @@ static void put_blob(struct writer *writer, const struct sw_round *round, uint32
         return;
     }
     uint32_t size;
-    const uint8_t *blob = blob_at(round, i, &size);
-    if ((size_t)(writer->end - writer->at) < REPLY_BYTES + size) {
-        flush(writer);
-    }
-    writer->at = sw_resp_put_bulk_header(writer->at, size);
-    writer->at = sw_resp_put_bytes(writer->at, blob, size);
-    writer->at = sw_resp_put_bytes(writer->at, "\r\n", 2);
+    const uint8_t *blob = sw_blob_at(&round->batches->shape, round->previous, i, &size);
+    sw_writer_bulk(writer, blob, size);
 }
 
 static bool bit_at(const uint64_t *bits, uint32_t i)
@@ -152,6 +73,13 @@ static uint64_t count_prefix(const struct sw_round *round, const struct sw_pendi
         count++;
     }
     return count;
+}
+
+static uint64_t count_of(const struct sw_round *round, const struct sw_pending *pending)
+{
+    return pending->kind == SW_REPLY_KIND_COUNT_PRESENT ? count_found(round, pending)
+           : pending->kind == SW_REPLY_KIND_PREFIX      ? count_prefix(round, pending)
+                                                        : entered_at(round, pending->first);
 }
 
 /* Would the result of INCR or DECR not fit the width? Exactly then the table has refused it. */
@@ -191,43 +119,44 @@ static uint64_t combined_at(const struct sw_round *round, enum sw_reply_kind kin
 }
 
 /* Of a SET with NX or XX. */
-static void put_ok_or_null(struct writer *writer, const struct sw_round *round,
+static void put_ok_or_null(struct sw_writer *writer, const struct sw_round *round,
                            const struct sw_pending *pending)
 {
     bool is_ok = pending->kind == SW_REPLY_KIND_OK_IF_ABSENT ? entered_at(round, pending->first)
                                                              : found_at(round, pending->first);
-    put_line(writer, is_ok ? "+OK\r\n" : pending->resp3 ? "_\r\n" : "$-1\r\n");
+    sw_writer_line(writer, is_ok ? "+OK\r\n" : pending->resp3 ? "_\r\n" : "$-1\r\n");
 }
 
-static void put_digits(struct writer *writer, const struct sw_round *round, uint32_t i, bool resp3)
+static void put_digits(struct sw_writer *writer, const struct sw_round *round, uint32_t i,
+                       bool resp3)
 {
     char digits[SW_DECIMAL_DIGITS_MAX];
-    put_unsigned(writer, found_at(round, i) ? sw_decimal_format(value_at(round, i), digits) : 0,
-                 resp3);
+    sw_writer_unsigned(
+        writer, found_at(round, i) ? sw_decimal_format(value_at(round, i), digits) : 0, resp3);
 }
 
-static void put_entry_bytes(struct writer *writer, const struct sw_round *round, uint32_t i,
+static void put_entry_bytes(struct sw_writer *writer, const struct sw_round *round, uint32_t i,
                             bool resp3)
 {
     if (found_at(round, i)) {
-        put_unsigned(writer, round->batches->shape.entry_bytes, resp3);
+        sw_writer_unsigned(writer, round->batches->shape.entry_bytes, resp3);
     } else {
         put_value(writer, false, 0, resp3);
     }
 }
 
-static void put_word(struct writer *writer, bool found, const char *bulk, bool resp3)
+static void put_word(struct sw_writer *writer, bool found, const char *bulk, bool resp3)
 {
-    put_line(writer, found ? bulk : resp3 ? "_\r\n" : "$-1\r\n");
+    sw_writer_line(writer, found ? bulk : resp3 ? "_\r\n" : "$-1\r\n");
 }
 
-static void put_head(struct writer *writer, uint32_t count)
+static void put_head(struct sw_writer *writer, uint32_t count)
 {
-    reserve(writer);
+    sw_writer_reserve(writer);
     writer->at = sw_resp_put_array(writer->at, count);
 }
 
-static void put_values(struct writer *writer, const struct sw_round *round,
+static void put_values(struct sw_writer *writer, const struct sw_round *round,
                        const struct sw_pending *pending)
 {
     put_head(writer, pending->count);
@@ -236,7 +165,7 @@ static void put_values(struct writer *writer, const struct sw_round *round,
     }
 }
 
-static void put_blobs(struct writer *writer, const struct sw_round *round,
+static void put_blobs(struct sw_writer *writer, const struct sw_round *round,
                       const struct sw_pending *pending)
 {
     put_head(writer, pending->count);
@@ -245,18 +174,36 @@ static void put_blobs(struct writer *writer, const struct sw_round *round,
     }
 }
 
-static void put_blob_bytes(struct writer *writer, const struct sw_round *round, uint32_t i,
+static void put_blob_bytes(struct sw_writer *writer, const struct sw_round *round, uint32_t i,
                            bool resp3)
 {
     uint32_t size = 0;
     if (found_at(round, i)) {
-        blob_at(round, i, &size);
+        sw_blob_at(&round->batches->shape, round->previous, i, &size);
     }
-    put_unsigned(writer, size, resp3);
+    sw_writer_unsigned(writer, size, resp3);
+}
+
+/* The part of the value before operation i that its operand says. */
+static void put_range(struct sw_writer *writer, const struct sw_round *round, uint32_t i)
+{
+    const struct sw_table_shape *shape = &round->batches->shape;
+    char digits[SW_DECIMAL_DIGITS_MAX];
+    const uint8_t *value = (const uint8_t *)digits;
+    struct sw_substring range;
+    uint32_t size = 0, bytes = 0;
+    if (found_at(round, i) && shape->value_format == SW_VALUE_INTEGER) {
+        size = (uint32_t)sw_decimal_format(value_at(round, i), digits);
+    } else if (found_at(round, i)) {
+        value = sw_blob_at(shape, round->previous, i, &size);
+    }
+    memcpy(&range, (const uint8_t *)round->values + (size_t)i * shape->value_bytes, sizeof(range));
+    const uint32_t first = sw_substring_in(range, size, &bytes);
+    sw_writer_bulk(writer, value + first, bytes);
 }
 
 /* Writes the kinds of replies that show a byte string, or a property of one. */
-static void put_blob_reply(struct writer *writer, const struct sw_round *round,
+static void put_blob_reply(struct sw_writer *writer, const struct sw_round *round,
                            const struct sw_pending *pending)
 {
     uint32_t i = pending->first;
@@ -273,6 +220,9 @@ static void put_blob_reply(struct writer *writer, const struct sw_round *round,
         break;
     case SW_REPLY_KIND_BLOB_ENCODING:
         put_word(writer, found_at(round, i), "$3\r\nraw\r\n", resp3);
+        break;
+    case SW_REPLY_KIND_RANGE:
+        put_range(writer, round, i);
         break;
     default:
         assert(!"a reply of another kind");
@@ -303,7 +253,7 @@ static const char *fixed_line(const struct sw_round *round, const struct sw_pend
 }
 
 /* Writes a reply. There is a case for every kind, so that the compiler warns of a missing one. */
-static void put_reply(struct writer *writer, const struct sw_replies *replies,
+static void put_reply(struct sw_writer *writer, const struct sw_replies *replies,
                       const struct sw_pending *pending)
 {
     const struct sw_round *round = &replies->round;
@@ -311,7 +261,10 @@ static void put_reply(struct writer *writer, const struct sw_replies *replies,
     bool resp3 = pending->resp3;
     switch ((enum sw_reply_kind)pending->kind) {
     case SW_REPLY_KIND_TEXT:
-        put_text(writer, replies->text.data + i, pending->count);
+        sw_writer_text(writer, replies->text.data + i, pending->count);
+        break;
+    case SW_REPLY_KIND_MADE:
+        sw_writer_text(writer, replies->text.data, replies->text.size);
         break;
     case SW_REPLY_KIND_ARRAY:
         put_head(writer, pending->count);
@@ -332,20 +285,16 @@ static void put_reply(struct writer *writer, const struct sw_replies *replies,
         put_values(writer, round, pending);
         break;
     case SW_REPLY_KIND_COUNT_PRESENT:
-        put_unsigned(writer, count_found(round, pending), resp3);
-        break;
     case SW_REPLY_KIND_ONE_IF_ABSENT:
-        put_unsigned(writer, entered_at(round, i), resp3);
+    case SW_REPLY_KIND_PREFIX:
+        sw_writer_unsigned(writer, count_of(round, pending), resp3);
         break;
     case SW_REPLY_KIND_INCREMENTED:
     case SW_REPLY_KIND_DECREMENTED:
     case SW_REPLY_KIND_SUMMED:
     case SW_REPLY_KIND_SMALLER:
     case SW_REPLY_KIND_LARGER:
-        put_unsigned(writer, combined_at(round, (enum sw_reply_kind)pending->kind, i), resp3);
-        break;
-    case SW_REPLY_KIND_PREFIX:
-        put_unsigned(writer, count_prefix(round, pending), resp3);
+        sw_writer_unsigned(writer, combined_at(round, (enum sw_reply_kind)pending->kind, i), resp3);
         break;
     case SW_REPLY_KIND_DIGITS:
         put_digits(writer, round, i, resp3);
@@ -358,7 +307,7 @@ static void put_reply(struct writer *writer, const struct sw_replies *replies,
     case SW_REPLY_KIND_QUEUED:
     case SW_REPLY_KIND_ZERO:
     case SW_REPLY_KIND_ONE:
-        put_line(writer, fixed_line(round, pending));
+        sw_writer_line(writer, fixed_line(round, pending));
         break;
     case SW_REPLY_KIND_BYTES:
         put_entry_bytes(writer, round, i, resp3);
@@ -370,6 +319,7 @@ static void put_reply(struct writer *writer, const struct sw_replies *replies,
     case SW_REPLY_KIND_BLOBS:
     case SW_REPLY_KIND_BLOB_BYTES:
     case SW_REPLY_KIND_BLOB_ENCODING:
+    case SW_REPLY_KIND_RANGE:
         put_blob_reply(writer, round, pending);
         break;
     }
@@ -415,7 +365,16 @@ static const char *refusal(const struct sw_round *round, const struct sw_pending
     }
 }
 
-static void write_one(struct writer *writer, const struct sw_replies *replies,
+/* Is the reply a text that is an error? */
+static bool is_error_text(const struct sw_replies *replies, const struct sw_pending *pending)
+{
+    const char *text = replies->text.data;
+    return pending->kind == SW_REPLY_KIND_TEXT
+               ? pending->count > 0 && text[pending->first] == '-'
+               : pending->kind == SW_REPLY_KIND_MADE && *text == '-';
+}
+
+static void write_one(struct sw_writer *writer, const struct sw_replies *replies,
                       const struct sw_pending *pending, uint64_t share_ns)
 {
     struct sw_loop_counters *counters = replies->resp->net->counters;
@@ -424,8 +383,7 @@ static void write_one(struct writer *writer, const struct sw_replies *replies,
         return; /* the array's head has told, and none of its commands was carried out */
     }
     const char *error = refusal(&replies->round, pending);
-    bool is_error = error != NULL || (pending->kind == SW_REPLY_KIND_TEXT && pending->count > 0 &&
-                                      replies->text.data[pending->first] == '-');
+    bool is_error = error != NULL || is_error_text(replies, pending);
     bool is_carried_out = pending->kind != SW_REPLY_KIND_QUEUED;
     SW_COUNT(counters, commands_processed, is_carried_out);
     SW_COUNT(counters, command_errors, is_error);
@@ -437,7 +395,7 @@ static void write_one(struct writer *writer, const struct sw_replies *replies,
         return;
     }
     if (error != NULL) {
-        put_line(writer, error);
+        sw_writer_line(writer, error);
     } else {
         put_reply(writer, replies, pending);
     }
@@ -481,7 +439,7 @@ void sw_replies_write(struct sw_replies *replies)
     while (i < replies->pendings) {
         struct sw_conn *conn = replies->pending[i].conn;
         const uint64_t write = sequence_from(replies, i);
-        struct writer writer = {
+        struct sw_writer writer = {
             .conn = conn,
             .sequence = shown > 0 && has_read(replies, i) ? shown : write,
             .at = scratch,
@@ -493,7 +451,7 @@ void sw_replies_write(struct sw_replies *replies)
             write_one(&writer, replies, &replies->pending[i], share_ns);
             data += replies->pending[i].kind > SW_REPLY_KIND_ARRAY;
         }
-        flush(&writer);
+        sw_writer_flush(&writer);
         sw_resp_wrote(conn, write);
         sw_conn_requests_done(conn, i - first, data);
     }

@@ -18,8 +18,12 @@ Test(absent, by_name)
     cr_assert_str_eq(reason("expire"), "keys do not expire in this server");
     cr_assert_str_eq(reason("EXPIRE"), "keys do not expire in this server");
     cr_assert_str_eq(reason("Georadiusbymember_RO"), "there are no places on a map in this server");
-    cr_assert_str_eq(reason("append"), "a value is read and written whole"); /* first of a list */
-    cr_assert_str_eq(reason("setbit"), "a value is read and written whole"); /* last of a list */
+    cr_assert_str_eq(
+        reason("append"),
+        "a value is read and written whole, but for GETRANGE and SETRANGE"); /* first of a list */
+    cr_assert_str_eq(
+        reason("setbit"),
+        "a value is read and written whole, but for GETRANGE and SETRANGE"); /* last of a list */
     cr_assert_str_eq(reason("lolwut"), "this server draws no pictures");     /* alone */
 }
 

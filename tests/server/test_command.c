@@ -169,9 +169,13 @@ Test(command, what_an_engine_lacks)
     }
     for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) {
         const struct sw_command *command = sw_command_at((enum sw_command_id)id);
-        bool needs = is_on_keys(command) ||
+        bool needs = command->kind == SW_KIND_DATA ||
                      (command->kind == SW_KIND_CONTROL && !waits_for_others(command->id));
         cr_assert_eq(losses[id], needs, "one operation or one kind for %s", command->name);
+    }
+    sw_commands_unsupported(operations | 1U << SW_SET_SCORE, kinds, &lost);
+    for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) { /* what has scores evicts */
+        cr_assert_eq(lost.has[id], sw_command_at((enum sw_command_id)id)->kind == SW_KIND_ALONE);
     }
     sw_commands_unsupported(operations & ~(1U << SW_INCREMENT), kinds & ~(1U << SW_BATCH_SCAN),
                             &lost);

@@ -140,10 +140,11 @@ Test(loop, knows_what_a_cache_has)
     cr_assert_eq(shape->scan_ops_max, 1024, "as many as a batch holds");
     cr_assert_eq(fixture.loop->resp.run_data, sw_data_run_blobs);
     static const enum sw_command_id commands[] = {
-        SW_COMMAND_INCR,   SW_COMMAND_DECR,     SW_COMMAND_INCRBY, SW_COMMAND_DECRBY,
-        SW_COMMAND_SUM,    SW_COMMAND_MIN,      SW_COMMAND_MAX,    SW_COMMAND_MSETNX,
-        SW_COMMAND_RENAME, SW_COMMAND_RENAMENX, SW_COMMAND_COPY,   SW_COMMAND_WATCH,
-        SW_COMMAND_UNWATCH};
+        SW_COMMAND_INCR,   SW_COMMAND_DECR,     SW_COMMAND_INCRBY,     SW_COMMAND_DECRBY,
+        SW_COMMAND_SUM,    SW_COMMAND_MIN,      SW_COMMAND_MAX,        SW_COMMAND_MSETNX,
+        SW_COMMAND_RENAME, SW_COMMAND_RENAMENX, SW_COMMAND_COPY,       SW_COMMAND_WATCH,
+        SW_COMMAND_OR,     SW_COMMAND_XOR,      SW_COMMAND_AND,        SW_COMMAND_ANDNOT,
+        SW_COMMAND_CAS,    SW_COMMAND_SETRANGE, SW_COMMAND_INCRBYFLOAT};
     expect_lacking(fixture.loop, commands, sizeof(commands) / sizeof(commands[0]));
     static const enum sw_operation unsupported[] = {
         SW_OPERATION_SUM,       SW_OPERATION_MIN,       SW_OPERATION_MAX,

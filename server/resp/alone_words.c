@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * alone_words.c - values that depend on those before.
+ */
+#include "server/resp/alone_words.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/net/conn.h"
+#include "server/resp/blob.h"
+#include "server/resp/resp.h"
+#include "server/resp/substring.h"
+
+bool sw_word_is(const struct sw_command *command)
+{
+    return command->id == SW_COMMAND_SETRANGE || command->id == SW_COMMAND_INCRBYFLOAT ||
+           command->id == SW_COMMAND_OR || command->id == SW_COMMAND_XOR ||
+           command->id == SW_COMMAND_AND || command->id == SW_COMMAND_ANDNOT;
+}
+
+/* --- the arguments ---------------------------------------------------------------------------- */
+
+static const char *error_of_setrange(const struct sw_table_shape *shape,
+                                     const struct sw_resp_command *arguments)
+{
+    int64_t offset = 0;
+    if (shape->value_format == SW_VALUE_INTEGER) {
+        return "ERR SETRANGE is for rows (--value-bytes)";
+    }
+    if (!sw_signed_read(&arguments->arguments[2], &offset)) {
+        return "ERR value is not an integer or out of range";
+    }
+    if (offset < 0 || (uint64_t)offset > shape->blob_bytes_max ||
+        arguments->arguments[3].size > shape->blob_bytes_max - (uint64_t)offset) {
+        return "ERR offset is out of range";
+    }
+    return NULL;
+}
+
+static bool read_float(const struct sw_resp_argument *argument, float *out)
+{
+    char text[64], *end = NULL;
+    if (argument->size == 0 || argument->size >= sizeof(text) || isspace(argument->text[0])) {
+        return false;
+    }
+    memcpy(text, argument->text, argument->size);
+    text[argument->size] = '\0';
+    *out = strtof(text, &end);
+    return end == text + argument->size && !isnan(*out);
+}
+
+const char *sw_word_error(const struct sw_resp *resp, const struct sw_command *command,
+                          const struct sw_resp_command *arguments)
+{
+    const struct sw_table_shape *shape = &resp->batches->shape;
+    const uint32_t type = resp->net->config->value_type;
+    const bool is_row = shape->value_format != SW_VALUE_INTEGER;
+    float number = 0;
+    if (command->id == SW_COMMAND_SETRANGE) {
+        return error_of_setrange(shape, arguments);
+    }
+    if (command->id == SW_COMMAND_INCRBYFLOAT) {
+        return !is_row || type != SW_TYPE_F32 || shape->value_bytes != sizeof(number)
+                   ? "ERR INCRBYFLOAT is for rows of one number (--value-type f32 --value-bytes 4)"
+               : !read_float(&arguments->arguments[2], &number) ? "ERR value is not a valid float"
+                                                                : NULL;
+    }
+    return is_row && type != SW_TYPE_BYTES && type != SW_TYPE_U32 && type != SW_TYPE_U64
+               ? "ERR operations on bits are for integers, and for rows of bytes, u32 or u64"
+               : NULL;
+}
+
+void sw_word_begin(struct sw_alone *alone, const struct sw_command *command,
+                   const struct sw_resp_command *arguments)
+{
+    struct sw_round *round = &alone->replies.round;
+    if (command->id == SW_COMMAND_INCRBYFLOAT) {
+        read_float(&arguments->arguments[2], &alone->number);
+    }
+    if (command->id == SW_COMMAND_SETRANGE) {
+        const struct sw_resp_argument *piece = &arguments->arguments[3];
+        int64_t offset = 0;
+        sw_signed_read(&arguments->arguments[2], &offset);
+        alone->offset = (uint32_t)offset;
+        alone->piece_bytes = piece->size;
+        if (piece->size > 0) { /* in the place of the operand, which is as long */
+            memcpy(round->values, piece->text, piece->size);
+        }
+    }
+}
+
+/* --- deciding --------------------------------------------------------------------------------- */
+
+static struct sw_text *reply_of(struct sw_alone *alone)
+{
+    alone->replies.pending[0].kind = SW_REPLY_KIND_MADE;
+    return &alone->replies.text;
+}
+
+static uint32_t decide_setrange(struct sw_alone *alone, bool found)
+{
+    struct sw_round *round = &alone->replies.round;
+    const struct sw_table_shape *shape = &round->batches->shape;
+    uint8_t value[SW_VALUE_BYTES_MAX] = {0};
+    uint32_t size = 0;
+    const uint8_t *before = sw_blob_at(shape, round->previous, 0, &size);
+    size = found ? size : 0;
+    memcpy(value, before, size);
+    if (alone->piece_bytes == 0) {
+        sw_text_unsigned(reply_of(alone), size);
+        return 0;
+    }
+    memcpy(value + alone->offset, round->values, alone->piece_bytes);
+    const uint32_t end = alone->offset + alone->piece_bytes;
+    size = shape->value_format == SW_VALUE_FIXED ? shape->blob_bytes_max : end > size ? end : size;
+    sw_blob_put(shape, round->values, value, size);
+    sw_text_unsigned(reply_of(alone), size);
+    return 1;
+}
+
+/* The fewest digits that are read as the same number. */
+static void put_float(struct sw_text *text, float number)
+{
+    char digits[64];
+    for (int precision = 1; precision <= 9; precision++) {
+        snprintf(digits, sizeof(digits), "%.*g", precision, (double)number);
+        if (strtof(digits, NULL) == number) {
+            break;
+        }
+    }
+    sw_text_bulk_string(text, digits);
+}
+
+static uint32_t decide_incrbyfloat(struct sw_alone *alone, bool found)
+{
+    struct sw_round *round = &alone->replies.round;
+    float before = 0;
+    if (found) {
+        memcpy(&before, round->previous, sizeof(before));
+    }
+    const float sum = before + alone->number;
+    if (isnan(sum) || isinf(sum)) {
+        sw_text_error(reply_of(alone), "ERR increment would produce NaN or Infinity");
+        return 0;
+    }
+    memcpy(round->values, &sum, sizeof(sum));
+    put_float(reply_of(alone), sum);
+    return 1;
+}
+
+static uint8_t combine(enum sw_command_id id, uint8_t before, uint8_t operand)
+{
+    switch (id) {
+    case SW_COMMAND_OR:
+        return before | operand;
+    case SW_COMMAND_XOR:
+        return before ^ operand;
+    case SW_COMMAND_AND:
+        return before & operand;
+    default:
+        return before & (uint8_t)~operand;
+    }
+}
+
+/* OR, XOR, AND and ANDNOT, byte by byte. An absent key is zeros for the first two, which insert it,
+ * and stays absent for the others. */
+static uint32_t decide_bits(struct sw_alone *alone, bool found)
+{
+    struct sw_round *round = &alone->replies.round;
+    const enum sw_command_id id = alone->command->id;
+    const uint32_t bytes = round->batches->shape.value_bytes;
+    const uint8_t *before = round->previous;
+    uint8_t *value = round->values;
+    const bool resp3 = alone->replies.pending[0].resp3;
+    if (!found && (id == SW_COMMAND_AND || id == SW_COMMAND_ANDNOT)) {
+        alone->replies.pending[0].kind = SW_REPLY_KIND_NULL;
+        return 0;
+    }
+    for (uint32_t i = 0; i < bytes; i++) {
+        value[i] = combine(id, found ? before[i] : 0, value[i]);
+    }
+    struct sw_text *text = reply_of(alone);
+    if (round->batches->shape.value_format != SW_VALUE_INTEGER) {
+        sw_text_bulk(text, value, bytes);
+        return 1;
+    }
+    const uint64_t number = sw_integer_at(value, bytes, 0);
+    char digits[24];
+    snprintf(digits, sizeof(digits), "%llu", (unsigned long long)number);
+    if (number <= INT64_MAX) {
+        sw_text_unsigned(text, number);
+    } else if (resp3) {
+        sw_text_printf(text, "(%s\r\n", digits);
+    } else {
+        sw_text_bulk_string(text, digits);
+    }
+    return 1;
+}
+
+uint32_t sw_word_decide(struct sw_alone *alone)
+{
+    const bool found = (alone->replies.round.found[0] & 1) != 0;
+    alone->replies.round.ops[0] = SW_SET;
+    switch (alone->command->id) {
+    case SW_COMMAND_SETRANGE:
+        return decide_setrange(alone, found);
+    case SW_COMMAND_INCRBYFLOAT:
+        return decide_incrbyfloat(alone, found);
+    default:
+        return decide_bits(alone, found);
+    }
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * data_help.c - HELP of commands on keys.
+ */
+#include "server/resp/data_help.h"
+
+#include "server/net/conn.h"
+#include "server/resp/admin_call.h"
+#include "server/resp/resp.h"
+
+void sw_data_help(struct sw_conn *conn, const struct sw_command *command,
+                  const struct sw_subcommand *list, enum sw_data_purpose purpose)
+{
+    struct sw_session *session = &sw_resp_of(conn)->session;
+    struct sw_replies *replies = sw_resp_of(conn)->resp->filling;
+    size_t first = replies->text.size;
+    if (purpose == SW_DATA_CHECK) {
+        sw_resp_error(conn, command, SW_NOT_IN_MULTI);
+        return;
+    }
+    if (session->reply_mode == SW_REPLY_ON) {
+        sw_subcommand_help(command, list, &replies->text);
+    } else if (session->reply_mode == SW_REPLY_SKIP_NEXT) {
+        session->reply_mode = SW_REPLY_ON;
+    }
+    sw_replies_add_text(replies, conn, command, first);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * data_help.h - HELP of commands on keys that have subcommands. Called on the connection's loop.
+ */
+#ifndef SHERWOOD_SERVER_RESP_DATA_HELP_H
+#define SHERWOOD_SERVER_RESP_DATA_HELP_H
+
+#include "server/resp/data.h"
+
+struct sw_subcommand;
+
+/* Replies with what the subcommands do, or refuses that inside a transaction. */
+void sw_data_help(struct sw_conn *conn, const struct sw_command *command,
+                  const struct sw_subcommand *list, enum sw_data_purpose purpose);
+
+#endif

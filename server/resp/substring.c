@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * substring.c - the part of a value that GETRANGE asks for, as redis counts.
+ */
+#include "server/resp/substring.h"
+
+#include <assert.h>
+
+#include "proto/decimal.h"
+#include "server/config/config.h"
+
+enum { FARTHEST = 1 << 14 };
+static_assert(SW_VALUE_BYTES_MAX < FARTHEST, "every byte of a value is nearer");
+
+bool sw_signed_read(const struct sw_resp_argument *argument, int64_t *out)
+{
+    const bool is_negative = argument->size > 1 && argument->text[0] == '-';
+    uint64_t number = 0;
+    if (!sw_decimal_parse(argument->text + is_negative, argument->size - is_negative, INT64_MAX,
+                          &number)) {
+        return false;
+    }
+    *out = is_negative ? -(int64_t)number : (int64_t)number;
+    return true;
+}
+
+static int16_t near(int64_t number)
+{
+    return (int16_t)(number < -FARTHEST ? -FARTHEST : number > FARTHEST ? FARTHEST : number);
+}
+
+bool sw_substring_read(const struct sw_resp_argument *first, const struct sw_resp_argument *last,
+                       struct sw_substring *out)
+{
+    int64_t from = 0, to = 0;
+    if (!sw_signed_read(first, &from) || !sw_signed_read(last, &to)) {
+        return false;
+    }
+    const bool is_backwards = from < 0 && to < 0 && from > to;
+    *out = is_backwards ? (struct sw_substring){1, 0} : (struct sw_substring){near(from), near(to)};
+    return true;
+}
+
+uint32_t sw_substring_in(struct sw_substring range, uint32_t size, uint32_t *bytes)
+{
+    int64_t first = range.first < 0 ? (int64_t)size + range.first : range.first;
+    int64_t last = range.last < 0 ? (int64_t)size + range.last : range.last;
+    first = first < 0 ? 0 : first;
+    last = last < 0 ? 0 : last;
+    last = last >= (int64_t)size ? (int64_t)size - 1 : last;
+    *bytes = size == 0 || first > last ? 0 : (uint32_t)(last - first + 1);
+    return *bytes == 0 ? 0 : (uint32_t)first;
+}

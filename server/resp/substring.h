@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * substring.h - the part of a value that GETRANGE asks for. Pure functions, for any thread.
+ */
+#ifndef SHERWOOD_SERVER_RESP_SUBSTRING_H
+#define SHERWOOD_SERVER_RESP_SUBSTRING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proto/resp.h"
+
+/* The first byte and the last one; negative: from the end. It takes the place of an operand, which
+ * has 4 bytes at least: no value has more bytes than these numbers reach. */
+struct sw_substring {
+    int16_t first, last;
+};
+
+/* Reads a signed number. Returns false if the argument is none. */
+bool sw_signed_read(const struct sw_resp_argument *argument, int64_t *out);
+/* Reads both arguments. Returns false if one is no number. */
+bool sw_substring_read(const struct sw_resp_argument *first, const struct sw_resp_argument *last,
+                       struct sw_substring *out);
+/* Where the part of a value of `size` bytes begins, and how many bytes it has. */
+uint32_t sw_substring_in(struct sw_substring range, uint32_t size, uint32_t *bytes);
+
+#endif

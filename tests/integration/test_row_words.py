@@ -1,0 +1,178 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Words that read or write a part of a value, or compute it from the one before: of rows and of integers."""
+
+import concurrent.futures
+import random
+import shutil
+import socket
+import struct
+
+import wire
+from harness import Server, Skip, case, check, drawn_seed, equal, main, redis_server
+
+SEED = drawn_seed()
+CPU = ("--backend", "cpu", "--capacity", "64K", "--frame-ops-max", "0")
+
+
+@case
+def parts_of_strings():
+    """GETRANGE, SETRANGE, STRLEN, RENAME, COPY and MSETNX on rows of strings reply as redis does, and leave the same"""
+    if not shutil.which("redis-server"):
+        raise Skip("redis-server is not installed")
+    rng = random.Random(SEED)
+    with redis_server() as path, Server(*CPU, "--value-bytes", "64", "--value-type", "string") as server, \
+            server.connect() as mine, socket.socket(socket.AF_UNIX) as theirs:
+        theirs.connect(path)
+        theirs.settimeout(30)
+        both = wire.Replies(mine), wire.Replies(theirs)
+        far = [0, 1, 2, 5, 30, 63, 64, 65, 1 << 40, 2**63 - 1]
+        for _ in range(4000):
+            key, other, text = rng.randrange(5), rng.randrange(5), rng.randbytes(rng.randrange(20))
+            sign = rng.choice((1, -1))
+            words = rng.choice((
+                ("SET", key, text), ("DEL", key), ("STRLEN", key), ("GET", key), ("EXISTS", key),
+                ("GETRANGE", key, sign * rng.choice(far), rng.choice((1, -1)) * rng.choice(far)),
+                ("GETRANGE", key, rng.randrange(-25, 25), rng.randrange(-25, 25)),
+                ("GETRANGE", key, "x", 1), ("GETRANGE", key, 1, "1.0"), ("GETRANGE", key, 1, 2**63),
+                ("SETRANGE", key, rng.randrange(44), text), ("SETRANGE", key, -1, "x"), ("SETRANGE", key, "a", "x"),
+                ("SETRANGE", key, 0, ""), ("RENAME", key, other), ("RENAMENX", key, other),
+                ("COPY", key, other, "REPLACE"), ("COPY", key, other), ("MSETNX", key, text, other, "y")))
+            equal(both[0].ask(*words), both[1].ask(*words), f"seed {SEED}: {words}")
+        equal(both[0].ask("SETRANGE", 1, 63, "xx"), wire.Error("ERR offset is out of range"), "past the row")
+        equal(both[0].ask("SETRANGE", 1, 64, ""), both[1].ask("STRLEN", 1), "nothing")
+
+
+@case
+def parts_of_rows():
+    """SETRANGE on rows of bytes, with zeros where there was none; GETRANGE of integers is of their digits"""
+    rng = random.Random(SEED)
+    for size in (4, 60, 1028):
+        with Server(*CPU, "--value-bytes", str(size)) as server, server.connect() as connection:
+            replies, model = wire.Replies(connection), {}
+            for _ in range(300):
+                key, at = rng.randrange(4), rng.randrange(size)
+                piece = rng.randbytes(rng.randrange(size - at + 1))
+                equal(replies.ask("SETRANGE", key, at, piece),
+                      size if piece or key in model else 0, (key, at))
+                if piece:
+                    row = model.get(key, bytes(size))
+                    model[key] = row[:at] + piece + row[at + len(piece):]
+                equal(replies.ask("GET", key), model.get(key), (key, at))
+                equal(replies.ask("GETRANGE", key, at, at + 5), model.get(key, b"")[at:at + 6], (key, at))
+            equal(replies.ask("SETRANGE", 1, size - 1, "xx"), wire.Error("ERR offset is out of range"), "past the row")
+    with Server(*CPU, "--key-bits", "32") as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        replies.ask("SET", 1, 4294967295)
+        equal([replies.ask("GETRANGE", 1, 2, -3), replies.ask("GETRANGE", 2, 0, -1)], [b"949672", b""], "digits")
+        equal(replies.ask("SETRANGE", 1, 0, "7"), wire.Error("ERR SETRANGE is for rows (--value-bytes)"), "SETRANGE")
+        replies.ask("MULTI")
+        equal(replies.ask("GETRANGE", 1, 0, 0), "QUEUED", "in a transaction")
+        equal(replies.ask("EXEC"), [b"4"], "EXEC")
+
+
+def bits(name, before, operand):
+    """The value after, of integers; None: none."""
+    if before is None and name in ("AND", "ANDNOT"):
+        return None
+    before = before or 0
+    return {"OR": before | operand, "XOR": before ^ operand, "AND": before & operand,
+            "ANDNOT": before & ~operand}[name]
+
+
+@case
+def bits_and_compare():
+    """OR, XOR, AND, ANDNOT and CAS are those of a dict, of integers and of rows; SET IFEQ of rows, too"""
+    rng = random.Random(SEED)
+    for options, size, row in (((), 8, False), (("--key-bits", "32"), 4, False), (("--engine", "cuckoo"), 8, False),
+                               (("--value-bytes", "20"), 20, True),
+                               (("--value-bytes", "8", "--value-type", "u64"), 8, True)):
+        say = (lambda n: n.to_bytes(size, "little")) if row else (lambda n: n)
+        shown = (lambda n: None if n is None else say(n)) if row else (lambda n: n)
+        with Server(*CPU, *options) as server, server.connect() as connection:
+            replies, model = wire.Replies(connection), {}
+            for _ in range(600):
+                key = rng.randrange(4)
+                n = rng.choice((rng.getrandbits(8 * size), rng.getrandbits(3), 0, (1 << 8 * size) - 1))
+                old = model.get(key, 0) if rng.randrange(2) else n
+                name = rng.choice(("OR", "XOR", "AND", "ANDNOT", "CAS", "IFEQ", "DEL"))
+                was = model.get(key)
+                if name == "DEL":
+                    equal(replies.ask("DEL", key), int(model.pop(key, None) is not None), "DEL")
+                elif name in ("CAS", "IFEQ"):
+                    got = replies.ask("CAS", key, say(old), say(n)) if name == "CAS" else \
+                        replies.ask("SET", key, say(n), "IFEQ", say(old))
+                    equal(got, (int(was == old) if name == "CAS" else "OK" if was == old else None), (name, was, old))
+                    model.update({key: n} if was == old else {})
+                else:
+                    after = bits(name, was, n)
+                    got = replies.ask(name, key, say(n))
+                    equal(got if row or not isinstance(got, bytes) else int(got), shown(after), (name, was, n))
+                    model.update({} if after is None else {key: after})
+                value = replies.ask("GET", key)
+                equal(value if row or value is None else int(value), shown(model.get(key)), (name, key))
+    with Server(*CPU, "--value-bytes", "8", "--value-type", "f32") as server, server.connect() as connection:
+        equal(wire.Replies(connection).ask("OR", 1, "12345678"), wire.Error(
+            "ERR operations on bits are for integers, and for rows of bytes, u32 or u64"), "floats")
+
+
+def f32(number):
+    return struct.unpack("<f", struct.pack("<f", number))[0]
+
+
+@case
+def fractions():
+    """INCRBYFLOAT adds as floats of 32 bits do, and its reply is read back as the same number"""
+    rng = random.Random(SEED)
+    with Server(*CPU, "--value-bytes", "4", "--value-type", "f32") as server, server.connect() as connection:
+        replies, model = wire.Replies(connection), {}
+        for _ in range(1500):
+            key = rng.randrange(4)
+            text = rng.choice((f"{rng.uniform(-10, 10):.4f}", f"{rng.uniform(-1, 1) * 10.0 ** rng.randrange(-44, 37):g}",
+                               "1", "-0", "3e-45", "0x1p-3"))
+            number = f32(float.fromhex(text) if text.startswith("0x") else float(text))
+            model[key] = f32(model.get(key, 0.0) + number)
+            reply = replies.ask("INCRBYFLOAT", key, text)
+            equal(struct.pack("<f", float(reply)), struct.pack("<f", model[key]), f"seed {SEED}: {text}")
+            equal(replies.ask("GET", key), struct.pack("<f", model[key]), text)
+        replies.ask("SET", 9, struct.pack("<f", 3e38))
+        produce = wire.Error("ERR increment would produce NaN or Infinity")
+        for text in ("3e38", "inf", "-inf", "1e39"):
+            equal(replies.ask("INCRBYFLOAT", 9, text), produce, text)
+        for text in ("", " 1", "1 ", "x", "nan", "1" * 100, "1e"):
+            equal(replies.ask("INCRBYFLOAT", 9, text), wire.Error("ERR value is not a valid float"), text)
+        equal(replies.ask("GET", 9), struct.pack("<f", 3e38), "nothing was written")
+    with Server(*CPU) as server, server.connect() as connection:
+        equal(wire.Replies(connection).ask("INCRBYFLOAT", 1, 1), wire.Error(
+            "ERR INCRBYFLOAT is for rows of one number (--value-type f32 --value-bytes 4)"), "integers")
+
+
+@case
+def none_is_lost():
+    """INCRBYFLOAT and SETRANGE on several loops, each a part of its own: none is lost"""
+    times, workers = 100, 4
+
+    def work(server, number, add):
+        with server.connect() as connection:
+            replies = wire.Replies(connection)
+            for i in range(times):
+                add(replies, number, i)
+    with Server(*CPU, "--value-bytes", "4", "--value-type", "f32", "--loops", "4") as server:
+        def add(replies, number, i):
+            check(isinstance(replies.ask("INCRBYFLOAT", 1, number + 1), bytes), "a reply")
+        with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+            list(pool.map(lambda n: work(server, n, add), range(workers)))
+        with server.connect() as connection:
+            equal(wire.Replies(connection).ask("GET", 1),
+                  struct.pack("<f", times * sum(range(1, workers + 1))), "the sum")
+    with Server(*CPU, "--value-bytes", "64", "--loops", "4") as server:
+        def put(replies, number, i):
+            equal(replies.ask("SETRANGE", 1, 16 * number, bytes([i]) * 16), 64, "a part")
+        with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+            list(pool.map(lambda n: work(server, n, put), range(workers)))
+        with server.connect() as connection:
+            equal(wire.Replies(connection).ask("GET", 1), bytes([times - 1]) * 64, "each part")
+
+
+if __name__ == "__main__":
+    main()
