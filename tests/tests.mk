@@ -50,7 +50,7 @@ $(filter $(BUILD)/tests/bench/test_tune_%,$(UNIT_TESTS)): $(call archives,tunepa
 # Tests are compiled without optimisation, which takes a fifth of the time and makes few of them slower:
 # what they test is optimised. SLOW_TESTS do much themselves, most of them in the inline functions of the table.
 # With an -O in CFLAGS that one holds. FORTIFY needs an optimiser.
-SLOW_TESTS := $(patsubst %,tests/table/test_%.c,hints jump rebuild robin_hood cuckoo_concurrent)
+SLOW_TESTS := $(patsubst %,tests/table/test_%.c,hints jump rebuild robin_hood cuckoo_concurrent) tests/server/test_ha_rules.c
 ifeq ($(filter -O%,$(CFLAGS)),)
 $(call obj,$(filter-out $(SLOW_TESTS),$(TEST_SRC))): REAL_CFLAGS += -O0
 $(call obj,$(filter-out $(SLOW_TESTS),$(TEST_SRC))): REAL_CPPFLAGS += -U_FORTIFY_SOURCE
