@@ -53,7 +53,9 @@ else ifeq ($(SAN),thread)
 else ifneq ($(SHAPE),)
   OPTIMIZE := -O1 -g1
 endif
-PACKAGES := libuv libprotobuf-c libmicrohttpd inih libsystemd jansson openssl
+# libcurl is for --ha alone, which is refused where it is missing.
+HAS_CURL := $(shell pkg-config --exists libcurl 2>/dev/null && echo yes)
+PACKAGES := libuv libprotobuf-c libmicrohttpd inih libsystemd jansson openssl $(if $(HAS_CURL),libcurl)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 
 # Hardening of programs that talk to strangers. The sanitizers do more, and do not like all of it.
@@ -70,7 +72,7 @@ endif
 # Nobody replaces functions of ours at run time, so those of one file may call each other directly.
 # Those of the user come last, so that -O3 beats our -O2. What gcc thinks uninitialised depends on how
 # far it optimises: at a level that nobody tried here this is told, and is no error.
-OWN_CPPFLAGS := -D_GNU_SOURCE -DSHERWOOD_VERSION='"$(VERSION)"' -I. -I$(BUILD)/gen $(SHAPE_FLAGS) $(if $(SAN),-DSHERWOOD_CHECKS)
+OWN_CPPFLAGS := -D_GNU_SOURCE -DSHERWOOD_VERSION='"$(VERSION)"' -I. -I$(BUILD)/gen $(SHAPE_FLAGS) $(if $(HAS_CURL),-DSW_HAS_CURL) $(if $(SAN),-DSHERWOOD_CHECKS)
 REAL_CPPFLAGS := $(OWN_CPPFLAGS) $(HARDEN_CPP) $(CPPFLAGS)
 REAL_CFLAGS := -std=c11 $(OPTIMIZE) $(MACHINE) $(WARNINGS) $(HARDEN_C) -pthread -fPIC -fno-semantic-interposition $(if $(filter -O%,$(CFLAGS)),-Wno-error=maybe-uninitialized) $(CFLAGS)
 REAL_LDFLAGS := -pthread $(filter -fsanitize%,$(OPTIMIZE)) $(HARDEN_LD) $(LDFLAGS)
@@ -171,7 +173,7 @@ $(BUILD)/libsherwood-cuda.so: $(BUILD)/libsherwood-cuda.so.$(VERSION)
 	ln -sf libsherwood-cuda.so.$(VERSION) $(BUILD)/libsherwood-cuda.so.$(SOVERSION)
 	ln -sf libsherwood-cuda.so.$(VERSION) $@
 
-SERVER_LIBS = $(shell pkg-config --libs libuv libprotobuf-c libmicrohttpd inih libsystemd jansson openssl 2>/dev/null) $(CUDA_LIBS) -lm
+SERVER_LIBS = $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) $(CUDA_LIBS) -lm
 CLIENT_LIBS = $(shell pkg-config --libs libprotobuf-c jansson openssl 2>/dev/null) -lm
 
 $(BUILD)/sherwoodd: $(call obj,server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libproto.a $(BUILD)/libtls.a $(BUILD)/libcluster.a

@@ -96,6 +96,22 @@ static bool follow_log(struct sw_loop *loop)
     return moved;
 }
 
+/* A primary of a shard whose lease is over is none, and disconnects its clients: what they wait for
+ * may be undone by the next one. */
+static void look_at_lease(void *context)
+{
+    struct sw_loop *loop = context;
+    struct sw_repl_state *state = &loop->owner.repl->state;
+    if (!sw_repl_is_down(state) && sw_repl_lease_is_over(state)) {
+        sw_repl_lose(state);
+    }
+    const uint64_t losses = sw_repl_losses(state);
+    if (losses != loop->losses) {
+        loop->losses = losses;
+        sw_net_sweep(&loop->net, true);
+    }
+}
+
 /* Nothing that was parsed before `fence` was read is on its way: tells so. */
 static void note_quiet(struct sw_loop *loop, uint64_t fence)
 {
@@ -133,6 +149,9 @@ static bool turn(struct sw_loop *loop)
     const uint64_t fence = loop->owner.repl == NULL ? 0 : sw_repl_fence(&loop->owner.repl->state);
     if (sw_pause_look(&loop->net.pause, now_ms(loop))) {
         follow_pause(loop);
+    }
+    if (loop->owner.ha != NULL) {
+        look_at_lease(loop);
     }
     bool began = sw_tls_resume(&loop->net.tls);
     began |= sw_bulk_take_rings(&loop->bulk);
@@ -318,8 +337,8 @@ static int init_parts(struct sw_loop *loop, struct sw_table *table, uint32_t ind
 {
     const struct sw_loop_owner *owner = &loop->owner;
     const struct sw_resp_owner resp_owner = {owner->server, owner->snapshot, owner->stop,
-                                             owner->saver,  owner->repl,     owner->mover,
-                                             owner->live,   owner->timings};
+                                             owner->saver,  owner->repl,     owner->ha,
+                                             owner->mover,  owner->live,     owner->timings};
     const struct sw_bulk_owner bulk_owner = {owner->server,       owner->snapshot, owner->saver,
                                              owner->repl,         owner->mover,    owner->timings,
                                              owner->region_budget};
@@ -332,6 +351,9 @@ static int init_parts(struct sw_loop *loop, struct sw_table *table, uint32_t ind
     sw_batches_set_log(&loop->batches, owner->wal,
                        owner->wal != NULL && loop->config->read_durable != 0);
     sw_batches_set_feed(&loop->batches, owner->repl == NULL ? NULL : owner->repl->feed);
+    if (owner->ha != NULL) {
+        sw_batches_set_lease(&loop->batches, look_at_lease, loop);
+    }
     sw_batches_set_timings(&loop->batches, owner->timings);
     if (owner->gate != NULL) {
         sw_batches_set_gate(&loop->batches, owner->gate);

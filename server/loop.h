@@ -47,6 +47,7 @@ struct sw_loop_owner {
     struct sw_cluster *cluster;             /* shared by all loops; NULL: no cluster mode */
     struct sw_repl *repl;                   /* shared by all loops; NULL: no replication */
     struct sw_mover *mover;                 /* shared by all loops; NULL: it is of no cluster */
+    struct sw_ha *ha;                       /* shared by all loops; NULL: there is no shard */
     struct sw_live *live;                   /* changes options; shared by all loops */
     struct sw_tls_door *tls_door;           /* NULL: nobody connects by TLS. Borrowed */
     struct sw_timings *timings;             /* shared by all loops; NULL: nothing is timed */
@@ -87,9 +88,10 @@ struct sw_loop {
 
     /* Written by the loop's thread and read by any, with relaxed atomics. */
     struct sw_loop_counters counters;
-    uint64_t turns; /* turns since the start */
-    uint64_t quiet; /* atomic: every request parsed before replication raised its fence to this is
-                       over */
+    uint64_t turns;  /* turns since the start */
+    uint64_t losses; /* of replication, when clients were last disconnected for one */
+    uint64_t quiet;  /* atomic: every request parsed before replication raised its fence to this is
+                        over */
 
     uint64_t turns_seen; /* belongs to the watchdog's thread: `turns` when it last looked */
 };

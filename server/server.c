@@ -2,7 +2,7 @@
  *
  * server.c - starting, stopping and describing the daemon.
  */
-#include "server/server.h"
+#include "server/server_parts.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -30,40 +30,6 @@
 #include "server/reload.h"
 #include "server/selftest.h"
 #include "server/warnings.h"
-
-struct sw_server {
-    struct sw_config config; /* options that are live change: by `live` alone */
-    struct sw_live live;
-    struct sw_reload reload;
-    struct sw_gate *gate; /* of all writes */
-    struct sw_timings timings;
-    struct sw_table *table;
-    struct sw_watch watch; /* belongs to the first loop's thread while that runs */
-    struct sw_input_budget input_budget;
-    struct sw_region_budget region_budget;
-    struct sw_access access;
-    struct sw_roster roster;
-    struct sw_saver *saver; /* NULL: there is no data directory */
-    struct sw_repl *repl;
-    struct sw_wal *wal;         /* NULL: writes are not logged */
-    struct sw_gpu *gpu;         /* NULL: the table is in host memory */
-    struct sw_cluster *cluster; /* NULL: it is of none */
-    struct sw_mover *mover;     /* NULL: there is no cluster */
-    struct sw_loop *loops;
-    uint32_t loop_count, loops_running; /* initialised; those whose thread has been started */
-    struct sw_tls_door *tls_door;       /* NULL: nobody connects by TLS */
-    struct sw_listener *listener;
-    struct sw_http *http;
-    uint16_t port, http_port;
-    bool has_activated; /* the service manager has passed listening sockets */
-    int stopped_fd;     /* an eventfd, readable once a stop has been asked for */
-    bool ready;         /* atomic: started, and no stop has been asked for */
-    bool failed;        /* atomic: the device was lost, or nothing could be loaded */
-    bool unsaved;       /* atomic: SHUTDOWN NOSAVE */
-    uint64_t started_ns;
-    time_t started_at;
-    char run_id[41];
-};
 
 /* --- stop ------------------------------------------------------------------------------------- */
 
@@ -126,6 +92,8 @@ static void free_server(struct sw_server *server)
     sw_http_stop(server->http);
     sw_listener_destroy(server->listener);
     sw_mover_destroy(server->mover);
+    sw_repl_stop(server->repl); /* its threads ask what is destroyed next */
+    sw_ha_destroy(server->ha);
     sw_repl_destroy(server->repl); /* its threads wake loops */
     for (uint32_t i = 0; i < server->loop_count; i++) {
         sw_loop_fini(&server->loops[i]);
@@ -162,6 +130,8 @@ int sw_server_join(struct sw_server *server)
     uint64_t count = 0;
     while (read(server->stopped_fd, &count, sizeof(count)) < 0 && errno == EINTR) {
     }
+    sw_ha_leave(server->ha);
+    sw_ha_stop(server->ha);
     stop_loops(server);
     sw_mover_stop(server->mover);
     sw_repl_stop(server->repl);
@@ -233,17 +203,23 @@ static bool loops_are_quiet(void *argument, uint64_t fence)
     return sw_loops_are_quiet(server->loops, server->loop_count, fence);
 }
 
+static void wake_loops(void *argument)
+{
+    struct sw_server *server = argument;
+    sw_loops_wake(server->loops, __atomic_load_n(&server->loops_running, __ATOMIC_ACQUIRE));
+}
+
 static int create_replication(struct sw_server *server)
 {
-    const struct sw_repl_owner owner = {server, loops_are_quiet, on_log_moved, server->saver,
-                                        server->wal};
+    const struct sw_repl_owner owner = {server,     loops_are_quiet, on_log_moved,
+                                        wake_loops, server->saver,   server->wal};
     server->repl = sw_repl_create(&server->config, server->table, &owner);
-    return server->repl == NULL
-               ? -1
-               : sw_mover_create(&(struct sw_mover_parts){&server->config, server->table,
-                                                          server->cluster, server->repl->feed,
-                                                          server->saver, server->wal},
-                                 &server->mover);
+    if (server->repl == NULL || sw_ha_create(&server->config, server->repl, &server->ha) != 0) {
+        return -1;
+    }
+    return sw_mover_create(&(struct sw_mover_parts){&server->config, server->table, server->cluster,
+                                                    server->repl->feed, server->saver, server->wal},
+                           &server->mover);
 }
 
 static void on_synced(void *argument, uint64_t us)
@@ -272,12 +248,6 @@ static int open_saver(struct sw_server *server)
     return server->config.data_dir[0] == '\0'
                ? 0
                : sw_saver_create(&server->config, server->table, &owner, &server->saver);
-}
-
-static void wake_loops(void *argument)
-{
-    struct sw_server *server = argument;
-    sw_loops_wake(server->loops, __atomic_load_n(&server->loops_running, __ATOMIC_ACQUIRE));
 }
 
 static bool holds_keys(void *argument)
@@ -322,6 +292,7 @@ static int init_loops(struct sw_server *server)
         .cluster = server->cluster,
         .repl = server->repl,
         .mover = server->mover,
+        .ha = server->ha,
         .live = &server->live,
         .tls_door = server->tls_door,
         .timings = &server->timings,
@@ -383,6 +354,7 @@ static int start_parts(struct sw_server *server, const struct sw_activated *acti
         return -1;
     }
     bool runs = sw_repl_start(server->repl) == 0 && sw_mover_start(server->mover) == 0 &&
+                sw_ha_start(server->ha, server->port) == 0 &&
                 sw_listener_start(server->listener) == 0;
     return !runs ? -1 : server->saver == NULL ? 0 : sw_saver_start(server->saver);
 }
@@ -421,79 +393,4 @@ int sw_server_start(const struct sw_config *config, const struct sw_activated *a
     __atomic_store_n(&server->ready, true, __ATOMIC_RELEASE);
     *out = server;
     return 0;
-}
-
-/* --- facts ------------------------------------------------------------------------------------ */
-
-/* Adds the counters of a loop, and the gauges whose values other modules keep. */
-static void add_loop(struct sw_loop_counters *sum, const struct sw_loop *loop)
-{
-    sw_loop_counters_add(sum, &loop->counters);
-    const struct sw_io_arena *arena = &loop->batches.arena;
-    sum->connected_clients += __atomic_load_n(&loop->net.connections, __ATOMIC_RELAXED);
-    sum->paused_clients += __atomic_load_n(&loop->net.stalled_count, __ATOMIC_RELAXED);
-    sum->arena_bytes += arena->pages * SW_IO_PAGE;
-    sum->arena_used_bytes += __atomic_load_n(&arena->pages_used, __ATOMIC_RELAXED) * SW_IO_PAGE;
-}
-
-void sw_server_snapshot(void *argument, struct sw_snapshot *snapshot)
-{
-    struct sw_server *server = argument;
-    memset(snapshot, 0, sizeof(*snapshot));
-    snapshot->config = &server->config;
-    sw_table_info(server->table, &snapshot->info);
-    sw_table_stats(server->table, &snapshot->stats);
-    for (uint32_t i = 0; i < server->loop_count; i++) {
-        add_loop(&snapshot->counters, &server->loops[i]);
-    }
-    if (server->listener != NULL) {
-        snapshot->counters.connections_rejected = sw_listener_rejected(server->listener);
-    }
-    if (server->http != NULL) {
-        sw_http_add_counters(server->http, &snapshot->counters);
-    }
-    snapshot->counters.input_memory_bytes = sw_input_budget_used(&server->input_budget);
-    snapshot->counters.input_memory_max_bytes = sw_input_budget_most(&server->input_budget);
-    sw_region_budget_show(&server->region_budget, &snapshot->counters.region_bytes,
-                          &snapshot->counters.device_region_bytes, &snapshot->counters.regions,
-                          &snapshot->counters.rings);
-    snapshot->counters.log_lines_left_out = sw_log_left_out();
-    sw_snapshot_process(snapshot);
-    snapshot->start_time_seconds = (uint64_t)server->started_at;
-    snapshot->uptime_seconds = (uv_hrtime() - server->started_ns) / 1000000000U;
-    snapshot->loops = server->loop_count;
-    snapshot->tcp_port = server->port;
-    snapshot->ready =
-        __atomic_load_n(&server->ready, __ATOMIC_ACQUIRE) && !sw_server_is_loading(server);
-    if (server->saver != NULL) {
-        sw_saver_facts(server->saver, &snapshot->persistence);
-    }
-    if (server->wal != NULL) {
-        sw_wal_figures(server->wal, &snapshot->log);
-    }
-    sw_repl_facts(server->repl, &snapshot->replication);
-    sw_gpu_facts(server->gpu, &snapshot->gpu);
-    sw_cluster_show(server->cluster, &snapshot->cluster);
-    snapshot->pause_left_ms = sw_pause_left_ms(&server->roster.pause, &snapshot->pauses_all);
-    sw_mover_facts(server->mover, &snapshot->move);
-    memcpy(snapshot->run_id, server->run_id, sizeof(snapshot->run_id));
-}
-
-void sw_server_describe(const struct sw_server *server, char *line, size_t line_bytes)
-{
-    struct sw_table_info info;
-    char addresses[512], widths[192], slots[192], http[128], saved[160];
-    sw_table_info(server->table, &info);
-    sw_describe_addresses(&server->config, server->has_activated, server->port,
-                          sw_listener_tls_port(server->listener), addresses, sizeof(addresses));
-    sw_describe_widths(&server->config, &info, widths, sizeof(widths));
-    sw_describe_slots(&server->config, &info, slots, sizeof(slots));
-    sw_describe_http(&server->config, server->http != NULL, server->http_port, http, sizeof(http));
-    sw_describe_files(&server->config, saved, sizeof(saved));
-    snprintf(line, line_bytes,
-             "sherwoodd %s: RESP and bulk frames on %s, %s; %s engine, %s backend (%s); %s; %s, "
-             "%.1f MiB reserved; %s; %u I/O loop%s",
-             SHERWOOD_VERSION, addresses, http, info.engine_name, info.backend_name,
-             info.backend_reason, widths, slots, (double)info.bytes_reserved / 1048576.0, saved,
-             server->loop_count, server->loop_count == 1 ? "" : "s");
 }

@@ -85,6 +85,16 @@ void sw_batches_set_feed(struct sw_batches *batches, struct sw_feed *feed)
     batches->alone_flights.feed = feed;
 }
 
+void sw_batches_set_lease(struct sw_batches *batches, void (*look)(void *context), void *context)
+{
+    struct sw_flights *const all[] = {&batches->flights, &batches->write_flights,
+                                      &batches->round_flights, &batches->alone_flights};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        all[i]->before_done = look;
+        all[i]->before_context = context;
+    }
+}
+
 void sw_batches_set_timings(struct sw_batches *batches, struct sw_timings *timings)
 {
     batches->submitter.timings = batches->round_submitter.timings = timings;

@@ -229,6 +229,9 @@ unsigned sw_flights_poll(struct sw_flights *flights)
         flights->device_lost |= flight->batch.status == SW_E_DEVICE;
         count_batch(flights, flight);
         submit_waiting(flights->submitter);
+        if (flights->before_done != NULL) {
+            flights->before_done(flights->before_context);
+        }
         flight->waits_for = waits_for(flights, flight);
         if (flight->waits_for > 0) {
             hold(flights, flight);

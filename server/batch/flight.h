@@ -75,6 +75,10 @@ struct sw_flights {
     uint32_t key_bytes, value_bytes;
     struct sw_table *reads_wait; /* borrowed; reads of this list are held until what they may show
                                     is answerable; NULL: they are not */
+    /* Called when a batch is done, before its results leave: a primary whose lease is over answers
+     * nothing. NULL: there is no lease. */
+    void (*before_done)(void *context);
+    void *before_context;
     struct sw_list held; /* flights that may not be answered yet, by the write they wait for */
     uint64_t held_count; /* its length; not counted above */
 };

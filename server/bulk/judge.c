@@ -83,6 +83,10 @@ static enum sw_reply_status judge_role(struct sw_repl *repl, uint32_t operation,
     if (repl == NULL || !needs_table(operation)) {
         return SW_REPLY_OK;
     }
+    if (sw_repl_is_down(&repl->state)) { /* nobody knows who is */
+        message[0] = '\0';
+        return SW_REPLY_NOT_PRIMARY;
+    }
     if (sw_repl_is_replica(&repl->state) &&
         (writes(operation) || operation == SW_OPERATION_RESIZE)) {
         sw_repl_primary(&repl->state, message, message_bytes);

@@ -172,6 +172,32 @@ static int check_persistence(const struct sw_config *config, char *error, size_t
     return 0;
 }
 
+/* What a member of a shard cannot have, and why; NULL: nothing. */
+static const char *wrong_with_member(const struct sw_config *config)
+{
+    return config->replicaof[0] != '\0' ? "replicaof: etcd says who follows whom"
+           : config->data_dir[0] != '\0'
+               ? "data-dir: members keep everything in memory, and nothing on disk yet"
+           : config->engine == SW_ENGINE_CACHE
+               ? "the cache engine: what it holds may leave at any time, so it has no replicas"
+           : sw_config_has_rows(config) ? "rows (value-bytes), of which there are no replicas yet"
+           : config->cluster_config[0] != '\0' || config->cluster_state[0] != '\0'
+               ? "a cluster: the shards of a topology have no members yet"
+           : config->tls_replication != 0
+               ? "tls-replication: members reach each other without TLS yet"
+               : NULL;
+}
+
+static int check_ha(const struct sw_config *config, char *error, size_t error_bytes)
+{
+    const char *wrong = config->ha[0] == '\0' ? NULL : wrong_with_member(config);
+    if (wrong != NULL) {
+        snprintf(error, error_bytes, "ha does not go with %s", wrong);
+        return -1;
+    }
+    return 0;
+}
+
 static int check_replication(const struct sw_config *config, char *error, size_t error_bytes)
 {
     if (config->replicaof[0] == '\0') {
@@ -204,6 +230,7 @@ int sw_config_check(const struct sw_config *config, bool activated, char *error,
                    sw_config_check_table(config, error, error_bytes) != 0 ||
                    check_persistence(config, error, error_bytes) != 0 ||
                    sw_config_check_cluster(config, error, error_bytes) != 0 ||
+                   check_ha(config, error, error_bytes) != 0 ||
                    check_replication(config, error, error_bytes) != 0 ||
                    sw_config_check_limits(config, error, error_bytes) != 0
                ? -1

@@ -139,6 +139,7 @@ struct sw_config {
     /* [replication] */
     char replicaof[SW_CONFIG_DIR_MAX];              /* its primary; empty: it is one */
     uint32_t tls_replication;                       /* 1: replicas connect by TLS */
+    char ha[512];                                   /* the shard in etcd; empty: it is of none */
     char primary_user[64];                          /* empty: default */
     char primary_password_file[SW_CONFIG_FILE_MAX]; /* empty: no login */
     uint64_t repl_backlog_bytes;                    /* 64 MiB */

@@ -301,6 +301,15 @@ SW_OPTION(tls_replication, "tls-replication", "replication", SW_ANY, SW_CHOICE(s
           "host of replicaof as a name, and tls-ca must vouch for it (if that is empty, the roots "
           "of the system); tls-cert and tls-key, if set, are shown when it asks. Files are read at "
           "each connection.")
+SW_OPTION(
+    ha, "ha", "replication", SW_ANY, SW_TEXT(), "", "ETCD",
+    "Be a member of a shard whose primary is elected: "
+    "etcd://host:port,host:port/prefix?shard=NAME names the members of etcd, and the keys of "
+    "the shard. Behind it may stand &announce=host:port, the address by which other members and "
+    "clients reach this one (bind and port, if there is none), &ttl=SECONDS, after which a "
+    "primary that etcd has not heard of is none (1 to 60; 3), and &quorum=N, for how many losses "
+    "of a machine a write is safe that WAIT N has counted (1). In memory only: not with data-dir, "
+    "the cache engine, rows, a cluster, replicaof or tls-replication. Empty: it is of no shard.")
 SW_OPTION(primary_user, "primary-user", "replication", SW_ANY, SW_TEXT(), "", "USER",
           "Who logs in at the primary, if primary-password-file is set; the user must be allowed "
           "to run REPLICATE. Empty: default.")

@@ -353,6 +353,29 @@ static void put_replication(struct page *page, const struct sw_repl_facts *facts
             "Snapshots that this server, a replica, has taken.", facts->resyncs);
 }
 
+static void put_shard(struct page *page, const struct sw_ha_facts *facts)
+{
+    gauge(page, "sherwood_ha_enabled", "1 if this is a member of a shard (--ha).", facts->is_on);
+    gauge(page, "sherwood_ha_is_primary", "1 if it is the primary of the shard.",
+          facts->is_primary);
+    gauge(page, "sherwood_ha_stuck",
+          "1 if etcd holds an older term than this member has seen: it was restored from a backup.",
+          facts->is_stuck);
+    gauge(page, "sherwood_ha_term", "The highest term that it knows of.", facts->term);
+    gauge(page, "sherwood_ha_members", "Members of the shard.", facts->members);
+    gauge(page, "sherwood_ha_in_sync",
+          "Members beside the primary that hold every write which WAIT has found safe.",
+          facts->in_sync);
+    gauge_ratio(page, "sherwood_ha_lease_seconds", "What is left of the lease of a primary.",
+                (double)facts->lease_ms / 1e3);
+    gauge_ratio(page, "sherwood_ha_etcd_silent_seconds", "Time since etcd last answered.",
+                (double)facts->silent_ms / 1e3);
+    counter(page, "sherwood_ha_elections", "Elections that this member has won.", facts->elections);
+    counter(page, "sherwood_ha_losses", "Times that it ceased to be primary.", facts->losses);
+    counter(page, "sherwood_ha_etcd_failures", "Requests to etcd without an answer.",
+            facts->etcd_failures);
+}
+
 static void put_commands(struct page *page, const struct sw_loop_counters *counters)
 {
     family(page, "sherwood_commands", "counter", "RESP commands replied to, by command.");
@@ -441,6 +464,7 @@ void sw_metrics_render(const struct sw_snapshot *snapshot, bool openmetrics, str
     put_cluster(&page, &snapshot->cluster);
     put_moves(&page, &snapshot->move);
     put_replication(&page, &snapshot->replication);
+    put_shard(&page, &snapshot->shard);
     put_operations(&page, &snapshot->stats.counters);
     put_pause(&page, snapshot);
     put_process(&page, snapshot);

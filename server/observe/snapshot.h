@@ -12,6 +12,7 @@
 
 #include "server/cluster/cluster.h"
 #include "server/config/config.h"
+#include "server/ha/facts.h"
 #include "server/log/wal.h"
 #include "server/move/facts.h"
 #include "server/observe/counters.h"
@@ -28,6 +29,7 @@ struct sw_snapshot {
     struct sw_persistence persistence;
     struct sw_wal_figures log; /* all zero where writes are not logged */
     struct sw_repl_facts replication;
+    struct sw_ha_facts shard;
     struct sw_gpu_facts gpu;
     struct sw_cluster_facts cluster; /* all zero where there is none */
     struct sw_move_facts move;       /* .. */

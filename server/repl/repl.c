@@ -12,6 +12,7 @@
 #include "server/log/clock.h"
 #include "server/observe/log.h"
 #include "server/repl/login.h"
+#include "server/repl/terms.h"
 
 static void on_acknowledged(void *context)
 {
@@ -145,6 +146,11 @@ int sw_repl_follow(struct sw_repl *repl, const char *primary, char *reason, size
         snprintf(reason, reason_bytes, "REPLICAOF not allowed in cluster mode.");
         return -1;
     }
+    if (repl->state.terms != NULL) {
+        snprintf(reason, reason_bytes,
+                 "this server is a member of a shard (--ha), whose primary is elected");
+        return -1;
+    }
     return sw_replica_follow(repl->replica, primary, reason, reason_bytes);
 }
 
@@ -164,7 +170,27 @@ int sw_repl_serve(struct sw_repl *repl, const struct sw_wire *wire, const char *
     if (!sw_repl_hello_fits(hello, &own, reason, reason_bytes)) {
         return -1;
     }
-    return sw_senders_add(repl->senders, wire, address, hello, reason, reason_bytes);
+    struct sw_repl_ack who = {0};
+    const struct sw_repl_terms *terms = repl->state.terms;
+    if (terms == NULL && hello->shard[0] != '\0') {
+        snprintf(reason, reason_bytes, "this server is no member of a shard (--ha)");
+        return -1;
+    }
+    if (terms != NULL && !terms->serve(terms->context, hello, &who, reason, reason_bytes)) {
+        return -1;
+    }
+    return sw_senders_add(repl->senders, wire, address, hello, &who, reason, reason_bytes);
+}
+
+unsigned sw_repl_reached(struct sw_repl *repl, uint64_t sequence)
+{
+    struct sw_repl_ack acks[SW_SENDERS_SHOWN_MAX];
+    const struct sw_repl_terms *terms = repl->state.terms;
+    if (terms == NULL) {
+        return sw_senders_reached(repl->senders, sequence);
+    }
+    unsigned count = sw_senders_acks(repl->senders, acks, SW_SENDERS_SHOWN_MAX);
+    return terms->count(terms->context, acks, count, sequence);
 }
 
 static uint64_t ms_since(uint64_t now, uint64_t then)

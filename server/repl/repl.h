@@ -17,6 +17,7 @@ struct sw_repl_owner {
     void *server;
     bool (*is_quiet)(void *server, uint64_t fence); /* see struct sw_replica_parts */
     void (*wake)(void *server);                     /* somebody may wait for replicas, or a role */
+    void (*wake_all)(void *server);                 /* every loop is to look at the role */
     struct sw_saver *saver;                         /* NULL: there is no data directory */
     struct sw_wal *wal;                             /* NULL: writes are not logged */
 };
@@ -50,6 +51,9 @@ int sw_repl_follow(struct sw_repl *repl, const char *primary, char *reason, size
 /* REPLICATE: takes over the wire. Returns 0; or -1 with a sentence. */
 int sw_repl_serve(struct sw_repl *repl, const struct sw_wire *wire, const char *address,
                   const struct sw_repl_hello *hello, char *reason, size_t reason_bytes);
+
+/* How many replicas that count have carried out the writes up to this one. */
+unsigned sw_repl_reached(struct sw_repl *repl, uint64_t sequence);
 
 void sw_repl_facts(struct sw_repl *repl, struct sw_repl_facts *facts);
 

@@ -3,7 +3,7 @@
  * replica.c - following a primary: connect, log in, tell the position, receive; again after a
  * pause.
  */
-#include "server/repl/replica.h"
+#include "server/repl/replica_parts.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -21,32 +21,10 @@
 #include "server/repl/keep.h"
 #include "server/repl/link.h"
 #include "server/repl/login.h"
+#include "server/repl/terms.h"
 
 #define RETRY_NS 500000000ULL
 #define RETRY_NO_ROOM_NS 30000000000ULL /* a snapshot costs the primary time, and would not fit */
-
-struct sw_replica {
-    struct sw_replica_parts parts;
-    pthread_t thread;
-    bool started;
-    int wake_fd;
-
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool stopping;
-    bool follows;         /* it is to be a replica */
-    uint64_t orders;      /* follow, promote: their number */
-    uint64_t carried_out; /* .. of the last one that the thread has taken up */
-    bool could_not;       /* .. and could not carry out */
-    char why_not[SW_REPL_REASON_BYTES];
-
-    /* The thread's. */
-    bool has_position; /* the table is that of the history, at state->applied */
-    struct sw_link_to link;
-    struct sw_apply apply;
-    struct sw_keep keep;
-    char last[SW_REPL_REASON_BYTES]; /* the sentence that was logged last */
-};
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
@@ -83,11 +61,23 @@ static void set_link(struct sw_replica *replica, enum sw_link link)
     pthread_mutex_unlock(&state->lock);
 }
 
+static int refuse_term(struct sw_replica *replica)
+{
+    snprintf(replica->link.reason, sizeof(replica->link.reason),
+             "the term of this primary is over: a member of the shard stands for the next one");
+    return -1;
+}
+
 static int beat(void *context)
 {
     struct sw_replica *replica = context;
+    const struct sw_repl_terms *terms = replica->parts.state->terms;
     uint8_t ack[SW_REPL_ACK_BYTES];
-    sw_repl_ack_write(replica->apply.applied, replica->apply.salt, ack);
+    uint64_t incarnation = 0;
+    if (terms != NULL && !terms->advance(terms->context, replica->term, &incarnation)) {
+        return refuse_term(replica);
+    }
+    sw_repl_ack_write(replica->apply.applied, incarnation, replica->apply.salt, ack);
     return sw_link_send(&replica->link, ack, sizeof(ack));
 }
 
@@ -135,6 +125,9 @@ static int shake_hands(struct sw_replica *replica, struct sw_repl_welcome *welco
         memset(hello.history, '0', SW_HISTORY_ID_BYTES - 1);
         hello.sequence = 0;
     }
+    if (state->terms != NULL) {
+        state->terms->introduce(state->terms->context, &hello);
+    }
     if (sw_link_send(link, text, sw_repl_hello_write(&hello, text, sizeof(text))) != 0 ||
         sw_link_line(link, text, sizeof(text)) != 0) {
         return -1;
@@ -146,6 +139,10 @@ static int shake_hands(struct sw_replica *replica, struct sw_repl_welcome *welco
     if (welcome->resumes && welcome->sequence != hello.sequence) {
         snprintf(link->reason, sizeof(link->reason), "the primary goes on at another place");
         return -1;
+    }
+    replica->term = welcome->term;
+    if (state->terms != NULL && !state->terms->follow(state->terms->context, welcome)) {
+        return refuse_term(replica);
     }
     return 0;
 }
@@ -204,7 +201,7 @@ static void follow(struct sw_replica *replica)
     uint16_t port = state->port;
     pthread_mutex_unlock(&state->lock);
     set_link(replica, SW_LINK_CONNECT);
-    if (sw_link_dial(&replica->link, host, port) != 0) {
+    if (host[0] == '\0' || sw_link_dial(&replica->link, host, port) != 0) {
         return;
     }
     set_link(replica, SW_LINK_HANDSHAKE);
@@ -243,9 +240,21 @@ static void note_end(struct sw_replica *replica)
     state->errors += is_wrong;
     memcpy(state->trouble, reason, sizeof(state->trouble));
     pthread_mutex_unlock(&state->lock);
-    if (!is_over(replica) && strcmp(replica->last, reason) != 0) {
+    if (!is_over(replica) && reason[0] != '\0' && strcmp(replica->last, reason) != 0) {
         memcpy(replica->last, reason, sizeof(replica->last));
         sw_log(SW_LOG_WARNING, "replication has stopped, and is tried again: %s", reason);
+    }
+}
+
+/* The first record of a term, which changes nothing: a position names one history from here on. */
+static void begin_term(struct sw_replica *replica)
+{
+    const struct sw_wal_write first = {.sequence = sw_table_last_sequence(replica->parts.table) + 1,
+                                       .kind = SW_WAL_OPERATIONS,
+                                       .operation = SW_SET};
+    sw_table_set_sequence(replica->parts.table, first.sequence);
+    if (sw_feed_is_on(replica->parts.feed)) {
+        sw_feed_add(replica->parts.feed, &first);
     }
 }
 
@@ -260,6 +269,9 @@ static void promote(struct sw_replica *replica)
                          (sw_repl_is_replica(state) &&
                           sw_keep_history(&replica->keep, &next, replica->why_not) != 0);
     if (!replica->could_not && sw_repl_is_replica(state)) {
+        if (state->terms != NULL) {
+            begin_term(replica);
+        }
         sw_repl_promote(state, &next);
         replica->parts.history_changed(replica->parts.context);
         sw_log(SW_LOG_NOTICE, "this server is a primary now, from write %" PRIu64 " on",
@@ -271,6 +283,10 @@ static void promote(struct sw_replica *replica)
 
 static void pause_before_retry(struct sw_replica *replica)
 {
+    while (!replica->stopping && replica->orders == replica->carried_out &&
+           replica->parts.state->host[0] == '\0') {
+        pthread_cond_wait(&replica->changed, &replica->lock);
+    }
     uint64_t until = sw_log_now_ns() + (replica->apply.lacks_room ? RETRY_NO_ROOM_NS : RETRY_NS);
     const struct timespec when = {(time_t)(until / 1000000000U), (long)(until % 1000000000U)};
     while (!replica->stopping && replica->orders == replica->carried_out &&
@@ -293,6 +309,19 @@ static bool begin_to_follow(struct sw_replica *replica)
     return true;
 }
 
+/* A primary whose term is over begins another one: nothing of the old one is on its way then. With
+ * the lock held, which is given back meanwhile. */
+static bool stop_serving(struct sw_replica *replica)
+{
+    if (replica->parts.state->terms == NULL) {
+        return false;
+    }
+    pthread_mutex_unlock(&replica->lock);
+    bool stopped = begin_to_follow(replica);
+    pthread_mutex_lock(&replica->lock);
+    return stopped;
+}
+
 static void *run(void *context)
 {
     struct sw_replica *replica = context;
@@ -308,6 +337,7 @@ static void *run(void *context)
         }
         replica->carried_out = replica->orders;
         if (!replica->follows) {
+            was_replica = was_replica || stop_serving(replica);
             promote(replica);
             was_replica = was_replica && replica->follows;
             continue;
@@ -326,70 +356,6 @@ static void *run(void *context)
     }
     pthread_mutex_unlock(&replica->lock);
     return NULL;
-}
-
-/* --- orders ----------------------------------------------------------------------------------- */
-
-/* With the lock held. */
-static uint64_t order(struct sw_replica *replica, bool follows)
-{
-    const uint64_t one = 1;
-    replica->follows = follows;
-    replica->orders++;
-    ssize_t written = write(replica->wake_fd, &one, sizeof(one));
-    (void)written; /* a full counter is readable, too */
-    pthread_cond_broadcast(&replica->changed);
-    return replica->orders;
-}
-
-int sw_replica_follow(struct sw_replica *replica, const char *primary, char *reason,
-                      size_t reason_bytes)
-{
-    struct sw_repl_state *state = replica->parts.state;
-    char host[SW_REPL_ADDRESS_BYTES];
-    uint16_t port = 0;
-    if (sw_login_parse(primary, host, &port) != 0) {
-        snprintf(reason, reason_bytes, "a primary is \"host port\", host:port or unix:/path");
-        return -1;
-    }
-    pthread_mutex_lock(&replica->lock);
-    pthread_mutex_lock(&state->lock);
-    bool same = sw_repl_is_replica(state) && replica->follows && strcmp(state->host, host) == 0 &&
-                state->port == port;
-    memcpy(state->host, host, sizeof(state->host));
-    state->port = port;
-    pthread_mutex_unlock(&state->lock);
-    if (!same) {
-        (void)sw_repl_close_writes(state);
-        order(replica, true);
-    }
-    pthread_mutex_unlock(&replica->lock);
-    return 0;
-}
-
-uint64_t sw_replica_promote(struct sw_replica *replica)
-{
-    pthread_mutex_lock(&replica->lock);
-    uint64_t number = order(replica, false);
-    pthread_mutex_unlock(&replica->lock);
-    return number;
-}
-
-int sw_replica_outcome(struct sw_replica *replica, uint64_t number, char *reason,
-                       size_t reason_bytes)
-{
-    int outcome = 0;
-    pthread_mutex_lock(&replica->lock);
-    if (replica->carried_out >= number || replica->stopping) {
-        outcome = replica->could_not || replica->stopping ? -1 : 1;
-        snprintf(
-            reason, reason_bytes, "%s",
-            replica->why_not[0] != '\0'
-                ? replica->why_not
-                : "this replica has no whole copy of its primary's table: it cannot take over");
-    }
-    pthread_mutex_unlock(&replica->lock);
-    return outcome;
 }
 
 /* --- files ------------------------------------------------------------------------------------ */
@@ -465,7 +431,7 @@ void sw_replica_stop(struct sw_replica *replica)
     if (replica->started) {
         pthread_mutex_lock(&replica->lock);
         replica->stopping = true;
-        order(replica, replica->follows);
+        (void)sw_replica_order(replica, replica->follows);
         pthread_mutex_unlock(&replica->lock);
         pthread_join(replica->thread, NULL);
         replica->started = false;

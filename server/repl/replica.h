@@ -44,6 +44,9 @@ void sw_replica_destroy(struct sw_replica *replica);
  * refused when this returns. Returns 0; or -1 with a sentence in `reason`. */
 int sw_replica_follow(struct sw_replica *replica, const char *primary, char *reason,
                       size_t reason_bytes);
+/* Follows nobody from now on, and is no primary. Writes are refused when this returns. Returns the
+ * number to ask about. */
+uint64_t sw_replica_hold(struct sw_replica *replica);
 /* Asks it to become a primary. Returns the number to ask about. */
 uint64_t sw_replica_promote(struct sw_replica *replica);
 /* Returns 0 while that is under way, 1 once it is one, -1 with a sentence in `reason` if it cannot.

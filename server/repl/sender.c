@@ -2,7 +2,7 @@
  *
  * sender.c - a snapshot if it must be, then the records of the feed.
  */
-#include "server/repl/sender.h"
+#include "server/repl/sender_parts.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -24,43 +24,12 @@
 #define MARK_NS 1000000000ULL
 #define LAST_WORDS_NS 2000000000ULL /* for what is in the feed when the server stops */
 
-struct sender {
-    struct sender *next;
-    struct sw_senders *senders;
-    pthread_t thread;
-    struct sw_wire wire;
-    struct sw_feed_reader reader;
-    char address[64];
-    struct sw_repl_hello hello;
-    bool joined; /* under the lock of `senders`: the thread may be */
-    /* Atomic. */
-    bool is_cut;
-    bool is_online;
-    uint64_t acknowledged;
-    uint64_t heard_ns;
-    /* The thread's. */
-    uint64_t sent; /* last write that was sent */
-    uint64_t moved_ns;
-    uint64_t until_ns; /* when it must be over; 0: it need not */
-    uint8_t ack[SW_REPL_ACK_BYTES];
-    size_t ack_size;
-    char reason[SW_REPL_REASON_BYTES];
-};
-
-struct sw_senders {
-    struct sw_senders_parts parts;
-    pthread_mutex_t lock;
-    struct sender *list;
-    bool stopping;                                            /* atomic */
-    uint64_t snapshots, resumes, dropped, errors, sent_bytes; /* atomic */
-};
-
 static void count(uint64_t *counter, uint64_t by)
 {
     __atomic_fetch_add(counter, by, __ATOMIC_RELAXED);
 }
 
-static int fail(struct sender *sender, uint64_t *counter, const char *reason)
+static int fail(struct sw_sender *sender, uint64_t *counter, const char *reason)
 {
     if (sender->reason[0] == '\0') {
         snprintf(sender->reason, sizeof(sender->reason), "%s", reason);
@@ -72,7 +41,7 @@ static int fail(struct sender *sender, uint64_t *counter, const char *reason)
 /* --- the socket ------------------------------------------------------------------------------- */
 
 /* Takes the acknowledgements that are there. */
-static int take_acks(struct sender *sender)
+static int take_acks(struct sw_sender *sender)
 {
     struct sw_senders *senders = sender->senders;
     for (;;) {
@@ -90,19 +59,22 @@ static int take_acks(struct sender *sender)
         if (sender->ack_size < sizeof(sender->ack)) {
             continue;
         }
-        uint64_t applied = 0;
+        uint64_t applied = 0, incarnation = 0;
         sender->ack_size = 0;
-        if (!sw_repl_ack_parse(sender->ack, sw_feed_salt(senders->parts.feed), &applied) ||
-            applied > sender->sent || applied < sender->acknowledged) {
+        if (!sw_repl_ack_parse(sender->ack, sw_feed_salt(senders->parts.feed), &applied,
+                               &incarnation) ||
+            applied > sender->sent || applied < sender->acknowledged ||
+            (sender->incarnation != 0 && incarnation != sender->incarnation)) {
             return fail(sender, &senders->errors, "what it sent is no acknowledgement");
         }
         __atomic_store_n(&sender->acknowledged, applied, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&sender->incarnation, incarnation, __ATOMIC_SEQ_CST);
         __atomic_store_n(&sender->heard_ns, sw_log_now_ns(), __ATOMIC_RELAXED);
         senders->parts.wake(senders->parts.context);
     }
 }
 
-static int refuse_if_cut(struct sender *sender)
+static int refuse_if_cut(struct sw_sender *sender)
 {
     return __atomic_load_n(&sender->is_cut, __ATOMIC_ACQUIRE)
                ? fail(sender, &sender->senders->dropped, "this server is not its primary any more")
@@ -110,7 +82,7 @@ static int refuse_if_cut(struct sender *sender)
 }
 
 /* Waits until the socket takes more (POLLOUT), or there is something to do. */
-static int wait_for(struct sender *sender, short events, int timeout_ms)
+static int wait_for(struct sw_sender *sender, short events, int timeout_ms)
 {
     struct pollfd fds[2] = {{.fd = sender->wire.fd, .events = (short)(events | POLLIN)},
                             {.fd = sender->reader.fd, .events = POLLIN}};
@@ -130,7 +102,7 @@ static int wait_for(struct sender *sender, short events, int timeout_ms)
 }
 
 /* Once the server stops there is little time, whatever it waits for. */
-static bool is_stopping(struct sender *sender)
+static bool is_stopping(struct sw_sender *sender)
 {
     bool stopping = __atomic_load_n(&sender->senders->stopping, __ATOMIC_ACQUIRE);
     if (stopping && sender->until_ns == 0) {
@@ -139,7 +111,7 @@ static bool is_stopping(struct sender *sender)
     return stopping;
 }
 
-static bool is_late(struct sender *sender)
+static bool is_late(struct sw_sender *sender)
 {
     (void)is_stopping(sender);
     uint64_t now = sw_log_now_ns();
@@ -148,7 +120,7 @@ static bool is_late(struct sender *sender)
            now - __atomic_load_n(&sender->heard_ns, __ATOMIC_RELAXED) > limit;
 }
 
-static int send_pieces(struct sender *sender, struct iovec *pieces, int n)
+static int send_pieces(struct sw_sender *sender, struct iovec *pieces, int n)
 {
     sender->moved_ns = sw_log_now_ns();
     while (n > 0) {
@@ -180,7 +152,7 @@ static int send_pieces(struct sender *sender, struct iovec *pieces, int n)
 
 static int send_bytes(void *context, const void *bytes, size_t size)
 {
-    struct sender *sender = context;
+    struct sw_sender *sender = context;
     struct iovec piece = {(void *)(uintptr_t)bytes, size};
     if (refuse_if_cut(sender) != 0) { /* the bytes may be those of another history */
         return -1;
@@ -195,21 +167,27 @@ static int send_bytes(void *context, const void *bytes, size_t size)
 
 /* --- what is sent ----------------------------------------------------------------------------- */
 
-static int send_welcome(struct sender *sender, bool resumes)
+static int send_welcome(struct sw_sender *sender, bool resumes)
 {
     const struct sw_senders_parts *parts = &sender->senders->parts;
     struct sw_repl_welcome welcome = {.resumes = resumes,
                                       .sequence = resumes ? sender->hello.sequence : 0,
-                                      .salt = sw_feed_salt(parts->feed)};
+                                      .salt = sw_feed_salt(parts->feed),
+                                      .term = sender->who.term};
+    const struct sw_repl_terms *terms = parts->state->terms;
     char line[SW_REPL_LINE_BYTES];
     pthread_mutex_lock(&parts->state->lock);
     memcpy(welcome.history, parts->state->history.id, sizeof(welcome.history));
     pthread_mutex_unlock(&parts->state->lock);
+    welcome.start = terms == NULL ? 0 : terms->start(terms->context, welcome.term);
+    if (terms != NULL && welcome.start == 0) {
+        return fail(sender, &sender->senders->dropped, "the term is over");
+    }
     return send_bytes(sender, line, sw_repl_welcome_write(&welcome, line, sizeof(line)));
 }
 
 /* Is the next write of the replica in the feed, and of a history that this server has? */
-static bool can_resume(const struct sender *sender)
+static bool can_resume(const struct sw_sender *sender)
 {
     const struct sw_senders_parts *parts = &sender->senders->parts;
     struct sw_feed_record *record;
@@ -224,7 +202,7 @@ static bool can_resume(const struct sender *sender)
     return got >= 0;
 }
 
-static int begin(struct sender *sender)
+static int begin(struct sw_sender *sender)
 {
     struct sw_senders *senders = sender->senders;
     bool was_on = sw_feed_is_on(senders->parts.feed);
@@ -246,7 +224,7 @@ static int begin(struct sender *sender)
     return 0;
 }
 
-static int send_mark(struct sender *sender)
+static int send_mark(struct sw_sender *sender)
 {
     const struct sw_senders_parts *parts = &sender->senders->parts;
     uint8_t bytes[SW_WAL_RECORD_BYTES];
@@ -263,7 +241,7 @@ static int send_mark(struct sender *sender)
 }
 
 /* Sends what the feed has. Returns how many records; -1: it is over. */
-static int send_records(struct sender *sender)
+static int send_records(struct sw_sender *sender)
 {
     struct sw_feed_record *records[AT_ONCE];
     struct iovec pieces[AT_ONCE];
@@ -287,7 +265,7 @@ static int send_records(struct sender *sender)
     return n;
 }
 
-static void serve(struct sender *sender)
+static void serve(struct sw_sender *sender)
 {
     struct sw_senders *senders = sender->senders;
     uint64_t marked_ns = 0;
@@ -324,7 +302,7 @@ static void serve(struct sender *sender)
 
 static void *run(void *context)
 {
-    struct sender *sender = context;
+    struct sw_sender *sender = context;
     struct sw_senders *senders = sender->senders;
     sw_log(SW_LOG_NOTICE, "%s: a replica has connected", sender->address);
     sw_feed_join(senders->parts.feed, &sender->reader);
@@ -343,10 +321,10 @@ static void *run(void *context)
 /* Frees senders whose threads have ended, or all, waiting for them. */
 static void reap(struct sw_senders *senders, bool all)
 {
-    struct sender *gone = NULL;
+    struct sw_sender *gone = NULL;
     pthread_mutex_lock(&senders->lock);
-    for (struct sender **link = &senders->list; *link != NULL;) {
-        struct sender *sender = *link;
+    for (struct sw_sender **link = &senders->list; *link != NULL;) {
+        struct sw_sender *sender = *link;
         if (all || sender->joined) {
             *link = sender->next;
             sender->next = gone;
@@ -357,7 +335,7 @@ static void reap(struct sw_senders *senders, bool all)
     }
     pthread_mutex_unlock(&senders->lock);
     while (gone != NULL) {
-        struct sender *sender = gone;
+        struct sw_sender *sender = gone;
         gone = sender->next;
         pthread_join(sender->thread, NULL);
         close(sender->reader.fd);
@@ -376,7 +354,7 @@ struct sw_senders *sw_senders_create(const struct sw_senders_parts *parts)
 }
 
 /* With the lock held. */
-static void nudge(struct sender *sender)
+static void nudge(struct sw_sender *sender)
 {
     const uint64_t one = 1;
     ssize_t written = write(sender->reader.fd, &one, sizeof(one));
@@ -387,7 +365,7 @@ void sw_senders_stop(struct sw_senders *senders)
 {
     __atomic_store_n(&senders->stopping, true, __ATOMIC_RELEASE);
     pthread_mutex_lock(&senders->lock);
-    for (struct sender *sender = senders->list; sender != NULL; sender = sender->next) {
+    for (struct sw_sender *sender = senders->list; sender != NULL; sender = sender->next) {
         nudge(sender);
     }
     pthread_mutex_unlock(&senders->lock);
@@ -406,17 +384,18 @@ void sw_senders_destroy(struct sw_senders *senders)
 static unsigned length(const struct sw_senders *senders)
 {
     unsigned n = 0;
-    for (const struct sender *sender = senders->list; sender != NULL; sender = sender->next) {
+    for (const struct sw_sender *sender = senders->list; sender != NULL; sender = sender->next) {
         n += !sender->joined;
     }
     return n;
 }
 
 int sw_senders_add(struct sw_senders *senders, const struct sw_wire *wire, const char *address,
-                   const struct sw_repl_hello *hello, char *reason, size_t reason_bytes)
+                   const struct sw_repl_hello *hello, const struct sw_repl_ack *who, char *reason,
+                   size_t reason_bytes)
 {
     reap(senders, false);
-    struct sender *sender = calloc(1, sizeof(*sender));
+    struct sw_sender *sender = calloc(1, sizeof(*sender));
     int event = sender == NULL ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (event < 0) {
         free(sender);
@@ -427,6 +406,7 @@ int sw_senders_add(struct sw_senders *senders, const struct sw_wire *wire, const
     sender->wire = *wire;
     sender->reader.fd = event;
     sender->hello = *hello;
+    sender->who = *who;
     sender->heard_ns = sender->moved_ns = sw_log_now_ns();
     snprintf(sender->address, sizeof(sender->address), "%s", address);
     pthread_mutex_lock(&senders->lock);
@@ -451,48 +431,9 @@ int sw_senders_add(struct sw_senders *senders, const struct sw_wire *wire, const
 void sw_senders_cut(struct sw_senders *senders)
 {
     pthread_mutex_lock(&senders->lock);
-    for (struct sender *sender = senders->list; sender != NULL; sender = sender->next) {
+    for (struct sw_sender *sender = senders->list; sender != NULL; sender = sender->next) {
         __atomic_store_n(&sender->is_cut, true, __ATOMIC_RELEASE);
         nudge(sender);
-    }
-    pthread_mutex_unlock(&senders->lock);
-}
-
-/* --- figures ---------------------------------------------------------------------------------- */
-
-unsigned sw_senders_reached(struct sw_senders *senders, uint64_t sequence)
-{
-    unsigned n = 0;
-    pthread_mutex_lock(&senders->lock);
-    for (const struct sender *sender = senders->list; sender != NULL; sender = sender->next) {
-        n += !sender->joined && __atomic_load_n(&sender->is_online, __ATOMIC_ACQUIRE) &&
-             __atomic_load_n(&sender->acknowledged, __ATOMIC_SEQ_CST) >= sequence;
-    }
-    pthread_mutex_unlock(&senders->lock);
-    return n;
-}
-
-void sw_senders_figures(struct sw_senders *senders, struct sw_senders_figures *figures)
-{
-    uint64_t now = sw_log_now_ns();
-    *figures = (struct sw_senders_figures){
-        .snapshots = __atomic_load_n(&senders->snapshots, __ATOMIC_RELAXED),
-        .resumes = __atomic_load_n(&senders->resumes, __ATOMIC_RELAXED),
-        .dropped = __atomic_load_n(&senders->dropped, __ATOMIC_RELAXED),
-        .errors = __atomic_load_n(&senders->errors, __ATOMIC_RELAXED),
-        .sent_bytes = __atomic_load_n(&senders->sent_bytes, __ATOMIC_RELAXED),
-    };
-    pthread_mutex_lock(&senders->lock);
-    for (const struct sender *sender = senders->list; sender != NULL; sender = sender->next) {
-        if (sender->joined || figures->replicas == SW_SENDERS_SHOWN_MAX) {
-            continue;
-        }
-        struct sw_sender_facts *facts = &figures->shown[figures->replicas++];
-        uint64_t heard = __atomic_load_n(&sender->heard_ns, __ATOMIC_RELAXED);
-        memcpy(facts->address, sender->address, sizeof(facts->address));
-        facts->is_online = __atomic_load_n(&sender->is_online, __ATOMIC_ACQUIRE);
-        facts->acknowledged = __atomic_load_n(&sender->acknowledged, __ATOMIC_RELAXED);
-        facts->silent_ms = now > heard ? (now - heard) / 1000000U : 0;
     }
     pthread_mutex_unlock(&senders->lock);
 }

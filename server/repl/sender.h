@@ -11,6 +11,7 @@
 #include "server/config/config.h"
 #include "server/repl/feed.h"
 #include "server/repl/stream.h"
+#include "server/repl/terms.h"
 #include "server/repl/wire.h"
 #include "table/table.h"
 
@@ -33,10 +34,14 @@ void sw_senders_destroy(struct sw_senders *senders);
 /* Serves a replica by a wire, which is taken over. Returns 0; or -1 with a sentence in `reason`,
  * and the wire is the caller's. */
 int sw_senders_add(struct sw_senders *senders, const struct sw_wire *wire, const char *address,
-                   const struct sw_repl_hello *hello, char *reason, size_t reason_bytes);
+                   const struct sw_repl_hello *hello, const struct sw_repl_ack *who, char *reason,
+                   size_t reason_bytes);
 /* Ends all connections: the server is no primary any more, or of another history. */
 void sw_senders_cut(struct sw_senders *senders);
 
+/* What those have acknowledged who have acknowledged anything, as members of a shard. Returns how
+ * many. */
+unsigned sw_senders_acks(struct sw_senders *senders, struct sw_repl_ack *acks, unsigned max);
 /* How many replicas have carried out the writes up to this one. */
 unsigned sw_senders_reached(struct sw_senders *senders, uint64_t sequence);
 

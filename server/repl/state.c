@@ -6,12 +6,14 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "server/random_id.h"
 
 void sw_repl_state_init(struct sw_repl_state *state)
 {
     memset(state, 0, sizeof(*state));
+    state->lease = UINT64_MAX;
     pthread_mutex_init(&state->lock, NULL);
     sw_random_id(state->history.id);
     memset(state->history.before, '0', SW_HISTORY_ID_BYTES - 1);
@@ -20,6 +22,40 @@ void sw_repl_state_init(struct sw_repl_state *state)
 void sw_repl_state_fini(struct sw_repl_state *state)
 {
     pthread_mutex_destroy(&state->lock);
+}
+
+bool sw_repl_lease_is_over(const struct sw_repl_state *state)
+{
+    uint64_t until = __atomic_load_n(&state->lease, __ATOMIC_SEQ_CST);
+    struct timespec now;
+    if (until == UINT64_MAX) {
+        return false;
+    }
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec >= until;
+}
+
+void sw_repl_set_lease(struct sw_repl_state *state, uint64_t until_ns)
+{
+    __atomic_store_n(&state->lease, until_ns, __ATOMIC_SEQ_CST);
+}
+
+void sw_repl_lose(struct sw_repl_state *state)
+{
+    if (!__atomic_exchange_n(&state->is_down, true, __ATOMIC_SEQ_CST)) {
+        __atomic_fetch_add(&state->losses, 1, __ATOMIC_SEQ_CST);
+    }
+}
+
+uint64_t sw_repl_pause(struct sw_repl_state *state)
+{
+    __atomic_store_n(&state->is_down, true, __ATOMIC_SEQ_CST);
+    return __atomic_add_fetch(&state->fence, 1, __ATOMIC_SEQ_CST);
+}
+
+void sw_repl_rise(struct sw_repl_state *state)
+{
+    __atomic_store_n(&state->is_down, false, __ATOMIC_SEQ_CST);
 }
 
 uint64_t sw_repl_close_reads(struct sw_repl_state *state)

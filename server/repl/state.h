@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct sw_repl_terms;
+
 #define SW_HISTORY_ID_BYTES 41
 #define SW_REPL_ADDRESS_BYTES 256
 #define SW_REPL_REASON_BYTES 320
@@ -40,6 +42,10 @@ struct sw_repl_state {
     bool lacks_data;  /* its table is not that of a position: reads are refused, too */
     uint64_t applied; /* replica: the last write of its primary that it has carried out */
     uint64_t fence;   /* raised whenever one of the first two becomes true */
+    bool is_down;     /* a member of a shard that neither is primary nor follows one */
+    uint64_t lease;   /* CLOCK_BOOTTIME at which a primary of a shard is none; UINT64_MAX: never */
+    uint64_t losses;  /* raised whenever it stops to be one: clients are disconnected */
+    const struct sw_repl_terms *terms; /* set before any thread starts; NULL: an operator decides */
 
     pthread_mutex_t lock;
     struct sw_lineage history;
@@ -77,6 +83,26 @@ static inline uint64_t sw_repl_applied(const struct sw_repl_state *state)
 {
     return __atomic_load_n(&state->applied, __ATOMIC_ACQUIRE);
 }
+
+static inline bool sw_repl_is_down(const struct sw_repl_state *state)
+{
+    return __atomic_load_n(&state->is_down, __ATOMIC_SEQ_CST);
+}
+static inline uint64_t sw_repl_losses(const struct sw_repl_state *state)
+{
+    return __atomic_load_n(&state->losses, __ATOMIC_SEQ_CST);
+}
+/* Has the lease of a primary run out? Looks at the clock, if there is one. */
+bool sw_repl_lease_is_over(const struct sw_repl_state *state);
+/* It is primary until then. */
+void sw_repl_set_lease(struct sw_repl_state *state, uint64_t until_ns);
+/* It is none any more, unless it was none before: nothing is read or written. */
+void sw_repl_lose(struct sw_repl_state *state);
+/* Nothing is read or written for a while. What is on its way is over once every loop has seen the
+ * fence that this returns. */
+uint64_t sw_repl_pause(struct sw_repl_state *state);
+/* It follows a primary, or is one: reads, or writes, too, are served. */
+void sw_repl_rise(struct sw_repl_state *state);
 
 /* Refuses reads, or writes, from now on. Those on their way are over once every loop has seen the
  * fence that this returns. */

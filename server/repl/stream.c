@@ -20,8 +20,31 @@ static bool is_history(const char *text)
            strspn(text, "0123456789abcdef") == SW_HISTORY_ID_BYTES - 1;
 }
 
+static bool take_name(char out[SW_REPL_NAME_BYTES], const uint8_t *word, uint32_t size)
+{
+    if (size == 0 || size >= SW_REPL_NAME_BYTES) {
+        return false;
+    }
+    memcpy(out, word, size);
+    for (uint32_t i = 0; i < size; i++) {
+        if (word[i] <= ' ' || word[i] > '~') {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool take_member(struct sw_repl_hello *hello, const uint8_t *const *words,
+                        const uint32_t *sizes)
+{
+    return take_name(hello->shard, words[0], sizes[0]) &&
+           take_name(hello->node, words[1], sizes[1]) &&
+           sw_decimal_parse(words[2], sizes[2], UINT64_MAX, &hello->incarnation) &&
+           sw_decimal_parse(words[3], sizes[3], UINT64_MAX, &hello->closed);
+}
+
 bool sw_repl_hello_parse(struct sw_repl_hello *hello, const uint8_t *const *words,
-                         const uint32_t *sizes)
+                         const uint32_t *sizes, unsigned count)
 {
     uint64_t *const numbers[SW_REPL_HELLO_WORDS] = {&hello->version,     NULL,
                                                     &hello->sequence,    &hello->key_bytes,
@@ -37,22 +60,39 @@ bool sw_repl_hello_parse(struct sw_repl_hello *hello, const uint8_t *const *word
             return false;
         }
     }
-    return is_history(hello->history);
+    return is_history(hello->history) &&
+           (count == SW_REPL_HELLO_WORDS ||
+            (count == SW_REPL_MEMBER_WORDS &&
+             take_member(hello, words + SW_REPL_HELLO_WORDS, sizes + SW_REPL_HELLO_WORDS)));
+}
+
+static size_t write_word(const char *word, char *out, size_t bytes)
+{
+    return (size_t)snprintf(out, bytes, "$%zu\r\n%s\r\n", strlen(word), word);
 }
 
 size_t sw_repl_hello_write(const struct sw_repl_hello *hello, char *out, size_t bytes)
 {
-    const uint64_t numbers[SW_REPL_HELLO_WORDS] = {hello->version,     0,
-                                                   hello->sequence,    hello->key_bytes,
-                                                   hello->value_bytes, hello->value_format,
-                                                   hello->engine,      hello->batch_ops_max};
-    size_t size =
-        (size_t)snprintf(out, bytes, "*%d\r\n$9\r\nREPLICATE\r\n", 1 + SW_REPL_HELLO_WORDS);
-    for (int i = 0; i < SW_REPL_HELLO_WORDS; i++) {
+    const uint64_t numbers[SW_REPL_MEMBER_WORDS] = {hello->version,
+                                                    0,
+                                                    hello->sequence,
+                                                    hello->key_bytes,
+                                                    hello->value_bytes,
+                                                    hello->value_format,
+                                                    hello->engine,
+                                                    hello->batch_ops_max,
+                                                    0,
+                                                    0,
+                                                    hello->incarnation,
+                                                    hello->closed};
+    const char *const texts[SW_REPL_MEMBER_WORDS] = {
+        [1] = hello->history, [8] = hello->shard, [9] = hello->node};
+    int words = hello->shard[0] == '\0' ? SW_REPL_HELLO_WORDS : SW_REPL_MEMBER_WORDS;
+    size_t size = (size_t)snprintf(out, bytes, "*%d\r\n$9\r\nREPLICATE\r\n", 1 + words);
+    for (int i = 0; i < words; i++) {
         char digits[SW_DECIMAL_DIGITS_MAX + 1];
         digits[sw_decimal_format(numbers[i], digits)] = '\0';
-        const char *word = i == 1 ? hello->history : digits;
-        size += (size_t)snprintf(out + size, bytes - size, "$%zu\r\n%s\r\n", strlen(word), word);
+        size += write_word(texts[i] != NULL ? texts[i] : digits, out + size, bytes - size);
     }
     return size;
 }
@@ -89,36 +129,45 @@ bool sw_repl_hello_fits(const struct sw_repl_hello *replica, const struct sw_rep
 
 size_t sw_repl_welcome_write(const struct sw_repl_welcome *welcome, char *out, size_t bytes)
 {
-    return (size_t)snprintf(out, bytes, "+%s %s %" PRIu64 " %" PRIu64 "\r\n",
-                            welcome->resumes ? "RESUME" : "SNAPSHOT", welcome->history,
-                            welcome->sequence, welcome->salt);
+    int size = snprintf(out, bytes, "+%s %s %" PRIu64 " %" PRIu64,
+                        welcome->resumes ? "RESUME" : "SNAPSHOT", welcome->history,
+                        welcome->sequence, welcome->salt);
+    size += welcome->term == 0 ? 0
+                               : snprintf(out + size, bytes - (size_t)size, " %" PRIu64 " %" PRIu64,
+                                          welcome->term, welcome->start);
+    return (size_t)size + (size_t)snprintf(out + size, bytes - (size_t)size, "\r\n");
 }
 
 bool sw_repl_welcome_parse(struct sw_repl_welcome *welcome, const char *line)
 {
     char word[16], end;
     memset(welcome, 0, sizeof(*welcome));
-    if (sscanf(line, "+%15s %40s %" SCNu64 " %" SCNu64 "%c", word, welcome->history,
-               &welcome->sequence, &welcome->salt, &end) != 4) {
+    int got = sscanf(line, "+%15s %40s %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 "%c", word,
+                     welcome->history, &welcome->sequence, &welcome->salt, &welcome->term,
+                     &welcome->start, &end);
+    if (got != 4 && (got != 6 || welcome->term == 0 || welcome->start == 0)) {
         return false;
     }
     welcome->resumes = strcmp(word, "RESUME") == 0;
     return is_history(welcome->history) && (welcome->resumes || strcmp(word, "SNAPSHOT") == 0);
 }
 
-void sw_repl_ack_write(uint64_t applied, uint64_t salt, uint8_t out[SW_REPL_ACK_BYTES])
+void sw_repl_ack_write(uint64_t applied, uint64_t incarnation, uint64_t salt,
+                       uint8_t out[SW_REPL_ACK_BYTES])
 {
-    const uint64_t words[3] = {htole64(ACK_MAGIC), htole64(applied), 0};
+    const uint64_t words[3] = {htole64(ACK_MAGIC), htole64(applied), htole64(incarnation)};
     memcpy(out, words, sizeof(words));
     const uint64_t check = htole64(sw_check64(out, sizeof(words), salt));
     memcpy(out + sizeof(words), &check, sizeof(check));
 }
 
-bool sw_repl_ack_parse(const uint8_t bytes[SW_REPL_ACK_BYTES], uint64_t salt, uint64_t *applied)
+bool sw_repl_ack_parse(const uint8_t bytes[SW_REPL_ACK_BYTES], uint64_t salt, uint64_t *applied,
+                       uint64_t *incarnation)
 {
     uint64_t words[4];
     memcpy(words, bytes, sizeof(words));
     *applied = le64toh(words[1]);
+    *incarnation = le64toh(words[2]);
     return le64toh(words[0]) == ACK_MAGIC &&
            le64toh(words[3]) == sw_check64(bytes, 3 * sizeof(words[0]), salt);
 }

@@ -92,14 +92,14 @@ void sw_call_replicate(struct sw_call *call)
     struct sw_conn *conn = call->session->conn;
     struct sw_repl_hello hello;
     char reason[SW_REPL_REASON_BYTES] = "";
-    const uint8_t *words[SW_REPL_HELLO_WORDS];
-    uint32_t sizes[SW_REPL_HELLO_WORDS];
+    const uint8_t *words[SW_REPL_MEMBER_WORDS];
+    uint32_t sizes[SW_REPL_MEMBER_WORDS];
     struct sw_wire wire;
-    for (int i = 0; i < SW_REPL_HELLO_WORDS; i++) {
+    for (uint32_t i = 0; i < SW_REPL_MEMBER_WORDS && i + 1 < call->count; i++) {
         words[i] = call->arguments[1 + i].text;
         sizes[i] = call->arguments[1 + i].size;
     }
-    if (!sw_repl_hello_parse(&hello, words, sizes)) {
+    if (!sw_repl_hello_parse(&hello, words, sizes, call->count - 1)) {
         sw_call_error(call, "ERR these are no words of a replica");
         return;
     }

@@ -187,10 +187,12 @@
       SAVER(replicaof), "host port: be its replica; NO ONE: be a primary") \
     X(SLAVEOF, "slaveof", 3, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       SAVER(replicaof), "The same as REPLICAOF") \
-    X(REPLICATE, "replicate", 9, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
+    X(REPLICATE, "replicate", -9, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       REPORT(replicate), "What a replica sends: from here on the connection is its own") \
     X(EXPORTSLOTS, "exportslots", 12, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       REPORT(exportslots), "What a node sends that takes slots: from here on the connection is its own") \
+    X(HA, "ha", -2, NO_KEYS, SERVER, ADMIN, FAST, REFUSED, \
+      SESSION(ha), "The shard that this server is a member of: STATUS, SWITCH, FORGET and more") \
     X(TIME, "time", 1, NO_KEYS, SERVER, NONE, FAST, QUEUED, \
       SESSION(time), "Seconds and microseconds of the clock") \
     X(READONLY, "readonly", 1, NO_KEYS, CLUSTER, NONE, FAST, QUEUED, \

@@ -18,7 +18,7 @@
 static bool has_reached(struct sw_control *control)
 {
     struct sw_repl *repl = control->resp->owner.repl;
-    control->reached = sw_senders_reached(repl->senders, control->sequence);
+    control->reached = sw_repl_reached(repl, control->sequence);
     return control->reached >= control->wanted || control->conn->state != SW_CONN_OPEN ||
            sw_repl_is_replica(&repl->state) ||
            (control->deadline_ms != 0 && sw_net_now_ms(control->resp->net) >= control->deadline_ms);
@@ -94,6 +94,10 @@ bool sw_control_run_replicaof(struct sw_control *control, const struct sw_resp_c
     }
     if (control->resp->owner.repl == NULL) {
         return sw_control_refuse(control, "ERR there is no replication in this server");
+    }
+    if (control->resp->owner.repl->state.terms != NULL) {
+        return sw_control_refuse(control, "ERR this server is a member of a shard (--ha), whose "
+                                          "primary is elected: see HA SWITCH");
     }
     if (sw_argument_is(host, "NO") && sw_argument_is(port, "ONE")) {
         return promote(control);

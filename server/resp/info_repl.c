@@ -51,6 +51,27 @@ static void put_replicas(const struct sw_senders_figures *senders, struct sw_tex
     }
 }
 
+void sw_info_shard(const struct sw_ha_facts *facts, struct sw_text *text)
+{
+    sw_text_printf(text,
+                   "ha_shard:%s\r\nha_member:%s\r\nha_role:%s\r\nha_primary:%s\r\n"
+                   "ha_in_sync_members:%s\r\n",
+                   facts->shard, facts->self,
+                   facts->is_stuck     ? "stuck"
+                   : facts->is_primary ? "primary"
+                                       : "replica",
+                   facts->primary, facts->in_sync_names);
+    put(text, "ha_term", facts->term);
+    put(text, "ha_in_sync", facts->in_sync);
+    put(text, "ha_members", facts->members);
+    put(text, "ha_quorum", facts->quorum);
+    put(text, "ha_lease_ms", facts->lease_ms);
+    put(text, "ha_etcd_silent_ms", facts->silent_ms);
+    put(text, "ha_elections", facts->elections);
+    put(text, "ha_losses", facts->losses);
+    put(text, "ha_etcd_failures", facts->etcd_failures);
+}
+
 void sw_info_replication(const struct sw_snapshot *snapshot, struct sw_text *text)
 {
     const struct sw_repl_facts *facts = &snapshot->replication;
@@ -77,6 +98,9 @@ void sw_info_replication(const struct sw_snapshot *snapshot, struct sw_text *tex
                    history->before[0] == '\0' || strspn(history->before, "0") == 40
                        ? -1
                        : (int64_t)history->before_through + 1);
+    if (snapshot->shard.is_on) {
+        sw_info_shard(&snapshot->shard, text);
+    }
     put(text, "repl_backlog_active", feed->is_on);
     put(text, "repl_backlog_size", feed->bytes_max);
     put(text, "repl_backlog_first_byte_offset", feed->first);

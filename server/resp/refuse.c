@@ -18,6 +18,7 @@
 /* Longest list of arguments in an error line. */
 #define ARGUMENTS_BYTES 128
 
+#define DOWN_LINE "CLUSTERDOWN The cluster is down: this member of the shard knows of no primary"
 #define LOADING_LINE "LOADING Sherwood is loading the dataset in memory"
 
 /* Refuses a command that redis has and this server does not. */
@@ -108,13 +109,24 @@ static bool is_served_while_loading(const struct sw_command *command)
            (command->kind == SW_KIND_SESSION && command->id != SW_COMMAND_PING);
 }
 
+static bool is_down(const struct sw_resp_owner *owner)
+{
+    return owner->repl != NULL && sw_repl_is_down(&owner->repl->state);
+}
+
 const char *sw_refusal_of_reads(const struct sw_resp_owner *owner)
 {
+    if (is_down(owner)) {
+        return DOWN_LINE;
+    }
     return owner->repl != NULL && sw_repl_lacks_data(&owner->repl->state) ? LOADING_LINE : NULL;
 }
 
 const char *sw_refusal_of_writes(const struct sw_resp_owner *owner)
 {
+    if (is_down(owner)) {
+        return DOWN_LINE;
+    }
     if (owner->repl != NULL && sw_repl_is_replica(&owner->repl->state)) {
         return "READONLY You can't write against a read only replica.";
     }

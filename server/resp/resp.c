@@ -446,6 +446,7 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
                                     .saver = owner->saver,
                                     .repl = owner->repl,
                                     .mover = owner->mover,
+                                    .ha = owner->ha,
                                     .live = owner->live,
                                     .timings = owner->timings,
                                     .users = net->users,

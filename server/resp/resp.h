@@ -25,6 +25,7 @@
 #include "server/resp/replies.h"
 #include "server/resp/session.h"
 
+struct sw_ha;
 struct sw_mover;
 struct sw_repl;
 struct sw_saver;
@@ -37,6 +38,7 @@ struct sw_resp_owner {
     void (*stop)(void *server, bool save); /* begins the shutdown */
     struct sw_saver *saver;                /* NULL: there is no data directory */
     struct sw_repl *repl;                  /* NULL: no replication */
+    struct sw_ha *ha;                      /* NULL: it is no member of a shard */
     struct sw_mover *mover;                /* NULL: it is of no cluster */
     struct sw_live *live;                  /* changes options; shared by all loops */
     struct sw_timings *timings;            /* shared by all loops; NULL: nothing is timed */

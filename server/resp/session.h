@@ -41,6 +41,8 @@ void sw_session_set_resp3(struct sw_session *session, bool resp3);
 uint64_t sw_session_now_ms(void);
 
 struct sw_live;
+struct sw_ha;
+struct sw_ha_facts;
 struct sw_mover;
 struct sw_repl;
 struct sw_roster;
@@ -64,6 +66,7 @@ struct sw_admin {
     const struct sw_cluster_seat *seat; /* of the loop */
     struct sw_repl *repl;               /* NULL: no replication */
     struct sw_mover *mover;             /* NULL: it is of no cluster */
+    struct sw_ha *ha;                   /* NULL: it is no member of a shard */
 };
 
 /* Carries out a command of kind REPORT or SESSION, whose arity has been checked. Changes `session`,
@@ -74,6 +77,7 @@ void sw_admin_run(const struct sw_admin *admin, const struct sw_command *command
 
 /* Appends the text of INFO with these sections to `text` (info.c); without any, the default ones.
  */
+void sw_info_shard(const struct sw_ha_facts *facts, struct sw_text *text);
 void sw_info_replication(const struct sw_snapshot *snapshot, struct sw_text *text);
 void sw_info_render(const struct sw_snapshot *snapshot, const struct sw_resp_argument *sections,
                     uint32_t count, struct sw_text *text);

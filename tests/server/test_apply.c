@@ -416,7 +416,7 @@ Test(apply, words)
     struct sw_repl_welcome welcome, again;
     char line[SW_REPL_LINE_BYTES];
     uint8_t ack[SW_REPL_ACK_BYTES];
-    uint64_t applied = 0;
+    uint64_t applied = 0, incarnation = 0;
     memset(&welcome, 0, sizeof(welcome));
     memset(welcome.history, 'a', SW_HISTORY_ID_BYTES - 1);
     welcome.resumes = true;
@@ -428,13 +428,21 @@ Test(apply, words)
     cr_assert_eq(memcmp(&welcome, &again, sizeof(welcome)), 0);
     cr_assert_not(sw_repl_welcome_parse(&again, "+RESUME"));
     cr_assert_not(sw_repl_welcome_parse(&again, "-ERR no"));
-    sw_repl_ack_write(42, 7, ack);
-    cr_assert(sw_repl_ack_parse(ack, 7, &applied));
+    welcome.term = 3;
+    welcome.start = 99;
+    size = sw_repl_welcome_write(&welcome, line, sizeof(line));
+    line[size - 2] = '\0';
+    cr_assert(sw_repl_welcome_parse(&again, line));
+    cr_assert_eq(memcmp(&welcome, &again, sizeof(welcome)), 0);
+    cr_assert_not(sw_repl_welcome_parse(&again, strcat(line, " 1")), "a word too many");
+    sw_repl_ack_write(42, 11, 7, ack);
+    cr_assert(sw_repl_ack_parse(ack, 7, &applied, &incarnation));
     cr_assert_eq(applied, 42);
-    cr_assert_not(sw_repl_ack_parse(ack, 8, &applied));
+    cr_assert_eq(incarnation, 11);
+    cr_assert_not(sw_repl_ack_parse(ack, 8, &applied, &incarnation));
     for (size_t i = 0; i < sizeof(ack); i++) {
         ack[i] ^= 1;
-        cr_assert_not(sw_repl_ack_parse(ack, 7, &applied), "byte %zu", i);
+        cr_assert_not(sw_repl_ack_parse(ack, 7, &applied, &incarnation), "byte %zu", i);
         ack[i] ^= 1;
     }
 }

@@ -95,7 +95,7 @@ Test(config, flag_errors)
         {{"--capacty=1M"},
          "sherwoodd: unknown flag '--capacty=1M'; did you mean --capacity? "
          "(--help lists them)\n"},
-        {{"-x"}, "sherwoodd: unknown flag '-x'; did you mean --bind? (--help lists them)\n"},
+        {{"-x"}, "sherwoodd: unknown flag '-x'; did you mean --ha? (--help lists them)\n"},
         {{"--port"}, "sherwoodd: --port needs a value\n"},
         {{"--config"}, "sherwoodd: --config needs a value\n"},
         {{"--version=1"}, "sherwoodd: --version=1: this flag takes no value\n"},

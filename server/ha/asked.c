@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * asked.c - what the files of the thread share: its clock, where the table is, what etcd answered.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "server/ha/ha_parts.h"
+#include "server/observe/log.h"
+
+uint64_t sw_ha_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+}
+
+struct sw_ha_position sw_ha_position(struct sw_ha *ha)
+{
+    const struct sw_ha_history *history = &ha->history;
+    if (sw_repl_lacks_data(&ha->repl->state)) {
+        return (struct sw_ha_position){0, 0};
+    }
+    const uint64_t last = sw_table_last_sequence(ha->repl->table);
+    return (struct sw_ha_position){last >= history->start ? history->term : history->before, last};
+}
+
+void sw_ha_failed(struct sw_ha *ha, const char *error)
+{
+    pthread_mutex_lock(&ha->lock);
+    bool is_new = strcmp(ha->facts.trouble, error) != 0;
+    ha->facts.etcd_failures++;
+    snprintf(ha->facts.trouble, sizeof(ha->facts.trouble), "%s", error);
+    pthread_mutex_unlock(&ha->lock);
+    if (is_new) {
+        sw_log(SW_LOG_WARNING, "etcd did not answer: %s", error);
+    }
+}
+
+bool sw_ha_take(struct sw_ha *ha, const json_t *answer, struct sw_ha_shard *shard)
+{
+    char reason[SW_HA_REASON_BYTES] = "";
+    pthread_mutex_lock(&ha->lock);
+    bool is_right =
+        sw_ha_read_shard(&ha->where, answer, shard, &ha->names, reason, sizeof(reason)) == 0;
+    ha->facts.silent_ms = sw_ha_now() / 1000000U;
+    if (is_right) {
+        snprintf(ha->facts.primary, sizeof(ha->facts.primary), "%s",
+                 shard->term == 0 ? "" : sw_ha_name(&ha->names, shard->primary.node));
+        ha->facts.members = shard->sync.members;
+        ha->facts.in_sync = shard->sync.count;
+        ha->facts.quorum = shard->sync.quorum;
+    }
+    pthread_mutex_unlock(&ha->lock);
+    if (!is_right) {
+        sw_ha_failed(ha, reason);
+    }
+    return is_right;
+}

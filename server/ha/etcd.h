@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * etcd.h - requests to etcd's JSON gateway, on a libuv loop. Everything is called on its thread.
+ *
+ * A request goes to one member of etcd; the next one to another member, if that one failed. The
+ * outcome of a request that failed is unknown: it may be carried out later.
+ */
+#ifndef SHERWOOD_SERVER_HA_ETCD_H
+#define SHERWOOD_SERVER_HA_ETCD_H
+
+#include <jansson.h>
+#include <uv.h>
+
+#include "server/ha/shard.h"
+
+struct sw_etcd;
+
+/* Was the program built with libcurl? Without, there is nobody to ask. */
+bool sw_etcd_is_built(void);
+/* Returns NULL if there is no memory. Borrows both. */
+struct sw_etcd *sw_etcd_create(uv_loop_t *uv, const struct sw_ha_where *where);
+/* Ends all requests; `done` is not called. The loop must run once more, for its handles to close.
+ */
+void sw_etcd_destroy(struct sw_etcd *etcd);
+
+/* `answer` is NULL if the outcome is unknown: `error` says why then. */
+typedef void sw_etcd_done(void *context, const json_t *answer, const char *error);
+/* Takes over the body, which may be NULL. */
+void sw_etcd_post(struct sw_etcd *etcd, const char *path, json_t *body, sw_etcd_done *done,
+                  void *context);
+
+#endif

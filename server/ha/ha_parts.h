@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ha_parts.h - the thread of a member: ha.c calls stand.c, that lead.c, and all asked.c.
+ */
+#ifndef SHERWOOD_SERVER_HA_HA_PARTS_H
+#define SHERWOOD_SERVER_HA_HA_PARTS_H
+
+#include <pthread.h>
+#include <uv.h>
+
+#include "server/ha/etcd.h"
+#include "server/ha/ha.h"
+#include "server/ha/peers.h"
+#include "server/repl/terms.h"
+
+/* The table's last record is of `term` from `start` on, and of `before` up to there. */
+struct sw_ha_history {
+    uint64_t term, start, before;
+};
+
+enum sw_ha_election { SW_HA_NO_ELECTION, SW_HA_ASKING, SW_HA_SENT, SW_HA_PROMOTING };
+
+struct sw_ha {
+    const struct sw_config *config;
+    struct sw_repl *repl;
+    struct sw_repl_terms terms;
+    struct sw_ha_where where;
+    char self[SW_HA_NAME_BYTES];
+    uv_loop_t uv;
+    uv_thread_t thread;
+    uv_async_t wake;
+    uv_timer_t tick;
+    bool started;
+    struct sw_etcd *etcd;
+
+    pthread_mutex_t lock; /* no other one is taken under it */
+    struct sw_ha_member member;
+    struct sw_ha_names names;
+    struct sw_ha_history history;
+    uint64_t newest;  /* the highest term that it knows of */
+    bool is_outdated; /* a replica has closed the term that this primary serves */
+    bool wants_switch;
+    bool wants_look;
+    uint64_t wants_forgotten; /* node; 0: nobody */
+    bool stopping;
+    struct sw_ha_facts facts;
+
+    /* The thread's. */
+    bool is_reading;
+    uint64_t next_read_ns;
+    uint64_t seen_renewal, seen_ns; /* the renewal's revision, and since when it is that */
+    char following[SW_HA_NAME_BYTES];
+    uint64_t rests_until_ns; /* it has handed over: others are to stand */
+
+    enum sw_ha_election election;
+    uint64_t round, asked_ns, elected_revision, promotion;
+
+    uint64_t was_serving; /* the term that the thread last saw served; 0: none */
+    uint64_t deadline_ns;
+    bool is_renewing;
+    uint64_t renewals, next_renewal_ns, renewal_sent_ns, renewal_term;
+    bool is_sending_change;
+    uint64_t last_sequence; /* of the tick before */
+    struct sw_ha_track {
+        struct sw_ha_id id;
+        uint64_t whole_ns; /* when it last had everything of the tick before */
+        uint64_t heard_ns; /* .. was connected */
+    } track[SW_HA_MEMBERS_MAX];
+
+    bool is_frozen;
+    uint64_t frozen_ns, fence;
+    char heir[SW_HA_NAME_BYTES];
+    bool has_left; /* atomic: a hand-over that was asked for is done, or given up */
+};
+
+/* --- asked.c --- */
+
+/* CLOCK_BOOTTIME, which goes on while a machine sleeps. */
+uint64_t sw_ha_now(void);
+/* Where the table is; with the lock held. */
+struct sw_ha_position sw_ha_position(struct sw_ha *ha);
+/* etcd did not answer. */
+void sw_ha_failed(struct sw_ha *ha, const char *error);
+/* Reads an answer of etcd, which is one of everything. Returns false if it cannot be. */
+bool sw_ha_take(struct sw_ha *ha, const json_t *answer, struct sw_ha_shard *shard);
+
+/* --- stand.c --- */
+
+/* The shard was read: follows, stands, or waits. */
+void sw_ha_saw(struct sw_ha *ha, const struct sw_ha_shard *shard);
+void sw_ha_read(struct sw_ha *ha);
+void sw_ha_tick_other(struct sw_ha *ha, uint64_t now);
+
+/* --- lead.c --- */
+
+void sw_ha_begin_to_lead(struct sw_ha *ha);
+void sw_ha_end_to_lead(struct sw_ha *ha, const char *why);
+/* The shard was read: is a change taken, or the term over? */
+void sw_ha_read_as_primary(struct sw_ha *ha, const struct sw_ha_shard *shard);
+void sw_ha_tick_primary(struct sw_ha *ha, uint64_t now);
+
+#endif

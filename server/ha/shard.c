@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * shard.c - the keys of a shard as JSON, and requests about them.
+ */
+#include "server/ha/shard.h"
+
+#include <inttypes.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEY_BYTES 160
+#define VALUE_BYTES 4096
+
+/* --- texts -------------------------------------------------------------------------------------
+ */
+
+static json_t *in_base64(const char *text, size_t size)
+{
+    unsigned char out[(VALUE_BYTES + 2) / 3 * 4 + 1];
+    if (size > VALUE_BYTES) {
+        return NULL;
+    }
+    int length = EVP_EncodeBlock(out, (const unsigned char *)text, (int)size);
+    return json_stringn((const char *)out, (size_t)length);
+}
+
+/* Returns the size of the text, which has a NUL behind it; or -1. */
+static int from_base64(const char *base64, size_t size, char out[VALUE_BYTES + 4])
+{
+    if (size == 0 || size % 4 != 0 || size / 4 * 3 > VALUE_BYTES) {
+        return -1;
+    }
+    int length = EVP_DecodeBlock((unsigned char *)out, (const unsigned char *)base64, (int)size);
+    length -= length < 0 ? 0 : (base64[size - 1] == '=') + (base64[size - 2] == '=');
+    if (length >= 0) {
+        out[length] = '\0';
+    }
+    return length;
+}
+
+static json_t *key_of(const struct sw_ha_where *where, const char *name)
+{
+    char key[KEY_BYTES];
+    int size = snprintf(key, sizeof(key), "%s/%s/%s", where->prefix, where->shard, name);
+    return in_base64(key, (size_t)size);
+}
+
+static json_t *put_of(const struct sw_ha_where *where, const char *name, json_t *value)
+{
+    char *text = value == NULL ? NULL : json_dumps(value, JSON_COMPACT);
+    json_t *base64 = text == NULL ? NULL : in_base64(text, strlen(text));
+    free(text);
+    json_decref(value);
+    return json_pack("{s:{s:o,s:o}}", "request_put", "key", key_of(where, name), "value", base64);
+}
+
+static json_t *comparison_of(const struct sw_ha_where *where, const char *name, uint64_t revision)
+{
+    char digits[24];
+    snprintf(digits, sizeof(digits), "%" PRIu64, revision);
+    return json_pack("{s:s,s:s,s:o,s:s}", "target", "MOD", "result", "EQUAL", "key",
+                     key_of(where, name), "mod_revision", digits);
+}
+
+/* --- requests ----------------------------------------------------------------------------------
+ */
+
+json_t *sw_ha_ask_all(const struct sw_ha_where *where)
+{
+    char end[KEY_BYTES]; /* '0' is behind '/' */
+    int size = snprintf(end, sizeof(end), "%s/%s0", where->prefix, where->shard);
+    return json_pack("{s:o,s:o}", "key", key_of(where, ""), "range_end",
+                     in_base64(end, (size_t)size));
+}
+
+/* Takes over the arrays. */
+static json_t *transaction(const struct sw_ha_where *where, json_t *compare, json_t *success)
+{
+    return json_pack("{s:o,s:o,s:[{s:o}]}", "compare", compare, "success", success, "failure",
+                     "request_range", sw_ha_ask_all(where));
+}
+
+static json_t *incarnation_of(struct sw_ha_id id)
+{
+    return json_sprintf("%016" PRIx64, id.incarnation);
+}
+
+static json_t *sync_value(const struct sw_ha_sync *sync, const struct sw_ha_names *names)
+{
+    json_t *members = json_array(), *in_sync = json_array();
+    for (uint64_t i = 0; i < sync->members; i++) {
+        json_array_append_new(members, json_string(sw_ha_name(names, sync->member[i])));
+    }
+    for (uint64_t i = 0; i < sync->count; i++) {
+        json_array_append_new(in_sync, json_pack("[s,o]", sw_ha_name(names, sync->in_sync[i].node),
+                                                 incarnation_of(sync->in_sync[i])));
+    }
+    return json_pack("{s:I,s:o,s:o}", "quorum", (json_int_t)sync->quorum, "members", members,
+                     "in_sync", in_sync);
+}
+
+static json_t *renewal_value(uint64_t term, uint64_t number)
+{
+    return json_pack("{s:I,s:I}", "term", (json_int_t)term, "renewals", (json_int_t)number);
+}
+
+json_t *sw_ha_ask_election(const struct sw_ha_where *where, const struct sw_ha_shard *shard,
+                           const struct sw_ha_sync *next, struct sw_ha_id self,
+                           const struct sw_ha_names *names)
+{
+    json_t *term = json_pack("{s:I,s:s,s:o}", "term", (json_int_t)(shard->term + 1), "primary",
+                             sw_ha_name(names, self.node), "incarnation", incarnation_of(self));
+    json_t *compare = json_pack("[o,o,o]", comparison_of(where, "term", shard->term_revision),
+                                comparison_of(where, "sync", shard->sync_revision),
+                                comparison_of(where, "renewal", shard->renewal_revision));
+    json_t *success = json_pack("[o,o,o]", put_of(where, "term", term),
+                                put_of(where, "sync", sync_value(next, names)),
+                                put_of(where, "renewal", renewal_value(shard->term + 1, 0)));
+    return transaction(where, compare, success);
+}
+
+json_t *sw_ha_ask_renewal(const struct sw_ha_where *where, const struct sw_ha_shard *shard,
+                          uint64_t number)
+{
+    return transaction(
+        where, json_pack("[o]", comparison_of(where, "term", shard->term_revision)),
+        json_pack("[o]", put_of(where, "renewal", renewal_value(shard->term, number))));
+}
+
+json_t *sw_ha_ask_change(const struct sw_ha_where *where, const struct sw_ha_shard *shard,
+                         const struct sw_ha_sync *next, const struct sw_ha_names *names)
+{
+    return transaction(where,
+                       json_pack("[o,o]", comparison_of(where, "term", shard->term_revision),
+                                 comparison_of(where, "sync", shard->sync_revision)),
+                       json_pack("[o]", put_of(where, "sync", sync_value(next, names))));
+}
+
+json_t *sw_ha_ask_end(const struct sw_ha_where *where, const struct sw_ha_shard *shard)
+{
+    return transaction(
+        where, json_pack("[o]", comparison_of(where, "term", shard->term_revision)),
+        json_pack("[{s:{s:o}}]", "request_delete_range", "key", key_of(where, "renewal")));
+}
+
+/* --- answers ------------------------------------------------------------------------------------
+ */
+
+static uint64_t number_in(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    return text == NULL ? 0 : strtoull(text, NULL, 10);
+}
+
+bool sw_ha_succeeded(const json_t *answer)
+{
+    return json_is_true(json_object_get(answer, "succeeded"));
+}
+
+uint64_t sw_ha_revision(const json_t *answer)
+{
+    return number_in(json_object_get(answer, "header"), "revision");
+}
+
+static bool read_id(const json_t *name, const json_t *incarnation, struct sw_ha_id *id,
+                    struct sw_ha_names *names)
+{
+    const char *text = json_string_value(name), *digits = json_string_value(incarnation);
+    char *end;
+    if (text == NULL || digits == NULL || strlen(digits) != 16 || !sw_ha_names_add(names, text)) {
+        return false;
+    }
+    id->node = sw_ha_node(text);
+    id->incarnation = strtoull(digits, &end, 16);
+    return *end == '\0' && id->incarnation != 0;
+}
+
+static bool read_term(const json_t *value, struct sw_ha_shard *shard, struct sw_ha_names *names)
+{
+    shard->term = (uint64_t)json_integer_value(json_object_get(value, "term"));
+    return shard->term > 0 &&
+           read_id(json_object_get(value, "primary"), json_object_get(value, "incarnation"),
+                   &shard->primary, names);
+}
+
+static bool read_sync(const json_t *value, struct sw_ha_shard *shard, struct sw_ha_names *names)
+{
+    struct sw_ha_sync *sync = &shard->sync;
+    const json_t *members = json_object_get(value, "members");
+    const json_t *in_sync = json_object_get(value, "in_sync");
+    sync->quorum = (uint64_t)json_integer_value(json_object_get(value, "quorum"));
+    sync->members = json_array_size(members);
+    sync->count = json_array_size(in_sync);
+    if (sync->quorum == 0 || sync->members == 0 || sync->members > SW_HA_MEMBERS_MAX ||
+        sync->count >= sync->members) {
+        return false;
+    }
+    for (uint64_t i = 0; i < sync->members; i++) {
+        const char *name = json_string_value(json_array_get(members, i));
+        if (name == NULL || !sw_ha_names_add(names, name)) {
+            return false;
+        }
+        sync->member[i] = sw_ha_node(name);
+    }
+    for (uint64_t i = 0; i < sync->count; i++) {
+        const json_t *pair = json_array_get(in_sync, i);
+        if (!read_id(json_array_get(pair, 0), json_array_get(pair, 1), &sync->in_sync[i], names)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Reads one key. Keys that are none of ours are passed over. */
+static bool read_key(const struct sw_ha_where *where, const json_t *kv, struct sw_ha_shard *shard,
+                     struct sw_ha_names *names)
+{
+    const json_t *key = json_object_get(kv, "key"), *value = json_object_get(kv, "value");
+    char text[VALUE_BYTES + 4];
+    const char *name = text + strlen(where->prefix) + strlen(where->shard) + 2;
+    char which[16] = "";
+    int size = from_base64(json_string_value(key), json_string_length(key), text);
+    uint64_t revision = number_in(kv, "mod_revision");
+    if (size > name - text) {
+        snprintf(which, sizeof(which), "%s", name);
+    }
+    if (strcmp(which, "renewal") == 0) {
+        shard->renewal_revision = revision;
+        return true;
+    }
+    bool is_term = strcmp(which, "term") == 0;
+    if (!is_term && strcmp(which, "sync") != 0) {
+        return true;
+    }
+    size = from_base64(json_string_value(value), json_string_length(value), text);
+    json_t *parsed = size < 0 ? NULL : json_loadb(text, (size_t)size, 0, NULL);
+    bool is_right = is_term ? read_term(parsed, shard, names) : read_sync(parsed, shard, names);
+    json_decref(parsed);
+    *(is_term ? &shard->term_revision : &shard->sync_revision) = revision;
+    return is_right;
+}
+
+int sw_ha_read_shard(const struct sw_ha_where *where, const json_t *answer,
+                     struct sw_ha_shard *shard, struct sw_ha_names *names, char *reason,
+                     size_t reason_bytes)
+{
+    const json_t *range = json_array_get(json_object_get(answer, "responses"), 0);
+    const json_t *kvs =
+        json_object_get(range == NULL ? answer : json_object_get(range, "response_range"), "kvs");
+    memset(shard, 0, sizeof(*shard));
+    for (size_t i = 0; i < json_array_size(kvs); i++) {
+        if (!read_key(where, json_array_get(kvs, i), shard, names)) {
+            snprintf(reason, reason_bytes,
+                     "what etcd holds under %s/%s/ was not written by a "
+                     "server of this version",
+                     where->prefix, where->shard);
+            return -1;
+        }
+    }
+    if ((shard->term_revision == 0) != (shard->sync_revision == 0) ||
+        (shard->term_revision == 0 && shard->renewal_revision != 0)) {
+        snprintf(reason, reason_bytes, "etcd holds only a part of the keys under %s/%s/",
+                 where->prefix, where->shard);
+        return -1;
+    }
+    shard->sync.quorum = shard->sync.quorum == 0 ? where->quorum : shard->sync.quorum;
+    return 0;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stand.c - a member that is no primary: it reads what etcd holds, follows whom that names, and
+ * stands for the next term once the primary has been silent for long enough.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/ha/ha_parts.h"
+#include "server/observe/log.h"
+
+#define READS_A_TTL 10
+
+/* --- etcd ---------------------------------------------------------------------------------------
+ */
+
+static void on_read(void *context, const json_t *answer, const char *error)
+{
+    struct sw_ha *ha = context;
+    struct sw_ha_shard shard;
+    ha->is_reading = false;
+    if (answer == NULL) {
+        sw_ha_failed(ha, error);
+    } else if (sw_ha_take(ha, answer, &shard)) {
+        sw_ha_saw(ha, &shard);
+    }
+}
+
+void sw_ha_read(struct sw_ha *ha)
+{
+    if (!ha->is_reading) {
+        ha->is_reading = true;
+        ha->next_read_ns = sw_ha_now() + ha->where.ttl_ns / READS_A_TTL;
+        sw_etcd_post(ha->etcd, "/v3/kv/range", sw_ha_ask_all(&ha->where), on_read, ha);
+    }
+}
+
+/* --- standing -----------------------------------------------------------------------------------
+ */
+
+static void withdraw(struct sw_ha *ha)
+{
+    ha->election = SW_HA_NO_ELECTION;
+    ha->following[0] = '\0';
+}
+
+static void on_elected(void *context, const json_t *answer, const char *error)
+{
+    struct sw_ha *ha = context;
+    struct sw_ha_shard shard;
+    if (ha->election != SW_HA_SENT) {
+        return;
+    }
+    if (answer == NULL) { /* unknown: if it was taken, etcd names this member at the next look */
+        sw_ha_failed(ha, error);
+        withdraw(ha);
+    } else if (!sw_ha_succeeded(answer)) {
+        withdraw(ha);
+        if (sw_ha_take(ha, answer, &shard)) {
+            sw_ha_saw(ha, &shard);
+        }
+    } else {
+        ha->elected_revision = sw_ha_revision(answer);
+        ha->election = SW_HA_PROMOTING;
+        ha->promotion = sw_replica_promote(ha->repl->replica);
+    }
+}
+
+static const char *basis_text(enum sw_ha_basis basis)
+{
+    static const char *const texts[] = {[SW_HA_NOT_YET] = "",
+                                        [SW_HA_FIRST] = "the shard is new",
+                                        [SW_HA_BY_IN_SYNC] =
+                                            "enough members in sync have nothing more",
+                                        [SW_HA_BY_TERM] = "it was the primary of the term before",
+                                        [SW_HA_BY_ALL] = "no member at all has more"};
+    return texts[basis];
+}
+
+/* Asks etcd for the next term, if that is allowed by now. */
+static void try_to_lead(struct sw_ha *ha)
+{
+    struct sw_ha_sync next;
+    json_t *body = NULL;
+    uint64_t term = 0;
+    pthread_mutex_lock(&ha->lock);
+    enum sw_ha_basis basis = sw_ha_may_lead(&ha->member);
+    if (basis != SW_HA_NOT_YET) {
+        term = ha->member.shard.term + 1;
+        sw_ha_next_sync(&ha->member, &next);
+        body =
+            sw_ha_ask_election(&ha->where, &ha->member.shard, &next, ha->member.self, &ha->names);
+    }
+    pthread_mutex_unlock(&ha->lock);
+    if (basis != SW_HA_NOT_YET) {
+        sw_log(SW_LOG_NOTICE, "this member asks for term %" PRIu64 ": %s", term, basis_text(basis));
+        ha->election = SW_HA_SENT;
+        ha->asked_ns = sw_ha_now(); /* the lease counts from before it is sent */
+        sw_etcd_post(ha->etcd, "/v3/kv/txn", body, on_elected, ha);
+    }
+}
+
+struct poll {
+    struct sw_ha *ha;
+    uint64_t node, round;
+};
+
+static void on_answer(void *context, const char *line)
+{
+    struct poll *poll = context;
+    struct sw_ha *ha = poll->ha;
+    struct sw_ha_answer answer = {.id = {poll->node, 0}};
+    char end;
+    if (line != NULL &&
+        sscanf(line, "+%" SCNu64 " %" SCNu64 " %" SCNu64 "%c", &answer.id.incarnation,
+               &answer.position.term, &answer.position.sequence, &end) == 3) {
+        pthread_mutex_lock(&ha->lock);
+        sw_ha_hear(&ha->member, poll->round, &answer);
+        pthread_mutex_unlock(&ha->lock);
+        if (ha->election == SW_HA_ASKING && ha->etcd != NULL) {
+            try_to_lead(ha);
+        }
+    }
+    free(poll);
+}
+
+static void ask_others(struct sw_ha *ha, const struct sw_ha_shard *shard)
+{
+    char words[SW_HA_NAME_BYTES + 64];
+    snprintf(words, sizeof(words), "HA POLL %s %" PRIu64, ha->where.shard, shard->term);
+    for (uint64_t i = 0; i < shard->sync.members; i++) {
+        struct poll *poll = calloc(1, sizeof(*poll));
+        if (poll == NULL || shard->sync.member[i] == sw_ha_node(ha->self)) {
+            free(poll);
+            continue;
+        }
+        *poll = (struct poll){ha, shard->sync.member[i], ha->round};
+        pthread_mutex_lock(&ha->lock);
+        const char *name = sw_ha_name(&ha->names, shard->sync.member[i]);
+        pthread_mutex_unlock(&ha->lock); /* names stay where they are */
+        sw_peer_ask(&ha->uv, ha->config, name, words, ha->where.ttl_ns / 1000000U * 3 / 10,
+                    on_answer, poll);
+    }
+}
+
+static void stand(struct sw_ha *ha, const struct sw_ha_shard *shard)
+{
+    pthread_mutex_lock(&ha->lock);
+    bool stands = sw_ha_stand(&ha->member, shard, sw_ha_position(ha));
+    ha->round = ha->member.round;
+    pthread_mutex_unlock(&ha->lock);
+    if (stands) {
+        (void)sw_replica_hold(ha->repl->replica);
+        ha->following[0] = '\0';
+        ha->election = SW_HA_ASKING;
+        ha->asked_ns = sw_ha_now();
+        try_to_lead(ha);
+        if (ha->election == SW_HA_ASKING) {
+            ask_others(ha, shard);
+        }
+    }
+}
+
+/* --- what etcd holds ----------------------------------------------------------------------------
+ */
+
+/* Is the term over for others: has nobody renewed it for long enough, by this member's clock? */
+static bool is_over(const struct sw_ha *ha, const struct sw_ha_shard *shard, uint64_t now)
+{
+    return shard->renewal_revision == 0 || now - ha->seen_ns >= sw_ha_patience(ha->where.ttl_ns);
+}
+
+static void follow(struct sw_ha *ha, const struct sw_ha_shard *shard)
+{
+    char reason[SW_REPL_REASON_BYTES];
+    pthread_mutex_lock(&ha->lock);
+    const char *name = sw_ha_name(&ha->names, shard->primary.node);
+    pthread_mutex_unlock(&ha->lock);
+    if (strcmp(ha->following, name) != 0) {
+        snprintf(ha->following, sizeof(ha->following), "%s", name);
+        if (sw_replica_follow(ha->repl->replica, name, reason, sizeof(reason)) != 0) {
+            sw_log(SW_LOG_ERROR, "the primary in etcd, %s, cannot be followed: %s", name, reason);
+        }
+    }
+}
+
+/* An etcd that was restored from a backup may name a primary that lacks what later ones have. */
+static bool is_stuck(struct sw_ha *ha, uint64_t term)
+{
+    pthread_mutex_lock(&ha->lock);
+    bool was = ha->facts.is_stuck;
+    bool is = ha->facts.is_stuck = term < ha->newest;
+    ha->newest = term > ha->newest ? term : ha->newest;
+    const uint64_t newest = ha->newest;
+    pthread_mutex_unlock(&ha->lock);
+    if (is && !was) {
+        sw_log(SW_LOG_ERROR,
+               "etcd holds term %" PRIu64 " of the shard, and this member has seen term %" PRIu64
+               ": was etcd restored from a backup? This member neither stands nor follows until "
+               "the term is as high; restarted, it begins empty",
+               term, newest);
+    }
+    return is;
+}
+
+void sw_ha_saw(struct sw_ha *ha, const struct sw_ha_shard *shard)
+{
+    const uint64_t now = sw_ha_now();
+    pthread_mutex_lock(&ha->lock);
+    bool is_serving = ha->member.serves > 0;
+    bool is_own = shard->term > 0 && sw_ha_same_id(shard->primary, ha->member.self);
+    pthread_mutex_unlock(&ha->lock);
+    if (shard->renewal_revision != ha->seen_renewal || ha->seen_ns == 0) {
+        ha->seen_renewal = shard->renewal_revision;
+        ha->seen_ns = now; /* when the answer came: the renewal was there before */
+    }
+    if (is_serving) {
+        sw_ha_read_as_primary(ha, shard);
+        return;
+    }
+    if (is_stuck(ha, shard->term) || ha->election != SW_HA_NO_ELECTION) {
+        return;
+    }
+    bool may_stand = now >= ha->rests_until_ns && !sw_repl_lacks_data(&ha->repl->state);
+    if (may_stand && (shard->term == 0 || is_own || is_over(ha, shard, now))) {
+        stand(ha, shard);
+    } else if (shard->term > 0 && !is_own) {
+        follow(ha, shard);
+    }
+    /* at the very moment at which its patience ends */
+    uint64_t over = ha->seen_ns + sw_ha_patience(ha->where.ttl_ns);
+    if (over > now && over < ha->next_read_ns) {
+        ha->next_read_ns = over;
+    }
+}
+
+static void finish_promotion(struct sw_ha *ha)
+{
+    char reason[SW_REPL_REASON_BYTES] = "";
+    int outcome = sw_replica_outcome(ha->repl->replica, ha->promotion, reason, sizeof(reason));
+    if (outcome > 0) {
+        ha->election = SW_HA_NO_ELECTION;
+        sw_ha_begin_to_lead(ha);
+    } else if (outcome < 0) {
+        sw_log(SW_LOG_ERROR, "elected, and not primary: %s", reason);
+        withdraw(ha);
+    }
+}
+
+void sw_ha_tick_other(struct sw_ha *ha, uint64_t now)
+{
+    if (ha->election == SW_HA_PROMOTING) {
+        finish_promotion(ha);
+        return;
+    }
+    if (ha->election == SW_HA_ASKING && now - ha->asked_ns > ha->where.ttl_ns / 10 * 4) {
+        withdraw(ha);
+    }
+    if (now >= ha->next_read_ns && ha->election == SW_HA_NO_ELECTION) {
+        sw_ha_read(ha);
+    }
+}

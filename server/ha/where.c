@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * where.c - the text of --ha, and the names of members.
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/check.h"
+#include "server/ha/shard.h"
+
+#define TTL_SECONDS_MIN 1
+#define TTL_SECONDS_MAX 60
+
+static int fail(char *reason, size_t bytes, const char *what)
+{
+    snprintf(reason, bytes,
+             "%s: it is etcd://host:port,host:port/prefix?shard=NAME, with &ttl=SECONDS, "
+             "&quorum=N and &announce=host:port if wanted",
+             what);
+    return -1;
+}
+
+/* Takes the bytes up to one of `ends`, which must be characters of a name, ':' or `more`. */
+static bool take(const char **at, const char *ends, const char *more, char out[SW_HA_NAME_BYTES])
+{
+    size_t size = strcspn(*at, ends);
+    if (size == 0 || size >= SW_HA_NAME_BYTES) {
+        return false;
+    }
+    for (size_t i = 0; i < size; i++) {
+        if (!isalnum((unsigned char)(*at)[i]) && strchr(more, (*at)[i]) == NULL) {
+            return false;
+        }
+    }
+    memcpy(out, *at, size);
+    out[size] = '\0';
+    *at += size;
+    return true;
+}
+
+/* "host:port" or "[v6]:port" */
+static bool is_address(const char *text)
+{
+    const char *colon = strrchr(text, ':');
+    char *end;
+    if (colon == NULL || colon == text || !isdigit((unsigned char)colon[1])) {
+        return false;
+    }
+    unsigned long port = strtoul(colon + 1, &end, 10);
+    return *end == '\0' && port > 0 && port < 65536;
+}
+
+static bool take_number(const char **at, uint64_t low, uint64_t high, uint64_t *out)
+{
+    char *end;
+    if (!isdigit((unsigned char)**at)) {
+        return false;
+    }
+    *out = strtoull(*at, &end, 10);
+    *at = end;
+    return *out >= low && *out <= high;
+}
+
+static const char *take_choice(struct sw_ha_where *where, const char **at)
+{
+    uint64_t number;
+    if (strncmp(*at, "shard=", 6) == 0) {
+        *at += 6;
+        return take(at, "&", "-_.", where->shard) ? NULL : "the name of the shard is wrong";
+    }
+    if (strncmp(*at, "announce=", 9) == 0) {
+        *at += 9;
+        return take(at, "&", "-_.:[]", where->announce) && is_address(where->announce)
+                   ? NULL
+                   : "announce is no host:port";
+    }
+    if (strncmp(*at, "ttl=", 4) == 0) {
+        *at += 4;
+        if (!take_number(at, TTL_SECONDS_MIN, TTL_SECONDS_MAX, &number)) {
+            return "ttl is no number from 1 to 60";
+        }
+        where->ttl_ns = number * 1000000000U;
+        return NULL;
+    }
+    if (strncmp(*at, "quorum=", 7) == 0) {
+        *at += 7;
+        return take_number(at, 1, SW_HA_MEMBERS_MAX - 1, &where->quorum)
+                   ? NULL
+                   : "quorum is no number from 1 to 8";
+    }
+    return "there is an unknown word behind the question mark";
+}
+
+int sw_ha_where_parse(struct sw_ha_where *where, const char *text, char *reason,
+                      size_t reason_bytes)
+{
+    *where = (struct sw_ha_where){.ttl_ns = 3000000000U, .quorum = 1};
+    if (strncmp(text, "etcds://", 8) == 0) {
+        return fail(reason, reason_bytes, "TLS to etcd is not there yet");
+    }
+    if (strncmp(text, "etcd://", 7) != 0) {
+        return fail(reason, reason_bytes, "this does not begin with etcd://");
+    }
+    const char *at = text + 6;
+    do {
+        at++;
+        if (where->endpoints == SW_HA_ENDPOINTS_MAX) {
+            return fail(reason, reason_bytes, "there are more than 9 members of etcd");
+        }
+        char *endpoint = where->endpoint[where->endpoints++];
+        if (!take(&at, ",/", "-_.:[]", endpoint) || !is_address(endpoint)) {
+            return fail(reason, reason_bytes, "a member of etcd is no host:port");
+        }
+    } while (*at == ',');
+    if (*at != '/' || !take(&at, "?", "-_./", where->prefix) ||
+        where->prefix[strlen(where->prefix) - 1] == '/' || *at != '?') {
+        return fail(reason, reason_bytes, "the prefix is wrong");
+    }
+    do {
+        at++;
+        const char *wrong = take_choice(where, &at);
+        if (wrong != NULL) {
+            return fail(reason, reason_bytes, wrong);
+        }
+    } while (*at == '&');
+    if (*at != '\0' || where->shard[0] == '\0') {
+        return fail(reason, reason_bytes,
+                    *at == '\0' ? "there is no shard" : "there is something behind it");
+    }
+    return 0;
+}
+
+uint64_t sw_ha_node(const char *name)
+{
+    return sw_check64(name, strlen(name), 0) | 1;
+}
+
+bool sw_ha_names_add(struct sw_ha_names *names, const char *name)
+{
+    const uint64_t node = sw_ha_node(name);
+    for (unsigned i = 0; i < names->count; i++) {
+        if (names->at[i].node == node) {
+            return strcmp(names->at[i].name, name) == 0;
+        }
+    }
+    if (names->count == SW_HA_NAMES_MAX || strlen(name) >= SW_HA_NAME_BYTES) {
+        return false;
+    }
+    names->at[names->count].node = node;
+    snprintf(names->at[names->count++].name, SW_HA_NAME_BYTES, "%s", name);
+    return true;
+}
+
+const char *sw_ha_name(const struct sw_ha_names *names, uint64_t node)
+{
+    for (unsigned i = 0; i < names->count; i++) {
+        if (names->at[i].node == node) {
+            return names->at[i].name;
+        }
+    }
+    return "?";
+}

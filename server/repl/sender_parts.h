@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sender_parts.h - what sender.c sends by and sender_figures.c tells of. For these two alone.
+ */
+#ifndef SHERWOOD_SERVER_REPL_SENDER_PARTS_H
+#define SHERWOOD_SERVER_REPL_SENDER_PARTS_H
+
+#include <pthread.h>
+
+#include "server/repl/sender.h"
+
+struct sw_sender {
+    struct sw_sender *next;
+    struct sw_senders *senders;
+    pthread_t thread;
+    struct sw_wire wire;
+    struct sw_feed_reader reader;
+    char address[64];
+    struct sw_repl_hello hello;
+    struct sw_repl_ack who; /* with the term in which it is served */
+    bool joined;            /* under the lock of `senders`: the thread may be */
+    /* Atomic. */
+    bool is_cut;
+    bool is_online;
+    uint64_t acknowledged;
+    uint64_t incarnation; /* as its acknowledgements say */
+    uint64_t heard_ns;
+    /* The thread's. */
+    uint64_t sent; /* last write that was sent */
+    uint64_t moved_ns;
+    uint64_t until_ns; /* when it must be over; 0: it need not */
+    uint8_t ack[SW_REPL_ACK_BYTES];
+    size_t ack_size;
+    char reason[SW_REPL_REASON_BYTES];
+};
+
+struct sw_senders {
+    struct sw_senders_parts parts;
+    pthread_mutex_t lock;
+    struct sw_sender *list;
+    bool stopping;                                            /* atomic */
+    uint64_t snapshots, resumes, dropped, errors, sent_bytes; /* atomic */
+};
+
+#endif

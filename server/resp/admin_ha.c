@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * admin_ha.c - HA: what the members of a shard ask each other, and what their operator asks them.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "proto/decimal.h"
+#include "server/ha/ha.h"
+#include "server/resp/admin_call.h"
+
+#define NAME_BYTES 64
+
+static void take_name(const struct sw_resp_argument *argument, char name[NAME_BYTES])
+{
+    snprintf(name, NAME_BYTES, "%.*s", (int)(argument->size < NAME_BYTES ? argument->size : 0),
+             (const char *)argument->text);
+}
+
+static void ha_poll(struct sw_call *call)
+{
+    char shard[NAME_BYTES], line[SW_HA_LINE_BYTES];
+    const struct sw_resp_argument *digits = &call->arguments[3];
+    uint64_t term;
+    take_name(&call->arguments[2], shard);
+    if (!sw_decimal_parse(digits->text, digits->size, UINT64_MAX, &term)) {
+        sw_call_error(call, "ERR value is not an integer or out of range");
+        return;
+    }
+    sw_ha_answer_poll(call->admin->ha, shard, term, line);
+    sw_text_append(call->reply, line, strlen(line));
+}
+
+static void ha_look(struct sw_call *call)
+{
+    sw_ha_look(call->admin->ha);
+    sw_call_ok(call);
+}
+
+static void answer(struct sw_call *call, const char *wrong)
+{
+    if (wrong == NULL) {
+        sw_call_ok(call);
+    } else {
+        sw_call_error(call, "%s", wrong);
+    }
+}
+
+static void ha_switch(struct sw_call *call)
+{
+    answer(call, sw_ha_switch(call->admin->ha));
+}
+
+static void ha_forget(struct sw_call *call)
+{
+    char name[NAME_BYTES];
+    take_name(&call->arguments[2], name);
+    answer(call, sw_ha_forget(call->admin->ha, name));
+}
+
+static void ha_status(struct sw_call *call)
+{
+    struct sw_ha_facts facts;
+    struct sw_text text;
+    sw_text_init(&text, 4096);
+    sw_ha_facts(call->admin->ha, &facts);
+    sw_info_shard(&facts, &text);
+    sw_text_bulk(call->reply, (const uint8_t *)text.data, text.size);
+    sw_text_fini(&text);
+}
+
+void sw_call_ha(struct sw_call *call)
+{
+    static const struct sw_subcommand list[] = {
+        {"FORGET", 3, ha_forget, "<host:port>",
+         "At the primary: a member that is gone for good is none any more."},
+        {"LOOK", 2, ha_look, "", "Look at once what etcd holds; members say it."},
+        {"POLL", 4, ha_poll, "<shard> <term>",
+         "Take nothing more of this term; say who this is and how far. Members say it."},
+        {"STATUS", 2, ha_status, "", "Return what this member knows of its shard."},
+        {"SWITCH", 2, ha_switch, "",
+         "At the primary: hand over to a member in sync that has every write."},
+        {NULL, 0, NULL, NULL, NULL}};
+    if (call->admin->ha == NULL) {
+        sw_call_error(call, "ERR this server is no member of a shard (--ha)");
+        return;
+    }
+    sw_call_subcommand(call, list);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * server_parts.h - what the daemon consists of. For server.c and server_show.c alone.
+ */
+#ifndef SHERWOOD_SERVER_SERVER_PARTS_H
+#define SHERWOOD_SERVER_SERVER_PARTS_H
+
+#include <time.h>
+
+#include "server/access.h"
+#include "server/ha/ha.h"
+#include "server/log/saver.h"
+#include "server/loop.h"
+#include "server/move/move.h"
+#include "server/net/listener.h"
+#include "server/observe/http.h"
+#include "server/region/memory.h"
+#include "server/reload.h"
+#include "server/server.h"
+
+struct sw_server {
+    struct sw_config config; /* options that are live change: by `live` alone */
+    struct sw_live live;
+    struct sw_reload reload;
+    struct sw_gate *gate; /* of all writes */
+    struct sw_timings timings;
+    struct sw_table *table;
+    struct sw_watch watch; /* belongs to the first loop's thread while that runs */
+    struct sw_input_budget input_budget;
+    struct sw_region_budget region_budget;
+    struct sw_access access;
+    struct sw_roster roster;
+    struct sw_saver *saver; /* NULL: there is no data directory */
+    struct sw_repl *repl;
+    struct sw_ha *ha;           /* NULL: it is no member of a shard */
+    struct sw_wal *wal;         /* NULL: writes are not logged */
+    struct sw_gpu *gpu;         /* NULL: the table is in host memory */
+    struct sw_cluster *cluster; /* NULL: it is of none */
+    struct sw_mover *mover;     /* NULL: there is no cluster */
+    struct sw_loop *loops;
+    uint32_t loop_count, loops_running; /* initialised; those whose thread has been started */
+    struct sw_tls_door *tls_door;       /* NULL: nobody connects by TLS */
+    struct sw_listener *listener;
+    struct sw_http *http;
+    uint16_t port, http_port;
+    bool has_activated; /* the service manager has passed listening sockets */
+    int stopped_fd;     /* an eventfd, readable once a stop has been asked for */
+    bool ready;         /* atomic: started, and no stop has been asked for */
+    bool failed;        /* atomic: the device was lost, or nothing could be loaded */
+    bool unsaved;       /* atomic: SHUTDOWN NOSAVE */
+    uint64_t started_ns;
+    time_t started_at;
+    char run_id[41];
+};
+
+#endif

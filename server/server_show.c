@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * server_show.c - the daemon in figures and in words.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <uv.h>
+
+#include "server/cluster/cluster.h"
+#include "server/describe.h"
+#include "server/observe/log.h"
+#include "server/server_parts.h"
+
+/* Adds the counters of a loop, and the gauges whose values other modules keep. */
+static void add_loop(struct sw_loop_counters *sum, const struct sw_loop *loop)
+{
+    sw_loop_counters_add(sum, &loop->counters);
+    const struct sw_io_arena *arena = &loop->batches.arena;
+    sum->connected_clients += __atomic_load_n(&loop->net.connections, __ATOMIC_RELAXED);
+    sum->paused_clients += __atomic_load_n(&loop->net.stalled_count, __ATOMIC_RELAXED);
+    sum->arena_bytes += arena->pages * SW_IO_PAGE;
+    sum->arena_used_bytes += __atomic_load_n(&arena->pages_used, __ATOMIC_RELAXED) * SW_IO_PAGE;
+}
+
+void sw_server_snapshot(void *argument, struct sw_snapshot *snapshot)
+{
+    struct sw_server *server = argument;
+    memset(snapshot, 0, sizeof(*snapshot));
+    snapshot->config = &server->config;
+    sw_table_info(server->table, &snapshot->info);
+    sw_table_stats(server->table, &snapshot->stats);
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        add_loop(&snapshot->counters, &server->loops[i]);
+    }
+    if (server->listener != NULL) {
+        snapshot->counters.connections_rejected = sw_listener_rejected(server->listener);
+    }
+    if (server->http != NULL) {
+        sw_http_add_counters(server->http, &snapshot->counters);
+    }
+    snapshot->counters.input_memory_bytes = sw_input_budget_used(&server->input_budget);
+    snapshot->counters.input_memory_max_bytes = sw_input_budget_most(&server->input_budget);
+    sw_region_budget_show(&server->region_budget, &snapshot->counters.region_bytes,
+                          &snapshot->counters.device_region_bytes, &snapshot->counters.regions,
+                          &snapshot->counters.rings);
+    snapshot->counters.log_lines_left_out = sw_log_left_out();
+    sw_snapshot_process(snapshot);
+    snapshot->start_time_seconds = (uint64_t)server->started_at;
+    snapshot->uptime_seconds = (uv_hrtime() - server->started_ns) / 1000000000U;
+    snapshot->loops = server->loop_count;
+    snapshot->tcp_port = server->port;
+    snapshot->ready =
+        __atomic_load_n(&server->ready, __ATOMIC_ACQUIRE) && !sw_server_is_loading(server);
+    if (server->saver != NULL) {
+        sw_saver_facts(server->saver, &snapshot->persistence);
+    }
+    if (server->wal != NULL) {
+        sw_wal_figures(server->wal, &snapshot->log);
+    }
+    sw_repl_facts(server->repl, &snapshot->replication);
+    sw_ha_facts(server->ha, &snapshot->shard);
+    sw_gpu_facts(server->gpu, &snapshot->gpu);
+    sw_cluster_show(server->cluster, &snapshot->cluster);
+    snapshot->pause_left_ms = sw_pause_left_ms(&server->roster.pause, &snapshot->pauses_all);
+    sw_mover_facts(server->mover, &snapshot->move);
+    memcpy(snapshot->run_id, server->run_id, sizeof(snapshot->run_id));
+}
+
+void sw_server_describe(const struct sw_server *server, char *line, size_t line_bytes)
+{
+    struct sw_table_info info;
+    char addresses[512], widths[192], slots[192], http[128], saved[160];
+    sw_table_info(server->table, &info);
+    sw_describe_addresses(&server->config, server->has_activated, server->port,
+                          sw_listener_tls_port(server->listener), addresses, sizeof(addresses));
+    sw_describe_widths(&server->config, &info, widths, sizeof(widths));
+    sw_describe_slots(&server->config, &info, slots, sizeof(slots));
+    sw_describe_http(&server->config, server->http != NULL, server->http_port, http, sizeof(http));
+    sw_describe_files(&server->config, saved, sizeof(saved));
+    snprintf(line, line_bytes,
+             "sherwoodd %s: RESP and bulk frames on %s, %s; %s engine, %s backend (%s); %s; %s, "
+             "%.1f MiB reserved; %s; %u I/O loop%s",
+             SHERWOOD_VERSION, addresses, http, info.engine_name, info.backend_name,
+             info.backend_reason, widths, slots, (double)info.bytes_reserved / 1048576.0, saved,
+             server->loop_count, server->loop_count == 1 ? "" : "s");
+}
