@@ -153,6 +153,30 @@ static bool paused(const struct facts *facts, char *text, size_t room)
                facts->now->pauses_all ? "requests" : "writes", (left_ms + 999) / 1000);
 }
 
+/* One that was just elected has nobody yet. */
+static bool shard_alone(const struct facts *facts, char *text, size_t room)
+{
+    const struct sw_ha_facts *shard = &facts->now->shard;
+    return shard->is_primary && shard->members > 1 && shard->in_sync == 0 &&
+           shard->lonely_ms > 30000 &&
+           SAY("This primary has no member in sync: WAIT counts nobody, and nobody takes over if "
+               "it "
+               "is lost. The journal says why the others left.");
+}
+
+static bool shard_leaderless(const struct facts *facts, char *text, size_t room)
+{
+    const struct sw_ha_facts *shard = &facts->now->shard;
+    if (!shard->is_on || (!shard->is_stuck && shard->silent_ms <= 15000)) {
+        return false;
+    }
+    return shard->is_stuck
+               ? SAY("etcd holds an older term of the shard than this member has seen: it was "
+                     "restored from a backup, and this member takes no part.")
+               : SAY("etcd has not answered this member for %" PRIu64 " s: %s. Nobody is elected.",
+                     shard->silent_ms / 1000, shard->trouble);
+}
+
 static bool nearly_full(const struct facts *facts, char *text, size_t room)
 {
     const struct sw_table_info *info = &facts->now->info;
@@ -271,6 +295,8 @@ static const struct {
     {"SherwoodReplicationErrors", "warning", replication_errors},
     {"SherwoodTopologyRefused", "warning", topology_refused},
     {"SherwoodPaused", "warning", paused},
+    {"SherwoodShardAlone", "warning", shard_alone},
+    {"SherwoodShardLeaderless", "critical", shard_leaderless},
     {"SherwoodTableNearlyFull", "warning", nearly_full},
     {"SherwoodRowsNearlyUsed", "warning", rows_nearly_used},
     {"SherwoodStashInUse", "warning", stash_in_use},
