@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: MIT
+"""Real etcd and the members of a shard, for tests: three of each on loopback."""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+
+import wire
+from harness import SANITIZED, Server, eventually, free_port
+from replication import SMALL
+
+TTL = 8 if SANITIZED else 1
+
+
+def has_etcd():
+    return shutil.which("etcd") is not None
+
+
+class Etcd:
+    """Members of etcd with their data in a temporary directory, which is in memory where that can be."""
+
+    def __init__(self, count=3):
+        where = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        self.directory = tempfile.mkdtemp(prefix="sherwood-etcd-", dir=where)
+        ports = set()
+        while len(ports) < 2 * count:
+            ports.add(free_port())
+        ports = sorted(ports)
+        self.clients, self.peers = ports[:count], ports[count:]
+        self.processes = [self.spawn(i) for i in range(count)]
+        for port in self.clients:
+            eventually(lambda port=port: self.answers(port), "etcd answers", 60)
+
+    def spawn(self, i):
+        every = ",".join(f"m{j}=http://127.0.0.1:{port}" for j, port in enumerate(self.peers))
+        client, peer = f"http://127.0.0.1:{self.clients[i]}", f"http://127.0.0.1:{self.peers[i]}"
+        with open(f"{self.directory}/log{i}", "ab") as log:
+            return subprocess.Popen(
+                ["etcd", "--name", f"m{i}", "--data-dir", f"{self.directory}/m{i}", "--listen-client-urls", client,
+                 "--advertise-client-urls", client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+                 "--initial-cluster", every, "--initial-cluster-state", "new", "--heartbeat-interval", "50",
+                 "--election-timeout", "500", "--logger", "zap", "--log-outputs", "stderr"],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    @staticmethod
+    def answers(port):
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 5) as connection:
+            connection.settimeout(5)
+            connection.sendall(b"GET /health HTTP/1.0\r\n\r\n")
+            return b'"true"' in connection.recv(4096)
+        return False
+
+    def url(self, shard, more=""):
+        members = ",".join(f"127.0.0.1:{port}" for port in self.clients)
+        return f"etcd://{members}/sherwood?shard={shard}&ttl={TTL}{more}"
+
+    def signal(self, i, number):
+        os.kill(self.processes[i].pid, number)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        for process in self.processes:
+            process.kill()
+        for process in self.processes:
+            process.wait(30)
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+class Member:
+    """A server of a shard on a port that it keeps over its restarts."""
+
+    def __init__(self, etcd, shard, *flags):
+        self.arguments = ("--ha", etcd.url(shard), "--port", str(free_port()), "--http-port", str(free_port()),
+                          *SMALL, *flags)
+        self.server = None
+        self.is_stopped = False
+        self.start()
+
+    def start(self):
+        self.server = Server(*self.arguments).start()
+        self.port, self.name = self.server.port, f"127.0.0.1:{self.server.port}"
+
+    def restart(self):
+        self.server.kill()
+        self.start()
+
+    def signal(self, number):
+        self.server.process.send_signal(number)
+        self.is_stopped = number == signal.SIGSTOP
+
+    def ask(self, *words, seconds=5):
+        with socket.create_connection(("127.0.0.1", self.port), seconds) as connection:
+            connection.settimeout(seconds)
+            return wire.Replies(connection).ask(*words)
+
+    def status(self):
+        """What it knows; nothing, if it does not answer."""
+        try:
+            text = self.ask("HA", "STATUS", seconds=1)
+        except (OSError, wire.Closed):
+            return {}
+        return dict(line.split(":", 1) for line in text.decode().splitlines()) if isinstance(text, bytes) else {}
+
+    def is_followed(self, count):
+        with socket.create_connection(("127.0.0.1", self.port), 1) as connection:
+            connection.settimeout(1)
+            replies = wire.Replies(connection)
+            return replies.ask("INCR", 1) and replies.ask("WAIT", count, 200) == count
+
+    def log(self):
+        return pathlib.Path(self.server.log_path).read_text(errors="replace")
+
+
+class Shard:
+    def __init__(self, etcd, name, count, *flags):
+        self.etcd, self.members = etcd, []
+        for _ in range(count):
+            self.members.append(Member(etcd, name, *flags))
+
+    def primary(self, after=0, seconds=60):
+        """The member that serves a later term as primary, once there is one."""
+        def look():
+            for member in self.members:
+                status = {} if member.is_stopped else member.status()
+                if status.get("ha_role") == "primary" and int(status["ha_term"]) > after:
+                    return member
+            return None
+        return eventually(look, f"a primary after term {after}", seconds)
+
+    def others(self, member):
+        return [m for m in self.members if m is not member]
+
+    def whole(self, seconds=60):
+        """The primary, once all members, as they are now, have what it writes."""
+        def look():
+            for member in self.members:
+                with contextlib.suppress(OSError, wire.Closed):
+                    if member.status().get("ha_role") == "primary" and member.is_followed(len(self.members) - 1):
+                        return member
+            return None
+        return eventually(look, "all members in sync", seconds)
+
+    def end(self):
+        for member in self.members:
+            member.server.kill()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        if kind is not None:
+            for member in self.members:
+                print(f"# {member.name}:", *member.log().splitlines()[-25:], sep="\n#   ")
+        self.end()

@@ -1,0 +1,187 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""A shard with real etcd: whatever happens to its members and to etcd, no write is lost that WAIT has counted.
+
+SHERWOOD_SEED=N repeats a run that failed; FAILOVERS=N has so many of them."""
+
+import os
+import random
+import signal
+import statistics
+import time
+
+import wire
+from harness import Server, Skip, case, check, drawn_seed, equal, eventually, free_port, main, run, DAEMON
+from replication import SMALL
+from shard import Etcd, Shard, has_etcd
+from shard_history import Client, Counter, Key, Wrong
+
+
+def needs_etcd(function):
+    def run_case():
+        if not has_etcd():
+            raise Skip("etcd is not installed (Debian's etcd-server)")
+        function()
+    run_case.__name__, run_case.__doc__ = function.__name__, function.__doc__
+    return run_case
+
+
+@case
+def refused():
+    """what --ha does not take is said in one sentence, and so is what does not go with it"""
+    good = "etcd://127.0.0.1:2379/sherwood?shard=a"
+    for text, why in (("http://h:1/p?shard=a", "begin with etcd://"), ("etcd://h/p?shard=a", "no host:port"),
+                      ("etcds://h:1/p?shard=a", "TLS to etcd"), ("etcd://h:1?shard=a", "prefix"),
+                      ("etcd://h:1/p", "prefix"), ("etcd://h:1/p?ttl=3", "no shard"),
+                      ("etcd://h:1/p?shard=a&ttl=0", "ttl"), ("etcd://h:1/p?shard=a&quorum=9", "quorum"),
+                      ("etcd://h:1/p?shard=a&x=1", "unknown word"), ("etcd://h:1/p?shard=a b", "shard"),
+                      ("etcd://h:1/p?shard=a&announce=here", "announce")):
+        said = run(DAEMON, "--port", free_port(), "--ha", text, *SMALL, rc=1)
+        check(why in said or "built without libcurl" in said, (text, said))
+    for flags, why in ((("--data-dir", "/nowhere"), "data-dir"), (("--replicaof", "h:1"), "replicaof"),
+                       (("--engine", "cache"), "cache engine"), (("--value-bytes", "32"), "rows"),
+                       (("--cluster-config", "/nowhere"), "a cluster")):
+        said = run(DAEMON, "--port", free_port(), "--ha", good, *flags, rc=None)
+        check("ha does not go with" in said and why in said, (flags, said))
+    with Server(*SMALL) as server, server.connect() as connection:
+        check("no member of a shard" in wire.Replies(connection).ask("HA", "STATUS"), "without --ha")
+
+
+@case
+def checker():
+    """the checker finds what is wrong in forged histories"""
+    key, counter = Key(), Counter()
+    key.sent, key.safe, counter.sent, counter.safe = {1, 2, 3}, 2, 10, 5
+    for what, good, bad in ((key, (2, 3, "2"), (None, 1, 4)), (counter, (5, 10), (None, 4, 11))):
+        for value in good:
+            what.check(value, what.safe, "forged")
+        for value in bad:
+            try:
+                what.check(value, what.safe, "forged")
+            except Wrong:
+                continue
+            check(False, f"{value} was not found to be wrong")
+
+
+@case
+@needs_etcd
+def without_etcd():
+    """a member that reaches no etcd serves nothing, and says so by both protocols"""
+    url = f"etcd://127.0.0.1:{free_port()}/sherwood?shard=a&ttl=1"
+    with Server("--ha", url, "--port", str(free_port()), *SMALL) as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        for words in (("GET", 1), ("SET", 1, 1), ("DBSIZE",)):
+            check(str(replies.ask(*words)).startswith("CLUSTERDOWN The cluster is down"), words)
+        check("elected" in replies.ask("REPLICAOF", "NO", "ONE"), "nobody makes it primary")
+        check("elected" in replies.ask("REPLICAOF", "127.0.0.1", "1"), "or a replica")
+        eventually(lambda: b"ha_etcd_failures:0" not in replies.ask("HA", "STATUS"), "failures are counted")
+        with server.connect() as other:
+            other.sendall(wire.frame(wire.GET, (1,)))
+            reply = wire.read_frame(other)
+            equal((reply.status, reply.message), (wire.NOT_PRIMARY, ""), "a frame")
+
+
+def agree(shard):
+    """All members hold the same, once nobody writes."""
+    primary = shard.whole()
+    wanted = primary.ask("DIGEST")
+    for member in shard.members:
+        eventually(lambda member=member: member.ask("DIGEST") == wanted, f"the digest of {member.name}")
+    return primary
+
+
+class Chaos:
+    """What happens to a shard; each returns the member that was primary, if it is none any more."""
+
+    def __init__(self, etcd, shard, draw):
+        self.etcd, self.shard, self.draw = etcd, shard, draw
+
+    def kill(self, primary):
+        primary.server.process.kill()
+        return primary.restart
+
+    def stop_cleanly(self, primary):
+        primary.server.process.terminate()
+        primary.server.process.wait(30)
+        return primary.start
+
+    def pause(self, primary):
+        primary.signal(signal.SIGSTOP)
+        return lambda: primary.signal(signal.SIGCONT)
+
+    def switch(self, primary):
+        equal(primary.ask("HA", "SWITCH"), "OK", "SWITCH")
+        return lambda: None
+
+    def kill_beside_paused_etcd(self, primary):
+        which = self.draw.randrange(len(self.etcd.processes))
+        self.etcd.signal(which, signal.SIGSTOP)
+        primary.server.process.kill()
+
+        def after():
+            self.etcd.signal(which, signal.SIGCONT)
+            primary.restart()
+        return after
+
+    def disturb(self, primary):
+        """Nobody takes over, whatever is done to a replica or to a member of etcd."""
+        replica = self.draw.choice(self.shard.others(primary))
+        if self.draw.randrange(2):
+            replica.restart()
+        else:
+            which = self.draw.randrange(len(self.etcd.processes))
+            self.etcd.signal(which, signal.SIGSTOP)
+            replica.signal(signal.SIGSTOP)
+            time.sleep(self.draw.random())
+            replica.signal(signal.SIGCONT)
+            self.etcd.signal(which, signal.SIGCONT)
+
+
+def fail_over(chaos, how):
+    """Returns how long the shard had no primary."""
+    primary = chaos.shard.whole()
+    term = int(primary.status()["ha_term"])
+    began = time.monotonic()
+    after = how(primary)
+    chaos.shard.primary(after=term)
+    took = time.monotonic() - began
+    after()
+    return took
+
+
+@case
+@needs_etcd
+def fail_overs():
+    """fail-overs of every kind under load: what WAIT counted is there, and all members hold the same"""
+    draw = random.Random(drawn_seed())
+    wanted = int(os.environ.get("FAILOVERS", "10"))
+    with Etcd() as etcd, Shard(etcd, "s", 3) as shard:
+        shard.whole()
+        clients = [Client(shard, i, draw.randrange(2**32)) for i in range(3)]
+        chaos = Chaos(etcd, shard, draw)
+        hows = [chaos.kill, chaos.pause, chaos.kill_beside_paused_etcd, chaos.stop_cleanly, chaos.switch] * wanted
+        hows = hows[:wanted]
+        draw.shuffle(hows)
+        took = {}
+        for i, how in enumerate(hows):
+            took.setdefault(how.__name__, []).append(fail_over(chaos, how))
+            if i % 5 == 4:
+                chaos.disturb(shard.whole())
+        shard.whole()
+        safe = [client.waits for client in clients]
+        eventually(lambda: all(c.waits > s or c.error for c, s in zip(clients, safe)), "writes are safe again", 60)
+        for client in clients:
+            client.end()
+        primary = agree(shard)
+        for client in clients:
+            client.check(primary)
+        for name, seconds in sorted(took.items()):
+            seconds.sort()
+            print(f"# {name}: {len(seconds)} times, a new primary after {statistics.median(seconds):.2f} s, at most "
+                  f"{seconds[-1]:.2f} s")
+        print(f"# {sum(c.writes for c in clients)} writes, {sum(c.waits for c in clients)} times safe, "
+              f"{sum(c.reads for c in clients)} reads, {sum(c.breaks for c in clients)} broken connections")
+        check(all(c.waits and c.reads for c in clients), "every client has waited and read")
+
+
+main()
