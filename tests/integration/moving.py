@@ -21,6 +21,10 @@ from wire import Closed, Error, Replies
 CLI = BUILD / "sherwood-cli"
 PEER = BUILD / "tests" / "integration" / "peer_cluster"
 DELETES = 5
+# Steps at which a node kills itself.
+TARGET_FAULTS = [f"move.target.{each}" for each in ("begun", "removed", "snapshot", "final", "decided", "serves")]
+SOURCE_FAULTS = [f"move.source.{each}" for each in
+                 ("snapshot", "handed", "frozen", "final", "done", "resolved", "gone")]
 
 
 def free_port():
@@ -301,4 +305,4 @@ def wait_killed(server):
     equal(server.process.wait(60), -signal.SIGKILL, f"it came to its fault: {server.log()[-500:]}")
 
 
-__all__ = ["Client", "Keeper", "Load", "check_nodes", "cluster", "entries", "mover", "moved", "node_id", "wait_killed"]
+__all__ = ["SOURCE_FAULTS", "TARGET_FAULTS", "Client", "Keeper", "Load", "check_nodes", "cluster", "entries", "mover", "moved", "node_id", "wait_killed"]

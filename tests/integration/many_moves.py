@@ -1,0 +1,83 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""many_moves - slots move so many times, under load, while nodes and the program that shows it are killed: by hand.
+
+    tests/integration/many_moves.py MOVES [SEED]
+
+In half of the moves a node kills itself at a step that is drawn, or is killed after a time that is drawn; then it is
+started again. After every 20 moves all clients stop, and everything is checked. The last line tells the figures.
+"""
+
+import random
+import sys
+import time
+
+from harness import eventually
+from moving import SOURCE_FAULTS, TARGET_FAULTS, Load, check_nodes, cluster, mover, wait_killed
+
+
+def one_move(servers, rand, figures):
+    """A move between two nodes, and perhaps a kill."""
+    source, target = rand.sample(range(len(servers)), 2)
+    first = rand.randrange(16300)
+    owner = servers[source].ask("CLUSTER", "SLOTS")
+    mine = [row[:2] for row in owner if row[2][1] == servers[source].port]
+    if not mine:
+        return
+    low, high = rand.choice(mine)
+    first = rand.randrange(low, high + 1)
+    slots = f"{first}-{min(high, first + rand.randrange(300))}"
+    kind = rand.choice(["none", "none", "fault", "time"])
+    victim = None
+    if kind == "fault":
+        victim, faults = rand.choice([(source, SOURCE_FAULTS), (target, TARGET_FAULTS)])
+        servers[victim].restart(rand.choice(faults))
+    process = mover(servers, slots, f"s{source}", f"s{target}")
+    if kind == "fault":
+        wait_killed(servers[victim])
+    elif kind == "time":
+        time.sleep(rand.random() * 0.3)
+        victim = rand.choice([source, target])
+        servers[victim].kill()
+    if victim is not None:
+        figures["kills"] += 1
+        if rand.random() < 0.3:
+            process.kill()
+            figures["movers killed"] += 1
+        servers[victim].restart()
+    process.communicate(timeout=180)
+    for _ in range(20):  # what is left, if the program was killed, or came when a node was not there
+        again = mover(servers, slots, f"s{source}", f"s{target}")
+        said = again.communicate(timeout=180)[0]
+        if again.returncode == 0:
+            break
+        time.sleep(0.2)
+    else:
+        raise AssertionError(said)
+    figures["moves"] += 1
+    figures["freezes"].append(max(int(server.status()["freeze_us"]) for server in servers))
+
+
+def main():
+    wanted, seed = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else random.SystemRandom().randrange(2**32)
+    print(f"SEED {seed}", flush=True)
+    rand = random.Random(seed)
+    figures = {"moves": 0, "kills": 0, "movers killed": 0, "freezes": []}
+    began = time.monotonic()
+    with cluster(3, durable=True) as servers:
+        while figures["moves"] < wanted:
+            with Load(servers, rand.randrange(2**32), keys=200, tolerates=True) as load:
+                eventually(lambda load=load: sum(load.answered.values()) > 200, "keys are there")
+                for _ in range(min(20, wanted - figures["moves"])):
+                    one_move(servers, rand, figures)
+                load.end()
+                load.check()
+            check_nodes(servers)
+            print(f"{figures['moves']} moves, {figures['kills']} kills, {time.monotonic() - began:.0f} s", flush=True)
+    freezes = sorted(figures.pop("freezes"))
+    print(f"ok {figures}, freeze p50 {freezes[len(freezes) // 2] / 1000:.1f} ms, most {freezes[-1] / 1000:.1f} ms, "
+          f"{time.monotonic() - began:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
