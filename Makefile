@@ -124,7 +124,7 @@ else
   TABLE_OBJ := $(call obj,$(TABLE_SRC) $(CUDA_ABSENT))
 endif
 
-include $(wildcard tests/gpu/gpu.mk) $(wildcard tests/emulator/emulator.mk) $(wildcard deploy/install.mk deploy/debian.mk) $(wildcard tests/tests.mk) $(wildcard bench/bench.mk) $(wildcard client/python/python.mk)
+include $(wildcard tests/gpu/gpu.mk) $(wildcard tests/emulator/emulator.mk) $(wildcard deploy/install.mk deploy/debian.mk) $(wildcard tests/tests.mk) $(wildcard bench/bench.mk) $(wildcard client/python/python.mk client/nve/nve.mk)
 
 # --- programs ------------------------------------------------------------------------------------
 PROGRAMS := $(if $(wildcard server/main.c),$(BUILD)/sherwoodd) $(if $(CLI_SRC),$(BUILD)/sherwood-cli) \

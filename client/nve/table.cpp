@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * table.cpp - a table of NVIDIA's nv-embedding-cache that a sherwoodd holds: a plug-in over
+ * libsherwood (README.md).
+ *
+ * A call borrows a connection of the table's pool, and gives it back; a connection that has failed
+ * is closed. Threads: any number, each with an execution context of its own, as nve has it.
+ */
+#include <sherwood.h>
+
+#include <buffer_wrapper.hpp>
+#include <cstring>
+#include <host_table.hpp>
+#include <memory>
+#include <mutex>
+#include <plugin.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace
+{
+
+using namespace nve;
+
+/* Elements of an array that lie `stride` bytes apart, one behind the other: where they are, or in
+ * `copy`. */
+const void *packed(const void *array, int64_t n, int64_t stride, int64_t size,
+                   std::vector<char> &copy)
+{
+    const char *from = static_cast<const char *>(array);
+    if (stride == size) {
+        return from;
+    }
+    copy.resize(static_cast<size_t>(n * size));
+    for (int64_t i = 0; i < n; i++) {
+        std::memcpy(copy.data() + i * size, from + i * stride, static_cast<size_t>(size));
+    }
+    return copy.data();
+}
+
+DataType_t type_of(const struct sherwood_server &server)
+{
+    switch (server.value_type) {
+    case SHERWOOD_F32:
+        return DataType_t::Float32;
+    case SHERWOOD_F16:
+        return DataType_t::Float16;
+    case SHERWOOD_BF16:
+        return DataType_t::BFloat;
+    default:
+        return DataType_t::Unknown;
+    }
+}
+
+/* Connections that no call uses. */
+class Pool
+{
+  public:
+    Pool(std::string address, std::string user, std::string password)
+        : address_(std::move(address)), user_(std::move(user)), password_(std::move(password))
+    {
+    }
+    ~Pool()
+    {
+        for (sherwood *client : idle_) {
+            sherwood_close(client);
+        }
+    }
+    Pool(const Pool &) = delete;
+    Pool &operator=(const Pool &) = delete;
+
+    sherwood *take()
+    {
+        {
+            std::lock_guard<std::mutex> guard(lock_);
+            if (!idle_.empty()) {
+                sherwood *client = idle_.back();
+                idle_.pop_back();
+                return client;
+            }
+        }
+        sherwood_options options = {};
+        options.size = sizeof(options);
+        options.user = user_.empty() ? nullptr : user_.c_str();
+        options.password = password_.empty() ? nullptr : password_.c_str();
+        sherwood *client = nullptr;
+        char text[256] = "";
+        if (sherwood_connect_text(address_.c_str(), &options, &client, text, sizeof(text)) !=
+            SHERWOOD_OK) {
+            throw std::runtime_error("sherwood: " + address_ + ": " + text);
+        }
+        return client;
+    }
+    void put(sherwood *client)
+    {
+        std::lock_guard<std::mutex> guard(lock_);
+        idle_.push_back(client);
+    }
+
+  private:
+    const std::string address_, user_, password_;
+    std::mutex lock_;
+    std::vector<sherwood *> idle_;
+};
+
+/* A connection, for a call. */
+class Lease
+{
+  public:
+    explicit Lease(Pool &pool) : pool_(pool), client_(pool.take())
+    {
+    }
+    ~Lease()
+    {
+        if (failed_) {
+            sherwood_close(client_);
+        } else {
+            pool_.put(client_);
+        }
+    }
+    Lease(const Lease &) = delete;
+    Lease &operator=(const Lease &) = delete;
+
+    sherwood *get() const
+    {
+        return client_;
+    }
+    /* Throws what went wrong, if anything did. */
+    void check(int status)
+    {
+        if (status != SHERWOOD_OK) {
+            failed_ = status != SHERWOOD_E_FULL && status != SHERWOOD_E_REQUEST;
+            throw std::runtime_error(std::string("sherwood: ") + sherwood_error(client_));
+        }
+    }
+
+  private:
+    Pool &pool_;
+    sherwood *client_;
+    bool failed_ = false;
+};
+
+class SherwoodTable final : public HostTableLike
+{
+  public:
+    SherwoodTable(table_id_t id, std::unique_ptr<Pool> pool, const nlohmann::json &json)
+        : HostTableLike(id), pool_(std::move(pool))
+    {
+        Lease lease(*pool_);
+        const struct sherwood_server *server = sherwood_server(lease.get());
+        if (server->value_format != SHERWOOD_VALUES_FIXED) {
+            throw std::invalid_argument(
+                "sherwood: the server's values must be rows of a fixed size: "
+                "--value-bytes, and --value-type bytes or a type of numbers");
+        }
+        config_.mask_size = sizeof(max_bitmask_repr_t);
+        config_.key_size = server->key_bytes;
+        config_.max_value_size = server->value_bytes;
+        config_.value_dtype = type_of(*server);
+        must_be(json, "mask_size", config_.mask_size);
+        must_be(json, "key_size", config_.key_size);
+        must_be(json, "max_value_size", config_.max_value_size);
+        if (json.contains("value_dtype") &&
+            json.at("value_dtype").get<DataType_t>() != config_.value_dtype) {
+            throw std::invalid_argument("sherwood: value_dtype is not the server's --value-type");
+        }
+        if (json.contains("invalid_key")) {
+            config_.invalid_key = json.at("invalid_key").get<int64_t>();
+        }
+    }
+
+    const HostTableConfig &config() const override
+    {
+        return config_;
+    }
+
+    int64_t size(context_ptr_t &, bool) const override
+    {
+        Lease lease(*pool_);
+        struct sherwood_stats stats = {};
+        lease.check(sherwood_stats(lease.get(), &stats, sizeof(stats)));
+        return static_cast<int64_t>(stats.occupied);
+    }
+
+    void clear(context_ptr_t &) override
+    {
+        Lease lease(*pool_);
+        lease.check(sherwood_clear(lease.get()));
+    }
+
+    void erase(context_ptr_t &ctx, int64_t n, buffer_ptr<const void> keys) override
+    {
+        Lease lease(*pool_);
+        lease.check(sherwood_delete(lease.get(), read(keys, ctx->get_modify_stream()),
+                                    static_cast<size_t>(n), nullptr));
+    }
+
+    void find(context_ptr_t &ctx, int64_t n, buffer_ptr<const void> keys,
+              buffer_ptr<max_bitmask_repr_t> hit_mask, int64_t value_stride,
+              buffer_ptr<void> values, buffer_ptr<int64_t> value_sizes) const override
+    {
+        const int64_t bytes = config_.max_value_size, key_bytes = config_.key_size;
+        const cudaStream_t stream = ctx->get_lookup_stream();
+        if (values && value_stride < bytes) {
+            throw std::invalid_argument("sherwood: value_stride is smaller than the server's rows");
+        }
+        const char *all = static_cast<const char *>(read(keys, stream));
+        max_bitmask_repr_t *mask =
+            hit_mask ? hit_mask->access_buffer(cudaMemoryTypeUnregistered, true, stream) : nullptr;
+        char *out = values ? static_cast<char *>(
+                                 values->access_buffer(cudaMemoryTypeUnregistered, true, stream))
+                           : nullptr;
+        int64_t *sizes = value_sizes
+                             ? value_sizes->access_buffer(cudaMemoryTypeUnregistered, true, stream)
+                             : nullptr;
+        /* The keys that nobody has found yet, and where they were. */
+        std::vector<int64_t> at;
+        std::vector<char> wanted;
+        at.reserve(static_cast<size_t>(n));
+        wanted.reserve(static_cast<size_t>(n * key_bytes));
+        for (int64_t i = 0; i < n; i++) {
+            if (mask == nullptr || (mask[i / 64] >> (i % 64) & 1) == 0) {
+                at.push_back(i);
+                wanted.insert(wanted.end(), all + i * key_bytes, all + (i + 1) * key_bytes);
+            }
+        }
+        if (at.empty()) {
+            return;
+        }
+        std::vector<char> rows(out == nullptr ? 0 : at.size() * static_cast<size_t>(bytes));
+        std::vector<uint64_t> found(sherwood_found_words(at.size()));
+        Lease lease(*pool_);
+        lease.check(sherwood_run(lease.get(), SHERWOOD_GET, wanted.data(), nullptr, at.size(),
+                                 out == nullptr ? nullptr : rows.data(), found.data()));
+        int64_t hits = 0;
+        for (size_t k = 0; k < at.size(); k++) {
+            if (!sherwood_found(found.data(), k)) {
+                continue;
+            }
+            const int64_t i = at[k];
+            hits++;
+            if (out != nullptr) {
+                std::memcpy(out + i * value_stride, rows.data() + k * static_cast<size_t>(bytes),
+                            static_cast<size_t>(bytes));
+            }
+            if (sizes != nullptr) {
+                sizes[i] = bytes;
+            }
+            if (mask != nullptr) {
+                mask[i / 64] |= uint64_t{1} << (i % 64);
+            }
+        }
+        *lookup_counter_storage(ctx) += hits;
+    }
+
+    void insert(context_ptr_t &ctx, int64_t n, buffer_ptr<const void> keys, int64_t value_stride,
+                int64_t value_size, buffer_ptr<const void> values) override
+    {
+        write(ctx, SHERWOOD_SET, n, keys, value_stride, value_size, values);
+    }
+
+    void update(context_ptr_t &ctx, int64_t n, buffer_ptr<const void> keys, int64_t value_stride,
+                int64_t value_size, buffer_ptr<const void> values) override
+    {
+        write(ctx, SHERWOOD_SET_PRESENT, n, keys, value_stride, value_size, values);
+    }
+
+    void update_accumulate(context_ptr_t &ctx, int64_t n, buffer_ptr<const void> keys,
+                           int64_t update_stride, int64_t update_size,
+                           buffer_ptr<const void> updates, DataType_t update_dtype) override
+    {
+        if (config_.value_dtype != DataType_t::Float32 || update_dtype != DataType_t::Float32) {
+            throw std::invalid_argument(
+                "sherwood: update_accumulate is for rows and updates of f32");
+        }
+        write(ctx, SHERWOOD_ADD_PRESENT_F32, n, keys, update_stride, update_size, updates);
+    }
+
+  private:
+    static void must_be(const nlohmann::json &json, const char *name, int64_t value)
+    {
+        if (json.contains(name) && json.at(name).get<int64_t>() != value) {
+            throw std::invalid_argument(std::string("sherwood: ") + name + " must be " +
+                                        std::to_string(value) + ", as the server has it");
+        }
+    }
+
+    static const void *read(const buffer_ptr<const void> &buffer, cudaStream_t stream)
+    {
+        return buffer->access_buffer(cudaMemoryTypeUnregistered, true, stream);
+    }
+
+    void write(context_ptr_t &ctx, sherwood_operation operation, int64_t n,
+               const buffer_ptr<const void> &keys, int64_t stride, int64_t size,
+               const buffer_ptr<const void> &values)
+    {
+        const cudaStream_t stream = ctx->get_modify_stream();
+        if (size != config_.max_value_size) {
+            throw std::invalid_argument("sherwood: a value must have exactly " +
+                                        std::to_string(config_.max_value_size) + " bytes");
+        }
+        std::vector<char> copy;
+        const void *rows = packed(read(values, stream), n, stride, size, copy);
+        Lease lease(*pool_);
+        const int status = sherwood_run(lease.get(), operation, read(keys, stream), rows,
+                                        static_cast<size_t>(n), nullptr, nullptr);
+        if (status == SHERWOOD_E_FULL) { /* an insert is best effort */
+            NVE_LOG_WARNING_("sherwood: the server's table is full: an insert was refused");
+            return;
+        }
+        lease.check(status);
+    }
+
+    HostTableConfig config_;
+    std::unique_ptr<Pool> pool_;
+};
+
+class SherwoodFactory final : public HostTableLikeFactory
+{
+  public:
+    host_table_ptr_t produce(table_id_t id, const nlohmann::json &json) override
+    {
+        auto pool = std::make_unique<Pool>(json.at("address").get<std::string>(),
+                                           json.value("user", ""), json.value("password", ""));
+        return std::make_shared<SherwoodTable>(id, std::move(pool), json);
+    }
+};
+
+} // namespace
+
+extern "C" const char *plugin_ident()
+{
+    return "tables in a sherwoodd";
+}
+
+extern "C" const char *plugin_developer()
+{
+    return "Sherwood";
+}
+
+extern "C" void enum_host_table_implementations(void *library, void (*each)(void *, const char *))
+{
+    each(library, "sherwood");
+}
+
+extern "C" nve::host_table_factory_ptr_t create_sherwood_table_factory(const nlohmann::json &)
+{
+    return std::make_shared<SherwoodFactory>();
+}
