@@ -6,6 +6,7 @@ that reads go on, that service returns, and that what was answered is there afte
 Each case draws some of what there is: SHERWOOD_CALLS=100 takes all of it, SHERWOOD_SEED=N repeats a run that failed.
 """
 
+import contextlib
 import errno
 import os
 import random
@@ -25,7 +26,7 @@ SAID = "of the log has failed|no snapshot was written|cannot be made|may lack"
 FILLED = range(900000, 900100)  # keys
 PROBE, PROBE_FRAME = 800000, 800001
 AT_ONCE = 4
-CALLS = int(os.environ.get("SHERWOOD_CALLS", 6))
+CALLS = int(os.environ.get("SHERWOOD_CALLS", 5))
 
 
 def some(rng, plans):
@@ -349,6 +350,42 @@ def calls_that_are_held():
     at_once(is_held, some(rng, [(level, kind) for level in LEVELS for kind in RUNNING
                                 if kind not in ("unlink", "allocate") or level == "everysec"]), AT_ONCE)
     at_once(is_held_beside_a_snapshot, [(kind,) for kind in ("write", "sync", "folder", "open", "rename")], AT_ONCE)
+
+
+def stops_while_held(level, kind, returns):
+    """SIGTERM while a call on the log does not return: the daemon ends once it does, or at a second signal."""
+    faults = Faults()
+    fault = getattr(faults, kind)
+    with Directory() as path:
+        with durable(path, level, environment=faults.environment(), stop_rc=0 if returns else 1) as server:
+            with server.connect() as connection:
+                replies = wire.Replies(connection)
+                equal(replies.ask("SET", 1, 1), "OK", "set")
+                fault.held = 1
+                connection.sendall(wire.command("SET", 1, 2))
+                eventually(lambda: fault.waiting > 0, "a call that is held")
+                server.process.send_signal(signal.SIGTERM)
+                eventually(lambda: "SIGTERM: " in server.log(), "it has heard")
+                equal(server.http("/healthz")[0], 200, "it goes on")
+                check(fault.waiting > 0 and server.alive(), "it was held all the while")
+                if returns:
+                    faults.end()
+                    with contextlib.suppress(wire.Closed): # replies are sent within 2 s, and the machine may be busy
+                        equal(replies.read(), "OK", "what was accepted")
+                    server.wait_stopped()
+                else:
+                    server.process.send_signal(signal.SIGTERM)
+                    server.wait_stopped()
+        with durable(path, "no") as server:
+            value = server.redis_cli("GET", "1").strip()
+            check(value == "2" if returns else value in ("1", "2"), f"{value}, {level}, {kind}")
+
+
+@case
+def a_stop_while_a_call_is_held():
+    """a stop waits for the disk, has what was accepted, and ends at once at a second signal"""
+    at_once(stops_while_held, [(level, kind, returns) for level, kind in (("always", "sync"), ("always", "write"), ("no", "write"))
+                               for returns in (True, False)], AT_ONCE)
 
 
 # --- a start whose calls fail ------------------------------------------------------------------------
