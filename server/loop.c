@@ -17,6 +17,7 @@
 #include "server/observe/log.h"
 #include "server/resp/alone.h"
 #include "server/resp/control.h"
+#include "server/resp/monitor.h"
 #include "server/resp/output.h"
 
 /* --- turns ------------------------------------------------------------------------------------ */
@@ -177,6 +178,7 @@ static bool turn(struct sw_loop *loop)
     moved |= sw_bulk_poll_waits(&loop->bulk);
     moved |= follow_log(loop);
     moved |= sw_net_retry_stalled(&loop->net);
+    moved |= sw_monitor_send(&loop->resp);
     sw_bulk_publish_rings(&loop->bulk);
     moved |= sw_bulk_flush(&loop->bulk);
     if (loop->sweep_due) {

@@ -149,6 +149,7 @@ struct sw_config {
     /* [limits] */
     uint32_t connections_max;              /* 10000 */
     uint32_t connections_before_login_max; /* 1000 */
+    uint32_t monitors_max;                 /* 8 */
     uint32_t login_timeout_ms;             /* 10000; 0: none */
     uint64_t arena_bytes;                  /* I/O memory of a loop, for frames in flight, 256 MiB */
     uint32_t round_ops_max;           /* RESP operations in one batch of a loop. Here and in the two

@@ -334,6 +334,9 @@ SW_LIVE_OPTION(
     SW_NUMBER(1, 1000000), "1000", "N",
     "Connections open at once that have not logged in, where they must. Each takes at most "
     "16 KiB for its requests, and 80 KiB for replies that it does not read.")
+SW_LIVE_OPTION(monitors_max, "monitors-max", "limits", SW_ANY, SW_NUMBER(0, 1000), "8", "N",
+               "Connections at once that MONITOR shows commands to. Each has at most "
+               "output-bytes-max of lines that it has not read, and then is closed.")
 SW_LIVE_OPTION(login_timeout_ms, "login-timeout-ms", "limits", SW_ANY, SW_NUMBER(0, SW_DAY_MS),
                "10000", "MS", "Time to log in, after which the connection is closed. 0: none.")
 SW_OPTION(arena_bytes, "arena-bytes", "limits", SW_ANY, SW_SIZE(SW_M, SW_T), "256M", "BYTES",

@@ -105,6 +105,7 @@ struct sw_conn {
     uint64_t held_bytes;     /* of replies that wait for the write-ahead log */
     uint64_t last_request;   /* for CLIENT LIST: sw_roster_command or sw_roster_frame; 0: none */
     int64_t queued_commands; /* .. commands that wait for EXEC; -1: there is no transaction */
+    bool is_shown_commands;  /* .. MONITOR: it is never idle */
 
     _Alignas(max_align_t) unsigned char protocol_state[];
 };

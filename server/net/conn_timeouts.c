@@ -48,8 +48,9 @@ static bool request_timed_out(const struct sw_conn *conn, uint64_t now_ms, bool 
 static bool is_idle(const struct sw_conn *conn, uint64_t now_ms)
 {
     uint64_t limit_ms = SW_LIVE(conn->net->config->idle_timeout_ms);
-    return limit_ms > 0 && conn->in_flight == 0 && conn->times.request_since == 0 &&
-           conn->stall == SW_STALL_NONE && now_ms - conn->times.input_at > limit_ms;
+    return limit_ms > 0 && !conn->is_shown_commands && conn->in_flight == 0 &&
+           conn->times.request_since == 0 && conn->stall == SW_STALL_NONE &&
+           now_ms - conn->times.input_at > limit_ms;
 }
 
 /* Has the peer of a refused connection sent no byte that would select a protocol? It is refused in

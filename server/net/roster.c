@@ -73,6 +73,7 @@ void sw_roster_copy_entry(const struct sw_roster_entry *from, struct sw_roster_e
         .last_request = __atomic_load_n(&figures->last_request, __ATOMIC_RELAXED),
         .queued = __atomic_load_n(&figures->queued, __ATOMIC_RELAXED),
         .is_paused = __atomic_load_n(&figures->is_paused, __ATOMIC_RELAXED),
+        .is_monitor = __atomic_load_n(&figures->is_monitor, __ATOMIC_RELAXED),
     };
 }
 
@@ -177,5 +178,6 @@ void sw_roster_publish(struct sw_conn *conn)
         sizeof(*conn) + conn->net->state_bytes + conn->input.capacity + unsent);
     put(&figures->last_request, conn->last_request);
     put(&figures->is_paused, conn->stall == SW_STALL_PAUSED);
+    put(&figures->is_monitor, conn->is_shown_commands);
     __atomic_store_n(&figures->queued, conn->queued_commands, __ATOMIC_RELAXED);
 }

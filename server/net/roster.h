@@ -35,6 +35,7 @@ struct sw_roster_figures {
     uint64_t last_request; /* as sw_roster_request encodes it; 0: none */
     int64_t queued;        /* commands that wait for EXEC; -1: no transaction */
     uint64_t is_paused;    /* CLIENT PAUSE holds its next request back */
+    uint64_t is_monitor;   /* it is shown commands */
 };
 
 /* Whether a connection waits in a command that CLIENT UNBLOCK ends. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * timings.h - what is timed for SLOWLOG and LATENCY, and the options that say from when on it is
- * noted. Shared by all loops. Functions may be called from any thread.
+ * timings.h - what is timed for SLOWLOG and LATENCY, the options that say from when on it is noted,
+ * and what MONITOR shows. Shared by all loops. Functions may be called from any thread.
  */
 #ifndef SHERWOOD_SERVER_OBSERVE_TIMINGS_H
 #define SHERWOOD_SERVER_OBSERVE_TIMINGS_H
@@ -11,12 +11,14 @@
 
 #include "server/config/live.h"
 #include "server/observe/latency.h"
+#include "server/observe/monitors.h"
 #include "server/observe/slowlog.h"
 
 struct sw_timings {
     const struct sw_config *config; /* borrowed */
     struct sw_slowlog slowlog;
     struct sw_latency latency;
+    struct sw_monitors monitors;
 };
 
 static inline void sw_timings_init(struct sw_timings *timings, const struct sw_config *config)
@@ -24,12 +26,14 @@ static inline void sw_timings_init(struct sw_timings *timings, const struct sw_c
     timings->config = config;
     sw_slowlog_init(&timings->slowlog);
     sw_latency_init(&timings->latency);
+    sw_monitors_init(&timings->monitors);
 }
 
 static inline void sw_timings_fini(struct sw_timings *timings)
 {
     sw_slowlog_fini(&timings->slowlog);
     sw_latency_fini(&timings->latency);
+    sw_monitors_fini(&timings->monitors);
 }
 
 /* Does a command that took so long go to the slow log? Without one (NULL) none does. An option of

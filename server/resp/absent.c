@@ -53,7 +53,6 @@ static const struct {
      "eval eval_ro evalsha evalsha_ro fcall fcall_ro function script"},
     {"replicas come by REPLICATE, and REPLICAOF makes one", "failover psync replconf sync"},
     {"there are no modules in this server", "module"},
-    {"commands are not shown to other clients: counters are in INFO and /metrics", "monitor"},
     {"a server that is in use is not debugged by its clients", "debug"},
     {"this server draws no pictures", "lolwut"},
     {"COMMAND GETKEYS has the keys, COMMAND INFO the flags", "command|getkeysandflags"},

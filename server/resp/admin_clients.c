@@ -87,9 +87,9 @@ static void put_client(struct sw_text *text, const struct sw_roster_entry *entry
     uint64_t idle_ms = now_ms > figures->active_ms ? now_ms - figures->active_ms : 0;
     bool is_unix = strncmp(entry->peer, "unix:", 5) == 0;
     bool is_blocked = figures->is_paused != 0 || entry->waits != SW_ROSTER_WAITS_NOT;
-    char flags[4] = "";
-    snprintf(flags, sizeof(flags), "%s%s%s", figures->queued >= 0 ? "x" : "", is_blocked ? "b" : "",
-             is_unix ? "U" : "");
+    char flags[5] = "";
+    snprintf(flags, sizeof(flags), "%s%s%s%s", figures->is_monitor != 0 ? "O" : "",
+             figures->queued >= 0 ? "x" : "", is_blocked ? "b" : "", is_unix ? "U" : "");
     sw_text_printf(text, "id=%" PRIu64 " addr=%s laddr=%s name=%s age=%" PRIu64 " idle=%" PRIu64,
                    entry->id, entry->peer, entry->own, entry->name, age_of(entry),
                    doing != NULL ? 0 : idle_ms / 1000);

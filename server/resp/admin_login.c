@@ -8,6 +8,7 @@
 #include "server/config/options.h"
 #include "server/net/conn_login.h"
 #include "server/resp/admin_call.h"
+#include "server/resp/monitor.h"
 #include "server/resp/permit.h"
 
 static const char wrong_password[] =
@@ -132,6 +133,7 @@ void sw_call_reset(struct sw_call *call)
     sw_session_set_resp3(call->session, false);
     sw_client_set_name(call, &no_name);
     call->session->reply_mode = SW_REPLY_ON;
+    sw_monitor_end(call->session->conn);
     sw_conn_logout(call->session->conn);
     sw_text_simple(call->reply, "RESET");
 }

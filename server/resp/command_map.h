@@ -165,6 +165,8 @@
       SESSION(latency), "DOCTOR, HISTOGRAM, HISTORY, LATEST, RESET: what took long") \
     X(SLOWLOG, "slowlog", -2, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       SESSION(slowlog), "GET, LEN, RESET: the commands that took longest") \
+    X(MONITOR, "monitor", 1, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
+      SESSION(monitor), "Be shown the commands of all connections, until RESET or QUIT") \
     X(LASTSAVE, "lastsave", 1, NO_KEYS, SERVER, NONE, FAST, QUEUED, \
       SESSION(lastsave), "When the last snapshot was written, in seconds since 1970") \
     X(SAVE, "save", 1, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \

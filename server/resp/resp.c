@@ -14,10 +14,12 @@
 #include "server/limits.h"
 #include "server/observe/log.h"
 #include "server/resp/control.h"
+#include "server/resp/monitor.h"
 #include "server/resp/output.h"
 #include "server/resp/refuse.h"
 #include "server/resp/slow.h"
 #include "server/resp/transaction.h"
+#include "server/resp/wrong_port.h"
 
 /* Replaces a text reply that could not be made, because it was longer than the text of a round may
  * be or there was no memory for it, by an error. If there is no memory for the error either, the
@@ -67,29 +69,6 @@ static void run_admin(struct sw_conn *conn, const struct sw_command *command,
     }
 }
 
-/* Is this the beginning of an HTTP request (a browser, or a cross-protocol attack)? Like redis, the
- * server closes the connection then. */
-static bool is_http(const struct sw_resp_argument *name)
-{
-    return sw_argument_is(name, "POST") || sw_argument_is(name, "HOST:");
-}
-
-/* Does a TLS handshake begin here? No command begins like it, and its peer would wait for a reply
- * that it understands. */
-static bool is_tls(const uint8_t *bytes, size_t size)
-{
-    return size >= 2 && bytes[0] == 0x16 && bytes[1] == 0x03;
-}
-
-/* Closes a connection that came to the wrong port. */
-static void close_wrong(struct sw_conn *conn, const char *speaks)
-{
-    sw_log_limited(SW_LOG_WRONG_PORT, SW_LOG_WARNING, "%s speaks %s to the RESP port: closed",
-                   conn->peer.address, speaks);
-    SW_COUNT(conn->net->counters, resp_protocol_errors, 1);
-    sw_conn_abort(conn);
-}
-
 /* May a command that writes go on? If the log has no room for it the connection stalls; if the log
  * cannot be written, the command is refused. */
 static bool may_write(struct sw_conn *conn, const struct sw_command *command)
@@ -108,37 +87,12 @@ static bool may_write(struct sw_conn *conn, const struct sw_command *command)
     return true;
 }
 
-/* Carries out one command. Returns false, with nothing done and the connection stalled, if it has
- * to wait. */
-static bool run(struct sw_conn *conn, const struct sw_resp_command *arguments)
+/* Carries out a command that is neither refused nor queued. Returns false, with nothing done and
+ * the connection stalled, if it has to wait. */
+static bool carry_out(struct sw_conn *conn, const struct sw_command *command,
+                      const struct sw_resp_command *arguments)
 {
-    struct sw_resp *resp = sw_resp_of(conn)->resp;
-    const struct sw_command *command =
-        sw_command_find(arguments->arguments[0].text, arguments->arguments[0].size);
-    if (!sw_replies_has_room(resp->filling, 0)) {
-        SW_COUNT(conn->net->counters, round_pauses, !conn->retried);
-        sw_conn_stall(conn, SW_STALL_ROUND);
-        return false;
-    }
-    if (command == NULL && is_http(&arguments->arguments[0])) {
-        close_wrong(conn, "HTTP");
-        return true;
-    }
-    if (sw_refuse_wrong(conn, command, arguments)) {
-        return true;
-    }
-    conn->last_request = sw_roster_command(command->id);
-    if (conn->net->pause.mode != SW_PAUSE_NONE && sw_is_held_back(conn, command)) {
-        SW_COUNT(conn->net->counters, client_pauses, !conn->retried);
-        sw_conn_stall(conn, SW_STALL_PAUSED);
-        return false;
-    }
-    if (sw_command_is_numbered(command) && !may_write(conn, command)) {
-        return conn->stall == SW_STALL_NONE;
-    }
-    if (sw_resp_of(conn)->transaction != NULL && command->in_multi != SW_MULTI_AT_ONCE) {
-        return sw_transaction_queue(conn, command, arguments);
-    }
+    const struct sw_resp *resp = sw_resp_of(conn)->resp;
     bool waits = sw_control_takes(conn, command, arguments);
     if (((command->kind == SW_KIND_CONTROL || waits) && conn->in_flight > 0) ||
         (command->kind == SW_KIND_REPORT && conn->data_in_flight > 0)) {
@@ -171,6 +125,44 @@ static bool run(struct sw_conn *conn, const struct sw_resp_command *arguments)
         run_admin(conn, command, arguments);
         break;
     }
+    return true;
+}
+
+/* Carries out one command. Returns false, with nothing done and the connection stalled, if it has
+ * to wait. */
+static bool run(struct sw_conn *conn, const struct sw_resp_command *arguments)
+{
+    struct sw_resp *resp = sw_resp_of(conn)->resp;
+    const struct sw_command *command =
+        sw_command_find(arguments->arguments[0].text, arguments->arguments[0].size);
+    if (!sw_replies_has_room(resp->filling, 0)) {
+        SW_COUNT(conn->net->counters, round_pauses, !conn->retried);
+        sw_conn_stall(conn, SW_STALL_ROUND);
+        return false;
+    }
+    if (command == NULL && sw_begins_http(&arguments->arguments[0])) {
+        sw_close_wrong(conn, "HTTP");
+        return true;
+    }
+    if (sw_refuse_wrong(conn, command, arguments)) {
+        return true;
+    }
+    conn->last_request = sw_roster_command(command->id);
+    if (conn->net->pause.mode != SW_PAUSE_NONE && sw_is_held_back(conn, command)) {
+        SW_COUNT(conn->net->counters, client_pauses, !conn->retried);
+        sw_conn_stall(conn, SW_STALL_PAUSED);
+        return false;
+    }
+    if (sw_command_is_numbered(command) && !may_write(conn, command)) {
+        return conn->stall == SW_STALL_NONE;
+    }
+    if (sw_resp_of(conn)->transaction != NULL && command->in_multi != SW_MULTI_AT_ONCE) {
+        return sw_transaction_queue(conn, command, arguments);
+    }
+    if (!carry_out(conn, command, arguments)) {
+        return false;
+    }
+    sw_monitor_look(conn, command, arguments);
     return true;
 }
 
@@ -291,8 +283,8 @@ static size_t feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
         sw_conn_stall(conn, SW_STALL_BARRIER);
         return 0;
     }
-    if (is_tls(bytes, size)) {
-        close_wrong(conn, "TLS");
+    if (sw_begins_tls(bytes, size)) {
+        sw_close_wrong(conn, "TLS");
         return size;
     }
     /* If the connection is stalled after a command, a control command is in flight. */
@@ -332,6 +324,7 @@ static void open_conn(struct sw_conn *conn, void *loop_state)
 static void close_conn(struct sw_conn *conn)
 {
     sw_transaction_drop(conn);
+    sw_monitor_end(conn);
     sw_resp_output_fini(conn);
 }
 
@@ -436,6 +429,7 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
     resp->filling = &resp->replies[0];
     sw_list_init(&resp->waits);
     sw_list_init(&resp->gated);
+    sw_list_init(&resp->monitors);
     resp->run_data =
         shape->value_format == SW_VALUE_INTEGER ? sw_data_run_integers : sw_data_run_blobs;
     resp->keys = (struct sw_key_text){(enum sw_resp_keys)net->config->resp_keys, shape->key_bytes};

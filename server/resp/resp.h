@@ -61,6 +61,7 @@ struct sw_resp {
     struct sw_replies *running; /* the one that is in flight; NULL: none */
     uint64_t rounds;            /* that are over, since the start */
     struct sw_alone alone;      /* the command that writes while nobody else does */
+    struct sw_list monitors;    /* connections that MONITOR shows commands to */
     struct sw_list gated;       /* connections with replies that wait for the write-ahead log */
 
     struct sw_command_set unsupported; /* commands that the engine does not support */
@@ -106,11 +107,12 @@ struct sw_resp_conn {
     struct sw_transaction *transaction; /* the open transaction; NULL: none */
     struct sw_watch_state {
         struct sw_watcher watcher;
-        uint64_t view_number;       /* of the topology by which its first keys were judged */
-        uint64_t fence;             /* of replication then */
-    } watch;                        /* WATCH */
-    size_t reparsed;                /* bytes of the incomplete command that were parsed in vain */
-    struct sw_resp_text_share text; /* of this connection */
+        uint64_t view_number;        /* of the topology by which its first keys were judged */
+        uint64_t fence;              /* of replication then */
+    } watch;                         /* WATCH */
+    struct sw_resp_monitor *monitor; /* it is shown commands; NULL: it is not */
+    size_t reparsed;                 /* bytes of the incomplete command that were parsed in vain */
+    struct sw_resp_text_share text;  /* of this connection */
 };
 
 static inline struct sw_resp_conn *sw_resp_of(struct sw_conn *conn)

@@ -9,6 +9,7 @@
 #include "proto/decimal.h"
 #include "server/net/conn.h"
 #include "server/observe/timings.h"
+#include "server/resp/secrets.h"
 
 uint64_t sw_slow_begin(const struct sw_resp *resp)
 {
@@ -123,32 +124,6 @@ void sw_slow_batch_written(const struct sw_replies *replies, const struct sw_slo
 
 /* --- other commands --------------------------------------------------------------------------- */
 
-/* Which arguments hold secrets: all from this one on, up to `to`. */
-struct secrets {
-    uint32_t from, to;
-};
-
-static struct secrets secrets_of(const struct sw_resp_command *command)
-{
-    const struct sw_resp_argument *words = command->arguments;
-    if (sw_argument_is(&words[0], "AUTH")) {
-        return (struct secrets){1, command->count};
-    }
-    if (command->count > 2 && sw_argument_is(&words[0], "ACL") &&
-        sw_argument_is(&words[1], "SETUSER")) {
-        return (struct secrets){3, command->count};
-    }
-    if (sw_argument_is(&words[0], "CONFIG")) {
-        return (struct secrets){3, command->count};
-    }
-    for (uint32_t i = 2; i < command->count && sw_argument_is(&words[0], "HELLO"); i++) {
-        if (sw_argument_is(&words[i], "AUTH")) {
-            return (struct secrets){i + 1, i + 3};
-        }
-    }
-    return (struct secrets){0, 0};
-}
-
 void sw_slow_admin(const struct sw_conn *conn, const struct sw_resp_command *arguments,
                    uint64_t began_ns)
 {
@@ -164,7 +139,7 @@ void sw_slow_admin(const struct sw_conn *conn, const struct sw_resp_command *arg
         return;
     }
     struct sw_slowlog_draft draft;
-    struct secrets secrets = secrets_of(arguments);
+    const struct sw_secrets secrets = sw_secrets_of(arguments);
     bool more = true;
     sw_slowlog_begin(&draft, us, conn->peer.address, conn->shown.name, arguments->count);
     for (uint32_t i = 0; more && i < arguments->count; i++) {

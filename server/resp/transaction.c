@@ -12,6 +12,7 @@
 #include "server/limits.h"
 #include "server/net/input.h"
 #include "server/observe/log.h"
+#include "server/resp/monitor.h"
 #include "server/resp/permit.h"
 #include "server/resp/refuse.h"
 #include "server/resp/resp.h"
@@ -278,11 +279,13 @@ static void replay_queue(struct sw_conn *conn, struct sw_input *queue)
     struct sw_resp *resp = state->resp;
     struct sw_replies *replies = resp->filling;
     struct sw_resp_command arguments = {.arguments = resp->arguments};
+    const struct sw_resp_argument exec = resp->arguments[0];
     while (queue->start < queue->end) {
         const struct sw_command *command = next_queued(queue, &arguments);
         if (sw_permit_refuses_queued(conn, command, &arguments)) {
             continue; /* as redis: the others are carried out */
         }
+        sw_monitor_look(conn, command, &arguments);
         if (command->kind == SW_KIND_DATA) {
             bool done = resp->run_data(conn, command, &arguments, SW_DATA_RUN);
             assert(done);
@@ -293,6 +296,7 @@ static void replay_queue(struct sw_conn *conn, struct sw_input *queue)
             sw_replies_add_text(replies, conn, command, first);
         }
     }
+    resp->arguments[0] = exec;
 }
 
 /* Has the round room for the whole transaction? An empty round always has. */

@@ -62,6 +62,8 @@ def every_command_replies():
                     reply_or_error(connection, *words)
                     if name == "multi":
                         equal(ask(connection, "DISCARD"), b"OK", "DISCARD")
+                    if name == "monitor":
+                        equal(ask(connection, "RESET"), b"RESET", "RESET")
                     equal(ask(connection, "ECHO", f"after {words}"), f"after {words}".encode(),
                           "exactly one reply before this one")
                 if arity > 0:

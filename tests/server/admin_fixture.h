@@ -80,6 +80,7 @@ static inline void set_users(struct fixture *fixture)
 static inline void setup(struct fixture *fixture)
 {
     make_facts(&fixture->config, &fixture->facts);
+    fixture->config.monitors_max = 0; /* there is no loop that would send them anything */
     fixture->admin = (struct sw_admin){.config = &fixture->config,
                                        .seat = &fixture->seat,
                                        .snapshot = snapshot,

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * monitors.h - lines for the connections that asked for MONITOR, from all loops.
+ *
+ * Who makes a line adds it to what each monitor has not taken yet; the monitor's loop, which is
+ * woken, takes it and sends it. A monitor that has more than its limit gets nothing more, and its
+ * loop closes it. Functions may be called from any thread, but where a comment says otherwise.
+ */
+#ifndef SHERWOOD_SERVER_OBSERVE_MONITORS_H
+#define SHERWOOD_SERVER_OBSERVE_MONITORS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "server/list.h"
+#include "server/observe/text.h"
+
+struct sw_monitors {
+    pthread_mutex_t lock;
+    struct sw_list list; /* under the lock */
+    uint64_t count;      /* atomic: its length */
+};
+
+struct sw_monitor {
+    struct sw_list link;
+    struct sw_text lines; /* not taken yet; under the lock. Failed: there were too many */
+    uv_async_t *wake;     /* its loop's. Borrowed */
+};
+
+void sw_monitors_init(struct sw_monitors *monitors);
+/* To be called when every monitor was removed. */
+void sw_monitors_fini(struct sw_monitors *monitors);
+
+/* Adds a monitor, which must not move, unless there are `most` already: then it returns false. It
+ * may have `bytes_max` bytes that it has not taken. */
+bool sw_monitors_add(struct sw_monitors *monitors, struct sw_monitor *monitor, uint64_t most,
+                     size_t bytes_max, uv_async_t *wake);
+void sw_monitors_remove(struct sw_monitors *monitors, struct sw_monitor *monitor);
+
+/* Is there any? What costs something is left out if not. */
+static inline bool sw_monitors_are_there(const struct sw_monitors *monitors)
+{
+    return __atomic_load_n(&monitors->count, __ATOMIC_RELAXED) != 0;
+}
+/* Adds a line to what each has; a text that has failed is too long for all of them. */
+void sw_monitors_show(struct sw_monitors *monitors, const struct sw_text *line);
+/* Moves what the monitor has to `out`, which is empty. Returns false if there was too much. */
+bool sw_monitors_take(struct sw_monitors *monitors, struct sw_monitor *monitor,
+                      struct sw_text *out);
+
+#endif

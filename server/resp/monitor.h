@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * monitor.h - MONITOR: a connection is shown the commands of all of them, as redis shows them.
+ *
+ * Lines go between replies, so a monitor may send commands of its own. Frames are not shown.
+ * Everything is called on the connection's loop.
+ */
+#ifndef SHERWOOD_SERVER_RESP_MONITOR_H
+#define SHERWOOD_SERVER_RESP_MONITOR_H
+
+#include <stdbool.h>
+
+#include "server/observe/timings.h"
+#include "server/resp/resp.h"
+
+/* Shows a command that is being carried out, unless it is an administrator's; see
+ * sw_monitor_look. */
+void sw_monitor_show(const struct sw_conn *conn, const struct sw_command *command,
+                     const struct sw_resp_command *arguments);
+
+/* The same, where somebody looks: one load and a branch where nobody does. */
+static inline void sw_monitor_look(struct sw_conn *conn, const struct sw_command *command,
+                                   const struct sw_resp_command *arguments)
+{
+    const struct sw_timings *timings = sw_resp_of(conn)->resp->owner.timings;
+    if (timings != NULL && sw_monitors_are_there(&timings->monitors)) {
+        sw_monitor_show(conn, command, arguments);
+    }
+}
+
+/* Sends monitors of this loop what they have. Returns true if there was anything. */
+bool sw_monitor_send(struct sw_resp *resp);
+/* The connection is shown nothing any more. Does nothing if it is no monitor. */
+void sw_monitor_end(struct sw_conn *conn);
+
+#endif
