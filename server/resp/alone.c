@@ -326,7 +326,9 @@ void sw_alone_start(struct sw_conn *conn, const struct sw_command *command)
     alone->state = SW_ALONE_WAITS;
     alone->replies.submitted_ns = 0;
     sw_resp_of(conn)->control_in_flight = true;
-    sw_conn_stall(conn, SW_STALL_BARRIER);
+    if (conn->state <= SW_CONN_DRAINING) { /* EXEC may have closed it, for lack of memory */
+        sw_conn_stall(conn, SW_STALL_BARRIER);
+    }
 }
 
 bool sw_alone_run(struct sw_conn *conn, const struct sw_command *command,

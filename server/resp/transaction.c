@@ -372,9 +372,9 @@ static void replay_alone(struct sw_conn *conn, const struct sw_command *command)
     struct sw_resp *resp = sw_resp_of(conn)->resp;
     struct sw_replies *filling = resp->filling;
     resp->filling = &resp->alone.replies;
-    sw_alone_start(conn, command);
     replay(conn, command);
     resp->filling = filling;
+    sw_alone_start(conn, command);
 }
 
 static bool run_exec(struct sw_conn *conn, const struct sw_command *command)
