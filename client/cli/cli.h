@@ -86,6 +86,9 @@ int sw_cli_watch(struct sw_cli *cli, int count, char **words);
 /* Runs cluster create, slots and check: `words` are those behind it. Returns the exit status. */
 int sw_cli_cluster(struct sw_cli *cli, int count, char **words);
 
+/* Runs ha status, switch and forget: `words` are those behind it. Returns the exit status. */
+int sw_cli_ha(struct sw_cli *cli, int count, char **words);
+
 /* Runs summary: what keys and values there are, by a scan. Returns the exit status. */
 int sw_cli_summary(struct sw_cli *cli);
 

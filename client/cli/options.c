@@ -51,6 +51,7 @@ static const char help_text[] =
     "  sherwood-cli cluster create --nodes HOST:PORT,.. | --local-gpus N --output FILE\n"
     "                                          a topology, each node with as many slots\n"
     "  sherwood-cli [options] cluster slots|check  who has which; do all nodes say the same?\n"
+    "  sherwood-cli [options] ha status|switch  who is primary of a shard; it is to hand over\n"
     "  sherwood-cli log check|export DIR       read the log in a data directory\n"
     "  sherwood-cli log check --fix [--yes] DIR  cut what is damaged; says what is lost first\n"
     "\n"

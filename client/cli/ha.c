@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ha.c - ha status, switch and forget: looks at the members of a shard, and has its primary hand
+ * over.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "client/cli/node.h"
+
+#define NAME_BYTES 64
+#define TRIES 200
+#define TRY_NS 50000000
+
+struct shard {
+    char name[NAME_BYTES], primary[NAME_BYTES], role[NAME_BYTES];
+    char in_sync[256], members[24];
+    uint64_t term;
+};
+
+/* Asks one member. Returns false with a sentence in node->error. */
+static bool look(struct sw_cli *cli, struct sw_cli_node *node, const char *address,
+                 struct shard *shard)
+{
+    static const char *const words[] = {"HA", "STATUS"};
+    char term[24];
+    if (!sw_cli_node_open(cli, node, address)) {
+        return false;
+    }
+    char *text = sw_cli_node_ask(node, 2, words);
+    if (text == NULL) {
+        sw_cli_node_close(node);
+        return false;
+    }
+    sw_cli_node_field(text, "ha_shard", shard->name, sizeof(shard->name));
+    sw_cli_node_field(text, "ha_role", shard->role, sizeof(shard->role));
+    sw_cli_node_field(text, "ha_primary", shard->primary, sizeof(shard->primary));
+    sw_cli_node_field(text, "ha_in_sync_members", shard->in_sync, sizeof(shard->in_sync));
+    sw_cli_node_field(text, "ha_members", shard->members, sizeof(shard->members));
+    sw_cli_node_field(text, "ha_term", term, sizeof(term));
+    shard->term = strtoull(term, NULL, 10);
+    free(text);
+    return true;
+}
+
+/* Asks the member of the options, and then the primary that it names, whose connection stays open.
+ */
+static bool find_primary(struct sw_cli *cli, struct sw_cli_node *node, struct shard *shard)
+{
+    char primary[NAME_BYTES];
+    if (!look(cli, node, cli->options->address, shard)) {
+        fprintf(cli->messages, "%s: %s\n", cli->options->address, node->error);
+        return false;
+    }
+    if (strcmp(shard->role, "primary") == 0) {
+        return true;
+    }
+    sw_cli_node_close(node);
+    memcpy(primary, shard->primary, sizeof(primary));
+    if (primary[0] == '\0' || !look(cli, node, primary, shard)) {
+        fprintf(cli->messages, "shard %s, term %" PRIu64 ": the primary %s does not answer%s%s\n",
+                shard->name, shard->term, primary[0] == '\0' ? "is unknown:" : primary,
+                primary[0] == '\0' ? " etcd" : ": ", primary[0] == '\0' ? "" : node->error);
+        return false;
+    }
+    if (strcmp(shard->role, "primary") != 0) {
+        fprintf(cli->messages, "shard %s: %s was the primary, and is none now\n", shard->name,
+                primary);
+        sw_cli_node_close(node);
+        return false;
+    }
+    return true;
+}
+
+static void show(struct sw_cli *cli, const struct shard *shard)
+{
+    fprintf(cli->out, "shard %s, term %" PRIu64 ": %s is primary of %s members; in sync: %s\n",
+            shard->name, shard->term, shard->primary, shard->members,
+            shard->in_sync[0] == '\0' ? "none, so nobody can take over" : shard->in_sync);
+}
+
+static int status(struct sw_cli *cli)
+{
+    struct sw_cli_node node = {0};
+    struct shard shard;
+    if (!find_primary(cli, &node, &shard)) {
+        return 1;
+    }
+    sw_cli_node_close(&node);
+    show(cli, &shard);
+    return 0;
+}
+
+/* Asks members until one is primary of a later term. */
+static int await_next(struct sw_cli *cli, const struct shard *before)
+{
+    const struct timespec rest = {.tv_nsec = TRY_NS};
+    char asked[NAME_BYTES];
+    snprintf(asked, sizeof(asked), "%s", before->primary);
+    for (int i = 0; i < TRIES; i++) {
+        struct sw_cli_node node = {0};
+        struct shard shard;
+        bool answers = look(cli, &node, asked, &shard);
+        sw_cli_node_close(&node);
+        if (answers && shard.term > before->term && strcmp(shard.role, "primary") == 0) {
+            show(cli, &shard);
+            return 0;
+        }
+        snprintf(asked, sizeof(asked), "%s",
+                 answers && shard.primary[0] != '\0' ? shard.primary : before->primary);
+        nanosleep(&rest, NULL);
+    }
+    fprintf(cli->messages, "shard %s: there was no new primary within %d seconds\n", before->name,
+            TRIES / 20);
+    return 1;
+}
+
+static int order(struct sw_cli *cli, int count, const char *const *words, bool waits)
+{
+    struct sw_cli_node node = {0};
+    struct shard shard;
+    if (!find_primary(cli, &node, &shard)) {
+        return 1;
+    }
+    char *answer = sw_cli_node_ask(&node, count, words);
+    sw_cli_node_close(&node);
+    if (answer == NULL) {
+        fprintf(cli->messages, "%s: %s\n", shard.primary, node.error);
+        return 1;
+    }
+    free(answer);
+    return waits ? await_next(cli, &shard) : 0;
+}
+
+int sw_cli_ha(struct sw_cli *cli, int count, char **words)
+{
+    if (count == 1 && strcasecmp(words[0], "status") == 0) {
+        return status(cli);
+    }
+    if (count == 1 && strcasecmp(words[0], "switch") == 0) {
+        return order(cli, 2, (const char *const[]){"HA", "SWITCH"}, true);
+    }
+    if (count == 2 && strcasecmp(words[0], "forget") == 0) {
+        return order(cli, 3, (const char *const[]){"HA", "FORGET", words[1]}, false);
+    }
+    fprintf(cli->messages, "usage: sherwood-cli [options] ha status|switch\n"
+                           "       sherwood-cli [options] ha forget HOST:PORT\n");
+    return 2;
+}
