@@ -353,12 +353,15 @@ int sw_ha_start(struct sw_ha *ha, uint16_t port)
         sw_log(SW_LOG_ERROR, "ha: members reach each other by a port without TLS: set --port");
         return -1;
     }
-    if (name_self(ha, port) != 0) {
-        return -1;
-    }
+    pthread_mutex_lock(&ha->lock); /* figures are asked for already */
+    bool is_named = name_self(ha, port) == 0;
     sw_ha_names_add(&ha->names, ha->self);
     ha->member.self.node = sw_ha_node(ha->self);
     ha->facts.silent_ms = sw_ha_now() / 1000000U; /* moments; durations in sw_ha_facts */
+    pthread_mutex_unlock(&ha->lock);
+    if (!is_named) {
+        return -1;
+    }
     (void)sw_replica_hold(ha->repl->replica);
     ha->started = uv_thread_create(&ha->thread, run, ha) == 0;
     return ha->started ? 0 : -1;

@@ -14,7 +14,7 @@ import wire
 from harness import SANITIZED, Server, eventually, free_port
 from replication import SMALL
 
-TTL = 8 if SANITIZED else 1
+TTL = 3 if SANITIZED else 1
 
 
 def has_etcd():
