@@ -35,10 +35,8 @@
 
 void sw_server_stop(struct sw_server *server)
 {
-    uint64_t one = 1;
     __atomic_store_n(&server->ready, false, __ATOMIC_RELEASE);
-    ssize_t count = write(server->stopped_fd, &one, sizeof(one));
-    (void)count; /* a full counter is readable too */
+    (void)eventfd_write(server->stopped_fd, 1); /* a full counter is readable too */
 }
 
 int sw_server_stopped_fd(struct sw_server *server)
@@ -178,14 +176,15 @@ static int open_table(struct sw_server *server)
         sw_log(SW_LOG_ERROR, "no random seed for the table: set --seed");
         return -1;
     }
-    int status = sw_table_create(&table, &server->table, reason, sizeof(reason));
-    if (status != SW_OK) {
+    if (sw_table_create(&table, &server->table, reason, sizeof(reason)) != SW_OK) {
         sw_log(SW_LOG_ERROR, "the table cannot be created: %s", reason);
         return -1;
     }
     sw_warn_of_growth(config, server->table);
+    struct sw_table_info info;
     sw_watch_init(&server->watch, server->table);
-    return sw_selftest(&table);
+    sw_table_info(server->table, &info);
+    return sw_selftest(&table) != 0 ? -1 : sw_gpu_watch(SW_NVML_LIBRARY, info.bus_id, &server->gpu);
 }
 
 /* The log has moved, or a replica has acknowledged: loops may have answers to send, and a replica
@@ -258,19 +257,18 @@ static bool holds_keys(void *argument)
     return stats.occupied > 0 || sw_server_is_loading(server);
 }
 
+static void on_roles(void *argument)
+{
+    sw_repl_take_role(((struct sw_server *)argument)->repl,
+                      ((struct sw_server *)argument)->cluster);
+}
+
 static int join_cluster(struct sw_server *server)
 {
-    const struct sw_cluster_owner owner = {server, holds_keys, wake_loops};
+    const struct sw_cluster_owner owner = {server, holds_keys, wake_loops, on_roles};
     return sw_cluster_is_wanted(&server->config)
                ? sw_cluster_create(&server->config, &owner, &server->cluster)
                : 0;
-}
-
-static int watch_gpu(struct sw_server *server)
-{
-    struct sw_table_info info;
-    sw_table_info(server->table, &info);
-    return sw_gpu_watch(SW_NVML_LIBRARY, info.bus_id, &server->gpu);
 }
 
 static int init_loops(struct sw_server *server)
@@ -341,9 +339,9 @@ static int start_parts(struct sw_server *server, const struct sw_activated *acti
     bool has_http = server->config.http_bind[0] != '\0' || http_fd >= 0;
     if (sw_access_open(&server->access, &server->config, server->has_activated) != 0 ||
         sw_access_open_tls(&server->config, activated, &server->tls_door) != 0 ||
-        open_table(server) != 0 || watch_gpu(server) != 0 || create_log(server) != 0 ||
-        open_saver(server) != 0 || join_cluster(server) != 0 || create_replication(server) != 0 ||
-        init_loops(server) != 0 || create_listener(server, activated) != 0) {
+        open_table(server) != 0 || create_log(server) != 0 || open_saver(server) != 0 ||
+        join_cluster(server) != 0 || create_replication(server) != 0 || init_loops(server) != 0 ||
+        create_listener(server, activated) != 0) {
         return -1;
     }
     server->port = sw_listener_port(server->listener);
@@ -353,8 +351,8 @@ static int start_parts(struct sw_server *server, const struct sw_activated *acti
                        sw_server_snapshot, server, &server->http, &server->http_port) != 0)) {
         return -1;
     }
-    bool runs = sw_repl_start(server->repl) == 0 && sw_mover_start(server->mover) == 0 &&
-                sw_ha_start(server->ha, server->port) == 0 &&
+    bool runs = sw_repl_start(server->repl, server->cluster) == 0 &&
+                sw_mover_start(server->mover) == 0 && sw_ha_start(server->ha, server->port) == 0 &&
                 sw_listener_start(server->listener) == 0;
     return !runs ? -1 : server->saver == NULL ? 0 : sw_saver_start(server->saver);
 }

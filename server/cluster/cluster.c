@@ -235,7 +235,7 @@ static uint64_t take(struct sw_cluster *cluster, struct sw_topology *topology,
         sw_cluster_carry_losses(now->topology, topology);
         /* Keys may come until all loops have followed. */
         leaves = sw_cluster_lost_here(now, topology) > 0;
-        if (leaves || !sw_cluster_is_up(now)) { /* what it refused before it takes by now */
+        if (leaves || now->shard == SW_CLUSTER_NO_SHARD) { /* what it refused before it takes */
             sw_cluster_lose_until(topology, cluster->id, now->topology->epoch);
         }
     }
@@ -257,6 +257,9 @@ uint64_t sw_cluster_take(struct sw_cluster *cluster, const char *text, size_t si
             sw_topology_free(topology);
         } else {
             number = take(cluster, topology, error);
+        }
+        if (number != 0) {
+            cluster->owner.roles(cluster->owner.server);
         }
         pthread_mutex_unlock(&cluster->change);
     }

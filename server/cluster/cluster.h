@@ -37,6 +37,7 @@ struct sw_cluster_owner {
     void *server;
     bool (*holds_keys)(void *server); /* may the table hold any? */
     void (*wake)(void *server);       /* every loop is to take a turn */
+    void (*roles)(void *server);      /* a topology was taken: who is whose replica? */
 };
 
 /* Figures for INFO, /metrics and /readyz. */

@@ -95,7 +95,14 @@ bool sw_cluster_may_follow(const struct sw_cluster_view *now, const struct sw_to
     if (after->epoch == before->epoch) {
         return refuse(error, "epoch %" PRIu64 " is another topology", after->epoch);
     }
-    unsigned lost = sw_cluster_lost_here(now, after);
+    /* What a replica of the shard holds is not left behind: it is copied there. */
+    const struct sw_topology_node *me = sw_cluster_me(now);
+    int place = sw_topology_find_node(after, now->id);
+    bool stays =
+        me != NULL && place >= 0 &&
+        strcmp(after->shards[after->nodes[place].shard].id, before->shards[me->shard].id) == 0;
+    unsigned lost = stays && me->is_primary ? count_lost(after, &before->shards[me->shard])
+                                            : sw_cluster_lost_here(now, after);
     return lost == 0 || after->is_forced || !holds_keys ||
            refuse(error,
                   "it takes %u slot%s from this node, which holds keys: to leave these behind say "

@@ -21,15 +21,15 @@ struct sw_cluster_view *sw_cluster_view_create(struct sw_topology *topology, con
     view->choices = *choices;
     memcpy(view->id, id, sizeof(view->id));
     view->node = topology == NULL ? -1 : sw_topology_find_node(topology, id);
-    view->shard = SW_CLUSTER_NO_SHARD;
+    view->shard = view->reads = SW_CLUSTER_NO_SHARD;
     if (topology == NULL) {
         memset(view->owner, 0xff, sizeof(view->owner)); /* SW_TOPOLOGY_NOBODY */
         return view;
     }
     memcpy(view->owner, topology->owner, sizeof(view->owner));
     const struct sw_topology_node *me = sw_cluster_me(view);
-    if (me != NULL && me->is_primary && sw_cluster_is_up(view)) {
-        view->shard = me->shard;
+    if (me != NULL && sw_cluster_is_up(view)) {
+        *(me->is_primary ? &view->shard : &view->reads) = me->shard;
     }
     return view;
 }

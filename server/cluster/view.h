@@ -39,6 +39,7 @@ struct sw_cluster_view {
     char id[SW_TOPOLOGY_ID + 1]; /* of this node */
     int node;                    /* its place in the topology; -1: it is not in it */
     uint16_t shard;              /* whose slots it serves; SW_CLUSTER_NO_SHARD: it serves none */
+    uint16_t reads;              /* whose replica it is, so that it serves reads; or the same */
     uint16_t owner[SW_SLOTS];    /* a shard, SW_TOPOLOGY_NOBODY or SW_CLUSTER_FROZEN */
     bool may_have_foreign;       /* the table may hold keys of slots that the node does not own */
     struct sw_slot_set asks;     /* slots that have just left: ASK, until asks_until_ns */
@@ -56,10 +57,12 @@ static inline bool sw_cluster_owns(const struct sw_cluster_view *view, unsigned 
     return view->owner[slot] == view->shard;
 }
 
-/* Does the table hold the keys of the slot, and no other table all of them? */
+/* Does the table hold the keys of the slot, as a primary's, and no other primary's all of them, or
+ * as a replica's? */
 static inline bool sw_cluster_holds(const struct sw_cluster_view *view, unsigned slot)
 {
-    return sw_cluster_owns(view, slot) || view->owner[slot] == SW_CLUSTER_FROZEN;
+    return sw_cluster_owns(view, slot) || view->owner[slot] == SW_CLUSTER_FROZEN ||
+           view->owner[slot] == view->reads;
 }
 
 /* The slot of a key as the table has it, 4 or 8 bytes wide: of its decimal text, or of its bytes.

@@ -83,7 +83,7 @@ struct sw_repl *sw_repl_create(const struct sw_config *config, struct sw_table *
     return repl;
 }
 
-int sw_repl_start(struct sw_repl *repl)
+int sw_repl_start(struct sw_repl *repl, struct sw_cluster *cluster)
 {
     char reason[SW_REPL_REASON_BYTES] = "";
     if (repl->config->replicaof[0] != '\0' &&
@@ -91,6 +91,7 @@ int sw_repl_start(struct sw_repl *repl)
         sw_log(SW_LOG_ERROR, "replicaof: %s", reason);
         return -1;
     }
+    sw_repl_take_role(repl, cluster);
     if (sw_replica_start(repl->replica) != 0) {
         sw_log(SW_LOG_ERROR, "the thread of replication could not be started: no memory for its "
                              "stack?");
@@ -152,6 +153,24 @@ int sw_repl_follow(struct sw_repl *repl, const char *primary, char *reason, size
         return -1;
     }
     return sw_replica_follow(repl->replica, primary, reason, reason_bytes);
+}
+
+void sw_repl_take_role(struct sw_repl *repl, struct sw_cluster *cluster)
+{
+    char primary[SW_TOPOLOGY_IP_MAX + 8], reason[SW_REPL_REASON_BYTES] = "";
+    struct sw_cluster_facts facts;
+    sw_cluster_show(cluster, &facts);
+    if (facts.is_replica && repl->lacks != NULL) {
+        sw_log(SW_LOG_WARNING, "cluster: this node is a replica and holds nothing: %s",
+               repl->lacks);
+    } else if (facts.is_replica) {
+        snprintf(primary, sizeof(primary), "%s %u", facts.primary_ip, facts.primary_port);
+        if (sw_replica_follow(repl->replica, primary, reason, sizeof(reason)) != 0) {
+            sw_log(SW_LOG_ERROR, "cluster: %s", reason);
+        }
+    } else if (facts.is_in_topology && sw_repl_is_replica(&repl->state)) {
+        (void)sw_replica_promote(repl->replica);
+    }
 }
 
 int sw_repl_serve(struct sw_repl *repl, const struct sw_wire *wire, const char *address,

@@ -8,6 +8,7 @@
 #ifndef SHERWOOD_SERVER_REPL_REPL_H
 #define SHERWOOD_SERVER_REPL_REPL_H
 
+#include "server/cluster/cluster.h"
 #include "server/repl/facts.h"
 #include "server/repl/feed.h"
 #include "server/repl/replica.h"
@@ -40,14 +41,18 @@ struct sw_repl *sw_repl_create(const struct sw_config *config, struct sw_table *
 int sw_repl_loaded(struct sw_repl *repl);
 /* The log has moved. Any thread; does not block. */
 void sw_repl_log_moved(struct sw_repl *repl);
-/* Follows the primary of the options, if there is one. Returns 0; or -1 with a sentence logged. */
-int sw_repl_start(struct sw_repl *repl);
+/* Follows the primary of the options, or of the topology, if there is one. `cluster` may be NULL.
+ * Returns 0; or -1 with a sentence logged. */
+int sw_repl_start(struct sw_repl *repl, struct sw_cluster *cluster);
 /* The loops have ended: sends what is left, and ends all threads. */
 void sw_repl_stop(struct sw_repl *repl);
 void sw_repl_destroy(struct sw_repl *repl);
 
 /* REPLICAOF: returns 0; or -1 with a sentence in `reason`. */
 int sw_repl_follow(struct sw_repl *repl, const char *primary, char *reason, size_t reason_bytes);
+/* A topology says whose replica this node is, or that it is a primary; one that is in no topology
+ * stays what it was. What cannot be done is logged. `cluster` may be NULL. */
+void sw_repl_take_role(struct sw_repl *repl, struct sw_cluster *cluster);
 /* REPLICATE: takes over the wire. Returns 0; or -1 with a sentence. */
 int sw_repl_serve(struct sw_repl *repl, const struct sw_wire *wire, const char *address,
                   const struct sw_repl_hello *hello, char *reason, size_t reason_bytes);

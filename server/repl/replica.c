@@ -268,7 +268,10 @@ static void promote(struct sw_replica *replica)
     replica->could_not = sw_repl_lacks_data(state) ||
                          (sw_repl_is_replica(state) &&
                           sw_keep_history(&replica->keep, &next, replica->why_not) != 0);
-    if (!replica->could_not && sw_repl_is_replica(state)) {
+    if (replica->could_not) {
+        sw_log(SW_LOG_WARNING, "this replica does not become a primary: %s",
+               replica->why_not[0] != '\0' ? replica->why_not : "it has no whole copy of one");
+    } else if (sw_repl_is_replica(state)) {
         if (state->terms != NULL) {
             begin_term(replica);
         }

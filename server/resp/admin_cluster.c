@@ -20,7 +20,7 @@ static const struct sw_cluster_view *view_of(const struct sw_call *call)
     return call->admin->seat->view;
 }
 
-/* Replicas hold nothing here, and no slot is on its way: there is nothing to remember. */
+/* No slot is on its way: there is nothing to remember. */
 void sw_call_cluster_mode(struct sw_call *call)
 {
     if (view_of(call) == NULL) {
@@ -28,6 +28,18 @@ void sw_call_cluster_mode(struct sw_call *call)
     } else {
         sw_call_ok(call);
     }
+}
+
+void sw_call_readonly(struct sw_call *call)
+{
+    call->session->reads_replicas = view_of(call) != NULL;
+    sw_call_cluster_mode(call);
+}
+
+void sw_call_readwrite(struct sw_call *call)
+{
+    call->session->reads_replicas = false;
+    sw_call_cluster_mode(call);
 }
 
 /* --- SLOTS ---------------------------------------------------------------------------------------

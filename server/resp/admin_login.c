@@ -131,6 +131,7 @@ void sw_call_reset(struct sw_call *call)
 {
     const struct sw_resp_argument no_name = {(const uint8_t *)"", 0};
     sw_session_set_resp3(call->session, false);
+    call->session->reads_replicas = false;
     sw_client_set_name(call, &no_name);
     call->session->reply_mode = SW_REPLY_ON;
     sw_monitor_end(call->session->conn);

@@ -42,7 +42,7 @@ static void put_primary(struct sw_text *text, const struct sw_repl_facts *facts)
     }
 }
 
-/* A replica of a topology has no connection to its primary: cluster mode refuses replicaof. */
+/* Of a topology, of an engine that has no replicas: there is no connection to its primary. */
 static bool put_role_of_replica(struct sw_call *call)
 {
     const struct sw_cluster_view *view = call->admin->seat->view;
@@ -69,11 +69,11 @@ void sw_call_role(struct sw_call *call)
                                         [SW_LINK_SYNC] = "sync",
                                         [SW_LINK_CONNECTED] = "connected"};
     struct sw_repl_facts facts = {.is_replica = false};
-    if (put_role_of_replica(call)) {
-        return;
-    }
     if (call->admin->repl != NULL) {
         sw_repl_facts(call->admin->repl, &facts);
+    }
+    if (!facts.is_replica && put_role_of_replica(call)) {
+        return;
     }
     if (!facts.is_replica) {
         put_primary(call->reply, &facts);

@@ -198,9 +198,9 @@
     X(TIME, "time", 1, NO_KEYS, SERVER, NONE, FAST, QUEUED, \
       SESSION(time), "Seconds and microseconds of the clock") \
     X(READONLY, "readonly", 1, NO_KEYS, CLUSTER, NONE, FAST, QUEUED, \
-      SESSION(cluster_mode), "Accepted in cluster mode: replicas hold no data here, and redirect") \
+      SESSION(readonly), "In cluster mode: serves this connection's reads at replicas") \
     X(READWRITE, "readwrite", 1, NO_KEYS, CLUSTER, NONE, FAST, QUEUED, \
-      SESSION(cluster_mode), "Accepted in cluster mode, as READONLY") \
+      SESSION(readwrite), "In cluster mode: ends READONLY") \
     X(ASKING, "asking", 1, NO_KEYS, CLUSTER, NONE, FAST, QUEUED, \
       SESSION(cluster_mode), "Accepted in cluster mode: a slot that comes is served once all of it is here") \
     X(CLUSTER, "cluster", -2, NO_KEYS, CLUSTER, NONE, SLOW, REFUSED, \

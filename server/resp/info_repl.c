@@ -78,13 +78,13 @@ void sw_info_replication(const struct sw_snapshot *snapshot, struct sw_text *tex
     const struct sw_lineage *history = &facts->history;
     const struct sw_feed_figures *feed = &facts->feed;
     const struct sw_cluster_facts *cluster = &snapshot->cluster;
-    if (cluster->is_replica) { /* of a topology, and no copy of anything: there is no link */
+    if (facts->is_replica) {
+        put_replica(facts, text);
+    } else if (cluster->is_replica) { /* of an engine that has none: there is no link */
         sw_text_printf(text,
                        "role:slave\r\nmaster_host:%s\r\nmaster_port:%u\r\n"
                        "master_link_status:down\r\n",
                        cluster->primary_ip, cluster->primary_port);
-    } else if (facts->is_replica) {
-        put_replica(facts, text);
     } else {
         sw_text_printf(text, "role:master\r\n");
     }

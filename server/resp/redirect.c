@@ -11,8 +11,10 @@
 #include "server/limits.h"
 #include "server/log/saver.h"
 #include "server/net/conn.h"
+#include "server/repl/repl.h"
 #include "server/resp/resp.h"
 
+#define NOT_YET "CLUSTERDOWN The cluster is down: this node is to become a primary, and is none yet"
 #define CROSS_SLOT "CROSSSLOT Keys in request don't hash to the same slot"
 
 static bool refuse(struct sw_conn *conn, const char *text, char line[SW_CLUSTER_LINE_BYTES])
@@ -54,11 +56,38 @@ static bool is_loading(const struct sw_conn *conn)
     return saver != NULL && sw_saver_is_loading(saver);
 }
 
+static const struct sw_repl_state *state_of(const struct sw_conn *conn)
+{
+    const struct sw_repl *repl = sw_resp_of((struct sw_conn *)(uintptr_t)conn)->resp->owner.repl;
+    return repl == NULL ? NULL : &repl->state;
+}
+
+/* Does the node serve keys of the slot to this connection? A replica does, once the connection has
+ * said READONLY and the table is its primary's. */
+static bool serves(const struct sw_conn *conn, unsigned slot, bool writes)
+{
+    const struct sw_cluster_view *view = conn->net->seat.view;
+    const struct sw_repl_state *state = state_of(conn);
+    return sw_cluster_owns(view, slot) ||
+           (view->owner[slot] == view->reads && !writes &&
+            sw_resp_of((struct sw_conn *)(uintptr_t)conn)->session.reads_replicas &&
+            state != NULL && sw_repl_is_replica(state) && !sw_repl_lacks_data(state));
+}
+
+/* A node that a topology makes a primary goes on behind what its primary has sent. */
+static bool is_not_primary_yet(const struct sw_conn *conn)
+{
+    const struct sw_repl_state *state = state_of(conn);
+    return conn->net->seat.view->shard != SW_CLUSTER_NO_SHARD && state != NULL &&
+           sw_repl_is_replica(state);
+}
+
 bool sw_redirect_refuses(struct sw_conn *conn, const struct sw_command *command,
                          const struct sw_resp_argument *arguments, const void *keys, uint32_t bytes,
                          uint32_t count, struct sw_slots *slots, char line[SW_CLUSTER_LINE_BYTES])
 {
     const struct sw_cluster_view *view = conn->net->seat.view;
+    const bool writes = sw_command_is_numbered(command);
     int foreign = -1;
     *slots = (struct sw_slots){.first = -1};
     if (view->choices.raw_bytes == 0 && !is_canonical(command, arguments, count)) {
@@ -66,7 +95,7 @@ bool sw_redirect_refuses(struct sw_conn *conn, const struct sw_command *command,
     }
     for (uint32_t i = 0; i < count; i++) {
         int slot = (int)sw_cluster_slot(view, sw_integer_at(keys, bytes, i));
-        if (foreign < 0 && !sw_cluster_owns(view, (unsigned)slot)) {
+        if (foreign < 0 && !serves(conn, (unsigned)slot, writes)) {
             foreign = slot;
         }
         slots->is_several |= i > 0 && slot != slots->first;
@@ -78,6 +107,9 @@ bool sw_redirect_refuses(struct sw_conn *conn, const struct sw_command *command,
     }
     if (foreign >= 0) {
         return refuse_slot(conn, (unsigned)(is_gap ? slots->first : foreign), line);
+    }
+    if (is_not_primary_yet(conn)) {
+        return refuse(conn, NOT_YET, line);
     }
     sw_resp_of(conn)->frozen_since_ms = 0;
     return is_loading(conn) &&
@@ -114,6 +146,9 @@ bool sw_redirect_refuses_exec(struct sw_conn *conn, const struct sw_slots *slots
         return refuse(conn, "EXECABORT Transaction discarded because the topology has changed.",
                       line);
     }
-    return !sw_cluster_owns(view, (unsigned)slots->first) &&
+    if (is_not_primary_yet(conn)) {
+        return refuse(conn, NOT_YET, line);
+    }
+    return !serves(conn, (unsigned)slots->first, false) &&
            refuse_slot(conn, (unsigned)slots->first, line);
 }

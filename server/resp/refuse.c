@@ -162,6 +162,9 @@ static const char *not_now(const struct sw_conn *conn, const struct sw_command *
     if (loads && !is_redirected && !is_served_while_loading(command)) {
         return LOADING_LINE;
     }
+    if (is_redirected && owner->repl != NULL && sw_repl_is_replica(&owner->repl->state)) {
+        return NULL;
+    }
     const char *line = shows_data(command) ? sw_refusal_of_reads(owner) : NULL;
     if (line == NULL && command->id == SW_COMMAND_WATCH && owner->repl != NULL &&
         sw_repl_is_replica(&owner->repl->state)) {

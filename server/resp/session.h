@@ -30,6 +30,7 @@ struct sw_session {
     bool close_after_reply; /* QUIT: the connection is closed after the reply */
     bool shutdown_asked;    /* SHUTDOWN: the server is to be stopped */
     bool shutdown_unsaved;  /* SHUTDOWN NOSAVE */
+    bool reads_replicas;    /* READONLY: of a cluster, this connection reads at replicas */
     bool handed_over;       /* REPLICATE: somebody else has the socket now */
     uint8_t reply_mode;     /* CLIENT REPLY: enum sw_session_reply_mode */
 };
