@@ -181,6 +181,20 @@ def wrong_certificates():
 
 
 @case
+def renegotiation():
+    """a client that asks for a renegotiation, as TLS 1.2 knows it, is refused it; others are served"""
+    with TlsServer() as server, server.tls() as other:
+        said = subprocess.run(
+            ["openssl", "s_client", "-connect", f"127.0.0.1:{server.tls_port}", "-tls1_2", "-CAfile", str(authority.ca)],
+            input="R\n", text=True, capture_output=True, timeout=60, check=False)
+        check("Verification: OK" in said.stdout, said.stdout)
+        check("RENEGOTIATING" in said.stderr + said.stdout, said.stderr)
+        check("no renegotiation" in said.stderr, said.stderr)
+        other.sendall(b"PING\r\n")
+        equal(wire.Replies(other).read(), "PONG", "another connection")
+
+
+@case
 def client_certificates():
     """--tls-auth-clients: required, optional; none, expired, of a stranger"""
     good, old = authority.sign("a client"), authority.sign("an old client", days=-1)
