@@ -174,5 +174,19 @@ def none_is_lost():
             equal(wire.Replies(connection).ask("GET", 1), bytes([times - 1]) * 64, "each part")
 
 
+@case
+def a_batch_of_an_embedding_cache():
+    """MSET, MGET and DEL of 16,384 raw keys with rows of 512 bytes, 8.8 MB, as the README's options allow"""
+    count = 16384
+    with Server(*CPU, "--value-bytes", "512", "--value-type", "f32", "--resp-keys", "raw", "--arena-bytes", "64M",
+                "--resp-request-bytes-max", "16M", "--round-ops-max", "64K") as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        keys = [struct.pack("<Q", 7 * i) for i in range(count)]
+        rows = [struct.pack("<I", i) * 128 for i in range(count)]
+        equal(replies.ask("MSET", *[word for pair in zip(keys, rows) for word in pair]), "OK", "MSET")
+        check(replies.ask("MGET", *keys) == rows, "MGET")
+        equal([replies.ask("DBSIZE"), replies.ask("DEL", *keys)], [count, count], "DEL")
+
+
 if __name__ == "__main__":
     main()
