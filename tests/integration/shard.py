@@ -9,10 +9,11 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 
 import wire
 from harness import SANITIZED, Server, eventually, free_port
-from replication import SMALL
+from replication import SMALL, Relay
 
 TTL = 3 if SANITIZED else 1
 
@@ -114,15 +115,55 @@ class Member:
             replies = wire.Replies(connection)
             return replies.ask("INCR", 1) and replies.ask("WAIT", count, 200) == count
 
+    def end(self):
+        self.server.kill()
+
     def log(self):
         return pathlib.Path(self.server.log_path).read_text(errors="replace")
 
 
+class Line(Relay):
+    """A relay that may be broken: connections by it end, and no other one comes, until it is mended."""
+
+    def __init__(self, port):
+        self.broken = threading.Event()
+        super().__init__(port)
+
+    def accept(self):
+        if self.broken.is_set():
+            self.listener.accept()[0].close()
+        else:
+            super().accept()
+
+    def cut_off(self):
+        self.broken.set()
+        self.cut()
+
+
+class Wired(Member):
+    """A member that reaches etcd by one relay, and that the others reach by another."""
+
+    def __init__(self, etcd, shard):
+        port = free_port()
+        self.to_etcd, self.to_peers = Line(etcd.clients[0]), Line(port)
+        self.arguments = ("--ha", f"etcd://127.0.0.1:{self.to_etcd.port}/sherwood?shard={shard}&ttl={TTL}"
+                                  f"&announce=127.0.0.1:{self.to_peers.port}",
+                          "--port", str(port), "--http-port", str(free_port()), *SMALL)
+        self.is_stopped = False
+        self.start()
+        self.name = f"127.0.0.1:{self.to_peers.port}"
+
+    def end(self):
+        self.server.kill()
+        for line in (self.to_etcd, self.to_peers):
+            line.__exit__(None, None, None)
+
+
 class Shard:
-    def __init__(self, etcd, name, count, *flags):
+    def __init__(self, etcd, name, count, kind=Member):
         self.etcd, self.members = etcd, []
         for _ in range(count):
-            self.members.append(Member(etcd, name, *flags))
+            self.members.append(kind(etcd, name))
 
     def primary(self, after=0, seconds=60):
         """The member that serves a later term as primary, once there is one."""
@@ -149,7 +190,7 @@ class Shard:
 
     def end(self):
         for member in self.members:
-            member.server.kill()
+            member.end()
 
     def __enter__(self):
         return self

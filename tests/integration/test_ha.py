@@ -4,6 +4,7 @@
 
 SHERWOOD_SEED=N repeats a run that failed; FAILOVERS=N has so many of them."""
 
+import contextlib
 import os
 import random
 import signal
@@ -13,7 +14,7 @@ import time
 import wire
 from harness import SANITIZED, Server, Skip, case, check, drawn_seed, equal, eventually, free_port, main, run, DAEMON
 from replication import SMALL
-from shard import Etcd, Shard, has_etcd
+from shard import Etcd, Shard, Wired, has_etcd
 from shard_history import Client, Counter, Key, Wrong
 
 
@@ -110,6 +111,12 @@ def by_hand():
         status, *_, text = new.server.http("/metrics")
         check(status == 200 and b"sherwood_ha_is_primary 1" in (text if isinstance(text, bytes) else text.encode()),
               "metrics")
+
+
+@contextlib.contextmanager
+def session_of(member):
+    with member.server.connect() as connection:
+        yield wire.Replies(connection)
 
 
 def agree(shard):
@@ -213,6 +220,41 @@ def fail_overs():
         print(f"# {sum(c.writes for c in clients)} writes, {sum(c.waits for c in clients)} times safe, "
               f"{sum(c.reads for c in clients)} reads, {sum(c.breaks for c in clients)} broken connections")
         check(all(c.waits and c.reads for c in clients), "every client has waited and read")
+
+
+@case
+@needs_etcd
+def cuts():
+    """a primary that is cut from etcd, both ways or one, is replaced while clients write to it; one cut from replicas is not"""
+    draw = random.Random(drawn_seed())
+    with Etcd() as etcd, Shard(etcd, "cut", 3, Wired) as shard:
+        shard.whole()
+        clients = [Client(shard, i, draw.randrange(2**32)) for i in range(2)]
+        for cut in (lambda line: line.cut_off(), lambda line: line.held.set()):
+            primary = shard.whole()
+            term = int(primary.status()["ha_term"])
+            cut(primary.to_etcd)
+            new = shard.primary(after=term)
+            check(new is not primary, "another one")
+            eventually(lambda primary=primary: primary.status().get("ha_role") != "primary", "the old one is none")
+            equal(str(primary.ask("SET", 2, 2))[:5] in ("CLUST", "READO"), True, "it writes nothing")
+            primary.to_etcd.broken.clear()
+            primary.to_etcd.held.clear()
+        primary = shard.whole()
+        term = primary.status()["ha_term"]
+        primary.to_peers.cut_off()
+        eventually(lambda: primary.status().get("ha_in_sync") == "0", "the others are not in sync any more")
+        with session_of(primary) as replies:
+            equal((replies.ask("SET", 2, 3), replies.ask("WAIT", 1, 50)), ("OK", 0), "it serves, and WAIT counts nobody")
+        equal(primary.status()["ha_term"], term, "nobody else was elected")
+        primary.to_peers.broken.clear()
+        shard.whole()
+        for client in clients:
+            client.end()
+        primary = agree(shard)
+        for client in clients:
+            client.check(primary)
+            check(client.waits and client.reads, "it has waited and read")
 
 
 main()
