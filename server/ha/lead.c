@@ -61,6 +61,7 @@ void sw_ha_end_to_lead(struct sw_ha *ha, const char *why)
     sw_log(SW_LOG_WARNING, "this member is not primary of term %" PRIu64 " any more: %s",
            ha->was_serving, why);
     ha->was_serving = 0;
+    ha->is_frozen = false;
     sw_repl_lose(&ha->repl->state);
     (void)sw_replica_hold(ha->repl->replica);
     sw_repl_set_lease(&ha->repl->state, UINT64_MAX);
@@ -356,8 +357,6 @@ static void hand_over(struct sw_ha *ha, uint64_t now)
     json_t *body = sw_ha_ask_end(&ha->where, &ha->member.shard);
     pthread_mutex_unlock(&ha->lock);
     snprintf(why, sizeof(why), "it hands over to %s, which has every write", ha->heir);
-    ha->is_frozen = false;
-    sw_repl_rise(&ha->repl->state); /* so that its loss is counted, and clients are disconnected */
     sw_ha_end_to_lead(ha, why);
     ha->rests_until_ns = now + ha->where.ttl_ns;
     __atomic_store_n(&ha->has_left, false, __ATOMIC_RELEASE);
@@ -380,7 +379,7 @@ void sw_ha_tick_primary(struct sw_ha *ha, uint64_t now)
         sw_ha_end_to_lead(ha, "a member has closed it: a new one begins");
     } else if (now >= ha->deadline_ns) {
         sw_ha_end_to_lead(ha, "it could not be renewed in time");
-    } else if (!ha->is_frozen && sw_repl_is_down(&ha->repl->state)) {
+    } else if (sw_repl_is_lost(&ha->repl->state)) {
         sw_ha_end_to_lead(ha, "its lease had run out before it was renewed");
     } else {
         if (!ha->is_renewing && now >= ha->next_renewal_ns) {

@@ -45,16 +45,18 @@ void sw_repl_lose(struct sw_repl_state *state)
     if (!__atomic_exchange_n(&state->is_down, true, __ATOMIC_SEQ_CST)) {
         __atomic_fetch_add(&state->losses, 1, __ATOMIC_SEQ_CST);
     }
+    __atomic_store_n(&state->is_paused, false, __ATOMIC_SEQ_CST);
 }
 
 uint64_t sw_repl_pause(struct sw_repl_state *state)
 {
-    __atomic_store_n(&state->is_down, true, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&state->is_paused, true, __ATOMIC_SEQ_CST);
     return __atomic_add_fetch(&state->fence, 1, __ATOMIC_SEQ_CST);
 }
 
 void sw_repl_rise(struct sw_repl_state *state)
 {
+    __atomic_store_n(&state->is_paused, false, __ATOMIC_SEQ_CST);
     __atomic_store_n(&state->is_down, false, __ATOMIC_SEQ_CST);
 }
 

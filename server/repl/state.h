@@ -43,6 +43,7 @@ struct sw_repl_state {
     uint64_t applied; /* replica: the last write of its primary that it has carried out */
     uint64_t fence;   /* raised whenever one of the first two becomes true */
     bool is_down;     /* a member of a shard that neither is primary nor follows one */
+    bool is_paused;   /* .. a primary that hands over */
     uint64_t lease;   /* CLOCK_BOOTTIME at which a primary of a shard is none; UINT64_MAX: never */
     uint64_t losses;  /* raised whenever it stops to be one: clients are disconnected */
     const struct sw_repl_terms *terms; /* set before any thread starts; NULL: an operator decides */
@@ -85,6 +86,11 @@ static inline uint64_t sw_repl_applied(const struct sw_repl_state *state)
 }
 
 static inline bool sw_repl_is_down(const struct sw_repl_state *state)
+{
+    return __atomic_load_n(&state->is_down, __ATOMIC_SEQ_CST) ||
+           __atomic_load_n(&state->is_paused, __ATOMIC_SEQ_CST);
+}
+static inline bool sw_repl_is_lost(const struct sw_repl_state *state)
 {
     return __atomic_load_n(&state->is_down, __ATOMIC_SEQ_CST);
 }
