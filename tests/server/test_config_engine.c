@@ -209,8 +209,6 @@ Test(config_engine, contradictions)
         {{"--rows-max", "9"}, "rows-max is about rows"},
         {{"--value-bytes", "64", "--backend", "cuda"},
          "rows are not on the CUDA backend yet: use --backend cpu, or --engine cache"},
-        {{"--value-bytes", "64", "--data-dir", "d"},
-         "rows (value-bytes with the robin_hood engine)"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct sw_config config;
