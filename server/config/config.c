@@ -180,7 +180,7 @@ static const char *wrong_with_member(const struct sw_config *config)
                ? "data-dir: members keep everything in memory, and nothing on disk yet"
            : config->engine == SW_ENGINE_CACHE
                ? "the cache engine: what it holds may leave at any time, so it has no replicas"
-           : sw_config_has_rows(config) ? "rows (value-bytes), of which there are no replicas yet"
+           : sw_config_has_rows(config) ? "rows (value-bytes), which members do not carry yet"
            : config->cluster_config[0] != '\0' || config->cluster_state[0] != '\0'
                ? "a cluster: the shards of a topology have no members yet"
            : config->tls_replication != 0
@@ -207,12 +207,6 @@ static int check_replication(const struct sw_config *config, char *error, size_t
         snprintf(error, error_bytes,
                  "replicaof is set and the engine is cache: what it holds may leave at any time, "
                  "so it has no replicas");
-        return -1;
-    }
-    if (sw_config_has_rows(config)) {
-        snprintf(error, error_bytes,
-                 "replicaof is set and values are rows (value-bytes with the robin_hood engine), "
-                 "of which there are no replicas yet");
         return -1;
     }
     if (config->cluster_config[0] != '\0' || config->cluster_state[0] != '\0') {

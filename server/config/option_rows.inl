@@ -289,12 +289,13 @@ SW_OPTION(debug_fault, "debug-fault", "cluster", SW_ANY, SW_TEXT(), "", "POINT",
           "move.source.frozen. Empty: it does not.")
 
 /* [replication] */
-SW_OPTION(replicaof, "replicaof", "replication", SW_ANY, SW_TEXT(), "", "PRIMARY",
-          "Be a replica of this server: \"host port\", host:port or unix:/path, at most 127 bytes. "
-          "A replica takes over everything that its primary holds, follows "
-          "its writes, serves reads and refuses writes. REPLICAOF changes it, REPLICAOF NO ONE "
-          "ends it. Widths must be those of the primary. Not with the cache engine or rows. "
-          "Empty: this server is a primary.")
+SW_OPTION(
+    replicaof, "replicaof", "replication", SW_ANY, SW_TEXT(), "", "PRIMARY",
+    "Be a replica of this server: \"host port\", host:port or unix:/path, at most 127 bytes. "
+    "A replica takes over everything that its primary holds, follows "
+    "its writes, serves reads and refuses writes. REPLICAOF changes it, REPLICAOF NO ONE "
+    "ends it. Widths, and what rows are, must be those of the primary. Not with the cache engine. "
+    "Empty: this server is a primary.")
 SW_OPTION(tls_replication, "tls-replication", "replication", SW_ANY, SW_CHOICE(switches), "no",
           "yes|no",
           "Connect to the primary by TLS: the port is its tls-port, its certificate must have the "

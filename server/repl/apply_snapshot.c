@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "proto/snapshot_file.h"
+#include "proto/value_type.h"
 #include "server/repl/apply.h"
 
 struct loading {
@@ -60,6 +61,7 @@ static int take_header(struct loading *loading)
     if (header->key_bytes != apply->info.key_bytes ||
         header->value_bytes != apply->info.value_bytes ||
         header->value_format != apply->value_format ||
+        !sw_value_types_fit(header->value_type, apply->value_type) ||
         header->columns != (SW_SNAPSHOT_KEYS | SW_SNAPSHOT_VALUES) ||
         header->block_entries !=
             sw_snapshot_block_entries(header->key_bytes, header->value_bytes, header->columns)) {

@@ -12,7 +12,8 @@
 #include "proto/check.h"
 #include "server/log/snapshot_take.h"
 
-#define ENTRIES_AT_ONCE 65536U
+/* Entries are read in arrays of about so many bytes. */
+#define BYTES_AT_ONCE (4U << 20)
 
 /* splitmix64 (Sebastiano Vigna): its last step. */
 static uint64_t mix(uint64_t z)
@@ -56,15 +57,21 @@ void sw_digest_text(const struct sw_digest *digest, char text[SW_DIGEST_TEXT_BYT
              digest->sum[1]);
 }
 
+static uint32_t entry_bytes(const struct sw_table_info *info)
+{
+    return info->key_bytes + info->value_bytes + (uint32_t)sizeof(uint64_t);
+}
+
 static int add_all(struct sw_image *image, const struct sw_table_info *info, uint8_t *memory,
                    struct sw_digest *digest)
 {
-    uint8_t *values = memory + (size_t)ENTRIES_AT_ONCE * info->key_bytes;
-    uint8_t *scores = values + (size_t)ENTRIES_AT_ONCE * info->value_bytes;
-    uint32_t got = ENTRIES_AT_ONCE;
-    while (got == ENTRIES_AT_ONCE) {
+    const uint32_t most = BYTES_AT_ONCE / entry_bytes(info) / 64 * 64;
+    uint8_t *values = memory + (size_t)most * info->key_bytes;
+    uint8_t *scores = values + (size_t)most * info->value_bytes;
+    uint32_t got = most;
+    while (got == most) {
         int status = sw_image_read(
-            image, ENTRIES_AT_ONCE, memory, values,
+            image, most, memory, values,
             info->engine == SW_ENGINE_CACHE ? (uint64_t *)(void *)scores : NULL, &got);
         if (status != SW_OK) {
             return status;
@@ -81,7 +88,7 @@ int sw_digest_of(struct sw_table *table, struct sw_digest *digest, char *reason,
     struct sw_image *image = NULL;
     sw_table_info(table, &info);
     *digest = (struct sw_digest){0};
-    uint8_t *memory = malloc((size_t)ENTRIES_AT_ONCE * (info.key_bytes + info.value_bytes + 8));
+    uint8_t *memory = malloc(BYTES_AT_ONCE);
     int status = memory == NULL ? SW_E_NOMEM : sw_snapshot_image(table, false, &image);
     if (status == SW_OK) {
         digest->sequence = sw_image_sequence(image);

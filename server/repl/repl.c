@@ -42,9 +42,7 @@ static const char *lack_of(const struct sw_config *config)
     if (config->engine == SW_ENGINE_CACHE) {
         return "the engine is cache: what it holds may leave at any time, so it has no replicas";
     }
-    return sw_config_has_rows(config)
-               ? "values are rows (--value-bytes), of which there are no replicas yet"
-               : NULL;
+    return NULL;
 }
 
 struct sw_repl *sw_repl_create(const struct sw_config *config, struct sw_table *table,

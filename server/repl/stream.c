@@ -11,6 +11,7 @@
 
 #include "proto/check.h"
 #include "proto/decimal.h"
+#include "proto/value_type.h"
 
 #define ACK_MAGIC 0x314b4157U /* "WAK1" */
 
@@ -111,8 +112,13 @@ bool sw_repl_hello_fits(const struct sw_repl_hello *replica, const struct sw_rep
          replica->key_bytes == primary->key_bytes},
         {"bytes of a value", replica->value_bytes, primary->value_bytes,
          replica->value_bytes == primary->value_bytes},
-        {"format of values", replica->value_format, primary->value_format,
-         replica->value_format == primary->value_format},
+        {"format of values", replica->value_format % SW_REPL_TYPE,
+         primary->value_format % SW_REPL_TYPE,
+         replica->value_format % SW_REPL_TYPE == primary->value_format % SW_REPL_TYPE},
+        {"type of values", replica->value_format / SW_REPL_TYPE,
+         primary->value_format / SW_REPL_TYPE,
+         sw_value_types_fit((uint32_t)(replica->value_format / SW_REPL_TYPE),
+                            (uint32_t)(primary->value_format / SW_REPL_TYPE))},
         {"operations of a batch", replica->batch_ops_max, primary->batch_ops_max,
          replica->batch_ops_max >= primary->batch_ops_max},
     };

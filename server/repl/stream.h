@@ -7,6 +7,7 @@
  *     REPLICATE version history sequence key_bytes value_bytes value_format engine batch_ops_max
  *               [shard node incarnation closed]
  *
+ * where value_format is the format, and SW_REPL_TYPE times the type of rows (proto/value_type.h),
  * and nothing more before the line that answers it:
  *
  *     +RESUME history sequence salt [term start]    records behind the sequence follow
@@ -49,6 +50,7 @@ struct sw_repl_hello {
     uint64_t closed; /* it takes nothing of this term, or of one before */
 };
 #define SW_REPL_HELLO_WORDS 8
+#define SW_REPL_TYPE 16U
 #define SW_REPL_MEMBER_WORDS 12
 
 /* Parses the words behind the name of the command: 8 or 12 texts of their sizes. Returns false if

@@ -106,7 +106,6 @@ def rows_refused():
             (("--backend", "cuda", "--value-bytes", "64"),
              "rows are not on the CUDA backend yet: use --backend cpu, or --engine cache for values that "
              "may be evicted"),
-            (("--value-bytes", "64", "--replicaof", "127.0.0.1 1"), "of which there are no replicas yet"),
             (("--value-bytes", "62"), "value-bytes 62 is not a multiple of 4: 64 would be"),
             (("--value-bytes", "12", "--value-type", "u64"), "not a multiple of the 8 bytes of a u64"),
             (("--value-bytes", "4096", "--value-type", "string"), "strings have at most 4092"),
@@ -115,10 +114,6 @@ def rows_refused():
             (("--engine", "cuckoo", "--value-bytes", "64"), "value-bytes is no option of the cuckoo engine"),
             (("--engine", "cache", "--rows-max", "5"), "rows-max is no option of the cache engine")):
         check(words in refusal(*flags), f"{flags}: {refusal(*flags)}")
-    with Server(*ROWS, "64") as server, server.connect() as connection:
-        replies = wire.Replies(connection)
-        check("of which there are no replicas yet" in str(replies.ask("REPLICAOF", "127.0.0.1", 1)), "REPLICAOF")
-        equal(replies.ask("ROLE")[0], b"master", "it is what it was")
 
 
 if __name__ == "__main__":

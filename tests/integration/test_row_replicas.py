@@ -1,0 +1,176 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Replicas of tables of rows: snapshot and records carry them, and digests are of every byte.
+
+SHERWOOD_SEED=N repeats a run that failed."""
+
+import random
+import struct
+import threading
+
+import xxhash
+
+import wire
+from data_directory import Directory
+from harness import Server, case, check, drawn_seed, equal, eventually, main
+from replication import Relay, ask, caught_up, info, to_be_killed
+
+KEYS = 600
+WORD = 2**64 - 1
+
+
+def flags(size, kind="f32", *more):
+    return ("--backend", "cpu", "--capacity", "1K", "--max-capacity", "8K", "--frame-ops-max", "512",
+            "--round-ops-max", "1024", "--repl-timeout", "10", "--value-bytes", str(size), "--value-type", kind, *more)
+
+
+def replica_of(port, *how):
+    return Server("--replicaof", f"127.0.0.1 {port}", *how)
+
+
+class Load(threading.Thread):
+    """Writes rows of floats, and adds to them, by both protocols in turn, until it is stopped."""
+
+    def __init__(self, server, size, seed):
+        super().__init__(daemon=True)
+        self.draw, self.size = random.Random(seed), size
+        self.socket, self.frames = server.connect(), server.connect()
+        self.ending = threading.Event()
+        self.error, self.written = None, 0
+        self.start()
+
+    def row(self):
+        return struct.pack(f"<{self.size // 4}f", *(self.draw.uniform(-1e3, 1e3) for _ in range(self.size // 4)))
+
+    def step(self, replies):
+        draw = self.draw
+        kind = draw.randrange(8)
+        keys = [draw.randrange(KEYS) for _ in range(draw.choice((1, 5, 20)))]
+        if kind == 0:
+            replies.ask("DEL", *keys)
+        elif kind == 1 and draw.randrange(30) == 0:
+            replies.ask("FLUSHALL")
+        elif kind == 2 and draw.randrange(10) == 0:
+            replies.ask("RESIZE", draw.choice(("1K", "2K")))
+        elif kind < 5:
+            operation = draw.choice((wire.ADD_F32, wire.ADD_PRESENT_F32, wire.SET))
+            self.frames.sendall(wire.cache_frame(operation, keys, [self.row() for _ in keys], value_bytes=self.size))
+            equal(wire.read_frame(self.frames).status, wire.OK, "a frame")
+        else:
+            replies.ask("MSET", *(word for key in keys for word in (key, self.row())))
+
+    def run(self):
+        replies = wire.Replies(self.socket)
+        try:
+            while not self.ending.is_set():
+                self.step(replies)
+                self.written += 1
+        except Exception as error:  # pylint: disable=broad-except
+            self.error = error
+        self.socket.close()
+        self.frames.close()
+
+    def end(self):
+        self.ending.set()
+        self.join(60)
+        assert self.error is None, self.error
+
+
+@case
+def rows_follow():
+    """replicas that join, are cut off and killed while rows are written and added to have every byte at the end"""
+    draw = random.Random(drawn_seed())
+    size = draw.choice((4, 60, 256, 1028, 4096))
+    print(f"# rows of {size} bytes")
+    with Server(*flags(size)) as primary:
+        loads = [Load(primary, size, draw.randrange(2**32)) for _ in range(2)]
+        with Relay(primary.port) as relay, replica_of(relay.port, *flags(size)) as cut, \
+                to_be_killed(replica_of(primary.port, *flags(size))) as killed, \
+                replica_of(primary.port, *flags(size, "f32", "--seed", "5", "--threads", "1")) as other:
+            for _ in range(3):
+                written = loads[0].written
+                eventually(lambda: loads[0].written > written + 30, "load goes on", 30)
+                relay.cut()
+            killed.kill()
+            for load in loads:
+                load.end()
+            equal(caught_up(primary, cut), caught_up(primary, other), "digests")
+            wanted = ask(primary, "MGET", *range(KEYS))
+            check(any(row is not None for row in wanted), "nothing is there")
+            for replica in (cut, other):
+                equal(ask(replica, "MGET", *range(KEYS)), wanted, "rows, bit for bit")
+                check("READONLY" in str(ask(replica, "SET", 1, b"x" * size)), "a replica refuses writes")
+            ask(other, "REPLICAOF", "NO", "ONE")
+            eventually(lambda: info(other)["role"] == "master", "promoted", 20)
+            equal(ask(other, "SET", 1, b"x" * size), "OK", "and then takes them")
+
+
+def mix(z):
+    z = ((z ^ (z >> 30)) * 0xbf58476d1ce4e5b9) & WORD
+    z = ((z ^ (z >> 27)) * 0x94d049bb133111eb) & WORD
+    return z ^ (z >> 31)
+
+
+def digest_of(entries):
+    """What server/repl/digest.h says, written again."""
+    a = b = 0
+    for key, row in entries.items():
+        value = int.from_bytes(row, "little") if len(row) in (4, 8) else xxhash.xxh3_64_intdigest(row)
+        a += mix((mix((key + 0x9e3779b97f4a7c15) & WORD) + value) & WORD)
+        b += mix(mix(key ^ 0xd1b54a32d192ed03) ^ ((value + 0x8cb92ba72f3d8dd7) & WORD))
+    return [len(entries), f"{a & WORD:016x}{b & WORD:016x}".encode()]
+
+
+@case
+def rows_follow_to_files():
+    """a replica with a log of its own is killed while rows are written, and goes on from its files"""
+    draw = random.Random(drawn_seed())
+    size = draw.choice((4, 60, 256, 1028))
+    with Directory() as path, Server(*flags(size)) as primary:
+        files = ("--data-dir", str(path), "--appendonly", "yes", "--appendfsync", "no", "--log-segment-bytes", "1M")
+        load = Load(primary, size, draw.randrange(2**32))
+        for _ in range(3):
+            with to_be_killed(replica_of(primary.port, *flags(size, "f32", *files))) as replica:
+                eventually(lambda: info(replica).get("master_link_status") == "up", "the link", 30)
+                written = load.written
+                eventually(lambda: load.written > written + 30, "load goes on", 30)
+        load.end()
+        with replica_of(primary.port, *flags(size, "f32", *files)) as replica:
+            caught_up(primary, replica)
+            equal(ask(replica, "MGET", *range(KEYS)), ask(primary, "MGET", *range(KEYS)), "rows, bit for bit")
+
+
+@case
+def digests_of_rows():
+    """DIGEST is of every byte of every row, whatever the table's capacity and seed"""
+    draw = random.Random(drawn_seed())
+    for size in (4, 8, 60, 1028, 4096):
+        entries = {draw.randrange(2**64): draw.randbytes(size) for _ in range(300)}
+        for more in ((), ("--seed", "9", "--capacity", "4K")):
+            with Server(*flags(size, "bytes", *more)) as server, server.connect() as connection:
+                replies = wire.Replies(connection)
+                replies.ask("MSET", *(word for pair in entries.items() for word in pair))
+                equal(replies.ask("DIGEST")[1:], digest_of(entries), f"{size} bytes")
+                key = draw.choice(list(entries))
+                changed = bytearray(entries[key])
+                changed[draw.randrange(size)] ^= 1 << draw.randrange(8)
+                replies.ask("SET", key, bytes(changed))
+                equal(replies.ask("DIGEST")[1:], digest_of({**entries, key: bytes(changed)}), "one bit")
+
+
+@case
+def other_rows_are_refused():
+    """a replica of another size or type of rows is refused in words; bytes may follow any type"""
+    def words(size, kind):
+        return ("REPLICATE", 1, "0" * 40, 0, 8, size, 2 + 16 * kind, 0, 1 << 28)
+    with Server(*flags(64)) as primary:
+        check("the bytes of a value: the replica has 60, the primary 64" in str(ask(primary, *words(60, 4))), "size")
+        check("the type of values: the replica has 2, the primary 4" in str(ask(primary, *words(64, 2))), "type")
+        equal(ask(primary, "SET", 1, b"r" * 64), "OK", "SET")
+        with replica_of(primary.port, *flags(64, "bytes")) as replica:
+            caught_up(primary, replica)
+            equal(ask(replica, "GET", 1), b"r" * 64, "bytes follow")
+
+
+if __name__ == "__main__":
+    main()
