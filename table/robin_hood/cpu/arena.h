@@ -8,7 +8,7 @@
  * the stack of free rows, each once (I11).
  *
  * Threads: rows are taken, given back and mapped in write phases, by one thread; a row's bytes
- * belong to whoever has the operations on its key.
+ * belong to the thread that has the row.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CPU_ARENA_H
 #define SHERWOOD_TABLE_ROBIN_HOOD_CPU_ARENA_H

@@ -15,7 +15,7 @@
 /* Reads are answered in blocks of a word of `found`, and given to threads in chunks of blocks. */
 #define SW_ROWS_BLOCK 64U
 #define SW_ROWS_CHUNK 1024U
-/* Batches of reads that copy this many bytes are worth all threads, however few their keys. */
+/* Batches that copy this many bytes are worth all threads, however few their keys. */
 #define SW_ROWS_PARALLEL_BYTES (1ULL << 20)
 
 struct row_reads {
@@ -83,6 +83,61 @@ static void write_row(const struct sw_batch *batch, uint32_t i, uint32_t bytes, 
         memset(row, 0, bytes);
     }
     add_to_row(batch, i, op, bytes, row);
+}
+
+/* What an operation does to the bytes of a row. */
+struct row_act {
+    uint32_t row; /* SW_NO_ROW: the key has none */
+    bool found;   /* the key was present, and had it */
+    bool writes;
+    bool answers; /* with the row as it was */
+};
+#define SW_NO_ROW UINT32_MAX /* never given out */
+
+static void carry_out(const struct sw_arena *arena, const struct sw_batch *batch, uint32_t i,
+                      struct row_act act)
+{
+    uint8_t *row = act.row != SW_NO_ROW ? sw_arena_row(arena, act.row) : NULL;
+    if (act.answers) {
+        answer_row(batch, i, arena->value_bytes, act.found ? row : NULL);
+    }
+    if (act.writes) {
+        write_row(batch, i, arena->value_bytes, act.found, row);
+    }
+}
+
+struct row_acts {
+    const struct sw_arena *arena;
+    const struct sw_batch *batch;
+    struct row_act *acts; /* [batch->count] */
+};
+
+/* Neighbouring rows, which may share a cache line, are of one thread. */
+#define SW_ROWS_TOGETHER 64U
+
+static bool is_of(struct row_act act, uint32_t i, uint32_t thread, uint32_t threads)
+{
+    const uint32_t lot = (act.row != SW_NO_ROW ? act.row : i) / SW_ROWS_TOGETHER;
+    return (uint64_t)(lot * 0x9e3779b1U) * threads >> 32 == thread;
+}
+
+/* Carries out the acts on the rows of this thread in their order. A row that was given back and
+ * taken again keeps its thread, so that it is answered before it is written. */
+static void carry_out_job(void *context, uint32_t thread, uint32_t threads)
+{
+    const struct row_acts *all = context;
+    const struct row_act *acts = all->acts;
+    const uint32_t count = all->batch->count;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t ahead = i + SW_CPU_AHEAD;
+        if (ahead < count && acts[ahead].row != SW_NO_ROW &&
+            is_of(acts[ahead], ahead, thread, threads)) {
+            sw_row_prefetch(sw_arena_row(all->arena, acts[ahead].row), all->arena->value_bytes);
+        }
+        if (is_of(acts[i], i, thread, threads)) {
+            carry_out(all->arena, all->batch, i, acts[i]);
+        }
+    }
 }
 
 /* A row for a new entry, or one that moves. */

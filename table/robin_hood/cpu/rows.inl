@@ -3,11 +3,13 @@
  * rows.inl - batches of a table with rows. Included by rows.c once per
  * width.
  *
- * The value of an entry is the number of its row. Operations are carried out in their order by one
- * thread, which copies rows as it goes: rows are given back and taken at once, since nobody reads
- * meanwhile. Where room is not certain, each group is first walked by presence alone, so that a
- * group that is refused has touched neither a row nor an entry. Reads are answered 64 at a time:
- * first the entries, then the rows, so that their latencies overlap.
+ * The value of an entry is the number of its row. What operations do to entries, and which rows
+ * they get, is done in their order by one thread: rows are given back and taken at once, since
+ * nobody reads meanwhile. Bytes of rows are copied in the same order, by that thread as it goes, or
+ * afterwards by all threads, each of which has rows of its own. Where room is not certain, each
+ * group is first walked by presence alone, so that a group that is refused has touched neither a
+ * row nor an entry. Reads are answered 64 at a time: first the entries, then the rows, so that
+ * their latencies overlap.
  */
 
 /* --- reads --- */
@@ -152,9 +154,9 @@ static bool RH(admits)(const struct sw_cpu *cpu, const struct sw_batch *batch, c
 
 /* --- writes --- */
 
-/* Carries out operation i, which has been admitted. Returns whether the key was present. */
-static bool RH(apply_to_row)(struct sw_cpu *cpu, const struct sw_batch *batch, uint32_t i,
-                             RH_WORD m, struct sw_counters *counters)
+/* Carries out operation i, which has been admitted, but for the bytes of its row. */
+static struct row_act RH(apply_to_row)(struct sw_cpu *cpu, const struct sw_batch *batch, uint32_t i,
+                                       RH_WORD m, struct sw_counters *counters)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
     struct sw_arena *arena = &cpu->arena;
@@ -162,11 +164,11 @@ static bool RH(apply_to_row)(struct sw_cpu *cpu, const struct sw_batch *batch, u
     const uint32_t op = op_at(batch, i);
     struct sw_op_counters *count = &counters->by_class[sw_op_class_of(op)];
     struct RH(place) place = RH(locate)(table, m, &count->probes);
-    uint8_t *row = place.found ? sw_arena_row(arena, place.value) : NULL;
-    if (batch->previous != NULL) {
-        answer_row(batch, i, arena->value_bytes, row);
-    }
-    enum sw_effect effect = sw_row_effect(op, place.found);
+    const enum sw_effect effect = sw_row_effect(op, place.found);
+    struct row_act act = {.row = place.found ? (uint32_t)place.value : SW_NO_ROW,
+                          .found = place.found,
+                          .writes = effect == SW_EFFECT_WRITE,
+                          .answers = batch->previous != NULL};
     if (effect != SW_EFFECT_NONE && place.found) {
         sw_row_image_before_write(cpu->row_image, m, place.value);
     }
@@ -175,24 +177,26 @@ static bool RH(apply_to_row)(struct sw_cpu *cpu, const struct sw_batch *batch, u
         RH(remove)(table, &work, &place, m, &count->probes);
         counters->deleted++;
     } else if (effect == SW_EFFECT_WRITE && place.found) {
-        write_row(batch, i, arena->value_bytes, true, row);
         counters->updated++;
     } else if (effect == SW_EFFECT_WRITE) {
         uint64_t in_stash = table->state->stash_occupied;
-        uint32_t taken = take_row(cpu);
-        write_row(batch, i, arena->value_bytes, false, sw_arena_row(arena, taken));
-        RH(insert)(table, &work, m, taken, &count->probes);
+        act.row = take_row(cpu);
+        RH(insert)(table, &work, m, act.row, &count->probes);
         counters->failures += table->state->stash_occupied - in_stash;
         counters->inserted++;
     }
     count->operations++;
     count->hits += place.found;
     count->misses += !place.found;
-    return place.found;
+    return act;
 }
 
-/* Returns whether every group was admitted. The keys are mixed already. */
-static bool RH(execute_rows)(struct sw_cpu *cpu, struct sw_batch *batch, const RH_WORD *m)
+static_assert(sizeof(struct RH(slot)) >= sizeof(struct row_act), "the scratch has room for acts");
+
+/* Returns whether every group was admitted. The keys are mixed already. Of each operation `acts`
+ * receives what is to be done to its row; NULL: that is done at once. */
+static bool RH(execute_rows)(struct sw_cpu *cpu, struct sw_batch *batch, const RH_WORD *m,
+                             struct row_act *acts)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
     const bool stash_full = table->state->stash_occupied > table->stash_max;
@@ -213,8 +217,16 @@ static bool RH(execute_rows)(struct sw_cpu *cpu, struct sw_batch *batch, const R
             if (batch->count - i > SW_CPU_AHEAD) {
                 RH(prefetch)(table, m[i + SW_CPU_AHEAD]);
             }
-            bool found = admitted && RH(apply_to_row)(cpu, batch, i, m[i], &batch->counters);
-            RH(answer)(&answers, i, batch->count, found, &word);
+            struct row_act act = {.row = SW_NO_ROW};
+            if (admitted) {
+                act = RH(apply_to_row)(cpu, batch, i, m[i], &batch->counters);
+            }
+            if (acts != NULL) {
+                acts[i] = act;
+            } else {
+                carry_out(&cpu->arena, batch, i, act);
+            }
+            RH(answer)(&answers, i, batch->count, act.found, &word);
         }
         batch->counters.refused += admitted ? 0 : end - first;
         all &= admitted;
@@ -239,8 +251,15 @@ void RH(run_row_writes)(struct sw_cpu *cpu, struct sw_batch *batch, const struct
     for (uint32_t i = 0; i < batch->count; i++) { /* in place, if that has copied the keys */
         m[i] = RH(mix)(table, SW_LOAD_ONCE(work.keys + i));
     }
-    if (!RH(execute_rows)(cpu, batch, m)) {
+    const uint64_t bytes = (uint64_t)batch->count * cpu->arena.value_bytes;
+    const bool parallel = bytes >= SW_ROWS_PARALLEL_BYTES && sw_cpu_try_parallel(cpu);
+    struct row_acts acts = {&cpu->arena, batch, parallel ? cpu->scratch.entries : NULL};
+    if (!RH(execute_rows)(cpu, batch, m, acts.acts)) {
         batch->status = SW_E_FULL;
+    }
+    if (parallel) {
+        sw_pool_run(cpu->pool, carry_out_job, &acts);
+        sw_pool_give_back(cpu->pool);
     }
     batch->_stash_change = (int64_t)(table->state->stash_occupied - stash_before);
 }
