@@ -144,6 +144,7 @@ struct sw_config {
     char primary_password_file[SW_CONFIG_FILE_MAX]; /* empty: no login */
     uint64_t repl_backlog_bytes;                    /* 64 MiB */
     uint64_t repl_timeout;                          /* seconds, 60 */
+    uint64_t repl_snapshot_timeout;                 /* seconds, 3600 */
     uint32_t replicas_max;                          /* 16 */
 
     /* [limits] */

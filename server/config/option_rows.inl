@@ -324,6 +324,10 @@ SW_OPTION(repl_backlog_bytes, "repl-backlog-bytes", "replication", SW_ANY, SW_SI
           "was away for longer, begins anew with a snapshot.")
 SW_OPTION(repl_timeout, "repl-timeout", "replication", SW_ANY, SW_NUMBER(1, 86400), "60", "SECONDS",
           "After so long without a byte a primary and a replica give each other up.")
+SW_OPTION(repl_snapshot_timeout, "repl-snapshot-timeout", "replication", SW_ANY,
+          SW_NUMBER(1, 86400), "3600", "SECONDS",
+          "A primary drops a replica that takes longer to receive a snapshot: meanwhile DIGEST, "
+          "BGSAVE and other replicas wait for it.")
 SW_OPTION(replicas_max, "replicas-max", "replication", SW_ANY, SW_NUMBER(0, 16), "16", "N",
           "Replicas that are served at once; each has a thread. 0: none.")
 

@@ -120,6 +120,16 @@ static bool is_late(struct sw_sender *sender)
            now - __atomic_load_n(&sender->heard_ns, __ATOMIC_RELAXED) > limit;
 }
 
+/* A snapshot holds the table's image, which DIGEST, BGSAVE and other replicas wait for. */
+static int refuse_if_slow(struct sw_sender *sender)
+{
+    uint64_t limit = sender->senders->parts.config->repl_snapshot_timeout * 1000000000ULL;
+    return sender->snapshot_ns != 0 && sw_log_now_ns() - sender->snapshot_ns > limit
+               ? fail(sender, &sender->senders->dropped,
+                      "its snapshot takes longer than repl-snapshot-timeout")
+               : 0;
+}
+
 static int send_pieces(struct sw_sender *sender, struct iovec *pieces, int n)
 {
     sender->moved_ns = sw_log_now_ns();
@@ -131,6 +141,9 @@ static int send_pieces(struct sw_sender *sender, struct iovec *pieces, int n)
         if (took <= 0) {
             if (is_late(sender)) {
                 return fail(sender, &sender->senders->dropped, "it takes nothing (repl-timeout)");
+            }
+            if (refuse_if_slow(sender) != 0) {
+                return -1;
             }
             if (wait_for(sender, POLLOUT, 100) != 0) {
                 return -1;
@@ -159,6 +172,12 @@ static int send_bytes(void *context, const void *bytes, size_t size)
     }
     if (__atomic_load_n(&sender->senders->stopping, __ATOMIC_ACQUIRE)) {
         return fail(sender, &sender->senders->dropped, "the server stops before it has a snapshot");
+    }
+    if (sender->sends_snapshot && sender->snapshot_ns == 0) {
+        sender->snapshot_ns = sw_log_now_ns();
+    }
+    if (refuse_if_slow(sender) != 0) {
+        return -1;
     }
     /* a replica that loads says nothing */
     __atomic_store_n(&sender->heard_ns, sw_log_now_ns(), __ATOMIC_RELAXED);
@@ -217,10 +236,13 @@ static int begin(struct sw_sender *sender)
         return -1;
     }
     char reason[SW_SNAPSHOT_REASON_BYTES] = "";
+    sender->sends_snapshot = true;
     if (sw_snapshot_send(senders->parts.table, senders->parts.config, send_bytes, sender,
                          &sender->sent, reason) != 0) {
         return fail(sender, &senders->errors, reason);
     }
+    sender->sends_snapshot = false;
+    sender->snapshot_ns = 0;
     return 0;
 }
 

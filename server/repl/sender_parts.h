@@ -28,7 +28,9 @@ struct sw_sender {
     /* The thread's. */
     uint64_t sent; /* last write that was sent */
     uint64_t moved_ns;
-    uint64_t until_ns; /* when it must be over; 0: it need not */
+    bool sends_snapshot;
+    uint64_t snapshot_ns; /* since when; 0: it waits for an image, or sends none */
+    uint64_t until_ns;    /* when it must be over; 0: it need not */
     uint8_t ack[SW_REPL_ACK_BYTES];
     size_t ack_size;
     char reason[SW_REPL_REASON_BYTES];

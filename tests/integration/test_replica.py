@@ -297,5 +297,15 @@ def reads_nothing():
         eventually(lambda: info(primary)["connected_slaves"] == "0", "who replicates from it is told", 20)
 
 
+@case
+def slow_snapshot():
+    """a replica that takes its snapshot too slowly is dropped, and who waited for the table's image goes on"""
+    flags = ("--capacity", "1M", *SMALL[2:-2], "--repl-timeout", "600", "--repl-snapshot-timeout", "1")
+    with Server(*flags) as primary, stuck_replica(primary):
+        equal(ask(primary, "DIGEST")[1], 400_000, "it waited, and is there")
+        eventually(lambda: "longer than repl-snapshot-timeout" in primary.log(), "the log says why", 20)
+        eventually(lambda: info(primary)["connected_slaves"] == "0", "it is gone", 20)
+
+
 if __name__ == "__main__":
     main()
