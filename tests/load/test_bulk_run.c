@@ -209,6 +209,11 @@ Test(bulk_run, sets_and_deletes_by_turns)
         options.frames_prefilled = i % 2 ? SW_LOAD_PREFILLED_ALL : 0;
         options.no_verify = i % 2;
         struct sw_load_result *result = run(&options);
+        while (i % 2 && result->phases[0].keys == KEYS && options.seconds < 20) {
+            free(result); /* one turn took the whole time: the machine was busy */
+            options.seconds *= 2;
+            result = run(&options);
+        }
         cr_assert_eq(result->phases_count, 2);
         const struct sw_load_phase_result *sets = &result->phases[0], *deletes = &result->phases[1];
         cr_assert_eq(sets->operation, SW_LOAD_SET);
