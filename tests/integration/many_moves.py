@@ -13,7 +13,7 @@ import sys
 import time
 
 from harness import eventually
-from moving import SOURCE_FAULTS, TARGET_FAULTS, Load, check_nodes, cluster, mover, wait_killed
+from moving import SOURCE_FAULTS, TARGET_FAULTS, Load, check_nodes, cluster, moved_at_last, mover, wait_killed
 
 
 def one_move(servers, rand, figures):
@@ -46,14 +46,7 @@ def one_move(servers, rand, figures):
             figures["movers killed"] += 1
         servers[victim].restart()
     process.communicate(timeout=180)
-    for _ in range(20):  # what is left, if the program was killed, or came when a node was not there
-        again = mover(servers, slots, f"s{source}", f"s{target}")
-        said = again.communicate(timeout=180)[0]
-        if again.returncode == 0:
-            break
-        time.sleep(0.2)
-    else:
-        raise AssertionError(said)
+    moved_at_last(servers, slots, f"s{source}", f"s{target}")
     figures["moves"] += 1
     figures["freezes"].append(max(int(server.status()["freeze_us"]) for server in servers))
 
@@ -66,7 +59,8 @@ def main():
     began = time.monotonic()
     with cluster(3, durable=True) as servers:
         while figures["moves"] < wanted:
-            with Load(servers, rand.randrange(2**32), keys=200, tolerates=True) as load:
+            with Load(servers, rand.randrange(2**32), keys=200, tolerates=True,
+                      number=figures["moves"]) as load:
                 eventually(lambda load=load: sum(load.answered.values()) > 200, "keys are there")
                 for _ in range(min(20, wanted - figures["moves"])):
                     one_move(servers, rand, figures)

@@ -91,6 +91,16 @@ def moved(process):
     equal(process.returncode, 0, said)
 
 
+def moved_at_last(servers, *words):
+    """Moves slots. The program may refuse, in a sentence, while a node that was killed finds out what it has."""
+    def tried():
+        process = mover(servers, *words)
+        said = process.communicate(timeout=120)[0]
+        print(f"# {said.strip()}" if process.returncode else "", end="\n" if process.returncode else "")
+        return process.returncode == 0
+    eventually(tried, "slots move", 60)
+
+
 class Client:
     """A client of a cluster by RESP: follows MOVED and ASK, tries again after TRYAGAIN, connects again."""
 
@@ -145,18 +155,20 @@ class Client:
 class Load:
     """Writers and readers, in threads, until the end of a `with`. Then everything is checked."""
 
-    def __init__(self, servers, seed, keys=40, writers=2, tolerates=False):
+    def __init__(self, servers, seed, keys=40, writers=2, tolerates=False, number=0):
+        """`number`: each of several at the same servers has keys of its own."""
         self.servers, self.random = servers, random.Random(seed)
+        base = number * 3 * 10**9
         self.tolerates = tolerates  # connections may end, and nobody knows what was carried out then
         self.stopping = False
         self.faults = []
-        self.keys = self.random.sample(range(10**9), keys * writers)
+        self.keys = self.random.sample(range(base, base + 10**9), keys * writers)
         self.answered = dict.fromkeys(self.keys, 0)
         self.sent = dict.fromkeys(self.keys, 0)
-        self.counters = self.random.sample(range(10**9, 2 * 10**9), 300)
+        self.counters = self.random.sample(range(base + 10**9, base + 2 * 10**9), 300)
         self.sums_answered = self.sums_sent = 0
         self.rounds = 0
-        self.ordered = self.random.sample(range(2 * 10**9, 3 * 10**9), 64)
+        self.ordered = self.random.sample(range(base + 2 * 10**9, base + 3 * 10**9), 64)
         self.threads = [threading.Thread(target=self.run, args=(self.write, self.keys[i::writers])) for i in range(writers)]
         self.threads += [threading.Thread(target=self.run, args=(self.read, i)) for i in range(1)]
         self.threads += [threading.Thread(target=self.run, args=(self.frames, None))]
@@ -305,4 +317,4 @@ def wait_killed(server):
     equal(server.process.wait(60), -signal.SIGKILL, f"it came to its fault: {server.log()[-500:]}")
 
 
-__all__ = ["SOURCE_FAULTS", "TARGET_FAULTS", "Client", "Keeper", "Load", "check_nodes", "cluster", "entries", "mover", "moved", "node_id", "wait_killed"]
+__all__ = ["SOURCE_FAULTS", "TARGET_FAULTS", "Client", "Keeper", "Load", "check_nodes", "cluster", "entries", "mover", "moved", "moved_at_last", "node_id", "wait_killed"]

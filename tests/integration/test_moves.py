@@ -10,7 +10,7 @@ import redis
 
 from cluster import key_in, node_id, redis_cli_cluster, slot_of, topology
 from harness import case, check, drawn_seed, equal, eventually, main, run
-from moving import CLI, SOURCE_FAULTS, TARGET_FAULTS, Load, check_nodes, cluster, entries, moved, mover, wait_killed
+from moving import CLI, SOURCE_FAULTS, TARGET_FAULTS, Load, check_nodes, cluster, entries, moved, moved_at_last, mover, wait_killed
 from wire import Error, array, envelope, field, header_of, read_frame
 
 logging.disable(logging.ERROR)  # redis-py logs every redirection with its traceback
@@ -45,8 +45,8 @@ def under_load():
 def moved_to(servers, process, slots):
     """Waits for the move, by another program if the first was killed, and moves the slots back."""
     process.communicate(timeout=120)
-    moved(mover(servers, slots, "s0", "s1"))
-    moved(mover(servers, slots, "s1", "s0"))
+    moved_at_last(servers, slots, "s0", "s1")
+    moved_at_last(servers, slots, "s1", "s0")
 
 
 @case
