@@ -121,7 +121,7 @@ print-fuzzers:
 # --- selections ----------------------------------------------------------------------------------
 # Under ThreadSanitizer: where threads meet.
 THREAD_TESTS := $(filter $(addprefix %/test_,concurrent changing rows cuckoo_concurrent cuckoo_engine cache_concurrent parallel growth \
-  robin_hood phase_lock gate watched pool combine combine_shares server round image guard restore input http loop run tls stream block_writer),$(UNIT_TESTS))
+  robin_hood phase_lock gate watched pool combine combine_shares server round image row_threads guard restore input http loop run tls stream block_writer),$(UNIT_TESTS))
 THREAD_INTEGRATION := $(wildcard $(patsubst %,tests/integration/test_%.py,alone watched clients client_pause monitor tools engines log regions region_attacks cluster replica ha))
 # Under AddressSanitizer: what attacks the daemon.
 ADDRESS_INTEGRATION := $(wildcard $(patsubst %,tests/integration/test_%.py,bad_resp bad_frames limits input_memory lifecycle redis_py clients client_pause monitor metrics engines commands transactions scan log tls http_tls regions region_attacks cluster replica))
@@ -129,7 +129,7 @@ ADDRESS_INTEGRATION := $(wildcard $(patsubst %,tests/integration/test_%.py,bad_r
 thread-tests: $(THREAD_TESTS)
 peers: $(PEERS) $(BUILD)/tests/libfaults.so
 print-thread-tests:
-	@printf '%s\n' $(THREAD_TESTS) $(addprefix $(BUILD)/tests/table/test_,$(filter concurrent@%,$(ENGINE_TESTS)))
+	@printf '%s\n' $(THREAD_TESTS) $(addprefix $(BUILD)/tests/table/test_,$(filter concurrent@% image@rows,$(ENGINE_TESTS)))
 print-thread-integration:
 	@printf '%s\n' $(THREAD_INTEGRATION)
 print-address-integration:
