@@ -92,7 +92,8 @@ def staged():
                 continue
             data = path.read_bytes()
             check(stage.encode() not in data or name.endswith(".a"), f"{name} names DESTDIR")
-            check(not re.search(rb"@[A-Z]+@", data) or name.endswith(".a"), f"{name}: not filled in")
+            # In a program's code such bytes come about by chance.
+            check(b"\0" in data or not re.search(rb"@[A-Z]+@", data), f"{name}: not filled in")
 
 
 @case
