@@ -353,7 +353,7 @@ Test(wal_read, headers_of_another_log_shape_or_name)
     sw_wal_segment_encode(&second.header, second.bytes);
     judge(&verdict, images, 2, SEGMENT_BYTES, 0);
     cr_assert_str_eq(verdict.refusal, "log-0000000000000002 holds keys or values of another "
-                                      "width, format or engine");
+                                      "width, format, type or engine");
     second.header.shape.value_bytes = 8;
     second.header.number = 9; /* half a rename: the file is another segment */
     sw_wal_segment_encode(&second.header, second.bytes);
