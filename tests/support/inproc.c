@@ -49,13 +49,19 @@ extern struct criterion_test *__stop_cr_tst[];
 extern struct criterion_suite *__start_cr_sts[] __attribute__((weak));
 extern struct criterion_suite *__stop_cr_sts[] __attribute__((weak));
 
+/* What the process of a test tells its parent: memory of both. */
+struct told {
+    bool is_over; /* the test's function has returned */
+    char why_skipped[WHY_SIZE];
+};
+
 /* The test this child runs. Criterion's hooks have no context argument. */
 static struct {
     const struct criterion_test *test;
     const struct criterion_test_extra_data *suite; /* NULL if not declared */
     void *parameter;
-    int failed;        /* set by any thread of the test */
-    char *why_skipped; /* WHY_SIZE, shared with the parent */
+    int failed; /* set by any thread of the test */
+    struct told *told;
 } current;
 
 static void mark_failed(void)
@@ -156,9 +162,9 @@ void criterion_skip_test(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(current.why_skipped, WHY_SIZE, format, arguments);
+    vsnprintf(current.told->why_skipped, WHY_SIZE, format, arguments);
     va_end(arguments);
-    exit(EXIT_SKIPPED);
+    exit(__atomic_load_n(&current.failed, __ATOMIC_RELAXED) ? EXIT_FAILED : EXIT_SKIPPED);
 }
 
 void criterion_test_die(const char *format, ...)
@@ -206,6 +212,7 @@ static bool run(const struct criterion_test *test, void *parameter)
     current.test = test;
     current.suite = suite_of(test);
     current.parameter = parameter;
+    current.told->is_over = false;
     double start = seconds();
     fflush(NULL);
     pid_t child = fork();
@@ -216,6 +223,7 @@ static bool run(const struct criterion_test *test, void *parameter)
     if (child == 0) {
         alarm(timeout_of(test->data, current.suite));
         test->test();
+        current.told->is_over = true;
         fflush(NULL);
         exit(__atomic_load_n(&current.failed, __ATOMIC_RELAXED) ? EXIT_FAILED : 0);
     }
@@ -225,20 +233,24 @@ static bool run(const struct criterion_test *test, void *parameter)
         return false;
     }
     bool skipped = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SKIPPED;
+    bool fled = WIFEXITED(status) && WEXITSTATUS(status) == 0 && !current.told->is_over;
     bool passed = skipped;
     if (test->data->signal != 0) {
         passed |= WIFSIGNALED(status) && WTERMSIG(status) == test->data->signal;
     } else {
-        passed |= WIFEXITED(status) && WEXITSTATUS(status) == test->data->exit_code;
+        passed |= WIFEXITED(status) && WEXITSTATUS(status) == test->data->exit_code && !fled;
     }
     printf("%sok %s::%s", passed ? "" : "not ", test->category, test->name);
     if (skipped) {
-        printf(" # SKIP %s\n", current.why_skipped);
+        printf(" # SKIP %s\n", current.told->why_skipped);
     } else {
         printf(" (%.2f s)\n", seconds() - start);
     }
     if (WIFSIGNALED(status) && !passed) {
         printf("# ended by signal %d\n", WTERMSIG(status));
+    }
+    if (fled && !passed) {
+        printf("# exited before the end of the test\n");
     }
     return passed;
 }
@@ -300,9 +312,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: %s [--filter SUITE/TEST] [--one-of N]\n", argv[0]);
         return 2;
     }
-    current.why_skipped =
-        mmap(NULL, WHY_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (current.why_skipped == MAP_FAILED) {
+    current.told = mmap(NULL, sizeof(*current.told), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (current.told == MAP_FAILED) {
         perror("mmap");
         return 2;
     }
