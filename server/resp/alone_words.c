@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "server/net/conn.h"
+#include "server/resp/admin_call.h"
 #include "server/resp/blob.h"
 #include "server/resp/resp.h"
-#include "server/resp/substring.h"
 
 bool sw_word_is(const struct sw_command *command)
 {
@@ -31,14 +31,13 @@ static const char *error_of_setrange(const struct sw_table_shape *shape,
     if (shape->value_format == SW_VALUE_INTEGER) {
         return "ERR SETRANGE is for rows (--value-bytes)";
     }
-    if (!sw_signed_read(&arguments->arguments[2], &offset)) {
+    if (!sw_argument_integer(&arguments->arguments[2], &offset)) {
         return "ERR value is not an integer or out of range";
     }
-    if (offset < 0 || (uint64_t)offset > shape->blob_bytes_max ||
-        arguments->arguments[3].size > shape->blob_bytes_max - (uint64_t)offset) {
-        return "ERR offset is out of range";
-    }
-    return NULL;
+    const uint32_t size = arguments->arguments[3].size; /* 0: the offset does not matter */
+    const bool fits = (uint64_t)offset <= shape->blob_bytes_max &&
+                      size <= shape->blob_bytes_max - (uint64_t)offset;
+    return offset < 0 || (size > 0 && !fits) ? "ERR offset is out of range" : NULL;
 }
 
 static bool read_float(const struct sw_resp_argument *argument, float *out)
@@ -84,7 +83,7 @@ void sw_word_begin(struct sw_alone *alone, const struct sw_command *command,
     if (command->id == SW_COMMAND_SETRANGE) {
         const struct sw_resp_argument *piece = &arguments->arguments[3];
         int64_t offset = 0;
-        sw_signed_read(&arguments->arguments[2], &offset);
+        sw_argument_integer(&arguments->arguments[2], &offset);
         alone->offset = (uint32_t)offset;
         alone->piece_bytes = piece->size;
         if (piece->size > 0) { /* in the place of the operand, which is as long */

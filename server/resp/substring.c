@@ -6,23 +6,11 @@
 
 #include <assert.h>
 
-#include "proto/decimal.h"
 #include "server/config/config.h"
+#include "server/resp/admin_call.h"
 
 enum { FARTHEST = 1 << 14 };
 static_assert(SW_VALUE_BYTES_MAX < FARTHEST, "every byte of a value is nearer");
-
-bool sw_signed_read(const struct sw_resp_argument *argument, int64_t *out)
-{
-    const bool is_negative = argument->size > 1 && argument->text[0] == '-';
-    uint64_t number = 0;
-    if (!sw_decimal_parse(argument->text + is_negative, argument->size - is_negative, INT64_MAX,
-                          &number)) {
-        return false;
-    }
-    *out = is_negative ? -(int64_t)number : (int64_t)number;
-    return true;
-}
 
 static int16_t near(int64_t number)
 {
@@ -33,7 +21,7 @@ bool sw_substring_read(const struct sw_resp_argument *first, const struct sw_res
                        struct sw_substring *out)
 {
     int64_t from = 0, to = 0;
-    if (!sw_signed_read(first, &from) || !sw_signed_read(last, &to)) {
+    if (!sw_argument_integer(first, &from) || !sw_argument_integer(last, &to)) {
         return false;
     }
     const bool is_backwards = from < 0 && to < 0 && from > to;

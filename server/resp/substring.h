@@ -16,8 +16,6 @@ struct sw_substring {
     int16_t first, last;
 };
 
-/* Reads a signed number. Returns false if the argument is none. */
-bool sw_signed_read(const struct sw_resp_argument *argument, int64_t *out);
 /* Reads both arguments. Returns false if one is no number. */
 bool sw_substring_read(const struct sw_resp_argument *first, const struct sw_resp_argument *last,
                        struct sw_substring *out);

@@ -26,7 +26,7 @@ def parts_of_strings():
         theirs.connect(path)
         theirs.settimeout(30)
         both = wire.Replies(mine), wire.Replies(theirs)
-        far = [0, 1, 2, 5, 30, 63, 64, 65, 1 << 40, 2**63 - 1]
+        far = [0, 1, 2, 5, 30, 63, 64, 65, 1 << 40, 2**63 - 1, 2**63]
         for _ in range(4000):
             key, other, text = rng.randrange(5), rng.randrange(5), rng.randbytes(rng.randrange(20))
             sign = rng.choice((1, -1))
@@ -35,8 +35,9 @@ def parts_of_strings():
                 ("GETRANGE", key, sign * rng.choice(far), rng.choice((1, -1)) * rng.choice(far)),
                 ("GETRANGE", key, rng.randrange(-25, 25), rng.randrange(-25, 25)),
                 ("GETRANGE", key, "x", 1), ("GETRANGE", key, 1, "1.0"), ("GETRANGE", key, 1, 2**63),
+                ("GETRANGE", key, rng.choice(("-0", "01", "+1")), -1), ("SETRANGE", key, rng.choice(("-0", "01")), text),
                 ("SETRANGE", key, rng.randrange(44), text), ("SETRANGE", key, -1, "x"), ("SETRANGE", key, "a", "x"),
-                ("SETRANGE", key, 0, ""), ("RENAME", key, other), ("RENAMENX", key, other),
+                ("SETRANGE", key, rng.choice((0, 65, 1 << 40)), ""), ("RENAME", key, other), ("RENAMENX", key, other),
                 ("COPY", key, other, "REPLACE"), ("COPY", key, other), ("MSETNX", key, text, other, "y")))
             equal(both[0].ask(*words), both[1].ask(*words), f"seed {SEED}: {words}")
         equal(both[0].ask("SETRANGE", 1, 63, "xx"), wire.Error("ERR offset is out of range"), "past the row")
