@@ -19,10 +19,13 @@ struct sw_secrets sw_secrets_of(const struct sw_resp_command *command)
     if (sw_argument_is(&words[0], "CONFIG")) {
         return (struct sw_secrets){3, command->count};
     }
+    /* HELLO: from behind the first AUTH on, as there may be several, or a name that is "AUTH" */
+    struct sw_secrets secrets = {0, 0};
     for (uint32_t i = 2; i < command->count && sw_argument_is(&words[0], "HELLO"); i++) {
         if (sw_argument_is(&words[i], "AUTH")) {
-            return (struct sw_secrets){i + 1, i + 3};
+            secrets.from = secrets.from == 0 ? i + 1 : secrets.from;
+            secrets.to = i + 3;
         }
     }
-    return (struct sw_secrets){0, 0};
+    return secrets;
 }

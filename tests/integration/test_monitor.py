@@ -98,8 +98,8 @@ def all_loops():
 @case
 def bounded():
     """monitors-max; one that does not read is closed at output-bytes-max, alone; RESET and the end leave nothing"""
-    with Server("--monitors-max", "2", "--output-bytes-max", "1M", "--output-bytes-pause", "64K",
-                "--idle-timeout-ms", "300") as server, server.connect() as connection:
+    with Server("--monitors-max", "2", "--output-bytes-max", "1M", "--output-bytes-pause", "64K") as server, \
+            server.connect() as connection:
         replies = wire.Replies(connection)
         first, second = Monitor(server.connect()), Monitor(server.connect())
         refused = replies.ask("MONITOR")
@@ -130,6 +130,34 @@ def bounded():
         eventually(lambda: replies.ask("CLIENT", "LIST").decode().count("flags=O ") == 1, "one is left")
         first.socket.close()
         eventually(lambda: replies.ask("CLIENT", "LIST").decode().count("flags=O ") == 0, "it is gone")
+
+
+@case
+def silent():
+    """an idle monitor stays where other idle connections are closed"""
+    with Server() as server, server.connect() as connection:
+        monitor = Monitor(server.connect())
+        with Moves(server, idle_timeouts=1):
+            equal(wire.Replies(connection).ask("CONFIG", "SET", "timeout", 1), "OK", "CONFIG SET")
+        with server.connect() as other:
+            other.sendall(wire.command("CONFIG", "SET", "timeout", 0) + wire.command("ECHO", "still"))
+            monitor.until("still")
+
+
+@case
+def passwords():
+    """no password of HELLO is shown, by MONITOR or SLOWLOG, however often it has AUTH, and whatever the client's name"""
+    with Server("--slowlog-log-slower-than", "0") as server, server.connect() as connection:
+        monitor, replies = Monitor(server.connect()), wire.Replies(connection)
+        for words in ("AUTH default secret", "SETNAME AUTH AUTH default secret", "AUTH default secret SETNAME x",
+                      "AUTH default secret AUTH default secret", "AUTH AUTH secret AUTH default secret x",
+                      "x AUTH default secret"):
+            replies.ask("HELLO", 2, *words.split())
+        replies.ask("ECHO", "over")
+        lines = monitor.until("over")
+        check(len(lines) == 7 and not any("secret" in line for line in lines), lines)
+        log = str(replies.ask("SLOWLOG", "GET", -1))
+        check("HELLO" in log and "secret" not in log, log)
 
 
 @case
