@@ -94,6 +94,14 @@ static int check_limits(const struct sw_load_options *options, const struct sher
     return SW_LOAD_OK;
 }
 
+/* Are prefilled frames sent as pages? */
+static bool wants_pages(const struct sw_load_options *options)
+{
+    const bool is_unix = strncmp(options->address, "unix:", strlen("unix:")) == 0;
+    return options->splice == SW_LOAD_SPLICE_ALWAYS ||
+           (options->splice == SW_LOAD_SPLICE_AUTO && is_unix);
+}
+
 static int bulk_connect(const struct sw_load_options *options, uint32_t count, void **out,
                         struct sw_load_server *server, char *error)
 {
@@ -107,9 +115,7 @@ static int bulk_connect(const struct sw_load_options *options, uint32_t count, v
     bulk->connections = count;
     bulk->slots_count = count * options->depth;
     bulk->frame = options->frame;
-    bulk->splices = options->splice == SW_LOAD_SPLICE_ALWAYS ||
-                    (options->splice == SW_LOAD_SPLICE_AUTO &&
-                     strncmp(options->address, "unix:", strlen("unix:")) == 0);
+    bulk->splices = !options->cluster && wants_pages(options);
     bulk->slots = calloc(bulk->slots_count, sizeof(*bulk->slots));
     bulk->idle = calloc(bulk->slots_count, sizeof(struct sw_load_slot *));
     if (!bulk->slots || !bulk->idle) {
@@ -120,9 +126,15 @@ static int bulk_connect(const struct sw_load_options *options, uint32_t count, v
     connection.request_timeout_ms = SW_LOAD_SILENCE_MS;
     connection.stripes = count;
     connection.send_buffer_bytes = connection.receive_buffer_bytes = options->socket_buffer;
-    if (sherwood_connect_text(options->address, &connection, &bulk->client, error,
-                              SW_LOAD_ERROR_BYTES)) {
+    if (options->cluster) {
+        status = sw_load_cluster_connect(options, &connection, &bulk->client, error);
+    } else if (sherwood_connect_text(options->address, &connection, &bulk->client, error,
+                                     SW_LOAD_ERROR_BYTES)) {
         status = SW_LOAD_E_PEER;
+    } else {
+        status = SW_LOAD_OK;
+    }
+    if (status) {
         goto fail;
     }
     const struct sherwood_server *facts = sherwood_server(bulk->client);
@@ -464,9 +476,16 @@ static int bulk_run(struct sw_load_worker *worker)
     return status;
 }
 
+static void bulk_count(const void *context, struct sw_load_nodes *nodes)
+{
+    const struct sw_load_bulk *bulk = context;
+    sw_load_nodes_add(nodes, bulk->client);
+}
+
 const struct sw_load_transport sw_load_bulk_transport = {
     .connect = bulk_connect,
     .prepare = bulk_prepare,
     .run = bulk_run,
+    .count = bulk_count,
     .destroy = bulk_destroy,
 };

@@ -23,9 +23,9 @@ struct sw_load_slot {
     uint64_t *found;
 };
 
-/* A thread's connections. */
+/* A thread's connections; of a cluster, one to each node. */
 struct sw_load_bulk {
-    struct sherwood *client; /* a stripe a connection */
+    struct sherwood *client; /* a stripe a connection, or of a cluster */
     uint32_t connections;
     uint32_t frame;
     uint32_t slots_count; /* connections times depth */

@@ -162,6 +162,10 @@ static const struct sw_study_option rows[] = {
     {.name = "Where", .kind = SW_STUDY_TITLE},
     {"address", SW_STUDY_BORROWED, FIELD(address), .letter = 'a', .usual = "127.0.0.1:7379",
      .value = "ADDR", .help = "host:port, [v6]:port, unix:/path or tls://host:port"},
+    {"cluster", SW_STUDY_FLAG, FIELD(cluster),
+     .help = "bulk: the address is of one or more nodes of a cluster, separated by\n"
+             "commas; keys go to the nodes that own them, and each connection has\n"
+             "a thread"},
     {"cacert", SW_STUDY_BORROWED, FIELD(cacert), .value = "FILE",
      .help = "tls: root certificates, a file or a folder (the system's)"},
     {"cert", SW_STUDY_BORROWED, FIELD(cert), .value = "FILE", .help = "tls: our certificate"},
@@ -312,6 +316,9 @@ static const struct sw_study_command command = {
         "                                                 SET and GET in pipelines of 64\n"
         "  sherwood-load --protocol resp -n 1M -o mget --mget 100 -d 1 -a 127.0.0.1:6379\n"
         "                                                 MGET of 100 keys against redis-server\n"
+        "  sherwood-load --cluster -a 10.0.0.1:7379,10.0.0.2:7379\n"
+        "                                                 the same at a cluster, with a line a "
+        "node\n"
         "  sherwood-load -n 1M -f 4096 --ycsb b --seconds 10\n"
         "                                                 95 % get, 5 % set, zipf, all verified\n"
         "  sherwood-load --protocol resp -n 1M -o get -d 1 --rate 100k --seconds 10\n"
@@ -340,7 +347,7 @@ static void fill_defaults(struct sw_load_options *out)
                      : out->rate ? SW_LOAD_BULK_RATE_DEPTH_DEFAULT
                                  : SW_LOAD_BULK_DEPTH_DEFAULT;
     }
-    if (out->threads == 0 && out->region) {
+    if (out->threads == 0 && (out->region || out->cluster)) {
         out->threads =
             out->connections < SW_LOAD_THREADS_MAX ? out->connections : SW_LOAD_THREADS_MAX;
     } else if (out->threads == 0) {

@@ -76,7 +76,8 @@ struct sw_load_options {
     /* Bulk: frames that a thread draws before the timed phase; 0: none; SW_LOAD_PREFILLED_ALL: all
      * frames of phases of every key once. */
     uint32_t frames_prefilled;
-    bool region; /* bulk: arrays lie in memory that is shared with the server */
+    bool cluster; /* bulk: the address is of nodes of a cluster, separated by commas */
+    bool region;  /* bulk: arrays lie in memory that is shared with the server */
     enum sw_load_splice splice;
     uint32_t socket_buffer; /* bulk: bytes; 0: libsherwood's choice */
     uint32_t idle_connections;

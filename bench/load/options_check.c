@@ -81,6 +81,32 @@ static const char *contradiction_of_region(const struct sw_load_options *options
     return options->splice != SW_LOAD_SPLICE_AUTO ? "--region sends no pages: no --splice" : NULL;
 }
 
+/* The same of a cluster. */
+static const char *contradiction_of_cluster(const struct sw_load_options *options)
+{
+    if (!options->cluster) {
+        return NULL;
+    }
+    if (options->protocol != SW_LOAD_BULK) {
+        return "--cluster is for bulk frames";
+    }
+    if (options->region) {
+        return "--region shares memory with one server: not with --cluster";
+    }
+    if (options->splice != SW_LOAD_SPLICE_AUTO) {
+        return "--cluster: libsherwood copies what it sends to each node, so that there are no "
+               "pages: no --splice";
+    }
+    if (options->idle_connections) {
+        return "--idle-connections are of one server: not with --cluster";
+    }
+    if (options->connections != options->threads) {
+        return "--cluster: each connection has a thread of its own, so that --threads is "
+               "--connections, at most 256";
+    }
+    return NULL;
+}
+
 /* The same of what only bulk frames have. */
 static const char *contradiction_of_resp(const struct sw_load_options *options)
 {
@@ -144,7 +170,8 @@ const char *sw_load_options_contradiction(const struct sw_load_options *options,
     if (options->idle_connections && strncmp(options->address, "tls://", 6) == 0) {
         return "--idle-connections are plain: not with tls://";
     }
-    const char *wrong = bulk ? NULL : contradiction_of_resp(options);
+    const char *wrong = contradiction_of_cluster(options);
+    wrong = wrong || bulk ? wrong : contradiction_of_resp(options);
     wrong = wrong ? wrong : contradiction_of_draws(options, given);
     wrong = wrong ? wrong : contradiction_of_region(options);
     return wrong ? wrong : contradiction_of_frames(options);

@@ -33,6 +33,7 @@ int sw_load_plan_memory(const struct sw_load_options *options,
     if (options->protocol == SW_LOAD_BULK) {
         /* A frame: keys, values to send and to receive, and the bitmap. */
         bytes = (uint64_t)options->depth * options->frame * (pair + widths->value_bytes + 1);
+        bytes *= options->cluster ? 2 : 1; /* the library's copies */
         bytes += is_all ? 0 : (uint64_t)options->frames_prefilled * options->frame * pair;
     }
     bytes *= options->connections;

@@ -161,6 +161,22 @@ static void text_costs(FILE *out, const struct sw_load_options *options,
                                      : "");
 }
 
+/* What went to each node of a cluster. */
+static void text_nodes(FILE *out, const struct sw_load_nodes *nodes)
+{
+    char keys[COUNT_BYTES], frames[COUNT_BYTES], refusals[COUNT_BYTES];
+    for (uint32_t i = 0; i < nodes->count; i++) {
+        const struct sw_load_node *node = &nodes->each[i];
+        fprintf(out, "node %s of shard %s, %u slots: %s keys in %s frames sent, %s refused\n",
+                node->address, node->name, node->slots, grouped(node->keys, keys),
+                grouped(node->frames, frames), grouped(node->refusals, refusals));
+    }
+    if (nodes->left_out) {
+        fprintf(out, "more than %d nodes: %u counts are left out\n", SW_LOAD_NODES_MAX,
+                nodes->left_out);
+    }
+}
+
 /* How much of all this was verified. */
 static void text_verified(FILE *out, const struct sw_load_options *options,
                           const struct sw_load_result *result)
@@ -221,6 +237,7 @@ void sw_load_report_text(FILE *out, const struct sw_load_options *options,
         fprintf(out, "%u of %u idle connections are still open\n", result->idle_alive,
                 options->idle_connections);
     }
+    text_nodes(out, &result->nodes);
     text_verified(out, options, result);
 }
 
@@ -300,6 +317,21 @@ static json_t *json_phase(const struct sw_load_options *options,
     return out;
 }
 
+static json_t *json_nodes(const struct sw_load_nodes *nodes)
+{
+    json_t *each = json_array();
+    for (uint32_t i = 0; i < nodes->count; i++) {
+        const struct sw_load_node *node = &nodes->each[i];
+        json_array_append_new(
+            each,
+            json_pack("{s:s, s:s, s:I, s:I, s:I, s:I}", "address", node->address, "shard",
+                      node->name, "slots", (json_int_t)node->slots, "keys", (json_int_t)node->keys,
+                      "frames", (json_int_t)node->frames, "refusals", (json_int_t)node->refusals));
+    }
+    return json_pack("{s:I, s:I, s:o}", "epoch", (json_int_t)nodes->epoch, "left_out",
+                     (json_int_t)nodes->left_out, "nodes", each);
+}
+
 /* How many frames were drawn before: by each thread, or for all of them together. */
 static json_int_t frames_prefilled(const struct sw_load_options *options)
 {
@@ -343,7 +375,9 @@ int sw_load_report_json(FILE *out, const struct sw_load_options *options,
     if (!root) {
         return -1;
     }
-    int status = json_dumpf(root, out, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+    int status =
+        options->cluster ? json_object_set_new(root, "cluster", json_nodes(&result->nodes)) : 0;
+    status = status ? status : json_dumpf(root, out, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
     fputc('\n', out);
     json_decref(root);
     return status;

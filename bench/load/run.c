@@ -455,6 +455,15 @@ static int surround(struct run *run, char *error)
     return SW_LOAD_OK;
 }
 
+static void count_nodes(const struct run *run, struct sw_load_nodes *nodes)
+{
+    nodes->epoch = 0;
+    nodes->count = nodes->left_out = 0;
+    for (uint32_t i = 0; run->transport->count && i < run->workers_count; i++) {
+        run->transport->count(run->workers[i].connections, nodes);
+    }
+}
+
 int sw_load_run(const struct sw_load_options *options, struct sw_load_result *out, char *error)
 {
     struct run run;
@@ -473,6 +482,7 @@ int sw_load_run(const struct sw_load_options *options, struct sw_load_result *ou
         out->phases_count = 0;
         status = run_phases(&run, out, error);
         out->idle_alive = sw_load_idle_alive(&run.idle);
+        count_nodes(&run, &out->nodes);
     }
     if (run.series && !sw_load_series_close(run.series)) {
         snprintf(error, SW_LOAD_ERROR_BYTES, "%s: %s", options->series, strerror(errno));

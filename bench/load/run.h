@@ -30,7 +30,8 @@ struct sw_load_phase_result {
 struct sw_load_result {
     struct sw_load_server server;
     struct sw_load_workload workload;
-    uint32_t idle_alive; /* of options->idle_connections, those still open at the end */
+    struct sw_load_nodes nodes; /* what went to each node of a cluster, in all phases */
+    uint32_t idle_alive;        /* of options->idle_connections, those still open at the end */
     uint32_t phases_count;
     struct sw_load_phase_result phases[SW_LOAD_PHASES_MAX];
 };

@@ -15,6 +15,7 @@
 #ifndef SHERWOOD_LOAD_WORKER_H
 #define SHERWOOD_LOAD_WORKER_H
 
+#include "bench/load/cluster.h"
 #include "bench/load/histogram.h"
 #include "bench/load/options.h"
 #include "bench/load/prefill.h"
@@ -137,6 +138,9 @@ struct sw_load_transport {
                    char *error);
     /* Takes units until the phase has none, and waits for all answers. */
     int (*run)(struct sw_load_worker *worker);
+    /* Adds what the connections have sent to the nodes of a cluster, which are none but of one.
+     * NULL: the protocol has no clusters. */
+    void (*count)(const void *connections, struct sw_load_nodes *nodes);
     void (*destroy)(void *connections); /* NULL is allowed */
 };
 extern const struct sw_load_transport sw_load_bulk_transport;

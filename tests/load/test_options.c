@@ -191,6 +191,26 @@ Test(options, what_is_wrong_is_said)
     }
 }
 
+Test(options, a_cluster_refuses_what_belongs_to_one_server)
+{
+    static const struct {
+        const char *line, *says;
+    } samples[] = {
+        {"--cluster --protocol resp", "--cluster is for bulk frames"},
+        {"--cluster --region -a unix:/x", "not with --cluster"},
+        {"--cluster -o get --seconds 1 --frames-prefilled 4 --splice never", "no --splice"},
+        {"--cluster --idle-connections 1", "not with --cluster"},
+        {"--cluster -c 300", "--threads is --connections, at most 256"},
+    };
+    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+        struct sw_load_options options;
+        char line[128], text[256] = "";
+        snprintf(line, sizeof(line), "%s", samples[i].line);
+        cr_assert_eq(parse(line, &options, text, sizeof(text)), -1, "'%s' passed", samples[i].line);
+        cr_assert(strstr(text, samples[i].says), "'%s': %s", samples[i].line, text);
+    }
+}
+
 Test(options, numbers)
 {
     static const struct {
