@@ -7,10 +7,13 @@ of one in the same run. Without a GPU the daemons are of the CPU backend, which 
 """
 
 import argparse
+import contextlib
 import functools
 import os
 import pathlib
+import random
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -23,7 +26,7 @@ from daemons import Failed, environment, facts  # noqa: E402
 from results import RATE, Row  # noqa: E402
 from study import Study, add_options, number, parsed  # noqa: E402
 
-PARTS = ["sockets", "null", "regions", "device"]
+PARTS = ["sockets", "null", "regions", "device", "cluster"]
 # So much of the time of the shortest load all of them must have been running, or they are begun again.
 TOGETHER = 0.9
 TRIES = 5
@@ -33,6 +36,17 @@ BARS = {("device_get", "ratio_to_one"): 3.6, ("regions_get", "ratio_to_one"): 2.
 LINE = re.compile(r"^\s*(GET, waits|SET of stored keys, waits), (\d+) keys: .*, ([\d.]+) G keys/s$", re.MULTILINE)
 
 
+def free_ports(count):
+    """Ports that nobody has, from below those that the kernel gives out by itself."""
+    found = set()
+    while len(found) < count:
+        port = random.SystemRandom().randrange(12000, 29000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            found.add(port)
+    return sorted(found)
+
+
 class Gpus(Study):
     """One run."""
 
@@ -40,15 +54,15 @@ class Gpus(Study):
     def bar_of(key, metric):
         return BARS.get((key[2], metric)) if key[1] == "sherwood" and key[4] == "4" else None
 
-    def started(self, count, program="sherwoodd"):
-        """So many daemons, each on its own GPU and in a folder of its own."""
+    def started(self, count, program="sherwoodd", more=None):
+        """So many daemons, each on its own GPU and in a folder of its own; `more`: further flags of each."""
         work, daemons = self.work, []
         try:
             for gpu in range(count):
                 self.work = pathlib.Path(tempfile.mkdtemp(dir=work))
                 device = ["--device", str(gpu)] if program == "sherwoodd" else []
                 daemons.append(self.start(program, "--key-bits", "32", "--capacity", str(self.options.slots),
-                                          "--max-load", "0.98", *device))
+                                          "--max-load", "0.98", *device, *(more[gpu] if more else ())))
         except BaseException:
             self.stopped(daemons)
             raise
@@ -67,12 +81,16 @@ class Gpus(Study):
         told = [facts(daemon.socket, "stats") for daemon in daemons]
         return sum(int(one[f"total_net_{way}_bytes"]) for one in told for way in ("input", "output"))
 
+    @staticmethod
+    def used(daemons):
+        """Seconds of processors that daemons, and loads which have ended, used so far."""
+        times = os.times()
+        return sum(daemon.usage()[0] for daemon in daemons) + times.children_user + times.children_system
+
     def together(self, daemons, operation, words):
         """Loads each daemon for the same time: (their phases, processors in use by daemons and loads)."""
         for _ in range(TRIES):
-            before = sum(daemon.usage()[0] for daemon in daemons)
-            loads_before = os.times()
-            begun = time.monotonic()
+            used, begun = self.used(daemons), time.monotonic()
             commands = [self.command(daemon.unix(), "-o", operation, *words) for daemon in daemons]
             loads = [subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                       stderr=subprocess.PIPE, text=True) for command in commands]
@@ -81,13 +99,22 @@ class Gpus(Study):
                 output, errors = load.communicate(timeout=self.options.row_seconds)
                 ends.append(time.monotonic())
                 phases.append(self.phases(command, load.returncode, output, errors, hits=1)[-1])
-            took, loads_after = time.monotonic() - begun, os.times()
-            busy = sum(daemon.usage()[0] for daemon in daemons) - before + sum(
-                getattr(loads_after, name) - getattr(loads_before, name) for name in ("children_user", "children_system"))
+            took, busy = time.monotonic() - begun, self.used(daemons) - used
             shared = min(ends) - max(end - phase["seconds"] for end, phase in zip(ends, phases))
             if shared >= TOGETHER * min(phase["seconds"] for phase in phases):
                 return phases, busy / took
         raise Failed(f"{operation}: the loads of {len(daemons)} daemons were never beside each other")
+
+    def clustered(self, count):
+        """So many daemons with a topology that gives each as many slots, as sherwood-cli makes it."""
+        file = pathlib.Path(tempfile.mkdtemp(dir=self.work)) / "topology.json"
+        nodes = ",".join(f"127.0.0.1:{port}" for port in free_ports(count))
+        done = subprocess.run([self.build / "sherwood-cli", "cluster", "create", "--nodes", nodes, "--output", file],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        flags = [line.split() for line in re.findall(r"sherwoodd (--port .*)$", done.stdout, re.MULTILINE)]
+        if done.returncode != 0 or len(flags) != count:
+            raise Failed(f"sherwood-cli cluster create: {done.stderr.strip() or done.stdout}")
+        return self.started(count, more=flags)
 
     def tell(self, library, operation, count, rate, batch):
         """A rate of so many daemons together; the column F has their number."""
@@ -117,6 +144,26 @@ class Gpus(Study):
         finally:
             self.stopped(daemons)
 
+    def step_of_cluster(self, count):
+        """The same of daemons that are a cluster, by one load at all of them; each key is at the daemon that owns it."""
+        options = self.options
+        daemons = self.clustered(count)
+        try:
+            nodes = ",".join(daemon.address() for daemon in daemons)
+            shape = ("--cluster", "-n", count * (options.slots // 2), "-f", options.frame, "-d", options.depth, "-t",
+                     options.threads, "-c", options.threads)
+            self.load(nodes, *shape, "-o", "set")
+            for operation, word in (("get", "get"), ("update", "set")):
+                before, used, begun = self.moved(daemons), self.used(daemons), time.monotonic()
+                phase = self.load(nodes, *shape, "-o", word, *self.drawn(options.frame), hits=1)[-1]
+                processors = (self.used(daemons) - used) / (time.monotonic() - begun)
+                row = self.tell("sherwood", f"cluster_{operation}", count, phase[RATE], options.frame)
+                self.results.add(self.repetition, row, "processors", processors, "")
+                self.results.add(self.repetition, row, "socket_bytes_a_key",
+                                 (self.moved(daemons) - before) / phase["keys"], "B")
+        finally:
+            self.stopped(daemons)
+
     def counted(self, part, *arguments):
         """The steps of a part, for each number of daemons."""
         self.repeated(part, [(f"daemons: {count}", functools.partial(self.step, part, count, *arguments))
@@ -130,6 +177,10 @@ class Gpus(Study):
 
     def regions(self):
         self.counted("regions", "sherwoodd", ("--region",))
+
+    def cluster(self):
+        self.repeated("cluster", [(f"daemons: {count}", functools.partial(self.step_of_cluster, count))
+                                  for count in self.options.gpus])
 
     def device(self):
         """Arrays in the memory of each GPU: the program of the GPU suite that tells rates, on all of them at once."""
