@@ -49,6 +49,7 @@ static bool follow(void *context, const struct sw_repl_welcome *welcome)
         const uint64_t before = sw_ha_position(ha).term;
         sw_ha_follow(&ha->member, welcome->term);
         if (!welcome->resumes) { /* what it has goes: it is somebody else from here on */
+            (void)sw_repl_close_reads(&ha->repl->state); /* .. and at no position of the new term */
             ha->member.self.incarnation = draw_incarnation();
             ha->history = (struct sw_ha_history){welcome->term, welcome->start, 0};
         } else if (welcome->term != ha->history.term) {

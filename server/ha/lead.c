@@ -37,7 +37,9 @@ void sw_ha_begin_to_lead(struct sw_ha *ha)
     pthread_mutex_unlock(&ha->lock);
     if (!is_it) { /* it has closed the term meanwhile: somebody else stands */
         (void)sw_replica_hold(ha->repl->replica);
+        sw_repl_lose(state);
         ha->following[0] = '\0';
+        sw_repl_set_lease(state, UINT64_MAX);
         return;
     }
     ha->deadline_ns = sw_ha_deadline(ha->asked_ns, ha->where.ttl_ns);

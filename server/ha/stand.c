@@ -64,6 +64,8 @@ static void on_elected(void *context, const json_t *answer, const char *error)
     } else {
         ha->elected_revision = sw_ha_revision(answer);
         ha->election = SW_HA_PROMOTING;
+        /* it serves as soon as replication has made it one, and not any longer than this */
+        sw_repl_set_lease(&ha->repl->state, sw_ha_deadline(ha->asked_ns, ha->where.ttl_ns));
         ha->promotion = sw_replica_promote(ha->repl->replica);
     }
 }
@@ -252,6 +254,7 @@ static void finish_promotion(struct sw_ha *ha)
 void sw_ha_tick_other(struct sw_ha *ha, uint64_t now)
 {
     if (ha->election == SW_HA_PROMOTING) {
+        sw_repl_set_lease(&ha->repl->state, UINT64_MAX);
         finish_promotion(ha);
         return;
     }
