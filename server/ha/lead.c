@@ -54,7 +54,7 @@ void sw_ha_begin_to_lead(struct sw_ha *ha)
            ha->was_serving, start);
 }
 
-void sw_ha_end_to_lead(struct sw_ha *ha, const char *why)
+static void end_term(struct sw_ha *ha, const char *why)
 {
     pthread_mutex_lock(&ha->lock);
     sw_ha_step_down(&ha->member);
@@ -71,6 +71,11 @@ void sw_ha_end_to_lead(struct sw_ha *ha, const char *why)
     ha->following[0] = '\0';
     ha->next_read_ns = 0;
     __atomic_store_n(&ha->has_left, true, __ATOMIC_RELEASE);
+}
+
+void sw_ha_end_to_lead(struct sw_ha *ha, const char *why)
+{
+    end_term(ha, why);
 }
 
 void sw_ha_read_as_primary(struct sw_ha *ha, const struct sw_ha_shard *shard)
@@ -344,8 +349,10 @@ static bool find_heir(struct sw_ha *ha)
 
 static void hand_over(struct sw_ha *ha, uint64_t now)
 {
+/* Not while a renewal is on its way: behind the end it would have the others be patient. */
     char why[SW_HA_NAME_BYTES + 64];
-    if (!ha->repl->owner.is_quiet(ha->repl->owner.server, ha->fence) || !find_heir(ha)) {
+    if (ha->is_renewing || !ha->repl->owner.is_quiet(ha->repl->owner.server, ha->fence) ||
+        !find_heir(ha)) {
         if (now - ha->frozen_ns > FROZEN_NS) {
             sw_log(SW_LOG_WARNING, "no member in sync had every write within two seconds: this one "
                                    "stays primary");
@@ -359,9 +366,8 @@ static void hand_over(struct sw_ha *ha, uint64_t now)
     json_t *body = sw_ha_ask_end(&ha->where, &ha->member.shard);
     pthread_mutex_unlock(&ha->lock);
     snprintf(why, sizeof(why), "it hands over to %s, which has every write", ha->heir);
-    sw_ha_end_to_lead(ha, why);
+    end_term(ha, why); /* it has left once etcd has answered */
     ha->rests_until_ns = now + ha->where.ttl_ns;
-    __atomic_store_n(&ha->has_left, false, __ATOMIC_RELEASE);
     sw_etcd_post(ha->etcd, "/v3/kv/txn", body, on_ended, ha);
 }
 
