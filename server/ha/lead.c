@@ -30,6 +30,7 @@ void sw_ha_begin_to_lead(struct sw_ha *ha)
         ha->newest = ha->member.serves;
         ha->was_serving = ha->member.serves;
         ha->is_outdated = ha->wants_switch = false;
+        ha->wants_forgotten = 0;
         ha->facts.lonely_ms = 0;
         ha->facts.elections++;
         snprintf(ha->facts.primary, sizeof(ha->facts.primary), "%s", ha->self);
@@ -226,7 +227,7 @@ static void grow(struct sw_ha *ha, struct sw_ha_sync *sync, const struct sw_ha_a
 }
 
 /* A member that is not in sync may leave for good. */
-static void forget(struct sw_ha *ha, struct sw_ha_sync *sync)
+static void forget(const struct sw_ha *ha, struct sw_ha_sync *sync)
 {
     uint64_t kept = 0;
     for (uint64_t i = 0; i < ha->member.shard.sync.count; i++) {
@@ -240,7 +241,6 @@ static void forget(struct sw_ha *ha, struct sw_ha_sync *sync)
         }
     }
     sync->members = kept;
-    ha->wants_forgotten = 0;
 }
 
 static unsigned take_acks(struct sw_ha *ha, struct sw_ha_ack acks[SW_SENDERS_SHOWN_MAX])
@@ -279,6 +279,8 @@ static void choose(struct sw_ha *ha, const struct sw_ha_ack *acks, unsigned coun
                    : NULL;
     }
     if (next != NULL) {
+        bool is_forgotten = !sw_ha_is_member(next, ha->wants_forgotten);
+        ha->wants_forgotten = is_forgotten ? 0 : ha->wants_forgotten;
         sw_ha_change(&ha->member, next);
         send_change(ha);
     }
