@@ -2,6 +2,7 @@
  *
  * asked.c - what the files of the thread share: its clock, where the table is, what etcd answered.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -45,6 +46,8 @@ bool sw_ha_take(struct sw_ha *ha, const json_t *answer, struct sw_ha_shard *shar
     bool is_right =
         sw_ha_read_shard(&ha->where, answer, shard, &ha->names, reason, sizeof(reason)) == 0;
     ha->facts.silent_ms = sw_ha_now() / 1000000U;
+    bool is_other_quorum = is_right && shard->sync.quorum != ha->where.quorum &&
+                           shard->sync.quorum != ha->facts.quorum;
     if (is_right) {
         snprintf(ha->facts.primary, sizeof(ha->facts.primary), "%s",
                  shard->term == 0 ? "" : sw_ha_name(&ha->names, shard->primary.node));
@@ -53,6 +56,12 @@ bool sw_ha_take(struct sw_ha *ha, const json_t *answer, struct sw_ha_shard *shar
         ha->facts.quorum = shard->sync.quorum;
     }
     pthread_mutex_unlock(&ha->lock);
+    if (is_other_quorum) {
+        sw_log(SW_LOG_WARNING,
+               "quorum is %" PRIu64 " in --ha, and %" PRIu64 " in etcd since the shard began: that "
+               "holds",
+               ha->where.quorum, shard->sync.quorum);
+    }
     if (!is_right) {
         sw_ha_failed(ha, reason);
     }

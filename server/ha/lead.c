@@ -37,10 +37,10 @@ void sw_ha_begin_to_lead(struct sw_ha *ha)
     }
     pthread_mutex_unlock(&ha->lock);
     if (!is_it) { /* it has closed the term meanwhile: somebody else stands */
-        (void)sw_replica_hold(ha->repl->replica);
         sw_repl_lose(state);
-        ha->following[0] = '\0';
+        (void)sw_replica_hold(ha->repl->replica);
         sw_repl_set_lease(state, UINT64_MAX);
+        ha->following[0] = '\0';
         return;
     }
     ha->deadline_ns = sw_ha_deadline(ha->asked_ns, ha->where.ttl_ns);
@@ -71,12 +71,12 @@ static void end_term(struct sw_ha *ha, const char *why)
     ha->repl->owner.wake_all(ha->repl->owner.server);
     ha->following[0] = '\0';
     ha->next_read_ns = 0;
-    __atomic_store_n(&ha->has_left, true, __ATOMIC_RELEASE);
 }
 
 void sw_ha_end_to_lead(struct sw_ha *ha, const char *why)
 {
     end_term(ha, why);
+    __atomic_store_n(&ha->has_left, true, __ATOMIC_RELEASE);
 }
 
 void sw_ha_read_as_primary(struct sw_ha *ha, const struct sw_ha_shard *shard)
@@ -349,9 +349,9 @@ static bool find_heir(struct sw_ha *ha)
     return found;
 }
 
+/* Not while a renewal is on its way: behind the end it would have the others be patient. */
 static void hand_over(struct sw_ha *ha, uint64_t now)
 {
-/* Not while a renewal is on its way: behind the end it would have the others be patient. */
     char why[SW_HA_NAME_BYTES + 64];
     if (ha->is_renewing || !ha->repl->owner.is_quiet(ha->repl->owner.server, ha->fence) ||
         !find_heir(ha)) {

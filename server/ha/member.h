@@ -48,6 +48,7 @@ struct sw_ha_shard {
     struct sw_ha_sync sync;
     uint64_t sync_revision;
     uint64_t renewal_revision;
+    uint64_t ttl_ns; /* by which the primary renews; 0: it has not said */
 };
 
 struct sw_ha_answer {

@@ -101,9 +101,10 @@ static json_t *sync_value(const struct sw_ha_sync *sync, const struct sw_ha_name
                      "in_sync", in_sync);
 }
 
-static json_t *renewal_value(uint64_t term, uint64_t number)
+static json_t *renewal_value(const struct sw_ha_where *where, uint64_t term, uint64_t number)
 {
-    return json_pack("{s:I,s:I}", "term", (json_int_t)term, "renewals", (json_int_t)number);
+    return json_pack("{s:I,s:I,s:I}", "term", (json_int_t)term, "renewals", (json_int_t)number,
+                     "ttl_ms", (json_int_t)(where->ttl_ns / 1000000U));
 }
 
 json_t *sw_ha_ask_election(const struct sw_ha_where *where, const struct sw_ha_shard *shard,
@@ -117,7 +118,7 @@ json_t *sw_ha_ask_election(const struct sw_ha_where *where, const struct sw_ha_s
                                 comparison_of(where, "renewal", shard->renewal_revision));
     json_t *success = json_pack("[o,o,o]", put_of(where, "term", term),
                                 put_of(where, "sync", sync_value(next, names)),
-                                put_of(where, "renewal", renewal_value(shard->term + 1, 0)));
+                                put_of(where, "renewal", renewal_value(where, shard->term + 1, 0)));
     return transaction(where, compare, success);
 }
 
@@ -126,7 +127,7 @@ json_t *sw_ha_ask_renewal(const struct sw_ha_where *where, const struct sw_ha_sh
 {
     return transaction(
         where, json_pack("[o]", comparison_of(where, "term", shard->term_revision)),
-        json_pack("[o]", put_of(where, "renewal", renewal_value(shard->term, number))));
+        json_pack("[o]", put_of(where, "renewal", renewal_value(where, shard->term, number))));
 }
 
 json_t *sw_ha_ask_change(const struct sw_ha_where *where, const struct sw_ha_shard *shard,
@@ -213,6 +214,13 @@ static bool read_sync(const json_t *value, struct sw_ha_shard *shard, struct sw_
     return true;
 }
 
+static bool read_renewal(const json_t *value, struct sw_ha_shard *shard)
+{
+    const json_int_t ttl_ms = json_integer_value(json_object_get(value, "ttl_ms"));
+    shard->ttl_ns = (uint64_t)ttl_ms * 1000000U;
+    return value != NULL && ttl_ms >= 0 && ttl_ms <= SW_HA_TTL_SECONDS_MAX * 1000;
+}
+
 /* Reads one key. Keys that are none of ours are passed over. */
 static bool read_key(const struct sw_ha_where *where, const json_t *kv, struct sw_ha_shard *shard,
                      struct sw_ha_names *names)
@@ -226,19 +234,19 @@ static bool read_key(const struct sw_ha_where *where, const json_t *kv, struct s
     if (size > name - text) {
         snprintf(which, sizeof(which), "%s", name);
     }
-    if (strcmp(which, "renewal") == 0) {
-        shard->renewal_revision = revision;
-        return true;
-    }
-    bool is_term = strcmp(which, "term") == 0;
-    if (!is_term && strcmp(which, "sync") != 0) {
+    bool is_term = strcmp(which, "term") == 0, is_sync = strcmp(which, "sync") == 0;
+    if (!is_term && !is_sync && strcmp(which, "renewal") != 0) {
         return true;
     }
     size = from_base64(json_string_value(value), json_string_length(value), text);
     json_t *parsed = size < 0 ? NULL : json_loadb(text, (size_t)size, 0, NULL);
-    bool is_right = is_term ? read_term(parsed, shard, names) : read_sync(parsed, shard, names);
+    bool is_right = is_term   ? read_term(parsed, shard, names)
+                    : is_sync ? read_sync(parsed, shard, names)
+                              : read_renewal(parsed, shard);
     json_decref(parsed);
-    *(is_term ? &shard->term_revision : &shard->sync_revision) = revision;
+    *(is_term   ? &shard->term_revision
+      : is_sync ? &shard->sync_revision
+                : &shard->renewal_revision) = revision;
     return is_right;
 }
 

@@ -6,7 +6,7 @@
  *     PREFIX/SHARD/term     {"term": 7, "primary": "10.0.0.1:7379", "incarnation": "1f.."}
  *     PREFIX/SHARD/sync     {"quorum": 1, "members": ["10.0.0.1:7379", ..],
  *                            "in_sync": [["10.0.0.2:7379", "9a.."], ..]}
- *     PREFIX/SHARD/renewal  {"term": 7, "renewals": 12}
+ *     PREFIX/SHARD/renewal  {"term": 7, "renewals": 12, "ttl_ms": 3000}
  *
  * A member is known by the address that the others reach it at. Pure functions.
  */
@@ -22,6 +22,7 @@
 #define SW_HA_NAME_BYTES 64
 #define SW_HA_NAMES_MAX 64
 #define SW_HA_REASON_BYTES 256
+#define SW_HA_TTL_SECONDS_MAX 60
 
 struct sw_ha_where {
     unsigned endpoints;

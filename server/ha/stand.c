@@ -168,10 +168,17 @@ static void stand(struct sw_ha *ha, const struct sw_ha_shard *shard)
 /* --- what etcd holds ----------------------------------------------------------------------------
  */
 
+/* How long a renewal must not have changed: the primary may have been started with another ttl. */
+static uint64_t patience(const struct sw_ha *ha, const struct sw_ha_shard *shard)
+{
+    const uint64_t own = ha->where.ttl_ns;
+    return sw_ha_patience(shard->ttl_ns > own ? shard->ttl_ns : own);
+}
+
 /* Is the term over for others: has nobody renewed it for long enough, by this member's clock? */
 static bool is_over(const struct sw_ha *ha, const struct sw_ha_shard *shard, uint64_t now)
 {
-    return shard->renewal_revision == 0 || now - ha->seen_ns >= sw_ha_patience(ha->where.ttl_ns);
+    return shard->renewal_revision == 0 || now - ha->seen_ns >= patience(ha, shard);
 }
 
 static void follow(struct sw_ha *ha, const struct sw_ha_shard *shard)
@@ -232,7 +239,7 @@ void sw_ha_saw(struct sw_ha *ha, const struct sw_ha_shard *shard)
         follow(ha, shard);
     }
     /* at the very moment at which its patience ends */
-    uint64_t over = ha->seen_ns + sw_ha_patience(ha->where.ttl_ns);
+    uint64_t over = ha->seen_ns + patience(ha, shard);
     if (over > now && over < ha->next_read_ns) {
         ha->next_read_ns = over;
     }
@@ -247,6 +254,7 @@ static void finish_promotion(struct sw_ha *ha)
         sw_ha_begin_to_lead(ha);
     } else if (outcome < 0) {
         sw_log(SW_LOG_ERROR, "elected, and not primary: %s", reason);
+        sw_repl_set_lease(&ha->repl->state, UINT64_MAX);
         withdraw(ha);
     }
 }
@@ -254,7 +262,6 @@ static void finish_promotion(struct sw_ha *ha)
 void sw_ha_tick_other(struct sw_ha *ha, uint64_t now)
 {
     if (ha->election == SW_HA_PROMOTING) {
-        sw_repl_set_lease(&ha->repl->state, UINT64_MAX);
         finish_promotion(ha);
         return;
     }

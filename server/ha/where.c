@@ -11,7 +11,6 @@
 #include "server/ha/shard.h"
 
 #define TTL_SECONDS_MIN 1
-#define TTL_SECONDS_MAX 60
 
 static int fail(char *reason, size_t bytes, const char *what)
 {
@@ -78,7 +77,7 @@ static const char *take_choice(struct sw_ha_where *where, const char **at)
     }
     if (strncmp(*at, "ttl=", 4) == 0) {
         *at += 4;
-        if (!take_number(at, TTL_SECONDS_MIN, TTL_SECONDS_MAX, &number)) {
+        if (!take_number(at, TTL_SECONDS_MIN, SW_HA_TTL_SECONDS_MAX, &number)) {
             return "ttl is no number from 1 to 60";
         }
         where->ttl_ns = number * 1000000000U;

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_ha_shard.c - what a member puts into etcd is what others read there.
+ */
+#include "server/ha/shard.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct sw_ha_where where = {.prefix = "p", .shard = "s", .ttl_ns = 7000000000U};
+
+/* What etcd answers once it has taken the transaction, at this revision; takes over the body. */
+static json_t *held_after(json_t *body, const char *revision)
+{
+    json_t *kvs = json_array(), *put;
+    size_t i;
+    json_array_foreach(json_object_get(body, "success"), i, put)
+    {
+        json_t *kv = json_deep_copy(json_object_get(put, "request_put"));
+        json_object_set_new(kv, "mod_revision", json_string(revision));
+        json_array_append_new(kvs, kv);
+    }
+    json_decref(body);
+    return json_pack("{s:o}", "kvs", kvs);
+}
+
+static int read_held(json_t *held, struct sw_ha_shard *shard)
+{
+    struct sw_ha_names names = {0};
+    char reason[SW_HA_REASON_BYTES];
+    int status = sw_ha_read_shard(&where, held, shard, &names, reason, sizeof(reason));
+    json_decref(held);
+    return status;
+}
+
+static json_t *election(void)
+{
+    static const struct sw_ha_shard before = {.term = 4};
+    struct sw_ha_names names = {0};
+    cr_assert(sw_ha_names_add(&names, "a:1") && sw_ha_names_add(&names, "b:2"));
+    const struct sw_ha_sync next = {.quorum = 1,
+                                    .members = 2,
+                                    .member = {sw_ha_node("a:1"), sw_ha_node("b:2")},
+                                    .count = 1,
+                                    .in_sync = {{sw_ha_node("b:2"), 99}}};
+    const struct sw_ha_id self = {sw_ha_node("a:1"), 17};
+    return sw_ha_ask_election(&where, &before, &next, self, &names);
+}
+
+Test(ha_shard, an_election_is_read_as_it_was_put)
+{
+    struct sw_ha_shard shard;
+    cr_assert_eq(read_held(held_after(election(), "12"), &shard), 0);
+    cr_assert_eq(shard.term, 5);
+    cr_assert(sw_ha_same_id(shard.primary, (struct sw_ha_id){sw_ha_node("a:1"), 17}));
+    cr_assert(shard.sync.quorum == 1 && shard.sync.members == 2 && shard.sync.count == 1);
+    cr_assert(sw_ha_same_id(shard.sync.in_sync[0], (struct sw_ha_id){sw_ha_node("b:2"), 99}));
+    cr_assert(shard.term_revision == 12 && shard.sync_revision == 12);
+    cr_assert_eq(shard.renewal_revision, 12);
+    cr_assert_eq(shard.ttl_ns, where.ttl_ns, "others are patient for the primary's ttl");
+}
+
+/* What is read where the renewal is that of a primary with another ttl. */
+static int read_renewed(uint64_t ttl_ns, struct sw_ha_shard *shard)
+{
+    static const struct sw_ha_shard before = {.term = 5};
+    struct sw_ha_where other = where;
+    other.ttl_ns = ttl_ns;
+    json_t *held = held_after(election(), "12");
+    json_t *renewed = held_after(sw_ha_ask_renewal(&other, &before, 1), "13");
+    json_array_set(json_object_get(held, "kvs"), 2,
+                   json_array_get(json_object_get(renewed, "kvs"), 0));
+    json_decref(renewed);
+    return read_held(held, shard);
+}
+
+Test(ha_shard, a_renewal_says_for_how_long_it_is)
+{
+    struct sw_ha_shard shard;
+    cr_assert_eq(read_renewed(60000000000U, &shard), 0);
+    cr_assert(shard.renewal_revision == 13 && shard.ttl_ns == 60000000000U);
+    cr_assert_eq(read_renewed(60001000000U, &shard), -1, "no ttl is so long");
+}
+
+Test(ha_shard, keys_that_are_there_in_part_are_refused)
+{
+    for (size_t gone = 0; gone < 3; gone++) {
+        struct sw_ha_shard shard;
+        json_t *held = held_after(election(), "12");
+        json_array_remove(json_object_get(held, "kvs"), gone);
+        cr_assert_eq(read_held(held, &shard), gone == 2 ? 0 : -1,
+                     "a primary that hands over takes "
+                     "its renewal away");
+        cr_assert(gone != 2 || (shard.renewal_revision == 0 && shard.ttl_ns == 0));
+    }
+}
