@@ -109,6 +109,10 @@ class Member:
             return {}
         return dict(line.split(":", 1) for line in text.decode().splitlines()) if isinstance(text, bytes) else {}
 
+    def term(self):
+        """The highest one that it knows of, once it answers."""
+        return int(eventually(lambda: self.status().get("ha_term"), f"{self.name} answers"))
+
     def is_followed(self, count):
         with socket.create_connection(("127.0.0.1", self.port), 1) as connection:
             connection.settimeout(1)
