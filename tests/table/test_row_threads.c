@@ -13,7 +13,8 @@
 
 TestSuite(row_threads, .timeout = 120);
 
-#define BYTES (3U << 20) /* of a batch's rows: several threads take part from 1 MiB on */
+/* Of a batch's rows: several threads take part from 1 MiB on that is not written to fresh rows. */
+#define BYTES (4U << 20)
 
 struct side {
     struct sw_table *table;

@@ -71,8 +71,8 @@ static void add_to_row(const struct sw_batch *batch, uint32_t i, uint32_t op, ui
 }
 
 /* What operation i makes of its key's row, which is zeros if the key was absent. */
-static void write_row(const struct sw_batch *batch, uint32_t i, uint32_t bytes, bool found,
-                      uint8_t *row)
+static inline void write_row(const struct sw_batch *batch, uint32_t i, uint32_t bytes, bool found,
+                             uint8_t *row)
 {
     const uint32_t op = op_at(batch, i);
     if (!sw_row_adds(op)) {
@@ -91,11 +91,12 @@ struct row_act {
     bool found;   /* the key was present, and had it */
     bool writes;
     bool answers; /* with the row as it was */
+    bool fresh;   /* the row was never used: no operation before this one has it */
 };
 #define SW_NO_ROW UINT32_MAX /* never given out */
 
-static void carry_out(const struct sw_arena *arena, const struct sw_batch *batch, uint32_t i,
-                      struct row_act act)
+static inline void carry_out(const struct sw_arena *arena, const struct sw_batch *batch, uint32_t i,
+                             struct row_act act)
 {
     uint8_t *row = act.row != SW_NO_ROW ? sw_arena_row(arena, act.row) : NULL;
     if (act.answers) {
@@ -109,7 +110,8 @@ static void carry_out(const struct sw_arena *arena, const struct sw_batch *batch
 struct row_acts {
     const struct sw_arena *arena;
     const struct sw_batch *batch;
-    struct row_act *acts; /* [batch->count] */
+    struct row_act *acts; /* [batch->count], from `first` on; NULL: none is left for later */
+    uint32_t first, left;
 };
 
 /* Neighbouring rows, which may share a cache line, are of one thread. */
@@ -128,7 +130,7 @@ static void carry_out_job(void *context, uint32_t thread, uint32_t threads)
     const struct row_acts *all = context;
     const struct row_act *acts = all->acts;
     const uint32_t count = all->batch->count;
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = all->first; i < count; i++) {
         const uint32_t ahead = i + SW_CPU_AHEAD;
         if (ahead < count && acts[ahead].row != SW_NO_ROW &&
             is_of(acts[ahead], ahead, thread, threads)) {
@@ -140,8 +142,34 @@ static void carry_out_job(void *context, uint32_t thread, uint32_t threads)
     }
 }
 
+/* Does what operation i does to its row, or leaves it to all threads. A fresh row is written at
+ * once: nothing that was left concerns it. It is cheap, since such rows are neighbours, and threads
+ * that share them would wait for the same new pages. */
+static inline void carry_out_or_leave(struct row_acts *all, uint32_t i, struct row_act act)
+{
+    const bool leave = all->acts != NULL && !act.fresh && (act.writes || act.answers);
+    if (!leave) {
+        carry_out(all->arena, all->batch, i, act);
+    } else if (all->left++ == 0) {
+        all->first = i;
+    }
+    if (all->left > 0) {
+        all->acts[i] = leave ? act : (struct row_act){.row = SW_NO_ROW};
+    }
+}
+
+/* Does what was left, on all threads if it is worth them. */
+static void carry_out_left(struct sw_cpu *cpu, struct row_acts *all)
+{
+    if ((uint64_t)all->left * cpu->arena.value_bytes >= SW_ROWS_PARALLEL_BYTES) {
+        sw_pool_run(cpu->pool, carry_out_job, all);
+    } else if (all->left > 0) {
+        carry_out_job(all, 0, 1);
+    }
+}
+
 /* A row for a new entry, or one that moves. */
-static uint32_t take_row(struct sw_cpu *cpu)
+static inline uint32_t take_row(struct sw_cpu *cpu)
 {
     uint32_t row = sw_arena_take(&cpu->arena);
     sw_row_image_given_out(cpu->row_image, row);

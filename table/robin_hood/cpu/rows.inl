@@ -6,10 +6,10 @@
  * The value of an entry is the number of its row. What operations do to entries, and which rows
  * they get, is done in their order by one thread: rows are given back and taken at once, since
  * nobody reads meanwhile. Bytes of rows are copied in the same order, by that thread as it goes, or
- * afterwards by all threads, each of which has rows of its own. Where room is not certain, each
- * group is first walked by presence alone, so that a group that is refused has touched neither a
- * row nor an entry. Reads are answered 64 at a time: first the entries, then the rows, so that
- * their latencies overlap.
+ * afterwards by all threads, each of which has rows of its own. A row that was never used is
+ * written by that thread at once. Where room is not certain, each group is first walked by presence
+ * alone, so that a group that is refused has touched neither a row nor an entry. Reads are answered
+ * 64 at a time: first the entries, then the rows, so that their latencies overlap.
  */
 
 /* --- reads --- */
@@ -179,8 +179,9 @@ static struct row_act RH(apply_to_row)(struct sw_cpu *cpu, const struct sw_batch
     } else if (effect == SW_EFFECT_WRITE && place.found) {
         counters->updated++;
     } else if (effect == SW_EFFECT_WRITE) {
-        uint64_t in_stash = table->state->stash_occupied;
+        const uint64_t in_stash = table->state->stash_occupied, high = arena->high;
         act.row = take_row(cpu);
+        act.fresh = act.row >= high;
         RH(insert)(table, &work, m, act.row, &count->probes);
         counters->failures += table->state->stash_occupied - in_stash;
         counters->inserted++;
@@ -193,10 +194,9 @@ static struct row_act RH(apply_to_row)(struct sw_cpu *cpu, const struct sw_batch
 
 static_assert(sizeof(struct RH(slot)) >= sizeof(struct row_act), "the scratch has room for acts");
 
-/* Returns whether every group was admitted. The keys are mixed already. Of each operation `acts`
- * receives what is to be done to its row; NULL: that is done at once. */
+/* Returns whether every group was admitted. The keys are mixed already. */
 static bool RH(execute_rows)(struct sw_cpu *cpu, struct sw_batch *batch, const RH_WORD *m,
-                             struct row_act *acts)
+                             struct row_acts *acts)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
     const bool stash_full = table->state->stash_occupied > table->stash_max;
@@ -221,11 +221,7 @@ static bool RH(execute_rows)(struct sw_cpu *cpu, struct sw_batch *batch, const R
             if (admitted) {
                 act = RH(apply_to_row)(cpu, batch, i, m[i], &batch->counters);
             }
-            if (acts != NULL) {
-                acts[i] = act;
-            } else {
-                carry_out(&cpu->arena, batch, i, act);
-            }
+            carry_out_or_leave(acts, i, act);
             RH(answer)(&answers, i, batch->count, act.found, &word);
         }
         batch->counters.refused += admitted ? 0 : end - first;
@@ -253,12 +249,12 @@ void RH(run_row_writes)(struct sw_cpu *cpu, struct sw_batch *batch, const struct
     }
     const uint64_t bytes = (uint64_t)batch->count * cpu->arena.value_bytes;
     const bool parallel = bytes >= SW_ROWS_PARALLEL_BYTES && sw_cpu_try_parallel(cpu);
-    struct row_acts acts = {&cpu->arena, batch, parallel ? cpu->scratch.entries : NULL};
-    if (!RH(execute_rows)(cpu, batch, m, acts.acts)) {
+    struct row_acts acts = {&cpu->arena, batch, parallel ? cpu->scratch.entries : NULL, 0, 0};
+    if (!RH(execute_rows)(cpu, batch, m, &acts)) {
         batch->status = SW_E_FULL;
     }
     if (parallel) {
-        sw_pool_run(cpu->pool, carry_out_job, &acts);
+        carry_out_left(cpu, &acts);
         sw_pool_give_back(cpu->pool);
     }
     batch->_stash_change = (int64_t)(table->state->stash_occupied - stash_before);
