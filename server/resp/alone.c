@@ -242,6 +242,7 @@ static void execute(struct sw_alone *alone)
     if (sw_watching_is_changed(alone->conn)) {
         SW_COUNT(alone->conn->net->counters, watch_aborts, 1);
         pending_of(alone)->kind = SW_REPLY_KIND_NULL_ARRAY;
+        pending_of(alone)->group = SW_NO_GROUP; /* of the batch before, which may have failed */
         replies->is_aborted = true;
         sw_round_reset(&replies->round);
     }

@@ -262,6 +262,24 @@ def limits():
 
 
 @case
+def where_nothing_fits():
+    """on a full table an EXEC is refused for that if it would write a new key, and replies nil if a watched key was changed"""
+    full = wire.Error("OOM table is full: raise capacity or max-capacity")
+    with Server("--backend", "cpu", "--capacity", "1K", "--max-capacity", "1K", "--loops", "1") as server, \
+            server.connect() as connection:
+        replies = wire.Replies(connection)
+        key = 1
+        while (said := replies.ask("SET", key, key)) == "OK":
+            key += 1
+        equal(said, full, key)
+        for how in (("MSETNX 1000001 1 1000002 2", full), ("MSETNX 1 1", 0)):
+            talk(replies, how, ("WATCH 1", "OK"), ("SET 1 7", "OK"), ("MULTI", "OK"), ("SET 1 5", "QUEUED"),
+                 ("GET 1", "QUEUED"), ("EXEC", None), ("GET 1", b"7"))
+        talk(replies, ("WATCH 1", "OK"), ("MULTI", "OK"), ("SET 1 5", "QUEUED"), ("SET 1000001 5", "QUEUED"), ("EXEC", full),
+             ("WATCH 1", "OK"), ("MULTI", "OK"), ("GET 1", "QUEUED"), ("PING", "QUEUED"), ("EXEC", [b"7", "PONG"]))
+
+
+@case
 def of_a_replica():
     """a replica watches nothing, and who has become one, or was one, carries nothing out"""
     with Server(*SMALL) as primary, replica_of(primary.port) as replica, session(primary) as first, \
