@@ -22,7 +22,12 @@ uint32_t sw_value_type_bytes(uint32_t type)
     return type < SW_TYPE_COUNT ? types[type].bytes : 0;
 }
 
+static bool are_bytes(uint32_t type)
+{
+    return type == SW_TYPE_BYTES || type == SW_TYPE_STRING;
+}
+
 bool sw_value_types_fit(uint32_t one, uint32_t other)
 {
-    return one == other || sw_value_type_bytes(one) == 0 || sw_value_type_bytes(other) == 0;
+    return one == other || are_bytes(one) || are_bytes(other);
 }

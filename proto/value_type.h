@@ -26,7 +26,7 @@ const char *sw_value_type_name(uint32_t type);
 /* The bytes of a number; 0: bytes and strings have none. */
 uint32_t sw_value_type_bytes(uint32_t type);
 /* Whether what was written as one may be read as the other: bytes are anything, numbers are of one
- * type. */
+ * type, known here or not. */
 bool sw_value_types_fit(uint32_t one, uint32_t other);
 
 #endif

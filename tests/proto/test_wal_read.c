@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "proto/check.h"
+#include "proto/value_type.h"
 #include "proto/wal_plan.h"
 #include "tests/support/random.h"
 
@@ -355,7 +356,19 @@ Test(wal_read, headers_of_another_log_shape_or_name)
     cr_assert_str_eq(verdict.refusal, "log-0000000000000002 holds keys or values of another "
                                       "width, format, type or engine");
     second.header.shape.value_bytes = 8;
-    second.header.number = 9; /* half a rename: the file is another segment */
+    first.header.shape.value_type = SW_TYPE_U32;
+    sw_wal_segment_encode(&first.header, first.bytes);
+    const uint32_t others[] = {SW_TYPE_F32, SW_TYPE_COUNT,
+                               UINT32_MAX}; /* also of a later version */
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        second.header.shape.value_type = others[i];
+        sw_wal_segment_encode(&second.header, second.bytes);
+        judge(&verdict, images, 2, SEGMENT_BYTES, 0);
+        cr_assert_str_eq(verdict.refusal, "log-0000000000000002 holds keys or values of another "
+                                          "width, format, type or engine");
+    }
+    second.header.shape.value_type = SW_TYPE_BYTES; /* which are anything */
+    second.header.number = 9;                       /* half a rename: the file is another segment */
     sw_wal_segment_encode(&second.header, second.bytes);
     judge(&verdict, images, 2, SEGMENT_BYTES, 0);
     cr_assert(verdict.found[1].is_alias);
