@@ -41,12 +41,14 @@ static bool put_operand(struct sw_slowlog_draft *draft, const struct sw_round *r
     return sw_slowlog_argument(draft, blob, size);
 }
 
-/* Does the command's text have an operand for each key? */
+/* Does the command's text have an operand for each key, which its operations still have? Where OR
+ * and others of one key have written, the result stands in its place. */
 static bool has_operand(const struct sw_command *command)
 {
     return command->maker == SW_MAKER_SET || command->maker == SW_MAKER_MSET ||
            command->maker == SW_MAKER_BY || command->maker == SW_MAKER_PAIRS ||
-           (command->maker == SW_MAKER_ONE_KEY && command->operand != 0);
+           (command->maker == SW_MAKER_ONE_KEY && command->operand != 0 &&
+            command->kind != SW_KIND_ALONE);
 }
 
 /* Writes a command on keys as its operations show it: options of SET are not among them. */

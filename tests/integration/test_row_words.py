@@ -82,6 +82,17 @@ def bits(name, before, operand):
 
 
 @case
+def slow_ones():
+    """SLOWLOG shows what was sent: a key, and no operand in whose place the result was written"""
+    with Server(*CPU, "--slowlog-log-slower-than", "0") as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        for words in (("SET", 1, 12), ("OR", 1, 3), ("SUM", 1, 2)):
+            replies.ask(*words)
+        logged = [entry[3] for entry in replies.ask("SLOWLOG", "GET", -1)]
+        equal(logged, [[b"sum", b"1", b"2"], [b"or", b"1"], [b"set", b"1", b"12"]], "SLOWLOG")
+
+
+@case
 def bits_and_compare():
     """OR, XOR, AND, ANDNOT and CAS are those of a dict, of integers and of rows; SET IFEQ of rows, too"""
     rng = random.Random(SEED)
