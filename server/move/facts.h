@@ -34,8 +34,7 @@ struct sw_move_facts {
     uint64_t attempt;
     char peer[SW_TOPOLOGY_ID + 1];
     unsigned slots;
-    uint64_t keys;      /* sent or received in this attempt: of the snapshot, and of writes */
-    uint64_t keys_most; /* of the snapshot, about; 0: not known */
+    uint64_t keys; /* sent or received in this attempt: of the snapshot, and of writes */
     uint64_t bytes;
     uint64_t lag_writes; /* source: writes that the target has not carried out */
     uint64_t freeze_us;  /* source: how long slots were not served in the last move */

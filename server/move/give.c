@@ -10,14 +10,18 @@
 #include "proto/check.h"
 #include "proto/wal_format.h"
 #include "server/cluster/fault.h"
+#include "server/limits.h"
 #include "server/log/clock.h"
 #include "server/move/mover_parts.h"
 #include "server/observe/log.h"
 
 #define RECORDS_AT_ONCE 64
 #define RECORDS_BYTES (4U << 20)
-/* The slots are handed over once the target acknowledges what it was sent within this time. */
+/* The slots are handed over once the target acknowledges what it was sent within this time; the
+ * longer that does not come, as by a slow link, the more is allowed, up to what commands wait for.
+ */
 #define CLOSE_NS 20000000ULL
+#define CLOSE_PART 8
 
 struct giving {
     struct sw_mover *mover;
@@ -198,6 +202,7 @@ static int await_ack(struct giving *giving, uint64_t at)
 static int catch_up(struct giving *giving, uint64_t *at)
 {
     struct sw_mover *mover = giving->mover;
+    const uint64_t first_ns = sw_log_now_ns();
     for (;;) {
         uint64_t began_ns = sw_log_now_ns();
         uint64_t through = sw_table_last_sequence(mover->parts.table);
@@ -207,7 +212,9 @@ static int catch_up(struct giving *giving, uint64_t *at)
         if (send_through(giving, at, through) != 0 || await_ack(giving, *at) != 0) {
             return -1;
         }
-        if (sw_log_now_ns() - began_ns < CLOSE_NS) {
+        uint64_t close_ns = CLOSE_NS + (began_ns - first_ns) / CLOSE_PART;
+        if (sw_log_now_ns() - began_ns <
+            (close_ns < SW_FROZEN_MS * 1000000ULL ? close_ns : SW_FROZEN_MS * 1000000ULL)) {
             return 0;
         }
     }

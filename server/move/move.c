@@ -54,6 +54,18 @@ static void tell_failure(struct sw_mover *mover, const char *what)
     }
 }
 
+/* A cancel wakes nothing any more; that the server stops still does. */
+static void drain(struct sw_mover *mover)
+{
+    uint64_t drained;
+    pthread_mutex_lock(&mover->lock);
+    if (!mover->stopping) {
+        ssize_t got = read(mover->wake_fd, &drained, sizeof(drained));
+        (void)got;
+    }
+    pthread_mutex_unlock(&mover->lock);
+}
+
 static void take(struct sw_mover *mover, const struct sw_cluster_move *move)
 {
     char error[SW_CLUSTER_ERROR_BYTES];
@@ -81,7 +93,8 @@ static void take(struct sw_mover *mover, const struct sw_cluster_move *move)
     bool done = for_good ? sw_cluster_give_up(mover->parts.cluster, error)
                          : sw_cluster_try_again(mover->parts.cluster, error);
     if (!done) {
-        sw_log(SW_LOG_ERROR, "cluster: %s", error);
+        sw_log_limited(SW_LOG_MOVE, SW_LOG_ERROR, "cluster: %s", error);
+        drain(mover);
     }
     sw_mover_pause_ms(mover, for_good && done ? 0 : AGAIN_MS);
 }
@@ -110,7 +123,9 @@ static void remove_leaving(struct sw_mover *mover, const struct sw_cluster_move 
         }
         sw_mover_fail(mover, "%s", error);
     }
-    tell_failure(mover, "keys of slots that are elsewhere are not removed yet");
+    sw_log_limited(SW_LOG_MOVE, SW_LOG_WARNING,
+                   "cluster: keys of slots that are elsewhere are not removed yet: %s",
+                   mover->reason);
     sw_mover_pause_ms(mover, AGAIN_MS);
 }
 
@@ -122,14 +137,13 @@ static bool is_loading(const struct sw_mover *mover)
 /* Ends the effect of a cancel. */
 static void uncancel(struct sw_mover *mover)
 {
-    uint64_t drained;
     pthread_mutex_lock(&mover->lock);
-    if (mover->cancelled && !mover->stopping) {
-        ssize_t got = read(mover->wake_fd, &drained, sizeof(drained));
-        (void)got;
-        mover->cancelled = false;
-    }
+    bool was_cancelled = mover->cancelled && !mover->stopping;
+    mover->cancelled &= !was_cancelled;
     pthread_mutex_unlock(&mover->lock);
+    if (was_cancelled) {
+        drain(mover);
+    }
 }
 
 /* Does what the state says is next. Returns false if there is nothing. */
@@ -144,10 +158,11 @@ static bool work(struct sw_mover *mover)
     mover->wire = (struct sw_wire){.fd = -1};
     mover->is_sending = wire.fd >= 0;
     pthread_mutex_unlock(&mover->lock);
-    bool removes = sw_slot_set_count(&move.leaving) > 0;
     if (move.role != SW_CLUSTER_TAKES) {
         uncancel(mover);
     }
+    /* a move that is to end does so first: until then nothing that takes a while is begun */
+    bool removes = sw_slot_set_count(&move.leaving) > 0 && !sw_mover_is_over(mover);
     if (wire.fd >= 0) {
         give(mover, wire, &hello);
         pthread_mutex_lock(&mover->lock);

@@ -30,9 +30,10 @@ size_t sw_mover_status(struct sw_mover *mover, char *text, size_t bytes)
     sw_mover_facts(mover, &facts);
     sw_cluster_move_show(mover->parts.cluster, &move);
     /* a source is one once it sends, and what the state says comes before the thread's facts */
-    enum sw_cluster_role role = move.role != SW_CLUSTER_RESTS  ? move.role
-                                : facts.phase != SW_MOVE_RESTS ? facts.role
-                                                               : SW_CLUSTER_RESTS;
+    bool is_given_up = facts.phase == SW_MOVE_REMOVES && facts.role == SW_CLUSTER_TAKES;
+    enum sw_cluster_role role = move.role != SW_CLUSTER_RESTS                  ? move.role
+                                : facts.phase != SW_MOVE_RESTS && !is_given_up ? facts.role
+                                                                               : SW_CLUSTER_RESTS;
     bool rests = role == SW_CLUSTER_RESTS && sw_slot_set_count(&move.leaving) == 0;
     int size = snprintf(
         text, bytes,
