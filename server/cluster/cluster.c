@@ -205,6 +205,36 @@ uint64_t sw_cluster_install(struct sw_cluster *cluster, struct sw_topology *topo
     return view->number;
 }
 
+/* Does the topology give this node's shard slots whose keys are being removed here? */
+static bool gives_leaving(const struct sw_cluster *cluster, const struct sw_topology *topology)
+{
+    int place = sw_topology_find_node(topology, cluster->id);
+    for (unsigned slot = 0; slot < SW_SLOTS && place >= 0; slot++) {
+        if (sw_slot_set_has(&cluster->move.leaving, slot) &&
+            topology->owner[slot] == topology->nodes[place].shard) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Why no topology, or not this one, is taken now; NULL: it may be. */
+static const char *is_too_early(const struct sw_cluster *cluster,
+                                const struct sw_topology *topology)
+{
+    switch (cluster->move.role) {
+    case SW_CLUSTER_TAKES:
+        return "slots are on their way to this node";
+    case SW_CLUSTER_HANDED:
+        return "slots are on their way from this node";
+    case SW_CLUSTER_RESTS:
+        break;
+    }
+    return gives_leaving(cluster, topology)
+               ? "it gives this node slots whose keys, which have moved, are being removed here"
+               : NULL;
+}
+
 /* Under `change`. Takes the topology. Where this node knows of none before, older ones may have
  * given it slots that it does not have; and it may lose slots with its shard to another one. */
 static uint64_t take(struct sw_cluster *cluster, struct sw_topology *topology,
@@ -215,11 +245,10 @@ static uint64_t take(struct sw_cluster *cluster, struct sw_topology *topology,
         sw_topology_free(topology);
         return now->number;
     }
-    if (cluster->move.role != SW_CLUSTER_RESTS) {
+    const char *early = is_too_early(cluster, topology);
+    if (early != NULL) {
         snprintf(error, SW_CLUSTER_ERROR_BYTES,
-                 "slots are on their way %s this node: a topology is taken when they are there "
-                 "(CLUSTER MOVE STATUS)",
-                 cluster->move.role == SW_CLUSTER_TAKES ? "to" : "from");
+                 "%s: a topology is taken when that is over (CLUSTER MOVE STATUS)", early);
         sw_topology_free(topology);
         return 0;
     }
@@ -328,8 +357,11 @@ static int open_state(struct sw_cluster *cluster)
         sw_topology_free(state.topology);
         return -1;
     }
-    if (sw_cluster_install(cluster, state.topology, &state.move, state.may_have_foreign, NULL,
-                           error) == 0) {
+    /* a snapshot that is loaded may be from before slots were handed over, or were lost */
+    const bool is_older = state.topology != NULL && cluster->config->data_dir[0] != '\0' &&
+                          cluster->config->appendonly == 0;
+    if (sw_cluster_install(cluster, state.topology, &state.move, state.may_have_foreign || is_older,
+                           NULL, error) == 0) {
         sw_log(SW_LOG_ERROR, "cluster: %s", error);
         return -1;
     }
@@ -359,10 +391,9 @@ static int open_file(struct sw_cluster *cluster)
         sw_topology_free(topology);
         return 0;
     }
-    if (topology != NULL && cluster->move.role != SW_CLUSTER_RESTS) {
-        sw_log(SW_LOG_WARNING,
-               "cluster: %s is not taken now: slots are on their way to this node or from it",
-               path);
+    const char *early = topology == NULL ? NULL : is_too_early(cluster, topology);
+    if (early != NULL) {
+        sw_log(SW_LOG_WARNING, "cluster: %s is not taken now: %s", path, early);
         sw_topology_free(topology);
         return 0;
     }
