@@ -25,6 +25,19 @@ struct sw_topology *sw_cli_load_topology(struct sw_cli *cli)
     return topology;
 }
 
+/* Have both the same nodes and shards, each at the same place? */
+static bool are_alike(const struct sw_topology *one, const struct sw_topology *other)
+{
+    bool alike = one->shard_count == other->shard_count && one->node_count == other->node_count;
+    for (unsigned i = 0; alike && i < one->node_count; i++) {
+        alike = strcmp(one->nodes[i].id, other->nodes[i].id) == 0;
+    }
+    for (unsigned i = 0; alike && i < one->shard_count; i++) {
+        alike = strcmp(one->shards[i].id, other->shards[i].id) == 0;
+    }
+    return alike;
+}
+
 /* The topologies that the nodes of a topology have. Returns false, with the reason printed, if one
  * does not tell. */
 static bool ask_all(struct sw_cli *cli, const struct sw_topology *topology,
@@ -41,10 +54,9 @@ static bool ask_all(struct sw_cli *cli, const struct sw_topology *topology,
                     node.error);
             return false;
         }
-        if (held[i]->shard_count != topology->shard_count ||
-            held[i]->node_count != topology->node_count) {
+        if (!are_alike(held[i], topology)) {
             fprintf(cli->messages,
-                    "%s:%u has a topology of other nodes (epoch %" PRIu64
+                    "%s:%u has a topology of other nodes, or in another order (epoch %" PRIu64
                     "): give all of them one by CLUSTER SETTOPOLOGY\n",
                     topology->nodes[i].ip, topology->nodes[i].port, held[i]->epoch);
             return false;
@@ -90,13 +102,18 @@ static bool merge(struct sw_topology **held, unsigned count, struct sw_topology 
     return done;
 }
 
-static bool give(struct sw_cli *cli, const struct sw_topology_node *where, const char *text)
+/* Unless the node has had another topology since it told of that of `epoch`: slots may have moved
+ * meanwhile, of which this one does not know. */
+static bool give(struct sw_cli *cli, const struct sw_topology_node *where, uint64_t epoch,
+                 const char *text)
 {
-    const char *const words[] = {"CLUSTER", "SETTOPOLOGY", text};
+    char had[24];
+    snprintf(had, sizeof(had), "%" PRIu64, epoch);
+    const char *const words[] = {"CLUSTER", "SETTOPOLOGY", "IFEPOCH", had, text};
     struct sw_cli_node node;
     char *answer = NULL;
     if (sw_cli_node_open_at(cli, &node, where)) {
-        answer = sw_cli_node_ask(&node, 3, words);
+        answer = sw_cli_node_ask(&node, 5, words);
         sw_cli_node_close(&node);
     }
     if (answer == NULL) {
@@ -113,7 +130,7 @@ static bool give_all(struct sw_cli *cli, struct sw_topology **held,
     bool done = text != NULL;
     for (unsigned i = 0; i < newest->node_count && text != NULL; i++) {
         if (held[i]->epoch < newest->epoch) {
-            done = give(cli, &newest->nodes[i], text) && done;
+            done = give(cli, &newest->nodes[i], held[i]->epoch, text) && done;
         }
     }
     free(text);

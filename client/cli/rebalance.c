@@ -6,11 +6,14 @@
 
 #include "client/cli/move.h"
 
-/* How many slots the shard is to have: the first ones have one more, if there is a remainder. */
-static unsigned wanted(const struct sw_topology *topology, unsigned shard)
+/* Counts the shards that have more than an equal share, rounded down. */
+static unsigned count_above(const struct sw_topology *topology, unsigned share)
 {
-    const unsigned count = topology->shard_count;
-    return topology->slot_count / count + (shard < topology->slot_count % count);
+    unsigned above = 0;
+    for (unsigned i = 0; i < topology->shard_count; i++) {
+        above += topology->shards[i].slot_count > share;
+    }
+    return above;
 }
 
 /* Takes up to `most` slots of a shard, the last ones first. Returns how many. */
@@ -28,13 +31,22 @@ static unsigned choose(const struct sw_topology *topology, uint16_t shard, unsig
 }
 
 /* The next move: from the shard that has the most too many to the one that lacks the most. Returns
- * how many slots; 0: none is needed. */
+ * how many slots; 0: none is needed. If there is a remainder some are to have one more: those that
+ * have more as it is, then the first ones. */
 static unsigned plan(const struct sw_topology *topology, uint16_t *from, uint16_t *to,
                      struct sw_slot_set *slots)
 {
+    const unsigned share = topology->slot_count / topology->shard_count;
+    const unsigned remainder = topology->slot_count % topology->shard_count;
+    const unsigned above = count_above(topology, share);
+    unsigned for_those = above < remainder ? above : remainder, for_others = remainder - for_those;
     int most = 0, least = 0;
     for (unsigned i = 0; i < topology->shard_count; i++) {
-        int extra = (int)topology->shards[i].slot_count - (int)wanted(topology, i);
+        const unsigned has = topology->shards[i].slot_count;
+        unsigned *left = has > share ? &for_those : &for_others;
+        const unsigned wanted = share + (*left > 0);
+        *left -= *left > 0;
+        int extra = (int)has - (int)wanted;
         if (extra > most) {
             most = extra;
             *from = (uint16_t)i;
