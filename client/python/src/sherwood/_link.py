@@ -101,11 +101,15 @@ class Shared:
         self.pointers: dict[Memory, Any] = {}
         self.flights = 0
 
+    def lose(self) -> None:
+        """The connection ended. The server may still write what was in flight."""
+        for memory in self.pointers:
+            memory.lose()
+
     def leave(self) -> None:
-        """The handle is gone. The server may still write what was in flight."""
+        """The handle is gone."""
         if self.flights > 0:
-            for memory in self.pointers:
-                memory.lose()
+            self.lose()
         self.pointers.clear()
         self.flights = 0
 
@@ -181,6 +185,8 @@ class Link:
         """Its reply came. If the connection was lost instead, the server may still use them."""
         if code == lib.SHERWOOD_OK or lib.sherwood_stripes(self._pointer) == self.options.stripes:
             self._shared.flights -= bool(memories)
+        elif memories:
+            self._shared.lose()  # before the call that waits for this reply goes on
 
     def unshare(self) -> None:
         """Gives back the regions that were closed; waits for the requests on them. What a connection
