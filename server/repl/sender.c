@@ -228,7 +228,8 @@ static int begin(struct sw_sender *sender)
     sw_feed_turn_on(senders->parts.feed, senders->parts.table);
     if (was_on && can_resume(sender)) {
         count(&senders->resumes, 1);
-        sender->sent = sender->acknowledged = sender->hello.sequence;
+        sender->sent = sender->hello.sequence;
+        __atomic_store_n(&sender->acknowledged, sender->sent, __ATOMIC_RELAXED);
         return send_welcome(sender, true);
     }
     count(&senders->snapshots, 1);
