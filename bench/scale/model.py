@@ -301,6 +301,7 @@ def plot(output, say):
 
 def main():
     options = parsed()
+    code = commit()  # before a result is written that may be a part of it
     begun = time.monotonic()
 
     def say(text):
@@ -335,7 +336,7 @@ def main():
     source = options.served.resolve()
     source = source.relative_to(ROOT) if source.is_relative_to(ROOT) else source.name
     info = {"study": "scaling: a model; what a daemon of this machine was asked is its map",
-            "curve of one node": source, "commit": commit(), "command": " ".join(map(str, sys.argv[1:])) or "(none)",
+            "curve of one node": source, "commit": code, "command": " ".join(map(str, sys.argv[1:])) or "(none)",
             "link": f"{options.link_gbit:g} Gbit/s, {options.network_us:g} us one way", "clients": options.clients,
             "calls": options.calls, "seed": options.seed, "machine of the map": platform.processor() or platform.machine(),
             "processors": os.cpu_count(), "numpy": numpy.__version__, "seconds": round(time.monotonic() - begun)}
