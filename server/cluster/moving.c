@@ -5,7 +5,6 @@
 #include "server/cluster/moving.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,16 +13,6 @@
 #include "server/cluster/fault.h"
 #include "server/cluster/succeed.h"
 #include "server/observe/log.h"
-
-__attribute__((format(printf, 2, 3))) static bool refuse(char error[SW_CLUSTER_ERROR_BYTES],
-                                                         const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(error, SW_CLUSTER_ERROR_BYTES, format, arguments);
-    va_end(arguments);
-    return false;
-}
 
 void sw_cluster_move_show(struct sw_cluster *cluster, struct sw_cluster_move *move)
 {
@@ -53,7 +42,7 @@ static struct sw_topology *copy(const struct sw_topology *topology,
     struct sw_topology *made = text == NULL ? NULL : sw_topology_parse(text, strlen(text), why);
     free(text);
     if (made == NULL) {
-        refuse(error, "%s", why);
+        sw_cluster_refuse(error, "%s", why);
     }
     return made;
 }
@@ -82,10 +71,11 @@ static bool is_primary_alone(const struct sw_topology *topology, const char *id,
 {
     int place = topology == NULL ? -1 : sw_topology_find_node(topology, id);
     if (place < 0 || !topology->nodes[place].is_primary) {
-        return refuse(error, "%s is no primary of the topology", id);
+        return sw_cluster_refuse(error, "%s is no primary of the topology", id);
     }
     return topology->shards[topology->nodes[place].shard].node_count == 1 ||
-           refuse(error, "the shard of %s has replicas: slots are not moved from or to such", id);
+           sw_cluster_refuse(
+               error, "the shard of %s has replicas: slots are not moved from or to such", id);
 }
 
 static bool owns_all(const struct sw_topology *topology, const char *id,
@@ -94,17 +84,17 @@ static bool owns_all(const struct sw_topology *topology, const char *id,
     const uint16_t shard = topology->nodes[sw_topology_find_node(topology, id)].shard;
     for (unsigned slot = 0; slot < SW_SLOTS; slot++) {
         if (sw_slot_set_has(slots, slot) && topology->owner[slot] != shard) {
-            return refuse(error, "slot %u is not of node %s", slot, id);
+            return sw_cluster_refuse(error, "slot %u is not of node %s", slot, id);
         }
     }
-    return sw_slot_set_count(slots) > 0 || refuse(error, "no slot is named");
+    return sw_slot_set_count(slots) > 0 || sw_cluster_refuse(error, "no slot is named");
 }
 
 static bool is_free(const struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR_BYTES])
 {
     return cluster->move.role == SW_CLUSTER_RESTS ||
-           refuse(error, "slots are on their way %s this node already",
-                  cluster->move.role == SW_CLUSTER_TAKES ? "to" : "from");
+           sw_cluster_refuse(error, "slots are on their way %s this node already",
+                             cluster->move.role == SW_CLUSTER_TAKES ? "to" : "from");
 }
 
 static void rest(struct sw_cluster_move *move)
@@ -159,11 +149,13 @@ uint64_t sw_cluster_take_slots(struct sw_cluster *cluster, const char *source,
     pthread_mutex_lock(&cluster->change);
     const struct sw_topology *topology = topology_of(cluster);
     if (cluster->state_path[0] == '\0') {
-        refuse(error, "a node without a state file (cluster-state, data-dir) takes no slots");
+        sw_cluster_refuse(error,
+                          "a node without a state file (cluster-state, data-dir) takes no slots");
     } else if (is_free(cluster, error) && is_primary_alone(topology, cluster->id, error) &&
                is_primary_alone(topology, source, error) &&
                owns_all(topology, source, slots, error) &&
-               (strcmp(source, cluster->id) != 0 || refuse(error, "the slots are here already"))) {
+               (strcmp(source, cluster->id) != 0 ||
+                sw_cluster_refuse(error, "the slots are here already"))) {
         struct sw_cluster_move move = cluster->move;
         move.role = SW_CLUSTER_TAKES;
         move.attempt = ++move.last;
@@ -180,7 +172,7 @@ bool sw_cluster_try_again(struct sw_cluster *cluster, char error[SW_CLUSTER_ERRO
 {
     pthread_mutex_lock(&cluster->change);
     struct sw_cluster_move move = cluster->move;
-    bool done = move.role == SW_CLUSTER_TAKES || refuse(error, "no slots are taken");
+    bool done = move.role == SW_CLUSTER_TAKES || sw_cluster_refuse(error, "no slots are taken");
     move.attempt = ++move.last;
     done = done && change_move(cluster, &move, error) != 0;
     pthread_mutex_unlock(&cluster->change);
@@ -191,7 +183,7 @@ bool sw_cluster_give_up(struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR_
 {
     pthread_mutex_lock(&cluster->change);
     struct sw_cluster_move move = cluster->move;
-    bool done = move.role == SW_CLUSTER_TAKES || refuse(error, "no slots are taken");
+    bool done = move.role == SW_CLUSTER_TAKES || sw_cluster_refuse(error, "no slots are taken");
     add_leaving(&move);
     rest(&move);
     done = done && change_move(cluster, &move, error) != 0;
@@ -212,7 +204,7 @@ uint64_t sw_cluster_decide(struct sw_cluster *cluster, uint64_t source_epoch,
         int other = sw_topology_find_node(after, move.peer);
         const uint64_t epoch = source_epoch > now->epoch ? source_epoch : now->epoch;
         if (!sw_topology_give(after, &move.slots, after->nodes[me].shard)) {
-            refuse(error, "there is no memory for a topology");
+            sw_cluster_refuse(error, "there is no memory for a topology");
             sw_topology_free(after);
         } else {
             after->epoch = epoch + 1;
@@ -275,8 +267,9 @@ static bool may_give(const struct sw_cluster *cluster, const char *target,
 {
     const struct sw_topology *topology = topology_of(cluster);
     return (cluster->state_path[0] != '\0' ||
-            refuse(error,
-                   "a node without a state file (cluster-state, data-dir) hands over no slots")) &&
+            sw_cluster_refuse(
+                error,
+                "a node without a state file (cluster-state, data-dir) hands over no slots")) &&
            is_free(cluster, error) && is_primary_alone(topology, cluster->id, error) &&
            is_primary_alone(topology, target, error) &&
            owns_all(topology, cluster->id, slots, error);
@@ -298,7 +291,8 @@ uint64_t sw_cluster_hand_over(struct sw_cluster *cluster, const char *target, ui
     uint64_t number = 0;
     pthread_mutex_lock(&cluster->change);
     if (may_give(cluster, target, slots, error) &&
-        (topology_of(cluster)->epoch == epoch || refuse(error, "another topology has come"))) {
+        (topology_of(cluster)->epoch == epoch ||
+         sw_cluster_refuse(error, "another topology has come"))) {
         struct sw_cluster_move move = cluster->move;
         move.role = SW_CLUSTER_HANDED;
         move.attempt = attempt;
@@ -346,7 +340,7 @@ uint64_t sw_cluster_let_go(struct sw_cluster *cluster, const char *text, size_t 
     pthread_mutex_lock(&cluster->change);
     const char *wrong = wrong_with(cluster, after);
     if (wrong != NULL) {
-        refuse(error, "%s", wrong);
+        sw_cluster_refuse(error, "%s", wrong);
         sw_topology_free(after);
     } else {
         struct sw_cluster_move move = cluster->move;

@@ -64,8 +64,7 @@ unsigned sw_cluster_lost_here(const struct sw_cluster_view *view, const struct s
     return stays ? count_lost(after, shard) : shard->slot_count;
 }
 
-__attribute__((format(printf, 2, 3))) static bool refuse(char error[SW_CLUSTER_ERROR_BYTES],
-                                                         const char *format, ...)
+bool sw_cluster_refuse(char error[SW_CLUSTER_ERROR_BYTES], const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -79,21 +78,23 @@ bool sw_cluster_may_follow(const struct sw_cluster_view *now, const struct sw_to
 {
     const struct sw_topology *before = now->topology;
     if (after->is_raw != (now->choices.raw_bytes > 0)) {
-        return refuse(error, "$.keys: resp-keys of this node is %s",
-                      after->is_raw ? "decimal" : "raw");
+        return sw_cluster_refuse(error, "$.keys: resp-keys of this node is %s",
+                                 after->is_raw ? "decimal" : "raw");
     }
     if (before == NULL) {
         return true;
     }
     if (strcmp(before->cluster, after->cluster) != 0) {
-        return refuse(error, "$.cluster: this node is of the cluster \"%s\"", before->cluster);
+        return sw_cluster_refuse(error, "$.cluster: this node is of the cluster \"%s\"",
+                                 before->cluster);
     }
     if (after->epoch < before->epoch) {
-        return refuse(error, "epoch %" PRIu64 " is older than epoch %" PRIu64 ", which holds",
-                      after->epoch, before->epoch);
+        return sw_cluster_refuse(error,
+                                 "epoch %" PRIu64 " is older than epoch %" PRIu64 ", which holds",
+                                 after->epoch, before->epoch);
     }
     if (after->epoch == before->epoch) {
-        return refuse(error, "epoch %" PRIu64 " is another topology", after->epoch);
+        return sw_cluster_refuse(error, "epoch %" PRIu64 " is another topology", after->epoch);
     }
     /* What a replica of the shard holds is not left behind: it is copied there. */
     const struct sw_topology_node *me = sw_cluster_me(now);
@@ -104,10 +105,11 @@ bool sw_cluster_may_follow(const struct sw_cluster_view *now, const struct sw_to
     unsigned lost = stays && me->is_primary ? count_lost(after, &before->shards[me->shard])
                                             : sw_cluster_lost_here(now, after);
     return lost == 0 || after->is_forced || !holds_keys ||
-           refuse(error,
-                  "it takes %u slot%s from this node, which holds keys: to leave these behind say "
-                  "\"force\": true",
-                  lost, lost == 1 ? "" : "s");
+           sw_cluster_refuse(
+               error,
+               "it takes %u slot%s from this node, which holds keys: to leave these behind say "
+               "\"force\": true",
+               lost, lost == 1 ? "" : "s");
 }
 
 void sw_cluster_lose_until(struct sw_topology *after, const char *id, uint64_t epoch)

@@ -14,6 +14,10 @@
 bool sw_cluster_may_follow(const struct sw_cluster_view *now, const struct sw_topology *after,
                            bool holds_keys, char error[SW_CLUSTER_ERROR_BYTES]);
 
+/* Writes the sentence that says why a change of the topology is refused; returns false. */
+__attribute__((format(printf, 2, 3))) bool sw_cluster_refuse(char error[SW_CLUSTER_ERROR_BYTES],
+                                                             const char *format, ...);
+
 /* How many slots this node would serve no more. */
 unsigned sw_cluster_lost_here(const struct sw_cluster_view *view, const struct sw_topology *after);
 

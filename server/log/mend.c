@@ -174,11 +174,10 @@ bool sw_wal_wait_for_mend(struct sw_wal *wal)
 
 /* --- the saver's ------------------------------------------------------------------------------ */
 
-int sw_wal_mend(struct sw_wal *wal, uint64_t sequence)
+/* Wakes the writer, and waits until it has done what was asked, or has ended. Gives `lock` back;
+ * returns 0, or -1 if it was not done. */
+static int wait_for_mend(struct sw_wal *wal)
 {
-    pthread_mutex_lock(&wal->lock);
-    bool may = sw_wal_state(wal) == SW_WAL_BROKEN;
-    wal->mend = (struct sw_wal_mend){.asked = may, .through = sequence};
     pthread_cond_signal(&wal->work);
     while (wal->mend.asked && !wal->writer_ended) {
         pthread_cond_wait(&wal->moved, &wal->lock);
@@ -187,6 +186,14 @@ int sw_wal_mend(struct sw_wal *wal, uint64_t sequence)
     wal->mend.asked = false;
     pthread_mutex_unlock(&wal->lock);
     return status;
+}
+
+int sw_wal_mend(struct sw_wal *wal, uint64_t sequence)
+{
+    pthread_mutex_lock(&wal->lock);
+    bool may = sw_wal_state(wal) == SW_WAL_BROKEN;
+    wal->mend = (struct sw_wal_mend){.asked = may, .through = sequence};
+    return wait_for_mend(wal);
 }
 
 int sw_wal_replace(struct sw_wal *wal, uint64_t sequence)
@@ -198,14 +205,7 @@ int sw_wal_replace(struct sw_wal *wal, uint64_t sequence)
     }
     wal->mend = (struct sw_wal_mend){.asked = true, .replaces = true, .through = sequence};
     wal->trouble = wal->trouble != NULL ? wal->trouble : "another history takes its place";
-    pthread_cond_signal(&wal->work);
-    while (wal->mend.asked && !wal->writer_ended) {
-        pthread_cond_wait(&wal->moved, &wal->lock);
-    }
-    int status = wal->mend.done ? 0 : -1;
-    wal->mend.asked = false;
-    pthread_mutex_unlock(&wal->lock);
-    return status;
+    return wait_for_mend(wal);
 }
 
 void sw_wal_let_keep(struct sw_wal *wal)
