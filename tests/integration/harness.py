@@ -109,6 +109,12 @@ def soon(function, seconds, what, tries=10):
     raise AssertionError(f"{what}: not once within {seconds * SLOWER:.1f} s, but {took}")
 
 
+def talk(replies, *lines):
+    """Sends each command alone; (command, reply) pairs, and the replies must be these."""
+    for words, wanted in lines:
+        equal(replies.ask(*words.split()), wanted, words)
+
+
 def eventually(function, what, seconds=30.0):
     """Waits until function() is true; for what another thread of the daemon does soon."""
     end = time.monotonic() + seconds * SLOWER

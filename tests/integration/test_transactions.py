@@ -10,17 +10,11 @@ import socket
 import threading
 
 import wire
-from harness import Server, Skip, case, check, drawn_seed, equal, eventually, main, redis_server
+from harness import Server, Skip, case, check, drawn_seed, equal, eventually, main, redis_server, talk
 
 SEED = drawn_seed()
 ABORT = wire.Error("EXECABORT Transaction discarded because of previous errors.")
 NOT_ALLOWED = wire.Error("ERR Command not allowed inside a transaction")
-
-
-def talk(replies, *lines):
-    """Sends each command alone; (command, reply) pairs, and the replies must be these."""
-    for words, wanted in lines:
-        equal(replies.ask(*words.split()), wanted, words)
 
 
 # Of redis itself, too.

@@ -8,7 +8,7 @@ import shutil
 import socket
 
 import wire
-from harness import Server, Skip, case, check, drawn_seed, equal, eventually, main, redis_server
+from harness import Server, Skip, case, check, drawn_seed, equal, eventually, main, redis_server, talk
 from replication import SMALL, caught_up, replica_of, session
 from ring import KEYS, OPERANDS, VALUES, Ring, numbers, place, serving
 
@@ -16,11 +16,6 @@ SEED = drawn_seed()
 CPU = ("--backend", "cpu", "--capacity", "64K")
 TABLES = {"robin_hood": (), "32 bits": ("--key-bits", "32"), "cuckoo": ("--engine", "cuckoo"),
           "rows": ("--value-bytes", "8", "--value-type", "string")}
-
-
-def talk(replies, *lines):
-    for words, wanted in lines:
-        equal(replies.ask(*words.split()), wanted, words)
 
 
 # Of redis itself, too.

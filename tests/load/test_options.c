@@ -121,11 +121,25 @@ Test(options, costs_and_surroundings)
     cr_assert_geq(options.threads, 16, "enough threads for the connections");
 }
 
+struct refusal {
+    const char *line, *says;
+};
+
+/* Each line is refused with these words. */
+static void refuses(const struct refusal *samples, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct sw_load_options options;
+        char line[128], text[256] = "";
+        snprintf(line, sizeof(line), "%s", samples[i].line);
+        cr_assert_eq(parse(line, &options, text, sizeof(text)), -1, "'%s' passed", samples[i].line);
+        cr_assert(strstr(text, samples[i].says), "'%s': %s", samples[i].line, text);
+    }
+}
+
 Test(options, what_is_wrong_is_said)
 {
-    static const struct {
-        const char *line, *says;
-    } samples[] = {
+    static const struct refusal samples[] = {
         {"-n 0", "--keys 0: a number from 1"},
         {"-n ten", "--keys ten: a number"},
         {"-f 16777217", "--frame 16777217"},
@@ -182,33 +196,19 @@ Test(options, what_is_wrong_is_said)
         {"--protocol resp --no-found", "--no-found is for bulk"},
         {"--idle-connections 65537", "--idle-connections 65537"},
     };
-    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
-        struct sw_load_options options;
-        char line[128], text[256] = "";
-        snprintf(line, sizeof(line), "%s", samples[i].line);
-        cr_assert_eq(parse(line, &options, text, sizeof(text)), -1, "'%s' passed", samples[i].line);
-        cr_assert(strstr(text, samples[i].says), "'%s': %s", samples[i].line, text);
-    }
+    refuses(samples, sizeof(samples) / sizeof(samples[0]));
 }
 
 Test(options, a_cluster_refuses_what_belongs_to_one_server)
 {
-    static const struct {
-        const char *line, *says;
-    } samples[] = {
+    static const struct refusal samples[] = {
         {"--cluster --protocol resp", "--cluster is for bulk frames"},
         {"--cluster --region -a unix:/x", "not with --cluster"},
         {"--cluster -o get --seconds 1 --frames-prefilled 4 --splice never", "no --splice"},
         {"--cluster --idle-connections 1", "not with --cluster"},
         {"--cluster -c 300", "--threads is --connections, at most 256"},
     };
-    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
-        struct sw_load_options options;
-        char line[128], text[256] = "";
-        snprintf(line, sizeof(line), "%s", samples[i].line);
-        cr_assert_eq(parse(line, &options, text, sizeof(text)), -1, "'%s' passed", samples[i].line);
-        cr_assert(strstr(text, samples[i].says), "'%s': %s", samples[i].line, text);
-    }
+    refuses(samples, sizeof(samples) / sizeof(samples[0]));
 }
 
 Test(options, numbers)
