@@ -56,6 +56,13 @@ void sw_mover_pause_ms(struct sw_mover *mover, unsigned ms)
     (void)poll(&woken, 1, (int)ms);
 }
 
+uint64_t sw_mover_format(const struct sw_mover *mover)
+{
+    const struct sw_config *config = mover->parts.config;
+    return (uint64_t)sw_config_value_format(config) +
+           SW_MOVE_TYPE * (uint64_t)sw_config_value_type(config);
+}
+
 int sw_mover_settle(struct sw_mover *mover, uint64_t number)
 {
     const struct timespec rest = {.tv_nsec = 200000};

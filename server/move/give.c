@@ -28,6 +28,7 @@ struct giving {
     const struct sw_move_hello *hello;
     struct sw_link_to link;
     uint64_t salt;
+    uint32_t most; /* operations of a message */
     uint64_t sent; /* writes up to here were sent, or are of other slots */
 };
 
@@ -72,9 +73,8 @@ static int send_message(struct giving *giving, struct sw_move_head *head, const 
 static int send_entries(struct sw_mover *mover, uint32_t count, void *user)
 {
     struct giving *giving = user;
-    const uint64_t most = giving->hello->batch_ops_max;
     for (uint32_t at = 0; at < count;) {
-        uint32_t n = count - at < most ? count - at : (uint32_t)most;
+        uint32_t n = count - at < giving->most ? count - at : giving->most;
         struct sw_move_head head = {.kind = SW_MOVE_ENTRIES, .operation = SW_SET, .count = n};
         if (send_message(giving, &head, mover->keys + (size_t)at * mover->info.key_bytes,
                          mover->values + (size_t)at * mover->info.value_bytes, NULL) != 0) {
@@ -88,6 +88,21 @@ static int send_entries(struct sw_mover *mover, uint32_t count, void *user)
 /* --- the writes ---------------------------------------------------------------------------------
  */
 
+/* Sends the first n operations that lie in the mover's memory, which are of this record. */
+static int send_writes(struct giving *giving, const struct sw_wal_record *record, uint32_t n)
+{
+    const struct sw_mover *mover = giving->mover;
+    struct sw_move_head head = {.kind = SW_MOVE_WRITES,
+                                .operation = record->operation,
+                                .count = n,
+                                .from = giving->sent,
+                                .sequence = record->sequence};
+    giving->sent = record->sequence;
+    return send_message(giving, &head, mover->keys,
+                        record->flags & SW_WAL_HAS_OPERANDS ? mover->values : NULL,
+                        record->flags & SW_WAL_HAS_OPERATIONS ? mover->ops : NULL);
+}
+
 /* Sends what a record has of the slots. */
 static int send_operations(struct giving *giving, const struct sw_wal_record *record,
                            const uint8_t *columns)
@@ -96,35 +111,27 @@ static int send_operations(struct giving *giving, const struct sw_wal_record *re
     const uint32_t kb = mover->info.key_bytes, vb = mover->info.value_bytes;
     const struct sw_wal_shape shape = {.key_bytes = kb, .value_bytes = vb};
     const struct sw_wal_columns sizes = sw_wal_columns(&shape, record->count, record->flags);
-    const bool has_operands = (record->flags & SW_WAL_HAS_OPERANDS) != 0;
-    const bool has_operations = (record->flags & SW_WAL_HAS_OPERATIONS) != 0;
     const uint8_t *operands = columns + sizes.keys;
     const uint8_t *operations = operands + sizes.operands;
     uint32_t n = 0;
-    for (uint32_t i = 0; i < record->count; i++) {
+    int status = 0;
+    for (uint32_t i = 0; i < record->count && status == 0; i++) {
         if (!sw_mover_has(mover, &giving->hello->slots, columns, i)) {
             continue;
         }
         memcpy(mover->keys + (size_t)n * kb, columns + (size_t)i * kb, kb);
-        if (has_operands) {
+        if (record->flags & SW_WAL_HAS_OPERANDS) {
             memcpy(mover->values + (size_t)n * vb, operands + (size_t)i * vb, vb);
         }
-        if (has_operations) {
+        if (record->flags & SW_WAL_HAS_OPERATIONS) {
             mover->ops[n] = operations[i];
         }
-        n++;
+        if (++n == giving->most) {
+            status = send_writes(giving, record, n);
+            n = 0;
+        }
     }
-    if (n == 0) {
-        return 0;
-    }
-    struct sw_move_head head = {.kind = SW_MOVE_WRITES,
-                                .operation = record->operation,
-                                .count = n,
-                                .from = giving->sent,
-                                .sequence = record->sequence};
-    giving->sent = record->sequence;
-    return send_message(giving, &head, mover->keys, has_operands ? mover->values : NULL,
-                        has_operations ? mover->ops : NULL);
+    return status != 0 || n == 0 ? status : send_writes(giving, record, n);
 }
 
 static int send_record(struct giving *giving, const struct sw_feed_record *kept)
@@ -337,7 +344,10 @@ void sw_mover_give(struct sw_mover *mover, struct sw_wire wire, const struct sw_
     struct giving giving = {.mover = mover,
                             .hello = hello,
                             .link = sw_mover_link(mover),
-                            .salt = sw_feed_salt(mover->parts.feed) ^ hello->attempt};
+                            .salt = sw_feed_salt(mover->parts.feed) ^ hello->attempt,
+                            .most = hello->message_ops_max < mover->at_once
+                                        ? (uint32_t)hello->message_ops_max
+                                        : mover->at_once};
     struct sw_feed_figures figures;
     sw_feed_figures(mover->parts.feed, &figures);
     giving.link.wire = wire;

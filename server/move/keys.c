@@ -103,8 +103,7 @@ static int visit_all(struct sw_mover *mover, struct sw_image *image,
                      const struct sw_slot_set *slots,
                      int (*visit)(struct sw_mover *mover, uint32_t count, void *user), void *user)
 {
-    uint32_t most = SW_MOVE_ENTRIES_AT_ONCE;
-    most = mover->info.batch_ops_max < most ? mover->info.batch_ops_max : most;
+    const uint32_t most = mover->at_once;
     for (uint32_t got = most; got == most;) {
         int status = sw_image_read(image, most, mover->keys, mover->values, NULL, &got);
         if (status != SW_OK) {

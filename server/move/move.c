@@ -193,7 +193,7 @@ static void renew_attempt(struct sw_mover *mover)
 
 static bool get_memory(struct sw_mover *mover)
 {
-    const uint64_t most = mover->info.batch_ops_max;
+    const uint64_t most = mover->at_once;
     mover->keys = sw_io_alloc(mover->parts.table, most * mover->info.key_bytes);
     mover->values = sw_io_alloc(mover->parts.table, most * mover->info.value_bytes);
     mover->ops = sw_io_alloc(mover->parts.table, most);
@@ -203,7 +203,7 @@ static bool get_memory(struct sw_mover *mover)
 
 static void free_memory(struct sw_mover *mover)
 {
-    const uint64_t most = mover->info.batch_ops_max;
+    const uint64_t most = mover->at_once;
     sw_queue_destroy(mover->queue);
     if (mover->keys != NULL) {
         sw_io_free(mover->parts.table, mover->keys, most * mover->info.key_bytes);
@@ -251,6 +251,13 @@ static void *run(void *context)
 /* --- life ---------------------------------------------------------------------------------------
  */
 
+static uint32_t at_once(const struct sw_table_info *info)
+{
+    const uint32_t fit = SW_MOVE_BYTES_AT_ONCE / (info->key_bytes + info->value_bytes + 1);
+    const uint32_t most = fit < SW_MOVE_ENTRIES_AT_ONCE ? fit : SW_MOVE_ENTRIES_AT_ONCE;
+    return most < info->batch_ops_max ? most : info->batch_ops_max;
+}
+
 int sw_mover_create(const struct sw_mover_parts *parts, struct sw_mover **out)
 {
     *out = parts->cluster == NULL ? NULL : calloc(1, sizeof(**out));
@@ -259,6 +266,7 @@ int sw_mover_create(const struct sw_mover_parts *parts, struct sw_mover **out)
         mover->parts = *parts;
         mover->wire.fd = -1;
         sw_table_info(parts->table, &mover->info);
+        mover->at_once = at_once(&mover->info);
         mover->raw_bytes = parts->config->resp_keys == SW_RESP_KEYS_RAW ? mover->info.key_bytes : 0;
         pthread_mutex_init(&mover->lock, NULL);
         pthread_cond_init(&mover->changed, NULL);
@@ -328,10 +336,6 @@ static const char *lacks(const struct sw_mover *mover)
     if (mover->info.engine == SW_ENGINE_CACHE) {
         return "slots of the cache engine are not moved: what it holds may leave at any time";
     }
-    if (mover->info.engine == SW_ENGINE_ROBIN_HOOD &&
-        mover->info.value_bytes != mover->info.key_bytes) {
-        return "slots of rows are not moved";
-    }
     return sw_image_bytes(mover->parts.table) > 0
                ? NULL
                : "a table of this engine cannot be read at one instant on this backend";
@@ -384,17 +388,15 @@ bool sw_mover_cancel(struct sw_mover *mover, char error[SW_CLUSTER_ERROR_BYTES])
 static bool fits(const struct sw_mover *mover, const struct sw_move_hello *hello,
                  char error[SW_CLUSTER_ERROR_BYTES])
 {
-    const uint64_t format = (uint64_t)sw_config_value_format(mover->parts.config);
     struct sw_cluster_facts facts;
     sw_cluster_show(mover->parts.cluster, &facts);
     bool same = hello->version == SW_MOVE_VERSION && hello->key_bytes == mover->info.key_bytes &&
-                hello->value_bytes == mover->info.value_bytes && hello->value_format == format &&
-                hello->batch_ops_max >= mover->info.batch_ops_max;
+                hello->value_bytes == mover->info.value_bytes &&
+                hello->value_format == sw_mover_format(mover);
     if (!same) {
         snprintf(error, SW_CLUSTER_ERROR_BYTES,
-                 "the nodes do not fit: they need the same version of moving slots, the same "
-                 "widths, and the target at least as many operations of a batch (frame-ops-max, "
-                 "round-ops-max)");
+                 "the nodes do not fit: they need the same version of moving slots, and the same "
+                 "widths and types of keys and values");
     } else if (strcmp(hello->source, sw_cluster_id(mover->parts.cluster)) != 0) {
         snprintf(error, SW_CLUSTER_ERROR_BYTES, "this node is %s",
                  sw_cluster_id(mover->parts.cluster));

@@ -12,13 +12,15 @@
 #include "server/repl/link.h"
 #include "server/repl/login.h"
 
-/* Entries that are read, sent or removed at once. */
+/* Entries that are read, sent or removed at once: at most so many, of so many bytes. */
 #define SW_MOVE_ENTRIES_AT_ONCE 16384U
+#define SW_MOVE_BYTES_AT_ONCE (4U << 20)
 
 struct sw_mover {
     struct sw_mover_parts parts;
     struct sw_table_info info;
     uint32_t raw_bytes; /* resp-keys raw: of a key; else 0 */
+    uint32_t at_once;   /* entries */
     pthread_t thread;
     bool has_thread;
     int wake_fd; /* an eventfd: ends what a link waits for */
@@ -33,7 +35,7 @@ struct sw_mover {
 
     /* The thread's. */
     struct sw_queue *queue;
-    uint8_t *keys, *values, *ops; /* I/O memory of batch_ops_max each */
+    uint8_t *keys, *values, *ops; /* I/O memory of at_once each */
     uint64_t last_write;          /* of its own that it has handed to the log */
     char reason[SW_MOVE_REASON_BYTES];
 };
@@ -46,6 +48,8 @@ bool sw_mover_is_stopping(struct sw_mover *mover);
 void sw_mover_phase(struct sw_mover *mover, enum sw_move_phase phase);
 void sw_mover_count(struct sw_mover *mover, uint64_t keys, uint64_t bytes);
 void sw_mover_pause_ms(struct sw_mover *mover, unsigned ms);
+/* The format and type of values, as it is told to other nodes. */
+uint64_t sw_mover_format(const struct sw_mover *mover);
 /* Waits until no request is judged by an older view than this. */
 int sw_mover_settle(struct sw_mover *mover, uint64_t number);
 /* A link that does nothing yet. */

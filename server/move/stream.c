@@ -37,7 +37,7 @@ bool sw_move_hello_parse(struct sw_move_hello *hello, const uint8_t *const *word
                                                     &hello->key_bytes,
                                                     &hello->value_bytes,
                                                     &hello->value_format,
-                                                    &hello->batch_ops_max,
+                                                    &hello->message_ops_max,
                                                     &hello->digests,
                                                     NULL};
     memset(hello, 0, sizeof(*hello));
@@ -46,16 +46,16 @@ bool sw_move_hello_parse(struct sw_move_hello *hello, const uint8_t *const *word
             return false;
         }
     }
-    return hello->batch_ops_max > 0 && read_id(hello->target, words[2], sizes[2]) &&
+    return hello->message_ops_max > 0 && read_id(hello->target, words[2], sizes[2]) &&
            read_id(hello->source, words[3], sizes[3]) &&
            sw_slot_set_parse(&hello->slots, (const char *)words[10], sizes[10]);
 }
 
 char *sw_move_hello_print(const struct sw_move_hello *hello)
 {
-    const uint64_t numbers[] = {hello->version,       hello->attempt,     hello->epoch,
-                                hello->key_bytes,     hello->value_bytes, hello->value_format,
-                                hello->batch_ops_max, hello->digests};
+    const uint64_t numbers[] = {hello->version,         hello->attempt,     hello->epoch,
+                                hello->key_bytes,       hello->value_bytes, hello->value_format,
+                                hello->message_ops_max, hello->digests};
     char digits[8][24];
     char *slots = sw_slot_set_print(&hello->slots), *text = NULL;
     for (size_t i = 0; i < 8; i++) {

@@ -5,15 +5,17 @@
  * The target connects to the source's port of clients, logs in by AUTH, and sends
  *
  *     EXPORTSLOTS version attempt target source epoch key_bytes value_bytes value_format
- *                 batch_ops_max digests slots
+ *                 message_ops_max digests slots
  *
+ * where value_format is the format, and SW_MOVE_TYPE times the type of rows (proto/value_type.h).
  * The source answers "+EXPORT salt" or "-ERR a sentence". Then come messages: a head of 80 bytes,
  * and columns of keys, operands and operations. Checks are XXH3-64 with the salt, which is another
  * one for each process, so nothing of an earlier one is taken.
  *
  *     ENTRIES    keys and values of the snapshot
  *     BEGIN      the snapshot is that of `sequence`, and whole
- *     WRITES     of the write `sequence`; those behind `from` and before it were of other slots
+ *     WRITES     of the write `sequence`; those behind `from` and before it were of other slots.
+ *                What is longer than a message follows in more of them, from that write to it
  *     CLEAR      everything was removed by that write
  *     UP_TO      those behind `from`, up to `sequence`, were of other slots; answered by
  *                "+ACK sequence" once everything before it is carried out
@@ -31,13 +33,15 @@
 #include "proto/cluster/slot_set.h"
 #include "proto/cluster/topology.h"
 
-#define SW_MOVE_VERSION 1U
+#define SW_MOVE_VERSION 2U
+#define SW_MOVE_TYPE 16U
 #define SW_MOVE_HEAD_BYTES 80
 #define SW_MOVE_LINE_BYTES 512
 #define SW_MOVE_HELLO_WORDS 11
 
 struct sw_move_hello {
-    uint64_t version, attempt, epoch, key_bytes, value_bytes, value_format, batch_ops_max, digests;
+    uint64_t version, attempt, epoch, key_bytes, value_bytes, value_format, message_ops_max,
+        digests;
     char target[SW_TOPOLOGY_ID + 1], source[SW_TOPOLOGY_ID + 1];
     struct sw_slot_set slots;
 };

@@ -37,9 +37,8 @@ static int ask_for_slots(struct taking *taking)
                                   .attempt = taking->move->attempt,
                                   .key_bytes = mover->info.key_bytes,
                                   .value_bytes = mover->info.value_bytes,
-                                  .value_format =
-                                      (uint64_t)sw_config_value_format(mover->parts.config),
-                                  .batch_ops_max = mover->info.batch_ops_max,
+                                  .value_format = sw_mover_format(mover),
+                                  .message_ops_max = mover->at_once,
                                   .digests = 1,
                                   .slots = taking->move->slots};
     struct sw_cluster_facts facts;
@@ -69,7 +68,7 @@ static int ask_for_slots(struct taking *taking)
 static int take_columns(struct taking *taking, const struct sw_move_head *head)
 {
     struct sw_mover *mover = taking->mover;
-    if (head->count > mover->info.batch_ops_max) {
+    if (head->count > mover->at_once) {
         return sw_mover_fail(mover, "a message of the source is longer than any may be");
     }
     const struct iovec columns[3] = {

@@ -15,7 +15,7 @@ MAGIC = b"\xd5SW\x01"
  TOO_MANY_CONNECTIONS, NOT_DURABLE) = range(9)
 LOADING = 10
 (NO_AUTH, WRONG_PASS, NO_PERMISSION) = range(11, 14)
-WRONG_SHARD, NOT_PRIMARY = 40, 42
+WRONG_SHARD, SLOT_FROZEN, NOT_PRIMARY = 40, 41, 42
 
 
 # --- RESP ----------------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ Test(move_stream, hello)
                                   .epoch = 7,
                                   .key_bytes = 8,
                                   .value_bytes = 8,
-                                  .batch_ops_max = 100,
+                                  .message_ops_max = 100,
                                   .digests = 1};
     struct sw_move_hello again;
     const uint8_t *words[SW_MOVE_HELLO_WORDS];
