@@ -333,6 +333,13 @@ static int create_listener(struct sw_server *server, const struct sw_activated *
                               &server->listener);
 }
 
+/* By which replicas come, and members of a shard. */
+static uint16_t peer_port(const struct sw_server *server)
+{
+    return server->config.tls_replication != 0 ? sw_listener_tls_port(server->listener)
+                                               : server->port;
+}
+
 static int start_parts(struct sw_server *server, const struct sw_activated *activated)
 {
     int http_fd = activated != NULL ? activated->http : -1;
@@ -351,9 +358,9 @@ static int start_parts(struct sw_server *server, const struct sw_activated *acti
                        sw_server_snapshot, server, &server->http, &server->http_port) != 0)) {
         return -1;
     }
-    bool runs = sw_repl_start(server->repl, server->cluster) == 0 &&
-                sw_mover_start(server->mover) == 0 && sw_ha_start(server->ha, server->port) == 0 &&
-                sw_listener_start(server->listener) == 0;
+    bool runs =
+        sw_repl_start(server->repl, server->cluster) == 0 && sw_mover_start(server->mover) == 0 &&
+        sw_ha_start(server->ha, peer_port(server)) == 0 && sw_listener_start(server->listener) == 0;
     return !runs ? -1 : server->saver == NULL ? 0 : sw_saver_start(server->saver);
 }
 

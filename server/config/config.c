@@ -180,11 +180,8 @@ static const char *wrong_with_member(const struct sw_config *config)
                ? "data-dir: members keep everything in memory, and nothing on disk yet"
            : config->engine == SW_ENGINE_CACHE
                ? "the cache engine: what it holds may leave at any time, so it has no replicas"
-           : sw_config_has_rows(config) ? "rows (value-bytes), which members do not carry yet"
            : config->cluster_config[0] != '\0' || config->cluster_state[0] != '\0'
                ? "a cluster: the shards of a topology have no members yet"
-           : config->tls_replication != 0
-               ? "tls-replication: members reach each other without TLS yet"
                : NULL;
 }
 
@@ -193,6 +190,10 @@ static int check_ha(const struct sw_config *config, char *error, size_t error_by
     const char *wrong = config->ha[0] == '\0' ? NULL : wrong_with_member(config);
     if (wrong != NULL) {
         snprintf(error, error_bytes, "ha does not go with %s", wrong);
+        return -1;
+    }
+    if ((config->ha_tls_cert[0] == '\0') != (config->ha_tls_key[0] == '\0')) {
+        snprintf(error, error_bytes, "ha-tls-cert and ha-tls-key go together");
         return -1;
     }
     return 0;

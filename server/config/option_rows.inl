@@ -309,8 +309,16 @@ SW_OPTION(
     "the shard. Behind it may stand &announce=host:port, the address by which other members and "
     "clients reach this one (bind and port, if there is none), &ttl=SECONDS, after which a "
     "primary that etcd has not heard of is none (1 to 60; 3), and &quorum=N, for how many losses "
-    "of a machine a write is safe that WAIT N has counted (1). In memory only: not with data-dir, "
-    "the cache engine, rows, a cluster, replicaof or tls-replication. Empty: it is of no shard.")
+    "of a machine a write is safe that WAIT N has counted (1). etcds:// asks etcd by TLS. With "
+    "tls-replication members reach each other by tls-port. In memory only: not with data-dir, the "
+    "cache engine, a cluster or replicaof. Empty: it is of no shard.")
+SW_OPTION(ha_tls_ca, "ha-tls-ca", "replication", SW_ANY, SW_TEXT(), "", "FILE",
+          "PEM file with the roots that vouch for the members of etcd (etcds://), whose "
+          "certificates must have the hosts of --ha as names. Empty: the roots of the system.")
+SW_OPTION(ha_tls_cert, "ha-tls-cert", "replication", SW_ANY, SW_TEXT(), "", "FILE",
+          "PEM file with the certificate that is shown to etcd. Empty: none is.")
+SW_OPTION(ha_tls_key, "ha-tls-key", "replication", SW_ANY, SW_TEXT(), "", "FILE",
+          "PEM file with the key of ha-tls-cert.")
 SW_OPTION(primary_user, "primary-user", "replication", SW_ANY, SW_TEXT(), "", "USER",
           "Who logs in at the primary, if primary-password-file is set; the user must be allowed "
           "to run REPLICATE. Empty: default.")

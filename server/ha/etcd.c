@@ -34,6 +34,7 @@ struct watched {
 
 struct sw_etcd {
     const struct sw_ha_where *where;
+    const struct sw_config *config;
     uv_loop_t *uv;
     uv_timer_t *timer;
     CURLM *multi;
@@ -191,13 +192,15 @@ static size_t take_bytes(char *bytes, size_t one, size_t count, void *context)
 /* --- life --------------------------------------------------------------------------------------
  */
 
-struct sw_etcd *sw_etcd_create(uv_loop_t *uv, const struct sw_ha_where *where)
+struct sw_etcd *sw_etcd_create(uv_loop_t *uv, const struct sw_ha_where *where,
+                               const struct sw_config *config)
 {
     struct sw_etcd *etcd = calloc(1, sizeof(*etcd));
     if (etcd == NULL) {
         return NULL;
     }
     etcd->where = where;
+    etcd->config = config;
     etcd->uv = uv;
     etcd->timer = calloc(1, sizeof(*etcd->timer));
     etcd->multi = curl_global_init(CURL_GLOBAL_ALL) == 0 ? curl_multi_init() : NULL;
@@ -233,15 +236,31 @@ void sw_etcd_destroy(struct sw_etcd *etcd)
     }
 }
 
+/* Files are read at each connection, so that new ones need no restart. */
+static void set_tls(CURL *easy, const struct sw_config *config)
+{
+    if (config->ha_tls_ca[0] != '\0') {
+        curl_easy_setopt(easy, CURLOPT_CAINFO, config->ha_tls_ca);
+        curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+    }
+    if (config->ha_tls_cert[0] != '\0') {
+        curl_easy_setopt(easy, CURLOPT_SSLCERT, config->ha_tls_cert);
+        curl_easy_setopt(easy, CURLOPT_SSLKEY, config->ha_tls_key);
+    }
+}
+
 static void set_options(struct request *request, const char *path)
 {
     const struct sw_ha_where *where = request->etcd->where;
     const long limit_ms = (long)(where->ttl_ns / 1000000U * 3 / 10);
     char url[SW_HA_NAME_BYTES + 64];
-    snprintf(url, sizeof(url), "http://%s%s", where->endpoint[request->endpoint], path);
+    snprintf(url, sizeof(url), "%s://%s%s", where->is_tls ? "https" : "http",
+             where->endpoint[request->endpoint], path);
     curl_easy_setopt(request->easy, CURLOPT_URL, url);
     curl_easy_setopt(request->easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(request->easy, CURLOPT_NOPROXY, "*");
+    curl_easy_setopt(request->easy, CURLOPT_QUICK_EXIT, 1L); /* whatever a resolver waits for */
+    set_tls(request->easy, request->etcd->config);
     curl_easy_setopt(request->easy, CURLOPT_CONNECTTIMEOUT_MS, limit_ms / 2);
     curl_easy_setopt(request->easy, CURLOPT_TIMEOUT_MS, limit_ms);
     curl_easy_setopt(request->easy, CURLOPT_TCP_NODELAY, 1L);
@@ -286,9 +305,10 @@ bool sw_etcd_is_built(void)
     return false;
 }
 
-struct sw_etcd *sw_etcd_create(uv_loop_t *uv, const struct sw_ha_where *where)
+struct sw_etcd *sw_etcd_create(uv_loop_t *uv, const struct sw_ha_where *where,
+                               const struct sw_config *config)
 {
-    (void)uv, (void)where;
+    (void)uv, (void)where, (void)config;
     return NULL;
 }
 

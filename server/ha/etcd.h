@@ -11,14 +11,16 @@
 #include <jansson.h>
 #include <uv.h>
 
+#include "server/config/config.h"
 #include "server/ha/shard.h"
 
 struct sw_etcd;
 
 /* Was the program built with libcurl? Without, there is nobody to ask. */
 bool sw_etcd_is_built(void);
-/* Returns NULL if there is no memory. Borrows both. */
-struct sw_etcd *sw_etcd_create(uv_loop_t *uv, const struct sw_ha_where *where);
+/* Returns NULL if there is no memory. Borrows all. */
+struct sw_etcd *sw_etcd_create(uv_loop_t *uv, const struct sw_ha_where *where,
+                               const struct sw_config *config);
 /* Ends all requests; `done` is not called. The loop must run once more, for its handles to close.
  */
 void sw_etcd_destroy(struct sw_etcd *etcd);

@@ -283,7 +283,8 @@ static void run(void *context)
     ha->etcd = NULL;
     close_handle((uv_handle_t *)&ha->tick, NULL);
     close_handle((uv_handle_t *)&ha->wake, NULL);
-    uv_run(&ha->uv, UV_RUN_DEFAULT); /* questions end by their timers */
+    sw_peers_end(&ha->peers);
+    uv_run(&ha->uv, UV_RUN_DEFAULT); /* until all questions have ended */
 }
 
 /* --- life ---------------------------------------------------------------------------------------
@@ -316,12 +317,12 @@ int sw_ha_create(const struct sw_config *config, struct sw_repl *repl, struct sw
     uv_timer_init(&ha->uv, &ha->tick);
     uv_async_init(&ha->uv, &ha->wake, on_wake);
     ha->tick.data = ha->wake.data = ha;
-    ha->etcd = sw_etcd_create(&ha->uv, &ha->where);
+    ha->etcd = sw_etcd_create(&ha->uv, &ha->where, config);
     repl->state.terms = &ha->terms;
     repl->state.is_replica = repl->state.is_down = true;
     *out = ha;
-    if (ha->etcd == NULL) {
-        sw_log(SW_LOG_ERROR, "ha: no memory for requests to etcd");
+    if (sw_peers_init(&ha->peers, &ha->uv, config) != 0 || ha->etcd == NULL) {
+        sw_log(SW_LOG_ERROR, "ha: no memory, or no descriptor, for requests to etcd and members");
         return -1;
     }
     return 0;
@@ -351,7 +352,9 @@ int sw_ha_start(struct sw_ha *ha, uint16_t port)
         return 0;
     }
     if (port == 0) {
-        sw_log(SW_LOG_ERROR, "ha: members reach each other by a port without TLS: set --port");
+        sw_log(SW_LOG_ERROR, "ha: members reach each other by %s",
+               ha->config->tls_replication != 0 ? "TLS (tls-replication): set --tls-port"
+                                                : "a port without TLS: set --port");
         return -1;
     }
     pthread_mutex_lock(&ha->lock); /* figures are asked for already */
@@ -401,6 +404,7 @@ void sw_ha_destroy(struct sw_ha *ha)
     }
     sw_ha_stop(ha);
     sw_etcd_destroy(ha->etcd);
+    sw_peers_fini(&ha->peers);
     uv_walk(&ha->uv, close_handle, NULL);
     uv_run(&ha->uv, UV_RUN_DEFAULT);
     uv_loop_close(&ha->uv);

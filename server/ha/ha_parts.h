@@ -32,6 +32,7 @@ struct sw_ha {
     uv_timer_t tick;
     bool started;
     struct sw_etcd *etcd;
+    struct sw_peers peers;
 
     pthread_mutex_t lock; /* no other one is taken under it */
     struct sw_ha_member member;

@@ -325,7 +325,7 @@ static void on_ended(void *context, const json_t *answer, const char *error)
     if (answer == NULL) {
         sw_ha_failed(ha, error); /* the others have to be patient */
     } else {
-        sw_peer_ask(&ha->uv, ha->config, ha->heir, "HA LOOK", 500, on_told, ha);
+        sw_peer_ask(&ha->peers, ha->heir, "HA LOOK", 500, on_told, ha);
     }
     __atomic_store_n(&ha->has_left, true, __ATOMIC_RELEASE);
 }

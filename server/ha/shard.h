@@ -25,6 +25,7 @@
 #define SW_HA_TTL_SECONDS_MAX 60
 
 struct sw_ha_where {
+    bool is_tls;
     unsigned endpoints;
     char endpoint[SW_HA_ENDPOINTS_MAX][SW_HA_NAME_BYTES]; /* "host:port" of etcd's members */
     char prefix[SW_HA_NAME_BYTES];

@@ -142,8 +142,7 @@ static void ask_others(struct sw_ha *ha, const struct sw_ha_shard *shard)
         pthread_mutex_lock(&ha->lock);
         const char *name = sw_ha_name(&ha->names, shard->sync.member[i]);
         pthread_mutex_unlock(&ha->lock); /* names stay where they are */
-        sw_peer_ask(&ha->uv, ha->config, name, words, ha->where.ttl_ns / 1000000U * 3 / 10,
-                    on_answer, poll);
+        sw_peer_ask(&ha->peers, name, words, ha->where.ttl_ns / 1000000U * 3 / 10, on_answer, poll);
     }
 }
 

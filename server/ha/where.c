@@ -16,7 +16,7 @@ static int fail(char *reason, size_t bytes, const char *what)
 {
     snprintf(reason, bytes,
              "%s: it is etcd://host:port,host:port/prefix?shard=NAME, with &ttl=SECONDS, "
-             "&quorum=N and &announce=host:port if wanted",
+             "&quorum=N and &announce=host:port if wanted; or etcds:// by TLS",
              what);
     return -1;
 }
@@ -96,13 +96,11 @@ int sw_ha_where_parse(struct sw_ha_where *where, const char *text, char *reason,
                       size_t reason_bytes)
 {
     *where = (struct sw_ha_where){.ttl_ns = 3000000000U, .quorum = 1};
-    if (strncmp(text, "etcds://", 8) == 0) {
-        return fail(reason, reason_bytes, "TLS to etcd is not there yet");
+    where->is_tls = strncmp(text, "etcds://", 8) == 0;
+    if (!where->is_tls && strncmp(text, "etcd://", 7) != 0) {
+        return fail(reason, reason_bytes, "this does not begin with etcd:// or etcds://");
     }
-    if (strncmp(text, "etcd://", 7) != 0) {
-        return fail(reason, reason_bytes, "this does not begin with etcd://");
-    }
-    const char *at = text + 6;
+    const char *at = text + (where->is_tls ? 7 : 6);
     do {
         at++;
         if (where->endpoints == SW_HA_ENDPOINTS_MAX) {

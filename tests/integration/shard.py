@@ -7,12 +7,13 @@ import pathlib
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import tempfile
 import threading
 
 import wire
-from harness import SANITIZED, Server, eventually, free_port
+from harness import SANITIZED, Server, Skip, eventually, free_port
 from replication import SMALL, Relay
 
 TTL = 3 if SANITIZED else 1
@@ -22,10 +23,26 @@ def has_etcd():
     return shutil.which("etcd") is not None
 
 
-class Etcd:
-    """Members of etcd with their data in a temporary directory, which is in memory where that can be."""
+def needs_etcd(function):
+    def run_case():
+        if not has_etcd():
+            raise Skip("etcd is not installed (Debian's etcd-server)")
+        function()
+    run_case.__name__, run_case.__doc__ = function.__name__, function.__doc__
+    return run_case
 
-    def __init__(self, count=3):
+
+class Etcd:
+    """Members of etcd with their data in a temporary directory, which is in memory where that can be. With an
+    authority they speak TLS to clients, who have to show a certificate of that."""
+
+    def __init__(self, count=3, authority=None):
+        self.authority = authority
+        self.scheme = "http" if authority is None else "https"
+        if authority is not None:
+            self.identity = authority.sign("etcd")
+            self.context = ssl.create_default_context(cafile=authority.ca)
+            self.context.load_cert_chain(*authority.sign("asks-etcd"))
         where = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         self.directory = tempfile.mkdtemp(prefix="sherwood-etcd-", dir=where)
         ports = set()
@@ -39,26 +56,33 @@ class Etcd:
 
     def spawn(self, i):
         every = ",".join(f"m{j}=http://127.0.0.1:{port}" for j, port in enumerate(self.peers))
-        client, peer = f"http://127.0.0.1:{self.clients[i]}", f"http://127.0.0.1:{self.peers[i]}"
+        client, peer = f"{self.scheme}://127.0.0.1:{self.clients[i]}", f"http://127.0.0.1:{self.peers[i]}"
+        tls = () if self.authority is None else (
+            "--cert-file", self.identity[0], "--key-file", self.identity[1], "--client-cert-auth",
+            "--trusted-ca-file", self.authority.ca)
         with open(f"{self.directory}/log{i}", "ab") as log:
             return subprocess.Popen(
                 ["etcd", "--name", f"m{i}", "--data-dir", f"{self.directory}/m{i}", "--listen-client-urls", client,
                  "--advertise-client-urls", client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
                  "--initial-cluster", every, "--initial-cluster-state", "new", "--heartbeat-interval", "50",
-                 "--election-timeout", "500", "--logger", "zap", "--log-outputs", "stderr"],
+                 "--election-timeout", "500", "--logger", "zap", "--log-outputs", "stderr", *map(str, tls)],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
-    @staticmethod
-    def answers(port):
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 5) as connection:
-            connection.settimeout(5)
+    def answers(self, port):
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 5) as plain:
+            plain.settimeout(5)
+            connection = plain if self.authority is None else self.context.wrap_socket(plain, False, True, True,
+                                                                                       "localhost")
             connection.sendall(b"GET /health HTTP/1.0\r\n\r\n")
-            return b'"true"' in connection.recv(4096)
+            answer = b""
+            while more := connection.recv(4096):
+                answer += more
+            return b'"true"' in answer
         return False
 
     def url(self, shard, more=""):
         members = ",".join(f"127.0.0.1:{port}" for port in self.clients)
-        return f"etcd://{members}/sherwood?shard={shard}&ttl={TTL}{more}"
+        return f"etcd{self.scheme[4:]}://{members}/sherwood?shard={shard}&ttl={TTL}{more}"
 
     def signal(self, i, number):
         os.kill(self.processes[i].pid, number)
@@ -76,6 +100,8 @@ class Etcd:
 
 class Member:
     """A server of a shard on a port that it keeps over its restarts."""
+
+    touch = ("INCR", 1)  # a write
 
     def __init__(self, etcd, shard, *flags):
         self.arguments = ("--ha", etcd.url(shard), "--port", str(free_port()), "--http-port", str(free_port()),
@@ -117,7 +143,7 @@ class Member:
         with socket.create_connection(("127.0.0.1", self.port), 1) as connection:
             connection.settimeout(1)
             replies = wire.Replies(connection)
-            return replies.ask("INCR", 1) and replies.ask("WAIT", count, 200) == count
+            return replies.ask(*self.touch) and replies.ask("WAIT", count, 200) == count
 
     def end(self):
         self.server.kill()
@@ -204,3 +230,18 @@ class Shard:
             for member in self.members:
                 print(f"# {member.name}:", *member.log().splitlines()[-25:], sep="\n#   ")
         self.end()
+
+
+@contextlib.contextmanager
+def session_of(member):
+    with member.server.connect() as connection:
+        yield wire.Replies(connection)
+
+
+def agree(shard):
+    """All members hold the same, once nobody writes."""
+    primary = shard.whole()
+    wanted = primary.ask("DIGEST")
+    for member in shard.members:
+        eventually(lambda member=member: member.ask("DIGEST") == wanted, f"the digest of {member.name}")
+    return primary

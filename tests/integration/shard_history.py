@@ -49,6 +49,16 @@ class Client(threading.Thread):
     what happened; an error says that nothing did."""
 
     KEYS = 8
+    STEPS = ("set", "set", "set", "add", "get", "get_counter", "wait")
+
+    @staticmethod
+    def write(value):
+        """A value as it is written; `read` gives it back."""
+        return value
+
+    @staticmethod
+    def read(shown):
+        return shown
 
     def __init__(self, shard, number, seed):
         super().__init__(daemon=True)
@@ -83,8 +93,7 @@ class Client(threading.Thread):
             connection.settimeout(1)
             replies = wire.Replies(connection)
             self.done, self.added = {}, 0  # by this connection, and not known to be safe
-            steps = (self.set, self.set, self.set, self.add, self.get, self.get_counter, self.wait)
-            while not self.ending.is_set() and self.draw.choice(steps)(replies):
+            while not self.ending.is_set() and getattr(self, self.draw.choice(self.STEPS))(replies):
                 pass
         time.sleep(0.005)
 
@@ -92,7 +101,7 @@ class Client(threading.Thread):
         at = self.draw.choice(list(self.keys))
         self.next += 1
         self.keys[at].sent.add(self.next)
-        if isinstance(replies.ask("SET", at, self.next), wire.Error):
+        if isinstance(replies.ask("SET", at, self.write(self.next)), wire.Error):
             self.keys[at].sent.discard(self.next)
             return False
         self.done[at] = self.next
@@ -114,12 +123,12 @@ class Client(threading.Thread):
 
     def get(self, replies):
         at = self.draw.choice(list(self.keys))
-        return self.read(replies, at, self.keys[at])
+        return self.look(replies, at, self.keys[at])
 
     def get_counter(self, replies):
-        return self.read(replies, self.counter_at, self.counter)
+        return self.look(replies, self.counter_at, self.counter)
 
-    def read(self, replies, at, what):
+    def look(self, replies, at, what):
         """What a replica shows may be older: only a primary's answer, and one that stays primary, is judged."""
         safe = what.safe
         if not self.is_primary(replies):
@@ -127,7 +136,7 @@ class Client(threading.Thread):
         value = replies.ask("GET", at)
         if isinstance(value, wire.Error) or not self.is_primary(replies):
             return False
-        what.check(value, safe, f"key {at} at port {replies.socket.getpeername()[1]}")
+        what.check(self.read(value), safe, f"key {at} at port {replies.socket.getpeername()[1]}")
         self.reads += 1
         return True
 
@@ -146,5 +155,5 @@ class Client(threading.Thread):
     def check(self, member):
         """What the primary holds in the end."""
         for at, key in self.keys.items():
-            key.check(member.ask("GET", at), key.safe, f"key {at} in the end")
-        self.counter.check(member.ask("GET", self.counter_at), self.counter.safe, f"counter {self.counter_at}")
+            key.check(self.read(member.ask("GET", at)), key.safe, f"key {at} in the end")
+        self.counter.check(self.read(member.ask("GET", self.counter_at)), self.counter.safe, f"counter {self.counter_at}")

@@ -7,24 +7,14 @@ SHERWOOD_SEED=N repeats a run that failed; FAILOVERS=N has so many of them."""
 import contextlib
 import os
 import random
-import signal
 import statistics
-import time
 
 import wire
-from harness import SANITIZED, Server, Skip, case, check, drawn_seed, equal, eventually, free_port, main, run, DAEMON
+from harness import SANITIZED, Server, case, check, drawn_seed, equal, eventually, free_port, main, run, DAEMON
 from replication import SMALL
-from shard import Etcd, Shard, Wired, has_etcd
+from shard import Etcd, Shard, Wired, agree, needs_etcd, session_of
+from shard_chaos import Chaos, fail_over
 from shard_history import Client, Counter, Key, Wrong
-
-
-def needs_etcd(function):
-    def run_case():
-        if not has_etcd():
-            raise Skip("etcd is not installed (Debian's etcd-server)")
-        function()
-    run_case.__name__, run_case.__doc__ = function.__name__, function.__doc__
-    return run_case
 
 
 @case
@@ -32,7 +22,7 @@ def refused():
     """what --ha does not take is said in one sentence, and so is what does not go with it"""
     good = "etcd://127.0.0.1:2379/sherwood?shard=a"
     for text, why in (("http://h:1/p?shard=a", "begin with etcd://"), ("etcd://h/p?shard=a", "no host:port"),
-                      ("etcds://h:1/p?shard=a", "TLS to etcd"), ("etcd://h:1?shard=a", "prefix"),
+                      ("etcds://h:1?shard=a", "prefix"), ("etcd://h:1?shard=a", "prefix"),
                       ("etcd://h:1/p", "prefix"), ("etcd://h:1/p?ttl=3", "no shard"),
                       ("etcd://h:1/p?shard=a&ttl=0", "ttl"), ("etcd://h:1/p?shard=a&quorum=9", "quorum"),
                       ("etcd://h:1/p?shard=a&x=1", "unknown word"), ("etcd://h:1/p?shard=a b", "shard"),
@@ -40,10 +30,15 @@ def refused():
         said = run(DAEMON, "--port", free_port(), "--ha", text, *SMALL, rc=1)
         check(why in said or "built without libcurl" in said, (text, said))
     for flags, why in ((("--data-dir", "/nowhere"), "data-dir"), (("--replicaof", "h:1"), "replicaof"),
-                       (("--engine", "cache"), "cache engine"), (("--value-bytes", "32"), "rows"),
+                       (("--engine", "cache"), "cache engine"),
                        (("--cluster-config", "/nowhere"), "a cluster")):
         said = run(DAEMON, "--port", free_port(), "--ha", good, *flags, rc=None)
         check("ha does not go with" in said and why in said, (flags, said))
+    said = run(DAEMON, "--port", free_port(), "--ha", good, "--ha-tls-cert", "/nowhere", rc=None)
+    check("ha-tls-cert and ha-tls-key go together" in said, said)
+    said = run(DAEMON, "--unix-socket", "/tmp/none", "--port", "0", "--ha", good + "&announce=h:1", "--tls-replication",
+               "yes", *SMALL, rc=1)
+    check("set --tls-port" in said or "built without libcurl" in said, said)
     with Server(*SMALL) as server, server.connect() as connection:
         check("no member of a shard" in wire.Replies(connection).ask("HA", "STATUS"), "without --ha")
 
@@ -113,80 +108,6 @@ def by_hand():
         status, *_, text = new.server.http("/metrics")
         check(status == 200 and b"sherwood_ha_is_primary 1" in (text if isinstance(text, bytes) else text.encode()),
               "metrics")
-
-
-@contextlib.contextmanager
-def session_of(member):
-    with member.server.connect() as connection:
-        yield wire.Replies(connection)
-
-
-def agree(shard):
-    """All members hold the same, once nobody writes."""
-    primary = shard.whole()
-    wanted = primary.ask("DIGEST")
-    for member in shard.members:
-        eventually(lambda member=member: member.ask("DIGEST") == wanted, f"the digest of {member.name}")
-    return primary
-
-
-class Chaos:
-    """What happens to a shard; each returns the member that was primary, if it is none any more."""
-
-    def __init__(self, etcd, shard, draw):
-        self.etcd, self.shard, self.draw = etcd, shard, draw
-
-    def kill(self, primary):
-        primary.server.process.kill()
-        return primary.restart
-
-    def stop_cleanly(self, primary):
-        primary.server.process.terminate()
-        primary.server.process.wait(30)
-        return primary.start
-
-    def pause(self, primary):
-        primary.signal(signal.SIGSTOP)
-        return lambda: primary.signal(signal.SIGCONT)
-
-    def switch(self, _):
-        eventually(lambda: self.shard.primary().ask("HA", "SWITCH") == "OK", "a primary hands over")
-        return lambda: None
-
-    def kill_beside_paused_etcd(self, primary):
-        which = self.draw.randrange(len(self.etcd.processes))
-        self.etcd.signal(which, signal.SIGSTOP)
-        primary.server.process.kill()
-
-        def after():
-            self.etcd.signal(which, signal.SIGCONT)
-            primary.restart()
-        return after
-
-    def disturb(self, primary):
-        """Nobody takes over, whatever is done to a replica or to a member of etcd."""
-        replica = self.draw.choice(self.shard.others(primary))
-        if self.draw.randrange(2):
-            replica.restart()
-        else:
-            which = self.draw.randrange(len(self.etcd.processes))
-            self.etcd.signal(which, signal.SIGSTOP)
-            replica.signal(signal.SIGSTOP)
-            time.sleep(self.draw.random())
-            replica.signal(signal.SIGCONT)
-            self.etcd.signal(which, signal.SIGCONT)
-
-
-def fail_over(chaos, how):
-    """Returns how long the shard had no primary."""
-    primary = chaos.shard.whole()
-    term = primary.term()
-    began = time.monotonic()
-    after = how(primary)
-    chaos.shard.primary(after=term)
-    took = time.monotonic() - began
-    after()
-    return took
 
 
 @case
