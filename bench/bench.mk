@@ -110,7 +110,7 @@ endif
 # BENCH_ARGS: of bench/run. The peers of the studies are built in if their folders are given.
 BENCH_ARGS ?= --all
 .PHONY: bench bench-memory-bandwidth
-bench: bench-timing bench-memory-bandwidth bench-cuckoo bench-cache ## build and run the studies on a GPU: make bench BENCH_ARGS="--all --quick"
+bench: bench-timing bench-memory-bandwidth bench-cuckoo bench-cache bench-rows ## build and run the studies on a GPU: make bench BENCH_ARGS="--all --quick"
 	@bench/run --build $(BUILD) $(BENCH_ARGS)
 
 ifneq ($(NVCC),)
@@ -179,6 +179,31 @@ endif
 # Its test: the study without its device.
 $(BUILD)/libcachebench.a: $(CACHE_BENCH_HOST_OBJ) $(call obj,bench/cache/device_absent.c)
 $(BUILD)/tests/bench/test_cache_study: $(BUILD)/libcachebench.a \
+  $(if $(CACHE_PEER_OBJ),$(CACHE_PEER_OBJ) $(BUILD)/obj/bench/study/device.cu.o)
+
+# --- the study of rows (bench/rows/README.md) --------------------------------------------------------
+# Without nvcc it has the CPU backend only.
+ROWS_BENCH_HOST_OBJ := $(call obj,$(filter-out %/main.c %/device_absent.c,$(wildcard bench/rows/*.c)) bench/load/zipf.c)
+ifneq ($(NVCC),)
+ROWS_BENCH_OBJ := $(ROWS_BENCH_HOST_OBJ) $(CACHE_PEER_OBJ) $(patsubst %,$(BUILD)/obj/%.o,$(wildcard bench/rows/*.cu))
+else
+ROWS_BENCH_OBJ := $(ROWS_BENCH_HOST_OBJ) $(call obj,bench/rows/device_absent.c)
+endif
+ROWS_BENCH_OBJ += $(BUILD)/libstudy.a
+
+.PHONY: bench-rows
+bench-rows: $(BUILD)/rows ## build the study of rows: build/rows --help
+$(BUILD)/rows: $(call obj,bench/rows/main.c) $(ROWS_BENCH_OBJ) $(BUILD)/libtable.a
+	$(CC) $(REAL_LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm
+ifneq ($(NVCC),)
+$(BUNDLE)/rows: $(call obj,bench/rows/main.c) $(ROWS_BENCH_OBJ) $(BUILD)/libtable.a
+$(BUNDLE)/rows: BUNDLE_LIBS = $(CUDA_LIBS) -lm
+bundle: $(BUNDLE)/rows
+endif
+
+# Its test: the study without its device.
+$(BUILD)/librowsbench.a: $(ROWS_BENCH_HOST_OBJ) $(call obj,bench/rows/device_absent.c)
+$(BUILD)/tests/bench/test_rows_study: $(BUILD)/librowsbench.a \
   $(if $(CACHE_PEER_OBJ),$(CACHE_PEER_OBJ) $(BUILD)/obj/bench/study/device.cu.o)
 
 # --- the tuner of kernels (bench/tune/README.md) ---------------------------------------------------

@@ -39,7 +39,7 @@ PEER_DIR := $(BUILD)/obj/bench/peers
 PEER_LIST_OBJ := $(PEER_DIR)/list.o
 PEER_OBJ := $(PEER_LIST_OBJ) $(foreach p,$(PEERS_GIVEN),$(PEER_DIR)/$(PEER_FILE_$(p)).cu.o)
 CACHE_PEER_OBJ := $(foreach p,$(CACHE_PEERS_GIVEN),$(PEER_DIR)/$(PEER_FILE_$(p)).cu.o)
-CACHE_PEER_LIST_OBJ := $(BUILD)/obj/bench/cache/libraries.o
+CACHE_PEER_LIST_OBJ := $(BUILD)/obj/bench/cache/libraries.o $(BUILD)/obj/bench/rows/libraries.o
 # BGHT has an adapter for the cuckoo study, too.
 CUCKOO_PEERS_GIVEN := $(if $(NVCC),$(if $(BGHT),BGHT))
 CUCKOO_PEER_OBJ := $(if $(CUCKOO_PEERS_GIVEN),$(PEER_DIR)/bght_cuckoo.cu.o)

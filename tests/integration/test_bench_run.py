@@ -86,7 +86,7 @@ def help_text():
         text = folder.run(folders=False)
         equal(folder.run("--help", folders=False), text, "with --help")
         for flag in ("--timing", "--memory-bandwidth", "--cuco", "--cuco-dh", "--warpcore",
-                     "--bght", "--gpurhh", "--cuckoo", "--cache", "--hkv", "--all", "--quick", "--output",
+                     "--bght", "--gpurhh", "--cuckoo", "--cache", "--rows", "--hkv", "--all", "--quick", "--output",
                      "--build"):
             check(f"  {flag} " in text, f"{flag} is missing from {text}")
         equal(folder.calls(), [])
@@ -97,18 +97,20 @@ def help_text():
 def everything():
     """--all runs every study, with every library, each once"""
     libraries = f"{EVERYTHING},{CACHES},hkv,hkv_memory".replace(",", " ")
-    with Folder("timing", "memory_bandwidth", "cuckoo", "cache",
+    with Folder("timing", "memory_bandwidth", "cuckoo", "cache", "rows",
                 libraries=libraries) as folder:
         text = folder.run("--all", "--timing", "--cuco", "--cache")
         equal(folder.calls(), [call("timing", folder, *COMMIT, "--libraries", EVERYTHING),
                                call("memory_bandwidth", folder, *COMMIT),
                                call("cuckoo", folder, *COMMIT),
                                call("cache", folder, *COMMIT, "--libraries",
-                                    f"{CACHES},hkv,hkv_memory")])
+                                    f"{CACHES},hkv,hkv_memory"),
+                               call("rows", folder, *COMMIT)])
         check("notice: there are no plots: gnuplot is not installed" in text, text)
         equal(text.count("notice"), 1, text)
-        for line in ("study 1 of 4: timing, ", "study 2 of 4: memory_bandwidth, ",
-                     "study 3 of 4: cuckoo, ", "study 4 of 4: cache, ", "4 of 4 studies ran"):
+        for line in ("study 1 of 5: timing, ", "study 2 of 5: memory_bandwidth, ",
+                     "study 3 of 5: cuckoo, ", "study 4 of 5: cache, ", "study 5 of 5: rows, ",
+                     "5 of 5 studies ran"):
             check(line in text, f"{line} is missing from {text}")
 
 
@@ -129,9 +131,10 @@ def selections():
              [("timing", "--libraries", "sherwood"),
               ("cache", "--libraries", f"hkv,hkv_memory,{CACHES}")]),
             (["--cuckoo"], [("cuckoo",)]),
+            (["--rows"], [("rows",)]),
             (["--memory-bandwidth"], [("memory_bandwidth",)])):
         for quick in ([], ["--quick"]):
-            with Folder("timing", "memory_bandwidth", "cuckoo", "cache",
+            with Folder("timing", "memory_bandwidth", "cuckoo", "cache", "rows",
                 libraries=libraries) as folder:
                 folder.run(*flags, *quick)
                 equal(folder.calls(), [call(study, folder, *quick, *COMMIT, *options)
@@ -166,7 +169,7 @@ def missing():
                                   ("bght_b8", "BGHT"), ("bght_b16", "BGHT"), ("gpurhh", "GPURHH")):
             check(f"notice: {library} is skipped: " in text and
                   f"make bench-timing {variable}=/path/to/include" in text, text)
-        for study in ("memory_bandwidth", "cuckoo", "cache"):
+        for study in ("memory_bandwidth", "cuckoo", "cache", "rows"):
             check(f"notice: {study} is skipped: " in text and
                   f"make bench-{study.replace('_', '-')}" in text, text)
         check("study 1 of 1: timing" in text, text)
@@ -190,7 +193,7 @@ def failures():
         equal(len(folder.calls()), 2)
         check("timing FAILED with status 3" in text and
               "FAILED: timing memory_bandwidth" in text and
-              "2 of 4 studies ran, 2 failed" in text, text)
+              "2 of 5 studies ran, 2 failed" in text, text)
     with Folder("timing", "memory_bandwidth", list_status=1) as folder:
         text = folder.run("--all", rc=1)
         equal(folder.calls(), [call("memory_bandwidth", folder, *COMMIT)])

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * options.c - command line to struct sw_rowbench_options.
+ */
+#include "bench/rows/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/study/report.h"
+
+#define SLOT_BYTES 16
+#define FIELD(name) SW_STUDY_FIELD(struct sw_rowbench_options, name)
+#define LIST(name) SW_STUDY_LIST(struct sw_rowbench_options, name)
+
+static const char *const operation_names[] = {
+#define SW_ROWBENCH_OPERATION_NAME(name, text, what) text,
+    SW_ROWBENCH_OPERATION_MAP(SW_ROWBENCH_OPERATION_NAME)
+#undef SW_ROWBENCH_OPERATION_NAME
+        NULL};
+static const char *const operation_abouts[] = {
+#define SW_ROWBENCH_OPERATION_ABOUT(name, text, what) what,
+    SW_ROWBENCH_OPERATION_MAP(SW_ROWBENCH_OPERATION_ABOUT)
+#undef SW_ROWBENCH_OPERATION_ABOUT
+};
+static const char *const backends[] = {"cuda", "cpu", NULL};
+
+const char *sw_rowbench_operation_name(enum sw_rowbench_operation operation)
+{
+    return operation_names[operation];
+}
+
+uint64_t sw_rowbench_capacity(const struct sw_rowbench_options *options, uint32_t value_bytes)
+{
+    uint64_t capacity = 1;
+    while (2 * capacity <= options->capacity_max &&
+           2 * capacity * (value_bytes + SLOT_BYTES) <= options->memory) {
+        capacity *= 2;
+    }
+    return capacity >= SW_ROWBENCH_BATCHES_MIN * options->batch ? capacity : 0;
+}
+
+static const struct sw_study_option rows[] = {
+    {"operations", SW_STUDY_NAMES, FIELD(operations), .words = operation_names,
+     .about = operation_abouts, .help = "operations (all) of"},
+    {"value-bytes", SW_STUDY_U32S, LIST(value_bytes), .min = 16, .max = 4096, .is_filled = true,
+     .usual = "32,256,512,1024,4096", .quick = "256", .help = "bytes of a row, multiples of 16"},
+    {"loads", SW_STUDY_REALS, LIST(loads), .least = 0.3, .most = 0.97, .is_filled = true,
+     .usual = "0.50,0.85,0.95", .quick = "0.85", .help = "load factors, ascending"},
+    {"memory", SW_STUDY_U64, FIELD(memory), .min = 1ULL << 20, .max = 1ULL << 42, .usual = "36G",
+     .help = "for slots and rows: the capacity is the largest power of two\nthat fits; K, M, G are "
+             "powers of 1024. The ceilings use as much before"},
+    {"capacity-max", SW_STUDY_U64, FIELD(capacity_max), .min = 64, .max = 1ULL << 31,
+     .usual = "128M", .help = "entries at most"},
+    {"batch", SW_STUDY_U64, FIELD(batch), .min = 64, .max = 1ULL << 24, .usual = "1M",
+     .help = "operations a call"},
+    {"hit-ratio", SW_STUDY_REAL, FIELD(hit_ratio), .least = 0.01, .most = 1, .usual = "0.6",
+     .help = "part of the keys of a get that are present"},
+    {"skew", SW_STUDY_REAL, FIELD(skew), .least = 0.01, .most = 4, .usual = "1.05",
+     .help = "of get_skewed: key r has a probability as r^-skew"},
+    {"reps", SW_STUDY_U32, FIELD(reps), .min = 1, .max = SW_ROWBENCH_REPS_MAX, .usual = "7",
+     .quick = "2", .help = "timed repetitions, after one that warms up"},
+    {"seconds", SW_STUDY_REAL, FIELD(seconds), .most = 1e6, .usual = "4",
+     .help = "a series that takes longer ends after its second repetition"},
+    {"backend", SW_STUDY_WORD, FIELD(on_host), .words = backends, .usual = "cuda",
+     .value = "cpu|cuda", .help = "where table, operands and answers lie"},
+    {"device", SW_STUDY_U32, FIELD(device), .max = 1023, .usual = "0", .help = "CUDA device"},
+    {"seed", SW_STUDY_U64, FIELD(seed), .usual = "1", .help = "of the keys"},
+    {"quick", SW_STUDY_FLAG, FIELD(quick),
+     .help = "where these are not given: rows of 256 bytes, load 0.85, 2 repetitions"},
+    {"commit", SW_STUDY_TEXT, FIELD(commit), .help = "for run_info.txt (what it was built from)"},
+    {"output", SW_STUDY_TEXT, FIELD(output), .value = "FOLDER",
+     .help = "where the files go (output/<time>/rows)"},
+};
+
+static const struct sw_study_command command = {
+    .name = "rows",
+    .usage = "[options]",
+    .about = "Measures tables of rows of floats, and HierarchicalKV where it was built in. Every\n"
+             "answer is checked.\n",
+    .options = rows,
+    .count = sizeof(rows) / sizeof(rows[0]),
+};
+
+/* What is wrong with options that are each right, or NULL. */
+static const char *contradiction(const struct sw_rowbench_options *options)
+{
+    for (uint32_t l = 1; l < options->loads_count; l++) {
+        if (options->loads[l] <= options->loads[l - 1]) {
+            return "--loads must ascend";
+        }
+    }
+    for (uint32_t v = 0; v < options->value_bytes_count; v++) {
+        if (options->value_bytes[v] % 16 != 0) {
+            return "--value-bytes must be multiples of 16";
+        }
+        if (sw_rowbench_capacity(options, options->value_bytes[v]) == 0) {
+            return "--memory and --capacity-max must have room for 4 times --batch rows";
+        }
+    }
+    return NULL;
+}
+
+enum sw_study_parsed sw_rowbench_options_parse(struct sw_rowbench_options *options, int argc,
+                                               char **argv)
+{
+    memset(options, 0, sizeof(*options));
+    memset(options->operations, true, sizeof(options->operations));
+    enum sw_study_parsed parsed = sw_study_options(&command, options, argc, argv);
+    const char *wrong = parsed == SW_STUDY_RUN ? contradiction(options) : NULL;
+    if (wrong != NULL) {
+        fprintf(stderr, "rows: %s; see --help\n", wrong);
+        return SW_STUDY_WRONG;
+    }
+    if (options->output[0] == '\0') {
+        sw_study_name_folder(options->output, sizeof(options->output), "rows");
+    }
+    return parsed;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * place.c - the arrays of the study of rows in host memory, and what that memory can do: threads
+ * that move rows, as many as there are processors.
+ */
+#include "bench/rows/place.inl"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "bench/study/report.h"
+
+#define THREADS_MAX 64
+#define UNIT 16
+
+struct share {
+    const struct sw_rowbench_moved *moved;
+    uint64_t first;
+    uint64_t end;
+};
+
+static void add_row(float *to, const float *from, uint64_t bytes)
+{
+    for (uint64_t w = 0; w < bytes / sizeof(*to); w++) {
+        to[w] += from[w];
+    }
+}
+
+static void move_row(const struct sw_rowbench_moved *moved, uint64_t j)
+{
+    uint64_t bytes = (uint64_t)moved->units * UNIT;
+    uint64_t place = moved->move == SW_ROWBENCH_COPY ? j : sw_rowbench_place_of(moved, j);
+    char *arena = (char *)moved->arena + place * bytes;
+    char *packed = (char *)moved->packed + j * bytes;
+    switch (moved->move) {
+    case SW_ROWBENCH_SCATTER:
+        memcpy(arena, packed, bytes);
+        break;
+    case SW_ROWBENCH_SUM:
+        add_row((float *)(void *)arena, (const float *)(const void *)packed, bytes);
+        break;
+    case SW_ROWBENCH_GATHER:
+        if (!sw_rowbench_has(moved, j)) {
+            memset(packed, 0, bytes);
+            break;
+        }
+        memcpy(packed, arena, bytes);
+        break;
+    default:
+        memcpy(packed, arena, bytes);
+    }
+}
+
+static void *move_share(void *context)
+{
+    const struct share *share = context;
+    for (uint64_t j = share->first; j < share->end; j++) {
+        move_row(share->moved, j);
+    }
+    return NULL;
+}
+
+static bool host_move(const struct sw_rowbench_moved *moved, double *seconds)
+{
+    pthread_t threads[THREADS_MAX];
+    struct share shares[THREADS_MAX];
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    uint64_t total = processors < 1 ? 1 : (uint64_t)processors;
+    total = total > THREADS_MAX ? THREADS_MAX : total;
+    uint64_t started = 0;
+    double begun = sw_study_clock();
+    for (uint64_t t = 0; t < total; t++) {
+        shares[t] = (struct share){moved, moved->count * t / total, moved->count * (t + 1) / total};
+        if (t + 1 == total || pthread_create(&threads[t], NULL, move_share, &shares[t]) != 0) {
+            shares[t].end = moved->count; /* the caller does what is left */
+            (void)move_share(&shares[t]);
+            break;
+        }
+        started++;
+    }
+    for (uint64_t t = 0; t < started; t++) {
+        pthread_join(threads[t], NULL);
+    }
+    *seconds = sw_study_clock() - begun;
+    return true;
+}
+
+const struct sw_rowbench_place sw_rowbench_host = {
+    &sw_study_host, draw_keys, draw_rows, expand, judge, note, host_move,
+};

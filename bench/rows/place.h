@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * place.h - where the arrays of the study of rows lie, host or device; what fills and checks them,
+ * and what that memory can do.
+ *
+ * Members that return bool wait until their work is done; on false one line on stderr says why.
+ * Threads: one.
+ */
+#ifndef SHERWOOD_BENCH_ROWS_PLACE_H
+#define SHERWOOD_BENCH_ROWS_PLACE_H
+
+#include "bench/rows/draw.h"
+#include "bench/study/place.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum sw_rowbench_answer {
+    SW_ROWBENCH_RIGHT,
+    SW_ROWBENCH_MISSED,  /* stored, and not found */
+    SW_ROWBENCH_PHANTOM, /* found, and not stored */
+    SW_ROWBENCH_WRONG,   /* a float that is not the one that must be there */
+    SW_ROWBENCH_ANSWERS
+};
+
+/* Answers of a GET, and what must be in them. The key says its number, so no order is known. */
+struct sw_rowbench_judged {
+    const uint64_t *keys;
+    const uint8_t *results; /* 1 found, 0 absent */
+    const float *rows;
+    const uint8_t *model; /* generation of each number that may be stored; 0: absent */
+    uint64_t numbers;     /* of the model; others are absent */
+    uint32_t dim;
+    bool zeroes_absent; /* rows of absent keys must be 0 */
+    bool adds;          /* each key was added to once since, and the hot one so often */
+    uint64_t hot;       /* its number */
+    uint64_t hot_times;
+    uint64_t seed;
+};
+
+/* What memory can do: `count` rows of `units` times 16 bytes, each at a random place of an arena of
+ * `rows` rows, a power of two. */
+enum sw_rowbench_move {
+    SW_ROWBENCH_COPY,    /* neighbouring rows to neighbouring rows */
+    SW_ROWBENCH_GATHER,  /* from the arena; zeros for those that are absent */
+    SW_ROWBENCH_SCATTER, /* to the arena */
+    SW_ROWBENCH_SUM,     /* added to rows of the arena */
+    SW_ROWBENCH_MOVES
+};
+
+struct sw_rowbench_moved {
+    enum sw_rowbench_move move;
+    void *arena;
+    void *packed;
+    uint64_t rows;
+    uint64_t count;
+    uint64_t present; /* of count; evenly spread; GATHER */
+    uint32_t units;
+    uint64_t draw; /* each has another order */
+};
+
+struct sw_rowbench_place {
+    const struct sw_study_place *memory;
+    bool (*draw_keys)(uint64_t *keys, const struct sw_rowbench_keys *drawn);
+    /* Rows of a generation; generation 0: what ADD adds. */
+    bool (*draw_rows)(float *rows, const uint64_t *keys, uint64_t count, uint32_t dim,
+                      uint32_t generation, uint64_t seed);
+    bool (*expand)(uint8_t *results, const uint64_t *bits, uint64_t count);
+    /* Adds to the counts. */
+    bool (*judge)(const struct sw_rowbench_judged *judged, uint64_t count,
+                  unsigned long long counts[SW_ROWBENCH_ANSWERS]);
+    bool (*note)(uint8_t *model, const uint64_t *keys, uint64_t count, uint32_t generation,
+                 uint64_t seed);
+    bool (*move)(const struct sw_rowbench_moved *moved, double *seconds);
+};
+
+extern const struct sw_rowbench_place sw_rowbench_host;
+/* NULL where nvcc was not found. */
+const struct sw_rowbench_place *sw_rowbench_device(void);
+
+/* Where row j of a move lies in the arena: a permutation of 0 .. rows - 1. */
+SW_HD static inline uint64_t sw_rowbench_place_of(const struct sw_rowbench_moved *moved, uint64_t j)
+{
+    uint64_t mask = moved->rows - 1;
+    uint64_t bits = 0;
+    while (moved->rows >> bits > 1) {
+        bits++;
+    }
+    uint64_t place = (j * 0x9e3779b97f4a7c15ULL + moved->draw) & mask;
+    place ^= place >> (bits / 2 + 1);
+    return (place * 0xd6e8feb86659fd93ULL) & mask;
+}
+
+SW_HD static inline bool sw_rowbench_has(const struct sw_rowbench_moved *moved, uint64_t j)
+{
+    return (j + 1) * moved->present / moved->count != j * moved->present / moved->count;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
