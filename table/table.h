@@ -27,6 +27,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "table/ways.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -253,27 +255,6 @@ struct sw_table_info {
     uint32_t batch_ops_max;
 };
 void sw_table_info(const struct sw_table *table, struct sw_table_info *info);
-
-/* The ways in which CUDA carries out batches of writes on Robin Hood (table/robin_hood/README.md,
- * "The CUDA backend"): name, text. */
-#define SW_WAY_MAP(X)            \
-    X(SW_WAY_RANGES, "ranges")   \
-    X(SW_WAY_STREAM, "stream")   \
-    X(SW_WAY_GENERAL, "general") \
-    X(SW_WAY_SERIAL, "serial")
-
-enum sw_way {
-#define SW_WAY_ENUM(name, text) name,
-    SW_WAY_MAP(SW_WAY_ENUM) SW_WAY_COUNT
-#undef SW_WAY_ENUM
-};
-/* "ranges", "stream", ..: static storage. */
-const char *sw_way_name(enum sw_way way);
-
-struct sw_way_counters {
-    uint64_t batches;
-    uint64_t operations; /* in those batches */
-};
 
 struct sw_table_stats {
     struct sw_counters counters; /* of all batches whose completion was polled */
