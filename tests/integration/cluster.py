@@ -60,6 +60,12 @@ def topology(epoch, nodes, **more):
                        "shards": shards, "nodes": entries, **more})
 
 
+def cut(servers, epoch, *bounds):
+    """The topology in which node i has the slots from bounds[i] to bounds[i + 1]."""
+    return topology(epoch, [{"port": s.port, "slots": [[first, last - 1]] if first < last else []}
+                            for s, first, last in zip(servers, bounds, bounds[1:])], force=True)
+
+
 class Node(Server):
     """A daemon in cluster mode without a topology yet, whose state is in its directory."""
 

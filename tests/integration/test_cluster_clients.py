@@ -14,17 +14,11 @@ import tempfile
 import redis
 import redis.asyncio
 
-from cluster import key_in, nodes, slot_of, topology
+from cluster import cut, key_in, nodes, slot_of
 from harness import Server, case, check, drawn_seed, equal, eventually, main, run
 
 RANDOM = random.Random(drawn_seed())
 logging.disable(logging.ERROR)  # redis-py logs every redirection with its traceback
-
-
-def cut(servers, epoch, *bounds):
-    """The topology in which node i has the slots from bounds[i] to bounds[i + 1]."""
-    return topology(epoch, [{"port": s.port, "slots": [[first, last - 1]] if first < last else []}
-                            for s, first, last in zip(servers, bounds, bounds[1:])], force=True)
 
 
 def follow(client, keys):

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """What a node of a cluster replies, byte by byte beside redis in cluster mode."""
 
-from cluster import Node, key_in, raw, redis_nodes, topology
-from harness import case, equal, main
+from cluster import Node, key_in, raw, redis_nodes, slot_of, topology
+from harness import case, check, equal, main
+from wire import Error
 
 
 def entries_of_commands(server, redis):
@@ -81,6 +82,56 @@ def replies_of_redis_with_others():
                     equal(a, b, f"{what} by RESP{version}")
             equal(sorted_shards(mine.ask("CLUSTER", "SHARDS")), sorted_shards(one.ask("CLUSTER", "SHARDS")),
                   "SHARDS")
+
+
+def envoy_address(entry):
+    """Where a node is, as Envoy's discovery of Redis Clusters reads it: a list whose first two elements are a host that is
+    not empty and a port of at most 65535. Whatever else it finds, it drops the whole answer."""
+    check(isinstance(entry, list) and len(entry) >= 2, f"{entry} is no node")
+    host, port = entry[:2]
+    check(isinstance(host, bytes) and host and isinstance(port, int) and 0 < port <= 0xFFFF, f"{entry} is no address")
+    return host.decode(), port
+
+
+def envoy_map(rows):
+    """Slot: primary. Rows are lists of at least three elements; an empty list is an error."""
+    check(isinstance(rows, list) and rows, f"{rows}")
+    owners = {}
+    for row in rows:
+        check(isinstance(row, list) and len(row) >= 3, f"{row}")
+        first, last, *nodes = row
+        check(isinstance(first, int) and isinstance(last, int) and 0 <= first <= last < 16384, f"{row}")
+        addresses = [envoy_address(node) for node in nodes]
+        for slot in range(first, last + 1):
+            check(slot not in owners, f"slot {slot} is listed twice")
+            owners[slot] = addresses[0]
+    return owners
+
+
+@case
+def rules_of_envoy():
+    """what Envoy's redis_proxy asks, without HELLO, fits its rules: CLUSTER SLOTS, redirections of three words, EXISTS as health"""
+    for flags, host in (((), "127.0.0.1"), (("--cluster-preferred-endpoint-type", "hostname"), "b.example")):
+        with Node(0, *flags) as server:
+            slots = [[0, 99], [101, 101], [200, 16000]]
+            server.set_topology(topology(1, [
+                {"port": server.port, "slots": slots, "hostname": "a.example"},
+                {"port": 65535, "slots": [[100, 100], [102, 199]], "hostname": "b.example"},
+                {"port": 1, "shard": "s1", "role": "replica", "ip": "::1"}]))
+            owners = envoy_map(server.ask("CLUSTER", "SLOTS"))
+            equal(sorted(owners), list(range(16001)), "the slots that somebody has")
+            for slot, (_, port) in owners.items():
+                mine = any(first <= slot <= last for first, last in slots)
+                equal(port, server.port if mine else 65535, f"the owner of slot {slot}")
+            equal(owners[100], (host, 65535), "the other node's endpoint")
+            far = key_in(102, 199)
+            for words in (("GET", far), ("SET", far, 1), ("INCRBY", far, 1), ("DEL", far)):
+                said = server.ask(*words)
+                check(isinstance(said, Error), f"{words}: {said}")
+                equal(said.split(" "), ["MOVED", str(slot_of(far)), f"{host}:65535"], "three words")
+            equal(server.ask("EXISTS", key_in(0, 99)), 0, "EXISTS, its health check")
+            equal(server.ask("PING"), "PONG", "or PING")
+            equal(server.ask("READONLY"), "OK", "which it sends where replicas may be read")
 
 
 if __name__ == "__main__":
