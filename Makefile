@@ -217,6 +217,9 @@ FORCE:
 # the stack protector would cost 4 % of the instructions of a bulk frame.
 $(call obj,$(TABLE_SRC)): REAL_CFLAGS += $(if $(HARDEN_C),-fno-stack-protector)
 
+# Products and sums of rows are rounded one after the other; gcc would fuse them where the machine can.
+$(call obj,$(wildcard table/robin_hood/*.c table/robin_hood/cpu/ro*.c)): REAL_CFLAGS += -ffp-contract=off
+
 # The keys of a frame are compared with the ranges of its user by vector instructions, which gcc 12 makes at
 # -O2 only where it is told that they are worth it.
 $(call obj,server/users/ranges.c): REAL_CFLAGS += $(if $(SAN),,$(call has_flag,-fvect-cost-model=dynamic))

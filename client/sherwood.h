@@ -32,10 +32,9 @@
  * Sizes: structs that a program passes to the library carry their size as the program was compiled.
  * It is the first field of sherwood_options, sherwood_request and sherwood_cache
  * (SHERWOOD_OPTIONS_INIT, SHERWOOD_REQUEST_INIT, SHERWOOD_CACHE_INIT, or .size = sizeof), and an
- * argument of sherwood_stats and
- * sherwood_traffic. The library does not read or write beyond it. Later versions may add fields at
- * the end without breaking compiled programs; a field that this version does not know must be 0.
- * sherwood_piece and sherwood_operation_stats will not change.
+ * argument of sherwood_stats and sherwood_traffic. The library does not read or write beyond it.
+ * Later versions may add fields at the end without breaking compiled programs; a field that this
+ * version does not know must be 0. sherwood_piece and sherwood_operation_stats will not change.
  *
  * Alignment: arrays may have any. Data goes between the arrays and the socket without a copy in
  * this library. The kernel copies fastest if arrays begin at multiples of 64 bytes, and arrays of
@@ -181,8 +180,7 @@ int sherwood_connect(const char *address, const struct sherwood_options *options
 int sherwood_connect_text(const char *address, const struct sherwood_options *options,
                           struct sherwood **out, char *text, size_t text_bytes);
 
-/* Closes the connections and frees the handle. Requests in flight are abandoned. NULL is allowed.
- */
+/* Closes the connections and frees the handle. Requests in flight are abandoned. May be NULL. */
 void sherwood_close(struct sherwood *client);
 
 /* Returns the facts of the server; they are valid until sherwood_close. */
@@ -204,8 +202,8 @@ enum sherwood_operation {
     SHERWOOD_INCREMENT = 8,   /* add; a key whose value would overflow keeps its value */
     SHERWOOD_DECREMENT = 9,   /* subtract; a key whose value would be negative keeps its value */
     SHERWOOD_DELETE = 10,
-    /* The cache engine alone has these. There GET and what writes a value are uses of an entry, but
-     * for SET_ABSENT of a present key and SET_VALUE. */
+    /* The cache engine alone has these, and rows have ADD. There GET and what writes a value are
+     * uses of an entry, but for SET_ABSENT of a present key and SET_VALUE. */
     SHERWOOD_PEEK = 11,            /* read; no use */
     SHERWOOD_FIND_OR_INSERT = 12,  /* insert if absent; otherwise read, which is a use */
     SHERWOOD_SET_SCORE = 13,       /* if present: a use, no more; takes no values */
@@ -215,7 +213,11 @@ enum sherwood_operation {
     SHERWOOD_ADD_U64 = 17,         /* .. of 64 bits: value_bytes is a multiple of 8 */
     SHERWOOD_ADD_PRESENT_F32 = 18, /* add if present */
     SHERWOOD_ADD_PRESENT_U32 = 19,
-    SHERWOOD_ADD_PRESENT_U64 = 20
+    SHERWOOD_ADD_PRESENT_U64 = 20,
+    SHERWOOD_ADD_F16 = 21,  /* rows: as ADD_F32, each sum rounded to 16 bits, IEEE 754 */
+    SHERWOOD_ADD_BF16 = 22, /* .. to the high 16 bits of a float of 32 */
+    SHERWOOD_ADD_PRESENT_F16 = 23,
+    SHERWOOD_ADD_PRESENT_BF16 = 24
 };
 
 /* Blocking calls. The operations of a call take effect in order, also on repeated keys, and so do
@@ -235,8 +237,7 @@ int sherwood_run(struct sherwood *client, enum sherwood_operation operation, con
 
 /* What a cache may be given and asked for with any operation on keys, beside the arrays of
  * sherwood_run. Begin with SHERWOOD_CACHE_INIT; one struct belongs to one call or request at a
- * time. Out arrays that are NULL are declined: the server
- * neither makes nor sends them. Of a request in pieces these arrays are whole. */
+ * time. Out arrays that are NULL are neither made nor sent; those of pieces are whole. */
 struct sherwood_cache {
     size_t size; /* sizeof(struct sherwood_cache) */
     /* [count] or NULL. Given to uses of entries and to new entries: so many uses (lfu, epoch-lfu;
@@ -474,8 +475,7 @@ struct sherwood_stats {
     uint64_t not_admitted; /* new keys that a cache did not take: all others had a higher score */
 };
 /* Asks the server for its statistics. `size` is sizeof(struct sherwood_stats) as the program was
- * compiled: nothing is written beyond it, and fields that this version does not know are set to 0.
- */
+ * compiled: nothing is written beyond it; fields that this version does not know are set to 0. */
 int sherwood_stats(struct sherwood *client, struct sherwood_stats *stats, size_t size);
 /* Returns figure number i of all that the last sherwood_stats received, including those without a
  * field in the struct; false if there are no more. They are in the server's order. A name consists

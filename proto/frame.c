@@ -104,7 +104,7 @@ bool sw_operation_may_overflow(uint32_t operation)
 
 bool sw_operation_adds(uint32_t operation)
 {
-    return operation >= SW_OPERATION_ADD_F32 && operation <= SW_OPERATION_ADD_PRESENT_U64;
+    return operation >= SW_OPERATION_ADD_F32 && operation <= SW_OPERATION_ADD_PRESENT_BF16;
 }
 
 bool sw_operation_apply(uint32_t operation, bool found, uint64_t old, uint64_t operand,

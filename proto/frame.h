@@ -87,7 +87,11 @@ const char *sw_frame_error_text(int error);
     X(ADD_U64, 17, true)         \
     X(ADD_PRESENT_F32, 18, true) \
     X(ADD_PRESENT_U32, 19, true) \
-    X(ADD_PRESENT_U64, 20, true)
+    X(ADD_PRESENT_U64, 20, true) \
+    X(ADD_F16, 21, true)         \
+    X(ADD_BF16, 22, true)        \
+    X(ADD_PRESENT_F16, 23, true) \
+    X(ADD_PRESENT_BF16, 24, true)
 /* Other operations: name, number, who carries it out (the SERVER, or the TABLE by a batch of the
  * kind of the same name). */
 #define SW_CONTROL_OPERATION_MAP(X) \

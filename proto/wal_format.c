@@ -120,7 +120,11 @@ const char *sw_wal_operation_name(uint8_t operation)
                                         "ADD_U64",
                                         "ADD_PRESENT_F32",
                                         "ADD_PRESENT_U32",
-                                        "ADD_PRESENT_U64"};
+                                        "ADD_PRESENT_U64",
+                                        "ADD_F16",
+                                        "ADD_BF16",
+                                        "ADD_PRESENT_F16",
+                                        "ADD_PRESENT_BF16"};
     return operation < sizeof(names) / sizeof(names[0]) ? names[operation] : NULL;
 }
 

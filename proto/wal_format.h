@@ -63,7 +63,8 @@ struct sw_wal_record {
 };
 
 /* Operations are those of table/table.h (enum sw_op), by number: 1 SET, 2 SUM, .. 9 DELETE, and of
- * rows 14 ADD_F32, .. 19 ADD_PRESENT_U64. Returns the name, static storage; NULL: no log has it. */
+ * rows 14 ADD_F32, .. 23 ADD_PRESENT_BF16. Returns the name, static storage; NULL: no log has it.
+ */
 const char *sw_wal_operation_name(uint8_t operation);
 
 /* Has the record a sequence of its own? */

@@ -346,6 +346,9 @@ static bool scores_are_valid(const struct sw_table *table, const struct sw_batch
     return policy != SW_CACHE_CUSTOM || (seen >> SW_SET_SCORE & 1) == 0;
 }
 
+#define OF_16_BITS \
+    (1U << SW_ADD_F16 | 1U << SW_ADD_BF16 | 1U << SW_ADD_PRESENT_F16 | 1U << SW_ADD_PRESENT_BF16)
+
 static int check_operations(const struct sw_table *table, const struct sw_batch *batch)
 {
     if (batch->count > table->config.batch_ops_max || (batch->count > 0 && batch->keys == NULL)) {
@@ -366,7 +369,13 @@ static int check_operations(const struct sw_table *table, const struct sw_batch 
     if (batch->shared && !sw_batch_loads_once(table, batch)) {
         return SW_E_INVALID;
     }
-    return (seen & ~table->operations) == 0 ? SW_OK : SW_E_UNSUPPORTED;
+    if (batch->wide_operands && (seen & ~(OF_16_BITS | WITHOUT_OPERANDS)) != 0) {
+        return SW_E_INVALID;
+    }
+    return (seen & ~table->operations) == 0 &&
+                   (!batch->wide_operands || table->kind == SW_BACKEND_CPU)
+               ? SW_OK
+               : SW_E_UNSUPPORTED;
 }
 
 static int check_scan(const struct sw_table *table, const struct sw_batch *batch)

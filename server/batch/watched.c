@@ -235,6 +235,8 @@ static bool has_changed(const struct sw_batch *batch, uint32_t value_bytes, uint
     case SW_ADD_PRESENT_F32:
     case SW_ADD_PRESENT_U32:
     case SW_ADD_PRESENT_U64:
+    case SW_ADD_PRESENT_F16:
+    case SW_ADD_PRESENT_BF16:
         return was_present(batch, i, true);
     case SW_INCREMENT:
     case SW_DECREMENT:

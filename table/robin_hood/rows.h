@@ -40,6 +40,8 @@ SW_HD static inline enum sw_effect sw_row_effect(uint32_t op, bool found)
     case SW_ADD_F32:
     case SW_ADD_U32:
     case SW_ADD_U64:
+    case SW_ADD_F16:
+    case SW_ADD_BF16:
         return SW_EFFECT_WRITE;
     case SW_SET_ABSENT:
         return found ? SW_EFFECT_NONE : SW_EFFECT_WRITE;
@@ -47,6 +49,8 @@ SW_HD static inline enum sw_effect sw_row_effect(uint32_t op, bool found)
     case SW_ADD_PRESENT_F32:
     case SW_ADD_PRESENT_U32:
     case SW_ADD_PRESENT_U64:
+    case SW_ADD_PRESENT_F16:
+    case SW_ADD_PRESENT_BF16:
         return found ? SW_EFFECT_WRITE : SW_EFFECT_NONE;
     case SW_DELETE:
         return found ? SW_EFFECT_REMOVE : SW_EFFECT_NONE;
@@ -59,11 +63,12 @@ SW_HD static inline enum sw_effect sw_row_effect(uint32_t op, bool found)
 #define SW_ROW_OPERATIONS                                                                         \
     (1U << SW_GET | 1U << SW_SET | 1U << SW_SET_ABSENT | 1U << SW_SET_PRESENT | 1U << SW_DELETE | \
      1U << SW_ADD_F32 | 1U << SW_ADD_U32 | 1U << SW_ADD_U64 | 1U << SW_ADD_PRESENT_F32 |          \
-     1U << SW_ADD_PRESENT_U32 | 1U << SW_ADD_PRESENT_U64)
+     1U << SW_ADD_PRESENT_U32 | 1U << SW_ADD_PRESENT_U64 | 1U << SW_ADD_F16 | 1U << SW_ADD_BF16 | \
+     1U << SW_ADD_PRESENT_F16 | 1U << SW_ADD_PRESENT_BF16)
 
 SW_HD static inline bool sw_row_adds(uint32_t op)
 {
-    return op >= SW_ADD_F32 && op <= SW_ADD_PRESENT_U64;
+    return op >= SW_ADD_F32 && op <= SW_ADD_PRESENT_BF16;
 }
 
 /* Every sum that is no number is this one: which payload it would have differs from machine to
@@ -91,6 +96,89 @@ SW_HD static inline uint32_t sw_row_sum_f32(uint32_t a, uint32_t b)
     const uint32_t sum = s.bits;
 #endif
     return sw_row_is_nan_f32(sum) ? SW_ROW_NAN_F32 : sum;
+}
+
+/* A product, likewise. */
+SW_HD static inline uint32_t sw_row_product_f32(uint32_t a, uint32_t b)
+{
+#if defined(__CUDA_ARCH__)
+    const uint32_t product = __float_as_uint(__fmul_rn(__uint_as_float(a), __uint_as_float(b)));
+#else
+    union {
+        uint32_t bits;
+        float number;
+    } x, y, p;
+    x.bits = a;
+    y.bits = b;
+    p.number = x.number * y.number;
+    const uint32_t product = p.bits;
+#endif
+    return sw_row_is_nan_f32(product) ? SW_ROW_NAN_F32 : product;
+}
+
+/* Numbers of 16 bits as those of 32, which have them all. */
+SW_HD static inline uint32_t sw_row_of_f16(uint16_t number)
+{
+    const uint32_t sign = (uint32_t)(number & 0x8000U) << 16;
+    uint32_t rest = (uint32_t)(number & 0x7fffU) << 13;
+    if (rest >= 0x0f800000U) { /* infinity, or no number */
+        return sign | 0x70000000U | rest;
+    }
+    if (rest >= 0x00800000U) {
+        return sign | (rest + 0x38000000U);
+    }
+    uint32_t exponent = 0x38800000U; /* denormals, which have no leading one: 2^-14 */
+    while (rest != 0 && rest < 0x00800000U) {
+        rest <<= 1;
+        exponent -= 0x00800000U;
+    }
+    return rest == 0 ? sign : sign | (exponent + (rest - 0x00800000U));
+}
+
+SW_HD static inline uint32_t sw_row_of_bf16(uint16_t number)
+{
+    return (uint32_t)number << 16;
+}
+
+/* Back: rounded to the nearest, ties to even. */
+SW_HD static inline uint16_t sw_row_to_f16(uint32_t bits)
+{
+    const uint32_t sign = bits >> 16 & 0x8000U;
+    const uint32_t rest = bits & 0x7fffffffU;
+    if (rest > 0x7f800000U) {
+        return 0x7e00U; /* as all that are no numbers */
+    }
+    if (rest >= 0x47800000U) { /* from 2^16 on */
+        return (uint16_t)(sign | 0x7c00U);
+    }
+    if (rest >= 0x38800000U) { /* may carry into the exponent, and to infinity */
+        return (uint16_t)(sign | ((rest - 0x38000000U + 0xfffU + (rest >> 13 & 1)) >> 13));
+    }
+    if (rest < 0x33000000U) { /* less than half of the least denormal */
+        return (uint16_t)sign;
+    }
+    const uint32_t shift = 126 - (rest >> 23); /* 14 .. 24: in units of 2^-24 */
+    const uint32_t whole = (rest & 0x007fffffU) | 0x00800000U;
+    const uint32_t half = 1U << (shift - 1);
+    return (uint16_t)(sign | ((whole + half - 1 + (whole >> shift & 1)) >> shift));
+}
+
+SW_HD static inline uint16_t sw_row_to_bf16(uint32_t bits)
+{
+    return (uint16_t)(sw_row_is_nan_f32(bits) ? 0x7fc0U
+                                              : (bits + 0x7fffU + (bits >> 16 & 1)) >> 16);
+}
+
+/* The sum of a number of 16 bits and one of 32, which both sums round to 16: first to 32 bits, then
+ * to 16. */
+SW_HD static inline uint16_t sw_row_sum_f16(uint16_t number, uint32_t operand)
+{
+    return sw_row_to_f16(sw_row_sum_f32(sw_row_of_f16(number), operand));
+}
+
+SW_HD static inline uint16_t sw_row_sum_bf16(uint16_t number, uint32_t operand)
+{
+    return sw_row_to_bf16(sw_row_sum_f32(sw_row_of_bf16(number), operand));
 }
 
 #endif

@@ -122,6 +122,10 @@ Test(loop, knows_what_never_changes_of_the_table)
                                                   SW_OPERATION_ADD_PRESENT_F32,
                                                   SW_OPERATION_ADD_PRESENT_U32,
                                                   SW_OPERATION_ADD_PRESENT_U64,
+                                                  SW_OPERATION_ADD_F16,
+                                                  SW_OPERATION_ADD_BF16,
+                                                  SW_OPERATION_ADD_PRESENT_F16,
+                                                  SW_OPERATION_ADD_PRESENT_BF16,
                                                   SW_OPERATION_COUNT_SCORES,
                                                   SW_OPERATION_ERASE_SCORES,
                                                   SW_OPERATION_EPOCH};
@@ -146,10 +150,16 @@ Test(loop, knows_what_a_cache_has)
         SW_COMMAND_OR,     SW_COMMAND_XOR,      SW_COMMAND_AND,        SW_COMMAND_ANDNOT,
         SW_COMMAND_CAS,    SW_COMMAND_SETRANGE, SW_COMMAND_INCRBYFLOAT};
     expect_lacking(fixture.loop, commands, sizeof(commands) / sizeof(commands[0]));
-    static const enum sw_operation unsupported[] = {
-        SW_OPERATION_SUM,       SW_OPERATION_MIN,       SW_OPERATION_MAX,
-        SW_OPERATION_INCREMENT, SW_OPERATION_DECREMENT, SW_OPERATION_EPOCH, /* of other policies */
-    };
+    static const enum sw_operation unsupported[] = {SW_OPERATION_SUM,
+                                                    SW_OPERATION_MIN,
+                                                    SW_OPERATION_MAX,
+                                                    SW_OPERATION_INCREMENT,
+                                                    SW_OPERATION_DECREMENT,
+                                                    SW_OPERATION_EPOCH, /* of other policies */
+                                                    SW_OPERATION_ADD_F16,
+                                                    SW_OPERATION_ADD_BF16,
+                                                    SW_OPERATION_ADD_PRESENT_F16,
+                                                    SW_OPERATION_ADD_PRESENT_BF16};
     expect_all_but(fixture.loop, unsupported, sizeof(unsupported) / sizeof(unsupported[0]));
     tear_down(&fixture);
 }

@@ -69,7 +69,7 @@ Test(rows, what_they_can)
     for (int op = 0; op < SW_OP_END; op++) {
         bool can = op == SW_GET || op == SW_SET || op == SW_SET_ABSENT || op == SW_SET_PRESENT ||
                    op == SW_DELETE ||
-                   (op >= SW_ADD_F32 && op <= SW_ADD_PRESENT_U64 && op != SW_ADD_U64 &&
+                   (op >= SW_ADD_F32 && op <= SW_ADD_PRESENT_BF16 && op != SW_ADD_U64 &&
                     op != SW_ADD_PRESENT_U64);
         cr_assert_eq(fixture_can(&fixture, (enum sw_op)op), can, "operation %d", op);
     }

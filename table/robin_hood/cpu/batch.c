@@ -29,7 +29,8 @@ static struct sw_cpu_mix mix_of(const struct sw_batch *batch)
 /* True if the operation inserts an absent key. */
 static bool inserts(uint32_t op)
 {
-    return op != SW_GET && op != SW_DELETE && op != SW_SET_PRESENT && op < SW_ADD_PRESENT_F32;
+    return op != SW_GET && op != SW_DELETE && op != SW_SET_PRESENT &&
+           (op < SW_ADD_PRESENT_F32 || op == SW_ADD_F16 || op == SW_ADD_BF16);
 }
 
 bool sw_cpu_try_parallel(struct sw_cpu *cpu)

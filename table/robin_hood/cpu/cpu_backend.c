@@ -15,6 +15,7 @@
 #include "table/robin_hood/cpu/parallel.h"
 #include "table/robin_hood/cpu/resize.h"
 #include "table/robin_hood/cpu/restore.h"
+#include "table/robin_hood/cpu/rounding.h"
 #include "table/robin_hood/cpu/rows.h"
 #include "table/robin_hood/robin_hood_backend.h"
 #include "table/robin_hood/rows.h"
@@ -103,6 +104,13 @@ static int cpu_open(const struct sw_table_config *config, void **out, char *reas
     int status = sw_geometry_compute(config, &geometry, reason, reason_size);
     if (status != SW_OK) {
         return status;
+    }
+    if (config->value_bytes != 0 && !sw_rounding_is_exact()) {
+        snprintf(reason, reason_size,
+                 "this process does not round numbers of 32 bits as IEEE 754 has it, so rows would "
+                 "not be added to as promised: a flag of the compiler, or a library, has changed "
+                 "that");
+        return SW_E_UNSUPPORTED;
     }
     struct sw_cpu *cpu = calloc(1, sizeof(*cpu));
     if (cpu == NULL || sw_phase_lock_init(&cpu->lock) != SW_OK) {

@@ -40,22 +40,43 @@ static void answer_row(const struct sw_batch *batch, uint32_t i, uint32_t bytes,
     }
 }
 
+/* The operand of operation i. */
+static const uint8_t *operand_of(const struct sw_batch *batch, uint32_t i, uint32_t bytes)
+{
+    return (const uint8_t *)batch->values + (size_t)i * bytes * (batch->wide_operands ? 2 : 1);
+}
+
 /* Copies the operand of operation i, which others may change meanwhile. */
 static void load_row(const struct sw_batch *batch, uint32_t i, uint32_t bytes, uint8_t *row)
 {
-    sw_copy_once(row, (const uint8_t *)batch->values + (size_t)i * bytes, bytes);
+    sw_copy_once(row, operand_of(batch, i, bytes), bytes);
 }
+
+/* Adds the numbers of an operand, which are of 16 or 32 bits, to those of a row, of 16. */
+#define ADD_TO_16(type)                                                                      \
+    static void add_to_##type(uint16_t *row, const void *operand, uint32_t count, bool wide) \
+    {                                                                                        \
+        for (uint32_t k = 0; k < count && wide; k++) {                                       \
+            row[k] = sw_row_sum_##type(row[k], SW_LOAD_ONCE((const uint32_t *)operand + k)); \
+        }                                                                                    \
+        for (uint32_t k = 0; k < count && !wide; k++) {                                      \
+            const uint16_t number = SW_LOAD_ONCE((const uint16_t *)operand + k);             \
+            row[k] = sw_row_sum_##type(row[k], sw_row_of_##type(number));                    \
+        }                                                                                    \
+    }
+ADD_TO_16(f16)
+ADD_TO_16(bf16)
 
 /* Adds the operand of operation i to a row, number by number; integers wrap around. Each element of
  * the operand, which others may change meanwhile, is loaded once. */
 static void add_to_row(const struct sw_batch *batch, uint32_t i, uint32_t op, uint32_t bytes,
                        uint8_t *row)
 {
-    const uint8_t *operand = (const uint8_t *)batch->values + (size_t)i * bytes;
-    const uint32_t *from = (const uint32_t *)(const void *)operand;
+    const void *operand = operand_of(batch, i, bytes);
+    const uint32_t *from = operand;
     uint32_t *to = (uint32_t *)(void *)row;
     if (op == SW_ADD_U64 || op == SW_ADD_PRESENT_U64) {
-        const uint64_t *wide = (const uint64_t *)(const void *)operand;
+        const uint64_t *wide = operand;
         for (uint32_t k = 0; k < bytes / sizeof(*wide); k++) {
             ((uint64_t *)(void *)row)[k] += SW_LOAD_ONCE(wide + k);
         }
@@ -63,6 +84,10 @@ static void add_to_row(const struct sw_batch *batch, uint32_t i, uint32_t op, ui
         for (uint32_t k = 0; k < bytes / sizeof(*from); k++) {
             to[k] = sw_row_sum_f32(to[k], SW_LOAD_ONCE(from + k));
         }
+    } else if (op == SW_ADD_F16 || op == SW_ADD_PRESENT_F16) {
+        add_to_f16((uint16_t *)(void *)row, operand, bytes / 2, batch->wide_operands);
+    } else if (op == SW_ADD_BF16 || op == SW_ADD_PRESENT_BF16) {
+        add_to_bf16((uint16_t *)(void *)row, operand, bytes / 2, batch->wide_operands);
     } else {
         for (uint32_t k = 0; k < bytes / sizeof(*from); k++) {
             to[k] += SW_LOAD_ONCE(from + k);

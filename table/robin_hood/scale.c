@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * scale.c - products of operands and a scale: two roundings, wherever the sum is made.
+ */
+#include "table/scale.h"
+
+#include "table/robin_hood/rows.h"
+
+#define ONE 0x3f800000U
+#define SIGN 0x80000000U
+
+static bool has_32_bits(enum sw_op op, bool wide_operands)
+{
+    return op == SW_ADD_F32 || op == SW_ADD_PRESENT_F32 || wide_operands;
+}
+
+bool sw_scale_fits(enum sw_op op, bool wide_operands, uint32_t scale_bits)
+{
+    return has_32_bits(op, wide_operands) ? (scale_bits & ~SIGN) < 0x7f800000U
+                                          : (scale_bits & ~SIGN) == ONE;
+}
+
+/* The operands with the other sign. */
+static void negate(enum sw_op op, void *operands, uint64_t bytes)
+{
+    if (op == SW_ADD_U64 || op == SW_ADD_PRESENT_U64) {
+        for (uint64_t i = 0; i < bytes / sizeof(uint64_t); i++) {
+            ((uint64_t *)operands)[i] = 0 - ((uint64_t *)operands)[i];
+        }
+    } else if (op == SW_ADD_U32 || op == SW_ADD_PRESENT_U32) {
+        for (uint64_t i = 0; i < bytes / sizeof(uint32_t); i++) {
+            ((uint32_t *)operands)[i] = 0 - ((uint32_t *)operands)[i];
+        }
+    } else {
+        for (uint64_t i = 0; i < bytes / sizeof(uint16_t); i++) {
+            ((uint16_t *)operands)[i] ^= 0x8000U;
+        }
+    }
+}
+
+void sw_scale_operands(enum sw_op op, bool wide_operands, uint32_t scale_bits, void *operands,
+                       uint64_t bytes)
+{
+    if (scale_bits == ONE) {
+        return;
+    }
+    if (!has_32_bits(op, wide_operands)) {
+        negate(op, operands, bytes);
+        return;
+    }
+    for (uint64_t i = 0; i < bytes / sizeof(uint32_t); i++) {
+        uint32_t *number = (uint32_t *)operands + i;
+        *number = sw_row_product_f32(scale_bits, *number);
+    }
+}

@@ -1,0 +1,128 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Sums of rows: every bit is that of numpy, one operation after the other, whatever way it was asked for."""
+
+import random
+import struct
+
+import numpy as np
+
+import wire
+from harness import Server, case, drawn_seed, equal, main
+
+SEED = drawn_seed()
+CPU = ("--backend", "cpu", "--capacity", "64K", "--frame-ops-max", "0")
+NUMBERS = {"f32": np.uint32, "f16": np.uint16, "bf16": np.uint16, "u32": np.uint32, "u64": np.uint64}
+HARD = {"f32": (0, 0x80000000, 1, 0x807fffff, 0x00800000, 0x3f800000, 0x33800000, 0x33800001, 0x7f7fffff, 0x7f800000,
+                0xff800000, 0x7fc00001, 0xff812345),
+        "f16": (0, 0x8000, 1, 0x83ff, 0x0400, 0x3c00, 0x1000, 0x1001, 0x7bff, 0x7c00, 0xfc00, 0x7e01, 0xfd23),
+        "bf16": (0, 0x8000, 1, 0x807f, 0x0080, 0x3f80, 0x3b80, 0x3b81, 0x7f7f, 0x7f80, 0xff80, 0x7fc1, 0xff81)}
+
+
+def wide(kind, bits):
+    """Numbers as float32."""
+    if kind == "f16":
+        return bits.view(np.float16).astype(np.float32)
+    return (bits.astype(np.uint32) << 16).view(np.float32) if kind == "bf16" else bits.view(np.float32)
+
+
+def narrow(kind, sums):
+    """float32 as numbers of the kind: rounded to the nearest, ties to even; what is no number has one form."""
+    nan = np.isnan(sums)
+    if kind == "f16":
+        return np.where(nan, 0x7e00, sums.astype(np.float16).view(np.uint16)).astype(np.uint16)
+    bits = sums.view(np.uint32)
+    if kind == "bf16":
+        rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16
+        return np.where(nan, 0x7fc0, rounded).astype(np.uint16)
+    return np.where(nan, 0x7fc00000, bits).astype(np.uint32)
+
+
+def added(kind, row, operand):
+    """row + operand, as bits; operands of another kind of bits are float32."""
+    if kind[0] == "u":
+        return row + operand
+    other = operand.view(np.float32) if operand.dtype == np.uint32 else wide(kind, operand)
+    with np.errstate(all="ignore"):
+        return narrow(kind, wide(kind, row) + other)
+
+
+def draw(rng, kind, count):
+    """Numbers, every third of which is a hard one."""
+    width = np.dtype(NUMBERS[kind]).itemsize
+    near = {"f16": 0x3fff, "bf16": 0x3fff, "f32": 0x3fffffff}.get(kind, (1 << 8 * width) - 1)
+    return np.array([rng.choice(HARD[kind]) if kind in HARD and rng.randrange(3) == 0
+                     else rng.getrandbits(8 * width) & near for _ in range(count)], NUMBERS[kind])
+
+
+class Model:
+    """Rows by key, and what sums make of them."""
+
+    def __init__(self, kind, numbers):
+        self.kind, self.numbers, self.rows = kind, numbers, {}
+
+    def zeros(self):
+        return np.zeros(self.numbers, NUMBERS[self.kind])
+
+    def row(self, key):
+        return self.rows.get(key, self.zeros())
+
+    def add(self, key, operand, present=False):
+        if key in self.rows or not present:
+            self.rows[key] = added(self.kind, self.row(key), operand)
+
+
+def rows_of(connection, keys, size):
+    connection.sendall(wire.cache_frame(wire.GET, keys, value_bytes=size, want_values=True))
+    body = wire.read_frame(connection).body
+    return [body[i * size:(i + 1) * size] for i in range(len(keys))]
+
+
+@case
+def by_frames():
+    """rows of each kind of numbers, added to by frames with keys that repeat: the values before and after, bit by bit"""
+    rng = random.Random(SEED)
+    for kind, size in (("f16", 60), ("bf16", 4), ("bf16", 256), ("f16", 1028), ("f32", 60), ("u32", 20), ("u64", 64)):
+        add, present = (getattr(wire, f"ADD_{p}{kind.upper()}") for p in ("", "PRESENT_"))
+        with Server(*CPU, "--value-bytes", str(size), "--value-type", kind) as server, server.connect() as connection:
+            model = Model(kind, size // np.dtype(NUMBERS[kind]).itemsize)
+            for _ in range(20):
+                count = rng.randrange(1, 40)
+                keys = [rng.randrange(6) for _ in range(count)]
+                operands = [draw(rng, kind, model.numbers) for _ in range(count)]
+                operation = rng.choice((add, add, present, wire.SET, wire.DELETE))
+                connection.sendall(wire.cache_frame(operation, keys, None if operation == wire.DELETE else
+                                                    [o.tobytes() for o in operands], value_bytes=size,
+                                                    want_values=True))
+                reply = wire.read_frame(connection)
+                for i, (key, operand) in enumerate(zip(keys, operands)):
+                    equal(reply.body[i * size:(i + 1) * size], model.row(key).tobytes(), f"{kind}: before {i}")
+                    if operation in (wire.SET, wire.DELETE):
+                        model.rows.pop(key, None)
+                    if operation == wire.SET:
+                        model.rows[key] = operand
+                    elif operation != wire.DELETE:
+                        model.add(key, operand, operation == present)
+                equal(rows_of(connection, list(range(6)), size), [model.row(k).tobytes() for k in range(6)], kind)
+
+
+@case
+def other_numbers():
+    """sums of another kind than the rows' are refused in words; rows of bytes take every kind that fits"""
+    with Server(*CPU, "--value-bytes", "20", "--value-type", "f16") as server, server.connect() as connection:
+        for name in ("F32", "U32", "BF16", "PRESENT_BF16", "U64"):
+            connection.sendall(wire.cache_frame(getattr(wire, f"ADD_{name}"), [1], [bytes(20)], value_bytes=20))
+            reply = wire.read_frame(connection)
+            equal((reply.status, reply.message), (
+                wire.UNKNOWN_OPERATION, f"the robin_hood engine has no ADD_{name} for rows"), name)
+    with Server(*CPU, "--value-bytes", "4") as server, server.connect() as connection:
+        for name, one, two in (("F16", 0x3c00, 0x4000), ("BF16", 0x3f80, 0x4000)):
+            for _ in range(2):
+                connection.sendall(wire.cache_frame(getattr(wire, f"ADD_{name}"), [one], [struct.pack("<2H", one, one)],
+                                                    value_bytes=4))
+                wire.read_frame(connection)
+            equal(rows_of(connection, [one], 4), [struct.pack("<2H", two, two)], name)
+
+
+if __name__ == "__main__":
+    main()
