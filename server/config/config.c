@@ -176,8 +176,6 @@ static int check_persistence(const struct sw_config *config, char *error, size_t
 static const char *wrong_with_member(const struct sw_config *config)
 {
     return config->replicaof[0] != '\0' ? "replicaof: etcd says who follows whom"
-           : config->data_dir[0] != '\0'
-               ? "data-dir: members keep everything in memory, and nothing on disk yet"
            : config->engine == SW_ENGINE_CACHE
                ? "the cache engine: what it holds may leave at any time, so it has no replicas"
            : config->cluster_config[0] != '\0' || config->cluster_state[0] != '\0'

@@ -137,9 +137,10 @@ struct sw_config {
     char debug_fault[64];                     /* empty: none */
 
     /* [replication] */
-    char replicaof[SW_CONFIG_DIR_MAX];  /* its primary; empty: it is one */
-    uint32_t tls_replication;           /* 1: replicas connect by TLS */
-    char ha[512];                       /* the shard in etcd; empty: it is of none */
+    char replicaof[SW_CONFIG_DIR_MAX]; /* its primary; empty: it is one */
+    uint32_t tls_replication;          /* 1: replicas connect by TLS */
+    char ha[512];                      /* the shard in etcd; empty: it is of none */
+    uint64_t ha_discarded_max;
     char ha_tls_ca[SW_CONFIG_FILE_MAX]; /* of etcd */
     char ha_tls_cert[SW_CONFIG_FILE_MAX];
     char ha_tls_key[SW_CONFIG_FILE_MAX];

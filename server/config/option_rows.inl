@@ -310,8 +310,12 @@ SW_OPTION(
     "clients reach this one (bind and port, if there is none), &ttl=SECONDS, after which a "
     "primary that etcd has not heard of is none (1 to 60; 3), and &quorum=N, for how many losses "
     "of a machine a write is safe that WAIT N has counted (1). etcds:// asks etcd by TLS. With "
-    "tls-replication members reach each other by tls-port. In memory only: not with data-dir, the "
-    "cache engine, a cluster or replicaof. Empty: it is of no shard.")
+    "tls-replication members reach each other by tls-port. Not with the cache engine, a cluster or "
+    "replicaof. Empty: it is of no shard.")
+SW_OPTION(ha_discarded_max, "ha-discarded-max", "replication", SW_ANY, SW_NUMBER(0, 1000), "4", "N",
+          "How many directories discarded-TERM-WRITE a member keeps in data-dir: the files that it "
+          "had when it dropped writes that the shard's new primary lacks. With so many there, the "
+          "next ones are removed, which the log says.")
 SW_OPTION(ha_tls_ca, "ha-tls-ca", "replication", SW_ANY, SW_TEXT(), "", "FILE",
           "PEM file with the roots that vouch for the members of etcd (etcds://), whose "
           "certificates must have the hosts of --ha as names. Empty: the roots of the system.")

@@ -23,6 +23,7 @@ struct sw_ha_facts {
     uint64_t lonely_ms;      /* of a primary: since when no other member is in sync */
     uint64_t elections;      /* that it has won */
     uint64_t losses;         /* times that it ceased to be primary */
+    uint64_t discards;       /* times that it dropped writes which others may lack */
     uint64_t etcd_failures;  /* requests without an answer */
     char trouble[256];       /* of the last one of these */
 };

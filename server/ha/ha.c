@@ -29,6 +29,16 @@ static uint64_t draw_incarnation(void)
 /* --- what replication asks ----------------------------------------------------------------------
  */
 
+static void loaded(void *context, struct sw_term_start of, uint64_t newest)
+{
+    struct sw_ha *ha = context;
+    pthread_mutex_lock(&ha->lock);
+    ha->history = (struct sw_ha_history){of.term, of.first, 0};
+    ha->newest = ha->newest < newest ? newest : ha->newest;
+    ha->is_loading = false;
+    pthread_mutex_unlock(&ha->lock);
+}
+
 static void introduce(void *context, struct sw_repl_hello *hello)
 {
     struct sw_ha *ha = context;
@@ -139,6 +149,11 @@ void sw_ha_answer_poll(struct sw_ha *ha, const char *shard, uint64_t term,
         return;
     }
     pthread_mutex_lock(&ha->lock);
+    if (ha->is_loading) {
+        pthread_mutex_unlock(&ha->lock);
+        snprintf(line, SW_HA_LINE_BYTES, "-LOADING this member loads its data directory\r\n");
+        return;
+    }
     bool served = ha->member.serves > 0;
     bool answers = sw_ha_close(&ha->member, term);
     if (served && ha->member.serves == 0) {
@@ -230,6 +245,7 @@ void sw_ha_facts(struct sw_ha *ha, struct sw_ha_facts *facts)
         put_names(ha, facts);
     }
     pthread_mutex_unlock(&ha->lock);
+    facts->discards = __atomic_load_n(&ha->repl->state.discards, __ATOMIC_RELAXED);
     uint64_t lease = __atomic_load_n(&ha->repl->state.lease, __ATOMIC_SEQ_CST);
     facts->lease_ms =
         facts->is_primary && lease != UINT64_MAX && lease > now ? (lease - now) / 1000000U : 0;
@@ -311,7 +327,8 @@ int sw_ha_create(const struct sw_config *config, struct sw_repl *repl, struct sw
     ha->config = config;
     ha->repl = repl;
     ha->member.self.incarnation = draw_incarnation();
-    ha->terms = (struct sw_repl_terms){ha, introduce, follow, advance, serve, start, count};
+    ha->is_loading = config->data_dir[0] != '\0';
+    ha->terms = (struct sw_repl_terms){ha, loaded, introduce, follow, advance, serve, start, count};
     pthread_mutex_init(&ha->lock, NULL);
     uv_loop_init(&ha->uv);
     uv_timer_init(&ha->uv, &ha->tick);

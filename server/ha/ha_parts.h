@@ -39,6 +39,7 @@ struct sw_ha {
     struct sw_ha_names names;
     struct sw_ha_history history;
     uint64_t newest;  /* the highest term that it knows of */
+    bool is_loading;  /* its data directory: it cannot say how far it is */
     bool is_outdated; /* a replica has closed the term that this primary serves */
     bool wants_switch;
     bool wants_look;
@@ -54,7 +55,7 @@ struct sw_ha {
     uint64_t rests_until_ns; /* it has handed over: others are to stand */
 
     enum sw_ha_election election;
-    uint64_t round, asked_ns, elected_revision, promotion;
+    uint64_t round, asked_ns, elected_term, elected_revision, promotion;
 
     uint64_t was_serving; /* the term that the thread last saw served; 0: none */
     uint64_t deadline_ns;

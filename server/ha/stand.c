@@ -66,7 +66,7 @@ static void on_elected(void *context, const json_t *answer, const char *error)
         ha->election = SW_HA_PROMOTING;
         /* it serves as soon as replication has made it one, and not any longer than this */
         sw_repl_set_lease(&ha->repl->state, sw_ha_deadline(ha->asked_ns, ha->where.ttl_ns));
-        ha->promotion = sw_replica_promote(ha->repl->replica);
+        ha->promotion = sw_replica_promote(ha->repl->replica, ha->elected_term);
     }
 }
 
@@ -99,6 +99,7 @@ static void try_to_lead(struct sw_ha *ha)
     if (basis != SW_HA_NOT_YET) {
         sw_log(SW_LOG_NOTICE, "this member asks for term %" PRIu64 ": %s", term, basis_text(basis));
         ha->election = SW_HA_SENT;
+        ha->elected_term = term;
         ha->asked_ns = sw_ha_now(); /* the lease counts from before it is sent */
         sw_etcd_post(ha->etcd, "/v3/kv/txn", body, on_elected, ha);
     }
@@ -207,7 +208,7 @@ static bool is_stuck(struct sw_ha *ha, uint64_t term)
         sw_log(SW_LOG_ERROR,
                "etcd holds term %" PRIu64 " of the shard, and this member has seen term %" PRIu64
                ": was etcd restored from a backup? This member neither stands nor follows until "
-               "the term is as high; restarted, it begins empty",
+               "the term is as high; restarted without a data directory, it begins empty",
                term, newest);
     }
     return is;
@@ -219,6 +220,7 @@ void sw_ha_saw(struct sw_ha *ha, const struct sw_ha_shard *shard)
     pthread_mutex_lock(&ha->lock);
     bool is_serving = ha->member.serves > 0;
     bool is_own = shard->term > 0 && sw_ha_same_id(shard->primary, ha->member.self);
+    bool is_loading = ha->is_loading;
     pthread_mutex_unlock(&ha->lock);
     if (shard->renewal_revision != ha->seen_renewal || ha->seen_ns == 0) {
         ha->seen_renewal = shard->renewal_revision;
@@ -228,7 +230,7 @@ void sw_ha_saw(struct sw_ha *ha, const struct sw_ha_shard *shard)
         sw_ha_read_as_primary(ha, shard);
         return;
     }
-    if (is_stuck(ha, shard->term) || ha->election != SW_HA_NO_ELECTION) {
+    if (is_loading || is_stuck(ha, shard->term) || ha->election != SW_HA_NO_ELECTION) {
         return;
     }
     bool may_stand = now >= ha->rests_until_ns && !sw_repl_lacks_data(&ha->repl->state);
@@ -254,6 +256,7 @@ static void finish_promotion(struct sw_ha *ha)
     } else if (outcome < 0) {
         sw_log(SW_LOG_ERROR, "elected, and not primary: %s", reason);
         sw_repl_set_lease(&ha->repl->state, UINT64_MAX);
+        ha->rests_until_ns = sw_ha_now() + 2 * ha->where.ttl_ns; /* others may be able to */
         withdraw(ha);
     }
 }

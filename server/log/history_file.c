@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * history_file.c - one line of text.
+ * history_file.c - one line of text, and for a member of a shard another one.
  */
 #include "server/log/history_file.h"
 
@@ -14,7 +14,7 @@
 #include "proto/wal_format.h"
 #include "server/log/snapshot_write.h"
 
-#define LINE_BYTES 160
+#define TEXT_BYTES 1024
 
 static int fail(const struct sw_directory *directory, const char *what,
                 char reason[SW_HISTORY_REASON_BYTES])
@@ -29,6 +29,37 @@ static bool is_id(const char *text)
     return strspn(text, "0123456789abcdef") == SW_HISTORY_TEXT - 1;
 }
 
+/* "terms 7:120 9:300" */
+static bool parse_terms(const char *line, struct sw_terms *terms)
+{
+    uint64_t term, first;
+    int taken = 0;
+    if (strncmp(line, "terms", 5) != 0) {
+        return *line == '\0';
+    }
+    line += 5;
+    while (sscanf(line, " %" SCNu64 ":%" SCNu64 "%n", &term, &first, &taken) == 2) {
+        const struct sw_term_start last = {
+            sw_terms_newest(terms), terms->count == 0 ? 0 : terms->at[terms->count - 1].first};
+        if (terms->count == SW_TERMS_MAX || term <= last.term || first <= last.first) {
+            return false;
+        }
+        terms->at[terms->count++] = (struct sw_term_start){term, first};
+        line += taken;
+    }
+    return strcmp(line, "\n") == 0;
+}
+
+static int write_terms(const struct sw_terms *terms, char *out, size_t bytes)
+{
+    int size = terms->count == 0 ? 0 : snprintf(out, bytes, "terms");
+    for (unsigned i = 0; i < terms->count; i++) {
+        size += snprintf(out + size, bytes - (size_t)size, " %" PRIu64 ":%" PRIu64,
+                         terms->at[i].term, terms->at[i].first);
+    }
+    return size == 0 ? 0 : size + snprintf(out + size, bytes - (size_t)size, "\n");
+}
+
 static bool parse(const char *line, struct sw_history *history)
 {
     char kind[16], end;
@@ -37,14 +68,15 @@ static bool parse(const char *line, struct sw_history *history)
     history->kind =
         words > 0 && strcmp(kind, "whole") == 0 ? SW_HISTORY_WHOLE : SW_HISTORY_REPLACED;
     return words == 5 && end == '\n' && is_id(history->id) && is_id(history->before) &&
-           (history->kind == SW_HISTORY_WHOLE || strcmp(kind, "replaced") == 0);
+           (history->kind == SW_HISTORY_WHOLE || strcmp(kind, "replaced") == 0) &&
+           parse_terms(strchr(line, '\n') + 1, &history->terms);
 }
 
 int sw_history_read(const struct sw_directory *directory, struct sw_history *history,
                     char reason[SW_HISTORY_REASON_BYTES])
 {
     const struct sw_io *io = directory->io;
-    char line[LINE_BYTES] = "";
+    char line[TEXT_BYTES] = "";
     memset(history, 0, sizeof(*history));
     int fd = io->open(directory->fd, SW_HISTORY_NAME, O_RDONLY, 0);
     if (fd < 0) {
@@ -67,10 +99,11 @@ int sw_history_write(const struct sw_directory *directory, const struct sw_histo
                      char reason[SW_HISTORY_REASON_BYTES])
 {
     const struct sw_io *io = directory->io;
-    char line[LINE_BYTES];
+    char line[TEXT_BYTES];
     int size = snprintf(line, sizeof(line), "sherwood-history 1 %s %s %s %" PRIu64 "\n",
                         history->kind == SW_HISTORY_WHOLE ? "whole" : "replaced", history->id,
                         history->before, history->before_through);
+    size += write_terms(&history->terms, line + size, sizeof(line) - (size_t)size);
     int fd = io->open(directory->fd, SW_HISTORY_NEW, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     bool done =
         fd >= 0 && sw_io_write(io, fd, line, (size_t)size, 0) == 0 && io->fdatasync(fd) == 0;

@@ -13,6 +13,7 @@
 #define SHERWOOD_SERVER_LOG_HISTORY_FILE_H
 
 #include "server/log/directory.h"
+#include "server/log/history_terms.h"
 #include "server/random_id.h"
 
 #define SW_HISTORY_TEXT SW_RANDOM_ID_BYTES /* 40 hexadecimal digits */
@@ -31,6 +32,7 @@ struct sw_history {
     char id[SW_HISTORY_TEXT];
     char before[SW_HISTORY_TEXT]; /* the one that it came from, or zeros */
     uint64_t before_through;
+    struct sw_terms terms; /* of a member of a shard */
 };
 
 /* Reads the file. Returns 0; or -1, with a sentence in `reason`, if it cannot be read or is none.

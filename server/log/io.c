@@ -76,6 +76,16 @@ static int system_unlink(int dir, const char *name)
     return unlinkat(dir, name, 0);
 }
 
+static int system_link(int dir, const char *from, const char *to)
+{
+    return linkat(dir, from, dir, to, 0);
+}
+
+static int system_make(int dir, const char *name)
+{
+    return mkdirat(dir, name, 0700);
+}
+
 static int system_lock(int fd)
 {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -134,6 +144,8 @@ const struct sw_io *sw_io_system(void)
         .links = system_links,
         .rename = system_rename,
         .unlink = system_unlink,
+        .link = system_link,
+        .make = system_make,
         .lock = system_lock,
         .list = system_list,
     };

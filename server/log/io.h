@@ -38,6 +38,8 @@ struct sw_io {
     int (*links)(int fd, uint64_t *count);
     int (*rename)(int dir, const char *from, const char *to);
     int (*unlink)(int dir, const char *name);
+    int (*link)(int dir, const char *from, const char *to);
+    int (*make)(int dir, const char *name); /* a directory, which only its owner reads */
     /* An exclusive lock of the open file (F_OFD_SETLK); EAGAIN: another has it. */
     int (*lock)(int fd);
     /* Calls `each` with the name of every entry but "." and "..", until that returns false.

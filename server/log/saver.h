@@ -72,9 +72,10 @@ bool sw_saver_hold(struct sw_saver *saver);
 void sw_saver_let_go(struct sw_saver *saver);
 /* It has: what it holds are the writes up to `sequence` of another history. The files are removed,
  * and a snapshot and a log of these take their place, soon: sw_saver_is_replacing. Until then
- * nobody hands a write in. Returns 0, or -1 with a sentence in `reason`: try again. */
+ * nobody hands a write in. `aside`: a directory in which they stay (aside.h), or NULL. Returns 0,
+ * or -1 with a sentence in `reason`: try again. */
 int sw_saver_replace(struct sw_saver *saver, const struct sw_history *history, uint64_t sequence,
-                     char reason[SW_HISTORY_REASON_BYTES]);
+                     const char *aside, char reason[SW_HISTORY_REASON_BYTES]);
 bool sw_saver_is_replacing(struct sw_saver *saver);
 
 void sw_saver_facts(struct sw_saver *saver, struct sw_persistence *facts);

@@ -5,7 +5,7 @@
  * In this order, so that a start after a crash finds one or the other, and knows which:
  *
  *  1. No snapshot begins while the table is emptied and filled (sw_saver_hold). The files are of
- *     the history before, and whole.
+ *     the history before, and whole; links to them are kept, if somebody may want them.
  *  2. `history` says that what is there means nothing, durably; then it is removed, and the log
  *     forgets it.
  *  3. A snapshot of the table is durable, and the log goes on behind it.
@@ -13,6 +13,7 @@
  */
 #include <stdio.h>
 
+#include "server/log/aside.h"
 #include "server/log/saver_parts.h"
 #include "server/observe/log.h"
 
@@ -31,6 +32,18 @@ void sw_saver_let_go(struct sw_saver *saver)
     saver->held = false;
     pthread_cond_broadcast(&saver->changed);
     pthread_mutex_unlock(&saver->mutex);
+}
+
+static void keep_aside(struct sw_saver *saver, const char *aside)
+{
+    char reason[SW_HISTORY_REASON_BYTES] = "";
+    if (sw_aside_keep(&saver->directory, aside, saver->config->ha_discarded_max, reason) == 0) {
+        sw_log(SW_LOG_WARNING,
+               "%s/%s keeps the files that are replaced: a data directory of its own",
+               saver->directory.path, aside);
+    } else {
+        sw_log(SW_LOG_ERROR, "the files that are replaced are not kept: %s", reason);
+    }
 }
 
 static int forget_files(struct sw_saver *saver, const struct sw_history *history, uint64_t sequence,
@@ -54,10 +67,13 @@ static int forget_files(struct sw_saver *saver, const struct sw_history *history
 }
 
 int sw_saver_replace(struct sw_saver *saver, const struct sw_history *history, uint64_t sequence,
-                     char reason[SW_HISTORY_REASON_BYTES])
+                     const char *aside, char reason[SW_HISTORY_REASON_BYTES])
 {
     struct sw_history replaced = *history;
     replaced.kind = SW_HISTORY_REPLACED;
+    if (aside != NULL) {
+        keep_aside(saver, aside);
+    }
     if (forget_files(saver, &replaced, sequence, reason) != 0) {
         return -1;
     }

@@ -372,6 +372,9 @@ static void put_shard(struct page *page, const struct sw_ha_facts *facts)
                 (double)facts->silent_ms / 1e3);
     counter(page, "sherwood_ha_elections", "Elections that this member has won.", facts->elections);
     counter(page, "sherwood_ha_losses", "Times that it ceased to be primary.", facts->losses);
+    counter(page, "sherwood_ha_discards",
+            "Times that it dropped writes which the others may lack (ha-discarded-max).",
+            facts->discards);
     counter(page, "sherwood_ha_etcd_failures", "Requests to etcd without an answer.",
             facts->etcd_failures);
 }

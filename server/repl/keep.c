@@ -100,6 +100,16 @@ static bool is_safe(struct sw_keep *keep, uint64_t sequence)
     return sw_wal_answerable(keep->wal) >= sequence;
 }
 
+static bool is_written(struct sw_keep *keep, uint64_t sequence)
+{
+    return is_safe(keep, sequence) || sw_wal_state(keep->wal) == SW_WAL_BROKEN;
+}
+
+bool sw_keep_wait_until_written(struct sw_keep *keep, uint64_t sequence)
+{
+    return keep->wal == NULL || wait_until(keep, is_written, sequence);
+}
+
 bool sw_keep_wait_for_loading(struct sw_keep *keep)
 {
     return keep->saver == NULL || wait_until(keep, has_loaded, 0);
@@ -110,7 +120,8 @@ bool sw_keep_wait_for_loading(struct sw_keep *keep)
 static struct sw_history history_of(const struct sw_lineage *lineage)
 {
     struct sw_history history = {.kind = SW_HISTORY_WHOLE,
-                                 .before_through = lineage->before_through};
+                                 .before_through = lineage->before_through,
+                                 .terms = lineage->terms};
     memcpy(history.id, lineage->id, sizeof(history.id));
     memcpy(history.before, lineage->before, sizeof(history.before));
     return history;
@@ -122,14 +133,15 @@ bool sw_keep_hold(struct sw_keep *keep)
 }
 
 int sw_keep_replace(struct sw_keep *keep, const struct sw_lineage *lineage, uint64_t sequence,
-                    int (*beat)(void *context), char reason[SW_REPL_REASON_BYTES])
+                    const char *aside, int (*beat)(void *context),
+                    char reason[SW_REPL_REASON_BYTES])
 {
     uint64_t beaten_ns = sw_log_now_ns();
     if (keep->saver == NULL) {
         return 0;
     }
     const struct sw_history history = history_of(lineage);
-    if (sw_saver_replace(keep->saver, &history, sequence, reason) != 0) {
+    if (sw_saver_replace(keep->saver, &history, sequence, aside, reason) != 0) {
         return -1;
     }
     sw_log(SW_LOG_NOTICE,
@@ -165,6 +177,7 @@ static void recall(struct sw_repl_state *state, const struct sw_history *history
     memcpy(state->history.id, history->id, sizeof(history->id));
     memcpy(state->history.before, history->before, sizeof(history->before));
     state->history.before_through = history->before_through;
+    state->history.terms = history->terms;
     pthread_mutex_unlock(&state->lock);
 }
 

@@ -36,10 +36,12 @@ bool sw_keep_wait_for_loading(struct sw_keep *keep);
 /* The table will be emptied: no snapshot is taken of it. */
 bool sw_keep_hold(struct sw_keep *keep);
 /* The table is that of this history, and has its writes up to `sequence`: what is on disk goes, and
- * is replaced. Calls `beat` twice a second, until that is done or it returns another value than 0.
- * Returns 0, or -1; `reason` has a sentence then if files were the cause. */
+ * is replaced, and stays in `aside` if that is not NULL. Calls `beat` twice a second, until that is
+ * done or it returns another value than 0. Returns 0, or -1; `reason` has a sentence then if files
+ * were the cause. */
 int sw_keep_replace(struct sw_keep *keep, const struct sw_lineage *history, uint64_t sequence,
-                    int (*beat)(void *context), char reason[SW_REPL_REASON_BYTES]);
+                    const char *aside, int (*beat)(void *context),
+                    char reason[SW_REPL_REASON_BYTES]);
 /* What follows is of this history, which has everything that the table has. Returns 0, or -1 with a
  * sentence. */
 int sw_keep_history(struct sw_keep *keep, const struct sw_lineage *history,
@@ -49,6 +51,8 @@ int sw_keep_history(struct sw_keep *keep, const struct sw_lineage *history,
 int sw_keep_loaded(struct sw_keep *keep, struct sw_repl_state *state, uint64_t sequence,
                    char reason[SW_REPL_REASON_BYTES]);
 
+/* Waits until the log has written everything up to here, or is broken. */
+bool sw_keep_wait_until_written(struct sw_keep *keep, uint64_t sequence);
 /* Waits until the log takes writes. */
 bool sw_keep_wait_for_room(struct sw_keep *keep);
 /* Hands in a write, whose columns are copied. */

@@ -105,6 +105,12 @@ int sw_repl_loaded(struct sw_repl *repl)
         sw_log(SW_LOG_ERROR, "%s", reason);
         return -1;
     }
+    const struct sw_repl_terms *terms = repl->state.terms;
+    if (terms != NULL) {
+        const struct sw_terms *began = &repl->state.history.terms; /* nobody else runs yet */
+        terms->loaded(terms->context, sw_terms_of(began, sw_table_last_sequence(repl->table)),
+                      sw_terms_newest(began));
+    }
     return 0;
 }
 
@@ -167,7 +173,7 @@ void sw_repl_take_role(struct sw_repl *repl, struct sw_cluster *cluster)
             sw_log(SW_LOG_ERROR, "cluster: %s", reason);
         }
     } else if (facts.is_in_topology && sw_repl_is_replica(&repl->state)) {
-        (void)sw_replica_promote(repl->replica);
+        (void)sw_replica_promote(repl->replica, 0);
     }
 }
 

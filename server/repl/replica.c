@@ -147,9 +147,12 @@ static int shake_hands(struct sw_replica *replica, struct sw_repl_welcome *welco
     return 0;
 }
 
-static int take_snapshot(struct sw_replica *replica)
+static int take_snapshot(struct sw_replica *replica, const struct sw_repl_welcome *welcome)
 {
     struct sw_repl_state *state = replica->parts.state;
+    if (!sw_replica_note_dropped(replica, welcome)) {
+        return -1;
+    }
     replica->has_position = false;
     if (!wait_for_quiet(replica, sw_repl_close_reads(state)) || !sw_keep_hold(&replica->keep)) {
         return -1;
@@ -164,16 +167,25 @@ static int take_history(struct sw_replica *replica, const struct sw_repl_welcome
 {
     struct sw_repl_state *state = replica->parts.state;
     struct sw_lineage history = {.before_through = 0};
+    char aside[SW_ASIDE_NAME_MAX];
     memcpy(history.id, welcome->history, sizeof(history.id));
     memset(history.before, '0', SW_HISTORY_ID_BYTES - 1);
+    if (welcome->term > 0) {
+        pthread_mutex_lock(&state->lock);
+        history.terms = welcome->resumes ? state->history.terms : history.terms;
+        pthread_mutex_unlock(&state->lock);
+        sw_terms_begin(&history.terms, welcome->term, welcome->start);
+    }
     int status = welcome->resumes
                      ? sw_keep_history(&replica->keep, &history, replica->apply.reason)
-                     : sw_keep_replace(&replica->keep, &history, replica->apply.applied, beat,
+                     : sw_keep_replace(&replica->keep, &history, replica->apply.applied,
+                                       sw_replica_choose_aside(replica, welcome, aside), beat,
                                        replica->apply.reason);
     if (status != 0) {
         replica->has_position = welcome->resumes;
         return -1;
     }
+    replica->dropped = (struct sw_repl_position){0, 0};
     pthread_mutex_lock(&state->lock);
     bool is_other = strcmp(state->history.id, welcome->history) != 0;
     state->history = history;
@@ -211,7 +223,7 @@ static void follow(struct sw_replica *replica)
         return;
     }
     replica->apply.salt = welcome.salt;
-    if (!welcome.resumes && take_snapshot(replica) != 0) {
+    if (!welcome.resumes && take_snapshot(replica, &welcome) != 0) {
         return;
     }
     if (take_history(replica, &welcome) != 0) {
@@ -246,16 +258,19 @@ static void note_end(struct sw_replica *replica)
     }
 }
 
-/* The first record of a term, which changes nothing: a position names one history from here on. */
+/* The first record of a term, which changes nothing: a position names one history from here on. The
+ * log has room for it, and others may go on from here. */
 static void begin_term(struct sw_replica *replica)
 {
-    const struct sw_wal_write first = {.sequence = sw_table_last_sequence(replica->parts.table) + 1,
-                                       .kind = SW_WAL_OPERATIONS,
-                                       .operation = SW_SET};
+    const uint64_t last = sw_table_last_sequence(replica->parts.table);
+    const struct sw_wal_write first = {
+        .sequence = last + 1, .kind = SW_WAL_OPERATIONS, .operation = SW_SET};
     sw_table_set_sequence(replica->parts.table, first.sequence);
-    if (sw_feed_is_on(replica->parts.feed)) {
-        sw_feed_add(replica->parts.feed, &first);
+    if (!sw_feed_is_on(replica->parts.feed)) {
+        sw_feed_restart(replica->parts.feed, last);
     }
+    sw_feed_add(replica->parts.feed, &first);
+    (void)sw_keep_add(&replica->keep, &first);
 }
 
 /* Becomes primary, if the table is one that somebody had. With the lock held. */
@@ -263,7 +278,14 @@ static void promote(struct sw_replica *replica)
 {
     struct sw_repl_state *state = replica->parts.state;
     struct sw_lineage next;
-    sw_repl_next_history(state, sw_table_last_sequence(replica->parts.table), &next);
+    const uint64_t last = sw_table_last_sequence(replica->parts.table);
+    sw_repl_next_history(state, last, &next);
+    if (state->terms != NULL) {
+        pthread_mutex_lock(&state->lock);
+        next.terms = state->history.terms;
+        pthread_mutex_unlock(&state->lock);
+        sw_terms_begin(&next.terms, replica->rises, last + 1);
+    }
     replica->why_not[0] = '\0';
     replica->could_not = sw_repl_lacks_data(state) ||
                          (sw_repl_is_replica(state) &&
@@ -312,17 +334,19 @@ static bool begin_to_follow(struct sw_replica *replica)
     return true;
 }
 
-/* A primary whose term is over begins another one: nothing of the old one is on its way then. With
- * the lock held, which is given back meanwhile. */
-static bool stop_serving(struct sw_replica *replica)
+/* A primary whose term is over begins another one: nothing of the old one is on its way then, and
+ * the log takes its first record. With the lock held, which is given back meanwhile. Returns false
+ * if there is another order by now. */
+static bool prepare_term(struct sw_replica *replica, bool *was_replica)
 {
     if (replica->parts.state->terms == NULL) {
-        return false;
+        return true;
     }
     pthread_mutex_unlock(&replica->lock);
-    bool stopped = begin_to_follow(replica);
+    *was_replica = *was_replica || begin_to_follow(replica);
+    bool is_ready = *was_replica && sw_keep_wait_for_room(&replica->keep);
     pthread_mutex_lock(&replica->lock);
-    return stopped;
+    return is_ready && replica->orders == replica->carried_out && !replica->stopping;
 }
 
 static void *run(void *context)
@@ -340,9 +364,11 @@ static void *run(void *context)
         }
         replica->carried_out = replica->orders;
         if (!replica->follows) {
-            was_replica = was_replica || stop_serving(replica);
-            promote(replica);
-            was_replica = was_replica && replica->follows;
+            if (prepare_term(replica, &was_replica)) {
+                promote(replica);
+                replica->promoted = replica->carried_out;
+                was_replica = was_replica && replica->follows;
+            }
             continue;
         }
         pthread_mutex_unlock(&replica->lock);

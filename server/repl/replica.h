@@ -47,8 +47,9 @@ int sw_replica_follow(struct sw_replica *replica, const char *primary, char *rea
 /* Follows nobody from now on, and is no primary. Writes are refused when this returns. Returns the
  * number to ask about. */
 uint64_t sw_replica_hold(struct sw_replica *replica);
-/* Asks it to become a primary. Returns the number to ask about. */
-uint64_t sw_replica_promote(struct sw_replica *replica);
+/* Asks it to become a primary; of a term, if it is a member of a shard (else 0). Returns the number
+ * to ask about. */
+uint64_t sw_replica_promote(struct sw_replica *replica, uint64_t term);
 /* Returns 0 while that is under way, 1 once it is one, -1 with a sentence in `reason` if it cannot.
  */
 int sw_replica_outcome(struct sw_replica *replica, uint64_t number, char *reason,

@@ -59,9 +59,10 @@ uint64_t sw_replica_hold(struct sw_replica *replica)
     return number;
 }
 
-uint64_t sw_replica_promote(struct sw_replica *replica)
+uint64_t sw_replica_promote(struct sw_replica *replica, uint64_t term)
 {
     pthread_mutex_lock(&replica->lock);
+    replica->rises = term;
     uint64_t number = sw_replica_order(replica, false);
     pthread_mutex_unlock(&replica->lock);
     return number;
@@ -72,8 +73,9 @@ int sw_replica_outcome(struct sw_replica *replica, uint64_t number, char *reason
 {
     int outcome = 0;
     pthread_mutex_lock(&replica->lock);
-    if (replica->carried_out >= number || replica->stopping) {
-        outcome = replica->could_not || replica->stopping ? -1 : 1;
+    bool is_done = replica->promoted >= number;
+    if (is_done || replica->carried_out > number || replica->stopping) {
+        outcome = !is_done || replica->could_not ? -1 : 1;
         snprintf(
             reason, reason_bytes, "%s",
             replica->why_not[0] != '\0'

@@ -186,11 +186,21 @@ static int send_bytes(void *context, const void *bytes, size_t size)
 
 /* --- what is sent ----------------------------------------------------------------------------- */
 
+/* Is what the replica has of a history that this server has? */
+static bool is_known(const struct sw_sender *sender)
+{
+    struct sw_repl_state *state = sender->senders->parts.state;
+    pthread_mutex_lock(&state->lock);
+    bool has = sw_lineage_has(&state->history, sender->hello.history, sender->hello.sequence);
+    pthread_mutex_unlock(&state->lock);
+    return has;
+}
+
 static int send_welcome(struct sw_sender *sender, bool resumes)
 {
     const struct sw_senders_parts *parts = &sender->senders->parts;
     struct sw_repl_welcome welcome = {.resumes = resumes,
-                                      .sequence = resumes ? sender->hello.sequence : 0,
+                                      .sequence = is_known(sender) ? sender->hello.sequence : 0,
                                       .salt = sw_feed_salt(parts->feed),
                                       .term = sender->who.term};
     const struct sw_repl_terms *terms = parts->state->terms;
@@ -210,11 +220,8 @@ static bool can_resume(const struct sw_sender *sender)
 {
     const struct sw_senders_parts *parts = &sender->senders->parts;
     struct sw_feed_record *record;
-    pthread_mutex_lock(&parts->state->lock);
-    bool has =
-        sw_lineage_has(&parts->state->history, sender->hello.history, sender->hello.sequence);
-    pthread_mutex_unlock(&parts->state->lock);
-    int got = has ? sw_feed_take(parts->feed, sender->hello.sequence, &record, 1, 1) : -1;
+    int got =
+        is_known(sender) ? sw_feed_take(parts->feed, sender->hello.sequence, &record, 1, 1) : -1;
     if (got > 0) {
         sw_feed_give(&record, got);
     }

@@ -93,6 +93,7 @@ void sw_repl_next_history(struct sw_repl_state *state, uint64_t sequence, struct
     memcpy(next->before, state->history.id, SW_HISTORY_ID_BYTES);
     pthread_mutex_unlock(&state->lock);
     next->before_through = sequence;
+    next->terms = (struct sw_terms){0};
     sw_random_id(next->id);
 }
 

@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "server/log/history_terms.h"
+
 struct sw_repl_terms;
 
 #define SW_HISTORY_ID_BYTES 41
@@ -26,6 +28,7 @@ struct sw_lineage {
     char id[SW_HISTORY_ID_BYTES];
     char before[SW_HISTORY_ID_BYTES]; /* the history that it came from; zeros: none */
     uint64_t before_through;          /* .. up to this write */
+    struct sw_terms terms;            /* of a member of a shard */
 };
 
 enum sw_link {
@@ -38,14 +41,15 @@ enum sw_link {
 
 struct sw_repl_state {
     /* Atomic. */
-    bool is_replica;  /* writes of clients are refused */
-    bool lacks_data;  /* its table is not that of a position: reads are refused, too */
-    uint64_t applied; /* replica: the last write of its primary that it has carried out */
-    uint64_t fence;   /* raised whenever one of the first two becomes true */
-    bool is_down;     /* a member of a shard that neither is primary nor follows one */
-    bool is_paused;   /* .. a primary that hands over */
-    uint64_t lease;   /* CLOCK_BOOTTIME at which a primary of a shard is none; UINT64_MAX: never */
-    uint64_t losses;  /* raised whenever it stops to be one: clients are disconnected */
+    bool is_replica;   /* writes of clients are refused */
+    bool lacks_data;   /* its table is not that of a position: reads are refused, too */
+    uint64_t applied;  /* replica: the last write of its primary that it has carried out */
+    uint64_t fence;    /* raised whenever one of the first two becomes true */
+    bool is_down;      /* a member of a shard that neither is primary nor follows one */
+    bool is_paused;    /* .. a primary that hands over */
+    uint64_t lease;    /* CLOCK_BOOTTIME at which a primary of a shard is none; UINT64_MAX: never */
+    uint64_t losses;   /* raised whenever it stops to be one: clients are disconnected */
+    uint64_t discards; /* times that it dropped writes which others of its shard lack */
     const struct sw_repl_terms *terms; /* set before any thread starts; NULL: an operator decides */
 
     pthread_mutex_t lock;

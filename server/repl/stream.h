@@ -11,7 +11,9 @@
  * and nothing more before the line that answers it:
  *
  *     +RESUME history sequence salt [term start]    records behind the sequence follow
- *     +SNAPSHOT history 0 salt [term start]         a snapshot follows, then the records behind it
+ *     +SNAPSHOT history sequence salt [term start]  a snapshot follows, then the records behind it;
+ *                                      the sequence again if the primary has the replica's writes,
+ *                                      too, or 0
  *     -ERR a sentence                  neither
  *
  * A snapshot is the file of server/log/README.md as it would lie on disk, but that the header does

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "server/log/history_terms.h"
+
 struct sw_repl_hello;
 struct sw_repl_welcome;
 
@@ -25,6 +27,9 @@ struct sw_repl_ack {
 
 struct sw_repl_terms {
     void *context;
+    /* The data directory is loaded: the last write is of this term, which began there, and `newest`
+     * is the highest that this member has taken part in. */
+    void (*loaded)(void *context, struct sw_term_start of, uint64_t newest);
     /* Of a replica: fills in what it says of itself. */
     void (*introduce)(void *context, struct sw_repl_hello *hello);
     /* .. it was welcomed: may it take what comes? Without a resumption its table goes first. */

@@ -77,7 +77,7 @@ static bool promote(struct sw_control *control)
         sw_control_finish(control);
         return true;
     }
-    control->save_number = sw_replica_promote(repl->replica);
+    control->save_number = sw_replica_promote(repl->replica, 0);
     sw_control_wait_until(control, is_promoted);
     return true;
 }

@@ -69,6 +69,7 @@ void sw_info_shard(const struct sw_ha_facts *facts, struct sw_text *text)
     put(text, "ha_etcd_silent_ms", facts->silent_ms);
     put(text, "ha_elections", facts->elections);
     put(text, "ha_losses", facts->losses);
+    put(text, "ha_discards", facts->discards);
     put(text, "ha_etcd_failures", facts->etcd_failures);
 }
 

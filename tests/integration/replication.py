@@ -110,11 +110,13 @@ class Relay:
         self.port = self.listener.getsockname()[1]
         self.pairs, self.ending, self.passed = [], False, 0
         self.held = threading.Event()
+        self.turns = 0
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
 
     def run(self):
         while not self.ending:
+            self.turns += 1
             sockets = [s for pair in self.pairs for s in pair if not (s is pair[1] and self.held.is_set())]
             ready, _, _ = select.select([self.listener, *sockets], [], [], 0.02)
             for one in ready:
@@ -152,6 +154,12 @@ class Relay:
             self.pairs.remove(pair)
         for one in pair:
             one.close()
+
+    def hold(self):
+        """Sets `held`, and returns when nothing is passed on any more."""
+        self.held.set()
+        turn = self.turns
+        eventually(lambda: self.turns > turn, "the relay holds back")
 
     def cut(self):
         for pair in list(self.pairs):

@@ -173,14 +173,17 @@ class Line(Relay):
 class Wired(Member):
     """A member that reaches etcd by one relay, and that the others reach by another."""
 
-    def __init__(self, etcd, shard):
+    def __init__(self, etcd, shard, *flags):
         port = free_port()
         self.to_etcd, self.to_peers = Line(etcd.clients[0]), Line(port)
         self.arguments = ("--ha", f"etcd://127.0.0.1:{self.to_etcd.port}/sherwood?shard={shard}&ttl={TTL}"
                                   f"&announce=127.0.0.1:{self.to_peers.port}",
-                          "--port", str(port), "--http-port", str(free_port()), *SMALL)
+                          "--port", str(port), "--http-port", str(free_port()), *SMALL, *flags)
         self.is_stopped = False
         self.start()
+
+    def start(self):
+        super().start()
         self.name = f"127.0.0.1:{self.to_peers.port}"
 
     def end(self):

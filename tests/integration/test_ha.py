@@ -29,8 +29,7 @@ def refused():
                       ("etcd://h:1/p?shard=a&announce=here", "announce")):
         said = run(DAEMON, "--port", free_port(), "--ha", text, *SMALL, rc=1)
         check(why in said or "built without libcurl" in said, (text, said))
-    for flags, why in ((("--data-dir", "/nowhere"), "data-dir"), (("--replicaof", "h:1"), "replicaof"),
-                       (("--engine", "cache"), "cache engine"),
+    for flags, why in ((("--replicaof", "h:1"), "replicaof"), (("--engine", "cache"), "cache engine"),
                        (("--cluster-config", "/nowhere"), "a cluster")):
         said = run(DAEMON, "--port", free_port(), "--ha", good, *flags, rc=None)
         check("ha does not go with" in said and why in said, (flags, said))

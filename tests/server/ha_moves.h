@@ -61,7 +61,13 @@ static inline void make(struct message *message, enum kind kind, unsigned from, 
 static inline struct sw_ha_position position_of(const struct node *node)
 {
     uint64_t size = node->log.size;
-    return (struct sw_ha_position){size == 0 ? 0 : node->log.term[size - 1], size};
+    uint64_t term = size == 0 ? 0 : node->log.term[size - 1];
+    return (struct sw_ha_position){SW_HA_HOLDS(OWN_TERM) ? term : node->seen, size};
+}
+
+static inline void see_term(struct node *node, uint64_t term)
+{
+    node->seen = (uint8_t)(SW_HA_HOLDS(OWN_TERM) || node->seen > term ? node->seen : term);
 }
 
 static inline void append(struct log *log, uint64_t term, unsigned value)
@@ -189,6 +195,7 @@ static inline void moves_of_candidate(struct moves *moves, const struct world *w
         sw_ha_next_sync(&node->member, &next->etcd.sync);
         node->member.shard.term = next->etcd.term; /* which is that, where revisions are compared */
         append(&node->log, ++next->etcd.term, 0);
+        see_term(node, next->etcd.term);
         next->etcd.primary = node->member.self;
         next->revision++;
         next->etcd.term_revision = next->etcd.sync_revision = next->revision;
@@ -286,6 +293,7 @@ static inline void deliver(struct world *world, unsigned i)
             memset(node->acks, 0, sizeof(node->acks));
         }
         sw_ha_follow(&node->member, message.term);
+        see_term(node, message.term);
         if (!take_log(node, &message.log, message.term)) {
             send_message(world, &message);
             return;
@@ -308,12 +316,19 @@ static inline void deliver(struct world *world, unsigned i)
     }
 }
 
-static inline void crash(struct world *world, unsigned i)
+/* It is started again with the first `kept` records. */
+static inline void crash(struct world *world, unsigned i, unsigned kept)
 {
     struct node *node = &world->node[i];
     const struct sw_ha_id next = {i + 1, node->member.self.incarnation + 1};
     uint64_t round = node->member.round; /* answers to an earlier process come to nobody */
+    const struct log log = node->log;
+    const uint8_t seen = node->seen;
     memset(node, 0, sizeof(*node));
+    for (unsigned at = 0; at < kept; at++) {
+        append(&node->log, log.term[at], log.value[at]);
+    }
+    node->seen = seen;
     node->member.self = next;
     node->member.round = round;
     world->crashes++;
@@ -370,7 +385,14 @@ static inline void moves_of(struct moves *moves, const struct world *world)
         }
         moves_of_candidate(moves, world, i);
         if (world->crashes < moves->bounds.crashes) {
-            crash(add(moves, world, CRASH, i, 0), i);
+            const unsigned size = world->node[i].log.size;
+            crash(add(moves, world, CRASH, i, 0), i, 0);
+            if (size > 0) {
+                crash(add(moves, world, CRASH, i, 1), i, size);
+            }
+            if (size > 1) {
+                crash(add(moves, world, CRASH, i, 2), i, size - 1);
+            }
         }
     }
     for (unsigned i = 0; i < world->messages; i++) {

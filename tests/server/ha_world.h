@@ -4,7 +4,8 @@
  * and messages that are lost, late or in another order. For the tests of those rules, each of which
  * can be taken away.
  *
- * Members keep everything in memory: a crash loses it all. There is no clock: the primary's time
+ * A crash loses what a member has in memory, and of its log the last record, all of it, or nothing:
+ * it may keep none on disk, or have lost power. There is no clock: the primary's time
  * may be over for the others at any moment, and the primary goes on as if it were not.
  */
 #ifndef SHERWOOD_TESTS_SERVER_HA_WORLD_H
@@ -15,19 +16,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SW_HA_RULES(X)                                                              \
-    X(BOTH_SETS)                                                                    \
-    X(CONFIRMED)                                                                    \
-    X(LEGAL_SETS)                                                                   \
-    X(CLOSING)                                                                      \
-    X(QUORUM)                                                                       \
-    X(LISTED)                                                                       \
-    X(TERM_FIRST)                                                                   \
-    X(EMPTY_START)                                                                  \
-    X(INCARNATION)                                                                  \
-    X(GUARDS)                                                                       \
-    X(OWN_ANSWER)                                                                   \
-    X(SAME_REVISIONS) /* an election compares what was read before the questions */ \
+#define SW_HA_RULES(X)                                                                    \
+    X(BOTH_SETS)                                                                          \
+    X(CONFIRMED)                                                                          \
+    X(LEGAL_SETS)                                                                         \
+    X(CLOSING)                                                                            \
+    X(QUORUM)                                                                             \
+    X(LISTED)                                                                             \
+    X(TERM_FIRST)                                                                         \
+    X(EMPTY_START)                                                                        \
+    X(INCARNATION)                                                                        \
+    X(GUARDS)                                                                             \
+    X(OWN_ANSWER)                                                                         \
+    X(SAME_REVISIONS) /* an election compares what was read before the questions */       \
+    X(OWN_TERM)       /* a restarted member's position has the term of its last record */ \
     X(CUT)            /* what differs is cut, and not followed by sequence alone */
 enum ha_rule {
 #define HA_RULE(name) HA_##name,
@@ -55,6 +57,7 @@ struct log {
 struct node {
     struct sw_ha_member member;
     struct log log;
+    uint8_t seen;                     /* without OWN_TERM: the newest term that it took part in */
     struct sw_ha_ack acks[NODES_MAX]; /* as its primary has heard */
 };
 

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * aside.c - hard links, so that the files themselves may be removed as if nobody kept them.
+ */
+#include "server/log/aside.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/wal_format.h"
+#include "server/log/snapshot_write.h"
+
+static bool count_one(void *context, const char *name)
+{
+    *(uint64_t *)context += strncmp(name, SW_ASIDE_KIND "-", sizeof(SW_ASIDE_KIND)) == 0;
+    return true;
+}
+
+static int link_file(const struct sw_directory *directory, const char *name, const char *file)
+{
+    char to[SW_ASIDE_NAME_MAX + SW_DIRECTORY_NAME_MAX + 1];
+    snprintf(to, sizeof(to), "%s/%s", name, file);
+    return directory->io->link(directory->fd, file, to);
+}
+
+static int link_kind(const struct sw_directory *directory, const char *name, const char *kind)
+{
+    uint64_t *numbers = NULL;
+    size_t count = 0;
+    char file[SW_DIRECTORY_NAME_MAX];
+    int status = sw_directory_numbers(directory, kind, &numbers, &count);
+    for (size_t i = 0; i < count && status == 0; i++) {
+        sw_directory_name(kind, numbers[i], file);
+        status = link_file(directory, name, file);
+    }
+    free(numbers);
+    return status;
+}
+
+static int sync_both(const struct sw_directory *directory, const char *name)
+{
+    const struct sw_io *io = directory->io;
+    int fd = io->open(directory->fd, name, O_RDONLY | O_DIRECTORY, 0);
+    int status = fd < 0 || io->fsync(fd) != 0 ? -1 : io->fsync(directory->fd);
+    if (fd >= 0) {
+        int error = errno;
+        io->close(fd);
+        errno = error;
+    }
+    return status;
+}
+
+int sw_aside_keep(const struct sw_directory *directory, const char *name, uint64_t most,
+                  char reason[SW_HISTORY_REASON_BYTES])
+{
+    const struct sw_io *io = directory->io;
+    uint64_t count = 0;
+    if (io->list(directory->fd, count_one, &count) == 0 && count >= most) {
+        snprintf(reason, SW_HISTORY_REASON_BYTES,
+                 "%s has %" PRIu64 " directories of this kind already (ha-discarded-max)",
+                 directory->path, count);
+        return -1;
+    }
+    if (io->make(directory->fd, name) != 0 || link_kind(directory, name, SW_SNAPSHOT_KIND) != 0 ||
+        link_kind(directory, name, SW_WAL_NAME) != 0 ||
+        (link_file(directory, name, SW_HISTORY_NAME) != 0 && errno != ENOENT) ||
+        sync_both(directory, name) != 0) {
+        snprintf(reason, SW_HISTORY_REASON_BYTES, "%s/%s: %s", directory->path, name,
+                 strerror(errno));
+        return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,171 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""A shard whose members have data directories: they come back with what they have, and what others lack is not served.
+
+SHERWOOD_SEED=N repeats a run that failed."""
+
+import pathlib
+import random
+import shutil
+import tempfile
+
+from data_directory import Directory
+from harness import Server, case, check, drawn_seed, equal, eventually, main
+from replication import SMALL, ask, info
+from shard import Etcd, Member, Shard, Wired, agree, needs_etcd
+from shard_chaos import Chaos, fail_over
+from shard_history import Client
+
+LOGGED = ("--appendonly", "yes", "--log-segment-bytes", "1M")
+
+
+class Kept(Member):
+    """A member with a data directory."""
+
+    def __init__(self, etcd, shard):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="sherwood-member-"))
+        super().__init__(etcd, shard, "--data-dir", str(self.directory), *LOGGED)
+
+    def end(self):
+        super().end()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+class KeptWired(Wired):
+    """.. that the others reach by a relay."""
+
+    def __init__(self, etcd, shard):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="sherwood-member-"))
+        super().__init__(etcd, shard, "--data-dir", str(self.directory), *LOGGED)
+
+    def end(self):
+        super().end()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+class Everything(Chaos):
+    """.. and members that stop all at once."""
+
+    def kill_all(self, _):
+        for member in self.shard.members:
+            member.server.process.kill()
+        for member in self.shard.members:
+            member.restart()
+        return lambda: None
+
+
+@case
+@needs_etcd
+def fail_overs():
+    """fail-overs under load, and losses of all members at once: what WAIT counted is there"""
+    draw = random.Random(drawn_seed())
+    with Etcd() as etcd, Shard(etcd, "disk", 3, Kept) as shard:
+        shard.whole()
+        clients = [Client(shard, i, draw.randrange(2**32)) for i in range(2)]
+        chaos = Everything(etcd, shard, draw)
+        hows = [chaos.kill_all, draw.choice((chaos.kill, chaos.pause))]
+        draw.shuffle(hows)
+        for how in hows:
+            waits = [client.waits for client in clients]
+            eventually(lambda w=waits: all(c.waits > b or c.error for c, b in zip(clients, w)), "writes are safe")
+            fail_over(chaos, how)
+        shard.whole()
+        for client in clients:
+            client.end()
+        primary = agree(shard)
+        for client in clients:
+            client.check(primary)
+            check(client.waits and client.reads, "it has waited and read")
+
+
+@case
+@needs_etcd
+def comes_back():
+    """a member that was away goes on where it was, and a whole shard has everything, with whoever has most as primary"""
+    with Etcd(1) as etcd, Shard(etcd, "back", 3, Kept) as shard:
+        primary = shard.whole()
+        equal(primary.ask("MSET", *range(3000, 5000)), "OK", "writes")
+        shard.whole()
+        replica = shard.others(primary)[0]
+        replica.server.process.kill()
+        primary.ask("SET", 3001, 77)
+        replica.restart()
+        shard.whole()
+        facts = info(replica.server)
+        equal((facts["sherwood_resyncs"], int(facts["sherwood_resumes"]) > 0), ("0", True), "without a snapshot")
+        agree(shard)
+        behind = shard.others(primary)[1]
+        behind.server.process.kill()
+        primary.ask("SET", 3002, 78)  # that one lacks
+        for member in shard.members:
+            member.server.process.kill()
+        for member in (behind, primary):
+            member.restart()
+        eventually(lambda: behind.status().get("ha_role") == "replica" and behind.status()["ha_term"] != "0", "it waits")
+        check(behind.ask("GET", 3002) != b"78", "it lacks a write")
+        shard.others(primary)[0].restart()
+        new = shard.whole()
+        check(new is not behind, "whoever lacks a write is not elected")
+        equal([new.ask("GET", 3001), new.ask("GET", 3002)], [b"77", b"78"], "everything is there")
+        agree(shard)
+        check(not any(list(member.directory.glob("discarded-*")) for member in shard.members), "nothing was dropped")
+
+
+def write_alone(shard, key):
+    """A primary that has a write which nobody was sent, and is killed."""
+    while True:
+        primary = shard.whole()
+        primary.to_peers.hold()
+        said = primary.ask("SET", key, 1)
+        primary.server.process.kill()
+        primary.to_peers.cut()
+        primary.to_peers.held.clear()
+        if said == "OK":
+            return primary
+        primary.restart()
+
+
+@case
+@needs_etcd
+def discarded():
+    """what an old primary alone has is never served again: its files are kept aside, which is told"""
+    with Etcd(1) as etcd, Shard(etcd, "aside", 2, KeptWired) as shard:
+        term = shard.whole().term()
+        old = write_alone(shard, 4711)
+        new = shard.primary(after=term)
+        equal(new.ask("GET", 4711), None, "nobody was sent it")
+        equal(new.ask("SET", 4712, 2), "OK", "the shard goes on")
+        old.start()
+        seen = []
+
+        def is_back():
+            seen.append(old.ask("GET", 4711))
+            return old.ask("GET", 4712) == b"2"
+        eventually(is_back, "the old primary has what the new one wrote")
+        check(b"1" not in seen, "and never shows what was dropped")
+        agree(shard)
+        kept = eventually(lambda: list(old.directory.glob("discarded-*")), "a directory aside")
+        log = old.log()
+        check("is dropped" in log and f"{kept[0].name} keeps the files" in log, log)
+        equal(old.status()["ha_discards"], "1", "it is counted")
+        with Directory() as copy:
+            shutil.copytree(kept[0], copy / "data")
+            with Server("--data-dir", str(copy / "data"), *LOGGED, *SMALL) as server:
+                equal(ask(server, "GET", 4711), b"1", "it is a data directory")
+
+
+@case
+@needs_etcd
+def other_terms():
+    """a member whose files are of a later term than etcd holds takes no part"""
+    with Etcd(1) as etcd, Shard(etcd, "later", 1, Kept) as shard:
+        member = shard.whole()
+        equal(member.ask("SET", 1, 2), "OK", "a write")
+        member.server.process.kill()
+        member.arguments = tuple(word.replace("shard=later", "shard=new") for word in member.arguments)
+        member.restart()
+        eventually(lambda: "has seen term" in member.log(), "it says so")
+        check("CLUSTERDOWN" in str(member.ask("GET", 1)), "it serves nothing")
+
+
+main()

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_history_file.c - whose writes files are: the terms of a shard, as they are kept, and files
+ * that stay aside.
+ */
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "server/log/aside.h"
+#include "server/log/history_file.h"
+
+struct place {
+    char path[64];
+    struct sw_directory directory;
+};
+
+static void open_place(struct place *place)
+{
+    char reason[256];
+    strcpy(place->path, "/tmp/sherwood-history-XXXXXX");
+    cr_assert_not_null(mkdtemp(place->path));
+    cr_assert_eq(
+        sw_directory_open(&place->directory, sw_io_system(), place->path, reason, sizeof(reason)),
+        0, "%s", reason);
+}
+
+static void remove_files(const char *path)
+{
+    char name[320];
+    DIR *list = opendir(path);
+    for (const struct dirent *entry; list != NULL && (entry = readdir(list)) != NULL;) {
+        snprintf(name, sizeof(name), "%s/%s", path, entry->d_name);
+        if (entry->d_name[0] != '.' && unlink(name) != 0) {
+            remove_files(name);
+        }
+    }
+    closedir(list);
+    rmdir(path);
+}
+
+static void close_place(struct place *place)
+{
+    sw_directory_close(&place->directory);
+    remove_files(place->path);
+}
+
+static void put(const struct place *place, const char *name, const char *text)
+{
+    int fd = openat(place->directory.fd, name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    cr_assert_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+}
+
+Test(history_file, a_position_has_the_term_of_its_last_write)
+{
+    struct sw_terms terms = {0};
+    cr_assert_eq(sw_terms_of(&terms, 5).term, 0);
+    sw_terms_begin(&terms, 3, 10);
+    sw_terms_begin(&terms, 3, 10); /* again: a connection of the same term */
+    sw_terms_begin(&terms, 7, 20);
+    cr_assert_eq(terms.count, 2);
+    cr_assert_eq(sw_terms_of(&terms, 9).term, 0);
+    cr_assert_eq(sw_terms_of(&terms, 10).term, 3);
+    cr_assert_eq(sw_terms_of(&terms, 19).term, 3);
+    cr_assert_eq(sw_terms_of(&terms, 20).term, 7);
+    cr_assert_eq(sw_terms_of(&terms, 20).first, 20);
+    sw_terms_begin(&terms, 9, 15); /* what was of term 7 is gone */
+    cr_assert_eq(sw_terms_of(&terms, 30).term, 9);
+    cr_assert_eq(sw_terms_of(&terms, 14).term, 3);
+    for (unsigned i = 0; i < SW_TERMS_MAX; i++) {
+        sw_terms_begin(&terms, 100 + i, 1000 + i);
+    }
+    cr_assert_eq(terms.count, SW_TERMS_MAX);
+    cr_assert_eq(sw_terms_newest(&terms), 100 + SW_TERMS_MAX - 1);
+    cr_assert_eq(sw_terms_of(&terms, 999).term, 0, "too old to be told");
+}
+
+Test(history_file, terms_are_kept)
+{
+    struct place place;
+    char reason[SW_HISTORY_REASON_BYTES];
+    struct sw_history wrote = {.kind = SW_HISTORY_WHOLE, .before_through = 77}, read;
+    open_place(&place);
+    memset(wrote.id, 'a', SW_HISTORY_TEXT - 1);
+    memset(wrote.before, '0', SW_HISTORY_TEXT - 1);
+    for (unsigned i = 0; i <= SW_TERMS_MAX; i++) {
+        cr_assert_eq(sw_history_write(&place.directory, &wrote, reason), 0, "%s", reason);
+        cr_assert_eq(sw_history_read(&place.directory, &read, reason), 0, "%s", reason);
+        cr_assert_eq(memcmp(&wrote, &read, sizeof(read)), 0, "%u terms", i);
+        sw_terms_begin(&wrote.terms, UINT64_MAX - 100 + i, UINT64_MAX - 200 + i);
+    }
+    close_place(&place);
+}
+
+Test(history_file, what_is_no_list_of_terms_is_refused)
+{
+    static const char *const bad[] = {"terms 3:10 3:20\n", "terms 4:10 3:20\n", "terms 3:20 4:20\n",
+                                      "terms 3\n",         "terms 3:10",        "terms 3:10 x\n",
+                                      "words\n",           "terms 0:1\n",       "terms 3:0\n"};
+    struct place place;
+    char text[512], reason[SW_HISTORY_REASON_BYTES];
+    struct sw_history history;
+    open_place(&place);
+    for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        snprintf(text, sizeof(text), "sherwood-history 1 whole %040d %040d 9\n%s", 1, 0, bad[i]);
+        put(&place, SW_HISTORY_NAME, text);
+        cr_assert_eq(sw_history_read(&place.directory, &history, reason), -1, "%s", bad[i]);
+        cr_assert_not_null(strstr(reason, "does not say whose writes"));
+    }
+    close_place(&place);
+}
+
+Test(history_file, files_stay_aside_while_there_is_room)
+{
+    struct place place;
+    char reason[SW_HISTORY_REASON_BYTES], path[160];
+    struct stat facts;
+    open_place(&place);
+    put(&place, "log-0000000000000007", "log");
+    put(&place, "snapshot-0000000000000003", "snapshot");
+    put(&place, "new-log", "not this");
+    cr_assert_eq(sw_aside_keep(&place.directory, "discarded-1-9", 2, reason), 0, "%s", reason);
+    put(&place, SW_HISTORY_NAME, "history");
+    cr_assert_eq(sw_aside_keep(&place.directory, "discarded-2-9", 2, reason), 0, "%s", reason);
+    cr_assert_eq(sw_aside_keep(&place.directory, "discarded-3-9", 2, reason), -1);
+    cr_assert_not_null(strstr(reason, "2 directories"), "%s", reason);
+    cr_assert_eq(sw_aside_keep(&place.directory, "discarded-2-9", 9, reason), -1);
+    cr_assert_not_null(strstr(reason, "discarded-2-9: File exists"), "%s", reason);
+    cr_assert_eq(sw_history_remove_files(&place.directory, reason), 0, "%s", reason);
+    const char *const kept[] = {"discarded-1-9/log-0000000000000007",
+                                "discarded-2-9/snapshot-0000000000000003", "discarded-2-9/history"};
+    for (unsigned i = 0; i < 3; i++) {
+        snprintf(path, sizeof(path), "%s/%s", place.path, kept[i]);
+        cr_assert_eq(stat(path, &facts), 0, "%s", path);
+    }
+    snprintf(path, sizeof(path), "%s/discarded-1-9/new-log", place.path);
+    cr_assert_eq(stat(path, &facts), -1);
+    close_place(&place);
+}
