@@ -96,9 +96,6 @@ int sw_cli_summary(struct sw_cli *cli);
  * those behind log. Returns the exit status. */
 int sw_cli_wal(struct sw_cli *cli, int count, char **words);
 
-/* Can a file of this format hold the server's values? If not, prints the reason to `messages`. */
-bool sw_cli_format_fits(struct sw_cli *cli, const char *name, enum sw_cli_format format);
-
 /* Splits a line into words in place. Words are separated by blanks. Text in double quotes, which
  * may have escapes ("\n", "\xff"), and in single quotes is one word. Returns the number of words,
  * or -1 if a quote is not closed or is followed by more text, if a word would have a NUL byte

@@ -29,10 +29,21 @@ static bool complain(const struct dump *dump, const char *text)
     return false;
 }
 
+static bool write_pairs(const struct dump *dump, uint32_t count)
+{
+    const struct sherwood_server *server = sherwood_server(dump->cli->client);
+    const struct sw_cli_row_format rows = sw_cli_row_format(dump->cli);
+    if (dump->format == SW_CLI_FORMAT_CSV && !sw_cli_values_are_numbers(dump->cli)) {
+        return sw_cli_rows_write(dump->out, &rows, server->key_bytes, dump->keys, dump->values,
+                                 count);
+    }
+    return sw_cli_pairs_write(dump->out, dump->format, server->key_bytes, server->value_bytes,
+                              dump->keys, dump->values, count);
+}
+
 static bool run(struct dump *dump, struct sw_cli_progress *progress, uint64_t whole)
 {
     struct sherwood *client = dump->cli->client;
-    const struct sherwood_server *server = sherwood_server(client);
     uint64_t cursor = 0;
     do {
         uint32_t count = 0;
@@ -40,27 +51,13 @@ static bool run(struct dump *dump, struct sw_cli_progress *progress, uint64_t wh
             SHERWOOD_OK) {
             return complain(dump, sherwood_error(client));
         }
-        if (!sw_cli_pairs_write(dump->out, dump->format, server->key_bytes, server->value_bytes,
-                                dump->keys, dump->values, count)) {
+        if (!write_pairs(dump, count)) {
             return complain(dump, strerror(errno));
         }
         dump->written += count;
         sw_cli_progress_update(progress, dump->written, whole, dump->written);
     } while (cursor != 0);
     return fflush(dump->out) == 0 || complain(dump, strerror(errno));
-}
-
-/* CSV can hold only numbers. */
-bool sw_cli_format_fits(struct sw_cli *cli, const char *name, enum sw_cli_format format)
-{
-    if (format == SW_CLI_FORMAT_CSV && !sw_cli_values_are_numbers(cli)) {
-        fprintf(cli->messages,
-                "sherwood-cli: %s: values of this server are bytes, which CSV does not hold: name "
-                "it .bin, or add --format bin\n",
-                name);
-        return false;
-    }
-    return true;
 }
 
 static bool dump_to(struct dump *dump)
@@ -105,7 +102,7 @@ int sw_cli_dump(struct sw_cli *cli, const char *path)
         return 1;
     }
     /* Connect first: an unreachable server must not empty the file. */
-    if (!sw_cli_connect(cli) || !sw_cli_format_fits(cli, dump.name, dump.format)) {
+    if (!sw_cli_connect(cli)) {
         return 1;
     }
     dump.out = is_stdout ? cli->out : fopen(path, "wbe");

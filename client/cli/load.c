@@ -13,6 +13,7 @@
 #include "client/cli/cli.h"
 #include "client/cli/pairs.h"
 #include "client/cli/progress.h"
+#include "client/cli/values.h"
 
 struct batch {
     struct sherwood_request request;
@@ -148,6 +149,8 @@ static bool load_file(struct sw_cli *cli, int fd, const char *name, enum sw_cli_
     *load.reader = (struct sw_cli_pairs_reader){.format = format,
                                                 .key_bytes = server->key_bytes,
                                                 .value_bytes = server->value_bytes,
+                                                .has_rows = !sw_cli_values_are_numbers(cli),
+                                                .rows = sw_cli_row_format(cli),
                                                 .fd = fd,
                                                 .messages = cli->messages,
                                                 .name = name,
@@ -191,8 +194,7 @@ int sw_cli_load(struct sw_cli *cli, const char *path)
         fprintf(cli->messages, "sherwood-cli: %s: %s\n", path, strerror(errno));
         return 1;
     }
-    bool good = sw_cli_connect(cli) && sw_cli_format_fits(cli, name, format) &&
-                load_file(cli, fd, name, format);
+    bool good = sw_cli_connect(cli) && load_file(cli, fd, name, format);
     if (!is_stdin) {
         close(fd);
     }

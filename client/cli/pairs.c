@@ -50,18 +50,24 @@ static void report(struct sw_cli_pairs_reader *reader, const char *what, const u
     fprintf(reader->messages, "\"\n");
 }
 
+static size_t line_bytes_max(const struct sw_cli_pairs_reader *reader)
+{
+    return reader->has_rows ? SW_CLI_ROW_LINE_BYTES_MAX : SW_CLI_PAIRS_LINE_BYTES_MAX;
+}
+
 /* Finds the next line, without its newline; *size is SIZE_MAX if it is too long. Returns false at
  * the end of the file. */
 static bool next_line(struct sw_cli_pairs_reader *reader, const uint8_t **line, size_t *size)
 {
-    if (reader->end - reader->begin <= SW_CLI_PAIRS_LINE_BYTES_MAX && !reader->ended) {
+    const size_t most = line_bytes_max(reader);
+    if (reader->end - reader->begin <= most && !reader->ended) {
         fill(reader);
     }
     size_t have = reader->end - reader->begin;
     if (have == 0 || reader->error != 0) {
         return false;
     }
-    size_t search = have < SW_CLI_PAIRS_LINE_BYTES_MAX ? have : SW_CLI_PAIRS_LINE_BYTES_MAX;
+    size_t search = have < most ? have : most;
     *line = reader->buffer + reader->begin;
     const uint8_t *newline = memchr(*line, '\n', search);
     reader->line++;
@@ -141,9 +147,24 @@ static bool looks_like_a_number(struct field field)
                               field.text[0] == '-' || field.text[0] == '+');
 }
 
+/* Returns what is wrong with a value, or NULL. */
+static const char *take_value(const struct sw_cli_pairs_reader *reader, struct field field,
+                              void *value)
+{
+    uint64_t number = 0;
+    if (reader->has_rows) {
+        return sw_cli_row_read(&reader->rows, field.text, field.size, value);
+    }
+    if (!sw_decimal_parse(field.text, field.size, sw_cli_width_max(reader->value_bytes), &number)) {
+        return "the value is not an unsigned integer or out of range";
+    }
+    sw_cli_number_put(value, reader->value_bytes, 0, number);
+    return NULL;
+}
+
 /* Parses one CSV line. Returns true if it holds a pair, false if it is skipped or bad. */
 static bool take_line(struct sw_cli_pairs_reader *reader, const uint8_t *line, size_t size,
-                      uint64_t *key, uint64_t *value)
+                      uint64_t *key, void *value)
 {
     struct field whole = trim(line, size);
     if (reader->line == 1) {
@@ -170,12 +191,11 @@ static bool take_line(struct sw_cli_pairs_reader *reader, const uint8_t *line, s
                whole.size);
         return false;
     }
-    if (!sw_decimal_parse(second.text, second.size, sw_cli_width_max(reader->value_bytes), value)) {
-        report(reader, "the value is not an unsigned integer or out of range", whole.text,
-               whole.size);
-        return false;
+    const char *wrong = take_value(reader, second, value);
+    if (wrong != NULL) {
+        report(reader, wrong, whole.text, whole.size);
     }
-    return true;
+    return wrong == NULL;
 }
 
 static size_t read_csv(struct sw_cli_pairs_reader *reader, void *keys, void *values, size_t max)
@@ -185,14 +205,13 @@ static size_t read_csv(struct sw_cli_pairs_reader *reader, void *keys, void *val
     size_t size;
     while (count < max && reader->bad < SW_CLI_PAIRS_BAD_MAX && next_line(reader, &line, &size)) {
         uint64_t key;
-        uint64_t value;
+        void *value = (uint8_t *)values + count * reader->value_bytes;
         if (size == SIZE_MAX) {
-            report(reader, "the line is too long", line, SW_CLI_PAIRS_LINE_BYTES_MAX);
+            report(reader, "the line is too long", line, line_bytes_max(reader));
             reader->ended = true;
             reader->end = reader->begin;
-        } else if (take_line(reader, line, size, &key, &value)) {
+        } else if (take_line(reader, line, size, &key, value)) {
             sw_cli_number_put(keys, reader->key_bytes, count, key);
-            sw_cli_number_put(values, reader->value_bytes, count, value);
             count++;
         }
     }

@@ -4,9 +4,10 @@
  *
  * CSV: a line a pair, key,value, decimal; a number may stand in double quotes. Blanks around the
  * numbers and blank lines are ignored, and so is a UTF-8 byte order mark. A first line of which
- * neither field is a number is a header: it is passed over, which `messages` are told. Binary: key,
- * value, key, value, ... as little-endian integers of the server's widths, nothing between; where
- * values are bytes, as the server has them (CSV has no place for these). One thread.
+ * neither field is a number is a header: it is passed over, which `messages` are told. Where values
+ * are no integers they are as rows.h has them. Binary: key, value, key, value, ... as little-endian
+ * integers of the server's widths, nothing between; where values are bytes, as the server has them.
+ * One thread.
  */
 #ifndef SHERWOOD_CLIENT_CLI_PAIRS_H
 #define SHERWOOD_CLIENT_CLI_PAIRS_H
@@ -17,8 +18,9 @@
 #include <stdio.h>
 
 #include "client/cli/cli.h"
+#include "client/cli/rows.h"
 
-/* The length of the longest CSV line: enough for two numbers and many blanks. */
+/* The length of the longest CSV line of two numbers: enough for many blanks. */
 #define SW_CLI_PAIRS_LINE_BYTES_MAX 256
 #define SW_CLI_PAIRS_BUFFER_BYTES 262144
 /* After this many bad lines the rest of a batch is not looked at. */
@@ -27,6 +29,8 @@
 struct sw_cli_pairs_reader {
     enum sw_cli_format format;
     uint32_t key_bytes, value_bytes;
+    bool has_rows; /* values are no integers, and in CSV */
+    struct sw_cli_row_format rows;
     int fd;         /* borrowed */
     FILE *messages; /* borrowed: where bad lines are reported */
     const char *name;

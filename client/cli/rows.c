@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rows.c - values of snapshots and logs as CSV.
+ * rows.c - values that are no integers, as CSV.
  */
 #include "client/cli/rows.h"
 
@@ -39,16 +39,16 @@ static void put_number(FILE *out, uint32_t type, const uint8_t *at)
     memcpy(&bits, at, sw_value_type_bytes(type));
     switch (type) {
     case SW_TYPE_F32:
-        fprintf(out, ",%.9g", float_of((uint32_t)bits));
+        fprintf(out, "%.9g", float_of((uint32_t)bits));
         break;
     case SW_TYPE_F16:
-        fprintf(out, ",%.5g", half_of((uint32_t)bits));
+        fprintf(out, "%.5g", half_of((uint32_t)bits));
         break;
     case SW_TYPE_BF16: /* the high half of a float of 32 bits */
-        fprintf(out, ",%.4g", float_of((uint32_t)bits << 16));
+        fprintf(out, "%.4g", float_of((uint32_t)bits << 16));
         break;
     default:
-        fprintf(out, ",%" PRIu64, bits);
+        fprintf(out, "%" PRIu64, bits);
         break;
     }
 }
@@ -56,41 +56,41 @@ static void put_number(FILE *out, uint32_t type, const uint8_t *at)
 static void put_hex(FILE *out, const uint8_t *bytes, size_t count)
 {
     static const char digits[] = "0123456789abcdef";
-    fputc(',', out);
     for (size_t i = 0; i < count; i++) {
         fputc(digits[bytes[i] >> 4], out);
         fputc(digits[bytes[i] & 15], out);
     }
 }
 
-void sw_cli_row_write(FILE *out, uint32_t value_format, uint32_t value_type, uint32_t value_bytes,
-                      const void *value)
+void sw_cli_row_write(FILE *out, const struct sw_cli_row_format *format, const void *value)
 {
     const uint8_t *bytes = value;
-    const uint32_t number = sw_value_type_bytes(value_type);
-    if (value_format == SW_FRAME_VALUES_STRING) {
-        const uint32_t most = value_bytes - LENGTH_BYTES;
+    const uint32_t number = sw_value_type_bytes(format->value_type);
+    if (format->value_format == SW_FRAME_VALUES_STRING) {
+        const uint32_t most = format->value_bytes - LENGTH_BYTES;
         uint32_t length;
         memcpy(&length, bytes, LENGTH_BYTES);
         put_hex(out, bytes + LENGTH_BYTES, length < most ? length : most);
         return;
     }
     if (number == 0) {
-        put_hex(out, bytes, value_bytes);
+        put_hex(out, bytes, format->value_bytes);
         return;
     }
-    for (uint32_t at = 0; at < value_bytes; at += number) {
-        put_number(out, value_type, bytes + at);
+    for (uint32_t at = 0; at < format->value_bytes; at += number) {
+        if (at > 0) {
+            fputc(',', out);
+        }
+        put_number(out, format->value_type, bytes + at);
     }
 }
 
-bool sw_cli_rows_write(FILE *out, const struct sw_snapshot_header *header, const void *keys,
-                       const void *values, size_t count)
+bool sw_cli_rows_write(FILE *out, const struct sw_cli_row_format *format, uint32_t key_bytes,
+                       const void *keys, const void *values, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        fprintf(out, "%" PRIu64, sw_cli_number_at(keys, header->key_bytes, i));
-        sw_cli_row_write(out, header->value_format, header->value_type, header->value_bytes,
-                         (const uint8_t *)values + i * header->value_bytes);
+        fprintf(out, "%" PRIu64 ",", sw_cli_number_at(keys, key_bytes, i));
+        sw_cli_row_write(out, format, (const uint8_t *)values + i * format->value_bytes);
         fputc('\n', out);
     }
     return ferror(out) == 0;

@@ -1,22 +1,37 @@
 /* SPDX-License-Identifier: MIT
  *
- * rows.h - values of snapshots and logs as CSV: numbers one behind the other, bytes and strings in
+ * rows.h - values that are no integers as CSV: numbers one behind the other, bytes and strings in
  * hex. One thread.
  */
 #ifndef SHERWOOD_CLIENT_CLI_ROWS_H
 #define SHERWOOD_CLIENT_CLI_ROWS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
-#include "proto/snapshot_file.h"
+struct sw_cli_row_format {
+    uint32_t value_format; /* enum sw_frame_values; not INTEGER */
+    uint32_t value_type;   /* enum sw_value_type, or a number of a later version: bytes */
+    uint32_t value_bytes;
+};
 
-/* Writes the fields of a value that is no integer, each behind a comma. */
-void sw_cli_row_write(FILE *out, uint32_t value_format, uint32_t value_type, uint32_t value_bytes,
-                      const void *value);
+/* The longest line of a key and a row, with room for blanks. */
+#define SW_CLI_ROW_LINE_BYTES_MAX 65536
 
-/* Writes a line for each entry: key,number,number,.. or key,hex. Floats have as many digits as tell
- * them from every other number of their type. Returns false, with errno set, if writing failed. */
-bool sw_cli_rows_write(FILE *out, const struct sw_snapshot_header *header, const void *keys,
-                       const void *values, size_t count);
+/* Writes the fields of a value, with commas between them. Floats have as many digits as tell them
+ * from every other number of their type. */
+void sw_cli_row_write(FILE *out, const struct sw_cli_row_format *format, const void *value);
+
+/* Writes a line for each entry: key,number,number,.. or key,hex. Returns false, with errno set, if
+ * writing failed. */
+bool sw_cli_rows_write(FILE *out, const struct sw_cli_row_format *format, uint32_t key_bytes,
+                       const void *keys, const void *values, size_t count);
+
+/* Reads a value from text as sw_cli_row_write writes it; blanks around numbers are ignored. Numbers
+ * are rounded to the nearest of their type. Returns NULL, or what is wrong, static storage. */
+const char *sw_cli_row_read(const struct sw_cli_row_format *format, const void *text, size_t size,
+                            void *value);
 
 #endif

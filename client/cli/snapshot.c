@@ -106,10 +106,13 @@ static bool write_csv(void *context, const struct sw_cli_snapshot *snapshot)
     const struct sw_snapshot_header *header = &snapshot->header;
     const void *keys = sw_cli_snapshot_column(snapshot, SW_SNAPSHOT_KEYS);
     const void *values = sw_cli_snapshot_column(snapshot, SW_SNAPSHOT_VALUES);
+    const struct sw_cli_row_format format = {header->value_format, header->value_type,
+                                             header->value_bytes};
     bool written = header->value_format == SW_FRAME_VALUES_INTEGER
                        ? sw_cli_pairs_write(columns->keys, SW_CLI_FORMAT_CSV, header->key_bytes,
                                             header->value_bytes, keys, values, snapshot->entries)
-                       : sw_cli_rows_write(columns->keys, header, keys, values, snapshot->entries);
+                       : sw_cli_rows_write(columns->keys, &format, header->key_bytes, keys, values,
+                                           snapshot->entries);
     if (!written) {
         fprintf(columns->cli->messages, "sherwood-cli: the CSV: %s\n", strerror(errno));
         return false;

@@ -8,12 +8,20 @@
 
 #include "client/cli/numbers.h"
 #include "client/cli/reply.h"
+#include "proto/value_type.h"
 
 #define LENGTH_BYTES sizeof(uint32_t)
 
 bool sw_cli_values_are_numbers(const struct sw_cli *cli)
 {
     return sherwood_server(cli->client)->value_format == SHERWOOD_VALUES_INTEGER;
+}
+
+struct sw_cli_row_format sw_cli_row_format(const struct sw_cli *cli)
+{
+    const struct sherwood_server *server = sherwood_server(cli->client);
+    return (struct sw_cli_row_format){(uint32_t)server->value_format, (uint32_t)server->value_type,
+                                      server->value_bytes};
 }
 
 /* Can a word of this length be a value? If not, prints an error. */
@@ -58,6 +66,17 @@ bool sw_cli_value_put(struct sw_cli *cli, void *values, size_t i, const char *wo
         sw_cli_number_put(values, server->value_bytes, i, number);
         return true;
     }
+    if (sw_value_type_bytes((uint32_t)server->value_type) > 0) {
+        const struct sw_cli_row_format format = sw_cli_row_format(cli);
+        const char *wrong =
+            sw_cli_row_read(&format, word, size, (uint8_t *)values + i * server->value_bytes);
+        if (wrong != NULL) {
+            sw_cli_reply_error(cli, "ERR %s: %u of %s, separated by commas", wrong,
+                               server->value_bytes / sw_value_type_bytes(format.value_type),
+                               sw_value_type_name(format.value_type));
+        }
+        return wrong == NULL;
+    }
     if (!fits(cli, size)) {
         return false;
     }
@@ -88,6 +107,13 @@ void sw_cli_value_reply(struct sw_cli *cli, bool present, const void *values, si
     if (!present || sw_cli_values_are_numbers(cli)) {
         sw_cli_reply_number(cli, present,
                             present ? sw_cli_number_at(values, server->value_bytes, i) : 0);
+        return;
+    }
+    if (sw_value_type_bytes((uint32_t)server->value_type) > 0) {
+        const struct sw_cli_row_format format = sw_cli_row_format(cli);
+        fputs(cli->raw ? "" : "\"", cli->out);
+        sw_cli_row_write(cli->out, &format, value);
+        fputs(cli->raw ? "\n" : "\"\n", cli->out);
         return;
     }
     if (server->value_format == SHERWOOD_VALUES_STRING) {

@@ -56,8 +56,10 @@ static void print_write(FILE *out, const struct sw_wal_shape *shape,
                 integer_at(columns, shape->key_bytes, i));
         bool has_operand = bytes.operands > 0 && name != NULL && strcmp(name, "DELETE") != 0;
         if (has_operand && shape->value_format != SW_FRAME_VALUES_INTEGER) {
-            sw_cli_row_write(out, shape->value_format, shape->value_type, shape->value_bytes,
-                             operands + (size_t)i * shape->value_bytes);
+            const struct sw_cli_row_format format = {shape->value_format, shape->value_type,
+                                                     shape->value_bytes};
+            fputc(',', out);
+            sw_cli_row_write(out, &format, operands + (size_t)i * shape->value_bytes);
         } else if (has_operand) {
             fprintf(out, ",%" PRIu64, integer_at(operands, shape->value_bytes, i));
         } else {

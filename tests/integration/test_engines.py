@@ -439,7 +439,7 @@ def cache_with_sherwood_cli():
         check("has no INCR" in cli("INCR", "1", rc=1), "INCR")
         check("engine:cache\nvalue_format:string\n" in cli("INFO"), "INFO")
         path = server.directory / "pairs.bin"
-        check("bytes, which CSV does not hold" in cli("dump", server.directory / "x.csv", rc=1), "CSV")
+        equal(sorted(cli("-q", "dump", "-").splitlines()), ["1,61202262225c0a", "3,ff09"], "CSV")
         cli("dump", path)
         equal(path.stat().st_size, 2 * (8 + 20), "size of the dump")
         cli("FLUSHALL")

@@ -1,0 +1,116 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Rows by sherwood-cli: lists of numbers as values, and CSV that is dumped and loaded again, bit by bit."""
+
+import os
+import random
+import struct
+
+import harness
+from harness import case, check, equal, main
+
+CLI = harness.BUILD / "sherwood-cli"
+FORMATS = {"u32": ("I", 32), "u64": ("Q", 64), "f32": ("I", 32), "f16": ("H", 16), "bf16": ("H", 16)}
+SEED = int(os.environ.get("SW_TEST_SEED", random.randrange(2**32)))
+
+
+def start(size, kind):
+    return harness.Server("--backend", "cpu", "--capacity", "4096", "--frame-ops-max", "0",
+                          "--value-bytes", str(size), "--value-type", kind)
+
+
+def is_nan(kind, bits):
+    masks = {"f32": (0x7fffffff, 0x7f800000), "f16": (0x7fff, 0x7c00), "bf16": (0x7fff, 0x7f80)}
+    return kind in masks and bits & masks[kind][0] > masks[kind][1]
+
+
+@case
+def every_bit_comes_back():
+    """dump and load of CSV: rows of each type, with every kind of number but the payloads of NaN"""
+    print(f"# SW_TEST_SEED={SEED}")
+    draw = random.Random(SEED)
+    for kind, (letter, width) in FORMATS.items():
+        size, numbers = 4096, 4096 * 8 // width
+        edges = [0, 1, 2**width - 1, 2**(width - 1), 2**(width - 1) - 1, 0x7f800000 % 2**width, 0x7c00, 0x7bff,
+                 0x0400, 0x03ff, 0x8001, 0xfc00, 0x7f7f, 0xff80, 0x80, 0x7f]
+        with start(size, kind) as server, server.connect() as connection:
+            def cli(*words, rc=0, **options):
+                return harness.run(CLI, "-q", "-p", server.port, *words, rc=rc, **options)
+            rows = {}
+            for key in (0, 7, 2**64 - 1):
+                bits = [draw.choice(edges) if draw.random() < .1 else draw.getrandbits(width) for _ in range(numbers)]
+                bits = [0 if is_nan(kind, b) else b for b in bits]
+                rows[key] = struct.pack(f"<{numbers}{letter}", *bits)
+                equal(ask(connection, "SET", key, rows[key]), b"OK", kind)
+            path = server.directory / "rows.csv"
+            cli("dump", path)
+            equal(len(path.read_text().splitlines()), len(rows), kind)
+            equal(path.read_text().splitlines()[0].count(","), numbers, kind)
+            cli("FLUSHALL")
+            cli("load", path)
+            for key, row in rows.items():
+                got = ask(connection, "GET", key)
+                differ = [i for i in range(len(row)) if got[i] != row[i]]
+                equal(differ[:5], [], f"{kind}, key {key}, seed {SEED}")
+
+
+def ask(connection, *words):
+    """The reply to one command: a bulk string or a status, as bytes."""
+    connection.sendall(b"".join([b"*%d\r\n" % len(words)] + [
+        b"$%d\r\n%s\r\n" % (len(raw), raw)
+        for raw in (word if isinstance(word, bytes) else str(word).encode() for word in words)]))
+    data = b""
+    while b"\r\n" not in data:
+        data += connection.recv(65536)
+    head, rest = data.split(b"\r\n", 1)
+    if head[:1] != b"$" or head == b"$-1":
+        return head[1:]
+    while len(rest) < int(head[1:]) + 2:
+        rest += connection.recv(65536)
+    return rest[:-2]
+
+
+@case
+def bytes_are_hex():
+    """rows of bytes, and strings of every length, by CSV and back"""
+    for kind, values in (("bytes", [b"\0" * 8, b"abc,\"\n\r\xff"]), ("string", [b"", b"x", b"a,b\0"])):
+        with start(8, kind) as server, server.connect() as connection:
+            for key, value in enumerate(values):
+                equal(ask(connection, "SET", key, value), b"OK", kind)
+            path = server.directory / "rows.csv"
+            harness.run(CLI, "-q", "-p", server.port, "dump", path)
+            equal(sorted(path.read_text().splitlines()),
+                  [f"{key},{value.hex()}" for key, value in enumerate(values)], kind)
+            harness.run(CLI, "-q", "-p", server.port, "FLUSHALL")
+            path.write_text("id,row\n" + path.read_text().upper())
+            harness.run(CLI, "-q", "-p", server.port, "load", path)
+            for key, value in enumerate(values):
+                equal(ask(connection, "GET", key), value, kind)
+
+
+@case
+def lists_of_numbers():
+    """SET and GET of a row of numbers, and how a list or a line that is none is refused"""
+    with start(12, "f32") as server:
+        def cli(*words, rc=0, **options):
+            return harness.run(CLI, "-q", "-p", server.port, *words, rc=rc, **options).strip()
+        equal(cli("SET", "1", "1,2.5,-3e-2"), "OK", "SET")
+        equal(cli("--raw", "GET", "1"), "1,2.5,-0.0299999993", "GET")
+        equal(cli("--no-raw", "MGET", "1", "2"), '1) "1,2.5,-0.0299999993"\n2) (nil)', "MGET")
+        for word, wrong in (("1,2", "another number"), ("1,2,3,4", "another number"), ("", "another number"),
+                            ("1,2,x", "no number of its type"), ("1,2,", "no number of its type"),
+                            ("1,2,3x", "no number of its type"), ("1,2," + "3" * 70, "no number of its type")):
+            text = cli("SET", "1", word, rc=1)
+            check(wrong in text and "3 of f32, separated by commas" in text, f"{word}: {text}")
+        for line, wrong in (("5,1,2", "another number"), ("5,1,2,3,4", "another number"), ("x,1,2,3", "the key"),
+                            ("5,1,,3", "no number of its type"), ("5", "not key,value"),
+                            ("5," + " " * 70000 + "1,2,3", "too long")):
+            text = cli("load", "--format", "csv", "-", stdin=f"4,1,2,3\n{line}\n", rc=1)
+            check("stdin:2: " in text and wrong in text, f"{line[:20]}: {text}")
+        equal(cli("--no-raw", "GET", "4"), "(nil)", "a bad line: nothing of its batch is stored")
+        equal(cli("load", "--format", "csv", "-", stdin=" 4 , 1 , 2,nan \n"), "", "blanks")
+        equal(cli("--raw", "GET", "4"), "1,2,nan", "GET")
+
+
+if __name__ == "__main__":
+    main()
