@@ -32,6 +32,10 @@ struct sw_backend_facts {
     uint64_t resized;
     uint64_t resize_failed;
     uint64_t epoch;
+    uint64_t expires;
+    uint64_t expires_next;
+    uint64_t ttl_mean_ms;
+    uint64_t clock_steps;
     struct sw_way_counters ways[SW_WAY_COUNT]; /* of the batches polled */
     uint32_t together_ops_max;  /* operations that submit_together takes, at least 1; 0: there is no
                                    submit_together. Always the same */
@@ -156,6 +160,8 @@ struct sw_backend {
     void (*set_sequence)(void *table, uint64_t sequence);
     /* The number of the write that began last. Any thread. NULL where writes are combined. */
     uint64_t (*last_sequence)(void *table) SW_NONE_BY_DEFAULT;
+    /* The latest clock of its batches. Any thread. NULL: entries do not expire. */
+    uint64_t (*clock)(const void *table) SW_NONE_BY_DEFAULT;
     /* NULL: entries are restored by batches. */
     const struct sw_restoring *restoring SW_NONE_BY_DEFAULT;
 };
@@ -182,7 +188,10 @@ static inline bool sw_batch_is_read(const struct sw_batch *batch)
                : batch->kind == SW_BATCH_SCAN || batch->kind == SW_BATCH_COUNT_SCORES;
 }
 
-/* Every operation on integers; every kind of batch but those of the cache. */
+/* EXPIRE and its kinds. */
+#define SW_BACKEND_EXPIRES ((1U << SW_OP_END) - (1U << SW_EXPIRE))
+
+/* Every operation on integers but those; every kind of batch but those of the cache, and SWEEP. */
 #define SW_BACKEND_ALL_OPERATIONS ((1U << SW_OP_COUNT) - 1)
 #define SW_BACKEND_ALL_KINDS \
     (1U << SW_BATCH_OPERATIONS | 1U << SW_BATCH_CLEAR | 1U << SW_BATCH_SCAN | 1U << SW_BATCH_RESIZE)

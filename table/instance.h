@@ -29,6 +29,7 @@ struct sw_table {
     /* sums over the batches that were polled to their end */
     _Atomic uint64_t counters[SW_COUNTER_WORDS];
     _Atomic uint64_t handed_back;
+    _Atomic uint64_t expired;
     _Atomic uint64_t stash_occupied;
     _Atomic uint64_t batches;
     _Atomic uint64_t writes;

@@ -11,6 +11,7 @@
 #include "table/config.h"
 #include "table/engine.h"
 #include "table/instance.h"
+#include "table/valid.h"
 
 void sw_table_config_init(struct sw_table_config *config)
 {
@@ -96,6 +97,10 @@ static void limit_operations(struct sw_table *table)
     if (sw_config_value_bytes(&table->config) % sizeof(uint64_t) != 0) {
         table->operations &= ~wide;
     }
+    if (table->config.engine == SW_ENGINE_ROBIN_HOOD && table->config.stash_slots == 0) {
+        table->operations &= ~SW_BACKEND_EXPIRES; /* what is handed back would leave its time */
+        table->batch_kinds &= ~(1U << SW_BATCH_SWEEP);
+    }
     if (!sw_cache_has_epochs(table->config.cache_policy)) {
         table->batch_kinds &= ~(1U << SW_BATCH_EPOCH);
     }
@@ -110,9 +115,9 @@ int sw_table_create(const struct sw_table_config *config, struct sw_table **out,
         reason_size = sizeof(unused);
     }
     reason[0] = '\0';
-    *out = NULL;
     const struct sw_engine_parts *parts;
     int status = sw_engine_find(config, &parts, reason, reason_size);
+    *out = NULL;
     if (status != SW_OK) {
         return status;
     }
@@ -207,6 +212,9 @@ void sw_table_account(struct sw_table *table, const struct sw_batch *batch)
     if (table->backend->leftovers_count) {
         atomic_fetch_add_explicit(&table->handed_back, batch->leftover_count, memory_order_relaxed);
     }
+    if (batch->expired != 0) {
+        atomic_fetch_add_explicit(&table->expired, batch->expired, memory_order_relaxed);
+    }
     atomic_fetch_add_explicit(&table->stash_occupied, (uint64_t)batch->_stash_change,
                               memory_order_relaxed);
     atomic_fetch_add_explicit(&table->batches, 1, memory_order_relaxed);
@@ -225,6 +233,11 @@ void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats)
     stats->resized = facts.resized;
     stats->resize_failed = facts.resize_failed;
     stats->epoch = facts.epoch;
+    stats->expired = atomic_load_explicit(&table->expired, memory_order_relaxed);
+    stats->expires = facts.expires;
+    stats->expires_next = facts.expires_next;
+    stats->ttl_mean_ms = facts.ttl_mean_ms;
+    stats->clock_steps = facts.clock_steps;
     memcpy(stats->ways, facts.ways, sizeof(stats->ways));
     stats->batches = atomic_load_explicit(&table->batches, memory_order_relaxed);
     stats->writes = atomic_load_explicit(&table->writes, memory_order_relaxed);
@@ -232,11 +245,18 @@ void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats)
         table->combines ? sw_combiner_launches(&table->combiner) : stats->writes;
     stats->stash_occupied = atomic_load_explicit(&table->stash_occupied, memory_order_relaxed);
     stats->occupied = stats->counters.inserted - stats->counters.deleted - stats->counters.evicted -
+                      stats->expired -
                       atomic_load_explicit(&table->handed_back, memory_order_relaxed);
     /* While this reads, or where batches are polled in another order than they took effect, the
      * sums pass through states that never existed, even below zero. */
     stats->occupied = stats->occupied >> 63 != 0 ? 0 : stats->occupied;
     stats->stash_occupied = stats->stash_occupied >> 63 != 0 ? 0 : stats->stash_occupied;
+}
+
+uint64_t sw_table_clock(const struct sw_table *table, uint64_t wall_ms)
+{
+    const uint64_t last = table->backend->clock == NULL ? 0 : table->backend->clock(table->memory);
+    return last > wall_ms ? last : wall_ms;
 }
 
 /* --- I/O memory and queues --- */
@@ -281,139 +301,9 @@ void sw_queue_destroy(struct sw_queue *queue)
 
 /* --- batches --- */
 
-static bool groups_are_valid(const struct sw_batch *batch)
-{
-    uint32_t before = 0;
-    if (batch->group_count == 0) {
-        return true;
-    }
-    if (batch->group_ends == NULL) {
-        return false;
-    }
-    for (uint32_t g = 0; g < batch->group_count; g++) {
-        if (batch->group_ends[g] < before) {
-            return false;
-        }
-        before = batch->group_ends[g];
-    }
-    return before == batch->count;
-}
-
-/* The set of the operations of a batch, as bits; 0 if one of them does not exist. */
-static uint32_t operations_of(const struct sw_batch *batch)
-{
-    if (batch->ops == NULL) {
-        return (unsigned)batch->op < SW_OP_END ? 1U << batch->op : 0;
-    }
-    uint32_t seen = 1U << SW_GET; /* an empty batch is valid */
-    uint8_t largest = 0;
-    for (uint32_t i = 0; i < batch->count; i++) {
-        largest = batch->ops[i] > largest ? batch->ops[i] : largest;
-        seen |= 1U << (batch->ops[i] & 31);
-    }
-    return largest < SW_OP_END ? seen : 0;
-}
-
-#define WITHOUT_OPERANDS (1U << SW_GET | 1U << SW_PEEK | 1U << SW_DELETE | 1U << SW_SET_SCORE)
-
-static bool has_scores(const struct sw_table *table)
-{
-    return (table->operations >> SW_SET_SCORE & 1) != 0;
-}
-
-/* Whether the engine, and the policy of a cache, use the scores that the batch gives; `seen` are
- * its operations. */
-static bool scores_are_valid(const struct sw_table *table, const struct sw_batch *batch,
-                             uint32_t seen)
-{
-    const enum sw_cache_policy policy = table->config.cache_policy;
-    if (batch->not_admitted != NULL && table->config.engine != SW_ENGINE_CACHE) {
-        return false;
-    }
-    if (!has_scores(table)) {
-        return batch->scores == NULL && batch->scores_out == NULL &&
-               batch->leftover_scores == NULL && !batch->restores;
-    }
-    if (batch->restores) {
-        return batch->scores != NULL && seen == 1U << SW_SET;
-    }
-    if (batch->leftover_scores != NULL && batch->leftover_keys == NULL) {
-        return false;
-    }
-    if (batch->scores != NULL) {
-        return sw_cache_takes_scores(policy);
-    }
-    return policy != SW_CACHE_CUSTOM || (seen >> SW_SET_SCORE & 1) == 0;
-}
-
-#define OF_16_BITS \
-    (1U << SW_ADD_F16 | 1U << SW_ADD_BF16 | 1U << SW_ADD_PRESENT_F16 | 1U << SW_ADD_PRESENT_BF16)
-
-static int check_operations(const struct sw_table *table, const struct sw_batch *batch)
-{
-    if (batch->count > table->config.batch_ops_max || (batch->count > 0 && batch->keys == NULL)) {
-        return SW_E_INVALID;
-    }
-    uint32_t seen = operations_of(batch);
-    bool upserts = (seen & ~WITHOUT_OPERANDS) != 0 && batch->count > 0;
-    if (seen == 0 || (upserts && batch->values == NULL)) {
-        return SW_E_INVALID;
-    }
-    if (upserts && table->config.engine == SW_ENGINE_ROBIN_HOOD && table->config.stash_slots == 0 &&
-        (batch->leftover_keys == NULL || batch->leftover_values == NULL)) {
-        return SW_E_INVALID;
-    }
-    if (!groups_are_valid(batch) || !scores_are_valid(table, batch, seen)) {
-        return SW_E_INVALID;
-    }
-    if (batch->shared && !sw_batch_loads_once(table, batch)) {
-        return SW_E_INVALID;
-    }
-    if (batch->wide_operands && (seen & ~(OF_16_BITS | WITHOUT_OPERANDS)) != 0) {
-        return SW_E_INVALID;
-    }
-    return (seen & ~table->operations) == 0 &&
-                   (!batch->wide_operands || table->kind == SW_BACKEND_CPU)
-               ? SW_OK
-               : SW_E_UNSUPPORTED;
-}
-
-static int check_scan(const struct sw_table *table, const struct sw_batch *batch)
-{
-    bool valid = batch->count > 0 && batch->count <= table->config.batch_ops_max &&
-                 batch->scan_keys != NULL && batch->scan_values != NULL;
-    if (!has_scores(table)) {
-        valid = valid && batch->scan_scores == NULL && !batch->by_score;
-    }
-    return valid ? SW_OK : SW_E_INVALID;
-}
-
-static int check_batch(const struct sw_table *table, const struct sw_batch *batch)
-{
-    if ((unsigned)batch->kind >= (unsigned)SW_BATCH_KIND_COUNT) {
-        return SW_E_INVALID;
-    }
-    if ((table->batch_kinds >> batch->kind & 1) == 0) {
-        return SW_E_UNSUPPORTED;
-    }
-    switch (batch->kind) {
-    case SW_BATCH_OPERATIONS:
-        return check_operations(table, batch);
-    case SW_BATCH_SCAN:
-        return check_scan(table, batch);
-    case SW_BATCH_RESIZE:
-        return batch->capacity <= table->capacity_max ? SW_OK : SW_E_INVALID;
-    case SW_BATCH_EPOCH:
-        return batch->epoch <= UINT32_MAX ? SW_OK : SW_E_INVALID;
-    default: /* CLEAR, COUNT_SCORES, ERASE_SCORES */
-        break;
-    }
-    return SW_OK;
-}
-
 int sw_batch_submit(struct sw_queue *queue, struct sw_batch *batch)
 {
-    int status = check_batch(queue->table, batch);
+    int status = sw_batch_check(queue->table, batch);
     return status == SW_OK ? sw_queue_submit(queue, batch) : status;
 }
 
@@ -424,6 +314,9 @@ int sw_queue_submit(struct sw_queue *queue, struct sw_batch *batch)
     batch->scan_count = 0;
     batch->leftover_count = 0;
     batch->matched = 0;
+    batch->buried = NULL;
+    batch->buried_count = 0;
+    batch->expired = 0;
     batch->_stash_change = 0;
     batch->_upserts = 0;
     batch->_way = 0;
@@ -455,7 +348,6 @@ int sw_batch_run(struct sw_queue *queue, struct sw_batch *batch)
 }
 
 /* --- audit --- */
-
 size_t sw_table_raw_bytes(const struct sw_table *table)
 {
     return table->backend->raw_copy != NULL ? (size_t)sw_table_facts_of(table).raw_bytes : 0;

@@ -224,7 +224,7 @@ void sw_table_info(const struct sw_table *table, struct sw_table_info *info);
 struct sw_table_stats {
     struct sw_counters counters; /* of all batches whose completion was polled */
     uint64_t occupied;           /* entries held, those of the stash included: inserted - deleted -
-                                    evicted - handed back */
+                                    evicted - expired - handed back */
     uint64_t stash_occupied;
     uint64_t batches;
     uint64_t writes;         /* those that may have changed the table */
@@ -237,8 +237,17 @@ struct sw_table_stats {
                                 out */
     struct sw_way_counters ways[SW_WAY_COUNT]; /* batches that hold writes, by the way they were
                                                   carried out; 0 but for Robin Hood on CUDA */
+    uint64_t expired;                          /* entries removed since their time had come */
+    uint64_t expires;      /* entries that expire, those included whose time has come */
+    uint64_t expires_next; /* none of them does before; 0: there are none */
+    uint64_t ttl_mean_ms;  /* of those that the last whole sweep kept */
+    uint64_t clock_steps;  /* times the clock was followed when it went back */
 };
 void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats);
+
+/* The table's clock, in milliseconds since 1970, where the system's is at wall_ms: not before any
+ * that a batch had (sw_batch.clock_ms). Any thread. */
+uint64_t sw_table_clock(const struct sw_table *table, uint64_t wall_ms);
 
 /* I/O memory: what batches point into. The backend reaches it without a copy (pinned and mapped on
  * CUDA). 64-byte aligned, owned by the caller, given back with sw_io_free before the table goes. */
@@ -259,9 +268,15 @@ enum sw_batch_kind {
     SW_BATCH_COUNT_SCORES, /* count the entries with score_min <= score <= score_max: `matched` */
     SW_BATCH_ERASE_SCORES, /* remove them; counters.deleted receives how many */
     SW_BATCH_EPOCH,        /* EPOCH policies: go on to `epoch` */
-    SW_BATCH_IMAGE         /* the table's own: what sw_image_take submits */
+    /* Robin Hood on the CPU: */
+    SW_BATCH_SWEEP, /* remove entries whose time has come */
+    SW_BATCH_IMAGE  /* the table's own: what sw_image_take submits */
 };
-#define SW_BATCH_KIND_COUNT (SW_BATCH_EPOCH + 1)
+#define SW_BATCH_KIND_COUNT (SW_BATCH_SWEEP + 1)
+
+#define SW_EXPIRE_KEEP UINT64_MAX
+/* A clock that is set back by no more is held until the time is there again. */
+#define SW_CLOCK_HOLD_MS 60000U
 
 /* One batch, in the caller's storage. Arrays are borrowed until sw_batch_poll says it is done, and
  * must lie in I/O memory of the table (the struct itself need not). Key and value arrays hold
@@ -341,6 +356,34 @@ struct sw_batch {
     uint64_t epoch;   /* EPOCH: the new epoch, at least the current one and below 2^32, otherwise
                          status is SW_E_INVALID and nothing happens; 0: it stays. Out: the current
                          one */
+
+    /* Expiry: Robin Hood on the CPU, with a stash. An entry may have a time, in milliseconds since
+     * 1970, at which it expires; never is 0. All operations of a batch, and a scan, have one clock:
+     * clock_ms, or the latest that an earlier batch had, if that is later. From its time on, at the
+     * clock of a batch, an entry is absent for it. Batches that write remove such entries first, of
+     * the keys that they name, and further ones before a group would be refused for room. Then they
+     * judge no time any more, except that one which they give to a key, and which the clock has
+     * passed, removes the key at once. Entries removed for their time are counted in `expired`
+     * alone.
+     *
+     * What inserts gives the new entry its time. SET and SET_PRESENT give a present one theirs
+     * too, so never if there is none; other operations on values leave it. With SW_EXPIRE_KEEP a
+     * new entry never expires, and a present one keeps its time. A clear, and a delete, end it.
+     * A group is also refused where there is no memory for its times.
+     *
+     * SWEEP looks at `count` of the entries that expire, and removes those whose time has come; it
+     * has a write_sequence only if there were some. `cursor` is not 0 if the sweep has not come to
+     * its end. If clock_ms is over SW_CLOCK_HOLD_MS before the table's clock, it removes what has
+     * expired by that, in as many calls as it takes, and only then the table's clock goes back. */
+    uint64_t clock_ms;       /* in, 0: no time has come; out: the clock of the batch */
+    const uint64_t *expires; /* [count]; NULL: expire_at for all. Others must not change it */
+    uint64_t expire_at;
+    uint64_t *expires_out; /* out [count]: the time before the operation, 0: none; or NULL */
+    bool wants_buried;     /* writes, SWEEP: `buried` is wanted */
+    void *buried;          /* out: the keys removed before the first operation. From malloc, the
+                              caller's; NULL: none */
+    uint32_t buried_count; /* out: how many; at most 2 * count */
+    uint64_t expired;      /* out: those, and what operations removed */
 
     /* RESIZE: the slots wanted; rounded up to whole buckets, and to what max_load needs for the
      * entries held. More than max_capacity_slots is SW_E_INVALID. The stash is merged on the way,

@@ -25,8 +25,8 @@
 static const uint8_t table_ops[] = {SW_DATA_OPERATION_MAP(OP_OF)};
 
 #define ONE_MORE(...) +1
-static_assert(SW_DATA_OPERATION_MAP(ONE_MORE) == SW_OP_END,
-              "a frame can ask for every operation of the table");
+static_assert(SW_DATA_OPERATION_MAP(ONE_MORE) == SW_EXPIRE,
+              "a frame can ask for every operation of the table but EXPIRE");
 
 enum sw_op sw_bulk_op(uint32_t operation)
 {

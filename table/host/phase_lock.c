@@ -76,6 +76,14 @@ uint64_t sw_phase_lock_enter_alone(struct sw_phase_lock *lock)
     return enter(lock, 0);
 }
 
+uint64_t sw_phase_lock_count(struct sw_phase_lock *lock)
+{
+    pthread_mutex_lock(&lock->mutex);
+    uint64_t writers = ++lock->writers;
+    pthread_mutex_unlock(&lock->mutex);
+    return writers;
+}
+
 void sw_phase_lock_leave_write(struct sw_phase_lock *lock)
 {
     pthread_mutex_lock(&lock->mutex);

@@ -33,6 +33,9 @@ uint64_t sw_phase_lock_enter_write(struct sw_phase_lock *lock);
 void sw_phase_lock_leave_write(struct sw_phase_lock *lock);
 /* As a writer that is not counted; it leaves as one. Returns how many have entered so far. */
 uint64_t sw_phase_lock_enter_alone(struct sw_phase_lock *lock);
+/* Such a writer, inside, is to be counted after all. Returns the number that enter_write would have
+ * returned. */
+uint64_t sw_phase_lock_count(struct sw_phase_lock *lock);
 
 /* How many writers have entered so far. In a read phase none enters. */
 uint64_t sw_phase_lock_writers(struct sw_phase_lock *lock);

@@ -266,7 +266,7 @@ static void compare_left(struct cache_scores *run)
 static enum sw_op draw_op(struct cache_scores *run, bool reads)
 {
     for (;;) {
-        uint32_t op = (uint32_t)cache_scores_below(run, SW_OP_END);
+        uint32_t op = (uint32_t)cache_scores_below(run, SW_EXPIRE);
         bool floats = element_of((enum sw_op)op) == SW_CACHE_F32;
         if (reads) {
             return op % 2 == 0 ? SW_GET : SW_PEEK;

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "table/robin_hood/cpu/expiring.h"
+#include "table/robin_hood/cpu/expiry.h"
 #include "table/robin_hood/cpu/parallel.h"
 #include "table/robin_hood/cpu/resize.h"
 #include "table/robin_hood/cpu/rows.h"
@@ -45,29 +47,90 @@ void sw_cpu_admit_all(struct sw_batch *batch)
     }
 }
 
+/* No key of the batch expires. */
+static void answer_never(const struct sw_batch *batch)
+{
+    if (batch->expires_out != NULL) {
+        memset(batch->expires_out, 0, batch->count * sizeof(*batch->expires_out));
+    }
+}
+
 #define RH_FIELD SW_WIDTH_SUFFIX
 #define SW_WIDTH_BODY "table/robin_hood/cpu/batch.inl"
 #include "table/each_width.inl"
 
+static void run_reads(struct sw_cpu *cpu, struct sw_batch *batch)
+{
+    const bool expire = sw_expiry_some(cpu);
+    sw_expiry_tell(cpu, batch);
+    if (cpu->arena.rows != NULL) {
+        SW_BY_WIDTH(cpu->config.slot_bits, sw_run_row_reads, cpu, batch);
+    } else if (expire) {
+        SW_BY_WIDTH(cpu->config.slot_bits, sw_run_expiring_reads, cpu, batch);
+    } else {
+        SW_BY_WIDTH(cpu->config.slot_bits, sw_run_reads, cpu, batch);
+        answer_never(batch);
+    }
+}
+
+static void refuse_all(struct sw_batch *batch)
+{
+    batch->status = SW_E_FULL;
+    batch->counters.refused = batch->count;
+    if (batch->group_refused != NULL && batch->group_count > 0) {
+        memset(batch->group_refused, 1, batch->group_count);
+    }
+}
+
+/* A batch that concerns times. Its keys are loaded first, once and for all. */
+static void run_expiring(struct sw_cpu *cpu, struct sw_batch *batch, struct sw_cpu_mix mix)
+{
+    const uint64_t stash_before = cpu->state.stash_occupied;
+    const void *given = batch->keys;
+    SW_BY_WIDTH(cpu->config.slot_bits, sw_load_keys, cpu, batch);
+    batch->keys = cpu->scratch.keys;
+    sw_expiry_begin(cpu, batch, batch->keys);
+    if (cpu->expiry == NULL) { /* there is no memory for times */
+        batch->keys = given;
+        refuse_all(batch);
+        return;
+    }
+    mix.conditional = true; /* what is removed depends on times */
+    if (cpu->arena.rows != NULL) {
+        SW_BY_WIDTH(cpu->config.slot_bits, sw_run_row_writes, cpu, batch, &mix);
+    } else {
+        SW_BY_WIDTH(cpu->config.slot_bits, sw_run_expiring_writes, cpu, batch, &mix);
+    }
+    batch->keys = given;
+    batch->_stash_change = (int64_t)(cpu->state.stash_occupied - stash_before);
+    sw_expiry_end(cpu, batch);
+}
+
+static void run_writes(struct sw_cpu *cpu, struct sw_batch *batch, const struct sw_cpu_mix *mix)
+{
+    if (sw_expiry_concerns(cpu, batch)) {
+        run_expiring(cpu, batch, *mix);
+        return;
+    }
+    sw_expiry_tell(cpu, batch);
+    if (cpu->arena.rows != NULL) {
+        SW_BY_WIDTH(cpu->config.slot_bits, sw_run_row_writes, cpu, batch, mix);
+    } else {
+        SW_BY_WIDTH(cpu->config.slot_bits, sw_run_writes, cpu, batch, mix);
+    }
+    answer_never(batch);
+}
+
 void sw_cpu_run_operations(struct sw_cpu *cpu, struct sw_batch *batch)
 {
-    const bool rows = cpu->arena.rows != NULL;
-    struct sw_cpu_mix mix = mix_of(batch);
+    const struct sw_cpu_mix mix = mix_of(batch);
     if (!mix.writes) {
         sw_phase_lock_enter_read(&cpu->lock);
-        if (rows) {
-            SW_BY_WIDTH(cpu->config.slot_bits, sw_run_row_reads, cpu, batch);
-        } else {
-            SW_BY_WIDTH(cpu->config.slot_bits, sw_run_reads, cpu, batch);
-        }
+        run_reads(cpu, batch);
         sw_phase_lock_leave_read(&cpu->lock);
         return;
     }
     batch->write_sequence = sw_phase_lock_enter_write(&cpu->lock);
-    if (rows) {
-        SW_BY_WIDTH(cpu->config.slot_bits, sw_run_row_writes, cpu, batch, &mix);
-    } else {
-        SW_BY_WIDTH(cpu->config.slot_bits, sw_run_writes, cpu, batch, &mix);
-    }
+    run_writes(cpu, batch, &mix);
     sw_phase_lock_leave_write(&cpu->lock);
 }

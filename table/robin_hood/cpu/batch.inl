@@ -152,3 +152,12 @@ static void RH(run_writes)(struct sw_cpu *cpu, struct sw_batch *batch, const str
     RH(hand_back)(table, &work, batch);
     batch->_stash_change = (int64_t)(state->stash_occupied - stash_before);
 }
+
+/* Copies the keys, which others may change, to the scratch. */
+static void RH(load_keys)(const struct sw_cpu *cpu, const struct sw_batch *batch)
+{
+    RH_WORD *keys = cpu->scratch.keys;
+    for (uint32_t i = 0; i < batch->count; i++) {
+        keys[i] = SW_LOAD_ONCE((const RH_WORD *)batch->keys + i);
+    }
+}

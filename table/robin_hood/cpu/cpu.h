@@ -51,6 +51,7 @@ struct sw_cpu_failed {
 
 struct sw_cpu_image;
 struct sw_row_image;
+struct sw_expiry;
 
 struct sw_cpu {
     struct sw_phase_lock lock;
@@ -65,11 +66,16 @@ struct sw_cpu {
     struct sw_cpu_failed failed;
     struct sw_cpu_image *image; /* the image that guards the arrays; NULL: none. Touched alone */
     struct sw_row_image *row_image; /* what keeps rows for an image; likewise */
+    struct sw_expiry *expiry;       /* when entries expire; NULL: none ever did. As `slots` */
+    uint64_t clock_ms;              /* the latest of a batch; atomic */
     pthread_mutex_t facts_mutex;
     struct sw_backend_facts facts;
 };
 
 /* batch.c: carries out a batch of operations, in the phase it needs. */
 void sw_cpu_run_operations(struct sw_cpu *cpu, struct sw_batch *batch);
+
+/* cpu_backend.c: a scan of the slots, in a read phase. */
+void sw_cpu_scan_slots(const struct sw_cpu *cpu, struct sw_batch *batch);
 
 #endif

@@ -11,6 +11,7 @@
 #include "table/robin_hood/check.h"
 #include "table/robin_hood/cpu/arrays.h"
 #include "table/robin_hood/cpu/cpu.h"
+#include "table/robin_hood/cpu/expiry.h"
 #include "table/robin_hood/cpu/image.h"
 #include "table/robin_hood/cpu/parallel.h"
 #include "table/robin_hood/cpu/resize.h"
@@ -74,6 +75,7 @@ static int map_rows(struct sw_cpu *cpu)
 static void cpu_close(void *table)
 {
     struct sw_cpu *cpu = table;
+    sw_expiry_close(cpu);
     sw_pool_destroy(cpu->pool);
     sw_arena_close(&cpu->arena);
     sw_memory_unmap(cpu->scratch.memory, cpu->scratch.bytes);
@@ -173,11 +175,12 @@ static void run_clear(struct sw_cpu *cpu, struct sw_batch *batch)
         sw_cpu_abandon_image(cpu);
         sw_arena_clear(&cpu->arena);
     }
+    sw_expiry_clear(cpu);
     sw_phase_lock_leave_write(&cpu->lock);
 }
 
 /* In a read phase. The memory itself serves as the windows. */
-static void scan_slots(const struct sw_cpu *cpu, struct sw_batch *batch)
+void sw_cpu_scan_slots(const struct sw_cpu *cpu, struct sw_batch *batch)
 {
     const struct sw_geometry *geometry = &cpu->geometry;
     struct sw_scan_window main = {0};
@@ -220,7 +223,7 @@ static void scan_rows(const struct sw_cpu *cpu, struct sw_batch *batch)
     while (more) {
         piece.count = batch->count - got < SCAN_ROWS ? batch->count - got : SCAN_ROWS;
         piece.scan_keys = (uint8_t *)batch->scan_keys + got * key_bytes;
-        scan_slots(cpu, &piece);
+        sw_cpu_scan_slots(cpu, &piece);
         sw_cpu_scan_rows(cpu, numbers,
                          (uint8_t *)batch->scan_values + (size_t)got * cpu->arena.value_bytes,
                          piece.scan_count);
@@ -237,7 +240,11 @@ static void run_scan(struct sw_cpu *cpu, struct sw_batch *batch)
     if (cpu->arena.rows != NULL) {
         scan_rows(cpu, batch);
     } else {
-        scan_slots(cpu, batch);
+        sw_cpu_scan_slots(cpu, batch);
+    }
+    sw_expiry_tell(cpu, batch);
+    if (sw_expiry_some(cpu)) {
+        sw_expiry_filter(cpu, batch);
     }
     sw_phase_lock_leave_read(&cpu->lock);
 }
@@ -258,6 +265,9 @@ static int cpu_submit(void *queue, struct sw_batch *batch)
     case SW_BATCH_RESIZE:
         sw_cpu_run_resize(cpu, batch);
         break;
+    case SW_BATCH_SWEEP:
+        sw_expiry_run_sweep(cpu, batch);
+        break;
     case SW_BATCH_IMAGE:
         sw_cpu_take_image(cpu, batch);
         break;
@@ -275,6 +285,9 @@ static int cpu_check(void *table, char *violation, size_t violation_size)
                                 violation, violation_size);
     if (status == SW_OK && cpu->arena.rows != NULL) {
         status = sw_cpu_check_rows(cpu, violation, violation_size);
+    }
+    if (status == SW_OK && cpu->expiry != NULL) {
+        status = sw_expiry_check(cpu, violation, violation_size);
     }
     sw_phase_lock_leave_read(&cpu->lock);
     return status;
@@ -299,13 +312,18 @@ static uint64_t cpu_last_sequence(void *table)
     return sw_phase_lock_writers(&((struct sw_cpu *)table)->lock);
 }
 
+static uint64_t cpu_clock(const void *table)
+{
+    return __atomic_load_n(&((const struct sw_cpu *)table)->clock_ms, __ATOMIC_RELAXED);
+}
+
 static const struct sw_restoring restoring = {sw_cpu_restore_begin, sw_cpu_restore_add,
                                               sw_cpu_restore_end};
 
 const struct sw_backend sw_robin_hood_backend_cpu = {
     .name = "cpu",
-    .operations = SW_BACKEND_ALL_OPERATIONS,
-    .batch_kinds = SW_BACKEND_ALL_KINDS,
+    .operations = SW_BACKEND_ALL_OPERATIONS | SW_BACKEND_EXPIRES,
+    .batch_kinds = SW_BACKEND_ALL_KINDS | 1U << SW_BATCH_SWEEP,
     .leftovers_count = true,
     .open = cpu_open,
     .close = cpu_close,
@@ -322,13 +340,14 @@ const struct sw_backend sw_robin_hood_backend_cpu = {
     .image_drop = sw_cpu_image_drop,
     .set_sequence = cpu_set_sequence,
     .last_sequence = cpu_last_sequence,
+    .clock = cpu_clock,
     .restoring = &restoring,
 };
 
 const struct sw_backend sw_robin_hood_rows_backend_cpu = {
     .name = "cpu",
-    .operations = SW_ROW_OPERATIONS,
-    .batch_kinds = SW_BACKEND_ALL_KINDS,
+    .operations = SW_ROW_OPERATIONS | SW_BACKEND_EXPIRES,
+    .batch_kinds = SW_BACKEND_ALL_KINDS | 1U << SW_BATCH_SWEEP,
     .open = cpu_open,
     .close = cpu_close,
     .facts = sw_cpu_facts,
@@ -344,5 +363,6 @@ const struct sw_backend sw_robin_hood_rows_backend_cpu = {
     .image_drop = sw_cpu_image_drop,
     .set_sequence = cpu_set_sequence,
     .last_sequence = cpu_last_sequence,
+    .clock = cpu_clock,
     .restoring = &restoring,
 };

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "table/robin_hood/cpu/admit.h"
+#include "table/robin_hood/cpu/expiry.h"
 #include "table/robin_hood/cpu/parallel.h"
 #include "table/robin_hood/cpu/row_image.h"
 #include "table/robin_hood/rows.h"
@@ -24,9 +26,15 @@ struct row_reads {
     uint64_t next; /* operation, atomic */
 };
 
-static uint32_t op_at(const struct sw_batch *batch, uint32_t i)
+/* Whether the present key of read i has not expired; answers when it does. */
+static bool judge(const struct sw_cpu *cpu, const struct sw_batch *batch, uint32_t i, uint64_t key)
 {
-    return batch->ops != NULL ? batch->ops[i] : (uint32_t)batch->op;
+    const uint64_t at = sw_expiry_of(cpu->expiry, key);
+    const bool lives = at == 0 || at > batch->clock_ms;
+    if (batch->expires_out != NULL) {
+        batch->expires_out[i] = lives ? at : 0;
+    }
+    return lives;
 }
 
 /* Answers operation i with its key's row; NULL: with zeros. */
@@ -99,7 +107,7 @@ static void add_to_row(const struct sw_batch *batch, uint32_t i, uint32_t op, ui
 static inline void write_row(const struct sw_batch *batch, uint32_t i, uint32_t bytes, bool found,
                              uint8_t *row)
 {
-    const uint32_t op = op_at(batch, i);
+    const uint32_t op = sw_cpu_op_at(batch, i);
     if (!sw_row_adds(op)) {
         load_row(batch, i, bytes, row);
         return;

@@ -22,6 +22,7 @@ static void RH(read_block)(const struct sw_cpu *cpu, const struct sw_batch *batc
     const RH_WORD *keys = batch->keys;
     const uint8_t *rows[SW_ROWS_BLOCK];
     RH_WORD m[SW_ROWS_BLOCK];
+    const bool expire = sw_expiry_some(cpu);
     uint64_t word = 0;
     for (uint32_t i = begin; i < end; i++) {
         m[i - begin] = RH(mix)(table, SW_LOAD_ONCE(keys + i));
@@ -29,6 +30,11 @@ static void RH(read_block)(const struct sw_cpu *cpu, const struct sw_batch *batc
     }
     for (uint32_t i = 0; i < end - begin; i++) {
         struct RH(place) place = RH(locate)(table, m[i], &count->probes);
+        if (expire && place.found) {
+            place.found = judge(cpu, batch, begin + i, RH(unmix)(table, m[i]));
+        } else if (batch->expires_out != NULL) {
+            batch->expires_out[begin + i] = 0;
+        }
         rows[i] = place.found ? sw_arena_row(arena, place.value) : NULL;
         word |= (uint64_t)place.found << i;
         if (place.found && batch->previous != NULL) {
@@ -86,72 +92,6 @@ void RH(run_row_reads)(struct sw_cpu *cpu, struct sw_batch *batch)
     sw_cpu_admit_all(batch);
 }
 
-/* --- admission --- */
-
-/* The keys of a group, and whether each is present at this point of the walk. Open addressing, at
- * most half full; EMPTY is free. */
-struct RH(presence) {
-    RH_WORD *m;
-    uint8_t *present;
-    uint64_t size;
-    bool side_known;
-    uint8_t side;
-};
-
-static_assert(sizeof(struct RH(undo)) >= 2 * (sizeof(RH_WORD) + 1), "the scratch holds both");
-
-static uint8_t *RH(presence_of)(const struct RH(table) * table, struct RH(presence) * walk,
-                                RH_WORD m)
-{
-    uint64_t probes = 0;
-    if (m == RH_EMPTY) {
-        if (!walk->side_known) {
-            walk->side_known = true;
-            walk->side = table->state->side_present != 0;
-        }
-        return &walk->side;
-    }
-    /* keys of one home are close together in m; here they must be spread */
-    uint64_t at = (uint64_t)(((sw_u128)(m * 0x9e3779b97f4a7c15ULL) * walk->size) >> 64);
-    while (walk->m[at] != RH_EMPTY && walk->m[at] != m) {
-        at = at + 1 < walk->size ? at + 1 : 0;
-    }
-    if (walk->m[at] == RH_EMPTY) {
-        walk->m[at] = m;
-        walk->present[at] = RH(locate)(table, m, &probes).found;
-    }
-    return &walk->present[at];
-}
-
-/* Would the operations [first, end) on keys m[] stay within the limit, one after the other? */
-static bool RH(admits)(const struct sw_cpu *cpu, const struct sw_batch *batch, const RH_WORD *m,
-                       uint32_t first, uint32_t end, bool stash_full)
-{
-    const struct RH(table) *table = &cpu->table.RH_FIELD;
-    uint64_t occupied = table->state->occupied;
-    if (!stash_full && occupied + (end - first) <= table->occupied_max) {
-        return true;
-    }
-    struct RH(presence) walk = {.m = cpu->scratch.records, .size = 2 * (uint64_t)(end - first)};
-    walk.present = (uint8_t *)(walk.m + walk.size);
-    memset(walk.m, 0xFF, walk.size * sizeof(*walk.m));
-    for (uint32_t i = first; i < end; i++) {
-        uint8_t *present = RH(presence_of)(table, &walk, m[i]);
-        enum sw_effect effect = sw_row_effect(op_at(batch, i), *present);
-        if (effect == SW_EFFECT_WRITE && !*present) {
-            if (occupied >= table->occupied_max || stash_full) {
-                return false;
-            }
-            occupied++;
-            *present = 1;
-        } else if (effect == SW_EFFECT_REMOVE) {
-            occupied--;
-            *present = 0;
-        }
-    }
-    return true;
-}
-
 /* --- writes --- */
 
 /* Carries out operation i, which has been admitted, but for the bytes of its row. */
@@ -161,10 +101,14 @@ static struct row_act RH(apply_to_row)(struct sw_cpu *cpu, const struct sw_batch
     const struct RH(table) *table = &cpu->table.RH_FIELD;
     struct sw_arena *arena = &cpu->arena;
     struct RH(work) work = {0}; /* left-overs: there are none, since the table has a stash */
-    const uint32_t op = op_at(batch, i);
+    const uint32_t op = sw_cpu_op_at(batch, i);
     struct sw_op_counters *count = &counters->by_class[sw_op_class_of(op)];
     struct RH(place) place = RH(locate)(table, m, &count->probes);
-    const enum sw_effect effect = sw_row_effect(op, place.found);
+    enum sw_effect effect = sw_row_effect(op, place.found);
+    if (cpu->expiry != NULL && cpu->expiry->active) {
+        effect =
+            sw_expiry_apply(cpu->expiry, batch, i, op, RH(unmix)(table, m), place.found, effect);
+    }
     struct row_act act = {.row = place.found ? (uint32_t)place.value : SW_NO_ROW,
                           .found = place.found,
                           .writes = effect == SW_EFFECT_WRITE,
@@ -175,7 +119,7 @@ static struct row_act RH(apply_to_row)(struct sw_cpu *cpu, const struct sw_batch
     if (effect == SW_EFFECT_REMOVE) {
         sw_arena_give(arena, place.value);
         RH(remove)(table, &work, &place, m, &count->probes);
-        counters->deleted++;
+        counters->deleted += op == SW_DELETE;
     } else if (effect == SW_EFFECT_WRITE && place.found) {
         counters->updated++;
     } else if (effect == SW_EFFECT_WRITE) {
@@ -212,7 +156,7 @@ static bool RH(execute_rows)(struct sw_cpu *cpu, struct sw_batch *batch, const R
     for (uint32_t g = 0; g < groups; g++) {
         const uint32_t first = i;
         const uint32_t end = batch->group_count > 0 ? batch->group_ends[g] : batch->count;
-        const bool admitted = RH(admits)(cpu, batch, m, first, end, stash_full);
+        const bool admitted = RH(admits)(cpu, batch, m, NULL, first, end, stash_full);
         for (; i < end; i++) {
             if (batch->count - i > SW_CPU_AHEAD) {
                 RH(prefetch)(table, m[i + SW_CPU_AHEAD]);
@@ -244,6 +188,9 @@ void RH(run_row_writes)(struct sw_cpu *cpu, struct sw_batch *batch, const struct
     const uint64_t stash_before = table->state->stash_occupied;
     RH_WORD *m = cpu->scratch.keys;
     RH(make_room)(cpu, &work, mix);
+    if (cpu->expiry != NULL && cpu->expiry->active) {
+        sw_expiry_make_room(cpu, batch);
+    }
     for (uint32_t i = 0; i < batch->count; i++) { /* in place, if that has copied the keys */
         m[i] = RH(mix)(table, SW_LOAD_ONCE(work.keys + i));
     }

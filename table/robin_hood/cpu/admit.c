@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * admit.c - the walk over a group, for both widths.
+ */
+#include "table/robin_hood/cpu/admit.h"
+
+#include <string.h>
+
+#include "table/robin_hood/cpu/expiry.h"
+#include "table/robin_hood/rows.h"
+
+#define RH_FIELD SW_WIDTH_SUFFIX
+#define SW_WIDTH_BODY "table/robin_hood/cpu/admit.inl"
+#include "table/each_width.inl"

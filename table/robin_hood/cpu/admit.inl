@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * admit.inl - walks a group by the presence of its keys. Included by admit.c once per width.
+ */
+
+/* The keys of a group, whether each is present at this point of the walk, and when it expires. Open
+ * addressing, at most half full; EMPTY is free. */
+struct RH(presence) {
+    RH_WORD *m;
+    uint8_t *present;
+    uint64_t *times; /* NULL: none is looked at */
+    uint64_t size;
+    bool side_known;
+    uint8_t side;
+    uint64_t side_time;
+};
+
+/* What is known of one of them. */
+struct RH(known) {
+    uint8_t *present;
+    uint64_t *time;
+};
+
+static_assert(sizeof(struct RH(undo)) >= 2 * (sizeof(RH_WORD) + 1), "the scratch holds both");
+
+static uint64_t RH(time_of)(const struct sw_cpu *cpu, RH_WORD m, bool present)
+{
+    return present ? sw_expiry_of(cpu->expiry, RH(unmix)(&cpu->table.RH_FIELD, m)) : 0;
+}
+
+static struct RH(known)
+    RH(presence_of)(const struct sw_cpu *cpu, struct RH(presence) * walk, RH_WORD m)
+{
+    const struct RH(table) *table = &cpu->table.RH_FIELD;
+    uint64_t probes = 0;
+    if (m == RH_EMPTY) {
+        if (!walk->side_known) {
+            walk->side_known = true;
+            walk->side = table->state->side_present != 0;
+            walk->side_time = walk->times != NULL ? RH(time_of)(cpu, m, walk->side != 0) : 0;
+        }
+        return (struct RH(known)){&walk->side, &walk->side_time};
+    }
+    /* keys of one home are close together in m; here they must be spread */
+    uint64_t at = (uint64_t)(((sw_u128)(m * 0x9e3779b97f4a7c15ULL) * walk->size) >> 64);
+    while (walk->m[at] != RH_EMPTY && walk->m[at] != m) {
+        at = at + 1 < walk->size ? at + 1 : 0;
+    }
+    struct RH(known) known = {&walk->present[at], walk->times != NULL ? &walk->times[at] : NULL};
+    if (walk->m[at] == RH_EMPTY) {
+        walk->m[at] = m;
+        *known.present = RH(locate)(table, m, &probes).found;
+        if (known.time != NULL) {
+            *known.time = RH(time_of)(cpu, m, *known.present != 0);
+        }
+    }
+    return known;
+}
+
+/* What the operation does to a key that is present or not. A present integer stays present whatever
+ * its value, unless it is deleted. */
+static enum sw_effect RH(effect_on)(uint32_t op, bool present, const RH_WORD *operands, uint32_t i)
+{
+    RH_WORD out = 0;
+    return operands == NULL ? sw_row_effect(op, present)
+                            : RH(decide)(op, present, 0, operands[i], &out);
+}
+
+bool RH(admits)(const struct sw_cpu *cpu, const struct sw_batch *batch, const RH_WORD *m,
+                const RH_WORD *operands, uint32_t first, uint32_t end, bool stash_full)
+{
+    const struct RH(table) *table = &cpu->table.RH_FIELD;
+    const struct sw_expiry *expiry =
+        cpu->expiry != NULL && cpu->expiry->active ? cpu->expiry : NULL;
+    uint64_t occupied = table->state->occupied;
+    if (expiry != NULL && !sw_expiry_has_room(expiry, batch, first, end)) {
+        return false;
+    }
+    if (!stash_full && occupied + (end - first) <= table->occupied_max) {
+        return true;
+    }
+    struct RH(presence) walk = {.m = cpu->scratch.records, .size = 2 * (uint64_t)(end - first)};
+    walk.present = (uint8_t *)(walk.m + walk.size);
+    walk.times = expiry != NULL ? expiry->walk : NULL;
+    memset(walk.m, 0xFF, walk.size * sizeof(*walk.m));
+    for (uint32_t i = first; i < end; i++) {
+        const uint32_t op = sw_cpu_op_at(batch, i);
+        struct RH(known) known = RH(presence_of)(cpu, &walk, m[i]);
+        enum sw_effect effect = RH(effect_on)(op, *known.present != 0, operands, i);
+        if (expiry != NULL) {
+            effect = sw_expiry_decide(op, *known.present != 0, effect, *known.time,
+                                      sw_expiry_wanted(batch, i), expiry->past, known.time);
+        }
+        if (effect == SW_EFFECT_WRITE && !*known.present) {
+            if (occupied >= table->occupied_max || stash_full) {
+                return false;
+            }
+            occupied++;
+            *known.present = 1;
+        } else if (effect == SW_EFFECT_REMOVE) {
+            occupied--;
+            *known.present = 0;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * expiring.inl - reads and writes of integers, some of which expire. Included by expiring.c once
+ * per width.
+ */
+
+/* --- reads --- */
+
+static void RH(read_block)(const struct sw_cpu *cpu, const struct sw_batch *batch, uint32_t begin,
+                           uint32_t end, struct sw_op_counters *count)
+{
+    const struct RH(table) *table = &cpu->table.RH_FIELD;
+    const RH_WORD *keys = batch->keys;
+    RH_WORD *previous = batch->previous;
+    RH_WORD loaded[BLOCK];
+    uint64_t word = 0;
+    for (uint32_t i = begin; i < end; i++) {
+        loaded[i - begin] = SW_LOAD_ONCE(keys + i);
+        RH(prefetch)(table, RH(mix)(table, loaded[i - begin]));
+        sw_expiry_prefetch(cpu->expiry, loaded[i - begin]);
+    }
+    for (uint32_t i = begin; i < end; i++) {
+        const RH_WORD m = RH(mix)(table, loaded[i - begin]);
+        const struct RH(place) place = RH(locate)(table, m, &count->probes);
+        const uint64_t at = place.found ? sw_expiry_of(cpu->expiry, loaded[i - begin]) : 0;
+        const bool found = place.found && (at == 0 || at > batch->clock_ms);
+        word |= (uint64_t)found << (i - begin);
+        if (previous != NULL) {
+            previous[i] = found ? place.value : 0;
+        }
+        if (batch->expires_out != NULL) {
+            batch->expires_out[i] = found ? at : 0;
+        }
+    }
+    if (batch->found != NULL) {
+        batch->found[begin / BLOCK] = word;
+    }
+    count->operations += end - begin;
+    count->hits += (uint64_t)__builtin_popcountll(word);
+    count->misses += end - begin - (uint64_t)__builtin_popcountll(word);
+}
+
+/* Blocks of a batch, one after the other, on as many threads as take part. */
+static void RH(read_job)(void *context, uint32_t thread, uint32_t threads)
+{
+    struct expiring_reads *reads = context;
+    struct sw_op_counters mine = {0};
+    (void)thread;
+    (void)threads;
+    for (;;) {
+        const uint64_t begin = __atomic_fetch_add(&reads->next, CHUNK, __ATOMIC_RELAXED);
+        uint64_t end = begin + CHUNK;
+        end = end < reads->batch->count ? end : reads->batch->count;
+        if (begin >= end) {
+            break;
+        }
+        for (uint64_t at = begin; at < end; at += BLOCK) {
+            const uint64_t last = at + BLOCK < end ? at + BLOCK : end;
+            RH(read_block)(reads->cpu, reads->batch, (uint32_t)at, (uint32_t)last, &mine);
+        }
+    }
+    struct sw_op_counters *all = &reads->batch->counters.by_class[SW_CLASS_GET];
+    __atomic_fetch_add(&all->operations, mine.operations, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&all->probes, mine.probes, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&all->hits, mine.hits, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&all->misses, mine.misses, __ATOMIC_RELAXED);
+}
+
+void RH(run_expiring_reads)(struct sw_cpu *cpu, struct sw_batch *batch)
+{
+    struct expiring_reads reads = {.cpu = cpu, .batch = batch};
+    if (batch->count >= SW_PARALLEL_GETS_MIN && sw_cpu_try_parallel(cpu)) {
+        sw_pool_run(cpu->pool, RH(read_job), &reads);
+        sw_pool_give_back(cpu->pool);
+    } else {
+        RH(read_job)(&reads, 0, 1);
+    }
+    sw_cpu_admit_all(batch);
+}
+
+/* --- writes --- */
+
+/* Carries out operation i, which has been admitted. Returns whether its key was present. */
+static bool RH(apply_expiring)(struct sw_cpu *cpu, const struct sw_batch *batch, uint32_t i,
+                               RH_WORD m, RH_WORD operand, struct sw_counters *counters)
+{
+    const struct RH(table) *table = &cpu->table.RH_FIELD;
+    struct RH(work) work = {0}; /* left-overs: there are none, since the table has a stash */
+    const uint32_t op = sw_cpu_op_at(batch, i);
+    struct sw_op_counters *count = &counters->by_class[sw_op_class_of(op)];
+    struct RH(place) place = RH(locate)(table, m, &count->probes);
+    RH_WORD out = 0;
+    enum sw_effect effect = RH(decide)(op, place.found, place.value, operand, &out);
+    effect = sw_expiry_apply(cpu->expiry, batch, i, op, RH(unmix)(table, m), place.found, effect);
+    if (effect == SW_EFFECT_REMOVE) {
+        RH(remove)(table, &work, &place, m, &count->probes);
+        counters->deleted += op == SW_DELETE;
+    } else if (effect == SW_EFFECT_WRITE && place.found) {
+        RH(write_at)(table, &place, m, out);
+        counters->updated++;
+    } else if (effect == SW_EFFECT_WRITE) {
+        const uint64_t in_stash = table->state->stash_occupied;
+        RH(insert)(table, &work, m, out, &count->probes);
+        counters->failures += table->state->stash_occupied - in_stash;
+        counters->inserted++;
+    }
+    if (batch->previous != NULL) {
+        ((RH_WORD *)batch->previous)[i] = place.value;
+    }
+    count->operations++;
+    count->hits += place.found;
+    count->misses += !place.found;
+    return place.found;
+}
+
+/* Mixes the keys in place, and loads the operands, which others may change, once and for all. */
+static void RH(load)(const struct sw_cpu *cpu, const struct sw_batch *batch, RH_WORD *m,
+                     RH_WORD *operands)
+{
+    for (uint32_t i = 0; i < batch->count; i++) {
+        m[i] = RH(mix)(&cpu->table.RH_FIELD, m[i]);
+        operands[i] = batch->values != NULL ? SW_LOAD_ONCE((const RH_WORD *)batch->values + i) : 0;
+    }
+}
+
+void RH(run_expiring_writes)(struct sw_cpu *cpu, struct sw_batch *batch,
+                             const struct sw_cpu_mix *mix)
+{
+    const struct RH(table) *table = &cpu->table.RH_FIELD;
+    const uint32_t groups = batch->group_count > 0 ? batch->group_count : 1;
+    RH_WORD *m = cpu->scratch.keys, *operands = cpu->scratch.entries;
+    struct RH(work) work = {.ops = batch->ops,
+                            .op = batch->op,
+                            .count = batch->count,
+                            .keys = m,
+                            .found = batch->found,
+                            .group_count = groups};
+    uint64_t word = 0;
+    RH(make_room)(cpu, &work, mix);
+    sw_expiry_make_room(cpu, batch);
+    RH(load)(cpu, batch, m, operands);
+    const bool stash_full = table->state->stash_occupied > table->stash_max;
+    for (uint32_t g = 0, i = 0; g < groups; g++) {
+        const uint32_t first = i;
+        const uint32_t end = batch->group_count > 0 ? batch->group_ends[g] : batch->count;
+        const bool admitted = RH(admits)(cpu, batch, m, operands, first, end, stash_full);
+        for (; i < end; i++) {
+            if (batch->count - i > SW_CPU_AHEAD) {
+                RH(prefetch)(table, m[i + SW_CPU_AHEAD]);
+            }
+            const bool found =
+                admitted && RH(apply_expiring)(cpu, batch, i, m[i], operands[i], &batch->counters);
+            RH(answer)(&work, i, batch->count, found, &word);
+        }
+        if (!admitted) {
+            batch->counters.refused += end - first;
+            batch->status = SW_E_FULL;
+        }
+        if (batch->group_count > 0 && batch->group_refused != NULL) {
+            batch->group_refused[g] = !admitted;
+        }
+    }
+}

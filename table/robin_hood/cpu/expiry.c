@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * expiry.c - keeping the times at which entries expire, and removing those whose time has come.
+ */
+#include "table/robin_hood/cpu/expiry.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "table/host/memory.h"
+#include "table/robin_hood/cpu/resize.h"
+#include "table/robin_hood/cpu/row_image.h"
+
+/* The second table at first. */
+#define FIRST_SLOTS 1024U
+#define STASH_SLOTS 1024U
+#define NEVER UINT64_MAX
+
+/* --- opening and closing ---------------------------------------------------------------------- */
+
+/* As large as it has to be at most if every entry of the table expires. */
+static struct sw_table_config config_of(const struct sw_cpu *cpu)
+{
+    const uint64_t most = sw_geometry_capacity_max(&cpu->config);
+    struct sw_table_config config;
+    sw_table_config_init(&config);
+    config.backend = SW_BACKEND_CPU;
+    config.capacity_slots = FIRST_SLOTS < most ? FIRST_SLOTS : most;
+    config.max_capacity_slots = most;
+    config.max_load = cpu->config.max_load;
+    config.seed = cpu->config.seed;
+    config.batch_ops_max = cpu->config.batch_ops_max;
+    config.stash_slots = STASH_SLOTS;
+    config.threads = 1;
+    return config;
+}
+
+static struct sw_expiry *open_expiry(const struct sw_cpu *cpu)
+{
+    const struct sw_table_config config = config_of(cpu);
+    char reason[256];
+    void *times = NULL;
+    struct sw_expiry *expiry = calloc(1, sizeof(*expiry));
+    if (expiry == NULL) {
+        return NULL;
+    }
+    expiry->walk_bytes = 2 * sizeof(uint64_t) * (uint64_t)cpu->config.batch_ops_max;
+    expiry->walk = sw_memory_map(expiry->walk_bytes);
+    if (expiry->walk == NULL ||
+        sw_robin_hood_backend_cpu.open(&config, &times, reason, sizeof(reason)) != SW_OK) {
+        sw_memory_unmap(expiry->walk, expiry->walk_bytes);
+        free(expiry);
+        return NULL;
+    }
+    expiry->times = times;
+    expiry->next = NEVER;
+    expiry->pass_next = NEVER;
+    return expiry;
+}
+
+void sw_expiry_close(struct sw_cpu *cpu)
+{
+    struct sw_expiry *expiry = cpu->expiry;
+    if (expiry != NULL) {
+        sw_robin_hood_backend_cpu.close(expiry->times);
+        sw_memory_unmap(expiry->walk, expiry->walk_bytes);
+        free(expiry->buried);
+        free(expiry);
+    }
+}
+
+/* --- the clock -------------------------------------------------------------------------------- */
+
+uint64_t sw_expiry_clock(struct sw_cpu *cpu, uint64_t clock_ms)
+{
+    uint64_t last = __atomic_load_n(&cpu->clock_ms, __ATOMIC_RELAXED);
+    if (clock_ms == 0) {
+        return 0;
+    }
+    while (last < clock_ms && !__atomic_compare_exchange_n(&cpu->clock_ms, &last, clock_ms, true,
+                                                           __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+    return last < clock_ms ? clock_ms : last;
+}
+
+/* --- times ------------------------------------------------------------------------------------ */
+
+static const struct sw_table_s128 *table_of(const struct sw_expiry *expiry)
+{
+    return &expiry->times->table.s128;
+}
+
+uint64_t sw_expiry_of(const struct sw_expiry *expiry, uint64_t key)
+{
+    uint64_t probes = 0;
+    return sw_locate_s128(table_of(expiry), sw_mix_s128(table_of(expiry), key), &probes).value;
+}
+
+void sw_expiry_prefetch(const struct sw_expiry *expiry, uint64_t key)
+{
+    sw_prefetch_s128(table_of(expiry), sw_mix_s128(table_of(expiry), key));
+}
+
+void sw_expiry_put(struct sw_expiry *expiry, uint64_t key, uint64_t at)
+{
+    const struct sw_table_s128 *table = table_of(expiry);
+    const uint64_t m = sw_mix_s128(table, key);
+    struct sw_work_s128 work = {0}; /* left-overs: there are none, since there is a stash */
+    uint64_t probes = 0;
+    struct sw_place_s128 place = sw_locate_s128(table, m, &probes);
+    if (at == 0 && place.found) {
+        sw_remove_s128(table, &work, &place, m, &probes);
+    } else if (at != 0 && place.found) {
+        sw_write_at_s128(table, &place, m, at);
+    } else if (at != 0) {
+        sw_insert_s128(table, &work, m, at, &probes);
+    }
+    if (at != 0) {
+        expiry->next = at < expiry->next ? at : expiry->next;
+        expiry->pass_next = at < expiry->pass_next ? at : expiry->pass_next;
+    }
+}
+
+/* --- operations ------------------------------------------------------------------------------- */
+
+/* Whether an operation that writes a present key gives it a time. */
+static bool gives_time(uint32_t op)
+{
+    return op == SW_SET || op == SW_SET_PRESENT;
+}
+
+enum sw_effect sw_expiry_decide(uint32_t op, bool found, enum sw_effect effect, uint64_t before,
+                                uint64_t wanted, uint64_t past, uint64_t *after)
+{
+    *after = before;
+    if (effect == SW_EFFECT_REMOVE) {
+        *after = 0;
+        return effect;
+    }
+    const bool gives =
+        sw_op_expires(op)
+            ? found && sw_expire_holds(op, before, wanted)
+            : effect == SW_EFFECT_WRITE && (!found || gives_time(op)) && wanted != SW_EXPIRE_KEEP;
+    if (!gives || (sw_op_expires(op) && wanted == SW_EXPIRE_KEEP)) {
+        return effect;
+    }
+    if (wanted != 0 && wanted <= past) {
+        *after = 0;
+        return found ? SW_EFFECT_REMOVE : SW_EFFECT_NONE;
+    }
+    *after = wanted;
+    return effect;
+}
+
+enum sw_effect sw_expiry_apply(struct sw_expiry *expiry, const struct sw_batch *batch, uint32_t i,
+                               uint32_t op, uint64_t key, bool found, enum sw_effect effect)
+{
+    uint64_t after = 0;
+    const uint64_t before = found ? sw_expiry_of(expiry, key) : 0;
+    effect = sw_expiry_decide(op, found, effect, before, sw_expiry_wanted(batch, i), expiry->past,
+                              &after);
+    if (after != before) {
+        sw_expiry_put(expiry, key, after);
+    }
+    if (batch->expires_out != NULL) {
+        batch->expires_out[i] = before;
+    }
+    expiry->expired += effect == SW_EFFECT_REMOVE && op != SW_DELETE;
+    return effect;
+}
+
+/* --- room for times --------------------------------------------------------------------------- */
+
+static uint64_t given_by(const struct sw_batch *batch, uint32_t first, uint32_t end)
+{
+    uint64_t given = 0;
+    for (uint32_t i = first; i < end; i++) {
+        const uint64_t wanted = sw_expiry_wanted(batch, i);
+        given += wanted != 0 && wanted != SW_EXPIRE_KEEP;
+    }
+    return given;
+}
+
+static bool stash_is_full(const struct sw_cpu *cpu)
+{
+    return cpu->state.stash_occupied > cpu->geometry.stash_max;
+}
+
+bool sw_expiry_has_room(const struct sw_expiry *expiry, const struct sw_batch *batch,
+                        uint32_t first, uint32_t end)
+{
+    if (expiry->failed) {
+        return false;
+    }
+    if (expiry->roomy) {
+        return true;
+    }
+    const uint64_t given = given_by(batch, first, end);
+    const struct sw_cpu *times = expiry->times;
+    return given == 0 ||
+           (!stash_is_full(times) && given <= times->geometry.occupied_max - times->state.occupied);
+}
+
+void sw_expiry_make_room(struct sw_cpu *cpu, const struct sw_batch *batch)
+{
+    struct sw_expiry *expiry = cpu->expiry;
+    struct sw_cpu *times = expiry->times;
+    const uint64_t given = given_by(batch, 0, batch->count);
+    /* there are never more of them than entries */
+    const uint64_t most = cpu->geometry.occupied_max;
+    uint64_t wanted = times->state.occupied + given;
+    wanted = wanted < most ? wanted : most;
+    bool fits = given == 0 || (!stash_is_full(times) && wanted <= times->geometry.occupied_max);
+    if (!fits && sw_cpu_may_grow(times)) {
+        sw_cpu_grow(times, wanted);
+        fits = !stash_is_full(times) && wanted <= times->geometry.occupied_max;
+    }
+    expiry->roomy = fits;
+}
+
+/* --- burying ---------------------------------------------------------------------------------- */
+
+/* Returns false if there is no memory for one more key of those that are wanted. */
+static bool note_buried(struct sw_expiry *expiry, const void *key, size_t key_bytes)
+{
+    if (!expiry->wants_buried) {
+        return true;
+    }
+    if (expiry->buried_count == expiry->buried_room) {
+        const uint32_t room = expiry->buried_room == 0 ? 64 : 2 * expiry->buried_room;
+        uint8_t *buried = realloc(expiry->buried, room * key_bytes);
+        if (buried == NULL) {
+            return false;
+        }
+        expiry->buried = buried;
+        expiry->buried_room = room;
+    }
+    memcpy(expiry->buried + expiry->buried_count++ * key_bytes, key, key_bytes);
+    return true;
+}
+
+#define RH_FIELD SW_WIDTH_SUFFIX
+#define SW_WIDTH_BODY "table/robin_hood/cpu/expiry.inl"
+#include "table/each_width.inl"
+
+/* The next entries of the sweep; those whose time has come are buried, at most `most` of them.
+ * Returns how many it looked at; 0: it has come to its end. */
+static uint32_t sweep_piece(struct sw_cpu *cpu, uint64_t clock_ms, uint32_t count, uint32_t most)
+{
+    struct sw_expiry *expiry = cpu->expiry;
+    struct sw_batch scan = {.kind = SW_BATCH_SCAN,
+                            .count = count < SW_EXPIRY_PIECE ? count : SW_EXPIRY_PIECE,
+                            .cursor = expiry->cursor,
+                            .scan_keys = expiry->piece_keys,
+                            .scan_values = expiry->piece_times};
+    if (expiry->cursor == 0) {
+        expiry->pass_next = NEVER;
+        expiry->pass_sum = 0;
+        expiry->pass_count = 0;
+    }
+    sw_cpu_scan_slots(expiry->times, &scan);
+    for (uint32_t i = 0; i < scan.scan_count; i++) {
+        const uint64_t at = expiry->piece_times[i];
+        if (at <= clock_ms && most > 0) {
+            SW_BY_WIDTH(cpu->config.slot_bits, sw_bury, cpu, expiry->piece_keys[i]);
+            most -= !expiry->failed;
+        }
+        if (at > clock_ms || most == 0) {
+            expiry->pass_next = at < expiry->pass_next ? at : expiry->pass_next;
+            expiry->pass_sum += at > clock_ms ? at - clock_ms : 0;
+            expiry->pass_count++;
+        }
+    }
+    expiry->cursor = scan.cursor;
+    return scan.scan_count;
+}
+
+static void end_pass(struct sw_expiry *expiry)
+{
+    expiry->next = expiry->pass_next;
+    expiry->ttl_mean_ms = expiry->pass_count > 0 ? expiry->pass_sum / expiry->pass_count : 0;
+}
+
+/* Removes entries whose time has come until there were `most`, or no more are left. */
+static void bury_some(struct sw_cpu *cpu, uint64_t clock_ms, uint32_t most)
+{
+    struct sw_expiry *expiry = cpu->expiry;
+    const uint64_t before = expiry->expired;
+    int ends = 0; /* the pass that is on its way, and a whole one */
+    while (ends < 2 && expiry->next <= clock_ms && expiry->expired - before < most &&
+           !expiry->failed) {
+        sweep_piece(cpu, clock_ms, SW_EXPIRY_PIECE, most - (uint32_t)(expiry->expired - before));
+        if (expiry->cursor == 0) {
+            end_pass(expiry);
+            ends++;
+        }
+    }
+}
+
+/* --- batches ---------------------------------------------------------------------------------- */
+
+static bool is_short_of_room(const struct sw_cpu *cpu, uint32_t operations)
+{
+    return stash_is_full(cpu) || cpu->state.occupied + operations > cpu->geometry.occupied_max;
+}
+
+/* From here on operations concern times, and what is removed is counted. */
+static void activate(struct sw_expiry *expiry, const struct sw_batch *batch)
+{
+    sw_phase_lock_enter_write(&expiry->times->lock);
+    expiry->active = true;
+    expiry->failed = false;
+    expiry->expired = 0;
+    expiry->wants_buried = batch->wants_buried;
+    expiry->past = batch->clock_ms > 0 ? batch->clock_ms : 1;
+}
+
+static void publish(struct sw_cpu *cpu)
+{
+    const struct sw_expiry *expiry = cpu->expiry;
+    pthread_mutex_lock(&cpu->facts_mutex);
+    cpu->facts.expires = expiry->times->state.occupied;
+    cpu->facts.expires_next = cpu->facts.expires > 0 ? expiry->next : 0;
+    cpu->facts.ttl_mean_ms = expiry->ttl_mean_ms;
+    cpu->facts.clock_steps = expiry->clock_steps;
+    pthread_mutex_unlock(&cpu->facts_mutex);
+}
+
+void sw_expiry_begin(struct sw_cpu *cpu, struct sw_batch *batch, const void *keys)
+{
+    batch->clock_ms = sw_expiry_clock(cpu, batch->clock_ms);
+    if (cpu->expiry == NULL) {
+        cpu->expiry = open_expiry(cpu);
+    }
+    struct sw_expiry *expiry = cpu->expiry;
+    if (expiry == NULL) {
+        return;
+    }
+    activate(expiry, batch);
+    for (uint32_t i = 0; i < batch->count && expiry->next <= batch->clock_ms; i++) {
+        const uint64_t key = sw_expiry_key(cpu, keys, i);
+        const uint64_t at = sw_expiry_of(expiry, key);
+        if (at != 0 && at <= batch->clock_ms) {
+            SW_BY_WIDTH(cpu->config.slot_bits, sw_bury, cpu, key);
+        }
+    }
+    if (is_short_of_room(cpu, batch->count)) {
+        bury_some(cpu, batch->clock_ms, batch->count);
+    }
+}
+
+void sw_expiry_end(struct sw_cpu *cpu, struct sw_batch *batch)
+{
+    struct sw_expiry *expiry = cpu->expiry;
+    batch->expired = expiry->expired;
+    batch->buried = expiry->buried;
+    batch->buried_count = expiry->buried_count;
+    expiry->buried = NULL;
+    expiry->buried_count = 0;
+    expiry->buried_room = 0;
+    expiry->active = false;
+    if (expiry->times->state.occupied == 0) {
+        expiry->next = NEVER;
+    }
+    sw_phase_lock_leave_write(&expiry->times->lock);
+    publish(cpu);
+}
+
+void sw_expiry_clear(struct sw_cpu *cpu)
+{
+    struct sw_expiry *expiry = cpu->expiry;
+    if (sw_expiry_some(cpu)) {
+        struct sw_batch clear = {.kind = SW_BATCH_CLEAR};
+        sw_robin_hood_backend_cpu.submit(expiry->times, &clear);
+        expiry->next = NEVER;
+        expiry->pass_next = NEVER;
+        expiry->ttl_mean_ms = 0;
+        publish(cpu);
+    }
+}
+
+/* --- the sweep -------------------------------------------------------------------------------- */
+
+/* What a call of it may do. */
+static bool is_due(const struct sw_cpu *cpu, uint64_t clock_ms, bool goes_back)
+{
+    return cpu->expiry != NULL &&
+           (goes_back || cpu->expiry->cursor != 0 || cpu->expiry->next <= clock_ms);
+}
+
+static void end_sweep(struct sw_cpu *cpu, uint64_t wall_ms, bool goes_back)
+{
+    struct sw_expiry *expiry = cpu->expiry;
+    end_pass(expiry);
+    if (expiry->steps_back && goes_back) {
+        expiry->clock_steps++;
+        __atomic_store_n(&cpu->clock_ms, wall_ms, __ATOMIC_RELAXED);
+    }
+    expiry->steps_back = false;
+}
+
+/* Looks before it is counted among the writes: most calls find nothing. */
+static bool some_are_due(struct sw_cpu *cpu, uint64_t clock_ms, bool goes_back)
+{
+    sw_phase_lock_enter_read(&cpu->lock);
+    const bool due = is_due(cpu, clock_ms, goes_back);
+    sw_phase_lock_leave_read(&cpu->lock);
+    return due;
+}
+
+void sw_expiry_run_sweep(struct sw_cpu *cpu, struct sw_batch *batch)
+{
+    const uint64_t wall_ms = batch->clock_ms;
+    const uint64_t last = __atomic_load_n(&cpu->clock_ms, __ATOMIC_RELAXED);
+    const bool goes_back = wall_ms != 0 && last > wall_ms && last - wall_ms > SW_CLOCK_HOLD_MS;
+    batch->clock_ms = sw_expiry_clock(cpu, wall_ms);
+    batch->cursor = 0;
+    if (batch->clock_ms == 0 || !some_are_due(cpu, batch->clock_ms, goes_back)) {
+        return;
+    }
+    (void)sw_phase_lock_enter_alone(&cpu->lock);
+    struct sw_expiry *expiry = cpu->expiry;
+    const uint64_t stash_before = cpu->state.stash_occupied;
+    activate(expiry, batch);
+    if (goes_back && !expiry->steps_back) {
+        expiry->steps_back = true;
+        expiry->cursor = 0;
+    }
+    while (batch->matched < batch->count && !expiry->failed) {
+        batch->matched += sweep_piece(cpu, batch->clock_ms, batch->count - (uint32_t)batch->matched,
+                                      batch->count);
+        if (expiry->cursor == 0) {
+            end_sweep(cpu, wall_ms, goes_back);
+            break;
+        }
+    }
+    batch->cursor = expiry->cursor;
+    batch->_stash_change = (int64_t)(cpu->state.stash_occupied - stash_before);
+    if (expiry->expired > 0) {
+        batch->write_sequence = sw_phase_lock_count(&cpu->lock);
+    }
+    sw_expiry_end(cpu, batch);
+    sw_phase_lock_leave_write(&cpu->lock);
+}

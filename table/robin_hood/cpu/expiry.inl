@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * expiry.inl - removing an entry whose time has come. Included by expiry.c once per width.
+ */
+
+/* Removes an entry, and its time. */
+static void RH(bury)(struct sw_cpu *cpu, uint64_t key)
+{
+    const struct RH(table) *table = &cpu->table.RH_FIELD;
+    struct sw_expiry *expiry = cpu->expiry;
+    struct RH(work) work = {0}; /* left-overs: there are none, since the table has a stash */
+    const RH_WORD word = (RH_WORD)key;
+    const RH_WORD m = RH(mix)(table, word);
+    uint64_t probes = 0;
+    if (!note_buried(expiry, &word, sizeof(word))) {
+        expiry->failed = true;
+        return;
+    }
+    struct RH(place) place = RH(locate)(table, m, &probes);
+    if (cpu->arena.rows != NULL) {
+        sw_row_image_before_write(cpu->row_image, m, place.value);
+        sw_arena_give(&cpu->arena, place.value);
+    }
+    RH(remove)(table, &work, &place, m, &probes);
+    sw_expiry_put(expiry, key, 0);
+    expiry->expired++;
+}

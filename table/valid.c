@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * valid.c - whether a batch keeps the rules of table.h, and the table has what it asks for.
+ */
+#include "table/valid.h"
+
+static bool groups_are_valid(const struct sw_batch *batch)
+{
+    uint32_t before = 0;
+    if (batch->group_count == 0) {
+        return true;
+    }
+    if (batch->group_ends == NULL) {
+        return false;
+    }
+    for (uint32_t g = 0; g < batch->group_count; g++) {
+        if (batch->group_ends[g] < before) {
+            return false;
+        }
+        before = batch->group_ends[g];
+    }
+    return before == batch->count;
+}
+
+/* The set of the operations of a batch, as bits; 0 if one of them does not exist. */
+static uint32_t operations_of(const struct sw_batch *batch)
+{
+    if (batch->ops == NULL) {
+        return (unsigned)batch->op < SW_OP_END ? 1U << batch->op : 0;
+    }
+    uint32_t seen = 1U << SW_GET; /* an empty batch is valid */
+    uint8_t largest = 0;
+    for (uint32_t i = 0; i < batch->count; i++) {
+        largest = batch->ops[i] > largest ? batch->ops[i] : largest;
+        seen |= 1U << (batch->ops[i] & 31);
+    }
+    return largest < SW_OP_END ? seen : 0;
+}
+
+#define WITHOUT_OPERANDS \
+    (1U << SW_GET | 1U << SW_PEEK | 1U << SW_DELETE | 1U << SW_SET_SCORE | SW_BACKEND_EXPIRES)
+
+static bool has_scores(const struct sw_table *table)
+{
+    return (table->operations >> SW_SET_SCORE & 1) != 0;
+}
+
+/* Whether the engine, and the policy of a cache, use the scores that the batch gives; `seen` are
+ * its operations. */
+static bool scores_are_valid(const struct sw_table *table, const struct sw_batch *batch,
+                             uint32_t seen)
+{
+    const enum sw_cache_policy policy = table->config.cache_policy;
+    if (batch->not_admitted != NULL && table->config.engine != SW_ENGINE_CACHE) {
+        return false;
+    }
+    if (!has_scores(table)) {
+        return batch->scores == NULL && batch->scores_out == NULL &&
+               batch->leftover_scores == NULL && !batch->restores;
+    }
+    if (batch->restores) {
+        return batch->scores != NULL && seen == 1U << SW_SET;
+    }
+    if (batch->leftover_scores != NULL && batch->leftover_keys == NULL) {
+        return false;
+    }
+    if (batch->scores != NULL) {
+        return sw_cache_takes_scores(policy);
+    }
+    return policy != SW_CACHE_CUSTOM || (seen >> SW_SET_SCORE & 1) == 0;
+}
+
+#define OF_16_BITS \
+    (1U << SW_ADD_F16 | 1U << SW_ADD_BF16 | 1U << SW_ADD_PRESENT_F16 | 1U << SW_ADD_PRESENT_BF16)
+
+static int check_operations(const struct sw_table *table, const struct sw_batch *batch)
+{
+    if (batch->count > table->config.batch_ops_max || (batch->count > 0 && batch->keys == NULL)) {
+        return SW_E_INVALID;
+    }
+    uint32_t seen = operations_of(batch);
+    bool upserts = (seen & ~WITHOUT_OPERANDS) != 0 && batch->count > 0;
+    if (seen == 0 || (upserts && batch->values == NULL)) {
+        return SW_E_INVALID;
+    }
+    if (upserts && table->config.engine == SW_ENGINE_ROBIN_HOOD && table->config.stash_slots == 0 &&
+        (batch->leftover_keys == NULL || batch->leftover_values == NULL)) {
+        return SW_E_INVALID;
+    }
+    if (!groups_are_valid(batch) || !scores_are_valid(table, batch, seen)) {
+        return SW_E_INVALID;
+    }
+    if (batch->shared && !sw_batch_loads_once(table, batch)) {
+        return SW_E_INVALID;
+    }
+    if (batch->wide_operands && (seen & ~(OF_16_BITS | WITHOUT_OPERANDS)) != 0) {
+        return SW_E_INVALID;
+    }
+    if (batch->expires != NULL || batch->expires_out != NULL ||
+        (batch->expire_at != 0 && batch->expire_at != SW_EXPIRE_KEEP)) {
+        seen |= 1U << SW_EXPIRE;
+    }
+    return (seen & ~table->operations) == 0 &&
+                   (!batch->wide_operands || table->kind == SW_BACKEND_CPU)
+               ? SW_OK
+               : SW_E_UNSUPPORTED;
+}
+
+static int check_scan(const struct sw_table *table, const struct sw_batch *batch)
+{
+    bool valid = batch->count > 0 && batch->count <= table->config.batch_ops_max &&
+                 batch->scan_keys != NULL && batch->scan_values != NULL;
+    if (!has_scores(table)) {
+        valid = valid && batch->scan_scores == NULL && !batch->by_score;
+    }
+    return valid ? SW_OK : SW_E_INVALID;
+}
+
+int sw_batch_check(const struct sw_table *table, const struct sw_batch *batch)
+{
+    if ((unsigned)batch->kind >= (unsigned)SW_BATCH_KIND_COUNT) {
+        return SW_E_INVALID;
+    }
+    if ((table->batch_kinds >> batch->kind & 1) == 0) {
+        return SW_E_UNSUPPORTED;
+    }
+    switch (batch->kind) {
+    case SW_BATCH_OPERATIONS:
+        return check_operations(table, batch);
+    case SW_BATCH_SCAN:
+        return check_scan(table, batch);
+    case SW_BATCH_SWEEP:
+        return batch->count - 1 < table->config.batch_ops_max ? SW_OK : SW_E_INVALID;
+    case SW_BATCH_RESIZE:
+        return batch->capacity <= table->capacity_max ? SW_OK : SW_E_INVALID;
+    case SW_BATCH_EPOCH:
+        return batch->epoch <= UINT32_MAX ? SW_OK : SW_E_INVALID;
+    default: /* CLEAR, COUNT_SCORES, ERASE_SCORES */
+        break;
+    }
+    return SW_OK;
+}

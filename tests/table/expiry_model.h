@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * expiry_model.h - what a table of a few integers should hold, some of which expire, one operation
+ * after the other.
+ */
+#ifndef SHERWOOD_TESTS_TABLE_EXPIRY_MODEL_H
+#define SHERWOOD_TESTS_TABLE_EXPIRY_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "table/table.h"
+
+#define KEYS 40U
+
+struct entry {
+    bool held; /* in the table: dead or alive */
+    uint64_t value, at;
+};
+
+struct model {
+    struct entry entries[KEYS];
+    uint64_t held, limit;
+    uint64_t value_max;
+    uint64_t expired;
+};
+
+static bool model_is_dead(const struct entry *entry, uint64_t clock)
+{
+    return entry->held && entry->at != 0 && entry->at <= clock;
+}
+
+static void model_drop(struct model *model, uint32_t k)
+{
+    model->entries[k] = (struct entry){0};
+    model->held--;
+}
+
+/* The time has come at which the key expires. */
+static void model_expire(struct model *model, uint32_t k)
+{
+    if (model->entries[k].held) {
+        model_drop(model, k);
+        model->expired++;
+    }
+}
+
+/* Whether the operation may change when a present key expires, and does. */
+static bool model_holds(enum sw_op op, uint64_t before, uint64_t at)
+{
+    const uint64_t end = UINT64_MAX, b = before == 0 ? end : before, a = at == 0 ? end : at;
+    switch (op) {
+    case SW_EXPIRE_NONE:
+        return before == 0;
+    case SW_EXPIRE_SOME:
+        return before != 0;
+    case SW_EXPIRE_LATER:
+        return a > b;
+    case SW_EXPIRE_EARLIER:
+        return a < b;
+    case SW_EXPIRE_SHORTEN:
+        return before != 0 && a < b;
+    default:
+        return op == SW_EXPIRE;
+    }
+}
+
+/* Whether an operation on values writes, and what. */
+static bool model_writes(const struct model *model, enum sw_op op, const struct entry *was,
+                         uint64_t operand, uint64_t *value)
+{
+    const uint64_t max = model->value_max;
+    *value = operand;
+    switch (op) {
+    case SW_SET_ABSENT:
+        return !was->held;
+    case SW_SET_PRESENT:
+        return was->held;
+    case SW_SUM:
+        *value = (was->value + operand) & max;
+        return true;
+    case SW_MIN:
+        *value = was->held && was->value < operand ? was->value : operand;
+        return true;
+    case SW_MAX:
+        *value = was->held && was->value > operand ? was->value : operand;
+        return true;
+    case SW_INCREMENT:
+        *value = was->value + operand;
+        return operand <= max - was->value;
+    case SW_DECREMENT:
+        *value = was->value - operand;
+        return operand <= was->value;
+    default:
+        return op == SW_SET;
+    }
+}
+
+/* Returns false if the operation inserts and there is no room. `before` is how the key was. */
+static bool model_apply(struct model *model, enum sw_op op, uint32_t k, uint64_t operand,
+                        uint64_t at, uint64_t past, struct entry *before)
+{
+    struct entry *entry = &model->entries[k];
+    const struct entry was = *entry;
+    struct entry next = {.held = true, .at = was.at};
+    *before = was;
+    if (op == SW_DELETE && was.held) {
+        model_drop(model, k);
+    } else if (op >= SW_EXPIRE && was.held && at != SW_EXPIRE_KEEP && model_holds(op, was.at, at)) {
+        if (at != 0 && at <= past) {
+            model_expire(model, k);
+        } else {
+            entry->at = at;
+        }
+    }
+    if (!model_writes(model, op, &was, operand, &next.value)) {
+        return true;
+    }
+    if (at != SW_EXPIRE_KEEP && (!was.held || op == SW_SET || op == SW_SET_PRESENT)) {
+        next.at = at;
+        if (at != 0 && at <= past) {
+            model_expire(model, k);
+            return true;
+        }
+    }
+    if (!was.held && model->held >= model->limit) {
+        return false;
+    }
+    model->held += !was.held;
+    *entry = next;
+    return true;
+}
+
+#endif
