@@ -108,6 +108,8 @@
 /* A command with keys of a slot that is being handed over waits so long, and is then refused with
  * TRYAGAIN. */
 #define SW_FROZEN_MS 1000
+/* What a step of a move that keeps slots unserved may take: its replicas, its log. */
+#define SW_MOVE_STEP_MS 5000
 
 /* A table in host memory grows inside the submit of a batch, on one thread, and other loops wait
  * for it in their submits. Up to this long the watchdog counts a submit as progress. The time

@@ -199,7 +199,8 @@ static void on_log_moved(void *argument)
 static bool loops_are_quiet(void *argument, uint64_t fence)
 {
     const struct sw_server *server = argument;
-    return sw_loops_are_quiet(server->loops, server->loop_count, fence);
+    return sw_mover_is_quiet(server->mover) &&
+           sw_loops_are_quiet(server->loops, server->loop_count, fence);
 }
 
 static void wake_loops(void *argument)
@@ -217,7 +218,7 @@ static int create_replication(struct sw_server *server)
         return -1;
     }
     return sw_mover_create(&(struct sw_mover_parts){&server->config, server->table, server->cluster,
-                                                    server->repl->feed, server->saver, server->wal},
+                                                    server->repl, server->saver, server->wal},
                            &server->mover);
 }
 
@@ -263,9 +264,14 @@ static void on_roles(void *argument)
                       ((struct sw_server *)argument)->cluster);
 }
 
+static void on_moved(void *argument)
+{
+    sw_mover_nudge(((struct sw_server *)argument)->mover);
+}
+
 static int join_cluster(struct sw_server *server)
 {
-    const struct sw_cluster_owner owner = {server, holds_keys, wake_loops, on_roles};
+    const struct sw_cluster_owner owner = {server, holds_keys, wake_loops, on_roles, on_moved};
     return sw_cluster_is_wanted(&server->config)
                ? sw_cluster_create(&server->config, &owner, &server->cluster)
                : 0;

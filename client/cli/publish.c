@@ -102,25 +102,39 @@ static bool merge(struct sw_topology **held, unsigned count, struct sw_topology 
     return done;
 }
 
+/* Has the node this topology by now? Replicas have it from their primaries, too. */
+static bool has(struct sw_cli_node *node, const struct sw_topology *topology)
+{
+    struct sw_topology *held = sw_cli_node_topology(node);
+    bool same = held != NULL && held->epoch == topology->epoch && sw_topology_equal(held, topology);
+    sw_topology_free(held);
+    return same;
+}
+
 /* Unless the node has had another topology since it told of that of `epoch`: slots may have moved
  * meanwhile, of which this one does not know. */
 static bool give(struct sw_cli *cli, const struct sw_topology_node *where, uint64_t epoch,
-                 const char *text)
+                 const struct sw_topology *topology, const char *text)
 {
     char had[24];
     snprintf(had, sizeof(had), "%" PRIu64, epoch);
     const char *const words[] = {"CLUSTER", "SETTOPOLOGY", "IFEPOCH", had, text};
     struct sw_cli_node node;
-    char *answer = NULL;
+    char *answer = NULL, error[sizeof(node.error)];
+    bool done = false;
     if (sw_cli_node_open_at(cli, &node, where)) {
         answer = sw_cli_node_ask(&node, 5, words);
+        memcpy(error, node.error, sizeof(error));
+        done = answer != NULL || has(&node, topology);
         sw_cli_node_close(&node);
+    } else {
+        memcpy(error, node.error, sizeof(error));
     }
-    if (answer == NULL) {
-        fprintf(cli->messages, "%s:%u: %s\n", where->ip, where->port, node.error);
+    if (!done) {
+        fprintf(cli->messages, "%s:%u: %s\n", where->ip, where->port, error);
     }
     free(answer);
-    return answer != NULL;
+    return done;
 }
 
 static bool give_all(struct sw_cli *cli, struct sw_topology **held,
@@ -130,7 +144,7 @@ static bool give_all(struct sw_cli *cli, struct sw_topology **held,
     bool done = text != NULL;
     for (unsigned i = 0; i < newest->node_count && text != NULL; i++) {
         if (held[i]->epoch < newest->epoch) {
-            done = give(cli, &newest->nodes[i], held[i]->epoch, text) && done;
+            done = give(cli, &newest->nodes[i], held[i]->epoch, newest, text) && done;
         }
     }
     free(text);

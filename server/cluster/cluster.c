@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "server/cluster/carry.h"
 #include "server/cluster/cluster_parts.h"
 #include "server/cluster/fault.h"
 #include "server/cluster/succeed.h"
@@ -77,9 +78,11 @@ bool sw_cluster_is_settled(struct sw_cluster *cluster, uint64_t number)
     return is_settled;
 }
 
-static void publish(struct sw_cluster *cluster, struct sw_cluster_view *view)
+static void publish(struct sw_cluster *cluster, struct sw_cluster_view *view,
+                    const struct sw_cluster_move *move)
 {
     pthread_mutex_lock(&cluster->lock);
+    cluster->move = *move;
     view->number = cluster->newest == NULL ? 1 : cluster->newest->number + 1;
     view->next = cluster->newest;
     __atomic_store_n(&cluster->newest, view, __ATOMIC_RELEASE);
@@ -126,7 +129,8 @@ static void warn_of_announced(const struct sw_cluster *cluster, const struct sw_
 
 static void freeze(struct sw_cluster_view *view, const struct sw_cluster_move *move)
 {
-    for (unsigned slot = 0; slot < SW_SLOTS && move->role == SW_CLUSTER_HANDED; slot++) {
+    bool is_held = move->role == SW_CLUSTER_HANDED || move->role == SW_CLUSTER_DECIDES;
+    for (unsigned slot = 0; slot < SW_SLOTS && is_held; slot++) {
         if (sw_slot_set_has(&move->slots, slot) && sw_cluster_owns(view, slot)) {
             view->owner[slot] = SW_CLUSTER_FROZEN;
         }
@@ -168,7 +172,7 @@ static const char *step_of(enum sw_cluster_role before, enum sw_cluster_role aft
     if (before != SW_CLUSTER_HANDED && after == SW_CLUSTER_HANDED) {
         return "move.source.handed";
     }
-    return before == SW_CLUSTER_TAKES && after == SW_CLUSTER_RESTS    ? "move.target.decided"
+    return before == SW_CLUSTER_TAKES && after != SW_CLUSTER_TAKES    ? "move.target.decided"
            : before == SW_CLUSTER_HANDED && after == SW_CLUSTER_RESTS ? "move.source.resolved"
                                                                       : "";
 }
@@ -188,8 +192,9 @@ uint64_t sw_cluster_install(struct sw_cluster *cluster, struct sw_topology *topo
         return 0;
     }
     memcpy(state.id, cluster->id, sizeof(state.id));
+    view->takes = move->role == SW_CLUSTER_TAKES;
     view->may_have_foreign =
-        may_have_foreign || move->role == SW_CLUSTER_TAKES || sw_slot_set_count(&move->leaving) > 0;
+        may_have_foreign || view->takes || sw_slot_set_count(&move->leaving) > 0;
     freeze(view, move);
     set_asks(view, asks, now);
     if (cluster->state_path[0] != '\0' &&
@@ -199,39 +204,22 @@ uint64_t sw_cluster_install(struct sw_cluster *cluster, struct sw_topology *topo
     }
     sw_fault_at(cluster->config, step_of(cluster->move.role, move->role));
     cluster->may_have_foreign = may_have_foreign;
-    cluster->move = *move;
-    publish(cluster, view);
+    publish(cluster, view, move);
     tell(cluster, view, before);
     return view->number;
 }
 
-/* Does the topology give this node's shard slots whose keys are being removed here? */
-static bool gives_leaving(const struct sw_cluster *cluster, const struct sw_topology *topology)
+/* Slots that this node's shard may lose, since it serves them no more, or not yet; NULL: none. */
+static const struct sw_slot_set *given_away(const struct sw_cluster *cluster,
+                                            const struct sw_topology *after)
 {
-    int place = sw_topology_find_node(topology, cluster->id);
-    for (unsigned slot = 0; slot < SW_SLOTS && place >= 0; slot++) {
-        if (sw_slot_set_has(&cluster->move.leaving, slot) &&
-            topology->owner[slot] == topology->nodes[place].shard) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Why no topology, or not this one, is taken now; NULL: it may be. */
-static const char *is_too_early(const struct sw_cluster *cluster,
-                                const struct sw_topology *topology)
-{
-    switch (cluster->move.role) {
-    case SW_CLUSTER_TAKES:
-        return "slots are on their way to this node";
-    case SW_CLUSTER_HANDED:
-        return "slots are on their way from this node";
-    case SW_CLUSTER_RESTS:
-        break;
-    }
-    return gives_leaving(cluster, topology)
-               ? "it gives this node slots whose keys, which have moved, are being removed here"
+    const struct sw_topology_node *me = sw_cluster_me(cluster->newest);
+    int place = sw_topology_find_node(after, cluster->id);
+    bool steps_down =
+        me != NULL && me->is_primary && (place < 0 || !after->nodes[place].is_primary);
+    return cluster->move.role == SW_CLUSTER_HANDED ||
+                   (cluster->move.role == SW_CLUSTER_DECIDES && steps_down)
+               ? &cluster->move.slots
                : NULL;
 }
 
@@ -245,15 +233,10 @@ static uint64_t take(struct sw_cluster *cluster, struct sw_topology *topology,
         sw_topology_free(topology);
         return now->number;
     }
-    const char *early = is_too_early(cluster, topology);
-    if (early != NULL) {
-        snprintf(error, SW_CLUSTER_ERROR_BYTES,
-                 "%s: a topology is taken when that is over (CLUSTER MOVE STATUS)", early);
-        sw_topology_free(topology);
-        return 0;
-    }
     bool holds_keys = cluster->owner.holds_keys(cluster->owner.server);
-    if (!sw_cluster_may_follow(now, topology, holds_keys, error)) {
+    struct sw_cluster_move move = cluster->move;
+    if (!sw_cluster_carry_move(now, topology, &move, error) ||
+        !sw_cluster_may_follow(now, topology, holds_keys, given_away(cluster, topology), error)) {
         sw_topology_free(topology);
         return 0;
     }
@@ -268,8 +251,18 @@ static uint64_t take(struct sw_cluster *cluster, struct sw_topology *topology,
             sw_cluster_lose_until(topology, cluster->id, now->topology->epoch);
         }
     }
-    return sw_cluster_install(cluster, topology, &cluster->move,
-                              cluster->may_have_foreign || leaves, NULL, error);
+    return sw_cluster_install(cluster, topology, &move, cluster->may_have_foreign || leaves, NULL,
+                              error);
+}
+
+uint64_t sw_cluster_take_parsed(struct sw_cluster *cluster, struct sw_topology *topology,
+                                char error[SW_CLUSTER_ERROR_BYTES])
+{
+    uint64_t number = take(cluster, topology, error);
+    if (number != 0) {
+        cluster->owner.roles(cluster->owner.server);
+    }
+    return number;
 }
 
 uint64_t sw_cluster_take(struct sw_cluster *cluster, const char *text, size_t size,
@@ -285,10 +278,7 @@ uint64_t sw_cluster_take(struct sw_cluster *cluster, const char *text, size_t si
             snprintf(error, SW_CLUSTER_ERROR_BYTES, "the epoch is %" PRIu64, epoch);
             sw_topology_free(topology);
         } else {
-            number = take(cluster, topology, error);
-        }
-        if (number != 0) {
-            cluster->owner.roles(cluster->owner.server);
+            number = sw_cluster_take_parsed(cluster, topology, error);
         }
         pthread_mutex_unlock(&cluster->change);
     }
@@ -296,6 +286,7 @@ uint64_t sw_cluster_take(struct sw_cluster *cluster, const char *text, size_t si
         __atomic_fetch_add(&cluster->reload_failures, 1, __ATOMIC_RELAXED);
     } else {
         cluster->owner.wake(cluster->owner.server);
+        cluster->owner.moved(cluster->owner.server);
     }
     return number;
 }
@@ -391,9 +382,10 @@ static int open_file(struct sw_cluster *cluster)
         sw_topology_free(topology);
         return 0;
     }
-    const char *early = topology == NULL ? NULL : is_too_early(cluster, topology);
-    if (early != NULL) {
-        sw_log(SW_LOG_WARNING, "cluster: %s is not taken now: %s", path, early);
+    struct sw_cluster_move move = cluster->move;
+    if (topology != NULL && held != NULL && !sw_topology_equal(held, topology) &&
+        !sw_cluster_carry_move(cluster->newest, topology, &move, error)) {
+        sw_log(SW_LOG_WARNING, "cluster: %s is not taken now: %s", path, error);
         sw_topology_free(topology);
         return 0;
     }
@@ -465,7 +457,7 @@ bool sw_cluster_may_have_foreign(const struct sw_cluster_seat *seat)
 
 void sw_cluster_found_none_foreign(struct sw_cluster_seat *seat, uint64_t number)
 {
-    if (seat->view->number == number) {
+    if (seat->view->number == number && !seat->view->takes) {
         __atomic_store_n(&seat->cluster->clean_at, number, __ATOMIC_RELAXED);
     }
 }

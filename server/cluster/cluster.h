@@ -38,6 +38,7 @@ struct sw_cluster_owner {
     bool (*holds_keys)(void *server); /* may the table hold any? */
     void (*wake)(void *server);       /* every loop is to take a turn */
     void (*roles)(void *server);      /* a topology was taken: who is whose replica? */
+    void (*moved)(void *server);      /* .. and moves of slots may go on otherwise */
 };
 
 /* Figures for INFO, /metrics and /readyz. */

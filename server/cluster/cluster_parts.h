@@ -15,10 +15,10 @@ struct sw_cluster {
     struct sw_cluster_choices choices;
     char state_path[SW_CONFIG_DIR_MAX + SW_CONFIG_FILE_MAX]; /* empty: nothing is remembered */
     char id[SW_TOPOLOGY_ID + 1];
-    pthread_mutex_t change; /* held by who takes a topology, or moves slots */
-    bool may_have_foreign;  /* under `change`, as the next; a move's own slots do not count */
-    struct sw_cluster_move move;
-    pthread_mutex_t lock; /* of what follows; held for a moment */
+    pthread_mutex_t change;      /* held by who takes a topology, or moves slots */
+    bool may_have_foreign;       /* under `change`; a move's own slots do not count */
+    pthread_mutex_t lock;        /* of what follows; held for a moment */
+    struct sw_cluster_move move; /* changes under `change` and the lock: either is enough to read */
     struct sw_cluster_view
         *newest; /* atomic; older ones hang from it until no loop looks at them */
     struct sw_cluster_seat *seats;
@@ -32,5 +32,13 @@ struct sw_cluster {
 uint64_t sw_cluster_install(struct sw_cluster *cluster, struct sw_topology *topology,
                             const struct sw_cluster_move *move, bool may_have_foreign,
                             const struct sw_slot_set *asks, char error[SW_CLUSTER_ERROR_BYTES]);
+
+/* Under `change`, too. Takes a topology, which is freed if it is not taken, as sw_cluster_take
+ * does. */
+uint64_t sw_cluster_take_parsed(struct sw_cluster *cluster, struct sw_topology *topology,
+                                char error[SW_CLUSTER_ERROR_BYTES]);
+/* Installs a move with the topology that holds, and wakes the loops. */
+uint64_t sw_cluster_change_move(struct sw_cluster *cluster, const struct sw_cluster_move *move,
+                                char error[SW_CLUSTER_ERROR_BYTES]);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/cluster/carry.h"
 #include "server/cluster/cluster_parts.h"
 #include "server/cluster/fault.h"
 #include "server/cluster/succeed.h"
@@ -16,9 +17,9 @@
 
 void sw_cluster_move_show(struct sw_cluster *cluster, struct sw_cluster_move *move)
 {
-    pthread_mutex_lock(&cluster->change);
+    pthread_mutex_lock(&cluster->lock);
     *move = cluster->move;
-    pthread_mutex_unlock(&cluster->change);
+    pthread_mutex_unlock(&cluster->lock);
 }
 
 const char *sw_cluster_id(const struct sw_cluster *cluster)
@@ -52,9 +53,8 @@ static void wake(const struct sw_cluster *cluster)
     cluster->owner.wake(cluster->owner.server);
 }
 
-/* Installs a move with the topology that holds. */
-static uint64_t change_move(struct sw_cluster *cluster, const struct sw_cluster_move *move,
-                            char error[SW_CLUSTER_ERROR_BYTES])
+uint64_t sw_cluster_change_move(struct sw_cluster *cluster, const struct sw_cluster_move *move,
+                                char error[SW_CLUSTER_ERROR_BYTES])
 {
     struct sw_topology *same = copy(topology_of(cluster), error);
     uint64_t number = same == NULL ? 0
@@ -66,16 +66,19 @@ static uint64_t change_move(struct sw_cluster *cluster, const struct sw_cluster_
     return number;
 }
 
-static bool is_primary_alone(const struct sw_topology *topology, const char *id,
-                             char error[SW_CLUSTER_ERROR_BYTES])
+static bool is_primary(const struct sw_topology *topology, const char *id,
+                       char error[SW_CLUSTER_ERROR_BYTES])
 {
     int place = topology == NULL ? -1 : sw_topology_find_node(topology, id);
-    if (place < 0 || !topology->nodes[place].is_primary) {
-        return sw_cluster_refuse(error, "%s is no primary of the topology", id);
-    }
-    return topology->shards[topology->nodes[place].shard].node_count == 1 ||
-           sw_cluster_refuse(
-               error, "the shard of %s has replicas: slots are not moved from or to such", id);
+    return (place >= 0 && topology->nodes[place].is_primary) ||
+           sw_cluster_refuse(error, "%s is no primary of the topology", id);
+}
+
+/* How many nodes has the shard of this node? */
+static unsigned count_nodes(const struct sw_cluster *cluster)
+{
+    const struct sw_topology_node *me = sw_cluster_me(cluster->newest);
+    return me == NULL ? 0 : topology_of(cluster)->shards[me->shard].node_count;
 }
 
 static bool owns_all(const struct sw_topology *topology, const char *id,
@@ -94,22 +97,7 @@ static bool is_free(const struct sw_cluster *cluster, char error[SW_CLUSTER_ERRO
 {
     return cluster->move.role == SW_CLUSTER_RESTS ||
            sw_cluster_refuse(error, "slots are on their way %s this node already",
-                             cluster->move.role == SW_CLUSTER_TAKES ? "to" : "from");
-}
-
-static void rest(struct sw_cluster_move *move)
-{
-    move->role = SW_CLUSTER_RESTS;
-    move->attempt = 0;
-    move->peer[0] = '\0';
-    memset(&move->slots, 0, sizeof(move->slots));
-}
-
-static void add_leaving(struct sw_cluster_move *move)
-{
-    for (size_t i = 0; i < SW_SLOTS / 64; i++) {
-        move->leaving.words[i] |= move->slots.words[i];
-    }
+                             cluster->move.role == SW_CLUSTER_HANDED ? "from" : "to");
 }
 
 /* --- facts --------------------------------------------------------------------------------------
@@ -151,9 +139,8 @@ uint64_t sw_cluster_take_slots(struct sw_cluster *cluster, const char *source,
     if (cluster->state_path[0] == '\0') {
         sw_cluster_refuse(error,
                           "a node without a state file (cluster-state, data-dir) takes no slots");
-    } else if (is_free(cluster, error) && is_primary_alone(topology, cluster->id, error) &&
-               is_primary_alone(topology, source, error) &&
-               owns_all(topology, source, slots, error) &&
+    } else if (is_free(cluster, error) && is_primary(topology, cluster->id, error) &&
+               is_primary(topology, source, error) && owns_all(topology, source, slots, error) &&
                (strcmp(source, cluster->id) != 0 ||
                 sw_cluster_refuse(error, "the slots are here already"))) {
         struct sw_cluster_move move = cluster->move;
@@ -161,7 +148,7 @@ uint64_t sw_cluster_take_slots(struct sw_cluster *cluster, const char *source,
         move.attempt = ++move.last;
         snprintf(move.peer, sizeof(move.peer), "%s", source);
         move.slots = *slots;
-        number = change_move(cluster, &move, error);
+        number = sw_cluster_change_move(cluster, &move, error);
     }
     pthread_mutex_unlock(&cluster->change);
     sw_fault_at(cluster->config, number != 0 ? "move.target.begun" : "");
@@ -174,7 +161,7 @@ bool sw_cluster_try_again(struct sw_cluster *cluster, char error[SW_CLUSTER_ERRO
     struct sw_cluster_move move = cluster->move;
     bool done = move.role == SW_CLUSTER_TAKES || sw_cluster_refuse(error, "no slots are taken");
     move.attempt = ++move.last;
-    done = done && change_move(cluster, &move, error) != 0;
+    done = done && sw_cluster_change_move(cluster, &move, error) != 0;
     pthread_mutex_unlock(&cluster->change);
     return done;
 }
@@ -184,41 +171,68 @@ bool sw_cluster_give_up(struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR_
     pthread_mutex_lock(&cluster->change);
     struct sw_cluster_move move = cluster->move;
     bool done = move.role == SW_CLUSTER_TAKES || sw_cluster_refuse(error, "no slots are taken");
-    add_leaving(&move);
-    rest(&move);
-    done = done && change_move(cluster, &move, error) != 0;
+    sw_cluster_add_leaving(&move);
+    sw_cluster_rest(&move);
+    done = done && sw_cluster_change_move(cluster, &move, error) != 0;
     pthread_mutex_unlock(&cluster->change);
     return done;
 }
 
-uint64_t sw_cluster_decide(struct sw_cluster *cluster, uint64_t source_epoch,
-                           char error[SW_CLUSTER_ERROR_BYTES])
+/* Writes the topology in which the slots are this node's. */
+static uint64_t decide(struct sw_cluster *cluster, uint64_t source_epoch,
+                       char error[SW_CLUSTER_ERROR_BYTES])
 {
-    uint64_t number = 0;
-    pthread_mutex_lock(&cluster->change);
     const struct sw_topology *now = topology_of(cluster);
     struct sw_cluster_move move = cluster->move;
     struct sw_topology *after = copy(now, error);
-    if (after != NULL) {
-        int me = sw_topology_find_node(after, cluster->id);
-        int other = sw_topology_find_node(after, move.peer);
-        const uint64_t epoch = source_epoch > now->epoch ? source_epoch : now->epoch;
-        if (!sw_topology_give(after, &move.slots, after->nodes[me].shard)) {
-            sw_cluster_refuse(error, "there is no memory for a topology");
-            sw_topology_free(after);
-        } else {
-            after->epoch = epoch + 1;
-            after->shards[after->nodes[other].shard].lost_after = epoch;
-            rest(&move);
-            number =
-                sw_cluster_install(cluster, after, &move, cluster->may_have_foreign, NULL, error);
-        }
+    if (after == NULL) {
+        return 0;
+    }
+    int me = sw_topology_find_node(after, cluster->id);
+    int other = sw_topology_find_node(after, move.peer);
+    const uint64_t epoch = source_epoch > now->epoch ? source_epoch : now->epoch;
+    if (!sw_topology_give(after, &move.slots, after->nodes[me].shard)) {
+        sw_cluster_refuse(error, "there is no memory for a topology");
+        sw_topology_free(after);
+        return 0;
+    }
+    after->epoch = epoch + 1;
+    after->shards[after->nodes[other].shard].lost_after = epoch;
+    if (count_nodes(cluster) > 1) {
+        move.role = SW_CLUSTER_DECIDES;
+    } else {
+        sw_cluster_rest(&move);
+    }
+    return sw_cluster_install(cluster, after, &move, cluster->may_have_foreign, NULL, error);
+}
+
+uint64_t sw_cluster_decide(struct sw_cluster *cluster, uint64_t attempt, uint64_t source_epoch,
+                           bool *is_over, char error[SW_CLUSTER_ERROR_BYTES])
+{
+    uint64_t number = 0;
+    pthread_mutex_lock(&cluster->change);
+    *is_over = cluster->move.role != SW_CLUSTER_TAKES || cluster->move.attempt != attempt;
+    if (*is_over) {
+        sw_cluster_refuse(error, "another topology has come");
+    } else {
+        number = decide(cluster, source_epoch, error);
     }
     pthread_mutex_unlock(&cluster->change);
     if (number != 0) {
         wake(cluster);
     }
     return number;
+}
+
+bool sw_cluster_serve(struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR_BYTES])
+{
+    pthread_mutex_lock(&cluster->change);
+    struct sw_cluster_move move = cluster->move;
+    bool done = move.role == SW_CLUSTER_DECIDES || sw_cluster_refuse(error, "nothing is decided");
+    sw_cluster_rest(&move);
+    done = done && sw_cluster_change_move(cluster, &move, error) != 0;
+    pthread_mutex_unlock(&cluster->change);
+    return done;
 }
 
 /* Has the topology none of these slots at the node? */
@@ -244,16 +258,18 @@ enum sw_cluster_outcome sw_cluster_outcome(struct sw_cluster *cluster, const cha
     pthread_mutex_lock(&cluster->change);
     const struct sw_topology *now = topology_of(cluster);
     struct sw_cluster_move move = cluster->move;
-    if (move.role == SW_CLUSTER_TAKES && move.attempt == attempt) {
+    if ((move.role == SW_CLUSTER_TAKES && move.attempt == attempt) ||
+        move.role == SW_CLUSTER_DECIDES) {
         outcome = SW_CLUSTER_UNDER_WAY;
-    } else if (now == NULL) {
-        outcome = SW_CLUSTER_UNKNOWN;
+    } else if (now == NULL || !is_primary(now, cluster->id, error)) {
+        outcome = SW_CLUSTER_UNKNOWN; /* the primary knows */
     } else if (has_none(now, source, slots)) {
         *topology = sw_topology_print(now);
         outcome = *topology == NULL ? SW_CLUSTER_UNKNOWN : SW_CLUSTER_DECIDED;
     } else if (attempt > move.last) {
         move.last = attempt; /* of a state that was lost */
-        outcome = change_move(cluster, &move, error) == 0 ? SW_CLUSTER_UNKNOWN : SW_CLUSTER_NEVER;
+        outcome = sw_cluster_change_move(cluster, &move, error) == 0 ? SW_CLUSTER_UNKNOWN
+                                                                     : SW_CLUSTER_NEVER;
     }
     pthread_mutex_unlock(&cluster->change);
     return outcome;
@@ -270,9 +286,8 @@ static bool may_give(const struct sw_cluster *cluster, const char *target,
             sw_cluster_refuse(
                 error,
                 "a node without a state file (cluster-state, data-dir) hands over no slots")) &&
-           is_free(cluster, error) && is_primary_alone(topology, cluster->id, error) &&
-           is_primary_alone(topology, target, error) &&
-           owns_all(topology, cluster->id, slots, error);
+           is_free(cluster, error) && is_primary(topology, cluster->id, error) &&
+           is_primary(topology, target, error) && owns_all(topology, cluster->id, slots, error);
 }
 
 bool sw_cluster_may_give(struct sw_cluster *cluster, const char *target,
@@ -298,7 +313,7 @@ uint64_t sw_cluster_hand_over(struct sw_cluster *cluster, const char *target, ui
         move.attempt = attempt;
         snprintf(move.peer, sizeof(move.peer), "%s", target);
         move.slots = *slots;
-        number = change_move(cluster, &move, error);
+        number = sw_cluster_change_move(cluster, &move, error);
     }
     pthread_mutex_unlock(&cluster->change);
     return number;
@@ -308,8 +323,8 @@ uint64_t sw_cluster_keep(struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR
 {
     pthread_mutex_lock(&cluster->change);
     struct sw_cluster_move move = cluster->move;
-    rest(&move);
-    uint64_t number = change_move(cluster, &move, error);
+    sw_cluster_rest(&move);
+    uint64_t number = sw_cluster_change_move(cluster, &move, error);
     pthread_mutex_unlock(&cluster->change);
     return number;
 }
@@ -317,16 +332,55 @@ uint64_t sw_cluster_keep(struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR
 /* Why a topology is not the outcome of the move; NULL: it is. */
 static const char *wrong_with(const struct sw_cluster *cluster, const struct sw_topology *after)
 {
-    const struct sw_topology *now = topology_of(cluster);
     if (cluster->move.role != SW_CLUSTER_HANDED) {
         return "no slots are handed over";
     }
-    if (strcmp(now->cluster, after->cluster) != 0 || after->epoch <= now->epoch) {
-        return "the topology of the target is of another cluster, or not newer";
+    if (strcmp(topology_of(cluster)->cluster, after->cluster) != 0) {
+        return "the topology of the target is of another cluster";
     }
     return has_none(after, cluster->id, &cluster->move.slots)
                ? NULL
                : "the topology of the target has the slots here";
+}
+
+/* Gives, in `mine`, the slots to the shards that have them in `theirs`, at an epoch above both. */
+static bool join(struct sw_topology *mine, const struct sw_topology *theirs,
+                 const struct sw_slot_set *slots)
+{
+    bool done = true;
+    for (unsigned s = 0; s < mine->shard_count && done; s++) {
+        struct sw_slot_set some = {{0}};
+        for (unsigned slot = 0; slot < SW_SLOTS; slot++) {
+            uint16_t owner = theirs->owner[slot];
+            if (sw_slot_set_has(slots, slot) && owner != SW_TOPOLOGY_NOBODY &&
+                strcmp(theirs->shards[owner].id, mine->shards[s].id) == 0) {
+                sw_slot_set_add(&some, slot);
+            }
+        }
+        done = sw_slot_set_count(&some) == 0 || sw_topology_give(mine, &some, (uint16_t)s);
+    }
+    mine->epoch = (mine->epoch > theirs->epoch ? mine->epoch : theirs->epoch) + 1;
+    return done;
+}
+
+/* The topology behind the move. The target's, which it takes, unless nodes have other roles here:
+ * of these the target does not know. NULL with a sentence. */
+static struct sw_topology *outcome_of(const struct sw_cluster *cluster, struct sw_topology *theirs,
+                                      char error[SW_CLUSTER_ERROR_BYTES])
+{
+    const struct sw_topology *now = topology_of(cluster);
+    if (theirs->epoch > now->epoch && sw_cluster_same_roles(now, theirs)) {
+        return theirs;
+    }
+    struct sw_topology *mine = copy(now, error);
+    if (mine != NULL && (!join(mine, theirs, &cluster->move.slots) ||
+                         !has_none(mine, cluster->id, &cluster->move.slots))) {
+        sw_cluster_refuse(error, "the slots are at a shard that is not known here");
+        sw_topology_free(mine);
+        mine = NULL;
+    }
+    sw_topology_free(theirs);
+    return mine;
 }
 
 uint64_t sw_cluster_let_go(struct sw_cluster *cluster, const char *text, size_t size,
@@ -342,11 +396,11 @@ uint64_t sw_cluster_let_go(struct sw_cluster *cluster, const char *text, size_t 
     if (wrong != NULL) {
         sw_cluster_refuse(error, "%s", wrong);
         sw_topology_free(after);
-    } else {
+    } else if ((after = outcome_of(cluster, after, error)) != NULL) {
         struct sw_cluster_move move = cluster->move;
         const struct sw_slot_set slots = move.slots;
-        add_leaving(&move);
-        rest(&move);
+        sw_cluster_add_leaving(&move);
+        sw_cluster_rest(&move);
         sw_cluster_carry_losses(topology_of(cluster), after);
         number =
             sw_cluster_install(cluster, after, &move, cluster->may_have_foreign, &slots, error);
@@ -363,7 +417,7 @@ bool sw_cluster_removed(struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR_
     pthread_mutex_lock(&cluster->change);
     struct sw_cluster_move move = cluster->move;
     memset(&move.leaving, 0, sizeof(move.leaving));
-    bool done = change_move(cluster, &move, error) != 0;
+    bool done = sw_cluster_change_move(cluster, &move, error) != 0;
     pthread_mutex_unlock(&cluster->change);
     return done;
 }

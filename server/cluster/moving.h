@@ -10,6 +10,10 @@
  * no to is never decided. So there is no moment at which two nodes serve a slot, whoever is killed
  * when.
  *
+ * The replicas of both have the state of their primary in their own files (replicas.h) before the
+ * source says that the slots are handed over, and before the target serves them: whichever becomes
+ * the primary goes on from there (carry.h).
+ *
  * Threads: any. Functions that write the state file block meanwhile.
  */
 #ifndef SHERWOOD_SERVER_CLUSTER_MOVING_H
@@ -40,10 +44,13 @@ bool sw_cluster_try_again(struct sw_cluster *cluster, char error[SW_CLUSTER_ERRO
 /* It has failed, and no other one begins: what came of the slots is to be removed. */
 bool sw_cluster_give_up(struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR_BYTES]);
 /* The slots are this node's, in a topology newer than both its own and the source's. Returns the
- * number of its view; or 0 with a sentence, and whether the next start would find it decided is not
- * known: it is to be called again. */
-uint64_t sw_cluster_decide(struct sw_cluster *cluster, uint64_t source_epoch,
-                           char error[SW_CLUSTER_ERROR_BYTES]);
+ * number of its view; or 0 with a sentence. Then *is_over: it is not this attempt's any more, and
+ * nothing has changed; otherwise whether the next start would find it decided is not known: it is
+ * to be called again. Where the shard has replicas the slots are not served yet. */
+uint64_t sw_cluster_decide(struct sw_cluster *cluster, uint64_t attempt, uint64_t source_epoch,
+                           bool *is_over, char error[SW_CLUSTER_ERROR_BYTES]);
+/* The replicas know what was decided: serves the slots. */
+bool sw_cluster_serve(struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR_BYTES]);
 
 /* What became of an attempt, for the source that asks. */
 enum sw_cluster_outcome {
@@ -68,7 +75,7 @@ uint64_t sw_cluster_hand_over(struct sw_cluster *cluster, const char *target, ui
 /* The attempt has failed: serves them again. */
 uint64_t sw_cluster_keep(struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR_BYTES]);
 /* It was decided, by this topology: the slots are the target's, and what is left of them is to be
- * removed. */
+ * removed. Where nodes have other roles here than there, they keep those of here. */
 uint64_t sw_cluster_let_go(struct sw_cluster *cluster, const char *text, size_t size,
                            char error[SW_CLUSTER_ERROR_BYTES]);
 

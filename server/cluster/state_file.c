@@ -42,8 +42,10 @@ char *sw_cluster_read_file(const char *path, size_t *size, char error[SW_CLUSTER
     return text;
 }
 
-static const char *const roles[] = {
-    [SW_CLUSTER_RESTS] = "none", [SW_CLUSTER_TAKES] = "takes", [SW_CLUSTER_HANDED] = "handed"};
+static const char *const roles[] = {[SW_CLUSTER_RESTS] = "none",
+                                    [SW_CLUSTER_TAKES] = "takes",
+                                    [SW_CLUSTER_HANDED] = "handed",
+                                    [SW_CLUSTER_DECIDES] = "decides"};
 #define ROLES (sizeof(roles) / sizeof(roles[0]))
 
 static bool take_slots(json_t *object, const char *name, struct sw_slot_set *slots)
@@ -114,27 +116,35 @@ static bool is_whole(const char *text, size_t size)
     return memcmp(text + size - CHECK_BYTES, end, CHECK_BYTES) == 0;
 }
 
+bool sw_cluster_state_parse(const char *text, size_t size, struct sw_cluster_state *state,
+                            char error[SW_TOPOLOGY_ERROR_BYTES])
+{
+    json_error_t where;
+    memset(state, 0, sizeof(*state));
+    json_t *root =
+        is_whole(text, size) ? json_loadb(text, size, JSON_REJECT_DUPLICATES, &where) : NULL;
+    if (root == NULL) {
+        snprintf(
+            error, SW_TOPOLOGY_ERROR_BYTES,
+            "its check does not hold: it is damaged, was changed, or an older version wrote it");
+    }
+    bool done = root != NULL && take(root, state, error);
+    json_decref(root);
+    return done;
+}
+
 int sw_cluster_state_read(const char *path, struct sw_cluster_state *state,
                           char error[SW_CLUSTER_ERROR_BYTES])
 {
     size_t size = 0;
     char why[SW_TOPOLOGY_ERROR_BYTES];
-    json_error_t where;
     memset(state, 0, sizeof(*state));
     char *text = sw_cluster_read_file(path, &size, error);
     if (text == NULL) {
         return errno == ENOENT ? 0 : -1;
     }
-    json_t *root =
-        is_whole(text, size) ? json_loadb(text, size, JSON_REJECT_DUPLICATES, &where) : NULL;
-    if (root == NULL) {
-        snprintf(
-            why, sizeof(why),
-            "its check does not hold: it is damaged, was changed, or an older version wrote it");
-    }
+    bool done = sw_cluster_state_parse(text, size, state, why);
     free(text);
-    bool done = root != NULL && take(root, state, why);
-    json_decref(root);
     if (!done) {
         snprintf(error, SW_CLUSTER_ERROR_BYTES, "%s: %s", path, why);
     }
@@ -182,7 +192,7 @@ static char *print_move(const struct sw_cluster_move *move)
     return text;
 }
 
-static char *print(const struct sw_cluster_state *state)
+char *sw_cluster_state_print(const struct sw_cluster_state *state)
 {
     char *topology = state->topology == NULL ? NULL : sw_topology_print(state->topology);
     char *move = print_move(&state->move), *body = NULL, *text = NULL;
@@ -207,7 +217,7 @@ int sw_cluster_state_write(const char *path, const struct sw_cluster_state *stat
                            char error[SW_CLUSTER_ERROR_BYTES])
 {
     char beside[PATH_BYTES + 16];
-    char *text = print(state);
+    char *text = sw_cluster_state_print(state);
     snprintf(beside, sizeof(beside), "%s.new", path);
     int fd = text == NULL ? -1 : open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     bool done = fd >= 0 && write_all(fd, text) && fsync(fd) == 0 && rename(beside, path) == 0;

@@ -14,8 +14,10 @@
 /* What a node does with slots that are on their way. */
 enum sw_cluster_role {
     SW_CLUSTER_RESTS,
-    SW_CLUSTER_TAKES, /* it is the target of a move */
-    SW_CLUSTER_HANDED /* it is the source, and serves the slots no more */
+    SW_CLUSTER_TAKES,  /* it is the target of a move */
+    SW_CLUSTER_HANDED, /* it is the source, and serves the slots no more */
+    SW_CLUSTER_DECIDES /* it is the target, and the topology has the slots here: they are served
+                          once the replicas know that */
 };
 
 struct sw_cluster_move {
@@ -40,6 +42,12 @@ struct sw_cluster_state {
 /* Reads a whole file of at most SW_TOPOLOGY_BYTES_MAX + 256 KiB. Returns it, to be freed, or NULL
  * with a sentence in `error`, and errno. */
 char *sw_cluster_read_file(const char *path, size_t *size, char error[SW_CLUSTER_ERROR_BYTES]);
+
+/* The bytes of the file, which the caller frees; NULL if there is no memory. */
+char *sw_cluster_state_print(const struct sw_cluster_state *state);
+/* Takes such bytes. Returns false with a sentence in `error`. */
+bool sw_cluster_state_parse(const char *text, size_t size, struct sw_cluster_state *state,
+                            char error[SW_TOPOLOGY_ERROR_BYTES]);
 
 /* Reads the state. Returns 1; 0 if there is no such file; or -1 with a sentence in `error`. */
 int sw_cluster_state_read(const char *path, struct sw_cluster_state *state,

@@ -26,13 +26,16 @@ static bool is_of(const struct sw_topology *topology, unsigned slot, const char 
     return owner != SW_TOPOLOGY_NOBODY && strcmp(topology->shards[owner].id, shard_id) == 0;
 }
 
-/* How many slots of this shard another one, or none, has in `after`. */
-static unsigned count_lost(const struct sw_topology *after, const struct sw_topology_shard *shard)
+/* How many slots of this shard, others than these (NULL: none), another one, or none, has in
+ * `after`. */
+static unsigned count_lost(const struct sw_topology *after, const struct sw_topology_shard *shard,
+                           const struct sw_slot_set *given)
 {
     unsigned lost = 0;
     for (unsigned i = 0; i < shard->range_count; i++) {
         for (unsigned slot = shard->ranges[i].first; slot <= shard->ranges[i].last; slot++) {
-            lost += !is_of(after, slot, shard->id);
+            bool counts = given == NULL || !sw_slot_set_has(given, slot);
+            lost += counts && !is_of(after, slot, shard->id);
         }
     }
     return lost;
@@ -46,7 +49,7 @@ void sw_cluster_carry_losses(const struct sw_topology *before, struct sw_topolog
         if (old == NULL) {
             continue;
         }
-        uint64_t epoch = count_lost(after, old) > 0 ? before->epoch : old->lost_after;
+        uint64_t epoch = count_lost(after, old, NULL) > 0 ? before->epoch : old->lost_after;
         shard->lost_after = epoch > shard->lost_after ? epoch : shard->lost_after;
     }
 }
@@ -61,7 +64,7 @@ unsigned sw_cluster_lost_here(const struct sw_cluster_view *view, const struct s
     int place = sw_topology_find_node(after, view->id);
     bool stays = place >= 0 && after->nodes[place].is_primary &&
                  strcmp(after->shards[after->nodes[place].shard].id, shard->id) == 0;
-    return stays ? count_lost(after, shard) : shard->slot_count;
+    return stays ? count_lost(after, shard, NULL) : shard->slot_count;
 }
 
 bool sw_cluster_refuse(char error[SW_CLUSTER_ERROR_BYTES], const char *format, ...)
@@ -74,7 +77,8 @@ bool sw_cluster_refuse(char error[SW_CLUSTER_ERROR_BYTES], const char *format, .
 }
 
 bool sw_cluster_may_follow(const struct sw_cluster_view *now, const struct sw_topology *after,
-                           bool holds_keys, char error[SW_CLUSTER_ERROR_BYTES])
+                           bool holds_keys, const struct sw_slot_set *given,
+                           char error[SW_CLUSTER_ERROR_BYTES])
 {
     const struct sw_topology *before = now->topology;
     if (after->is_raw != (now->choices.raw_bytes > 0)) {
@@ -96,14 +100,16 @@ bool sw_cluster_may_follow(const struct sw_cluster_view *now, const struct sw_to
     if (after->epoch == before->epoch) {
         return sw_cluster_refuse(error, "epoch %" PRIu64 " is another topology", after->epoch);
     }
-    /* What a replica of the shard holds is not left behind: it is copied there. */
+    /* What a replica of the shard holds is not left behind: it is copied there. But it is if the
+     * replica is to be the primary. */
     const struct sw_topology_node *me = sw_cluster_me(now);
     int place = sw_topology_find_node(after, now->id);
     bool stays =
         me != NULL && place >= 0 &&
         strcmp(after->shards[after->nodes[place].shard].id, before->shards[me->shard].id) == 0;
-    unsigned lost = stays && me->is_primary ? count_lost(after, &before->shards[me->shard])
-                                            : sw_cluster_lost_here(now, after);
+    unsigned lost = stays && (me->is_primary || after->nodes[place].is_primary)
+                        ? count_lost(after, &before->shards[me->shard], given)
+                        : sw_cluster_lost_here(now, after);
     return lost == 0 || after->is_forced || !holds_keys ||
            sw_cluster_refuse(
                error,

@@ -10,9 +10,11 @@
 #include "server/cluster/view.h"
 
 /* May `after` take the place of what holds? Not if it is of an older epoch, of another cluster, or
- * takes slots from under keys: then it returns false with a sentence in `error`. */
+ * takes slots, others than those that are given away, from under keys: then it returns false with
+ * a sentence in `error`. */
 bool sw_cluster_may_follow(const struct sw_cluster_view *now, const struct sw_topology *after,
-                           bool holds_keys, char error[SW_CLUSTER_ERROR_BYTES]);
+                           bool holds_keys, const struct sw_slot_set *given,
+                           char error[SW_CLUSTER_ERROR_BYTES]);
 
 /* Writes the sentence that says why a change of the topology is refused; returns false. */
 __attribute__((format(printf, 2, 3))) bool sw_cluster_refuse(char error[SW_CLUSTER_ERROR_BYTES],

@@ -42,6 +42,7 @@ struct sw_cluster_view {
     uint16_t reads;              /* whose replica it is, so that it serves reads; or the same */
     uint16_t owner[SW_SLOTS];    /* a shard, SW_TOPOLOGY_NOBODY or SW_CLUSTER_FROZEN */
     bool may_have_foreign;       /* the table may hold keys of slots that the node does not own */
+    bool takes;                  /* such keys may come at any time: slots are on their way here */
     struct sw_slot_set asks;     /* slots that have just left: ASK, until asks_until_ns */
     uint64_t asks_until_ns;      /* of the monotonic clock; 0: none has */
 };

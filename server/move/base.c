@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "server/move/mover_parts.h"
 
@@ -33,6 +34,19 @@ bool sw_mover_is_over(struct sw_mover *mover)
     bool over = mover->stopping || mover->cancelled;
     pthread_mutex_unlock(&mover->lock);
     return over;
+}
+
+bool sw_mover_is_loading(const struct sw_mover *mover)
+{
+    return mover->parts.saver != NULL && sw_saver_is_loading(mover->parts.saver);
+}
+
+void sw_mover_wake(struct sw_mover *mover)
+{
+    const uint64_t one = 1;
+    ssize_t written = write(mover->wake_fd, &one, sizeof(one));
+    (void)written; /* a full counter is readable, too */
+    pthread_cond_signal(&mover->changed);
 }
 
 void sw_mover_phase(struct sw_mover *mover, enum sw_move_phase phase)
@@ -92,6 +106,11 @@ int sw_mover_dial(struct sw_mover *mover, struct sw_link_to *link, const char *i
     if (!sw_cluster_find(mover->parts.cluster, id, ip, &port)) {
         return sw_mover_fail(mover, "%s is no primary of the topology", id);
     }
+    return sw_mover_dial_at(mover, link, ip, port);
+}
+
+int sw_mover_dial_at(struct sw_mover *mover, struct sw_link_to *link, const char *ip, uint16_t port)
+{
     if (sw_link_dial(link, ip, port) != 0) {
         return sw_mover_fail(mover, "%s:%u: %s", ip, port, link->reason);
     }

@@ -137,7 +137,8 @@ static int send_operations(struct giving *giving, const struct sw_wal_record *re
 static int send_record(struct giving *giving, const struct sw_feed_record *kept)
 {
     struct sw_wal_record record;
-    if (!sw_wal_record_decode(kept->bytes, sw_feed_salt(giving->mover->parts.feed), &record)) {
+    if (!sw_wal_record_decode(kept->bytes, sw_feed_salt(giving->mover->parts.repl->feed),
+                              &record)) {
         return sw_mover_fail(giving->mover, "a write that was kept is damaged");
     }
     if (record.kind == SW_WAL_OPERATIONS) {
@@ -157,7 +158,7 @@ static int send_some(struct giving *giving, uint64_t *at)
     struct sw_feed_record *records[RECORDS_AT_ONCE];
     struct sw_mover *mover = giving->mover;
     int status = 0;
-    int n = sw_feed_take(mover->parts.feed, *at, records, RECORDS_AT_ONCE, RECORDS_BYTES);
+    int n = sw_feed_take(mover->parts.repl->feed, *at, records, RECORDS_AT_ONCE, RECORDS_BYTES);
     if (n < 0) {
         return sw_mover_fail(mover, "the target is behind by more than repl-backlog-bytes");
     }
@@ -301,6 +302,10 @@ static int hand_over(struct giving *giving, uint64_t at)
     const uint64_t began_ns = sw_log_now_ns();
     sw_mover_phase(mover, SW_MOVE_HANDED);
     sw_fault_at(config, "move.source.frozen");
+    if (sw_mover_tell(mover, 0) != 0) { /* whoever becomes the primary asks, too */
+        return -1;
+    }
+    sw_fault_at(config, "move.source.told");
     if (sw_mover_settle(mover, number) != 0 ||
         send_through(giving, &at, sw_table_last_sequence(mover->parts.table)) != 0 ||
         send_final(giving, at, epoch) != 0) {
@@ -324,7 +329,10 @@ static int give(struct giving *giving)
     if (sw_link_send(&giving->link, line, (size_t)size) != 0) {
         return link_failed(giving);
     }
-    sw_feed_turn_on(mover->parts.feed, mover->parts.table);
+    if (sw_mover_tell(mover, 0) != 0) { /* before slots wait for replicas that do not answer */
+        return -1;
+    }
+    sw_feed_turn_on(mover->parts.repl->feed, mover->parts.table);
     sw_mover_phase(mover, SW_MOVE_SNAPSHOT);
     if (sw_mover_each(mover, &giving->hello->slots, send_entries, giving, &at) != 0) {
         return -1;
@@ -344,17 +352,17 @@ void sw_mover_give(struct sw_mover *mover, struct sw_wire wire, const struct sw_
     struct giving giving = {.mover = mover,
                             .hello = hello,
                             .link = sw_mover_link(mover),
-                            .salt = sw_feed_salt(mover->parts.feed) ^ hello->attempt,
+                            .salt = sw_feed_salt(mover->parts.repl->feed) ^ hello->attempt,
                             .most = hello->message_ops_max < mover->at_once
                                         ? (uint32_t)hello->message_ops_max
                                         : mover->at_once};
     struct sw_feed_figures figures;
-    sw_feed_figures(mover->parts.feed, &figures);
+    sw_feed_figures(mover->parts.repl->feed, &figures);
     giving.link.wire = wire;
     (void)give(&giving);
     sw_link_close(&giving.link);
     if (!figures.is_on) {
-        sw_feed_turn_off(mover->parts.feed);
+        sw_feed_turn_off(mover->parts.repl->feed);
     }
 }
 

@@ -35,16 +35,22 @@ int sw_mover_run(struct sw_mover *mover, struct sw_batch *batch)
     if (wait_for_room(mover) != 0) {
         return -1;
     }
+    pthread_mutex_lock(&mover->writing);
+    if (sw_repl_is_replica(&parts->repl->state)) {
+        pthread_mutex_unlock(&mover->writing);
+        return sw_mover_fail(mover, "this node is a replica now");
+    }
     int status = sw_batch_run(mover->queue, batch);
     if (batch->write_sequence != 0) {
         while (parts->wal != NULL && !sw_logging_hand_in(parts->wal, batch, kb, vb, true)) {
             sw_mover_pause_ms(mover, 1); /* a write that was carried out is always handed in */
         }
-        if (sw_feed_is_on(parts->feed)) {
-            sw_logging_feed(parts->feed, batch, kb, vb, true);
+        if (sw_feed_is_on(parts->repl->feed)) {
+            sw_logging_feed(parts->repl->feed, batch, kb, vb, true);
         }
         mover->last_write = batch->write_sequence;
     }
+    pthread_mutex_unlock(&mover->writing);
     return status == SW_OK
                ? 0
                : sw_mover_fail(mover, "the table refuses keys: %s", sw_status_text(status));

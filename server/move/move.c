@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * move.c - the thread, and what others ask of it.
+ * move.c - the thread.
  */
 #include "server/move/move.h"
 
@@ -54,7 +54,7 @@ static void tell_failure(struct sw_mover *mover, const char *what)
     }
 }
 
-/* A cancel wakes nothing any more; that the server stops still does. */
+/* A cancel, or another topology, wakes nothing any more; that the server stops still does. */
 static void drain(struct sw_mover *mover)
 {
     uint64_t drained;
@@ -66,25 +66,35 @@ static void drain(struct sw_mover *mover)
     pthread_mutex_unlock(&mover->lock);
 }
 
+/* Slots that have come are served. */
+static void end_taking(struct sw_mover *mover, const struct sw_cluster_move *move)
+{
+    pthread_mutex_lock(&mover->lock);
+    mover->facts.taken++;
+    mover->facts.keys_taken += mover->facts.keys;
+    mover->reason[0] = '\0';
+    pthread_mutex_unlock(&mover->lock);
+    end_facts(mover, false);
+    sw_log(SW_LOG_NOTICE, "cluster: %u slots have come from %s", sw_slot_set_count(&move->slots),
+           move->peer);
+}
+
 static void take(struct sw_mover *mover, const struct sw_cluster_move *move)
 {
     char error[SW_CLUSTER_ERROR_BYTES];
     bool for_good = false;
+    struct sw_cluster_move now;
     begin_facts(mover, SW_CLUSTER_TAKES, move->attempt, move->peer, &move->slots);
     if (sw_mover_attempt(mover, move, &for_good) == 0) {
-        pthread_mutex_lock(&mover->lock);
-        mover->facts.taken++;
-        mover->facts.keys_taken += mover->facts.keys;
-        mover->reason[0] = '\0';
-        pthread_mutex_unlock(&mover->lock);
-        end_facts(mover, false);
-        sw_log(SW_LOG_NOTICE, "cluster: %u slots have come from %s", mover->facts.slots,
-               move->peer);
+        end_taking(mover, move);
         return;
     }
-    tell_failure(mover, "slots have not come");
+    sw_cluster_move_show(mover->parts.cluster, &now);
+    tell_failure(mover, now.role == SW_CLUSTER_TAKES ? "slots have not come"
+                                                     : "slots that have come are not served yet");
     end_facts(mover, true);
-    if (sw_mover_is_stopping(mover)) {
+    if (sw_mover_is_stopping(mover) || now.role != SW_CLUSTER_TAKES ||
+        now.attempt != move->attempt) {
         return;
     }
     pthread_mutex_lock(&mover->lock);
@@ -118,6 +128,7 @@ static void remove_leaving(struct sw_mover *mover, const struct sw_cluster_move 
     char error[SW_CLUSTER_ERROR_BYTES];
     if (sw_mover_remove(mover, &move->leaving) == 0 && sw_mover_secure(mover) == 0) {
         if (sw_cluster_removed(mover->parts.cluster, error)) {
+            mover->is_stale = true;
             sw_mover_phase(mover, SW_MOVE_RESTS);
             return;
         }
@@ -127,11 +138,6 @@ static void remove_leaving(struct sw_mover *mover, const struct sw_cluster_move 
                    "cluster: keys of slots that are elsewhere are not removed yet: %s",
                    mover->reason);
     sw_mover_pause_ms(mover, AGAIN_MS);
-}
-
-static bool is_loading(const struct sw_mover *mover)
-{
-    return mover->parts.saver != NULL && sw_saver_is_loading(mover->parts.saver);
 }
 
 /* Ends the effect of a cancel. */
@@ -146,12 +152,44 @@ static void uncancel(struct sw_mover *mover)
     }
 }
 
+/* The replicas have what they need of a move before it goes on; that it is over they are told when
+ * there is time. */
+static void tell_late(struct sw_mover *mover)
+{
+    mover->is_stale = sw_mover_tell(mover, 0) != 0;
+    if (mover->is_stale) {
+        sw_log_limited(SW_LOG_MOVE, SW_LOG_WARNING, "cluster: %s", mover->reason);
+        sw_mover_pause_ms(mover, 1000);
+    }
+}
+
+/* A replica does nothing, nor does a primary that follows another one's writes still. Returns
+ * whether it is the latter. */
+static bool rest_as_replica(struct sw_mover *mover, bool is_replica)
+{
+    pthread_mutex_lock(&mover->lock);
+    struct sw_wire wire = mover->wire;
+    mover->wire.fd = -1;
+    pthread_mutex_unlock(&mover->lock);
+    sw_wire_close(&wire);
+    if (!is_replica) {
+        sw_mover_pause_ms(mover, 5);
+    }
+    return !is_replica;
+}
+
 /* Does what the state says is next. Returns false if there is nothing. */
 static bool work(struct sw_mover *mover)
 {
     struct sw_cluster_move move;
     struct sw_move_hello hello;
+    struct sw_cluster_facts facts;
+    drain(mover);
+    sw_cluster_show(mover->parts.cluster, &facts);
     sw_cluster_move_show(mover->parts.cluster, &move);
+    if (facts.is_replica || sw_repl_is_replica(&mover->parts.repl->state)) {
+        return rest_as_replica(mover, facts.is_replica);
+    }
     pthread_mutex_lock(&mover->lock);
     struct sw_wire wire = mover->wire;
     hello = mover->hello;
@@ -170,10 +208,19 @@ static bool work(struct sw_mover *mover)
         pthread_mutex_unlock(&mover->lock);
     } else if (move.role == SW_CLUSTER_HANDED) {
         sw_mover_ask(mover, &move);
+        mover->is_stale = true;
+    } else if (move.role == SW_CLUSTER_DECIDES) {
+        if (sw_mover_serve(mover) == 0) {
+            end_taking(mover, &move);
+        }
     } else if (removes) {
         remove_leaving(mover, &move);
     } else if (move.role == SW_CLUSTER_TAKES) {
         take(mover, &move);
+        mover->is_stale = true;
+    } else if (mover->is_stale) {
+        tell_late(mover);
+        return true;
     }
     return wire.fd >= 0 || removes || move.role != SW_CLUSTER_RESTS;
 }
@@ -182,9 +229,11 @@ static bool work(struct sw_mover *mover)
 static void renew_attempt(struct sw_mover *mover)
 {
     struct sw_cluster_move move;
+    struct sw_cluster_facts facts;
     char error[SW_CLUSTER_ERROR_BYTES];
     sw_cluster_move_show(mover->parts.cluster, &move);
-    while (move.role == SW_CLUSTER_TAKES && !sw_mover_is_stopping(mover) &&
+    sw_cluster_show(mover->parts.cluster, &facts);
+    while (move.role == SW_CLUSTER_TAKES && !facts.is_replica && !sw_mover_is_stopping(mover) &&
            !sw_cluster_try_again(mover->parts.cluster, error)) {
         sw_log_limited(SW_LOG_MOVE, SW_LOG_ERROR, "cluster: %s", error);
         sw_mover_pause_ms(mover, AGAIN_MS);
@@ -223,7 +272,7 @@ static void *run(void *context)
     struct sw_mover *mover = context;
     renew_attempt(mover);
     while (!sw_mover_is_stopping(mover)) {
-        if (is_loading(mover)) {
+        if (sw_mover_is_loading(mover)) {
             sw_mover_pause_ms(mover, 10);
             continue;
         }
@@ -269,6 +318,7 @@ int sw_mover_create(const struct sw_mover_parts *parts, struct sw_mover **out)
         mover->at_once = at_once(&mover->info);
         mover->raw_bytes = parts->config->resp_keys == SW_RESP_KEYS_RAW ? mover->info.key_bytes : 0;
         pthread_mutex_init(&mover->lock, NULL);
+        pthread_mutex_init(&mover->writing, NULL);
         pthread_cond_init(&mover->changed, NULL);
         mover->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     }
@@ -292,20 +342,12 @@ int sw_mover_start(struct sw_mover *mover)
     return mover->has_thread ? 0 : -1;
 }
 
-static void wake(struct sw_mover *mover)
-{
-    const uint64_t one = 1;
-    ssize_t written = write(mover->wake_fd, &one, sizeof(one));
-    (void)written; /* a full counter is readable, too */
-    pthread_cond_signal(&mover->changed);
-}
-
 void sw_mover_stop(struct sw_mover *mover)
 {
     if (mover != NULL && mover->has_thread) {
         pthread_mutex_lock(&mover->lock);
         mover->stopping = true;
-        wake(mover);
+        sw_mover_wake(mover);
         pthread_mutex_unlock(&mover->lock);
         pthread_join(mover->thread, NULL);
         mover->has_thread = false;
@@ -322,116 +364,8 @@ void sw_mover_destroy(struct sw_mover *mover)
             close(mover->wake_fd);
         }
         pthread_mutex_destroy(&mover->lock);
+        pthread_mutex_destroy(&mover->writing);
         pthread_cond_destroy(&mover->changed);
         free(mover);
     }
-}
-
-/* --- orders -------------------------------------------------------------------------------------
- */
-
-/* Why slots of such a table are not moved; NULL: they are. */
-static const char *lacks(const struct sw_mover *mover)
-{
-    if (mover->info.engine == SW_ENGINE_CACHE) {
-        return "slots of the cache engine are not moved: what it holds may leave at any time";
-    }
-    return sw_image_bytes(mover->parts.table) > 0
-               ? NULL
-               : "a table of this engine cannot be read at one instant on this backend";
-}
-
-/* Under the lock. */
-static bool is_ready(struct sw_mover *mover, char error[SW_CLUSTER_ERROR_BYTES])
-{
-    const char *why = lacks(mover);
-    why = why == NULL && (mover->is_sending || mover->wire.fd >= 0)
-              ? "this node sends slots already"
-              : why;
-    if (why != NULL) {
-        snprintf(error, SW_CLUSTER_ERROR_BYTES, "%s", why);
-    }
-    return why == NULL;
-}
-
-bool sw_mover_take(struct sw_mover *mover, const char *source, const struct sw_slot_set *slots,
-                   char error[SW_CLUSTER_ERROR_BYTES])
-{
-    pthread_mutex_lock(&mover->lock);
-    bool begun = is_ready(mover, error) &&
-                 sw_cluster_take_slots(mover->parts.cluster, source, slots, error) != 0;
-    if (begun) {
-        mover->has_order = true;
-        mover->facts.trouble[0] = '\0';
-        pthread_cond_signal(&mover->changed);
-    }
-    pthread_mutex_unlock(&mover->lock);
-    return begun;
-}
-
-bool sw_mover_cancel(struct sw_mover *mover, char error[SW_CLUSTER_ERROR_BYTES])
-{
-    struct sw_cluster_move move;
-    sw_cluster_move_show(mover->parts.cluster, &move);
-    if (move.role != SW_CLUSTER_TAKES) {
-        snprintf(error, SW_CLUSTER_ERROR_BYTES, "no slots are on their way to this node");
-        return false;
-    }
-    pthread_mutex_lock(&mover->lock);
-    mover->cancelled = mover->has_order = true;
-    wake(mover);
-    pthread_mutex_unlock(&mover->lock);
-    return true;
-}
-
-/* Compares a target's words with this node. */
-static bool fits(const struct sw_mover *mover, const struct sw_move_hello *hello,
-                 char error[SW_CLUSTER_ERROR_BYTES])
-{
-    struct sw_cluster_facts facts;
-    sw_cluster_show(mover->parts.cluster, &facts);
-    bool same = hello->version == SW_MOVE_VERSION && hello->key_bytes == mover->info.key_bytes &&
-                hello->value_bytes == mover->info.value_bytes &&
-                hello->value_format == sw_mover_format(mover);
-    if (!same) {
-        snprintf(error, SW_CLUSTER_ERROR_BYTES,
-                 "the nodes do not fit: they need the same version of moving slots, and the same "
-                 "widths and types of keys and values");
-    } else if (strcmp(hello->source, sw_cluster_id(mover->parts.cluster)) != 0) {
-        snprintf(error, SW_CLUSTER_ERROR_BYTES, "this node is %s",
-                 sw_cluster_id(mover->parts.cluster));
-        same = false;
-    } else if (hello->epoch != facts.epoch) {
-        snprintf(error, SW_CLUSTER_ERROR_BYTES,
-                 "the epoch here is %" PRIu64 ", at the target %" PRIu64, facts.epoch,
-                 hello->epoch);
-        same = false;
-    }
-    return same;
-}
-
-bool sw_mover_send(struct sw_mover *mover, const struct sw_wire *wire,
-                   const struct sw_move_hello *hello, char error[SW_CLUSTER_ERROR_BYTES])
-{
-    pthread_mutex_lock(&mover->lock);
-    bool taken = is_ready(mover, error) && fits(mover, hello, error) &&
-                 sw_cluster_may_give(mover->parts.cluster, hello->target, &hello->slots, error);
-    if (taken && is_loading(mover)) {
-        snprintf(error, SW_CLUSTER_ERROR_BYTES, "this node is loading its data");
-        taken = false;
-    }
-    if (taken) {
-        mover->wire = *wire;
-        mover->hello = *hello;
-        pthread_cond_signal(&mover->changed);
-    }
-    pthread_mutex_unlock(&mover->lock);
-    return taken;
-}
-
-bool sw_mover_takes(struct sw_mover *mover)
-{
-    struct sw_cluster_move move;
-    sw_cluster_move_show(mover->parts.cluster, &move);
-    return move.role == SW_CLUSTER_TAKES;
 }

@@ -17,7 +17,7 @@
 #include "server/log/wal.h"
 #include "server/move/facts.h"
 #include "server/move/stream.h"
-#include "server/repl/feed.h"
+#include "server/repl/repl.h"
 #include "server/repl/wire.h"
 #include "table/table.h"
 
@@ -27,7 +27,7 @@ struct sw_mover_parts {
     const struct sw_config *config; /* borrowed, as all of these */
     struct sw_table *table;
     struct sw_cluster *cluster;
-    struct sw_feed *feed;
+    struct sw_repl *repl;
     struct sw_saver *saver; /* NULL: there is no data directory */
     struct sw_wal *wal;     /* NULL: writes are not logged */
 };
@@ -52,6 +52,11 @@ bool sw_mover_cancel(struct sw_mover *mover, char error[SW_CLUSTER_ERROR_BYTES])
  */
 bool sw_mover_send(struct sw_mover *mover, const struct sw_wire *wire,
                    const struct sw_move_hello *hello, char error[SW_CLUSTER_ERROR_BYTES]);
+
+/* The topology is another one: what is under way begins anew by that. Does not block. */
+void sw_mover_nudge(struct sw_mover *mover);
+/* Is no batch of the mover on its way? One that begins later finds out that this is a replica. */
+bool sw_mover_is_quiet(struct sw_mover *mover);
 
 /* `mover` may be NULL: all zero. */
 void sw_mover_facts(struct sw_mover *mover, struct sw_move_facts *facts);

@@ -23,7 +23,8 @@ struct sw_mover {
     uint32_t at_once;   /* entries */
     pthread_t thread;
     bool has_thread;
-    int wake_fd; /* an eventfd: ends what a link waits for */
+    int wake_fd;             /* an eventfd: ends what a link waits for */
+    pthread_mutex_t writing; /* held while a batch of the mover is on its way */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool stopping, cancelled; /* under the lock, as all that follows */
@@ -31,6 +32,7 @@ struct sw_mover {
     struct sw_move_hello hello;
     bool is_sending;
     bool has_order; /* something is to be done */
+    bool is_stale;  /* the replicas may not know the state: they are told when there is time */
     struct sw_move_facts facts;
 
     /* The thread's. */
@@ -45,6 +47,9 @@ __attribute__((format(printf, 2, 3))) int sw_mover_fail(struct sw_mover *mover, 
                                                         ...);
 bool sw_mover_is_over(struct sw_mover *mover); /* stop, or cancel */
 bool sw_mover_is_stopping(struct sw_mover *mover);
+bool sw_mover_is_loading(const struct sw_mover *mover);
+/* Ends what the thread waits for. Under the lock. */
+void sw_mover_wake(struct sw_mover *mover);
 void sw_mover_phase(struct sw_mover *mover, enum sw_move_phase phase);
 void sw_mover_count(struct sw_mover *mover, uint64_t keys, uint64_t bytes);
 void sw_mover_pause_ms(struct sw_mover *mover, unsigned ms);
@@ -54,8 +59,10 @@ uint64_t sw_mover_format(const struct sw_mover *mover);
 int sw_mover_settle(struct sw_mover *mover, uint64_t number);
 /* A link that does nothing yet. */
 struct sw_link_to sw_mover_link(const struct sw_mover *mover);
-/* Connects to a node, and logs in. */
+/* Connects to the primary of this id, or to an address, and logs in. */
 int sw_mover_dial(struct sw_mover *mover, struct sw_link_to *link, const char *id);
+int sw_mover_dial_at(struct sw_mover *mover, struct sw_link_to *link, const char *ip,
+                     uint16_t port);
 
 /* --- keys.c --- */
 /* Carries out a batch, and hands it to the log and the feed. */
@@ -73,10 +80,17 @@ bool sw_mover_has(const struct sw_mover *mover, const struct sw_slot_set *slots,
 /* Waits until everything that the mover has written is as durable as it becomes. */
 int sw_mover_secure(struct sw_mover *mover);
 
+/* --- tell.c --- */
+/* Tells all replicas the state of this node. Returns 0 once they have it, and the writes up to
+ * `sequence`. */
+int sw_mover_tell(struct sw_mover *mover, uint64_t sequence);
+
 /* --- take.c, give.c --- */
 /* One attempt of the target. Returns 0 if it is decided; -1: *for_good: there is no use in another
  * one. */
 int sw_mover_attempt(struct sw_mover *mover, const struct sw_cluster_move *move, bool *for_good);
+/* Serves slots whose coming is decided, once the replicas know that. */
+int sw_mover_serve(struct sw_mover *mover);
 /* Sends slots. Whatever becomes of it is in the state. */
 void sw_mover_give(struct sw_mover *mover, struct sw_wire wire, const struct sw_move_hello *hello);
 /* Asks the target what became of the slots that were handed over. */

@@ -23,8 +23,10 @@ size_t sw_mover_status(struct sw_mover *mover, char *text, size_t bytes)
     static const char *const phases[] = {
 #define PHASE_TEXT(name, text) text,
         SW_MOVE_PHASE_MAP(PHASE_TEXT)};
-    static const char *const roles[] = {
-        [SW_CLUSTER_RESTS] = "none", [SW_CLUSTER_TAKES] = "target", [SW_CLUSTER_HANDED] = "source"};
+    static const char *const roles[] = {[SW_CLUSTER_RESTS] = "none",
+                                        [SW_CLUSTER_TAKES] = "target",
+                                        [SW_CLUSTER_HANDED] = "source",
+                                        [SW_CLUSTER_DECIDES] = "target"};
     struct sw_move_facts facts;
     struct sw_cluster_move move;
     sw_mover_facts(mover, &facts);

@@ -161,7 +161,12 @@ static int decide(struct taking *taking, const struct sw_move_head *head)
 {
     struct sw_mover *mover = taking->mover;
     char error[SW_CLUSTER_ERROR_BYTES];
-    while (sw_cluster_decide(mover->parts.cluster, head->epoch, error) == 0) {
+    bool is_over = false;
+    while (sw_cluster_decide(mover->parts.cluster, taking->move->attempt, head->epoch, &is_over,
+                             error) == 0) {
+        if (is_over) {
+            return sw_mover_fail(mover, "%s", error);
+        }
         sw_log_limited(SW_LOG_MOVE, SW_LOG_ERROR, "cluster: a move cannot be decided: %s", error);
         sw_mover_pause_ms(mover, 100);
         if (sw_mover_is_stopping(
@@ -170,6 +175,28 @@ static int decide(struct taking *taking, const struct sw_move_head *head)
         }
     }
     return 0;
+}
+
+int sw_mover_serve(struct sw_mover *mover)
+{
+    char error[SW_CLUSTER_ERROR_BYTES];
+    struct sw_cluster_move move;
+    sw_cluster_move_show(mover->parts.cluster, &move);
+    if (move.role != SW_CLUSTER_DECIDES) {
+        return 0;
+    }
+    sw_mover_phase(mover, SW_MOVE_DECIDES);
+    if (sw_mover_tell(mover, 0) == 0) {
+        sw_fault_at(mover->parts.config, "move.target.told");
+        if (sw_cluster_serve(mover->parts.cluster, error)) {
+            return 0;
+        }
+        sw_mover_fail(mover, "%s", error);
+    }
+    sw_log_limited(SW_LOG_MOVE, SW_LOG_ERROR,
+                   "cluster: slots that have come are not served yet: %s", mover->reason);
+    sw_mover_pause_ms(mover, 100);
+    return -1;
 }
 
 /* The source takes this as its topology; if it does not get it, it asks. */
@@ -196,7 +223,15 @@ static int take_final(struct taking *taking, const struct sw_move_head *head)
     }
     sw_mover_phase(mover, SW_MOVE_DECIDES);
     sw_fault_at(config, "move.target.final");
-    if (compare(taking, head) != 0 || sw_mover_secure(mover) != 0 || decide(taking, head) != 0) {
+    if (compare(taking, head) != 0 || sw_mover_secure(mover) != 0 ||
+        sw_mover_tell(mover, mover->last_write) != 0) {
+        return -1;
+    }
+    sw_fault_at(config, "move.target.secured");
+    if (decide(taking, head) != 0) {
+        return -1;
+    }
+    if (sw_mover_serve(mover) != 0) { /* the source asks */
         return -1;
     }
     sw_fault_at(config, "move.target.serves");
@@ -249,7 +284,8 @@ static int take_message(struct taking *taking)
 int sw_mover_attempt(struct sw_mover *mover, const struct sw_cluster_move *move, bool *for_good)
 {
     struct taking taking = {.mover = mover, .move = move, .link = sw_mover_link(mover)};
-    int status = sw_mover_remove(mover, &move->slots);
+    int status = sw_mover_tell(mover, 0);
+    status = status != 0 ? status : sw_mover_remove(mover, &move->slots);
     sw_fault_at(mover->parts.config, "move.target.removed");
     if (status == 0) {
         sw_mover_phase(mover, SW_MOVE_CONNECTS);

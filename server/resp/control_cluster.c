@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "proto/decimal.h"
+#include "server/cluster/replicas.h"
 #include "server/limits.h"
 #include "server/move/move.h"
 #include "server/net/conn.h"
@@ -296,6 +297,29 @@ static bool run_move_outcome(struct sw_control *control, const struct sw_resp_ar
     return reply_text(control);
 }
 
+/* The primary tells its state, and asks whether the writes up to a number are here. */
+static bool run_move_follow(struct sw_control *control, const struct sw_resp_argument *words)
+{
+    char error[SW_CLUSTER_ERROR_BYTES];
+    struct sw_repl_facts facts;
+    uint64_t sequence = 0;
+    if (!sw_decimal_parse(words[3].text, words[3].size, UINT64_MAX, &sequence)) {
+        return refuse(control, "ERR syntax error");
+    }
+    sw_text_init(&control->keys, SW_ROUND_TEXT_BYTES_MAX);
+    sw_repl_facts(control->resp->owner.repl, &facts);
+    if (sequence > 0 &&
+        (!facts.is_replica || facts.link != SW_LINK_CONNECTED || facts.position < sequence)) {
+        sw_text_simple(&control->keys, "BEHIND");
+    } else if (sw_cluster_take_state(control->conn->net->seat.cluster, (const char *)words[4].text,
+                                     words[4].size, error) != 0) {
+        sw_text_simple(&control->keys, "OK");
+    } else {
+        sw_text_printf(&control->keys, "-ERR %s\r\n", error);
+    }
+    return reply_text(control);
+}
+
 static bool run_move(struct sw_control *control, const struct sw_resp_command *arguments)
 {
     const struct sw_resp_argument *words = arguments->arguments;
@@ -306,6 +330,9 @@ static bool run_move(struct sw_control *control, const struct sw_resp_command *a
     }
     if (sw_argument_is(&words[2], "OUTCOME") && arguments->count == 6) {
         return run_move_outcome(control, words);
+    }
+    if (sw_argument_is(&words[2], "FOLLOW") && arguments->count == 5) {
+        return run_move_follow(control, words);
     }
     sw_text_init(&control->keys, SW_ROUND_TEXT_BYTES_MAX);
     if (sw_argument_is(&words[2], "STATUS") && arguments->count == 3) {

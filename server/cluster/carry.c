@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * carry.c - what becomes of a move where another topology comes in the middle of it.
+ */
+#include "server/cluster/carry.h"
+
+#include <string.h>
+
+#include "server/cluster/succeed.h"
+
+void sw_cluster_rest(struct sw_cluster_move *move)
+{
+    move->role = SW_CLUSTER_RESTS;
+    memset(&move->slots, 0, sizeof(move->slots));
+}
+
+void sw_cluster_add_leaving(struct sw_cluster_move *move)
+{
+    for (size_t i = 0; i < SW_SLOTS / 64; i++) {
+        move->leaving.words[i] |= move->slots.words[i];
+    }
+}
+
+bool sw_cluster_same_roles(const struct sw_topology *one, const struct sw_topology *other)
+{
+    bool same = one->node_count == other->node_count;
+    for (unsigned i = 0; same && i < one->node_count; i++) {
+        const struct sw_topology_node *node = &one->nodes[i];
+        int place = sw_topology_find_node(other, node->id);
+        same =
+            place >= 0 && other->nodes[place].is_primary == node->is_primary &&
+            strcmp(other->shards[other->nodes[place].shard].id, one->shards[node->shard].id) == 0;
+    }
+    return same;
+}
+
+/* The id of the shard that has the slot; "": none. */
+static const char *owner_of(const struct sw_topology *topology, unsigned slot)
+{
+    uint16_t owner = topology->owner[slot];
+    return owner == SW_TOPOLOGY_NOBODY ? "" : topology->shards[owner].id;
+}
+
+/* Have the slots the same shards in both? With `moved` those are of this shard afterwards. */
+static bool same_owners(const struct sw_topology *before, const struct sw_topology *after,
+                        const struct sw_slot_set *moved, const char *shard)
+{
+    bool same = true;
+    for (unsigned slot = 0; slot < SW_SLOTS && same; slot++) {
+        bool goes = moved != NULL && sw_slot_set_has(moved, slot);
+        same = strcmp(owner_of(after, slot), goes ? shard : owner_of(before, slot)) == 0;
+    }
+    return same;
+}
+
+/* Are the nodes of this shard afterwards some of those before? */
+static bool has_no_new(const struct sw_topology *before, const struct sw_topology *after,
+                       const char *shard)
+{
+    for (unsigned i = 0; i < after->node_count; i++) {
+        const struct sw_topology_node *node = &after->nodes[i];
+        int place = sw_topology_find_node(before, node->id);
+        if (strcmp(after->shards[node->shard].id, shard) == 0 &&
+            (place < 0 || strcmp(before->shards[before->nodes[place].shard].id, shard) != 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The shard of a node, or "". */
+static const char *shard_of(const struct sw_topology *topology, const char *id)
+{
+    int place = sw_topology_find_node(topology, id);
+    return place < 0 ? "" : topology->shards[topology->nodes[place].shard].id;
+}
+
+/* The other side of the move is the primary of that shard from now on. */
+static bool follow_peer(const struct sw_topology *after, const char *shard,
+                        struct sw_cluster_move *move)
+{
+    for (unsigned i = 0; i < after->node_count; i++) {
+        const struct sw_topology_node *node = &after->nodes[i];
+        if (node->is_primary && strcmp(after->shards[node->shard].id, shard) == 0) {
+            memcpy(move->peer, node->id, sizeof(move->peer));
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The node is no primary afterwards: what it remembers is its primary's. */
+static void stay_behind(const struct sw_topology *before, const struct sw_topology *after,
+                        const char *mine, struct sw_cluster_move *move)
+{
+    if (move->role == SW_CLUSTER_DECIDES) {
+        sw_cluster_rest(move);
+    } else if (move->role != SW_CLUSTER_RESTS && !same_owners(before, after, NULL, NULL)) {
+        if (move->role == SW_CLUSTER_HANDED) {
+            sw_cluster_add_leaving(move);
+        }
+        sw_cluster_rest(move);
+    }
+    for (unsigned slot = 0; slot < SW_SLOTS; slot++) {
+        if (strcmp(owner_of(after, slot), mine) == 0) { /* its keys are the primary's */
+            move->leaving.words[slot / 64] &= ~(1ULL << slot % 64);
+        }
+    }
+}
+
+static bool gives_leaving(const struct sw_topology *after, const char *mine,
+                          const struct sw_cluster_move *move)
+{
+    bool gives = false;
+    for (unsigned slot = 0; slot < SW_SLOTS && !gives; slot++) {
+        gives = sw_slot_set_has(&move->leaving, slot) && strcmp(owner_of(after, slot), mine) == 0;
+    }
+    return gives;
+}
+
+/* The node is a primary afterwards. Returns why the topology is not taken now; NULL: it is. */
+static const char *lead(const struct sw_topology *before, const struct sw_topology *after,
+                        const char *mine, struct sw_cluster_move *move)
+{
+    const char *theirs = shard_of(before, move->peer);
+    bool may = move->role == SW_CLUSTER_RESTS ||
+               (theirs[0] != '\0' && same_owners(before, after, NULL, NULL) &&
+                (move->role == SW_CLUSTER_TAKES || has_no_new(before, after, mine)) &&
+                follow_peer(after, theirs, move));
+    if (!may && move->role == SW_CLUSTER_HANDED &&
+        same_owners(before, after, &move->slots, theirs)) { /* it was decided, as others know */
+        sw_cluster_add_leaving(move);
+        sw_cluster_rest(move);
+        may = true;
+    }
+    if (!may) {
+        return move->role == SW_CLUSTER_HANDED ? "slots are on their way from this node"
+                                               : "slots are on their way to this node";
+    }
+    if (move->role == SW_CLUSTER_TAKES) { /* from whom they came may be another one now */
+        move->attempt = ++move->last;
+    }
+    return gives_leaving(after, mine, move)
+               ? "it gives this node slots whose keys, which have moved, are being removed here"
+               : NULL;
+}
+
+bool sw_cluster_carry_move(const struct sw_cluster_view *now, const struct sw_topology *after,
+                           struct sw_cluster_move *move, char error[SW_CLUSTER_ERROR_BYTES])
+{
+    const struct sw_topology *before = now->topology;
+    const struct sw_topology_node *me = before == NULL ? NULL : sw_cluster_me(now);
+    int place = sw_topology_find_node(after, now->id);
+    if (before == NULL) {
+        return true;
+    }
+    const char *mine = shard_of(after, now->id);
+    if (place < 0 || !after->nodes[place].is_primary || me == NULL || !me->is_primary) {
+        stay_behind(before, after, mine, move);
+    }
+    if (place < 0 || !after->nodes[place].is_primary) {
+        return true;
+    }
+    const char *early = lead(before, after, mine, move);
+    return early == NULL ||
+           sw_cluster_refuse(
+               error, "%s: a topology is taken when that is over (CLUSTER MOVE STATUS)", early);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * orders.c - what others ask of the mover.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "server/move/mover_parts.h"
+
+void sw_mover_nudge(struct sw_mover *mover)
+{
+    if (mover != NULL) {
+        pthread_mutex_lock(&mover->lock);
+        mover->has_order = true;
+        sw_mover_wake(mover);
+        pthread_mutex_unlock(&mover->lock);
+    }
+}
+
+bool sw_mover_is_quiet(struct sw_mover *mover)
+{
+    bool is_quiet = mover == NULL || pthread_mutex_trylock(&mover->writing) == 0;
+    if (mover != NULL && is_quiet) {
+        pthread_mutex_unlock(&mover->writing);
+    }
+    return is_quiet;
+}
+
+/* Why slots of such a table are not moved; NULL: they are. */
+static const char *lacks(const struct sw_mover *mover)
+{
+    if (mover->info.engine == SW_ENGINE_CACHE) {
+        return "slots of the cache engine are not moved: what it holds may leave at any time";
+    }
+    return sw_image_bytes(mover->parts.table) > 0
+               ? NULL
+               : "a table of this engine cannot be read at one instant on this backend";
+}
+
+/* Under the lock. */
+static bool is_ready(struct sw_mover *mover, char error[SW_CLUSTER_ERROR_BYTES])
+{
+    const char *why = lacks(mover);
+    why = why == NULL && (mover->is_sending || mover->wire.fd >= 0)
+              ? "this node sends slots already"
+              : why;
+    if (why != NULL) {
+        snprintf(error, SW_CLUSTER_ERROR_BYTES, "%s", why);
+    }
+    return why == NULL;
+}
+
+bool sw_mover_take(struct sw_mover *mover, const char *source, const struct sw_slot_set *slots,
+                   char error[SW_CLUSTER_ERROR_BYTES])
+{
+    pthread_mutex_lock(&mover->lock);
+    bool begun = is_ready(mover, error) &&
+                 sw_cluster_take_slots(mover->parts.cluster, source, slots, error) != 0;
+    if (begun) {
+        mover->has_order = true;
+        mover->facts.trouble[0] = '\0';
+        pthread_cond_signal(&mover->changed);
+    }
+    pthread_mutex_unlock(&mover->lock);
+    return begun;
+}
+
+bool sw_mover_cancel(struct sw_mover *mover, char error[SW_CLUSTER_ERROR_BYTES])
+{
+    struct sw_cluster_move move;
+    sw_cluster_move_show(mover->parts.cluster, &move);
+    if (move.role != SW_CLUSTER_TAKES) {
+        snprintf(error, SW_CLUSTER_ERROR_BYTES, "no slots are on their way to this node");
+        return false;
+    }
+    pthread_mutex_lock(&mover->lock);
+    mover->cancelled = mover->has_order = true;
+    sw_mover_wake(mover);
+    pthread_mutex_unlock(&mover->lock);
+    return true;
+}
+
+/* Compares a target's words with this node. */
+static bool fits(const struct sw_mover *mover, const struct sw_move_hello *hello,
+                 char error[SW_CLUSTER_ERROR_BYTES])
+{
+    struct sw_cluster_facts facts;
+    sw_cluster_show(mover->parts.cluster, &facts);
+    bool same = hello->version == SW_MOVE_VERSION && hello->key_bytes == mover->info.key_bytes &&
+                hello->value_bytes == mover->info.value_bytes &&
+                hello->value_format == sw_mover_format(mover);
+    if (!same) {
+        snprintf(error, SW_CLUSTER_ERROR_BYTES,
+                 "the nodes do not fit: they need the same version of moving slots, and the same "
+                 "widths and types of keys and values");
+    } else if (strcmp(hello->source, sw_cluster_id(mover->parts.cluster)) != 0) {
+        snprintf(error, SW_CLUSTER_ERROR_BYTES, "this node is %s",
+                 sw_cluster_id(mover->parts.cluster));
+        same = false;
+    } else if (hello->epoch != facts.epoch) {
+        snprintf(error, SW_CLUSTER_ERROR_BYTES,
+                 "the epoch here is %" PRIu64 ", at the target %" PRIu64, facts.epoch,
+                 hello->epoch);
+        same = false;
+    }
+    return same;
+}
+
+bool sw_mover_send(struct sw_mover *mover, const struct sw_wire *wire,
+                   const struct sw_move_hello *hello, char error[SW_CLUSTER_ERROR_BYTES])
+{
+    pthread_mutex_lock(&mover->lock);
+    bool taken = is_ready(mover, error) && fits(mover, hello, error) &&
+                 sw_cluster_may_give(mover->parts.cluster, hello->target, &hello->slots, error);
+    if (taken && sw_mover_is_loading(mover)) {
+        snprintf(error, SW_CLUSTER_ERROR_BYTES, "this node is loading its data");
+        taken = false;
+    }
+    if (taken) {
+        mover->wire = *wire;
+        mover->hello = *hello;
+        pthread_cond_signal(&mover->changed);
+    }
+    pthread_mutex_unlock(&mover->lock);
+    return taken;
+}
+
+bool sw_mover_takes(struct sw_mover *mover)
+{
+    struct sw_cluster_move move;
+    sw_cluster_move_show(mover->parts.cluster, &move);
+    return move.role == SW_CLUSTER_TAKES || move.role == SW_CLUSTER_DECIDES;
+}

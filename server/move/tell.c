@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tell.c - a primary tells its replicas what its state says of moves, and waits until they have the
+ * writes behind which it says so.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/cluster/replicas.h"
+#include "server/limits.h"
+#include "server/log/clock.h"
+#include "server/move/mover_parts.h"
+
+struct telling {
+    struct sw_mover *mover;
+    char *state;
+    uint64_t sequence;
+    uint64_t until_ns;
+};
+
+/* Asks a replica, by a connection that stays. Returns 1 if it has everything, 0 if it is behind,
+ * -1. */
+static int ask(const struct telling *telling, struct sw_link_to *link)
+{
+    char line[SW_MOVE_LINE_BYTES], number[24], head[160];
+    const size_t size = strlen(telling->state);
+    snprintf(number, sizeof(number), "%" PRIu64, telling->sequence);
+    snprintf(head, sizeof(head),
+             "*5\r\n$7\r\nCLUSTER\r\n$4\r\nMOVE\r\n$6\r\nFOLLOW\r\n$%zu\r\n%s\r\n$%zu\r\n",
+             strlen(number), number, size);
+    if (sw_link_send(link, head, strlen(head)) != 0 ||
+        sw_link_send(link, telling->state, size) != 0 || sw_link_send(link, "\r\n", 2) != 0 ||
+        sw_link_line(link, line, sizeof(line)) != 0) {
+        return sw_mover_fail(telling->mover, "a replica of this node: %s", link->reason);
+    }
+    if (strcmp(line, "+OK") == 0) {
+        return 1;
+    }
+    return strcmp(line, "+BEHIND") == 0
+               ? 0
+               : sw_mover_fail(telling->mover, "a replica of this node: %.300s", line + 1);
+}
+
+static int tell_one(const struct telling *telling, const char *ip, uint16_t port)
+{
+    struct sw_mover *mover = telling->mover;
+    struct sw_link_to link = sw_mover_link(mover);
+    int status = sw_mover_dial_at(mover, &link, ip, port) == 0 ? 0 : -1;
+    while (status == 0 && (status = ask(telling, &link)) == 0) {
+        if (sw_mover_is_over(mover) || sw_log_now_ns() > telling->until_ns) {
+            status = sw_mover_fail(mover, "the replica %s:%u does not have the writes of the move",
+                                   ip, port);
+        } else {
+            sw_mover_pause_ms(mover, 2);
+        }
+    }
+    sw_link_close(&link);
+    return status > 0 ? 0 : -1;
+}
+
+int sw_mover_tell(struct sw_mover *mover, uint64_t sequence)
+{
+    char ip[SW_TOPOLOGY_IP_MAX + 1];
+    uint16_t port = 0;
+    if (!sw_cluster_replica(mover->parts.cluster, 0, ip, &port)) {
+        return 0;
+    }
+    struct telling telling = {.mover = mover,
+                              .state = sw_cluster_print_all(mover->parts.cluster),
+                              .sequence = sequence,
+                              .until_ns = sw_log_now_ns() + SW_MOVE_STEP_MS * 1000000ULL};
+    int status = telling.state == NULL ? sw_mover_fail(mover, "there is no memory") : 0;
+    for (unsigned i = 0; status == 0 && sw_cluster_replica(mover->parts.cluster, i, ip, &port);
+         i++) {
+        status = tell_one(&telling, ip, port);
+    }
+    free(telling.state);
+    return status;
+}

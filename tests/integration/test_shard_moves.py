@@ -1,0 +1,209 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""test_shard_moves - slots move between shards with replicas, and nodes that are killed meanwhile are replaced by a push.
+
+What a client has waited for (WAIT 1) is there afterwards, once, whoever is killed at which step.
+
+SHERWOOD_SEED=N repeats a run that failed."""
+
+import contextlib
+import json
+import random
+import threading
+
+from cluster import key_in, node_id, slot_of, topology
+from harness import case, check, drawn_seed, equal, eventually, main, run
+from moving import CLI, SOURCE_FAULTS, TARGET_FAULTS, Client, Keeper, Load, entries, moved, moved_at_last, mover, wait_killed
+from replication import SMALL, caught_up, info
+from wire import Closed, Error, Replies
+
+SEED = drawn_seed()
+RANDOM = random.Random(SEED)
+HALVES = ([[0, 8191]], [[8192, 16383]])
+KILLS = [(0, each) for each in SOURCE_FAULTS + ["move.source.told", "move.removing"]]
+KILLS += [(1, each) for each in TARGET_FAULTS + ["move.target.secured", "move.target.told"]]
+FAULTS_A_RUN = 3  # many_moves.py takes all of them, again and again
+
+
+@contextlib.contextmanager
+def shards(*flags, files=False):
+    """Nodes 0 and 2 are of s0, 1 and 3 of s1; the last two are replicas."""
+    with contextlib.ExitStack() as stack:
+        servers = []
+        for n in range(4):
+            server = Keeper(n, *SMALL, *flags)
+            if files:
+                server.flags += ["--data-dir", str(server.directory / "data"), "--appendonly", "yes", "--appendfsync", "no",
+                                 "--log-segment-bytes", "1M"]
+                (server.directory / "data").mkdir()
+            servers.append(stack.enter_context(server))
+        nodes = [{"port": s.port, "shard": f"s{n % 2}", "id": node_id(n), "slots": HALVES[n % 2],
+                  "role": "primary" if n < 2 else "replica"} for n, s in enumerate(servers)]
+        for server in servers:
+            server.set_topology(topology(1, nodes))
+        for server in servers[2:]:
+            eventually(lambda s=server: info(s)["master_link_status"] == "up", "the replica has its copy")
+        yield servers
+
+
+def promote(servers, dead):
+    """An operator's push: the other node of the shard is its primary, by the newest topology that anybody has."""
+    living = [server for server in servers if server is not dead]
+    newest = max((json.loads(server.ask("CLUSTER", "TOPOLOGY")) for server in living), key=lambda each: each["epoch"])
+    number = servers.index(dead)
+    for node in newest["nodes"]:
+        if node["id"] in (node_id(number), node_id((number + 2) % 4)):
+            node["role"] = "replica" if node["id"] == node_id(number) else "primary"
+    newest["epoch"] += 10  # above what the dead one may have written
+    text = json.dumps(newest)
+    other = servers[(number + 2) % 4]
+    for server in (other, *(each for each in living if each is not other)):
+        server.set_topology(text)
+    eventually(lambda: info(other)["role"] == "master", "it is a primary")
+    return text
+
+
+def come_back(server, text):
+    """A node that was killed is started again with the topology of today, which makes it a replica."""
+    path = server.directory / "topology.json"
+    path.write_text(text)
+    if "--cluster-config" not in server.flags:
+        server.flags += ["--cluster-config", str(path)]
+    server.restart()
+    eventually(lambda: info(server).get("master_link_status") == "up", server.log()[-500:], 30)
+
+
+def check_shards(servers):
+    """No key is in two shards, or at a node that does not have its slot; replicas are equal."""
+    primaries = [server for server in servers if info(server)["role"] == "master"]
+    equal(len(primaries), 2, "primaries")
+    seen = {}
+    for server in primaries:
+        eventually(server.rests, server.status())
+        equal(server.ask("CLUSTER", "COUNTFOREIGN"), 0, server.status())
+        for key in entries(server):
+            check(seen.setdefault(key, server) is server, f"key {key} is at two shards")
+        replica = servers[(servers.index(server) + 2) % 4]
+        caught_up(server, replica)
+        eventually(lambda r=replica: r.ask("CLUSTER", "COUNTFOREIGN") == 0, "the replica knows the topology", 30)
+        equal(replica.ask("DBSIZE"), server.ask("DBSIZE"), "DBSIZE")
+    equal(len({same(server) for server in servers}), 1, "topologies")
+
+
+def same(server):
+    """What a topology says; since when a shard has lost no slot is each node's to know."""
+    text = json.loads(server.ask("CLUSTER", "TOPOLOGY"))
+    for shard in text["shards"]:
+        shard.pop("lost_after", None)
+    return json.dumps(text, sort_keys=True)
+
+
+class WaitLoad(Load):
+    """Writers of versions, each of which is answered when a replica has it; and a reader."""
+
+    def __init__(self, servers, seed):
+        super().__init__(servers, seed, keys=150, tolerates=True)
+        self.counters = []
+        self.threads = [threading.Thread(target=self.run, args=(self.write, self.keys[i::2])) for i in range(2)]
+
+    def write(self, keys):
+        client, rand = Client(self.servers), random.Random(keys[0])
+        while not self.stopping:
+            key = rand.choice(keys)
+            version = self.sent[key] + 1
+            self.sent[key] = version
+            try:
+                client.ask(key, *(("SET", key, version) if version % 5 else ("DEL", key)))
+                if client.at(client.owner[slot_of(key)]).ask("WAIT", 1, 2000) == 1:
+                    self.answered[key] = version
+            except (OSError, Closed) as error:
+                self.unknown(error)
+                client.close()
+        client.close()
+
+
+@case
+def shards_move():
+    """slots go and come back under load between shards with replicas, which see both ends of it"""
+    with shards() as servers, WaitLoad(servers, SEED) as load:
+        eventually(lambda: sum(load.answered.values()) > 100 or load.faults, "keys are there")
+        mine = key_in(6000, 8000)
+        for source, target in (("s0", "s1"), ("s1", "s0")):
+            client = Client(servers)
+            equal(client.ask(mine, "SET", mine, 7), "OK", "SET")
+            client.close()
+            moved(mover(servers, "5000-8191", source, target))
+            replica, other = servers[2 + (target == "s1")], servers[2 + (source == "s1")]
+            with contextlib.closing(replica.connect()) as connection:
+                replies = Replies(connection)
+                equal(replies.ask("READONLY"), "OK", "READONLY")
+                eventually(lambda r=replies: r.ask("GET", mine) == b"7", "the replica of the target has it")
+            eventually(lambda: mine not in entries(other), "the replica of the source has it no more")
+        load.end()
+        load.check()
+        check_shards(servers)
+
+
+@case
+def shards_fail_over():
+    """source and target are killed at steps that are drawn, and their replicas take over and go on with the move"""
+    with shards(files=True) as servers, WaitLoad(servers, SEED) as load:
+        eventually(lambda: sum(load.answered.values()) > 100 or load.faults, "keys are there")
+        primaries = [0, 1]
+        for which, fault in RANDOM.sample(KILLS, FAULTS_A_RUN):
+            fail_over(servers, primaries, which, fault)
+        load.end()
+        load.check()
+        check_shards(servers)
+
+
+def fail_over(servers, primaries, which, fault):
+    """A move from s0 to s1, in which the source (0) or the target (1) is killed at a step, and the way back."""
+    print(f"# {fault}")
+    dead = servers[primaries[which]]
+    dead.restart(fault)
+    for server in servers:
+        eventually(lambda s=server: info(s)["role"] == "master" or info(s)["master_link_status"] == "up", "links", 30)
+    process = mover(servers, "5000-8191", "s0", "s1")
+    wait_killed(dead)
+    process.kill()
+    process.communicate()
+    text = promote(servers, dead)
+    primaries[which] = (primaries[which] + 2) % 4
+    come_back(dead, text)
+    for number in primaries:
+        eventually(servers[number].rests, f"{fault}: {[s.status() for s in servers]}", 30)
+    moved_at_last(servers, "5000-8191", "s0", "s1")
+    moved_at_last(servers, "5000-8191", "s1", "s0")
+
+
+@case
+def replicas_are_needed():
+    """a move waits for a replica that does not answer before any slot is frozen, and says so; it is cancelled"""
+    with shards() as servers:
+        servers[3].kill()
+        equal(servers[1].ask("CLUSTER", "MOVE", "TAKE", node_id(0), "5-7"), "OK", "TAKE")
+        eventually(lambda: "Connection refused" in servers[1].status()["trouble"], "it says why")
+        key = key_in(5, 7)
+        equal(servers[0].ask("SET", key, 1), "OK", "the source serves")
+        equal(servers[1].ask("CLUSTER", "MOVE", "CANCEL"), "OK", "CANCEL")
+        servers[3].restart()
+        eventually(servers[1].rests, servers[1].status())
+        moved_at_last(servers, "5-7", "s0", "s1")
+        equal(servers[1].ask("GET", key), b"1", "at the target")
+        # what a topology may not do to a replica that is to lead
+        other = json.loads(servers[3].ask("CLUSTER", "TOPOLOGY"))
+        other["epoch"] += 1
+        for node in other["nodes"]:
+            if node["shard"] == "s1":
+                node["role"] = "primary" if node["id"] == node_id(3) else "replica"
+        other["shards"][0]["slots"], other["shards"][1]["slots"] = HALVES
+        check("it takes 3 slots from this node" in servers[3].ask("CLUSTER", "SETTOPOLOGY", json.dumps(other)),
+              "the slots of its shard are not left behind")
+        for words in (("FOLLOW", "x", "y"), ("FOLLOW", "0", "y"), ("FOLLOW", "0")):
+            check(isinstance(servers[3].ask("CLUSTER", "MOVE", *words), Error), words)
+        said = run(CLI, "-p", servers[0].port, "cluster", "check")
+        check("all slots have an owner" in said, said)
+
+
+main()
