@@ -178,7 +178,7 @@ class Server:
     """A daemon on free ports. Flags are given as strings, "--name", "value"; they override."""
 
     def __init__(self, *flags, errors=None, environment=None, stop_rc=0, wrapper=(),
-                 program=DAEMON, ready=200):
+                 host="127.0.0.1", program=DAEMON, ready=200):
         merged = dict(DEFAULT_FLAGS)
         merged.update(zip(flags[::2], flags[1::2]))
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="sherwood-"))
@@ -192,7 +192,8 @@ class Server:
         self.unix_path = merged.get("--unix-socket")
         self.process = None
         self.line = ""
-        self.host, self.port = "127.0.0.1", 0
+        self.host = host
+        self.port = 0
         self.http_port = 0
 
     def start(self):

@@ -40,8 +40,8 @@ def free_port():
 class Keeper(Node):
     """A node that can be killed and started again at its port."""
 
-    def __init__(self, number, *flags):
-        super().__init__(number, "--port", str(free_port()), *flags)
+    def __init__(self, number, *flags, **options):
+        super().__init__(number, "--port", str(free_port()), *flags, **options)
 
     def status(self):
         text = self.ask("CLUSTER", "MOVE", "STATUS").decode()
@@ -82,7 +82,7 @@ def cluster(count, *flags, durable=False):
 
 def mover(servers, *words):
     """sherwood-cli cluster move, as a process."""
-    return subprocess.Popen([str(CLI), "-q", "-p", str(servers[-1].port), "cluster", "move", *map(str, words)],
+    return subprocess.Popen([str(CLI), "-q", "-a", servers[-1].address(), "cluster", "move", *map(str, words)],
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
@@ -105,7 +105,7 @@ class Client:
     """A client of a cluster by RESP: follows MOVED and ASK, tries again after TRYAGAIN, connects again."""
 
     def __init__(self, servers):
-        self.ports = [server.port for server in servers]
+        self.nodes = [(server.host, server.port) for server in servers]
         self.connections = {}
         self.owner = {}
 
@@ -114,37 +114,38 @@ class Client:
             connection.close()
         self.connections = {}
 
-    def at(self, port):
-        if port not in self.connections:
-            connection = socket.create_connection(("127.0.0.1", port), timeout=60)
+    def at(self, node):
+        if node not in self.connections:
+            connection = socket.create_connection(node, timeout=60)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self.connections[port] = connection, Replies(connection)
-        return self.connections[port][1]
+            self.connections[node] = connection, Replies(connection)
+        return self.connections[node][1]
 
     def ask(self, key, *words):
         """The reply to a command on a key. OSError: it is not known whether it was carried out."""
-        port, asks = self.owner.get(slot_of(key), self.ports[0]), False
+        node, asks = self.owner.get(slot_of(key), self.nodes[0]), False
         for _ in range(400):
             try:
-                replies = self.at(port)
+                replies = self.at(node)
             except OSError:  # nothing was sent
                 time.sleep(0.02)
-                port = random.choice(self.ports)
+                node = random.choice(self.nodes)
                 continue
             try:
                 if asks:
                     equal(replies.ask("ASKING"), "OK", "ASKING")
                 reply = replies.ask(*words)
             except (OSError, Closed) as gone:
-                self.connections.pop(port)[0].close()
+                self.connections.pop(node)[0].close()
                 raise OSError("unknown") from gone
             asks = False
             if not isinstance(reply, Error):
-                self.owner[slot_of(key)] = port
+                self.owner[slot_of(key)] = node
                 return reply
             said = reply.split()
             if said[0] in ("MOVED", "ASK"):
-                port, asks = int(said[2].rsplit(":", 1)[1]), said[0] == "ASK"
+                host, port = said[2].rsplit(":", 1)
+                node, asks = (host, int(port)), said[0] == "ASK"
             elif said[0] in ("TRYAGAIN", "CLUSTERDOWN"):
                 time.sleep(0.02)
             else:

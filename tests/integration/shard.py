@@ -36,6 +36,8 @@ class Etcd:
     """Members of etcd with their data in a temporary directory, which is in memory where that can be. With an
     authority they speak TLS to clients, who have to show a certificate of that."""
 
+    host, wrapper = "127.0.0.1", ()
+
     def __init__(self, count=3, authority=None):
         self.authority = authority
         self.scheme = "http" if authority is None else "https"
@@ -55,21 +57,21 @@ class Etcd:
             eventually(lambda port=port: self.answers(port), "etcd answers", 60)
 
     def spawn(self, i):
-        every = ",".join(f"m{j}=http://127.0.0.1:{port}" for j, port in enumerate(self.peers))
-        client, peer = f"{self.scheme}://127.0.0.1:{self.clients[i]}", f"http://127.0.0.1:{self.peers[i]}"
+        every = ",".join(f"m{j}=http://{self.host}:{port}" for j, port in enumerate(self.peers))
+        client, peer = f"{self.scheme}://{self.host}:{self.clients[i]}", f"http://{self.host}:{self.peers[i]}"
         tls = () if self.authority is None else (
             "--cert-file", self.identity[0], "--key-file", self.identity[1], "--client-cert-auth",
             "--trusted-ca-file", self.authority.ca)
         with open(f"{self.directory}/log{i}", "ab") as log:
             return subprocess.Popen(
-                ["etcd", "--name", f"m{i}", "--data-dir", f"{self.directory}/m{i}", "--listen-client-urls", client,
-                 "--advertise-client-urls", client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+                [*self.wrapper, "etcd", "--name", f"m{i}", "--data-dir", f"{self.directory}/m{i}",
+                 "--listen-client-urls", client, "--advertise-client-urls", client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
                  "--initial-cluster", every, "--initial-cluster-state", "new", "--heartbeat-interval", "50",
                  "--election-timeout", "500", "--logger", "zap", "--log-outputs", "stderr", *map(str, tls)],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def answers(self, port):
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 5) as plain:
+        with contextlib.suppress(OSError), socket.create_connection((self.host, port), 5) as plain:
             plain.settimeout(5)
             connection = plain if self.authority is None else self.context.wrap_socket(plain, False, True, True,
                                                                                        "localhost")
@@ -81,7 +83,7 @@ class Etcd:
         return False
 
     def url(self, shard, more=""):
-        members = ",".join(f"127.0.0.1:{port}" for port in self.clients)
+        members = ",".join(f"{self.host}:{port}" for port in self.clients)
         return f"etcd{self.scheme[4:]}://{members}/sherwood?shard={shard}&ttl={TTL}{more}"
 
     def signal(self, i, number):
@@ -102,6 +104,7 @@ class Member:
     """A server of a shard on a port that it keeps over its restarts."""
 
     touch = ("INCR", 1)  # a write
+    options = {}  # of its Server
 
     def __init__(self, etcd, shard, *flags):
         self.arguments = ("--ha", etcd.url(shard), "--port", str(free_port()), "--http-port", str(free_port()),
@@ -111,8 +114,8 @@ class Member:
         self.start()
 
     def start(self):
-        self.server = Server(*self.arguments).start()
-        self.port, self.name = self.server.port, f"127.0.0.1:{self.server.port}"
+        self.server = Server(*self.arguments, **self.options).start()
+        self.host, self.port, self.name = self.server.host, self.server.port, self.server.address()
 
     def restart(self):
         self.server.kill()
@@ -123,7 +126,7 @@ class Member:
         self.is_stopped = number == signal.SIGSTOP
 
     def ask(self, *words, seconds=5):
-        with socket.create_connection(("127.0.0.1", self.port), seconds) as connection:
+        with socket.create_connection((self.host, self.port), seconds) as connection:
             connection.settimeout(seconds)
             return wire.Replies(connection).ask(*words)
 
@@ -140,7 +143,7 @@ class Member:
         return int(eventually(lambda: self.status().get("ha_term"), f"{self.name} answers"))
 
     def is_followed(self, count):
-        with socket.create_connection(("127.0.0.1", self.port), 1) as connection:
+        with socket.create_connection((self.host, self.port), 1) as connection:
             connection.settimeout(1)
             replies = wire.Replies(connection)
             return replies.ask(*self.touch) and replies.ask("WAIT", count, 200) == count

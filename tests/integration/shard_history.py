@@ -89,7 +89,7 @@ class Client(threading.Thread):
     def session(self):
         """One connection, until it breaks or its server is no primary."""
         member = self.draw.choice(self.shard.members)
-        with socket.create_connection(("127.0.0.1", member.port), 1) as connection:
+        with socket.create_connection((member.host, member.port), 1) as connection:
             connection.settimeout(1)
             replies = wire.Replies(connection)
             self.done, self.added = {}, 0  # by this connection, and not known to be safe
