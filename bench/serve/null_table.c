@@ -3,12 +3,12 @@
  * null_table.c - a table that stores nothing: what the daemon costs without one.
  *
  * Stands in for table.c in build/sherwoodd-null: sockets, frames and batches are real, results are
- * not. It has the Robin Hood engine's operations and refuses the other engines. Every key is found;
- * its value is what the memory held. A batch of reads is done NULL_TABLE_READ_NS (15000) after it
- * was submitted to an idle queue, a launch of writes takes NULL_TABLE_WRITE_NS (60000): launches
- * run one after the other, and what comes meanwhile shares the next one. Every operation adds
- * NULL_TABLE_KEY_PS (100). So it shows what a device would leave to the daemon, and how batches are
- * filled.
+ * not. It has the Robin Hood engine's operations, on integers or on rows, and refuses the other
+ * engines. Every key is found; its value is what the memory held. A batch of reads is done
+ * NULL_TABLE_READ_NS (15000) after it was submitted to an idle queue, a launch of writes takes
+ * NULL_TABLE_WRITE_NS (60000): launches run one after the other, and what comes meanwhile shares
+ * the next one. Every operation adds NULL_TABLE_KEY_PS (100). So it shows what a device would leave
+ * to the daemon, and how batches are filled.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -19,6 +19,7 @@
 
 #include "table/engine.h"
 #include "table/restore.h"
+#include "table/robin_hood/rows.h"
 
 struct sw_table {
     struct sw_table_config config;
@@ -119,6 +120,7 @@ void sw_table_destroy(struct sw_table *table)
 
 void sw_table_info(const struct sw_table *table, struct sw_table_info *info)
 {
+    const bool rows = table->config.value_bytes != 0;
     *info = (struct sw_table_info){
         .backend = SW_BACKEND_CPU,
         .backend_name = "null",
@@ -126,11 +128,11 @@ void sw_table_info(const struct sw_table *table, struct sw_table_info *info)
         .bus_id = "",
         .engine = SW_ENGINE_ROBIN_HOOD,
         .engine_name = "robin_hood",
-        .operations = (1U << SW_OP_COUNT) - 1,
+        .operations = rows ? SW_ROW_OPERATIONS : (1U << SW_OP_COUNT) - 1,
         .batch_kinds = 1U << SW_BATCH_OPERATIONS | 1U << SW_BATCH_CLEAR | 1U << SW_BATCH_SCAN,
         .slot_bits = table->config.slot_bits,
         .key_bytes = table->config.slot_bits / 16,
-        .value_bytes = table->config.slot_bits / 16,
+        .value_bytes = rows ? table->config.value_bytes : table->config.slot_bits / 16,
         .bucket_slots = 4,
         .buckets = table->config.capacity_slots / 4,
         .capacity_slots = table->config.capacity_slots,

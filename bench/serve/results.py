@@ -93,6 +93,7 @@ PARTS = {
     262144: {("insert", "0.85"): 0.5, ("insert", "0.95"): 0.3, ("update", "0.85"): 0.5, ("delete", "0.5"): 0.4,
              ("delete", "0.85"): 0.4, ("delete", "0.95"): 0.25},
 }
+ROWS_TO_NULL = 0.8  # rows that are kept, of rows that are not
 # (operation, metric): at least, or at most where it is negative. Of every row there is.
 OTHERS = {
     ("get", "ratio_to_null"): 0.9,
@@ -111,6 +112,8 @@ OTHERS = {
 def bar_of(key, metric):
     """What this figure should be at least; at most, where it is negative; None: there is no bar."""
     study, library, operation, bits, load, batch = key
+    if (study, library, metric) == ("rows_served", "sherwood", "ratio_to_null"):
+        return ROWS_TO_NULL
     if study != "served" or library != "sherwood":
         return None
     if metric == "ratio_to_get" and batch.isdigit() and (operation, load) in PARTS.get(int(batch), {}):

@@ -3,7 +3,7 @@
 """served.py - what a client is served: the study of rates from a client's memory to the table and back.
 
 Each daemon is started, loaded by sherwood-load and stopped: Sherwood with 32-bit and with 64-bit keys, the
-daemon without a table, redis-server, and the other engines. bench/serve/README.md says what each row is.
+daemon without a table, redis-server, the other engines, and rows. bench/serve/README.md says what each row is.
 Nothing is needed but bash's usual machine, python3, and the programs; redis-server and gnuplot if they are
 there. A row whose replies are not as they must be is an error, not a number.
 """
@@ -25,7 +25,7 @@ from study import (DEPTHS, DRAWN_KEYS, MAX_LOAD, RESP_CONNECTIONS, RESP_KEYS, St
 from table import tables  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
-PARTS = ("frames32", "clients", "frames64", "null", "redis", "engines")
+PARTS = ("frames32", "clients", "frames64", "null", "redis", "engines", "rows")
 # What RESP clients ask the daemon without a table.
 NULL_RESP = ("resp_get_p64", "resp_set_p64", "resp_get_p1")
 # Loads of the steps: what is filled, the slices that are written and deleted by turns, and the engines'.
@@ -33,6 +33,10 @@ FILL = 0.85
 SLICE = 0.1
 ENGINE_LOADS = (0.5, 0.75)
 CACHE_VALUE_BYTES = 60
+# Rows of floats: keys a frame at most, the load, and memory for the bodies of a loop's frames and replies.
+ROW_FRAME_MAX = 65536
+ROW_LOAD = 0.75
+ROW_ARENA = "256M"
 
 
 def arguments():
@@ -42,6 +46,8 @@ def arguments():
     add = parser.add_argument
     add("--slots", type=number, default=number("64Mi"), help="slots of the table (64Mi)")
     add("--frames", default="4Ki,64Ki,256Ki", help="keys a frame (%(default)s)")
+    add("--row-bytes", type=int, default=256, help="bytes of a row of floats (%(default)s)")
+    add("--row-slots", type=number, default=number("16Mi"), help="slots of the table of rows (16Mi)")
     add("--idle", type=int, default=10000, help="silent connections (%(default)s)")
     add("--folder", default="h200/served", help="of bench/results, for the sources in tables.md (%(default)s)")
     options = parsed(parser, "served", PARTS)
@@ -256,6 +262,34 @@ class Served(Study):
             self.note(row_of("delete", load), self.load(
                 daemon.unix(), *self.shape(frame), "-o", "delete", "--first", first, "-n", int(load * slots) - first,
                 "--frames-prefilled", "all", hits=1)[0])
+
+    def rows(self):
+        """Rows, of a table and without one."""
+        flags = ("--key-bits", "64", "--capacity", str(self.options.row_slots), "--value-bytes",
+                 str(self.options.row_bytes), "--value-type", "f32", "--arena-bytes", ROW_ARENA, "--frame-ops-max", "0")
+        frames = [frame for frame in self.options.frames if frame <= ROW_FRAME_MAX]
+        for program, library in (("sherwoodd", "sherwood"), ("sherwoodd-null", "sherwood-null")):
+            with self.start(program, *flags) as daemon:
+                self.repeated(f"rows, {library}", [
+                    (f"{frame} keys a frame", lambda d=daemon, n=library, f=frame: self.rows_of(d, n, f))
+                    for frame in frames])
+
+    def rows_of(self, daemon, library, frame):
+        """Fresh rows up to a load; gets and sets of stored ones. Without a table: gets and sets."""
+        bits, keys = 128 + 8 * self.options.row_bytes, int(ROW_LOAD * self.options.row_slots)
+        stored = ("-n", keys, *self.shape(frame))
+
+        def row_of(operation):
+            return Row(operation, bits, ROW_LOAD, frame, library, "rows_served")
+
+        if library == "sherwood":
+            daemon.clear()
+            self.note(row_of("insert"), self.insert(daemon, frame, keys))
+            self.load(daemon.unix(), *stored, "-o", "get", hits=1)
+        for operation, word in (("get", "get"), ("update", "set")):
+            self.note(row_of(operation), self.load(
+                daemon.unix(), *stored, "-o", word, *self.drawn(frame),
+                *(["--no-verify"] if library != "sherwood" else []), hits=1)[0], "p50", "p99")
 
     # --- what is written -------------------------------------------------------------------------
 

@@ -56,6 +56,25 @@ def frames():
 
 
 @case
+def rows_of_floats():
+    """rows that are kept, beside a daemon that keeps none: rates of gets and sets, their ratio, a bar for each"""
+    if SANITIZED:
+        raise Skip("it is timed")
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        status, text, rows = study(folder, "--parts", "rows", "--row-slots", "16Ki", "--row-bytes", "64")
+        equal(status, 0, text)
+        equal({(row["study"], row["slot_bits"], row["F"], row["batch"]) for row in rows},
+              {("rows_served", "640", "0.75", "4096")}, "what the rows are of")
+        found = {(row["library"], row["operation"], row["metric"]): float(row["value"]) for row in rows}
+        check(found["sherwood", "insert", RATE] > 0, text)
+        for operation in ("get", "update"):
+            ratio = found["sherwood", operation, RATE] / found["sherwood-null", operation, RATE]
+            check(abs(found["sherwood", operation, "ratio_to_null"] - ratio) < 1e-6 * ratio, text)
+        equal((folder / "bars.txt").read_text(encoding="ascii").count(">= 0.8"), 2, "bars")
+
+
+@case
 def wrong_replies():
     """a row whose replies are not as they must be is an error and no number; the exit status is 1"""
     with tempfile.TemporaryDirectory() as name:
