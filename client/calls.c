@@ -5,6 +5,7 @@
  */
 #include <assert.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "client/cache.h"
 #include "client/cluster.h"
@@ -27,6 +28,7 @@ struct span {
     const uint8_t *values;
     uint8_t *previous;
     uint64_t *found;
+    uint32_t scale_bits, operand_type; /* of ADD */
     struct sherwood_cache *cache; /* of the whole call, of which this begins at key `cache_at` */
     uint64_t cache_at;
     uint32_t count;
@@ -54,9 +56,12 @@ static struct sw_request header_of(const struct sherwood *client, uint32_t opera
 
 static struct sw_client_frame frame_of_span(const struct sherwood *client, const struct span *span)
 {
+    struct sw_request header = header_of(client, (uint32_t)span->operation, span->count,
+                                         span->previous != NULL, span->found != NULL, span->cache);
+    header.scale_bits = span->scale_bits;
+    header.operand_type = span->operand_type;
     return (struct sw_client_frame){
-        .header = header_of(client, (uint32_t)span->operation, span->count, span->previous != NULL,
-                            span->found != NULL, span->cache),
+        .header = header,
         .single = {span->keys, span->values, span->previous, span->count},
         .second = span->found,
         .cache = span->cache,
@@ -236,6 +241,14 @@ int sherwood_submit(struct sherwood *client, struct sherwood_request *request)
     return SHERWOOD_OK;
 }
 
+/* Are operands twice as long as rows? */
+static bool is_wide(const struct span *span)
+{
+    const struct sw_request header = {.operation = (uint32_t)span->operation,
+                                      .operand_type = span->operand_type};
+    return sw_request_is_wide(&header);
+}
+
 /* Returns the number of keys of the next frame of a call: as many as the server allows, but if more
  * follow, a multiple of 64, so that the found bits of the next frame begin at a word. */
 static uint32_t frame_keys(const struct sherwood *client, const struct span *call, size_t left)
@@ -245,6 +258,9 @@ static uint32_t frame_keys(const struct sherwood *client, const struct span *cal
         struct sw_request header = header_of(client, (uint32_t)call->operation, most,
                                              call->previous != NULL, true, call->cache);
         most = sw_client_cache_keys(client, &header);
+    }
+    if (is_wide(call) && most > 2 * SW_CLIENT_SPLIT_KEYS) {
+        most /= 2; /* the server needs the memory of two frames */
     }
     return left <= most ? (uint32_t)left
                         : most / SW_CLIENT_SPLIT_KEYS * (uint32_t)SW_CLIENT_SPLIT_KEYS;
@@ -256,10 +272,13 @@ static struct span cut(const struct sherwood *client, const struct span *call, s
 {
     size_t key_at = at * client->server.key_bytes;
     size_t value_at = at * client->server.value_bytes;
+    size_t operand_at = value_at * (is_wide(call) ? 2 : 1);
     return (struct span){
         .operation = call->operation,
+        .scale_bits = call->scale_bits,
+        .operand_type = call->operand_type,
         .keys = call->keys + key_at,
-        .values = call->values == NULL ? NULL : call->values + value_at,
+        .values = call->values == NULL ? NULL : call->values + operand_at,
         .previous = call->previous == NULL ? NULL : call->previous + value_at,
         .found = call->found == NULL ? NULL : call->found + at / 64,
         .cache = call->cache,
@@ -305,6 +324,16 @@ static int queue_call(struct sherwood *client, const struct span *whole, size_t 
     return SHERWOOD_OK;
 }
 
+static int run_whole(struct sherwood *client, const struct span *whole, size_t count)
+{
+    struct sw_client_call call = {0};
+    client->overflows = 0;
+    int rc = queue_call(client, whole, count, &call);
+    int ended = sw_client_finish_call(client, &call);
+    client->overflows = call.overflows;
+    return ended != SHERWOOD_OK ? ended : rc;
+}
+
 int sherwood_run(struct sherwood *client, enum sherwood_operation operation, const void *keys,
                  const void *values, size_t count, void *previous, uint64_t *found)
 {
@@ -330,7 +359,6 @@ int sherwood_run_cache(struct sherwood *client, enum sherwood_operation operatio
                                .previous = previous,
                                .found = found,
                                .cache = cache};
-    struct sw_client_call call = {0};
     client->overflows = 0;
     if (client->cluster != NULL) {
         rc = rc != SHERWOOD_OK || cache == NULL ? rc
@@ -339,12 +367,57 @@ int sherwood_run_cache(struct sherwood *client, enum sherwood_operation operatio
                    ? rc
                    : sw_client_cluster_run(client, operation, keys, values, count, previous, found);
     }
-    if (rc == SHERWOOD_OK) {
-        rc = queue_call(client, &whole, count, &call);
+    return rc == SHERWOOD_OK ? run_whole(client, &whole, count) : rc;
+}
+
+/* The operation that adds numbers as the server's rows have them; 0: they have none. */
+static enum sherwood_operation add_of(enum sherwood_type type, bool present_only)
+{
+    switch (type) {
+    case SHERWOOD_U32:
+        return present_only ? SHERWOOD_ADD_PRESENT_U32 : SHERWOOD_ADD_U32;
+    case SHERWOOD_U64:
+        return present_only ? SHERWOOD_ADD_PRESENT_U64 : SHERWOOD_ADD_U64;
+    case SHERWOOD_F32:
+        return present_only ? SHERWOOD_ADD_PRESENT_F32 : SHERWOOD_ADD_F32;
+    case SHERWOOD_F16:
+        return present_only ? SHERWOOD_ADD_PRESENT_F16 : SHERWOOD_ADD_F16;
+    case SHERWOOD_BF16:
+        return present_only ? SHERWOOD_ADD_PRESENT_BF16 : SHERWOOD_ADD_BF16;
+    default:
+        return (enum sherwood_operation)0;
     }
-    int ended = sw_client_finish_call(client, &call);
-    client->overflows = call.overflows;
-    return ended != SHERWOOD_OK ? ended : rc;
+}
+
+int sherwood_add(struct sherwood *client, const void *keys, const void *rows, size_t count,
+                 float scale, enum sherwood_type operand_type, bool present_only)
+{
+    if (client == NULL) {
+        return SHERWOOD_E_INVALID;
+    }
+    const enum sherwood_type type = client->server.value_type;
+    struct span whole = {.operation = add_of(type, present_only), .keys = keys, .values = rows};
+    if (client->broken != 0 || count == 0) {
+        return client->broken;
+    }
+    if (whole.operation == 0) {
+        return sw_client_fail(client, SHERWOOD_E_INVALID,
+                              "add: the values of this server are no numbers (--value-type)");
+    }
+    if (scale != 1) {
+        memcpy(&whole.scale_bits, &scale, sizeof(scale));
+    }
+    whole.operand_type = operand_type == type ? 0 : (uint32_t)operand_type;
+    int rc = check_arguments(client, whole.operation, keys, rows);
+    if (rc == SHERWOOD_OK && client->cluster != NULL) {
+        rc = whole.scale_bits == 0 && whole.operand_type == 0
+                 ? SHERWOOD_OK
+                 : sw_client_one_node(client, "a scale, or another type of operands");
+        return rc != SHERWOOD_OK
+                   ? rc
+                   : sw_client_cluster_run(client, whole.operation, keys, rows, count, NULL, NULL);
+    }
+    return rc == SHERWOOD_OK ? run_whole(client, &whole, count) : rc;
 }
 
 uint64_t sherwood_overflows(const struct sherwood *client)

@@ -88,7 +88,8 @@ void sw_client_ring_place(const struct sherwood *client, struct sw_client_frame 
     const void *arrays[SW_RING_ARRAYS] = {0};
     frame->by_ring = false;
     if (stripe->ring.memory == NULL || stripe->broken != 0 || frame->is_split ||
-        frame->pieces_count > 1 || frame->header.operation == SW_OPERATION_STATS) {
+        frame->pieces_count > 1 || frame->header.operation == SW_OPERATION_STATS ||
+        frame->header.scale_bits != 0 || frame->header.operand_type != 0) {
         return;
     }
     arrays_of(frame, arrays);

@@ -28,7 +28,8 @@ static size_t add(struct iovec *iov, size_t n, const void *data, size_t bytes)
 static size_t add_array(struct iovec *iov, size_t n, const struct sw_client_flight *flight,
                         bool operands)
 {
-    uint32_t width = operands ? flight->header.value_bytes : flight->header.key_bytes;
+    uint32_t width =
+        operands ? sw_request_operand_bytes(&flight->header) : flight->header.key_bytes;
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < flight->pieces_count; i++) {
         const struct sherwood_piece *piece = &flight->pieces[i];

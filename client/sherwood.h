@@ -81,6 +81,12 @@ const char *sherwood_status_text(int status);
 
 struct sherwood;
 
+/* What a struct of these begins with. */
+#define SHERWOOD_INIT_OF(name)      \
+    {                               \
+        .size = sizeof(struct name) \
+    }
+
 struct sherwood_options {
     size_t size;            /* sizeof(struct sherwood_options) */
     int connect_timeout_ms; /* 0: 5000 */
@@ -111,10 +117,7 @@ struct sherwood_options {
      * 0: 50, but on a machine of one or two cores none; negative: it sleeps at once. */
     int spin_us;
 };
-#define SHERWOOD_OPTIONS_INIT                   \
-    {                                           \
-        .size = sizeof(struct sherwood_options) \
-    }
+#define SHERWOOD_OPTIONS_INIT SHERWOOD_INIT_OF(sherwood_options)
 #define SHERWOOD_STRIPES_MAX 256
 #define SHERWOOD_SOCKET_BUFFER_MAX (64U << 20)
 
@@ -228,6 +231,12 @@ int sherwood_get(struct sherwood *client, const void *keys, size_t count, void *
                  uint64_t *found);
 int sherwood_set(struct sherwood *client, const void *keys, const void *values, size_t count);
 int sherwood_delete(struct sherwood *client, const void *keys, size_t count, uint64_t *found);
+/* Adds scale times each of `rows` to the row of its key: numbers of the server's value_type, or,
+ * for rows of F16 and BF16, of operand_type F32 (0: the server's). Products and sums are rounded
+ * each. present_only: absent keys stay so. A scale of 0 is 1; others than 1 and -1 are for operands
+ * of F32. */
+int sherwood_add(struct sherwood *client, const void *keys, const void *rows, size_t count,
+                 float scale, enum sherwood_type operand_type, bool present_only);
 /* Carries out any operation. `values` are the operands, if the operation takes any. `previous`
  * receives each key's value before the operation (0 if it was absent), which for GET is the value.
  * If a call of several frames ends with SHERWOOD_E_FULL, each frame took effect as a whole or not
@@ -255,10 +264,7 @@ struct sherwood_cache {
     uint64_t evicted_count;      /* out: of the entries in these; 0 if they are NULL */
     uint64_t not_admitted_count; /* out, with or without the bitmap */
 };
-#define SHERWOOD_CACHE_INIT                   \
-    {                                         \
-        .size = sizeof(struct sherwood_cache) \
-    }
+#define SHERWOOD_CACHE_INIT SHERWOOD_INIT_OF(sherwood_cache)
 /* Does what sherwood_run does, with the arrays of `cache`, which may be NULL. */
 int sherwood_run_cache(struct sherwood *client, enum sherwood_operation operation, const void *keys,
                        const void *values, size_t count, void *previous, uint64_t *found,
@@ -325,10 +331,7 @@ struct sherwood_request {
     /* Since 0.2. */
     struct sherwood_cache *cache; /* borrowed as the arrays are; or NULL */
 };
-#define SHERWOOD_REQUEST_INIT                   \
-    {                                           \
-        .size = sizeof(struct sherwood_request) \
-    }
+#define SHERWOOD_REQUEST_INIT SHERWOOD_INIT_OF(sherwood_request)
 
 /* Queues a request and sends as much as the socket accepts; it never blocks. The calls that wait
  * send the rest. Returns SHERWOOD_E_BUSY if, and only if, requests_in_flight_max requests are in
@@ -411,10 +414,7 @@ struct sherwood_memory {
     uint8_t device_uuid[16];
     uint8_t handle[64];
 };
-#define SHERWOOD_MEMORY_INIT                   \
-    {                                          \
-        .size = sizeof(struct sherwood_memory) \
-    }
+#define SHERWOOD_MEMORY_INIT SHERWOOD_INIT_OF(sherwood_memory)
 /* The memory must stay until the region is destroyed; it is the caller's to free. */
 int sherwood_region_register(struct sherwood *client, const struct sherwood_memory *memory,
                              struct sherwood_region **out);

@@ -8,6 +8,7 @@
 #include <assert.h>
 
 #include "proto/sherwood.pb-c.h"
+#include "proto/value_type.h"
 
 /* Byte offsets within a prefix. */
 enum { OFFSET_VERSION = 3, OFFSET_HEADER = 4, OFFSET_BODY = 8 };
@@ -107,6 +108,11 @@ bool sw_operation_adds(uint32_t operation)
     return operation >= SW_OPERATION_ADD_F32 && operation <= SW_OPERATION_ADD_PRESENT_BF16;
 }
 
+bool sw_operation_adds_16(uint32_t operation)
+{
+    return operation >= SW_OPERATION_ADD_F16 && operation <= SW_OPERATION_ADD_PRESENT_BF16;
+}
+
 bool sw_operation_apply(uint32_t operation, bool found, uint64_t old, uint64_t operand,
                         uint64_t max, uint64_t *out)
 {
@@ -181,14 +187,25 @@ static struct sw_body_layout four_arrays(uint64_t first, uint64_t second, uint64
     return layout;
 }
 
+bool sw_request_is_wide(const struct sw_request *request)
+{
+    return sw_operation_adds_16(request->operation) && request->operand_type == SW_TYPE_F32;
+}
+
+uint32_t sw_request_operand_bytes(const struct sw_request *request)
+{
+    return !sw_operation_has_operands(request->operation) ? 0
+           : sw_request_is_wide(request)                  ? 2 * request->value_bytes
+                                                          : request->value_bytes;
+}
+
 struct sw_body_layout sw_request_layout(const struct sw_request *request)
 {
     if (!sw_operation_is_data(request->operation)) {
         return four_arrays(0, 0, 0, 0);
     }
     uint64_t count = request->count;
-    bool operands = sw_operation_has_operands(request->operation);
-    return four_arrays(count * request->key_bytes, operands ? count * request->value_bytes : 0, 0,
+    return four_arrays(count * request->key_bytes, count * sw_request_operand_bytes(request), 0,
                        request->has_scores ? count * sizeof(uint64_t) : 0);
 }
 

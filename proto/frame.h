@@ -131,8 +131,9 @@ bool sw_operation_has_operands(uint32_t operation);
 /* Is it INCREMENT or DECREMENT, which leave a key unchanged if its new value would be too large or
  * negative? */
 bool sw_operation_may_overflow(uint32_t operation);
-/* Does it add numbers to those of a value? */
+/* Does it add numbers to those of a value? Are these of 16 bits? */
 bool sw_operation_adds(uint32_t operation);
+bool sw_operation_adds_16(uint32_t operation);
 /* Computes the value of a key after an operation that takes an operand. `old` is the value before
  * (0 if the key was absent), `max` the largest value of the table's width. Returns false, and sets
  * *out to `old`, if INCREMENT or DECREMENT would overflow. */
@@ -208,10 +209,12 @@ struct sw_request {
     bool by_score;
     uint64_t score_min, score_max;
     uint64_t epoch;
-    uint64_t sequence;    /* WAIT_DURABLE: of the write that is to survive a crash */
-    uint64_t incarnation; /* WAIT_DURABLE: of the server that gave it */
-    uint32_t timeout_ms;  /* WAIT_DURABLE */
-    uint64_t map_epoch;   /* of the topology that split the keys; 0: none did */
+    uint64_t sequence;     /* WAIT_DURABLE: of the write that is to survive a crash */
+    uint64_t incarnation;  /* WAIT_DURABLE: of the server that gave it */
+    uint32_t timeout_ms;   /* WAIT_DURABLE */
+    uint32_t scale_bits;   /* ADD: of a float; 0: 1 */
+    uint32_t operand_type; /* ADD: enum sw_value_type; 0: as the rows' numbers */
+    uint64_t map_epoch;    /* of the topology that split the keys; 0: none did */
     uint32_t frozen_seen; /* SLOT_FROZEN that came by this connection before the request was sent */
 };
 
@@ -314,6 +317,10 @@ struct sw_body_layout {
     uint64_t bytes; /* the whole body */
 };
 struct sw_body_layout sw_request_layout(const struct sw_request *request);
+/* Are the numbers of its operands floats of 32 bits, for rows of 16-bit numbers? */
+bool sw_request_is_wide(const struct sw_request *request);
+/* The bytes of one operand; 0 if the operation takes none. */
+uint32_t sw_request_operand_bytes(const struct sw_request *request);
 /* The layout of a reply to a request of this operation. Of the reply, only the status, the counts,
  * the widths, and what it has and lacks are looked at. */
 struct sw_body_layout sw_reply_layout(const struct sw_reply *reply, uint32_t operation);

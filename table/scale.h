@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * scale.h - operands of ADD, multiplied before they are added.
+ * scale.h - operands of ADD, multiplied before they are added; and what comes of wide ones.
  *
  * Threads: pure functions of their arguments.
  */
@@ -23,6 +23,10 @@ bool sw_scale_fits(enum sw_op op, bool wide_operands, uint32_t scale_bits);
  * itself, before it is added. */
 void sw_scale_operands(enum sw_op op, bool wide_operands, uint32_t scale_bits, void *operands,
                        uint64_t bytes);
+
+/* Adds a wide operand of ADD_F16, ADD_BF16 or one of their PRESENT forms to a row of `bytes`, as
+ * the table does. */
+void sw_scale_add_wide(enum sw_op op, void *row, const void *operand, uint32_t bytes);
 
 #ifdef __cplusplus
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "table/scale.h"
+
 static bool has_operand(enum sw_op op)
 {
     return op != SW_GET && op != SW_PEEK && op != SW_DELETE && op != SW_SET_SCORE;
@@ -52,13 +54,29 @@ static void copy_one(struct columns *columns, const struct sw_batch *batch, uint
     enum sw_op op = op_at(batch, i);
     memcpy(columns->keys + (size_t)n * key_bytes,
            (const uint8_t *)batch->keys + (size_t)i * key_bytes, key_bytes);
-    if (has_operand(op)) {
+    if (batch->wide_operands) { /* what came of it: the log has no wide ones */
+        uint8_t *row = columns->operands + (size_t)n * value_bytes;
+        memcpy(row, (const uint8_t *)batch->previous + (size_t)i * value_bytes, value_bytes);
+        sw_scale_add_wide(op, row, (const uint8_t *)batch->values + (size_t)i * value_bytes * 2,
+                          value_bytes);
+        op = SW_SET;
+    } else if (has_operand(op)) {
         memcpy(columns->operands + (size_t)n * value_bytes,
                (const uint8_t *)batch->values + (size_t)i * value_bytes, value_bytes);
     }
     columns->operations[n] = (uint8_t)op;
     columns->is_uniform &= columns->operations[0] == (uint8_t)op;
     columns->has_operands |= has_operand(op);
+}
+
+/* Has operation i, of a group that was not refused, written? Wide ones that have not are found out.
+ */
+static bool has_written(const struct sw_batch *batch, uint32_t i)
+{
+    enum sw_op op = op_at(batch, i);
+    const bool is_present = op == SW_ADD_PRESENT_F16 || op == SW_ADD_PRESENT_BF16;
+    return op != SW_GET && op != SW_PEEK &&
+           (!batch->wide_operands || !is_present || (batch->found[i / 64] >> (i % 64) & 1) != 0);
 }
 
 /* Copies what writes, of the groups that were not refused. */
@@ -73,8 +91,7 @@ static void copy_groups(struct columns *columns, const struct sw_batch *batch, u
                            ? batch->status != SW_OK
                            : batch->group_refused[g] != 0;
         for (; i < end; i++) {
-            enum sw_op op = op_at(batch, i);
-            if (!refused && op != SW_GET && op != SW_PEEK) {
+            if (!refused && has_written(batch, i)) {
                 copy_one(columns, batch, i, key_bytes, value_bytes);
             }
         }
@@ -123,7 +140,7 @@ static bool describe(const struct sw_batch *batch, uint32_t key_bytes, uint32_t 
     *write = (struct sw_wal_write){.sequence = batch->write_sequence, .kind = SW_WAL_OPERATIONS};
     if (batch->kind == SW_BATCH_CLEAR && batch->status == SW_OK) {
         write->kind = SW_WAL_CLEAR;
-    } else if (batch->kind == SW_BATCH_OPERATIONS && some && !copies) {
+    } else if (batch->kind == SW_BATCH_OPERATIONS && some && !copies && !batch->wide_operands) {
         borrow(batch, key_bytes, value_bytes, write);
     } else if (batch->kind == SW_BATCH_OPERATIONS && some) {
         return copy(batch, key_bytes, value_bytes, write);

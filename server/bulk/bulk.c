@@ -44,6 +44,15 @@ static struct sw_body_layout reply_layout(const struct sw_request *request)
     return sw_reply_layout(&reply, request->operation);
 }
 
+/* What the request needs beside the two bodies: what was there before, and whether it was. */
+static uint64_t scratch_bytes(const struct sw_request *request)
+{
+    return sw_request_is_wide(request)
+               ? sw_frame_align((uint64_t)request->count * request->value_bytes) +
+                     sw_frame_align(sw_found_bytes(request->count))
+               : 0;
+}
+
 /* Clears the padding of the arrays whose length is known, which must not show earlier contents of
  * the memory. */
 static void clear_padding(uint8_t *body, struct sw_body_layout layout)
@@ -66,13 +75,13 @@ static struct sw_bulk_frame *take_frame(struct sw_conn *conn, const struct sw_re
     struct sw_bulk *bulk = sw_bulk_of(conn)->bulk;
     bool waits = sw_conn_arena_is_reserved(conn);
     struct sw_body_layout reply = reply_layout(request);
+    const uint64_t bytes = body_bytes + reply.bytes + scratch_bytes(request);
     struct sw_bulk_frame *frame = sw_bulk_frame_take(bulk, conn);
     if (frame == NULL) {
         sw_conn_abort(conn);
         return NULL;
     }
-    if (body_bytes + reply.bytes > 0 &&
-        (waits || !sw_bulk_frame_reserve(frame, body_bytes + reply.bytes))) {
+    if (bytes > 0 && (waits || !sw_bulk_frame_reserve(frame, bytes))) {
         sw_bulk_frame_put(frame);
         SW_COUNT(conn->net->counters, arena_pauses, !conn->retried);
         sw_conn_stall(conn, SW_STALL_ARENA);
@@ -104,7 +113,10 @@ static uint64_t body_bytes_max(const struct sw_bulk *bulk)
 {
     const struct sw_table_shape *shape = &bulk->batches->shape;
     uint64_t ops = bulk->net->config->frame_ops_max;
-    return sw_frame_align(ops * shape->key_bytes) + sw_frame_align(ops * shape->value_bytes) +
+    const bool is_wide =
+        (shape->operations >> SW_ADD_F16 & 1) != 0 || (shape->operations >> SW_ADD_BF16 & 1) != 0;
+    return sw_frame_align(ops * shape->key_bytes) +
+           sw_frame_align(ops * shape->value_bytes * (is_wide ? 2 : 1)) +
            (shape->has_scores ? sw_frame_align(ops * sizeof(uint64_t)) : 0);
 }
 
@@ -146,7 +158,8 @@ static bool is_admitted(struct sw_conn *conn, const uint8_t *bytes, const struct
     bool closes = false;
     enum sw_reply_status status = sw_bulk_admit(
         conn, &head->request, bytes + SW_FRAME_PREFIX_BYTES, head->header_bytes, head->body_bytes,
-        reply_layout(&head->request).bytes, message, sizeof(message), &closes);
+        reply_layout(&head->request).bytes + scratch_bytes(&head->request), message,
+        sizeof(message), &closes);
     if (status == SW_REPLY_OK) {
         return true;
     }

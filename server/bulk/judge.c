@@ -9,8 +9,10 @@
 
 #include "server/bulk/bulk.h"
 #include "server/bulk/cluster.h"
+#include "server/bulk/request.h"
 #include "server/log/saver.h"
 #include "server/repl/repl.h"
+#include "table/scale.h"
 
 /* Writes what is wrong with a frame (error < 0) or with the operation for this engine (0). Returns
  * the status of the refusal. */
@@ -58,6 +60,28 @@ static bool scores_fit(const struct sw_table_shape *shape, const struct sw_reque
         return false;
     }
     return true;
+}
+
+/* Can operands of this type be multiplied by the scale, and added up? */
+static bool sums_fit(const struct sw_request *request, char *message, size_t message_bytes)
+{
+    const bool is_wide = sw_request_is_wide(request);
+    const bool adds = sw_operation_adds(request->operation);
+    if (!adds && (request->scale_bits != 0 || request->operand_type != 0)) {
+        snprintf(message, message_bytes, "scale and operand_type are of ADD, and of nothing else");
+    } else if (adds && request->operand_type != 0 && !is_wide) {
+        snprintf(message, message_bytes,
+                 "operand_type is f32, for rows of f16 and bf16, or left out: operands are of the "
+                 "numbers that %s names",
+                 sw_operation_name(request->operation));
+    } else if (adds && request->scale_bits != 0 &&
+               !sw_scale_fits(sw_bulk_op(request->operation), is_wide, request->scale_bits)) {
+        snprintf(message, message_bytes,
+                 "a scale is finite, and 1 or -1 unless operands are of f32 (operand_type)");
+    } else {
+        return true;
+    }
+    return false;
 }
 
 /* Whether the operation needs the table, and whether it changes it. */
@@ -143,6 +167,9 @@ enum sw_reply_status sw_bulk_judge(const struct sw_bulk *bulk, const struct sw_r
         snprintf(message, message_bytes,
                  "values are strings, and no numbers to add to: "
                  "--value-format fixed has those");
+        return SW_REPLY_BAD_REQUEST;
+    }
+    if (!sums_fit(request, message, message_bytes)) {
         return SW_REPLY_BAD_REQUEST;
     }
     const char *refusal = sw_bulk_cluster_refusal(bulk, request->operation);

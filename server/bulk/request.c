@@ -19,6 +19,7 @@
 #include "server/config/live.h"
 #include "server/move/move.h"
 #include "server/region/memory.h"
+#include "table/scale.h"
 
 /* Operations of the protocol, translated to those of the table. */
 #define OP_OF(name, number, operands) [number] = SW_##name,
@@ -116,6 +117,12 @@ static void place_arrays(struct sw_bulk_frame *frame)
     }
     arrays[SW_RING_VALUES] = wanted(frame, request->want_values, reply->first);
     arrays[SW_RING_FOUND] = wanted(frame, !request->declines_found, reply->second);
+    if (sw_request_is_wide(request)) { /* the log is told what came of it */
+        uint8_t *scratch = frame->reply + reply->bytes;
+        arrays[SW_RING_VALUES] = request->want_values ? arrays[SW_RING_VALUES] : scratch;
+        scratch += sw_frame_align((uint64_t)request->count * request->value_bytes);
+        arrays[SW_RING_FOUND] = request->declines_found ? scratch : arrays[SW_RING_FOUND];
+    }
     arrays[SW_RING_NOT_ADMITTED] = wanted(frame, request->want_not_admitted, reply->not_admitted);
     arrays[SW_RING_SCORES_OUT] = wanted(frame, request->want_scores, reply->scores);
     arrays[SW_RING_EVICTED_KEYS] = wanted(frame, evicted != 0, reply->evicted_keys);
@@ -146,6 +153,7 @@ struct sw_batch sw_bulk_batch_of(const struct sw_bulk_frame *frame)
         .count = request->count,
         .keys = arrays[SW_RING_KEYS],
         .values = arrays[SW_RING_OPERANDS],
+        .wide_operands = sw_request_is_wide(request),
         .scores = arrays[SW_RING_SCORES],
         .previous = arrays[SW_RING_VALUES],
         .found = arrays[SW_RING_FOUND],
@@ -157,10 +165,22 @@ struct sw_batch sw_bulk_batch_of(const struct sw_bulk_frame *frame)
     };
 }
 
+/* Multiplies the operands, which lie in the frame's memory. */
+static void scale(const struct sw_bulk_frame *frame)
+{
+    const struct sw_request *request = &frame->request;
+    if (request->scale_bits != 0) {
+        sw_scale_operands(sw_bulk_op(request->operation), sw_request_is_wide(request),
+                          request->scale_bits, frame->arrays[SW_RING_OPERANDS],
+                          (uint64_t)request->count * sw_request_operand_bytes(request));
+    }
+}
+
 static void start_data(struct sw_bulk_frame *frame)
 {
     struct sw_batch *batch = &frame->flight.batch;
     *batch = sw_bulk_batch_of(frame);
+    scale(frame);
     if (check_keys(frame, batch->keys) && sw_bulk_owns_keys(frame, batch->keys) &&
         check_values(frame, batch->values)) {
         launch(frame);

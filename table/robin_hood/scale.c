@@ -53,3 +53,13 @@ void sw_scale_operands(enum sw_op op, bool wide_operands, uint32_t scale_bits, v
         *number = sw_row_product_f32(scale_bits, *number);
     }
 }
+
+void sw_scale_add_wide(enum sw_op op, void *row, const void *operand, uint32_t bytes)
+{
+    const bool is_f16 = op == SW_ADD_F16 || op == SW_ADD_PRESENT_F16;
+    uint16_t *to = row;
+    const uint32_t *from = operand;
+    for (uint32_t i = 0; i < bytes / sizeof(*to); i++) {
+        to[i] = is_f16 ? sw_row_sum_f16(to[i], from[i]) : sw_row_sum_bf16(to[i], from[i]);
+    }
+}

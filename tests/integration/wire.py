@@ -121,7 +121,7 @@ def array(numbers, width):
 
 def header_of(operation, count=0, key_bytes=0, value_bytes=0, request_id=1, want_values=False,
               cursor=0, capacity=0, want_found=None, want_scores=0, has_scores=0, want_evicted=0,
-              want_not_admitted=0, by_score=0, score_min=0, score_max=0, epoch=0):
+              want_not_admitted=0, by_score=0, score_min=0, score_max=0, epoch=0, scale=0, operand_type=0):
     """`want_found` None is a client that does not know the field."""
     values = (request_id, operation, count, key_bytes, value_bytes, int(want_values), cursor,
               capacity)
@@ -129,7 +129,9 @@ def header_of(operation, count=0, key_bytes=0, value_bytes=0, request_id=1, want
     cache = (want_scores, has_scores, want_evicted, want_not_admitted, by_score, score_min,
              score_max, epoch)
     return (b"".join(field(i, v) for i, v in enumerate(values, 1) if v) + found +
-            b"".join(field(i, int(v)) for i, v in enumerate(cache, 10) if v))
+            b"".join(field(i, int(v)) for i, v in enumerate(cache, 10) if v) +
+            (struct.pack("<BBI", 34 << 3 & 0x7f | 5 | 0x80, 34 >> 4, scale) if scale else b"") +
+            (field(35, operand_type) if operand_type else b""))
 
 
 def envelope(header, body=b"", header_bytes=None, body_bytes=None, magic=MAGIC):

@@ -67,6 +67,7 @@ class Layout:
     value_dtype: np.dtype[Any]
     value_shape: tuple[int, ...]
     value_bytes: int
+    value_type: str  # as that of Server
     is_integer: bool  # values are integers for the server; otherwise they are bytes
     is_cache: bool
     has_scores: bool
@@ -74,8 +75,10 @@ class Layout:
 
     @property
     def adds(self) -> str:
-        """The kind of numbers that a cache would add up in its values: "f32", "u32", "u64" or ""."""
-        kinds = {("f", 4): "f32", ("u", 4): "u32", ("i", 4): "u32", ("u", 8): "u64", ("i", 8): "u64"}
+        """The kind of numbers that are added up in values: "f32", "f16", "bf16", "u32", "u64" or ""."""
+        if self.value_type == "bf16" and self.value_dtype == np.uint16:
+            return "bf16"
+        kinds = {("f", 2): "f16", ("f", 4): "f32", ("u", 4): "u32", ("i", 4): "u32", ("u", 8): "u64", ("i", 8): "u64"}
         return kinds.get((self.value_dtype.kind, self.value_dtype.itemsize), "")
 
 
@@ -105,5 +108,5 @@ def layout_of(server: Server, wanted: Any, regions: Regions) -> Layout:
             raise Refused(f"value_dtype {dtype}: this server's values have {server.value_bytes} bytes,"
                           f" which is no multiple of {dtype.itemsize}")
         shape = (count,)
-    return Layout(np.dtype(f"u{server.key_bytes}"), dtype, shape, server.value_bytes, integer,
-                  server.engine == "cache", server.policy != "", regions)
+    return Layout(np.dtype(f"u{server.key_bytes}"), dtype, shape, server.value_bytes, server.value_type,
+                  integer, server.engine == "cache", server.policy != "", regions)

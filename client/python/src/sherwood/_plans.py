@@ -160,8 +160,8 @@ def combine(layout: Layout, word: str, keys: Any, values: Any, previous: bool) -
     """add, min or max. Which numbers are added up in rows, value_dtype says."""
     if not layout.is_integer:
         if word != "add" or not layout.adds:
-            raise Refused(f"{word}_many: rows are added up as values of value_dtype float32, uint32 or"
-                          f" uint64, and nothing else; these are {layout.value_dtype}")
+            raise Refused(f"{word}_many: rows are added up as values of value_dtype float32, float16, uint32 or"
+                          f" uint64, and of uint16 where rows are of bf16; these are {layout.value_dtype}")
         return write(layout, getattr(lib, f"SHERWOOD_ADD_{layout.adds.upper()}"), keys, values, previous)
     if layout.value_dtype.kind not in "iu":
         raise Refused(f"{word}_many: the server reckons with integers, and value_dtype is"
