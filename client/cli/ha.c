@@ -94,12 +94,12 @@ static int status(struct sw_cli *cli)
     return 0;
 }
 
-/* Asks members until one is primary of a later term. */
-static int await_next(struct sw_cli *cli, const struct shard *before)
+/* Asks members, this one first, until one is primary of a later term. */
+static int await_next(struct sw_cli *cli, const struct shard *before, const char *first)
 {
     const struct timespec rest = {.tv_nsec = TRY_NS};
-    char asked[NAME_BYTES];
-    snprintf(asked, sizeof(asked), "%s", before->primary);
+    char asked[SW_CLI_ADDRESS_BYTES];
+    snprintf(asked, sizeof(asked), "%s", first);
     for (int i = 0; i < TRIES; i++) {
         struct sw_cli_node node = {0};
         struct shard shard;
@@ -110,7 +110,7 @@ static int await_next(struct sw_cli *cli, const struct shard *before)
             return 0;
         }
         snprintf(asked, sizeof(asked), "%s",
-                 answers && shard.primary[0] != '\0' ? shard.primary : before->primary);
+                 answers && shard.primary[0] != '\0' ? shard.primary : first);
         nanosleep(&rest, NULL);
     }
     fprintf(cli->messages, "shard %s: there was no new primary within %d seconds\n", before->name,
@@ -132,7 +132,28 @@ static int order(struct sw_cli *cli, int count, const char *const *words, bool w
         return 1;
     }
     free(answer);
-    return waits ? await_next(cli, &shard) : 0;
+    return waits ? await_next(cli, &shard, shard.primary) : 0;
+}
+
+/* Of the server that was given, whoever the primary is: shows what is lost, or begins it. */
+static int adopt(struct sw_cli *cli, const char *write)
+{
+    struct sw_cli_node node = {0};
+    struct shard shard;
+    const char *const words[] = {"HA", "ADOPT", write};
+    if (!look(cli, &node, cli->options->address, &shard)) {
+        fprintf(cli->messages, "%s\n", node.error);
+        return 1;
+    }
+    char *answer = sw_cli_node_ask(&node, write == NULL ? 2 : 3, words);
+    if (answer == NULL) {
+        fprintf(cli->messages, "%s\n", node.error);
+    } else if (write == NULL) {
+        fputs(answer, cli->out);
+    }
+    sw_cli_node_close(&node);
+    free(answer);
+    return answer == NULL ? 1 : write == NULL ? 0 : await_next(cli, &shard, cli->options->address);
 }
 
 int sw_cli_ha(struct sw_cli *cli, int count, char **words)
@@ -146,7 +167,11 @@ int sw_cli_ha(struct sw_cli *cli, int count, char **words)
     if (count == 2 && strcasecmp(words[0], "forget") == 0) {
         return order(cli, 3, (const char *const[]){"HA", "FORGET", words[1]}, false);
     }
+    if ((count == 1 || count == 2) && strcasecmp(words[0], "adopt") == 0) {
+        return adopt(cli, count == 2 ? words[1] : NULL);
+    }
     fprintf(cli->messages, "usage: sherwood-cli [options] ha status|switch\n"
+                           "       sherwood-cli [options] ha adopt [WRITE]\n"
                            "       sherwood-cli [options] ha forget HOST:PORT\n");
     return 2;
 }

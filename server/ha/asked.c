@@ -27,6 +27,26 @@ struct sw_ha_position sw_ha_position(struct sw_ha *ha)
     return (struct sw_ha_position){last >= history->start ? history->term : history->before, last};
 }
 
+static unsigned add_nodes(uint64_t *nodes, unsigned count, const struct sw_ha_sync *sync)
+{
+    for (uint64_t i = 0; i < sync->members; i++) {
+        nodes[count++] = sync->member[i];
+    }
+    for (uint64_t i = 0; i < sync->count; i++) {
+        nodes[count++] = sync->in_sync[i].node;
+    }
+    return count;
+}
+
+void sw_ha_tidy_names(struct sw_ha *ha)
+{
+    uint64_t nodes[3 + 4 * SW_HA_MEMBERS_MAX] = {ha->member.self.node, ha->wants_forgotten,
+                                                 ha->member.shard.primary.node};
+    unsigned count = add_nodes(nodes, 3, &ha->member.shard.sync);
+    count = add_nodes(nodes, count, &ha->member.changing);
+    sw_ha_names_tidy(&ha->names, nodes, count);
+}
+
 void sw_ha_failed(struct sw_ha *ha, const char *error)
 {
     pthread_mutex_lock(&ha->lock);
@@ -43,6 +63,7 @@ bool sw_ha_take(struct sw_ha *ha, const json_t *answer, struct sw_ha_shard *shar
 {
     char reason[SW_HA_REASON_BYTES] = "";
     pthread_mutex_lock(&ha->lock);
+    sw_ha_tidy_names(ha);
     bool is_right =
         sw_ha_read_shard(&ha->where, answer, shard, &ha->names, reason, sizeof(reason)) == 0;
     ha->facts.silent_ms = sw_ha_now() / 1000000U;

@@ -15,6 +15,7 @@
 #include "server/observe/log.h"
 
 #define TICKS_A_TTL 60
+#define TERMS_AHEAD 1000000 /* a candidate may be, of a member that has not read etcd since */
 
 static uint64_t draw_incarnation(void)
 {
@@ -90,6 +91,7 @@ static bool serve(void *context, const struct sw_repl_hello *hello, struct sw_re
     struct sw_ha *ha = context;
     const char *wrong = NULL;
     pthread_mutex_lock(&ha->lock);
+    sw_ha_tidy_names(ha);
     *who = (struct sw_repl_ack){.term = ha->member.serves};
     if (ha->member.serves == 0) {
         wrong = "this member of the shard is not its primary";
@@ -154,6 +156,11 @@ void sw_ha_answer_poll(struct sw_ha *ha, const char *shard, uint64_t term,
         snprintf(line, SW_HA_LINE_BYTES, "-LOADING this member loads its data directory\r\n");
         return;
     }
+    if (term > ha->newest && term - ha->newest > TERMS_AHEAD) {
+        pthread_mutex_unlock(&ha->lock);
+        snprintf(line, SW_HA_LINE_BYTES, "-ERR the term is further ahead than any can be\r\n");
+        return;
+    }
     bool served = ha->member.serves > 0;
     bool answers = sw_ha_close(&ha->member, term);
     if (served && ha->member.serves == 0) {
@@ -212,6 +219,54 @@ const char *sw_ha_forget(struct sw_ha *ha, const char *name)
     return wrong;
 }
 
+/* Why this member cannot be made primary; NULL: it can. With the lock held. */
+static const char *wrong_to_adopt(struct sw_ha *ha)
+{
+    return ha->member.serves > 0 ? "ERR this member is the primary"
+           : ha->is_loading      ? "LOADING this member loads its data directory"
+           : sw_repl_lacks_data(&ha->repl->state)
+               ? "ERR this member has no whole copy of the shard's data"
+               : NULL;
+}
+
+const char *sw_ha_show_adoption(struct sw_ha *ha, char text[SW_HA_TEXT_BYTES])
+{
+    pthread_mutex_lock(&ha->lock);
+    const char *wrong = wrong_to_adopt(ha);
+    const struct sw_ha_position position = sw_ha_position(ha);
+    const struct sw_ha_facts *facts = &ha->facts;
+    snprintf(
+        text, SW_HA_TEXT_BYTES,
+        "This member of the shard %s is at write %" PRIu64 " of term %" PRIu64
+        ". The highest term that it knows of is %" PRIu64
+        "; etcd names %s as the last primary, %" PRIu64 " members, and %" PRIu64
+        " in sync with it.\n"
+        "To adopt this member is to make it primary without asking any other one. Lost for good "
+        "is every write that is not among its first %" PRIu64
+        ", also those that WAIT has counted: when other members come back, they drop what they "
+        "have beyond that (where they have a data directory, it stays aside there).\n"
+        "If another member can come back and has more, adopt that one, or wait for it.\n"
+        "To go on: HA ADOPT %" PRIu64 "\n",
+        ha->where.shard, position.sequence, position.term, ha->newest,
+        facts->primary[0] == '\0' ? "nobody" : facts->primary, facts->members, facts->in_sync,
+        position.sequence, position.sequence);
+    pthread_mutex_unlock(&ha->lock);
+    return wrong;
+}
+
+const char *sw_ha_adopt(struct sw_ha *ha, uint64_t sequence)
+{
+    pthread_mutex_lock(&ha->lock);
+    const char *wrong = wrong_to_adopt(ha);
+    if (wrong == NULL && sw_ha_position(ha).sequence != sequence) {
+        wrong = "ERR this is not the last write of this member: read HA ADOPT again";
+    }
+    ha->wants_adoption = ha->wants_adoption || wrong == NULL;
+    pthread_mutex_unlock(&ha->lock);
+    uv_async_send(&ha->wake);
+    return wrong;
+}
+
 static void put_names(struct sw_ha *ha, struct sw_ha_facts *facts)
 {
     const struct sw_ha_sync *sync = &ha->member.shard.sync;
@@ -261,6 +316,11 @@ static void tick(struct sw_ha *ha)
     bool stopping = ha->stopping;
     ha->next_read_ns = ha->wants_look ? 0 : ha->next_read_ns;
     ha->wants_look = false;
+    if (ha->wants_adoption && ha->seen_ns != 0) { /* etcd was read */
+        ha->is_adopting = true;
+        ha->adopted_renewal = ha->seen_renewal;
+        ha->wants_adoption = false;
+    }
     pthread_mutex_unlock(&ha->lock);
     if (stopping) {
         uv_stop(&ha->uv);

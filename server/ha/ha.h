@@ -36,6 +36,12 @@ void sw_ha_look(struct sw_ha *ha);
 const char *sw_ha_switch(struct sw_ha *ha);
 const char *sw_ha_forget(struct sw_ha *ha, const char *name);
 
+#define SW_HA_TEXT_BYTES 1536
+/* HA ADOPT: what is lost if this member is made primary, in words; and with its last write, as the
+ * text says it, that is begun. Return NULL, or an error line. */
+const char *sw_ha_show_adoption(struct sw_ha *ha, char text[SW_HA_TEXT_BYTES]);
+const char *sw_ha_adopt(struct sw_ha *ha, uint64_t sequence);
+
 /* NULL: there is none. */
 void sw_ha_facts(struct sw_ha *ha, struct sw_ha_facts *facts);
 

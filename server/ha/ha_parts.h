@@ -44,6 +44,7 @@ struct sw_ha {
     bool wants_switch;
     bool wants_look;
     uint64_t wants_forgotten; /* node; 0: nobody */
+    bool wants_adoption;      /* an operator has this member be primary */
     bool stopping;
     struct sw_ha_facts facts;
 
@@ -53,6 +54,8 @@ struct sw_ha {
     uint64_t seen_renewal, seen_ns; /* the renewal's revision, and since when it is that */
     char following[SW_HA_NAME_BYTES];
     uint64_t rests_until_ns; /* it has handed over: others are to stand */
+    bool is_adopting;
+    uint64_t adopted_renewal; /* .. the one that etcd had then */
 
     enum sw_ha_election election;
     uint64_t round, asked_ns, elected_term, elected_revision, promotion;
@@ -81,6 +84,8 @@ struct sw_ha {
 uint64_t sw_ha_now(void);
 /* Where the table is; with the lock held. */
 struct sw_ha_position sw_ha_position(struct sw_ha *ha);
+/* Names that mean nothing any more make room; with the lock held. */
+void sw_ha_tidy_names(struct sw_ha *ha);
 /* etcd did not answer. */
 void sw_ha_failed(struct sw_ha *ha, const char *error);
 /* Reads an answer of etcd, which is one of everything. Returns false if it cannot be. */

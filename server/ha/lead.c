@@ -32,6 +32,7 @@ void sw_ha_begin_to_lead(struct sw_ha *ha)
         ha->is_outdated = ha->wants_switch = false;
         ha->wants_forgotten = 0;
         ha->facts.lonely_ms = 0;
+        ha->facts.is_stuck = false;
         ha->facts.elections++;
         snprintf(ha->facts.primary, sizeof(ha->facts.primary), "%s", ha->self);
     }
@@ -46,6 +47,7 @@ void sw_ha_begin_to_lead(struct sw_ha *ha)
     ha->deadline_ns = sw_ha_deadline(ha->asked_ns, ha->where.ttl_ns);
     ha->next_renewal_ns = ha->asked_ns + ha->where.ttl_ns / 3;
     ha->renewals = 0;
+    ha->is_adopting = false;
     ha->is_frozen = ha->is_sending_change = false;
     ha->last_sequence = start;
     memset(ha->track, 0, sizeof(ha->track));

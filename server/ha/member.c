@@ -62,7 +62,7 @@ void sw_ha_step_down(struct sw_ha_member *member)
 static void withdraw(struct sw_ha_member *member)
 {
     if (member->stands) {
-        member->stands = false;
+        member->stands = member->is_adopted = false;
         member->answers = 0;
         memset(&member->shard, 0, sizeof(member->shard));
         memset(member->answer, 0, sizeof(member->answer));
@@ -146,6 +146,11 @@ static bool is_furthest(const struct sw_ha_member *member, bool listed, uint64_t
     return true;
 }
 
+void sw_ha_adopt_candidate(struct sw_ha_member *member)
+{
+    member->is_adopted = member->stands;
+}
+
 enum sw_ha_basis sw_ha_may_lead(const struct sw_ha_member *member)
 {
     const struct sw_ha_sync *sync = &member->shard.sync;
@@ -155,6 +160,9 @@ enum sw_ha_basis sw_ha_may_lead(const struct sw_ha_member *member)
     }
     if (member->shard.term_revision == 0) {
         return SW_HA_FIRST;
+    }
+    if (member->is_adopted) {
+        return SW_HA_BY_OPERATOR;
     }
     if (sw_ha_same_id(member->shard.primary, member->self)) {
         return SW_HA_BY_TERM;

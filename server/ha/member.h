@@ -77,7 +77,8 @@ struct sw_ha_member {
 
     /* Of a candidate. */
     bool stands;
-    uint64_t round; /* of questions: answers to earlier ones are not counted */
+    bool is_adopted; /* .. as an operator has decided: nobody is asked */
+    uint64_t round;  /* of questions: answers to earlier ones are not counted */
     uint64_t answers;
     struct sw_ha_answer answer[SW_HA_MEMBERS_MAX]; /* the first is its own */
 };
@@ -87,7 +88,8 @@ enum sw_ha_basis {
     SW_HA_FIRST,      /* the shard has never had a primary */
     SW_HA_BY_IN_SYNC, /* enough members in sync have closed the term, none of them further on */
     SW_HA_BY_TERM,    /* it is the term's own primary */
-    SW_HA_BY_ALL      /* every member has closed the term, none is further on */
+    SW_HA_BY_ALL,     /* every member has closed the term, none is further on */
+    SW_HA_BY_OPERATOR /* who has said that what others have may be lost */
 };
 
 bool sw_ha_same_id(struct sw_ha_id a, struct sw_ha_id b);
@@ -116,6 +118,8 @@ void sw_ha_step_down(struct sw_ha_member *member);
 bool sw_ha_stand(struct sw_ha_member *member, const struct sw_ha_shard *shard,
                  struct sw_ha_position position);
 void sw_ha_hear(struct sw_ha_member *member, uint64_t round, const struct sw_ha_answer *answer);
+/* .. and nobody is asked, as long as it stands. */
+void sw_ha_adopt_candidate(struct sw_ha_member *member);
 /* May it ask etcd for the next term, and why? */
 enum sw_ha_basis sw_ha_may_lead(const struct sw_ha_member *member);
 /* What its transaction puts, which compares all revisions of member->shard. */

@@ -21,6 +21,7 @@
 #define SW_HA_ENDPOINTS_MAX 9
 #define SW_HA_NAME_BYTES 64
 #define SW_HA_NAMES_MAX 64
+#define SW_HA_NAMES_ROOM 24 /* what is read of etcd at once has fewer names */
 #define SW_HA_REASON_BYTES 256
 #define SW_HA_TTL_SECONDS_MAX 60
 
@@ -51,6 +52,8 @@ struct sw_ha_names {
 uint64_t sw_ha_node(const char *name);
 /* Returns false if there is no room, or another name has the number. */
 bool sw_ha_names_add(struct sw_ha_names *names, const char *name);
+/* Forgets all but these, if there is not much room any more. */
+void sw_ha_names_tidy(struct sw_ha_names *names, const uint64_t *nodes, unsigned count);
 /* "?" for one that is unknown. */
 const char *sw_ha_name(const struct sw_ha_names *names, uint64_t node);
 

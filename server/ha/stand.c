@@ -77,7 +77,8 @@ static const char *basis_text(enum sw_ha_basis basis)
                                         [SW_HA_BY_IN_SYNC] =
                                             "enough members in sync have nothing more",
                                         [SW_HA_BY_TERM] = "it was the primary of the term before",
-                                        [SW_HA_BY_ALL] = "no member at all has more"};
+                                        [SW_HA_BY_ALL] = "no member at all has more",
+                                        [SW_HA_BY_OPERATOR] = "an operator has adopted it"};
     return texts[basis];
 }
 
@@ -131,7 +132,7 @@ static void on_answer(void *context, const char *line)
 
 static void ask_others(struct sw_ha *ha, const struct sw_ha_shard *shard)
 {
-    char words[SW_HA_NAME_BYTES + 64];
+    char words[SW_HA_NAME_BYTES + 64], name[SW_HA_NAME_BYTES];
     snprintf(words, sizeof(words), "HA POLL %s %" PRIu64, ha->where.shard, shard->term);
     for (uint64_t i = 0; i < shard->sync.members; i++) {
         struct poll *poll = calloc(1, sizeof(*poll));
@@ -141,8 +142,8 @@ static void ask_others(struct sw_ha *ha, const struct sw_ha_shard *shard)
         }
         *poll = (struct poll){ha, shard->sync.member[i], ha->round};
         pthread_mutex_lock(&ha->lock);
-        const char *name = sw_ha_name(&ha->names, shard->sync.member[i]);
-        pthread_mutex_unlock(&ha->lock); /* names stay where they are */
+        snprintf(name, sizeof(name), "%s", sw_ha_name(&ha->names, shard->sync.member[i]));
+        pthread_mutex_unlock(&ha->lock);
         sw_peer_ask(&ha->peers, name, words, ha->where.ttl_ns / 1000000U * 3 / 10, on_answer, poll);
     }
 }
@@ -151,6 +152,9 @@ static void stand(struct sw_ha *ha, const struct sw_ha_shard *shard)
 {
     pthread_mutex_lock(&ha->lock);
     bool stands = sw_ha_stand(&ha->member, shard, sw_ha_position(ha));
+    if (ha->is_adopting) {
+        sw_ha_adopt_candidate(&ha->member);
+    }
     ha->round = ha->member.round;
     pthread_mutex_unlock(&ha->lock);
     if (stands) {
@@ -183,9 +187,9 @@ static bool is_over(const struct sw_ha *ha, const struct sw_ha_shard *shard, uin
 
 static void follow(struct sw_ha *ha, const struct sw_ha_shard *shard)
 {
-    char reason[SW_REPL_REASON_BYTES];
+    char reason[SW_REPL_REASON_BYTES], name[SW_HA_NAME_BYTES];
     pthread_mutex_lock(&ha->lock);
-    const char *name = sw_ha_name(&ha->names, shard->primary.node);
+    snprintf(name, sizeof(name), "%s", sw_ha_name(&ha->names, shard->primary.node));
     pthread_mutex_unlock(&ha->lock);
     if (strcmp(ha->following, name) != 0) {
         snprintf(ha->following, sizeof(ha->following), "%s", name);
@@ -214,6 +218,25 @@ static bool is_stuck(struct sw_ha *ha, uint64_t term)
     return is;
 }
 
+/* An operator has this member be primary. Not beside one that renews its term. Where etcd holds an
+ * older term than members have seen, the next one is higher than all. */
+static void try_to_adopt(struct sw_ha *ha, const struct sw_ha_shard *shard, uint64_t now)
+{
+    struct sw_ha_shard read = *shard;
+    if (shard->renewal_revision != ha->adopted_renewal) {
+        ha->is_adopting = false;
+        sw_log(SW_LOG_WARNING, "this member is not adopted: there is a primary, which renews its "
+                               "term");
+    } else if (is_over(ha, shard, now)) {
+        pthread_mutex_lock(&ha->lock);
+        read.term = read.term < ha->newest ? ha->newest : read.term;
+        pthread_mutex_unlock(&ha->lock);
+        sw_log(SW_LOG_WARNING, "an operator adopts this member as primary: what others have, and "
+                               "this one lacks, is lost");
+        stand(ha, &read);
+    }
+}
+
 void sw_ha_saw(struct sw_ha *ha, const struct sw_ha_shard *shard)
 {
     const uint64_t now = sw_ha_now();
@@ -229,6 +252,9 @@ void sw_ha_saw(struct sw_ha *ha, const struct sw_ha_shard *shard)
     if (is_serving) {
         sw_ha_read_as_primary(ha, shard);
         return;
+    }
+    if (ha->is_adopting && !is_loading && ha->election == SW_HA_NO_ELECTION) {
+        try_to_adopt(ha, shard, now);
     }
     if (is_loading || is_stuck(ha, shard->term) || ha->election != SW_HA_NO_ELECTION) {
         return;

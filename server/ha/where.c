@@ -150,6 +150,24 @@ bool sw_ha_names_add(struct sw_ha_names *names, const char *name)
     return true;
 }
 
+void sw_ha_names_tidy(struct sw_ha_names *names, const uint64_t *nodes, unsigned count)
+{
+    unsigned kept = 0;
+    if (names->count <= SW_HA_NAMES_MAX - SW_HA_NAMES_ROOM) {
+        return;
+    }
+    for (unsigned i = 0; i < names->count; i++) {
+        bool is_kept = false;
+        for (unsigned j = 0; j < count; j++) {
+            is_kept |= names->at[i].node == nodes[j];
+        }
+        if (is_kept) {
+            names->at[kept++] = names->at[i];
+        }
+    }
+    names->count = kept;
+}
+
 const char *sw_ha_name(const struct sw_ha_names *names, uint64_t node)
 {
     for (unsigned i = 0; i < names->count; i++) {

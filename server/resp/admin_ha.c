@@ -58,6 +58,30 @@ static void ha_forget(struct sw_call *call)
     answer(call, sw_ha_forget(call->admin->ha, name));
 }
 
+/* HA ADOPT [write] */
+static void ha_adopt(struct sw_call *call)
+{
+    char text[SW_HA_TEXT_BYTES];
+    uint64_t write = 0;
+    if (call->count > 3) {
+        sw_call_error(call, "ERR syntax error");
+        return;
+    }
+    if (call->count == 3) {
+        const struct sw_resp_argument *digits = &call->arguments[2];
+        answer(call, sw_decimal_parse(digits->text, digits->size, UINT64_MAX, &write)
+                         ? sw_ha_adopt(call->admin->ha, write)
+                         : "ERR value is not an integer or out of range");
+        return;
+    }
+    const char *wrong = sw_ha_show_adoption(call->admin->ha, text);
+    if (wrong != NULL) {
+        sw_call_error(call, "%s", wrong);
+    } else {
+        sw_text_bulk(call->reply, (const uint8_t *)text, strlen(text));
+    }
+}
+
 static void ha_status(struct sw_call *call)
 {
     struct sw_ha_facts facts;
@@ -72,6 +96,9 @@ static void ha_status(struct sw_call *call)
 void sw_call_ha(struct sw_call *call)
 {
     static const struct sw_subcommand list[] = {
+        {"ADOPT", -2, ha_adopt, "[<write>]",
+         "Say what is lost if this member is made primary, unasked; and with its last write, do "
+         "it."},
         {"FORGET", 3, ha_forget, "<host:port>",
          "At the primary: a member that is gone for good is none any more."},
         {"LOOK", 2, ha_look, "", "Look at once what etcd holds; members say it."},

@@ -87,6 +87,7 @@ def by_hand():
         term = primary.term()
         said = run(cli, "-a", other.name, "ha", "status")
         check(f"shard by-hand, term {term}: {primary.name} is primary of 3 members" in said, said)
+        check("further ahead" in primary.ask("HA", "POLL", "by-hand", 2**64 - 1), "a term that cannot be closes nothing")
         equal(primary.ask("SET", 7, 8), "OK", "a write")
         check("READONLY" in other.ask("SET", 7, 9), "at a replica")
         said = run(cli, "-a", other.name, "ha", "switch")

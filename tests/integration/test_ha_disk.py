@@ -4,44 +4,16 @@
 
 SHERWOOD_SEED=N repeats a run that failed."""
 
-import pathlib
 import random
 import shutil
-import tempfile
 
 from data_directory import Directory
 from harness import Server, case, check, drawn_seed, equal, eventually, main
 from replication import SMALL, ask, info
-from shard import Etcd, Member, Shard, Wired, agree, needs_etcd
+from shard import Etcd, Shard, agree, needs_etcd
 from shard_chaos import Chaos, fail_over
 from shard_history import Client
-
-LOGGED = ("--appendonly", "yes", "--log-segment-bytes", "1M")
-
-
-class Kept(Member):
-    """A member with a data directory."""
-
-    def __init__(self, etcd, shard):
-        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="sherwood-member-"))
-        super().__init__(etcd, shard, "--data-dir", str(self.directory), *LOGGED)
-
-    def end(self):
-        super().end()
-        shutil.rmtree(self.directory, ignore_errors=True)
-
-
-class KeptWired(Wired):
-    """.. that the others reach by a relay."""
-
-    def __init__(self, etcd, shard):
-        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="sherwood-member-"))
-        super().__init__(etcd, shard, "--data-dir", str(self.directory), *LOGGED)
-
-    def end(self):
-        super().end()
-        shutil.rmtree(self.directory, ignore_errors=True)
-
+from shard_kept import LOGGED, Kept, KeptWired
 
 class Everything(Chaos):
     """.. and members that stop all at once."""
@@ -152,20 +124,6 @@ def discarded():
             shutil.copytree(kept[0], copy / "data")
             with Server("--data-dir", str(copy / "data"), *LOGGED, *SMALL) as server:
                 equal(ask(server, "GET", 4711), b"1", "it is a data directory")
-
-
-@case
-@needs_etcd
-def other_terms():
-    """a member whose files are of a later term than etcd holds takes no part"""
-    with Etcd(1) as etcd, Shard(etcd, "later", 1, Kept) as shard:
-        member = shard.whole()
-        equal(member.ask("SET", 1, 2), "OK", "a write")
-        member.server.process.kill()
-        member.arguments = tuple(word.replace("shard=later", "shard=new") for word in member.arguments)
-        member.restart()
-        eventually(lambda: "has seen term" in member.log(), "it says so")
-        check("CLUSTERDOWN" in str(member.ask("GET", 1)), "it serves nothing")
 
 
 main()

@@ -95,3 +95,18 @@ Test(ha_shard, keys_that_are_there_in_part_are_refused)
         cr_assert(gone != 2 || (shard.renewal_revision == 0 && shard.ttl_ns == 0));
     }
 }
+
+Test(ha_shard, names_make_room)
+{
+    struct sw_ha_names names = {0};
+    char name[SW_HA_NAME_BYTES];
+    const uint64_t kept[] = {sw_ha_node("h:1"), sw_ha_node("h:7")};
+    for (unsigned i = 1; i <= 1000; i++) {
+        snprintf(name, sizeof(name), "h:%u", i);
+        sw_ha_names_tidy(&names, kept, 2);
+        cr_assert(sw_ha_names_add(&names, name), "%s", name);
+        cr_assert_str_eq(sw_ha_name(&names, sw_ha_node("h:1")), "h:1");
+        cr_assert_str_eq(sw_ha_name(&names, sw_ha_node(name)), name);
+    }
+    cr_assert_str_eq(sw_ha_name(&names, sw_ha_node("h:7")), "h:7");
+}
