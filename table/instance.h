@@ -23,6 +23,7 @@ struct sw_table {
     uint64_t capacity_max; /* slots */
     uint32_t operations;   /* as in sw_table_info, with this configuration */
     uint32_t batch_kinds;
+    bool filters_slots;
     bool combines; /* writes go through the combiner, and not to the queues */
     struct sw_combiner combiner;
     char reason[SW_REASON_BYTES];

@@ -138,6 +138,7 @@ int sw_table_create(const struct sw_table_config *config, struct sw_table **out,
     struct sw_backend_facts facts = sw_table_facts_of(table);
     table->capacity_max = facts.max_capacity_slots;
     table->combines = facts.together_ops_max > 0;
+    table->filters_slots = facts.filters_slots;
     if (table->combines) {
         status = sw_combiner_open(&table->combiner, table->backend, table->memory,
                                   facts.together_ops_max, facts.collected_ops_max);
@@ -196,6 +197,7 @@ void sw_table_info(const struct sw_table *table, struct sw_table_info *info)
         .bytes_reserved = facts.bytes_reserved,
         .seed = config->seed,
         .batch_ops_max = config->batch_ops_max,
+        .filters_slots = facts.filters_slots,
     };
 }
 

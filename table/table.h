@@ -218,6 +218,7 @@ struct sw_table_info {
     uint64_t bytes_reserved; /* * */
     uint64_t seed;
     uint32_t batch_ops_max;
+    bool filters_slots; /* batches of GET may have a filter */
 };
 void sw_table_info(const struct sw_table *table, struct sw_table_info *info);
 
@@ -307,6 +308,8 @@ struct sw_batch {
     uint64_t write_sequence; /* out: the place of a batch that may change the table among all such
                                 batches, which is the order in which they take effect: 1, 2, 3, ..
                                 without gaps. 0 for reads and scans */
+    const struct sw_slot_filter *filter; /* slot_filter.h: of GET where filters_slots, or NULL */
+    uint32_t first_outside; /* out: the first key that the filter does not let pass, or count */
     void *previous;  /* out [count]: value before the operation, 0 if absent; or NULL. Elements have
                         sw_table_info.value_bytes bytes, as in `values` */
     uint64_t *found; /* out [(count + 63) / 64]: was the key present before it; or NULL */

@@ -116,6 +116,12 @@ static int check_scan(const struct sw_table *table, const struct sw_batch *batch
     return valid ? SW_OK : SW_E_INVALID;
 }
 
+static bool filter_is_valid(const struct sw_table *table, const struct sw_batch *batch)
+{
+    return batch->filter == NULL ||
+           (batch->ops == NULL && batch->op == SW_GET && table->filters_slots);
+}
+
 int sw_batch_check(const struct sw_table *table, const struct sw_batch *batch)
 {
     if ((unsigned)batch->kind >= (unsigned)SW_BATCH_KIND_COUNT) {
@@ -126,7 +132,7 @@ int sw_batch_check(const struct sw_table *table, const struct sw_batch *batch)
     }
     switch (batch->kind) {
     case SW_BATCH_OPERATIONS:
-        return check_operations(table, batch);
+        return filter_is_valid(table, batch) ? check_operations(table, batch) : SW_E_INVALID;
     case SW_BATCH_SCAN:
         return check_scan(table, batch);
     case SW_BATCH_SWEEP:

@@ -16,8 +16,9 @@ struct sw_cuda_record {
     int32_t status;
     uint32_t leftover_count;
     int64_t stash_change;
-    uint32_t serial;    /* 1: one thread carried a batch of writes out, in order */
-    uint32_t fell_back; /* 1: a rebuild could not do its part of the batch */
+    uint32_t serial;        /* 1: one thread carried a batch of writes out, in order */
+    uint32_t fell_back;     /* 1: a rebuild could not do its part of the batch */
+    uint32_t first_outside; /* of a batch of reads: the first key outside its filter, or count */
     struct sw_counters counters;
 };
 

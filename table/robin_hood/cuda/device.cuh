@@ -21,6 +21,7 @@
 struct sw_cuda_tally {
     unsigned long long probes;
     unsigned long long hits;
+    unsigned int outside; /* ~ the first key that is outside the filter; 0: none is */
     unsigned int blocks_done;
 };
 
@@ -107,6 +108,7 @@ template <int BITS, int N> struct sw_cuda_reads {
     struct sw_cuda_read<BITS> batches[N];
     uint32_t first_block[N + 1]; /* of each batch; then the number of blocks */
     uint32_t batch_count;
+    const struct sw_slot_filter *filter; /* of all batches, in host memory; NULL: they have none */
 };
 
 template <int BITS> struct sw_cuda_update {

@@ -10,6 +10,7 @@
  */
 #include "table/device/bits.cuh"
 #include "table/robin_hood/cuda/device.cuh"
+#include "table/robin_hood/cuda/filter.cuh"
 
 /* Batches above this fill the device with several keys a thread. */
 #define GET_ONE_KEY_MAX (1U << 18)
@@ -176,9 +177,10 @@ static __device__ inline bool get_one(const typename sw_width<BITS>::table *tabl
     return found;
 }
 
-/* One thread, when all sums are known. */
+/* One thread, when all sums are known. `outside` as in the tally. */
 static __device__ inline void report(uint64_t probes, uint64_t hits, uint64_t count, bool counted,
-                                     struct sw_cuda_record *record, uint64_t ticket)
+                                     uint32_t outside, struct sw_cuda_record *record,
+                                     uint64_t ticket)
 {
     struct sw_op_counters *gets = &record->counters.by_class[SW_CLASS_GET];
     memset(&record->counters, 0, sizeof(record->counters));
@@ -187,6 +189,7 @@ static __device__ inline void report(uint64_t probes, uint64_t hits, uint64_t co
     gets->hits = hits;
     gets->misses = counted ? count - hits : 0;
     record->status = SW_OK;
+    record->first_outside = outside != 0 ? ~outside : (uint32_t)count;
     record->leftover_count = 0;
     record->stash_change = 0;
     sw_record_done(record, ticket);
@@ -205,16 +208,20 @@ static __device__ inline uint32_t batch_of_block(const struct sw_cuda_reads<BITS
 
 /* Adds the sums of a block to the tally of its batch; the batch's last block makes the record (M7).
  * The tally is read by volatile loads, since other blocks changed it by atomics. */
-template <int BITS, bool COUNTS>
+template <int BITS, bool COUNTS, bool FILTERS>
 static __device__ inline void finish_block(const struct sw_cuda_read<BITS> &batch, uint64_t probes,
-                                           uint32_t hits, uint32_t blocks)
+                                           uint32_t hits, uint32_t outside, uint32_t blocks)
 {
     __shared__ unsigned long long block_probes;
     __shared__ unsigned int block_hits;
+    __shared__ unsigned int block_outside;
     if (COUNTS) {
         if (threadIdx.x == 0) {
             block_probes = 0;
             block_hits = 0;
+            if (FILTERS) {
+                block_outside = 0;
+            }
         }
         __syncthreads(); /* M2: the sums are zero */
         /* a thread's probes fit 32 bits: max_probe does, and it has few keys */
@@ -223,25 +230,35 @@ static __device__ inline void finish_block(const struct sw_cuda_read<BITS> &batc
             atomicAdd(&block_probes, (unsigned long long)warp_probes);
             atomicAdd(&block_hits, hits);
         }
+        if (FILTERS && outside != 0) {
+            atomicMax(&block_outside, outside);
+        }
     }
     __syncthreads(); /* M2: the sums, and what the block wrote to the host */
     if (blocks == 1) {
         if (threadIdx.x == 0) { /* M2, M7: the fence before the ticket covers what the whole block
                                    wrote */
             report(COUNTS ? block_probes : 0, COUNTS ? block_hits : 0, batch.count, COUNTS,
-                   batch.record, batch.ticket);
+                   FILTERS ? block_outside : 0, batch.record, batch.ticket);
         }
         return;
     }
     if (COUNTS && threadIdx.x == 0) {
         atomicAdd(&batch.tally->probes, block_probes);
         atomicAdd(&batch.tally->hits, (unsigned long long)block_hits);
+        if (FILTERS && block_outside != 0) {
+            atomicMax(&batch.tally->outside, block_outside);
+        }
     }
     if (sw_last_block(&batch.tally->blocks_done, blocks) && threadIdx.x == 0) {
         volatile struct sw_cuda_tally *tally = batch.tally;
-        report(tally->probes, tally->hits, batch.count, COUNTS, batch.record, batch.ticket);
+        report(tally->probes, tally->hits, batch.count, COUNTS, FILTERS ? tally->outside : 0,
+               batch.record, batch.ticket);
         tally->probes = 0;
         tally->hits = 0;
+        if (FILTERS) {
+            tally->outside = 0;
+        }
         tally->blocks_done = 0;
     }
 }
@@ -268,10 +285,12 @@ static __device__ inline void keep_found(uint32_t *block_found, uint32_t w, uint
     }
 }
 
-template <int BITS, int N, int KEYS, int LANES, bool HINTS, bool COUNTS, typename SHAPE>
+template <int BITS, int N, int KEYS, int LANES, bool HINTS, bool COUNTS, typename FILTER,
+          typename SHAPE>
 static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     get_kernel(const typename sw_width<BITS>::table table, const uint8_t *hints,
-               const __grid_constant__ struct sw_cuda_reads<BITS, N> reads)
+               const __grid_constant__ struct sw_cuda_reads<BITS, N> reads,
+               const __grid_constant__ FILTER filter)
 {
     typedef sw_width<BITS> W;
     __shared__ uint32_t block_found[KEYS * SHAPE::block / 32];
@@ -287,6 +306,7 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     uint32_t count = batch.count;
     uint64_t probes = 0;
     uint32_t hits = 0;
+    uint32_t outside = 0; /* ~ the first key of this thread that is */
 
 #pragma unroll
     for (int k = 0; k < KEYS; k++) {
@@ -311,6 +331,9 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     for (int k = 0; k < KEYS; k++) {
         read_bucket<BITS, LANES, HINTS>(&table.main, bucket[k], part, held[k]);
     }
+    if constexpr (FILTER::filters) { /* while the buckets come */
+        outside = sw_filter_outside<BITS, KEYS>(filter, &table, m, first, step, count);
+    }
 #pragma unroll
     for (int k = 0; k < KEYS; k++) {
         uint32_t i = first + k * step;
@@ -330,8 +353,8 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     if (batch.found != NULL) {
         sw_bits_store(batch.found, count, block * (step * KEYS), block_found, step * KEYS / 32);
     }
-    finish_block<BITS, COUNTS>(batch, probes, hits,
-                               reads.first_block[b + 1] - reads.first_block[b]);
+    finish_block<BITS, COUNTS, FILTER::filters>(batch, probes, hits, outside,
+                                                reads.first_block[b + 1] - reads.first_block[b]);
 }
 
 /* Numbers the blocks of each batch. Returns how many there are. */
@@ -354,8 +377,8 @@ static cudaError_t launch_shaped(const struct sw_cuda_device<BITS> *device,
                                  cudaStream_t stream)
 {
     uint32_t blocks = lay_out<BITS, N>(reads, threads / POLICY::lanes_per_key * KEYS);
-    get_kernel<BITS, N, KEYS, POLICY::lanes_per_key, HINTS, COUNTS, SHAPE>
-        <<<blocks, threads, 0, stream>>>(device->table, device->hints, *reads);
+    get_kernel<BITS, N, KEYS, POLICY::lanes_per_key, HINTS, COUNTS, sw_no_filter, SHAPE>
+        <<<blocks, threads, 0, stream>>>(device->table, device->hints, *reads, sw_no_filter());
     return cudaGetLastError();
 }
 
@@ -379,6 +402,26 @@ static cudaError_t launch(const struct sw_cuda_device<BITS> *device,
                                                                                   threads, stream);
 }
 
+/* With a filter, which all batches have. Its kernels are of one kind: what hashing a key takes
+ * hides what others would save. */
+template <int BITS, int N>
+static cudaError_t launch_filtered(const struct sw_cuda_device<BITS> *device, bool hints,
+                                   struct sw_cuda_reads<BITS, N> *reads, cudaStream_t stream)
+{
+    typedef sw_cuda_shape<SW_CUDA_BLOCK, 0> shape;
+    const uint32_t blocks = lay_out<BITS, N>(reads, SW_CUDA_BLOCK);
+    if (hints) {
+        get_kernel<BITS, N, 1, 1, true, true, sw_filter, shape>
+            <<<blocks, SW_CUDA_BLOCK, 0, stream>>>(device->table, device->hints, *reads,
+                                                   sw_filter{*reads->filter});
+    } else {
+        get_kernel<BITS, N, 1, 1, false, true, sw_filter, shape>
+            <<<blocks, SW_CUDA_BLOCK, 0, stream>>>(device->table, device->hints, *reads,
+                                                   sw_filter{*reads->filter});
+    }
+    return cudaGetLastError();
+}
+
 template <int ARCH, int BITS, int N>
 static cudaError_t launch_get(const struct sw_cuda_device<BITS> *device, bool use_hints,
                               struct sw_cuda_reads<BITS, N> *reads, cudaStream_t stream)
@@ -387,6 +430,9 @@ static cudaError_t launch_get(const struct sw_cuda_device<BITS> *device, bool us
     typedef sw_policy_get_hinted<ARCH, BITS> hinted;
     bool hints = use_hints && device->hints != NULL;
     uint64_t keys = 0;
+    if (reads->filter != NULL) {
+        return launch_filtered<BITS, N>(device, hints, reads, stream);
+    }
     for (uint32_t b = 0; b < reads->batch_count; b++) {
         keys += reads->batches[b].count;
     }

@@ -85,6 +85,7 @@ static int collect(struct sw_cuda_queue *queue, struct sw_batch *batch)
     }
     batch->counters = record->counters;
     batch->leftover_count = record->leftover_count;
+    batch->first_outside = record->first_outside;
     batch->_stash_change = record->stash_change;
     __atomic_fetch_add(&queue->table->stash, (uint64_t)batch->_stash_change, __ATOMIC_RELAXED);
     if (batch->_ticket == queue->trim_ticket) {

@@ -80,8 +80,8 @@ bool sw_cuda_hints_pay(const struct sw_cuda_table *table)
            sw_cuda_load(table) > SW_CUDA_HINTS_LOAD;
 }
 
-/* Launches reads: the batches given, as one. What they follow on the stream was submitted before.
- */
+/* Launches reads: the batches given, of one filter, as one. What they follow on the stream was
+ * submitted before. */
 template <int BITS, int N>
 static cudaError_t launch_reads(struct sw_cuda_queue *queue, const struct sw_batch *const *batches,
                                 const uint64_t *tickets, uint32_t count)
@@ -89,6 +89,7 @@ static cudaError_t launch_reads(struct sw_cuda_queue *queue, const struct sw_bat
     typedef typename sw_width<BITS>::word word;
     struct sw_cuda_reads<BITS, N> reads;
     reads.batch_count = count;
+    reads.filter = batches[0]->filter;
     for (uint32_t b = 0; b < count; b++) {
         bool keys = batches[b]->kind == SW_BATCH_OPERATIONS;
         struct sw_cuda_read<BITS> *read = &reads.batches[b];
@@ -256,6 +257,10 @@ static bool is_small_read(const struct sw_batch *batch)
 
 static bool hold(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t ticket)
 {
+    if (queue->held_count > 0 && queue->held[0]->filter != batch->filter &&
+        !sw_cuda_enqueue(queue, NULL, 0)) {
+        return false;
+    }
     batch->_ticket = ticket;
     queue->held[queue->held_count++] = batch;
     return queue->held_count < SW_CUDA_READS_MAX || sw_cuda_enqueue(queue, NULL, 0);
