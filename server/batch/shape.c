@@ -43,6 +43,7 @@ struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
         .value_bytes = info.value_bytes,
         .entry_bytes = info.slot_bits / 8,
         .batch_ops_max = info.batch_ops_max,
+        .filters_slots = info.filters_slots,
         .max_capacity_slots = info.max_capacity_slots,
     };
     shape.frame_bytes_max =

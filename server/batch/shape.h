@@ -28,6 +28,7 @@ struct sw_table_shape {
     uint32_t blob_bytes_max;     /* longest value that a client may send; 0: values are integers */
     uint32_t entry_bytes;        /* memory that one entry takes in the table */
     uint32_t batch_ops_max;      /* most operations of a batch */
+    bool filters_slots;          /* batches of GET may have a filter */
     uint32_t scan_ops_max;       /* most entries of a scan: they fit half of the arena */
     uint64_t max_capacity_slots; /* slots to which the table may grow */
     uint64_t frame_bytes_max;    /* bodies of a frame and of its longest reply together */

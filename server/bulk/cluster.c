@@ -77,10 +77,39 @@ static void refuse_frozen(struct sw_bulk_frame *frame, struct sw_reply *reply)
     sw_bulk_reply(frame, reply, NULL, 0);
 }
 
-bool sw_bulk_owns_keys(struct sw_bulk_frame *frame, const void *keys)
+/* Refuses a frame with a key in a slot of another node, as the view has it; key `at` is its first.
+ */
+static void refuse_foreign(struct sw_bulk_frame *frame, const struct sw_cluster_view *view,
+                           const void *keys, uint32_t at)
+{
+    char line[SW_CLUSTER_LINE_BYTES];
+    uint64_t key = key_at(keys, frame->request.key_bytes, at);
+    struct sw_reply reply = {.first_bad_index = at, .slot = sw_cluster_slot(view, key)};
+    if (view->owner[reply.slot] == SW_CLUSTER_FROZEN) {
+        refuse_frozen(frame, &reply);
+        return;
+    }
+    sw_cluster_refusal(view, reply.slot, line);
+    snprintf(reply.message, sizeof(reply.message),
+             "key %u of the frame, %" PRIu64 ", is in a slot of another node (%.100s); nothing was "
+             "done",
+             at, key, line);
+    refuse(frame, &reply);
+}
+
+/* May the table look at the keys of a frame itself? Not while slots are frozen: what is sent behind
+ * a frame with keys of those is judged by whether it was refused. */
+static bool is_filtered(const struct sw_bulk_frame *frame, const struct sw_cluster_view *view)
+{
+    return frame->bulk->batches->shape.filters_slots && !view->has_frozen &&
+           frame->flight.batch.op == SW_GET;
+}
+
+bool sw_bulk_owns_keys(struct sw_bulk_frame *frame)
 {
     const struct sw_cluster_view *view = sw_bulk_view(frame->bulk);
     const struct sw_request *request = &frame->request;
+    struct sw_batch *batch = &frame->flight.batch;
     if (view == NULL) {
         return true;
     }
@@ -97,24 +126,25 @@ bool sw_bulk_owns_keys(struct sw_bulk_frame *frame, const void *keys)
         refuse(frame, &reply);
         return false;
     }
-    uint32_t at = first_foreign(view, keys, request->key_bytes, request->count);
-    if (at == request->count) {
+    if (is_filtered(frame, view)) {
+        batch->filter = &view->owned;
         return true;
     }
-    char line[SW_CLUSTER_LINE_BYTES];
-    uint64_t key = key_at(keys, request->key_bytes, at);
-    reply.first_bad_index = at;
-    reply.slot = sw_cluster_slot(view, key);
-    if (view->owner[reply.slot] == SW_CLUSTER_FROZEN) {
-        refuse_frozen(frame, &reply);
-        return false;
+    uint32_t at = first_foreign(view, batch->keys, request->key_bytes, request->count);
+    if (at < request->count) {
+        refuse_foreign(frame, view, batch->keys, at);
     }
-    sw_cluster_refusal(view, reply.slot, line);
-    snprintf(reply.message, sizeof(reply.message),
-             "key %u of the frame, %" PRIu64 ", is in a slot of another node (%.100s); nothing was "
-             "done",
-             at, key, line);
-    refuse(frame, &reply);
+    return at == request->count;
+}
+
+bool sw_bulk_owned_keys(struct sw_bulk_frame *frame)
+{
+    const struct sw_batch *batch = &frame->flight.batch;
+    if (batch->filter == NULL || batch->first_outside == batch->count) {
+        return true;
+    }
+    refuse_foreign(frame, SW_CONTAINER(batch->filter, const struct sw_cluster_view, owned),
+                   batch->keys, batch->first_outside);
     return false;
 }
 

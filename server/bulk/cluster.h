@@ -33,9 +33,11 @@ static inline uint64_t sw_bulk_map_epoch(const struct sw_bulk *bulk)
     return view == NULL || view->topology == NULL ? 0 : view->topology->epoch;
 }
 
-/* Does the node have all keys of the frame? Outside a cluster it does. If not, it returns false,
- * and the reply has been sent. */
-bool sw_bulk_owns_keys(struct sw_bulk_frame *frame, const void *keys);
+/* Does the node have all keys of the frame's batch? Outside a cluster it does. If not, it returns
+ * false, and the reply has been sent. Where the table looks at the keys itself the batch is given
+ * the slots of the loop's view, and sw_bulk_owned_keys says the same once it is done. */
+bool sw_bulk_owns_keys(struct sw_bulk_frame *frame);
+bool sw_bulk_owned_keys(struct sw_bulk_frame *frame);
 
 /* Of the entries of a SCAN, keeps those in the slots of this node. Returns how many these are. */
 uint32_t sw_bulk_keep_owned(struct sw_bulk_frame *frame, const struct sw_batch *batch);

@@ -231,7 +231,7 @@ void sw_bulk_reply_to_batch(struct sw_flight *flight)
                                                                     : flight->batch.matched;
         reply.epoch = flight->batch.epoch;
         sw_bulk_reply(frame, &reply, NULL, 0);
-    } else {
+    } else if (sw_bulk_owned_keys(frame)) {
         reply_to_data(frame, &reply);
     }
 }

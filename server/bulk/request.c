@@ -181,7 +181,7 @@ static void start_data(struct sw_bulk_frame *frame)
     struct sw_batch *batch = &frame->flight.batch;
     *batch = sw_bulk_batch_of(frame);
     scale(frame);
-    if (check_keys(frame, batch->keys) && sw_bulk_owns_keys(frame, batch->keys) &&
+    if (check_keys(frame, batch->keys) && sw_bulk_owns_keys(frame) &&
         check_values(frame, batch->values)) {
         launch(frame);
     }

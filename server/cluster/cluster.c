@@ -127,16 +127,6 @@ static void warn_of_announced(const struct sw_cluster *cluster, const struct sw_
     }
 }
 
-static void freeze(struct sw_cluster_view *view, const struct sw_cluster_move *move)
-{
-    bool is_held = move->role == SW_CLUSTER_HANDED || move->role == SW_CLUSTER_DECIDES;
-    for (unsigned slot = 0; slot < SW_SLOTS && is_held; slot++) {
-        if (sw_slot_set_has(&move->slots, slot) && sw_cluster_owns(view, slot)) {
-            view->owner[slot] = SW_CLUSTER_FROZEN;
-        }
-    }
-}
-
 /* Those of the view before stay. */
 static void set_asks(struct sw_cluster_view *view, const struct sw_slot_set *asks,
                      const struct sw_cluster_view *before)
@@ -195,7 +185,9 @@ uint64_t sw_cluster_install(struct sw_cluster *cluster, struct sw_topology *topo
     view->takes = move->role == SW_CLUSTER_TAKES;
     view->may_have_foreign =
         may_have_foreign || view->takes || sw_slot_set_count(&move->leaving) > 0;
-    freeze(view, move);
+    if (move->role == SW_CLUSTER_HANDED || move->role == SW_CLUSTER_DECIDES) {
+        sw_cluster_view_freeze(view, &move->slots);
+    }
     set_asks(view, asks, now);
     if (cluster->state_path[0] != '\0' &&
         sw_cluster_state_write(cluster->state_path, &state, error) != 0) {

@@ -4,6 +4,7 @@
  */
 #include "server/cluster/view.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,22 @@ struct sw_cluster_view *sw_cluster_view_create(struct sw_topology *topology, con
     if (me != NULL && sw_cluster_is_up(view)) {
         *(me->is_primary ? &view->shard : &view->reads) = me->shard;
     }
+    view->owned.raw = choices->raw_bytes > 0;
+    for (unsigned slot = 0; slot < SW_SLOTS; slot++) {
+        view->owned.slots[slot / 64] |= (uint64_t)sw_cluster_owns(view, slot) << slot % 64;
+    }
     return view;
+}
+
+void sw_cluster_view_freeze(struct sw_cluster_view *view, const struct sw_slot_set *slots)
+{
+    for (unsigned slot = 0; slot < SW_SLOTS; slot++) {
+        if (sw_slot_set_has(slots, slot) && sw_cluster_owns(view, slot)) {
+            view->owner[slot] = SW_CLUSTER_FROZEN;
+            view->owned.slots[slot / 64] &= ~(1ULL << slot % 64);
+            view->has_frozen = true;
+        }
+    }
 }
 
 void sw_cluster_view_destroy(struct sw_cluster_view *view)
@@ -53,6 +69,8 @@ const char *sw_cluster_endpoint(const struct sw_cluster_view *view,
 {
     return view->choices.by_hostname && node->hostname[0] != '\0' ? node->hostname : node->ip;
 }
+
+static_assert(SW_SLOTS == SW_FILTER_SLOTS, "the same slots");
 
 /* Has the slot left just now? */
 static bool is_asked(const struct sw_cluster_view *view, unsigned slot)

@@ -13,6 +13,7 @@
 
 #include "proto/cluster/slot.h"
 #include "proto/cluster/topology.h"
+#include "table/slot_filter.h"
 
 /* A host, ":" and a port, with the NUL. */
 #define SW_CLUSTER_ADDRESS_BYTES (SW_TOPOLOGY_HOSTNAME_MAX + 8)
@@ -41,6 +42,8 @@ struct sw_cluster_view {
     uint16_t shard;              /* whose slots it serves; SW_CLUSTER_NO_SHARD: it serves none */
     uint16_t reads;              /* whose replica it is, so that it serves reads; or the same */
     uint16_t owner[SW_SLOTS];    /* a shard, SW_TOPOLOGY_NOBODY or SW_CLUSTER_FROZEN */
+    struct sw_slot_filter owned; /* the slots that the node owns */
+    bool has_frozen;             /* slots */
     bool may_have_foreign;       /* the table may hold keys of slots that the node does not own */
     bool takes;                  /* such keys may come at any time: slots are on their way here */
     struct sw_slot_set asks;     /* slots that have just left: ASK, until asks_until_ns */
@@ -52,6 +55,8 @@ struct sw_cluster_view {
 struct sw_cluster_view *sw_cluster_view_create(struct sw_topology *topology, const char *id,
                                                const struct sw_cluster_choices *choices);
 void sw_cluster_view_destroy(struct sw_cluster_view *view);
+/* Before others look at the view: slots of its own are being handed over. */
+void sw_cluster_view_freeze(struct sw_cluster_view *view, const struct sw_slot_set *slots);
 
 static inline bool sw_cluster_owns(const struct sw_cluster_view *view, unsigned slot)
 {
