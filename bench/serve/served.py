@@ -9,6 +9,7 @@ there. A row whose replies are not as they must be is an error, not a number.
 """
 
 import argparse
+import json
 import pathlib
 import resource
 import shutil
@@ -25,13 +26,14 @@ from study import (DEPTHS, DRAWN_KEYS, MAX_LOAD, RESP_CONNECTIONS, RESP_KEYS, St
 from table import tables  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
-PARTS = ("frames32", "clients", "frames64", "null", "redis", "engines", "rows")
+PARTS = ("frames32", "clients", "frames64", "null", "cluster", "redis", "engines", "rows")
 # What RESP clients ask the daemon without a table.
 NULL_RESP = ("resp_get_p64", "resp_set_p64", "resp_get_p1")
 # Loads of the steps: what is filled, the slices that are written and deleted by turns, and the engines'.
 FILL = 0.85
 SLICE = 0.1
 ENGINE_LOADS = (0.5, 0.75)
+NODE_ID = 39 * "0" + "1"
 CACHE_VALUE_BYTES = 60
 # Rows of floats: keys a frame at most, the load, and memory for the bodies of a loop's frames and replies.
 ROW_FRAME_MAX = 65536
@@ -221,6 +223,29 @@ class Served(Study):
                         self.resp(daemon.address(), "sherwood-null", None, 32, "--no-verify")
 
                 self.repeated(f"no table, u{bits}", [("gets", gets)])
+
+    def cluster(self):
+        """Gets beside gets of a node of a cluster, which looks at the slot of each key; it owns all of them."""
+        filled = int(FILL * self.options.slots)
+        topology = pathlib.Path(self.work) / "topology.json"
+        topology.write_text(json.dumps({
+            "format": 1, "cluster": "one", "epoch": 1, "keys": "decimal",
+            "shards": [{"id": NODE_ID[::-1], "name": "s1", "slots": [[0, 16383]]}],
+            "nodes": [{"id": NODE_ID, "shard": "s1", "ip": "127.0.0.1", "role": "primary", "port": 7379}]}), encoding="ascii")
+        for bits in (32, 64):
+            for operation, flags in (("get_alone", ()), ("get_in_cluster", (
+                    "--cluster-config", topology, "--cluster-node-id", NODE_ID))):
+                with self.start("sherwoodd", "--key-bits", str(bits), "--capacity", str(self.options.slots), "--max-load",
+                                str(MAX_LOAD), *flags) as daemon:
+                    self.insert(daemon, self.options.frames[-1], filled)
+
+                    def gets(daemon=daemon, bits=bits, operation=operation):
+                        for frame in self.options.frames:
+                            words = (daemon.unix(), "-n", filled, *self.shape(frame), "-o", "get")
+                            get = self.load(*words, *self.drawn(frame), hits=1)[0]
+                            self.note(Row(operation, 2 * bits, FILL, frame), get, "p50", "p99")
+
+                    self.repeated(f"u{bits}, {operation}", [("gets", gets)])
 
     def redis(self):
         program = self.redis_program()
