@@ -5,8 +5,10 @@
 #include "server/resp/admin_call.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "server/resp/absent.h"
@@ -105,6 +107,18 @@ void sw_call_subcommand(struct sw_call *call, const struct sw_subcommand *list)
     }
     sw_subcommand_unknown(call->command, word, line, sizeof(line));
     sw_text_error(call->reply, line);
+}
+
+bool sw_argument_float(const struct sw_resp_argument *argument, float *out)
+{
+    char text[64], *end = NULL;
+    if (argument->size == 0 || argument->size >= sizeof(text) || isspace(argument->text[0])) {
+        return false;
+    }
+    memcpy(text, argument->text, argument->size);
+    text[argument->size] = '\0';
+    *out = strtof(text, &end);
+    return end == text + argument->size && !isnan(*out);
 }
 
 bool sw_argument_integer(const struct sw_resp_argument *argument, int64_t *out)

@@ -4,7 +4,6 @@
  */
 #include "server/resp/alone_words.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,18 +39,6 @@ static const char *error_of_setrange(const struct sw_table_shape *shape,
     return offset < 0 || (size > 0 && !fits) ? "ERR offset is out of range" : NULL;
 }
 
-static bool read_float(const struct sw_resp_argument *argument, float *out)
-{
-    char text[64], *end = NULL;
-    if (argument->size == 0 || argument->size >= sizeof(text) || isspace(argument->text[0])) {
-        return false;
-    }
-    memcpy(text, argument->text, argument->size);
-    text[argument->size] = '\0';
-    *out = strtof(text, &end);
-    return end == text + argument->size && !isnan(*out);
-}
-
 const char *sw_word_error(const struct sw_resp *resp, const struct sw_command *command,
                           const struct sw_resp_command *arguments)
 {
@@ -65,8 +52,9 @@ const char *sw_word_error(const struct sw_resp *resp, const struct sw_command *c
     if (command->id == SW_COMMAND_INCRBYFLOAT) {
         return !is_row || type != SW_TYPE_F32 || shape->value_bytes != sizeof(number)
                    ? "ERR INCRBYFLOAT is for rows of one number (--value-type f32 --value-bytes 4)"
-               : !read_float(&arguments->arguments[2], &number) ? "ERR value is not a valid float"
-                                                                : NULL;
+               : !sw_argument_float(&arguments->arguments[2], &number)
+                   ? "ERR value is not a valid float"
+                   : NULL;
     }
     return is_row && type != SW_TYPE_BYTES && type != SW_TYPE_U32 && type != SW_TYPE_U64
                ? "ERR operations on bits are for integers, and for rows of bytes, u32 or u64"
@@ -78,7 +66,7 @@ void sw_word_begin(struct sw_alone *alone, const struct sw_command *command,
 {
     struct sw_round *round = &alone->replies.round;
     if (command->id == SW_COMMAND_INCRBYFLOAT) {
-        read_float(&arguments->arguments[2], &alone->number);
+        sw_argument_float(&arguments->arguments[2], &alone->number);
     }
     if (command->id == SW_COMMAND_SETRANGE) {
         const struct sw_resp_argument *piece = &arguments->arguments[3];

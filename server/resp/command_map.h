@@ -87,6 +87,8 @@
       ALONE(CAS, 0, ONE), "key old new: set a key if its value is the old one") \
     X(INCRBYFLOAT, "incrbyfloat", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, REFUSED, \
       ALONE(ONE_KEY, 0, OK), "Add to a row of one number, f32") \
+    X(ADD, "add", -3, KEYS(1, 1, 1), STRING, INSERT, SLOW, QUEUED, \
+      KEY_FUNCTION(ADD, SET, COUNT_PRESENT), "Add to a row, number by number: key row [SCALE s] [XX]") \
     X(GETRANGE, "getrange", 4, KEYS(1, 1, 1), STRING, READ, SLOW, QUEUED, \
       KEY_FUNCTION(RANGE, GET, RANGE), "Part of a key's value: key first last") \
     X(SETRANGE, "setrange", 4, KEYS(1, 1, 1), STRING, INSERT, SLOW, REFUSED, \

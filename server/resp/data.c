@@ -11,6 +11,7 @@
 
 #include "proto/decimal.h"
 #include "server/net/conn.h"
+#include "server/resp/add.h"
 #include "server/resp/admin_call.h"
 #include "server/resp/blob.h"
 #include "server/resp/data_help.h"
@@ -43,13 +44,6 @@ struct data {
     uint32_t first; /* number of operations in the round before the command */
 };
 
-static bool integer_at(const struct data *data, uint32_t i, uint32_t bytes, uint64_t *out)
-{
-    const struct sw_resp_argument *argument = &data->arguments->arguments[i];
-    return sw_decimal_parse(argument->text, argument->size, bytes == 8 ? UINT64_MAX : UINT32_MAX,
-                            out);
-}
-
 /* Removes the operations that the command has added, and replies with an error. */
 __attribute__((format(printf, 2, 3))) static void refuse(const struct data *data,
                                                          const char *format, ...)
@@ -78,12 +72,14 @@ static bool key_at(const struct data *data, uint32_t i, uint64_t *key)
  * `value` is 0, the operand is 1. */
 static bool add_integer(const struct data *data, enum sw_op op, uint32_t key, uint32_t value)
 {
-    uint64_t k = 0;
-    uint64_t v = 1;
+    const struct sw_resp_argument *number = &data->arguments->arguments[value];
+    const bool wide = data->resp->batches->shape.value_bytes == 8;
+    uint64_t k = 0, v = 1;
     if (!key_at(data, key, &k)) {
         return false;
     }
-    if (value != 0 && !integer_at(data, value, data->resp->batches->shape.value_bytes, &v)) {
+    if (value != 0 &&
+        !sw_decimal_parse(number->text, number->size, wide ? UINT64_MAX : UINT32_MAX, &v)) {
         refuse(data, "ERR value is not an unsigned integer or out of range");
         return false;
     }
@@ -322,6 +318,19 @@ FOR_EACH_KIND void run_range(const struct data *data, const struct values *value
     }
 }
 
+/* ADD: the row is multiplied where it will be added from. */
+FOR_EACH_KIND void run_add(const struct data *data, const struct values *values)
+{
+    struct sw_add add;
+    const char *error = sw_add_read(data->resp->net->config, data->arguments, &add);
+    if (error != NULL) {
+        refuse(data, "%s", error);
+    } else if (values->add(data, add.op, 1, 2)) {
+        sw_add_scale(&add, data->round);
+        add_reply(data, SW_REPLY_KIND_COUNT_PRESENT);
+    }
+}
+
 /* SET key value [NX | XX | IFEQ old] [GET]. Keys do not expire in this server, so the options EX
  * and PX are refused; KEEPTTL would change nothing and is accepted. */
 FOR_EACH_KIND void run_set(const struct data *data, const struct values *values)
@@ -393,13 +402,6 @@ FOR_EACH_KIND void run_subcommand(const struct data *data, const struct values *
     }
 }
 
-static const struct sw_subcommand memory_list[] = {
-    {"USAGE", -3, NULL, "<key> [SAMPLES <count>]", "Return the bytes that a key takes."},
-    {NULL, 0, NULL, NULL, NULL}};
-static const struct sw_subcommand object_list[] = {
-    {"ENCODING", 3, NULL, "<key>", "Return how the value of a key is kept: int or raw."},
-    {NULL, 0, NULL, NULL, NULL}};
-
 FOR_EACH_KIND void run(const struct data *data, const struct values *values)
 {
     const struct sw_command *command = data->command;
@@ -429,6 +431,9 @@ FOR_EACH_KIND void run(const struct data *data, const struct values *values)
     case SW_MAKER_RANGE:
         run_range(data, values);
         break;
+    case SW_MAKER_ADD:
+        run_add(data, values);
+        break;
     case SW_MAKER_BY:
         run_by(data, values);
         break;
@@ -436,10 +441,8 @@ FOR_EACH_KIND void run(const struct data *data, const struct values *values)
         run_getex(data, values);
         break;
     case SW_MAKER_MEMORY:
-        run_subcommand(data, values, memory_list);
-        break;
     case SW_MAKER_OBJECT:
-        run_subcommand(data, values, object_list);
+        run_subcommand(data, values, sw_data_subcommands(command));
         break;
     case SW_MAKER_NONE:
         assert(!"a command of another kind");
@@ -473,24 +476,24 @@ static bool begin(struct data *data, struct sw_conn *conn, const struct sw_comma
     return true;
 }
 
+FOR_EACH_KIND bool run_begun(struct data *data, const struct values *values, bool begun)
+{
+    if (begun) {
+        run(data, values);
+    }
+    return begun && data->conn->stall == SW_STALL_NONE;
+}
+
 bool sw_data_run_integers(struct sw_conn *conn, const struct sw_command *command,
                           const struct sw_resp_command *arguments, enum sw_data_purpose purpose)
 {
     struct data data;
-    bool begun = begin(&data, conn, command, arguments, purpose);
-    if (begun) {
-        run(&data, &integers);
-    }
-    return begun && conn->stall == SW_STALL_NONE;
+    return run_begun(&data, &integers, begin(&data, conn, command, arguments, purpose));
 }
 
 bool sw_data_run_blobs(struct sw_conn *conn, const struct sw_command *command,
                        const struct sw_resp_command *arguments, enum sw_data_purpose purpose)
 {
     struct data data;
-    bool begun = begin(&data, conn, command, arguments, purpose);
-    if (begun) {
-        run(&data, &blobs);
-    }
-    return begun && conn->stall == SW_STALL_NONE;
+    return run_begun(&data, &blobs, begin(&data, conn, command, arguments, purpose));
 }

@@ -8,6 +8,17 @@
 #include "server/resp/admin_call.h"
 #include "server/resp/resp.h"
 
+const struct sw_subcommand *sw_data_subcommands(const struct sw_command *command)
+{
+    static const struct sw_subcommand memory[] = {
+        {"USAGE", -3, NULL, "<key> [SAMPLES <count>]", "Return the bytes that a key takes."},
+        {NULL, 0, NULL, NULL, NULL}};
+    static const struct sw_subcommand object[] = {
+        {"ENCODING", 3, NULL, "<key>", "Return how the value of a key is kept: int or raw."},
+        {NULL, 0, NULL, NULL, NULL}};
+    return command->maker == SW_MAKER_MEMORY ? memory : object;
+}
+
 void sw_data_help(struct sw_conn *conn, const struct sw_command *command,
                   const struct sw_subcommand *list, enum sw_data_purpose purpose)
 {

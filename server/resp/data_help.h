@@ -9,6 +9,9 @@
 
 struct sw_subcommand;
 
+/* The subcommands of MEMORY, or of OBJECT: static storage. */
+const struct sw_subcommand *sw_data_subcommands(const struct sw_command *command);
+
 /* Replies with what the subcommands do, or refuses that inside a transaction. */
 void sw_data_help(struct sw_conn *conn, const struct sw_command *command,
                   const struct sw_subcommand *list, enum sw_data_purpose purpose);

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * add.c - which numbers ADD adds, and the scale.
+ */
+#include "server/resp/add.h"
+
+#include <string.h>
+
+#include "server/resp/admin_call.h"
+#include "table/scale.h"
+
+/* What adds to rows of each type: present and absent keys, and present ones alone. */
+static const struct {
+    enum sw_op all, present;
+} ops[SW_TYPE_COUNT] = {[SW_TYPE_U32] = {SW_ADD_U32, SW_ADD_PRESENT_U32},
+                        [SW_TYPE_U64] = {SW_ADD_U64, SW_ADD_PRESENT_U64},
+                        [SW_TYPE_F32] = {SW_ADD_F32, SW_ADD_PRESENT_F32},
+                        [SW_TYPE_F16] = {SW_ADD_F16, SW_ADD_PRESENT_F16},
+                        [SW_TYPE_BF16] = {SW_ADD_BF16, SW_ADD_PRESENT_BF16}};
+
+const char *sw_add_read(const struct sw_config *config, const struct sw_resp_command *arguments,
+                        struct sw_add *add)
+{
+    const uint32_t type = sw_config_has_rows(config) ? config->value_type : SW_TYPE_BYTES;
+    bool present = false;
+    float scale = 1;
+    for (uint32_t i = 3; i < arguments->count; i++) {
+        const struct sw_resp_argument *word = &arguments->arguments[i];
+        if (sw_argument_is(word, "XX")) {
+            present = true;
+        } else if (!sw_argument_is(word, "SCALE") || i + 1 == arguments->count) {
+            return "ERR syntax error";
+        } else if (!sw_argument_float(&arguments->arguments[++i], &scale)) {
+            return "ERR value is not a valid float";
+        }
+    }
+    if (sw_value_type_bytes(type) == 0) {
+        return "ERR ADD is for rows of numbers (--value-bytes, --value-type)";
+    }
+    add->op = present ? ops[type].present : ops[type].all;
+    memcpy(&add->scale_bits, &scale, sizeof(scale));
+    return sw_scale_fits(add->op, false, add->scale_bits) ? NULL
+           : type == SW_TYPE_F32
+               ? "ERR SCALE is a finite number"
+               : "ERR SCALE is 1 or -1, but for rows of f32; frames have it for others of floats";
+}
+
+void sw_add_scale(const struct sw_add *add, struct sw_round *round)
+{
+    const uint32_t bytes = round->batches->shape.value_bytes;
+    uint8_t *row = (uint8_t *)round->values + (uint64_t)(round->operations - 1) * bytes;
+    sw_scale_operands(add->op, false, add->scale_bits, row, bytes);
+}
