@@ -109,7 +109,7 @@
  * TRYAGAIN. */
 #define SW_FROZEN_MS 1000
 /* What a step of a move that keeps slots unserved may take: its replicas, its log. */
-#define SW_MOVE_STEP_MS 5000
+#define SW_MOVE_STEP_MS 3000
 
 /* A table in host memory grows inside the submit of a batch, on one thread, and other loops wait
  * for it in their submits. Up to this long the watchdog counts a submit as progress. The time

@@ -189,8 +189,11 @@ uint64_t sw_cluster_install(struct sw_cluster *cluster, struct sw_topology *topo
         sw_cluster_view_freeze(view, &move->slots);
     }
     set_asks(view, asks, now);
-    if (cluster->state_path[0] != '\0' &&
-        sw_cluster_state_write(cluster->state_path, &state, error) != 0) {
+    int written = cluster->state_path[0] == '\0'
+                      ? 0
+                      : sw_cluster_state_write(cluster->state_path, &state, error);
+    cluster->is_unsure = written == -2 || (written == -1 && cluster->is_unsure);
+    if (written != 0) {
         sw_cluster_view_destroy(view);
         return 0;
     }

@@ -15,9 +15,11 @@ struct sw_cluster {
     struct sw_cluster_choices choices;
     char state_path[SW_CONFIG_DIR_MAX + SW_CONFIG_FILE_MAX]; /* empty: nothing is remembered */
     char id[SW_TOPOLOGY_ID + 1];
-    pthread_mutex_t change;      /* held by who takes a topology, or moves slots */
-    bool may_have_foreign;       /* under `change`; a move's own slots do not count */
-    pthread_mutex_t lock;        /* of what follows; held for a moment */
+    pthread_mutex_t change; /* held by who takes a topology, or moves slots */
+    bool may_have_foreign;  /* under `change`; a move's own slots do not count */
+    bool is_unsure;         /* under `change`: the state file may say what is not so here */
+    uint64_t abandoned;     /* under `change`: attempts up to this one are not decided any more */
+    pthread_mutex_t lock;   /* of what follows; held for a moment */
     struct sw_cluster_move move; /* changes under `change` and the lock: either is enough to read */
     struct sw_cluster_view
         *newest; /* atomic; older ones hang from it until no loop looks at them */

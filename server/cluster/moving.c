@@ -211,7 +211,8 @@ uint64_t sw_cluster_decide(struct sw_cluster *cluster, uint64_t attempt, uint64_
 {
     uint64_t number = 0;
     pthread_mutex_lock(&cluster->change);
-    *is_over = cluster->move.role != SW_CLUSTER_TAKES || cluster->move.attempt != attempt;
+    *is_over = cluster->move.role != SW_CLUSTER_TAKES || cluster->move.attempt != attempt ||
+               attempt <= cluster->abandoned;
     if (*is_over) {
         sw_cluster_refuse(error, "another topology has come");
     } else {
@@ -222,6 +223,16 @@ uint64_t sw_cluster_decide(struct sw_cluster *cluster, uint64_t attempt, uint64_
         wake(cluster);
     }
     return number;
+}
+
+bool sw_cluster_abandon(struct sw_cluster *cluster, uint64_t attempt)
+{
+    pthread_mutex_lock(&cluster->change);
+    bool may = cluster->move.role == SW_CLUSTER_TAKES && cluster->move.attempt == attempt &&
+               !cluster->is_unsure;
+    cluster->abandoned = may ? attempt : cluster->abandoned;
+    pthread_mutex_unlock(&cluster->change);
+    return may;
 }
 
 bool sw_cluster_serve(struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR_BYTES])
@@ -258,7 +269,8 @@ enum sw_cluster_outcome sw_cluster_outcome(struct sw_cluster *cluster, const cha
     pthread_mutex_lock(&cluster->change);
     const struct sw_topology *now = topology_of(cluster);
     struct sw_cluster_move move = cluster->move;
-    if ((move.role == SW_CLUSTER_TAKES && move.attempt == attempt) ||
+    if ((move.role == SW_CLUSTER_TAKES && move.attempt == attempt &&
+         attempt > cluster->abandoned) ||
         move.role == SW_CLUSTER_DECIDES) {
         outcome = SW_CLUSTER_UNDER_WAY;
     } else if (now == NULL || !is_primary(now, cluster->id, error)) {

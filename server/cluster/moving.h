@@ -49,6 +49,9 @@ bool sw_cluster_give_up(struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR_
  * to be called again. Where the shard has replicas the slots are not served yet. */
 uint64_t sw_cluster_decide(struct sw_cluster *cluster, uint64_t attempt, uint64_t source_epoch,
                            bool *is_over, char error[SW_CLUSTER_ERROR_BYTES]);
+/* The attempt is never decided, whether that can be written or not: the next start begins another
+ * one in any case. Returns false if it may be decided already. */
+bool sw_cluster_abandon(struct sw_cluster *cluster, uint64_t attempt);
 /* The replicas know what was decided: serves the slots. */
 bool sw_cluster_serve(struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR_BYTES]);
 

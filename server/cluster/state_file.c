@@ -229,6 +229,7 @@ int sw_cluster_state_write(const char *path, const struct sw_cluster_state *stat
     if (!done && fd >= 0) {
         unlink(beside);
     }
+    bool is_there = done;
     if (done && !sync_folder(path)) {
         code = errno;
         done = false;
@@ -236,5 +237,5 @@ int sw_cluster_state_write(const char *path, const struct sw_cluster_state *stat
     if (!done) {
         snprintf(error, SW_CLUSTER_ERROR_BYTES, "%s cannot be written: %s", path, strerror(code));
     }
-    return done ? 0 : -1;
+    return done ? 0 : is_there ? -2 : -1;
 }

@@ -54,8 +54,8 @@ int sw_cluster_state_read(const char *path, struct sw_cluster_state *state,
                           char error[SW_CLUSTER_ERROR_BYTES]);
 
 /* Writes the state beside the file, syncs it, and puts it in the file's place. Returns 0, or -1
- * with a sentence in `error`; then the file is as it was, or, if it was the folder that could not
- * be synced, a loss of power may bring the old one back. */
+ * with a sentence in `error`, and the file is as it was; or -2, and the next start may find the
+ * old one or the new one: the folder could not be synced. */
 int sw_cluster_state_write(const char *path, const struct sw_cluster_state *state,
                            char error[SW_CLUSTER_ERROR_BYTES]);
 

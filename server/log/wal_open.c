@@ -278,9 +278,9 @@ int sw_wal_open(struct sw_wal *wal, const struct sw_directory *directory,
     wal->directory = directory;
     wal->io = directory->io;
     memcpy(wal->log_id, directory->log_id, sizeof(wal->log_id));
-    wal->written = end;
-    wal->durable = end;
-    wal->handed = end;
+    __atomic_store_n(&wal->written, end, __ATOMIC_RELEASE); /* loops may look whether it has room */
+    __atomic_store_n(&wal->durable, end, __ATOMIC_RELEASE);
+    __atomic_store_n(&wal->handed, end, __ATOMIC_RELEASE);
     wal->begun_at = end;
     wal->next_number = survey->count > 0 ? survey->found[survey->count - 1].number + 1 : 1;
     if (begin(wal, survey, reason) != 0) {

@@ -3,10 +3,12 @@
  * keys.c - the keys of slots: reading, removing and writing them.
  */
 #include <endian.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "server/batch/logging.h"
 #include "server/cluster/fault.h"
+#include "server/log/clock.h"
 #include "server/log/snapshot_take.h"
 #include "server/move/mover_parts.h"
 
@@ -48,7 +50,6 @@ int sw_mover_run(struct sw_mover *mover, struct sw_batch *batch)
         if (sw_feed_is_on(parts->repl->feed)) {
             sw_logging_feed(parts->repl->feed, batch, kb, vb, true);
         }
-        mover->last_write = batch->write_sequence;
     }
     pthread_mutex_unlock(&mover->writing);
     return status == SW_OK
@@ -56,14 +57,22 @@ int sw_mover_run(struct sw_mover *mover, struct sw_batch *batch)
                : sw_mover_fail(mover, "the table refuses keys: %s", sw_status_text(status));
 }
 
-int sw_mover_secure(struct sw_mover *mover)
+int sw_mover_secure(struct sw_mover *mover, uint64_t within_ms)
 {
     struct sw_wal *wal = mover->parts.wal;
-    while (wal != NULL && sw_wal_durable(wal) < mover->last_write) {
+    const uint64_t until_ns = sw_log_now_ns() + within_ms * 1000000U;
+    const uint64_t last = sw_table_last_sequence(mover->parts.table);
+    while (wal != NULL && sw_wal_durable(wal) < last) {
         if (sw_wal_state(wal) == SW_WAL_BROKEN || sw_mover_is_over(mover)) {
             return sw_mover_fail(mover, "what was received cannot be made durable");
         }
-        sw_wal_want_durable(wal, mover->last_write);
+        if (within_ms > 0 && sw_log_now_ns() > until_ns) {
+            return sw_mover_fail(mover,
+                                 "the log of this node has not synced what was received for "
+                                 "%" PRIu64 " ms",
+                                 within_ms);
+        }
+        sw_wal_want_durable(wal, last);
         sw_mover_pause_ms(mover, 1);
     }
     return 0;

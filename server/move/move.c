@@ -23,7 +23,6 @@ static void begin_facts(struct sw_mover *mover, enum sw_cluster_role role, uint6
                         const char *peer, const struct sw_slot_set *slots)
 {
     mover->reason[0] = '\0';
-    mover->last_write = 0;
     pthread_mutex_lock(&mover->lock);
     struct sw_move_facts *facts = &mover->facts;
     facts->role = role;
@@ -79,34 +78,45 @@ static void end_taking(struct sw_mover *mover, const struct sw_cluster_move *mov
            move->peer);
 }
 
-static void take(struct sw_mover *mover, const struct sw_cluster_move *move)
+/* An attempt has failed: another one begins, or none. */
+static void end_attempt(struct sw_mover *mover)
 {
     char error[SW_CLUSTER_ERROR_BYTES];
-    bool for_good = false;
-    struct sw_cluster_move now;
-    begin_facts(mover, SW_CLUSTER_TAKES, move->attempt, move->peer, &move->slots);
-    if (sw_mover_attempt(mover, move, &for_good) == 0) {
-        end_taking(mover, move);
-        return;
-    }
-    sw_cluster_move_show(mover->parts.cluster, &now);
-    tell_failure(mover, now.role == SW_CLUSTER_TAKES ? "slots have not come"
-                                                     : "slots that have come are not served yet");
-    end_facts(mover, true);
-    if (sw_mover_is_stopping(mover) || now.role != SW_CLUSTER_TAKES ||
-        now.attempt != move->attempt) {
-        return;
-    }
     pthread_mutex_lock(&mover->lock);
-    for_good |= mover->cancelled;
+    mover->gives_up |= mover->cancelled;
     pthread_mutex_unlock(&mover->lock);
-    bool done = for_good ? sw_cluster_give_up(mover->parts.cluster, error)
-                         : sw_cluster_try_again(mover->parts.cluster, error);
+    bool done = mover->gives_up ? sw_cluster_give_up(mover->parts.cluster, error)
+                                : sw_cluster_try_again(mover->parts.cluster, error);
     if (!done) {
         sw_log_limited(SW_LOG_MOVE, SW_LOG_ERROR, "cluster: %s", error);
         drain(mover);
     }
-    sw_mover_pause_ms(mover, for_good && done ? 0 : AGAIN_MS);
+    sw_mover_pause_ms(mover, mover->gives_up && done ? 0 : AGAIN_MS);
+}
+
+static void take(struct sw_mover *mover, const struct sw_cluster_move *move)
+{
+    struct sw_cluster_move now;
+    if (mover->failed == move->attempt) { /* that could not be written */
+        end_attempt(mover);
+        return;
+    }
+    mover->gives_up = false;
+    begin_facts(mover, SW_CLUSTER_TAKES, move->attempt, move->peer, &move->slots);
+    if (sw_mover_attempt(mover, move, &mover->gives_up) == 0) {
+        end_taking(mover, move);
+        return;
+    }
+    (void)sw_cluster_abandon(mover->parts.cluster, move->attempt);
+    sw_cluster_move_show(mover->parts.cluster, &now);
+    tell_failure(mover, now.role == SW_CLUSTER_TAKES ? "slots have not come"
+                                                     : "slots that have come are not served yet");
+    end_facts(mover, true);
+    if (!sw_mover_is_stopping(mover) && now.role == SW_CLUSTER_TAKES &&
+        now.attempt == move->attempt) {
+        mover->failed = move->attempt;
+        end_attempt(mover);
+    }
 }
 
 static void give(struct sw_mover *mover, struct sw_wire wire, const struct sw_move_hello *hello)
@@ -126,7 +136,7 @@ static void give(struct sw_mover *mover, struct sw_wire wire, const struct sw_mo
 static void remove_leaving(struct sw_mover *mover, const struct sw_cluster_move *move)
 {
     char error[SW_CLUSTER_ERROR_BYTES];
-    if (sw_mover_remove(mover, &move->leaving) == 0 && sw_mover_secure(mover) == 0) {
+    if (sw_mover_remove(mover, &move->leaving) == 0 && sw_mover_secure(mover, 0) == 0) {
         if (sw_cluster_removed(mover->parts.cluster, error)) {
             mover->is_stale = true;
             sw_mover_phase(mover, SW_MOVE_RESTS);

@@ -38,7 +38,8 @@ struct sw_mover {
     /* The thread's. */
     struct sw_queue *queue;
     uint8_t *keys, *values, *ops; /* I/O memory of at_once each */
-    uint64_t last_write;          /* of its own that it has handed to the log */
+    uint64_t failed;              /* this attempt has */
+    bool gives_up;                /* .. and there is no use in another one */
     char reason[SW_MOVE_REASON_BYTES];
 };
 
@@ -77,8 +78,9 @@ int sw_mover_digest(struct sw_mover *mover, const struct sw_slot_set *slots,
                     struct sw_digest *digest);
 bool sw_mover_has(const struct sw_mover *mover, const struct sw_slot_set *slots, const void *keys,
                   uint32_t at);
-/* Waits until everything that the mover has written is as durable as it becomes. */
-int sw_mover_secure(struct sw_mover *mover);
+/* Waits until everything that the table has is as durable as it becomes; `within_ms`: at most so
+ * long, unless it is 0. */
+int sw_mover_secure(struct sw_mover *mover, uint64_t within_ms);
 
 /* --- tell.c --- */
 /* Tells all replicas the state of this node. Returns 0 once they have it, and the writes up to

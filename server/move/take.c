@@ -9,6 +9,8 @@
 
 #include "proto/check.h"
 #include "server/cluster/fault.h"
+#include "server/limits.h"
+#include "server/log/clock.h"
 #include "server/move/mover_parts.h"
 #include "server/observe/log.h"
 
@@ -156,14 +158,19 @@ static int compare(struct taking *taking, const struct sw_move_head *head)
 }
 
 /* Decides. Once the state file may say so there is no way back: it is written until that is sure.
- */
+ * Where it certainly does not, the move is given up after a while. */
 static int decide(struct taking *taking, const struct sw_move_head *head)
 {
     struct sw_mover *mover = taking->mover;
     char error[SW_CLUSTER_ERROR_BYTES];
     bool is_over = false;
+    const uint64_t until_ns = sw_log_now_ns() + SW_MOVE_STEP_MS * 1000000ULL;
     while (sw_cluster_decide(mover->parts.cluster, taking->move->attempt, head->epoch, &is_over,
                              error) == 0) {
+        if (sw_log_now_ns() > until_ns &&
+            sw_cluster_abandon(mover->parts.cluster, taking->move->attempt)) {
+            taking->for_good = is_over = true;
+        }
         if (is_over) {
             return sw_mover_fail(mover, "%s", error);
         }
@@ -223,8 +230,12 @@ static int take_final(struct taking *taking, const struct sw_move_head *head)
     }
     sw_mover_phase(mover, SW_MOVE_DECIDES);
     sw_fault_at(config, "move.target.final");
-    if (compare(taking, head) != 0 || sw_mover_secure(mover) != 0 ||
-        sw_mover_tell(mover, mover->last_write) != 0) {
+    if (compare(taking, head) != 0) {
+        return -1;
+    }
+    if (sw_mover_secure(mover, SW_MOVE_STEP_MS) != 0 ||
+        sw_mover_tell(mover, sw_table_last_sequence(mover->parts.table)) != 0) {
+        taking->for_good = true; /* another attempt would freeze the slots again */
         return -1;
     }
     sw_fault_at(config, "move.target.secured");

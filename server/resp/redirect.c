@@ -123,11 +123,12 @@ bool sw_redirect_waits(struct sw_conn *conn)
     if (state->frozen_since_ms == 0) {
         state->frozen_since_ms = now_ms;
     }
-    bool may = now_ms - state->frozen_since_ms < SW_FROZEN_MS;
+    bool may = !state->frozen_refused && now_ms - state->frozen_since_ms < SW_FROZEN_MS;
     if (may) {
         sw_conn_stall(conn, SW_STALL_FROZEN);
     } else {
         state->frozen_since_ms = 0;
+        state->frozen_refused = true;
     }
     return may;
 }

@@ -301,6 +301,7 @@ static size_t feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
             return size;
         }
     }
+    sw_resp_of(conn)->frozen_refused &= conn->stall != SW_STALL_NONE;
     return at;
 }
 

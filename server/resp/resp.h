@@ -99,6 +99,7 @@ struct sw_resp_conn {
     uint64_t written_by;   /* .. and the fence of replication then: later ones may have undone it */
     struct sw_slots slots; /* of its last command on keys, in cluster mode */
     uint64_t frozen_since_ms; /* a command has waited since for slots that are handed over */
+    bool frozen_refused;      /* one has waited in vain: others that came with it do not wait */
     struct sw_session session;
     struct sw_resp_output output;
     bool in_exec;           /* EXEC carries out what was queued */

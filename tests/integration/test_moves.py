@@ -6,6 +6,7 @@ import contextlib
 import json
 import logging
 import random
+import select
 import threading
 import time
 
@@ -16,7 +17,7 @@ from faults import Faults
 from harness import case, check, drawn_seed, equal, eventually, main, run
 from moving import CLI, SOURCE_FAULTS, TARGET_FAULTS, Load, check_nodes, cluster, entries, moved, moved_at_last, mover, wait_killed
 from replication import Relay
-from wire import Error, array, envelope, field, header_of, read_frame
+from wire import Error, Replies, array, envelope, field, header_of, read_frame
 
 logging.disable(logging.ERROR)  # redis-py logs every redirection with its traceback
 SEED = drawn_seed()
@@ -132,6 +133,20 @@ def set_frame(number, keys, value, epoch, seen):
                     array(keys, 8) + array([value] * len(keys), 8))
 
 
+def waits_once(source, key):
+    """Are three commands on a frozen slot that came together refused before one that came with the first refusal?"""
+    with source.connect() as one, source.connect() as other:
+        one.sendall(f"GET {key}\r\n".encode() * 3)
+        replies = Replies(one)
+        said = [replies.read()]
+        other.sendall(f"GET {key}\r\n".encode())
+        said += [replies.read() for _ in range(2)]
+        is_first = not select.select([other], [], [], 0)[0]
+        said.append(Replies(other).read())
+    check(all(isinstance(each, Error) and each.startswith("TRYAGAIN") for each in said), said)
+    return is_first
+
+
 @case
 def frozen():
     """while a slot is handed over its commands wait and are refused, others go on, and frames keep their order"""
@@ -145,6 +160,7 @@ def frozen():
         equal(source.status()["phase"], "handed", "the source")
         equal(source.ask("GET", frozen_key),
               Error(f"TRYAGAIN Slot {slot_of(frozen_key)} is being handed over to another node"), "after a while")
+        eventually(lambda: waits_once(source, frozen_key), "what came together waits once")
         equal(source.ask("SET", own, 2), "OK", "another slot")
         equal(source.ask("DBSIZE"), 2, "its keys are still here")
         equal(sorted(entries(source)), sorted([own, frozen_key]), "SCAN")
@@ -283,6 +299,42 @@ def unwritable():
         eventually(two.rests, "it is given up")
         one.restart()
         moved(mover(servers, "5-7", "s0", "s1"))
+
+
+def hangs(faults, stack, then):
+    """A move whose target cannot sync its log; `then`, when that is so, with the target."""
+    one, two = servers = stack.enter_context(cluster(2, durable=True))
+    two.environment = faults.environment()
+    two.restart()
+    key = key_in(100, 300)
+    equal(one.ask("SET", key, 1), "OK", "SET")
+    faults.sync.held = 1
+    process = mover(servers, "100-300", "s0", "s1")
+    eventually(lambda: one.status()["phase"] == "handed" and faults.sync.waiting > 0, "the slots are frozen")
+    then(two)
+    return one, two, key, process
+
+
+@case
+def gives_back():
+    """a target that cannot sync its log, or write its state, gives the slots back by itself, and says so"""
+    log, state = Faults(), Faults()
+    with contextlib.ExitStack() as stack:
+        def block(two):
+            two.errors = "cannot be written: Is a directory"
+            (two.directory / "cluster.json.new").mkdir()
+            state.end()
+        moves = [hangs(log, stack, lambda two: None), hangs(state, stack, block)]
+        for one, _, key, _ in moves:
+            eventually(lambda one=one: one.ask("SET", key, 7) == "OK", "the source serves again", 30)
+            check(one.rests(), one.status())
+        log.end()
+        (moves[1][1].directory / "cluster.json.new").rmdir()
+        for (_, two, _, process), why in zip(moves, ("has not synced what was received", "cannot be written")):
+            said = process.communicate(timeout=60)[0]
+            check("the slots were not moved" in said and why in said, said)
+            eventually(two.rests, two.status())
+            equal(two.ask("CLUSTER", "COUNTFOREIGN"), 0, "what came is removed")
 
 
 @case
