@@ -83,6 +83,8 @@ int sw_cli_snapshot(struct sw_cli *cli, int count, char **words);
 bool sw_cli_watches(const char *word);
 int sw_cli_watch(struct sw_cli *cli, int count, char **words);
 
+/* Runs digest: the words are addresses of other servers. Returns the exit status. */
+int sw_cli_digest(struct sw_cli *cli, int count, char **words);
 /* Runs cluster create, slots and check: `words` are those behind it. Returns the exit status. */
 int sw_cli_cluster(struct sw_cli *cli, int count, char **words);
 

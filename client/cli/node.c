@@ -123,16 +123,20 @@ static bool send_command(struct sw_cli_node *node, int count, const char *const 
     return sent;
 }
 
-char *sw_cli_node_ask(struct sw_cli_node *node, int count, const char *const *words)
+/* Is the line an error? Then that is the sentence. */
+static bool is_error(struct sw_cli_node *node, const char *line)
 {
-    char line[LINE_BYTES];
-    node->refused = false;
-    if (!send_command(node, count, words) || !receive_line(node, line)) {
-        return NULL;
-    }
-    if (line[0] == '-') {
-        node->refused = true;
+    node->refused = line[0] == '-';
+    if (node->refused) {
         fail(node, "%s", strncmp(line, "-ERR ", 5) == 0 ? line + 5 : line + 1);
+    }
+    return node->refused;
+}
+
+/* Receives what begins with this line. */
+static char *receive_answer(struct sw_cli_node *node, const char *line)
+{
+    if (is_error(node, line)) {
         return NULL;
     }
     if (line[0] == '+' || line[0] == ':') {
@@ -151,6 +155,37 @@ char *sw_cli_node_ask(struct sw_cli_node *node, int count, const char *const *wo
     }
     text[size] = '\0';
     return text;
+}
+
+char *sw_cli_node_ask(struct sw_cli_node *node, int count, const char *const *words)
+{
+    char line[LINE_BYTES];
+    node->refused = false;
+    return send_command(node, count, words) && receive_line(node, line) ? receive_answer(node, line)
+                                                                        : NULL;
+}
+
+bool sw_cli_node_ask_list(struct sw_cli_node *node, int count, const char *const *words,
+                          char **items, unsigned items_count)
+{
+    char line[LINE_BYTES], head[16];
+    bool done = send_command(node, count, words) && receive_line(node, line);
+    snprintf(head, sizeof(head), "*%u", items_count);
+    memset(items, 0, items_count * sizeof(*items));
+    if (!done || is_error(node, line)) {
+        return false;
+    }
+    if (strcmp(line, head) != 0) {
+        return fail(node, "its answer is none of RESP");
+    }
+    for (unsigned i = 0; i < items_count && done; i++) {
+        done = receive_line(node, line) && (items[i] = receive_answer(node, line)) != NULL;
+    }
+    for (unsigned i = 0; i < items_count && !done; i++) {
+        free(items[i]);
+        items[i] = NULL;
+    }
+    return done;
 }
 
 static bool log_in(struct sw_cli *cli, struct sw_cli_node *node)

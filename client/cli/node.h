@@ -27,6 +27,11 @@ void sw_cli_node_close(struct sw_cli_node *node);
  * with a sentence. */
 char *sw_cli_node_ask(struct sw_cli_node *node, int count, const char *const *words);
 
+/* The same for an answer of exactly so many lines, numbers or strings. Returns false with a
+ * sentence. */
+bool sw_cli_node_ask_list(struct sw_cli_node *node, int count, const char *const *words,
+                          char **items, unsigned items_count);
+
 /* Its topology; NULL with a sentence. */
 struct sw_topology *sw_cli_node_topology(struct sw_cli_node *node);
 

@@ -47,6 +47,7 @@ static const char help_text[] =
     "  sherwood-cli [options] stat|latency [LINES]  a line a second: rates, or round trips\n"
     "  sherwood-cli [options] latency --history SECONDS [LINES]  a line for so many seconds\n"
     "  sherwood-cli [options] summary          how keys and values are distributed, by a scan\n"
+    "  sherwood-cli [options] digest [ADDRESS..]  have servers, or the nodes of shards, the same?\n"
     "  sherwood-cli [options] top [--once]     rates and load on the whole screen; q leaves\n"
     "  sherwood-cli cluster create --nodes HOST:PORT,.. | --local-gpus N --output FILE\n"
     "                                          a topology, each node with as many slots\n"

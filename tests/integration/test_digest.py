@@ -8,7 +8,9 @@ import random
 
 import wire
 from data_directory import Directory, durable
-from harness import Server, case, check, drawn_seed, equal, eventually, main
+from harness import BUILD, Server, case, check, drawn_seed, equal, eventually, main, run
+
+CLI = BUILD / "sherwood-cli"
 
 WORD = 2**64 - 1
 
@@ -116,6 +118,31 @@ def beside_saves():
             equal(digest(replies)[1], wanted, "beside a snapshot")
         eventually(lambda: replies.ask("SAVE") == "OK", "SAVE, once no BGSAVE is under way", 20)
         check(b"rdb_last_bgsave_status:ok" in replies.ask("INFO", "persistence"), "no snapshot failed")
+
+
+@case
+def program_compares():
+    """sherwood-cli digest says which servers have other entries, of other capacities, too, and what cannot be asked"""
+    with Server("--capacity", "1K") as one, Server("--capacity", "64K", "--seed", "7") as two:
+        for server in (one, two):
+            with server.connect() as connection:
+                equal(wire.Replies(connection).ask("MSET", 1, 2, 3, 4), "OK", "MSET")
+        _, (count, text) = told(one)
+        line = f"write 1, {count} keys, {text.decode()}"
+        equal(run(CLI, "-p", one.port, "digest"), f"127.0.0.1:{one.port}: {line}\n", "one")
+        equal(run(CLI, "-p", one.port, "digest", f"127.0.0.1:{two.port}"),
+              f"127.0.0.1:{one.port}: {line}\n127.0.0.1:{two.port}: {line}\n", "equal ones")
+        with two.connect() as connection:
+            equal(wire.Replies(connection).ask("SET", 3, 5), "OK", "SET")
+        said = run(CLI, "-p", one.port, "digest", f"127.0.0.1:{two.port}", f"127.0.0.1:{one.port}", rc=1)
+        equal([": not the same" in each for each in said.splitlines()], [False, True, False], said)
+        two.stop()
+        check("127.0.0.1" in run(CLI, "-p", one.port, "digest", f"127.0.0.1:{two.port}", rc=1), "one that is gone")
+
+
+def told(server):
+    with server.connect() as connection:
+        return digest(wire.Replies(connection))
 
 
 if __name__ == "__main__":

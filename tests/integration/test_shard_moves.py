@@ -142,6 +142,9 @@ def shards_move():
         load.end()
         load.check()
         check_shards(servers)
+        said = run(CLI, "-p", servers[0].port, "digest")
+        equal([line.split(":")[0].split(" 127")[0] for line in said.splitlines()],
+              ["s0", "s0, replica", "s1", "s1, replica"], said)
 
 
 @case
