@@ -227,8 +227,8 @@ static const struct sw_study_option rows[] = {
      .help = "bulk, with --seconds: each frame has a number of keys of its own,\n"
              "drawn from N to that of --frame"},
     {"value-bytes", SW_STUDY_U32, FIELD(value_bytes), .min = 1, .max = SW_LOAD_VALUE_BYTES_MAX,
-     .help = "bulk, cache and rows: bytes a value (as many as the server has room\n"
-             "for)"},
+     .help = "cache and rows: bytes a value (bulk: as many as the server has room\n"
+             "for; resp: integers)"},
     {"mget", SW_STUDY_U32, FIELD(mget), .min = 1, .max = SW_LOAD_MGET_MAX, .usual = "100",
      .help = "mget: keys a command"},
     {"connections", SW_STUDY_U32, FIELD(connections), .letter = 'c', .min = 1,

@@ -125,9 +125,6 @@ static const char *contradiction_of_resp(const struct sw_load_options *options)
     if (options->region) {
         return "--region is for bulk frames";
     }
-    if (options->value_bytes) {
-        return "--value-bytes is for bulk frames";
-    }
     if (options->frame_min) {
         return "--frame-min is for bulk frames";
     }

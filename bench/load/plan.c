@@ -29,7 +29,8 @@ int sw_load_plan_memory(const struct sw_load_options *options,
     const struct sw_load_workload usual = {.key_bytes = 8, .value_bytes = 8};
     const struct sw_load_workload *widths = workload ? workload : &usual;
     const uint64_t pair = widths->key_bytes + widths->value_bytes;
-    uint64_t bytes = sw_load_resp_bytes(sw_load_unit_keys(options, options->operation), 8);
+    uint64_t bytes =
+        sw_load_resp_bytes(sw_load_unit_keys(options, options->operation), 8, options->value_bytes);
     if (options->protocol == SW_LOAD_BULK) {
         /* A frame: keys, values to send and to receive, and the bitmap. */
         bytes = (uint64_t)options->depth * options->frame * (pair + widths->value_bytes + 1);

@@ -114,7 +114,9 @@ static int resp_connect(const struct sw_load_options *options, uint32_t count, v
         }
     }
     server->key_bytes = options->key_bits / 8;
-    server->value_bytes = options->key_bits / 8;
+    server->format = options->value_bytes ? SW_LOAD_VALUES_FIXED : SW_LOAD_VALUES_INTEGER;
+    server->value_bytes = options->value_bytes ? options->value_bytes : options->key_bits / 8;
+    server->content_bytes = options->value_bytes;
     error[0] = '\0';
     *out = resp;
     return SW_LOAD_OK;

@@ -18,9 +18,10 @@
 /* Every key brings at most a head, a key and a value. */
 #define KEY_BYTES_MAX (COMMAND_HEAD_BYTES_MAX + 2 * SW_RESP_INTEGER_BYTES_MAX)
 
-uint64_t sw_load_resp_bytes(uint32_t unit_keys, uint32_t key_bytes)
+uint64_t sw_load_resp_bytes(uint32_t unit_keys, uint32_t key_bytes, uint32_t value_bytes)
 {
-    return (uint64_t)unit_keys * (KEY_BYTES_MAX + key_bytes) + SW_LOAD_RESP_INPUT_BYTES;
+    return (uint64_t)unit_keys * (KEY_BYTES_MAX + key_bytes + value_bytes) +
+           SW_LOAD_RESP_INPUT_BYTES;
 }
 
 int sw_load_resp_prepare(struct sw_load_resp_client *client, const struct sw_load_setup *setup,
@@ -28,7 +29,7 @@ int sw_load_resp_prepare(struct sw_load_resp_client *client, const struct sw_loa
 {
     const struct sw_load_workload *workload = setup->workload;
     client->unit.keys = calloc(unit_keys, workload->key_bytes);
-    client->output = malloc((size_t)unit_keys * KEY_BYTES_MAX);
+    client->output = malloc((size_t)unit_keys * (KEY_BYTES_MAX + workload->value_bytes));
     client->input = malloc(SW_LOAD_RESP_INPUT_BYTES);
     if (!client->unit.keys || !client->output || !client->input) {
         return SW_LOAD_E_NOMEM;
@@ -56,14 +57,27 @@ void sw_load_resp_fini(struct sw_load_resp_client *client)
 
 #define PUT_TEXT(out, text) sw_resp_put_bytes((out), (text), sizeof(text) - 1)
 
+/* The value of key number i of a unit. */
+static char *put_value(const struct sw_load_workload *workload, const void *keys, uint32_t i,
+                       char *out)
+{
+    const uint8_t *key = (const uint8_t *)keys + (size_t)i * workload->key_bytes;
+    if (workload->format == SW_LOAD_VALUES_INTEGER) {
+        uint64_t number = sw_load_element(keys, workload->key_bytes, i);
+        return sw_resp_put_bulk_integer(out, sw_load_value(workload, number));
+    }
+    out = sw_resp_put_bulk_header(out, workload->value_bytes);
+    sw_load_fill_values(workload, key, 1, out);
+    return PUT_TEXT(out + workload->value_bytes, "\r\n");
+}
+
 static char *format_sets(const struct sw_load_workload *workload, const void *keys, uint32_t count,
                          char *out)
 {
     for (uint32_t i = 0; i < count; i++) {
-        uint64_t key = sw_load_element(keys, workload->key_bytes, i);
         out = PUT_TEXT(out, "*3\r\n$3\r\nSET\r\n");
-        out = sw_resp_put_bulk_integer(out, key);
-        out = sw_resp_put_bulk_integer(out, sw_load_value(workload, key));
+        out = sw_resp_put_bulk_integer(out, sw_load_element(keys, workload->key_bytes, i));
+        out = put_value(workload, keys, i, out);
     }
     return out;
 }
@@ -152,17 +166,28 @@ static int unexpected(struct sw_load_worker *worker, const struct sw_load_reply 
                                "the server's reply does not fit the command");
 }
 
-static void check_value(struct sw_load_worker *worker, uint64_t key,
+/* The value of the key whose reply is next. */
+static void check_value(const struct sw_load_resp_client *client, struct sw_load_worker *worker,
                         const struct sw_load_reply *reply)
 {
+    const struct sw_load_workload *workload = worker->workload;
+    const uint32_t i = client->keys_answered;
+    const uint64_t key = sw_load_element(client->unit.keys, workload->key_bytes, i);
     uint64_t value = 0;
     if (worker->options->no_verify) {
         return;
     }
     if (reply->kind == SW_LOAD_REPLY_NULL) {
         sw_load_worker_mismatch(worker, key, true, 0);
+    } else if (workload->format != SW_LOAD_VALUES_INTEGER) {
+        const bool fits = reply->size == workload->value_bytes;
+        const uint8_t *at = (const uint8_t *)client->unit.keys + (size_t)i * workload->key_bytes;
+        if (!fits || !sw_load_is_right(workload, at, reply->text, 0)) {
+            sw_load_worker_mismatch(worker, key, false,
+                                    fits ? sw_load_shown(workload, reply->text, 0) : 0);
+        }
     } else if (!sw_decimal_parse(reply->text, reply->size, UINT64_MAX, &value) ||
-               value != sw_load_value(worker->workload, key)) {
+               value != sw_load_value(workload, key)) {
         sw_load_worker_mismatch(worker, key, false, value);
     }
 }
@@ -177,7 +202,6 @@ static int use_reply(struct sw_load_resp_client *client, struct sw_load_worker *
         client->keys_answered += fits;
         return fits ? SW_LOAD_OK : unexpected(worker, reply);
     }
-    uint64_t key = sw_load_element(unit->keys, worker->workload->key_bytes, client->keys_answered);
     bool is_value = reply->kind == SW_LOAD_REPLY_BULK || reply->kind == SW_LOAD_REPLY_NULL;
     switch (worker->phase->operation) {
     case SW_LOAD_SET:
@@ -200,13 +224,13 @@ static int use_reply(struct sw_load_resp_client *client, struct sw_load_worker *
             return unexpected(worker, reply);
         }
         client->array_left--;
-        check_value(worker, key, reply);
+        check_value(client, worker, reply);
         break;
     default:
         if (!is_value) {
             return unexpected(worker, reply);
         }
-        check_value(worker, key, reply);
+        check_value(client, worker, reply);
         break;
     }
     client->keys_answered++;

@@ -35,7 +35,7 @@ struct sw_load_resp_client {
 int sw_load_resp_prepare(struct sw_load_resp_client *client, const struct sw_load_setup *setup,
                          uint32_t unit_keys, uint32_t number);
 /* Bytes that prepare will allocate, without a share. */
-uint64_t sw_load_resp_bytes(uint32_t unit_keys, uint32_t key_bytes);
+uint64_t sw_load_resp_bytes(uint32_t unit_keys, uint32_t key_bytes, uint32_t value_bytes);
 /* Frees the buffers and closes the socket. */
 void sw_load_resp_fini(struct sw_load_resp_client *client);
 

@@ -5,9 +5,10 @@
 import struct
 
 import wire
-from harness import BUILD, Server, case, check, equal, main, refusal, relay
+from harness import BUILD, Server, case, check, equal, main, refusal, relay, run
 
 PEER = BUILD / "tests" / "integration" / "peer_engines"
+LOAD = BUILD / "sherwood-load"
 ROWS = ("--backend", "cpu", "--capacity", "4096", "--frame-ops-max", "0", "--value-bytes")
 
 
@@ -44,6 +45,32 @@ def rows_over_resp():
             equal(error_of(replies, "INCR", 1), "ERR the robin_hood engine has no INCR for rows", "INCR")
             equal(error_of(replies, "SET", 1, row(1) + b"x"),
                   f"ERR value must have exactly {size} bytes (--value-bytes)", "another size")
+
+
+@case
+def rows_by_sherwood_load():
+    """sherwood-load: rows that it stores by RESP and by frames are the same, and it finds a byte that is not"""
+    for size in (5 * 4, 256, 4096):
+        with Server(*ROWS, str(size)) as server, server.connect() as connection:
+            def load(*words, rc=0, at=server.address()):
+                return run(LOAD, "-a", at, "-n", "300", "--quiet", *words, rc=rc)
+            replies = wire.Replies(connection)
+            by_resp = ("--protocol", "resp", "--value-bytes", str(size), "-d", "16", "-c", "3")
+            load(*by_resp, "-o", "set-get")
+            equal(replies.ask("DBSIZE"), 300, "DBSIZE")
+            load("-o", "get", "-f", "100")
+            equal(replies.ask("FLUSHALL"), "OK", "FLUSHALL")
+            load("-o", "set", "-f", "100")
+            load(*by_resp, "-o", "get")
+            load(*by_resp, "-o", "mget", "--mget", "7")
+            key = replies.ask("RANDOMKEY")
+            row = bytearray(replies.ask("GET", key))
+            row[-1] ^= 1
+            equal(replies.ask("SET", key, bytes(row)), "OK", "SET")
+            for words in ((*by_resp, "-o", "get"), (*by_resp, "-o", "mget"), ("-o", "get", "-f", "100")):
+                check(key.decode() in load(*words, rc=1), f"{words}: {key} is not named")
+            check("exactly" in load(*by_resp, "--value-bytes", str(size - 4), "-o", "set", rc=3), "another size")
+            check("a mix is of integers" in load(*by_resp, "--mix", "get=1,set=1", rc=2), "a mix")
 
 
 @case

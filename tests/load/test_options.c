@@ -182,7 +182,6 @@ Test(options, what_is_wrong_is_said)
         {"-o set-delete --rate 10", "is in closed loop"},
         {"-o delete --protocol resp", "are for bulk frames"},
         {"--protocol resp --want-previous", "--want-previous is for bulk"},
-        {"--protocol resp --value-bytes 4", "--value-bytes is for bulk"},
         {"--value-bytes 4097", "--value-bytes 4097: a number from 1 to 4096"},
         {"--seconds 0", "--seconds 0: a number from 0.01 to 86400"},
         {"--frame-min 4", "--frame-min is for a phase with --seconds"},
