@@ -59,7 +59,8 @@ static void say_why(struct sw_table *table, int status, char reason[SW_SNAPSHOT_
     }
 }
 
-int sw_snapshot_image(struct sw_table *table, bool borrow, struct sw_image **out)
+static int take_image(struct sw_table *table, bool borrow, bool (*waits)(void *context),
+                      void *context, struct sw_image **out)
 {
     const struct timespec rest = {.tv_nsec = 2000000};
     struct sw_queue *queue = NULL;
@@ -67,18 +68,24 @@ int sw_snapshot_image(struct sw_table *table, bool borrow, struct sw_image **out
     if (status != SW_OK) {
         return status;
     }
-    while ((status = sw_image_take(queue, borrow, out)) == SW_E_BUSY) {
+    while ((status = sw_image_take(queue, borrow, out)) == SW_E_BUSY &&
+           (waits == NULL || waits(context))) {
         nanosleep(&rest, NULL);
     }
     sw_queue_destroy(queue);
     return status;
 }
 
+int sw_snapshot_image(struct sw_table *table, bool borrow, struct sw_image **out)
+{
+    return take_image(table, borrow, NULL, NULL, out);
+}
+
 int sw_snapshot_take(struct sw_snapshot_write *write, struct sw_table *table,
                      const struct sw_config *config, bool borrow,
                      char reason[SW_SNAPSHOT_REASON_BYTES])
 {
-    int status = sw_snapshot_image(table, borrow, &write->image);
+    int status = take_image(table, borrow, write->waits, write->context, &write->image);
     if (status != SW_OK) {
         say_why(table, status, reason);
         return -1;

@@ -16,6 +16,7 @@
 int sw_snapshot_image(struct sw_table *table, bool borrow, struct sw_image **out);
 
 /* Takes the image, which the caller drops, and fills in the header but for entries and incarnation.
+ * While somebody else has it, write->waits is asked whether to go on waiting.
  * `borrow` is that of sw_image_take. Returns 0; or -1 with a sentence in `reason`. */
 int sw_snapshot_take(struct sw_snapshot_write *write, struct sw_table *table,
                      const struct sw_config *config, bool borrow,

@@ -21,6 +21,7 @@ struct sw_snapshot_write {
     struct sw_snapshot_header header; /* all but entries, which are counted */
     uint64_t file_bytes;              /* out */
     void (*progress)(void *context);  /* called after each block; or NULL */
+    bool (*waits)(void *context);     /* asked while somebody else has the image; NULL: it waits */
     void *context;
 };
 

@@ -228,6 +228,19 @@ static bool can_resume(const struct sw_sender *sender)
     return got >= 0;
 }
 
+/* While it waits for the table's image: is the replica still there? */
+static bool goes_on(void *context)
+{
+    struct sw_sender *sender = context;
+    if (__atomic_load_n(&sender->senders->stopping, __ATOMIC_ACQUIRE)) {
+        return fail(sender, &sender->senders->dropped,
+                    "the server stops before it has a snapshot") == 0;
+    }
+    /* it says nothing meanwhile */
+    __atomic_store_n(&sender->heard_ns, sw_log_now_ns(), __ATOMIC_RELAXED);
+    return refuse_if_cut(sender) == 0 && take_acks(sender) == 0;
+}
+
 static int begin(struct sw_sender *sender)
 {
     struct sw_senders *senders = sender->senders;
@@ -245,7 +258,7 @@ static int begin(struct sw_sender *sender)
     }
     char reason[SW_SNAPSHOT_REASON_BYTES] = "";
     sender->sends_snapshot = true;
-    if (sw_snapshot_send(senders->parts.table, senders->parts.config, send_bytes, sender,
+    if (sw_snapshot_send(senders->parts.table, senders->parts.config, goes_on, send_bytes, sender,
                          &sender->sent, reason) != 0) {
         return fail(sender, &senders->errors, reason);
     }

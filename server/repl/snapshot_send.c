@@ -96,11 +96,14 @@ static int send_all(struct sending *sending, char reason[SW_SNAPSHOT_REASON_BYTE
 }
 
 int sw_snapshot_send(struct sw_table *table, const struct sw_config *config,
+                     bool (*waits)(void *context),
                      int (*send)(void *context, const void *bytes, size_t size), void *context,
                      uint64_t *sequence, char reason[SW_SNAPSHOT_REASON_BYTES])
 {
     const struct sw_directory nowhere = {.fd = -1};
-    struct sending sending = {.write = {.directory = &nowhere}, .send = send, .context = context};
+    struct sending sending = {.write = {.directory = &nowhere, .waits = waits, .context = context},
+                              .send = send,
+                              .context = context};
     if (sw_snapshot_take(&sending.write, table, config, false, reason) != 0) {
         return -1;
     }

@@ -12,6 +12,7 @@
  * last write that is in it. Returns 0; or -1, with a sentence in `reason` if it was not `send` that
  * failed. */
 int sw_snapshot_send(struct sw_table *table, const struct sw_config *config,
+                     bool (*waits)(void *context),
                      int (*send)(void *context, const void *bytes, size_t size), void *context,
                      uint64_t *sequence, char reason[SW_SNAPSHOT_REASON_BYTES]);
 

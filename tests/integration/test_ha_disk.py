@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """A shard whose members have data directories: they come back with what they have, and what others lack is not served.
 
-SHERWOOD_SEED=N repeats a run that failed."""
+SHERWOOD_SEED=N repeats a run that failed; FAILOVERS=N has so many of them."""
 
+import os
 import random
 import shutil
 
@@ -36,6 +37,8 @@ def fail_overs():
         clients = [Client(shard, i, draw.randrange(2**32)) for i in range(2)]
         chaos = Everything(etcd, shard, draw)
         hows = [chaos.kill_all, draw.choice((chaos.kill, chaos.pause))]
+        wanted = int(os.environ.get("FAILOVERS", "2"))
+        hows += [draw.choice((chaos.kill_all, chaos.kill, chaos.pause, chaos.switch)) for _ in range(wanted - 2)]
         draw.shuffle(hows)
         for how in hows:
             waits = [client.waits for client in clients]

@@ -264,17 +264,22 @@ def transactions_wait_for_the_table():
                 equal(empty.ask("EXEC"), ["PONG"], "one that needs no table")
 
 
+def silent_replica(server):
+    words = [str(w).encode() for w in ("REPLICATE", 1, "0" * 40, 0, 8, 8, 0, 0, 1 << 28)]
+    replica = socket.socket()
+    replica.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    replica.connect(("127.0.0.1", server.port))
+    replica.sendall(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words))
+    return replica
+
+
 def stuck_replica(server):
     """A replica that says hello and reads nothing, at a primary with more than the sockets hold."""
     with server.connect() as connection:
         for first in range(0, 400_000, 4000):
             connection.sendall(wire.frame(wire.SET, range(first, first + 4000), range(4000)))
             equal(wire.read_frame(connection).status, wire.OK, "SET")
-    words = [str(w).encode() for w in ("REPLICATE", 1, "0" * 40, 0, 8, 8, 0, 0, 1 << 28)]
-    replica = socket.socket()
-    replica.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    replica.connect(("127.0.0.1", server.port))
-    replica.sendall(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words))
+    replica = silent_replica(server)
     sent = [0]
 
     def sends_no_more():
@@ -305,6 +310,17 @@ def slow_snapshot():
         equal(ask(primary, "DIGEST")[1], 400_000, "it waited, and is there")
         eventually(lambda: "longer than repl-snapshot-timeout" in primary.log(), "the log says why", 20)
         eventually(lambda: info(primary)["connected_slaves"] == "0", "it is gone", 20)
+
+
+@case
+def gone_while_it_waits():
+    """a replica that waits for the table's image, which another one has, and goes, is seen to go"""
+    flags = ("--capacity", "1M", *SMALL[2:-2], "--repl-timeout", "600")
+    with Server(*flags) as primary, stuck_replica(primary) as stuck:
+        with silent_replica(primary):
+            eventually(lambda: info(primary)["connected_slaves"] == "2", "it is there")
+        eventually(lambda: info(primary)["connected_slaves"] == "1", "it is gone")
+        stuck.close()
 
 
 if __name__ == "__main__":

@@ -113,8 +113,8 @@ static void make(struct sample *s)
         write_once(s);
     }
     sw_feed_turn_on(s->feed, s->table);
-    cr_assert_eq(sw_snapshot_send(s->table, &config, keep, s, &s->snapshot_at, reason), 0, "%s",
-                 reason);
+    cr_assert_eq(sw_snapshot_send(s->table, &config, NULL, keep, s, &s->snapshot_at, reason), 0,
+                 "%s", reason);
     s->snapshot_size = s->size;
     while (sw_table_last_sequence(s->table) < WRITES) {
         write_once(s);
@@ -294,8 +294,8 @@ Test(apply, no_room)
         cr_assert_eq(sw_batch_run(s.queue, &batch), SW_OK);
     }
     s.size = 0;
-    cr_assert_eq(sw_snapshot_send(s.table, &config, keep, &s, &s.snapshot_at, reason), 0, "%s",
-                 reason);
+    cr_assert_eq(sw_snapshot_send(s.table, &config, NULL, keep, &s, &s.snapshot_at, reason), 0,
+                 "%s", reason);
     for (unsigned i = 0; i < 2; i++) {
         replicate_to(i == 0 ? 128 : CAPACITY, &s, s.bytes, s.size, &outcome);
         cr_assert_eq(outcome.has_snapshot, i == 1);
