@@ -6,12 +6,55 @@
 #include "bench/rows/place.inl"
 
 #include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "bench/study/report.h"
 
 #define THREADS_MAX 64
 #define UNIT 16
+#define PAGE_BYTES ((size_t)2 << 20)
+
+/* --- memory with pages as large as a table's, or the ceilings would be too low ---------------- */
+
+static bool host_choose(int device)
+{
+    return sw_study_host.choose(device);
+}
+
+static void host_describe(int device, FILE *out)
+{
+    sw_study_host.describe(device, out);
+}
+
+static void *host_alloc(size_t bytes)
+{
+    size_t pages = (bytes / PAGE_BYTES + 1) * PAGE_BYTES;
+    void *memory = aligned_alloc(PAGE_BYTES, pages);
+    if (memory == NULL) {
+        fprintf(stderr, "no memory for %zu bytes\n", bytes);
+    } else {
+        (void)madvise(memory, pages, MADV_HUGEPAGE); /* a kernel without them has small ones */
+    }
+    return memory;
+}
+
+static bool host_fill(void *memory, int byte, size_t bytes)
+{
+    return sw_study_host.fill(memory, byte, bytes);
+}
+
+static bool host_copy(void *to, const void *from, size_t bytes)
+{
+    return sw_study_host.copy(to, from, bytes);
+}
+
+static const struct sw_study_place host_memory = {
+    "cpu", host_choose, host_describe, host_alloc, free, host_fill, host_copy,
+};
+
+/* --- moves ------------------------------------------------------------------------------------ */
 
 struct share {
     const struct sw_rowbench_moved *moved;
@@ -86,5 +129,5 @@ static bool host_move(const struct sw_rowbench_moved *moved, double *seconds)
 }
 
 const struct sw_rowbench_place sw_rowbench_host = {
-    &sw_study_host, draw_keys, draw_rows, expand, judge, note, host_move,
+    &host_memory, draw_keys, draw_rows, expand, judge, note, host_move,
 };
