@@ -14,6 +14,8 @@
 
 /* Longest text of CLUSTER NODES: 1,000 nodes, and 16,384 ranges. */
 #define NODES_BYTES_MAX ((size_t)2 << 20)
+/* The least that CLUSTER SLOTS says of a node: its id of 40 bytes, and where it is. */
+#define SLOTS_NODE_BYTES_MIN 64
 
 static const struct sw_cluster_view *view_of(const struct sw_call *call)
 {
@@ -81,9 +83,14 @@ static void put_slots_row(struct sw_call *call, uint16_t number, struct sw_topol
 static void cluster_slots(struct sw_call *call)
 {
     const struct sw_topology *topology = view_of(call)->topology;
-    uint64_t rows = 0;
+    uint64_t rows = 0, nodes = 0;
     for (unsigned i = 0; topology != NULL && i < topology->shard_count; i++) {
         rows += topology->shards[i].range_count;
+        nodes += (uint64_t)topology->shards[i].range_count * topology->shards[i].node_count;
+    }
+    if (nodes > call->reply->limit / SLOTS_NODE_BYTES_MIN) { /* nobody waits for it in vain */
+        call->reply->failed = true;
+        return;
     }
     sw_text_array(call->reply, rows);
     for (unsigned slot = 0; topology != NULL && slot < SW_SLOTS;) {

@@ -69,6 +69,16 @@ void sw_control_submit(struct sw_control *control)
     sw_batches_start(control->resp->batches, &control->flight, (uint32_t)control->conn->peer.id);
 }
 
+/* Puts an error in the place of a reply that is longer than it may be, or for which there is no
+ * memory. If there is none for the error either, the text stays failed. */
+static void refuse_long_reply(struct sw_control *control, struct sw_text *text)
+{
+    sw_text_reset(text);
+    sw_text_printf(text, "-ERR the reply of '%s' would be too long: ask for less of it\r\n",
+                   control->command->name);
+    SW_COUNT(control->conn->net->counters, command_errors, 1);
+}
+
 void sw_control_finish(struct sw_control *control)
 {
     struct sw_conn *conn = control->conn;
@@ -82,6 +92,9 @@ void sw_control_finish(struct sw_control *control)
             sw_text_error(&text, error);
         } else {
             control->put(control, &text);
+        }
+        if (text.failed) {
+            refuse_long_reply(control, &text);
         }
     } else if (sw_resp_of(conn)->session.reply_mode == SW_REPLY_SKIP_NEXT) {
         sw_resp_of(conn)->session.reply_mode = SW_REPLY_ON;
