@@ -50,13 +50,10 @@ void sw_ha_tidy_names(struct sw_ha *ha)
 void sw_ha_failed(struct sw_ha *ha, const char *error)
 {
     pthread_mutex_lock(&ha->lock);
-    bool is_new = strcmp(ha->facts.trouble, error) != 0;
     ha->facts.etcd_failures++;
     snprintf(ha->facts.trouble, sizeof(ha->facts.trouble), "%s", error);
     pthread_mutex_unlock(&ha->lock);
-    if (is_new) {
-        sw_log(SW_LOG_WARNING, "etcd did not answer: %s", error);
-    }
+    sw_log_limited(SW_LOG_ETCD, SW_LOG_WARNING, "etcd did not answer: %s", error);
 }
 
 bool sw_ha_take(struct sw_ha *ha, const json_t *answer, struct sw_ha_shard *shard)

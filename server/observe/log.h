@@ -29,7 +29,7 @@ void sw_log_set_level(enum sw_log_level level);
 
 __attribute__((format(printf, 2, 3))) void sw_log(enum sw_log_level level, const char *format, ...);
 
-/* Kinds of lines that a client can provoke as often as it likes. Of each kind at most
+/* Kinds of lines that others can provoke as often as they like. Of each kind at most
  * SW_LOG_LINES_A_MINUTE lines are written in a minute. */
 enum sw_log_kind {
     SW_LOG_NO_MEMORY,  /* for a connection, a request or a reply */
@@ -39,6 +39,7 @@ enum sw_log_kind {
     SW_LOG_HTTP,       /* what libmicrohttpd has to say of a request */
     SW_LOG_TLS,        /* a handshake or a connection by TLS failed */
     SW_LOG_WAL,        /* the write-ahead log cannot go on now */
+    SW_LOG_ETCD,       /* etcd did not answer */
     SW_LOG_MOVE,       /* slots are on their way for longer than they should be */
     SW_LOG_KINDS
 };

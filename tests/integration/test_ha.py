@@ -69,7 +69,10 @@ def without_etcd():
             check(str(replies.ask(*words)).startswith("CLUSTERDOWN The cluster is down"), words)
         check("elected" in replies.ask("REPLICAOF", "NO", "ONE"), "nobody makes it primary")
         check("elected" in replies.ask("REPLICAOF", "127.0.0.1", "1"), "or a replica")
-        eventually(lambda: b"ha_etcd_failures:0" not in replies.ask("HA", "STATUS"), "failures are counted")
+        def failures():
+            return int(replies.ask("HA", "STATUS").split(b"ha_etcd_failures:")[1].split()[0])
+        eventually(lambda: failures() >= 15, "failures are counted")
+        check(0 < server.log().count("etcd did not answer") < failures(), "ten are logged in a minute")
         with server.connect() as other:
             other.sendall(wire.frame(wire.GET, (1,)))
             reply = wire.read_frame(other)
