@@ -62,8 +62,9 @@ TEST_LIBS = $(SERVER_LIBS) $(CLIENT_LIBS) -lhiredis -ledit -lsqlite3
 $(UNIT_TESTS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(RUNNER_OBJ)
 	@mkdir -p $(@D)
 	$(CC) $(REAL_LDFLAGS) $(TEST_LD) -Wl,--as-needed -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(TEST_LIBS)
-# Loaded before a daemon: its writes and syncs fail.
-$(BUILD)/tests/libfaults.so: tests/integration/faults.c
+# Loaded before a daemon: its writes and syncs fail; its time of day is another one.
+PRELOADED := $(patsubst %,$(BUILD)/tests/lib%.so,faults wall_clock)
+$(PRELOADED): $(BUILD)/tests/lib%.so: tests/integration/%.c
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -O2 -Wall -Wextra -Werror -fPIC -shared -o $@ $< -ldl
 $(PEERS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(call archives,sherwood)
@@ -84,7 +85,7 @@ shape-tests:
 	done
 
 # Everything the stages unit and integration (plain or sanitized) run.
-tests: all $(UNIT_TESTS) $(if $(SHAPE_TESTS),shape-tests) $(PEERS) $(BUILD)/tests/libfaults.so tune-search sherwoodd-null emulated-daemon durability-ceilings ## build the tests
+tests: all $(UNIT_TESTS) $(if $(SHAPE_TESTS),shape-tests) $(PEERS) $(PRELOADED) tune-search sherwoodd-null emulated-daemon durability-ceilings ## build the tests
 .PHONY: unit-tests tune-search print-unit-tests
 unit-tests: $(UNIT_TESTS)
 tune-search: $(BUILD)/tune/search $(BUILD)/tune/analyze
@@ -128,7 +129,7 @@ THREAD_INTEGRATION := $(patsubst %,tests/integration/test_%.py,alone watched cli
 ADDRESS_INTEGRATION := $(patsubst %,tests/integration/test_%.py,bad_resp bad_frames limits input_memory lifecycle redis_py clients client_pause monitor metrics engines commands transactions scan log tls http_tls regions region_attacks cluster replica)
 .PHONY: thread-tests peers print-thread-tests print-thread-integration print-address-integration
 thread-tests: $(THREAD_TESTS)
-peers: $(PEERS) $(BUILD)/tests/libfaults.so
+peers: $(PEERS) $(PRELOADED)
 print-thread-tests:
 	@printf '%s\n' $(THREAD_TESTS) $(addprefix $(BUILD)/tests/table/test_,$(filter concurrent@% image@rows,$(ENGINE_TESTS)))
 print-thread-integration:

@@ -171,7 +171,7 @@ static void report_series(const struct sw_latency_series *series, int event, int
                    " ms, at worst %" PRIu64 " ms, the last %" PRIu64 " ms %" PRId64
                    " s ago.\n  It is %s.\n",
                    events[event].name, series->count, sum / n, series->worst_ms, last->ms,
-                   now - last->at, events[event].advice);
+                   now > last->at ? now - last->at : 0, events[event].advice);
 }
 
 void sw_latency_doctor(struct sw_latency *latency, uint64_t threshold_ms, struct sw_text *report)

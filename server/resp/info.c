@@ -112,6 +112,7 @@ static void section_persistence(const struct sw_snapshot *snapshot, struct sw_te
     const struct sw_persistence *facts = &snapshot->persistence;
     const uint64_t written = counters->inserted + counters->updated + counters->deleted;
     const bool saved = facts->saves > 0;
+    const int64_t saving_for = (int64_t)time(NULL) - (int64_t)facts->saving_since;
     put(text, "loading", facts->loading);
     put(text, "async_loading", 0);
     put(text, "sherwood_data_dir_set", facts->enabled);
@@ -121,8 +122,11 @@ static void section_persistence(const struct sw_snapshot *snapshot, struct sw_te
     sw_text_printf(text, "rdb_last_bgsave_status:%s\r\n", facts->last_failed ? "err" : "ok");
     sw_text_printf(text, "rdb_last_bgsave_time_sec:%" PRId64 "\r\n",
                    saved ? (int64_t)(facts->last_ms / 1000) : -1);
+    /* A time of day that was set back makes no negative number of it. */
     sw_text_printf(text, "rdb_current_bgsave_time_sec:%" PRId64 "\r\n",
-                   facts->saving ? (int64_t)((uint64_t)time(NULL) - facts->saving_since) : -1);
+                   !facts->saving   ? -1
+                   : saving_for > 0 ? saving_for
+                                    : 0);
     put(text, "rdb_saves", facts->saves);
     put(text, "sherwood_last_save_hold_usec", facts->last_hold_us);
     put(text, "rdb_last_load_keys_loaded", facts->loaded_keys);

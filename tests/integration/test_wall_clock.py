@@ -1,0 +1,143 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The time of day is set forwards and backwards by an hour while daemons run: nothing but what people read goes by it.
+
+SHERWOOD_SEED=N repeats a run that failed."""
+
+import mmap
+import random
+import re
+import signal
+import struct
+import tempfile
+import time
+
+import wire
+from harness import BUILD, SANITIZED, Server, Skip, case, check, drawn_seed, equal, eventually, main
+from replication import SMALL, ask, caught_up, replica_of
+from shard import TTL, Etcd, Member, Shard, needs_etcd
+from shard_history import Client
+
+LIBRARY = BUILD / "tests" / "libwall_clock.so"
+HOUR = 3600
+RANDOM = random.Random(drawn_seed())
+
+
+class WallClock:
+    """The time of day of one daemon (wall_clock.c, loaded before it by LD_PRELOAD)."""
+
+    def __init__(self):
+        if SANITIZED:
+            raise Skip("a sanitizer must be the first library")
+        check(LIBRARY.exists(), f"there is no {LIBRARY}: make peers")
+        self.file = tempfile.NamedTemporaryFile(prefix="sherwood-clock-")  # pylint: disable=consider-using-with
+        self.file.truncate(8)
+        self.memory = mmap.mmap(self.file.fileno(), 8)
+        self.environment = {"LD_PRELOAD": str(LIBRARY), "SHERWOOD_WALL_CLOCK": self.file.name}
+
+    def set(self, seconds):
+        self.memory[:] = struct.pack("<q", seconds)
+
+
+def uptime(server):
+    return int(re.search(rb"uptime_in_seconds:(-?\d+)", ask(server, "INFO", "server"))[1])
+
+
+def serves(replies, key):
+    """What waits for something: a sync, a replica."""
+    equal(replies.ask("SET", key, key), "OK", "SET")
+    equal(replies.ask("WAITAOF", 1, 0, 20000), [1, 0], "WAITAOF: everysec syncs")
+    equal(replies.ask("WAIT", 1, 20000), 1, "WAIT: the replica follows")
+
+
+@case
+def one_server():
+    """a primary with a log, a replica and snapshots: syncs, WAIT, BGSAVE, idle clients, uptime and log lines do not care"""
+    clock, other = WallClock(), WallClock()
+    with tempfile.TemporaryDirectory(prefix="sherwood-clock-") as folder:
+        flags = ("--data-dir", folder, "--appendonly", "yes", "--idle-timeout-ms", "600000", "--save", "3600 1", *SMALL)
+        with Server(*flags, environment=clock.environment) as server, \
+                replica_of(server.port, environment=other.environment) as replica:
+            with server.connect() as idle, server.connect() as connection:
+                replies, waiting = wire.Replies(connection), wire.Replies(idle)
+                equal(waiting.ask("PING"), "PONG", "PING")
+                saves = server.metrics()["sherwood_persistence_saves_total"]
+                for step, seconds in enumerate((HOUR, -HOUR, 24 * HOUR, 0)):
+                    clock.set(seconds)
+                    other.set(-seconds)
+                    said = ask(server, "TIME")
+                    check(abs(int(said[0]) - seconds - time.time()) < 600, f"the time of day is set: {said}")
+                    serves(replies, step)
+                    check(0 <= uptime(server) < 600 and 0 <= uptime(replica) < 600, "uptime")
+                    equal(server.http("/readyz")[0], 200, "/readyz")
+                equal(waiting.ask("PING"), "PONG", "an idle client is not idle for longer")
+                equal(server.metrics()["sherwood_persistence_saves_total"], saves, "no save was due")
+                eventually(lambda: str(replies.ask("BGSAVE")).startswith("Background"), "BGSAVE")
+                eventually(lambda: server.metrics()["sherwood_persistence_saves_total"] == saves + 1, "it is saved")
+                clock.set(-HOUR)
+                caught_up(server, replica)
+            server.kill()
+            server.start()
+            equal(ask(server, "MGET", 0, 1, 2, 3), [b"0", b"1", b"2", b"3"], "the log is replayed, whatever its times")
+
+
+class Clocked(Member):
+    """A member of a shard whose time of day can be set."""
+
+    def __init__(self, etcd, name):
+        self.clock = WallClock()
+        self.options = {"environment": self.clock.environment}
+        super().__init__(etcd, name)
+
+
+@case
+@needs_etcd
+def a_shard():
+    """leases do not care: no term ends by it, and after a stop of the primary for 3 ttl under load nothing is lost that WAIT counted"""
+    WallClock()
+    with Etcd(1) as etcd, Shard(etcd, "clock", 3, Clocked) as shard:
+        primary = shard.whole()
+        clients = [Client(shard, i, RANDOM.randrange(2**32)) for i in range(3)]
+
+        def more_is_safe():
+            safe = [client.waits for client in clients]
+            eventually(lambda: all(c.waits > s or c.error for c, s in zip(clients, safe)), "writes are safe", 60)
+
+        calm(shard, more_is_safe)
+        primary = shard.whole()
+        term = primary.term()
+        primary.signal(signal.SIGSTOP)
+        stopped = time.monotonic()
+        new = shard.primary(after=term)
+        for member in shard.members:
+            member.clock.set(RANDOM.choice((HOUR, -HOUR)))
+        more_is_safe()
+        time.sleep(max(0.0, stopped + 3 * TTL - time.monotonic()))
+        primary.signal(signal.SIGCONT)
+        eventually(lambda: primary.status().get("ha_role") == "replica" or primary.term() > new.term(), "it follows")
+        primary = shard.whole()
+        for client in clients:
+            client.end()
+        wanted = primary.ask("DIGEST")
+        for member in shard.members:
+            eventually(lambda member=member: member.ask("DIGEST") == wanted, f"the digest of {member.name}")
+        for client in clients:
+            client.check(primary)
+            check(client.waits and client.reads, "it has waited and read")
+
+
+def calm(shard, more_is_safe):
+    """Clocks are set, and terms last. A machine so busy that a term ends by itself does it again."""
+    def tried():
+        primary = shard.whole()
+        term = primary.term()
+        for seconds in (HOUR, -HOUR, 0):
+            for member in shard.members:
+                member.clock.set(seconds if member is primary else RANDOM.choice((0, -seconds)))
+            more_is_safe()
+        return shard.primary().term() == term
+    eventually(tried, "no term ends while clocks are set", 60)
+
+
+if __name__ == "__main__":
+    main()
