@@ -2,16 +2,19 @@
 # SPDX-License-Identifier: MIT
 """many_moves - slots move so many times, under load, while nodes and the program that shows it are killed: by hand.
 
-    tests/integration/many_moves.py MOVES [SEED]
+    tests/integration/many_moves.py MOVES [SEED [shards]]
 
 In half of the moves a node kills itself at a step that is drawn, or is killed after a time that is drawn; then it is
 started again. After every 20 moves all clients stop, and everything is checked. The last line tells the figures.
+With `shards` each move is between shards with replicas, and each has a primary killed at a step that is drawn, whose replica
+a topology makes the primary; then the slots move back.
 """
 
 import random
 import sys
 import time
 
+import test_shard_moves as shard_moves
 from harness import eventually
 from moving import SOURCE_FAULTS, TARGET_FAULTS, Load, check_nodes, cluster, moved_at_last, mover, wait_killed
 
@@ -51,10 +54,31 @@ def one_move(servers, rand, figures):
     figures["freezes"].append(max(int(server.status()["freeze_us"]) for server in servers))
 
 
+def many_fail_overs(wanted, rand):
+    """Moves between shards, in each of which a primary dies."""
+    began, done = time.monotonic(), 0
+    while done < wanted:
+        with shard_moves.shards(files=True) as servers, shard_moves.WaitLoad(servers, rand.randrange(2**32)) as load:
+            primaries = [0, 1]
+            eventually(lambda load=load: sum(load.answered.values()) > 100 or load.faults, "keys are there")
+            for _ in range(min(20, wanted - done)):
+                shard_moves.fail_over(servers, primaries, *rand.choice(shard_moves.KILLS))
+                done += 1
+            load.end()
+            load.check()
+            shard_moves.check_shards(servers)
+        print(f"{done} fail-overs, {sum(load.answered.values())} writes were waited for, {time.monotonic() - began:.0f} s",
+              flush=True)
+    print(f"ok {done} fail-overs, {2 * done} moves")
+
+
 def main():
     wanted, seed = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else random.SystemRandom().randrange(2**32)
     print(f"SEED {seed}", flush=True)
     rand = random.Random(seed)
+    if sys.argv[3:] == ["shards"]:
+        many_fail_overs(wanted, rand)
+        return
     figures = {"moves": 0, "kills": 0, "movers killed": 0, "freezes": []}
     began = time.monotonic()
     with cluster(3, durable=True) as servers:

@@ -8,7 +8,8 @@ import sys
 from harness import case, check, equal, main
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
-import static_moves  # noqa: E402  (its folder is no package)
+import shard_moves  # noqa: E402  (its folder is no package)
+import static_moves  # noqa: E402
 
 # Rule: what happens without it, and after how many steps at least.
 WITHOUT = {"handed_is_durable": ("both serve", 8), "freeze": ("both serve", 6), "ask_target": ("both serve", 8),
@@ -29,6 +30,29 @@ def static_moves_need_each_rule():
     equal(set(WITHOUT), set(static_moves.RULES), "every rule is tried")
     for rule, (wrong, steps) in WITHOUT.items():
         found, path, _ = static_moves.explore(static_moves.Model(off=rule))
+        equal((found, len(path)), (wrong, steps), f"without {rule}: {path}")
+
+
+SHARDS_WITHOUT = {"source_tells": ("both serve", 8), "asks_first": ("both serve", 9), "secured": ("lost", 11),
+                  "target_tells": ("lost", 11), "own_attempt": ("both serve", 11), "newest": ("lost", 13),
+                  "refuses": ("both serve", 9)}
+
+
+@case
+def shard_moves_hold():
+    """moving slots between shards with replicas, whose primaries die: nowhere two nodes serve, or a counted write is missing"""
+    for model in (shard_moves.Model(writes=1), shard_moves.Model(attempts=1)):
+        wrong, path, states = shard_moves.explore(model)
+        equal(wrong, None, path)
+        check(states > 5000, f"all {states} states were seen")
+
+
+@case
+def shard_moves_need_each_rule():
+    """and each rule of it is needed"""
+    equal(set(SHARDS_WITHOUT), set(shard_moves.RULES), "every rule is tried")
+    for rule, (wrong, steps) in SHARDS_WITHOUT.items():
+        found, path, _ = shard_moves.explore(shard_moves.Model(off=rule, writes=1))
         equal((found, len(path)), (wrong, steps), f"without {rule}: {path}")
 
 

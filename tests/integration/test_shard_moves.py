@@ -209,4 +209,5 @@ def replicas_are_needed():
         check("all slots have an owner" in said, said)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: MIT
+"""shard_moves - one slot moves between two shards of a primary and a replica each: all histories.
+
+What static_moves.py leaves out: nodes that die for good, and a topology that is pushed to make the replica the primary
+of its shard; the dead one does not come back. Writes are counted when the replica has them (WAIT). Data are the writes in
+their order; a record of the move that a primary has told its replica is what that goes on from. Messages between the
+shards come whole and in order within an attempt, or not at all (static_moves.py has them late and out of order).
+
+Rules can be switched off one by one: each of them must be needed.
+"""
+
+import collections
+
+RULES = {
+    "source_tells": "the source's replica knows that the slot is handed over before the target hears of it",
+    "asks_first": "a replica that is made the primary and knows of a slot that was handed over asks before it serves it",
+    "secured": "the target decides only when its replica has what came",
+    "target_tells": "the target serves only when its replica knows the decision",
+    "own_attempt": "a new primary of the target decides no attempt of the old one",
+    "newest": "a replica that knows that the slot came is not made the primary by a topology without it",
+    "refuses": "the target answers that an attempt is not decided only if it never will be",
+}
+
+OWNS, HANDED, GONE = "owns", "handed", "gone"
+# A node of the source's shard: does it live, its state, the attempt that it was handed over in, its data.
+Source = collections.namedtuple("Source", "lives state attempt data")
+# A node of the target's shard: does it live, has it decided, does it serve, the last attempt that it began or refused, the
+# attempt that it takes (0: none), has it everything of that, its data.
+Target = collections.namedtuple("Target", "lives decided serves last takes whole data")
+# Who is primary: 0 or 1 of each shard. `told`: attempts whose FINAL is on its way; `no`: attempts that were refused.
+World = collections.namedtuple("World", "sources targets leads final no answered written attempts")
+
+START = World((Source(True, OWNS, 0, ()), Source(True, OWNS, 0, ())),
+              (Target(True, False, False, 0, 0, False, ()), Target(True, False, False, 0, 0, False, ())),
+              (0, 0), frozenset(), frozenset(), (), 0, 0)
+
+
+def serving(world):
+    """The data of every node that serves the slot."""
+    source, target = world.sources[world.leads[0]], world.targets[world.leads[1]]
+    return ([source.data] if source.lives and source.state == OWNS else []) + \
+           ([target.data] if target.lives and target.serves else [])
+
+
+def fault(world):
+    """What is wrong in this state, or None."""
+    data = serving(world)
+    if len(data) > 1:
+        return "both serve"
+    if data and any(a >= b for a, b in zip(data[0], data[0][1:])):
+        return "order"
+    return "lost" if data and not set(world.answered) <= set(data[0]) else None
+
+
+class Model:
+    def __init__(self, off=None, writes=2, attempts=2):
+        self.on = {rule: rule != off for rule in RULES}
+        self.writes, self.attempts = writes, attempts
+
+    def steps(self, world):
+        """(name, world) of everything that may happen next."""
+        yield from self.clients(world)
+        yield from self.replicas(world)
+        yield from self.takes(world)
+        yield from self.hands_over(world)
+        yield from self.decides(world)
+        yield from self.asks(world)
+        yield from self.dies(world)
+
+    @staticmethod
+    def put(world, side, number, node, **more):
+        nodes = list(getattr(world, side))
+        nodes[number] = node
+        return world._replace(**{side: tuple(nodes)}, **more)
+
+    def clients(self, world):
+        for side, lead in zip(("sources", "targets"), world.leads):
+            node = getattr(world, side)[lead]
+            serves = node.lives and (node.state == OWNS if side == "sources" else node.serves)
+            if serves and world.written < self.writes:
+                yield f"write {world.written} at {side}", self.put(
+                    world, side, lead, node._replace(data=node.data + (world.written,)), written=world.written + 1)
+            other = getattr(world, side)[1 - lead]
+            if serves and other.lives and other.data == node.data and set(node.data) - set(world.answered):
+                yield f"{side} answer", world._replace(answered=tuple(sorted(set(world.answered) | set(node.data))))
+
+    def replicas(self, world):
+        """A replica has what its primary has; what it knows of moves is told on its own."""
+        for side, lead in zip(("sources", "targets"), world.leads):
+            node, other = getattr(world, side)[lead], getattr(world, side)[1 - lead]
+            if node.lives and other.lives and other.data != node.data:
+                yield f"{side}: data come to the replica", self.put(world, side, 1 - lead, other._replace(data=node.data))
+
+    def takes(self, world):
+        """The target begins, removes what it has of the slot, and receives what the source has; that is one step, as often
+        as there are attempts; writes behind it come with the next one."""
+        lead = world.leads[1]
+        node, source = world.targets[lead], world.sources[world.leads[0]]
+        if node.lives and not node.decided and world.attempts < self.attempts and source.lives and source.state == OWNS:
+            attempt = max(node.last, node.takes) + 1
+            yield f"attempt {attempt}", self.put(world, "targets", lead, node._replace(
+                last=attempt, takes=attempt, whole=False, data=source.data), attempts=world.attempts + 1)
+
+    def hands_over(self, world):
+        """The source freezes the slot for an attempt, tells its replica, and says FINAL with the rest of the data."""
+        lead = world.leads[0]
+        source, replica = world.sources[lead], world.sources[1 - lead]
+        target = world.targets[world.leads[1]]
+        if source.lives and source.state == OWNS and target.lives and target.takes and not target.decided and \
+                target.takes not in world.no:
+            yield f"hands over {target.takes}", self.put(world, "sources", lead, source._replace(
+                state=HANDED, attempt=target.takes))
+        if source.lives and source.state == HANDED:
+            if replica.lives and (replica.state, replica.attempt) != (HANDED, source.attempt):
+                yield "the source's replica is told", self.put(world, "sources", 1 - lead, replica._replace(
+                    state=HANDED, attempt=source.attempt))
+            told = not replica.lives or (replica.state, replica.attempt) == (HANDED, source.attempt)
+            if (told or not self.on["source_tells"]) and source.attempt not in world.final:
+                yield f"final {source.attempt}", world._replace(final=world.final | {source.attempt})
+
+    def decides(self, world):
+        lead = world.leads[1]
+        node, replica = world.targets[lead], world.targets[1 - lead]
+        source = world.sources[world.leads[0]]
+        if not node.lives:
+            return
+        if node.takes in world.final and not node.decided and not node.whole and source.lives and source.state == HANDED:
+            yield "the rest comes", self.put(world, "targets", lead, node._replace(whole=True, data=source.data))
+        secured = not replica.lives or replica.data == node.data
+        if node.whole and not node.decided and node.takes > 0 and (secured or not self.on["secured"]):
+            yield f"decides {node.takes}", self.put(world, "targets", lead, node._replace(
+                decided=True, serves=not self.on["target_tells"]))
+        if node.decided and not node.serves and (not replica.lives or replica.decided):
+            yield "the target serves", self.put(world, "targets", lead, node._replace(serves=True))
+        if replica.lives and node.takes and not node.decided and (replica.takes, replica.whole) != (node.takes, node.whole):
+            yield "the target's replica is told of the move", self.put(world, "targets", 1 - lead, replica._replace(
+                takes=node.takes, last=max(replica.last, node.takes), whole=node.whole))
+        if replica.lives and node.decided and not replica.decided:
+            yield "the target's replica is told", self.put(world, "targets", 1 - lead, replica._replace(
+                decided=True, last=max(replica.last, node.last)))
+        if node.takes and not node.decided:
+            yield "the target gives up", self.put(world, "targets", lead, node._replace(takes=0, whole=False))
+
+    def asks(self, world):
+        """A source that has handed over asks the primary of the target."""
+        lead = world.leads[0]
+        source, target = world.sources[lead], world.targets[world.leads[1]]
+        if not source.lives or source.state != HANDED or not target.lives:
+            return
+        if target.decided:
+            yield "the source lets go", self.put(world, "sources", lead, source._replace(state=GONE))
+        elif target.takes != source.attempt or not self.on["refuses"]:
+            last = max(target.last, source.attempt) if self.on["refuses"] else target.last
+            yield "the source serves again", self.put(
+                self.put(world, "targets", world.leads[1], target._replace(last=last)),
+                "sources", lead, source._replace(state=OWNS, attempt=0), no=world.no | {source.attempt})
+
+    def dies(self, world):
+        """A primary dies for good, and its replica is made the primary."""
+        for place, side in enumerate(("sources", "targets")):
+            lead = world.leads[place]
+            node, other = getattr(world, side)[lead], getattr(world, side)[1 - lead]
+            leads = tuple(1 - lead if i == place else each for i, each in enumerate(world.leads))
+            if node.lives and other.lives:
+                dead = self.put(world, side, lead, node._replace(lives=False), leads=leads)
+                if side == "sources":
+                    state = other.state if self.on["asks_first"] or other.state == GONE else OWNS
+                    new = other._replace(state=state)
+                elif other.decided and self.on["newest"]:
+                    new = other._replace(serves=True)
+                elif self.on["own_attempt"]:
+                    new = other._replace(decided=False, serves=False, takes=0, whole=False)
+                else:
+                    new = other._replace(decided=False, serves=False)
+                yield f"{side}: the primary dies", self.put(dead, side, 1 - lead, new)
+            if node.lives and other.lives:
+                yield f"{side}: the replica dies", self.put(world, side, 1 - lead, other._replace(lives=False))
+
+
+def explore(model):
+    """(fault or None, the names of the steps that lead to it, how many states there are)."""
+    came = {START: None}
+    waiting = collections.deque([START])
+    while waiting:
+        world = waiting.popleft()
+        for name, following in model.steps(world):
+            if following in came:
+                continue
+            came[following] = (name, world)
+            wrong = fault(following)
+            if wrong:
+                path = []
+                while came[following] is not None:
+                    name, following = came[following]
+                    path.append(name)
+                return wrong, path[::-1], len(came)
+            waiting.append(following)
+    return None, [], len(came)
