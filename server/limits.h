@@ -104,6 +104,10 @@
 
 /* How often deadlines are checked. */
 #define SW_SWEEP_MS 100
+/* Every SW_SWEEP_MS at most so many batches look for keys whose time has come, each at so many keys
+ * that expire: some 100 us each. */
+#define SW_EXPIRY_SWEEP_ENTRIES 4096
+#define SW_EXPIRY_SWEEP_BATCHES 32
 
 /* A command with keys of a slot that is being handed over waits so long, and is then refused with
  * TRYAGAIN. */

@@ -18,6 +18,7 @@
 #include <uv.h>
 
 #include "server/batch/batches.h"
+#include "server/batch/sweeper.h"
 #include "server/bulk/bulk.h"
 #include "server/config/config.h"
 #include "server/move/move.h"
@@ -69,6 +70,7 @@ struct sw_loop {
     const struct sw_config *config;
 
     struct sw_batches batches;
+    struct sw_sweeper sweeper;
     struct sw_net net;
     struct sw_resp resp;
     struct sw_bulk bulk;

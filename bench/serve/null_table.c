@@ -279,6 +279,12 @@ int sw_restore_end(struct sw_restore *restore, bool keep)
     return SW_E_UNSUPPORTED;
 }
 
+uint64_t sw_table_clock(const struct sw_table *table, uint64_t wall_ms)
+{
+    (void)table;
+    return wall_ms;
+}
+
 uint64_t sw_table_last_sequence(struct sw_table *table)
 {
     (void)table;

@@ -6,6 +6,8 @@
 
 #include <assert.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <time.h>
 #include <uv.h>
 
 #include "server/batch/logging.h"
@@ -14,6 +16,13 @@
 static uint64_t now_us(void)
 {
     return uv_hrtime() / 1000;
+}
+
+uint64_t sw_flight_wall_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
 void sw_submitter_init(struct sw_submitter *submitter, struct sw_queue *queue)
@@ -63,6 +72,15 @@ static void note_changes(const struct sw_submitter *submitter, const struct sw_f
     }
 }
 
+/* What only the marks of watchers are for. */
+static void free_buried(struct sw_flight *flight)
+{
+    if (flight->submitted) {
+        free(flight->batch.buried);
+        flight->batch.buried = NULL;
+    }
+}
+
 static void leave_gate(struct sw_submitter *submitter, struct sw_flight *flight)
 {
     if (flight->is_inside) {
@@ -80,6 +98,8 @@ static void submit_waiting(struct sw_submitter *submitter)
             return;
         }
         __atomic_store_n(&submitter->submitting_since_us, now_us(), __ATOMIC_RELAXED);
+        flight->batch.clock_ms = sw_flight_wall_ms();
+        flight->batch.wants_buried = submitter->watched != NULL;
         int status = sw_batch_submit(submitter->queue, &flight->batch);
         note_submit(submitter);
         __atomic_store_n(&submitter->submitting_since_us, 0, __ATOMIC_RELAXED);
@@ -223,6 +243,7 @@ unsigned sw_flights_poll(struct sw_flights *flights)
         }
         sw_list_remove(&flight->link);
         note_changes(flights->submitter, flight);
+        free_buried(flight);
         leave_gate(flights->submitter, flight);
         flights->count--;
         flights->of_generation[flight->generation]--;

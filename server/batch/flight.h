@@ -97,6 +97,9 @@ void sw_submitter_init(struct sw_submitter *submitter, struct sw_queue *queue);
 void sw_flights_init(struct sw_flights *flights, struct sw_submitter *submitter,
                      struct sw_loop_counters *counters);
 
+/* Milliseconds since 1970. */
+uint64_t sw_flight_wall_ms(void);
+
 /* Submits the flight's batch, now or when the queue has room, and borrows the flight until its
  * `done` is called. */
 void sw_flight_start(struct sw_flights *flights, struct sw_flight *flight);

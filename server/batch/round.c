@@ -31,6 +31,10 @@ static size_t lay_out(struct sw_round *round, uint8_t *memory, const struct sw_t
         shape->engine == SW_ENGINE_CACHE ? carve(memory, &offset, (n + 63) / 64 * 8) : NULL;
     round->ops = carve(memory, &offset, n);
     round->group_ends = carve(memory, &offset, n * sizeof(uint32_t));
+    if (shape->expires) {
+        round->expires = carve(memory, &offset, n * sizeof(uint64_t));
+        round->expires_out = carve(memory, &offset, n * sizeof(uint64_t));
+    }
     round->group_refused = carve(memory, &offset, n);
     return offset;
 }
@@ -65,6 +69,9 @@ static inline uint32_t add_key(struct sw_round *round, enum sw_op op, uint64_t k
 {
     uint32_t i = round->operations++;
     round->ops[i] = (uint8_t)op;
+    if (round->gives_times) {
+        round->expires[i] = 0;
+    }
     round->alike += round->alike == i && round->ops[0] == (uint8_t)op;
     sw_integer_put(round->keys, round->batches->shape.key_bytes, i, key);
     return i;
@@ -80,6 +87,16 @@ uint8_t *sw_round_add_blob(struct sw_round *round, enum sw_op op, uint64_t key)
 {
     uint32_t i = add_key(round, op, key);
     return (uint8_t *)round->values + (size_t)i * round->batches->shape.value_bytes;
+}
+
+void sw_round_give_time(struct sw_round *round, uint64_t at)
+{
+    assert(round->expires != NULL && round->operations > 0);
+    if (!round->gives_times) {
+        memset(round->expires, 0, round->operations * sizeof(*round->expires));
+        round->gives_times = true;
+    }
+    round->expires[round->operations - 1] = at;
 }
 
 void sw_round_rewind(struct sw_round *round, uint32_t operations)
@@ -115,6 +132,8 @@ void sw_round_reset(struct sw_round *round)
     round->operations = 0;
     round->alike = 0;
     round->groups = 0;
+    round->gives_times = false;
+    round->shows_times = false;
     round->shows_values = round->batches->shape.value_format == SW_VALUE_INTEGER;
 }
 
@@ -138,6 +157,8 @@ void sw_round_submit(struct sw_round *round)
         .values = round->values,
         .previous = round->shows_values ? round->previous : NULL,
         .found = round->found,
+        .expires = round->gives_times ? round->expires : NULL,
+        .expires_out = round->shows_times ? round->expires_out : NULL,
     };
     if (!uniform || (round->ops[0] != SW_GET && round->ops[0] != SW_PEEK)) {
         batch->not_admitted = round->not_admitted;

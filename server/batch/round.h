@@ -25,6 +25,8 @@ struct sw_round {
     uint32_t operations;     /* operations added so far */
     uint32_t alike;          /* length of the run of equal operations at the beginning */
     uint32_t groups;         /* groups ended so far */
+    bool gives_times;        /* some operation says when its key expires */
+    bool shows_times;        /* some reply needs to know when keys expired before */
     bool shows_values;       /* some reply needs earlier values; always true for integers */
 
     /* The arrays, all in `memory`, with operations_max elements each. */
@@ -37,6 +39,8 @@ struct sw_round {
     uint64_t *found;        /* results: bit i is set if key i was present before */
     uint64_t *not_admitted; /* results: keys that a cache refused; NULL: not a cache */
     uint32_t *group_ends;   /* index behind the last operation of each group */
+    uint64_t *expires;      /* sw_batch.expires, written once gives_times; NULL: nothing expires */
+    uint64_t *expires_out;  /* results: sw_batch.expires_out; NULL likewise */
     uint8_t *group_refused; /* results: 1 if the group was refused */
 };
 
@@ -63,6 +67,8 @@ void sw_round_add(struct sw_round *round, enum sw_op op, uint64_t key, uint64_t 
 /* The same for tables whose values are byte strings: returns where the operand goes, value_bytes
  * bytes, which the caller must fill if `op` has an operand. */
 uint8_t *sw_round_add_blob(struct sw_round *round, enum sw_op op, uint64_t key);
+/* The operation added last gives its key this time (sw_batch.expires). */
+void sw_round_give_time(struct sw_round *round, uint64_t at);
 /* Removes the operations after the first `operations`, none of which may be in a group. */
 void sw_round_rewind(struct sw_round *round, uint32_t operations);
 

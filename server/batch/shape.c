@@ -24,6 +24,17 @@ static uint32_t without_sums_of_others(uint32_t operations, const struct sw_conf
     return operations & (~all | sums[config->value_type]);
 }
 
+/* What does not know of times yet. */
+static const char *no_expiry(const struct sw_config *config)
+{
+    return config->data_dir[0] != '\0'
+               ? "ERR keys do not expire in a server with data-dir: snapshots and the log do not "
+                 "keep times yet"
+           : config->cluster_config[0] != '\0' || config->cluster_state[0] != '\0'
+               ? "ERR keys do not expire in a cluster: slots do not take times along yet"
+               : NULL;
+}
+
 struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
                                         const struct sw_config *config)
 {
@@ -36,6 +47,8 @@ struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
         .value_format = sw_config_value_format(config),
         .operations = without_sums_of_others(info.operations, config),
         .batch_kinds = info.batch_kinds,
+        .expires = (info.operations >> SW_EXPIRE & 1) != 0,
+        .no_expiry = no_expiry(config),
         .has_scores = (info.operations >> SW_SET_SCORE & 1) != 0,
         .policy = info.cache_policy,
         .slot_bits = info.slot_bits,

@@ -220,6 +220,14 @@ static bool fitted(const struct sw_batch *batch, uint32_t bytes, enum sw_op op, 
     return op == SW_INCREMENT ? operand <= most - previous : operand <= previous;
 }
 
+/* Has EXPIRE, of a present key, been carried out? */
+static bool changes_time(const struct sw_batch *batch, enum sw_op op, uint32_t i)
+{
+    const uint64_t at = batch->expires != NULL ? batch->expires[i] : batch->expire_at;
+    return batch->expires_out == NULL || ((at != 0 || batch->expires_out[i] != 0) &&
+                                          sw_expire_holds(op, batch->expires_out[i], at));
+}
+
 /* Has operation i, of a group that was admitted, changed its key? */
 static bool has_changed(const struct sw_batch *batch, uint32_t value_bytes, uint32_t i)
 {
@@ -238,6 +246,13 @@ static bool has_changed(const struct sw_batch *batch, uint32_t value_bytes, uint
     case SW_ADD_PRESENT_F16:
     case SW_ADD_PRESENT_BF16:
         return was_present(batch, i, true);
+    case SW_EXPIRE:
+    case SW_EXPIRE_NONE:
+    case SW_EXPIRE_SOME:
+    case SW_EXPIRE_LATER:
+    case SW_EXPIRE_EARLIER:
+    case SW_EXPIRE_SHORTEN:
+        return was_present(batch, i, true) && changes_time(batch, op, i);
     case SW_INCREMENT:
     case SW_DECREMENT:
         return fitted(batch, value_bytes, op, i);
@@ -280,6 +295,15 @@ void sw_watched_note(struct sw_watched *watched, const struct sw_batch *batch,
 {
     if (__atomic_load_n(&watched->count, __ATOMIC_SEQ_CST) == 0 || batch->kind == SW_BATCH_RESIZE ||
         (is_shared && is_refused(batch, 0))) {
+        return;
+    }
+    const uint8_t *buried = batch->buried;
+    for (uint32_t i = 0; i < batch->buried_count; i++) {
+        pthread_mutex_lock(&watched->lock);
+        mark_key(watched, sw_integer_at(buried, widths.key, i));
+        pthread_mutex_unlock(&watched->lock);
+    }
+    if (batch->kind == SW_BATCH_SWEEP) {
         return;
     }
     const bool is_known = batch->status == SW_OK || batch->status == SW_E_FULL;

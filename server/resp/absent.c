@@ -15,8 +15,7 @@ static const struct {
     const char *reason;
     const char *names;
 } groups[] = {
-    {"keys do not expire in this server",
-     "expire expireat expiretime pexpire pexpireat pexpiretime psetex setex "
+    {"there are no hashes, whose fields would expire, in this server",
      "hexpire hexpireat hexpiretime hpersist hpexpire hpexpireat hpexpiretime hpttl "
      "httl"},
     {"a value is read and written whole, but for GETRANGE and SETRANGE",

@@ -94,6 +94,19 @@ static void give_value(struct sw_alone *alone)
     memcpy((uint8_t *)round->values + bytes, round->previous, bytes);
 }
 
+/* The SET at `i` gives its key the time of the first key, which the look has found: not "the same
+ * as before", since it may come until then. */
+static void give_time(struct sw_alone *alone, uint32_t i)
+{
+    struct sw_round *round = &alone->replies.round;
+    const uint64_t at = round->shows_times ? round->expires_out[0] : 0;
+    if (at != 0) {
+        memset(round->expires, 0, round->operations * sizeof(*round->expires));
+        round->expires[i] = at;
+    }
+    round->gives_times = at != 0;
+}
+
 /* Was the first key's value the operand of the second look? */
 static bool is_equal(const struct sw_alone *alone)
 {
@@ -151,6 +164,7 @@ static uint32_t decide_rename(struct sw_alone *alone)
     round->ops[0] = SW_DELETE;
     round->ops[1] = SW_SET;
     give_value(alone);
+    give_time(alone, 1);
     return 2;
 }
 
@@ -168,6 +182,7 @@ static uint32_t decide_copy(struct sw_alone *alone)
     round->ops[0] = SW_GET; /* it stays for the slow log, which shows the keys of a round */
     round->ops[1] = SW_SET;
     give_value(alone);
+    give_time(alone, 1);
     return 2;
 }
 
@@ -178,6 +193,10 @@ static uint32_t decide_set(struct sw_alone *alone)
     struct sw_round *round = &alone->replies.round;
     bool equal = is_found(alone, 0) && is_equal(alone);
     round->ops[0] = SW_SET;
+    if (alone->command->id == SW_COMMAND_CAS ||
+        (round->gives_times && round->expires[0] == SW_EXPIRE_KEEP)) {
+        give_time(alone, 0);
+    }
     if (!equal && pending_of(alone)->kind == SW_REPLY_KIND_OK) {
         pending_of(alone)->kind = SW_REPLY_KIND_NULL;
     } else if (!equal && pending_of(alone)->kind == SW_REPLY_KIND_ONE) {
@@ -192,6 +211,7 @@ static uint32_t decide(struct sw_alone *alone)
         return 0; /* the reply says so */
     }
     if (sw_word_is(alone->command)) {
+        give_time(alone, 0);
         return sw_word_decide(alone);
     }
     switch (alone->command->id) {
@@ -233,6 +253,19 @@ static void watch(struct sw_alone *alone)
     pending_of(alone)->group = SW_NO_GROUP;
     sw_round_reset(&alone->replies.round);
     finish(alone);
+}
+
+/* Where keys expire WATCH looks at them first: one whose time comes counts as changed. */
+static void on_watched(struct sw_round *round)
+{
+    struct sw_replies *replies = SW_CONTAINER(round, struct sw_replies, round);
+    struct sw_alone *alone = &replies->resp->alone;
+    uint64_t first = UINT64_MAX;
+    for (uint32_t i = 0; round->shows_times && i < round->operations; i++) {
+        first = round->expires_out[i] - 1 < first - 1 ? round->expires_out[i] : first;
+    }
+    sw_watching_until(alone->conn, first);
+    watch(alone);
 }
 
 /* Carries out what EXEC has put into the round, unless a watched key was changed. */
@@ -299,6 +332,7 @@ static void add_looks(struct sw_conn *conn, const struct sw_command *command,
     bool done = resp->run_data(conn, command, arguments, SW_DATA_RUN);
     resp->filling = filling;
     resp->alone.replies.round.shows_values = true; /* it may need what was there */
+    resp->alone.replies.round.shows_times = resp->batches->shape.expires;
     assert(done && resp->alone.replies.pendings == 1);
     (void)done;
 }
@@ -387,12 +421,13 @@ bool sw_alone_poll(struct sw_resp *resp)
         return true;
     }
     alone->state = SW_ALONE_RUNS;
-    if (alone->command->id == SW_COMMAND_WATCH) {
+    const bool watches = alone->command->id == SW_COMMAND_WATCH;
+    if (watches && !resp->batches->shape.expires) {
         watch(alone);
         return true;
     }
     alone->replies.submitted_ns = uv_hrtime();
-    alone->replies.round.done = on_looked;
+    alone->replies.round.done = watches ? on_watched : on_looked;
     sw_round_submit(&alone->replies.round);
     return true;
 }

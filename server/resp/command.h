@@ -33,6 +33,9 @@ enum sw_command_maker {
     SW_MAKER_MSET,
     SW_MAKER_BY,
     SW_MAKER_GETEX,
+    SW_MAKER_SETEX,
+    SW_MAKER_EXPIRE,
+    SW_MAKER_PERSIST,
     SW_MAKER_PAIRS,  /* looks at keys that have operands: MSETNX */
     SW_MAKER_RENAME, /* looks at two keys */
     SW_MAKER_COPY,

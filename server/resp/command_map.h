@@ -36,9 +36,14 @@
     X(GET, "get", 2, KEYS(1, 1, 1), STRING, READ, FAST, QUEUED, \
       ONE_KEY(GET, 0, VALUE), "Get the value of a key") \
     X(GETEX, "getex", -2, KEYS(1, 1, 1), STRING, READ, FAST, QUEUED, \
-      KEY_FUNCTION(GETEX, GET, VALUE), "Get the value of a key: key [PERSIST]; nothing expires") \
+      KEY_FUNCTION(GETEX, GET, VALUE), "Get the value of a key: key [EX n | PX n | EXAT n | PXAT n | PERSIST]") \
     X(SET, "set", -3, KEYS(1, 1, 1), STRING, INSERT, SLOW, QUEUED, \
-      KEY_FUNCTION(SET, SET, OK), "Set a key: key value [NX | XX | IFEQ old] [GET]") \
+      KEY_FUNCTION(SET, SET, OK), "Set a key: key value [NX | XX | IFEQ old] [GET] " \
+      "[EX n | PX n | EXAT n | PXAT n | KEEPTTL]") \
+    X(SETEX, "setex", 4, KEYS(1, 1, 1), STRING, INSERT, SLOW, QUEUED, \
+      KEY_FUNCTION(SETEX, EXPIRE, OK), "Set a key that expires: key seconds value") \
+    X(PSETEX, "psetex", 4, KEYS(1, 1, 1), STRING, INSERT, SLOW, QUEUED, \
+      KEY_FUNCTION(SETEX, EXPIRE, OK), "The same in milliseconds") \
     X(MGET, "mget", -2, KEYS(1, -1, 1), STRING, READ, FAST, QUEUED, \
       EACH_KEY(GET, VALUES), "Get the values of keys") \
     X(MSET, "mset", -3, KEYS(1, -1, 2), STRING, INSERT, SLOW, QUEUED, \
@@ -104,11 +109,23 @@
     X(TYPE, "type", 2, KEYS(1, 1, 1), GENERIC, READ, FAST, QUEUED, \
       ONE_KEY(PEEK, 0, TYPE), "\"string\", or \"none\" if the key is absent") \
     X(TTL, "ttl", 2, KEYS(1, 1, 1), GENERIC, READ, FAST, QUEUED, \
-      ONE_KEY(PEEK, 0, TTL), "-1, or -2 if the key is absent: nothing expires") \
+      ONE_KEY(PEEK, 0, TTL), "Seconds until a key expires; -1: never, -2: it is absent") \
     X(PTTL, "pttl", 2, KEYS(1, 1, 1), GENERIC, READ, FAST, QUEUED, \
-      ONE_KEY(PEEK, 0, TTL), "-1, or -2 if the key is absent") \
+      ONE_KEY(PEEK, 0, PTTL), "Milliseconds until a key expires; -1: never, -2: it is absent") \
+    X(EXPIRETIME, "expiretime", 2, KEYS(1, 1, 1), GENERIC, READ, FAST, QUEUED, \
+      ONE_KEY(PEEK, 0, EXPIRETIME), "When a key expires, in seconds since 1970; -1: never, -2: it is absent") \
+    X(PEXPIRETIME, "pexpiretime", 2, KEYS(1, 1, 1), GENERIC, READ, FAST, QUEUED, \
+      ONE_KEY(PEEK, 0, PEXPIRETIME), "The same in milliseconds") \
+    X(EXPIRE, "expire", -3, KEYS(1, 1, 1), GENERIC, WRITE, FAST, QUEUED, \
+      KEY_FUNCTION(EXPIRE, EXPIRE, EXPIRED), "A key expires in so many seconds: key n [NX | XX | GT | LT]") \
+    X(PEXPIRE, "pexpire", -3, KEYS(1, 1, 1), GENERIC, WRITE, FAST, QUEUED, \
+      KEY_FUNCTION(EXPIRE, EXPIRE, EXPIRED), "The same in milliseconds") \
+    X(EXPIREAT, "expireat", -3, KEYS(1, 1, 1), GENERIC, WRITE, FAST, QUEUED, \
+      KEY_FUNCTION(EXPIRE, EXPIRE, EXPIRED), "A key expires so many seconds after 1970: key n [NX | XX | GT | LT]") \
+    X(PEXPIREAT, "pexpireat", -3, KEYS(1, 1, 1), GENERIC, WRITE, FAST, QUEUED, \
+      KEY_FUNCTION(EXPIRE, EXPIRE, EXPIRED), "The same in milliseconds") \
     X(PERSIST, "persist", 2, KEYS(1, 1, 1), GENERIC, WRITE, FAST, QUEUED, \
-      ONE_KEY(GET, 0, ZERO), "0: nothing expires") \
+      KEY_FUNCTION(PERSIST, GET, PERSISTED), "A key never expires any more") \
     X(MEMORY, "memory", -2, KEYS(2, 2, 1), SERVER, READ, SLOW, QUEUED, \
       KEY_FUNCTION(MEMORY, PEEK, BYTES), "USAGE key: the bytes of a slot") \
     X(OBJECT, "object", -2, KEYS(2, 2, 1), GENERIC, READ, SLOW, QUEUED, \

@@ -15,6 +15,7 @@
 #include "server/resp/admin_call.h"
 #include "server/resp/blob.h"
 #include "server/resp/data_help.h"
+#include "server/resp/expire.h"
 #include "server/resp/permit.h"
 #include "server/resp/resp.h"
 #include "server/resp/substring.h"
@@ -269,36 +270,23 @@ FOR_EACH_KIND void run_by(const struct data *data, const struct values *values)
             op == SW_INCREMENT ? SW_REPLY_KIND_INCREMENTED : SW_REPLY_KIND_DECREMENTED);
 }
 
-static bool is_expiry(const struct sw_resp_argument *option)
-{
-    return sw_argument_is(option, "EX") || sw_argument_is(option, "PX") ||
-           sw_argument_is(option, "EXAT") || sw_argument_is(option, "PXAT");
-}
-
-/* GETEX key [PERSIST]: a GET, because keys have no time to live that it could change. */
-FOR_EACH_KIND void run_getex(const struct data *data, const struct values *values)
-{
-    const struct sw_resp_argument *option = &data->arguments->arguments[2];
-    uint32_t count = data->arguments->count;
-    bool expires = count == 4 && is_expiry(option);
-    if (expires) {
-        refuse(data, "ERR keys do not expire in this server: use GETEX without EX or PX");
-    } else if (count > 3 || (count == 3 && !sw_argument_is(option, "PERSIST"))) {
-        refuse(data, "ERR syntax error");
-    } else {
-        run_one(data, values, SW_GET, 1, 0, SW_REPLY_KIND_VALUE);
-    }
-}
+#include "server/resp/data_expire.inl"
 
 /* CAS, and SET key value IFEQ old [GET]: looks at the key, for the value and for what it is
  * compared with. */
 FOR_EACH_KIND void run_compare(const struct data *data, const struct values *values, uint32_t value,
-                               uint32_t old, enum sw_reply_kind how)
+                               uint32_t old, uint64_t at, enum sw_reply_kind how)
 {
     const struct sw_table_shape *shape = &data->resp->batches->shape;
     if (shape->engine == SW_ENGINE_CACHE) {
         refuse(data, "ERR the %s engine has no SET IFEQ", shape->engine_name);
-    } else if (values->add(data, SW_GET, 1, value) && values->add(data, SW_GET, 1, old)) {
+    } else if (values->add(data, SW_GET, 1, value)) {
+        if (at != 0) { /* of the SET that may take the place of the look */
+            sw_round_give_time(data->round, at);
+        }
+        if (!values->add(data, SW_GET, 1, old)) {
+            return;
+        }
         add_reply(data, values->are_bytes ? of_bytes(how) : how);
     }
 }
@@ -331,55 +319,7 @@ FOR_EACH_KIND void run_add(const struct data *data, const struct values *values)
     }
 }
 
-/* SET key value [NX | XX | IFEQ old] [GET]. Keys do not expire in this server, so the options EX
- * and PX are refused; KEEPTTL would change nothing and is accepted. */
-FOR_EACH_KIND void run_set(const struct data *data, const struct values *values)
-{
-    bool absent = false;
-    bool present = false;
-    bool get = false;
-    uint32_t old = 0; /* the argument behind IFEQ */
-    for (uint32_t i = 3; i < data->arguments->count; i++) {
-        const struct sw_resp_argument *option = &data->arguments->arguments[i];
-        if (sw_argument_is(option, "NX")) {
-            absent = true;
-        } else if (sw_argument_is(option, "XX")) {
-            present = true;
-        } else if (sw_argument_is(option, "GET")) {
-            get = true;
-        } else if (sw_argument_is(option, "IFEQ") && i + 1 < data->arguments->count && old == 0) {
-            old = ++i;
-        } else if (is_expiry(option)) {
-            refuse(data, "ERR keys do not expire in this server: use SET without EX or PX");
-            return;
-        } else if (!sw_argument_is(option, "KEEPTTL")) {
-            refuse(data, "ERR syntax error");
-            return;
-        }
-    }
-    if (absent + present + (old != 0) > 1) {
-        refuse(data, "ERR syntax error");
-        return;
-    }
-    if (old != 0) {
-        run_compare(data, values, 2, old, get ? SW_REPLY_KIND_VALUE : SW_REPLY_KIND_OK);
-        return;
-    }
-    enum sw_op op = absent ? SW_SET_ABSENT : present ? SW_SET_PRESENT : SW_SET;
-    const struct sw_table_shape *shape = &data->resp->batches->shape;
-    if (!(shape->operations >> op & 1)) {
-        refuse(data, "ERR the %s engine has no SET %s", shape->engine_name, absent ? "NX" : "XX");
-        return;
-    }
-    if (absent && get && (shape->operations >> SW_FIND_OR_INSERT & 1)) {
-        op = SW_FIND_OR_INSERT; /* reading the value is a use, as in redis */
-    }
-    run_one(data, values, op, 1, 2,
-            get       ? SW_REPLY_KIND_VALUE
-            : absent  ? SW_REPLY_KIND_OK_IF_ABSENT
-            : present ? SW_REPLY_KIND_OK_IF_PRESENT
-                      : SW_REPLY_KIND_OK);
-}
+#include "server/resp/data_set.inl"
 
 /* Runs a command whose only subcommand has a key as its argument. */
 FOR_EACH_KIND void run_subcommand(const struct data *data, const struct values *values,
@@ -426,7 +366,7 @@ FOR_EACH_KIND void run(const struct data *data, const struct values *values)
         run_copy(data, values);
         break;
     case SW_MAKER_CAS:
-        run_compare(data, values, 3, 2, SW_REPLY_KIND_ONE);
+        run_compare(data, values, 3, 2, 0, SW_REPLY_KIND_ONE);
         break;
     case SW_MAKER_RANGE:
         run_range(data, values);
@@ -439,6 +379,15 @@ FOR_EACH_KIND void run(const struct data *data, const struct values *values)
         break;
     case SW_MAKER_GETEX:
         run_getex(data, values);
+        break;
+    case SW_MAKER_SETEX:
+        run_setex(data, values);
+        break;
+    case SW_MAKER_EXPIRE:
+        run_expire(data, values);
+        break;
+    case SW_MAKER_PERSIST:
+        run_persist(data, values);
         break;
     case SW_MAKER_MEMORY:
     case SW_MAKER_OBJECT:

@@ -145,7 +145,7 @@ static void section_stats(const struct sw_snapshot *snapshot, struct sw_text *te
     put(text, "total_net_input_bytes", counters->net_input_bytes);
     put(text, "total_net_output_bytes", counters->net_output_bytes);
     put(text, "rejected_connections", counters->connections_rejected);
-    put(text, "expired_keys", 0);
+    put(text, "expired_keys", snapshot->stats.expired);
     put(text, "evicted_keys", snapshot->stats.counters.evicted);
     put(text, "keyspace_hits", get->hits);
     put(text, "keyspace_misses", get->misses);
@@ -198,8 +198,9 @@ static void section_cluster(const struct sw_snapshot *snapshot, struct sw_text *
 static void section_keyspace(const struct sw_snapshot *snapshot, struct sw_text *text)
 {
     if (snapshot->stats.occupied > 0) {
-        sw_text_printf(text, "db0:keys=%" PRIu64 ",expires=0,avg_ttl=0\r\n",
-                       snapshot->stats.occupied);
+        sw_text_printf(text, "db0:keys=%" PRIu64 ",expires=%" PRIu64 ",avg_ttl=%" PRIu64 "\r\n",
+                       snapshot->stats.occupied, snapshot->stats.expires,
+                       snapshot->stats.ttl_mean_ms);
     }
 }
 

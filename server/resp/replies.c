@@ -104,6 +104,8 @@ void sw_replies_add(struct sw_replies *replies, struct sw_conn *conn,
     pending->first = first;
     pending->count = replies->round.operations - first;
     pending->silent = takes_silence(&sw_resp_of(conn)->session);
+    replies->round.shows_times |= replies->round.expires_out != NULL && kind >= SW_REPLY_KIND_TTL &&
+                                  kind <= SW_REPLY_KIND_PERSISTED;
     replies->round.shows_values |= kind >= SW_REPLY_KIND_BLOB;
     pending->group = sw_round_end_group(&replies->round);
     sw_conn_accept(conn, true);

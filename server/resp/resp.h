@@ -110,6 +110,7 @@ struct sw_resp_conn {
         struct sw_watcher watcher;
         uint64_t view_number;        /* of the topology by which its first keys were judged */
         uint64_t fence;              /* of replication then */
+        uint64_t until;              /* when the first of its keys expires; UINT64_MAX: none does */
     } watch;                         /* WATCH */
     struct sw_resp_monitor *monitor; /* it is shown commands; NULL: it is not */
     size_t reparsed;                 /* bytes of the incomplete command that were parsed in vain */

@@ -8,6 +8,7 @@
 #include "server/net/conn.h"
 #include "server/repl/repl.h"
 #include "server/resp/admin_call.h"
+#include "server/resp/expire.h"
 #include "server/resp/resp.h"
 
 static struct sw_watched *watched_of(struct sw_conn *conn)
@@ -38,6 +39,14 @@ static bool is_replica(struct sw_conn *conn)
     return repl != NULL && sw_repl_is_replica(&repl->state);
 }
 
+/* Has the time of a watched key come? */
+static bool has_expired(struct sw_conn *conn, const struct sw_watch_state *watch)
+{
+    const struct sw_resp *resp = sw_resp_of(conn)->resp;
+    return resp->batches->shape.expires && sw_watching_is_on(conn) &&
+           watch->until <= sw_expire_now(resp);
+}
+
 bool sw_watching_is_on(struct sw_conn *conn)
 {
     return sw_watcher_has_keys(&sw_resp_of(conn)->watch.watcher);
@@ -57,11 +66,21 @@ bool sw_watching_add(struct sw_conn *conn, const void *keys, uint32_t count)
     return added >= 0;
 }
 
+void sw_watching_until(struct sw_conn *conn, uint64_t at)
+{
+    struct sw_watch_state *watch = &sw_resp_of(conn)->watch;
+    if (!sw_watching_is_on(conn)) {
+        watch->until = at;
+    }
+    watch->until = at < watch->until ? at : watch->until;
+}
+
 bool sw_watching_is_changed(struct sw_conn *conn)
 {
     const struct sw_watch_state *watch = &sw_resp_of(conn)->watch;
-    return sw_watcher_is_changed(&watch->watcher) || watch->view_number != view_number(conn) ||
-           watch->fence != fence(conn) || is_replica(conn);
+    return sw_watcher_is_changed(&watch->watcher) || has_expired(conn, watch) ||
+           watch->view_number != view_number(conn) || watch->fence != fence(conn) ||
+           is_replica(conn);
 }
 
 void sw_watching_forget(struct sw_conn *conn)

@@ -19,6 +19,9 @@ bool sw_watching_is_on(struct sw_conn *conn);
  * would pass watched-keys-max. */
 bool sw_watching_add(struct sw_conn *conn, const void *keys, uint32_t count);
 
+/* One of the keys that are to be added next expires at this time, none before; UINT64_MAX: none. */
+void sw_watching_until(struct sw_conn *conn, uint64_t at);
+
 /* Was one of them changed? Whatever made the table another one counts, too: this server was a
  * replica, or its cluster has another topology. The loop holds the empty gate. */
 bool sw_watching_is_changed(struct sw_conn *conn);

@@ -145,6 +145,48 @@ static void put_entry_bytes(struct sw_writer *writer, const struct sw_round *rou
     }
 }
 
+/* What TTL and the like say of operation i. */
+static void put_time(struct sw_writer *writer, const struct sw_round *round, uint32_t i,
+                     enum sw_reply_kind kind, bool resp3)
+{
+    const uint64_t at = round->shows_times ? round->expires_out[i] : 0;
+    const uint64_t clock = round->flight.batch.clock_ms;
+    if (!found_at(round, i) || at == 0) {
+        sw_writer_line(writer, found_at(round, i) ? ":-1\r\n" : ":-2\r\n");
+        return;
+    }
+    const bool left = kind == SW_REPLY_KIND_TTL || kind == SW_REPLY_KIND_PTTL;
+    const bool seconds = kind == SW_REPLY_KIND_TTL || kind == SW_REPLY_KIND_EXPIRETIME;
+    const uint64_t ms = left ? (at > clock ? at - clock : 0) : at;
+    sw_writer_unsigned(writer, seconds ? (ms + 500) / 1000 : ms, resp3);
+}
+
+/* What became of a key's value, or when it expires. */
+static void put_number(struct sw_writer *writer, const struct sw_round *round,
+                       const struct sw_pending *pending)
+{
+    const enum sw_reply_kind kind = (enum sw_reply_kind)pending->kind;
+    if (kind >= SW_REPLY_KIND_TTL && kind <= SW_REPLY_KIND_PEXPIRETIME) {
+        put_time(writer, round, pending->first, kind, pending->resp3);
+    } else if (kind == SW_REPLY_KIND_DIGITS) {
+        put_digits(writer, round, pending->first, pending->resp3);
+    } else if (kind >= SW_REPLY_KIND_INCREMENTED && kind <= SW_REPLY_KIND_LARGER) {
+        sw_writer_unsigned(writer, combined_at(round, kind, pending->first), pending->resp3);
+    } else {
+        sw_writer_unsigned(writer, count_of(round, pending), pending->resp3);
+    }
+}
+
+/* Has EXPIRE changed when its key expires, or PERSIST? */
+static bool changed_time(const struct sw_round *round, const struct sw_pending *pending)
+{
+    const uint32_t i = pending->first;
+    const uint64_t before = round->shows_times ? round->expires_out[i] : 0;
+    return found_at(round, i) && (pending->kind == SW_REPLY_KIND_PERSISTED
+                                      ? before != 0
+                                      : sw_expire_holds(round->ops[i], before, round->expires[i]));
+}
+
 static void put_word(struct sw_writer *writer, bool found, const char *bulk, bool resp3)
 {
     sw_writer_line(writer, found ? bulk : resp3 ? "_\r\n" : "$-1\r\n");
@@ -156,21 +198,17 @@ static void put_head(struct sw_writer *writer, uint32_t count)
     writer->at = sw_resp_put_array(writer->at, count);
 }
 
-static void put_values(struct sw_writer *writer, const struct sw_round *round,
-                       const struct sw_pending *pending)
+/* The values of all keys. */
+static void put_all(struct sw_writer *writer, const struct sw_round *round,
+                    const struct sw_pending *pending)
 {
     put_head(writer, pending->count);
     for (uint32_t i = pending->first; i < pending->first + pending->count; i++) {
-        put_value(writer, found_at(round, i), value_at(round, i), pending->resp3);
-    }
-}
-
-static void put_blobs(struct sw_writer *writer, const struct sw_round *round,
-                      const struct sw_pending *pending)
-{
-    put_head(writer, pending->count);
-    for (uint32_t i = pending->first; i < pending->first + pending->count; i++) {
-        put_blob(writer, round, i, found_at(round, i), pending->resp3);
+        if (pending->kind == SW_REPLY_KIND_BLOBS) {
+            put_blob(writer, round, i, found_at(round, i), pending->resp3);
+        } else {
+            put_value(writer, found_at(round, i), value_at(round, i), pending->resp3);
+        }
     }
 }
 
@@ -212,9 +250,6 @@ static void put_blob_reply(struct sw_writer *writer, const struct sw_round *roun
     case SW_REPLY_KIND_BLOB:
         put_blob(writer, round, i, found_at(round, i), resp3);
         break;
-    case SW_REPLY_KIND_BLOBS:
-        put_blobs(writer, round, pending);
-        break;
     case SW_REPLY_KIND_BLOB_BYTES:
         put_blob_bytes(writer, round, i, resp3);
         break;
@@ -235,8 +270,9 @@ static const char *fixed_line(const struct sw_round *round, const struct sw_pend
     switch (pending->kind) {
     case SW_REPLY_KIND_TYPE:
         return found_at(round, pending->first) ? "+string\r\n" : "+none\r\n";
-    case SW_REPLY_KIND_TTL:
-        return found_at(round, pending->first) ? ":-1\r\n" : ":-2\r\n";
+    case SW_REPLY_KIND_EXPIRED:
+    case SW_REPLY_KIND_PERSISTED:
+        return changed_time(round, pending) ? ":1\r\n" : ":0\r\n";
     case SW_REPLY_KIND_OK:
         return "+OK\r\n";
     case SW_REPLY_KIND_QUEUED:
@@ -282,25 +318,27 @@ static void put_reply(struct sw_writer *writer, const struct sw_replies *replies
         put_value(writer, found_at(round, i), value_at(round, i), resp3);
         break;
     case SW_REPLY_KIND_VALUES:
-        put_values(writer, round, pending);
+    case SW_REPLY_KIND_BLOBS:
+        put_all(writer, round, pending);
         break;
     case SW_REPLY_KIND_COUNT_PRESENT:
     case SW_REPLY_KIND_ONE_IF_ABSENT:
     case SW_REPLY_KIND_PREFIX:
-        sw_writer_unsigned(writer, count_of(round, pending), resp3);
-        break;
     case SW_REPLY_KIND_INCREMENTED:
     case SW_REPLY_KIND_DECREMENTED:
     case SW_REPLY_KIND_SUMMED:
     case SW_REPLY_KIND_SMALLER:
     case SW_REPLY_KIND_LARGER:
-        sw_writer_unsigned(writer, combined_at(round, (enum sw_reply_kind)pending->kind, i), resp3);
-        break;
+    case SW_REPLY_KIND_TTL:
+    case SW_REPLY_KIND_PTTL:
+    case SW_REPLY_KIND_EXPIRETIME:
+    case SW_REPLY_KIND_PEXPIRETIME:
     case SW_REPLY_KIND_DIGITS:
-        put_digits(writer, round, i, resp3);
+        put_number(writer, round, pending);
         break;
     case SW_REPLY_KIND_TYPE:
-    case SW_REPLY_KIND_TTL:
+    case SW_REPLY_KIND_EXPIRED:
+    case SW_REPLY_KIND_PERSISTED:
     case SW_REPLY_KIND_NULL_ARRAY:
     case SW_REPLY_KIND_NULL:
     case SW_REPLY_KIND_OK:
@@ -316,7 +354,6 @@ static void put_reply(struct sw_writer *writer, const struct sw_replies *replies
         put_word(writer, found_at(round, i), "$3\r\nint\r\n", resp3);
         break;
     case SW_REPLY_KIND_BLOB:
-    case SW_REPLY_KIND_BLOBS:
     case SW_REPLY_KIND_BLOB_BYTES:
     case SW_REPLY_KIND_BLOB_ENCODING:
     case SW_REPLY_KIND_RANGE:

@@ -118,7 +118,7 @@ def what_may_not_be_queued():
         for words in refused:
             talk(replies, ("MULTI", "OK"), ("SET 1 2", "QUEUED"), (words, NOT_ALLOWED),
                  ("SET 1 3", "QUEUED"), ("EXEC", ABORT), ("GET 1", b"1"))
-        for words in ("EXPIRE 1 1", "NOSUCH", "GET x", "SET 1 -1", "SET 1 1 EX 5",
+        for words in ("EXPIRE 1 x", "NOSUCH", "GET x", "SET 1 -1", "SET 1 1 EX 0",
                       "MSET 1 2 3", "INCRBY 1 x", "OBJECT HELP", "MEMORY STATS"):
             equal(replies.ask("MULTI"), "OK", "MULTI")
             check(isinstance(replies.ask(*words.split()), wire.Error), words)

@@ -15,8 +15,10 @@ static const char *reason(const char *name)
 
 Test(absent, by_name)
 {
-    cr_assert_str_eq(reason("expire"), "keys do not expire in this server");
-    cr_assert_str_eq(reason("EXPIRE"), "keys do not expire in this server");
+    cr_assert_str_eq(reason("hexpire"),
+                     "there are no hashes, whose fields would expire, in this server");
+    cr_assert_str_eq(reason("HTTL"),
+                     "there are no hashes, whose fields would expire, in this server");
     cr_assert_str_eq(reason("Georadiusbymember_RO"), "there are no places on a map in this server");
     cr_assert_str_eq(
         reason("append"),

@@ -20,12 +20,13 @@ static void write_file(char path[32], const char *text)
     close(fd);
 }
 
+#define FILE_BYTES (256U << 10)
 static char *read_file(const char *path)
 {
     FILE *file = fopen(path, "r");
     cr_assert_not_null(file, "%s: run in the root of the source tree", path);
-    char *text = calloc(1, OUTPUT_BYTES);
-    cr_assert_lt(fread(text, 1, OUTPUT_BYTES - 1, file), OUTPUT_BYTES - 1);
+    char *text = calloc(1, FILE_BYTES);
+    cr_assert_lt(fread(text, 1, FILE_BYTES - 1, file), FILE_BYTES - 1);
     fclose(file);
     return text;
 }

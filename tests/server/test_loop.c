@@ -144,11 +144,13 @@ Test(loop, knows_what_a_cache_has)
     cr_assert_eq(shape->scan_ops_max, 1024, "as many as a batch holds");
     cr_assert_eq(fixture.loop->resp.run_data, sw_data_run_blobs);
     static const enum sw_command_id commands[] = {
-        SW_COMMAND_INCR,   SW_COMMAND_DECR,     SW_COMMAND_INCRBY,     SW_COMMAND_DECRBY,
-        SW_COMMAND_SUM,    SW_COMMAND_MIN,      SW_COMMAND_MAX,        SW_COMMAND_MSETNX,
-        SW_COMMAND_RENAME, SW_COMMAND_RENAMENX, SW_COMMAND_COPY,       SW_COMMAND_WATCH,
-        SW_COMMAND_OR,     SW_COMMAND_XOR,      SW_COMMAND_AND,        SW_COMMAND_ANDNOT,
-        SW_COMMAND_CAS,    SW_COMMAND_SETRANGE, SW_COMMAND_INCRBYFLOAT};
+        SW_COMMAND_INCR,     SW_COMMAND_DECR,     SW_COMMAND_INCRBY,      SW_COMMAND_DECRBY,
+        SW_COMMAND_SUM,      SW_COMMAND_MIN,      SW_COMMAND_MAX,         SW_COMMAND_MSETNX,
+        SW_COMMAND_RENAME,   SW_COMMAND_RENAMENX, SW_COMMAND_COPY,        SW_COMMAND_WATCH,
+        SW_COMMAND_OR,       SW_COMMAND_XOR,      SW_COMMAND_AND,         SW_COMMAND_ANDNOT,
+        SW_COMMAND_CAS,      SW_COMMAND_SETRANGE, SW_COMMAND_INCRBYFLOAT, SW_COMMAND_SETEX,
+        SW_COMMAND_PSETEX,   SW_COMMAND_EXPIRE,   SW_COMMAND_PEXPIRE,     SW_COMMAND_EXPIREAT,
+        SW_COMMAND_PEXPIREAT};
     expect_lacking(fixture.loop, commands, sizeof(commands) / sizeof(commands[0]));
     static const enum sw_operation unsupported[] = {SW_OPERATION_SUM,
                                                     SW_OPERATION_MIN,
@@ -169,8 +171,10 @@ Test(loop, knows_what_a_cuckoo_table_has)
     struct fixture fixture;
     set_up_engine(&fixture, SW_ENGINE_CUCKOO);
     cr_assert_eq(fixture.loop->resp.run_data, sw_data_run_integers);
-    static const enum sw_command_id commands[] = {SW_COMMAND_SCAN, SW_COMMAND_KEYS,
-                                                  SW_COMMAND_RANDOMKEY, SW_COMMAND_RESIZE};
+    static const enum sw_command_id commands[] = {
+        SW_COMMAND_SCAN,     SW_COMMAND_KEYS,     SW_COMMAND_RANDOMKEY, SW_COMMAND_RESIZE,
+        SW_COMMAND_SETEX,    SW_COMMAND_PSETEX,   SW_COMMAND_EXPIRE,    SW_COMMAND_PEXPIRE,
+        SW_COMMAND_EXPIREAT, SW_COMMAND_PEXPIREAT};
     expect_lacking(fixture.loop, commands, sizeof(commands) / sizeof(commands[0]));
     cr_assert_not(fixture.loop->bulk.operations[SW_OPERATION_SCAN]);
     cr_assert_not(fixture.loop->bulk.operations[SW_OPERATION_RESIZE]);

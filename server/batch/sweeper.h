@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sweeper.h - removes entries whose time has come, in small batches.
+ *
+ * Everything belongs to the thread of the loop that has it; one loop of a server has.
+ */
+#ifndef SHERWOOD_SERVER_BATCH_SWEEPER_H
+#define SHERWOOD_SERVER_BATCH_SWEEPER_H
+
+#include "server/batch/batches.h"
+
+struct sw_sweeper {
+    struct sw_batches *batches; /* NULL: there is nothing to sweep */
+    struct sw_flight flight;
+    bool is_running;
+    uint32_t left; /* batches that may yet follow before the next look */
+};
+
+/* Borrows the batches. */
+void sw_sweeper_init(struct sw_sweeper *sweeper, struct sw_batches *batches);
+
+/* To be called every SW_SWEEP_MS. A loop that is stopping begins no batch. */
+void sw_sweeper_look(struct sw_sweeper *sweeper, bool is_stopping);
+
+#endif

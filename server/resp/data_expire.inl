@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * data_expire.inl - the commands that say when a key expires. Part of data.c.
+ */
+
+/* May a command say when a key expires? If not it is refused. */
+static bool may_expire(const struct data *data, const char *option)
+{
+    const struct sw_table_shape *shape = &data->resp->batches->shape;
+    const char *reason = shape->expires ? sw_expire_refusal(data->resp) : NULL;
+    if (!shape->expires) {
+        refuse(data, "ERR the %s engine has no %s", shape->engine_name, option);
+    } else if (reason != NULL) {
+        refuse(data, "%s", reason);
+    }
+    return shape->expires && reason == NULL;
+}
+
+/* Reads the time in argument `i`. */
+static bool time_at(const struct data *data, uint32_t i, enum sw_time_form form, bool positive,
+                    uint64_t *at)
+{
+    char line[ERROR_BYTES];
+    bool is_time = sw_time_read(data->resp, data->command, form, &data->arguments->arguments[i],
+                                positive, at, line, sizeof(line));
+    if (!is_time) {
+        refuse(data, "%s", line);
+    }
+    return is_time;
+}
+
+/* GETEX key [EX n | PX n | EXAT n | PXAT n | PERSIST] */
+FOR_EACH_KIND void run_getex(const struct data *data, const struct values *values)
+{
+    const struct sw_resp_argument *option = &data->arguments->arguments[2];
+    const uint32_t count = data->arguments->count;
+    const enum sw_time_form form = count == 4 ? sw_time_form_of(option) : SW_TIME_NONE;
+    const bool persists = count == 3 && sw_argument_is(option, "PERSIST");
+    uint64_t at = 0;
+    if (count > 2 && form == SW_TIME_NONE && !persists) {
+        refuse(data, "ERR syntax error");
+    } else if (count == 2 || (persists && !data->resp->batches->shape.expires)) {
+        run_one(data, values, SW_GET, 1, 0, SW_REPLY_KIND_VALUE);
+    } else if ((persists || (time_at(data, 3, form, true, &at) && may_expire(data, "GETEX EX"))) &&
+               values->add(data, SW_EXPIRE, 1, 0)) {
+        sw_round_give_time(data->round, at);
+        data->round->shows_times = true; /* whoever watches the key wants to know */
+        add_reply(data, values->are_bytes ? SW_REPLY_KIND_BLOB : SW_REPLY_KIND_VALUE);
+    }
+}
+
+/* SETEX and PSETEX: key time value */
+FOR_EACH_KIND void run_setex(const struct data *data, const struct values *values)
+{
+    uint64_t at = 0;
+    if (time_at(data, 2, sw_time_form_of_command(data->command->id), true, &at) &&
+        may_expire(data, "SETEX") && values->add(data, SW_SET, 1, 3)) {
+        sw_round_give_time(data->round, at);
+        add_reply(data, SW_REPLY_KIND_OK);
+    }
+}
+
+/* EXPIRE and the like: key time [NX | XX | GT | LT] */
+FOR_EACH_KIND void run_expire(const struct data *data, const struct values *values)
+{
+    char line[ERROR_BYTES];
+    enum sw_op op = SW_EXPIRE;
+    uint64_t at = 0;
+    if (!sw_expire_options(data->arguments, &op, line, sizeof(line))) {
+        refuse(data, "%s", line);
+    } else if (time_at(data, 2, sw_time_form_of_command(data->command->id), false, &at) &&
+               may_expire(data, "EXPIRE") && values->add(data, op, 1, 0)) {
+        sw_round_give_time(data->round, at);
+        add_reply(data, SW_REPLY_KIND_EXPIRED);
+    }
+}
+
+FOR_EACH_KIND void run_persist(const struct data *data, const struct values *values)
+{
+    const bool expires = data->resp->batches->shape.expires;
+    if (values->add(data, expires ? SW_EXPIRE : SW_GET, 1, 0)) { /* never is 0 */
+        add_reply(data, SW_REPLY_KIND_PERSISTED);
+    }
+}

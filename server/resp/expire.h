@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * expire.h - the words that say when a key expires. Error lines are those of redis.
+ *
+ * Threads: the loop's.
+ */
+#ifndef SHERWOOD_SERVER_RESP_EXPIRE_H
+#define SHERWOOD_SERVER_RESP_EXPIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/resp.h"
+#include "server/resp/command.h"
+#include "table/table.h"
+
+struct sw_resp;
+
+/* How a time is written: relative to now or since 1970, in seconds or milliseconds. */
+enum sw_time_form { SW_TIME_NONE, SW_TIME_EX, SW_TIME_PX, SW_TIME_EXAT, SW_TIME_PXAT };
+
+/* The form that the argument of this option has; NONE: it is no such option. */
+enum sw_time_form sw_time_form_of(const struct sw_resp_argument *option);
+/* That of the argument of EXPIRE, SETEX and the like. */
+enum sw_time_form sw_time_form_of_command(enum sw_command_id id);
+
+/* Reads a time. One that is negative is in the past, or, where it must be `positive`, refused. On
+ * failure returns false, with an error line. */
+bool sw_time_read(struct sw_resp *resp, const struct sw_command *command, enum sw_time_form form,
+                  const struct sw_resp_argument *argument, bool positive, uint64_t *at, char *line,
+                  size_t line_size);
+
+/* The options of EXPIRE and the like, from argument 3 on. On failure returns false, likewise. */
+bool sw_expire_options(const struct sw_resp_command *arguments, enum sw_op *op, char *line,
+                       size_t line_size);
+
+/* Why keys do not expire in this server: an error line, or NULL. From the first time that it is
+ * NULL on, the server has no replicas. */
+const char *sw_expire_refusal(const struct sw_resp *resp);
+
+/* Milliseconds since 1970 by the clock of the table. */
+uint64_t sw_expire_now(const struct sw_resp *resp);
+
+#endif
