@@ -174,8 +174,7 @@ uint64_t sherwood_hash_key(const void *text, size_t size);
 
 /* Connects to "host:port", "[v6]:port" or "unix:/path", or by TLS to "tls://host:port" or
  * "tls://[v6]:port", whose certificate is verified, and asks the server for its facts. If
- * `options` is NULL, the defaults are taken. On success the caller owns *out; on failure *out is
- * NULL. */
+ * `options` is NULL, the defaults are taken. The caller owns *out; on failure it is NULL. */
 int sherwood_connect(const char *address, const struct sherwood_options *options,
                      struct sherwood **out);
 /* Does the same. On failure it also writes a sentence to `text`, which may be NULL: what went
@@ -189,8 +188,7 @@ void sherwood_close(struct sherwood *client);
 /* Returns the facts of the server; they are valid until sherwood_close. */
 const struct sherwood_server *sherwood_server(const struct sherwood *client);
 
-/* Returns a sentence about the last call that failed on this handle; it is valid until the next
- * call. */
+/* Returns a sentence about the last call that failed on this handle, valid until the next one. */
 const char *sherwood_error(const struct sherwood *client);
 
 /* What a request does to each of its keys. */
@@ -231,6 +229,8 @@ int sherwood_get(struct sherwood *client, const void *keys, size_t count, void *
                  uint64_t *found);
 int sherwood_set(struct sherwood *client, const void *keys, const void *values, size_t count);
 int sherwood_delete(struct sherwood *client, const void *keys, size_t count, uint64_t *found);
+/* How many keys are present before the first that is absent. Each 65,536 are looked at together. */
+int sherwood_prefix(struct sherwood *client, const void *keys, size_t count, size_t *present);
 /* Adds scale times each of `rows` to the row of its key: numbers of the server's value_type, or,
  * for rows of F16 and BF16, of operand_type F32 (0: the server's). Products and sums are rounded
  * each. present_only: absent keys stay so. A scale of 0 is 1; others than 1 and -1 are for operands
@@ -295,8 +295,7 @@ enum sherwood_request_flag {
     /* The bytes of keys and values do not change from now until the process ends, so that the
      * kernel may send their pages (of arrays of at least 64 KiB) without a copy. It may do so even
      * after the reply, or after the request failed or was abandoned: do not change, free or unmap
-     * this memory.
-     */
+     * this memory. */
     SHERWOOD_CONSTANT = 4
 };
 
@@ -448,8 +447,7 @@ int sherwood_count_scores(struct sherwood *client, uint64_t score_min, uint64_t 
 int sherwood_erase_scores(struct sherwood *client, uint64_t score_min, uint64_t score_max,
                           uint64_t *matched);
 /* Policies with epochs: goes on to `epoch`, which is below 2^32 and not before the current one
- * (SHERWOOD_E_REQUEST); with 0 it goes nowhere. `now`, which may be NULL, receives the current one.
- */
+ * (SHERWOOD_E_REQUEST); with 0 it goes nowhere. `now`, which may be NULL, receives the current. */
 int sherwood_epoch(struct sherwood *client, uint64_t epoch, uint64_t *now);
 
 /* Waits until the writes whose replies this handle has received survive a crash of the server's

@@ -30,6 +30,8 @@ static const struct sw_cli_command commands[] = {
      SHERWOOD_DELETE},
     {"EXISTS", "key [key ...]", "How many of the keys are there?",
      "  A key that is named twice counts twice.\n", 2, 0, true, sw_cli_count, SHERWOOD_GET},
+    {"PREFIXLEN", "key [key ...]", "How many before the first that is not there?", NULL, 2, 0, true,
+     sw_cli_prefix, 0},
     {"INCR", "key", "Add 1; refused where it would overflow.", NULL, 2, 2, true, sw_cli_combine,
      SHERWOOD_INCREMENT},
     {"DECR", "key", "Subtract 1; refused below zero.", NULL, 2, 2, true, sw_cli_combine,

@@ -32,6 +32,7 @@ void sw_cli_mget(struct sw_cli *cli, int code, int count, char **words);
 void sw_cli_set(struct sw_cli *cli, int code, int count, char **words);
 void sw_cli_mset(struct sw_cli *cli, int code, int count, char **words);
 void sw_cli_count(struct sw_cli *cli, int code, int count, char **words);
+void sw_cli_prefix(struct sw_cli *cli, int code, int count, char **words);
 void sw_cli_combine(struct sw_cli *cli, int code, int count, char **words);
 /* scores.c; the codes of sw_cli_score_range */
 enum { SW_CLI_COUNT, SW_CLI_ERASE };

@@ -169,6 +169,25 @@ void sw_cli_mset(struct sw_cli *cli, int code, int count, char **words)
     sw_cli_arrays_fini(&arrays);
 }
 
+/* Prints how many of the keys are present before the first that is absent. */
+void sw_cli_prefix(struct sw_cli *cli, int code, int count, char **words)
+{
+    struct sw_cli_arrays arrays;
+    size_t present = 0;
+    (void)code;
+    if (!sw_cli_arrays_init(cli, &arrays, (size_t)count - 1)) {
+        return;
+    }
+    if (read_arrays(cli, &arrays, 1, words + 1)) {
+        if (sherwood_prefix(cli->client, arrays.keys, arrays.count, &present) == SHERWOOD_OK) {
+            sw_cli_reply_integer(cli, present);
+        } else {
+            sw_cli_library_error(cli);
+        }
+    }
+    sw_cli_arrays_fini(&arrays);
+}
+
 /* Runs DEL and EXISTS, and prints how many of the keys were present. */
 void sw_cli_count(struct sw_cli *cli, int code, int count, char **words)
 {

@@ -29,6 +29,9 @@ Test(cli, answers_for_people)
     expect("MSET 1 10 2 20 1 11", "OK\n");
     expect("MGET 1 2 3", "1) \"11\"\n2) \"20\"\n3) (nil)\n");
     expect("EXISTS 1 1 2 99", "(integer) 3\n");
+    expect("PREFIXLEN 1 2 1 99 2", "(integer) 3\n");
+    expect("PREFIXLEN 99 1", "(integer) 0\n");
+    expect("PREFIXLEN 2 1", "(integer) 2\n");
     expect("DBSIZE", "(integer) 4\n");
     expect("INCR 5", "(integer) 1\n");
     expect("INCRBY 5 9", "(integer) 10\n");
@@ -49,7 +52,7 @@ Test(cli, answers_for_people)
     expect("HELLO 4", "(error) NOPROTO unsupported protocol version\n");
     cr_expect_not_null(strstr(run("HELLO 3"), "1# \"server\" => sherwood\n"));
     cr_expect_not_null(strstr(run("COMMAND"), "\"FLUSHALL\"\n"));
-    expect("COMMAND COUNT", "(integer) 31\n");
+    expect("COMMAND COUNT", "(integer) 32\n");
     expect("DEL 1 1 2 99", "(integer) 2\n");
     expect("FLUSHALL", "OK\n");
     expect("SET 18446744073709551615 0", "OK\n");

@@ -277,6 +277,31 @@ static void case_full(const struct peer *peer)
     peer_ok("a full cache evicts and never errs");
 }
 
+/* Any number of leading keys, around the borders of words and of pieces. */
+static void case_prefix(const struct peer *peer)
+{
+    static const size_t wanted[] = {0, 1, 63, 64, 65, 127, 65535, 65536, 65537, 70000};
+    const size_t count = 70000;
+    uint8_t *keys = malloc(count * peer->server->key_bytes);
+    struct arrays one = make_arrays(peer, 1U << 20, 1, 1);
+    size_t present = 1;
+    run(peer, SHERWOOD_SET, &one, 1);
+    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+        for (size_t k = 0; k < count; k++) { /* one key is there, another one is not */
+            put_key(peer, keys, k, k == wanted[i] ? 1U << 21 : 1U << 20);
+        }
+        PEER_CHECK(sherwood_prefix(peer->client, keys, count, &present) == SHERWOOD_OK, "%s",
+                   sherwood_error(peer->client));
+        PEER_CHECK(present == wanted[i], "%zu keys, not %zu", present, wanted[i]);
+    }
+    PEER_CHECK(sherwood_prefix(peer->client, keys, 0, &present) == SHERWOOD_OK && present == 0,
+               "no keys");
+    run(peer, SHERWOOD_DELETE, &one, 1);
+    free_arrays(&one);
+    free(keys);
+    peer_ok("how many leading keys are there");
+}
+
 int main(int argc, char **argv)
 {
     struct peer peer = {0};
@@ -293,6 +318,7 @@ int main(int argc, char **argv)
     PEER_CHECK(peer.has_bytes == (peer.server->value_format != SHERWOOD_VALUES_INTEGER), "format");
     case_operations(&peer);
     case_in_flight(&peer);
+    case_prefix(&peer);
     if (strcmp(argv[2], "robin_hood") != 0) {
         case_refusals(&peer);
     }
