@@ -98,17 +98,23 @@ class Network:
         try:
             for number in range(self.count + 1):
                 self.hosts.append(Host(number))
-        except subprocess.CalledProcessError as error:
+        except (subprocess.CalledProcessError, OSError) as error:
             self.end()
-            raise Skip(f"no network can be made here: {error.stderr.decode().strip()}") from error
+            why = getattr(error, "stderr", b"").decode().strip() or str(error)
+            raise Skip(f"no network can be made here: {why}") from error
         self.switch = subprocess.Popen([sys.executable, HERE / "network_switch.py", str(len(self.hosts)), str(self.seed)],
-                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if not self.switch.stdout.readline():
+            why = self.switch.stderr.read().strip().splitlines()[-1:]
+            self.__exit__()
+            raise Skip(f"no packets can be passed here: {why}")
         return self
 
     def __exit__(self, *_):
         self.switch.stdin.close()
         self.switch.wait(30)
         self.switch.stdout.close()
+        self.switch.stderr.close()
         self.end()
 
     def end(self):

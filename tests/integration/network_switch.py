@@ -3,8 +3,8 @@
 
     network_switch.py COUNT SEED
 
-reads lines of JSON: {"loss": 0.05, "delay": 0.05, "jitter": 0.02, "cut": [[1, 2], ..]}, and replies to each with an empty
-line once it holds. Loss (of frames), delay and jitter (seconds; frames overtake each other) do not concern s0, the host of
+writes an empty line once it passes packets, reads lines of JSON: {"loss": 0.05, "delay": 0.05, "jitter": 0.02, "cut": [[1, 2],
+..]}, and replies to each with an empty line once it holds. Loss (of frames), delay and jitter (seconds; frames overtake each other) do not concern s0, the host of
 the test itself. A cut is one way: nothing from the first host reaches the second."""
 
 import heapq
@@ -72,6 +72,7 @@ class Switch:
                 pass  # lost, as where a queue is full
 
     def run(self):
+        print(flush=True)
         while True:
             wait = max(0.0, self.queue[0][0] - time.monotonic()) if self.queue else None
             ready, _, _ = select.select([sys.stdin, *self.ports], [], [], wait)
