@@ -200,7 +200,7 @@ int sw_mover_serve(struct sw_mover *mover)
         }
         sw_mover_fail(mover, "%s", error);
     }
-    sw_log_limited(SW_LOG_MOVE, SW_LOG_ERROR,
+    sw_log_limited(SW_LOG_MOVE, SW_LOG_WARNING,
                    "cluster: slots that have come are not served yet: %s", mover->reason);
     sw_mover_pause_ms(mover, 100);
     return -1;

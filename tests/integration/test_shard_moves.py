@@ -48,17 +48,28 @@ def shards(*flags, files=False):
 
 def promote(servers, dead):
     """An operator's push: the other node of the shard is its primary, by the newest topology that anybody has."""
-    living = [server for server in servers if server is not dead]
-    newest = max((json.loads(server.ask("CLUSTER", "TOPOLOGY")) for server in living), key=lambda each: each["epoch"])
     number = servers.index(dead)
-    for node in newest["nodes"]:
-        if node["id"] in (node_id(number), node_id((number + 2) % 4)):
-            node["role"] = "replica" if node["id"] == node_id(number) else "primary"
-    newest["epoch"] += 10  # above what the dead one may have written
-    text = json.dumps(newest)
     other = servers[(number + 2) % 4]
-    for server in (other, *(each for each in living if each is not other)):
-        server.set_topology(text)
+    living = [other, *(server for server in servers if server not in (dead, other))]
+    claims = {}  # slots that moved while the topology was made, as a node says that refuses to lose them
+
+    def pushed():
+        newest = max((json.loads(server.ask("CLUSTER", "TOPOLOGY")) for server in living), key=lambda each: each["epoch"])
+        for node in newest["nodes"]:
+            if node["id"] in (node_id(number), node_id((number + 2) % 4)):
+                node["role"] = "replica" if node["id"] == node_id(number) else "primary"
+        for shard in newest["shards"]:
+            shard["slots"] = claims.get(shard["name"], shard["slots"])
+        newest["epoch"] += 10  # above what the dead one may have written
+        for server in living:
+            said = server.ask("CLUSTER", "SETTOPOLOGY", json.dumps(newest))
+            if said != "OK":
+                print(f"# {said}")
+                there = json.loads(server.ask("CLUSTER", "TOPOLOGY"))
+                claims.update((shard["name"], shard["slots"]) for shard in there["shards"])
+                return None
+        return json.dumps(newest)
+    text = eventually(pushed, "all living nodes take it", 30)
     eventually(lambda: info(other)["role"] == "master", "it is a primary")
     return text
 
