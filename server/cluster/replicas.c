@@ -43,6 +43,13 @@ char *sw_cluster_print_all(struct sw_cluster *cluster)
     return text;
 }
 
+static bool is_same(const struct sw_cluster_move *a, const struct sw_cluster_move *b)
+{
+    return a->role == b->role && a->last == b->last && a->attempt == b->attempt &&
+           strcmp(a->peer, b->peer) == 0 && memcmp(&a->slots, &b->slots, sizeof(a->slots)) == 0 &&
+           memcmp(&a->leaving, &b->leaving, sizeof(a->leaving)) == 0;
+}
+
 /* Under `change`. Is the state that of the primary whose replica this node is? */
 static bool is_of_primary(const struct sw_cluster *cluster, const struct sw_cluster_state *state,
                           char error[SW_CLUSTER_ERROR_BYTES])
@@ -78,9 +85,8 @@ uint64_t sw_cluster_take_state(struct sw_cluster *cluster, const char *text, siz
     if (number != 0) {
         struct sw_cluster_move *move = &state.move;
         move->last = cluster->move.last > move->last ? cluster->move.last : move->last;
-        number = memcmp(move, &cluster->move, sizeof(*move)) == 0
-                     ? number
-                     : sw_cluster_change_move(cluster, move, error);
+        number =
+            is_same(move, &cluster->move) ? number : sw_cluster_change_move(cluster, move, error);
     }
     pthread_mutex_unlock(&cluster->change);
     sw_topology_free(state.topology);
