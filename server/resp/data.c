@@ -425,24 +425,22 @@ static bool begin(struct data *data, struct sw_conn *conn, const struct sw_comma
     return true;
 }
 
-FOR_EACH_KIND bool run_begun(struct data *data, const struct values *values, bool begun)
+FOR_EACH_KIND bool run_begun(struct data *data, const struct values *values)
 {
-    if (begun) {
-        run(data, values);
-    }
-    return begun && data->conn->stall == SW_STALL_NONE;
+    run(data, values);
+    return data->conn->stall == SW_STALL_NONE;
 }
 
 bool sw_data_run_integers(struct sw_conn *conn, const struct sw_command *command,
                           const struct sw_resp_command *arguments, enum sw_data_purpose purpose)
 {
     struct data data;
-    return run_begun(&data, &integers, begin(&data, conn, command, arguments, purpose));
+    return begin(&data, conn, command, arguments, purpose) && run_begun(&data, &integers);
 }
 
 bool sw_data_run_blobs(struct sw_conn *conn, const struct sw_command *command,
                        const struct sw_resp_command *arguments, enum sw_data_purpose purpose)
 {
     struct data data;
-    return run_begun(&data, &blobs, begin(&data, conn, command, arguments, purpose));
+    return begin(&data, conn, command, arguments, purpose) && run_begun(&data, &blobs);
 }
