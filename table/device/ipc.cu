@@ -7,24 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "table/device/driver.cuh"
+
 /* The driver's own word for the allocation an address is of. */
 typedef int (*address_range_function)(uintptr_t *base, size_t *bytes, uintptr_t address);
-
-static address_range_function address_range(void)
-{
-    void *function = NULL;
-    enum cudaDriverEntryPointQueryResult found;
-#if CUDART_VERSION >= 12050
-    cudaError_t error = cudaGetDriverEntryPointByVersion("cuMemGetAddressRange", &function, 12000,
-                                                         cudaEnableDefault, &found);
-#else
-    cudaError_t error =
-        cudaGetDriverEntryPoint("cuMemGetAddressRange", &function, cudaEnableDefault, &found);
-#endif
-    return error == cudaSuccess && found == cudaDriverEntryPointSuccess
-               ? (address_range_function)function
-               : NULL;
-}
 
 bool sw_cuda_ipc_device(int device, uint8_t uuid[16])
 {
@@ -40,7 +26,8 @@ bool sw_cuda_ipc_device(int device, uint8_t uuid[16])
 /* Whether [offset, offset + bytes) lies in what was opened at `base`. */
 static bool lies_within(void *base, const struct sw_memory_source *source)
 {
-    const address_range_function range = address_range();
+    const address_range_function range =
+        (address_range_function)sw_cuda_driver_function("cuMemGetAddressRange");
     uintptr_t first = 0;
     size_t all = 0;
     if (range == NULL || range(&first, &all, (uintptr_t)base) != 0) {

@@ -36,7 +36,8 @@ static __device__ inline bool bit_of(const uint64_t *words, uint32_t i)
     return words[i / 64] >> (i % 64) & 1;
 }
 
-/* The operation on integers that has the effect, and the class, of one that only a cache has. */
+/* The operation on integers that has the effect, and the class, of one that only a cache has, or
+ * rows. */
 static __device__ inline uint32_t plain_op(uint32_t op, bool found)
 {
     switch (op) {
@@ -49,11 +50,15 @@ static __device__ inline uint32_t plain_op(uint32_t op, bool found)
     case SW_ADD_F32:
     case SW_ADD_U32:
     case SW_ADD_U64:
+    case SW_ADD_F16:
+    case SW_ADD_BF16:
         return SW_SET;
     case SW_SET_VALUE:
     case SW_ADD_PRESENT_F32:
     case SW_ADD_PRESENT_U32:
     case SW_ADD_PRESENT_U64:
+    case SW_ADD_PRESENT_F16:
+    case SW_ADD_PRESENT_BF16:
         return SW_SET_PRESENT;
     default:
         return op;
@@ -310,9 +315,8 @@ static uint32_t chunks_of(uint32_t count)
     return (count + SW_TOGETHER_CHUNK - 1) / SW_TOGETHER_CHUNK;
 }
 
-/* Of all parts. */
-static uint32_t chunks_of_all(const struct sw_cuda_together *memory,
-                              const struct sw_together *together)
+uint32_t sw_cuda_together_chunks(const struct sw_cuda_together *memory,
+                                 const struct sw_together *together)
 {
     const struct sw_cuda_part *last = &memory->staged[together->number]->parts[together->count - 1];
     return last->first_chunk + chunks_of(last->count);
@@ -410,8 +414,8 @@ cudaError_t sw_cuda_together_collect(struct sw_cuda_together *memory, struct sw_
     if (error != cudaSuccess) {
         return error;
     }
-    error = sw_cuda_launch_collect_parts(all, chunks_of_all(memory, together), on_device(together),
-                                         memory->stream);
+    error = sw_cuda_launch_collect_parts(all, sw_cuda_together_chunks(memory, together),
+                                         on_device(together), memory->stream);
     if (error == cudaSuccess) {
         error = cudaEventRecord(memory->done[together->number], memory->stream);
     }
@@ -425,7 +429,7 @@ cudaError_t sw_cuda_together_deal(const struct sw_cuda_together *memory,
                                   const struct sw_together *together, const int32_t *status,
                                   void *record, cudaStream_t stream)
 {
-    return sw_cuda_launch_following(true, deal_kernel, chunks_of_all(memory, together),
+    return sw_cuda_launch_following(true, deal_kernel, sw_cuda_together_chunks(memory, together),
                                     SW_CUDA_BLOCK, stream, arrays_of(memory, together), status,
                                     memory->results[together->number], (uint64_t *)record);
 }

@@ -82,10 +82,10 @@ struct sw_cuda_collected {
 struct sw_cuda_together {
     uint32_t operations_max; /* there is room for */
     uint32_t key_bytes;
-    uint32_t value_bytes;
-    size_t record_bytes; /* of the engine's records, a multiple of 8 */
-    size_t bytes;        /* of device memory */
-    void *memory;        /* device; everything from here to `blocks_done` lies in it */
+    uint32_t value_bytes; /* 0: values and what was before stay where the parts have them */
+    size_t record_bytes;  /* of the engine's records, a multiple of 8 */
+    size_t bytes;         /* of device memory */
+    void *memory;         /* device; everything from here to `blocks_done` lies in it */
     struct sw_cuda_collected collected[SW_TOGETHERS]; /* of each launch in flight */
     uint8_t *previous;
     uint64_t *found, *not_admitted;
@@ -114,6 +114,9 @@ void sw_cuda_together_close(struct sw_cuda_together *memory);
  * on comes after it. The launch before the last must be done. */
 cudaError_t sw_cuda_together_collect(struct sw_cuda_together *memory, struct sw_together *together,
                                      cudaStream_t stream);
+/* How many chunks all parts have. */
+uint32_t sw_cuda_together_chunks(const struct sw_cuda_together *memory,
+                                 const struct sw_together *together);
 /* Enqueues the kernel that deals the results out and copies memory->record to `record`, the first
  * word of it last. `status` is where in memory->record the engine says SW_E_FULL; NULL: it never
  * refuses. */

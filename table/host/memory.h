@@ -10,6 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Zeroed, page-aligned; NULL if the system refuses or `bytes` is 0. */
 void *sw_memory_map(uint64_t bytes);
 /* The same, touched already, so that filling it takes no longer than it must. NULL also if `bytes`
@@ -32,5 +36,9 @@ uint64_t sw_memory_of_meminfo(const char *text);
  * minus usage, page cache not counted as used. The hierarchies of version 2 and of version 1's
  * memory controller are mounted at these paths. */
 uint64_t sw_memory_of_groups(const char *text, const char *root_2, const char *root_1);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

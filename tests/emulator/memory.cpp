@@ -8,6 +8,7 @@
 #include "failing.hpp"
 #include "schedule.hpp"
 
+#include <cuda.h>
 #include <map>
 #include <mutex>
 #include <signal.h>
@@ -101,8 +102,7 @@ bool emu_is_reached(const void *memory)
     std::lock_guard<std::mutex> lock(mutex);
     auto after = registered.upper_bound((char *)memory);
     return allocation_of(memory) != allocations.end() ||
-           (after != registered.begin() &&
-            (--after)->first + after->second > (const char *)memory);
+           (after != registered.begin() && (--after)->first + after->second > (const char *)memory);
 }
 
 static void fault(int, siginfo_t *info, void *)
@@ -236,15 +236,117 @@ static int address_range(uintptr_t *base, size_t *bytes, uintptr_t address)
     return cudaSuccess;
 }
 
+/* --- addresses, and memory that is mapped there -------------------------------------------------
+ */
+
+static CUresult granularity(size_t *bytes, const CUmemAllocationProp *,
+                            CUmemAllocationGranularity_flags)
+{
+    *bytes = PAGE;
+    return cudaSuccess;
+}
+
+static CUresult reserve(CUdeviceptr *at, size_t bytes, size_t, CUdeviceptr, unsigned long long)
+{
+    EMU_MAY_FAIL(emu_allocates());
+    void *memory = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    *at = (CUdeviceptr)memory;
+    return memory == MAP_FAILED ? cudaErrorMemoryAllocation : cudaSuccess;
+}
+
+static CUresult unreserve(CUdeviceptr at, size_t bytes)
+{
+    std::lock_guard<std::mutex> lock(mutex);
+    auto inside = allocations.lower_bound((char *)at);
+    if (inside != allocations.end() && inside->first < (char *)at + bytes) {
+        emu_fail("addresses from %p on are given back and have memory", (void *)at);
+    }
+    munmap((void *)at, bytes);
+    return emu_gives_back();
+}
+
+/* A handle is how many bytes it has. */
+static CUresult create(CUmemGenericAllocationHandle *handle, size_t bytes,
+                       const CUmemAllocationProp *, unsigned long long)
+{
+    EMU_MAY_FAIL(emu_allocates());
+    std::lock_guard<std::mutex> lock(mutex);
+    if (bytes > EMU_DEVICE_BYTES || allocated + bytes > EMU_DEVICE_BYTES) {
+        return cudaErrorMemoryAllocation;
+    }
+    *handle = bytes;
+    return cudaSuccess;
+}
+
+static CUresult release(CUmemGenericAllocationHandle)
+{
+    return emu_gives_back();
+}
+
+static CUresult map(CUdeviceptr at, size_t bytes, size_t, CUmemGenericAllocationHandle handle,
+                    unsigned long long)
+{
+    EMU_MAY_FAIL(emu_called());
+    std::lock_guard<std::mutex> lock(mutex);
+    if (handle != bytes || bytes % PAGE != 0) {
+        emu_fail("%zu bytes are mapped, and the handle has %zu", bytes, (size_t)handle);
+    }
+    allocations[(char *)at] = allocation{NULL, 0, bytes};
+    allocated += bytes;
+    return cudaSuccess;
+}
+
+static CUresult set_access(CUdeviceptr at, size_t bytes, const CUmemAccessDesc *, size_t)
+{
+    EMU_MAY_FAIL(emu_called());
+    if (mprotect((void *)at, bytes, PROT_READ | PROT_WRITE) != 0) {
+        return cudaErrorInvalidValue;
+    }
+    memset((void *)at, 0xa5, bytes);
+    return cudaSuccess;
+}
+
+static CUresult unmap(CUdeviceptr at, size_t bytes)
+{
+    cudaDeviceSynchronize();
+    std::lock_guard<std::mutex> lock(mutex);
+    auto found = allocations.find((char *)at);
+    if (found == allocations.end() || found->second.bytes != bytes) {
+        emu_fail("%zu bytes at %p are unmapped and were not mapped so", bytes, (void *)at);
+    }
+    allocated -= bytes;
+    allocations.erase(found);
+    mmap((void *)at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+         0);
+    return emu_gives_back();
+}
+
 cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned int,
                                              unsigned long long,
                                              enum cudaDriverEntryPointQueryResult *found)
 {
     EMU_MAY_FAIL(emu_called());
-    if (strcmp(symbol, "cuMemGetAddressRange") != 0) {
+    const struct {
+        const char *name;
+        void *function;
+    } all[] = {
+        {"cuMemGetAddressRange", (void *)address_range},
+        {"cuMemGetAllocationGranularity", (void *)granularity},
+        {"cuMemAddressReserve", (void *)reserve},
+        {"cuMemAddressFree", (void *)unreserve},
+        {"cuMemCreate", (void *)create},
+        {"cuMemRelease", (void *)release},
+        {"cuMemMap", (void *)map},
+        {"cuMemUnmap", (void *)unmap},
+        {"cuMemSetAccess", (void *)set_access},
+    };
+    *function = NULL;
+    for (const auto &one : all) {
+        *function = strcmp(symbol, one.name) == 0 ? one.function : *function;
+    }
+    if (*function == NULL) {
         return cudaErrorInvalidValue;
     }
-    *function = (void *)address_range;
     *found = cudaDriverEntryPointSuccess;
     return cudaSuccess;
 }

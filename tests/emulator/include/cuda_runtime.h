@@ -26,6 +26,7 @@ typedef enum cudaError {
     cudaErrorOperatingSystem = 304,
     cudaErrorNotReady = 600,
     cudaErrorLaunchOutOfResources = 701,
+    cudaErrorNotSupported = 801,
     cudaErrorUnknown = 999
 } cudaError_t;
 

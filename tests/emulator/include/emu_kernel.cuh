@@ -428,6 +428,27 @@ static inline int __clzll(long long x)
 {
     return x == 0 ? 64 : __builtin_clzll((unsigned long long)x);
 }
+static inline float __uint_as_float(unsigned int bits)
+{
+    float number;
+    __builtin_memcpy(&number, &bits, sizeof(number));
+    return number;
+}
+static inline unsigned int __float_as_uint(float number)
+{
+    unsigned int bits;
+    __builtin_memcpy(&bits, &number, sizeof(bits));
+    return bits;
+}
+/* The CPU rounds to the nearest, ties to even, too. */
+static inline float __fadd_rn(float a, float b)
+{
+    return a + b;
+}
+static inline float __fmul_rn(float a, float b)
+{
+    return a * b;
+}
 static inline unsigned int __funnelshift_l(unsigned int low, unsigned int high, unsigned int by)
 {
     return (unsigned int)(((uint64_t)high << 32 | low) << (by & 31) >> 32);
