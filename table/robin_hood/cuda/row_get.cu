@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * row_get.cu - batches of reads of rows: one kernel for several. A thread looks up a key; then its
+ * warp moves the rows of 32 keys as one stream, so that many loads are on their way at once.
+ */
+#include "table/robin_hood/cuda/get.cuh"
+#include "table/robin_hood/cuda/row_move.cuh"
+
+#define WARPS (SW_CUDA_BLOCK / 32)
+
+template <int BITS, int N, bool HINTS>
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
+    row_get_kernel(const typename sw_width<BITS>::table table, const uint8_t *hints,
+                   const struct sw_cuda_rows rows,
+                   const __grid_constant__ struct sw_cuda_reads<BITS, N> reads)
+{
+    typedef sw_width<BITS> W;
+    __shared__ struct row_way ways[WARPS][32];
+    __shared__ uint32_t block_found[WARPS];
+    const uint32_t b = batch_of_block<BITS, N>(reads);
+    const struct sw_cuda_read<BITS> batch = reads.batches[b];
+    const uint32_t warp = threadIdx.x / 32;
+    const uint32_t block_first = (blockIdx.x - reads.first_block[b]) * SW_CUDA_BLOCK;
+    const uint32_t first = block_first + warp * 32;
+    const uint32_t i = first + threadIdx.x % 32;
+    const bool mine = i < batch.count;
+    typename W::slot held[SW_BUCKET_SLOTS];
+    typename W::word row = 0;
+    uint64_t probes = 0;
+
+    const typename W::word m = mine ? W::mix(&table, __ldcs(batch.keys + i)) : 0;
+    uint64_t bucket = W::home(&table.main, m);
+    if (HINTS) {
+        bucket += sw_hint_lead(load_hint(hints + bucket / 2), bucket % 2 != 0);
+        bucket = min(bucket, table.main.buckets_total - 1);
+    }
+    read_bucket<BITS, 1, HINTS>(&table.main, bucket, 0, held);
+    const int at = probe<BITS, 1>(held, m, &row);
+    const bool found = mine && get_one<BITS>(&table, at, bucket, m, &row, &probes);
+    const uint32_t word = __ballot_sync(SW_WARP_ALL, found);
+    if (threadIdx.x % 32 == 0) {
+        block_found[warp] = word;
+    }
+    if (batch.found != NULL) {
+        sw_bits_store(batch.found, batch.count, block_first, block_found, WARPS);
+    }
+    if (batch.previous != NULL && first < batch.count) {
+        uint8_t *answers = (uint8_t *)batch.previous;
+        const uint32_t bytes = rows.value_bytes;
+        ways[warp][threadIdx.x % 32] = {found ? row_at(rows, row) : NULL,
+                                        answers + (uint64_t)i * bytes};
+        __syncwarp(); /* M3: the list */
+        row_copy(ways[warp], min(batch.count - first, 32U), bytes,
+                 row_unit((uintptr_t)answers | bytes));
+    }
+    finish_block<BITS, true, false>(batch, probes, (uint32_t)__popc(word), 0,
+                                    reads.first_block[b + 1] - reads.first_block[b]);
+}
+
+template <int BITS, int N>
+cudaError_t sw_cuda_launch_row_get(const struct sw_cuda_device<BITS> *device,
+                                   const struct sw_cuda_rows *rows, bool use_hints,
+                                   struct sw_cuda_reads<BITS, N> *reads, cudaStream_t stream)
+{
+    const uint32_t blocks = lay_out<BITS, N>(reads, SW_CUDA_BLOCK);
+    if (use_hints && device->hints != NULL) {
+        row_get_kernel<BITS, N, true>
+            <<<blocks, SW_CUDA_BLOCK, 0, stream>>>(device->table, device->hints, *rows, *reads);
+    } else {
+        row_get_kernel<BITS, N, false>
+            <<<blocks, SW_CUDA_BLOCK, 0, stream>>>(device->table, device->hints, *rows, *reads);
+    }
+    return cudaGetLastError();
+}
+
+template <int BITS> cudaError_t sw_cuda_load_row_get(void)
+{
+    const void *kernels[] = {(const void *)row_get_kernel<BITS, 1, true>,
+                             (const void *)row_get_kernel<BITS, 1, false>,
+                             (const void *)row_get_kernel<BITS, SW_CUDA_READS_MAX, true>,
+                             (const void *)row_get_kernel<BITS, SW_CUDA_READS_MAX, false>};
+    struct cudaFuncAttributes attributes;
+    cudaError_t error = cudaSuccess;
+    for (const void *kernel : kernels) {
+        error = error == cudaSuccess ? cudaFuncGetAttributes(&attributes, kernel) : error;
+    }
+    return error;
+}
+
+#define INSTANTIATE(BITS, N)                                                    \
+    template cudaError_t sw_cuda_launch_row_get<BITS, N>(                       \
+        const struct sw_cuda_device<BITS> *, const struct sw_cuda_rows *, bool, \
+        struct sw_cuda_reads<BITS, N> *, cudaStream_t);
+#define INSTANTIATE_BOTH(BITS, ...)      \
+    INSTANTIATE(BITS, 1)                 \
+    INSTANTIATE(BITS, SW_CUDA_READS_MAX) \
+    template cudaError_t sw_cuda_load_row_get<BITS>(void);
+SW_WIDTHS(INSTANTIATE_BOTH)

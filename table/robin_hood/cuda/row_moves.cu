@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * row_moves.cu - moves the rows that a batch has once: out to answers, and in from operands. And
+ * gives back rows that were not used or whose entries were deleted.
+ */
+#include "table/device/follow.cuh"
+#include "table/robin_hood/cuda/row_acts.cuh"
+#include "table/robin_hood/cuda/row_move.cuh"
+
+#define WARPS (SW_CUDA_BLOCK / 32)
+/* Units of sums that a lane has on their way at once, two loads each. */
+#define SUMS_IN_FLIGHT 3
+
+/* The lists of a warp: rows that go out as answers, that are replaced, and that are added to. */
+struct lists {
+    struct row_way out[32];
+    struct row_way in[32];
+    struct row_way sums[32];
+    uint16_t how[32]; /* of the sums: the operation, and HOW_FRESH */
+};
+#define HOW_FRESH 256U /* what is there does not count: the row was zeros */
+
+/* As row_copy_units, but each number is added to what is there. */
+template <typename T>
+static __device__ __forceinline__ void sum_units(const struct lists *lists, uint32_t count,
+                                                 uint32_t units)
+{
+    const uint32_t total = count * units;
+    for (uint32_t first = threadIdx.x % 32; first < total; first += 32 * SUMS_IN_FLIGHT) {
+        T more[SUMS_IN_FLIGHT];
+        T base[SUMS_IN_FLIGHT];
+        uint32_t offset;
+#pragma unroll
+        for (uint32_t u = 0; u < SUMS_IN_FLIGHT; u++) {
+            if (first + 32 * u < total) {
+                const uint32_t owner = row_owner(first + 32 * u, units, &offset);
+                const struct row_way way = lists->sums[owner];
+                more[u] = row_load<T>(way.from, offset * (uint32_t)sizeof(T));
+                base[u] = lists->how[owner] & HOW_FRESH ? T() : __ldcg((T *)way.to + offset);
+            }
+        }
+#pragma unroll
+        for (uint32_t u = 0; u < SUMS_IN_FLIGHT; u++) {
+            if (first + 32 * u < total) {
+                const uint32_t owner = row_owner(first + 32 * u, units, &offset);
+                const uint32_t op = lists->how[owner] & (HOW_FRESH - 1);
+                __stcs((T *)lists->sums[owner].to + offset, row_made(op, base[u], more[u]));
+            }
+        }
+    }
+}
+
+static __device__ __forceinline__ void sum_rows(const struct lists *lists, uint32_t count,
+                                                uint32_t bytes, uint32_t unit)
+{
+    if (unit == 16) {
+        sum_units<uint4>(lists, count, bytes / 16);
+    } else if (unit == 8) {
+        sum_units<uint2>(lists, count, bytes / 8);
+    } else {
+        sum_units<uint32_t>(lists, count, bytes / 4);
+    }
+}
+
+/* The rows of 32 operations of the chunk, from `base` on, but for those that are repeated. Returns
+ * how many these are. SUMS: some operations may add. All lanes. */
+template <int BITS, bool SUMS>
+static __device__ inline uint32_t
+move_rows(const struct sw_cuda_rows &rows, const struct sw_cuda_row_batch<BITS> &batch,
+          const struct row_chunk &chunk, uint32_t base, struct lists *lists)
+{
+    const uint32_t bytes = rows.value_bytes;
+    const uint32_t i = base + threadIdx.x % 32;
+    const bool mine = i < chunk.end;
+    const bool repeated = mine && (rows.scratch.repeated[i / 32] >> (i % 32) & 1) != 0;
+    const uint32_t at = (i - chunk.begin) * bytes; /* of a chunk: less than 2^23 */
+    struct row_act act = {};
+    uint8_t *row = NULL;
+    if (mine && !repeated) {
+        act = row_act_of<BITS>(batch, i);
+        row = row_at(rows, rows.scratch.rows[i]); /* followed only if there is one */
+    }
+    const bool answers = mine && !repeated && !act.refused && chunk.previous != NULL;
+    const bool sums = SUMS && act.writes && sw_row_adds(act.op);
+    const uint32_t outs =
+        row_append(lists->out, 0, answers, act.found ? row : NULL, chunk.previous + at);
+    const uint32_t ins = row_append(lists->in, 0, act.writes && !sums, chunk.values + at, row);
+    uint32_t adds = 0;
+    if (SUMS) {
+        const uint32_t adding = __ballot_sync(SW_WARP_ALL, sums);
+        adds = row_append(lists->sums, 0, sums, chunk.values + at, row);
+        if (sums) {
+            const uint32_t before = adding & ((1U << threadIdx.x % 32) - 1);
+            lists->how[__popc(before)] = (uint16_t)(act.op | (act.found ? 0 : HOW_FRESH));
+        }
+    }
+    __syncwarp(); /* M3: the lists of all lanes */
+    row_copy(lists->out, outs, bytes, row_unit((uintptr_t)chunk.previous | bytes));
+    __syncwarp(); /* M3: a row is read before it is written */
+    const uint32_t unit = row_unit((uintptr_t)chunk.values | bytes);
+    row_copy(lists->in, ins, bytes, unit);
+    if (SUMS) {
+        sum_rows(lists, adds, bytes, unit);
+    }
+    __syncwarp(); /* M3: the lists were read */
+    if (mine && !repeated) {
+        rows.scratch.rows[i] = SW_CUDA_NO_ROW;
+    }
+    return (uint32_t)__popc(__ballot_sync(SW_WARP_ALL, repeated));
+}
+
+/* The rows that operation i gives back: the one it got and did not use, the one its entry had.
+ * SW_CUDA_NO_ROW: none. Those that were never used before stay so, if none behind them is used
+ * now. */
+template <int BITS>
+static __device__ inline uint2 given_back(const struct sw_cuda_rows &rows,
+                                          const struct sw_cuda_row_batch<BITS> &batch, uint32_t i)
+{
+    const struct row_act act = row_act_of<BITS>(batch, i);
+    const uint64_t used_before = rows.stack->free_count + rows.scratch.control->fresh;
+    const bool unused = batch.inserts && !act.inserts && i < used_before;
+    return make_uint2(unused ? (uint32_t)batch.tentative[i] : SW_CUDA_NO_ROW,
+                      act.removes ? (uint32_t)batch.previous[i] : SW_CUDA_NO_ROW);
+}
+
+/* Puts the rows that the operations of a chunk give back on the stack, in no particular order. */
+template <int BITS>
+static __device__ inline void give_back(const struct sw_cuda_rows &rows,
+                                        const struct sw_cuda_row_batch<BITS> &batch,
+                                        const struct row_chunk &chunk)
+{
+    __shared__ uint32_t place;
+    __shared__ uint32_t all;
+    const uint64_t free_count = rows.stack->free_count;
+    const uint64_t taken = batch.inserts ? min(free_count, (uint64_t)batch.count) : 0;
+    uint32_t own = 0;
+    for (uint32_t i = chunk.begin + threadIdx.x; i < chunk.end; i += SW_CUDA_BLOCK) {
+        const uint2 given = given_back<BITS>(rows, batch, i);
+        own += (given.x != SW_CUDA_NO_ROW) + (given.y != SW_CUDA_NO_ROW);
+    }
+    if (threadIdx.x == 0) {
+        all = 0;
+    }
+    __syncthreads(); /* M2: zero */
+    if (own > 0) {
+        own = atomicAdd(&all, own);
+    }
+    __syncthreads(); /* M2: the sum */
+    if (threadIdx.x == 0 && all > 0) {
+        place = atomicAdd(&rows.scratch.control->given, all); /* M6 */
+    }
+    __syncthreads(); /* M2: the place */
+    uint32_t *free = rows.free + (free_count - taken) + place + own;
+    for (uint32_t i = chunk.begin + threadIdx.x; all > 0 && i < chunk.end; i += SW_CUDA_BLOCK) {
+        const uint2 given = given_back<BITS>(rows, batch, i);
+        if (given.x != SW_CUDA_NO_ROW) {
+            *free++ = given.x;
+        }
+        if (given.y != SW_CUDA_NO_ROW) {
+            *free++ = given.y;
+        }
+    }
+}
+
+template <int BITS, bool SUMS>
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK, SUMS ? 3 : 4)
+    moves_kernel(const struct sw_cuda_rows rows, const struct sw_cuda_row_batch<BITS> batch,
+                 bool gives_back)
+{
+    __shared__ struct lists lists[WARPS];
+    __shared__ uint32_t repeats;
+    sw_cuda_follow();
+    const struct row_chunk chunk = row_chunk_of(batch.parts, blockIdx.x, rows.value_bytes);
+    const uint32_t warp = threadIdx.x / 32;
+    uint32_t own = 0;
+    if (threadIdx.x == 0) {
+        repeats = 0;
+    }
+    __syncthreads(); /* M2: zero */
+    for (uint32_t base = chunk.begin + warp * 32; base < chunk.end; base += SW_CUDA_BLOCK) {
+        own += move_rows<BITS, SUMS>(rows, batch, chunk, base, &lists[warp]);
+    }
+    if (own > 0 && threadIdx.x % 32 == 0) {
+        atomicAdd(&repeats, own);
+    }
+    if (gives_back) {
+        give_back<BITS>(rows, batch, chunk);
+    }
+    __syncthreads(); /* M2: the sum */
+    if (threadIdx.x == 0 && repeats > 0) {
+        atomicAdd(&rows.scratch.control->repeats, repeats); /* M6 */
+    }
+}
+
+template <int BITS>
+cudaError_t sw_cuda_launch_row_moves(const struct sw_cuda_rows *rows,
+                                     const struct sw_cuda_row_batch<BITS> *batch,
+                                     cudaStream_t stream)
+{
+    const bool gives_back = batch->inserts || batch->ops != NULL || batch->op == SW_DELETE;
+    const bool sums = batch->ops != NULL || sw_row_adds(batch->op);
+    return sw_cuda_launch_following(
+        true, sums ? moves_kernel<BITS, true> : moves_kernel<BITS, false>, batch->chunks,
+        SW_CUDA_BLOCK, stream, *rows, *batch, gives_back);
+}
+
+template <int BITS> cudaError_t sw_cuda_load_row_moves(void)
+{
+    struct cudaFuncAttributes attributes;
+    const cudaError_t error = cudaFuncGetAttributes(&attributes, moves_kernel<BITS, true>);
+    return error == cudaSuccess ? cudaFuncGetAttributes(&attributes, moves_kernel<BITS, false>)
+                                : error;
+}
+
+#define INSTANTIATE(BITS, ...)                                                              \
+    template cudaError_t sw_cuda_launch_row_moves<BITS>(                                    \
+        const struct sw_cuda_rows *, const struct sw_cuda_row_batch<BITS> *, cudaStream_t); \
+    template cudaError_t sw_cuda_load_row_moves<BITS>(void);
+SW_WIDTHS(INSTANTIATE)
