@@ -40,7 +40,9 @@ struct sw_backend_facts {
     uint32_t together_ops_max;  /* operations that submit_together takes, at least 1; 0: there is no
                                    submit_together. Always the same */
     uint32_t collected_ops_max; /* that it takes of one batch, at least as many; likewise */
-    bool filters_slots;         /* GET may have a filter. Always the same */
+    bool collects_all;  /* submit takes no writes: each goes to submit_together, and has no more
+                           groups than operations; likewise */
+    bool filters_slots; /* GET may have a filter. Always the same */
 };
 
 /* Batches of operations that are carried out by one launch, as if one after the other. None has

@@ -27,13 +27,14 @@ static void set_stage(struct sw_batch *batch, enum stage stage)
 /* --- open and close --------------------------------------------------------------------------- */
 
 int sw_combiner_open(struct sw_combiner *combiner, const struct sw_backend *backend, void *table,
-                     uint32_t operations_max, uint32_t collected_max)
+                     uint32_t operations_max, uint32_t collected_max, bool collects_all)
 {
     memset(combiner, 0, sizeof(*combiner));
     combiner->backend = backend;
     combiner->table = table;
     combiner->operations_max = operations_max;
     combiner->collected_max = collected_max;
+    combiner->collects_all = collects_all;
     combiner->waiting_end = &combiner->waiting;
     for (uint32_t i = 0; i < SW_TOGETHERS; i++) {
         combiner->together[i].number = i;
@@ -78,12 +79,14 @@ void sw_combine_queue_init(struct sw_combine_queue *queue, struct sw_combiner *c
 
 /* --- launches; the leader's ------------------------------------------------------------------- */
 
-/* One that hands entries back has room for its own only, and scores are not collected. */
+/* One that hands entries back has room for its own only, and scores are not collected. Where all
+ * are, none is handed back. */
 bool sw_combiner_collects(const struct sw_combiner *combiner, const struct sw_batch *batch)
 {
-    return batch->kind == SW_BATCH_OPERATIONS && batch->leftover_keys == NULL &&
-           batch->scores == NULL && batch->scores_out == NULL &&
-           batch->count <= combiner->collected_max && batch->group_count <= batch->count;
+    return batch->kind == SW_BATCH_OPERATIONS &&
+           (batch->leftover_keys == NULL || combiner->collects_all) && batch->scores == NULL &&
+           batch->scores_out == NULL && batch->count <= combiner->collected_max &&
+           batch->group_count <= batch->count;
 }
 
 /* Whether a batch may be launched together with others. */
@@ -96,8 +99,9 @@ static bool shares(const struct sw_combiner *combiner, const struct sw_batch *ba
  * where it is large. */
 static bool is_collected_alone(const struct sw_combiner *combiner, const struct sw_batch *batch)
 {
-    return batch->shared ? sw_combiner_collects(combiner, batch)
-                         : batch->count >= SW_COLLECTED_MIN && shares(combiner, batch);
+    return batch->shared || combiner->collects_all
+               ? sw_combiner_collects(combiner, batch)
+               : batch->count >= SW_COLLECTED_MIN && shares(combiner, batch);
 }
 
 /* What all operations of a batch do; SW_OP_END if they differ. */

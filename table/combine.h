@@ -47,6 +47,7 @@ struct sw_combiner {
     void *queue;             /* the backend's, of all launches; the leader's */
     uint32_t operations_max; /* of a launch of several batches */
     uint32_t collected_max;  /* of one that is collected, at least as many */
+    bool collects_all;       /* a batch that is alone, too, however small */
 
     pthread_mutex_t lock;
     struct sw_batch *waiting; /* under `lock`: oldest first */
@@ -82,7 +83,7 @@ struct sw_combine_queue {
  * the backend's status; after a failure nothing is owed. Every queue must be idle before it is
  * closed. */
 int sw_combiner_open(struct sw_combiner *combiner, const struct sw_backend *backend, void *table,
-                     uint32_t operations_max, uint32_t collected_max);
+                     uint32_t operations_max, uint32_t collected_max, bool collects_all);
 void sw_combiner_close(struct sw_combiner *combiner);
 
 /* The next write has the number after this. No write is waiting or in flight; and no read either,

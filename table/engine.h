@@ -27,7 +27,8 @@ enum sw_engine_field {
     SW_FIELD_VALUE_BYTES = 1 << 7,
     SW_FIELD_CACHE_MODE = 1 << 8,
     SW_FIELD_CACHE_POLICY = 1 << 9,
-    SW_FIELD_ROWS_MAX = 1 << 10
+    SW_FIELD_ROWS_MAX = 1 << 10,
+    SW_FIELD_ROWS_IN = 1 << 11
 };
 
 struct sw_engine_parts {
@@ -40,8 +41,7 @@ struct sw_engine_parts {
      * lives; without the scratch of batches, which depends on the backend. */
     uint64_t (*bytes)(const struct sw_table_config *config);
     const struct sw_backend *cpu;
-    const struct sw_backend *(*cuda)(void); /* NULL, or gives NULL: no CUDA backend */
-    const char *no_cuda;                    /* why, where no build has one; or NULL */
+    const struct sw_backend *(*cuda)(void); /* gives NULL: this build has no CUDA backend */
 };
 
 /* Whether a table of this configuration is possible: SW_OK or SW_E_INVALID. On SW_OK *parts are the

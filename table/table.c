@@ -68,7 +68,7 @@ static int open_backend(struct sw_table *table, const struct sw_engine_parts *pa
     if (wanted == SW_BACKEND_CPU) {
         return open_cpu(table, parts->cpu, "chosen by configuration");
     }
-    const struct sw_backend *cuda = parts->cuda != NULL ? parts->cuda() : NULL;
+    const struct sw_backend *cuda = parts->cuda();
     if (cuda == NULL) {
         if (wanted == SW_BACKEND_CUDA) {
             snprintf(table->reason, sizeof(table->reason),
@@ -77,8 +77,7 @@ static int open_backend(struct sw_table *table, const struct sw_engine_parts *pa
                      parts->name);
             return SW_E_NOTBUILT;
         }
-        return open_cpu(table, parts->cpu,
-                        parts->no_cuda != NULL ? parts->no_cuda : "this build has no CUDA backend");
+        return open_cpu(table, parts->cpu, "this build has no CUDA backend");
     }
     int status = open_cuda(table, cuda);
     if (status != SW_E_NODEVICE || wanted == SW_BACKEND_CUDA) {
@@ -140,8 +139,9 @@ int sw_table_create(const struct sw_table_config *config, struct sw_table **out,
     table->combines = facts.together_ops_max > 0;
     table->filters_slots = facts.filters_slots;
     if (table->combines) {
-        status = sw_combiner_open(&table->combiner, table->backend, table->memory,
-                                  facts.together_ops_max, facts.collected_ops_max);
+        status =
+            sw_combiner_open(&table->combiner, table->backend, table->memory,
+                             facts.together_ops_max, facts.collected_ops_max, facts.collects_all);
     }
     if (status != SW_OK) {
         snprintf(reason, reason_size, "the queue of the writes: %s", sw_status_text(status));

@@ -116,6 +116,8 @@ enum sw_cache_writing {
     SW_CACHE_WRITING_LONG_ROWS
 };
 
+enum sw_rows_in { SW_ROWS_IN_GPU, SW_ROWS_IN_HOST };
+
 /* Choices that a table makes by itself (all zero), and that studies and tests override. None
  * changes where keys end. */
 enum sw_choice { SW_CHOICE_AUTO, SW_CHOICE_NEVER, SW_CHOICE_ALWAYS };
@@ -158,6 +160,7 @@ struct sw_table_config {
     uint32_t hash_functions; /* cuckoo: 2 or 3; 0: 3 */
     uint32_t value_bytes;    /* cache: 4..1024; rows: 4..4096; by 4. 0: slot_bits / 16 */
     uint64_t rows_max;       /* rows: entries it may have at any capacity; 0: what max_load says */
+    enum sw_rows_in rows_in; /* rows on CUDA; entries are on the device */
     enum sw_cache_mode cache_mode;
     enum sw_cache_policy cache_policy;
 };
@@ -335,7 +338,7 @@ struct sw_batch {
      * which groups are refused may have made the table grow. Group g is [group_ends[g-1],
      * group_ends[g]). With group_count 0 the batch is one group. group_refused (bytes, 0 or 1) is
      * written if not NULL. An operation of a refused group leaves `previous` and `found`
-     * unspecified. */
+     * unspecified. Rows on CUDA: a batch that writes has no more groups than operations. */
     uint32_t group_count;
     const uint32_t *group_ends; /* [group_count], ascending, last == count */
     uint8_t *group_refused;     /* out [group_count], or NULL */
@@ -345,7 +348,9 @@ struct sw_batch {
      * is inserted or deleted meanwhile. A call may return fewer than `count`, or none, and still
      * have a cursor that is not 0. Arrays have room for `count`. A scan takes effect at some moment
      * between submit and completion: where the device must read again, after batches submitted
-     * later to the same queue. A queue of the CUDA backend takes one scan at a time (SW_E_BUSY). */
+     * later to the same queue. A queue of the CUDA backend takes one scan at a time (SW_E_BUSY).
+     * Rows on CUDA are those of a later moment than the keys; those deleted between are left out.
+     */
     uint64_t cursor;       /* in and out */
     void *scan_keys;       /* out */
     void *scan_values;     /* out */

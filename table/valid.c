@@ -90,7 +90,8 @@ static int check_operations(const struct sw_table *table, const struct sw_batch 
     if (!groups_are_valid(batch) || !scores_are_valid(table, batch, seen)) {
         return SW_E_INVALID;
     }
-    if (batch->shared && !sw_batch_loads_once(table, batch)) {
+    const bool collected = batch->shared || (table->combines && table->combiner.collects_all);
+    if (collected && !sw_batch_loads_once(table, batch)) {
         return SW_E_INVALID;
     }
     if (batch->wide_operands && (seen & ~(OF_16_BITS | WITHOUT_OPERANDS)) != 0) {

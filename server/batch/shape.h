@@ -20,6 +20,7 @@ struct sw_table_shape {
     enum sw_value_format value_format;
     uint32_t operations;         /* operations of the engine: bit 1 << enum sw_op */
     uint32_t batch_kinds;        /* kinds of batches of the engine: bit 1 << enum sw_batch_kind */
+    bool is_in_host;             /* the table is on the CPU backend */
     bool expires;                /* the engine has EXPIRE */
     const char *no_expiry;       /* why keys do not expire all the same: an error line; or NULL */
     bool has_scores;             /* the engine has scores, and */

@@ -105,6 +105,7 @@ struct sw_config {
                                 0: 60, or 64 if fixed */
     uint32_t value_type;     /* robin_hood engine: enum sw_value_type */
     uint64_t rows_max;       /* robin_hood engine; 0: what max_load says */
+    uint32_t rows_in;        /* robin_hood engine: enum sw_rows_in */
     uint32_t value_format;   /* cache engine: enum sw_value_format, STRING or FIXED */
     uint32_t policy;         /* cache engine: enum sw_cache_policy */
     uint32_t cache_mode;     /* cache engine: enum sw_cache_mode */

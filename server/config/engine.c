@@ -84,6 +84,7 @@ void sw_config_table(const struct sw_config *config, struct sw_table_config *tab
     if (sw_config_has_rows(config)) {
         table->value_bytes = sw_config_stored_bytes(config);
         table->rows_max = config->rows_max;
+        table->rows_in = (enum sw_rows_in)config->rows_in;
     }
     if (table->engine == SW_ENGINE_CACHE) {
         table->value_bytes = sw_config_stored_bytes(config);
@@ -147,24 +148,23 @@ int sw_config_check_given(const struct sw_config *config, const bool given[SW_OP
     return 0;
 }
 
-/* What only rows have, and what they do not have yet. */
+/* What only rows have. */
 static int check_rows(const struct sw_config *config, char *error, size_t error_bytes)
 {
     const uint32_t number = sw_value_type_bytes(config->value_type);
     if (!sw_config_has_rows(config)) {
-        bool asked = config->value_type != SW_TYPE_BYTES || config->rows_max != 0;
-        if (config->engine != SW_ENGINE_ROBIN_HOOD || !asked) {
+        const char *asked = config->rows_max != 0                 ? "rows-max"
+                            : config->rows_in != SW_ROWS_IN_GPU   ? "rows-in"
+                            : config->value_type != SW_TYPE_BYTES ? "value-type"
+                                                                  : NULL;
+        if (config->engine != SW_ENGINE_ROBIN_HOOD || asked == NULL) {
             return 0;
         }
         snprintf(error, error_bytes, "%s is about rows: say how many bytes one has, value-bytes",
-                 config->rows_max != 0 ? "rows-max" : "value-type");
+                 asked);
     } else if (number > 0 && config->value_bytes % number != 0) {
         snprintf(error, error_bytes, "value-bytes %u is not a multiple of the %u bytes of a %s",
                  config->value_bytes, number, sw_option_text(config, "value-type"));
-    } else if (config->backend == SW_BACKEND_CUDA) {
-        snprintf(error, error_bytes,
-                 "rows are not on the CUDA backend yet: use --backend cpu, or --engine cache for "
-                 "values that may be evicted");
     } else {
         return 0;
     }

@@ -51,10 +51,8 @@ static int rows_valid(const struct sw_table_config *config, char *reason, size_t
                                 "a table with rows must have a stash and a maximum load of at "
                                 "most 1");
     }
-    if (config->backend == SW_BACKEND_CUDA) {
-        return sw_config_refuse(reason, reason_size,
-                                "rows are not on the CUDA backend yet: choose the CPU backend, or "
-                                "the cache engine for values that may be evicted");
+    if ((unsigned)config->rows_in > SW_ROWS_IN_HOST) {
+        return sw_config_refuse(reason, reason_size, "rows must be in gpu or host memory");
     }
     return valid(config, reason, reason_size);
 }
@@ -69,9 +67,10 @@ static uint64_t rows_bytes(const struct sw_table_config *config)
 
 const struct sw_engine_parts sw_robin_hood_rows_engine = {
     .name = "robin_hood",
-    .fields = SW_FIELD_MAX_CAPACITY | SW_FIELD_MAX_PROBE | SW_FIELD_VALUE_BYTES | SW_FIELD_ROWS_MAX,
+    .fields = SW_FIELD_MAX_CAPACITY | SW_FIELD_MAX_PROBE | SW_FIELD_BULK | SW_FIELD_RANGES |
+              SW_FIELD_HINTS | SW_FIELD_VALUE_BYTES | SW_FIELD_ROWS_MAX | SW_FIELD_ROWS_IN,
     .valid = rows_valid,
     .bytes = rows_bytes,
     .cpu = &sw_robin_hood_rows_backend_cpu,
-    .no_cuda = "rows are not on the CUDA backend yet",
+    .cuda = sw_robin_hood_rows_backend_cuda,
 };

@@ -19,6 +19,7 @@ extern const struct sw_backend sw_robin_hood_backend_cpu;
 extern const struct sw_backend sw_robin_hood_rows_backend_cpu;
 /* NULL if this build has no CUDA backend (cuda/absent.c). */
 const struct sw_backend *sw_robin_hood_backend_cuda(void);
+const struct sw_backend *sw_robin_hood_rows_backend_cuda(void);
 
 /* Scan, shared by the backends: takes the entries of raw windows of the main array and the stash
  * and writes the batch's answers and next cursor. Each window starts at the home bucket of the
@@ -26,7 +27,7 @@ const struct sw_backend *sw_robin_hood_backend_cuda(void);
  * SW_SCAN_WINDOW buckets a call, or what is left of the array; a window may have 0 buckets only if
  * its array holds no entries (the stash at stash_occupied 0). Returns false, with the batch
  * untouched, if the windows end before the cursor could move (a run of full buckets longer than a
- * window): double them and call again. */
+ * window): double them and call again. Without scan_values it tells the keys alone. */
 #define SW_SCAN_WINDOW 16384
 struct sw_scan_window {
     const void *slots; /* host-readable; NULL if buckets is 0 */

@@ -126,14 +126,20 @@ static bool RH(collect)(const struct sw_scan_shape *shape, const struct sw_state
             b == NULL || (a != NULL && a->m < b->m) ? &streams[0] : &streams[1];
         struct RH(slot) entry = from->held[from->at++];
         keys[count] = RH(unmix)(&table, entry.m);
-        values[count++] = entry.value;
+        if (values != NULL) {
+            values[count] = entry.value;
+        }
+        count++;
         cursor = entry.m + 1;
     }
     batch->cursor = cursor;
     if (cursor == RH_EMPTY && (count < batch->count || state->side_present == 0)) {
         if (state->side_present != 0) {
             keys[count] = RH(unmix)(&table, RH_EMPTY);
-            values[count++] = (RH_WORD)state->side_value;
+            if (values != NULL) {
+                values[count] = (RH_WORD)state->side_value;
+            }
+            count++;
         }
         batch->cursor = 0;
     }

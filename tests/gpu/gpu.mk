@@ -11,7 +11,7 @@ GPU_COMMON := $(call obj,$(filter-out tests/gpu/test_%.c tests/gpu/bench_%.c,$(w
 # The programs of tests/table that say nothing of the CPU backend alone, and what they are linked with to
 # run on CUDA: a runner that takes the place of Criterion's.
 CUDA_SUITE := operations adversarial groups growth resize scan table concurrent cuckoo_engine cache_engine \
-  cache_growth cache_scores cache_concurrent image slot_filter
+  cache_growth cache_scores cache_concurrent image slot_filter rows row_images row_threads row_readers
 CUDA_SUITE_OBJ := $(call obj,$(filter-out tests/support/fake_%,$(SUPPORT_SRC)))
 
 .PHONY: test-gpu test-gpu-cases bundle
@@ -26,7 +26,7 @@ $(GPU_OUT)/test_cuckoo_engine_gpu: $(CUCKOO_ENGINE_GPU_TEST)
 CUCKOO_SET_GPU_TEST := $(patsubst %,$(BUILD)/obj/%.o,tests/gpu/test_cuckoo_set_gpu.cu $(wildcard bench/cuckoo/set/*.cu)) \
   $(call obj,$(wildcard bench/cuckoo/set/*.c)) $(BUILD)/libstudy.a $(BUILD)/libtable.a
 $(GPU_OUT)/test_cuckoo_set_gpu: $(CUCKOO_SET_GPU_TEST)
-$(GPU_OUT)/test_ways_gpu $(GPU_OUT)/test_shared_gpu: $(GPU_OUT)/%: $(BUILD)/obj/tests/gpu/%.cu.o $(BUILD)/libtable.a
+$(GPU_OUT)/test_ways_gpu $(GPU_OUT)/test_rows_gpu $(GPU_OUT)/test_shared_gpu: $(GPU_OUT)/%: $(BUILD)/obj/tests/gpu/%.cu.o $(BUILD)/libtable.a
 ATTACH_GPU_TEST := $(BUILD)/obj/tests/gpu/test_attach_gpu.cu.o $(call obj,$(CLIENT_CUDA_SRC)) $(BUILD)/libsherwood.a
 $(GPU_OUT)/test_attach_gpu: $(ATTACH_GPU_TEST)
 $(GPU_OUT)/test_attach_gpu: GPU_LIBS := -lprotobuf-c -lssl -lcrypto
@@ -41,13 +41,14 @@ $(GPU_OUT)/%:
 	$(CC) $(REAL_LDFLAGS) -o $@ $^ $(GPU_LIBS) $(CUDA_LIBS) -lm
 
 ifneq ($(NVCC),)
-GPU_TESTS := test_table_gpu test_ways_gpu test_cuckoo_set_gpu test_cuckoo_engine_gpu test_cache_gpu \
+GPU_TESTS := test_table_gpu test_ways_gpu test_rows_gpu test_cuckoo_set_gpu test_cuckoo_engine_gpu test_cache_gpu \
   test_shared_gpu test_attach_gpu
 test-gpu: $(BUILD)/sherwoodd $(GPU_TESTS:%=$(GPU_OUT)/%) $(GPU_SUITE:%=$(GPU_OUT)/%) ## run the tests of every engine on the GPU of this machine
 	for suite in $(CUDA_SUITE:%=%@robin_hood) $(ENGINE_TESTS); do \
 	  SW_TEST_BACKEND=cuda SW_TEST_ENGINE=$${suite#*@} $(GPU_OUT)/suite_$${suite%@*} || exit 1; done
 	$(GPU_OUT)/test_table_gpu --full
 	$(GPU_OUT)/test_ways_gpu
+	$(GPU_OUT)/test_rows_gpu
 	$(GPU_OUT)/test_cuckoo_set_gpu
 	$(GPU_OUT)/test_cuckoo_engine_gpu
 	$(GPU_OUT)/test_cache_gpu
@@ -67,7 +68,7 @@ $(BUNDLE)/test_table_gpu: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) $
 $(BUNDLE)/bench_hot_gpu: $(call obj,tests/gpu/bench_hot_gpu.c) $(BUILD)/libtable.a
 $(BUNDLE)/test_cuckoo_set_gpu: $(CUCKOO_SET_GPU_TEST)
 $(BUNDLE)/test_cuckoo_engine_gpu: $(CUCKOO_ENGINE_GPU_TEST)
-$(BUNDLE)/test_ways_gpu $(BUNDLE)/test_shared_gpu: $(BUNDLE)/%: $(BUILD)/obj/tests/gpu/%.cu.o $(BUILD)/libtable.a
+$(BUNDLE)/test_ways_gpu $(BUNDLE)/test_rows_gpu $(BUNDLE)/test_shared_gpu: $(BUNDLE)/%: $(BUILD)/obj/tests/gpu/%.cu.o $(BUILD)/libtable.a
 $(BUNDLE)/test_attach_gpu: $(ATTACH_GPU_TEST)
 $(BUNDLE)/test_cache_gpu: $(CACHE_GPU_TEST)
 $(GPU_SUITE:%=$(BUNDLE)/%): $(BUNDLE)/suite_%: $(CUDA_SUITE_OBJ) $(BUILD)/obj/tests/table/test_%.o $(BUILD)/libtable.a

@@ -78,6 +78,7 @@ run_tests() {
     step test-full 480 "$here/test_table_gpu" --full
     step test-full-own-choice 180 "$here/test_table_gpu" --full --own-choice
     step test-ways 60 "$here/test_ways_gpu"
+    step test-rows 60 "$here/test_rows_gpu"
     step test-shared 60 "$here/test_shared_gpu"
     step test-cuckoo 180 "$here/test_cuckoo_set_gpu"
     step test-cuckoo-engine 180 "$here/test_cuckoo_engine_gpu"
@@ -94,6 +95,7 @@ run_quick() {
     run_suite
     step test-quick 60 "$here/test_table_gpu" --quick --few
     step test-ways 60 "$here/test_ways_gpu"
+    step test-rows 60 "$here/test_rows_gpu"
     step test-shared 60 "$here/test_shared_gpu"
     step test-cuckoo 180 "$here/test_cuckoo_set_gpu"
     step test-cuckoo-engine 60 "$here/test_cuckoo_engine_gpu" --quick

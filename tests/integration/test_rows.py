@@ -130,14 +130,12 @@ def rows_are_added_up():
 def rows_refused():
     """rows: what they do not have yet, and what contradicts them, is refused at the start"""
     for flags, words in (
-            (("--backend", "cuda", "--value-bytes", "64"),
-             "rows are not on the CUDA backend yet: use --backend cpu, or --engine cache for values that "
-             "may be evicted"),
             (("--value-bytes", "62"), "value-bytes 62 is not a multiple of 4: 64 would be"),
             (("--value-bytes", "12", "--value-type", "u64"), "not a multiple of the 8 bytes of a u64"),
             (("--value-bytes", "4096", "--value-type", "string"), "strings have at most 4092"),
             (("--value-type", "f32"), "value-type is about rows"),
             (("--rows-max", "5"), "rows-max is about rows"),
+            (("--rows-in", "host"), "rows-in is about rows"),
             (("--engine", "cuckoo", "--value-bytes", "64"), "value-bytes is no option of the cuckoo engine"),
             (("--engine", "cache", "--rows-max", "5"), "rows-max is no option of the cache engine")):
         check(words in refusal(*flags), f"{flags}: {refusal(*flags)}")

@@ -207,8 +207,9 @@ Test(config_engine, contradictions)
          "value-bytes 12 is not a multiple of the 8 bytes of a u64"},
         {{"--value-type", "f32"}, "value-type is about rows"},
         {{"--rows-max", "9"}, "rows-max is about rows"},
-        {{"--value-bytes", "64", "--backend", "cuda"},
-         "rows are not on the CUDA backend yet: use --backend cpu, or --engine cache"},
+        {{"--rows-in", "host"}, "rows-in is about rows"},
+        {{"--value-bytes", "64", "--rows-in", "gpu+host"},
+         "rows-in: 'gpu+host' is not one of gpu, host"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct sw_config config;

@@ -135,9 +135,9 @@ static void run(uint32_t threads, uint32_t requests)
     pthread_t ids[THREADS];
     uint64_t writes = 0;
     pthread_mutex_init(&fake.lock, NULL);
-    cr_assert_eq(
-        sw_combiner_open(&combiner, &slow_backend, &fake, SLOW_TOGETHER_OPS, SLOW_TOGETHER_OPS),
-        SW_OK);
+    cr_assert_eq(sw_combiner_open(&combiner, &slow_backend, &fake, SLOW_TOGETHER_OPS,
+                                  SLOW_TOGETHER_OPS, false),
+                 SW_OK);
     for (uint32_t t = 0; t < threads; t++) {
         clients[t] = (struct client){&combiner, &fake, t, requests, 0, 0, {0}};
         cr_assert_eq(pthread_create(&ids[t], NULL, run_client, &clients[t]), 0);

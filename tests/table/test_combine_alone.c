@@ -79,7 +79,7 @@ static struct counts launch_batch(uint32_t count, uint32_t most, void *leftovers
                              .keys = &unused,
                              .values = &unused,
                              .leftover_keys = leftovers};
-    cr_assert_eq(sw_combiner_open(&combiner, &backend, &counts, most, 2 * most), SW_OK);
+    cr_assert_eq(sw_combiner_open(&combiner, &backend, &counts, most, 2 * most, false), SW_OK);
     sw_combine_queue_init(&own, &combiner, &counts);
     cr_assert_eq(sw_combine_submit(&own, &batch), SW_OK);
     while (sw_combine_poll(&own, &batch) == SW_PENDING) {

@@ -43,7 +43,7 @@ static struct gathered *gather(void)
     pthread_mutex_init(&g->fake.lock, NULL);
     slow_queue_open(&g->fake, &g->queue);
     cr_assert_eq(sw_combiner_open(&g->combiner, &slow_backend, &g->fake, SLOW_TOGETHER_OPS,
-                                  SLOW_TOGETHER_OPS),
+                                  SLOW_TOGETHER_OPS, false),
                  SW_OK);
     sw_combine_queue_init(&g->own, &g->combiner, g->queue);
     for (int i = 0; i < SW_TOGETHERS; i++) {

@@ -4,14 +4,13 @@
  */
 #include "table/robin_hood/cpu/rows.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "table/robin_hood/cpu/admit.h"
 #include "table/robin_hood/cpu/expiry.h"
 #include "table/robin_hood/cpu/parallel.h"
 #include "table/robin_hood/cpu/row_image.h"
+#include "table/robin_hood/row_audit.h"
 #include "table/robin_hood/rows.h"
 
 /* Reads are answered in blocks of a word of `found`, and given to threads in chunks of blocks. */
@@ -239,73 +238,13 @@ void sw_cpu_lower_rows(struct sw_cpu *cpu)
 
 /* --- the invariants --------------------------------------------------------------------------- */
 
-/* Which rows are in use or free. */
-struct row_audit {
-    const struct sw_arena *arena;
-    uint8_t *seen; /* [high] */
-    uint64_t entries;
-    char *violation;
-    size_t violation_size;
-};
-
-static bool see_row(struct row_audit *audit, uint64_t row, const char *where)
-{
-    if (row >= audit->arena->high || row >= audit->arena->mapped) {
-        snprintf(audit->violation, audit->violation_size,
-                 "I13: %s row %llu, of %llu that were used and %llu that are mapped", where,
-                 (unsigned long long)row, (unsigned long long)audit->arena->high,
-                 (unsigned long long)audit->arena->mapped);
-        return false;
-    }
-    if (audit->seen[row] != 0) {
-        snprintf(audit->violation, audit->violation_size,
-                 "I11: %s row %llu, which is in use or free already", where,
-                 (unsigned long long)row);
-        return false;
-    }
-    audit->seen[row] = 1;
-    return true;
-}
-
-static bool see_entry(void *context, uint64_t row)
-{
-    struct row_audit *audit = context;
-    audit->entries++;
-    return see_row(audit, row, "an entry has");
-}
-
-static bool all_rows_once(struct row_audit *audit, const struct sw_cpu *cpu)
-{
-    const struct sw_arena *arena = audit->arena;
-    for (uint64_t i = 0; i < arena->free_count; i++) {
-        if (!see_row(audit, arena->free[i], "the stack of free rows has")) {
-            return false;
-        }
-    }
-    if (!SW_BY_WIDTH(cpu->config.slot_bits, sw_each_row, cpu, see_entry, audit)) {
-        return false;
-    }
-    if (audit->entries + arena->free_count != arena->high ||
-        audit->entries != cpu->state.occupied) {
-        snprintf(audit->violation, audit->violation_size,
-                 "I12: %llu entries with rows, %llu counted; %llu rows are free, %llu were used",
-                 (unsigned long long)audit->entries, (unsigned long long)cpu->state.occupied,
-                 (unsigned long long)arena->free_count, (unsigned long long)arena->high);
-        return false;
-    }
-    return true;
-}
-
 int sw_cpu_check_rows(const struct sw_cpu *cpu, char *violation, size_t violation_size)
 {
-    struct row_audit audit = {.arena = &cpu->arena,
-                              .violation = violation,
-                              .violation_size = violation_size,
-                              .seen = calloc(cpu->arena.high + 1, 1)};
-    if (audit.seen == NULL) {
-        return SW_E_NOMEM;
-    }
-    bool good = all_rows_once(&audit, cpu);
-    free(audit.seen);
-    return good ? SW_OK : SW_E_INVALID;
+    const struct sw_arena *arena = &cpu->arena;
+    const struct sw_rows_in_use rows = {.free = arena->free,
+                                        .free_count = arena->free_count,
+                                        .high = arena->high,
+                                        .mapped = arena->mapped};
+    return sw_check_rows(cpu->config.slot_bits, &cpu->geometry, &cpu->state, cpu->slots, &rows,
+                         violation, violation_size);
 }

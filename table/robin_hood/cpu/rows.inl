@@ -237,19 +237,3 @@ static void RH(lower_rows)(struct sw_cpu *cpu, uint64_t limit)
         table->state->side_value = lower_row(cpu, RH_EMPTY, table->state->side_value);
     }
 }
-
-/* --- the invariants --- */
-
-/* Calls `visit` with the row of every entry, until it returns false. */
-static bool RH(each_row)(const struct sw_cpu *cpu, bool (*visit)(void *context, uint64_t row),
-                         void *context)
-{
-    const struct RH(table) *table = &cpu->table.RH_FIELD;
-    for (uint64_t i = 0; i < cpu->geometry.slots_total; i++) {
-        const struct RH(slot) *slot = table->main.slots + i;
-        if (slot->m != RH_EMPTY && !visit(context, slot->value)) {
-            return false;
-        }
-    }
-    return table->state->side_present == 0 || visit(context, table->state->side_value);
-}

@@ -8,3 +8,8 @@ const struct sw_backend *sw_robin_hood_backend_cuda(void)
 {
     return NULL;
 }
+
+const struct sw_backend *sw_robin_hood_rows_backend_cuda(void)
+{
+    return NULL;
+}

@@ -3,10 +3,10 @@
  * cuda_backend.cu - the CUDA backend: a table's device memory, and the members of sw_backend.
  */
 #include "table/device/cutter.cuh"
-#include "table/device/image.cuh"
 #include "table/device/memory.cuh"
 #include "table/robin_hood/check.h"
-#include "table/robin_hood/cuda/host.cuh"
+#include "table/robin_hood/cuda/row_image.cuh"
+#include "table/robin_hood/row_audit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,6 +98,9 @@ static uint32_t scratch_ops(const struct sw_table_config *config,
     const uint64_t slots = geometry->buckets * SW_BUCKET_SLOTS;
     uint64_t streamed = slots / SLOTS_PER_STREAMED;
     streamed = streamed < SW_TOGETHER_STREAMED_MAX ? streamed : SW_TOGETHER_STREAMED_MAX;
+    if (config->value_bytes != 0) {
+        return config->batch_ops_max; /* no more rows are set aside than a batch may need */
+    }
     return config->batch_ops_max > streamed ? config->batch_ops_max : (uint32_t)streamed;
 }
 
@@ -168,13 +171,27 @@ static uint32_t multiprocessors_of(int device)
 static cudaError_t open_together(struct sw_cuda_table *table, uint32_t ops_max)
 {
     struct sw_cuda_together *together = &table->together;
-    together->key_bytes = together->value_bytes = table->slot_bits / 16;
+    together->key_bytes = table->slot_bits / 16;
+    together->value_bytes = table->config.value_bytes != 0 ? 0 : together->key_bytes;
     together->record_bytes = sizeof(struct sw_cuda_record);
     together->operations_max = sw_cuda_together_max(SW_TOGETHER_STREAMED_MAX, ops_max,
                                                     together->key_bytes, together->value_bytes);
     cudaError_t error = sw_cuda_together_open(together, false);
     table->scratch_bytes += together->bytes;
     return error;
+}
+
+template <int BITS>
+static cudaError_t open_rows(struct sw_cuda_table *table, const struct sw_geometry *geometry,
+                             uint32_t multiprocessors)
+{
+    if (table->config.value_bytes == 0) {
+        return cudaSuccess;
+    }
+    cudaError_t error =
+        sw_cuda_arena_open(&table->arena, &table->config, geometry, table->together.operations_max);
+    return error == cudaSuccess ? sw_cuda_rows_load<BITS>(&table->arena.view, multiprocessors)
+                                : error;
 }
 
 /* Allocates everything on the device, fills in its view of the table and empties the table. Waits
@@ -209,6 +226,9 @@ static cudaError_t allocate(struct sw_cuda_table *table, const struct sw_geometr
     device->counts_probes = !config->tuning.without_probe_counts;
     error = open_together(table, ops_max);
     if (error == cudaSuccess) {
+        error = open_rows<BITS>(table, geometry, device->multiprocessors);
+    }
+    if (error == cudaSuccess) {
         error = sw_cuda_warm_up<BITS>(device, config->batch_ops_max, geometry->slots_total);
     }
     return error == cudaSuccess ? cudaStreamSynchronize(cudaStreamPerThread) : error;
@@ -225,6 +245,7 @@ static void cuda_close(void *context)
     sw_cuda_pool_close(&table->pool);
     pthread_mutex_destroy(&table->growth);
     sw_cuda_together_close(&table->together);
+    sw_cuda_arena_close(&table->arena);
     (void)cudaFree(table->scratch);
     (void)cudaFree(table->state);
     (void)cudaFree(table->control);
@@ -250,6 +271,35 @@ static bool tuning_is_valid(const struct sw_table_config *config, char *reason, 
     return true;
 }
 
+/* A batch begins by giving a row to each of its operations, and no row has the largest number. */
+static bool rows_are_valid(const struct sw_table_config *config, char *reason, size_t reason_size)
+{
+    const uint64_t limit = sw_geometry_rows_limit(config) - SW_CUDA_ROW_OPERATIONS_MAX;
+    if (config->value_bytes == 0) {
+        return true;
+    }
+    if (config->batch_ops_max > SW_CUDA_ROW_OPERATIONS_MAX) {
+        snprintf(reason, reason_size,
+                 "a batch on rows on a GPU must hold at most %u operations, not %u",
+                 SW_CUDA_ROW_OPERATIONS_MAX, (unsigned)config->batch_ops_max);
+        return false;
+    }
+    if (sw_geometry_rows_max(config) > limit) {
+        snprintf(reason, reason_size,
+                 "a table of %u-bit slots on a GPU must have at most %llu rows: set rows-max",
+                 (unsigned)config->slot_bits, (unsigned long long)limit);
+        return false;
+    }
+    return true;
+}
+
+static uint64_t bytes_of_rows(const struct sw_table_config *config)
+{
+    return config->value_bytes != 0 && config->rows_in == SW_ROWS_IN_GPU
+               ? sw_geometry_rows_max(config) * sw_row_stride(config->value_bytes)
+               : 0;
+}
+
 static int cuda_open(const struct sw_table_config *config, void **out, char *reason,
                      size_t reason_size)
 {
@@ -262,7 +312,8 @@ static int cuda_open(const struct sw_table_config *config, void **out, char *rea
     if (status != SW_OK) {
         return status;
     }
-    if (!tuning_is_valid(config, reason, reason_size)) {
+    if (!tuning_is_valid(config, reason, reason_size) ||
+        !rows_are_valid(config, reason, reason_size)) {
         return SW_E_INVALID;
     }
     struct sw_cuda_table *table = (struct sw_cuda_table *)calloc(1, sizeof(*table));
@@ -280,7 +331,7 @@ static int cuda_open(const struct sw_table_config *config, void **out, char *rea
         error = SW_BY_BITS(config->slot_bits, allocate, table, &geometry);
     }
     if (error != cudaSuccess) {
-        uint64_t bytes = table->scratch_bytes + geometry.bytes_total;
+        uint64_t bytes = table->scratch_bytes + geometry.bytes_total + bytes_of_rows(config);
         cuda_close(table); /* first: what was allocated is free then */
         status = sw_cuda_explain(error, bytes, reason, reason_size);
         return status;
@@ -298,12 +349,20 @@ static void cuda_facts(void *context, struct sw_backend_facts *facts)
     sw_geometry_facts(&table->config, &table->arrays.geometry, facts);
     facts->bus_id = table->bus_id;
     facts->bytes_reserved = table->scratch_bytes + table->arrays.bytes;
+    if (sw_cuda_has_rows(table)) {
+        const uint64_t mapped = sw_cuda_arena_mapped(&table->arena);
+        facts->rows_max = sw_geometry_rows_max(&table->config);
+        facts->rows_mapped = mapped < facts->rows_max ? mapped : facts->rows_max;
+        facts->bytes_reserved += sw_cuda_arena_bytes(&table->arena);
+        facts->image_bytes += mapped * table->arena.view.stride;
+        facts->collects_all = true;
+    }
     facts->grown = table->grown;
     facts->resized = table->resized;
     facts->resize_failed = table->resize_failed;
     facts->together_ops_max = sw_cuda_together_usual(table);
     facts->collected_ops_max = table->together.operations_max;
-    facts->filters_slots = true;
+    facts->filters_slots = !sw_cuda_has_rows(table);
     for (int w = 0; w < SW_WAY_COUNT; w++) {
         facts->ways[w].batches = __atomic_load_n(&table->ways[w].batches, __ATOMIC_RELAXED);
         facts->ways[w].operations = __atomic_load_n(&table->ways[w].operations, __ATOMIC_RELAXED);
@@ -343,6 +402,34 @@ static int read_back(struct sw_cuda_table *table, struct sw_state *state, void *
     return sw_cuda_check(table, error, "reading the table back") ? SW_OK : SW_E_DEVICE;
 }
 
+static cudaError_t copy_back(void *to, const void *from, size_t bytes)
+{
+    cudaError_t error =
+        cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, cudaStreamPerThread);
+    return error == cudaSuccess ? cudaStreamSynchronize(cudaStreamPerThread) : error;
+}
+
+static int check_rows(struct sw_cuda_table *table, const struct sw_state *state, const void *slots,
+                      char *violation, size_t violation_size)
+{
+    struct sw_cuda_row_stack stack = {};
+    const struct sw_cuda_rows *view = &table->arena.view;
+    cudaError_t error = copy_back(&stack, view->stack, sizeof(stack));
+    uint32_t *free_rows = (uint32_t *)malloc((stack.free_count + 1) * sizeof(uint32_t));
+    if (error == cudaSuccess && free_rows != NULL) {
+        error = copy_back(free_rows, view->free, stack.free_count * sizeof(uint32_t));
+    }
+    const struct sw_rows_in_use rows = {free_rows, stack.free_count, stack.high,
+                                        sw_cuda_arena_mapped(&table->arena)};
+    int status = free_rows == NULL ? SW_E_NOMEM : SW_E_DEVICE;
+    if (sw_cuda_check(table, error, "reading the rows back") && free_rows != NULL) {
+        status = sw_check_rows(table->slot_bits, &table->arrays.geometry, state, slots, &rows,
+                               violation, violation_size);
+    }
+    free(free_rows);
+    return status;
+}
+
 static int cuda_check(void *context, char *violation, size_t violation_size)
 {
     struct sw_cuda_table *table = (struct sw_cuda_table *)context;
@@ -356,6 +443,9 @@ static int cuda_check(void *context, char *violation, size_t violation_size)
         status = sw_check_slots(table->slot_bits, &table->arrays.geometry, &state, slots, violation,
                                 violation_size);
     }
+    if (status == SW_OK && sw_cuda_has_rows(table)) {
+        status = check_rows(table, &state, slots, violation, violation_size);
+    }
     free(slots);
     return status;
 }
@@ -366,13 +456,14 @@ static int cuda_raw_copy(void *context, void *slots)
     return read_back((struct sw_cuda_table *)context, &state, slots);
 }
 
-const struct sw_backend *sw_robin_hood_backend_cuda(void)
+/* A table with rows hands nothing back. */
+template <bool ROWS> static const struct sw_backend *backend_of()
 {
     static const struct sw_backend backend = {
         "cuda",
-        SW_BACKEND_ALL_OPERATIONS,
+        ROWS ? SW_ROW_OPERATIONS : SW_BACKEND_ALL_OPERATIONS,
         SW_BACKEND_ALL_KINDS,
-        true,
+        !ROWS,
         cuda_open,
         cuda_close,
         cuda_facts,
@@ -388,12 +479,22 @@ const struct sw_backend *sw_robin_hood_backend_cuda(void)
         sw_cuda_flush,
         cuda_check,
         cuda_raw_copy,
-        sw_cuda_slots_image_read,
-        sw_cuda_slots_image_drop,
+        ROWS ? sw_cuda_rows_image_read : sw_cuda_slots_image_read,
+        ROWS ? sw_cuda_rows_image_drop : sw_cuda_slots_image_drop,
         &sw_cuda_importing<sw_cuda_table>,
         NULL,
         NULL,
         NULL,
     };
     return &backend;
+}
+
+const struct sw_backend *sw_robin_hood_backend_cuda(void)
+{
+    return backend_of<false>();
+}
+
+const struct sw_backend *sw_robin_hood_rows_backend_cuda(void)
+{
+    return backend_of<true>();
 }

@@ -13,6 +13,7 @@
 #include "table/device/channel.cuh"
 #include "table/device/pool.cuh"
 #include "table/device/together.cuh"
+#include "table/robin_hood/cuda/arena.cuh"
 #include "table/robin_hood/cuda/arrays.cuh"
 #include "table/robin_hood/cuda/device.cuh"
 #include "table/robin_hood/robin_hood_backend.h"
@@ -34,6 +35,7 @@ struct sw_cuda_table : sw_cuda_channel_owner {
     struct sw_cuda_control *control;  /* device */
     void *scratch;                    /* device: the arrays of sw_cuda_scratch */
     struct sw_cuda_together together; /* of the queue of the writes */
+    struct sw_cuda_arena arena;       /* of a table with rows; else zero */
     uint64_t scratch_bytes;           /* of device memory: all but the arrays */
 #define DEVICE(bits, word, suffix) struct sw_cuda_device<bits> suffix;
     SW_WIDTHS(DEVICE) /* the one of slot_bits is filled in */
@@ -64,6 +66,10 @@ struct sw_cuda_scan {
     struct sw_scan_window main;
     struct sw_scan_window stash;
     struct sw_scan_shape shape; /* of the arrays as they were when the windows were copied */
+    /* Of a table with rows the windows tell the keys, and a read of these the rows. */
+    bool reads_rows;      /* it is in flight */
+    struct sw_batch rows; /* this read */
+    uint64_t *found;      /* its answer; pinned [batch_ops_max / 64 rounded up] */
 };
 
 struct sw_cuda_queue : sw_cuda_channel {
@@ -128,6 +134,26 @@ template <int BITS>
 cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
                           const struct sw_cuda_batch<BITS> *typed, uint32_t upserts, bool deletes);
 
+/* Writes on rows (row_writes.cu); under `order`. Makes of the whole of a launch, which was
+ * collected, a batch on the numbers of rows, and says what is to be moved. `inserts`: some of it
+ * may. */
+template <int BITS>
+cudaError_t sw_cuda_rows_begin(struct sw_cuda_queue *queue, struct sw_together *together,
+                               bool inserts, struct sw_cuda_row_batch<BITS> *rows);
+/* Enqueues that batch if nothing in it changes entries, as a look-up. */
+template <int BITS>
+cudaError_t sw_cuda_rows_look_up(struct sw_cuda_queue *queue,
+                                 const struct sw_cuda_batch<BITS> *batch);
+/* Enqueues the moves, behind the engine's kernels. */
+template <int BITS>
+cudaError_t sw_cuda_rows_end(struct sw_cuda_queue *queue,
+                             const struct sw_cuda_row_batch<BITS> *rows);
+
+static inline bool sw_cuda_has_rows(const struct sw_cuda_table *table)
+{
+    return sw_cuda_arena_is_open(&table->arena);
+}
+
 /* Counts batches, with so many operations together, that went the way of this one, which has been
  * polled (poll.cu). */
 void sw_cuda_count_way(struct sw_cuda_table *table, const struct sw_batch *batch, uint64_t batches,
@@ -166,5 +192,9 @@ cudaError_t sw_cuda_scan_reserve(struct sw_cuda_queue *queue, uint64_t window);
 cudaError_t sw_cuda_scan_copy(struct sw_cuda_queue *queue, const struct sw_batch *batch);
 /* Answers from the copies. False if larger windows are needed. */
 bool sw_cuda_scan_answer(struct sw_cuda_queue *queue, struct sw_batch *batch);
+/* Of a table with rows: prepares the read of the rows of the keys that were answered; and takes
+ * what it found: the entries of keys that are absent by now are left out. */
+void sw_cuda_scan_ask_rows(struct sw_cuda_queue *queue, const struct sw_batch *batch);
+void sw_cuda_scan_take_rows(struct sw_cuda_queue *queue, struct sw_batch *batch);
 
 #endif

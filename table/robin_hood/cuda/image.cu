@@ -4,8 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "table/device/image.cuh"
-#include "table/robin_hood/cuda/host.cuh"
+#include "table/robin_hood/cuda/row_image.cuh"
 
 /* Under the mutex. */
 static cudaError_t take(struct sw_cuda_queue *queue, struct sw_batch *batch)
@@ -13,23 +12,30 @@ static cudaError_t take(struct sw_cuda_queue *queue, struct sw_batch *batch)
     struct sw_cuda_table *table = queue->table;
     const struct sw_geometry *geometry = &table->arrays.geometry;
     const uint64_t slots_bytes = geometry->slots_total * (table->slot_bits / 8);
-    const struct sw_cuda_image_part parts[SW_CUDA_IMAGE_PARTS] = {
+    struct sw_cuda_image_part parts[SW_CUDA_IMAGE_PARTS] = {
         {table->arrays.slots, slots_bytes}, {NULL, 0}, {table->state, sizeof(*table->state)}};
-    struct sw_cuda_slots_image *image = (struct sw_cuda_slots_image *)calloc(1, sizeof(*image));
-    bool done = false;
+    struct sw_cuda_rows_image *image = (struct sw_cuda_rows_image *)calloc(1, sizeof(*image));
+    cudaError_t error = cudaSuccess;
+    bool done = true;
     if (image == NULL) {
         return cudaSuccess;
-    }
-    cudaError_t error = sw_cuda_image_take(image, queue, parts, batch->_borrows, &done);
-    if (!done) {
-        free(image);
-        return error;
     }
     image->kind.slot_bits = table->slot_bits;
     image->kind.mixed = true;
     image->kind.seed = table->config.seed;
+    if (sw_cuda_has_rows(table)) {
+        error = sw_cuda_rows_image_begin(image, queue, batch->_borrows, &parts[1], &done);
+    }
+    if (done) {
+        error = sw_cuda_image_take(image, queue, parts, batch->_borrows, &done);
+    }
+    if (!done) {
+        sw_cuda_rows_image_end(image);
+        free(image);
+        return error;
+    }
     image->counts[0] = geometry->slots_total;
-    batch->_image = image;
+    batch->_image = (struct sw_cuda_slots_image *)image;
     return error;
 }
 

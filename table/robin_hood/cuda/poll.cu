@@ -4,6 +4,13 @@
  */
 #include "table/robin_hood/cuda/host.cuh"
 
+/* Submits what a scan goes on with, under the same ticket. */
+static int go_on(struct sw_cuda_queue *queue, struct sw_batch *batch)
+{
+    sw_cuda_record_of(queue, batch->_ticket)->done = 0;
+    return sw_cuda_enqueue(queue, batch, batch->_ticket) ? SW_PENDING : SW_E_DEVICE;
+}
+
 /* The windows were too small for the cursor to move: reads larger ones. */
 static int scan_again(struct sw_cuda_queue *queue, struct sw_batch *batch)
 {
@@ -20,8 +27,24 @@ static int scan_again(struct sw_cuda_queue *queue, struct sw_batch *batch)
     if (!sw_cuda_check(queue->table, error, "memory for a scan")) {
         return SW_E_DEVICE;
     }
-    sw_cuda_record_of(queue, batch->_ticket)->done = 0;
-    return sw_cuda_enqueue(queue, batch, batch->_ticket) ? SW_PENDING : SW_E_DEVICE;
+    return go_on(queue, batch);
+}
+
+/* The windows of a scan were copied, or the rows of their keys. */
+static int go_on_scanning(struct sw_cuda_queue *queue, struct sw_batch *batch)
+{
+    if (queue->scan.reads_rows) {
+        sw_cuda_scan_take_rows(queue, batch);
+        return SW_OK;
+    }
+    if (!sw_cuda_scan_answer(queue, batch)) {
+        return scan_again(queue, batch);
+    }
+    if (!sw_cuda_has_rows(queue->table) || batch->scan_count == 0) {
+        return SW_OK;
+    }
+    sw_cuda_scan_ask_rows(queue, batch);
+    return go_on(queue, batch);
 }
 
 /* Corrects the bound of the entries: submit added all that the batch might insert; now it is known
@@ -67,6 +90,9 @@ static enum sw_way way_taken(const struct sw_batch *batch, const struct sw_cuda_
 void sw_cuda_count_way(struct sw_cuda_table *table, const struct sw_batch *batch, uint64_t batches,
                        uint64_t operations)
 {
+    if (batch->_way == 0) { /* a look-up of rows */
+        return;
+    }
     struct sw_way_counters *way = &table->ways[batch->_way - 1];
     __atomic_fetch_add(&way->batches, batches, __ATOMIC_RELAXED);
     __atomic_fetch_add(&way->operations, operations, __ATOMIC_RELAXED);
@@ -81,7 +107,7 @@ static int collect(struct sw_cuda_queue *queue, struct sw_batch *batch)
         return SW_E_DEVICE;
     }
     if (batch->kind == SW_BATCH_SCAN) {
-        return sw_cuda_scan_answer(queue, batch) ? SW_OK : scan_again(queue, batch);
+        return go_on_scanning(queue, batch);
     }
     batch->counters = record->counters;
     batch->leftover_count = record->leftover_count;
@@ -124,6 +150,7 @@ int sw_cuda_poll(void *context, struct sw_batch *batch)
     sw_cuda_channel_completed(queue, batch->_ticket);
     if (batch->kind == SW_BATCH_SCAN) {
         queue->scan.running = false;
+        queue->scan.reads_rows = false;
     }
     batch->status = status;
     return status;

@@ -50,7 +50,13 @@ struct mix {
     bool reads;       /* all do */
 };
 
-static struct mix mix_of(const struct sw_batch *batch)
+/* Of integers all writes but deletes count as such. */
+static bool may_insert(uint32_t op, bool rows)
+{
+    return rows ? sw_row_effect(op, false) == SW_EFFECT_WRITE : op != SW_GET && op != SW_DELETE;
+}
+
+static struct mix mix_of(const struct sw_batch *batch, bool rows)
 {
     struct mix mix = {false, 0, false};
     if (batch == NULL || batch->kind != SW_BATCH_OPERATIONS) {
@@ -59,7 +65,7 @@ static struct mix mix_of(const struct sw_batch *batch)
     if (batch->ops == NULL) {
         mix.reads = batch->op == SW_GET;
         mix.deletes = batch->op == SW_DELETE;
-        mix.upserts = mix.reads || mix.deletes ? 0 : batch->count;
+        mix.upserts = may_insert(batch->op, rows) ? batch->count : 0;
         return mix;
     }
     uint32_t gets = 0;
@@ -67,10 +73,10 @@ static struct mix mix_of(const struct sw_batch *batch)
     for (uint32_t i = 0; i < batch->count; i++) {
         gets += batch->ops[i] == SW_GET;
         deletes += batch->ops[i] == SW_DELETE;
+        mix.upserts += may_insert(batch->ops[i], rows);
     }
     mix.reads = gets == batch->count;
     mix.deletes = deletes != 0;
-    mix.upserts = batch->count - gets - deletes;
     return mix;
 }
 
@@ -102,8 +108,13 @@ static cudaError_t launch_reads(struct sw_cuda_queue *queue, const struct sw_bat
         read->ticket = tickets[b];
     }
     queue->reads_pending = true;
-    return sw_cuda_launch_get<BITS, N>(sw_cuda_device_of<BITS>(queue->table),
-                                       sw_cuda_hints_pay(queue->table), &reads, queue->stream);
+    struct sw_cuda_table *table = queue->table;
+    const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
+    const bool use_hints = sw_cuda_hints_pay(table);
+    return sw_cuda_has_rows(table)
+               ? sw_cuda_launch_row_get<BITS, N>(device, &table->arena.view, use_hints, &reads,
+                                                 queue->stream)
+               : sw_cuda_launch_get<BITS, N>(device, use_hints, &reads, queue->stream);
 }
 
 /* Launches the reads that were held back. */
@@ -156,6 +167,9 @@ static cudaError_t submit_clear(struct sw_cuda_queue *queue, const struct sw_bat
         error = sw_cuda_launch_clear<BITS>(device, queue->table->arrays.geometry.slots_total,
                                            queue->stream);
     }
+    if (error == cudaSuccess && sw_cuda_has_rows(queue->table)) {
+        error = sw_cuda_arena_clear(&queue->table->arena, queue->stream);
+    }
     if (error == cudaSuccess) {
         error = sw_cuda_launch_finish<BITS>(device, &typed, queue->stream);
     }
@@ -186,13 +200,16 @@ static cudaError_t submit_resize(struct sw_cuda_queue *queue, struct sw_batch *b
     return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
 }
 
-/* Copies the windows, then completes the record as an empty batch of reads would. */
+/* Copies the windows, then completes the record as an empty batch of reads would. Where the keys
+ * are known, their rows are read. */
 template <int BITS>
 static cudaError_t submit_scan(struct sw_cuda_queue *queue, const struct sw_batch *batch,
                                uint64_t ticket)
 {
     cudaError_t error = sw_cuda_wait_for_write(queue);
-    if (error == cudaSuccess) {
+    if (error == cudaSuccess && queue->scan.reads_rows) {
+        batch = &queue->scan.rows;
+    } else if (error == cudaSuccess) {
         queue->reads_pending = true;
         error = sw_cuda_scan_copy(queue, batch);
     }
@@ -222,7 +239,8 @@ static cudaError_t enqueue(struct sw_cuda_queue *queue, struct sw_batch *batch, 
 
 static bool enqueue_in_order(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t ticket)
 {
-    const struct mix mix = mix_of(batch); /* before the mutex: it may read all operations */
+    /* before the mutex: it may read all operations */
+    const struct mix mix = mix_of(batch, sw_cuda_has_rows(queue->table));
     cudaError_t error = cudaSuccess;
     if (!sw_cuda_channel_begin(queue)) {
         return false;
@@ -309,6 +327,32 @@ void sw_cuda_flush(void *context, uint32_t stream)
 /* --- several writes together ------------------------------------------------------------------ */
 
 template <int BITS>
+static cudaError_t carry_out(struct sw_cuda_queue *queue, struct sw_together *together,
+                             struct mix mix, uint64_t ticket)
+{
+    struct sw_cuda_batch<BITS> typed = typed_batch<BITS>(queue, &together->whole, ticket);
+    typed.record = (struct sw_cuda_record *)queue->table->together.record;
+    typed.collected = true;
+    if (typed.ops == NULL && typed.op == SW_GET) {
+        return sw_cuda_rows_look_up<BITS>(queue, &typed);
+    }
+    return sw_cuda_write<BITS>(queue, &together->whole, &typed, mix.upserts, mix.deletes);
+}
+
+/* The same of a table with rows, and what is done with their bytes. */
+template <int BITS>
+static cudaError_t carry_out_on_rows(struct sw_cuda_queue *queue, struct sw_together *together,
+                                     struct mix mix, uint64_t ticket)
+{
+    struct sw_cuda_row_batch<BITS> rows;
+    cudaError_t error = sw_cuda_rows_begin<BITS>(queue, together, mix.upserts > 0, &rows);
+    if (error == cudaSuccess) {
+        error = carry_out<BITS>(queue, together, mix, ticket);
+    }
+    return error == cudaSuccess ? sw_cuda_rows_end<BITS>(queue, &rows) : error;
+}
+
+template <int BITS>
 static cudaError_t enqueue_together(struct sw_cuda_queue *queue, struct sw_together *together,
                                     struct mix mix, uint64_t ticket)
 {
@@ -318,13 +362,11 @@ static cudaError_t enqueue_together(struct sw_cuda_queue *queue, struct sw_toget
     if (error == cudaSuccess) {
         error = sw_cuda_together_collect(memory, together, queue->stream);
     }
-    if (error != cudaSuccess) {
-        return error;
+    if (error == cudaSuccess) {
+        error = sw_cuda_has_rows(queue->table)
+                    ? carry_out_on_rows<BITS>(queue, together, mix, ticket)
+                    : carry_out<BITS>(queue, together, mix, ticket);
     }
-    struct sw_cuda_batch<BITS> typed = typed_batch<BITS>(queue, &together->whole, ticket);
-    typed.record = record;
-    typed.collected = true;
-    error = sw_cuda_write<BITS>(queue, &together->whole, &typed, mix.upserts, mix.deletes);
     if (error == cudaSuccess) {
         error = sw_cuda_together_deal(memory, together, &record->status,
                                       sw_cuda_record_of(queue, ticket), queue->stream);
@@ -333,11 +375,11 @@ static cudaError_t enqueue_together(struct sw_cuda_queue *queue, struct sw_toget
 }
 
 /* What the operations of all parts are. */
-static struct mix mix_of_all(const struct sw_together *together)
+static struct mix mix_of_all(const struct sw_together *together, bool rows)
 {
     struct mix all = {false, 0, false};
     for (uint32_t p = 0; p < together->count; p++) {
-        const struct mix mix = mix_of(together->parts[p]);
+        const struct mix mix = mix_of(together->parts[p], rows);
         all.deletes = all.deletes || mix.deletes;
         all.upserts += mix.upserts;
     }
@@ -347,7 +389,8 @@ static struct mix mix_of_all(const struct sw_together *together)
 int sw_cuda_submit_together(void *context, struct sw_together *together)
 {
     struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
-    const struct mix mix = mix_of_all(together); /* before the mutex: it may read all operations */
+    /* before the mutex: it may read all operations */
+    const struct mix mix = mix_of_all(together, sw_cuda_has_rows(queue->table));
     return sw_cuda_together_submit(queue, together, [&](uint64_t ticket) {
         cudaError_t error = cudaSuccess;
         if (sw_cuda_must_grow(queue->table, mix.upserts)) {
@@ -393,6 +436,11 @@ static cudaError_t allocate(struct sw_cuda_queue *queue)
         error = sw_cuda_scan_reserve(queue, window > SW_SCAN_WINDOW ? window : SW_SCAN_WINDOW);
         pthread_mutex_unlock(&queue->table->order);
     }
+    if (error == cudaSuccess && sw_cuda_has_rows(queue->table)) {
+        const uint64_t words = ((uint64_t)queue->table->config.batch_ops_max + 63) / 64;
+        error = cudaHostAlloc((void **)&queue->scan.found, words * sizeof(uint64_t),
+                              cudaHostAllocMapped | cudaHostAllocPortable);
+    }
     return error == cudaSuccess ? cudaStreamSynchronize(queue->stream) : error;
 }
 
@@ -402,6 +450,7 @@ void sw_cuda_queue_close(void *context)
     sw_cuda_channel_close(queue);
     (void)cudaFree(queue->tallies);
     (void)cudaFreeHost(queue->scan.staging);
+    (void)cudaFreeHost(queue->scan.found);
     free(queue);
 }
 

@@ -83,7 +83,19 @@ static bool open_arrays(const struct sw_cuda_queue *queue, const struct sw_geome
     return true;
 }
 
-/* The same, of this capacity. */
+/* Has memory for the rows of this geometry, if the table has rows. What was mapped stays so, also
+ * where the table becomes smaller. */
+static bool map_rows(struct sw_cuda_table *table, const struct sw_geometry *geometry)
+{
+    if (sw_cuda_has_rows(table) &&
+        sw_cuda_arena_map(&table->arena, geometry->occupied_max) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return false;
+    }
+    return true;
+}
+
+/* The same, of this capacity, and what its entries need beside them. */
 static bool open_arrays_of(const struct sw_cuda_queue *queue, uint64_t capacity,
                            struct sw_cuda_arrays *arrays)
 {
@@ -92,7 +104,7 @@ static bool open_arrays_of(const struct sw_cuda_queue *queue, uint64_t capacity,
     config.capacity_slots = capacity;
     /* capacities without a geometry are not asked for */
     return sw_geometry_compute(&config, &geometry, NULL, 0) == SW_OK &&
-           open_arrays(queue, &geometry, arrays);
+           map_rows(queue->table, &geometry) && open_arrays(queue, &geometry, arrays);
 }
 
 /* Moves everything to these arrays, and carries out a batch on the way, of upserts of one kind or

@@ -4,6 +4,8 @@
  */
 #include "table/robin_hood/cuda/host.cuh"
 
+#include <string.h>
+
 /* The state comes first in the staging memory, padded so that slots stay aligned. */
 #define STATE_BYTES 64
 static_assert(sizeof(struct sw_state) <= STATE_BYTES, "the state fits before the windows");
@@ -95,6 +97,48 @@ bool sw_cuda_scan_answer(struct sw_cuda_queue *queue, struct sw_batch *batch)
 {
     const struct sw_cuda_table *table = queue->table;
     const struct sw_cuda_scan *scan = &queue->scan;
-    return sw_scan_collect(table->slot_bits, &scan->shape, (const struct sw_state *)scan->staging,
-                           &scan->main, &scan->stash, batch);
+    struct sw_batch answer = *batch;
+    if (sw_cuda_has_rows(table)) {
+        answer.scan_values = NULL;
+    }
+    if (!sw_scan_collect(table->slot_bits, &scan->shape, (const struct sw_state *)scan->staging,
+                         &scan->main, &scan->stash, &answer)) {
+        return false;
+    }
+    batch->cursor = answer.cursor;
+    batch->scan_count = answer.scan_count;
+    return true;
+}
+
+void sw_cuda_scan_ask_rows(struct sw_cuda_queue *queue, const struct sw_batch *batch)
+{
+    struct sw_batch *rows = &queue->scan.rows;
+    memset(rows, 0, sizeof(*rows));
+    rows->kind = SW_BATCH_OPERATIONS;
+    rows->op = SW_GET;
+    rows->count = batch->scan_count;
+    rows->keys = batch->scan_keys;
+    rows->previous = batch->scan_values;
+    rows->found = queue->scan.found;
+    queue->scan.reads_rows = true;
+}
+
+void sw_cuda_scan_take_rows(struct sw_cuda_queue *queue, struct sw_batch *batch)
+{
+    const size_t key_bytes = queue->table->slot_bits / 16;
+    const size_t row_bytes = queue->table->config.value_bytes;
+    uint8_t *keys = (uint8_t *)batch->scan_keys;
+    uint8_t *rows = (uint8_t *)batch->scan_values;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < batch->scan_count; i++) {
+        if ((queue->scan.found[i / 64] >> (i % 64) & 1) == 0) {
+            continue;
+        }
+        if (kept < i) {
+            memcpy(keys + kept * key_bytes, keys + i * key_bytes, key_bytes);
+            memcpy(rows + kept * row_bytes, rows + i * row_bytes, row_bytes);
+        }
+        kept++;
+    }
+    batch->scan_count = kept;
 }
