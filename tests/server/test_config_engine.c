@@ -209,7 +209,7 @@ Test(config_engine, contradictions)
         {{"--rows-max", "9"}, "rows-max is about rows"},
         {{"--rows-in", "host"}, "rows-in is about rows"},
         {{"--value-bytes", "64", "--rows-in", "gpu+host"},
-         "rows-in: 'gpu+host' is not one of gpu, host"},
+         "rows-in: 'gpu+host' is not one of gpu host"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct sw_config config;
