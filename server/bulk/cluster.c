@@ -98,10 +98,12 @@ static void refuse_foreign(struct sw_bulk_frame *frame, const struct sw_cluster_
 }
 
 /* May the table look at the keys of a frame itself? Not while slots are frozen: what is sent behind
- * a frame with keys of those is judged by whether it was refused. */
+ * a frame with keys of those is judged by whether it was refused. Nor where reads wait for the log:
+ * the view need not live until these are answered. */
 static bool is_filtered(const struct sw_bulk_frame *frame, const struct sw_cluster_view *view)
 {
-    return frame->bulk->batches->shape.filters_slots && !view->has_frozen &&
+    const struct sw_batches *batches = frame->bulk->batches;
+    return batches->shape.filters_slots && !batches->reads_wait && !view->has_frozen &&
            frame->flight.batch.op == SW_GET;
 }
 
