@@ -14,9 +14,16 @@
 #include "proto/wal_format.h"
 #include "server/log/snapshot_write.h"
 
+struct others {
+    const char *name; /* not counted */
+    uint64_t count;
+};
+
 static bool count_one(void *context, const char *name)
 {
-    *(uint64_t *)context += strncmp(name, SW_ASIDE_KIND "-", sizeof(SW_ASIDE_KIND)) == 0;
+    struct others *others = context;
+    others->count += strncmp(name, SW_ASIDE_KIND "-", sizeof(SW_ASIDE_KIND)) == 0 &&
+                     strcmp(name, others->name) != 0;
     return true;
 }
 
@@ -24,7 +31,7 @@ static int link_file(const struct sw_directory *directory, const char *name, con
 {
     char to[SW_ASIDE_NAME_MAX + SW_DIRECTORY_NAME_MAX + 1];
     snprintf(to, sizeof(to), "%s/%s", name, file);
-    return directory->io->link(directory->fd, file, to);
+    return directory->io->link(directory->fd, file, to) == 0 || errno == EEXIST ? 0 : -1;
 }
 
 static int link_kind(const struct sw_directory *directory, const char *name, const char *kind)
@@ -58,14 +65,15 @@ int sw_aside_keep(const struct sw_directory *directory, const char *name, uint64
                   char reason[SW_HISTORY_REASON_BYTES])
 {
     const struct sw_io *io = directory->io;
-    uint64_t count = 0;
-    if (io->list(directory->fd, count_one, &count) == 0 && count >= most) {
+    struct others others = {name, 0};
+    if (io->list(directory->fd, count_one, &others) == 0 && others.count >= most) {
         snprintf(reason, SW_HISTORY_REASON_BYTES,
                  "%s has %" PRIu64 " directories of this kind already (ha-discarded-max)",
-                 directory->path, count);
+                 directory->path, others.count);
         return -1;
     }
-    if (io->make(directory->fd, name) != 0 || link_kind(directory, name, SW_SNAPSHOT_KIND) != 0 ||
+    if ((io->make(directory->fd, name) != 0 && errno != EEXIST) ||
+        link_kind(directory, name, SW_SNAPSHOT_KIND) != 0 ||
         link_kind(directory, name, SW_WAL_NAME) != 0 ||
         (link_file(directory, name, SW_HISTORY_NAME) != 0 && errno != ENOENT) ||
         sync_both(directory, name) != 0) {

@@ -130,8 +130,9 @@ Test(history_file, files_stay_aside_while_there_is_room)
     cr_assert_eq(sw_aside_keep(&place.directory, "discarded-2-9", 2, reason), 0, "%s", reason);
     cr_assert_eq(sw_aside_keep(&place.directory, "discarded-3-9", 2, reason), -1);
     cr_assert_not_null(strstr(reason, "2 directories"), "%s", reason);
-    cr_assert_eq(sw_aside_keep(&place.directory, "discarded-2-9", 9, reason), -1);
-    cr_assert_not_null(strstr(reason, "discarded-2-9: File exists"), "%s", reason);
+    snprintf(path, sizeof(path), "%s/discarded-2-9/snapshot-0000000000000003", place.path);
+    cr_assert_eq(unlink(path), 0); /* as a crash leaves it, before all links are there */
+    cr_assert_eq(sw_aside_keep(&place.directory, "discarded-2-9", 2, reason), 0, "%s", reason);
     cr_assert_eq(sw_history_remove_files(&place.directory, reason), 0, "%s", reason);
     const char *const kept[] = {"discarded-1-9/log-0000000000000007",
                                 "discarded-2-9/snapshot-0000000000000003", "discarded-2-9/history"};
