@@ -44,15 +44,16 @@ int sw_ha_where_parse(struct sw_ha_where *where, const char *text, char *reason,
 /* The addresses of members, by their numbers. */
 struct sw_ha_names {
     unsigned count;
-    struct {
+    struct sw_ha_named {
         uint64_t node;
         char name[SW_HA_NAME_BYTES];
-    } at[SW_HA_NAMES_MAX];
+    } at[SW_HA_NAMES_MAX]; /* the one that was added last, or again, is the last */
 };
 uint64_t sw_ha_node(const char *name);
 /* Returns false if there is no room, or another name has the number. */
 bool sw_ha_names_add(struct sw_ha_names *names, const char *name);
-/* Forgets all but these, if there is not much room any more. */
+/* Where there is not much room any more, forgets the oldest others than these: the newest may be of
+ * members that are about to be in sync. */
 void sw_ha_names_tidy(struct sw_ha_names *names, const uint64_t *nodes, unsigned count);
 /* "?" for one that is unknown. */
 const char *sw_ha_name(const struct sw_ha_names *names, uint64_t node);

@@ -138,8 +138,15 @@ bool sw_ha_names_add(struct sw_ha_names *names, const char *name)
 {
     const uint64_t node = sw_ha_node(name);
     for (unsigned i = 0; i < names->count; i++) {
+        if (names->at[i].node == node && strcmp(names->at[i].name, name) == 0) {
+            const struct sw_ha_named known = names->at[i]; /* it is the newest one again */
+            memmove(&names->at[i], &names->at[i + 1],
+                    (names->count - i - 1) * sizeof(names->at[0]));
+            names->at[names->count - 1] = known;
+            return true;
+        }
         if (names->at[i].node == node) {
-            return strcmp(names->at[i].name, name) == 0;
+            return false;
         }
     }
     if (names->count == SW_HA_NAMES_MAX || strlen(name) >= SW_HA_NAME_BYTES) {
@@ -152,15 +159,14 @@ bool sw_ha_names_add(struct sw_ha_names *names, const char *name)
 
 void sw_ha_names_tidy(struct sw_ha_names *names, const uint64_t *nodes, unsigned count)
 {
-    unsigned kept = 0;
-    if (names->count <= SW_HA_NAMES_MAX - SW_HA_NAMES_ROOM) {
-        return;
-    }
+    const unsigned most = SW_HA_NAMES_MAX - SW_HA_NAMES_ROOM;
+    unsigned kept = 0, excess = names->count > most ? names->count - most : 0;
     for (unsigned i = 0; i < names->count; i++) {
-        bool is_kept = false;
+        bool is_kept = excess == 0;
         for (unsigned j = 0; j < count; j++) {
             is_kept |= names->at[i].node == nodes[j];
         }
+        excess -= !is_kept;
         if (is_kept) {
             names->at[kept++] = names->at[i];
         }

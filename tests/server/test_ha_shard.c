@@ -107,6 +107,14 @@ Test(ha_shard, names_make_room)
         cr_assert(sw_ha_names_add(&names, name), "%s", name);
         cr_assert_str_eq(sw_ha_name(&names, sw_ha_node("h:1")), "h:1");
         cr_assert_str_eq(sw_ha_name(&names, sw_ha_node(name)), name);
+        for (unsigned newest = i > 30 ? i - 30 : 1; newest <= i; newest++) {
+            snprintf(name, sizeof(name), "h:%u", newest);
+            cr_assert_str_eq(sw_ha_name(&names, sw_ha_node(name)), name);
+        }
+        if (i >= 12) { /* one that comes again and again stays */
+            cr_assert_str_eq(sw_ha_name(&names, sw_ha_node("h:12")), "h:12");
+            cr_assert(sw_ha_names_add(&names, "h:12"));
+        }
     }
     cr_assert_str_eq(sw_ha_name(&names, sw_ha_node("h:7")), "h:7");
 }
