@@ -35,7 +35,7 @@
 #define SW_COMMAND_MAP(X) \
     X(GET, "get", 2, KEYS(1, 1, 1), STRING, READ, FAST, QUEUED, \
       ONE_KEY(GET, 0, VALUE), "Get the value of a key") \
-    X(GETEX, "getex", -2, KEYS(1, 1, 1), STRING, READ, FAST, QUEUED, \
+    X(GETEX, "getex", -2, KEYS(1, 1, 1), STRING, WRITE, FAST, QUEUED, \
       KEY_FUNCTION(GETEX, GET, VALUE), "Get the value of a key: key [EX n | PX n | EXAT n | PXAT n | PERSIST]") \
     X(SET, "set", -3, KEYS(1, 1, 1), STRING, INSERT, SLOW, QUEUED, \
       KEY_FUNCTION(SET, SET, OK), "Set a key: key value [NX | XX | IFEQ old] [GET] " \

@@ -39,7 +39,7 @@ FOR_EACH_KIND void run_getex(const struct data *data, const struct values *value
     uint64_t at = 0;
     if (count > 2 && form == SW_TIME_NONE && !persists) {
         refuse(data, "ERR syntax error");
-    } else if (count == 2 || (persists && !data->resp->batches->shape.expires)) {
+    } else if (count == 2 || (persists && !sw_expire_some(data->resp))) {
         run_one(data, values, SW_GET, 1, 0, SW_REPLY_KIND_VALUE);
     } else if ((persists || (time_at(data, 3, form, true, &at) && may_expire(data, "GETEX EX"))) &&
                values->add(data, SW_EXPIRE, 1, 0)) {
@@ -77,8 +77,8 @@ FOR_EACH_KIND void run_expire(const struct data *data, const struct values *valu
 
 FOR_EACH_KIND void run_persist(const struct data *data, const struct values *values)
 {
-    const bool expires = data->resp->batches->shape.expires;
-    if (values->add(data, expires ? SW_EXPIRE : SW_GET, 1, 0)) { /* never is 0 */
+    const bool some = sw_expire_some(data->resp);
+    if (values->add(data, some ? SW_EXPIRE : SW_GET, 1, 0)) { /* never is 0 */
         add_reply(data, SW_REPLY_KIND_PERSISTED);
     }
 }

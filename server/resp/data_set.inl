@@ -38,7 +38,7 @@ FOR_EACH_KIND void run_set(const struct data *data, const struct values *values)
         refuse(data, "ERR syntax error");
         return;
     }
-    uint64_t at = keeps && data->resp->batches->shape.expires ? SW_EXPIRE_KEEP : 0;
+    uint64_t at = keeps && sw_expire_some(data->resp) ? SW_EXPIRE_KEEP : 0;
     if (time != 0 && (!time_at(data, time, form, true, &at) || !may_expire(data, "SET EX"))) {
         return;
     }

@@ -117,3 +117,12 @@ const char *sw_expire_refusal(const struct sw_resp *resp)
     }
     return reason;
 }
+
+bool sw_expire_some(const struct sw_resp *resp)
+{
+    const struct sw_table_shape *shape = &resp->batches->shape;
+    const struct sw_repl *repl = resp->owner.repl;
+    return shape->expires && shape->no_expiry == NULL &&
+           (repl == NULL ||
+            __atomic_load_n(&repl->state.use, __ATOMIC_SEQ_CST) == SW_REPL_USE_EXPIRY);
+}

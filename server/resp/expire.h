@@ -39,6 +39,10 @@ bool sw_expire_options(const struct sw_resp_command *arguments, enum sw_op *op, 
  * NULL on, the server has no replicas. */
 const char *sw_expire_refusal(const struct sw_resp *resp);
 
+/* May some key have a time? Where none has, PERSIST and KEEPTTL are no writes of their own, which
+ * neither a log nor a replica would know. */
+bool sw_expire_some(const struct sw_resp *resp);
+
 /* Milliseconds since 1970 by the clock of the table. */
 uint64_t sw_expire_now(const struct sw_resp *resp);
 

@@ -138,6 +138,33 @@ def where_keys_do_not_expire():
 
 
 @case
+def nobody_is_told_of_no_times():
+    """PERSIST and KEEPTTL, where no key has a time, are in no log and reach no replica: both go on, whatever their engine"""
+    cuckoo = ("--engine", "cuckoo", *CPU)
+    with tempfile.TemporaryDirectory() as directory, \
+            Server(*CPU, "--data-dir", directory, "--appendonly", "yes") as server, server.connect() as connection, \
+            Server(*cuckoo, "--replicaof", f"127.0.0.1 {server.port}") as replica, replica.connect() as second:
+        replies, others = wire.Replies(connection), wire.Replies(second)
+        equal([replies.ask("SET", 1, 5), replies.ask("PERSIST", 1), replies.ask("GETEX", 1, "PERSIST"),
+               replies.ask("SET", 2, 6, "KEEPTTL"), replies.ask("TTL", 2), replies.ask("PERSIST", 9)],
+              ["OK", 0, b"5", "OK", -1, 0], "of none")
+        eventually(lambda: others.ask("GET", 2) == b"6", "the replica follows", 20)
+        check("READONLY" in others.ask("GETEX", 1, "PERSIST"), "GETEX writes")
+
+
+@case
+def readers_end_no_key():
+    """a user who may only read cannot have a key expire, by GETEX neither"""
+    with Server(*CPU) as server, server.connect() as connection, server.connect() as second:
+        replies, others = wire.Replies(connection), wire.Replies(second)
+        equal([replies.ask("SET", 1, 5), replies.ask("ACL", "SETUSER", "reader", "on", ">word", "~*", "+@read"),
+               others.ask("AUTH", "reader", "word"), others.ask("GET", 1)], ["OK", "OK", "OK", b"5"], "a reader")
+        for words in (("GETEX", 1, "PX", 1), ("EXPIRE", 1, 1), ("PERSIST", 1)):
+            check("NOPERM" in others.ask(*words), words)
+        equal(replies.ask("TTL", 1), -1, "as it was")
+
+
+@case
 def rows_expire():
     """rows: SETRANGE and COPY keep times, SET ends them"""
     with Server("--backend", "cpu", "--capacity", "64K", "--value-bytes", "8", "--value-type", "string") as server, \
