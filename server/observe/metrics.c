@@ -165,6 +165,15 @@ static void put_table(struct page *page, const struct sw_snapshot *snapshot)
     const struct sw_table_info *info = &snapshot->info;
     const struct sw_table_stats *stats = &snapshot->stats;
     gauge(page, "sherwood_db_keys", "Keys held, those of the stash included.", stats->occupied);
+    gauge(page, "sherwood_expiring_keys",
+          "Keys that have a time at which they expire, those included whose time has come and that "
+          "are not removed yet.",
+          stats->expires);
+    counter(page, "sherwood_expired", "Keys removed because their time had come.", stats->expired);
+    counter(page, "sherwood_clock_steps",
+            "Times the clock by which keys expire was set back, since the system's was, by more "
+            "than a minute.",
+            stats->clock_steps);
     gauge(page, "sherwood_table_capacity_slots", "Slots of the table now.", info->capacity_slots);
     gauge(page, "sherwood_table_max_capacity_slots", "Slots the table may have at most.",
           info->max_capacity_slots);

@@ -46,6 +46,9 @@ static inline void make_facts(struct sw_config *config, struct sw_snapshot *snap
     snapshot->stats.occupied = 256;
     snapshot->stats.stash_occupied = 3;
     snapshot->stats.batches = 77;
+    snapshot->stats.expires = 31;
+    snapshot->stats.expired = 32;
+    snapshot->stats.clock_steps = 33;
     snapshot->stats.grown = 6;
     snapshot->stats.resized = 8;
     snapshot->stats.resize_failed = 9;

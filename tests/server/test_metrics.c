@@ -219,6 +219,9 @@ Test(metrics, every_counter_has_its_value)
     cr_assert_eq(sample(&page, "sherwood_evictions_total"), (double)table->evicted);
     cr_assert_eq(sample(&page, "sherwood_cache_refused_total"), (double)table->not_admitted);
     cr_assert_eq(sample(&page, "sherwood_db_keys"), 256);
+    cr_assert_eq(sample(&page, "sherwood_expiring_keys"), 31);
+    cr_assert_eq(sample(&page, "sherwood_expired_total"), 32);
+    cr_assert_eq(sample(&page, "sherwood_clock_steps_total"), 33);
     cr_assert_eq(sample(&page, "sherwood_table_load_ratio"), 0.25);
     cr_assert_eq(sample(&page, "sherwood_table_max_load_ratio"), 0.875);
     cr_assert_eq(sample(&page, "sherwood_table_capacity_slots"), 1024);
