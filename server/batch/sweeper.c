@@ -44,8 +44,11 @@ void sw_sweeper_look(struct sw_sweeper *sweeper, bool is_stopping)
         return;
     }
     struct sw_table_stats stats;
+    const uint64_t wall_ms = sw_flight_wall_ms();
     sw_table_stats(sweeper->batches->table, &stats);
-    if (stats.expires > 0) {
+    /* a clock that is ahead goes back by a sweep, before the next key is given a time by it */
+    if (stats.expires > 0 ||
+        sw_table_clock(sweeper->batches->table, wall_ms) > wall_ms + SW_CLOCK_HOLD_MS) {
         sweeper->left = SW_EXPIRY_SWEEP_BATCHES;
         start(sweeper);
     }

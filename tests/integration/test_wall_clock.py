@@ -81,6 +81,21 @@ def one_server():
             equal(ask(server, "MGET", 0, 1, 2, 3), [b"0", b"1", b"2", b"3"], "the log is replayed, whatever its times")
 
 
+@case
+def keys_that_expire():
+    """a clock that was a day ahead is followed back without any key that expires: the next one lives no longer than it is told"""
+    clock = WallClock()
+    with Server("--backend", "cpu", *SMALL, environment=clock.environment) as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        clock.set(24 * HOUR)
+        equal([replies.ask("SET", 1, 5, "EX", 100), replies.ask("DEL", 1)], ["OK", 1], "a key by the clock that is ahead")
+        clock.set(0)
+        eventually(lambda: server.metrics()["sherwood_clock_steps_total"] == 1, "the clock is followed", 20)
+        equal(replies.ask("SET", 2, 5, "EX", 100), "OK", "SET")
+        left = replies.ask("EXPIRETIME", 2) - int(replies.ask("TIME")[0])
+        check(left <= 101, f"{left} s")
+
+
 class Clocked(Member):
     """A member of a shard whose time of day can be set."""
 
