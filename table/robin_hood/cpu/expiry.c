@@ -266,7 +266,7 @@ static uint32_t sweep_piece(struct sw_cpu *cpu, uint64_t clock_ms, uint32_t coun
             SW_BY_WIDTH(cpu->config.slot_bits, sw_bury, cpu, expiry->piece_keys[i]);
             most -= !expiry->failed;
         }
-        if (at > clock_ms || most == 0) {
+        if (at > clock_ms || most == 0 || expiry->failed) {
             expiry->pass_next = at < expiry->pass_next ? at : expiry->pass_next;
             expiry->pass_sum += at > clock_ms ? at - clock_ms : 0;
             expiry->pass_count++;
