@@ -13,7 +13,7 @@ import time
 import redis
 
 import wire
-from harness import ROOT, Server, Skip, case, check, equal, eventually, main, redis_server
+from harness import BUILD, ROOT, Server, Skip, case, check, equal, eventually, main, redis_server, run
 
 ENGINES = (("robin_hood",), ("cuckoo",), ("cache", "--value-format", "string"))
 # The connection ends with these, or the server does.
@@ -199,6 +199,19 @@ def man_page():
                   for name, facts in zip(docs[::2], docs[1::2])}
         equal(sorted(listed.items() - wanted.items()), [], "the man page lists what there is not")
         equal(sorted(wanted.items() - listed.items()), [], "the man page lacks")
+
+
+@case
+def help_of_the_tool():
+    """sherwood-cli --help names what sherwood-cli(1) has a paragraph for, but for commands on keys"""
+    page = (ROOT / "deploy/man/sherwood-cli.1.scd").read_text()
+    listed = set(re.findall(r"^\*([a-z]+(?: [a-z]+)?)\*", page.split("# COMMANDS")[1].split("# FILES")[0], re.M))
+    shown = run(BUILD / "sherwood-cli", "--help")
+    usages = [line.replace("[options] ", "").replace("|", " ").split() for line in shown.splitlines()
+              if line.startswith("  sherwood-cli ")]
+    check({"ha adopt", "cluster move", "snapshot load"} <= listed, f"paragraphs: {listed}")
+    missing = [words for words in sorted(listed) if not any(set(words.split()) <= set(usage) for usage in usages)]
+    equal(missing, [], shown)
 
 
 @case
