@@ -198,7 +198,7 @@
       SAVER(digest), "A checksum of all entries: the sequence it is of, their number, 32 digits") \
     X(WAITAOF, "waitaof", 4, NO_KEYS, GENERIC, NONE, SLOW, REFUSED, \
       SAVER(waitaof), "Wait until the writes of this connection are on storage: " \
-      "1 or 0, replicas (there are none), milliseconds") \
+      "1 or 0, replicas (none is counted), milliseconds") \
     X(WAIT, "wait", 3, NO_KEYS, GENERIC, NONE, SLOW, REFUSED, \
       SAVER(wait), "How many replicas have the writes of this connection: waits for so many, " \
       "so many milliseconds") \

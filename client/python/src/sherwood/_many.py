@@ -57,7 +57,8 @@ class Many:
     def add_many(self, keys: Any, amounts: Any, *, previous: bool = False) -> Any:
         """Adds to values, modulo 2 to the power of their width; an absent key is stored.
 
-        Rows, of a cache too, whose value_dtype is float32, uint32 or uint64 are added number by number.
+        Rows, of a cache too, whose value_dtype is float32, float16, uint32 or uint64 are added number by number,
+        and rows of bf16 as uint16.
         Returns None, or (old, was) as set_many does.
         """
         return self._carry_out(_plans.combine(self._layout(), "add", keys, amounts, previous))
