@@ -117,6 +117,9 @@ void same_results(const struct owner *owner, const struct engine_case *of, uint3
         memcpy(host + at.values + (uint64_t)i * info->value_bytes, &i, sizeof(i));
     }
     good(cudaMemcpy(base, host, at.end, cudaMemcpyHostToDevice), "filling the memory");
+    /* of memory that is not pinned the copy may go on, and the table's streams do not wait for it
+     */
+    good(cudaDeviceSynchronize(), "filling the memory");
     struct sw_batch set;
     memset(&set, 0, sizeof(set));
     set.op = SW_SET;

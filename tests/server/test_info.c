@@ -84,7 +84,7 @@ Test(info, fields_that_tools_read)
     expect(info, "sherwood_data_dir_set", "0");
     expect(info, "aof_rewrite_in_progress", "0");
     expect(info, "cluster_enabled", "0");
-    expect(info, "db0", "keys=256,expires=0,avg_ttl=0");
+    expect(info, "db0", "keys=256,expires=31,avg_ttl=0");
     expect(info, "used_cpu_user", "1.250000");
     expect(info, "used_cpu_sys", "0.500000");
     snprintf(number, sizeof(number), "%llu", (unsigned long long)get->hits);

@@ -139,14 +139,13 @@ static const struct sw_backend *cuda_absent(void)
 }
 
 /* By config.seed, which the fake has no other use for. */
-enum { NO_CUDA, ABSENT, PRESENT, ASLEEP, SMALL, CHECKED, INVALID };
+enum { NO_CUDA, PRESENT, ASLEEP, SMALL, CHECKED, INVALID };
 static const struct sw_engine_parts parts_by_seed[] = {
-    {.name = "cache", .cpu = &plain},
     {.name = "cache", .cpu = &plain, .cuda = cuda_absent},
     {.name = "cache", .cpu = &plain, .cuda = cuda_present},
     {.name = "cache", .cpu = &plain, .cuda = cuda_without_device},
     {.name = "cache", .cpu = &plain, .cuda = cuda_without_memory},
-    {.name = "cache", .cpu = &with_check},
+    {.name = "cache", .cpu = &with_check, .cuda = cuda_absent},
 };
 
 int sw_engine_find(const struct sw_table_config *config, const struct sw_engine_parts **parts,
@@ -206,12 +205,10 @@ Test(dispatch, choice_of_the_backend)
         takes(seed, SW_BACKEND_CPU, SW_BACKEND_CPU, "chosen by configuration; a fake");
     }
     takes(NO_CUDA, SW_BACKEND_AUTO, SW_BACKEND_CPU, "this build has no CUDA backend; a fake");
-    takes(ABSENT, SW_BACKEND_AUTO, SW_BACKEND_CPU, "this build has no CUDA backend; a fake");
     takes(PRESENT, SW_BACKEND_AUTO, SW_BACKEND_CUDA, "a fake");
     takes(PRESENT, SW_BACKEND_CUDA, SW_BACKEND_CUDA, "a fake");
     takes(ASLEEP, SW_BACKEND_AUTO, SW_BACKEND_CPU, "no CUDA device answered: asleep; a fake");
     fails(NO_CUDA, SW_BACKEND_CUDA, SW_E_NOTBUILT, "engine cache");
-    fails(ABSENT, SW_BACKEND_CUDA, SW_E_NOTBUILT, "engine cache");
     fails(ASLEEP, SW_BACKEND_CUDA, SW_E_NODEVICE, "asleep");
     fails(SMALL, SW_BACKEND_CUDA, SW_E_NOMEM, "too large");
     fails(SMALL, SW_BACKEND_AUTO, SW_E_NOMEM, "too large");
