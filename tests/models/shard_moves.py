@@ -11,6 +11,8 @@ Rules can be switched off one by one: each of them must be needed.
 
 import collections
 
+import search
+
 RULES = {
     "source_tells": "the source's replica knows that the slot is handed over before the target hears of it",
     "asks_first": "a replica that is made the primary and knows of a slot that was handed over asks before it serves it",
@@ -178,21 +180,5 @@ class Model:
 
 
 def explore(model):
-    """(fault or None, the names of the steps that lead to it, how many states there are)."""
-    came = {START: None}
-    waiting = collections.deque([START])
-    while waiting:
-        world = waiting.popleft()
-        for name, following in model.steps(world):
-            if following in came:
-                continue
-            came[following] = (name, world)
-            wrong = fault(following)
-            if wrong:
-                path = []
-                while came[following] is not None:
-                    name, following = came[following]
-                    path.append(name)
-                return wrong, path[::-1], len(came)
-            waiting.append(following)
-    return None, [], len(came)
+    """As search.explore."""
+    return search.explore(model, START, fault)

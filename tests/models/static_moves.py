@@ -8,6 +8,8 @@ those that it has. Rules can be switched off one by one: each of them must be ne
 
 import collections
 
+import search
+
 RULES = {
     "handed_is_durable": "the source says FINAL only when its state file says that the slot is handed over",
     "freeze": "the source takes no write of the slot once it has said FINAL",
@@ -150,21 +152,5 @@ class Model:
 
 
 def explore(model):
-    """(fault or None, the names of the steps that lead to it, how many states there are)."""
-    came = {START: None}
-    waiting = collections.deque([START])
-    while waiting:
-        world = waiting.popleft()
-        for name, following in model.steps(world):
-            if following in came:
-                continue
-            came[following] = (name, world)
-            wrong = fault(following)
-            if wrong:
-                path = []
-                while came[following] is not None:
-                    name, following = came[following]
-                    path.append(name)
-                return wrong, path[::-1], len(came)
-            waiting.append(following)
-    return None, [], len(came)
+    """As search.explore."""
+    return search.explore(model, START, fault)
