@@ -158,6 +158,7 @@ static void close_others(struct sherwood *client)
         if (is_used) {
             client->stripes[kept++] = stripe;
         } else {
+            client->lost_writes |= stripe->has_written;
             sw_client_stripe_close(stripe);
         }
     }

@@ -47,6 +47,7 @@ int sw_client_break(struct sw_client_stripe *stripe, int status, const char *for
     vsnprintf(client->error, sizeof(client->error), format, arguments);
     va_end(arguments);
     stripe->broken = status;
+    client->lost_writes |= stripe->has_written;
     stripe->queue_count = 0;
     stripe->receiving = NULL;
     for (uint32_t i = 0; i < SW_CLIENT_FLIGHTS_MAX; i++) {

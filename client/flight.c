@@ -77,6 +77,7 @@ struct sw_client_flight *sw_client_flight_queue(struct sw_client_stripe *stripe,
         return NULL;
     }
     if (frame->by_ring) {
+        stripe->has_written |= sw_operation_writes(flight->header.operation);
         sw_client_ring_submit(stripe, flight, &frame->submission);
         return flight;
     }
@@ -91,6 +92,7 @@ struct sw_client_flight *sw_client_flight_queue(struct sw_client_stripe *stripe,
         put_back(stripe, flight);
         return NULL;
     }
+    stripe->has_written |= sw_operation_writes(flight->header.operation);
     flight->head_bytes = (uint32_t)head_bytes;
     flight->frame_bytes = (uint64_t)head_bytes + body_bytes;
     uint32_t last = (stripe->queue_first + stripe->queue_count) % SW_CLIENT_FLIGHTS_MAX;
@@ -165,6 +167,7 @@ void sw_client_flight_finish(struct sw_client_stripe *stripe, struct sw_client_f
             call->status = status;
         }
         call->overflows += reply == NULL ? 0 : reply->overflows;
+        call->least = reply != NULL && reply->count < call->least ? reply->count : call->least;
         if (call->reply != NULL && reply != NULL) {
             *call->reply = *reply;
         }

@@ -31,6 +31,7 @@ struct sw_client_call {
     uint32_t flights;       /* in flight */
     int status;             /* of the first flight that failed */
     uint64_t overflows;     /* of all flights */
+    uint32_t least;         /* of all replies: the smallest count, if it is set to the largest */
     struct sw_reply *reply; /* out, for requests without keys; or NULL */
 };
 

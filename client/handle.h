@@ -32,6 +32,7 @@ struct sherwood {
 
     uint64_t last_write;  /* the highest write_sequence that the server has sent; 0: none */
     uint64_t incarnation; /* of the server; 0: it does not log writes */
+    bool lost_writes;     /* a stripe that has written ended since sherwood_wait_replicas */
 
     /* What the last sherwood_stats received. */
     uint32_t figures_count;

@@ -92,6 +92,9 @@ static const char *check_ok(const struct sw_reply *reply, const struct sw_client
     bool is_stats = request->operation == SW_OPERATION_STATS;
     bool is_data = sw_operation_is_data(request->operation);
     bool is_topology = request->operation == SW_OPERATION_TOPOLOGY;
+    if (request->operation == SW_OPERATION_DIGEST && !reply->has_digest) {
+        return "lacks the digest that was asked for";
+    }
     if (!is_scan && !is_data && !is_stats && !is_topology) {
         return body_bytes == 0 ? NULL : "has a body that was not asked for";
     }

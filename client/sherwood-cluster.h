@@ -32,8 +32,12 @@
  *   it ends with SHERWOOD_E_SHARD if the topology changes meanwhile: begin again.
  * - A connection that was lost is made again when a call has keys for it. sherwood_stripes tells
  * how many there are now. options.stripes must be 0 or 1, and the login of the options is kept.
+ * - sherwood_wait_replicas (sherwood-replicas.h) asks the node of every shard that this handle has
+ * written to. A slot that has moved since is as safe as its move has made it: what came is at the
+ * replicas that its new shard had then.
  * - These belong to one node, and end with SHERWOOD_E_INVALID: regions, sherwood_resize,
- *   sherwood_epoch, sherwood_wait_durable, ranges of scores, and struct sherwood_cache.
+ *   sherwood_epoch, sherwood_wait_durable, sherwood_digest, ranges of scores, and struct
+ * sherwood_cache.
  */
 #ifndef SHERWOOD_CLUSTER_H
 #define SHERWOOD_CLUSTER_H

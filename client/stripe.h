@@ -47,6 +47,7 @@ struct sw_client_stripe {
     uint64_t map_epoch;              /* the largest that the server has sent; 0: none */
     uint64_t keys, frames, refusals; /* of shares */
     uint32_t frozen;                 /* replies SLOT_FROZEN */
+    bool has_written;                /* a request that may change the table was sent */
     bool watches_write; /* the descriptor reports when the transport can be written to */
 
     struct sw_client_flight flights[SW_CLIENT_FLIGHTS_MAX];

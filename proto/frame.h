@@ -109,6 +109,8 @@ const char *sw_frame_error_text(int error);
     X(REGION, 43, SERVER)           \
     X(RELEASE, 44, SERVER)          \
     X(BELL, 45, SERVER)             \
+    X(WAIT, 46, SERVER)             \
+    X(DIGEST, 47, SERVER)           \
     X(TOPOLOGY, 90, SERVER)
 #define SW_OPERATION_MAP(X) SW_DATA_OPERATION_MAP(X) SW_CONTROL_OPERATION_MAP(X)
 /* Numbers are smaller than this. */
@@ -211,7 +213,7 @@ struct sw_request {
     uint64_t epoch;
     uint64_t sequence;     /* WAIT_DURABLE: of the write that is to survive a crash */
     uint64_t incarnation;  /* WAIT_DURABLE: of the server that gave it */
-    uint32_t timeout_ms;   /* WAIT_DURABLE */
+    uint32_t timeout_ms;   /* WAIT_DURABLE, WAIT */
     uint32_t scale_bits;   /* ADD: of a float; 0: 1 */
     uint32_t operand_type; /* ADD: enum sw_value_type; 0: as the rows' numbers */
     uint64_t map_epoch;    /* of the topology that split the keys; 0: none did */
@@ -257,6 +259,11 @@ struct sw_sharing {
     uint8_t device_uuid[16];
 };
 
+/* DIGEST: a checksum of all entries. */
+struct sw_frame_digest {
+    uint64_t sequence, entries, sums[2];
+};
+
 struct sw_reply {
     uint64_t request_id;
     uint32_t status;
@@ -286,6 +293,8 @@ struct sw_reply {
     struct sw_server_info info;
     bool has_sharing;
     struct sw_sharing sharing;
+    bool has_digest;
+    struct sw_frame_digest digest;
 };
 
 /* `bytes` rounded up to a multiple of 64: the length of an array with its padding. */

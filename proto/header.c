@@ -17,6 +17,7 @@
  * about 70 bytes while a header is decoded, so 200 of them fit. A header of 1008 bytes that
  * consists of nothing but unknown fields is refused. */
 #define ARENA_BYTES 16384
+#define DIGEST_SUMS 2
 
 static_assert(sizeof(Sherwood__Reply) + sizeof(Sherwood__ServerInfo) + SW_FRAME_HEADER_BYTES_MAX <
                   ARENA_BYTES / 4,
@@ -228,6 +229,7 @@ int sw_reply_decode(const uint8_t *header, size_t size, struct sw_reply *reply)
         .map_epoch = in->map_epoch,
         .has_info = in->info != NULL,
         .has_sharing = in->sharing != NULL,
+        .has_digest = in->digest != NULL && in->digest->n_sums == DIGEST_SUMS,
     };
     copy_text(reply->message, sizeof(reply->message), in->message);
     if (in->info != NULL) {
@@ -235,6 +237,10 @@ int sw_reply_decode(const uint8_t *header, size_t size, struct sw_reply *reply)
     }
     if (in->sharing != NULL) {
         read_sharing(in->sharing, &reply->sharing);
+    }
+    if (reply->has_digest) {
+        reply->digest = (struct sw_frame_digest){
+            in->digest->sequence, in->digest->entries, {in->digest->sums[0], in->digest->sums[1]}};
     }
     return 0;
 }
@@ -390,6 +396,8 @@ int sw_reply_encode(const struct sw_reply *reply, uint64_t body_bytes, uint8_t *
     Sherwood__Reply message;
     Sherwood__ServerInfo info;
     Sherwood__Sharing sharing;
+    Sherwood__Digest digest;
+    uint64_t sums[DIGEST_SUMS] = {reply->digest.sums[0], reply->digest.sums[1]};
 
     sherwood__reply__init(&message);
     message.request_id = reply->request_id;
@@ -426,6 +434,14 @@ int sw_reply_encode(const struct sw_reply *reply, uint64_t body_bytes, uint8_t *
     if (reply->has_sharing) {
         write_sharing(&reply->sharing, &sharing);
         message.sharing = &sharing;
+    }
+    if (reply->has_digest) {
+        sherwood__digest__init(&digest);
+        digest.sequence = reply->digest.sequence;
+        digest.entries = reply->digest.entries;
+        digest.n_sums = DIGEST_SUMS;
+        digest.sums = sums;
+        message.digest = &digest;
     }
     return encode(&message.base, body_bytes, out, out_bytes);
 }

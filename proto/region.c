@@ -35,7 +35,8 @@ static bool goes_by_socket(uint32_t operation)
 {
     return operation == SW_OPERATION_HELLO || operation == SW_OPERATION_ATTACH ||
            operation == SW_OPERATION_REGION || operation == SW_OPERATION_RELEASE ||
-           operation == SW_OPERATION_BELL;
+           operation == SW_OPERATION_BELL || operation == SW_OPERATION_WAIT ||
+           operation == SW_OPERATION_DIGEST;
 }
 
 static bool has_place(const struct sw_submission *submission, enum sw_ring_array array)
@@ -112,7 +113,7 @@ const char *sw_submission_decode(const struct sw_submission *submission, uint32_
         return "what a record does not use is not 0";
     }
     if (goes_by_socket(operation)) {
-        return "HELLO, ATTACH, REGION, RELEASE and BELL go by the socket";
+        return "HELLO, ATTACH, REGION, RELEASE, BELL, WAIT and DIGEST go by the socket";
     }
     if (!sw_operation_is_known(operation)) {
         return NULL; /* refused as that of a frame */

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "server/bulk/output.h"
-#include "server/bulk/request.h"
 #include "server/bulk/ring_frames.h"
+#include "server/bulk/waits.h"
 #include "server/config/live.h"
 #include "server/limits.h"
 #include "server/observe/log.h"

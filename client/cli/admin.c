@@ -9,6 +9,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/numbers.h"
 #include "client/cli/reply.h"
+#include "client/sherwood-replicas.h"
 #include "proto/decimal.h"
 #include "proto/frame.h"
 
@@ -175,6 +176,24 @@ void sw_cli_resize(struct sw_cli *cli, int code, int count, char **words)
             words[1]);
     } else if (sherwood_resize(cli->client, wanted, &now) == SHERWOOD_OK) {
         sw_cli_reply_integer(cli, now);
+    } else {
+        sw_cli_library_error(cli);
+    }
+}
+
+void sw_cli_wait(struct sw_cli *cli, int code, int count, char **words)
+{
+    uint64_t replicas = 0, ms = 0;
+    uint32_t reached = 0;
+    (void)code;
+    (void)count;
+    if (!sw_cli_number(cli, "replicas", words[1], INT32_MAX, &replicas) ||
+        !sw_cli_number(cli, "ms", words[2], INT32_MAX, &ms)) {
+        return;
+    }
+    if (sherwood_wait_replicas(cli->client, (uint32_t)replicas, ms == 0 ? -1 : (int)ms, &reached) ==
+        SHERWOOD_OK) {
+        sw_cli_reply_integer(cli, reached);
     } else {
         sw_cli_library_error(cli);
     }

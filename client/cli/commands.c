@@ -54,6 +54,11 @@ static const struct sw_cli_command commands[] = {
      "  Pairs instead of keys: sherwood-cli dump FILE.\n",
      2, 4, true, sw_cli_scan, 0},
     {"FLUSHALL", "", "Remove every key.", NULL, 1, 1, true, sw_cli_flushall, 0},
+    {"WAIT", "replicas ms", "How many replicas have the writes of this connection?",
+     "  Waits for so many, for so many milliseconds (0: without limit). Of a cluster (-c) it is "
+     "the\n"
+     "  least over the nodes that were written to.\n",
+     3, 3, true, sw_cli_wait, 0},
     {"RESIZE", "slots", "Give the table more or fewer slots.",
      "  K, M, G or T may follow the number. Shows the capacity the table has then: whole\n"
      "  buckets, and no less than its keys need, so RESIZE 1 makes it as small as it can be.\n"

@@ -44,6 +44,7 @@ void sw_cli_ping(struct sw_cli *cli, int code, int count, char **words);
 void sw_cli_dbsize(struct sw_cli *cli, int code, int count, char **words);
 void sw_cli_scan(struct sw_cli *cli, int code, int count, char **words);
 void sw_cli_flushall(struct sw_cli *cli, int code, int count, char **words);
+void sw_cli_wait(struct sw_cli *cli, int code, int count, char **words);
 void sw_cli_resize(struct sw_cli *cli, int code, int count, char **words);
 void sw_cli_info(struct sw_cli *cli, int code, int count, char **words);
 void sw_cli_hello(struct sw_cli *cli, int code, int count, char **words);

@@ -89,6 +89,10 @@ int sherwood_erase_scores(struct sherwood *client, uint64_t score_min, uint64_t 
                           uint64_t *matched);
 int sherwood_epoch(struct sherwood *client, uint64_t epoch, uint64_t *now);
 int sherwood_wait_durable(struct sherwood *client, int timeout_ms);
+int sherwood_wait_replicas(struct sherwood *client, uint32_t replicas, int timeout_ms,
+                           uint32_t *reached);
+struct sherwood_digest { uint64_t sequence; uint64_t entries; uint64_t sums[2]; };
+int sherwood_digest(struct sherwood *client, struct sherwood_digest *digest);
 int sherwood_stats(struct sherwood *client, struct sherwood_stats *stats, size_t size);
 bool sherwood_figure(const struct sherwood *client, uint32_t i, const char **name, uint64_t *value);
 
@@ -149,7 +153,7 @@ def builder() -> FFI:
     made = FFI()
     made.cdef(DECLARATIONS)
     made.set_source(
-        "sherwood._native", '#include "client/sherwood-cluster.h"\n#include "client/python/native.h"\n',
+        "sherwood._native", '#include "client/sherwood-cluster.h"\n#include "client/sherwood-replicas.h"\n#include "client/python/native.h"\n',
         sources=sources, include_dirs=[str(CSRC)], extra_objects=archives, libraries=names,
         # sigprocmask is the same system call, for the calling thread, and older in glibc: with it the
         # wheel runs where glibc is 2.17.

@@ -24,9 +24,16 @@ bool sw_bulk_is_held_back(const struct sw_conn *conn, uint32_t operation)
              operation == SW_OPERATION_COUNT_SCORES));
 }
 
+static bool tells_of_earlier(uint32_t operation)
+{
+    return operation == SW_OPERATION_STATS || operation == SW_OPERATION_WAIT ||
+           operation == SW_OPERATION_DIGEST;
+}
+
 /* It must wait if the connection has frames-in-flight-max requests in flight; unsent replies count
- * too, because their frames take memory. A STATS request also waits for the earlier requests of its
- * connection, so that its figures include them. A write waits while the log has no room for it. */
+ * too, because their frames take memory. STATS, WAIT and DIGEST
+ * also wait for the earlier requests of their connection, which they tell of. A write waits while
+ * the log has no room for it. */
 bool sw_bulk_must_wait(struct sw_conn *conn, const struct sw_request *request)
 {
     uint64_t without_reply = (uint64_t)conn->in_flight + conn->unsent_replies;
@@ -45,7 +52,7 @@ bool sw_bulk_must_wait(struct sw_conn *conn, const struct sw_request *request)
         sw_conn_stall(conn, SW_STALL_LOG);
         return true;
     }
-    if (request->operation == SW_OPERATION_STATS && conn->in_flight > 0) {
+    if (tells_of_earlier(request->operation) && conn->in_flight > 0) {
         sw_conn_stall(conn, SW_STALL_BARRIER);
         return true;
     }

@@ -20,6 +20,7 @@
 #include "server/net/conn.h"
 #include "server/observe/snapshot.h"
 #include "server/observe/timings.h"
+#include "server/repl/last_write.h"
 
 struct sw_bulk_sharing;
 struct sw_region_budget;
@@ -45,7 +46,7 @@ struct sw_bulk {
     bool operations[SW_OPERATION_NUMBERS]; /* those that the engine supports */
     struct sw_bulk_rights rights;
     struct sw_bulk_pool pool;
-    struct sw_list waits; /* frames of WAIT_DURABLE */
+    struct sw_list waits; /* frames of WAIT_DURABLE, WAIT and DIGEST */
     struct sw_list rings; /* of connections; struct sw_bulk_sharing */
     struct sw_list ready; /* connections that have replies to send and are not writing */
 };
@@ -66,8 +67,9 @@ struct sw_bulk_conn {
     struct sw_bulk_frame *receiving; /* the frame whose body is being received; NULL: none */
     struct sw_bulk_frame *held;      /* complete, and held back by CLIENT PAUSE; NULL: none */
     struct sw_bulk_sharing *sharing; /* what it shares with its client, owned; NULL: nothing */
-    uint32_t frozen;                 /* replies SLOT_FROZEN that were sent */
-    uint64_t discard_bytes;          /* rest of the body of a refused frame, to be discarded */
+    struct sw_last_write last_write;
+    uint32_t frozen;        /* replies SLOT_FROZEN that were sent */
+    uint64_t discard_bytes; /* rest of the body of a refused frame, to be discarded */
 };
 
 /* The state of a connection that speaks this protocol. */

@@ -21,6 +21,7 @@
 #include "server/list.h"
 
 struct sw_bulk;
+struct sw_bulk_reading;
 struct sw_bulk_sharing;
 struct sw_conn;
 struct sw_region;
@@ -34,7 +35,9 @@ struct sw_bulk_frame {
     struct sw_bulk *bulk;
     struct sw_conn *conn;
     struct sw_list link;  /* link in the pool, in the unsent replies, or in bulk->waits */
-    uint64_t deadline_ms; /* WAIT_DURABLE: by the loop's clock */
+    uint64_t deadline_ms; /* WAIT_DURABLE, WAIT: by the loop's clock */
+    uint32_t reached;     /* WAIT: replicas that have the writes */
+    struct sw_bulk_reading *reading; /* DIGEST: what its thread works on, owned; NULL: none */
     struct sw_request request;
     struct sw_bulk_sharing *ring; /* it came through this ring; NULL: as a frame */
     /* Where the arrays lie that the request has: in `memory`, or in these regions; NULL: nowhere.

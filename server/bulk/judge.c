@@ -102,7 +102,8 @@ static bool writes(uint32_t operation)
 {
     return needs_table(operation) && operation != SW_OPERATION_GET &&
            operation != SW_OPERATION_PEEK && operation != SW_OPERATION_SCAN &&
-           operation != SW_OPERATION_COUNT_SCORES && operation != SW_OPERATION_RESIZE;
+           operation != SW_OPERATION_COUNT_SCORES && operation != SW_OPERATION_RESIZE &&
+           operation != SW_OPERATION_WAIT && operation != SW_OPERATION_DIGEST;
 }
 
 /* Whether a replica can carry the operation out now. */
@@ -117,7 +118,7 @@ static enum sw_reply_status judge_role(struct sw_repl *repl, uint32_t operation,
         return SW_REPLY_NOT_PRIMARY;
     }
     if (sw_repl_is_replica(&repl->state) &&
-        (writes(operation) || operation == SW_OPERATION_RESIZE)) {
+        (writes(operation) || operation == SW_OPERATION_RESIZE || operation == SW_OPERATION_WAIT)) {
         sw_repl_primary(&repl->state, message, message_bytes);
         return SW_REPLY_NOT_PRIMARY;
     }

@@ -47,6 +47,8 @@ static const struct {
     {SW_OPERATION_ERASE_SCORES, "flushall"},
     {SW_OPERATION_EPOCH, "config|set"},
     {SW_OPERATION_WAIT_DURABLE, "waitaof"},
+    {SW_OPERATION_WAIT, "wait"},
+    {SW_OPERATION_DIGEST, "digest"},
     {SW_OPERATION_ATTACH, "ping"},
     {SW_OPERATION_REGION, "ping"},
     {SW_OPERATION_RELEASE, "ping"},
@@ -66,7 +68,8 @@ void sw_bulk_rights_init(struct sw_bulk_rights *rights, const struct sw_users *u
 static bool needs_all_keys(uint32_t operation)
 {
     return operation == SW_OPERATION_CLEAR || operation == SW_OPERATION_SCAN ||
-           operation == SW_OPERATION_COUNT_SCORES || operation == SW_OPERATION_ERASE_SCORES;
+           operation == SW_OPERATION_COUNT_SCORES || operation == SW_OPERATION_ERASE_SCORES ||
+           operation == SW_OPERATION_DIGEST;
 }
 
 static void note(struct sw_conn *conn, enum sw_acl_reason reason, const char *object,

@@ -201,6 +201,8 @@ void sw_bulk_reply_to_batch(struct sw_flight *flight)
         reply.durable_through = sw_wal_durable(frame->bulk->batches->wal);
     }
     reply.map_epoch = sw_bulk_map_epoch(frame->bulk);
+    sw_last_write_note(&sw_bulk_of(frame->conn)->last_write, frame->bulk->owner.repl,
+                       flight->batch.write_sequence);
     note_time(frame);
     if (flight->is_unknown && flight->batch.write_sequence == 0) {
         refuse(frame, &reply, SW_REPLY_NOT_DURABLE,

@@ -16,6 +16,7 @@
 #include "server/bulk/reply.h"
 #include "server/bulk/sharing.h"
 #include "server/bulk/values.h"
+#include "server/bulk/waits.h"
 #include "server/config/live.h"
 #include "server/move/move.h"
 #include "server/region/memory.h"
@@ -309,73 +310,6 @@ static void start_stats(struct sw_bulk_frame *frame)
     sw_bulk_reply(frame, &reply, &body, 1);
 }
 
-/* --- WAIT_DURABLE ----------------------------------------------------------------------------- */
-
-static bool is_over(const struct sw_bulk_frame *frame, const struct sw_wal *wal)
-{
-    return sw_wal_durable(wal) >= frame->request.sequence || sw_wal_is_hopeless(wal) ||
-           frame->conn->state == SW_CONN_CLOSED ||
-           sw_net_now_ms(frame->bulk->net) >= frame->deadline_ms;
-}
-
-static void reply_to_wait(struct sw_bulk_frame *frame)
-{
-    struct sw_reply reply = {.request_id = frame->request.request_id,
-                             .durable_through = sw_wal_durable(frame->bulk->batches->wal)};
-    sw_bulk_reply(frame, &reply, NULL, 0);
-}
-
-/* Returns the sentence of a refusal, or NULL. */
-static const char *refuse_wait(const struct sw_request *request, const struct sw_wal *wal)
-{
-    if (wal == NULL) {
-        return "appendonly is no: nothing becomes durable by itself";
-    }
-    return request->incarnation == sw_wal_incarnation(wal)
-               ? NULL
-               : "the server was started again: numbers of its last life mean nothing";
-}
-
-static void start_wait(struct sw_bulk_frame *frame)
-{
-    struct sw_wal *wal = frame->bulk->batches->wal;
-    const char *refusal = refuse_wait(&frame->request, wal);
-    if (refusal != NULL) {
-        struct sw_reply reply = {.request_id = frame->request.request_id,
-                                 .status = SW_REPLY_BAD_REQUEST};
-        strncpy(reply.message, refusal, sizeof(reply.message) - 1);
-        sw_bulk_reply(frame, &reply, NULL, 0);
-        return;
-    }
-    frame->deadline_ms = sw_net_now_ms(frame->bulk->net) + frame->request.timeout_ms;
-    if (is_over(frame, wal)) {
-        reply_to_wait(frame);
-        return;
-    }
-    sw_list_push(&frame->bulk->waits, &frame->link);
-    sw_wal_want_durable(wal, frame->request.sequence);
-}
-
-bool sw_bulk_poll_waits(struct sw_bulk *bulk)
-{
-    bool moved = false;
-    if (sw_list_is_empty(&bulk->waits)) {
-        return false;
-    }
-    /* before it looks: what moves later wakes the loop */
-    __atomic_store_n(&bulk->batches->waits_for_log, 1, __ATOMIC_SEQ_CST);
-    SW_LIST_EACH(&bulk->waits, link)
-    {
-        struct sw_bulk_frame *frame = sw_bulk_frame_at(link);
-        if (is_over(frame, bulk->batches->wal)) {
-            sw_list_remove(&frame->link);
-            reply_to_wait(frame);
-            moved = true;
-        }
-    }
-    return moved;
-}
-
 void sw_bulk_start(struct sw_bulk_frame *frame)
 {
     struct sw_conn *conn = frame->conn;
@@ -427,7 +361,9 @@ void sw_bulk_start(struct sw_bulk_frame *frame)
         sw_bulk_start_topology(frame);
         return;
     case SW_OPERATION_WAIT_DURABLE:
-        start_wait(frame);
+    case SW_OPERATION_WAIT:
+    case SW_OPERATION_DIGEST:
+        sw_bulk_start_wait(frame);
         return;
     case SW_OPERATION_ATTACH:
         sw_bulk_attach(frame);

@@ -24,8 +24,4 @@ struct sw_batch sw_bulk_batch_of(const struct sw_bulk_frame *frame);
  * sent now, or when its batch is done. */
 void sw_bulk_start(struct sw_bulk_frame *frame);
 
-/* Replies to the frames of WAIT_DURABLE whose writes are durable, or whose time is over. Returns
- * true if there were any. */
-bool sw_bulk_poll_waits(struct sw_bulk *bulk);
-
 #endif

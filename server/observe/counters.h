@@ -22,6 +22,9 @@
     X(command_errors, "RESP commands whose reply was an error.")                                 \
     X(frames_processed, "Bulk frames replied to, errors included.")                              \
     X(frame_errors, "Bulk frames whose reply had a status other than OK.")                       \
+    X(replica_waits, "WAITs answered, by RESP and by frames.")                                   \
+    X(replica_waits_short,                                                                       \
+      "WAITs answered although fewer replicas than they asked for have the writes.")             \
     X(ring_requests, "Requests that came through rings; frames_processed has them, too.")        \
     X(ring_bells, "Times a client woke the server, to look at a ring.")                          \
     X(ring_wakes, "Times the server woke a client that waited for its ring.")                    \

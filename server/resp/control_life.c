@@ -10,7 +10,6 @@
 #include "server/limits.h"
 #include "server/net/conn.h"
 #include "server/resp/control_parts.h"
-#include "server/resp/last_write.h"
 #include "server/resp/output.h"
 #include "server/resp/resp.h"
 #include "server/resp/slow.h"
@@ -104,12 +103,17 @@ void sw_control_finish(struct sw_control *control)
         SW_COUNT(counters, command_errors, 1);
     }
     SW_COUNT(counters, commands_processed, 1);
+    if (control->command->id == SW_COMMAND_WAIT) {
+        SW_COUNT(counters, replica_waits, 1);
+        SW_COUNT(counters, replica_waits_short, control->reached < control->wanted);
+    }
     SW_COUNT(counters, command_errors, error_of(control) != NULL);
     uint64_t took_ns = uv_hrtime() - control->started_ns;
     SW_COUNT(counters, commands[control->command->id], 1);
     SW_COUNT(counters, command_ns[control->command->id], took_ns);
     sw_slow_control(conn, control->command, took_ns / 1000);
-    sw_resp_wrote(conn, control->flight.batch.write_sequence);
+    sw_last_write_note(&sw_resp_of(conn)->last_write, control->resp->owner.repl,
+                       control->flight.batch.write_sequence);
     if (text.failed || control->flight.is_unknown) { /* the client must not hear of a write that a
                                                         crash may undo */
         sw_conn_abort(conn);

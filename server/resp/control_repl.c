@@ -10,7 +10,6 @@
 #include "server/repl/repl.h"
 #include "server/resp/admin_call.h"
 #include "server/resp/control_parts.h"
-#include "server/resp/last_write.h"
 #include "server/resp/resp.h"
 
 /* --- WAIT ------------------------------------------------------------------------------------- */
@@ -44,7 +43,7 @@ bool sw_control_run_wait(struct sw_control *control, const struct sw_resp_comman
         return sw_control_refuse(control, "ERR timeout is negative");
     }
     control->wanted = wanted < 0 ? 0 : wanted > INT32_MAX ? INT32_MAX : (unsigned)wanted;
-    control->sequence = sw_resp_last_write(control->conn);
+    control->sequence = sw_last_write_of(&sw_resp_of(control->conn)->last_write, repl);
     control->deadline_ms =
         timeout_ms == 0 ? 0 : sw_net_now_ms(control->resp->net) + (uint64_t)timeout_ms;
     if (repl == NULL || has_reached(control)) {

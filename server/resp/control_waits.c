@@ -92,7 +92,7 @@ bool sw_control_run_waitaof(struct sw_control *control, const struct sw_resp_com
     if (error != NULL) {
         return sw_control_refuse(control, error);
     }
-    control->sequence = sw_resp_of(control->conn)->last_write;
+    control->sequence = sw_resp_of(control->conn)->last_write.sequence;
     control->deadline_ms = timeout_ms == 0 ? 0 : sw_net_now_ms(control->resp->net) + timeout_ms;
     if (is_durable(control) || local == 0) {
         sw_control_begin(control);

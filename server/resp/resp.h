@@ -18,6 +18,7 @@
 #include "server/net/conn.h"
 #include "server/observe/snapshot.h"
 #include "server/observe/text.h"
+#include "server/repl/last_write.h"
 #include "server/resp/alone.h"
 #include "server/resp/data.h"
 #include "server/resp/key_text.h"
@@ -94,10 +95,9 @@ struct sw_resp_output {
 /* The state of a connection, in conn->protocol_state. */
 struct sw_resp_conn {
     struct sw_resp *resp;
-    struct sw_conn *conn;  /* the connection that this state is part of */
-    uint64_t last_write;   /* sequence of its last write; 0: none */
-    uint64_t written_by;   /* .. and the fence of replication then: later ones may have undone it */
-    struct sw_slots slots; /* of its last command on keys, in cluster mode */
+    struct sw_conn *conn; /* the connection that this state is part of */
+    struct sw_last_write last_write;
+    struct sw_slots slots;    /* of its last command on keys, in cluster mode */
     uint64_t frozen_since_ms; /* a command has waited since for slots that are handed over */
     bool frozen_refused;      /* one has waited in vain: others that came with it do not wait */
     struct sw_session session;

@@ -15,7 +15,6 @@
 #include "server/limits.h"
 #include "server/net/conn.h"
 #include "server/resp/blob.h"
-#include "server/resp/last_write.h"
 #include "server/resp/output.h"
 #include "server/resp/resp.h"
 #include "server/resp/substring.h"
@@ -489,7 +488,8 @@ void sw_replies_write(struct sw_replies *replies)
             data += replies->pending[i].kind > SW_REPLY_KIND_ARRAY;
         }
         sw_writer_flush(&writer);
-        sw_resp_wrote(conn, write);
+        sw_last_write_note(&sw_resp_of(conn)->last_write, sw_resp_of(conn)->resp->owner.repl,
+                           write);
         sw_conn_requests_done(conn, i - first, data);
     }
 }

@@ -52,7 +52,7 @@ Test(cli, answers_for_people)
     expect("HELLO 4", "(error) NOPROTO unsupported protocol version\n");
     cr_expect_not_null(strstr(run("HELLO 3"), "1# \"server\" => sherwood\n"));
     cr_expect_not_null(strstr(run("COMMAND"), "\"FLUSHALL\"\n"));
-    expect("COMMAND COUNT", "(integer) 32\n");
+    expect("COMMAND COUNT", "(integer) 33\n");
     expect("DEL 1 1 2 99", "(integer) 2\n");
     expect("FLUSHALL", "OK\n");
     expect("SET 18446744073709551615 0", "OK\n");
@@ -127,6 +127,9 @@ Test(cli, errors_change_nothing)
                                       "SCAN 0 COUNT",
                                       "SCAN 0 COUNT 0",
                                       "RESIZE",
+                                      "WAIT 1",
+                                      "WAIT x 1",
+                                      "WAIT 1 -1",
                                       "RESIZE x",
                                       "RESIZE 1KB",
                                       "RESIZE 1 2",

@@ -6,6 +6,7 @@
  *     run OPERATION COUNT KEY VALUE ..     STATUS HITS OVERFLOWS VALUE:FOUND .. | STATUS SENTENCE
  *     submit OPERATION COUNT KEY VALUE ..  STATUS
  *     wait                                 the requests that were submitted, in order: a line each
+ *     secured REPLICAS MS                  STATUS REACHED | STATUS SENTENCE
  *     scan | stats | epoch | reload | clear | ping | shards | stripes | refused CALL
  * OPERATION is a number of sherwood.h. Keys and values are 64 bits wide.
  */
@@ -13,6 +14,7 @@
 #include <string.h>
 
 #include "client/sherwood-cluster.h"
+#include "client/sherwood-replicas.h"
 #include "tests/integration/peer.h"
 
 #define LINE_BYTES (1U << 22)
@@ -105,6 +107,19 @@ static void wait_all(void)
     submitted_count = 0;
 }
 
+/* How many replicas have what was written? */
+static void secured(char *text)
+{
+    uint32_t reached = 0;
+    const uint32_t replicas = (uint32_t)strtoul(text, &text, 10);
+    int status = sherwood_wait_replicas(client, replicas, (int)strtol(text, &text, 10), &reached);
+    if (status != SHERWOOD_OK) {
+        print_status(status);
+    } else {
+        printf("0 %u\n", reached);
+    }
+}
+
 static void scan(void)
 {
     uint64_t cursor = 0, keys[100], values[100];
@@ -137,9 +152,11 @@ static void refused(const char *call)
 {
     uint64_t number = 0;
     struct sherwood_region *region = NULL;
+    struct sherwood_digest digest;
     print_status(strcmp(call, "resize") == 0   ? sherwood_resize(client, 10, NULL)
                  : strcmp(call, "region") == 0 ? sherwood_region_create(client, 4096, &region)
                  : strcmp(call, "epoch") == 0  ? sherwood_epoch(client, 0, &number)
+                 : strcmp(call, "digest") == 0 ? sherwood_digest(client, &digest)
                  : strcmp(call, "scores") == 0 ? sherwood_count_scores(client, 0, 1, &number)
                                                : sherwood_wait_durable(client, 0));
 }
@@ -157,6 +174,8 @@ static void obey(char *line)
         submit(rest);
     } else if (strcmp(line, "wait") == 0) {
         wait_all();
+    } else if (strcmp(line, "secured") == 0) {
+        secured(rest);
     } else if (strcmp(line, "scan") == 0) {
         scan();
     } else if (strcmp(line, "shards") == 0) {

@@ -154,8 +154,9 @@ def calls():
             equal(server.ask("DBSIZE"), mine, f"keys of node {i}")
         equal(handle.ask("ping"), "0", "ping")
         check("5461,1," in handle.ask("shards"), "shards tell slots and connections")
-        for call in ("resize", "region", "epoch", "scores", "durable"):
+        for call in ("resize", "region", "epoch", "scores", "digest", "durable"):
             check("-1 " in (said := handle.ask(f"refused {call}")) and "connect to one node" in said, said)
+        equal(handle.ask("secured 0 0"), "0 0", "there are no replicas")
         equal(handle.ask("clear"), "0", "clear")
         equal(handle.ask("stats"), "0 0", "every node is empty")
 

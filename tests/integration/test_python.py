@@ -16,6 +16,7 @@ from hypothesis.configuration import set_hypothesis_home_dir
 
 from harness import ROOT, case, check, drawn_seed, equal, main
 from package import LIB, daemon, np, raises, same, sherwood
+from wire import Replies
 
 set_hypothesis_home_dir(str(ROOT / "build" / "hypothesis"))  # what it keeps between runs
 TOP = 2**64 - 1
@@ -309,6 +310,15 @@ def facts():
         raises(sherwood.Refused, "cannot resize", c.resize, 1 << 40)
         c.ping()
         raises(ValueError, "log", c.wait_durable, 1.0)
+        equal((c.wait_replicas(0), c.wait_replicas(1, 0), c.wait_replicas(1, 0.01)), (0, 0, 0), "there are no replicas")
+        raises(sherwood.Refused, "replicas", c.wait_replicas, -1)
+        digest = c.digest()
+        equal((digest.entries, len(digest.sums), digest == c.digest()), (1, 32, True), "a checksum")
+        with server.connect() as connection:
+            Replies(connection).ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        raises(sherwood.Lost, "", c.ping)
+        raises(sherwood.Lost, "not known", c.wait_replicas, 0)
+        equal(c.wait_replicas(0), 0, "of what is written from then on")
         check(server.unix in repr(c) and "uint64" in repr(c) and "open" in repr(c), repr(c))
         other = pickle.loads(pickle.dumps(c))
         equal((other[1], other.clone()[1]), (5, 5))

@@ -4,14 +4,16 @@
 
 SHERWOOD_SEED=N repeats a run that failed."""
 
+import ctypes
 import random
 import re
 import socket
+import struct
 
 import redis
 
 import wire
-from harness import Server, case, check, drawn_seed, equal, eventually, main
+from harness import BUILD, SANITIZED, Moves, Server, Skip, case, check, drawn_seed, equal, eventually, main, run
 from replication import SMALL, Load, Relay, ask, caught_up, info, replica_of, session, to_be_killed
 
 
@@ -93,6 +95,110 @@ def wait_counts():
         check(fields["master_replid"] != history, "a new one")
         with replica_of(replica.port) as next_one:
             equal(caught_up(replica, next_one)[1], 52, "and has replicas")
+
+
+def frames_of(connection):
+    """Asks by frames."""
+    def ask_frames(*frames):
+        connection.sendall(b"".join(frames))
+        return sorted((wire.read_frame(connection) for _ in frames), key=lambda reply: reply.request_id)
+    return ask_frames
+
+
+def wait_of(server):
+    return ask(server, "WAIT", 0, 0)
+
+
+def wait_frame(count, ms, number=1):
+    return wire.frame(wire.WAIT, count=count, timeout=ms, request_id=number)
+
+
+@case
+def wait_by_frames():
+    """WAIT counts the writes sent before it, by frames as by RESP, and they are there after kill -9; DIGEST is that of RESP"""
+    with to_be_killed(Server(*SMALL)) as primary, replica_of(primary.port) as replica, \
+            to_be_killed(replica_of(primary.port)) as other, primary.connect() as connection:
+        asks = frames_of(connection)
+        eventually(lambda: wait_of(primary) == 2, "both are there", 20)
+        written, reply = asks(wire.frame(wire.SET, range(1, 3000), range(1, 3000)), wait_frame(2, 20000, 2))
+        equal((written.status, reply.status, reply.count), (wire.OK, wire.OK, 2), "both have what was sent before")
+        equal(asks(wait_frame(0, 0))[0].count, 2, "it tells how many")
+        other.kill()
+        equal(asks(wire.frame(wire.SET, (1,), (2,)), wait_frame(1, 20000, 2))[1].count, 1, "one")
+        with Moves(primary, replica_waits=2, replica_waits_short=2):
+            check(asks(wait_frame(2, 30))[0].count < 2, "not two any more")
+            check(ask(primary, "WAIT", 2, 30) < 2, "by RESP")
+        first, second = asks(wire.frame(wire.SET, (2,), (3,)), wire.frame(wire.DIGEST, request_id=2))
+        sequence, entries, sums = ask(primary, "DIGEST")
+        equal((first.status, second.digest[1], second.digest[2]), (wire.OK, sequence, entries), "with what was sent before")
+        equal("%016x%016x" % struct.unpack("<QQ", second.digest[3]), sums.decode(), "sums")
+        said = run(BUILD / "sherwood-cli", "-p", primary.port, stdin="SET 3 4\nWAIT 1 20000\nWAIT x 1\n", rc=1)
+        equal(said.splitlines()[:2], ["OK", "1"], said)
+        check("replicas" in said.splitlines()[2], said)
+        with replica.connect() as there:
+            refused, digest = frames_of(there)(wait_frame(0, 0), wire.frame(wire.DIGEST, request_id=2))
+            equal((refused.status, refused.message), (wire.NOT_PRIMARY, f"127.0.0.1:{primary.port}"), "at a replica")
+            equal(digest.status, wire.OK, "which has a digest")
+        primary.kill()
+        equal(ask(replica, "MGET", 1, 2, 3, 2999), [b"2", b"3", b"4", b"2999"], "WAITed writes")
+
+
+@case
+def wait_by_frames_ends():
+    """WAIT ends when its server follows another one; what was written before that is never counted; a stop waits for nobody"""
+    with Server(*SMALL) as one, Server(*SMALL) as two, one.connect() as connection, two.connect() as last:
+        asks = frames_of(connection)
+        equal(asks(wire.frame(wire.SET, (1,), (1,)))[0].status, wire.OK, "SET")
+        connection.sendall(wait_frame(1, 600_000))
+        equal(ask(one, "REPLICAOF", "127.0.0.1", two.port), "OK", "follows")
+        equal(wire.read_frame(connection).status, wire.NOT_PRIMARY, "the wait is over")
+        eventually(lambda: info(one)["master_link_status"] == "up", "it has its copy")
+        equal(ask(one, "REPLICAOF", "NO", "ONE"), "OK", "leads again")
+        with replica_of(one.port) as replica:
+            caught_up(one, replica)
+            equal(asks(wait_frame(1, 50))[0].count, 0, "nobody has the write of then")
+            equal(asks(wire.frame(wire.SET, (2,), (1,)), wait_frame(1, 20000, 2))[1].count, 1, "a later one")
+        last.sendall(wire.frame(wire.SET, (1,), (1,)) + wait_frame(1, 600_000, 2))
+        equal(wire.read_frame(last).status, wire.OK, "SET")
+        two.stop()
+
+
+@case
+def wait_by_the_library():
+    """sherwood_wait_replicas: every connection that has written asks; that one was lost is told once"""
+    if SANITIZED:
+        raise Skip("an interpreter does not load a library with a sanitizer")
+    library = ctypes.CDLL(str(BUILD / "libsherwood.so"))
+    handle, text, reached, digest = ctypes.c_void_p(), ctypes.create_string_buffer(512), ctypes.c_uint32(), (ctypes.c_uint64 * 4)()
+    options = struct.pack("@NiiIIIxxxx", 32, 0, 0, 3, 0, 0)
+    keys = (ctypes.c_uint64 * 30_000)(*range(30_000))
+    library.sherwood_error.restype = ctypes.c_char_p
+
+    def wait(count, ms):
+        return library.sherwood_wait_replicas(handle, count, ms, ctypes.byref(reached)), reached.value
+
+    def write():
+        equal(library.sherwood_set(handle, keys, keys, len(keys)), 0, "set")
+    with Server(*SMALL) as primary, replica_of(primary.port) as replica:
+        eventually(lambda: wait_of(primary) == 1, "the replica is there", 20)
+        equal(library.sherwood_connect_text(primary.address().encode(), options, ctypes.byref(handle), text, 512), 0, text.value)
+        equal(wait(0, 0), (0, 1), "nothing was written: replicas that there are")
+        for _ in range(3):
+            write()
+        equal(wait(1, 20000), (0, 1), "it has them")
+        equal(library.sherwood_digest(handle, digest), 0, library.sherwood_error(handle))
+        equal([digest[0], digest[1], b"%016x%016x" % (digest[2], digest[3])], ask(replica, "DIGEST"), "of the replica")
+        equal(wait(2, 30), (0, 1), "and one only")
+        equal(library.sherwood_wait_replicas(handle, 1, 0, None), -1, "no place for the number")
+        with session(primary) as replies:
+            own = replies.ask("CLIENT", "ID")
+            ids = re.findall(r"^id=(\d+) .*cmd=frame", replies.ask("CLIENT", "LIST").decode(), flags=re.M)
+            equal(replies.ask("CLIENT", "KILL", "ID", min(int(each) for each in ids if int(each) != own)), 1, "a stripe")
+        eventually(lambda: library.sherwood_ping(handle) is not None and library.sherwood_stripes(handle) == 2, "it sees that")
+        equal(wait(1, 20000)[0], -4, "whose writes nobody knows of")
+        write()
+        equal(wait(1, 20000), (0, 1), "the others go on")
+        library.sherwood_close(handle)
 
 
 @case

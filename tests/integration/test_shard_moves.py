@@ -110,12 +110,12 @@ def same(server):
 
 
 class WaitLoad(Load):
-    """Writers of versions, each of which is answered when a replica has it; and a reader."""
+    """Writers of versions, and of sums by frames, each of which is answered when a replica has it."""
 
     def __init__(self, servers, seed):
         super().__init__(servers, seed, keys=150, tolerates=True)
-        self.counters = []
-        self.threads = [threading.Thread(target=self.run, args=(self.write, self.keys[i::2])) for i in range(2)]
+        self.threads = [threading.Thread(target=self.run, args=(self.frames, None))]
+        self.threads += [threading.Thread(target=self.run, args=(self.write, self.keys[i::2])) for i in range(2)]
 
     def write(self, keys):
         client, rand = Client(self.servers), random.Random(keys[0])
@@ -131,6 +131,30 @@ class WaitLoad(Load):
                 self.unknown(error)
                 client.close()
         client.close()
+
+    def frames(self, _):
+        """Sums over all counters by libsherwood. They are answered when sherwood_wait_replicas has counted them."""
+        process, first = self.peer()
+        check(first.startswith("0"), first)
+
+        def tell(line):
+            process.stdin.write(line + "\n")
+            process.stdin.flush()
+            return process.stdout.readline()
+        sums = f"run 3 {len(self.counters)} " + " ".join(f"{key} 1" for key in self.counters)
+        done = 0
+        while not self.stopping:
+            self.sums_sent += 1
+            done += tell(sums).startswith("0 ")
+            said = tell("secured 1 2000").split(" ", 1)
+            if said[0] == "0" and int(said[1]) >= 1:
+                self.sums_answered += done
+                done = 0
+            elif said[0] != "0":  # a connection has ended: nobody knows
+                done = 0
+        process.stdin.close()
+        process.stdout.close()
+        process.wait(20)
 
 
 @case
@@ -152,6 +176,7 @@ def shards_move():
             eventually(lambda: mine not in entries(other), "the replica of the source has it no more")
         load.end()
         load.check()
+        check(load.sums_answered > 0, "sums that a replica has")
         check_shards(servers)
         said = run(CLI, "-p", servers[0].port, "digest")
         equal([line.split(":")[0].split(" 127")[0] for line in said.splitlines()],

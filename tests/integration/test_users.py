@@ -337,7 +337,7 @@ def bulk_frames():
             bad[at] = 2000
             equal(alice.ask(wire.frame(wire.DELETE, bad)).status, wire.NO_PERMISSION, f"key {at}")
         equal(alice.ask(wire.frame(wire.GET, keys)).hits, 20000, "nothing was deleted")
-        for operation in (wire.CLEAR, wire.SCAN, wire.STATS, wire.RESIZE):
+        for operation in (wire.CLEAR, wire.SCAN, wire.STATS, wire.RESIZE, wire.DIGEST):
             reply = alice.ask(wire.frame(operation, count=10, capacity=1 << 20))
             equal(reply.status, wire.NO_PERMISSION, f"operation {operation}")
         reader = Frames(server, b"reader", b"pw")
@@ -345,7 +345,9 @@ def bulk_frames():
         equal(reader.ask(wire.frame(wire.GET, (1000,))).hits, 1, "GET")
         equal(reader.ask(wire.frame(wire.SCAN, count=10, key_bytes=8, value_bytes=8)).status,
               wire.OK, "SCAN")
+        equal(reader.ask(wire.frame(wire.DIGEST)).status, wire.NO_PERMISSION, "DIGEST")
         admin = Frames(server, b"", b"top")
+        equal([admin.ask(wire.frame(each)).status for each in (wire.DIGEST, wire.WAIT)], [wire.OK] * 2, "an administrator")
         equal(admin.ask(wire.frame(wire.CLEAR)).status, wire.OK, "default, by its password alone")
         equal(admin.ask(hello()).status, wire.OK, "a further HELLO")
     with Server() as server:

@@ -211,7 +211,7 @@ static struct sw_reply largest_reply(void)
     reply.has_scores = true;
     reply.has_not_admitted = true;
     reply.has_info = reply.info.is_cluster = true;
-    reply.has_sharing = reply.sharing.has_device = true;
+    reply.has_sharing = reply.sharing.has_device = reply.has_digest = true;
     return reply;
 }
 

@@ -75,6 +75,7 @@ static void roundtrip_frames(void)
     reply.has_values = reply.lacks_found = reply.has_info = true;
     reply.has_scores = reply.has_not_admitted = true;
     reply.has_sharing = reply.sharing.has_device = reply.info.is_cluster = true;
+    reply.has_digest = true;
     sw_request_encode(&request, 64, head, sizeof(head));
     sw_frame_prefix_decode(head, sizeof(head), UINT64_MAX, &prefix);
     sw_request_decode(head + SW_FRAME_PREFIX_BYTES, prefix.header_bytes, &request);

@@ -12,8 +12,8 @@ import numpy as np
 from . import _cache, _files, _plans
 from ._aio import Aio
 from ._device import Device
-from ._errors import Refused
-from ._facts import Layout, Server
+from ._errors import Lost, Refused
+from ._facts import Digest, Layout, Server
 from ._link import Link, Options, milliseconds
 from ._native import ffi, lib
 from ._regions import Memory, Region, bytes_of
@@ -236,6 +236,37 @@ class Client(ClientCalls):
         with self._link.lock:
             self._link.check(lib.sherwood_wait_durable(self._link.use(), limit))
 
+    def wait_replicas(self, replicas: int, timeout: Optional[float] = None) -> int:
+        """Waits until so many replicas have all writes of this client; returns how many have. None: no limit.
+
+        It may be fewer when the time is over. What it counts are writes of the calls that block; `submit` and
+        `aio` have connections of their own. Of a cluster it is the least over the nodes that were written to.
+        Lost: a connection ended since the last call, so that nobody knows of its writes; the next call is of
+        what is written from then on.
+        """
+        limit = -1 if timeout is None else 0 if timeout == 0 else milliseconds(timeout, "timeout")
+        count = operator.index(replicas)
+        if not 0 <= count < 2**32:
+            raise Refused(f"replicas is {count}: give 0 to {2**32 - 1}")
+        reached = ffi.new("uint32_t *")
+        with self._link.lock:
+            if self._link.dropped:
+                self._link.dropped = False
+                raise Lost("a connection has ended since the last call: whether replicas have its writes is not known")
+            try:
+                self._link.check(lib.sherwood_wait_replicas(self._link.use(), count, limit, reached))
+            except Lost:
+                self._link.dropped = False
+                raise
+        return int(reached[0])
+
+    def digest(self) -> Digest:
+        """A checksum of all entries, for which the server reads its whole table. It needs the right to DIGEST."""
+        out = ffi.new("struct sherwood_digest *")
+        with self._link.lock:
+            self._link.check(lib.sherwood_digest(self._link.use(), out))
+        return Digest(int(out.sequence), int(out.entries), f"{out.sums[0]:016x}{out.sums[1]:016x}")
+
     # --- all entries -----------------------------------------------------------------------------
     def scan(self, batch: int = 1 << 20, *, scores: Optional[tuple[int, int]] = None
              ) -> Iterator[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
@@ -377,7 +408,7 @@ def connect_cluster(addresses: Sequence[str], **options: Any) -> Client:
 
     The calls are those of any client: keys are split by the nodes that own their slots, which work at
     the same time, and answers come in the order of the keys. All or nothing holds for a node. stripes
-    must be 1; resize, epochs, scores, regions and wait_durable are refused, since they belong to one node.
+    must be 1; resize, epochs, scores, regions, digest and wait_durable are refused, since they belong to one node.
     """
     if isinstance(addresses, str) or not addresses:
         raise Refused("addresses: give a list of them, at least one")

@@ -60,6 +60,15 @@ def server_of(pointer: Any) -> Server:
 
 
 @dataclasses.dataclass(frozen=True)
+class Digest:
+    """A checksum of all entries: servers with equal entries have equal sums. `sequence` is the last write in it."""
+
+    sequence: int
+    entries: int
+    sums: str
+
+
+@dataclasses.dataclass(frozen=True)
 class Layout:
     """The arrays that a server takes and gives. value_shape is what one value adds to the shape."""
 

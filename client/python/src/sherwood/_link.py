@@ -122,6 +122,7 @@ class Link:
         self.lock = threading.RLock()
         self.on_drop: Optional[Callable[[], None]] = None
         self.closed = False
+        self.dropped = False  # a handle was, since wait_replicas was called last
         self.regions = Regions()  # those of a client are in its own link
         self._shared = Shared()
         weakref.finalize(self, self._shared.leave).atexit = False
@@ -205,6 +206,7 @@ class Link:
             if self.on_drop is not None:
                 self.on_drop()
             self._pointer = None
+            self.dropped = True
             self._shared.leave()
             ffi.release(pointer)
 
@@ -224,6 +226,7 @@ class Link:
         self._shared.flights = 0
         self._shared.leave()
         pointer, self._pointer = self._pointer, None
+        self.dropped = self.dropped or pointer is not None
         if pointer is not None:
             ffi.gc(pointer, None)  # what closes it here is another function
             lib.swpy_forget(pointer)

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * replicas.c - WAIT, of every stripe that has written, and DIGEST.
+ */
+#include "client/sherwood-replicas.h"
+
+#include "client/cluster.h"
+#include "client/error.h"
+#include "client/send.h"
+#include "client/wait.h"
+
+/* How long one request waits at most: the server replies well before the limit of a request. */
+#define WAIT_MS 1000
+
+/* Asks each stripe that has written, or each one if none has, at the same time. Returns a status,
+ * and the least of the answers. */
+static int ask_all(struct sherwood *client, uint32_t replicas, uint32_t wait_ms, uint32_t *least)
+{
+    struct sw_client_call call = {.least = UINT32_MAX};
+    const struct sw_client_frame frame = {.header = {.operation = SW_OPERATION_WAIT,
+                                                     .count = replicas,
+                                                     .key_bytes = client->server.key_bytes,
+                                                     .value_bytes = client->server.value_bytes,
+                                                     .timeout_ms = wait_ms}};
+    bool has_written = false;
+    uint32_t asked = 0;
+    for (uint32_t i = 0; i < client->stripes_count; i++) {
+        has_written |= client->stripes[i]->broken == 0 && client->stripes[i]->has_written;
+    }
+    for (uint32_t i = 0; i < client->stripes_count; i++) {
+        struct sw_client_stripe *stripe = client->stripes[i];
+        if (stripe->broken != 0 || (has_written && !stripe->has_written)) {
+            continue;
+        }
+        struct sw_client_flight *flight = sw_client_flight_queue(stripe, &frame);
+        if (flight == NULL) { /* cannot happen: nothing else is in flight */
+            call.status = sw_client_fail(client, SHERWOOD_E_INVALID, "the frame cannot be encoded");
+            break;
+        }
+        flight->call = &call;
+        call.flights++;
+        asked++;
+    }
+    if (asked == 0 && call.status == SHERWOOD_OK) {
+        return sw_client_fail(client, SHERWOOD_E_CONNECTION,
+                              "wait_replicas: no server is connected");
+    }
+    int status = sw_client_finish_call(client, &call);
+    *least = call.least == UINT32_MAX ? 0 : call.least;
+    return status;
+}
+
+/* All that was submitted before is answered. */
+static void settle(struct sherwood *client)
+{
+    if (client->cluster != NULL) {
+        sw_client_cluster_settle(client, true);
+    }
+    sw_client_send_all(client);
+    while (client->in_flight > 0) {
+        sw_client_step(client, -1);
+    }
+}
+
+static int lost(struct sherwood *client)
+{
+    client->lost_writes = false;
+    return sw_client_fail(client, SHERWOOD_E_CONNECTION,
+                          "wait_replicas: a connection that has written has ended since the last "
+                          "call: whether replicas have its writes is not known");
+}
+
+int sherwood_wait_replicas(struct sherwood *client, uint32_t replicas, int timeout_ms,
+                           uint32_t *reached)
+{
+    if (client == NULL) {
+        return SHERWOOD_E_INVALID;
+    }
+    if (reached == NULL) {
+        return sw_client_fail(client, SHERWOOD_E_INVALID,
+                              "wait_replicas: no place for the number of replicas");
+    }
+    *reached = 0;
+    settle(client);
+    int limit = client->request_timeout_ms / 2 < WAIT_MS ? client->request_timeout_ms / 2 : WAIT_MS;
+    for (;;) {
+        uint32_t least = 0;
+        int wait = timeout_ms < 0 || timeout_ms > limit ? limit : timeout_ms;
+        int status = client->broken != 0   ? client->broken
+                     : client->lost_writes ? lost(client)
+                                           : ask_all(client, replicas, (uint32_t)wait, &least);
+        if (status != SHERWOOD_OK) {
+            return status;
+        }
+        if (least >= replicas || timeout_ms == 0) {
+            *reached = least;
+            return SHERWOOD_OK;
+        }
+        timeout_ms -= timeout_ms < 0 ? 0 : wait;
+    }
+}
+
+int sherwood_digest(struct sherwood *client, struct sherwood_digest *digest)
+{
+    struct sw_reply reply = {0};
+    int one = sw_client_one_node(client, "digest");
+    if (one != SHERWOOD_OK) {
+        return one;
+    }
+    if (digest == NULL) {
+        return sw_client_fail(client, SHERWOOD_E_INVALID, "digest: no struct to fill");
+    }
+    const struct sw_request header = {.operation = SW_OPERATION_DIGEST,
+                                      .key_bytes = client->server.key_bytes,
+                                      .value_bytes = client->server.value_bytes};
+    settle(client);
+    struct sw_client_stripe *stripe = sw_client_stripe_pick(client);
+    int status =
+        stripe == NULL ? client->broken : sw_client_ask(stripe, &header, NULL, NULL, &reply);
+    if (status == SHERWOOD_OK) {
+        *digest = (struct sherwood_digest){reply.digest.sequence,
+                                           reply.digest.entries,
+                                           {reply.digest.sums[0], reply.digest.sums[1]}};
+    }
+    return status;
+}

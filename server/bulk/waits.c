@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * waits.c - WAIT_DURABLE, WAIT and DIGEST.
+ */
+#include "server/bulk/waits.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/bulk/bulk.h"
+#include "server/bulk/reply.h"
+#include "server/repl/digest.h"
+#include "server/repl/repl.h"
+
+static void refuse(struct sw_bulk_frame *frame, enum sw_reply_status status, const char *message)
+{
+    struct sw_reply reply = {.request_id = frame->request.request_id, .status = status};
+    snprintf(reply.message, sizeof(reply.message), "%s", message);
+    sw_bulk_reply(frame, &reply, NULL, 0);
+}
+
+static bool is_late(const struct sw_bulk_frame *frame)
+{
+    return frame->conn->state == SW_CONN_CLOSED ||
+           sw_net_now_ms(frame->bulk->net) >= frame->deadline_ms;
+}
+
+/* --- WAIT_DURABLE ----------------------------------------------------------------------------- */
+
+static bool is_durable(struct sw_bulk_frame *frame)
+{
+    const struct sw_wal *wal = frame->bulk->batches->wal;
+    return sw_wal_durable(wal) >= frame->request.sequence || sw_wal_is_hopeless(wal) ||
+           is_late(frame);
+}
+
+static void say_durable(struct sw_bulk_frame *frame)
+{
+    struct sw_reply reply = {.request_id = frame->request.request_id,
+                             .durable_through = sw_wal_durable(frame->bulk->batches->wal)};
+    sw_bulk_reply(frame, &reply, NULL, 0);
+}
+
+static void wait_durable(struct sw_bulk_frame *frame)
+{
+    struct sw_wal *wal = frame->bulk->batches->wal;
+    if (wal == NULL) {
+        refuse(frame, SW_REPLY_BAD_REQUEST, "appendonly is no: nothing becomes durable by itself");
+        return;
+    }
+    if (frame->request.incarnation != sw_wal_incarnation(wal)) {
+        refuse(frame, SW_REPLY_BAD_REQUEST,
+               "the server was started again: numbers of its last life mean nothing");
+        return;
+    }
+    frame->deadline_ms = sw_net_now_ms(frame->bulk->net) + frame->request.timeout_ms;
+    if (is_durable(frame)) {
+        say_durable(frame);
+        return;
+    }
+    sw_list_push(&frame->bulk->waits, &frame->link);
+    sw_wal_want_durable(wal, frame->request.sequence);
+}
+
+/* --- WAIT ------------------------------------------------------------------------------------- */
+
+/* How many replicas have what the connection has written. */
+static uint32_t reached_by(const struct sw_bulk_frame *frame)
+{
+    struct sw_repl *repl = frame->bulk->owner.repl;
+    return repl == NULL ? 0
+                        : sw_repl_reached(
+                              repl, sw_last_write_of(&sw_bulk_of(frame->conn)->last_write, repl));
+}
+
+static bool is_replica(const struct sw_bulk_frame *frame)
+{
+    const struct sw_repl *repl = frame->bulk->owner.repl;
+    return repl != NULL && sw_repl_is_replica(&repl->state);
+}
+
+static bool is_reached(struct sw_bulk_frame *frame)
+{
+    frame->reached = reached_by(frame);
+    return frame->reached >= frame->request.count || is_replica(frame) ||
+           frame->conn->state != SW_CONN_OPEN || is_late(frame);
+}
+
+static void say_reached(struct sw_bulk_frame *frame)
+{
+    struct sw_loop_counters *counters = frame->bulk->net->counters;
+    struct sw_reply reply = {.request_id = frame->request.request_id, .count = frame->reached};
+    SW_COUNT(counters, replica_waits, 1);
+    SW_COUNT(counters, replica_waits_short, frame->reached < frame->request.count);
+    if (is_replica(frame)) { /* since it began */
+        reply.count = 0;
+        reply.status = SW_REPLY_NOT_PRIMARY;
+        sw_repl_primary(&frame->bulk->owner.repl->state, reply.message, sizeof(reply.message));
+    }
+    sw_bulk_reply(frame, &reply, NULL, 0);
+}
+
+static void wait_for_replicas(struct sw_bulk_frame *frame)
+{
+    frame->deadline_ms = sw_net_now_ms(frame->bulk->net) + frame->request.timeout_ms;
+    if (frame->bulk->owner.repl == NULL || is_reached(frame)) {
+        say_reached(frame);
+    } else {
+        sw_list_push(&frame->bulk->waits, &frame->link);
+    }
+}
+
+/* --- DIGEST ----------------------------------------------------------------------------------- */
+
+/* What a thread of libuv works on; the frame has it. */
+struct sw_bulk_reading {
+    uv_work_t work;
+    struct sw_table *table;
+    struct sw_digest digest;
+    int outcome;
+    bool is_done;
+    char reason[SW_FRAME_TEXT_BYTES_MAX];
+};
+
+static void compute(uv_work_t *work)
+{
+    struct sw_bulk_reading *reading = work->data;
+    reading->outcome =
+        sw_digest_of(reading->table, &reading->digest, reading->reason, sizeof(reading->reason));
+}
+
+static void on_computed(uv_work_t *work, int status)
+{
+    struct sw_bulk_reading *reading = work->data;
+    (void)status; /* nobody cancels it */
+    reading->is_done = true;
+}
+
+static void say_digest(struct sw_bulk_frame *frame)
+{
+    struct sw_bulk_reading *reading = frame->reading;
+    const struct sw_digest *digest = &reading->digest;
+    struct sw_reply reply = {
+        .request_id = frame->request.request_id,
+        .has_digest = reading->outcome == 0,
+        .digest = {digest->sequence, digest->entries, {digest->sum[0], digest->sum[1]}}};
+    if (reading->outcome != 0) {
+        reply.status = SW_REPLY_SERVER_ERROR;
+        snprintf(reply.message, sizeof(reply.message), "%s", reading->reason);
+    }
+    frame->reading = NULL;
+    free(reading);
+    sw_bulk_reply(frame, &reply, NULL, 0);
+}
+
+static void read_table(struct sw_bulk_frame *frame)
+{
+    struct sw_table *table = frame->bulk->batches->table;
+    if (sw_image_bytes(table) == 0) {
+        refuse(frame, SW_REPLY_UNKNOWN_OPERATION,
+               "a table of this engine cannot be read at one instant on this backend");
+        return;
+    }
+    struct sw_bulk_reading *reading = frame->reading = calloc(1, sizeof(*reading));
+    if (reading == NULL) {
+        refuse(frame, SW_REPLY_OUT_OF_MEMORY, "there is no memory to read the table");
+        return;
+    }
+    reading->table = table;
+    reading->work.data = reading;
+    sw_list_push(&frame->bulk->waits, &frame->link);
+    uv_queue_work(frame->bulk->net->uv, &reading->work, compute, on_computed);
+}
+
+/* --- all -------------------------------------------------------------------------------------- */
+
+void sw_bulk_start_wait(struct sw_bulk_frame *frame)
+{
+    if (frame->request.operation == SW_OPERATION_WAIT_DURABLE) {
+        wait_durable(frame);
+    } else if (frame->request.operation == SW_OPERATION_WAIT) {
+        wait_for_replicas(frame);
+    } else {
+        read_table(frame);
+    }
+}
+
+/* Replies to the frame if it need not wait any more. A thread has a DIGEST until it is done,
+ * whatever becomes of the connection. */
+static bool ends(struct sw_bulk_frame *frame)
+{
+    bool (*is_over)(struct sw_bulk_frame * frame) = NULL;
+    void (*say)(struct sw_bulk_frame * frame) = say_digest;
+    if (frame->request.operation == SW_OPERATION_WAIT_DURABLE) {
+        is_over = is_durable;
+        say = say_durable;
+    } else if (frame->request.operation == SW_OPERATION_WAIT) {
+        is_over = is_reached;
+        say = say_reached;
+    }
+    if (is_over == NULL ? !frame->reading->is_done : !is_over(frame)) {
+        return false;
+    }
+    sw_list_remove(&frame->link);
+    say(frame);
+    return true;
+}
+
+bool sw_bulk_poll_waits(struct sw_bulk *bulk)
+{
+    bool moved = false;
+    if (sw_list_is_empty(&bulk->waits)) {
+        return false;
+    }
+    /* before it looks: what moves later wakes the loop */
+    __atomic_store_n(&bulk->batches->waits_for_log, 1, __ATOMIC_SEQ_CST);
+    SW_LIST_EACH(&bulk->waits, link)
+    {
+        moved |= ends(sw_bulk_frame_at(link));
+    }
+    return moved;
+}
