@@ -6,7 +6,7 @@
  *   SW_TEST_ENGINE    robin_hood (as without it), cuckoo or cache; rows: robin_hood with rows
  *   SW_TEST_ROW_BYTES the size of these rows; without it each table draws one
  *   SW_TEST_SHARE     one in how many rounds of the longest tests is run: 1 without it. For kernels
- *                     that a CPU carries out
+ *                     that a CPU carries out, and under sanitizers
  *
  * A value that is none of these ends the process: a test must not run on something else than what
  * was asked for. Any thread may call these.
