@@ -268,7 +268,7 @@ static void prefilled_frames(enum sw_load_splice splice, enum sw_load_distributi
     for (int tcp = 0; tcp < 2; tcp++) {
         start(tcp ? SW_FAKE_TCP : 0, 8);
         struct sw_load_options options = options_for(SW_LOAD_SET);
-        options.seconds = 0.3;
+        options.seconds = 0.1;
         options.frame = FRAME * 16;
         options.frames_prefilled = 2;
         options.no_verify = true;
@@ -344,7 +344,7 @@ Test(bulk_run, a_series_adds_up)
     close(fd);
     start(0, 8);
     struct sw_load_options options = options_for(SW_LOAD_SET_GET);
-    options.seconds = 2;
+    options.seconds = 1.2;
     options.series = path;
     struct sw_load_result *result = run(&options);
     FILE *in = fopen(path, "r");
