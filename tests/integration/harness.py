@@ -31,6 +31,8 @@ SANITIZED = BUILD.name in ("address", "thread")
 # Time limits are for plain builds; sanitizers cost a factor. They are many times what a machine with nothing else
 # to do needs: they end what would never end.
 SLOWER = 8 if SANITIZED else 1
+# Clients of loads that last pause so long between requests: daemons and other suites share the processors with them.
+PACE = 0.001
 STOP_SECONDS_MAX = 20 # the daemon gives its connections 1.5 s; a client that stays must not keep it
 DAEMON = BUILD / "sherwoodd"
 # SHERWOOD_BACKEND=cuda has the cases that do not choose one run on the device.

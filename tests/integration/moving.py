@@ -15,7 +15,7 @@ import threading
 import time
 
 from cluster import Node, node_id, slot_of, topology
-from harness import BUILD, check, equal, eventually
+from harness import BUILD, PACE, check, equal, eventually
 from wire import Closed, Error, Replies
 
 CLI = BUILD / "sherwood-cli"
@@ -210,6 +210,7 @@ class Load:
                 self.answered[key] = version
             except OSError as error:
                 self.unknown(error)
+            time.sleep(PACE)
         client.close()
 
     def judge(self, key, at_least, got):
@@ -229,6 +230,7 @@ class Load:
                 self.judge(key, at_least, client.ask(key, "GET", key))
             except OSError as error:
                 self.unknown(error)
+            time.sleep(PACE)
         client.close()
 
     # --- libsherwood ---
@@ -272,6 +274,7 @@ class Load:
             else:
                 self.unknown([each[:200] for each in lines + [line] if not each.startswith("0")])
             self.rounds += 1
+            time.sleep(PACE)
         process.stdin.close()
         process.stdout.close()
         process.wait(20)

@@ -6,9 +6,10 @@ import random
 import select
 import socket
 import threading
+import time
 
 import wire
-from harness import Server, eventually
+from harness import PACE, Server, eventually
 
 SMALL = ("--capacity", "64K", "--max-capacity", "1M", "--frame-ops-max", "4096", "--round-ops-max", "4096",
          "--repl-timeout", "10")
@@ -88,6 +89,7 @@ class Load(threading.Thread):
             while not self.ending.is_set():
                 self.step(replies)
                 self.written += 1
+                time.sleep(PACE)
         except (wire.Closed, OSError):
             pass
         except Exception as error:  # pylint: disable=broad-except

@@ -10,6 +10,8 @@ import threading
 import time
 
 import wire
+from harness import PACE, check
+from shard import agree
 
 
 class Wrong(AssertionError):
@@ -94,7 +96,7 @@ class Client(threading.Thread):
             replies = wire.Replies(connection)
             self.done, self.added = {}, 0  # by this connection, and not known to be safe
             while not self.ending.is_set() and getattr(self, self.draw.choice(self.STEPS))(replies):
-                pass
+                time.sleep(PACE)
         time.sleep(0.005)
 
     def set(self, replies):
@@ -157,3 +159,14 @@ class Client(threading.Thread):
         for at, key in self.keys.items():
             key.check(self.read(member.ask("GET", at)), key.safe, f"key {at} in the end")
         self.counter.check(self.read(member.ask("GET", self.counter_at)), self.counter.safe, f"counter {self.counter_at}")
+
+
+def end_load(shard, clients):
+    """The clients end. All members hold the same, and of what a client knows nothing is lost."""
+    shard.whole()
+    for client in clients:
+        client.end()
+    primary = agree(shard)
+    for client in clients:
+        client.check(primary)
+        check(client.waits and client.reads, "it has waited and read")

@@ -12,9 +12,9 @@ import statistics
 import wire
 from harness import SANITIZED, Server, case, check, drawn_seed, equal, eventually, free_port, main, run, DAEMON
 from replication import SMALL
-from shard import Etcd, Shard, Wired, agree, needs_etcd, session_of
+from shard import Etcd, Shard, Wired, needs_etcd, session_of
 from shard_chaos import Chaos, fail_over
-from shard_history import Client, Counter, Key, Wrong
+from shard_history import Client, Counter, Key, Wrong, end_load
 
 
 @case
@@ -134,18 +134,13 @@ def fail_overs():
         shard.whole()
         safe = [client.waits for client in clients]
         eventually(lambda: all(c.waits > s or c.error for c, s in zip(clients, safe)), "writes are safe again", 60)
-        for client in clients:
-            client.end()
-        primary = agree(shard)
-        for client in clients:
-            client.check(primary)
+        end_load(shard, clients)
         for name, seconds in sorted(took.items()):
             seconds.sort()
             print(f"# {name}: {len(seconds)} times, a new primary after {statistics.median(seconds):.2f} s, at most "
                   f"{seconds[-1]:.2f} s")
         print(f"# {sum(c.writes for c in clients)} writes, {sum(c.waits for c in clients)} times safe, "
               f"{sum(c.reads for c in clients)} reads, {sum(c.breaks for c in clients)} broken connections")
-        check(all(c.waits and c.reads for c in clients), "every client has waited and read")
 
 
 def alone(shard):
@@ -186,13 +181,7 @@ def cuts():
         for member in shard.others(primary):
             eventually(lambda member=member: member.status().get("ha_role") == "replica", "nobody else was elected")
         primary.to_peers.broken.clear()
-        shard.whole()
-        for client in clients:
-            client.end()
-        primary = agree(shard)
-        for client in clients:
-            client.check(primary)
-            check(client.waits and client.reads, "it has waited and read")
+        end_load(shard, clients)
 
 
 main()

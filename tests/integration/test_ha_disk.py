@@ -13,7 +13,7 @@ from harness import Server, case, check, drawn_seed, equal, eventually, main
 from replication import SMALL, ask, info
 from shard import Etcd, Shard, agree, needs_etcd
 from shard_chaos import Chaos, fail_over
-from shard_history import Client
+from shard_history import Client, end_load
 from shard_kept import LOGGED, Kept, KeptWired
 
 class Everything(Chaos):
@@ -44,13 +44,7 @@ def fail_overs():
             waits = [client.waits for client in clients]
             eventually(lambda w=waits: all(c.waits > b or c.error for c, b in zip(clients, w)), "writes are safe")
             fail_over(chaos, how)
-        shard.whole()
-        for client in clients:
-            client.end()
-        primary = agree(shard)
-        for client in clients:
-            client.check(primary)
-            check(client.waits and client.reads, "it has waited and read")
+        end_load(shard, clients)
 
 
 @case

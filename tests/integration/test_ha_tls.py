@@ -10,9 +10,9 @@ import struct
 from certificates import Authority
 from harness import Server, case, check, drawn_seed, eventually, free_port, main
 from replication import SMALL
-from shard import Etcd, Member, Shard, agree, needs_etcd
+from shard import Etcd, Member, Shard, needs_etcd
 from shard_chaos import Chaos, fail_over
-from shard_history import Client, Wrong
+from shard_history import Client, Wrong, end_load
 
 
 class ByTls(Member):
@@ -68,13 +68,7 @@ def fail_overs():
             waits = [client.waits for client in clients]
             eventually(lambda w=waits: all(c.waits > b or c.error for c, b in zip(clients, w)), "rows are safe")
             fail_over(chaos, how)
-        shard.whole()
-        for client in clients:
-            client.end()
-        primary = agree(shard)
-        for client in clients:
-            client.check(primary)
-            check(client.waits and client.reads, "it has waited and read")
+        end_load(shard, clients)
 
 
 @case

@@ -16,7 +16,7 @@ from moving import Keeper, Load, check_nodes, moved, mover
 from network import PORT, Network, enter
 from replication import SMALL, ask, caught_up, info
 from shard import Etcd, Member, Shard, needs_etcd
-from shard_history import Client
+from shard_history import Client, end_load
 
 enter()
 BAD = {"loss": 0.05, "delay": 0.05, "jitter": 0.02}
@@ -128,15 +128,7 @@ def partitions():
             for kind in kinds:
                 part(net, shard, kind, bad=RANDOM.random() < 0.5)
             net.rules()
-            primary = shard.whole()
-            for client in clients:
-                client.end()
-            wanted = primary.ask("DIGEST")
-            for member in shard.members:
-                eventually(lambda member=member: member.ask("DIGEST") == wanted, f"the digest of {member.name}")
-            for client in clients:
-                client.check(primary)
-                check(client.waits and client.reads, "it has waited and read")
+            end_load(shard, clients)
 
 
 def part(net, shard, kind, bad):

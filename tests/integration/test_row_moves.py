@@ -7,10 +7,11 @@ SHERWOOD_SEED=N repeats a run that failed."""
 import random
 import struct
 import threading
+import time
 
 import wire
 from cluster import node_id, slot_of
-from harness import case, check, drawn_seed, equal, eventually, main, run
+from harness import PACE, case, check, drawn_seed, equal, eventually, main, run
 from moving import CLI, SOURCE_FAULTS, TARGET_FAULTS, Client, check_nodes, cluster, moved, moved_at_last, mover, wait_killed
 from wire import Error
 
@@ -59,6 +60,7 @@ class Load:
                 self.versions[key][0] = version
             except OSError as error:
                 check(self.tolerates, f"a connection ended: {error}")
+            time.sleep(PACE)
         client.close()
 
     def add_at(self, server, keys):
@@ -88,6 +90,7 @@ class Load:
                     self.rounds += bool(keys) and self.add_at(server, keys)
                 except (OSError, wire.Closed) as error:
                     check(self.tolerates, f"a connection ended: {error}")
+                time.sleep(10 * PACE)
 
     def end(self):
         self.stopping = True

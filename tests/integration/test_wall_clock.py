@@ -16,7 +16,7 @@ import wire
 from harness import BUILD, SANITIZED, Server, Skip, case, check, drawn_seed, equal, eventually, main
 from replication import SMALL, ask, caught_up, replica_of
 from shard import TTL, Etcd, Member, Shard, needs_etcd
-from shard_history import Client
+from shard_history import Client, end_load
 
 LIBRARY = BUILD / "tests" / "libwall_clock.so"
 HOUR = 3600
@@ -130,15 +130,7 @@ def a_shard():
         time.sleep(max(0.0, stopped + 3 * TTL - time.monotonic()))
         primary.signal(signal.SIGCONT)
         eventually(lambda: primary.status().get("ha_role") == "replica" or primary.term() > new.term(), "it follows")
-        primary = shard.whole()
-        for client in clients:
-            client.end()
-        wanted = primary.ask("DIGEST")
-        for member in shard.members:
-            eventually(lambda member=member: member.ask("DIGEST") == wanted, f"the digest of {member.name}")
-        for client in clients:
-            client.check(primary)
-            check(client.waits and client.reads, "it has waited and read")
+        end_load(shard, clients)
 
 
 def calm(shard, more_is_safe):
