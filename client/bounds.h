@@ -34,6 +34,8 @@
 /* A long call is split at multiples of this many keys, so that the found bitmap of each frame
  * begins at a word of the caller's. */
 #define SW_CLIENT_SPLIT_KEYS 64
+/* What a server needs for each key of some frames beside keys and values, at most. */
+#define SW_CLIENT_KEY_ROOM 32
 /* How long a call looks for its answer in a ring before it sleeps, where there are cores for that.
  */
 #define SW_CLIENT_SPIN_US 50

@@ -17,6 +17,7 @@
 #define SAME_OPERATION(name, number, operands) \
     static_assert((int)SHERWOOD_##name == (number), "sherwood.h: " #name);
 SW_DATA_OPERATION_MAP(SAME_OPERATION)
+SW_COMPOSED_OPERATION_MAP(SAME_OPERATION)
 #define SAME_FORMAT(name, number, word) \
     static_assert((int)SHERWOOD_VALUES_##name == (number), "sherwood.h: VALUES_" #name);
 SW_FRAME_VALUES_MAP(SAME_FORMAT)
@@ -28,7 +29,7 @@ struct span {
     const uint8_t *values;
     uint8_t *previous;
     uint64_t *found;
-    uint32_t scale_bits, operand_type; /* of ADD */
+    struct sw_client_details details;
     struct sherwood_cache *cache; /* of the whole call, of which this begins at key `cache_at` */
     uint64_t cache_at;
     uint32_t count;
@@ -58,8 +59,7 @@ static struct sw_client_frame frame_of_span(const struct sherwood *client, const
 {
     struct sw_request header = header_of(client, (uint32_t)span->operation, span->count,
                                          span->previous != NULL, span->found != NULL, span->cache);
-    header.scale_bits = span->scale_bits;
-    header.operand_type = span->operand_type;
+    sw_client_add_details(&header, &span->details);
     return (struct sw_client_frame){
         .header = header,
         .single = {span->keys, span->values, span->previous, span->count},
@@ -241,12 +241,24 @@ int sherwood_submit(struct sherwood *client, struct sherwood_request *request)
     return SHERWOOD_OK;
 }
 
-/* Are operands twice as long as rows? */
-static bool is_wide(const struct span *span)
+/* The header of one key, which has the widths of the arrays. */
+static struct sw_request header_of_one(const struct sherwood *client, const struct span *span)
 {
-    const struct sw_request header = {.operation = (uint32_t)span->operation,
-                                      .operand_type = span->operand_type};
-    return sw_request_is_wide(&header);
+    struct sw_request header =
+        header_of(client, (uint32_t)span->operation, 1, span->previous != NULL, true, span->cache);
+    sw_client_add_details(&header, &span->details);
+    return header;
+}
+
+/* Keys of a frame for which the server needs memory beside the bodies. */
+static uint32_t keys_with_room(const struct sherwood *client, const struct sw_request *header)
+{
+    const uint64_t each = header->key_bytes + sw_request_operand_bytes(header) +
+                          sw_request_answer_bytes(header) + 2ULL * header->value_bytes +
+                          SW_CLIENT_KEY_ROOM;
+    const uint64_t fit = client->server.frame_bytes_max / each;
+    return fit == 0 || fit > client->server.frame_ops_max ? client->server.frame_ops_max
+                                                          : (uint32_t)fit;
 }
 
 /* Returns the number of keys of the next frame of a call: as many as the server allows, but if more
@@ -259,8 +271,10 @@ static uint32_t frame_keys(const struct sherwood *client, const struct span *cal
                                              call->previous != NULL, true, call->cache);
         most = sw_client_cache_keys(client, &header);
     }
-    if (is_wide(call) && most > 2 * SW_CLIENT_SPLIT_KEYS) {
-        most /= 2; /* the server needs the memory of two frames */
+    const struct sw_request one = header_of_one(client, call);
+    if (sw_request_is_wide(&one) || sw_operation_is_composed(one.operation)) {
+        uint32_t fit = keys_with_room(client, &one);
+        most = fit > SW_CLIENT_SPLIT_KEYS ? fit : most;
     }
     return left <= most ? (uint32_t)left
                         : most / SW_CLIENT_SPLIT_KEYS * (uint32_t)SW_CLIENT_SPLIT_KEYS;
@@ -271,12 +285,12 @@ static struct span cut(const struct sherwood *client, const struct span *call, s
                        uint32_t count)
 {
     size_t key_at = at * client->server.key_bytes;
-    size_t value_at = at * client->server.value_bytes;
-    size_t operand_at = value_at * (is_wide(call) ? 2 : 1);
+    const struct sw_request one = header_of_one(client, call);
+    size_t value_at = at * sw_request_answer_bytes(&one);
+    size_t operand_at = at * sw_request_operand_bytes(&one);
     return (struct span){
         .operation = call->operation,
-        .scale_bits = call->scale_bits,
-        .operand_type = call->operand_type,
+        .details = call->details,
         .keys = call->keys + key_at,
         .values = call->values == NULL ? NULL : call->values + operand_at,
         .previous = call->previous == NULL ? NULL : call->previous + value_at,
@@ -317,8 +331,7 @@ static int queue_call(struct sherwood *client, const struct span *whole, size_t 
         flight->call = call;
         call->flights++;
         at += span.count;
-        bool reads = whole->operation == SHERWOOD_GET || whole->operation == SHERWOOD_PEEK;
-        only = reads ? NULL : stripe;
+        only = sw_operation_writes((uint32_t)whole->operation) ? stripe : NULL;
         sw_client_send(stripe);
     }
     return SHERWOOD_OK;
@@ -340,6 +353,20 @@ int sherwood_run(struct sherwood *client, enum sherwood_operation operation, con
     return sherwood_run_cache(client, operation, keys, values, count, previous, found, NULL);
 }
 
+/* Carries out a call whose arguments are right. */
+static int run_anywhere(struct sherwood *client, const struct span *whole, size_t count)
+{
+    int rc = check_arguments(client, whole->operation, whole->keys, whole->values);
+    client->overflows = 0;
+    if (rc != SHERWOOD_OK) {
+        return rc;
+    }
+    return client->cluster == NULL
+               ? run_whole(client, whole, count)
+               : sw_client_cluster_run(client, whole->operation, &whole->details, whole->keys,
+                                       whole->values, count, whole->previous, whole->found);
+}
+
 int sherwood_run_cache(struct sherwood *client, enum sherwood_operation operation, const void *keys,
                        const void *values, size_t count, void *previous, uint64_t *found,
                        struct sherwood_cache *cache)
@@ -351,23 +378,17 @@ int sherwood_run_cache(struct sherwood *client, enum sherwood_operation operatio
     if (rc != SHERWOOD_OK || count == 0) {
         return rc;
     }
-    rc = check_arguments(client, operation, keys, values);
-    rc = rc != SHERWOOD_OK ? rc : sw_client_cache_check(client, cache);
+    rc = sw_client_cache_check(client, cache);
+    if (rc == SHERWOOD_OK && client->cluster != NULL && cache != NULL) {
+        rc = sw_client_one_node(client, "a cache's arrays");
+    }
     const struct span whole = {.operation = operation,
                                .keys = keys,
                                .values = values,
                                .previous = previous,
                                .found = found,
                                .cache = cache};
-    client->overflows = 0;
-    if (client->cluster != NULL) {
-        rc = rc != SHERWOOD_OK || cache == NULL ? rc
-                                                : sw_client_one_node(client, "a cache's arrays");
-        return rc != SHERWOOD_OK
-                   ? rc
-                   : sw_client_cluster_run(client, operation, keys, values, count, previous, found);
-    }
-    return rc == SHERWOOD_OK ? run_whole(client, &whole, count) : rc;
+    return rc == SHERWOOD_OK ? run_anywhere(client, &whole, count) : rc;
 }
 
 /* The operation that adds numbers as the server's rows have them; 0: they have none. */
@@ -405,19 +426,10 @@ int sherwood_add(struct sherwood *client, const void *keys, const void *rows, si
                               "add: the values of this server are no numbers (--value-type)");
     }
     if (scale != 1) {
-        memcpy(&whole.scale_bits, &scale, sizeof(scale));
+        memcpy(&whole.details.scale_bits, &scale, sizeof(scale));
     }
-    whole.operand_type = operand_type == type ? 0 : (uint32_t)operand_type;
-    int rc = check_arguments(client, whole.operation, keys, rows);
-    if (rc == SHERWOOD_OK && client->cluster != NULL) {
-        rc = whole.scale_bits == 0 && whole.operand_type == 0
-                 ? SHERWOOD_OK
-                 : sw_client_one_node(client, "a scale, or another type of operands");
-        return rc != SHERWOOD_OK
-                   ? rc
-                   : sw_client_cluster_run(client, whole.operation, keys, rows, count, NULL, NULL);
-    }
-    return rc == SHERWOOD_OK ? run_whole(client, &whole, count) : rc;
+    whole.details.operand_type = operand_type == type ? 0 : (uint32_t)operand_type;
+    return run_anywhere(client, &whole, count);
 }
 
 uint64_t sherwood_overflows(const struct sherwood *client)
@@ -439,4 +451,44 @@ int sherwood_set(struct sherwood *client, const void *keys, const void *values, 
 int sherwood_delete(struct sherwood *client, const void *keys, size_t count, uint64_t *found)
 {
     return sherwood_run(client, SHERWOOD_DELETE, keys, NULL, count, NULL, found);
+}
+
+/* --- parts of values, and values that depend on those before ---------------------------------- */
+
+static int run_part(struct sherwood *client, const struct span *whole, size_t count)
+{
+    if (client == NULL) {
+        return SHERWOOD_E_INVALID;
+    }
+    return client->broken != 0 || count == 0 ? client->broken : run_anywhere(client, whole, count);
+}
+
+int sherwood_get_range(struct sherwood *client, const void *keys, size_t count, uint32_t offset,
+                       uint32_t bytes, void *parts, uint64_t *found)
+{
+    const struct span whole = {.operation = SHERWOOD_GETRANGE,
+                               .keys = keys,
+                               .previous = parts,
+                               .found = found,
+                               .details = {.range_offset = offset, .range_bytes = bytes}};
+    return run_part(client, &whole, count);
+}
+
+int sherwood_set_range(struct sherwood *client, const void *keys, const void *parts, size_t count,
+                       uint32_t offset, uint32_t bytes, uint64_t *found)
+{
+    const struct span whole = {.operation = SHERWOOD_SETRANGE,
+                               .keys = keys,
+                               .values = parts,
+                               .found = found,
+                               .details = {.range_offset = offset, .range_bytes = bytes}};
+    return run_part(client, &whole, count);
+}
+
+int sherwood_cas(struct sherwood *client, const void *keys, const void *pairs, size_t count,
+                 uint64_t *changed)
+{
+    const struct span whole = {
+        .operation = SHERWOOD_CAS, .keys = keys, .values = pairs, .found = changed};
+    return run_part(client, &whole, count);
 }

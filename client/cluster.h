@@ -55,10 +55,10 @@ void sw_client_cluster_free(struct sw_client_cluster *cluster);
 
 /* Queues a request, and sends of it what can be sent at once; never blocks. */
 int sw_client_cluster_submit(struct sherwood *client, struct sherwood_request *request);
-/* Does what sherwood_run does. */
+/* Does what sherwood_run does, of an operation with these details. */
 int sw_client_cluster_run(struct sherwood *client, enum sherwood_operation operation,
-                          const void *keys, const void *values, size_t count, void *previous,
-                          uint64_t *found);
+                          const struct sw_client_details *details, const void *keys,
+                          const void *values, size_t count, void *previous, uint64_t *found);
 /* The answer to a share has come, or its connection has ended (NULL). */
 void sw_client_share_answered(struct sw_client_share *share, int status,
                               const struct sw_reply *reply);

@@ -32,8 +32,8 @@ static bool is_direct(const struct sw_client_flight *flight)
     for (uint32_t i = 0; i < flight->pieces_count; i++) {
         is_wanted |= flight->pieces[i].previous != NULL;
     }
-    return is_wanted &&
-           (uint64_t)flight->header.count * flight->header.value_bytes >= SW_CLIENT_LONG_BYTES;
+    return is_wanted && (uint64_t)flight->header.count * sw_request_answer_bytes(&flight->header) >=
+                            SW_CLIENT_LONG_BYTES;
 }
 
 struct sw_client_flight *sw_client_flight_take(struct sw_client_stripe *stripe,

@@ -62,6 +62,20 @@ struct sw_client_flight {
     struct sw_client_share *share;    /* of a request at a cluster; or NULL */
 };
 
+/* What some operations have beside their arrays, as in struct sw_request. */
+struct sw_client_details {
+    uint32_t scale_bits, operand_type;  /* of ADD */
+    uint32_t range_offset, range_bytes; /* of GETRANGE and SETRANGE */
+};
+static inline void sw_client_add_details(struct sw_request *header,
+                                         const struct sw_client_details *details)
+{
+    header->scale_bits = details->scale_bits;
+    header->operand_type = details->operand_type;
+    header->range_offset = details->range_offset;
+    header->range_bytes = details->range_bytes;
+}
+
 /* What a frame is made of, and where its reply goes, as in the flight. */
 struct sw_client_frame {
     struct sw_request header; /* without the id */

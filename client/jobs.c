@@ -146,15 +146,17 @@ static struct sw_client_frame frame_of(const struct sw_client_share *share, uint
                                        uint32_t frozen_seen)
 {
     const struct sw_client_job *job = share->job;
+    struct sw_request header = {.operation = (uint32_t)job->operation,
+                                .count = share->count,
+                                .key_bytes = job->key_bytes,
+                                .value_bytes = job->value_bytes,
+                                .want_values = job->wants_values,
+                                .declines_found = job->answers_found == NULL,
+                                .map_epoch = epoch,
+                                .frozen_seen = frozen_seen};
+    sw_client_add_details(&header, &job->details);
     return (struct sw_client_frame){
-        .header = {.operation = (uint32_t)job->operation,
-                   .count = share->count,
-                   .key_bytes = job->key_bytes,
-                   .value_bytes = job->value_bytes,
-                   .want_values = job->wants_values,
-                   .declines_found = job->answers_found == NULL,
-                   .map_epoch = epoch,
-                   .frozen_seen = frozen_seen},
+        .header = header,
         .second = job->answers_found != NULL ? share->found : NULL,
         .pieces = &share->piece,
         .pieces_count = 1,
@@ -384,7 +386,7 @@ int sw_client_cluster_submit(struct sherwood *client, struct sherwood_request *r
         return sw_client_fail(client, SHERWOOD_E_NOMEM, "not enough memory for a request");
     }
     job->request = request;
-    job->operation = request->operation;
+    sw_client_job_describe(job, request->operation, &(struct sw_client_details){0});
     job->count = request->count;
     job->single =
         (struct sherwood_piece){request->keys, request->values, request->previous, request->count};
@@ -435,11 +437,11 @@ static int split_or_load(struct sherwood *client, struct sw_client_job *job)
 }
 
 int sw_client_cluster_run(struct sherwood *client, enum sherwood_operation operation,
-                          const void *keys, const void *values, size_t count, void *previous,
-                          uint64_t *found)
+                          const struct sw_client_details *details, const void *keys,
+                          const void *values, size_t count, void *previous, uint64_t *found)
 {
     struct sw_client_cluster *cluster = client->cluster;
-    const uint32_t kb = client->server.key_bytes, vb = client->server.value_bytes;
+    const uint32_t kb = client->server.key_bytes;
     struct sw_client_call call = {0};
     int rc = SHERWOOD_OK;
     for (size_t at = 0; at < count && rc == SHERWOOD_OK && call.status == SHERWOOD_OK;) {
@@ -454,12 +456,12 @@ int sw_client_cluster_run(struct sherwood *client, enum sherwood_operation opera
         }
         uint32_t n = job_keys(client, count - at);
         job->call = &call;
-        job->operation = operation;
+        sw_client_job_describe(job, operation, details);
         job->count = n;
-        job->single =
-            (struct sherwood_piece){(const uint8_t *)keys + at * kb,
-                                    values == NULL ? NULL : (const uint8_t *)values + at * vb,
-                                    previous == NULL ? NULL : (uint8_t *)previous + at * vb, n};
+        job->single = (struct sherwood_piece){
+            (const uint8_t *)keys + at * kb,
+            values == NULL ? NULL : (const uint8_t *)values + at * job->operand_bytes,
+            previous == NULL ? NULL : (uint8_t *)previous + at * job->answer_bytes, n};
         job->pieces = &job->single;
         job->pieces_count = 1;
         job->answers_found = found == NULL ? NULL : found + at / 64;

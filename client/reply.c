@@ -115,12 +115,13 @@ static const char *check_ok(const struct sw_reply *reply, const struct sw_client
     }
     bool has_entries = is_scan && reply->count > 0;
     if (width_differs(reply->key_bytes, request->key_bytes, has_entries) ||
-        width_differs(reply->value_bytes, request->value_bytes, has_entries || reply->has_values)) {
+        width_differs(reply->value_bytes, sw_request_answer_bytes(request),
+                      has_entries || reply->has_values)) {
         return "has another key or value width than the server announced";
     }
     struct sw_reply expected = *reply;
     expected.key_bytes = request->key_bytes;
-    expected.value_bytes = request->value_bytes;
+    expected.value_bytes = sw_request_answer_bytes(request);
     expected.has_values = is_scan || request->want_values;
     if (body_bytes != sw_reply_layout(&expected, request->operation).bytes) {
         return "has a body length that contradicts its count and widths";
@@ -148,10 +149,11 @@ static void add_array(struct sw_client_stripe *stripe, void *data, uint64_t byte
 /* Adds the values, piece by piece, and their padding. */
 static void add_values(struct sw_client_stripe *stripe, const struct sw_client_flight *flight)
 {
-    uint64_t bytes = (uint64_t)flight->header.count * flight->header.value_bytes;
+    const uint64_t each = sw_request_answer_bytes(&flight->header);
+    const uint64_t bytes = flight->header.count * each;
     for (uint32_t i = 0; i < flight->pieces_count; i++) {
         const struct sherwood_piece *piece = &flight->pieces[i];
-        add_part(stripe, piece->previous, (uint64_t)piece->count * flight->header.value_bytes);
+        add_part(stripe, piece->previous, piece->count * each);
     }
     add_part(stripe, NULL, sw_frame_align(bytes) - bytes);
 }

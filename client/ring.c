@@ -89,7 +89,8 @@ void sw_client_ring_place(const struct sherwood *client, struct sw_client_frame 
     frame->by_ring = false;
     if (stripe->ring.memory == NULL || stripe->broken != 0 || frame->is_split ||
         frame->pieces_count > 1 || frame->header.operation == SW_OPERATION_STATS ||
-        frame->header.scale_bits != 0 || frame->header.operand_type != 0) {
+        frame->header.scale_bits != 0 || frame->header.operand_type != 0 ||
+        sw_operation_is_composed(frame->header.operation)) {
         return;
     }
     arrays_of(frame, arrays);

@@ -132,13 +132,13 @@ split(struct sw_client_job *job, const struct source *from, uint16_t *where,
 static int split_source(struct sw_client_job *job, const struct source *from, uint16_t *where,
                         const struct sw_topology *topology, uint32_t *bad)
 {
-    if (job->key_bytes == 4 && job->value_bytes == 4) {
+    if (job->key_bytes == 4 && job->operand_bytes == 4) {
         return split(job, from, where, topology, bad, 4, 4);
     }
-    if (job->key_bytes == 8 && job->value_bytes == 8) {
+    if (job->key_bytes == 8 && job->operand_bytes == 8) {
         return split(job, from, where, topology, bad, 8, 8);
     }
-    return split(job, from, where, topology, bad, job->key_bytes, job->value_bytes);
+    return split(job, from, where, topology, bad, job->key_bytes, job->operand_bytes);
 }
 
 int sw_client_split(struct sw_client_job *job, const struct sw_topology *topology, uint32_t *slot)
@@ -175,7 +175,7 @@ static bool append(struct sw_client_job *job, uint32_t to, uint32_t from, uint32
 {
     struct sw_client_share *share = &job->shares[to];
     const struct sw_client_share *other = &job->shares[from];
-    uint32_t kb = job->key_bytes, vb = job->value_bytes;
+    uint32_t kb = job->key_bytes, vb = job->operand_bytes;
     if (share->count == share->room && !grow(share, kb, vb)) {
         return false;
     }
@@ -253,7 +253,7 @@ bool sw_client_share_room(struct sw_client_share *share)
     if (share->count <= share->answer_room) {
         return true;
     }
-    uint8_t *previous = realloc(share->previous, (size_t)share->room * job->value_bytes);
+    uint8_t *previous = realloc(share->previous, (size_t)share->room * job->answer_bytes);
     if (previous == NULL) {
         return false;
     }
@@ -295,12 +295,12 @@ static void join_piece(struct sw_client_job *job, const uint16_t *where,
 {
     if (piece->previous == NULL) {
         skip_values(job->shares, where, piece->count);
-    } else if (job->value_bytes == 4) {
+    } else if (job->answer_bytes == 4) {
         join_values(job->shares, where, piece, 4);
-    } else if (job->value_bytes == 8) {
+    } else if (job->answer_bytes == 8) {
         join_values(job->shares, where, piece, 8);
     } else {
-        join_values(job->shares, where, piece, job->value_bytes);
+        join_values(job->shares, where, piece, job->answer_bytes);
     }
 }
 
@@ -337,15 +337,42 @@ void sw_client_join(struct sw_client_job *job)
     }
 }
 
+static void free_arrays(struct sw_client_job *job)
+{
+    for (uint32_t s = 0; s < job->shares_room; s++) {
+        struct sw_client_share *share = &job->shares[s];
+        free(share->keys);
+        free(share->values);
+        free(share->previous);
+        free(share->found);
+        share->keys = share->values = share->previous = NULL;
+        share->found = NULL;
+        share->room = share->answer_room = 0;
+    }
+}
+
+void sw_client_job_describe(struct sw_client_job *job, enum sherwood_operation operation,
+                            const struct sw_client_details *details)
+{
+    struct sw_request header = {.operation = (uint32_t)operation, .value_bytes = job->value_bytes};
+    sw_client_add_details(&header, details);
+    const uint32_t operand = sw_request_operand_bytes(&header);
+    const uint32_t answer = sw_request_answer_bytes(&header);
+    const uint32_t operand_bytes = operand > 0 ? operand : job->value_bytes;
+    const uint32_t answer_bytes = answer > 0 ? answer : job->value_bytes;
+    if (operand_bytes != job->operand_bytes || answer_bytes != job->answer_bytes) {
+        free_arrays(job);
+    }
+    job->operation = operation;
+    job->details = *details;
+    job->operand_bytes = operand_bytes;
+    job->answer_bytes = answer_bytes;
+}
+
 void sw_client_job_free(struct sw_client_job *job)
 {
-    for (uint32_t s = 0; job != NULL && s < job->shares_room; s++) {
-        free(job->shares[s].keys);
-        free(job->shares[s].values);
-        free(job->shares[s].previous);
-        free(job->shares[s].found);
-    }
     if (job != NULL) {
+        free_arrays(job);
         free(job->shares);
         free(job->where);
     }

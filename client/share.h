@@ -54,7 +54,9 @@ struct sw_client_job {
     bool wants_values;
     bool keeps_values; /* they are not dropped */
     uint32_t count;
-    uint32_t key_bytes, value_bytes;
+    struct sw_client_details details;
+    uint32_t key_bytes, value_bytes;      /* of the server */
+    uint32_t operand_bytes, answer_bytes; /* of an element of what is sent, and of `previous` */
     uint16_t *where;
     uint32_t where_room;
     struct sw_client_share *shares; /* the first ones are those of the shards, in order */
@@ -64,6 +66,9 @@ struct sw_client_job {
     uint64_t hits, overflows;
 };
 
+/* Gives the job its operation, and its elements their widths; memory of others is freed. */
+void sw_client_job_describe(struct sw_client_job *job, enum sherwood_operation operation,
+                            const struct sw_client_details *details);
 /* Splits the arrays of the job by this topology. Returns SHERWOOD_OK, or SHERWOOD_E_NOMEM, or
  * SHERWOOD_E_SHARD with the slot in *slot: no shard has it. */
 int sw_client_split(struct sw_client_job *job, const struct sw_topology *topology, uint32_t *slot);

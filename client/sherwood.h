@@ -218,7 +218,15 @@ enum sherwood_operation {
     SHERWOOD_ADD_F16 = 21,  /* rows: as ADD_F32, each sum rounded to 16 bits, IEEE 754 */
     SHERWOOD_ADD_BF16 = 22, /* .. to the high 16 bits of a float of 32 */
     SHERWOOD_ADD_PRESENT_F16 = 23,
-    SHERWOOD_ADD_PRESENT_BF16 = 24
+    SHERWOOD_ADD_PRESENT_BF16 = 24,
+    /* What looks before it writes: sherwood-words.h says how, and has calls for the last three. */
+    SHERWOOD_OR = 64, /* integers, rows of BYTES, U32, U64; an absent key is 0 */
+    SHERWOOD_XOR = 65,
+    SHERWOOD_AND = 66,    /* an absent key stays absent */
+    SHERWOOD_ANDNOT = 67, /* the bits that the operand does not have; likewise */
+    SHERWOOD_CAS = 68,
+    SHERWOOD_SETRANGE = 69,
+    SHERWOOD_GETRANGE = 70
 };
 
 /* Blocking calls. The operations of a call take effect in order, also on repeated keys, and so do
@@ -229,14 +237,6 @@ int sherwood_get(struct sherwood *client, const void *keys, size_t count, void *
                  uint64_t *found);
 int sherwood_set(struct sherwood *client, const void *keys, const void *values, size_t count);
 int sherwood_delete(struct sherwood *client, const void *keys, size_t count, uint64_t *found);
-/* How many keys are present before the first that is absent. Each 65,536 are looked at together. */
-int sherwood_prefix(struct sherwood *client, const void *keys, size_t count, size_t *present);
-/* Adds scale times each of `rows` to the row of its key: numbers of the server's value_type, or,
- * for rows of F16 and BF16, of operand_type F32 (0: the server's). Products and sums are rounded
- * each. present_only: absent keys stay so. A scale of 0 is 1; others than 1 and -1 are for operands
- * of F32. */
-int sherwood_add(struct sherwood *client, const void *keys, const void *rows, size_t count,
-                 float scale, enum sherwood_type operand_type, bool present_only);
 /* Carries out any operation. `values` are the operands, if the operation takes any. `previous`
  * receives each key's value before the operation (0 if it was absent), which for GET is the value.
  * If a call of several frames ends with SHERWOOD_E_FULL, each frame took effect as a whole or not
@@ -494,5 +494,7 @@ static inline size_t sherwood_found_words(size_t count)
 #ifdef __cplusplus
 }
 #endif
+
+#include "sherwood-words.h" /* sherwood_add, sherwood_cas and others that need no more than arrays */
 
 #endif

@@ -63,12 +63,14 @@ const char *sw_frame_error_text(int error)
 }
 
 /* What is true of each operation. */
-enum { IS_KNOWN = 1, IS_DATA = 2, HAS_OPERANDS = 4 };
+enum { IS_KNOWN = 1, IS_DATA = 2, HAS_OPERANDS = 4, IS_COMPOSED = 8 };
 #define KNOWN(name, number, ...) [number] = IS_KNOWN,
 #define DATA(name, number, operands) \
     [number] = IS_KNOWN | IS_DATA | ((operands) ? HAS_OPERANDS : 0),
-static const uint8_t operations[SW_OPERATION_NUMBERS] = {SW_CONTROL_OPERATION_MAP(KNOWN)
-                                                             SW_DATA_OPERATION_MAP(DATA)};
+#define COMPOSED(name, number, operands) \
+    [number] = IS_KNOWN | IS_DATA | IS_COMPOSED | ((operands) ? HAS_OPERANDS : 0),
+static const uint8_t operations[SW_OPERATION_NUMBERS] = {SW_CONTROL_OPERATION_MAP(
+    KNOWN) SW_DATA_OPERATION_MAP(DATA) SW_COMPOSED_OPERATION_MAP(COMPOSED)};
 
 static bool is(uint32_t operation, uint8_t what)
 {
@@ -80,10 +82,25 @@ bool sw_operation_is_data(uint32_t operation)
     return is(operation, IS_DATA);
 }
 
+bool sw_operation_is_composed(uint32_t operation)
+{
+    return is(operation, IS_COMPOSED);
+}
+
+bool sw_operation_runs_alone(uint32_t operation)
+{
+    return is(operation, IS_COMPOSED) && operation != SW_OPERATION_GETRANGE;
+}
+
+bool sw_operation_has_range(uint32_t operation)
+{
+    return operation == SW_OPERATION_GETRANGE || operation == SW_OPERATION_SETRANGE;
+}
+
 bool sw_operation_writes(uint32_t operation)
 {
     return (is(operation, IS_DATA) && operation != SW_OPERATION_GET &&
-            operation != SW_OPERATION_PEEK) ||
+            operation != SW_OPERATION_PEEK && operation != SW_OPERATION_GETRANGE) ||
            operation == SW_OPERATION_CLEAR || operation == SW_OPERATION_RESIZE ||
            operation == SW_OPERATION_ERASE_SCORES || operation == SW_OPERATION_EPOCH;
 }
@@ -194,9 +211,17 @@ bool sw_request_is_wide(const struct sw_request *request)
 
 uint32_t sw_request_operand_bytes(const struct sw_request *request)
 {
+    const bool is_pair = request->operation == SW_OPERATION_CAS || sw_request_is_wide(request);
     return !sw_operation_has_operands(request->operation) ? 0
-           : sw_request_is_wide(request)                  ? 2 * request->value_bytes
+           : request->operation == SW_OPERATION_SETRANGE  ? request->range_bytes
+           : is_pair                                      ? 2 * request->value_bytes
                                                           : request->value_bytes;
+}
+
+uint32_t sw_request_answer_bytes(const struct sw_request *request)
+{
+    return request->operation == SW_OPERATION_GETRANGE ? request->range_bytes
+                                                       : request->value_bytes;
 }
 
 struct sw_body_layout sw_request_layout(const struct sw_request *request)

@@ -92,6 +92,16 @@ const char *sw_frame_error_text(int error);
     X(ADD_BF16, 22, true)        \
     X(ADD_PRESENT_F16, 23, true) \
     X(ADD_PRESENT_BF16, 24, true)
+/* Operations on keys that the server makes of those of the table: GETRANGE of a GET, the others of
+ * a look and a write, between which nobody else writes. Name, number, does it take operands? */
+#define SW_COMPOSED_OPERATION_MAP(X) \
+    X(OR, 64, true)                  \
+    X(XOR, 65, true)                 \
+    X(AND, 66, true)                 \
+    X(ANDNOT, 67, true)              \
+    X(CAS, 68, true)                 \
+    X(SETRANGE, 69, true)            \
+    X(GETRANGE, 70, false)
 /* Other operations: name, number, who carries it out (the SERVER, or the TABLE by a batch of the
  * kind of the same name). */
 #define SW_CONTROL_OPERATION_MAP(X) \
@@ -112,7 +122,8 @@ const char *sw_frame_error_text(int error);
     X(WAIT, 46, SERVER)             \
     X(DIGEST, 47, SERVER)           \
     X(TOPOLOGY, 90, SERVER)
-#define SW_OPERATION_MAP(X) SW_DATA_OPERATION_MAP(X) SW_CONTROL_OPERATION_MAP(X)
+#define SW_OPERATION_MAP(X) \
+    SW_DATA_OPERATION_MAP(X) SW_COMPOSED_OPERATION_MAP(X) SW_CONTROL_OPERATION_MAP(X)
 /* Numbers are smaller than this. */
 #define SW_OPERATION_NUMBERS 128
 
@@ -126,6 +137,11 @@ bool sw_operation_is_known(uint32_t operation);
 const char *sw_operation_name(uint32_t operation);
 /* Is the operation carried out on keys, so that the request has a body? */
 bool sw_operation_is_data(uint32_t operation);
+/* Is it a row of SW_COMPOSED_OPERATION_MAP? Is it one of these that look, and then write? */
+bool sw_operation_is_composed(uint32_t operation);
+bool sw_operation_runs_alone(uint32_t operation);
+/* Is it GETRANGE or SETRANGE, of a part of each value? */
+bool sw_operation_has_range(uint32_t operation);
 /* May it change the table? */
 bool sw_operation_writes(uint32_t operation);
 /* Does the body hold operands, too? */
@@ -216,6 +232,8 @@ struct sw_request {
     uint32_t timeout_ms;   /* WAIT_DURABLE, WAIT */
     uint32_t scale_bits;   /* ADD: of a float; 0: 1 */
     uint32_t operand_type; /* ADD: enum sw_value_type; 0: as the rows' numbers */
+    uint32_t range_offset; /* GETRANGE, SETRANGE: the first byte of each value */
+    uint32_t range_bytes;  /* .. and how many */
     uint64_t map_epoch;    /* of the topology that split the keys; 0: none did */
     uint32_t frozen_seen; /* SLOT_FROZEN that came by this connection before the request was sent */
 };
@@ -328,8 +346,11 @@ struct sw_body_layout {
 struct sw_body_layout sw_request_layout(const struct sw_request *request);
 /* Are the numbers of its operands floats of 32 bits, for rows of 16-bit numbers? */
 bool sw_request_is_wide(const struct sw_request *request);
-/* The bytes of one operand; 0 if the operation takes none. */
+/* The bytes of one operand; 0 if the operation takes none. Those of CAS are two values: the one
+ * that the key must have, and the one that it gets. */
 uint32_t sw_request_operand_bytes(const struct sw_request *request);
+/* The bytes of one value of the reply: of GETRANGE those of the part. */
+uint32_t sw_request_answer_bytes(const struct sw_request *request);
 /* The layout of a reply to a request of this operation. Of the reply, only the status, the counts,
  * the widths, and what it has and lacks are looked at. */
 struct sw_body_layout sw_reply_layout(const struct sw_reply *reply, uint32_t operation);

@@ -84,6 +84,8 @@ int sw_request_decode(const uint8_t *header, size_t size, struct sw_request *req
         .timeout_ms = in->timeout_ms,
         .scale_bits = in->scale_bits,
         .operand_type = (uint32_t)in->operand_type,
+        .range_offset = in->range_offset,
+        .range_bytes = in->range_bytes,
         .map_epoch = in->map_epoch,
         .frozen_seen = in->frozen_seen,
     };
@@ -311,6 +313,8 @@ static Sherwood__Request message_of(const struct sw_request *request)
     message.timeout_ms = request->timeout_ms;
     message.scale_bits = request->scale_bits;
     message.operand_type = (Sherwood__ValueType)request->operand_type;
+    message.range_offset = request->range_offset;
+    message.range_bytes = request->range_bytes;
     message.map_epoch = request->map_epoch;
     message.frozen_seen = request->frozen_seen;
     return message;

@@ -55,6 +55,8 @@
 /* A loop with batches in flight and nothing else to do polls them this many times before it calls
  * epoll again: a few microseconds without a system call. */
 #define SW_POLLS_A_TURN 64
+/* Of a bulk frame that runs alone so many bytes of values are made in a turn. */
+#define SW_ALONE_TURN_BYTES (4U << 20)
 
 /* Bytes that a slot of the cache engine takes beside its value: key, score, digest and mark. */
 #define SW_CACHE_SLOT_BYTES 18

@@ -114,11 +114,17 @@ static void look_at_lease(void *context)
     }
 }
 
+/* Is there a request, by either protocol, that waits for the gate or holds it? */
+static bool is_alone(const struct sw_loop *loop)
+{
+    return sw_alone_is_busy(&loop->resp) || sw_bulk_alone_is_busy(&loop->bulk);
+}
+
 /* Nothing that was parsed before `fence` was read is on its way: tells so. */
 static void note_quiet(struct sw_loop *loop, uint64_t fence)
 {
     if (fence != loop->quiet && !sw_batches_in_flight(&loop->batches) &&
-        !sw_resp_is_busy(&loop->resp) && !sw_alone_is_busy(&loop->resp)) {
+        !sw_resp_is_busy(&loop->resp) && !is_alone(loop)) {
         __atomic_store_n(&loop->quiet, fence, __ATOMIC_RELEASE);
     }
 }
@@ -138,7 +144,7 @@ static void note_pause(struct sw_loop *loop)
     struct sw_pause_seat *seat = &loop->net.pause;
     const struct sw_batches *batches = &loop->batches;
     if (!sw_pause_is_settled(seat) && loop->resp.rounds >= loop->rounds_before &&
-        batches->write_flights.count == 0 && !sw_alone_is_busy(&loop->resp) &&
+        batches->write_flights.count == 0 && !is_alone(loop) &&
         (seat->mode != SW_PAUSE_ALL || batches->flights.count == 0)) {
         sw_pause_settle(seat);
     }
@@ -170,12 +176,13 @@ static bool turn(struct sw_loop *loop)
     moved |= sw_batches_poll(&loop->batches, !moved && sw_list_is_empty(&loop->bulk.ready));
     report_lost_device(loop);
     if (loop->net.seat.view != NULL && loop->resp.running == NULL &&
-        !sw_alone_is_of_older_view(&loop->resp) &&
+        !sw_alone_is_of_older_view(&loop->resp) && !sw_bulk_alone_is_of_older_view(&loop->bulk) &&
         sw_batches_are_of_one_generation(&loop->batches)) {
         sw_cluster_settle(&loop->net.seat);
     }
     moved |= sw_control_poll_waits(&loop->resp);
     moved |= sw_alone_poll(&loop->resp);
+    moved |= sw_bulk_alone_poll(&loop->bulk);
     moved |= sw_bulk_poll_waits(&loop->bulk);
     moved |= follow_log(loop);
     moved |= sw_net_retry_stalled(&loop->net);
@@ -200,7 +207,7 @@ static bool is_finished(const struct sw_loop *loop)
     return loop->stopping && sw_list_is_empty(&loop->net.conns) &&
            !sw_batches_in_flight(&loop->batches) && !sw_batches_are_held(&loop->batches) &&
            sw_list_is_empty(&loop->resp.waits) && sw_list_is_empty(&loop->bulk.waits) &&
-           !sw_resp_is_busy(&loop->resp) && !sw_alone_is_busy(&loop->resp);
+           !sw_resp_is_busy(&loop->resp) && !is_alone(loop);
 }
 
 /* Has the loop received or sent anything in the last busy-poll-us? */
@@ -235,8 +242,8 @@ static void run(void *argument)
     struct sw_loop *loop = argument;
     bool moved = false;
     while (!is_finished(loop)) {
-        bool busy = moved || sw_batches_in_flight(&loop->batches) ||
-                    sw_alone_is_busy(&loop->resp) || is_awake(loop);
+        bool busy =
+            moved || sw_batches_in_flight(&loop->batches) || is_alone(loop) || is_awake(loop);
         bool sleeps = !busy && sw_bulk_rings_may_sleep(&loop->bulk);
         uv_run(&loop->uv, sleeps ? UV_RUN_ONCE : UV_RUN_NOWAIT);
         if (!busy) {
@@ -405,27 +412,6 @@ void sw_loop_log_moved(struct sw_loop *loop)
     }
 }
 
-bool sw_loops_are_quiet(struct sw_loop *loops, uint32_t count, uint64_t fence)
-{
-    bool quiet = true;
-    for (uint32_t i = 0; i < count; i++) {
-        if (__atomic_load_n(&loops[i].quiet, __ATOMIC_ACQUIRE) < fence) {
-            sw_loop_wake(&loops[i]);
-            quiet = false;
-        }
-    }
-    return quiet;
-}
-
-void sw_loops_choose(struct sw_config *config)
-{
-    unsigned cores = uv_available_parallelism();
-    if (config->loops == 0) {
-        config->loops = cores < 2 ? 1 : cores / 2 < SW_LOOPS_MAX ? cores / 2 : SW_LOOPS_MAX;
-        config->derived |= SW_DERIVED_LOOPS;
-    }
-}
-
 void sw_loop_stop(struct sw_loop *loop)
 {
     __atomic_store_n(&loop->stop_asked, true, __ATOMIC_RELEASE);
@@ -464,37 +450,4 @@ bool sw_loop_is_alive(struct sw_loop *loop)
     bool alive = turns != loop->turns_seen || sw_batches_is_submitting(&loop->batches);
     loop->turns_seen = turns;
     return alive;
-}
-
-bool sw_loops_are_alive(struct sw_loop *loops, uint32_t count)
-{
-    bool alive = true;
-    for (uint32_t i = 0; i < count; i++) {
-        alive &= sw_loop_is_alive(&loops[i]);
-    }
-    return alive;
-}
-
-void sw_loops_stop(struct sw_loop *loops, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        sw_loop_stop(&loops[i]);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        sw_loop_join(&loops[i]);
-    }
-}
-
-void sw_loops_wake(struct sw_loop *loops, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        sw_loop_wake(&loops[i]);
-    }
-}
-
-void sw_loops_log_moved(struct sw_loop *loops, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        sw_loop_log_moved(&loops[i]);
-    }
 }

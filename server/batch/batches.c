@@ -126,6 +126,15 @@ enum sw_batches_door sw_batches_door(struct sw_batches *batches)
     return sw_wal_state(batches->wal) == SW_WAL_OK ? SW_DOOR_WAIT : SW_DOOR_REFUSE;
 }
 
+void sw_batches_hold(struct sw_batches *batches, struct sw_flight *flight,
+                     void (*done)(struct sw_flight *flight))
+{
+    const uint64_t shown = sw_batches_shown(batches);
+    const uint64_t written = batches->wal == NULL ? 0 : flight->batch.write_sequence;
+    flight->done = done;
+    sw_flights_hold(&batches->write_flights, flight, shown > written ? shown : written);
+}
+
 bool sw_batches_release(struct sw_batches *batches)
 {
     unsigned released = sw_flights_release(&batches->write_flights);

@@ -82,6 +82,12 @@ void sw_batches_look_at_growth(struct sw_batches *batches);
 enum sw_batches_door { SW_DOOR_OPEN, SW_DOOR_WAIT, SW_DOOR_REFUSE };
 enum sw_batches_door sw_batches_door(struct sw_batches *batches);
 
+/* Calls `done` of a flight of alone_flights, which is done, when what it wrote survives a crash, or
+ * what it has read where reads wait for that; at once where it wrote nothing, or there is no log.
+ */
+void sw_batches_hold(struct sw_batches *batches, struct sw_flight *flight,
+                     void (*done)(struct sw_flight *flight));
+
 /* Calls `done` of writes, and of reads, that the log has held and that may be answered now. Returns
  * true if there was one. */
 bool sw_batches_release(struct sw_batches *batches);

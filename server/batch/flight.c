@@ -168,15 +168,16 @@ static bool is_logged(const struct sw_flights *flights, const struct sw_flight *
  * it now. */
 static bool hand_in(struct sw_flights *flights, struct sw_flight *flight)
 {
+    const bool copies = flights->copies && !flight->lends;
     if (is_logged(flights, flight) &&
         !sw_logging_hand_in(flights->wal, &flight->batch, flights->key_bytes, flights->value_bytes,
-                            flights->copies)) {
+                            copies)) {
         return false;
     }
     if (flights->feed != NULL && flight->submitted && flight->batch.write_sequence != 0 &&
         sw_feed_is_on(flights->feed)) {
         sw_logging_feed(flights->feed, &flight->batch, flights->key_bytes, flights->value_bytes,
-                        flights->copies);
+                        copies);
     }
     return true;
 }
@@ -200,6 +201,16 @@ static void hold(struct sw_flights *flights, struct sw_flight *flight)
     }
     sw_list_push(before, &flight->link); /* which is in front of it */
     flights->held_count++;
+}
+
+void sw_flights_hold(struct sw_flights *flights, struct sw_flight *flight, uint64_t sequence)
+{
+    flight->waits_for = sequence;
+    if (sequence > 0) {
+        hold(flights, flight);
+    } else {
+        flight->done(flight);
+    }
 }
 
 unsigned sw_flights_release(struct sw_flights *flights)
@@ -253,12 +264,7 @@ unsigned sw_flights_poll(struct sw_flights *flights)
         if (flights->before_done != NULL) {
             flights->before_done(flights->before_context);
         }
-        flight->waits_for = waits_for(flights, flight);
-        if (flight->waits_for > 0) {
-            hold(flights, flight);
-        } else {
-            flight->done(flight);
-        }
+        sw_flights_hold(flights, flight, waits_for(flights, flight));
         completed++;
     }
     return completed;

@@ -40,6 +40,8 @@ struct sw_flight {
     bool submitted;     /* the queue has accepted the batch */
     bool is_shared;     /* a client may change arrays of the batch meanwhile */
     bool is_inside;     /* it is a write that has passed the gate, and has not left */
+    bool lends;         /* its arrays stay until it may be answered: of a list that copies for the
+                           log it is not copied */
     bool is_done;       /* the batch is done, and waits to be taken by the log */
     bool is_unknown;    /* whether its write, or what it has read, survives a crash: the log
                            broke before it was durable */
@@ -103,6 +105,10 @@ uint64_t sw_flight_wall_ms(void);
 /* Submits the flight's batch, now or when the queue has room, and borrows the flight until its
  * `done` is called. */
 void sw_flight_start(struct sw_flights *flights, struct sw_flight *flight);
+
+/* Calls the flight's `done` when this write may be answered, at once if it is 0. The flight is in
+ * no list, and its arrays stay until then. */
+void sw_flights_hold(struct sw_flights *flights, struct sw_flight *flight, uint64_t sequence);
 
 /* Calls `done` of every flight that the log has held and that may be answered now, or of all if the
  * log is hopeless. Returns how many there were. */

@@ -10,6 +10,7 @@
 #include "server/bulk/admit.h"
 #include "server/bulk/cluster.h"
 #include "server/bulk/figures.h"
+#include "server/bulk/operations.h"
 #include "server/bulk/output.h"
 #include "server/bulk/reply.h"
 #include "server/bulk/request.h"
@@ -27,7 +28,7 @@ static struct sw_body_layout reply_layout(const struct sw_request *request)
     struct sw_reply reply = {
         .count = request->count,
         .key_bytes = request->key_bytes,
-        .value_bytes = request->value_bytes,
+        .value_bytes = sw_request_answer_bytes(request),
         .has_values = request->want_values,
         .lacks_found = request->declines_found,
         .has_not_admitted = request->want_not_admitted,
@@ -44,13 +45,16 @@ static struct sw_body_layout reply_layout(const struct sw_request *request)
     return sw_reply_layout(&reply, request->operation);
 }
 
-/* What the request needs beside the two bodies: what was there before, and whether it was. */
-static uint64_t scratch_bytes(const struct sw_request *request)
+/* What the request needs beside the two bodies: what was there before, and whether it was; of
+ * GETRANGE the values of which the parts are sent; of others what combine.h says. */
+static uint64_t scratch_bytes(const struct sw_bulk *bulk, const struct sw_request *request)
 {
-    return sw_request_is_wide(request)
-               ? sw_frame_align((uint64_t)request->count * request->value_bytes) +
-                     sw_frame_align(sw_found_bytes(request->count))
-               : 0;
+    const uint64_t values = sw_frame_align((uint64_t)request->count * request->value_bytes);
+    if (request->operation == SW_OPERATION_GETRANGE) {
+        return request->want_values ? values : 0;
+    }
+    return sw_request_is_wide(request) ? values + sw_frame_align(sw_found_bytes(request->count))
+                                       : sw_combine_bytes(&bulk->batches->shape, request);
 }
 
 /* Clears the padding of the arrays whose length is known, which must not show earlier contents of
@@ -75,7 +79,7 @@ static struct sw_bulk_frame *take_frame(struct sw_conn *conn, const struct sw_re
     struct sw_bulk *bulk = sw_bulk_of(conn)->bulk;
     bool waits = sw_conn_arena_is_reserved(conn);
     struct sw_body_layout reply = reply_layout(request);
-    const uint64_t bytes = body_bytes + reply.bytes + scratch_bytes(request);
+    const uint64_t bytes = body_bytes + reply.bytes + scratch_bytes(bulk, request);
     struct sw_bulk_frame *frame = sw_bulk_frame_take(bulk, conn);
     if (frame == NULL) {
         sw_conn_abort(conn);
@@ -113,10 +117,8 @@ static uint64_t body_bytes_max(const struct sw_bulk *bulk)
 {
     const struct sw_table_shape *shape = &bulk->batches->shape;
     uint64_t ops = bulk->net->config->frame_ops_max;
-    const bool is_wide =
-        (shape->operations >> SW_ADD_F16 & 1) != 0 || (shape->operations >> SW_ADD_BF16 & 1) != 0;
     return sw_frame_align(ops * shape->key_bytes) +
-           sw_frame_align(ops * shape->value_bytes * (is_wide ? 2 : 1)) +
+           sw_frame_align(ops * shape->value_bytes * 2) + /* wide ones, and those of CAS */
            (shape->has_scores ? sw_frame_align(ops * sizeof(uint64_t)) : 0);
 }
 
@@ -158,8 +160,8 @@ static bool is_admitted(struct sw_conn *conn, const uint8_t *bytes, const struct
     bool closes = false;
     enum sw_reply_status status = sw_bulk_admit(
         conn, &head->request, bytes + SW_FRAME_PREFIX_BYTES, head->header_bytes, head->body_bytes,
-        reply_layout(&head->request).bytes + scratch_bytes(&head->request), message,
-        sizeof(message), &closes);
+        reply_layout(&head->request).bytes + scratch_bytes(sw_bulk_of(conn)->bulk, &head->request),
+        message, sizeof(message), &closes);
     if (status == SW_REPLY_OK) {
         return true;
     }
@@ -405,6 +407,7 @@ void sw_bulk_init(struct sw_bulk *bulk, struct sw_net *net, struct sw_batches *b
     bulk->owner = *owner;
     sw_bulk_operations(&batches->shape, bulk->operations);
     sw_bulk_rights_init(&bulk->rights, net->users);
+    sw_bulk_alone_init(&bulk->alone, uv_hrtime() * 0x9e3779b97f4a7c15U);
     sw_list_init(&bulk->waits);
     sw_list_init(&bulk->rings);
     sw_list_init(&bulk->ready);

@@ -9,7 +9,7 @@
 
 #include "server/bulk/bulk.h"
 #include "server/bulk/cluster.h"
-#include "server/bulk/request.h"
+#include "server/bulk/operations.h"
 #include "server/log/saver.h"
 #include "server/repl/repl.h"
 #include "table/scale.h"
@@ -32,9 +32,12 @@ static enum sw_reply_status refuse_frame(const struct sw_table_shape *shape,
         return error == SW_FRAME_E_OPERATION ? SW_REPLY_UNKNOWN_OPERATION : SW_REPLY_BAD_REQUEST;
     }
     bool epoch = request->operation == SW_OPERATION_EPOCH && shape->has_scores;
-    snprintf(message, message_bytes, "the %s %s has no %s%s",
+    snprintf(message, message_bytes, "the %s %s has no %s%s%s",
              epoch ? sw_cache_policy_name(shape->policy) : shape->engine_name,
-             epoch ? "policy" : "engine", sw_operation_name(request->operation), shape->of_rows);
+             epoch ? "policy" : "engine", sw_operation_name(request->operation), shape->of_rows,
+             sw_operation_runs_alone(request->operation)
+                 ? ": a write may evict what was looked at before"
+                 : "");
     return SW_REPLY_UNKNOWN_OPERATION;
 }
 
@@ -89,6 +92,35 @@ static bool sums_fit(const struct sw_table_shape *shape, const struct sw_request
     return false;
 }
 
+/* Can parts, and bits, of these values be read or written? */
+static bool parts_fit(const struct sw_table_shape *shape, uint32_t type,
+                      const struct sw_request *request, char *message, size_t message_bytes)
+{
+    const bool is_row = shape->value_format != SW_VALUE_INTEGER;
+    const char *name = sw_operation_name(request->operation);
+    if (!sw_operation_has_range(request->operation) &&
+        (request->range_offset != 0 || request->range_bytes != 0)) {
+        snprintf(message, message_bytes,
+                 "range_offset and range_bytes are of GETRANGE and SETRANGE");
+    } else if (sw_operation_has_range(request->operation) && !is_row) {
+        snprintf(message, message_bytes, "%s is for rows (--value-bytes)", name);
+    } else if (sw_operation_has_range(request->operation) &&
+               (request->range_bytes == 0 || request->range_bytes > shape->blob_bytes_max ||
+                request->range_offset > shape->blob_bytes_max - request->range_bytes)) {
+        snprintf(message, message_bytes,
+                 "a part of %u bytes from byte %u on: values have %u bytes, and a part has one at "
+                 "least",
+                 request->range_bytes, request->range_offset, shape->blob_bytes_max);
+    } else if (request->operation >= SW_OPERATION_OR && request->operation <= SW_OPERATION_ANDNOT &&
+               is_row && type != SW_TYPE_BYTES && type != SW_TYPE_U32 && type != SW_TYPE_U64) {
+        snprintf(message, message_bytes,
+                 "operations on bits are for integers, and for rows of bytes, u32 or u64");
+    } else {
+        return true;
+    }
+    return false;
+}
+
 /* Whether the operation needs the table, and whether it changes it. */
 static bool needs_table(uint32_t operation)
 {
@@ -101,9 +133,10 @@ static bool needs_table(uint32_t operation)
 static bool writes(uint32_t operation)
 {
     return needs_table(operation) && operation != SW_OPERATION_GET &&
-           operation != SW_OPERATION_PEEK && operation != SW_OPERATION_SCAN &&
-           operation != SW_OPERATION_COUNT_SCORES && operation != SW_OPERATION_RESIZE &&
-           operation != SW_OPERATION_WAIT && operation != SW_OPERATION_DIGEST;
+           operation != SW_OPERATION_PEEK && operation != SW_OPERATION_GETRANGE &&
+           operation != SW_OPERATION_SCAN && operation != SW_OPERATION_COUNT_SCORES &&
+           operation != SW_OPERATION_RESIZE && operation != SW_OPERATION_WAIT &&
+           operation != SW_OPERATION_DIGEST;
 }
 
 /* Whether a replica can carry the operation out now. */
@@ -175,7 +208,8 @@ enum sw_reply_status sw_bulk_judge(const struct sw_bulk *bulk, const struct sw_r
                  "--value-format fixed has those");
         return SW_REPLY_BAD_REQUEST;
     }
-    if (!sums_fit(shape, request, message, message_bytes)) {
+    if (!sums_fit(shape, request, message, message_bytes) ||
+        !parts_fit(shape, bulk->net->config->value_type, request, message, message_bytes)) {
         return SW_REPLY_BAD_REQUEST;
     }
     const char *refusal = sw_bulk_cluster_refusal(bulk, request->operation);

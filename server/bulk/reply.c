@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/batch/blob.h"
 #include "server/batch/refusals.h"
 #include "server/bulk/bulk.h"
 #include "server/bulk/cluster.h"
@@ -21,6 +22,7 @@ void sw_bulk_reply(struct sw_bulk_frame *frame, const struct sw_reply *reply,
     struct sw_loop_counters *counters = frame->bulk->net->counters;
     bool data = sw_operation_is_data(frame->request.operation);
     SW_COUNT(counters, frames_processed, 1);
+    SW_COUNT(counters, frame_operations[frame->request.operation % SW_OPERATION_NUMBERS], 1);
     SW_COUNT(counters, frame_errors, reply->status != SW_REPLY_OK);
     if (frame->ring != NULL) { /* the arrays are where the client wants them */
         sw_bulk_complete(frame, reply);
@@ -131,6 +133,23 @@ static unsigned add_evicted(const struct sw_batch *batch, struct sw_reply *reply
     return n;
 }
 
+/* Copies what GETRANGE asks for from the values to the reply. What lies behind a string is 0. */
+static void cut_parts(struct sw_bulk_frame *frame)
+{
+    const struct sw_table_shape *shape = &frame->bulk->batches->shape;
+    const struct sw_request *request = &frame->request;
+    const uint32_t bytes = request->range_bytes;
+    uint8_t *out = frame->reply + frame->reply_layout.first;
+    for (uint32_t i = 0; i < request->count; i++, out += bytes) {
+        uint32_t size;
+        const uint8_t *value = sw_blob_at(shape, frame->arrays[SW_RING_VALUES], i, &size);
+        uint32_t here = size < request->range_offset ? 0 : size - request->range_offset;
+        here = here < bytes ? here : bytes;
+        memcpy(out, value + request->range_offset, here);
+        memset(out + here, 0, bytes - here);
+    }
+}
+
 static void reply_to_data(struct sw_bulk_frame *frame, struct sw_reply *reply)
 {
     const struct sw_request *request = &frame->request;
@@ -146,6 +165,11 @@ static void reply_to_data(struct sw_bulk_frame *frame, struct sw_reply *reply)
     reply->not_admitted = counters->not_admitted;
     for (int c = 0; c < SW_CLASS_COUNT; c++) {
         reply->hits += counters->by_class[c].hits;
+    }
+    if (sw_operation_runs_alone(request->operation)) {
+        reply->hits = frame->hits;
+    } else if (request->operation == SW_OPERATION_GETRANGE && request->want_values) {
+        cut_parts(frame);
     }
     if (sw_operation_may_overflow(request->operation)) {
         reply->overflows = reply->count - counters->inserted - counters->updated;
@@ -194,7 +218,9 @@ void sw_bulk_reply_to_batch(struct sw_flight *flight)
     struct sw_reply reply = {
         .request_id = frame->request.request_id,
         .key_bytes = shape->key_bytes,
-        .value_bytes = shape->value_bytes,
+        .value_bytes = frame->request.operation == SW_OPERATION_GETRANGE
+                           ? frame->request.range_bytes
+                           : shape->value_bytes,
     };
     if (frame->bulk->batches->wal != NULL) {
         reply.write_sequence = flight->batch.write_sequence;

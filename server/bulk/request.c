@@ -13,6 +13,7 @@
 #include "server/bulk/cluster.h"
 #include "server/bulk/figures.h"
 #include "server/bulk/judge.h"
+#include "server/bulk/operations.h"
 #include "server/bulk/reply.h"
 #include "server/bulk/sharing.h"
 #include "server/bulk/values.h"
@@ -21,31 +22,6 @@
 #include "server/move/move.h"
 #include "server/region/memory.h"
 #include "table/scale.h"
-
-/* Operations of the protocol, translated to those of the table. */
-#define OP_OF(name, number, operands) [number] = SW_##name,
-static const uint8_t table_ops[] = {SW_DATA_OPERATION_MAP(OP_OF)};
-
-#define ONE_MORE(...) +1
-static_assert(SW_DATA_OPERATION_MAP(ONE_MORE) == SW_EXPIRE,
-              "a frame can ask for every operation of the table but EXPIRE");
-
-enum sw_op sw_bulk_op(uint32_t operation)
-{
-    return (enum sw_op)table_ops[operation];
-}
-
-void sw_bulk_operations(const struct sw_table_shape *shape, bool served[SW_OPERATION_NUMBERS])
-{
-#define SERVED_BY_SERVER(name) true
-#define SERVED_BY_TABLE(name) ((shape->batch_kinds >> SW_BATCH_##name & 1) != 0)
-#define SERVED(name, number, who) served[number] = SERVED_BY_##who(name);
-#define SERVED_OP(name, number, operands) \
-    served[number] = (shape->operations >> SW_##name & 1) != 0;
-    memset(served, 0, SW_OPERATION_NUMBERS * sizeof(*served));
-    SW_DATA_OPERATION_MAP(SERVED_OP)
-    SW_CONTROL_OPERATION_MAP(SERVED)
-}
 
 /* Submits the frame's batch, behind those of its connection. */
 static void launch(struct sw_bulk_frame *frame)
@@ -60,8 +36,11 @@ static bool check_values(struct sw_bulk_frame *frame, const void *values)
 {
     const struct sw_table_shape *shape = &frame->bulk->batches->shape;
     uint32_t first, length;
+    const uint32_t each = frame->request.operation == SW_OPERATION_CAS ? 2 : 1;
     if (values == NULL || shape->value_format != SW_VALUE_STRING ||
-        sw_bulk_strings_fit(values, shape->value_bytes, frame->request.count, &first, &length)) {
+        frame->request.operation == SW_OPERATION_SETRANGE ||
+        sw_bulk_strings_fit(values, shape->value_bytes, frame->request.count * each, &first,
+                            &length)) {
         return true;
     }
     struct sw_reply reply = {.request_id = frame->request.request_id,
@@ -124,6 +103,9 @@ static void place_arrays(struct sw_bulk_frame *frame)
         scratch += sw_frame_align((uint64_t)request->count * request->value_bytes);
         arrays[SW_RING_FOUND] = request->declines_found ? scratch : arrays[SW_RING_FOUND];
     }
+    if (request->operation == SW_OPERATION_GETRANGE && request->want_values) {
+        arrays[SW_RING_VALUES] = frame->reply + reply->bytes; /* the parts go to the reply */
+    }
     arrays[SW_RING_NOT_ADMITTED] = wanted(frame, request->want_not_admitted, reply->not_admitted);
     arrays[SW_RING_SCORES_OUT] = wanted(frame, request->want_scores, reply->scores);
     arrays[SW_RING_EVICTED_KEYS] = wanted(frame, evicted != 0, reply->evicted_keys);
@@ -180,12 +162,28 @@ static void scale(const struct sw_bulk_frame *frame)
 static void start_data(struct sw_bulk_frame *frame)
 {
     struct sw_batch *batch = &frame->flight.batch;
+    if (sw_operation_runs_alone(frame->request.operation)) {
+        sw_bulk_alone_start(frame);
+        return;
+    }
     *batch = sw_bulk_batch_of(frame);
     scale(frame);
     if (check_keys(frame, batch->keys) && sw_bulk_owns_keys(frame) &&
         check_values(frame, batch->values)) {
         launch(frame);
     }
+}
+
+bool sw_bulk_may_write(struct sw_bulk_frame *frame)
+{
+    struct sw_batch *batch = &frame->flight.batch;
+    *batch = (struct sw_batch){
+        .op = SW_SET,
+        .keys = frame->arrays[SW_RING_KEYS],
+        .values = frame->arrays[SW_RING_OPERANDS],
+    };
+    return check_keys(frame, batch->keys) && sw_bulk_owns_keys(frame) &&
+           check_values(frame, batch->values);
 }
 
 static void start_scan(struct sw_bulk_frame *frame)

@@ -8,17 +8,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "server/batch/shape.h"
 #include "server/bulk/frame_pool.h"
-
-/* Fills in which operations of the protocol the engine supports. */
-void sw_bulk_operations(const struct sw_table_shape *shape, bool served[SW_OPERATION_NUMBERS]);
-
-/* The table's number of an operation on keys. */
-enum sw_op sw_bulk_op(uint32_t operation);
 
 /* The batch of a request with keys, whose arrays have their places. */
 struct sw_batch sw_bulk_batch_of(const struct sw_bulk_frame *frame);
+
+/* Of a request that runs alone: may the user touch its keys, does this node have them, and can its
+ * values be stored? If not, the reply has been sent, and the frame is gone. */
+bool sw_bulk_may_write(struct sw_bulk_frame *frame);
 
 /* Accepts and carries out a frame that has been received completely, and takes it. Its reply is
  * sent now, or when its batch is done. */

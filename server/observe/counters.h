@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+#include "proto/frame.h"
 #include "server/resp/command.h"
 
 /* Counters: X(name, help). The metric is sherwood_<name>_total. */
@@ -118,7 +119,8 @@ struct sw_loop_counters {
     SW_COUNTER_MAP(SW_COUNTER_FIELD)
     SW_GAUGE_MAP(SW_COUNTER_FIELD)
 #undef SW_COUNTER_FIELD
-    uint64_t commands[SW_COMMAND_COUNT]; /* replied to, by command */
+    uint64_t frame_operations[SW_OPERATION_NUMBERS]; /* frames replied to, by operation */
+    uint64_t commands[SW_COMMAND_COUNT];             /* replied to, by command */
     /* Of the time from the submission of a batch to its completion an equal share for each command
      * whose reply waited for it. */
     uint64_t command_ns[SW_COMMAND_COUNT];

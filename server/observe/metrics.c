@@ -395,6 +395,14 @@ static void put_commands(struct page *page, const struct sw_loop_counters *count
         sw_text_printf(page->text, "sherwood_commands_total{cmd=\"%s\"} %" PRIu64 "\n",
                        sw_command_at((enum sw_command_id)i)->name, counters->commands[i]);
     }
+    family(page, "sherwood_frames", "counter",
+           "Bulk frames that were begun and replied to, by operation.");
+    for (uint32_t i = 0; i < SW_OPERATION_NUMBERS; i++) {
+        if (sw_operation_is_known(i)) {
+            sw_text_printf(page->text, "sherwood_frames_total{operation=\"%s\"} %" PRIu64 "\n",
+                           sw_operation_name(i), counters->frame_operations[i]);
+        }
+    }
 #define SW_COUNTER_PUT(name, help) counter(page, "sherwood_" #name, help, counters->name);
     SW_COUNTER_MAP(SW_COUNTER_PUT)
 #undef SW_COUNTER_PUT

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "proto/decimal.h"
+#include "server/batch/blob.h"
 #include "server/net/conn.h"
 #include "server/resp/alone_words.h"
-#include "server/resp/blob.h"
 #include "server/resp/resp.h"
 #include "server/resp/watching.h"
 

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/batch/blob.h"
 #include "server/net/conn.h"
 #include "server/resp/admin_call.h"
-#include "server/resp/blob.h"
 #include "server/resp/resp.h"
 
 bool sw_word_is(const struct sw_command *command)

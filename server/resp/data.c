@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "proto/decimal.h"
+#include "server/batch/blob.h"
 #include "server/net/conn.h"
 #include "server/resp/add.h"
 #include "server/resp/admin_call.h"
-#include "server/resp/blob.h"
 #include "server/resp/data_help.h"
 #include "server/resp/expire.h"
 #include "server/resp/permit.h"

@@ -12,9 +12,9 @@
 
 #include "proto/decimal.h"
 #include "proto/resp.h"
+#include "server/batch/blob.h"
 #include "server/limits.h"
 #include "server/net/conn.h"
-#include "server/resp/blob.h"
 #include "server/resp/output.h"
 #include "server/resp/resp.h"
 #include "server/resp/substring.h"

@@ -129,7 +129,7 @@ Test(share, what_is_split_is_joined)
         }
         job->operation = SHERWOOD_SET;
         job->key_bytes = widths[round % 5][0];
-        job->value_bytes = widths[round % 5][1];
+        job->value_bytes = job->operand_bytes = job->answer_bytes = widths[round % 5][1];
         job->open = 0;
         job->answers_found = random_next(&state) % 4 == 0 ? NULL : found;
         draw_owners(&state);
@@ -172,7 +172,7 @@ Test(share, a_slot_without_an_owner_is_named)
     topology.owner[8000] = SW_TOPOLOGY_NOBODY;
     struct sherwood_piece piece = {&key, &key, NULL, 1};
     job->operation = SHERWOOD_SET;
-    job->key_bytes = job->value_bytes = 8;
+    job->key_bytes = job->value_bytes = job->operand_bytes = job->answer_bytes = 8;
     job->pieces = &piece;
     job->pieces_count = job->count = 1;
     cr_assert_eq(sw_client_split(job, &topology, &slot), SHERWOOD_E_SHARD);

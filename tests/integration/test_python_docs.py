@@ -73,13 +73,14 @@ def docstrings():
 @case
 def declarations():
     """build_ffi.py declares every function of sherwood.h that this package is to have"""
-    header = (ROOT / "client" / "sherwood.h").read_text(encoding="utf-8")
+    header = "".join((ROOT / "client" / name).read_text(encoding="utf-8") for name in ("sherwood.h", "sherwood-words.h"))
     text = (PACKAGE / "build_ffi.py").read_text(encoding="utf-8")
     there = set(re.findall(r"^(?!static)\w[\w *]*?\b(sherwood_\w+)\(", header, flags=re.M))
     declared = set(re.findall(r"\b(sherwood_\w+)\(", text))
     # What others of the list do as well, and waiting without an end, which would hold a lock.
     absent = {"sherwood_connect", "sherwood_get", "sherwood_set", "sherwood_delete", "sherwood_run",
-              "sherwood_add", "sherwood_prefix", "sherwood_wait", "sherwood_wait_for", "sherwood_wait_any"}
+              "sherwood_add", "sherwood_prefix", "sherwood_cas", "sherwood_get_range",
+              "sherwood_set_range", "sherwood_wait", "sherwood_wait_for", "sherwood_wait_any"}
     # Regions: native.c makes their memory, which outlives the handle, and registers it.
     absent |= {f"sherwood_region_{what}" for what in ("create", "memory", "allocate", "reset", "register",
                                                       "device")}

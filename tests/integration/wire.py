@@ -10,6 +10,7 @@ MAGIC = b"\xd5SW\x01"
 (GET, SET, SUM, MIN, MAX, SET_ABSENT, SET_PRESENT, INCREMENT, DECREMENT, DELETE, PEEK, FIND_OR_INSERT,
  SET_SCORE, SET_VALUE, ADD_F32, ADD_U32, ADD_U64, ADD_PRESENT_F32, ADD_PRESENT_U32,
  ADD_PRESENT_U64, ADD_F16, ADD_BF16, ADD_PRESENT_F16, ADD_PRESENT_BF16) = range(1, 25)
+OR, XOR, AND, ANDNOT, CAS, SETRANGE, GETRANGE = range(64, 71)
 (HELLO, PING, STATS, CLEAR, SCAN, RESIZE, COUNT_SCORES, ERASE_SCORES, EPOCH) = range(32, 41)
 WAIT, DIGEST = 46, 47
 (OK, BAD_REQUEST, UNKNOWN_OPERATION, OUT_OF_MEMORY, SERVER_ERROR, SHUTTING_DOWN, TIMED_OUT,
@@ -122,7 +123,8 @@ def array(numbers, width):
 
 def header_of(operation, count=0, key_bytes=0, value_bytes=0, request_id=1, want_values=False,
               cursor=0, capacity=0, want_found=None, want_scores=0, has_scores=0, want_evicted=0,
-              want_not_admitted=0, by_score=0, score_min=0, score_max=0, epoch=0, timeout=0, scale=0, operand_type=0):
+              want_not_admitted=0, by_score=0, score_min=0, score_max=0, epoch=0, timeout=0, scale=0, operand_type=0,
+              range_offset=0, range_bytes=0):
     """`want_found` None is a client that does not know the field."""
     values = (request_id, operation, count, key_bytes, value_bytes, int(want_values), cursor,
               capacity)
@@ -133,7 +135,8 @@ def header_of(operation, count=0, key_bytes=0, value_bytes=0, request_id=1, want
             b"".join(field(i, int(v)) for i, v in enumerate(cache, 10) if v) +
             (field(20, timeout) if timeout else b"") +
             (struct.pack("<BBI", 34 << 3 & 0x7f | 5 | 0x80, 34 >> 4, scale) if scale else b"") +
-            (field(35, operand_type) if operand_type else b""))
+            (field(35, operand_type) if operand_type else b"") +
+            (field(50, range_offset) if range_offset else b"") + (field(51, range_bytes) if range_bytes else b""))
 
 
 def envelope(header, body=b"", header_bytes=None, body_bytes=None, magic=MAGIC):

@@ -125,12 +125,16 @@ Test(frame, errors_have_texts)
 Test(frame, operations_are_classed)
 {
     for (uint32_t operation = 0; operation < 300; operation++) {
-        bool data = operation >= 1 && operation <= 24;
+        bool composed = operation >= 64 && operation <= 70;
+        bool data = composed || (operation >= 1 && operation <= 24);
         bool control = (operation >= 32 && operation <= 47) || operation == 90;
         cr_assert(sw_operation_is_data(operation) == data, "%u", operation);
         cr_assert(sw_operation_is_known(operation) == (data || control), "%u", operation);
         bool operands = data && operation != SW_OPERATION_GET && operation != SW_OPERATION_DELETE &&
-                        operation != SW_OPERATION_PEEK && operation != SW_OPERATION_SET_SCORE;
+                        operation != SW_OPERATION_PEEK && operation != SW_OPERATION_SET_SCORE &&
+                        operation != SW_OPERATION_GETRANGE;
+        cr_assert(sw_operation_is_composed(operation) == composed, "%u", operation);
+        cr_assert(sw_operation_runs_alone(operation) == (composed && operands), "%u", operation);
         cr_assert(sw_operation_has_operands(operation) == operands, "%u", operation);
     }
     cr_assert(!sw_operation_is_known(UINT32_MAX));
@@ -145,7 +149,8 @@ Test(frame, every_operation_has_a_whole_row)
     static const struct {
         const char *name;
         uint32_t number;
-    } rows[] = {SW_OPERATION_MAP(ROW)}, takes[] = {SW_DATA_OPERATION_MAP(OPERANDS)};
+    } rows[] = {SW_OPERATION_MAP(ROW)},
+      takes[] = {SW_DATA_OPERATION_MAP(OPERANDS) SW_COMPOSED_OPERATION_MAP(OPERANDS)};
     const size_t count = sizeof(rows) / sizeof(rows[0]);
     const size_t data = sizeof(takes) / sizeof(takes[0]);
     for (size_t i = 0; i < count; i++) {

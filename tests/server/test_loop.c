@@ -153,6 +153,12 @@ Test(loop, knows_what_a_cache_has)
         SW_COMMAND_PEXPIREAT};
     expect_lacking(fixture.loop, commands, sizeof(commands) / sizeof(commands[0]));
     static const enum sw_operation unsupported[] = {SW_OPERATION_SUM,
+                                                    SW_OPERATION_OR,
+                                                    SW_OPERATION_XOR,
+                                                    SW_OPERATION_AND,
+                                                    SW_OPERATION_ANDNOT,
+                                                    SW_OPERATION_CAS,
+                                                    SW_OPERATION_SETRANGE,
                                                     SW_OPERATION_MIN,
                                                     SW_OPERATION_MAX,
                                                     SW_OPERATION_INCREMENT,

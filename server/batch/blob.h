@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * blob.h - values that are bytes, as the table stores them and as RESP shows them: strings have
+ * blob.h - values that are bytes, as the table stores them and as clients mean them: strings have
  * their length before them, and zeros behind. Pure functions, for any thread.
  */
-#ifndef SHERWOOD_SERVER_RESP_BLOB_H
-#define SHERWOOD_SERVER_RESP_BLOB_H
+#ifndef SHERWOOD_SERVER_BATCH_BLOB_H
+#define SHERWOOD_SERVER_BATCH_BLOB_H
 
 #include <assert.h>
 #include <stdint.h>

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * alone.c - looking, making values and writing while the gate is closed.
+ */
+#include "server/bulk/alone.h"
+
+#include <uv.h>
+
+#include "server/bulk/admit.h"
+#include "server/bulk/bulk.h"
+#include "server/bulk/cluster.h"
+#include "server/bulk/reply.h"
+#include "server/bulk/request.h"
+#include "server/limits.h"
+
+void sw_bulk_alone_init(struct sw_bulk_alone *alone, uint64_t seed)
+{
+    *alone = (struct sw_bulk_alone){.seed = seed};
+    sw_list_init(&alone->frames);
+}
+
+bool sw_bulk_alone_is_busy(const struct sw_bulk *bulk)
+{
+    return bulk->alone.current != NULL || !sw_list_is_empty(&bulk->alone.frames);
+}
+
+static uint64_t view_number(const struct sw_bulk *bulk)
+{
+    const struct sw_cluster_view *view = sw_bulk_view(bulk);
+    return view == NULL ? 0 : view->number;
+}
+
+bool sw_bulk_alone_is_of_older_view(const struct sw_bulk *bulk)
+{
+    const struct sw_bulk_alone *alone = &bulk->alone;
+    return alone->current != NULL && alone->view_number != view_number(bulk);
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+/* Lets others write, and the connection go on. */
+static void open_gate(struct sw_bulk *bulk)
+{
+    sw_gate_open(&bulk->batches->gate);
+    bulk->alone.current = NULL;
+    bulk->alone.state = SW_BULK_ALONE_WAITS;
+    bulk->net->retry = true;
+}
+
+/* Replies when what was written, or what the look may show, survives a crash. */
+static void finish(struct sw_bulk_frame *frame)
+{
+    struct sw_bulk *bulk = frame->bulk;
+    sw_bulk_of(frame->conn)->runs_alone = false;
+    frame->hits = bulk->alone.combine.hits;
+    frame->flight.started_us = bulk->alone.started_us;
+    open_gate(bulk);
+    sw_batches_hold(bulk->batches, &frame->flight, sw_bulk_reply_to_batch);
+}
+
+static void on_written(struct sw_flight *flight)
+{
+    finish(SW_CONTAINER(flight, struct sw_bulk_frame, flight));
+}
+
+/* --- looking, making and writing -------------------------------------------------------------- */
+
+static void start(struct sw_bulk_frame *frame, void (*done)(struct sw_flight *flight))
+{
+    frame->bulk->alone.state = SW_BULK_ALONE_FLIES;
+    frame->flight.done = done;
+    frame->flight.lends = true; /* its arrays stay until it is replied to */
+    sw_flight_start(&frame->bulk->batches->alone_flights, &frame->flight);
+}
+
+static void write_values(struct sw_bulk_frame *frame)
+{
+    const struct sw_combine *combine = &frame->bulk->alone.combine;
+    if (combine->write_count == 0) {
+        finish(frame);
+        return;
+    }
+    frame->flight.batch = (struct sw_batch){
+        .kind = SW_BATCH_OPERATIONS,
+        .op = SW_SET,
+        .count = combine->write_count,
+        .keys = combine->keys,
+        .values = combine->writes,
+        .expires = combine->gives_times ? combine->expires : NULL,
+    };
+    start(frame, on_written);
+}
+
+static void make_values(struct sw_bulk_frame *frame)
+{
+    frame->bulk->alone.state = SW_BULK_ALONE_MAKES;
+    if (sw_combine_step(&frame->bulk->alone.combine, SW_ALONE_TURN_BYTES)) {
+        write_values(frame);
+    }
+}
+
+static void on_looked(struct sw_flight *flight)
+{
+    struct sw_bulk_frame *frame = SW_CONTAINER(flight, struct sw_bulk_frame, flight);
+    if (flight->batch.status == SW_OK) {
+        make_values(frame);
+    } else {
+        finish(frame); /* the reply says so */
+    }
+}
+
+static void look(struct sw_bulk_frame *frame)
+{
+    struct sw_combine *combine = &frame->bulk->alone.combine;
+    void *const *arrays = frame->arrays;
+    sw_combine_begin(combine, &frame->bulk->batches->shape, &frame->request, arrays[SW_RING_KEYS],
+                     arrays[SW_RING_OPERANDS], arrays[SW_RING_VALUES], arrays[SW_RING_FOUND],
+                     frame->reply + frame->reply_layout.bytes, frame->bulk->alone.seed);
+    frame->flight.batch = (struct sw_batch){
+        .kind = SW_BATCH_OPERATIONS,
+        .op = SW_GET,
+        .count = frame->request.count,
+        .keys = combine->keys,
+        .previous = combine->previous,
+        .found = combine->found,
+        .expires_out = combine->expires,
+    };
+    start(frame, on_looked);
+}
+
+/* --- the beginning ---------------------------------------------------------------------------- */
+
+/* Can the frame still be carried out? If not, the reply has been sent, and the frame is gone. */
+static bool judge(struct sw_bulk_frame *frame)
+{
+    struct sw_conn *conn = frame->conn;
+    struct sw_reply reply = {.request_id = frame->request.request_id};
+    bool closes = false;
+    reply.status = sw_bulk_admit(conn, &frame->request, NULL, 0, frame->body_bytes, 0,
+                                 reply.message, sizeof(reply.message), &closes);
+    if (reply.status == SW_REPLY_OK) {
+        return sw_bulk_may_write(frame);
+    }
+    if (closes) {
+        sw_conn_drain(conn, false); /* its reply is sent all the same */
+    }
+    sw_bulk_reply(frame, &reply, NULL, 0);
+    return false;
+}
+
+/* The gate is closed, and nobody is inside. */
+static void begin(struct sw_bulk *bulk)
+{
+    struct sw_bulk_alone *alone = &bulk->alone;
+    struct sw_bulk_frame *frame = sw_bulk_frame_at(sw_list_pop(&alone->frames));
+    alone->view_number = view_number(bulk);
+    alone->started_us = uv_hrtime() / 1000;
+    sw_bulk_of(frame->conn)->runs_alone = false;
+    if (!judge(frame)) {
+        open_gate(bulk);
+        return;
+    }
+    sw_bulk_of(frame->conn)->runs_alone = true;
+    alone->current = frame;
+    look(frame);
+}
+
+void sw_bulk_alone_start(struct sw_bulk_frame *frame)
+{
+    sw_bulk_of(frame->conn)->runs_alone = true;
+    sw_list_push(&frame->bulk->alone.frames, &frame->link);
+}
+
+bool sw_bulk_alone_poll(struct sw_bulk *bulk)
+{
+    struct sw_bulk_alone *alone = &bulk->alone;
+    struct sw_gate_side *side = &bulk->batches->gate;
+    if (alone->state == SW_BULK_ALONE_MAKES) {
+        make_values(alone->current);
+        return true;
+    }
+    if (alone->state == SW_BULK_ALONE_FLIES || sw_list_is_empty(&alone->frames)) {
+        return false;
+    }
+    if (alone->state == SW_BULK_ALONE_WAITS && sw_batches_door(bulk->batches) != SW_DOOR_WAIT &&
+        sw_gate_close(side)) {
+        alone->state = SW_BULK_ALONE_HOLDS;
+    }
+    if (alone->state != SW_BULK_ALONE_HOLDS || !sw_gate_is_empty(side)) {
+        return false;
+    }
+    begin(bulk);
+    return true;
+}

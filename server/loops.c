@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * loops.c - what is done with all loops of a server, one after the other.
+ */
+#include "server/limits.h"
+#include "server/loop.h"
+
+bool sw_loops_are_quiet(struct sw_loop *loops, uint32_t count, uint64_t fence)
+{
+    bool quiet = true;
+    for (uint32_t i = 0; i < count; i++) {
+        if (__atomic_load_n(&loops[i].quiet, __ATOMIC_ACQUIRE) < fence) {
+            sw_loop_wake(&loops[i]);
+            quiet = false;
+        }
+    }
+    return quiet;
+}
+
+void sw_loops_choose(struct sw_config *config)
+{
+    unsigned cores = uv_available_parallelism();
+    if (config->loops == 0) {
+        config->loops = cores < 2 ? 1 : cores / 2 < SW_LOOPS_MAX ? cores / 2 : SW_LOOPS_MAX;
+        config->derived |= SW_DERIVED_LOOPS;
+    }
+}
+
+bool sw_loops_are_alive(struct sw_loop *loops, uint32_t count)
+{
+    bool alive = true;
+    for (uint32_t i = 0; i < count; i++) {
+        alive &= sw_loop_is_alive(&loops[i]);
+    }
+    return alive;
+}
+
+void sw_loops_stop(struct sw_loop *loops, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        sw_loop_stop(&loops[i]);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        sw_loop_join(&loops[i]);
+    }
+}
+
+void sw_loops_wake(struct sw_loop *loops, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        sw_loop_wake(&loops[i]);
+    }
+}
+
+void sw_loops_log_moved(struct sw_loop *loops, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        sw_loop_log_moved(&loops[i]);
+    }
+}

@@ -1,0 +1,320 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Frames that look before they write, OR, XOR, AND, ANDNOT, CAS and SETRANGE, and GETRANGE: of integers and of rows."""
+
+import concurrent.futures
+import random
+
+import wire
+from data_directory import Directory
+from harness import Server, case, check, drawn_seed, equal, main
+from replication import caught_up, session, to_be_killed
+
+SEED = drawn_seed()
+CPU = ("--backend", "cpu", "--capacity", "64K", "--frame-ops-max", "0")
+NAMES = {wire.OR: "OR", wire.XOR: "XOR", wire.AND: "AND", wire.ANDNOT: "ANDNOT", wire.CAS: "CAS",
+         wire.SETRANGE: "SETRANGE", wire.GETRANGE: "GETRANGE"}
+TABLES = {  # options: bytes of a key, of a value, and is it a row or a string?
+    (): (8, 8, ""), ("--key-bits", "32"): (4, 4, ""), ("--engine", "cuckoo"): (8, 8, ""),
+    ("--value-bytes", "20"): (8, 20, "row"), ("--value-bytes", "8", "--value-type", "u64"): (8, 8, "row"),
+    ("--value-bytes", "1028", "--value-type", "u32"): (8, 1028, "row"),
+    ("--value-bytes", "36", "--value-type", "string"): (8, 40, "string")}
+
+
+class Table:
+    """What a server of this shape has: {key: bytes}, and what each operation makes of it."""
+
+    def __init__(self, key_bytes, value_bytes, kind):
+        self.key_bytes, self.value_bytes, self.kind, self.rows = key_bytes, value_bytes, kind, {}
+        self.room = value_bytes - 4 if kind == "string" else value_bytes
+
+    def stored(self, text):
+        """A value as frames have it."""
+        if self.kind == "string":
+            return len(text).to_bytes(4, "little") + text.ljust(self.room, b"\0")
+        return text
+
+    def zeros(self):
+        return b"" if self.kind == "string" else bytes(self.room)
+
+    def draw(self, rng):
+        if self.kind == "string":
+            return rng.randbytes(rng.randrange(self.room + 1))
+        return rng.choice((rng.randbytes(self.room), self.zeros(), b"\xff" * self.room, bytes([1]) + bytes(self.room - 1)))
+
+    def operations(self):
+        return ([wire.CAS] + ([wire.SETRANGE, wire.GETRANGE] if self.kind else []) +
+                ([] if self.kind == "string" else [wire.OR, wire.XOR, wire.AND, wire.ANDNOT]))
+
+    def apply(self, operation, key, operand, offset, size):
+        """Carries out one operation. Returns what its reply has: a value, and a bit."""
+        there, before = key in self.rows, self.rows.get(key, self.zeros())
+        shown = self.stored(before) if there else bytes(self.value_bytes)
+        if operation == wire.GETRANGE:
+            return before[offset:offset + size].ljust(size, b"\0"), there
+        if operation == wire.CAS:
+            if there and before == operand[0]:
+                self.rows[key] = operand[1]
+            return shown, there and before == operand[0]
+        if operation == wire.SETRANGE:
+            text = before.ljust(offset + size, b"\0")
+            self.rows[key] = text[:offset] + operand + text[offset + size:]
+        elif there or operation in (wire.OR, wire.XOR):
+            one, other = int.from_bytes(before, "little"), int.from_bytes(operand, "little")
+            after = {wire.OR: one | other, wire.XOR: one ^ other, wire.AND: one & other,
+                     wire.ANDNOT: one & ~other}[operation]
+            self.rows[key] = after.to_bytes(self.room, "little")
+        return shown, there
+
+    def frame(self, operation, keys, operands=(), **header):
+        body = wire.array(keys, self.key_bytes)
+        body += wire.padded(b"".join(operands)) if operands else b""
+        return wire.envelope(wire.header_of(operation, count=len(keys), key_bytes=self.key_bytes,
+                                            value_bytes=self.value_bytes, **header), body)
+
+    def drawn(self, rng, pool):
+        """A frame of a drawn operation, and a check of its reply."""
+        operation = rng.choice(self.operations())
+        keys = [rng.randrange(pool) for _ in range(rng.choice((1, 2, 7, 64, 65, 300)))]
+        offset = rng.randrange(self.room)
+        size = rng.randrange(1, self.room - offset + 1)
+        header, operands, sent = {"want_values": rng.random() < .7, "want_found": rng.choice((None, None, False))}, [], []
+        if operation in (wire.SETRANGE, wire.GETRANGE):
+            header |= {"range_offset": offset, "range_bytes": size}
+        for key in keys if operation != wire.GETRANGE else ():
+            if operation == wire.CAS:
+                old = self.rows.get(key, self.zeros()) if rng.random() < .6 else self.draw(rng)
+                operands.append((old, self.draw(rng)))
+                sent += [self.stored(value) for value in operands[-1]]
+            else:
+                operands.append(rng.randbytes(size) if operation == wire.SETRANGE else self.draw(rng))
+                sent.append(operands[-1])
+        sent_frame = self.frame(operation, keys, sent, **header)
+        answers = [self.apply(operation, key, operands[i] if operands else None, offset, size)
+                   for i, key in enumerate(keys)]
+
+        def compare(reply):
+            what = f"seed {SEED}: {NAMES[operation]} of {len(keys)} keys"
+            equal([reply.status, reply.message, reply.count], [wire.OK, "", len(keys)], what)
+            equal(reply.hits, sum(bit for _, bit in answers), what + ": hits")
+            arrays = reply.arrays()
+            if header["want_values"]:
+                values = arrays["values"]
+                if self.kind == "string" and operation != wire.GETRANGE:  # what is behind a string is nothing of it
+                    values = [value[:4 + int.from_bytes(value[:4], "little")].ljust(self.value_bytes, b"\0")
+                              for value in values]
+                equal(values, [value for value, _ in answers], what + ": values")
+            if header["want_found"] is None:
+                equal(arrays["found"], [int(bit) for _, bit in answers], what + ": bits")
+        return sent_frame, compare
+
+    def compare(self, connection, keys):
+        """Are the rows of these keys what the model has?"""
+        connection.sendall(self.frame(wire.GET, list(keys), want_values=True))
+        arrays = wire.read_frame(connection).arrays()
+        equal(arrays["found"], [int(key in self.rows) for key in keys], f"seed {SEED}: keys")
+        equal(arrays["values"], [self.stored(self.rows[key]) if key in self.rows else bytes(self.value_bytes)
+                                 for key in keys], f"seed {SEED}: values")
+
+
+@case
+def as_one_after_the_other():
+    """Repeated keys in array order, frames in the order in which they were sent, of every table that has them"""
+    rng = random.Random(SEED)
+    for options, shape in TABLES.items():
+        with Server(*CPU, *options) as server, server.connect() as connection:
+            table = Table(*shape)
+            for _ in range(12):
+                frames = [table.drawn(rng, 40) for _ in range(rng.randrange(1, 6))]
+                connection.sendall(b"".join(frame for frame, _ in frames))  # later ones wait for earlier ones
+                for _, compare in frames:
+                    compare(wire.read_frame(connection))
+                table.compare(connection, range(40))
+
+
+@case
+def long_frames():
+    """A frame of many keys, half of them there twice, while others read and write"""
+    rng, count = random.Random(SEED), 40000
+    table = Table(8, 8, "")
+    keys = [rng.randrange(count) for _ in range(count)]
+    operands = [rng.randbytes(8) for _ in keys]
+    with Server(*CPU, "--loops", "2", "--capacity", "256K") as server, server.connect() as one, server.connect() as other:
+        replies = wire.Replies(other)
+        for operation in (wire.XOR, wire.ANDNOT):
+            one.sendall(table.frame(operation, keys, operands, want_values=True))
+            check(isinstance(replies.ask("INCR", count + 1), int), "another client is served")
+            reply = wire.read_frame(one)
+            answers = [table.apply(operation, key, operand, 0, 0) for key, operand in zip(keys, operands)]
+            check(reply.arrays() == {"values": [value for value, _ in answers],
+                                     "found": [int(bit) for _, bit in answers]}, f"seed {SEED}: {NAMES[operation]}")
+        table.compare(one, range(count))
+
+
+@case
+def none_is_lost():
+    """CAS and SETRANGE by frames, words of RESP that look before they write and INCRBY, on several loops at once"""
+    times, workers = 60, 4
+    table = Table(8, 8, "")
+
+    def add(server, number):
+        with server.connect() as connection, server.connect() as other:
+            replies, done = wire.Replies(other), 0
+            while done < times:
+                connection.sendall(table.frame(wire.GET, [1], want_values=True))
+                value = int.from_bytes(wire.read_frame(connection).body[:8], "little")
+                pair = [value.to_bytes(8, "little"), (value + 1).to_bytes(8, "little")]
+                connection.sendall(table.frame(wire.CAS, [1], pair))
+                done += wire.read_frame(connection).hits
+                replies.ask("INCRBY", 1, 1 << 32)
+                replies.ask("OR", 2, 1 << number)
+    with Server(*CPU, "--loops", "4") as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        replies.ask("SET", 1, 0)
+        with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+            list(pool.map(lambda n: add(server, n), range(workers)))
+        value = int(replies.ask("GET", 1))
+        equal(value & 0xffffffff, times * workers, "increments by CAS")
+        equal(replies.ask("GET", 2), str((1 << workers) - 1).encode(), "bits")
+        check(server.metrics()['sherwood_frames_total{operation="CAS"}'] >= times * workers, "frames are counted")
+
+
+@case
+def what_is_refused():
+    """Parts of integers and past the end of rows, bits of numbers and strings, a cache's, fields that do not belong"""
+    def refusals(options, key_bytes, value_bytes, *rows):
+        table = Table(key_bytes, value_bytes, "")
+        with Server(*CPU, *options) as server, server.connect() as connection:
+            for operation, header, status, message in rows:
+                size = {wire.GETRANGE: 0, wire.CAS: 2 * value_bytes,
+                        wire.SETRANGE: header.get("range_bytes", 0)}.get(operation, value_bytes)
+                connection.sendall(table.frame(operation, [7], [bytes(size)] if size else (), **header))
+                reply = wire.read_frame(connection)
+                equal((reply.status, reply.message), (status, message), (options, NAMES.get(operation, operation)))
+            connection.sendall(table.frame(wire.GET, [7]))
+            equal(wire.read_frame(connection).hits, 0, "nothing was changed")
+    part = "a part of {} bytes from byte {} on: values have {} bytes, and a part has one at least".format
+    numbers = "operations on bits are for integers, and for rows of bytes, u32 or u64"
+    refusals((), 8, 8,
+             (wire.GETRANGE, {"range_bytes": 1}, wire.BAD_REQUEST, "GETRANGE is for rows (--value-bytes)"),
+             (wire.SETRANGE, {"range_bytes": 1}, wire.BAD_REQUEST, "SETRANGE is for rows (--value-bytes)"),
+             (wire.OR, {"range_offset": 1}, wire.BAD_REQUEST, "range_offset and range_bytes are of GETRANGE and SETRANGE"),
+             (wire.OR, {"scale": 1}, wire.BAD_REQUEST, "scale and operand_type are of ADD, and of nothing else"))
+    refusals(("--value-bytes", "64"), 8, 64,
+             *((operation, {"range_offset": at, "range_bytes": size}, wire.BAD_REQUEST, part(size, at, 64))
+               for operation in (wire.GETRANGE, wire.SETRANGE) for at, size in ((0, 0), (0, 65), (1, 64), (2**32 - 1, 1))))
+    refusals(("--value-bytes", "64", "--value-type", "f32"), 8, 64,
+             *((operation, {}, wire.BAD_REQUEST, numbers) for operation in (wire.OR, wire.XOR, wire.AND, wire.ANDNOT)))
+    refusals(("--value-bytes", "64", "--value-type", "string"), 8, 68, (wire.OR, {}, wire.BAD_REQUEST, numbers))
+    why = ": a write may evict what was looked at before"
+    refusals(("--engine", "cache", "--value-bytes", "64", "--value-format", "fixed"), 8, 64,
+             *((operation, {}, wire.UNKNOWN_OPERATION, f"the cache engine has no {NAMES[operation]}{why}")
+               for operation in (wire.OR, wire.CAS, wire.SETRANGE)))
+    table = Table(8, 8, "string")
+    with Server(*CPU, "--value-bytes", "4", "--value-type", "string") as server, server.connect() as connection:
+        connection.sendall(table.frame(wire.CAS, [7, 8], [table.stored(bytes(4))] * 3 + [b"\5\0\0\0aaaa"]))
+        equal(wire.read_frame(connection).message, "value 3 has a length of 5 bytes: at most 4; nothing was changed", "CAS")
+
+
+@case
+def parts_in_a_cache():
+    """GETRANGE of rows of a cache, of those that are there and those that are not"""
+    with Server(*CPU, "--engine", "cache", "--value-bytes", "64", "--value-format", "fixed") as server, \
+            server.connect() as connection:
+        table = Table(8, 64, "row")
+        row = bytes(range(64))
+        connection.sendall(table.frame(wire.SET, [7], [row]))
+        equal(wire.read_frame(connection).status, wire.OK, "SET")
+        connection.sendall(table.frame(wire.GETRANGE, [7, 8, 7], want_values=True, range_offset=5, range_bytes=9))
+        equal(wire.read_frame(connection).arrays(), {"values": [row[5:14], bytes(9), row[5:14]], "found": [1, 0, 1]}, "parts")
+
+
+@case
+def a_full_table():
+    """A frame of which one key has no room changes nothing"""
+    table = Table(8, 8, "")
+    with Server(*CPU, "--capacity", "64", "--max-load", "0.5") as server, server.connect() as connection, session(server) as replies:
+        replies.ask("SET", 1, 6)
+        connection.sendall(table.frame(wire.OR, [1] + list(range(1000, 1064)), [b"\1" + bytes(7)] * 65))
+        equal(wire.read_frame(connection).status, wire.OUT_OF_MEMORY, "OR")
+        equal([replies.ask("GET", 1), replies.ask("DBSIZE")], [b"6", 1], "nothing was changed")
+        connection.sendall(table.frame(wire.AND, [1] + list(range(1000, 1064)), [b"\3" + bytes(7)] * 65))
+        equal([wire.read_frame(connection).hits, replies.ask("GET", 1)], [1, b"2"], "AND stores nothing")
+
+
+@case
+def times_stay():
+    """Keys keep the time at which they expire; one whose time has come is absent"""
+    table = Table(8, 8, "")
+    with Server(*CPU) as server, server.connect() as connection, session(server) as replies:
+        for key in (1, 2, 3):
+            replies.ask("SET", key, 12, "PX", 10**7)
+        replies.ask("SET", 4, 12)
+        connection.sendall(table.frame(wire.XOR, [1, 4, 1, 5], [b"\1" + bytes(7)] * 4) +
+                           table.frame(wire.CAS, [2, 3], [b"\x0c" + bytes(7), b"\x0d" + bytes(7)] * 2))
+        equal([wire.read_frame(connection).hits, wire.read_frame(connection).hits], [3, 2], "frames")
+        equal(replies.ask("MGET", 1, 2, 3, 4, 5), [b"12", b"13", b"13", b"13", b"1"], "values")
+        left = [replies.ask("PTTL", key) for key in (1, 2, 3, 4, 5)]
+        check(all(0 < ms <= 10**7 for ms in left[:3]) and left[3:] == [-1, -1], left)
+        replies.ask("PEXPIREAT", 1, 1)
+        connection.sendall(table.frame(wire.AND, [1], [b"\xff" * 8]))
+        equal([wire.read_frame(connection).hits, replies.ask("EXISTS", 1)], [0, 0], "absent")
+
+
+@case
+def what_others_see():
+    """A key that WATCH names has changed, and one that CAS left alone has not; a log, a restart and a replica have all"""
+    rng = random.Random(SEED)
+    table = Table(8, 20, "row")
+    row = bytes([1]) * 20
+    with Directory() as directory:
+        flags = (*CPU, "--value-bytes", "20", "--data-dir", str(directory), "--appendonly", "yes",
+                 "--appendfsync", "always", "--read-durable", rng.choice(("yes", "no")))
+        with to_be_killed(Server(*flags)) as server, server.connect() as connection, \
+                Server(*CPU, "--value-bytes", "20", "--replicaof", f"127.0.0.1 {server.port}") as replica, session(server) as replies:
+            for old, expected in ((row, None), (bytes(20), ["OK"])):
+                replies.ask("SET", 50, row)
+                replies.ask("WATCH", 50)
+                connection.sendall(table.frame(wire.CAS, [50], [old, bytes(20)]))
+                equal(wire.read_frame(connection).hits, int(old == row), "CAS")
+                replies.ask("MULTI")
+                replies.ask("SET", 51, row)
+                equal(replies.ask("EXEC"), expected, "EXEC")
+            table.rows = {50: row, 51: row}
+            for _ in range(40):
+                frame, compare = table.drawn(rng, 40)
+                connection.sendall(frame)
+                compare(wire.read_frame(connection))
+            caught_up(server, replica)
+            with replica.connect() as other:
+                other.sendall(table.frame(wire.OR, [1], [row]))
+                equal(wire.read_frame(other).status, wire.NOT_PRIMARY, "OR at a replica")
+                table.compare(other, range(53))
+            server.kill()
+        with Server(*flags) as server, server.connect() as connection:
+            table.compare(connection, range(53))
+
+
+@case
+def who_may():
+    """Frames need the rights of the command of their name, and each of their keys"""
+    table = Table(8, 8, "row")
+    with Server(*CPU, "--value-bytes", "8") as server, server.connect() as connection, session(server) as replies:
+        equal(replies.ask("ACL", "SETUSER", "default", "resetkeys", "~1000-1999", "-setrange"),
+              "OK", "SETUSER")
+        part = {"range_offset": 1, "range_bytes": 1}
+        for operation, keys, operands, header, status, message in (
+                (wire.SETRANGE, [1000], [b"x"], part, wire.NO_PERMISSION,
+                 "user default may not run SETRANGE: it lacks the command setrange"),
+                (wire.OR, [1000, 7], [bytes(8)] * 2, {}, wire.NO_PERMISSION,
+                 "a key lies outside the ranges of the user; nothing was changed"),
+                (wire.GETRANGE, [7], [], part, wire.NO_PERMISSION,
+                 "a key lies outside the ranges of the user; nothing was changed"),
+                (wire.OR, [1000, 1999], [bytes(8)] * 2, {}, wire.OK, "")):
+            connection.sendall(table.frame(operation, keys, operands, **header))
+            reply = wire.read_frame(connection)
+            equal((reply.status, reply.message), (status, message), NAMES[operation])
+
+
+if __name__ == "__main__":
+    main()
