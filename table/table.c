@@ -184,6 +184,7 @@ void sw_table_info(const struct sw_table *table, struct sw_table_info *info)
         .slot_bits = config->slot_bits,
         .key_bytes = config->slot_bits / 16,
         .value_bytes = sw_config_value_bytes(config),
+        .key_text_bytes = config->key_text_bytes,
         .bucket_slots = facts.bucket_slots,
         .max_probe = facts.max_probe,
         .buckets = facts.buckets,

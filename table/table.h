@@ -27,6 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "table/admission.h"
 #include "table/op.h"
 #include "table/ways.h"
 
@@ -159,6 +160,7 @@ struct sw_table_config {
     struct sw_table_tuning tuning;
     uint32_t hash_functions; /* cuckoo: 2 or 3; 0: 3 */
     uint32_t value_bytes;    /* cache: 4..1024; rows: 4..4096; by 4. 0: slot_bits / 16 */
+    uint32_t key_text_bytes; /* rows, CPU: of value_bytes, for texts of keys (admission.h); by 8 */
     uint64_t rows_max;       /* rows: entries it may have at any capacity; 0: what max_load says */
     enum sw_rows_in rows_in; /* rows on CUDA; entries are on the device */
     enum sw_cache_mode cache_mode;
@@ -203,8 +205,9 @@ struct sw_table_info {
     uint32_t batch_kinds;              /* the same for enum sw_batch_kind */
     enum sw_cache_policy cache_policy; /* cache */
     uint32_t slot_bits;
-    uint32_t key_bytes;   /* 4 or 8 */
-    uint32_t value_bytes; /* 4 or 8; cache: 4..1024; rows: 4..4096 */
+    uint32_t key_bytes;      /* 4 or 8 */
+    uint32_t value_bytes;    /* 4 or 8; cache: 4..1024; rows: 4..4096 */
+    uint32_t key_text_bytes; /* .. of which the last ones are the text of the key; 0: none */
     uint32_t bucket_slots;
     uint32_t max_probe;             /* * 0: the engine has no probe cap */
     uint64_t buckets;               /* * home buckets, without the max_probe tail buckets */
@@ -289,9 +292,10 @@ enum sw_batch_kind {
  * 64 bits. `found` words are 64 bits: the answer of operation i is bit i % 64 of word i / 64;
  * unused bits of the last word are zero.
  *
- * Others may change keys and values of a `shared` batch while it runs: each element is loaded once,
- * so the batch is one on some values that each had; a value of a cache may be part of one and part
- * of another. Answers are written and not read back: what others write there spoils these alone. */
+ * Others may change keys and values of a `shared` batch, which has no texts of keys, while it runs:
+ * each element is loaded once, so the batch is one on some values that each had; a value of a cache
+ * may be part of one and part of another. Answers are written and not read back: what others write
+ * there spoils these alone. */
 struct sw_batch {
     enum sw_batch_kind kind;
     enum sw_op op;      /* what every operation does, if ops is NULL */
@@ -332,13 +336,9 @@ struct sw_batch {
                              then; or NULL. On CUDA the reads of a batch of reads overlap: the score
                              may be that after another of them */
 
-    /* Admission is all or nothing by group: either every operation of a group takes effect or,
-     * where one of its inserts would pass occupied_max, none. A group with an insert is also
-     * refused if the stash held more than stash_slots entries when the batch began. A batch of
-     * which groups are refused may have made the table grow. Group g is [group_ends[g-1],
-     * group_ends[g]). With group_count 0 the batch is one group. group_refused (bytes, 0 or 1) is
-     * written if not NULL. An operation of a refused group leaves `previous` and `found`
-     * unspecified. Rows on CUDA: a batch that writes has no more groups than operations. */
+    /* Group g is [group_ends[g-1], group_ends[g]); what becomes of it: admission.h. With
+     * group_count 0 the batch is one group. group_refused (bytes, enum sw_admission) is written if
+     * not NULL. Rows on CUDA: a batch that writes has no more groups than operations. */
     uint32_t group_count;
     const uint32_t *group_ends; /* [group_count], ascending, last == count */
     uint8_t *group_refused;     /* out [group_count], or NULL */

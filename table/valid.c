@@ -97,6 +97,9 @@ static int check_operations(const struct sw_table *table, const struct sw_batch 
     if (batch->wide_operands && (seen & ~(OF_16_BITS | WITHOUT_OPERANDS)) != 0) {
         return SW_E_INVALID;
     }
+    if (table->config.key_text_bytes > 0 && (batch->shared || batch->wide_operands)) {
+        return SW_E_INVALID;
+    }
     if (batch->expires != NULL || batch->expires_out != NULL ||
         (batch->expire_at != 0 && batch->expire_at != SW_EXPIRE_KEEP)) {
         seen |= 1U << SW_EXPIRE;

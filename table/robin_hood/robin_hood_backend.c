@@ -51,6 +51,17 @@ static int rows_valid(const struct sw_table_config *config, char *reason, size_t
                                 "a table with rows must have a stash and a maximum load of at "
                                 "most 1");
     }
+    if (config->key_text_bytes % 8 != 0 || config->key_text_bytes > bytes - SW_ROW_BYTES_MIN) {
+        return sw_config_refuse(reason, reason_size,
+                                "texts of keys must take a multiple of 8 bytes of a row, and leave "
+                                "%u, which %u of %u are not",
+                                SW_ROW_BYTES_MIN, (unsigned)config->key_text_bytes,
+                                (unsigned)bytes);
+    }
+    if (config->key_text_bytes != 0 && config->backend != SW_BACKEND_CPU) {
+        return sw_config_refuse(reason, reason_size,
+                                "texts of keys are kept by the CPU backend alone: backend cpu");
+    }
     if ((unsigned)config->rows_in > SW_ROWS_IN_HOST) {
         return sw_config_refuse(reason, reason_size, "rows must be in gpu or host memory");
     }
@@ -68,7 +79,8 @@ static uint64_t rows_bytes(const struct sw_table_config *config)
 const struct sw_engine_parts sw_robin_hood_rows_engine = {
     .name = "robin_hood",
     .fields = SW_FIELD_MAX_CAPACITY | SW_FIELD_MAX_PROBE | SW_FIELD_BULK | SW_FIELD_RANGES |
-              SW_FIELD_HINTS | SW_FIELD_VALUE_BYTES | SW_FIELD_ROWS_MAX | SW_FIELD_ROWS_IN,
+              SW_FIELD_HINTS | SW_FIELD_VALUE_BYTES | SW_FIELD_ROWS_MAX | SW_FIELD_ROWS_IN |
+              SW_FIELD_KEY_TEXTS,
     .valid = rows_valid,
     .bytes = rows_bytes,
     .cpu = &sw_robin_hood_rows_backend_cpu,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * admit.h - whether a group would stay within the limit, found out before anything changes: a walk
- * over its operations by presence alone, and by times where the batch concerns them.
+ * over its operations by presence alone, by times where the batch concerns them, and by the texts
+ * of keys where these are kept.
  *
  * Threads: the caller is in a write phase.
  */
@@ -11,11 +12,14 @@
 #include "table/robin_hood/cpu/cpu.h"
 
 /* Operations [first, end) of a batch on the keys m[]; `operands` are those of integers, as loaded,
- * NULL: the values are rows. `stash_full`: the stash had no room when the batch began. */
-bool sw_admits_s64(const struct sw_cpu *cpu, const struct sw_batch *batch, const uint32_t *m,
-                   const uint32_t *operands, uint32_t first, uint32_t end, bool stash_full);
-bool sw_admits_s128(const struct sw_cpu *cpu, const struct sw_batch *batch, const uint64_t *m,
-                    const uint64_t *operands, uint32_t first, uint32_t end, bool stash_full);
+ * NULL: the values are rows. `stash_full`: the stash had no room when the batch began. Rows have
+ * been written by all groups before. */
+enum sw_admission sw_admit_s64(const struct sw_cpu *cpu, const struct sw_batch *batch,
+                               const uint32_t *m, const uint32_t *operands, uint32_t first,
+                               uint32_t end, bool stash_full);
+enum sw_admission sw_admit_s128(const struct sw_cpu *cpu, const struct sw_batch *batch,
+                                const uint64_t *m, const uint64_t *operands, uint32_t first,
+                                uint32_t end, bool stash_full);
 
 static inline uint32_t sw_cpu_op_at(const struct sw_batch *batch, uint32_t i)
 {

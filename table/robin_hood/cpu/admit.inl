@@ -3,22 +3,25 @@
  * admit.inl - walks a group by the presence of its keys. Included by admit.c once per width.
  */
 
-/* The keys of a group, whether each is present at this point of the walk, and when it expires. Open
- * addressing, at most half full; EMPTY is free. */
+/* The keys of a group, whether each is present at this point of the walk, when it expires, and its
+ * text, which is NULL if it has none. Open addressing, at most half full; EMPTY is free. */
 struct RH(presence) {
     RH_WORD *m;
     uint8_t *present;
-    uint64_t *times; /* NULL: none is looked at */
+    uint64_t *times;       /* NULL: none is looked at */
+    const uint8_t **texts; /* likewise */
     uint64_t size;
     bool side_known;
     uint8_t side;
     uint64_t side_time;
+    const uint8_t *side_text;
 };
 
 /* What is known of one of them. */
 struct RH(known) {
     uint8_t *present;
     uint64_t *time;
+    const uint8_t **text;
 };
 
 static_assert(sizeof(struct RH(undo)) >= 2 * (sizeof(RH_WORD) + 1), "the scratch holds both");
@@ -26,6 +29,12 @@ static_assert(sizeof(struct RH(undo)) >= 2 * (sizeof(RH_WORD) + 1), "the scratch
 static uint64_t RH(time_of)(const struct sw_cpu *cpu, RH_WORD m, bool present)
 {
     return present ? sw_expiry_of(cpu->expiry, RH(unmix)(&cpu->table.RH_FIELD, m)) : 0;
+}
+
+/* The text of a key that the table holds, or not. */
+static const uint8_t *RH(text_of)(const struct sw_cpu *cpu, bool present, uint64_t row)
+{
+    return present ? sw_text_of_row(&cpu->arena, sw_arena_row(&cpu->arena, row)) : NULL;
 }
 
 static struct RH(known)
@@ -38,20 +47,28 @@ static struct RH(known)
             walk->side_known = true;
             walk->side = table->state->side_present != 0;
             walk->side_time = walk->times != NULL ? RH(time_of)(cpu, m, walk->side != 0) : 0;
+            walk->side_text = walk->texts != NULL
+                                  ? RH(text_of)(cpu, walk->side != 0, table->state->side_value)
+                                  : NULL;
         }
-        return (struct RH(known)){&walk->side, &walk->side_time};
+        return (struct RH(known)){&walk->side, &walk->side_time, &walk->side_text};
     }
     /* keys of one home are close together in m; here they must be spread */
     uint64_t at = (uint64_t)(((sw_u128)(m * 0x9e3779b97f4a7c15ULL) * walk->size) >> 64);
     while (walk->m[at] != RH_EMPTY && walk->m[at] != m) {
         at = at + 1 < walk->size ? at + 1 : 0;
     }
-    struct RH(known) known = {&walk->present[at], walk->times != NULL ? &walk->times[at] : NULL};
+    struct RH(known) known = {&walk->present[at], walk->times != NULL ? &walk->times[at] : NULL,
+                              walk->texts != NULL ? &walk->texts[at] : NULL};
     if (walk->m[at] == RH_EMPTY) {
         walk->m[at] = m;
-        *known.present = RH(locate)(table, m, &probes).found;
+        const struct RH(place) place = RH(locate)(table, m, &probes);
+        *known.present = place.found;
         if (known.time != NULL) {
             *known.time = RH(time_of)(cpu, m, *known.present != 0);
+        }
+        if (known.text != NULL) {
+            *known.text = RH(text_of)(cpu, place.found, place.value);
         }
     }
     return known;
@@ -66,26 +83,33 @@ static enum sw_effect RH(effect_on)(uint32_t op, bool present, const RH_WORD *op
                             : RH(decide)(op, present, 0, operands[i], &out);
 }
 
-bool RH(admits)(const struct sw_cpu *cpu, const struct sw_batch *batch, const RH_WORD *m,
-                const RH_WORD *operands, uint32_t first, uint32_t end, bool stash_full)
+enum sw_admission RH(admit)(const struct sw_cpu *cpu, const struct sw_batch *batch,
+                            const RH_WORD *m, const RH_WORD *operands, uint32_t first, uint32_t end,
+                            bool stash_full)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
     const struct sw_expiry *expiry =
         cpu->expiry != NULL && cpu->expiry->active ? cpu->expiry : NULL;
+    const bool texts = cpu->arena.text_bytes > 0 && batch->values != NULL;
     uint64_t occupied = table->state->occupied;
     if (expiry != NULL && !sw_expiry_has_room(expiry, batch, first, end)) {
-        return false;
+        return SW_REFUSED_FULL;
     }
-    if (!stash_full && occupied + (end - first) <= table->occupied_max) {
-        return true;
+    if (!texts && !stash_full && occupied + (end - first) <= table->occupied_max) {
+        return SW_ADMITTED;
     }
     struct RH(presence) walk = {.m = cpu->scratch.records, .size = 2 * (uint64_t)(end - first)};
     walk.present = (uint8_t *)(walk.m + walk.size);
     walk.times = expiry != NULL ? expiry->walk : NULL;
+    walk.texts = texts ? cpu->scratch.texts : NULL;
     memset(walk.m, 0xFF, walk.size * sizeof(*walk.m));
     for (uint32_t i = first; i < end; i++) {
         const uint32_t op = sw_cpu_op_at(batch, i);
+        const uint8_t *text = texts ? sw_text_of_operation(&cpu->arena, batch, i) : NULL;
         struct RH(known) known = RH(presence_of)(cpu, &walk, m[i]);
+        if (texts && *known.present != 0 && sw_texts_collide(&cpu->arena, *known.text, text)) {
+            return SW_REFUSED_COLLISION;
+        }
         enum sw_effect effect = RH(effect_on)(op, *known.present != 0, operands, i);
         if (expiry != NULL) {
             effect = sw_expiry_decide(op, *known.present != 0, effect, *known.time,
@@ -93,14 +117,19 @@ bool RH(admits)(const struct sw_cpu *cpu, const struct sw_batch *batch, const RH
         }
         if (effect == SW_EFFECT_WRITE && !*known.present) {
             if (occupied >= table->occupied_max || stash_full) {
-                return false;
+                return SW_REFUSED_FULL;
             }
             occupied++;
             *known.present = 1;
+            if (texts) {
+                *known.text = text;
+            }
+        } else if (effect == SW_EFFECT_WRITE && text != NULL) {
+            *known.text = text;
         } else if (effect == SW_EFFECT_REMOVE) {
             occupied--;
             *known.present = 0;
         }
     }
-    return true;
+    return SW_ADMITTED;
 }

@@ -30,10 +30,12 @@ static void *reserve(uint64_t bytes)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-int sw_arena_open(struct sw_arena *arena, uint32_t value_bytes, uint64_t rows)
+int sw_arena_open(struct sw_arena *arena, uint32_t value_bytes, uint32_t text_bytes, uint64_t rows)
 {
-    *arena = (struct sw_arena){
-        .value_bytes = value_bytes, .stride = sw_row_stride(value_bytes), .reserved = rows};
+    *arena = (struct sw_arena){.value_bytes = value_bytes,
+                               .text_bytes = text_bytes,
+                               .stride = sw_row_stride(value_bytes),
+                               .reserved = rows};
     arena->rows = reserve(whole_pieces(rows * arena->stride));
     arena->free = reserve(whole_pieces(rows * sizeof(*arena->free)));
     if (arena->rows == NULL || arena->free == NULL) {

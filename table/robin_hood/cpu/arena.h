@@ -19,15 +19,16 @@ struct sw_arena {
     uint8_t *rows;
     uint32_t *free; /* a stack, reserved and mapped as the rows are */
     uint32_t value_bytes;
-    uint32_t stride;   /* of the rows: sw_row_stride */
-    uint64_t reserved; /* rows */
-    uint64_t mapped;   /* rows from here on have no memory (I13) */
-    uint64_t high;     /* rows from here on were never used */
+    uint32_t text_bytes; /* of these, the last ones: the text of the key (texts.h) */
+    uint32_t stride;     /* of the rows: sw_row_stride */
+    uint64_t reserved;   /* rows */
+    uint64_t mapped;     /* rows from here on have no memory (I13) */
+    uint64_t high;       /* rows from here on were never used */
     uint64_t free_count;
 };
 
 /* Reserves addresses. SW_OK, or SW_E_NOMEM; then nothing is owed. */
-int sw_arena_open(struct sw_arena *arena, uint32_t value_bytes, uint64_t rows);
+int sw_arena_open(struct sw_arena *arena, uint32_t value_bytes, uint32_t text_bytes, uint64_t rows);
 void sw_arena_close(struct sw_arena *arena);
 
 /* Bytes of memory that so many rows take, with their places on the stack. */

@@ -27,12 +27,14 @@
 struct sw_cpu_scratch {
     void *memory;
     uint64_t bytes;
-    void *records;     /* undo records in order, or the partitioned operations in parallel */
-    void *entries;     /* slots: entries to insert, or left over */
-    void *keys;        /* [operations]: keys of a batch that is passed over several times. With
-                          several threads they share the memory of `index`, which is needed later */
-    uint32_t *index;   /* [4 * operations]: finds entries by key; NULL with one thread */
-    uint32_t *offsets; /* [slices][partitions]; NULL with one thread */
+    void *records;         /* undo records in order, or the partitioned operations in parallel */
+    void *entries;         /* slots: entries to insert, or left over */
+    void *keys;            /* [operations]: keys of a batch that is passed over several times. With
+                              several threads they share the memory of `index`, which is needed later */
+    uint32_t *index;       /* [4 * operations]: finds entries by key; NULL with one thread */
+    uint32_t *offsets;     /* [slices][partitions]; NULL with one thread */
+    const uint8_t **texts; /* [2 * operations]: texts of keys in a walk of groups (admit.h); NULL:
+                              none are kept */
 };
 
 union sw_cpu_table {

@@ -39,6 +39,9 @@ static uint64_t cut_scratch(struct sw_cpu *cpu, uint32_t threads, uint8_t *base)
     uint64_t key = cpu->config.slot_bits / 16;
     uint64_t offsets_at = index_at + ops * (threads > 1 ? SW_PARALLEL_INDEX_BYTES : key);
     uint64_t slices = (uint64_t)threads * SW_CPU_SLICES_PER_THREAD;
+    uint64_t texts_at =
+        offsets_at + (threads > 1 ? slices * SW_CPU_PARTITIONS * sizeof(uint32_t) : 0);
+    uint64_t texts = cpu->config.key_text_bytes > 0 ? 2 * ops * sizeof(*scratch->texts) : 0;
 
     if (base != NULL) {
         scratch->records = base;
@@ -46,8 +49,9 @@ static uint64_t cut_scratch(struct sw_cpu *cpu, uint32_t threads, uint8_t *base)
         scratch->keys = base + index_at;
         scratch->index = threads > 1 ? (uint32_t *)(void *)(base + index_at) : NULL;
         scratch->offsets = threads > 1 ? (uint32_t *)(void *)(base + offsets_at) : NULL;
+        scratch->texts = texts > 0 ? (const uint8_t **)(void *)(base + texts_at) : NULL;
     }
-    return threads > 1 ? offsets_at + slices * SW_CPU_PARTITIONS * sizeof(uint32_t) : offsets_at;
+    return texts_at + texts;
 }
 
 static int map_memory(struct sw_cpu *cpu, uint32_t threads)
@@ -67,8 +71,8 @@ static int map_rows(struct sw_cpu *cpu)
     if (cpu->config.value_bytes == 0) {
         return SW_OK;
     }
-    int status =
-        sw_arena_open(&cpu->arena, cpu->config.value_bytes, sw_geometry_rows_max(&cpu->config));
+    int status = sw_arena_open(&cpu->arena, cpu->config.value_bytes, cpu->config.key_text_bytes,
+                               sw_geometry_rows_max(&cpu->config));
     return status == SW_OK ? sw_arena_map(&cpu->arena, cpu->geometry.occupied_max) : status;
 }
 

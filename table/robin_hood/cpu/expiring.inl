@@ -143,7 +143,9 @@ void RH(run_expiring_writes)(struct sw_cpu *cpu, struct sw_batch *batch,
     for (uint32_t g = 0, i = 0; g < groups; g++) {
         const uint32_t first = i;
         const uint32_t end = batch->group_count > 0 ? batch->group_ends[g] : batch->count;
-        const bool admitted = RH(admits)(cpu, batch, m, operands, first, end, stash_full);
+        const enum sw_admission admission =
+            RH(admit)(cpu, batch, m, operands, first, end, stash_full);
+        const bool admitted = admission == SW_ADMITTED;
         for (; i < end; i++) {
             if (batch->count - i > SW_CPU_AHEAD) {
                 RH(prefetch)(table, m[i + SW_CPU_AHEAD]);
@@ -157,7 +159,7 @@ void RH(run_expiring_writes)(struct sw_cpu *cpu, struct sw_batch *batch,
             batch->status = SW_E_FULL;
         }
         if (batch->group_count > 0 && batch->group_refused != NULL) {
-            batch->group_refused[g] = !admitted;
+            batch->group_refused[g] = (uint8_t)admission;
         }
     }
 }

@@ -10,6 +10,7 @@
 #include "table/robin_hood/cpu/expiry.h"
 #include "table/robin_hood/cpu/parallel.h"
 #include "table/robin_hood/cpu/row_image.h"
+#include "table/robin_hood/cpu/texts.h"
 #include "table/robin_hood/row_audit.h"
 #include "table/robin_hood/rows.h"
 
@@ -47,16 +48,45 @@ static void answer_row(const struct sw_batch *batch, uint32_t i, uint32_t bytes,
     }
 }
 
-/* The operand of operation i. */
-static const uint8_t *operand_of(const struct sw_batch *batch, uint32_t i, uint32_t bytes)
+/* The group of operation i, of a batch that reads, is refused: its key has another text. Threads
+ * that find that out of one group agree. */
+static void refuse_collision(struct sw_batch *batch, uint32_t i)
 {
-    return (const uint8_t *)batch->values + (size_t)i * bytes * (batch->wide_operands ? 2 : 1);
+    uint32_t low = 0, high = batch->group_count;
+    while (low < high) { /* the first group that ends behind i */
+        const uint32_t middle = low + (high - low) / 2;
+        if (batch->group_ends[middle] > i) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    if (batch->group_count > 0 && batch->group_refused != NULL) {
+        __atomic_store_n(&batch->group_refused[low], SW_REFUSED_COLLISION, __ATOMIC_RELAXED);
+    }
+    __atomic_store_n(&batch->status, SW_E_FULL, __ATOMIC_RELAXED);
 }
 
-/* Copies the operand of operation i, which others may change meanwhile. */
-static void load_row(const struct sw_batch *batch, uint32_t i, uint32_t bytes, uint8_t *row)
+/* Refuses the groups of operations [begin, end), of a batch that reads, that have other texts than
+ * rows[], those of their keys. */
+static void compare_texts(const struct sw_arena *arena, struct sw_batch *batch, uint32_t begin,
+                          uint32_t end, const uint8_t *const *rows)
 {
-    sw_copy_once(row, operand_of(batch, i, bytes), bytes);
+    for (uint32_t i = begin; i < end; i++) {
+        const uint8_t *row = rows[i - begin];
+        if (row != NULL && sw_texts_collide(arena, sw_text_of_row(arena, row),
+                                            sw_text_of_operation(arena, batch, i))) {
+            refuse_collision(batch, i);
+        }
+    }
+}
+
+/* The operand of operation i. */
+static const uint8_t *operand_of(const struct sw_arena *arena, const struct sw_batch *batch,
+                                 uint32_t i)
+{
+    return (const uint8_t *)batch->values +
+           (size_t)i * arena->value_bytes * (batch->wide_operands ? 2 : 1);
 }
 
 /* Adds the numbers of an operand, which are of 16 or 32 bits, to those of a row, of 16. */
@@ -74,12 +104,11 @@ static void load_row(const struct sw_batch *batch, uint32_t i, uint32_t bytes, u
 ADD_TO_16(f16)
 ADD_TO_16(bf16)
 
-/* Adds the operand of operation i to a row, number by number; integers wrap around. Each element of
- * the operand, which others may change meanwhile, is loaded once. */
-static void add_to_row(const struct sw_batch *batch, uint32_t i, uint32_t op, uint32_t bytes,
-                       uint8_t *row)
+/* Adds an operand to a row, number by number; integers wrap around. Each element of the operand,
+ * which others may change meanwhile, is loaded once. */
+static void add_to_row(const struct sw_batch *batch, const void *operand, uint32_t op,
+                       uint32_t bytes, uint8_t *row)
 {
-    const void *operand = operand_of(batch, i, bytes);
     const uint32_t *from = operand;
     uint32_t *to = (uint32_t *)(void *)row;
     if (op == SW_ADD_U64 || op == SW_ADD_PRESENT_U64) {
@@ -102,19 +131,26 @@ static void add_to_row(const struct sw_batch *batch, uint32_t i, uint32_t op, ui
     }
 }
 
-/* What operation i makes of its key's row, which is zeros if the key was absent. */
-static inline void write_row(const struct sw_batch *batch, uint32_t i, uint32_t bytes, bool found,
-                             uint8_t *row)
+/* What operation i makes of its key's row, which is zeros if the key was absent. Others may change
+ * the operand meanwhile, but not where it has a text. */
+static inline void write_row(const struct sw_arena *arena, const struct sw_batch *batch, uint32_t i,
+                             bool found, uint8_t *row)
 {
     const uint32_t op = sw_cpu_op_at(batch, i);
-    if (!sw_row_adds(op)) {
-        load_row(batch, i, bytes, row);
-        return;
-    }
-    if (!found) {
+    const uint32_t bytes = arena->value_bytes - arena->text_bytes;
+    const uint8_t *operand = operand_of(arena, batch, i);
+    const bool adds = sw_row_adds(op);
+    if (adds && !found) {
         memset(row, 0, bytes);
     }
-    add_to_row(batch, i, op, bytes, row);
+    if (adds) {
+        add_to_row(batch, operand, op, bytes, row);
+    } else {
+        sw_copy_once(row, operand, bytes);
+    }
+    if (arena->text_bytes > 0 && (!found || sw_text_of_row(arena, operand) != NULL)) {
+        memcpy(row + bytes, operand + bytes, arena->text_bytes);
+    }
 }
 
 /* What an operation does to the bytes of a row. */
@@ -135,7 +171,7 @@ static inline void carry_out(const struct sw_arena *arena, const struct sw_batch
         answer_row(batch, i, arena->value_bytes, act.found ? row : NULL);
     }
     if (act.writes) {
-        write_row(batch, i, arena->value_bytes, act.found, row);
+        write_row(arena, batch, i, act.found, row);
     }
 }
 

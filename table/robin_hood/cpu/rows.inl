@@ -8,13 +8,14 @@
  * nobody reads meanwhile. Bytes of rows are copied in the same order, by that thread as it goes, or
  * afterwards by all threads, each of which has rows of its own. A row that was never used is
  * written by that thread at once. Where room is not certain, each group is first walked by presence
- * alone, so that a group that is refused has touched neither a row nor an entry. Reads are answered
- * 64 at a time: first the entries, then the rows, so that their latencies overlap.
+ * alone, so that a group that is refused has touched neither a row nor an entry. Where texts of
+ * keys are kept every group is walked, by its keys' texts too, and one thread does it all. Reads
+ * are answered 64 at a time: first the entries, then the rows, so that their latencies overlap.
  */
 
 /* --- reads --- */
 
-static void RH(read_block)(const struct sw_cpu *cpu, const struct sw_batch *batch, uint32_t begin,
+static void RH(read_block)(const struct sw_cpu *cpu, struct sw_batch *batch, uint32_t begin,
                            uint32_t end, struct sw_op_counters *count)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
@@ -37,9 +38,12 @@ static void RH(read_block)(const struct sw_cpu *cpu, const struct sw_batch *batc
         }
         rows[i] = place.found ? sw_arena_row(arena, place.value) : NULL;
         word |= (uint64_t)place.found << i;
-        if (place.found && batch->previous != NULL) {
+        if (place.found && (batch->previous != NULL || arena->text_bytes > 0)) {
             sw_row_prefetch(rows[i], arena->value_bytes);
         }
+    }
+    if (arena->text_bytes > 0) {
+        compare_texts(arena, batch, begin, end, rows);
     }
     for (uint32_t i = begin; i < end && batch->previous != NULL; i++) {
         answer_row(batch, i, arena->value_bytes, rows[i - begin]);
@@ -82,6 +86,7 @@ void RH(run_row_reads)(struct sw_cpu *cpu, struct sw_batch *batch)
 {
     struct row_reads reads = {.cpu = cpu, .batch = batch};
     const uint64_t bytes = (uint64_t)batch->count * cpu->arena.value_bytes;
+    sw_cpu_admit_all(batch);
     if ((batch->count >= SW_PARALLEL_GETS_MIN || bytes >= SW_ROWS_PARALLEL_BYTES) &&
         sw_cpu_try_parallel(cpu)) {
         sw_pool_run(cpu->pool, RH(read_job), &reads);
@@ -89,7 +94,6 @@ void RH(run_row_reads)(struct sw_cpu *cpu, struct sw_batch *batch)
     } else {
         RH(read_job)(&reads, 0, 1);
     }
-    sw_cpu_admit_all(batch);
 }
 
 /* --- writes --- */
@@ -156,7 +160,8 @@ static bool RH(execute_rows)(struct sw_cpu *cpu, struct sw_batch *batch, const R
     for (uint32_t g = 0; g < groups; g++) {
         const uint32_t first = i;
         const uint32_t end = batch->group_count > 0 ? batch->group_ends[g] : batch->count;
-        const bool admitted = RH(admits)(cpu, batch, m, NULL, first, end, stash_full);
+        const enum sw_admission admission = RH(admit)(cpu, batch, m, NULL, first, end, stash_full);
+        const bool admitted = admission == SW_ADMITTED;
         for (; i < end; i++) {
             if (batch->count - i > SW_CPU_AHEAD) {
                 RH(prefetch)(table, m[i + SW_CPU_AHEAD]);
@@ -171,7 +176,7 @@ static bool RH(execute_rows)(struct sw_cpu *cpu, struct sw_batch *batch, const R
         batch->counters.refused += admitted ? 0 : end - first;
         all &= admitted;
         if (batch->group_count > 0 && batch->group_refused != NULL) {
-            batch->group_refused[g] = !admitted;
+            batch->group_refused[g] = (uint8_t)admission;
         }
     }
     return all;
@@ -195,7 +200,8 @@ void RH(run_row_writes)(struct sw_cpu *cpu, struct sw_batch *batch, const struct
         m[i] = RH(mix)(table, SW_LOAD_ONCE(work.keys + i));
     }
     const uint64_t bytes = (uint64_t)batch->count * cpu->arena.value_bytes;
-    const bool parallel = bytes >= SW_ROWS_PARALLEL_BYTES && sw_cpu_try_parallel(cpu);
+    const bool parallel =
+        bytes >= SW_ROWS_PARALLEL_BYTES && cpu->arena.text_bytes == 0 && sw_cpu_try_parallel(cpu);
     struct row_acts acts = {&cpu->arena, batch, parallel ? cpu->scratch.entries : NULL, 0, 0};
     if (!RH(execute_rows)(cpu, batch, m, &acts)) {
         batch->status = SW_E_FULL;
