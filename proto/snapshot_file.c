@@ -132,6 +132,7 @@ void sw_snapshot_put_header(const struct sw_snapshot_header *header,
     put32(bytes + 104, header->policy);
     put32(bytes + 108, header->value_type);
     memcpy(bytes + 112, header->writer, SW_SNAPSHOT_TEXT_BYTES);
+    put32(bytes + 176, header->key_text_bytes);
     put64(bytes + CHECK_AT, sw_check64(bytes, CHECK_AT, 0));
 }
 
@@ -158,6 +159,7 @@ static bool is_possible(const struct sw_snapshot_header *header)
            (header->value_format != SW_FRAME_VALUES_INTEGER ||
             header->value_bytes == header->key_bytes) &&
            header->value_format <= SW_FRAME_VALUES_FIXED && is_possible_type(header) &&
+           header->key_text_bytes % 8 == 0 && header->key_text_bytes < header->value_bytes &&
            header->writer[SW_SNAPSHOT_TEXT_BYTES - 1] == '\0';
 }
 
@@ -192,6 +194,7 @@ const char *sw_snapshot_get_header(const uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES]
     header->policy = get32(bytes + 104);
     header->value_type = get32(bytes + 108);
     memcpy(header->writer, bytes + 112, SW_SNAPSHOT_TEXT_BYTES);
+    header->key_text_bytes = get32(bytes + 176);
     if ((header->columns & ~(uint32_t)KNOWN_COLUMNS) != 0) {
         *is_newer = true;
         return "has columns that this program does not know";

@@ -53,6 +53,7 @@ struct sw_snapshot_header {
     uint32_t policy;  /* of a cache: what its scores mean, 0 lru, 1 lfu, 2 epoch-lru, 3 epoch-lfu,
                          4 custom */
     uint32_t value_type;                 /* of rows: enum sw_value_type; else 0 */
+    uint32_t key_text_bytes;             /* of value_bytes, the last ones: the text of the key */
     char writer[SW_SNAPSHOT_TEXT_BYTES]; /* version of the daemon */
 };
 

@@ -72,6 +72,7 @@ void sw_wal_segment_encode(const struct sw_wal_segment *segment, uint8_t bytes[S
     put64(bytes + 72, segment->wall_us);
     put32(bytes + 80, segment->by_recovery);
     put32(bytes + 84, shape->value_type);
+    put32(bytes + 88, shape->key_text_bytes);
     put(bytes + 104, SHERWOOD_VERSION, sizeof(SHERWOOD_VERSION));
     put64(bytes + 4088, sw_check64(bytes, 4088, 0));
 }
@@ -92,7 +93,7 @@ bool sw_wal_segment_decode(const uint8_t bytes[SW_WAL_HEADER_BYTES], struct sw_w
         .number = u64_at(bytes + 32),
         .salt = u64_at(bytes + 40),
         .shape = {u32_at(bytes + 48), u32_at(bytes + 52), u32_at(bytes + 56), u32_at(bytes + 60),
-                  u32_at(bytes + 84)},
+                  u32_at(bytes + 84), u32_at(bytes + 88)},
         .through = u64_at(bytes + 64),
         .wall_us = u64_at(bytes + 72),
         .by_recovery = u32_at(bytes + 80) != 0,

@@ -22,9 +22,10 @@
 struct sw_wal_shape {
     uint32_t key_bytes;
     uint32_t value_bytes;
-    uint32_t engine;       /* enum sw_engine */
-    uint32_t value_format; /* enum sw_value_format */
-    uint32_t value_type;   /* of rows: enum sw_value_type; else 0 */
+    uint32_t engine;         /* enum sw_engine */
+    uint32_t value_format;   /* enum sw_value_format */
+    uint32_t value_type;     /* of rows: enum sw_value_type; else 0 */
+    uint32_t key_text_bytes; /* of value_bytes, the last ones: the text of the key */
 };
 
 /* The header of a segment. */

@@ -44,6 +44,10 @@ static const char *wrong_header(const struct sw_wal_found *found, const struct s
     if (memcmp(found->segment.log_id, first->segment.log_id, sizeof(first->segment.log_id)) != 0) {
         return "is of another log";
     }
+    if (found->segment.shape.key_text_bytes != first->segment.shape.key_text_bytes ||
+        (shape != NULL && found->segment.shape.key_text_bytes != shape->key_text_bytes)) {
+        return "holds rows with other texts of keys: resp-key-text-bytes was another";
+    }
     if (!shapes_are_equal(&found->segment.shape, &first->segment.shape) ||
         (shape != NULL && !shapes_are_equal(&found->segment.shape, shape))) {
         return "holds keys or values of another width, format, type or engine";

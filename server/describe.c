@@ -39,13 +39,18 @@ void sw_describe_widths(const struct sw_config *config, const struct sw_table_in
                         size_t room)
 {
     enum sw_value_format format = sw_config_value_format(config);
-    uint32_t bytes = info->value_bytes;
+    uint32_t bytes = info->value_bytes - info->key_text_bytes;
     static const char of_hashes[] =
         ", RESP keys are hashes of texts (two of n texts are one key with "
         "a chance of n^2 / 2^65)";
-    const char *keys = config->resp_keys == SW_RESP_KEYS_HASH  ? of_hashes
-                       : config->resp_keys == SW_RESP_KEYS_RAW ? ", RESP keys are raw bytes"
-                                                               : "";
+    char of_texts[96];
+    snprintf(of_texts, sizeof(of_texts),
+             ", RESP keys are hashes of texts, which are kept and compared, of up to %u bytes",
+             config->resp_key_text_bytes);
+    const char *keys = info->key_text_bytes > 0                 ? of_texts
+                       : config->resp_keys == SW_RESP_KEYS_HASH ? of_hashes
+                       : config->resp_keys == SW_RESP_KEYS_RAW  ? ", RESP keys are raw bytes"
+                                                                : "";
     int used;
     if (format == SW_VALUE_INTEGER) {
         used = snprintf(out, room, "u%u keys, u%u values", info->key_bytes * 8, bytes * 8);

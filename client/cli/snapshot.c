@@ -35,10 +35,13 @@ static void print_facts(FILE *out, const struct sw_cli_snapshot *snapshot)
         strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &utc);
     }
     fprintf(out, "keys:%" PRIu64 "\nkey_bytes:%u\nvalue_bytes:%u\nvalue_format:%s\n",
-            header->entries, header->key_bytes, header->value_bytes,
+            header->entries, header->key_bytes, header->value_bytes - header->key_text_bytes,
             sw_frame_values_name(header->value_format));
     if (header->value_type != SW_TYPE_BYTES) {
         fprintf(out, "value_type:%s\n", sw_value_type_name(header->value_type));
+    }
+    if (header->key_text_bytes > 0) {
+        fprintf(out, "key_text_bytes:%u\n", header->key_text_bytes);
     }
     fprintf(out, "engine:%s\ncapacity_slots:%" PRIu64 "\nsequence:%" PRIu64 "\ntaken_at:%s\n",
             engines[header->engine], header->capacity, header->sequence, when);
@@ -211,8 +214,25 @@ static int export_columns(struct sw_cli *cli, struct sw_cli_snapshot *snapshot, 
     return good ? 0 : 1;
 }
 
+/* Texts of keys are in no format that is exported, and frames, by which rows are loaded, have none.
+ */
+static bool refuse_texts(struct sw_cli *cli, const struct sw_cli_snapshot *snapshot)
+{
+    if (snapshot->header.key_text_bytes > 0) {
+        fprintf(
+            cli->messages,
+            "sherwood-cli: %s has rows with the texts of their keys (resp-key-text-bytes), which "
+            "only a server reads\n",
+            snapshot->path);
+    }
+    return snapshot->header.key_text_bytes > 0;
+}
+
 static int run_export(struct sw_cli *cli, struct sw_cli_snapshot *snapshot, const char *to)
 {
+    if (refuse_texts(cli, snapshot)) {
+        return 1;
+    }
     bool is_csv = strcmp(to, "-") == 0 || sw_cli_format_of_path(to) == SW_CLI_FORMAT_CSV;
     return is_csv ? export_csv(cli, snapshot, to) : export_columns(cli, snapshot, to);
 }
@@ -283,7 +303,7 @@ static bool fits(struct sw_cli *cli, const struct sw_cli_snapshot *snapshot)
 static int run_load(struct sw_cli *cli, struct sw_cli_snapshot *snapshot, const char *unused)
 {
     (void)unused;
-    if (!sw_cli_connect(cli) || !fits(cli, snapshot)) {
+    if (refuse_texts(cli, snapshot) || !sw_cli_connect(cli) || !fits(cli, snapshot)) {
         return 1;
     }
     const struct sherwood_server *server = sherwood_server(cli->client);

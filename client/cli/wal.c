@@ -57,7 +57,7 @@ static void print_write(FILE *out, const struct sw_wal_shape *shape,
         bool has_operand = bytes.operands > 0 && name != NULL && strcmp(name, "DELETE") != 0;
         if (has_operand && shape->value_format != SW_FRAME_VALUES_INTEGER) {
             const struct sw_cli_row_format format = {shape->value_format, shape->value_type,
-                                                     shape->value_bytes};
+                                                     shape->value_bytes - shape->key_text_bytes};
             fputc(',', out);
             sw_cli_row_write(out, &format, operands + (size_t)i * shape->value_bytes);
         } else if (has_operand) {

@@ -19,6 +19,10 @@
 #define SW_NOT_DURABLE_LINE \
     "MISCONF Errors writing to the append only file; nothing was changed: see the server's log"
 
+/* Of a command or a transaction: of RESP, since frames have no texts. */
+#define SW_COLLISION_LINE \
+    "COLLISION another key that is there has the same hash (resp-keys hash): nothing was done"
+
 #define SW_NO_CLEAR                                                                                \
     "slots are on their way to this node: everything cannot be removed now (CLUSTER MOVE STATUS, " \
     "CLUSTER MOVE CANCEL)"

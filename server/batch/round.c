@@ -160,7 +160,8 @@ void sw_round_submit(struct sw_round *round)
         .expires = round->gives_times ? round->expires : NULL,
         .expires_out = round->shows_times ? round->expires_out : NULL,
     };
-    if (!uniform || (round->ops[0] != SW_GET && round->ops[0] != SW_PEEK)) {
+    if (!uniform || (round->ops[0] != SW_GET && round->ops[0] != SW_PEEK) ||
+        round->batches->shape.key_text_bytes > 0) {
         batch->not_admitted = round->not_admitted;
         batch->group_count = round->groups;
         batch->group_ends = round->group_ends;

@@ -41,7 +41,7 @@ struct sw_round {
     uint32_t *group_ends;   /* index behind the last operation of each group */
     uint64_t *expires;      /* sw_batch.expires, written once gives_times; NULL: nothing expires */
     uint64_t *expires_out;  /* results: sw_batch.expires_out; NULL likewise */
-    uint8_t *group_refused; /* results: 1 if the group was refused */
+    uint8_t *group_refused; /* results: enum sw_admission of each group */
 };
 
 /* Borrows `batches`. Returns 0, or -1 if there is no memory; sw_round_fini may be called after
@@ -65,7 +65,7 @@ static inline bool sw_round_is_uniform(const struct sw_round *round)
  * sw_round_rewind can remove it again. */
 void sw_round_add(struct sw_round *round, enum sw_op op, uint64_t key, uint64_t value);
 /* The same for tables whose values are byte strings: returns where the operand goes, value_bytes
- * bytes, which the caller must fill if `op` has an operand. */
+ * bytes, which the caller must fill if `op` has an operand; the text of the key always. */
 uint8_t *sw_round_add_blob(struct sw_round *round, enum sw_op op, uint64_t key);
 /* The operation added last gives its key this time (sw_batch.expires). */
 void sw_round_give_time(struct sw_round *round, uint64_t at);

@@ -55,6 +55,7 @@ struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
         .slot_bits = info.slot_bits,
         .key_bytes = info.key_bytes,
         .value_bytes = info.value_bytes,
+        .key_text_bytes = info.key_text_bytes,
         .entry_bytes = info.slot_bits / 8,
         .batch_ops_max = info.batch_ops_max,
         .filters_slots = info.filters_slots,
@@ -67,8 +68,8 @@ struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
     if (shape.value_format != SW_VALUE_INTEGER) {
         uint32_t slot = sw_config_has_rows(config) ? shape.entry_bytes : SW_CACHE_SLOT_BYTES;
         shape.entry_bytes = slot + info.value_bytes;
-        shape.blob_bytes_max =
-            info.value_bytes - (shape.value_format == SW_VALUE_STRING ? SW_VALUE_LENGTH_BYTES : 0);
+        shape.blob_bytes_max = info.value_bytes - info.key_text_bytes -
+                               (shape.value_format == SW_VALUE_STRING ? SW_VALUE_LENGTH_BYTES : 0);
     }
     return shape;
 }

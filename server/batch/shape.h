@@ -27,7 +27,8 @@ struct sw_table_shape {
     enum sw_cache_policy policy; /* .. this policy */
     uint32_t slot_bits;
     uint32_t key_bytes;
-    uint32_t value_bytes;        /* size of a value in the table */
+    uint32_t value_bytes;        /* size of a value in the table, .. */
+    uint32_t key_text_bytes;     /* .. of which so many at its end are the text of the key */
     uint32_t blob_bytes_max;     /* longest value that a client may send; 0: values are integers */
     uint32_t entry_bytes;        /* memory that one entry takes in the table */
     uint32_t batch_ops_max;      /* most operations of a batch */

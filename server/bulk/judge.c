@@ -24,7 +24,7 @@ static enum sw_reply_status refuse_frame(const struct sw_table_shape *shape,
         snprintf(message, message_bytes,
                  "%s: keys of %u and values of %u bytes, where it has %u and %u",
                  sw_frame_error_text(error), request->key_bytes, request->value_bytes,
-                 shape->key_bytes, shape->value_bytes);
+                 shape->key_bytes, shape->value_bytes - shape->key_text_bytes);
         return SW_REPLY_BAD_REQUEST;
     }
     if (error < 0) {
@@ -194,8 +194,15 @@ enum sw_reply_status sw_bulk_judge(const struct sw_bulk *bulk, const struct sw_r
                                    size_t message_bytes)
 {
     const struct sw_table_shape *shape = &bulk->batches->shape;
-    int error = sw_request_check(request, shape->key_bytes, shape->value_bytes,
-                                 bulk->net->config->frame_ops_max, body_bytes);
+    if (shape->key_text_bytes > 0 &&
+        (sw_operation_is_data(request->operation) || request->operation == SW_OPERATION_SCAN)) {
+        snprintf(message, message_bytes,
+                 "keys have texts here (resp-key-text-bytes), which frames do not have: use RESP");
+        return SW_REPLY_BAD_REQUEST;
+    }
+    int error =
+        sw_request_check(request, shape->key_bytes, shape->value_bytes - shape->key_text_bytes,
+                         bulk->net->config->frame_ops_max, body_bytes);
     if (error < 0 || !bulk->operations[request->operation]) {
         return refuse_frame(shape, request, error, message, message_bytes);
     }

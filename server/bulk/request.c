@@ -267,7 +267,7 @@ static void fill_info(const struct sw_bulk *bulk, struct sw_server_info *info)
     strncpy(info->backend, table.backend_name, sizeof(info->backend) - 1);
     strncpy(info->backend_reason, table.backend_reason, sizeof(info->backend_reason) - 1);
     info->key_bytes = table.key_bytes;
-    info->value_bytes = table.value_bytes;
+    info->value_bytes = table.value_bytes - table.key_text_bytes;
     info->frame_ops_max = bulk->net->config->frame_ops_max;
     info->requests_in_flight_max = SW_LIVE(bulk->net->config->frames_in_flight_max);
     info->capacity_slots = table.capacity_slots;

@@ -110,6 +110,7 @@ struct sw_config {
     uint32_t policy;         /* cache engine: enum sw_cache_policy */
     uint32_t cache_mode;     /* cache engine: enum sw_cache_mode */
     uint32_t resp_keys;      /* enum sw_resp_keys */
+    uint32_t resp_key_text_bytes; /* texts of hashes that rows keep; 0: none */
 
     /* [persistence] */
     char data_dir[SW_CONFIG_DIR_MAX];     /* of snapshots; empty: none are written */
@@ -225,6 +226,8 @@ void sw_config_table(const struct sw_config *config, struct sw_table_config *tab
 /* The format of values, and the bytes that one takes in the table and in bulk frames. */
 enum sw_value_format sw_config_value_format(const struct sw_config *config);
 uint32_t sw_config_stored_bytes(const struct sw_config *config);
+/* .. of which the last ones are the text of the key, with its length, 2 bytes; 0: none. */
+uint32_t sw_config_text_bytes(const struct sw_config *config);
 /* Whether values are rows; then how many numbers one has (1 of bytes and strings). */
 bool sw_config_has_rows(const struct sw_config *config);
 uint32_t sw_config_dimension(const struct sw_config *config);

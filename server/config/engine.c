@@ -50,6 +50,12 @@ const char *sw_config_redis_policy(const struct sw_config *config)
                                                                                   : "allkeys-lru";
 }
 
+uint32_t sw_config_text_bytes(const struct sw_config *config)
+{
+    const uint32_t text = config->resp_key_text_bytes;
+    return sw_config_has_rows(config) && text > 0 ? (2 + text + 7) / 8 * 8 : 0;
+}
+
 uint32_t sw_config_stored_bytes(const struct sw_config *config)
 {
     const enum sw_value_format format = sw_config_value_format(config);
@@ -59,7 +65,8 @@ uint32_t sw_config_stored_bytes(const struct sw_config *config)
     if (config->value_bytes == 0) {
         return VALUE_BYTES_STANDARD;
     }
-    return config->value_bytes + (format == SW_VALUE_STRING ? SW_VALUE_LENGTH_BYTES : 0);
+    return config->value_bytes + (format == SW_VALUE_STRING ? SW_VALUE_LENGTH_BYTES : 0) +
+           sw_config_text_bytes(config);
 }
 
 void sw_config_table(const struct sw_config *config, struct sw_table_config *table)
@@ -83,6 +90,7 @@ void sw_config_table(const struct sw_config *config, struct sw_table_config *tab
     }
     if (sw_config_has_rows(config)) {
         table->value_bytes = sw_config_stored_bytes(config);
+        table->key_text_bytes = sw_config_text_bytes(config);
         table->rows_max = config->rows_max;
         table->rows_in = (enum sw_rows_in)config->rows_in;
     }
@@ -156,6 +164,7 @@ static int check_rows(const struct sw_config *config, char *error, size_t error_
         const char *asked = config->rows_max != 0                 ? "rows-max"
                             : config->rows_in != SW_ROWS_IN_GPU   ? "rows-in"
                             : config->value_type != SW_TYPE_BYTES ? "value-type"
+                            : config->resp_key_text_bytes != 0    ? "resp-key-text-bytes"
                                                                   : NULL;
         if (config->engine != SW_ENGINE_ROBIN_HOOD || asked == NULL) {
             return 0;
@@ -165,6 +174,9 @@ static int check_rows(const struct sw_config *config, char *error, size_t error_
     } else if (number > 0 && config->value_bytes % number != 0) {
         snprintf(error, error_bytes, "value-bytes %u is not a multiple of the %u bytes of a %s",
                  config->value_bytes, number, sw_option_text(config, "value-type"));
+    } else if (config->resp_key_text_bytes != 0 && config->resp_keys != SW_RESP_KEYS_HASH) {
+        snprintf(error, error_bytes,
+                 "resp-key-text-bytes is about keys that are hashes of texts: resp-keys hash");
     } else {
         return 0;
     }
@@ -179,6 +191,13 @@ static int check_value_bytes(const struct sw_config *config, char *error, size_t
     if (bytes % 4 != 0) {
         snprintf(error, error_bytes, "value-bytes %u is not a multiple of 4: %u would be", bytes,
                  bytes / 4 * 4 + 4);
+        return -1;
+    }
+    if (sw_config_stored_bytes(config) > most && sw_config_text_bytes(config) > 0) {
+        snprintf(error, error_bytes,
+                 "value-bytes %u and resp-key-text-bytes %u take %u bytes of a row, which has at "
+                 "most %u",
+                 bytes, config->resp_key_text_bytes, sw_config_stored_bytes(config), most);
         return -1;
     }
     if (sw_config_stored_bytes(config) > most) {

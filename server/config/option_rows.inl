@@ -198,11 +198,20 @@ SW_OPTION(
     "What a key is in RESP. decimal: a number in digits. raw: the bytes of the number, exactly 8 "
     "or "
     "4, the lowest first, as clients send them that keep integers in memory. hash: any text; the "
-    "key is its XXH3-64, and texts are not kept. Then SCAN, KEYS and RANDOMKEY are refused, and "
-    "two "
+    "key is its XXH3-64, and texts are not kept, but for resp-key-text-bytes. Then SCAN, KEYS and "
+    "RANDOMKEY are refused, and two "
     "texts with one hash are one key: that any two of n texts are is a chance of n^2 / 2^65, at "
     "10^6 texts 1 in 37 million, at 10^9 1 in 37. hash needs key-bits 64. Bulk frames have "
     "numbers in each case. Files do not say the form: use the same at every start.")
+SW_OPTION(
+    resp_key_text_bytes, "resp-key-text-bytes", "table", SW_ROBIN_HOOD, SW_NUMBER(0, 1024), "0",
+    "BYTES",
+    "With resp-keys hash and rows on the CPU backend: rows keep the text of their key, of up to so "
+    "many bytes; longer keys are refused. A command whose key has the hash of another key that is "
+    "there is answered with the error COLLISION, changes nothing, and shows nothing of the other. "
+    "SCAN, KEYS and RANDOMKEY show texts. Every row takes so many bytes more, and 2, rounded up to "
+    "8. Bulk frames are refused operations on keys. Files say what they were written with, and are "
+    "refused at another size of texts. 0: texts are not kept.")
 
 /* [persistence] */
 SW_OPTION(

@@ -143,7 +143,7 @@ int sw_recover_behind(const struct sw_load *load, bool cuts_torn_tail, struct sw
         .directory = load->directory,
         .table = load->table,
         .shape = {info.key_bytes, info.value_bytes, (uint32_t)info.engine, load->value_format,
-                  load->value_type},
+                  load->value_type, info.key_text_bytes},
         .has_snapshot = load->found,
         .base = load->found ? load->header.sequence : 0,
         .named = load->highest,

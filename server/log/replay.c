@@ -89,7 +89,8 @@ static int submit_operations(struct replay *replay, const struct sw_wal_record *
                              const uint8_t *columns, char reason[SW_WAL_REASON_BYTES])
 {
     const struct sw_table_info *info = &replay->info;
-    const struct sw_wal_shape shape = {info->key_bytes, info->value_bytes, 0, 0, 0};
+    const struct sw_wal_shape shape = {.key_bytes = info->key_bytes,
+                                       .value_bytes = info->value_bytes};
     struct sw_wal_columns bytes = sw_wal_columns(&shape, record->count, record->flags);
     const uint8_t *operands = columns + bytes.keys;
     for (uint32_t first = 0; first < record->count; first += info->batch_ops_max) {

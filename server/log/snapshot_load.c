@@ -315,6 +315,15 @@ static bool fits(struct loading *loading)
             sw_value_type_name(load->value_type), sw_value_type_name(header->value_type));
         return false;
     }
+    if (header->key_text_bytes != info->key_text_bytes) {
+        SAY(loading,
+            "%s/%s has rows of which %u bytes are the text of the key, and this table rows of "
+            "which "
+            "%u are: start with the resp-key-text-bytes it was written with",
+            load->directory->path, loading->name, header->key_text_bytes, info->key_text_bytes);
+        return false;
+    }
+    fixed |= header->key_text_bytes > 0; /* what follows the value is where it was */
     if (same && header->key_bytes <= info->key_bytes &&
         (fixed ? header->value_bytes == info->value_bytes
                : header->value_bytes <= info->value_bytes)) {

@@ -37,6 +37,7 @@ static void fill_header(struct sw_snapshot_write *write, const struct sw_table *
         .wall_us = sw_log_wall_us(),
         .policy = is_cache ? (uint32_t)info.cache_policy : 0,
         .value_type = sw_config_has_rows(config) ? sw_config_value_type(config) : SW_TYPE_BYTES,
+        .key_text_bytes = info.key_text_bytes,
         .writer = "sherwoodd " SHERWOOD_VERSION,
     };
     header->block_entries =

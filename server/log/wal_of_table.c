@@ -27,7 +27,8 @@ int sw_wal_of_table(const struct sw_config *config, const struct sw_table *table
         .columns_bytes_max =
             info.batch_ops_max * operation_bytes + SW_WAL_COLUMNS_MAX * SW_WAL_ALIGN,
         .shape = {info.key_bytes, info.value_bytes, (uint32_t)info.engine,
-                  (uint32_t)sw_config_value_format(config), sw_config_value_type(config)},
+                  (uint32_t)sw_config_value_format(config), sw_config_value_type(config),
+                  info.key_text_bytes},
         .wake = wake,
         .synced = synced,
         .context = context,

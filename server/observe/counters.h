@@ -52,6 +52,8 @@
     X(input_memory_closes,                                                                       \
       "Connections closed because incomplete requests reached input-bytes-max.")                 \
     X(round_pauses, "Times a connection's input was paused because the loop's round was full.")  \
+    X(key_collisions,                                                                            \
+      "Commands and transactions refused with COLLISION: a key had the hash of another.")        \
     X(watch_refusals, "Times that WATCH was refused because of watched-keys-max.")               \
     X(watch_aborts, "Transactions that EXEC did not carry out: a watched key had changed.")      \
     X(logins, "Connections that logged in: by a password, or by what else proves a user.")       \

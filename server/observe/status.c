@@ -52,7 +52,7 @@ static json_t *server_of(const struct sw_snapshot *snapshot)
     return json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:s, s:i, s:I, s:s, s:I, s:I, s:f}", "version",
                      SHERWOOD_VERSION, "engine", info->engine_name, "backend", info->backend_name,
                      "backend_reason", info->backend_reason, "key_bytes", (int)info->key_bytes,
-                     "value_bytes", (int)info->value_bytes, "value_format",
+                     "value_bytes", (int)(info->value_bytes - info->key_text_bytes), "value_format",
                      formats[sw_config_value_format(snapshot->config)], "loops",
                      (int)snapshot->loops, "process_id", integer(snapshot->process_id), "run_id",
                      snapshot->run_id, "started_at", integer(snapshot->start_time_seconds),

@@ -264,7 +264,7 @@ int sw_apply_records(struct sw_apply *apply, bool *is_whole)
     struct applying applying = {.apply = apply,
                                 .shape = {info->key_bytes, info->value_bytes,
                                           (uint32_t)info->engine, apply->value_format,
-                                          apply->value_type},
+                                          apply->value_type, info->key_text_bytes},
                                 .next = apply->applied + 1,
                                 .is_whole = true};
     applying.record_max = SW_WAL_RECORD_BYTES + SW_WAL_COLUMNS_MAX * SW_WAL_ALIGN +

@@ -60,6 +60,7 @@ static int take_header(struct loading *loading)
     }
     if (header->key_bytes != apply->info.key_bytes ||
         header->value_bytes != apply->info.value_bytes ||
+        header->key_text_bytes != apply->info.key_text_bytes ||
         header->value_format != apply->value_format ||
         !sw_value_types_fit(header->value_type, apply->value_type) ||
         header->columns != (SW_SNAPSHOT_KEYS | SW_SNAPSHOT_VALUES) ||

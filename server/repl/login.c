@@ -93,7 +93,8 @@ void sw_login_hello(const struct sw_table *table, const struct sw_config *config
                                     .key_bytes = info.key_bytes,
                                     .value_bytes = info.value_bytes,
                                     .value_format = (uint64_t)sw_config_value_format(config) +
-                                                    SW_REPL_TYPE * sw_config_value_type(config),
+                                                    SW_REPL_TYPE * sw_config_value_type(config) +
+                                                    SW_REPL_TEXT * info.key_text_bytes,
                                     .engine = (uint64_t)info.engine,
                                     .batch_ops_max = info.batch_ops_max};
 }

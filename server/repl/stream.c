@@ -98,6 +98,11 @@ size_t sw_repl_hello_write(const struct sw_repl_hello *hello, char *out, size_t 
     return size;
 }
 
+static uint32_t type_of(const struct sw_repl_hello *hello)
+{
+    return (uint32_t)(hello->value_format % SW_REPL_TEXT / SW_REPL_TYPE);
+}
+
 bool sw_repl_hello_fits(const struct sw_repl_hello *replica, const struct sw_repl_hello *primary,
                         char *reason, size_t reason_bytes)
 {
@@ -110,15 +115,16 @@ bool sw_repl_hello_fits(const struct sw_repl_hello *replica, const struct sw_rep
          replica->version == primary->version},
         {"bytes of a key", replica->key_bytes, primary->key_bytes,
          replica->key_bytes == primary->key_bytes},
+        {"bytes of a key's text", replica->value_format / SW_REPL_TEXT,
+         primary->value_format / SW_REPL_TEXT,
+         replica->value_format / SW_REPL_TEXT == primary->value_format / SW_REPL_TEXT},
         {"bytes of a value", replica->value_bytes, primary->value_bytes,
          replica->value_bytes == primary->value_bytes},
         {"format of values", replica->value_format % SW_REPL_TYPE,
          primary->value_format % SW_REPL_TYPE,
          replica->value_format % SW_REPL_TYPE == primary->value_format % SW_REPL_TYPE},
-        {"type of values", replica->value_format / SW_REPL_TYPE,
-         primary->value_format / SW_REPL_TYPE,
-         sw_value_types_fit((uint32_t)(replica->value_format / SW_REPL_TYPE),
-                            (uint32_t)(primary->value_format / SW_REPL_TYPE))},
+        {"type of values", type_of(replica), type_of(primary),
+         sw_value_types_fit(type_of(replica), type_of(primary))},
         {"operations of a batch", replica->batch_ops_max, primary->batch_ops_max,
          replica->batch_ops_max >= primary->batch_ops_max},
     };

@@ -8,6 +8,7 @@
  *               [shard node incarnation closed]
  *
  * where value_format is the format, and SW_REPL_TYPE times the type of rows (proto/value_type.h),
+ * and SW_REPL_TEXT times the bytes of a row that are the text of its key,
  * and nothing more before the line that answers it:
  *
  *     +RESUME history sequence salt [term start]    records behind the sequence follow
@@ -53,6 +54,7 @@ struct sw_repl_hello {
 };
 #define SW_REPL_HELLO_WORDS 8
 #define SW_REPL_TYPE 16U
+#define SW_REPL_TEXT 4096U
 #define SW_REPL_MEMBER_WORDS 12
 
 /* Parses the words behind the name of the command: 8 or 12 texts of their sizes. Returns false if

@@ -47,7 +47,9 @@ const char *sw_add_read(const struct sw_config *config, const struct sw_resp_com
 
 void sw_add_scale(const struct sw_add *add, struct sw_round *round)
 {
-    const uint32_t bytes = round->batches->shape.value_bytes;
-    uint8_t *row = (uint8_t *)round->values + (uint64_t)(round->operations - 1) * bytes;
-    sw_scale_operands(add->op, false, add->scale_bits, row, bytes);
+    const struct sw_table_shape *shape = &round->batches->shape;
+    uint8_t *row =
+        (uint8_t *)round->values + (uint64_t)(round->operations - 1) * shape->value_bytes;
+    sw_scale_operands(add->op, false, add->scale_bits, row,
+                      shape->value_bytes - shape->key_text_bytes);
 }

@@ -86,12 +86,13 @@ static bool is_found(const struct sw_alone *alone, uint32_t i)
     return (alone->replies.round.found[i / 64] >> (i % 64) & 1) != 0;
 }
 
-/* The second key is to have the value that the first one had. */
+/* The second key is to have the value that the first one had, and keeps its own text. */
 static void give_value(struct sw_alone *alone)
 {
     struct sw_round *round = &alone->replies.round;
-    const uint32_t bytes = round->batches->shape.value_bytes;
-    memcpy((uint8_t *)round->values + bytes, round->previous, bytes);
+    const struct sw_table_shape *shape = &round->batches->shape;
+    memcpy((uint8_t *)round->values + shape->value_bytes, round->previous,
+           shape->value_bytes - shape->key_text_bytes);
 }
 
 /* The SET at `i` gives its key the time of the first key, which the look has found: not "the same
@@ -138,11 +139,15 @@ static uint32_t decide_msetnx(struct sw_alone *alone)
     return round->operations;
 }
 
+/* Two texts of one hash are not, of which none is there. */
 static bool are_one_key(const struct sw_alone *alone)
 {
+    const struct sw_table_shape *shape = &alone->replies.resp->batches->shape;
     const void *keys = alone->replies.round.keys;
-    const uint32_t bytes = alone->replies.resp->batches->shape.key_bytes;
-    return sw_integer_at(keys, bytes, 0) == sw_integer_at(keys, bytes, 1);
+    const uint8_t *text =
+        (const uint8_t *)alone->replies.round.values + shape->value_bytes - shape->key_text_bytes;
+    return sw_integer_at(keys, shape->key_bytes, 0) == sw_integer_at(keys, shape->key_bytes, 1) &&
+           memcmp(text, text + shape->value_bytes, shape->key_text_bytes) == 0;
 }
 
 /* RENAME and RENAMENX. The first key leaves before the second comes, so that a full table has room.
@@ -261,6 +266,10 @@ static void on_watched(struct sw_round *round)
     struct sw_replies *replies = SW_CONTAINER(round, struct sw_replies, round);
     struct sw_alone *alone = &replies->resp->alone;
     uint64_t first = UINT64_MAX;
+    if (round->flight.batch.status != SW_OK) {
+        finish(alone); /* the reply says so */
+        return;
+    }
     for (uint32_t i = 0; round->shows_times && i < round->operations; i++) {
         first = round->expires_out[i] - 1 < first - 1 ? round->expires_out[i] : first;
     }

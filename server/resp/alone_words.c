@@ -50,7 +50,7 @@ const char *sw_word_error(const struct sw_resp *resp, const struct sw_command *c
         return error_of_setrange(shape, arguments);
     }
     if (command->id == SW_COMMAND_INCRBYFLOAT) {
-        return !is_row || type != SW_TYPE_F32 || shape->value_bytes != sizeof(number)
+        return !is_row || type != SW_TYPE_F32 || shape->blob_bytes_max != sizeof(number)
                    ? "ERR INCRBYFLOAT is for rows of one number (--value-type f32 --value-bytes 4)"
                : !sw_argument_float(&arguments->arguments[2], &number)
                    ? "ERR value is not a valid float"
@@ -159,7 +159,8 @@ static uint32_t decide_bits(struct sw_alone *alone, bool found)
 {
     struct sw_round *round = &alone->replies.round;
     const enum sw_command_id id = alone->command->id;
-    const uint32_t bytes = round->batches->shape.value_bytes;
+    const struct sw_table_shape *shape = &round->batches->shape;
+    const uint32_t bytes = shape->value_bytes - shape->key_text_bytes;
     const uint8_t *before = round->previous;
     uint8_t *value = round->values;
     const bool resp3 = alone->replies.pending[0].resp3;
@@ -171,7 +172,7 @@ static uint32_t decide_bits(struct sw_alone *alone, bool found)
         value[i] = combine(id, found ? before[i] : 0, value[i]);
     }
     struct sw_text *text = reply_of(alone);
-    if (round->batches->shape.value_format != SW_VALUE_INTEGER) {
+    if (shape->value_format != SW_VALUE_INTEGER) {
         sw_text_bulk(text, value, bytes);
         return 1;
     }

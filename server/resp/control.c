@@ -48,16 +48,17 @@ static void put_number(struct sw_text *text, uint64_t number)
     }
 }
 
-static bool matches(const struct sw_control *control, uint64_t key)
+static bool matches(const struct sw_control *control, uint32_t i)
 {
-    char text[SW_KEY_TEXT_BYTES_MAX];
-    if (control->none || !sw_control_is_mine(control, key)) {
+    char room[SW_KEY_TEXT_BYTES_MAX];
+    size_t size = 0;
+    if (control->none || !sw_control_is_mine(control, sw_control_key_at(control, i))) {
         return false;
     }
     if (!control->has_pattern) {
         return true;
     }
-    size_t size = sw_key_text_write(&control->resp->keys, key, text);
+    const char *text = sw_control_text_at(control, i, room, &size);
     return sw_glob_matches(control->pattern, control->pattern_bytes, (const uint8_t *)text, size);
 }
 
@@ -70,16 +71,14 @@ static bool matches(const struct sw_control *control, uint64_t key)
 static bool take_entries(struct sw_control *control)
 {
     struct sw_batch *batch = &control->flight.batch;
-    uint32_t bytes = control->resp->batches->shape.key_bytes;
     uint32_t count = batch->scan_count;
     bool is_full = control->cursor_shift > 0 && batch->cursor != 0 && count == batch->count;
     control->next = (batch->cursor - is_full) >> control->cursor_shift;
     bool more = batch->cursor != 0 && control->next == control->given;
     count -= is_full && !more;
     for (uint32_t i = 0; i < count; i++) {
-        uint64_t key = sw_integer_at(batch->scan_keys, bytes, i);
-        if (matches(control, key)) {
-            sw_control_put_key(control, key);
+        if (matches(control, i)) {
+            sw_control_put_key(control, i);
         }
     }
     batch->count = batch->count < SCAN_COUNT_MORE ? batch->count : SCAN_COUNT_MORE;
@@ -91,9 +90,8 @@ static bool take_keys(struct sw_control *control)
 {
     const struct sw_batch *batch = &control->flight.batch;
     for (uint32_t i = 0; i < batch->scan_count && !control->keys.failed; i++) {
-        uint64_t key = sw_integer_at(batch->scan_keys, control->resp->batches->shape.key_bytes, i);
-        if (matches(control, key)) {
-            sw_control_put_key(control, key);
+        if (matches(control, i)) {
+            sw_control_put_key(control, i);
         }
     }
     if (control->keys.failed) {
@@ -157,10 +155,8 @@ static void put_reply(const struct sw_control *control, struct sw_text *text)
             sw_text_append(text, control->keys.data, control->keys.size);
         }
     } else if (batch->scan_count > 0) {
-        sw_control_put_key_to(
-            control, text,
-            sw_integer_at(batch->scan_keys, control->resp->batches->shape.key_bytes,
-                          (uint32_t)(random_number(control->resp) >> 32) % batch->scan_count));
+        sw_control_put_key_to(control, text,
+                              (uint32_t)(random_number(control->resp) >> 32) % batch->scan_count);
     } else {
         sw_text_null(text, sw_resp_of(control->conn)->session.resp3);
     }

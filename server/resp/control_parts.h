@@ -71,14 +71,19 @@ struct sw_control *sw_control_create(struct sw_conn *conn, const struct sw_comma
  * there is no arena memory now. */
 bool sw_control_prepare_scan(struct sw_control *control, uint64_t cursor, uint32_t count);
 void sw_control_submit(struct sw_control *control);
-/* Appends a key to `text`, or to `keys`, and counts it. */
-void sw_control_put_key_to(const struct sw_control *control, struct sw_text *text, uint64_t key);
-void sw_control_put_key(struct sw_control *control, uint64_t key);
+/* Entry i of the scan: its key, and the text of that, which `room` may hold. */
+uint64_t sw_control_key_at(const struct sw_control *control, uint32_t i);
+const char *sw_control_text_at(const struct sw_control *control, uint32_t i, char *room,
+                               size_t *size);
+/* Appends the key of entry i to `text`, or to `keys`, and counts it. */
+void sw_control_put_key_to(const struct sw_control *control, struct sw_text *text, uint32_t i);
+void sw_control_put_key(struct sw_control *control, uint32_t i);
 /* Is the key this node's to show? It is, where there is no cluster. */
 bool sw_control_is_mine(const struct sw_control *control, uint64_t key);
 /* Leaves, of the keys of the batch, those of this node. */
 void sw_control_keep_mine(struct sw_control *control);
-/* Most keys of a reply: with its cursor and array heads it must not exceed output-bytes-max. */
+/* Most keys of a reply: with its cursor and array heads it must not exceed output-bytes-max, nor
+ * the text of a round. */
 uint32_t sw_control_scan_count_max(const struct sw_config *config);
 
 /* Must DBSIZE be counted, and is this CLIENT PAUSE? */

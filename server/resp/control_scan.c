@@ -12,15 +12,31 @@
 #include "server/resp/control_parts.h"
 #include "server/resp/resp.h"
 
-void sw_control_put_key_to(const struct sw_control *control, struct sw_text *text, uint64_t key)
+uint64_t sw_control_key_at(const struct sw_control *control, uint32_t i)
 {
-    char bytes[SW_KEY_TEXT_BYTES_MAX];
-    sw_text_bulk(text, bytes, sw_key_text_write(&control->resp->keys, key, bytes));
+    return sw_integer_at(control->flight.batch.scan_keys, control->resp->batches->shape.key_bytes,
+                         i);
 }
 
-void sw_control_put_key(struct sw_control *control, uint64_t key)
+const char *sw_control_text_at(const struct sw_control *control, uint32_t i, char *room,
+                               size_t *size)
 {
-    sw_control_put_key_to(control, &control->keys, key);
+    return sw_key_text_at(&control->resp->keys, &control->resp->batches->shape,
+                          sw_control_key_at(control, i), control->flight.batch.scan_values, i, room,
+                          size);
+}
+
+void sw_control_put_key_to(const struct sw_control *control, struct sw_text *text, uint32_t i)
+{
+    char room[SW_KEY_TEXT_BYTES_MAX];
+    size_t size = 0;
+    const char *key = sw_control_text_at(control, i, room, &size);
+    sw_text_bulk(text, key, size);
+}
+
+void sw_control_put_key(struct sw_control *control, uint32_t i)
+{
+    sw_control_put_key_to(control, &control->keys, i);
     control->keys_count++;
 }
 
@@ -73,6 +89,9 @@ bool sw_control_prepare_scan(struct sw_control *control, uint64_t cursor, uint32
 
 uint32_t sw_control_scan_count_max(const struct sw_config *config)
 {
-    uint64_t fit = SW_LIVE(config->output_bytes_max) / SW_RESP_INTEGER_BYTES_MAX - 3;
+    const uint64_t key = SW_RESP_INTEGER_BYTES_MAX + config->resp_key_text_bytes;
+    const uint64_t bytes = SW_LIVE(config->output_bytes_max);
+    const uint64_t room = bytes < SW_ROUND_TEXT_BYTES_MAX ? bytes : SW_ROUND_TEXT_BYTES_MAX;
+    uint64_t fit = room / key - 3;
     return fit < SW_SCAN_COUNT_MAX ? (uint32_t)fit : SW_SCAN_COUNT_MAX;
 }

@@ -111,9 +111,13 @@ static bool add_blob(const struct data *data, enum sw_op op, uint32_t key, uint3
     if (!key_at(data, key, &k) || (value != 0 && !fits(data, blob->size))) {
         return false;
     }
+    const struct sw_table_shape *shape = &data->resp->batches->shape;
     uint8_t *out = sw_round_add_blob(data->round, op, k);
     if (value != 0) {
-        sw_blob_put(&data->resp->batches->shape, out, blob->text, blob->size);
+        sw_blob_put(shape, out, blob->text, blob->size);
+    }
+    if (shape->key_text_bytes > 0) {
+        sw_key_text_put(shape, out, &data->arguments->arguments[key]);
     }
     return true;
 }

@@ -220,6 +220,8 @@ static void put_keys(const struct sw_snapshot *snapshot, struct sw_text *text)
     sw_text_printf(text, "resp_keys:%s\r\n", sw_option_text(snapshot->config, "resp-keys"));
     if (snapshot->config->resp_keys == SW_RESP_KEYS_HASH) {
         sw_text_printf(text, "resp_keys_collision_odds:%.3g\r\n", keys * keys / 0x1p65);
+        put(text, "resp_key_text_bytes", snapshot->config->resp_key_text_bytes);
+        put(text, "resp_key_collisions", snapshot->counters.key_collisions);
     }
 }
 
@@ -234,7 +236,7 @@ static void section_sherwood(const struct sw_snapshot *snapshot, struct sw_text 
     put(text, "ready", snapshot->ready);
     put(text, "loops", snapshot->loops);
     put(text, "key_bits", (uint64_t)info->key_bytes * 8);
-    put(text, "value_bits", (uint64_t)info->value_bytes * 8);
+    put(text, "value_bits", (uint64_t)(info->value_bytes - info->key_text_bytes) * 8);
     sw_text_printf(text, "value_format:%s\r\n", formats[sw_config_value_format(snapshot->config)]);
     put_keys(snapshot, text);
     put(text, "bucket_slots", info->bucket_slots);

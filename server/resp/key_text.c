@@ -13,7 +13,8 @@ const char *sw_key_text_error(const struct sw_key_text *keys)
         return keys->key_bytes == 8 ? "ERR key must have exactly 8 bytes (--resp-keys raw)"
                                     : "ERR key must have exactly 4 bytes (--resp-keys raw)";
     }
-    return "ERR key is not an unsigned integer or out of range";
+    return keys->form == SW_RESP_KEYS_HASH ? "ERR key is longer than resp-key-text-bytes"
+                                           : "ERR key is not an unsigned integer or out of range";
 }
 
 size_t sw_key_text_write(const struct sw_key_text *keys, uint64_t key, char *out)
@@ -33,6 +34,25 @@ size_t sw_key_text_write(const struct sw_key_text *keys, uint64_t key, char *out
         break;
     }
     return sw_decimal_format(key, out);
+}
+
+const char *sw_key_text_at(const struct sw_key_text *keys, const struct sw_table_shape *shape,
+                           uint64_t key, const void *rows, uint32_t i,
+                           char room[SW_KEY_TEXT_BYTES_MAX], size_t *size)
+{
+    const uint8_t *at =
+        (const uint8_t *)rows + ((size_t)i + 1) * shape->value_bytes - shape->key_text_bytes;
+    uint16_t length = 0;
+    if (shape->key_text_bytes > 0) {
+        memcpy(&length, at, sizeof(length));
+        length = le16toh(length);
+    }
+    if (length == 0 || length > shape->key_text_bytes - 1) {
+        *size = sw_key_text_write(keys, key, room);
+        return room;
+    }
+    *size = length - 1U;
+    return (const char *)at + sizeof(length);
 }
 
 void sw_key_text_show(const struct sw_resp_argument *key, char *out, size_t room)

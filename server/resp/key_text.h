@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * key_text.h - how RESP writes keys (--resp-keys): as decimal numbers, as the bytes of the number,
- * or as any text, whose hash is the key. Pure functions, for any thread.
+ * or as any text, whose hash is the key; and the texts that rows keep. Pure functions, for any
+ * thread.
  */
 #ifndef SHERWOOD_SERVER_RESP_KEY_TEXT_H
 #define SHERWOOD_SERVER_RESP_KEY_TEXT_H
@@ -15,11 +16,14 @@
 #include "proto/check.h"
 #include "proto/decimal.h"
 #include "proto/resp.h"
+#include "server/batch/shape.h"
 #include "server/config/config.h"
 
 struct sw_key_text {
     enum sw_resp_keys form;
     uint32_t key_bytes; /* 4 or 8; 8 where keys are hashes */
+    uint32_t
+        text_bytes; /* the longest text of a hash: resp-key-text-bytes; 0: any, and none is kept */
 };
 
 /* Room for the text of any key. */
@@ -35,7 +39,7 @@ static inline bool sw_key_text_read(const struct sw_key_text *keys,
     }
     if (keys->form == SW_RESP_KEYS_HASH) {
         *out = sw_check64(argument->text, argument->size, 0);
-        return true;
+        return keys->text_bytes == 0 || argument->size <= keys->text_bytes;
     }
     if (argument->size != keys->key_bytes) {
         return false;
@@ -49,9 +53,29 @@ static inline bool sw_key_text_read(const struct sw_key_text *keys,
 /* The error line for an argument that is no key: static storage. */
 const char *sw_key_text_error(const struct sw_key_text *keys);
 
-/* Writes the text of a key, without a NUL, and returns its size. Of a hash nobody knows the text:
+/* Writes the text of a key, without a NUL, and returns its size. Of a hash the text is not known:
  * it is "hash:" and 16 hexadecimal digits, for people, and no command takes it for that key. */
 size_t sw_key_text_write(const struct sw_key_text *keys, uint64_t key, char *out);
+
+/* Writes the text of its key to the end of a row: its length and 1 in 2 bytes, then the text. The
+ * table has texts (shape.key_text_bytes), and this one is not too long. */
+static inline void sw_key_text_put(const struct sw_table_shape *shape, uint8_t *row,
+                                   const struct sw_resp_argument *key)
+{
+    uint8_t *at = row + shape->value_bytes - shape->key_text_bytes;
+    const uint16_t length = htole16((uint16_t)(key->size + 1));
+    memcpy(at, &length, sizeof(length));
+    if (key->size > 0) {
+        memcpy(at + sizeof(length), key->text, key->size);
+    }
+    memset(at + sizeof(length) + key->size, 0, shape->key_text_bytes - sizeof(length) - key->size);
+}
+
+/* The text of a key: that at the end of row i, if it keeps one, or else what sw_key_text_write
+ * makes of it in `room`. */
+const char *sw_key_text_at(const struct sw_key_text *keys, const struct sw_table_shape *shape,
+                           uint64_t key, const void *rows, uint32_t i,
+                           char room[SW_KEY_TEXT_BYTES_MAX], size_t *size);
 
 /* Writes what a client has sent as a key for people, with a NUL: bytes that cannot be printed, and
  * backslashes, as \xHH. It is cut to fit `room`. */

@@ -75,7 +75,8 @@ static void refuse_unsupported(struct sw_conn *conn, const struct sw_command *co
 /* Refuses a command that would show keys whose texts nobody has kept. Returns true if so. */
 static bool refuse_hidden_keys(struct sw_conn *conn, const struct sw_command *command)
 {
-    if (sw_resp_of(conn)->resp->keys.form != SW_RESP_KEYS_HASH ||
+    const struct sw_key_text *keys = &sw_resp_of(conn)->resp->keys;
+    if (keys->form != SW_RESP_KEYS_HASH || keys->text_bytes > 0 ||
         (command->batch_kinds & 1U << SW_BATCH_SCAN) == 0) {
         return false;
     }

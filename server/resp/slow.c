@@ -56,7 +56,8 @@ static void put_command(struct sw_slowlog_draft *draft, const struct sw_round *r
                         const struct sw_pending *pending, const struct sw_command *command)
 {
     const struct sw_key_text *keys = &sw_resp_of(pending->conn)->resp->keys;
-    char text[SW_KEY_TEXT_BYTES_MAX];
+    char room[SW_KEY_TEXT_BYTES_MAX];
+    size_t size = 0;
     bool operand = has_operand(command), more = true;
     more = sw_slowlog_word(draft, command->name);
     if (command->maker == SW_MAKER_MEMORY || command->maker == SW_MAKER_OBJECT) {
@@ -64,7 +65,9 @@ static void put_command(struct sw_slowlog_draft *draft, const struct sw_round *r
     }
     for (uint32_t i = pending->first; more && i < pending->first + pending->count; i++) {
         uint64_t key = sw_integer_at(round->keys, round->batches->shape.key_bytes, i);
-        more = sw_slowlog_argument(draft, text, sw_key_text_write(keys, key, text));
+        const char *text =
+            sw_key_text_at(keys, &round->batches->shape, key, round->values, i, room, &size);
+        more = sw_slowlog_argument(draft, text, size);
         /* what INCRBY and DECRBY made of a negative operand */
         bool turned = command->maker == SW_MAKER_BY && round->ops[i] != command->op;
         more = more && (!operand || put_operand(draft, round, i, turned));

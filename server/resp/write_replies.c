@@ -13,12 +13,15 @@
 #include "proto/decimal.h"
 #include "proto/resp.h"
 #include "server/batch/blob.h"
+#include "server/batch/refusals.h"
 #include "server/limits.h"
 #include "server/net/conn.h"
 #include "server/resp/output.h"
 #include "server/resp/resp.h"
 #include "server/resp/substring.h"
 #include "server/resp/writer.h"
+
+static const char collision[] = "-" SW_COLLISION_LINE "\r\n";
 
 static void put_value(struct sw_writer *writer, bool found, uint64_t value, bool resp3)
 {
@@ -372,6 +375,8 @@ static const char *group_refusal(const struct sw_round *round, const struct sw_p
     }
     return batch->status != SW_E_FULL
                ? "-ERR the table failed, the server is stopping: see its log\r\n"
+           : batch->group_count > 0 && batch->group_refused[pending->group] == SW_REFUSED_COLLISION
+               ? collision
            : round->batches->shape.value_format == SW_VALUE_INTEGER
                ? "-OOM table is full: raise capacity or max-capacity\r\n"
                : "-OOM table is full: raise rows-max if it is set, or else capacity\r\n";
@@ -423,16 +428,14 @@ static void write_one(struct sw_writer *writer, const struct sw_replies *replies
     bool is_carried_out = pending->kind != SW_REPLY_KIND_QUEUED;
     SW_COUNT(counters, commands_processed, is_carried_out);
     SW_COUNT(counters, command_errors, is_error);
+    SW_COUNT(counters, key_collisions, error == collision);
     if (pending->command < SW_COMMAND_COUNT) {
         SW_COUNT(counters, commands[pending->command], is_carried_out);
         SW_COUNT(counters, command_ns[pending->command], is_carried_out ? share_ns : 0);
     }
-    if (pending->silent) {
-        return;
-    }
-    if (error != NULL) {
+    if (!pending->silent && error != NULL) {
         sw_writer_line(writer, error);
-    } else {
+    } else if (!pending->silent) {
         put_reply(writer, replies, pending);
     }
 }

@@ -26,10 +26,10 @@ static void check_round_trip(const struct sw_key_text *keys, uint64_t key)
 
 Test(key_text, each_form)
 {
-    static const struct sw_key_text forms[] = {{SW_RESP_KEYS_DECIMAL, 8},
-                                               {SW_RESP_KEYS_DECIMAL, 4},
-                                               {SW_RESP_KEYS_RAW, 8},
-                                               {SW_RESP_KEYS_RAW, 4}};
+    static const struct sw_key_text forms[] = {{SW_RESP_KEYS_DECIMAL, 8, 0},
+                                               {SW_RESP_KEYS_DECIMAL, 4, 0},
+                                               {SW_RESP_KEYS_RAW, 8, 0},
+                                               {SW_RESP_KEYS_RAW, 4, 0}};
     static const uint64_t keys[] = {0, 1, 10, 255, 256, 0x0a0d0020, UINT32_MAX};
     for (size_t form = 0; form < 4; form++) {
         for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
@@ -42,7 +42,7 @@ Test(key_text, each_form)
 
 Test(key_text, raw_bytes)
 {
-    const struct sw_key_text eight = {SW_RESP_KEYS_RAW, 8}, four = {SW_RESP_KEYS_RAW, 4};
+    const struct sw_key_text eight = {SW_RESP_KEYS_RAW, 8, 0}, four = {SW_RESP_KEYS_RAW, 4, 0};
     static const char bytes[9] = "\x01\x02\x03\x04\x00\x00\x00\x80z";
     uint64_t key = 7;
     cr_assert(reads(&eight, bytes, 8, &key));
@@ -61,7 +61,7 @@ Test(key_text, raw_bytes)
 
 Test(key_text, hashes)
 {
-    const struct sw_key_text keys = {SW_RESP_KEYS_HASH, 8};
+    const struct sw_key_text keys = {SW_RESP_KEYS_HASH, 8, 0};
     char text[SW_KEY_TEXT_BYTES_MAX];
     uint64_t key = 0;
     /* XXH3-64 of no bytes and of "abc", as the definition of XXH3 has them. */
