@@ -14,8 +14,8 @@
  * reads included, that ends so too; NULL, where no operation has an operand: no texts. Where a key
  * is present, and has a text, and an operation on it has another, the group is refused, whatever it
  * would do; what comes first in it, that or the lack of room, says why. What writes gives its text
- * to the row, and without one leaves the row's. Operations of batches that only read are counted as
- * if they had not been refused.
+ * to the row, and without one leaves the row's. Operations that collide are counted nowhere; those
+ * of batches that only read, as if they had not.
  */
 #ifndef SHERWOOD_TABLE_ADMISSION_H
 #define SHERWOOD_TABLE_ADMISSION_H

@@ -196,6 +196,24 @@ def listed():
 
 
 @case
+def namespaces():
+    """as the Redis plug-in of nv-embedding-cache with a namespace: keys of 16 bytes, and one namespace is listed and cleared"""
+    rng = random.Random(drawn_seed())
+    with Server(*texts(24, "f32", most=16)) as server, server.connect() as connection:
+        replies, spaces = wire.Replies(connection), [rng.randbytes(7) + end for end in (b"*", b"]")]
+        models = [{space + struct.pack("<Q", rng.randrange(2**64)): rng.randbytes(24) for _ in range(400)} for space in spaces]
+        for model in models:
+            equal(replies.ask("MSET", *(word for pair in model.items() for word in pair)), "OK", "insert")
+            equal(replies.ask("MGET", *model), list(model.values()), "find")
+        for space, model in zip(spaces, models):
+            pattern = b"".join(b"\\" + bytes([byte]) for byte in space) + b"*"
+            cursor, keys = replies.ask("SCAN", 0, "MATCH", pattern, "COUNT", 16384)
+            equal((cursor, sorted(keys)), (b"0", sorted(model)), "size")
+            equal(replies.ask("DEL", *keys), len(model), "clear")
+        equal(replies.ask("DBSIZE"), 0, "both are clear")
+
+
+@case
 def refused_in_words():
     """where texts cannot be kept the start says so; frames, which have numbers for keys, are told to use RESP"""
     for flags, words in (

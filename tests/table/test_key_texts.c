@@ -208,6 +208,7 @@ static void run_batch(struct world *world, int step)
                              .expires = with_times && writes ? io->expires : NULL};
     const int status = sw_batch_run(world->queue, &batch);
     bool refused = false;
+    uint64_t full = 0;
     for (uint32_t g = 0, i = 0; g < groups; g++) {
         const uint32_t first = i, end = io->group_ends[g];
         struct world saved = *world;
@@ -226,10 +227,12 @@ static void run_batch(struct world *world, int step)
             memcpy(world->entries, saved.entries, sizeof(saved.entries));
             world->held = saved.held;
             refused = true;
+            full += admission == SW_REFUSED_FULL ? end - first : 0;
         }
         i = end;
     }
     cr_assert_eq(status, refused ? SW_E_FULL : SW_OK);
+    cr_assert_eq(batch.counters.refused, full, "collisions are no lack of room");
 }
 
 /* Reads without texts show every row, its text included. */

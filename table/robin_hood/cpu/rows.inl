@@ -173,7 +173,7 @@ static bool RH(execute_rows)(struct sw_cpu *cpu, struct sw_batch *batch, const R
             carry_out_or_leave(acts, i, act);
             RH(answer)(&answers, i, batch->count, act.found, &word);
         }
-        batch->counters.refused += admitted ? 0 : end - first;
+        batch->counters.refused += admission == SW_REFUSED_FULL ? end - first : 0;
         all &= admitted;
         if (batch->group_count > 0 && batch->group_refused != NULL) {
             batch->group_refused[g] = (uint8_t)admission;
