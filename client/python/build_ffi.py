@@ -25,7 +25,8 @@ enum sherwood_operation { SHERWOOD_GET, SHERWOOD_SET, SHERWOOD_SUM, SHERWOOD_MIN
     SHERWOOD_DELETE, SHERWOOD_PEEK, SHERWOOD_FIND_OR_INSERT, SHERWOOD_SET_SCORE, SHERWOOD_SET_VALUE,
     SHERWOOD_ADD_F32, SHERWOOD_ADD_U32, SHERWOOD_ADD_U64, SHERWOOD_ADD_PRESENT_F32,
     SHERWOOD_ADD_PRESENT_U32, SHERWOOD_ADD_PRESENT_U64, SHERWOOD_ADD_F16,
-    SHERWOOD_ADD_BF16, SHERWOOD_ADD_PRESENT_F16, SHERWOOD_ADD_PRESENT_BF16, ... };
+    SHERWOOD_ADD_BF16, SHERWOOD_ADD_PRESENT_F16, SHERWOOD_ADD_PRESENT_BF16,
+    SHERWOOD_OR, SHERWOOD_XOR, SHERWOOD_AND, SHERWOOD_ANDNOT, SHERWOOD_CAS, ... };
 enum sherwood_values { SHERWOOD_VALUES_INTEGER, SHERWOOD_VALUES_STRING, SHERWOOD_VALUES_FIXED, ... };
 enum sherwood_request_flag { SHERWOOD_DELAY, ... };
 #define SHERWOOD_STRIPES_MAX ...
@@ -36,7 +37,7 @@ struct sherwood_options {
     size_t size; int connect_timeout_ms; int request_timeout_ms; uint32_t stripes;
     const char *tls_ca; const char *tls_cert; const char *tls_key; const char *tls_server_name;
     uint32_t tls_insecure; const char *user; const char *password; ...; };
-enum sherwood_type { SHERWOOD_BYTES, ... };
+enum sherwood_type { SHERWOOD_BYTES, SHERWOOD_F32, ... };
 struct sherwood_server {
     char version[32]; char backend[16]; char backend_reason[128];
     uint32_t key_bytes, value_bytes, frame_ops_max, requests_in_flight_max;
@@ -68,6 +69,13 @@ const char *sherwood_error(const struct sherwood *client);
 int sherwood_run_cache(struct sherwood *client, enum sherwood_operation operation,
                        const void *keys, const void *values, size_t count, void *previous,
                        uint64_t *found, struct sherwood_cache *cache);
+int sherwood_prefix(struct sherwood *client, const void *keys, size_t count, size_t *present);
+int sherwood_add(struct sherwood *client, const void *keys, const void *rows, size_t count,
+                 float scale, enum sherwood_type operand_type, bool present_only);
+int sherwood_get_range(struct sherwood *client, const void *keys, size_t count, uint32_t offset,
+                       uint32_t bytes, void *parts, uint64_t *found);
+int sherwood_set_range(struct sherwood *client, const void *keys, const void *parts, size_t count,
+                       uint32_t offset, uint32_t bytes, uint64_t *found);
 uint64_t sherwood_overflows(const struct sherwood *client);
 int sherwood_submit(struct sherwood *client, struct sherwood_request *request);
 int sherwood_wait_any_for(struct sherwood *client, struct sherwood_request **out, int timeout_ms);

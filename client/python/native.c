@@ -66,6 +66,7 @@ int swpy_run(struct sherwood *client, int operation, const void *keys, const voi
              size_t count, void *previous, uint8_t *found, const void *fill, uint64_t *bits)
 {
     const struct sherwood_server *server = sherwood_server(client);
+    const size_t operand_bytes = (operation == SHERWOOD_CAS ? 2U : 1U) * server->value_bytes;
     uint64_t on_stack[SHORT_KEYS / 64];
     uint64_t *own = NULL;
     if (bits == NULL && (found != NULL || fill != NULL)) {
@@ -82,7 +83,7 @@ int swpy_run(struct sherwood *client, int operation, const void *keys, const voi
         uint8_t *got = previous == NULL ? NULL : (uint8_t *)previous + at * server->value_bytes;
         rc = sherwood_run(client, (enum sherwood_operation)operation,
                           skip(keys, at * server->key_bytes),
-                          skip(values, at * server->value_bytes), part, got, into);
+                          skip(values, at * operand_bytes), part, got, into);
         if (rc == SHERWOOD_OK && into != NULL) {
             swpy_spread(into, part, found == NULL ? NULL : found + at, got, server->value_bytes,
                         fill);

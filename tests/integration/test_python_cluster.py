@@ -26,6 +26,20 @@ def calls():
         equal(int(c.delete_many(ids[:10]).sum()), 10, "deleted")
         equal(len(c), 10_000 - 10, "the sum of the nodes")
         raises(sherwood.Refused, "connect to one node", c.resize, 1000)
+    flags = ("--value-bytes", "16", "--value-type", "u32")
+    with nodes(3, *flags) as servers, sherwood.connect_cluster([servers[0].address()]) as c:
+        ids = np.arange(2000, dtype=np.uint64)
+        rows = np.arange(8000, dtype=np.uint32).reshape(2000, 4)
+        for call in (c, c.submit):
+            c.flush()
+            done = [call.or_many(ids, rows), call.cas_many(ids, rows, rows + np.uint32(1)), call.xor_many(ids, rows)]
+            same(done[1] if call is c else done[1].result(60), np.ones(2000, bool), "CAS at the nodes")
+            _ = None if call is c else done[2].result(60)
+            same(c.get_many(ids, default=0), (rows + np.uint32(1)) ^ rows, "bits at the nodes")
+        c.add_rows(ids, rows, scale=-1)
+        c.set_range_many(ids, 1, rows[:, :2])
+        same(c.get_range_many(ids, 0, 3)[0], np.column_stack([((rows + np.uint32(1)) ^ rows)[:, 0] - rows[:, 0], rows[:, :2]]))
+        equal(c.prefix(np.append(ids, ids + np.uint64(10**9))), 2000, "keys that lead")
     with nodes(1) as servers, sherwood.connect(servers[0].address()) as alone:
         alone[1] = 2  # a node takes clients that know of no cluster, for its own keys
         raises(sherwood.Refused, "at least one", sherwood.connect_cluster, [])

@@ -8,7 +8,7 @@ import io
 import os
 import tempfile
 
-from harness import Skip, case, check, equal, main
+from harness import Skip, case, check, drawn_seed, equal, main
 from package import daemon, np, raises, same, sherwood
 
 U8, F4 = np.uint64, np.float32
@@ -64,6 +64,93 @@ def rows_that_stay():
             c.delete_many([5])
             same(c.contains_many([5, 6]), [False, True])
             raises(ValueError, "added up", c.min_many, [1], np.zeros((1, 16), F4))
+
+
+@case
+def bits_and_compare():
+    """OR, XOR, AND, ANDNOT and CAS of integers and rows, repeated keys in order; blocking, by submit and in a region"""
+    rng = np.random.default_rng(drawn_seed())
+    for flags, shape, dtype in (((), (), U8), (("--value-bytes", "24", "--value-type", "u32"), (6,), np.uint32)):
+        with daemon("--backend", "cpu", "--capacity", "64K", *flags) as server, sherwood.connect(server.unix) as c:
+            model = {}
+            for call in [c, c.submit] * 6:
+                keys = rng.integers(0, 50, 700).astype(U8)
+                values = rng.integers(0, 1 << 32, (700, *shape)).astype(dtype)
+                word = rng.choice(("or", "xor", "and", "andnot"))
+                got = getattr(call, word + "_many")(keys, values, previous=True)
+                old, was = got if call is c else got.result(60)
+                for i, key in enumerate(keys.tolist()):
+                    before = model.get(key)
+                    same(old[i], np.zeros(shape, dtype) if before is None else before, f"{word} {i}")
+                    equal(bool(was[i]), before is not None, "found")
+                    if before is not None or word in ("or", "xor"):
+                        one = np.zeros(shape, dtype) if before is None else before
+                        model[key] = {"or": one | values[i], "xor": one ^ values[i], "and": one & values[i],
+                                      "andnot": one & ~values[i]}[word]
+            keys = np.array(sorted(model), U8)
+            stored = np.stack([model[key] for key in keys.tolist()])
+            same(c.get_many(keys, default=0), stored)
+            with c.region(keys=1000) as region:
+                shared = region.empty(len(keys), U8)
+                shared[:] = keys
+                same(c.cas_many(shared, stored, stored + dtype(1)), np.ones(len(keys), bool), "CAS")
+            same(c.cas_many(np.repeat(keys, 2), np.repeat(stored + dtype(1), 2, axis=0), 5),
+                 np.tile([True, False], len(keys)), "the first one")
+            same(c.submit.cas_many(keys.reshape(1, -1), 6, 7).result(60), np.zeros((1, len(keys)), bool), "none")
+            same(c.get_many(keys, default=0), np.full(stored.shape, 5, dtype))
+            raises(ValueError, "shape", c.cas_many, keys, stored[:1], stored)
+    with cache("--value-bytes", "64", "--value-format", "fixed") as c:
+        raises(ValueError, "a write may evict", c.or_many, [1], np.zeros((1, 64), np.uint8))
+
+
+@case
+def parts_of_rows():
+    """ranges of rows of numbers, of bytes and of byte strings; how many keys lead"""
+    with daemon("--backend", "cpu", "--value-bytes", "64", "--value-type", "f32") as server, \
+            sherwood.connect(server.unix) as c:
+        rows = np.random.default_rng(3).random((3000, 16), F4)
+        c.set_many(np.arange(3000), rows)
+        parts, found = c.get_range_many(np.arange(3010), 5, 3)
+        same(parts, np.vstack([rows[:, 5:8], np.zeros((10, 3), F4)]))
+        equal(int(found.sum()), 3000)
+        same(c.set_range_many([7, 4000, 7], 14, np.array([[1, 2], [3, 4], [5, 6]], F4)), [True, False, True])
+        same(c.get_many([7, 4000], default=0.0), np.array([[*rows[7][:14], 5, 6], [0] * 14 + [3, 4]], F4))
+        same(c.get_range_many([[7, 7]], 0, 16)[0], np.array([[[*rows[7][:14], 5, 6]] * 2], F4), "n-d keys")
+        for first, count in ((-1, 1), (0, 0), (0, 17), (16, 1)):
+            raises(ValueError, "a part has one at least", c.get_range_many, [7], first, count)
+        raises(TypeError, "float32", c.set_range_many, [7], 0, np.zeros((1, 2)))
+        raises(ValueError, "shape", c.set_range_many, [7, 8], 0, np.zeros((1, 2), F4))
+        equal([c.prefix(np.arange(5000)), c.prefix([9, 8, 5000, 7]), c.prefix([])], [3000, 2, 0])
+    with daemon("--backend", "cpu", "--value-bytes", "20", "--value-type", "string") as server, \
+            sherwood.connect(server.unix) as c:
+        c.set_many([1, 2], [b"hello", b""])
+        equal(c.get_range_many([1, 2, 3], 1, 6)[0].tobytes(), b"ello\0\0" + bytes(12), "bytes")
+        c.set_range_many([1, 3], 7, np.frombuffer(b"abcd", np.uint8).reshape(2, 2))
+        equal(c.unpack(c.get_many([1, 3])[0]), [b"hello\0\0ab", bytes(7) + b"cd"])
+    with daemon("--backend", "cpu") as server, sherwood.connect(server.unix) as c:
+        raises(ValueError, "GETRANGE is for rows", c.get_range_many, [1], 0, 1)
+
+
+@case
+def scaled_sums():
+    """sums with a scale; operands of float32 for rows of f16 and bf16; present keys alone"""
+    for kind in ("f32", "f16", "bf16"):
+        with daemon("--backend", "cpu", "--value-bytes", "32", "--value-type", kind) as server, \
+                sherwood.connect(server.unix) as c:
+            width = c.value_shape[0]
+            rows = np.arange(2 * width, dtype=F4).reshape(2, width)
+            c.add_rows([1, 2], rows, scale=0.5)
+            c.add_rows([1, 1, 3], np.ones((3, width), F4), scale=-1, only="present")
+            got, found = c.get_many([1, 2, 3])
+            if kind == "bf16":
+                got = (got.astype(np.uint32) << 16).view(F4)
+            same(got[:2].astype(F4), np.stack([rows[0] * F4(.5) - 2, rows[1] * F4(.5)]), kind)
+            same(found, [True, True, False])
+            if kind != "f32":
+                raises(ValueError, "a scale is finite", c.add_rows, [1], np.zeros((1, width), c.value_dtype), scale=.5)
+            raises(ValueError, "only", c.add_rows, [1], rows[:1], only="absent")
+    with daemon("--backend", "cpu") as server, sherwood.connect(server.unix) as c:
+        raises(ValueError, "no rows of numbers", c.add_rows, [1], [1])
 
 
 @case

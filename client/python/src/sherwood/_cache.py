@@ -18,7 +18,7 @@ OPERATIONS: dict[str, int] = {
     for name in ("GET", "SET", "SUM", "MIN", "MAX", "SET_ABSENT", "SET_PRESENT", "INCREMENT",
                  "DECREMENT", "DELETE", "PEEK", "FIND_OR_INSERT", "SET_SCORE", "SET_VALUE", "ADD_F32",
                  "ADD_U32", "ADD_U64", "ADD_PRESENT_F32", "ADD_PRESENT_U32", "ADD_PRESENT_U64", "ADD_F16",
-                 "ADD_BF16", "ADD_PRESENT_F16", "ADD_PRESENT_BF16")
+                 "ADD_BF16", "ADD_PRESENT_F16", "ADD_PRESENT_BF16", "OR", "XOR", "AND", "ANDNOT")
 }
 _WITHOUT_VALUES = {"get", "delete", "peek", "set_score"}
 _WANTS = {"previous", "found", "scores", "not_admitted", "evicted"}

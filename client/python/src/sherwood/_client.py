@@ -14,22 +14,17 @@ from ._aio import Aio
 from ._device import Device
 from ._errors import Lost, Refused
 from ._facts import Digest, Layout, Server
-from ._link import Link, Options, milliseconds
+from ._link import Link, Options, address_of, milliseconds
 from ._native import ffi, lib
 from ._regions import Memory, Region, bytes_of
 from ._submit import Submit
-from ._typed import ClientCalls
+from ._words import Words
 
 _NULL = ffi.NULL
 _Path = Union[str, "os.PathLike[str]", None]
 
 
-def address_of(array: Optional[np.ndarray[Any, Any]]) -> Any:
-    """The memory of an array, which the result keeps alive."""
-    return _NULL if array is None else ffi.from_buffer(array)
-
-
-class Client(ClientCalls):
+class Client(Words):
     """A connection to a server. Make one with sherwood.connect.
 
     Threads: any number may use one client; it has one lock, and their calls take turns. clone() gives

@@ -28,7 +28,8 @@ Done = Callable[[Any, Optional[BaseException]], None]
 class Job:
     """A plan under way. `done` is called once, with its result or its error."""
 
-    __slots__ = ("plan", "done", "at", "frames", "error", "bits", "arrays", "buffers")
+    __slots__ = ("plan", "done", "at", "frames", "error", "bits", "arrays", "buffers",
+                 "operand_bytes")
 
     def __init__(self, plan: Plan, done: Done) -> None:
         self.plan = plan
@@ -41,6 +42,7 @@ class Job:
         if wants_bits and plan.bits is None:
             self.bits = np.empty((plan.count + 63) // 64, np.uint64)
         arrays = (plan.keys, plan.values, plan.previous, self.bits)
+        self.operand_bytes = plan.values.nbytes // plan.count if plan.values is not None and plan.count > 0 else 0
         # The memory stays where it is, and of this size, as long as these are there.
         self.buffers = [None if array is None else ffi.from_buffer(array) for array in arrays]
         self.arrays = [ffi.NULL if buffer is None else ffi.cast("char *", buffer)
@@ -140,7 +142,7 @@ class Engine:
         request.count = count
         request.flags = lib.SHERWOOD_DELAY
         request.keys = keys + job.at * facts.key_bytes
-        request.values = values + job.at * facts.value_bytes if values else ffi.NULL
+        request.values = values + job.at * job.operand_bytes if values else ffi.NULL
         request.previous = previous + job.at * facts.value_bytes if previous else ffi.NULL
         request.found = ffi.cast("uint64_t *", bits + job.at // 8) if bits else ffi.NULL
         request.user = ffi.cast("void *", self._next)

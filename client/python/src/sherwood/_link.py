@@ -12,6 +12,8 @@ import threading
 import weakref
 from typing import Any, Callable, Optional
 
+import numpy as np
+
 from ._errors import Lost, Refused, error_of
 from ._facts import Layout, Server, layout_of, server_of
 from ._native import ffi, lib
@@ -61,6 +63,11 @@ def _c_text(text: str, name: str) -> bytes:
     if "\0" in text:
         raise Refused(f"{name}: it has a character 0 within")
     return os.fsencode(text)
+
+
+def address_of(array: Optional[np.ndarray[Any, Any]]) -> Any:
+    """The memory of an array, which the result keeps alive."""
+    return ffi.NULL if array is None else ffi.from_buffer(array)
 
 
 def dial(options: Options) -> Any:

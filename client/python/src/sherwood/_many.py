@@ -71,6 +71,31 @@ class Many:
         """Keeps the larger value (as unsigned integers); an absent key is stored. Returns as add_many."""
         return self._carry_out(_plans.combine(self._layout(), "max", keys, values, previous))
 
+    def or_many(self, keys: Any, values: Any, *, previous: bool = False) -> Any:
+        """Sets the bits of the values; an absent key is 0, and stored. Integers, and rows of bytes, u32 or u64.
+
+        It is exact in the order of the array, also on repeated keys, and nobody else writes meanwhile: all
+        other writes of the server wait. Returns as add_many. So do the four that follow.
+        """
+        return self._carry_out(_plans.bits(self._layout(), "or", keys, values, previous))
+
+    def xor_many(self, keys: Any, values: Any, *, previous: bool = False) -> Any:
+        """Turns the bits of the values over; an absent key is 0, and stored. As or_many."""
+        return self._carry_out(_plans.bits(self._layout(), "xor", keys, values, previous))
+
+    def and_many(self, keys: Any, values: Any, *, previous: bool = False) -> Any:
+        """Keeps the bits that the values have; an absent key stays absent. As or_many."""
+        return self._carry_out(_plans.bits(self._layout(), "and", keys, values, previous))
+
+    def andnot_many(self, keys: Any, values: Any, *, previous: bool = False) -> Any:
+        """Keeps the bits that the values do not have; an absent key stays absent. As or_many."""
+        return self._carry_out(_plans.bits(self._layout(), "andnot", keys, values, previous))
+
+    def cas_many(self, keys: Any, old: Any, new: Any) -> Any:
+        """Stores `new` where a key has the value `old`. Returns bool, of the shape of the keys: which were
+        changed. Of equal operations on one key the first one changes it."""
+        return self._carry_out(_plans.compare_and_set(self._layout(), keys, old, new))
+
     def delete_many(self, keys: Any, *, found: Any = None) -> Any:
         """Deletes keys. Returns bool, of the shape of the keys: which were present. `found` as get_many."""
         return self._carry_out(_plans.ask(self._layout(), lib.SHERWOOD_DELETE, keys, found))

@@ -170,6 +170,25 @@ def combine(layout: Layout, word: str, keys: Any, values: Any, previous: bool) -
     return write(layout, operation, keys, values, previous)
 
 
+_BITS = {"or": lib.SHERWOOD_OR, "xor": lib.SHERWOOD_XOR, "and": lib.SHERWOOD_AND, "andnot": lib.SHERWOOD_ANDNOT}
+
+
+def bits(layout: Layout, word: str, keys: Any, values: Any, previous: bool) -> Plan:
+    """or, xor, and or andnot."""
+    return write(layout, _BITS[word], keys, values, previous)
+
+
+def compare_and_set(layout: Layout, keys: Any, old: Any, new: Any) -> Plan:
+    """Which keys had the old value, and have the new one."""
+    taken = _arrays.take(keys, layout.key_dtype, "keys", layout.regions)
+    shape = _values_shape(layout, taken)
+    pairs = taken.empty((taken.flat.size, 2, *layout.value_shape), layout.value_dtype)
+    for at, (given, what) in enumerate(((old, "old"), (new, "new"))):
+        pairs[:, at] = values_of(layout, given, shape, what).reshape(-1, *layout.value_shape)
+    mask = np.empty(taken.shape, _BOOL)
+    return Plan(lib.SHERWOOD_CAS, taken, lambda: _arrays.give(mask, None, taken.is_torch), values=pairs, found=mask)
+
+
 def ask(layout: Layout, operation: int, keys: Any, found: Any) -> Plan:
     """Which keys were present: of delete and of contains."""
     taken = _arrays.take(keys, layout.key_dtype, "keys", layout.regions)
