@@ -48,6 +48,22 @@ static const struct sw_cli_command commands[] = {
      sw_cli_combine, SHERWOOD_MIN},
     {"MAX", "key n", "Keep the larger; absent: set.", "  Shows the new value.\n", 3, 3, true,
      sw_cli_combine, SHERWOOD_MAX},
+    {"OR", "key value", "Set the bits of the value; absent: set.",
+     "  Shows the new value. Integers, and rows of bytes, u32 or u64.\n", 3, 3, true, sw_cli_bits,
+     SHERWOOD_OR},
+    {"XOR", "key value", "Turn the bits of the value over; absent: set.",
+     "  Shows the new value. Integers, and rows of bytes, u32 or u64.\n", 3, 3, true, sw_cli_bits,
+     SHERWOOD_XOR},
+    {"AND", "key value", "Keep the bits of the value.", "  Shows the new value, or nil.\n", 3, 3,
+     true, sw_cli_bits, SHERWOOD_AND},
+    {"ANDNOT", "key value", "Keep the bits that the value lacks.",
+     "  Shows the new value, or nil.\n", 3, 3, true, sw_cli_bits, SHERWOOD_ANDNOT},
+    {"CAS", "key old new", "Set a key that has the old value; 1 or 0.", NULL, 4, 4, true,
+     sw_cli_cas, SHERWOOD_CAS},
+    {"SETNX", "key value", "Set a key that is absent; 1 or 0.", NULL, 3, 3, true, sw_cli_setnx,
+     SHERWOOD_SET_ABSENT},
+    {"GETSET", "key value", "Set a key, and show its value before.", NULL, 3, 3, true,
+     sw_cli_getset, SHERWOOD_SET},
     {"DBSIZE", "", "How many keys are there?", NULL, 1, 1, true, sw_cli_dbsize, 0},
     {"SCAN", "cursor [COUNT n]", "Some keys, and the cursor for the next.",
      "  Begin with cursor 0; it is over when the reply's cursor is 0 again.\n"
@@ -115,7 +131,11 @@ void sw_cli_run(struct sw_cli *cli, int count, char **words)
     }
     const struct sw_cli_command *command = look_up(words[0]);
     if (command == NULL) {
-        sw_cli_reply_error(cli, "ERR unknown command '%.64s': HELP lists the commands", words[0]);
+        sw_cli_reply_error(
+            cli,
+            "ERR unknown command '%.64s': HELP lists the commands; redis-cli at the same "
+            "port has those of RESP",
+            words[0]);
         return;
     }
     if (count < command->words_min || (command->words_max != 0 && count > command->words_max)) {

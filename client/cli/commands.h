@@ -34,6 +34,11 @@ void sw_cli_mset(struct sw_cli *cli, int code, int count, char **words);
 void sw_cli_count(struct sw_cli *cli, int code, int count, char **words);
 void sw_cli_prefix(struct sw_cli *cli, int code, int count, char **words);
 void sw_cli_combine(struct sw_cli *cli, int code, int count, char **words);
+/* bits.c */
+void sw_cli_bits(struct sw_cli *cli, int code, int count, char **words);
+void sw_cli_cas(struct sw_cli *cli, int code, int count, char **words);
+void sw_cli_setnx(struct sw_cli *cli, int code, int count, char **words);
+void sw_cli_getset(struct sw_cli *cli, int code, int count, char **words);
 /* scores.c; the codes of sw_cli_score_range */
 enum { SW_CLI_COUNT, SW_CLI_ERASE };
 void sw_cli_score(struct sw_cli *cli, int code, int count, char **words);

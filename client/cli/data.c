@@ -6,6 +6,7 @@
 
 #include "client/cli/commands.h"
 #include "client/cli/numbers.h"
+#include "client/cli/one.h"
 #include "client/cli/reply.h"
 #include "client/cli/values.h"
 #include "proto/frame.h"
@@ -37,9 +38,7 @@ static bool read_arrays(struct sw_cli *cli, struct sw_cli_arrays *arrays, int st
     return true;
 }
 
-/* Runs an operation on one key, with one operand. Returns false, having printed an error, if it
- * failed. */
-static bool run_one(struct sw_cli *cli, int operation, const char *key_word, const void *operand,
+bool sw_cli_run_one(struct sw_cli *cli, int operation, const char *key_word, const void *operand,
                     bool *found, void *previous)
 {
     uint64_t number = 0;
@@ -62,7 +61,7 @@ void sw_cli_get(struct sw_cli *cli, int code, int count, char **words)
     bool found = false;
     uint64_t value[SW_CLI_VALUE_WORDS];
     (void)count;
-    if (run_one(cli, code, words[1], NULL, &found, value)) {
+    if (sw_cli_run_one(cli, code, words[1], NULL, &found, value)) {
         sw_cli_value_reply(cli, found, value, 0);
     }
 }
@@ -86,7 +85,7 @@ void sw_cli_set(struct sw_cli *cli, int code, int count, char **words)
     uint64_t previous[SW_CLI_VALUE_WORDS];
     bool found = false;
     if (!sw_cli_value_put(cli, value, 0, words[2]) ||
-        !run_one(cli, code, words[1], value, &found, previous)) {
+        !sw_cli_run_one(cli, code, words[1], value, &found, previous)) {
         return;
     }
     bool done = code == SHERWOOD_SET || found == (code == SHERWOOD_SET_PRESENT);
@@ -117,7 +116,7 @@ void sw_cli_combine(struct sw_cli *cli, int code, int count, char **words)
         return;
     }
     sw_cli_number_put(&value, width, 0, operand);
-    if (!run_one(cli, code, words[1], &value, &found, &previous)) {
+    if (!sw_cli_run_one(cli, code, words[1], &value, &found, &previous)) {
         return;
     }
     previous = sw_cli_number_at(&previous, width, 0);

@@ -82,8 +82,8 @@ int swpy_run(struct sherwood *client, int operation, const void *keys, const voi
         uint64_t *into = bits == NULL ? own : bits + at / 64;
         uint8_t *got = previous == NULL ? NULL : (uint8_t *)previous + at * server->value_bytes;
         rc = sherwood_run(client, (enum sherwood_operation)operation,
-                          skip(keys, at * server->key_bytes),
-                          skip(values, at * operand_bytes), part, got, into);
+                          skip(keys, at * server->key_bytes), skip(values, at * operand_bytes),
+                          part, got, into);
         if (rc == SHERWOOD_OK && into != NULL) {
             swpy_spread(into, part, found == NULL ? NULL : found + at, got, server->value_bytes,
                         fill);

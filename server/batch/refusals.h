@@ -22,6 +22,10 @@
 /* Of a command or a transaction: of RESP, since frames have no texts. */
 #define SW_COLLISION_LINE \
     "COLLISION another key that is there has the same hash (resp-keys hash): nothing was done"
+/* Why an engine lacks what looks at keys before it writes, and what reckons. */
+#define SW_WHY_EVICTS ": a write may evict what was looked at before"
+#define SW_WHY_NO_INTEGERS ": values are no integers"
+#define SW_WHY_NO_SUCH_ROWS ": values are no rows of such numbers"
 
 #define SW_NO_CLEAR                                                                                \
     "slots are on their way to this node: everything cannot be removed now (CLUSTER MOVE STATUS, " \

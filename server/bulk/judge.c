@@ -4,6 +4,7 @@
  * why.
  */
 #include "server/bulk/judge.h"
+#include "server/batch/refusals.h"
 
 #include <stdio.h>
 
@@ -13,6 +14,21 @@
 #include "server/log/saver.h"
 #include "server/repl/repl.h"
 #include "table/scale.h"
+
+/* Why the engine lacks an operation; "": its name says it. */
+static const char *why(const struct sw_table_shape *shape, uint32_t operation)
+{
+    const bool is_integer = shape->value_format == SW_VALUE_INTEGER;
+    if (sw_operation_runs_alone(operation)) {
+        return SW_WHY_EVICTS;
+    }
+    if (sw_operation_adds(operation) && !shape->has_scores) {
+        return SW_WHY_NO_SUCH_ROWS;
+    }
+    const bool reckons = operation == SW_OPERATION_SUM || operation == SW_OPERATION_MIN ||
+                         operation == SW_OPERATION_MAX || sw_operation_may_overflow(operation);
+    return reckons && !is_integer ? SW_WHY_NO_INTEGERS : "";
+}
 
 /* Writes what is wrong with a frame (error < 0) or with the operation for this engine (0). Returns
  * the status of the refusal. */
@@ -35,9 +51,7 @@ static enum sw_reply_status refuse_frame(const struct sw_table_shape *shape,
     snprintf(message, message_bytes, "the %s %s has no %s%s%s",
              epoch ? sw_cache_policy_name(shape->policy) : shape->engine_name,
              epoch ? "policy" : "engine", sw_operation_name(request->operation), shape->of_rows,
-             sw_operation_runs_alone(request->operation)
-                 ? ": a write may evict what was looked at before"
-                 : "");
+             why(shape, request->operation));
     return SW_REPLY_UNKNOWN_OPERATION;
 }
 

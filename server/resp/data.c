@@ -3,6 +3,7 @@
  * data.c - turning the arguments of commands on keys into operations.
  */
 #include "server/resp/data.h"
+#include "server/batch/refusals.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -283,7 +284,7 @@ FOR_EACH_KIND void run_compare(const struct data *data, const struct values *val
 {
     const struct sw_table_shape *shape = &data->resp->batches->shape;
     if (shape->engine == SW_ENGINE_CACHE) {
-        refuse(data, "ERR the %s engine has no SET IFEQ", shape->engine_name);
+        refuse(data, "ERR the %s engine has no SET IFEQ" SW_WHY_EVICTS, shape->engine_name);
     } else if (values->add(data, SW_GET, 1, value)) {
         if (at != 0) { /* of the SET that may take the place of the look */
             sw_round_give_time(data->round, at);

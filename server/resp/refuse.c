@@ -3,6 +3,7 @@
  * refuse.c - why a command is refused before it runs, or is held back.
  */
 #include "server/resp/refuse.h"
+#include "server/batch/refusals.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -68,8 +69,16 @@ static void refuse_unsupported(struct sw_conn *conn, const struct sw_command *co
     char name[SW_COMMAND_NAME_BYTES];
     sw_command_upper(command, name);
     const struct sw_table_shape *shape = &sw_resp_of(conn)->resp->batches->shape;
-    sw_resp_error(conn, command, "ERR the %s engine has no %s%s", shape->engine_name, name,
-                  shape->of_rows);
+    const uint32_t reckons =
+        1U << SW_SUM | 1U << SW_MIN | 1U << SW_MAX | 1U << SW_INCREMENT | 1U << SW_DECREMENT;
+    const char *why = "";
+    if (command->kind == SW_KIND_ALONE && shape->has_scores) {
+        why = SW_WHY_EVICTS;
+    } else if ((command->operations & reckons) != 0 && shape->value_format != SW_VALUE_INTEGER) {
+        why = SW_WHY_NO_INTEGERS;
+    }
+    sw_resp_error(conn, command, "ERR the %s engine has no %s%s%s", shape->engine_name, name,
+                  shape->of_rows, why);
 }
 
 /* Refuses a command that would show keys whose texts nobody has kept. Returns true if so. */

@@ -208,7 +208,7 @@ def cache_refusals():
             equal(error_of(replies, *command), long, str(command)[:40])
         equal(replies.ask("MGET", 1, 2, 3), [b"12345678", None, None], "unchanged")
         for command in (("INCR", 1), ("DECR", 1), ("INCRBY", 1, 1), ("DECRBY", 1, 1)):
-            equal(error_of(replies, *command), f"ERR the cache engine has no {command[0]}", "refusal")
+            equal(error_of(replies, *command), f"ERR the cache engine has no {command[0]}: values are no integers", "refusal")
         check(error_of(replies, "SET", "abc", "x").startswith("ERR key is not"), "a key that is none")
         check(error_of(replies, "SET", 2**64, "x").startswith("ERR key is not"), "a key too large")
         equal(error_of(replies, "SET", 1, "x", "EX", 5), "ERR the cache engine has no SET EX", "EX")
@@ -306,7 +306,7 @@ def cache_in_frames():
         connection.sendall(wire.frame(wire.INCREMENT, [1], [2, 2], value_bytes=16))
         reply = wire.read_frame(connection)
         equal((reply.status, reply.message),
-              (wire.UNKNOWN_OPERATION, "the cache engine has no INCREMENT"), "INCREMENT")
+              (wire.UNKNOWN_OPERATION, "the cache engine has no INCREMENT: values are no integers"), "INCREMENT")
         connection.sendall(wire.frame(wire.PING))
         equal(wire.read_frame(connection).status, wire.OK, "the connection goes on")
 

@@ -252,7 +252,7 @@ def other_numbers():
             connection.sendall(wire.cache_frame(getattr(wire, f"ADD_{name}"), [1], [bytes(20)], value_bytes=20))
             reply = wire.read_frame(connection)
             equal((reply.status, reply.message), (
-                wire.UNKNOWN_OPERATION, f"the robin_hood engine has no ADD_{name} for rows"), name)
+                wire.UNKNOWN_OPERATION, f"the robin_hood engine has no ADD_{name} for rows: values are no rows of such numbers"), name)
     with Server(*CPU, "--value-bytes", "4") as server, server.connect() as connection:
         for name, one, two in (("F16", 0x3c00, 0x4000), ("BF16", 0x3f80, 0x4000)):
             for _ in range(2):

@@ -1,0 +1,189 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""deploy/WORDS.md: which words each engine has, by which protocol and client. Servers of each kind are asked.
+
+test_word_table.py --write writes the page instead of comparing it."""
+
+import re
+import subprocess
+import sys
+
+import wire
+from harness import BUILD, ROOT, Server, case, check, equal, main
+
+PAGE = ROOT / "deploy" / "WORDS.md"
+KINDS = {  # name: options, bytes of a value
+    "integers": ((), 8),
+    "rows": (("--value-bytes", "4", "--value-type", "u32"), 4),
+    "rows of f32": (("--value-bytes", "4", "--value-type", "f32"), 4),
+    "cuckoo": (("--engine", "cuckoo"), 8),
+    "cache": (("--engine", "cache", "--value-bytes", "16", "--value-format", "fixed"), 16)}
+NAMES = list(KINDS)
+
+# Word: what is asked by RESP ({v} is a value), and the row of `FRAMES`, `LIBRARY`, `PYTHON`, `CLI`.
+WORDS = {
+    "OR": "OR 1 {v}", "XOR": "XOR 1 {v}", "AND": "AND 1 {v}", "ANDNOT": "ANDNOT 1 {v}", "CAS": "CAS 1 {v} {v}",
+    "SET .. IFEQ": "SET 1 {v} IFEQ {v}", "GETRANGE": "GETRANGE 1 0 1", "SETRANGE": "SETRANGE 1 0 ab",
+    "PREFIXLEN": "PREFIXLEN 1 2", "EXISTS": "EXISTS 1 2", "GETDEL": "GETDEL 1", "GETSET": "GETSET 1 {v}",
+    "GETEX": "GETEX 1", "KEYS": "KEYS *", "MSETNX": "MSETNX 8 {v} 9 {v}", "RENAME": "RENAME 1 2", "COPY": "COPY 1 3",
+    "INCRBY by a negative number": "INCRBY 1 -1", "INCRBYFLOAT": "INCRBYFLOAT 1 0.5", "SUM": "SUM 1 2",
+    "MIN": "MIN 1 2", "MAX": "MAX 1 2", "ADD": "ADD 1 {v}", "SETNX": "SETNX 7 {v}", "WATCH": "WATCH 1", "UNWATCH": "UNWATCH",
+}
+TWO = "its keys are read by one frame and written by another: by RESP it is one command"
+RESP_ALONE = "it is a rule of a connection's commands: of frames CAS does it"
+# Word: the operation of a frame, or why there is none.
+FRAMES = {
+    "OR": wire.OR, "XOR": wire.XOR, "AND": wire.AND, "ANDNOT": wire.ANDNOT, "CAS": wire.CAS, "SET .. IFEQ": wire.CAS,
+    "GETRANGE": wire.GETRANGE, "SETRANGE": wire.SETRANGE, "PREFIXLEN": wire.GET, "EXISTS": wire.GET,
+    "GETDEL": wire.DELETE, "GETSET": wire.SET, "GETEX": "expiry is not in frames", "KEYS": wire.SCAN,
+    "MSETNX": TWO, "RENAME": TWO, "COPY": TWO, "INCRBY by a negative number": wire.DECREMENT, "INCRBYFLOAT": wire.ADD_F32,
+    "SUM": wire.SUM, "MIN": wire.MIN, "MAX": wire.MAX, "ADD": wire.ADD_U32, "SETNX": wire.SET_ABSENT,
+    "WATCH": RESP_ALONE, "UNWATCH": RESP_ALONE,
+}
+OPERATIONS = {number: name for name, number in vars(wire).items() if name.isupper() and isinstance(number, int) and
+              name in ("OR XOR AND ANDNOT CAS GETRANGE SETRANGE GET DELETE SET SCAN DECREMENT ADD_F32 SUM MIN MAX ADD_U32"
+                       " SET_ABSENT").split()}
+RUN = "sherwood_run"
+LIBRARY = {"CAS": "sherwood_cas", "SET .. IFEQ": "sherwood_cas", "GETRANGE": "sherwood_get_range",
+           "SETRANGE": "sherwood_set_range", "PREFIXLEN": "sherwood_prefix", "EXISTS": "sherwood_get",
+           "GETDEL": RUN, "KEYS": "sherwood_scan", "ADD": "sherwood_add", "INCRBYFLOAT": "sherwood_add"}
+PYTHON = {"OR": "or_many", "XOR": "xor_many", "AND": "and_many", "ANDNOT": "andnot_many", "CAS": "cas_many",
+          "SET .. IFEQ": "cas_many", "GETRANGE": "get_range_many", "SETRANGE": "set_range_many", "PREFIXLEN": "prefix",
+          "EXISTS": "contains_many", "GETDEL": "run_many", "GETSET": "set_many", "KEYS": "scan",
+          "INCRBY by a negative number": "run_many", "INCRBYFLOAT": "add_rows", "SUM": "add_many", "MIN": "min_many",
+          "MAX": "max_many", "ADD": "add_rows", "SETNX": "set_many"}
+CLI = {"OR": "OR", "XOR": "XOR", "AND": "AND", "ANDNOT": "ANDNOT", "CAS": "CAS", "SET .. IFEQ": "CAS",
+       "PREFIXLEN": "PREFIXLEN", "EXISTS": "EXISTS", "GETDEL": "GETDEL", "GETSET": "GETSET", "KEYS": "SCAN",
+       "INCRBY by a negative number": "DECRBY", "SUM": "SUM", "MIN": "MIN", "MAX": "MAX", "SETNX": "SETNX"}
+
+
+def sentence(text):
+    """A refusal is one: it says more than that there is no such command."""
+    check(not re.search(r"unknown command|syntax error|wrong number", text, re.I), text)
+    check(len(text.split()) >= 4, f"no sentence: {text}")
+    return text
+
+
+def by_resp(server, size, word):
+    """"yes", or the sentence of the refusal."""
+    with server.connect() as connection:
+        replies = wire.Replies(connection)
+        value = b"2" if size == 8 else bytes([2]) + bytes(size - 1)
+        parts = [value if part == "{v}" else part for part in WORDS[word].split()]
+        for key in (1, 2):
+            replies.ask("SET", key, value)
+        replies.ask("DEL", 3, 7, 8, 9)
+        reply = replies.ask(*parts)
+        return sentence(str(reply)) if isinstance(reply, wire.Error) else "yes"
+
+
+def by_frames(server, size, word):
+    operation = FRAMES[word]
+    if isinstance(operation, str):
+        return operation
+    with server.connect() as connection:
+        if operation == wire.SCAN:
+            connection.sendall(wire.envelope(wire.header_of(operation, count=4, key_bytes=8, value_bytes=size)))
+        else:
+            part = {"range_bytes": 1} if operation in (wire.GETRANGE, wire.SETRANGE) else {}
+            width = {wire.CAS: 2 * size, wire.SETRANGE: 1, wire.GETRANGE: 0, wire.GET: 0, wire.DELETE: 0}.get(operation, size)
+            body = wire.array([1], 8) + (wire.padded(bytes(width)) if width else b"")
+            connection.sendall(wire.envelope(wire.header_of(operation, count=1, key_bytes=8, value_bytes=size, **part), body))
+        reply = wire.read_frame(connection)
+        return "yes" if reply.status == wire.OK else sentence(reply.message)
+
+
+def asked():
+    """{(word, protocol, kind): "yes" or a sentence}"""
+    found = {}
+    for kind, (options, size) in KINDS.items():
+        with Server("--backend", "cpu", "--capacity", "4K", "--frame-ops-max", "0", *options) as server:
+            for word in WORDS:
+                found[word, "RESP", kind] = by_resp(server, size, word)
+                found[word, "frames", kind] = by_frames(server, size, word)
+    return found
+
+
+def page():
+    """The page, as servers of each kind have it."""
+    found, notes = asked(), []
+
+    def cell(word, text):
+        if text == "yes":
+            return "yes"
+        names = {word.split(" ")[0], "SET IFEQ", OPERATIONS.get(FRAMES[word], "")} - {""}
+        text = re.sub("^ERR ", "", text)
+        text = re.sub(rf"\b({'|'.join(sorted(names, key=len, reverse=True))})\b", "WORD", text)
+        if text not in notes:
+            notes.append(text)
+        return f"[{notes.index(text) + 1}]"
+    rows = []
+    for word in WORDS:
+        cells = [cell(word, found[word, "RESP", kind]) for kind in NAMES]
+        operation = FRAMES[word]
+        cells.append("" if isinstance(operation, str) else OPERATIONS[operation])
+        cells += [cell(word, found[word, "frames", kind]) for kind in NAMES]
+        no = "" if isinstance(operation, str) else RUN
+        cells += [LIBRARY.get(word, no), PYTHON.get(word, ""), CLI.get(word, "")]
+        rows.append(f"| {word} | " + " | ".join(cells) + " |")
+    head = ["word"] + [f"RESP: {kind}" for kind in NAMES] + ["frame"] + [f"frames: {kind}" for kind in NAMES]
+    head += ["libsherwood", "Python", "sherwood-cli"]
+    return "\n".join([
+        "# Words, by engine and by protocol", "",
+        "Servers of each kind were asked (`tests/integration/test_word_table.py`, which compares this page, and writes it with",
+        "`--write`): integers and rows are of the engine robin_hood, rows of u32 and of f32. A number in brackets is how the",
+        "server refuses the WORD, or why there is no such frame; a word of which a client has no cell is redis-cli's, at the",
+        "same port. Frames work on arrays of keys; EXISTS and PREFIXLEN are made of the bitmap of a GET (of a cache: PEEK),",
+        "GETSET is a SET that asks for the values before, and SET .. IFEQ is CAS.", "",
+        "| " + " | ".join(head) + " |", "|" + " --- |" * len(head), *rows, "",
+        *(f"{i}. {note}" for i, note in enumerate(notes, 1)), ""])
+
+
+@case
+def as_servers_have_it():
+    """the page is what servers say, and each refusal is a sentence"""
+    made = page()
+    if "--write" in sys.argv:
+        PAGE.write_text(made, encoding="utf-8")
+    equal(PAGE.read_text(encoding="utf-8").splitlines(), made.splitlines(), "deploy/WORDS.md (--write makes it anew)")
+
+
+@case
+def as_clients_have_it():
+    """libsherwood, the Python package and sherwood-cli have what the page names"""
+    equal(set(FRAMES), set(WORDS), "each word has a row")
+    headers = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "client").glob("sherwood*.h"))
+    for name in set(LIBRARY.values()) | {RUN}:
+        check(re.search(rf"\b{name}\(", headers), f"no {name}")
+    for number in FRAMES.values():
+        if isinstance(number, int) and number != wire.SCAN:
+            check(re.search(rf"\bSHERWOOD_{OPERATIONS[number]} = {number}\b", headers), OPERATIONS[number])
+    package = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "client/python/src/sherwood").glob("*.py"))
+    for name in PYTHON.values():
+        check(re.search(rf"def {name}\(", package), f"no {name}")
+    said = subprocess.run([BUILD / "sherwood-cli", "COMMAND"], check=True, text=True, stdout=subprocess.PIPE).stdout.upper()
+    for name in CLI.values():
+        check(re.search(rf"\b{name}\b", said), f"sherwood-cli has no {name}: {said}")
+
+
+@case
+def by_sherwood_cli():
+    """OR, XOR, AND, ANDNOT, CAS, SETNX and GETSET print what RESP replies; others name the program that has them"""
+    with Server("--backend", "cpu", "--capacity", "4K") as server:
+        def ask(*words):
+            return subprocess.run([BUILD / "sherwood-cli", "-a", server.address(), *words], text=True, check=False,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout.strip()
+        equal([ask("OR", "1", "12"), ask("XOR", "1", "5"), ask("AND", "1", "8"), ask("ANDNOT", "1", "1"), ask("AND", "2", "1")],
+              ["12", "9", "8", "8", ""], "bits")
+        equal([ask("CAS", "1", "8", "3"), ask("CAS", "1", "8", "4"), ask("SETNX", "1", "5"), ask("SETNX", "6", "5"),
+               ask("GETSET", "1", "7"), ask("GETSET", "9", "7"), ask("GET", "1")], ["1", "0", "0", "1", "3", "", "7"], "CAS")
+        check("redis-cli at the same port" in ask("RENAME", "1", "2"), "who has RENAME")
+    with Server("--backend", "cpu", "--capacity", "4K", "--value-bytes", "8", "--value-type", "u32") as server:
+        equal([ask("OR", "1", "12,3"), ask("CAS", "1", "12,3", "1,1"), ask("GET", "1")], ["12,3", "1", "1,1"], "rows")
+
+
+if __name__ == "__main__":
+    if "--write" not in sys.argv:
+        main()
+    else:
+        PAGE.write_text(page(), encoding="utf-8")
