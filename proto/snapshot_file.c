@@ -16,7 +16,8 @@
 #define COLUMN_ALIGN 64
 #define ENGINE_MAX 2U
 #define POLICY_MAX 4U
-#define KNOWN_COLUMNS (SW_SNAPSHOT_KEYS | SW_SNAPSHOT_VALUES | SW_SNAPSHOT_SCORES)
+#define KNOWN_COLUMNS \
+    (SW_SNAPSHOT_KEYS | SW_SNAPSHOT_VALUES | SW_SNAPSHOT_SCORES | SW_SNAPSHOT_TIMES)
 
 static const char header_magic[8] = {'S', 'W', 'S', 'N', 'A', 'P', 0, 1};
 static const char footer_magic[8] = {'S', 'W', 'S', 'N', 'A', 'P', 'E', 'N'};
@@ -53,7 +54,8 @@ static uint64_t align(uint64_t bytes, uint64_t to)
 
 uint32_t sw_snapshot_block_entries(uint32_t key_bytes, uint32_t value_bytes, uint32_t columns)
 {
-    uint32_t entry = key_bytes + value_bytes + ((columns & SW_SNAPSHOT_SCORES) != 0 ? 8 : 0);
+    uint32_t entry = key_bytes + value_bytes + ((columns & SW_SNAPSHOT_SCORES) != 0 ? 8 : 0) +
+                     ((columns & SW_SNAPSHOT_TIMES) != 0 ? 8 : 0);
     return SW_SNAPSHOT_BLOCK_TARGET / entry / COLUMN_ALIGN * COLUMN_ALIGN;
 }
 
@@ -62,7 +64,8 @@ uint64_t sw_snapshot_column_at(const struct sw_snapshot_header *header, uint32_t
 {
     uint64_t values = align((uint64_t)entries * header->key_bytes, COLUMN_ALIGN);
     uint64_t scores = values + align((uint64_t)entries * header->value_bytes, COLUMN_ALIGN);
-    bool has_scores = (header->columns & SW_SNAPSHOT_SCORES) != 0;
+    const uint64_t words = align((uint64_t)entries * 8, COLUMN_ALIGN);
+    uint64_t times = scores + ((header->columns & SW_SNAPSHOT_SCORES) != 0 ? words : 0);
     switch (column) {
     case SW_SNAPSHOT_KEYS:
         return 0;
@@ -70,8 +73,10 @@ uint64_t sw_snapshot_column_at(const struct sw_snapshot_header *header, uint32_t
         return values;
     case SW_SNAPSHOT_SCORES:
         return scores;
+    case SW_SNAPSHOT_TIMES:
+        return times;
     default:
-        return scores + (has_scores ? align((uint64_t)entries * 8, COLUMN_ALIGN) : 0);
+        return times + ((header->columns & SW_SNAPSHOT_TIMES) != 0 ? words : 0);
     }
 }
 

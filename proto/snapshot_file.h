@@ -33,7 +33,8 @@
 enum {
     SW_SNAPSHOT_KEYS = 1,
     SW_SNAPSHOT_VALUES = 2,
-    SW_SNAPSHOT_SCORES = 4 /* of a cache: u64 each */
+    SW_SNAPSHOT_SCORES = 4, /* of a cache: u64 each */
+    SW_SNAPSHOT_TIMES = 8   /* when each entry expires, u64: milliseconds since 1970; 0: never */
 };
 
 struct sw_snapshot_header {

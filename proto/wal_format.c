@@ -14,6 +14,10 @@
 #define RECORD_MAGIC 0x31525753U /* "SWR1" */
 /* A record that has one of these bits means something else than one without. */
 #define CRITICAL_FLAGS 0xff00U
+#define KNOWN_FLAGS (SW_WAL_HAS_TIMES | SW_WAL_HAS_TIME | SW_WAL_HAS_BURIED)
+/* Keys that a batch removes before its operations, for each of them (table.h). */
+#define BURIED_MAX 2U
+#define TIME_BYTES 8U
 
 static const uint8_t segment_magic[8] = {'S', 'W', 'L', 'O', 'G', 0, 0, 1};
 
@@ -125,28 +129,48 @@ const char *sw_wal_operation_name(uint8_t operation)
                                         "ADD_F16",
                                         "ADD_BF16",
                                         "ADD_PRESENT_F16",
-                                        "ADD_PRESENT_BF16"};
+                                        "ADD_PRESENT_BF16",
+                                        "EXPIRE",
+                                        "EXPIRE_NONE",
+                                        "EXPIRE_SOME",
+                                        "EXPIRE_LATER",
+                                        "EXPIRE_EARLIER",
+                                        "EXPIRE_SHORTEN"};
     return operation < sizeof(names) / sizeof(names[0]) ? names[operation] : NULL;
 }
 
 /* --- records ---------------------------------------------------------------------------------- */
 
-struct sw_wal_columns sw_wal_columns(const struct sw_wal_shape *shape, uint32_t count,
-                                     uint16_t flags)
+struct sw_wal_columns sw_wal_columns(const struct sw_wal_shape *shape,
+                                     const struct sw_wal_record *record)
 {
-    uint64_t n = count;
+    const uint64_t n = record->count;
+    const uint16_t flags = record->flags;
+    const uint64_t times = flags & SW_WAL_HAS_TIMES ? n : flags & SW_WAL_HAS_TIME ? 1 : 0;
     return (struct sw_wal_columns){
         .keys = sw_wal_align(n * shape->key_bytes, SW_WAL_ALIGN),
         .operands =
             flags & SW_WAL_HAS_OPERANDS ? sw_wal_align(n * shape->value_bytes, SW_WAL_ALIGN) : 0,
         .operations = flags & SW_WAL_HAS_OPERATIONS ? sw_wal_align(n, SW_WAL_ALIGN) : 0,
+        .times = sw_wal_align(times * TIME_BYTES, SW_WAL_ALIGN),
+        .buried = flags & SW_WAL_HAS_BURIED
+                      ? sw_wal_align((uint64_t)record->buried * shape->key_bytes, SW_WAL_ALIGN)
+                      : 0,
     };
+}
+
+uint64_t sw_wal_columns_bytes_max(const struct sw_wal_shape *shape, uint32_t operations,
+                                  bool expires)
+{
+    const uint64_t n = operations;
+    const uint64_t of_expiry = expires ? TIME_BYTES + BURIED_MAX * shape->key_bytes : 0;
+    return n * (shape->key_bytes + shape->value_bytes + 1 + of_expiry) +
+           SW_WAL_COLUMNS_MAX * SW_WAL_ALIGN;
 }
 
 uint64_t sw_wal_units(const struct sw_wal_columns *columns)
 {
-    return (SW_WAL_RECORD_BYTES + columns->keys + columns->operands + columns->operations) /
-           SW_WAL_ALIGN;
+    return (SW_WAL_RECORD_BYTES + sw_wal_columns_bytes(columns)) / SW_WAL_ALIGN;
 }
 
 void sw_wal_record_encode(const struct sw_wal_record *record, uint64_t salt,
@@ -162,6 +186,7 @@ void sw_wal_record_encode(const struct sw_wal_record *record, uint64_t salt,
     put64(bytes + 24, record->wall_us);
     put32(bytes + 32, record->count);
     put32(bytes + 36, record->units);
+    put32(bytes + 40, record->buried);
     put64(bytes + 48, record->columns_check);
     put64(bytes + 56, sw_check64(bytes, 56, salt));
 }
@@ -180,6 +205,7 @@ bool sw_wal_record_decode(const uint8_t *bytes, uint64_t salt, struct sw_wal_rec
         .wall_us = u64_at(bytes + 24),
         .count = u32_at(bytes + 32),
         .units = u32_at(bytes + 36),
+        .buried = u32_at(bytes + 40),
         .columns_check = u64_at(bytes + 48),
     };
     return true;
@@ -187,9 +213,10 @@ bool sw_wal_record_decode(const uint8_t *bytes, uint64_t salt, struct sw_wal_rec
 
 bool sw_wal_record_is_known(const struct sw_wal_record *record, const struct sw_wal_shape *shape)
 {
-    struct sw_wal_columns columns = sw_wal_columns(shape, record->count, record->flags);
+    struct sw_wal_columns columns = sw_wal_columns(shape, record);
     return record->kind >= SW_WAL_OPERATIONS && record->kind <= SW_WAL_MARK &&
-           (record->flags & CRITICAL_FLAGS) == 0 && record->units >= sw_wal_units(&columns);
+           (record->flags & CRITICAL_FLAGS & ~KNOWN_FLAGS) == 0 &&
+           record->units >= sw_wal_units(&columns);
 }
 
 void sw_wal_name(uint64_t number, char name[SW_WAL_NAME_BYTES])

@@ -16,7 +16,7 @@
 #define SW_WAL_HEADER_BYTES 4096U /* of a segment */
 #define SW_WAL_ALIGN 64U          /* records, and their columns, begin at multiples of it */
 #define SW_WAL_RECORD_BYTES 64U   /* header of a record */
-#define SW_WAL_COLUMNS_MAX 3U     /* keys, operands, operations */
+#define SW_WAL_COLUMNS_MAX 5U     /* keys, operands, operations, times, buried keys */
 
 /* What the values of a log's operations are: equal in all of its files. */
 struct sw_wal_shape {
@@ -49,6 +49,10 @@ enum sw_wal_kind {
 
 #define SW_WAL_HAS_OPERANDS 1U   /* there is a column of operands */
 #define SW_WAL_HAS_OPERATIONS 2U /* .. of operations: they are not all the same */
+/* Where keys expire. Programs that do not know of it refuse such a record. */
+#define SW_WAL_HAS_TIMES 0x0100U  /* .. of the times that operations give, 8 bytes each */
+#define SW_WAL_HAS_TIME 0x0200U   /* .. of the one time that all of them give */
+#define SW_WAL_HAS_BURIED 0x0400U /* .. of keys that were removed before: their time had come */
 
 /* The header of a record. */
 struct sw_wal_record {
@@ -58,13 +62,15 @@ struct sw_wal_record {
     uint64_t sequence; /* its own; of SEAL, END and MARK that of the last record before */
     uint64_t synced;   /* everything up to here was durable when the record was written */
     uint64_t wall_us;
-    uint32_t count; /* operations */
-    uint32_t units; /* length in units of SW_WAL_ALIGN bytes, header included */
+    uint32_t count;  /* operations */
+    uint32_t units;  /* length in units of SW_WAL_ALIGN bytes, header included */
+    uint32_t buried; /* keys; 0 without SW_WAL_HAS_BURIED */
     uint64_t columns_check;
 };
 
 /* Operations are those of table/table.h (enum sw_op), by number: 1 SET, 2 SUM, .. 9 DELETE, and of
- * rows 14 ADD_F32, .. 23 ADD_PRESENT_BF16. Returns the name, static storage; NULL: no log has it.
+ * rows 14 ADD_F32, .. 23 ADD_PRESENT_BF16, and 24 EXPIRE, .. 29. Returns the name, static storage;
+ * NULL: no log has it.
  */
 const char *sw_wal_operation_name(uint8_t operation);
 
@@ -79,14 +85,25 @@ static inline uint64_t sw_wal_align(uint64_t bytes, uint64_t unit)
     return (bytes + unit - 1) / unit * unit;
 }
 
-/* Bytes of the three columns, each with its padding; 0 where a record has none. */
+/* Bytes of the columns, in their order, each with its padding; 0 where a record has none. */
 struct sw_wal_columns {
     uint64_t keys;
     uint64_t operands;
     uint64_t operations;
+    uint64_t times;
+    uint64_t buried;
 };
-struct sw_wal_columns sw_wal_columns(const struct sw_wal_shape *shape, uint32_t count,
-                                     uint16_t flags);
+struct sw_wal_columns sw_wal_columns(const struct sw_wal_shape *shape,
+                                     const struct sw_wal_record *record);
+/* Of all of them. */
+static inline uint64_t sw_wal_columns_bytes(const struct sw_wal_columns *columns)
+{
+    return columns->keys + columns->operands + columns->operations + columns->times +
+           columns->buried;
+}
+/* No record of so many operations has more in its columns. */
+uint64_t sw_wal_columns_bytes_max(const struct sw_wal_shape *shape, uint32_t operations,
+                                  bool expires);
 /* Length of a record with these columns, in units of SW_WAL_ALIGN bytes. */
 uint64_t sw_wal_units(const struct sw_wal_columns *columns);
 

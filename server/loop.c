@@ -80,7 +80,7 @@ static void sweep(struct sw_loop *loop)
         sw_wal_give_up(loop->batches.wal); /* or the loop would never end */
     }
     sw_bulk_pool_sweep(&loop->bulk.pool);
-    sw_sweeper_look(&loop->sweeper, loop->stopping);
+    sw_sweeper_look(&loop->sweeper);
 }
 
 /* Answers what the write-ahead log has let go, and lets those write that waited for it. Returns
@@ -370,7 +370,7 @@ static int init_parts(struct sw_loop *loop, struct sw_table *table, uint32_t ind
     }
     sw_bulk_init(&loop->bulk, &loop->net, &loop->batches, &bulk_owner);
     if (index == 0) {
-        sw_sweeper_init(&loop->sweeper, &loop->batches);
+        sw_sweeper_init(&loop->sweeper, &loop->batches, sw_loop_sweeping, loop);
     }
     return 0;
 }

@@ -73,7 +73,7 @@ struct sw_image_columns {
     uint32_t count; /* of those that are there */
     void *keys;
     void *values;
-    uint64_t *scores; /* NULL but for a cache */
+    uint64_t *scores; /* of a cache; or times, of a table in which entries expire; or NULL */
 };
 
 /* Filling a table, as restore.h says. `begin` holds the table alone until `end`, which leaves the

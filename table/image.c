@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "table/expiring.h"
 #include "table/instance.h"
 
 struct sw_image {
@@ -12,6 +13,7 @@ struct sw_image {
     uint64_t sequence;
     uint64_t epoch;
     uint64_t held_ns;
+    bool expires;
 };
 
 static int take(struct sw_queue *queue, struct sw_batch *batch)
@@ -46,8 +48,8 @@ int sw_image_take(struct sw_queue *queue, bool borrow, struct sw_image **out)
         free(image);
         return status;
     }
-    *image = (struct sw_image){backend, batch._image, batch._image_sequence, batch.epoch,
-                               batch._held_ns};
+    *image = (struct sw_image){backend,     batch._image,   batch._image_sequence,
+                               batch.epoch, batch._held_ns, batch.some_expire};
     *out = image;
     return SW_OK;
 }
@@ -65,6 +67,11 @@ uint64_t sw_image_sequence(const struct sw_image *image)
 uint64_t sw_image_held_ns(const struct sw_image *image)
 {
     return image->held_ns;
+}
+
+bool sw_image_expires(const struct sw_image *image)
+{
+    return image->expires;
 }
 
 uint64_t sw_image_epoch(const struct sw_image *image)

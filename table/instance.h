@@ -34,6 +34,7 @@ struct sw_table {
     _Atomic uint64_t stash_occupied;
     _Atomic uint64_t batches;
     _Atomic uint64_t writes;
+    _Atomic bool may_expire; /* some batch has given a time, or will */
 };
 
 struct sw_queue {

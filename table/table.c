@@ -10,6 +10,7 @@
 
 #include "table/config.h"
 #include "table/engine.h"
+#include "table/expiring.h"
 #include "table/instance.h"
 #include "table/valid.h"
 
@@ -262,6 +263,16 @@ uint64_t sw_table_clock(const struct sw_table *table, uint64_t wall_ms)
     return last > wall_ms ? last : wall_ms;
 }
 
+bool sw_table_may_expire(const struct sw_table *table)
+{
+    return atomic_load_explicit(&table->may_expire, memory_order_relaxed);
+}
+
+void sw_table_will_expire(struct sw_table *table)
+{
+    atomic_store_explicit(&table->may_expire, true, memory_order_relaxed);
+}
+
 /* --- I/O memory and queues --- */
 
 void *sw_io_alloc(struct sw_table *table, size_t bytes)
@@ -307,6 +318,9 @@ void sw_queue_destroy(struct sw_queue *queue)
 int sw_batch_submit(struct sw_queue *queue, struct sw_batch *batch)
 {
     int status = sw_batch_check(queue->table, batch);
+    if (batch->expires != NULL || (batch->expire_at != 0 && batch->expire_at != SW_EXPIRE_KEEP)) {
+        sw_table_will_expire(queue->table);
+    }
     return status == SW_OK ? sw_queue_submit(queue, batch) : status;
 }
 
@@ -317,6 +331,7 @@ int sw_queue_submit(struct sw_queue *queue, struct sw_batch *batch)
     batch->scan_count = 0;
     batch->leftover_count = 0;
     batch->matched = 0;
+    batch->some_expire = false;
     batch->buried = NULL;
     batch->buried_count = 0;
     batch->expired = 0;

@@ -252,10 +252,6 @@ struct sw_table_stats {
 };
 void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats);
 
-/* The table's clock, in milliseconds since 1970, where the system's is at wall_ms: not before any
- * that a batch had (sw_batch.clock_ms). Any thread. */
-uint64_t sw_table_clock(const struct sw_table *table, uint64_t wall_ms);
-
 /* I/O memory: what batches point into. The backend reaches it without a copy (pinned and mapped on
  * CUDA). 64-byte aligned, owned by the caller, given back with sw_io_free before the table goes. */
 void *sw_io_alloc(struct sw_table *table, size_t bytes);
@@ -382,15 +378,18 @@ struct sw_batch {
      * SWEEP looks at `count` of the entries that expire, and removes those whose time has come; it
      * has a write_sequence only if there were some. `cursor` is not 0 if the sweep has not come to
      * its end. If clock_ms is over SW_CLOCK_HOLD_MS before the table's clock, it removes what has
-     * expired by that, in as many calls as it takes, and only then the table's clock goes back. */
+     * expired by that, in as many calls as it takes, and only then the table's clock goes back.
+     * With `bury` it removes these alone, with a count of 0 nothing, before the clock goes back. */
     uint64_t clock_ms;       /* in, 0: no time has come; out: the clock of the batch */
     const uint64_t *expires; /* [count]; NULL: expire_at for all. Others must not change it */
     uint64_t expire_at;
     uint64_t *expires_out; /* out [count]: the time before the operation, 0: none; or NULL */
+    bool some_expire;      /* out, writes: the batch concerned times */
+    const void *bury; /* removed first, as what another batch had in `buried`, or SW_E_INVALID */
+    uint32_t bury_count;
     bool wants_buried;     /* writes, SWEEP: `buried` is wanted */
-    void *buried;          /* out: the keys removed before the first operation. From malloc, the
-                              caller's; NULL: none */
-    uint32_t buried_count; /* out: how many; at most 2 * count */
+    void *buried;          /* out: the keys removed first; from malloc, the caller's; or NULL */
+    uint32_t buried_count; /* out, at most 2 * count */
     uint64_t expired;      /* out: those, and what operations removed */
 
     /* RESIZE: the slots wanted; rounded up to whole buckets, and to what max_load needs for the
@@ -473,7 +472,8 @@ uint64_t sw_image_sequence(const struct sw_image *image);
 uint64_t sw_image_held_ns(const struct sw_image *image);
 uint64_t sw_image_epoch(const struct sw_image *image);
 /* Reads the next entries, in any order, each once: `count` of them, fewer only at the end. Arrays
- * are any memory; `scores` is NULL but for a cache. SW_OK; SW_E_NOMEM: it is lost; SW_E_DEVICE. */
+ * are any memory; `scores`: of a cache, or times (expiring.h); or NULL. SW_OK; SW_E_NOMEM: it is
+ * lost; SW_E_DEVICE. */
 int sw_image_read(struct sw_image *image, uint32_t count, void *keys, void *values,
                   uint64_t *scores, uint32_t *got);
 void sw_image_drop(struct sw_image *image); /* NULL is allowed */

@@ -100,7 +100,7 @@ static int check_operations(const struct sw_table *table, const struct sw_batch 
     if (table->config.key_text_bytes > 0 && (batch->shared || batch->wide_operands)) {
         return SW_E_INVALID;
     }
-    if (batch->expires != NULL || batch->expires_out != NULL ||
+    if (batch->expires != NULL || batch->expires_out != NULL || batch->bury_count > 0 ||
         (batch->expire_at != 0 && batch->expire_at != SW_EXPIRE_KEEP)) {
         seen |= 1U << SW_EXPIRE;
     }
@@ -140,7 +140,7 @@ int sw_batch_check(const struct sw_table *table, const struct sw_batch *batch)
     case SW_BATCH_SCAN:
         return check_scan(table, batch);
     case SW_BATCH_SWEEP:
-        return batch->count - 1 < table->config.batch_ops_max ? SW_OK : SW_E_INVALID;
+        return batch->count <= table->config.batch_ops_max ? SW_OK : SW_E_INVALID;
     case SW_BATCH_RESIZE:
         return batch->capacity <= table->capacity_max ? SW_OK : SW_E_INVALID;
     case SW_BATCH_EPOCH:

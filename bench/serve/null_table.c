@@ -18,6 +18,7 @@
 #include <time.h>
 
 #include "table/engine.h"
+#include "table/expiring.h"
 #include "table/restore.h"
 #include "table/robin_hood/rows.h"
 
@@ -279,6 +280,17 @@ int sw_restore_end(struct sw_restore *restore, bool keep)
     return SW_E_UNSUPPORTED;
 }
 
+bool sw_table_may_expire(const struct sw_table *table)
+{
+    (void)table;
+    return false;
+}
+
+void sw_table_will_expire(struct sw_table *table)
+{
+    (void)table;
+}
+
 uint64_t sw_table_clock(const struct sw_table *table, uint64_t wall_ms)
 {
     (void)table;
@@ -313,6 +325,12 @@ uint64_t sw_image_epoch(const struct sw_image *image)
 {
     (void)image;
     return 0;
+}
+
+bool sw_image_expires(const struct sw_image *image)
+{
+    (void)image;
+    return false;
 }
 
 int sw_image_read(struct sw_image *image, uint32_t count, void *keys, void *values,

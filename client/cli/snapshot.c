@@ -23,6 +23,11 @@
 
 /* --- info and verify -------------------------------------------------------------------------- */
 
+static bool expires(const struct sw_snapshot_header *header)
+{
+    return (header->columns & SW_SNAPSHOT_TIMES) != 0;
+}
+
 static void print_facts(FILE *out, const struct sw_cli_snapshot *snapshot)
 {
     static const char *const engines[] = {"robin_hood", "cuckoo", "cache"};
@@ -47,6 +52,9 @@ static void print_facts(FILE *out, const struct sw_cli_snapshot *snapshot)
             engines[header->engine], header->capacity, header->sequence, when);
     if ((header->columns & SW_SNAPSHOT_SCORES) != 0) {
         fprintf(out, "policy:%s\nepoch:%" PRIu64 "\n", policies[header->policy], header->epoch);
+    }
+    if (expires(header)) {
+        fprintf(out, "expires:yes\n");
     }
     fprintf(out, "blocks:%" PRIu64 "\nbytes:%" PRIu64 "\nwriter:%s\n", sw_snapshot_blocks(header),
             snapshot->file_bytes, header->writer);
@@ -100,7 +108,8 @@ static int run_verify(struct sw_cli *cli, struct sw_cli_snapshot *snapshot, cons
 
 struct columns {
     struct sw_cli *cli;
-    FILE *keys, *values, *scores; /* scores: NULL without that column */
+    FILE *keys, *values;
+    FILE *scores, *times; /* NULL without that column */
 };
 
 static bool write_csv(void *context, const struct sw_cli_snapshot *snapshot)
@@ -150,7 +159,9 @@ static bool write_columns(void *context, const struct sw_cli_snapshot *snapshot)
         fwrite(sw_cli_snapshot_column(snapshot, SW_SNAPSHOT_VALUES), header->value_bytes, count,
                columns->values) == count &&
         (columns->scores == NULL || fwrite(sw_cli_snapshot_column(snapshot, SW_SNAPSHOT_SCORES), 8,
-                                           count, columns->scores) == count);
+                                           count, columns->scores) == count) &&
+        (columns->times == NULL || fwrite(sw_cli_snapshot_column(snapshot, SW_SNAPSHOT_TIMES), 8,
+                                          count, columns->times) == count);
     if (!good) {
         fprintf(columns->cli->messages, "sherwood-cli: a column: %s\n", strerror(errno));
     }
@@ -194,7 +205,7 @@ static bool close_column(struct sw_cli *cli, FILE *file)
 static int export_columns(struct sw_cli *cli, struct sw_cli_snapshot *snapshot, const char *folder)
 {
     const struct sw_snapshot_header *header = &snapshot->header;
-    bool has_scores = (header->columns & SW_SNAPSHOT_SCORES) != 0;
+    bool has_scores = (header->columns & SW_SNAPSHOT_SCORES) != 0, has_times = expires(header);
     if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
         fprintf(cli->messages, "sherwood-cli: %s: %s\n", folder, strerror(errno));
         return 1;
@@ -204,13 +215,15 @@ static int export_columns(struct sw_cli *cli, struct sw_cli_snapshot *snapshot, 
         .keys = open_column(cli, folder, "keys", ending_of_integers(header->key_bytes)),
         .values = open_column(cli, folder, "values", ending_of_values(header)),
         .scores = has_scores ? open_column(cli, folder, "scores", ending_of_integers(8)) : NULL,
+        .times = has_times ? open_column(cli, folder, "expires", ending_of_integers(8)) : NULL,
     };
     bool good = columns.keys != NULL && columns.values != NULL &&
-                (!has_scores || columns.scores != NULL) &&
+                (!has_scores || columns.scores != NULL) && (!has_times || columns.times != NULL) &&
                 read_all(cli, snapshot, "exported", write_columns, &columns);
     good = close_column(cli, columns.keys) && good;
     good = close_column(cli, columns.values) && good;
     good = close_column(cli, columns.scores) && good;
+    good = close_column(cli, columns.times) && good;
     return good ? 0 : 1;
 }
 
@@ -284,6 +297,13 @@ static bool fits(struct sw_cli *cli, const struct sw_cli_snapshot *snapshot)
         fprintf(cli->messages, "sherwood-cli: %s has rows of %s, and the server rows of %s\n",
                 snapshot->path, sw_value_type_name(header->value_type),
                 sw_value_type_name((uint32_t)server->value_type));
+        return false;
+    }
+    if (expires(header)) {
+        fprintf(cli->messages,
+                "sherwood-cli: %s has keys that expire, which a server only takes that finds the "
+                "file in its --data-dir\n",
+                snapshot->path);
         return false;
     }
     if (same && header->key_bytes <= server->key_bytes &&

@@ -39,14 +39,37 @@ static uint64_t integer_at(const uint8_t *column, uint32_t bytes, uint32_t i)
     return number;
 }
 
+/* The time that operation i gives; 0: none. */
+static uint64_t time_of(const struct sw_wal_record *record, const uint8_t *times, uint32_t i)
+{
+    return record->flags & SW_WAL_HAS_TIMES  ? integer_at(times, sizeof(uint64_t), i)
+           : record->flags & SW_WAL_HAS_TIME ? integer_at(times, sizeof(uint64_t), 0)
+                                             : 0;
+}
+
+/* The end of a line. */
+static void print_time(FILE *out, uint64_t at)
+{
+    if (at == UINT64_MAX) {
+        fputs("keep\n", out);
+    } else {
+        fprintf(out, "%" PRIu64 "\n", at);
+    }
+}
+
 static void print_write(FILE *out, const struct sw_wal_shape *shape,
                         const struct sw_wal_record *record, const uint8_t *columns)
 {
-    struct sw_wal_columns bytes = sw_wal_columns(shape, record->count, record->flags);
+    struct sw_wal_columns bytes = sw_wal_columns(shape, record);
     const uint8_t *operands = columns + bytes.keys;
     const uint8_t *operations = operands + bytes.operands;
+    const uint8_t *times = operations + bytes.operations;
     if (record->kind == SW_WAL_CLEAR) {
         fprintf(out, "%" PRIu64 ",CLEAR,,\n", record->sequence);
+    }
+    for (uint32_t i = 0; bytes.buried > 0 && i < record->buried; i++) {
+        fprintf(out, "%" PRIu64 ",EXPIRED,%" PRIu64 ",\n", record->sequence,
+                integer_at(times + bytes.times, shape->key_bytes, i));
     }
     for (uint32_t i = 0; record->kind == SW_WAL_OPERATIONS && i < record->count; i++) {
         uint8_t operation =
@@ -54,7 +77,10 @@ static void print_write(FILE *out, const struct sw_wal_shape *shape,
         const char *name = sw_wal_operation_name(operation);
         fprintf(out, "%" PRIu64 ",%s,%" PRIu64, record->sequence, name == NULL ? "" : name,
                 integer_at(columns, shape->key_bytes, i));
-        bool has_operand = bytes.operands > 0 && name != NULL && strcmp(name, "DELETE") != 0;
+        const bool expires = name != NULL && strncmp(name, "EXPIRE", 6) == 0;
+        const uint64_t at = time_of(record, times, i);
+        bool has_operand =
+            bytes.operands > 0 && name != NULL && strcmp(name, "DELETE") != 0 && !expires;
         if (has_operand && shape->value_format != SW_FRAME_VALUES_INTEGER) {
             const struct sw_cli_row_format format = {shape->value_format, shape->value_type,
                                                      shape->value_bytes - shape->key_text_bytes};
@@ -65,7 +91,16 @@ static void print_write(FILE *out, const struct sw_wal_shape *shape,
         } else {
             fputc(',', out);
         }
+        if (expires) {
+            print_time(out, at);
+            continue;
+        }
         fputc('\n', out);
+        if (at != 0) {
+            fprintf(out, "%" PRIu64 ",EXPIRES,%" PRIu64 ",", record->sequence,
+                    integer_at(columns, shape->key_bytes, i));
+            print_time(out, at);
+        }
     }
 }
 

@@ -72,7 +72,7 @@ static void note_changes(const struct sw_submitter *submitter, const struct sw_f
     }
 }
 
-/* What only the marks of watchers are for. */
+/* Those who wanted it have it: the log, replicas and watchers. */
 static void free_buried(struct sw_flight *flight)
 {
     if (flight->submitted) {
@@ -99,7 +99,7 @@ static void submit_waiting(struct sw_submitter *submitter)
         }
         __atomic_store_n(&submitter->submitting_since_us, now_us(), __ATOMIC_RELAXED);
         flight->batch.clock_ms = sw_flight_wall_ms();
-        flight->batch.wants_buried = submitter->watched != NULL;
+        flight->batch.wants_buried = true;
         int status = sw_batch_submit(submitter->queue, &flight->batch);
         note_submit(submitter);
         __atomic_store_n(&submitter->submitting_since_us, 0, __ATOMIC_RELAXED);

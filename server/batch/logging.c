@@ -11,7 +11,8 @@
 
 static bool has_operand(enum sw_op op)
 {
-    return op != SW_GET && op != SW_PEEK && op != SW_DELETE && op != SW_SET_SCORE;
+    return op != SW_GET && op != SW_PEEK && op != SW_DELETE && op != SW_SET_SCORE &&
+           !sw_op_expires(op);
 }
 
 static enum sw_op op_at(const struct sw_batch *batch, uint32_t i)
@@ -21,6 +22,16 @@ static enum sw_op op_at(const struct sw_batch *batch, uint32_t i)
 
 /* --- where the columns lie -------------------------------------------------------------------- */
 
+/* Columns that there are come first. */
+static void add_column(struct sw_wal_write *write, const void *at, uint64_t bytes)
+{
+    unsigned i = 0;
+    while (write->columns[i].iov_len > 0) {
+        i++;
+    }
+    write->columns[i] = (struct iovec){(void *)(uintptr_t)at, sw_wal_align(bytes, SW_WAL_ALIGN)};
+}
+
 /* The batch is one group, of one operation. */
 static void borrow(const struct sw_batch *batch, uint32_t key_bytes, uint32_t value_bytes,
                    struct sw_wal_write *write)
@@ -28,12 +39,68 @@ static void borrow(const struct sw_batch *batch, uint32_t key_bytes, uint32_t va
     uint64_t n = batch->count;
     write->operation = (uint8_t)batch->op;
     write->count = batch->count;
-    write->columns[0] =
-        (struct iovec){(void *)(uintptr_t)batch->keys, sw_wal_align(n * key_bytes, SW_WAL_ALIGN)};
+    add_column(write, batch->keys, n * key_bytes);
     if (has_operand(batch->op)) {
-        write->flags = SW_WAL_HAS_OPERANDS;
-        write->columns[1] = (struct iovec){(void *)(uintptr_t)batch->values,
-                                           sw_wal_align(n * value_bytes, SW_WAL_ALIGN)};
+        write->flags |= SW_WAL_HAS_OPERANDS;
+        add_column(write, batch->values, n * value_bytes);
+    }
+}
+
+/* --- where keys expire ------------------------------------------------------------------------ */
+
+/* The time that operation i gives. One that has passed at the batch's clock, and so has removed the
+ * key, is the earliest there is: it has passed at every clock. */
+static uint64_t time_of(const struct sw_batch *batch, uint32_t i)
+{
+    const uint64_t at = batch->expires != NULL ? batch->expires[i] : batch->expire_at;
+    return at != 0 && at <= batch->clock_ms ? 1 : at;
+}
+
+/* The same, where a sum that was made of a present key is written as a SET, which would end its
+ * time. */
+static uint64_t written_time(const struct sw_batch *batch, uint32_t i)
+{
+    const bool kept = batch->wide_operands && has_operand(op_at(batch, i)) &&
+                      (batch->found[i / 64] >> (i % 64) & 1) != 0;
+    return kept ? SW_EXPIRE_KEEP : time_of(batch, i);
+}
+
+/* Memory for what a record has of times: a column of them, and one of the keys that the batch has
+ * removed before its operations. */
+struct extra {
+    uint64_t times, buried; /* bytes */
+    bool has_column;        /* a time for each operation; otherwise one for all, if there are any */
+};
+
+static struct extra extra_of(const struct sw_batch *batch, uint32_t key_bytes)
+{
+    struct extra extra = {.has_column = batch->expires != NULL ||
+                                        (batch->wide_operands && batch->some_expire)};
+    const uint64_t times = extra.has_column ? batch->count : batch->expire_at != 0;
+    extra.times = sw_wal_align(times * sizeof(uint64_t), SW_WAL_ALIGN);
+    extra.buried = sw_wal_align((uint64_t)batch->buried_count * key_bytes, SW_WAL_ALIGN);
+    return extra;
+}
+
+/* Adds the columns of times, which lie in `memory` if there is one for each operation, and of
+ * buried keys. */
+static void add_extra(const struct sw_batch *batch, const struct extra *extra, uint8_t *memory,
+                      uint32_t key_bytes, struct sw_wal_write *write)
+{
+    uint64_t *times = (uint64_t *)(void *)memory;
+    if (extra->has_column && write->count > 0) {
+        write->flags |= SW_WAL_HAS_TIMES;
+        add_column(write, times, write->count * sizeof(*times));
+    } else if (extra->times > 0 && write->count > 0) {
+        write->flags |= SW_WAL_HAS_TIME;
+        times[0] = time_of(batch, 0);
+        add_column(write, times, sizeof(*times));
+    }
+    if (extra->buried > 0) {
+        write->flags |= SW_WAL_HAS_BURIED;
+        write->buried = batch->buried_count;
+        memcpy(memory + extra->times, batch->buried, (size_t)batch->buried_count * key_bytes);
+        add_column(write, memory + extra->times, (uint64_t)batch->buried_count * key_bytes);
     }
 }
 
@@ -42,6 +109,7 @@ static void borrow(const struct sw_batch *batch, uint32_t key_bytes, uint32_t va
 /* The columns of a copy, filled one operation at a time. */
 struct columns {
     uint8_t *keys, *operands, *operations;
+    uint64_t *times; /* NULL: one for all */
     uint32_t count;
     bool is_uniform; /* all operations so far are the same */
     bool has_operands;
@@ -54,7 +122,7 @@ static void copy_one(struct columns *columns, const struct sw_batch *batch, uint
     enum sw_op op = op_at(batch, i);
     memcpy(columns->keys + (size_t)n * key_bytes,
            (const uint8_t *)batch->keys + (size_t)i * key_bytes, key_bytes);
-    if (batch->wide_operands) { /* what came of it: the log has no wide ones */
+    if (batch->wide_operands && has_operand(op)) { /* what came of it: the log has no wide ones */
         uint8_t *row = columns->operands + (size_t)n * value_bytes;
         memcpy(row, (const uint8_t *)batch->previous + (size_t)i * value_bytes, value_bytes);
         sw_scale_add_wide(op, row, (const uint8_t *)batch->values + (size_t)i * value_bytes * 2,
@@ -63,6 +131,9 @@ static void copy_one(struct columns *columns, const struct sw_batch *batch, uint
     } else if (has_operand(op)) {
         memcpy(columns->operands + (size_t)n * value_bytes,
                (const uint8_t *)batch->values + (size_t)i * value_bytes, value_bytes);
+    }
+    if (columns->times != NULL) {
+        columns->times[n] = written_time(batch, i);
     }
     columns->operations[n] = (uint8_t)op;
     columns->is_uniform &= columns->operations[0] == (uint8_t)op;
@@ -99,33 +170,58 @@ static void copy_groups(struct columns *columns, const struct sw_batch *batch, u
 }
 
 /* Returns false if there is no memory. The copy has zeros where its columns are padded. */
-static bool copy(const struct sw_batch *batch, uint32_t key_bytes, uint32_t value_bytes,
-                 struct sw_wal_write *write)
+static bool copy(const struct sw_batch *batch, const struct extra *extra, uint32_t key_bytes,
+                 uint32_t value_bytes, struct sw_wal_write *write)
 {
-    uint64_t n = batch->count;
-    uint64_t keys = sw_wal_align(n * key_bytes, SW_WAL_ALIGN);
-    uint64_t operands = sw_wal_align(n * value_bytes, SW_WAL_ALIGN);
-    uint8_t *memory = calloc(1, keys + operands + sw_wal_align(n, SW_WAL_ALIGN));
+    const uint64_t n = batch->count;
+    const uint64_t keys = sw_wal_align(n * key_bytes, SW_WAL_ALIGN);
+    const uint64_t operands = sw_wal_align(n * value_bytes, SW_WAL_ALIGN);
+    const uint64_t operations = sw_wal_align(n, SW_WAL_ALIGN);
+    uint8_t *memory = calloc(1, keys + operands + operations + extra->times + extra->buried);
     if (memory == NULL) {
         return false;
     }
-    struct columns columns = {memory, memory + keys, memory + keys + operands, 0, true, false};
+    uint8_t *rest = memory + keys + operands + operations;
+    struct columns columns = {memory,
+                              memory + keys,
+                              memory + keys + operands,
+                              extra->has_column ? (uint64_t *)(void *)rest : NULL,
+                              0,
+                              .is_uniform = true};
     copy_groups(&columns, batch, key_bytes, value_bytes);
-    n = columns.count;
     write->owned = memory;
     write->count = columns.count;
     write->operation = columns.is_uniform ? columns.operations[0] : 0;
-    unsigned at = 0;
-    write->columns[at++] = (struct iovec){columns.keys, sw_wal_align(n * key_bytes, SW_WAL_ALIGN)};
+    add_column(write, columns.keys, (uint64_t)columns.count * key_bytes);
     if (columns.has_operands) {
         write->flags |= SW_WAL_HAS_OPERANDS;
-        write->columns[at++] =
-            (struct iovec){columns.operands, sw_wal_align(n * value_bytes, SW_WAL_ALIGN)};
+        add_column(write, columns.operands, (uint64_t)columns.count * value_bytes);
     }
     if (!columns.is_uniform) {
         write->flags |= SW_WAL_HAS_OPERATIONS;
-        write->columns[at++] = (struct iovec){columns.operations, sw_wal_align(n, SW_WAL_ALIGN)};
+        add_column(write, columns.operations, columns.count);
     }
+    add_extra(batch, extra, rest, key_bytes, write);
+    return true;
+}
+
+/* Only the times, and the buried keys, are copied. Of a batch that was refused, or of a sweep, the
+ * latter alone. Returns false if there is no memory. */
+static bool copy_extra(const struct sw_batch *batch, const struct extra *extra, uint32_t key_bytes,
+                       struct sw_wal_write *write)
+{
+    if (extra->times + extra->buried == 0) {
+        return true;
+    }
+    uint8_t *memory = calloc(1, extra->times + extra->buried);
+    if (memory == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; extra->has_column && i < write->count; i++) {
+        ((uint64_t *)(void *)memory)[i] = time_of(batch, i);
+    }
+    write->owned = memory;
+    add_extra(batch, extra, memory, key_bytes, write);
     return true;
 }
 
@@ -135,17 +231,21 @@ static bool copy(const struct sw_batch *batch, uint32_t key_bytes, uint32_t valu
 static bool describe(const struct sw_batch *batch, uint32_t key_bytes, uint32_t value_bytes,
                      bool copies, struct sw_wal_write *write)
 {
-    bool some = batch->status == SW_OK ||
-                (batch->status == SW_E_FULL && batch->group_count > 0); /* some group took effect */
+    const bool is_full = batch->status == SW_E_FULL && batch->group_count > 0;
+    const bool some = batch->status == SW_OK || is_full; /* some group took effect */
+    const struct extra extra = extra_of(batch, key_bytes);
     *write = (struct sw_wal_write){.sequence = batch->write_sequence, .kind = SW_WAL_OPERATIONS};
     if (batch->kind == SW_BATCH_CLEAR && batch->status == SW_OK) {
         write->kind = SW_WAL_CLEAR;
-    } else if (batch->kind == SW_BATCH_OPERATIONS && some && !copies && !batch->wide_operands) {
-        borrow(batch, key_bytes, value_bytes, write);
-    } else if (batch->kind == SW_BATCH_OPERATIONS && some) {
-        return copy(batch, key_bytes, value_bytes, write);
+        return true;
     }
-    return true;
+    if (batch->kind == SW_BATCH_OPERATIONS && some) {
+        if (copies || batch->wide_operands) {
+            return copy(batch, &extra, key_bytes, value_bytes, write);
+        }
+        borrow(batch, key_bytes, value_bytes, write);
+    }
+    return copy_extra(batch, &extra, key_bytes, write);
 }
 
 bool sw_logging_hand_in(struct sw_wal *wal, const struct sw_batch *batch, uint32_t key_bytes,

@@ -27,10 +27,7 @@ static uint32_t without_sums_of_others(uint32_t operations, const struct sw_conf
 /* What does not know of times yet. */
 static const char *no_expiry(const struct sw_config *config)
 {
-    return config->data_dir[0] != '\0'
-               ? "ERR keys do not expire in a server with data-dir: snapshots and the log do not "
-                 "keep times yet"
-           : config->cluster_config[0] != '\0' || config->cluster_state[0] != '\0'
+    return config->cluster_config[0] != '\0' || config->cluster_state[0] != '\0'
                ? "ERR keys do not expire in a cluster: slots do not take times along yet"
                : NULL;
 }

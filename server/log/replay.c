@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define IN_FLIGHT_MAX 64
 
@@ -83,6 +84,30 @@ static int submit(struct replay *replay, const struct sw_batch *made,
     return 0;
 }
 
+void sw_wal_batch_of(const struct sw_wal_record *record, const struct sw_wal_shape *shape,
+                     const uint8_t *columns, struct sw_batch *batch)
+{
+    const struct sw_wal_columns bytes = sw_wal_columns(shape, record);
+    const uint8_t *operands = columns + bytes.keys;
+    const uint8_t *operations = operands + bytes.operands;
+    const uint8_t *times = operations + bytes.operations;
+    *batch = (struct sw_batch){.kind = record->count > 0 ? SW_BATCH_OPERATIONS : SW_BATCH_SWEEP,
+                               .op = (enum sw_op)record->operation,
+                               .count = record->count,
+                               .keys = columns,
+                               .values = bytes.operands > 0 ? operands : NULL,
+                               .ops = bytes.operations > 0 ? operations : NULL};
+    if (record->flags & SW_WAL_HAS_TIMES) {
+        batch->expires = (const uint64_t *)(const void *)times;
+    } else if (record->flags & SW_WAL_HAS_TIME) {
+        memcpy(&batch->expire_at, times, sizeof(batch->expire_at));
+    }
+    if (record->flags & SW_WAL_HAS_BURIED) {
+        batch->bury = times + bytes.times;
+        batch->bury_count = record->buried;
+    }
+}
+
 /* Submits the operations of a record, in pieces if it has more than a batch may have. Parts of it
  * that did not take effect are not in it, so a piece need not be one group with the next. */
 static int submit_operations(struct replay *replay, const struct sw_wal_record *record,
@@ -91,22 +116,28 @@ static int submit_operations(struct replay *replay, const struct sw_wal_record *
     const struct sw_table_info *info = &replay->info;
     const struct sw_wal_shape shape = {.key_bytes = info->key_bytes,
                                        .value_bytes = info->value_bytes};
-    struct sw_wal_columns bytes = sw_wal_columns(&shape, record->count, record->flags);
-    const uint8_t *operands = columns + bytes.keys;
+    struct sw_batch whole;
+    if (sw_wal_needs_expiry(record) && (info->operations >> SW_EXPIRE & 1) == 0) {
+        snprintf(reason, SW_WAL_REASON_BYTES,
+                 "the log has keys that expire, and in this table none does: start with the engine "
+                 "robin_hood and the backend cpu");
+        return -1;
+    }
+    sw_wal_batch_of(record, &shape, columns, &whole);
+    if (whole.count == 0) {
+        return whole.bury_count == 0 ? 0 : submit(replay, &whole, reason);
+    }
     for (uint32_t first = 0; first < record->count; first += info->batch_ops_max) {
         uint32_t rest = record->count - first;
-        struct sw_batch batch = {
-            .kind = SW_BATCH_OPERATIONS,
-            .op = (enum sw_op)record->operation,
-            .count = rest < info->batch_ops_max ? rest : info->batch_ops_max,
-            .keys = columns + (size_t)first * info->key_bytes,
-        };
-        if (record->flags & SW_WAL_HAS_OPERANDS) {
-            batch.values = operands + (size_t)first * info->value_bytes;
+        struct sw_batch batch = whole;
+        batch.count = rest < info->batch_ops_max ? rest : info->batch_ops_max;
+        batch.keys = (const uint8_t *)whole.keys + (size_t)first * info->key_bytes;
+        if (whole.values != NULL) {
+            batch.values = (const uint8_t *)whole.values + (size_t)first * info->value_bytes;
         }
-        if (record->flags & SW_WAL_HAS_OPERATIONS) {
-            batch.ops = operands + bytes.operands + first;
-        }
+        batch.ops = whole.ops != NULL ? whole.ops + first : NULL;
+        batch.expires = whole.expires != NULL ? whole.expires + first : NULL;
+        batch.bury_count = first == 0 ? whole.bury_count : 0;
         if (submit(replay, &batch, reason) != 0) {
             return -1;
         }

@@ -13,6 +13,7 @@
 
 #include "proto/frame.h"
 #include "proto/value_type.h"
+#include "server/log/snapshot_fits.h"
 #include "server/log/snapshot_restore.h"
 #include "server/log/snapshot_write.h"
 #include "server/observe/log.h"
@@ -26,7 +27,7 @@ enum outcome { WHOLE, DAMAGED, REFUSED };
 struct piece {
     struct sw_batch batch;
     void *keys, *values;
-    uint64_t *scores;
+    uint64_t *scores; /* or times */
     bool in_flight;
 };
 
@@ -168,6 +169,13 @@ static enum outcome submit(struct loading *loading, uint32_t entries, uint32_t f
               values + (size_t)first * header->value_bytes, header->value_bytes, count);
     piece->batch = (struct sw_batch){
         .op = SW_SET, .count = count, .keys = piece->keys, .values = piece->values};
+    if ((header->columns & SW_SNAPSHOT_TIMES) != 0) {
+        memcpy(piece->scores,
+               columns + sw_snapshot_column_at(header, entries, SW_SNAPSHOT_TIMES) +
+                   (size_t)first * 8,
+               (size_t)count * 8);
+        piece->batch.expires = piece->scores;
+    }
     if (loading->restores_scores) {
         const uint8_t *scores =
             columns + sw_snapshot_column_at(header, entries, SW_SNAPSHOT_SCORES);
@@ -291,6 +299,9 @@ static enum outcome restore_blocks(struct loading *loading, struct sw_restore *r
 static enum outcome load_blocks(struct loading *loading)
 {
     struct sw_restore *restore = NULL;
+    if ((loading->load->header.columns & SW_SNAPSHOT_TIMES) != 0) {
+        return submit_blocks(loading);
+    }
     int status = sw_restore_begin(loading->load->table, loading->load->header.entries, &restore);
     if (status == SW_OK) {
         return restore_blocks(loading, restore);
@@ -299,43 +310,6 @@ static enum outcome load_blocks(struct loading *loading)
         return refuse_full(loading);
     }
     return status == SW_E_UNSUPPORTED ? submit_blocks(loading) : cannot_load(loading, status);
-}
-
-/* Whether the table can hold what the header says. */
-static bool fits(struct loading *loading)
-{
-    const struct sw_load *load = loading->load;
-    const struct sw_snapshot_header *header = &load->header;
-    const struct sw_table_info *info = &loading->info;
-    bool same = header->value_format == load->value_format;
-    bool fixed = header->value_format == SW_FRAME_VALUES_FIXED;
-    if (!sw_value_types_fit(header->value_type, load->value_type)) {
-        SAY(loading, "%s/%s has rows of %s, and this table rows of %s: start with value-type %s",
-            load->directory->path, loading->name, sw_value_type_name(header->value_type),
-            sw_value_type_name(load->value_type), sw_value_type_name(header->value_type));
-        return false;
-    }
-    if (header->key_text_bytes != info->key_text_bytes) {
-        SAY(loading,
-            "%s/%s has rows of which %u bytes are the text of the key, and this table rows of "
-            "which "
-            "%u are: start with the resp-key-text-bytes it was written with",
-            load->directory->path, loading->name, header->key_text_bytes, info->key_text_bytes);
-        return false;
-    }
-    fixed |= header->key_text_bytes > 0; /* what follows the value is where it was */
-    if (same && header->key_bytes <= info->key_bytes &&
-        (fixed ? header->value_bytes == info->value_bytes
-               : header->value_bytes <= info->value_bytes)) {
-        return true;
-    }
-    SAY(loading,
-        "%s/%s has keys of %u bytes and %s values of %u bytes, which do not fit this table of keys "
-        "of %u and %s values of %u: start with the options it was written with",
-        load->directory->path, loading->name, header->key_bytes,
-        sw_frame_values_name(header->value_format), header->value_bytes, info->key_bytes,
-        sw_frame_values_name(load->value_format), info->value_bytes);
-    return false;
 }
 
 static enum outcome prepare(struct loading *loading)
@@ -384,7 +358,7 @@ static enum outcome read_header(struct loading *loading)
         return DAMAGED;
     }
     __atomic_store_n(&load->file_bytes, size, __ATOMIC_RELAXED);
-    return fits(loading) ? WHOLE : REFUSED;
+    return sw_snapshot_fits(load, &loading->info, loading->name, loading->reason) ? WHOLE : REFUSED;
 }
 
 static enum outcome load_open(struct loading *loading)

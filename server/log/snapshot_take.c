@@ -11,6 +11,7 @@
 
 #include "proto/frame.h"
 #include "server/log/clock.h"
+#include "table/expiring.h"
 
 static_assert((int)SW_VALUE_INTEGER == (int)SW_FRAME_VALUES_INTEGER &&
                   (int)SW_VALUE_STRING == (int)SW_FRAME_VALUES_STRING &&
@@ -30,7 +31,8 @@ static void fill_header(struct sw_snapshot_write *write, const struct sw_table *
         .value_bytes = info.value_bytes,
         .engine = (uint32_t)info.engine,
         .value_format = (uint32_t)sw_config_value_format(config),
-        .columns = SW_SNAPSHOT_KEYS | SW_SNAPSHOT_VALUES | (is_cache ? SW_SNAPSHOT_SCORES : 0),
+        .columns = SW_SNAPSHOT_KEYS | SW_SNAPSHOT_VALUES | (is_cache ? SW_SNAPSHOT_SCORES : 0) |
+                   (sw_image_expires(write->image) ? SW_SNAPSHOT_TIMES : 0),
         .capacity = info.capacity_slots,
         .epoch = sw_image_epoch(write->image),
         .incarnation = header->incarnation,

@@ -50,17 +50,17 @@ static int add_check(struct writing *writing, uint64_t check)
  * zeros behind each. */
 static void close_ranks(const struct sw_snapshot_header *header, uint8_t *columns, uint32_t entries)
 {
-    static const uint32_t ids[] = {SW_SNAPSHOT_KEYS, SW_SNAPSHOT_VALUES, SW_SNAPSHOT_SCORES, 0};
-    const uint32_t widths[] = {header->key_bytes, header->value_bytes, 8};
-    for (int i = 0; i < 3; i++) {
+    static const uint32_t ids[] = {SW_SNAPSHOT_KEYS, SW_SNAPSHOT_VALUES, SW_SNAPSHOT_SCORES,
+                                   SW_SNAPSHOT_TIMES};
+    const uint32_t widths[] = {header->key_bytes, header->value_bytes, 8, 8};
+    for (int i = 0; i < 4; i++) {
         if ((header->columns & ids[i]) == 0) {
             continue;
         }
         uint64_t to = sw_snapshot_column_at(header, entries, ids[i]);
         uint64_t from = sw_snapshot_column_at(header, header->block_entries, ids[i]);
         uint64_t bytes = (uint64_t)entries * widths[i];
-        uint32_t next = (header->columns & ids[i + 1]) != 0 ? ids[i + 1] : 0;
-        uint64_t end = sw_snapshot_column_at(header, entries, next);
+        uint64_t end = sw_snapshot_column_at(header, entries, i < 3 ? ids[i + 1] : 0);
         memmove(columns + to, columns + from, (size_t)bytes);
         memset(columns + to + bytes, 0, (size_t)(end - to - bytes));
     }
@@ -71,10 +71,10 @@ int sw_snapshot_fill_block(const struct sw_snapshot_header *header, struct sw_im
 {
     const uint32_t full = header->block_entries;
     uint8_t *columns = block + SW_SNAPSHOT_BLOCK_HEAD_BYTES;
-    uint64_t *scores = (header->columns & SW_SNAPSHOT_SCORES) == 0
-                           ? NULL
-                           : (uint64_t *)(void *)(columns + sw_snapshot_column_at(
-                                                                header, full, SW_SNAPSHOT_SCORES));
+    const uint32_t third = header->columns & (SW_SNAPSHOT_SCORES | SW_SNAPSHOT_TIMES);
+    uint64_t *scores =
+        third == 0 ? NULL
+                   : (uint64_t *)(void *)(columns + sw_snapshot_column_at(header, full, third));
     *entries = 0;
     int status = sw_image_read(image, full, columns,
                                columns + sw_snapshot_column_at(header, full, SW_SNAPSHOT_VALUES),

@@ -18,17 +18,20 @@ int sw_wal_of_table(const struct sw_config *config, const struct sw_table *table
                                                [SW_CONFIG_NO] = SW_WAL_NO};
     struct sw_table_info info;
     sw_table_info(table, &info);
-    const uint64_t operation_bytes = info.key_bytes + info.value_bytes + 1;
+    const struct sw_wal_shape shape = {info.key_bytes,
+                                       info.value_bytes,
+                                       (uint32_t)info.engine,
+                                       (uint32_t)sw_config_value_format(config),
+                                       sw_config_value_type(config),
+                                       info.key_text_bytes};
     const struct sw_wal_config wal = {
         .level = levels[config->appendfsync],
         .segment_bytes = config->log_segment_bytes,
         .backlog_bytes = config->log_backlog_bytes,
         .patience_ms = PATIENCE_MS,
-        .columns_bytes_max =
-            info.batch_ops_max * operation_bytes + SW_WAL_COLUMNS_MAX * SW_WAL_ALIGN,
-        .shape = {info.key_bytes, info.value_bytes, (uint32_t)info.engine,
-                  (uint32_t)sw_config_value_format(config), sw_config_value_type(config),
-                  info.key_text_bytes},
+        .columns_bytes_max = sw_wal_columns_bytes_max(&shape, info.batch_ops_max,
+                                                      (info.operations >> SW_EXPIRE & 1) != 0),
+        .shape = shape,
         .wake = wake,
         .synced = synced,
         .context = context,

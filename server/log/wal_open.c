@@ -39,6 +39,7 @@ static int copy_write(void *context, const struct sw_wal_record *record, const u
                   .operation = record->operation,
                   .flags = record->flags,
                   .count = record->count,
+                  .buried = record->buried,
                   .columns = {{(void *)(uintptr_t)columns, bytes - SW_WAL_RECORD_BYTES}}},
         .wall_us = record->wall_us,
         .salt = ~file->salt, /* so that the check is computed */

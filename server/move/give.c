@@ -110,7 +110,7 @@ static int send_operations(struct giving *giving, const struct sw_wal_record *re
     struct sw_mover *mover = giving->mover;
     const uint32_t kb = mover->info.key_bytes, vb = mover->info.value_bytes;
     const struct sw_wal_shape shape = {.key_bytes = kb, .value_bytes = vb};
-    const struct sw_wal_columns sizes = sw_wal_columns(&shape, record->count, record->flags);
+    const struct sw_wal_columns sizes = sw_wal_columns(&shape, record);
     const uint8_t *operands = columns + sizes.keys;
     const uint8_t *operations = operands + sizes.operands;
     uint32_t n = 0;

@@ -177,7 +177,7 @@ int sw_mover_remove(struct sw_mover *mover, const struct sw_slot_set *slots)
 static int add_some(struct sw_mover *mover, uint32_t count, void *user)
 {
     sw_digest_add(user, mover->keys, mover->info.key_bytes, mover->values, mover->info.value_bytes,
-                  count);
+                  NULL, count);
     return 0;
 }
 

@@ -86,7 +86,9 @@ static bool fits(const struct sw_mover *mover, const struct sw_move_hello *hello
                  char error[SW_CLUSTER_ERROR_BYTES])
 {
     struct sw_cluster_facts facts;
+    struct sw_table_stats stats;
     sw_cluster_show(mover->parts.cluster, &facts);
+    sw_table_stats(mover->parts.table, &stats);
     bool same = hello->version == SW_MOVE_VERSION && hello->key_bytes == mover->info.key_bytes &&
                 hello->value_bytes == mover->info.value_bytes &&
                 hello->value_format == sw_mover_format(mover);
@@ -102,6 +104,10 @@ static bool fits(const struct sw_mover *mover, const struct sw_move_hello *hello
         snprintf(error, SW_CLUSTER_ERROR_BYTES,
                  "the epoch here is %" PRIu64 ", at the target %" PRIu64, facts.epoch,
                  hello->epoch);
+        same = false;
+    } else if (stats.expires > 0) { /* files may hold such keys */
+        snprintf(error, SW_CLUSTER_ERROR_BYTES,
+                 "keys of this node expire, and slots do not take times along yet");
         same = false;
     }
     return same;

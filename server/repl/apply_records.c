@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "proto/check.h"
+#include "server/log/replay.h"
 #include "server/repl/apply.h"
 
 #define IN_FLIGHT_MAX 64
@@ -27,6 +28,7 @@ struct applying {
     uint64_t sequences[IN_FLIGHT_MAX]; /* that they must have */
     unsigned oldest, in_flight;
     uint64_t next; /* sequence of the next record */
+    bool expires;  /* the table has EXPIRE */
     bool is_whole;
 };
 
@@ -95,15 +97,16 @@ static int pass(struct applying *applying, uint64_t sequence)
 static struct sw_wal_write write_of(const struct applying *applying,
                                     const struct sw_wal_record *record, uint8_t *columns)
 {
-    const struct sw_wal_columns bytes =
-        sw_wal_columns(&applying->shape, record->count, record->flags);
+    const struct sw_wal_columns bytes = sw_wal_columns(&applying->shape, record);
     struct sw_wal_write write = {.sequence = record->sequence,
                                  .kind = record->kind,
                                  .operation = record->operation,
                                  .flags = record->flags,
-                                 .count = record->count};
+                                 .count = record->count,
+                                 .buried = record->buried};
     unsigned n = 0;
-    const uint64_t sizes[SW_WAL_COLUMNS_MAX] = {bytes.keys, bytes.operands, bytes.operations};
+    const uint64_t sizes[SW_WAL_COLUMNS_MAX] = {bytes.keys, bytes.operands, bytes.operations,
+                                                bytes.times, bytes.buried};
     for (unsigned i = 0; i < SW_WAL_COLUMNS_MAX; i++) {
         if (sizes[i] > 0) {
             write.columns[n++] = (struct iovec){columns, sizes[i]};
@@ -116,23 +119,12 @@ static struct sw_wal_write write_of(const struct applying *applying,
 static int carry_out(struct applying *applying, const struct sw_wal_record *record,
                      uint8_t *columns)
 {
-    const struct sw_wal_columns bytes =
-        sw_wal_columns(&applying->shape, record->count, record->flags);
     struct sw_batch batch = {.kind = SW_BATCH_CLEAR};
-    if (record->kind == SW_WAL_OPERATIONS && record->count == 0) {
+    if (record->kind == SW_WAL_OPERATIONS && record->count + record->buried == 0) {
         return pass(applying, record->sequence);
     }
     if (record->kind == SW_WAL_OPERATIONS) {
-        batch = (struct sw_batch){.kind = SW_BATCH_OPERATIONS,
-                                  .op = (enum sw_op)record->operation,
-                                  .count = record->count,
-                                  .keys = columns};
-        if (record->flags & SW_WAL_HAS_OPERANDS) {
-            batch.values = columns + bytes.keys;
-        }
-        if (record->flags & SW_WAL_HAS_OPERATIONS) {
-            batch.ops = columns + bytes.keys + bytes.operands;
-        }
+        sw_wal_batch_of(record, &applying->shape, columns, &batch);
     }
     return submit(applying, &batch, record->sequence);
 }
@@ -155,6 +147,10 @@ static const char *wrong_with(const struct applying *applying, const struct sw_w
         (record->flags & SW_WAL_HAS_OPERATIONS) == 0 &&
         sw_wal_operation_name(record->operation) == NULL) {
         return "has an unknown operation";
+    }
+    if (sw_wal_needs_expiry(record) && !applying->expires) {
+        return "has keys that expire, and in this table none does: it needs the engine robin_hood "
+               "and the backend cpu";
     }
     return NULL;
 }
@@ -266,9 +262,11 @@ int sw_apply_records(struct sw_apply *apply, bool *is_whole)
                                           (uint32_t)info->engine, apply->value_format,
                                           apply->value_type, info->key_text_bytes},
                                 .next = apply->applied + 1,
+                                .expires = (info->operations >> SW_EXPIRE & 1) != 0,
                                 .is_whole = true};
-    applying.record_max = SW_WAL_RECORD_BYTES + SW_WAL_COLUMNS_MAX * SW_WAL_ALIGN +
-                          (size_t)info->batch_ops_max * (info->key_bytes + info->value_bytes + 1);
+    applying.record_max =
+        SW_WAL_RECORD_BYTES +
+        sw_wal_columns_bytes_max(&applying.shape, info->batch_ops_max, applying.expires);
     applying.room = applying.record_max < ROOM_LEAST ? ROOM_LEAST : applying.record_max;
     applying.bytes = sw_io_alloc(apply->table, applying.room);
     if (applying.bytes == NULL || sw_queue_create(apply->table, &applying.queue) != SW_OK) {

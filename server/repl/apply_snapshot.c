@@ -63,10 +63,16 @@ static int take_header(struct loading *loading)
         header->key_text_bytes != apply->info.key_text_bytes ||
         header->value_format != apply->value_format ||
         !sw_value_types_fit(header->value_type, apply->value_type) ||
-        header->columns != (SW_SNAPSHOT_KEYS | SW_SNAPSHOT_VALUES) ||
+        (header->columns & ~(uint32_t)SW_SNAPSHOT_TIMES) !=
+            (SW_SNAPSHOT_KEYS | SW_SNAPSHOT_VALUES) ||
         header->block_entries !=
             sw_snapshot_block_entries(header->key_bytes, header->value_bytes, header->columns)) {
         return refuse(apply, "is not of a table like this one");
+    }
+    if ((header->columns & SW_SNAPSHOT_TIMES) != 0 &&
+        (apply->info.operations >> SW_EXPIRE & 1) == 0) {
+        return refuse(apply, "has keys that expire, and in this table none does: it needs the "
+                             "engine robin_hood and the backend cpu");
     }
     header->entries = 0;
     return 0;
@@ -92,6 +98,11 @@ static int add_entries(struct loading *loading, uint32_t entries)
     const struct sw_snapshot_header *header = &loading->header;
     const uint8_t *keys = loading->block + SW_SNAPSHOT_BLOCK_HEAD_BYTES;
     const uint8_t *values = keys + sw_snapshot_column_at(header, entries, SW_SNAPSHOT_VALUES);
+    const uint64_t *times =
+        (header->columns & SW_SNAPSHOT_TIMES) == 0
+            ? NULL
+            : (const uint64_t *)(const void *)(keys + sw_snapshot_column_at(header, entries,
+                                                                            SW_SNAPSHOT_TIMES));
     const uint32_t most = loading->apply->info.batch_ops_max;
     for (uint32_t first = 0; first < entries; first += most) {
         uint32_t rest = entries - first;
@@ -99,7 +110,8 @@ static int add_entries(struct loading *loading, uint32_t entries)
                                  .op = SW_SET,
                                  .count = rest < most ? rest : most,
                                  .keys = keys + (size_t)first * header->key_bytes,
-                                 .values = values + (size_t)first * header->value_bytes};
+                                 .values = values + (size_t)first * header->value_bytes,
+                                 .expires = times != NULL ? times + first : NULL};
         if (run_batch(loading, &batch) != 0) {
             return -1;
         }

@@ -11,6 +11,7 @@
 
 #include "proto/check.h"
 #include "server/log/snapshot_take.h"
+#include "table/expiring.h"
 
 /* Entries are read in arrays of about so many bytes. */
 #define BYTES_AT_ONCE (4U << 20)
@@ -37,12 +38,15 @@ static uint64_t value_at(const void *values, uint32_t bytes, uint32_t i)
 }
 
 void sw_digest_add(struct sw_digest *digest, const void *keys, uint32_t key_bytes,
-                   const void *values, uint32_t value_bytes, uint32_t count)
+                   const void *values, uint32_t value_bytes, const uint64_t *times, uint32_t count)
 {
     uint64_t a = 0, b = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint64_t key = integer_at(keys, key_bytes, i);
         uint64_t value = value_at(values, value_bytes, i);
+        if (times != NULL && times[i] != 0) {
+            value = mix(value ^ mix(times[i]));
+        }
         a += mix(mix(key + 0x9e3779b97f4a7c15ULL) + value);
         b += mix(mix(key ^ 0xd1b54a32d192ed03ULL) ^ (value + 0x8cb92ba72f3d8dd7ULL));
     }
@@ -67,16 +71,18 @@ static int add_all(struct sw_image *image, const struct sw_table_info *info, uin
 {
     const uint32_t most = BYTES_AT_ONCE / entry_bytes(info) / 64 * 64;
     uint8_t *values = memory + (size_t)most * info->key_bytes;
-    uint8_t *scores = values + (size_t)most * info->value_bytes;
+    uint64_t *scores = (uint64_t *)(void *)(values + (size_t)most * info->value_bytes);
+    const bool expires = sw_image_expires(image);
     uint32_t got = most;
     while (got == most) {
-        int status = sw_image_read(
-            image, most, memory, values,
-            info->engine == SW_ENGINE_CACHE ? (uint64_t *)(void *)scores : NULL, &got);
+        int status =
+            sw_image_read(image, most, memory, values,
+                          expires || info->engine == SW_ENGINE_CACHE ? scores : NULL, &got);
         if (status != SW_OK) {
             return status;
         }
-        sw_digest_add(digest, memory, info->key_bytes, values, info->value_bytes, got);
+        sw_digest_add(digest, memory, info->key_bytes, values, info->value_bytes,
+                      expires ? scores : NULL, got);
     }
     return SW_OK;
 }

@@ -2,9 +2,9 @@
  *
  * digest.h - one checksum over what a table holds, whatever its capacity, seed and engine.
  *
- * The sum modulo 2^64 of a mix of each key and its value, by two independent mixes: so the order of
- * entries means nothing, and tables with equal entries have equal digests. It tells accidents, not
- * malice: who chooses values can make two sums equal.
+ * The sum modulo 2^64 of a mix of each key, its value and, if it expires, its time, by two
+ * independent mixes: so the order of entries means nothing, and tables with equal entries have
+ * equal digests. It tells accidents, not malice: who chooses values can make two sums equal.
  */
 #ifndef SHERWOOD_SERVER_REPL_DIGEST_H
 #define SHERWOOD_SERVER_REPL_DIGEST_H
@@ -24,9 +24,10 @@ struct sw_digest {
 /* Writes the sums as 32 hexadecimal digits. */
 void sw_digest_text(const struct sw_digest *digest, char text[SW_DIGEST_TEXT_BYTES]);
 
-/* Adds entries. Integers count by their value, so that tables of other widths agree. */
+/* Adds entries. Integers count by their value, so that tables of other widths agree. `times` are
+ * when they expire, 0: never; NULL: none does. */
 void sw_digest_add(struct sw_digest *digest, const void *keys, uint32_t key_bytes,
-                   const void *values, uint32_t value_bytes, uint32_t count);
+                   const void *values, uint32_t value_bytes, const uint64_t *times, uint32_t count);
 
 /* Computes the digest of what the table holds at one instant, while writes go on. Takes an image
  * (table.h), and waits for the one that somebody else may have. Blocks. Returns 0; or -1 with a

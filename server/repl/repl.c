@@ -141,17 +141,6 @@ void sw_repl_destroy(struct sw_repl *repl)
     }
 }
 
-/* From then on no key is told to expire. */
-static bool may_replicate(struct sw_repl *repl, char *reason, size_t reason_bytes)
-{
-    if (sw_repl_use(&repl->state, SW_REPL_USE_REPLICAS)) {
-        return true;
-    }
-    snprintf(reason, reason_bytes,
-             "keys expire in this server, and replicas are not told of times yet");
-    return false;
-}
-
 int sw_repl_follow(struct sw_repl *repl, const char *primary, char *reason, size_t reason_bytes)
 {
     if (repl->lacks != NULL) {
@@ -165,9 +154,6 @@ int sw_repl_follow(struct sw_repl *repl, const char *primary, char *reason, size
     if (repl->state.terms != NULL) {
         snprintf(reason, reason_bytes,
                  "this server is a member of a shard (--ha), whose primary is elected");
-        return -1;
-    }
-    if (!may_replicate(repl, reason, reason_bytes)) {
         return -1;
     }
     return sw_replica_follow(repl->replica, primary, reason, reason_bytes);
@@ -204,8 +190,7 @@ int sw_repl_serve(struct sw_repl *repl, const struct sw_wire *wire, const char *
         snprintf(reason, reason_bytes, "this server is a replica itself: replicate its primary");
         return -1;
     }
-    if (!sw_repl_hello_fits(hello, &own, reason, reason_bytes) ||
-        !may_replicate(repl, reason, reason_bytes)) {
+    if (!sw_repl_hello_fits(hello, &own, reason, reason_bytes)) {
         return -1;
     }
     struct sw_repl_ack who = {0};

@@ -39,12 +39,8 @@ enum sw_link {
     SW_LINK_CONNECTED  /* receiving writes */
 };
 
-/* What a server is for, as long as it runs: replicas are not told when keys expire. */
-enum sw_repl_use { SW_REPL_USE_UNDECIDED, SW_REPL_USE_REPLICAS, SW_REPL_USE_EXPIRY };
-
 struct sw_repl_state {
     /* Atomic. */
-    uint32_t use;      /* enum sw_repl_use: the first to ask decides */
     bool is_replica;   /* writes of clients are refused */
     bool lacks_data;   /* its table is not that of a position: reads are refused, too */
     uint64_t applied;  /* replica: the last write of its primary that it has carried out */
@@ -76,16 +72,6 @@ struct sw_repl_state {
 void sw_repl_state_init(struct sw_repl_state *state);
 void sw_repl_state_fini(struct sw_repl_state *state);
 
-/* May the server be used so? The first to ask decides for good. */
-static inline bool sw_repl_use(struct sw_repl_state *state, enum sw_repl_use use)
-{
-    uint32_t found = __atomic_load_n(&state->use, __ATOMIC_SEQ_CST);
-    return found == (uint32_t)use ||
-           (found == SW_REPL_USE_UNDECIDED &&
-            (__atomic_compare_exchange_n(&state->use, &found, (uint32_t)use, false,
-                                         __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) ||
-             found == (uint32_t)use));
-}
 static inline bool sw_repl_is_replica(const struct sw_repl_state *state)
 {
     return __atomic_load_n(&state->is_replica, __ATOMIC_SEQ_CST);

@@ -6,9 +6,9 @@
 
 #include <stdio.h>
 
-#include "server/repl/repl.h"
 #include "server/resp/admin_call.h"
 #include "server/resp/resp.h"
+#include "table/expiring.h"
 
 uint64_t sw_expire_now(const struct sw_resp *resp)
 {
@@ -108,21 +108,13 @@ bool sw_expire_options(const struct sw_resp_command *arguments, enum sw_op *op, 
 const char *sw_expire_refusal(const struct sw_resp *resp)
 {
     const char *reason = resp->batches->shape.no_expiry;
-    if (reason == NULL && resp->owner.repl != NULL &&
-        (resp->owner.repl->state.terms != NULL ||
-         !sw_repl_use(&resp->owner.repl->state, SW_REPL_USE_EXPIRY))) {
-        reason =
-            "ERR keys do not expire in a server that has had replicas, or a primary, which are "
-            "not told of times";
+    if (reason == NULL) {
+        sw_table_will_expire(resp->batches->table);
     }
     return reason;
 }
 
 bool sw_expire_some(const struct sw_resp *resp)
 {
-    const struct sw_table_shape *shape = &resp->batches->shape;
-    const struct sw_repl *repl = resp->owner.repl;
-    return shape->expires && shape->no_expiry == NULL &&
-           (repl == NULL ||
-            __atomic_load_n(&repl->state.use, __ATOMIC_SEQ_CST) == SW_REPL_USE_EXPIRY);
+    return resp->batches->shape.expires && sw_table_may_expire(resp->batches->table);
 }

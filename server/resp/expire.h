@@ -36,7 +36,7 @@ bool sw_expire_options(const struct sw_resp_command *arguments, enum sw_op *op, 
                        size_t line_size);
 
 /* Why keys do not expire in this server: an error line, or NULL. From the first time that it is
- * NULL on, the server has no replicas. */
+ * NULL on, some key may have a time. */
 const char *sw_expire_refusal(const struct sw_resp *resp);
 
 /* May some key have a time? Where none has, PERSIST and KEEPTTL are no writes of their own, which

@@ -86,8 +86,8 @@ static void make_segment(struct input *input, uint8_t bytes[SEGMENT_BYTES], uint
 static void touch(const struct sw_wal_record *record, const struct sw_wal_shape *shape,
                   const uint8_t *columns, const uint8_t *end)
 {
-    struct sw_wal_columns bytes = sw_wal_columns(shape, record->count, record->flags);
-    uint64_t all = bytes.keys + bytes.operands + bytes.operations;
+    struct sw_wal_columns bytes = sw_wal_columns(shape, record);
+    uint64_t all = sw_wal_columns_bytes(&bytes);
     require(all <= (uint64_t)(end - columns));
     require(all == 0 || sw_check64(columns, all, 1) != 1);
 }

@@ -1,19 +1,29 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Keys that expire: the commands beside redis, times by the clock, transactions that watch, and where keys do not
-expire."""
+"""Keys that expire: the commands beside redis, times by the clock, transactions that watch, times in files and at replicas,
+and where keys do not expire.
 
+SHERWOOD_KILLS=1000 kills the daemon so often; SHERWOOD_SEED=N repeats a run that failed."""
+
+import os
+import pathlib
 import random
 import shutil
+import subprocess
 import tempfile
+import threading
 import time
 
 import wire
 from beside import Both
-from harness import Server, Skip, case, check, drawn_seed, equal, eventually, main, redis_server
+from data_directory import durable
+from harness import (BUILD, DAEMON, Server, Skip, case, check, drawn_seed, equal, eventually, main, redis_server, run)
+from replication import SMALL, ask, caught_up, info, replica_of, to_be_killed
 
 KEYS = 12
 CPU = ("--backend", "cpu", "--capacity", "64K")
+CLI = str(BUILD / "sherwood-cli")
+KILLS = int(os.environ.get("SHERWOOD_KILLS", 2))
 
 
 # What is refused for its arguments is refused here as it is queued, and by redis in EXEC: these are not.
@@ -117,24 +127,192 @@ def watched_keys_expire():
             equal(replies.ask("EXEC"), None if aborts else ["OK"], words)
 
 
+def refuses_to_start(*flags):
+    """What a daemon says that ends at its start."""
+    done = subprocess.run([str(DAEMON), "--port", "0", "--http-port", "0", *flags], text=True, timeout=60,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    equal(done.returncode, 1, done.stderr)
+    return done.stderr
+
+
 @case
 def where_keys_do_not_expire():
-    """other engines, data-dir and servers with replicas say so; and a server whose keys expire takes no replica"""
-    with Server("--engine", "cuckoo", "--capacity", "64K") as server, server.connect() as connection:
+    """other engines, and nodes of a cluster, say so; what has such keys is refused by a table that cannot keep them"""
+    cuckoo = ("--engine", "cuckoo", *CPU)
+    with Server(*cuckoo) as server, server.connect() as connection:
         replies = wire.Replies(connection)
         equal(replies.ask("EXPIRE", 1, 5), wire.Error("ERR the cuckoo engine has no EXPIRE"), "cuckoo")
         equal([replies.ask("SET", 1, 5, "KEEPTTL"), replies.ask("TTL", 1), replies.ask("PERSIST", 1)], ["OK", -1, 0], "of none")
     with tempfile.TemporaryDirectory() as directory:
-        with Server(*CPU, "--data-dir", directory) as server, server.connect() as connection:
-            check("data-dir" in wire.Replies(connection).ask("SET", 1, 5, "EX", 5), "data-dir")
-    with Server(*CPU) as server, server.connect() as connection:
+        files = ("--data-dir", directory, "--appendonly", "yes")
+        with to_be_killed(Server(*CPU, *files)) as server, Server(*cuckoo, "--replicaof", f"127.0.0.1 {server.port}") as replica:
+            equal(ask(server, "SET", 1, 5, "EX", 500), "OK", "SET")
+            eventually(lambda: "in this table none does" in replica.log(), "the replica says why", 30)
+        said = refuses_to_start(*cuckoo, *files)
+        check("of another width, format, type or engine" in said, said)
+        with Server(*CPU, *files) as server:
+            equal(ask(server, "SAVE"), "OK", "SAVE")
+        snapshot = str(next(pathlib.Path(directory).glob("snapshot-*")))
+        said = refuses_to_start(*cuckoo, *files)
+        check("in this table none does" in said, said)
+        check("expires:yes\n" in run(CLI, "snapshot", "info", snapshot), "info")
+        run(CLI, "snapshot", "verify", snapshot)
+        run(CLI, "snapshot", "export", snapshot, directory + "/columns")
+        times = (pathlib.Path(directory) / "columns" / "expires.u64").read_bytes()
+        check(len(times) == 8 and 0 < int.from_bytes(times, "little") / 1000 - time.time() <= 500, "export")
+        with Server(*CPU) as server:
+            failed = subprocess.run([CLI, "-p", str(server.port), "snapshot", "load", snapshot], capture_output=True, check=False)
+            check(failed.returncode == 1 and b"keys that expire" in failed.stderr, failed)
+
+
+# --- files and replicas --------------------------------------------------------------------------
+
+NEVER = 0
+
+
+class Keeper(threading.Thread):
+    """Writes to keys of its own until the server is gone. What it does to keys whose time may come meanwhile does not
+    depend on whether it has; so the state behind write n is known, but for what has expired by then."""
+
+    def __init__(self, server, seed):
+        super().__init__(daemon=True)
+        self.rng = random.Random(seed)
+        self.base = self.rng.randrange(1000) * 100
+        self.sent, self.acked, self.error = [], 0, None
+        self.socket = server.connect()
+
+    def draw(self):
+        rng, now = self.rng, int(time.time() * 1000)
+        far = now + 1000000 + rng.randrange(5) * 1000000
+        if rng.random() < 0.4: # a key whose time may come
+            key, value = self.base + 50 + rng.randrange(6), rng.randrange(1000)
+            at = now + rng.randrange(-20, 400)
+            return rng.choice([(("SET", key, value, "PXAT", at), lambda old: (value, at)), (("DEL", key), lambda old: None),
+                               (("SET", key, value), lambda old: (value, NEVER))])
+        key, value = self.base + rng.randrange(6), rng.randrange(1000)
+
+        def moved(condition, at):
+            return lambda old: old and ((old[0], at) if condition(old[1]) else old)
+
+        return rng.choice([
+            (("SET", key, value, "PXAT", far), lambda old: (value, far)),
+            (("SET", key, value, "KEEPTTL"), lambda old: (value, old[1] if old else NEVER)),
+            (("INCR", key), lambda old: (old[0] + 1, old[1]) if old else (1, NEVER)),
+            (("PEXPIREAT", key, far), moved(lambda at: True, far)),
+            (("PEXPIREAT", key, far, "NX"), moved(lambda at: at == NEVER, far)),
+            (("PEXPIREAT", key, far, "XX"), moved(lambda at: at != NEVER, far)),
+            (("PEXPIREAT", key, far, "GT"), moved(lambda at: NEVER < at < far, far)),
+            (("PEXPIREAT", key, far, "LT"), moved(lambda at: at == NEVER or at > far, far)),
+            (("PERSIST", key), moved(lambda at: True, NEVER)), (("PEXPIREAT", key, now - 1000), lambda old: None),
+            (("DEL", key), lambda old: None)])
+
+    def run(self):
+        replies = wire.Replies(self.socket)
+        try:
+            while True:
+                while len(self.sent) - self.acked < 8:
+                    words, effect = self.draw()
+                    self.sent.append((words[1], effect))
+                    self.socket.sendall(wire.command(*words))
+                reply = replies.read()
+                assert not isinstance(reply, wire.Error), reply
+                self.acked += 1
+        except (wire.Closed, OSError):
+            pass
+        except Exception as error:  # pylint: disable=broad-except
+            self.error = error
+        self.socket.close()
+
+    def check(self, replies):
+        """The server holds the state behind some write between the last answered and the last sent one."""
+        equal(self.error, None, "a write")
+        before = int(time.time() * 1000)
+        keys = [*range(self.base, self.base + 6), *range(self.base + 50, self.base + 56)]
+        found = {key: (replies.ask("GET", key), replies.ask("PEXPIRETIME", key)) for key in keys}
+        after = int(time.time() * 1000)
+
+        def fits(key, entry):
+            value, at = found[key]
+            gone = value is None or at == -2 # between the two its time may have come
+            if entry is None or gone:
+                return gone and (entry is None or entry[1] != NEVER and entry[1] <= after)
+            return int(value) == entry[0] and at == (entry[1] or -1) and (entry[1] == NEVER or entry[1] > before)
+
+        state = {key: None for key in keys}
+        for number, (key, effect) in enumerate(self.sent, 1):
+            state[key] = effect(state[key])
+            if number >= self.acked and all(fits(key, entry) for key, entry in state.items()):
+                return
+        check(not self.sent, f"{found} is none of {self.acked} to {len(self.sent)} writes: {state}")
+
+
+@case
+def killed_at_any_moment():
+    """after kill -9 the same keys have the same times, on every level, with snapshots and several segments; what expired
+    meanwhile is absent from the first answer on; so a replica has it, which is killed, too"""
+    rng = random.Random(drawn_seed())
+    with tempfile.TemporaryDirectory() as directory, tempfile.TemporaryDirectory() as other:
+        keepers = []
+        for _ in range(KILLS):
+            level = rng.choice(["always", "everysec", "no"])
+            with to_be_killed(durable(directory, level)) as server, to_be_killed(replica_of(
+                    server.port, "--backend", "cpu", "--data-dir", other, "--appendonly", "yes")) as replica:
+                if keepers:
+                    with server.connect() as connection:
+                        for keeper in keepers:
+                            keeper.check(wire.Replies(connection))
+                    equal(ask(server, "FLUSHALL"), "OK", "FLUSHALL")
+                keepers = [Keeper(server, rng.randrange(2**32)) for _ in range(2)]
+                for keeper in keepers:
+                    keeper.start()
+                eventually(lambda: all(keeper.acked > 50 for keeper in keepers), "they are answered", 30)
+                eventually(lambda: info(replica)["master_link_status"] == "up", "the replica follows", 30)
+                if rng.random() < 0.5:
+                    ask(server, "BGSAVE")
+                time.sleep(rng.random() * 0.2)
+                server.kill()
+                for keeper in keepers:
+                    keeper.join()
+                wanted = eventually(lambda: (int(got["slave_repl_offset"]) if (got := info(replica))["master_link_status"] ==
+                                             "down" else None), "the replica sees it", 30)
+                digest = ask(replica, "DIGEST")
+                equal(digest[0], wanted, "sequence")
+            with durable(other, "no", "--backend", "cpu", "--frame-ops-max", "4096", "--round-ops-max", "4096",
+                         "--max-capacity", "1M") as server:
+                got = ask(server, "DIGEST")
+                if got[0] == wanted: # nothing was removed before the look
+                    equal(got, digest, "the replica's files have the same times")
+
+
+@case
+def replicas_have_times():
+    """a replica hides what has expired by its own clock, removes nothing by itself, has the same digest, and keeps times when
+    it becomes the primary"""
+    with Server(*SMALL, "--backend", "cpu") as primary, primary.connect() as connection:
         replies = wire.Replies(connection)
-        equal(replies.ask("SET", 1, 5, "EX", 500), "OK", "SET")
-        check("keys expire in this server" in replies.ask("REPLICAOF", "127.0.0.1", 1), "REPLICAOF")
-    with Server(*CPU) as server, server.connect() as connection:
-        replies = wire.Replies(connection)
-        equal([replies.ask("REPLICAOF", "127.0.0.1", 1), replies.ask("REPLICAOF", "NO", "ONE")], ["OK", "OK"], "REPLICAOF")
-        check("has had replicas" in replies.ask("SET", 1, 5, "EX", 500), "a server that was a replica")
+        equal([replies.ask("SET", 1, 5, "EXAT", 4000000000), replies.ask("SET", 2, 5), replies.ask("EXPIRE", "9", 5)],
+              ["OK", "OK", 0], "before there is a replica")
+        with replica_of(primary.port, "--backend", "cpu") as replica, replica.connect() as second:
+            others = wire.Replies(second)
+            caught_up(primary, replica)
+            plain = replies.ask("DIGEST")
+            equal([replies.ask("EXPIREAT", 2, 4000000001), replies.ask("SET", 3, 6, "PX", 300), replies.ask("WAIT", 1, 20000)],
+                  [1, "OK", 1], "WAIT")
+            check(replies.ask("DIGEST")[2] != plain[2], "a time is in the digest")
+            equal([others.ask("EXPIRETIME", 1), others.ask("EXPIRETIME", 2)], [4000000000, 4000000001], "times")
+            equal(replies.ask("CLIENT", "PAUSE", 20000, "WRITE"), "OK", "nothing is swept meanwhile")
+            eventually(lambda: others.ask("GET", 3) is None, "its time comes", 20)
+            equal([others.ask("EXISTS", 3), others.ask("TTL", 3), others.ask("SCAN", 0)[1].count(b"3")], [0, -2, 0], "hidden")
+            if replies.ask("DBSIZE") == 3:
+                equal(others.ask("DBSIZE"), 3, "and not removed")
+            equal(replies.ask("CLIENT", "UNPAUSE"), "OK", "UNPAUSE")
+            eventually(lambda: others.ask("DBSIZE") == 2, "the primary removes it", 20)
+            caught_up(primary, replica)
+            equal(others.ask("REPLICAOF", "NO", "ONE"), "OK", "it takes over")
+            equal([others.ask("EXPIRETIME", 1), others.ask("PERSIST", 1), others.ask("TTL", 1), others.ask("EXPIRETIME", 2)],
+                  [4000000000, 1, -1, 4000000001], "times stay")
+            equal(others.ask("SET", 4, 6, "PX", 1), "OK", "SET")
+            eventually(lambda: others.ask("DBSIZE") == 2, "now it sweeps itself", 20)
 
 
 @case

@@ -128,7 +128,7 @@ static uint64_t encode(const struct segment *segment, const struct cell *cell, u
         record.flags = SW_WAL_HAS_OPERANDS;
         record.count = 1;
     }
-    struct sw_wal_columns columns = sw_wal_columns(&shape, record.count, record.flags);
+    struct sw_wal_columns columns = sw_wal_columns(&shape, &record);
     uint64_t bytes = columns.keys + columns.operands + columns.operations;
     memset(at + SW_WAL_RECORD_BYTES, 0, bytes);
     memcpy(at + SW_WAL_RECORD_BYTES, &cell->write, bytes == 0 ? 0 : sizeof(cell->write));

@@ -36,7 +36,7 @@ static void begin(struct image *image, uint64_t number, uint64_t next, uint64_t 
 static void put(struct image *image, struct sw_wal_record *record, uint64_t synced)
 {
     uint8_t *at = image->bytes + image->at;
-    struct sw_wal_columns columns = sw_wal_columns(&shape, record->count, record->flags);
+    struct sw_wal_columns columns = sw_wal_columns(&shape, record);
     record->units = (uint32_t)sw_wal_units(&columns);
     record->synced = synced;
     record->columns_check =

@@ -300,6 +300,19 @@ static void bury_some(struct sw_cpu *cpu, uint64_t clock_ms, uint32_t most)
 
 /* --- batches ---------------------------------------------------------------------------------- */
 
+/* Removes the keys that the batch names. */
+static void bury_named(struct sw_cpu *cpu, struct sw_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->bury_count; i++) {
+        const uint64_t key = sw_expiry_key(cpu, batch->bury, i);
+        if (sw_expiry_of(cpu->expiry, key) == 0) {
+            batch->status = SW_E_INVALID;
+        } else {
+            SW_BY_WIDTH(cpu->config.slot_bits, sw_bury, cpu, key);
+        }
+    }
+}
+
 static bool is_short_of_room(const struct sw_cpu *cpu, uint32_t operations)
 {
     return stash_is_full(cpu) || cpu->state.occupied + operations > cpu->geometry.occupied_max;
@@ -338,6 +351,7 @@ void sw_expiry_begin(struct sw_cpu *cpu, struct sw_batch *batch, const void *key
         return;
     }
     activate(expiry, batch);
+    bury_named(cpu, batch);
     for (uint32_t i = 0; i < batch->count && expiry->next <= batch->clock_ms; i++) {
         const uint64_t key = sw_expiry_key(cpu, keys, i);
         const uint64_t at = sw_expiry_of(expiry, key);
@@ -353,6 +367,7 @@ void sw_expiry_begin(struct sw_cpu *cpu, struct sw_batch *batch, const void *key
 void sw_expiry_end(struct sw_cpu *cpu, struct sw_batch *batch)
 {
     struct sw_expiry *expiry = cpu->expiry;
+    batch->some_expire = true;
     batch->expired = expiry->expired;
     batch->buried = expiry->buried;
     batch->buried_count = expiry->buried_count;
@@ -389,6 +404,16 @@ static bool is_due(const struct sw_cpu *cpu, uint64_t clock_ms, bool goes_back)
            (goes_back || cpu->expiry->cursor != 0 || cpu->expiry->next <= clock_ms);
 }
 
+/* The clock goes back, and nothing is removed. */
+static void follow_back(struct sw_cpu *cpu, uint64_t wall_ms, bool goes_back)
+{
+    if (goes_back) {
+        (void)sw_phase_lock_enter_alone(&cpu->lock);
+        __atomic_store_n(&cpu->clock_ms, wall_ms, __ATOMIC_RELAXED);
+        sw_phase_lock_leave_write(&cpu->lock);
+    }
+}
+
 static void end_sweep(struct sw_cpu *cpu, uint64_t wall_ms, bool goes_back)
 {
     struct sw_expiry *expiry = cpu->expiry;
@@ -398,6 +423,22 @@ static void end_sweep(struct sw_cpu *cpu, uint64_t wall_ms, bool goes_back)
         __atomic_store_n(&cpu->clock_ms, wall_ms, __ATOMIC_RELAXED);
     }
     expiry->steps_back = false;
+}
+
+/* What a sweep elsewhere has removed. */
+static void sweep_named(struct sw_cpu *cpu, struct sw_batch *batch)
+{
+    const uint64_t stash_before = cpu->state.stash_occupied;
+    batch->write_sequence = sw_phase_lock_enter_write(&cpu->lock);
+    if (cpu->expiry == NULL) { /* no key ever expired */
+        batch->status = SW_E_INVALID;
+    } else {
+        activate(cpu->expiry, batch);
+        bury_named(cpu, batch);
+        batch->_stash_change = (int64_t)(cpu->state.stash_occupied - stash_before);
+        sw_expiry_end(cpu, batch);
+    }
+    sw_phase_lock_leave_write(&cpu->lock);
 }
 
 /* Looks before it is counted among the writes: most calls find nothing. */
@@ -414,6 +455,14 @@ void sw_expiry_run_sweep(struct sw_cpu *cpu, struct sw_batch *batch)
     const uint64_t wall_ms = batch->clock_ms;
     const uint64_t last = __atomic_load_n(&cpu->clock_ms, __ATOMIC_RELAXED);
     const bool goes_back = wall_ms != 0 && last > wall_ms && last - wall_ms > SW_CLOCK_HOLD_MS;
+    if (batch->bury_count > 0) {
+        sweep_named(cpu, batch);
+        return;
+    }
+    if (batch->count == 0) {
+        follow_back(cpu, wall_ms, goes_back);
+        return;
+    }
     batch->clock_ms = sw_expiry_clock(cpu, wall_ms);
     batch->cursor = 0;
     if (batch->clock_ms == 0 || !some_are_due(cpu, batch->clock_ms, goes_back)) {

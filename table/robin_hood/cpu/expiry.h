@@ -72,7 +72,7 @@ static inline uint64_t sw_expiry_key(const struct sw_cpu *cpu, const void *keys,
 /* Whether a batch that writes concerns times. */
 static inline bool sw_expiry_concerns(const struct sw_cpu *cpu, const struct sw_batch *batch)
 {
-    return sw_expiry_some(cpu) || batch->expires != NULL ||
+    return sw_expiry_some(cpu) || batch->expires != NULL || batch->bury_count > 0 ||
            (batch->expire_at != 0 && batch->expire_at != SW_EXPIRE_KEEP);
 }
 
@@ -109,8 +109,9 @@ bool sw_expiry_has_room(const struct sw_expiry *expiry, const struct sw_batch *b
                         uint32_t first, uint32_t end);
 
 /* Begins a batch that writes and concerns times. Its keys, `keys`, which nobody changes, are those
- * of the table's width. Entries whose time has come are removed: of its keys, and, where room for
- * its inserts is not certain, as many more as it has operations. */
+ * of the table's width. Entries are removed: those it names (`bury`), those of its keys whose time
+ * has come, and, where room for its inserts is not certain, as many more of these as it has
+ * operations. */
 void sw_expiry_begin(struct sw_cpu *cpu, struct sw_batch *batch, const void *keys);
 /* Once the table has room for its inserts: sees to it that there is room for its times. */
 void sw_expiry_make_room(struct sw_cpu *cpu, const struct sw_batch *batch);

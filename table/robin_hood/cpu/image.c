@@ -14,6 +14,8 @@
 #include "table/host/memory.h"
 #include "table/host/parts.h"
 #include "table/mix.h"
+#include "table/robin_hood/cpu/expiry.h"
+#include "table/robin_hood/cpu/image_times.h"
 #include "table/robin_hood/cpu/row_image.h"
 
 /* So many entries are found before their rows are copied, so that the latencies overlap. */
@@ -30,7 +32,11 @@ struct sw_cpu_image {
     struct sw_row_image *rows;       /* NULL: values are integers, or the arena is borrowed */
     const struct sw_arena *borrowed; /* NULL: it is not */
     uint64_t left;                   /* entries that are not read yet; counted with rows only */
-    void *arrays;                    /* the guarded arrays, once the table has new ones; or NULL */
+    struct sw_cpu_image *times;      /* of the same instant, until they are read; NULL: none */
+    uint64_t times_count;
+    struct sw_cpu *known; /* the times, once they are read; or NULL */
+    bool failed;          /* they could not be read */
+    void *arrays;         /* the guarded arrays, once the table has new ones; or NULL */
     uint64_t arrays_bytes;
 };
 
@@ -111,6 +117,15 @@ static bool create_guards(struct sw_cpu *cpu, struct sw_cpu_image *image)
     return image->guard != NULL && (cpu->config.value_bytes == 0 || image->rows != NULL);
 }
 
+/* The second table, where some entry has ever had a time. */
+static struct sw_cpu *times_of(struct sw_cpu *cpu)
+{
+    sw_phase_lock_enter_read(&cpu->lock);
+    struct sw_cpu *times = cpu->expiry != NULL ? cpu->expiry->times : NULL;
+    sw_phase_lock_leave_read(&cpu->lock);
+    return times;
+}
+
 /* Runs alone. Returns whether the guard is of the table's present arrays; a table that has moved
  * since has others. */
 static bool begin(struct sw_cpu *cpu, struct sw_cpu_image *image)
@@ -135,44 +150,98 @@ static bool begin(struct sw_cpu *cpu, struct sw_cpu_image *image)
     return fits;
 }
 
-/* Returns true once the guard was of the present arrays, or if trying again is of no use. */
-static bool try_image(struct sw_cpu *cpu, struct sw_batch *batch, struct sw_cpu_image *image)
-{
-    batch->_image_sequence = sw_phase_lock_enter_alone(&cpu->lock);
-    uint64_t began_ns = sw_now_ns();
-    bool busy = image->guard != NULL && (cpu->image != NULL || cpu->row_image != NULL);
-    bool begun = !busy && begin(cpu, image);
-    batch->_held_ns = sw_now_ns() - began_ns;
-    sw_phase_lock_leave_write(&cpu->lock);
-    batch->status = busy ? SW_E_BUSY : SW_OK;
-    batch->_image = begun ? image : NULL;
-    return begun || busy;
-}
-
 static void free_image(struct sw_cpu_image *image)
 {
+    if (image->times != NULL) {
+        free_image(image->times);
+    }
     if (image->guard != NULL) {
         sw_guard_destroy(image->guard);
     }
     if (image->rows != NULL) {
         sw_row_image_destroy(image->rows);
     }
+    sw_image_times_close(image->known);
     sw_memory_unmap(image->arrays, image->arrays_bytes);
     free(image);
+}
+
+/* The same of the times, if there are any; otherwise their image goes. */
+static bool begin_times(const struct sw_cpu *cpu, struct sw_cpu_image *image)
+{
+    if (!sw_expiry_some(cpu)) {
+        if (image->times != NULL) {
+            free_image(image->times);
+            image->times = NULL;
+        }
+        return true;
+    }
+    struct sw_cpu *times = cpu->expiry->times;
+    if (image->times == NULL) {
+        return false;
+    }
+    (void)sw_phase_lock_enter_alone(&times->lock);
+    image->times_count = times->state.occupied;
+    const bool fits = begin(times, image->times);
+    sw_phase_lock_leave_write(&times->lock);
+    return fits;
+}
+
+static bool begin_all(struct sw_cpu *cpu, struct sw_cpu_image *image)
+{
+    if (!begin(cpu, image)) {
+        return false;
+    }
+    const bool begun = begin_times(cpu, image);
+    if (!begun && image->guard != NULL) {
+        guard_table(cpu, NULL);
+        cpu->row_image = NULL;
+    }
+    return begun;
+}
+
+/* Returns true once the guard was of the present arrays, or if trying again is of no use. */
+static bool try_image(struct sw_cpu *cpu, struct sw_batch *batch, struct sw_cpu_image *image)
+{
+    batch->_image_sequence = sw_phase_lock_enter_alone(&cpu->lock);
+    uint64_t began_ns = sw_now_ns();
+    bool busy = image->guard != NULL && (cpu->image != NULL || cpu->row_image != NULL);
+    bool begun = !busy && begin_all(cpu, image);
+    batch->_held_ns = sw_now_ns() - began_ns;
+    sw_phase_lock_leave_write(&cpu->lock);
+    batch->status = busy ? SW_E_BUSY : SW_OK;
+    batch->_image = begun ? image : NULL;
+    batch->some_expire = begun && image->times != NULL;
+    return begun || busy;
+}
+
+/* An image that has not begun. NULL: there is no memory. */
+static struct sw_cpu_image *create(struct sw_cpu *cpu, bool borrows)
+{
+    struct sw_cpu_image *image = calloc(1, sizeof(*image));
+    if (image == NULL) {
+        return NULL;
+    }
+    image->cpu = cpu;
+    struct sw_cpu *times = times_of(cpu);
+    bool enough = borrows || create_guards(cpu, image);
+    if (enough && times != NULL) {
+        image->times = create(times, borrows);
+        enough = image->times != NULL;
+    }
+    if (!enough) {
+        free_image(image);
+        return NULL;
+    }
+    return image;
 }
 
 void sw_cpu_take_image(struct sw_cpu *cpu, struct sw_batch *batch)
 {
     bool tried = false;
     while (!tried) {
-        struct sw_cpu_image *image = calloc(1, sizeof(*image));
-        if (image != NULL) {
-            image->cpu = cpu;
-        }
-        if (image == NULL || (!batch->_borrows && !create_guards(cpu, image))) {
-            if (image != NULL) {
-                free_image(image);
-            }
+        struct sw_cpu_image *image = create(cpu, batch->_borrows);
+        if (image == NULL) {
             batch->status = SW_E_NOMEM;
             return;
         }
@@ -288,21 +357,50 @@ static void read_rows(struct sw_cpu_image *image, struct sw_image_columns *colum
 
 /* --- the backend's ---------------------------------------------------------------------------- */
 
+/* Entries [from, count) get their times. */
+static int read_times(struct sw_cpu_image *image, struct sw_image_columns *columns, uint32_t from)
+{
+    const uint32_t key_bytes = image->kind.slot_bits / 16;
+    if (image->times != NULL) {
+        int status =
+            sw_image_times_read(image->times, image->times_count, image->kind.seed, &image->known);
+        sw_cpu_image_drop(image->times);
+        image->times = NULL;
+        image->failed = status != SW_OK;
+    }
+    if (image->failed) {
+        return SW_E_NOMEM;
+    }
+    if (image->known != NULL) {
+        sw_image_times_fill(image->known, (const uint8_t *)columns->keys + (size_t)from * key_bytes,
+                            key_bytes, columns->count - from, columns->scores + from);
+    }
+    return SW_OK;
+}
+
 int sw_cpu_image_read(void *context, struct sw_image_columns *columns)
 {
     struct sw_cpu_image *image = context;
+    const uint32_t from = columns->count;
     if (image->rows != NULL || image->borrowed != NULL) {
         read_rows(image, columns);
     } else {
         read_slots(image, columns);
     }
-    return is_lost(image) ? SW_E_NOMEM : SW_OK;
+    if (is_lost(image)) {
+        return SW_E_NOMEM;
+    }
+    return columns->scores != NULL ? read_times(image, columns, from) : SW_OK;
 }
 
 void sw_cpu_image_drop(void *context)
 {
     struct sw_cpu_image *image = context;
     struct sw_cpu *cpu = image->cpu;
+    if (image->times != NULL) {
+        sw_cpu_image_drop(image->times);
+        image->times = NULL;
+    }
     if (image->guard != NULL) {
         sw_guard_lose(image->guard); /* no writer waits for its chunks any more */
         if (image->rows != NULL) {

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * snapshot_fits.c - what a table must have to hold the entries of a snapshot.
+ */
+#include "server/log/snapshot_fits.h"
+
+#include <stdio.h>
+
+#include "proto/frame.h"
+#include "proto/value_type.h"
+
+#define SAY(...) snprintf(reason, SW_LOAD_REASON_BYTES, __VA_ARGS__)
+
+bool sw_snapshot_fits(const struct sw_load *load, const struct sw_table_info *info,
+                      const char *name, char reason[SW_LOAD_REASON_BYTES])
+{
+    const struct sw_snapshot_header *header = &load->header;
+    bool same = header->value_format == load->value_format;
+    bool fixed = header->value_format == SW_FRAME_VALUES_FIXED;
+    if (!sw_value_types_fit(header->value_type, load->value_type)) {
+        SAY("%s/%s has rows of %s, and this table rows of %s: start with value-type %s",
+            load->directory->path, name, sw_value_type_name(header->value_type),
+            sw_value_type_name(load->value_type), sw_value_type_name(header->value_type));
+        return false;
+    }
+    if (header->key_text_bytes != info->key_text_bytes) {
+        SAY("%s/%s has rows of which %u bytes are the text of the key, and this table rows of "
+            "which %u are: start with the resp-key-text-bytes it was written with",
+            load->directory->path, name, header->key_text_bytes, info->key_text_bytes);
+        return false;
+    }
+    fixed |= header->key_text_bytes > 0; /* what follows the value is where it was */
+    if ((header->columns & SW_SNAPSHOT_TIMES) != 0 && (info->operations >> SW_EXPIRE & 1) == 0) {
+        SAY("%s/%s has keys that expire, and in this table none does: start with the engine "
+            "robin_hood and the backend cpu",
+            load->directory->path, name);
+        return false;
+    }
+    if (same && header->key_bytes <= info->key_bytes &&
+        (fixed ? header->value_bytes == info->value_bytes
+               : header->value_bytes <= info->value_bytes)) {
+        return true;
+    }
+    SAY("%s/%s has keys of %u bytes and %s values of %u bytes, which do not fit this table of keys "
+        "of %u and %s values of %u: start with the options it was written with",
+        load->directory->path, name, header->key_bytes, sw_frame_values_name(header->value_format),
+        header->value_bytes, info->key_bytes, sw_frame_values_name(load->value_format),
+        info->value_bytes);
+    return false;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * snapshot_fits.h - whether a table can hold what a snapshot has.
+ */
+#ifndef SHERWOOD_SERVER_LOG_SNAPSHOT_FITS_H
+#define SHERWOOD_SERVER_LOG_SNAPSHOT_FITS_H
+
+#include "server/log/snapshot_load.h"
+
+/* By the header that was read, of the file of this name. If not, `reason` receives a sentence. */
+bool sw_snapshot_fits(const struct sw_load *load, const struct sw_table_info *info,
+                      const char *name, char reason[SW_LOAD_REASON_BYTES]);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * expiring.h - what a table tells of its entries' times beside its batches. Threads: any.
+ */
+#ifndef SHERWOOD_TABLE_EXPIRING_H
+#define SHERWOOD_TABLE_EXPIRING_H
+
+#include "table/table.h"
+
+/* Whether some entry may have a time: a batch has given one, or somebody has said that one will. */
+bool sw_table_may_expire(const struct sw_table *table);
+void sw_table_will_expire(struct sw_table *table);
+
+/* The table's clock, in milliseconds since 1970, where the system's is at wall_ms: not before any
+ * that a batch had (sw_batch.clock_ms). */
+uint64_t sw_table_clock(const struct sw_table *table, uint64_t wall_ms);
+
+/* Whether entries of an image expire. Then `scores` of sw_image_read are their times, 0: never. */
+bool sw_image_expires(const struct sw_image *image);
+
+#endif
