@@ -57,7 +57,7 @@ class Load(threading.Thread):
     def __init__(self, server, seed, flushes=True):
         super().__init__(daemon=True)
         self.draw, self.flushes = random.Random(seed), flushes
-        self.socket = server.connect()
+        self.socket, self.frames = server.connect(), server.connect()
         self.ending = threading.Event()
         self.error, self.written = None, 0
         self.start()
@@ -81,6 +81,11 @@ class Load(threading.Thread):
         if kind == 5 and draw.randrange(20) == 0:
             return replies.ask("RESIZE", draw.choice(("64K", "128K")))
         keys = [draw.randrange(3000) for _ in range(draw.choice((1, 10, 300)))]
+        if kind == 6: # they look before they write
+            keys = keys[:250]
+            self.frames.sendall(wire.frame(draw.choice((wire.OR, wire.XOR, wire.AND, wire.ANDNOT)), keys,
+                                           [draw.randrange(2**32) for _ in keys]))
+            return wire.read_frame(self.frames)
         return replies.ask("MSET", *(x for k in keys for x in (k, draw.randrange(2**32))))
 
     def run(self):
@@ -95,6 +100,7 @@ class Load(threading.Thread):
         except Exception as error:  # pylint: disable=broad-except
             self.error = error
         self.socket.close()
+        self.frames.close()
 
     def end(self):
         self.ending.set()
