@@ -3,9 +3,12 @@
 """The Python package: a cluster, by calls that block, by submit and with asyncio."""
 
 import asyncio
+import random
+import threading
 
+import moving
 from cluster import nodes, slot_of
-from harness import case, check, equal, main
+from harness import case, check, drawn_seed, equal, eventually, main
 from package import np, raises, same, sherwood
 
 
@@ -44,6 +47,40 @@ def calls():
         alone[1] = 2  # a node takes clients that know of no cluster, for its own keys
         raises(sherwood.Refused, "at least one", sherwood.connect_cluster, [])
     check(sherwood.connect_cluster.__doc__, "it is explained")
+
+
+@case
+def while_slots_move():
+    """frames that look before they write take effect once and in order, while slots go and come back"""
+    rng, table, calls_done = random.Random(drawn_seed()), {}, []
+    ending, wrong = threading.Event(), []
+
+    def write(c):
+        try:
+            while not ending.is_set():
+                keys = [rng.randrange(3000) for _ in range(200)]
+                values = [rng.getrandbits(64) for _ in keys]
+                old, was = c.xor_many(keys, np.array(values, np.uint64), previous=True)
+                for key, value, before, there in zip(keys, values, old.tolist(), was.tolist()):
+                    equal((before, there), (table.get(key, 0), key in table), f"key {key} in call {len(calls_done)}")
+                    table[key] = before ^ value
+                calls_done.append(1)
+        except Exception as error:  # pylint: disable=broad-except
+            wrong.append(error)
+    with moving.cluster(2) as servers, sherwood.connect_cluster([servers[0].address()]) as c:
+        writer = threading.Thread(target=write, args=(c,))
+        writer.start()
+        try:
+            for source, target in (("s0", "s1"), ("s1", "s0")) * 2:
+                eventually(lambda: len(calls_done) > 2 or wrong, "calls")
+                calls_done.clear()
+                moving.moved(moving.mover(servers, "0-2000", source, target))
+        finally:
+            ending.set()
+            writer.join()
+        check(not wrong, f"{wrong}")
+        keys = np.array(sorted(table), np.uint64)
+        same(c.get_many(keys, default=0), np.array([table[key] for key in keys.tolist()], np.uint64), "at the end")
 
 
 async def ask(client, keys):
