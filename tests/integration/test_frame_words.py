@@ -244,21 +244,29 @@ def a_full_table():
 
 @case
 def times_stay():
-    """Keys keep the time at which they expire; one whose time has come is absent"""
+    """Keys keep the time at which they expire, also in a log; one whose time has come is absent"""
     table = Table(8, 8, "")
-    with Server(*CPU) as server, server.connect() as connection, session(server) as replies:
-        for key in (1, 2, 3):
-            replies.ask("SET", key, 12, "PX", 10**7)
-        replies.ask("SET", 4, 12)
-        connection.sendall(table.frame(wire.XOR, [1, 4, 1, 5], [b"\1" + bytes(7)] * 4) +
-                           table.frame(wire.CAS, [2, 3], [b"\x0c" + bytes(7), b"\x0d" + bytes(7)] * 2))
-        equal([wire.read_frame(connection).hits, wire.read_frame(connection).hits], [3, 2], "frames")
+
+    def look(replies):
         equal(replies.ask("MGET", 1, 2, 3, 4, 5), [b"12", b"13", b"13", b"13", b"1"], "values")
         left = [replies.ask("PTTL", key) for key in (1, 2, 3, 4, 5)]
         check(all(0 < ms <= 10**7 for ms in left[:3]) and left[3:] == [-1, -1], left)
-        replies.ask("PEXPIREAT", 1, 1)
-        connection.sendall(table.frame(wire.AND, [1], [b"\xff" * 8]))
-        equal([wire.read_frame(connection).hits, replies.ask("EXISTS", 1)], [0, 0], "absent")
+    with Directory() as directory:
+        flags = (*CPU, "--data-dir", str(directory), "--appendonly", "yes")
+        with to_be_killed(Server(*flags)) as server, server.connect() as connection, session(server) as replies:
+            for key in (1, 2, 3):
+                replies.ask("SET", key, 12, "PX", 10**7)
+            replies.ask("SET", 4, 12)
+            connection.sendall(table.frame(wire.XOR, [1, 4, 1, 5], [b"\1" + bytes(7)] * 4) +
+                               table.frame(wire.CAS, [2, 3], [b"\x0c" + bytes(7), b"\x0d" + bytes(7)] * 2))
+            equal([wire.read_frame(connection).hits, wire.read_frame(connection).hits], [3, 2], "frames")
+            look(replies)
+            server.kill()
+        with Server(*flags) as server, server.connect() as connection, session(server) as replies:
+            look(replies)
+            replies.ask("PEXPIREAT", 1, 1)
+            connection.sendall(table.frame(wire.AND, [1], [b"\xff" * 8]))
+            equal([wire.read_frame(connection).hits, replies.ask("EXISTS", 1)], [0, 0], "absent")
 
 
 @case
