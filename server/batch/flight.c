@@ -64,11 +64,19 @@ static bool pass_gate(struct sw_submitter *submitter, struct sw_flight *flight)
     return !flight->is_inside || sw_gate_enter(submitter->gate);
 }
 
+/* Is the clock by which a batch removed keys about to go back? Otherwise EXEC sees by the time of a
+ * watched key that it has come, and one that was dead when WATCH looked has not changed. */
+static bool goes_back(const struct sw_batch *batch)
+{
+    return batch->buried_count > 0 && batch->clock_ms > sw_flight_wall_ms() + SW_CLOCK_HOLD_MS;
+}
+
 /* Marks who watches what a write that is done has changed. */
 static void note_changes(const struct sw_submitter *submitter, const struct sw_flight *flight)
 {
     if (submitter->watched != NULL && flight->submitted && !sw_batch_only_reads(&flight->batch)) {
-        sw_watched_note(submitter->watched, &flight->batch, submitter->widths, flight->is_shared);
+        sw_watched_note(submitter->watched, &flight->batch, submitter->widths, flight->is_shared,
+                        goes_back(&flight->batch));
     }
 }
 

@@ -291,14 +291,14 @@ static void note_operations(struct sw_watched *watched, const struct sw_batch *b
 }
 
 void sw_watched_note(struct sw_watched *watched, const struct sw_batch *batch,
-                     struct sw_watched_widths widths, bool is_shared)
+                     struct sw_watched_widths widths, bool is_shared, bool marks_buried)
 {
     if (__atomic_load_n(&watched->count, __ATOMIC_SEQ_CST) == 0 || batch->kind == SW_BATCH_RESIZE ||
         (is_shared && is_refused(batch, 0))) {
         return;
     }
     const uint8_t *buried = batch->buried;
-    for (uint32_t i = 0; i < batch->buried_count; i++) {
+    for (uint32_t i = 0; marks_buried && i < batch->buried_count; i++) {
         pthread_mutex_lock(&watched->lock);
         mark_key(watched, sw_integer_at(buried, widths.key, i));
         pthread_mutex_unlock(&watched->lock);

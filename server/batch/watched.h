@@ -61,6 +61,6 @@ uint32_t sw_watched_forget(struct sw_watched *watched, struct sw_watcher *watche
 /* Marks the watchers of what a batch that is done has changed. `is_shared`: a client may change its
  * arrays. */
 void sw_watched_note(struct sw_watched *watched, const struct sw_batch *batch,
-                     struct sw_watched_widths widths, bool is_shared);
+                     struct sw_watched_widths widths, bool is_shared, bool marks_buried);
 
 #endif

@@ -8,6 +8,7 @@ SHERWOOD_KILLS=1000 kills the daemon so often; SHERWOOD_SEED=N repeats a run tha
 import os
 import pathlib
 import random
+import re
 import shutil
 import subprocess
 import tempfile
@@ -75,6 +76,41 @@ def beside_redis():
                 both.ask("PEXPIRETIME", key)
             both.ask("FLUSHALL")
             both.close()
+
+
+@case
+def dead_before_watch():
+    """a watched key that was dead already, and is swept then, has not changed: as in redis"""
+    with Server(*CPU) as server, server.connect() as connection, server.connect() as second:
+        replies, others = wire.Replies(connection), wire.Replies(second)
+        seen = False
+        while not seen: # it may be swept before it is watched
+            equal([others.ask("SET", 1, 5, "PX", 150), others.ask("CLIENT", "PAUSE", 60000, "WRITE")], ["OK", "OK"], "SET")
+            eventually(lambda: replies.ask("GET", 1) is None, "its time comes", 20)
+            equal(replies.ask("WATCH", 1), "OK", "WATCH")
+            seen = others.ask("DBSIZE") == 1
+            equal(others.ask("CLIENT", "UNPAUSE"), "OK", "UNPAUSE")
+            if not seen:
+                replies.ask("UNWATCH")
+        eventually(lambda: others.ask("DBSIZE") == 0, "it is swept", 20)
+        equal([replies.ask("MULTI"), replies.ask("SET", 2, 1), replies.ask("EXEC")], ["OK", "QUEUED", ["OK"]], "EXEC")
+
+
+@case
+def memory_of_times():
+    """times are in the figures of memory, and grow with the keys that expire"""
+    with Server(*CPU) as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+
+        def memory():
+            return int(re.search(rb"used_memory_device:(\d+)|used_memory:(\d+)", replies.ask("INFO", "memory"))[0].split(b":")[1])
+
+        figures = [memory()]
+        for keys in (1, 20000):
+            connection.sendall(b"".join(wire.command("SET", key, 1, "EX", 1000) for key in range(keys)))
+            equal([replies.read() for _ in range(keys)], ["OK"] * keys, "SET")
+            figures.append(memory())
+        check(figures[0] < figures[1] < figures[2], figures)
 
 
 @case

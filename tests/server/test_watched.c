@@ -18,7 +18,7 @@ static bool is_marked_by(const struct sw_batch *batch, uint64_t key, bool is_sha
     struct sw_watched *watched = sw_watched_create(KEYS_MAX);
     struct sw_watcher watcher = {0};
     cr_assert_eq(sw_watched_add(watched, &watcher, &key, 8, 1), 1);
-    sw_watched_note(watched, batch, wide, is_shared);
+    sw_watched_note(watched, batch, wide, is_shared, true);
     bool marked = sw_watcher_is_changed(&watcher);
     cr_assert_eq(sw_watched_forget(watched, &watcher), 1);
     cr_assert_not(sw_watcher_is_changed(&watcher), "it begins anew");
@@ -102,7 +102,7 @@ Test(watched, widths_of_32_bits)
     struct sw_watcher watchers[2] = {0};
     cr_assert_eq(sw_watched_add(watched, &watchers[0], &keys[0], 4, 1), 1);
     cr_assert_eq(sw_watched_add(watched, &watchers[1], &keys[1], 4, 1), 1);
-    sw_watched_note(watched, &batch, (struct sw_watched_widths){4, 4}, false);
+    sw_watched_note(watched, &batch, (struct sw_watched_widths){4, 4}, false, true);
     cr_expect_not(sw_watcher_is_changed(&watchers[0]), "it overflowed");
     cr_expect(sw_watcher_is_changed(&watchers[1]));
     sw_watched_forget(watched, &watchers[0]);
@@ -123,7 +123,7 @@ Test(watched, limit_is_whole)
     cr_expect_eq(sw_watched_add(watched, &one, keys, 8, 5), -1);
     uint64_t value = 0;
     struct sw_batch batch = {.op = SW_SET, .count = 1, .keys = &keys[1], .values = &value};
-    sw_watched_note(watched, &batch, wide, false);
+    sw_watched_note(watched, &batch, wide, false, true);
     cr_expect(sw_watcher_is_changed(&one) && sw_watcher_is_changed(&other), "both watched it");
     cr_expect_eq(sw_watched_forget(watched, &one), 2);
     cr_expect_eq(sw_watched_forget(watched, &other), 6);
@@ -165,7 +165,7 @@ static void write_key(struct world *world, struct sw_gate_side *side, uint64_t k
         sched_yield();
     }
     __atomic_fetch_add(&world->values[key], 1, __ATOMIC_RELAXED);
-    sw_watched_note(world->watched, &batch, wide, false);
+    sw_watched_note(world->watched, &batch, wide, false, true);
     sw_gate_leave(side);
 }
 

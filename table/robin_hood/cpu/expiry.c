@@ -331,8 +331,13 @@ static void activate(struct sw_expiry *expiry, const struct sw_batch *batch)
 
 static void publish(struct sw_cpu *cpu)
 {
-    const struct sw_expiry *expiry = cpu->expiry;
+    struct sw_expiry *expiry = cpu->expiry;
+    const struct sw_cpu *times = expiry->times;
+    const uint64_t bytes =
+        times->geometry.bytes_total + times->scratch.bytes + expiry->walk_bytes + sizeof(*expiry);
     pthread_mutex_lock(&cpu->facts_mutex);
+    cpu->facts.bytes_reserved += bytes - expiry->bytes;
+    expiry->bytes = bytes;
     cpu->facts.expires = expiry->times->state.occupied;
     cpu->facts.expires_next = cpu->facts.expires > 0 ? expiry->next : 0;
     cpu->facts.ttl_mean_ms = expiry->ttl_mean_ms;

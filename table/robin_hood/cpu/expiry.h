@@ -30,7 +30,8 @@ struct sw_expiry {
     struct sw_cpu *times;
     uint64_t *walk; /* [2 * batch_ops_max]: times in a walk of groups (admit.h) */
     uint64_t walk_bytes;
-    uint64_t next; /* no entry has an earlier time */
+    uint64_t next;  /* no entry has an earlier time */
+    uint64_t bytes; /* of memory, as the table's facts have it */
     /* the sweep: in order of m of the second table */
     uint64_t cursor;
     uint64_t pass_next; /* the earliest time that it has seen, or that was given since it began */

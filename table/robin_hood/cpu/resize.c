@@ -8,6 +8,7 @@
 #include "table/host/memory.h"
 #include "table/host/parts.h"
 #include "table/robin_hood/cpu/arrays.h"
+#include "table/robin_hood/cpu/expiry.h"
 #include "table/robin_hood/cpu/image.h"
 #include "table/robin_hood/cpu/row_image.h"
 #include "table/robin_hood/cpu/rows.h"
@@ -88,7 +89,8 @@ static int move_to_at_least(struct sw_cpu *cpu, uint64_t capacity, uint64_t stas
 static void describe(struct sw_cpu *cpu)
 {
     sw_geometry_facts(&cpu->config, &cpu->geometry, &cpu->facts);
-    cpu->facts.bytes_reserved = cpu->geometry.bytes_total + cpu->scratch.bytes;
+    cpu->facts.bytes_reserved = cpu->geometry.bytes_total + cpu->scratch.bytes +
+                                (cpu->expiry != NULL ? cpu->expiry->bytes : 0);
     cpu->facts.image_bytes = sw_guard_bytes(cpu->geometry.bytes_total);
     if (cpu->arena.rows != NULL) {
         cpu->facts.bytes_reserved += sw_arena_bytes(&cpu->arena, cpu->arena.mapped);
