@@ -256,6 +256,8 @@ def kept_on_disk():
                 equal([replies.ask("SET", other(keys[0]), row_of(b"", 0)), replies.ask("DEL", *keys[:100])], [COLLISION, 100],
                       "writes")
                 equal(replies.ask("RENAME", keys[100], b"renamed"), "OK", "RENAME")
+                equal([replies.ask("EXPIREAT", keys[200], FAR), replies.ask("EXPIREAT", other(keys[201]), FAR)], [1, COLLISION],
+                      "EXPIREAT")
                 if log:
                     server.kill()
             with Server(*texts(16, most=28), *how) as server, server.connect() as connection:
@@ -264,6 +266,7 @@ def kept_on_disk():
                 equal(sorted(replies.ask("KEYS", "*")), sorted(now), "texts are there")
                 equal(replies.ask("MGET", *keys[101:]), [row_of(key, n) for n, key in enumerate(keys) if n > 100], "rows")
                 equal({replies.ask("GET", other(key)) for key in now}, {COLLISION}, "and their twins are refused")
+                equal([replies.ask("EXPIRETIME", keys[200]), replies.ask("TTL", keys[201])], [FAR, -1], "times")
                 equal(replies.ask("SET", other(keys[0]), row_of(b"", 1)), "OK", "what has gone collides with nothing")
             for flags, words in ((texts(16, most=62), "resp-key-text-bytes"), (texts(48, most=0), "resp-key-text-bytes")):
                 said = run(DAEMON, "--port", "0", "--http-port", "0", *flags, *how, rc=1)
