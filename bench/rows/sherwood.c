@@ -12,6 +12,7 @@
 struct rows {
     struct sw_table *table;
     struct sw_queue *queue;
+    bool on_device; /* as the arrays of a call */
 };
 
 static void rows_close(void *opaque)
@@ -30,6 +31,7 @@ static void *rows_open(const struct sw_cachebench_wanted *wanted, char *reason, 
         snprintf(reason, reason_size, "no memory");
         return NULL;
     }
+    rows->on_device = !wanted->on_host;
     sw_table_config_init(&config);
     config.backend = wanted->on_host ? SW_BACKEND_CPU : SW_BACKEND_CUDA;
     config.device = wanted->device;
@@ -82,7 +84,7 @@ static uint64_t rows_capacity(void *opaque)
     return info.capacity_slots;
 }
 
-static bool rows_call(void *rows, enum sw_cachebench_operation operation,
+static bool rows_call(void *opaque, enum sw_cachebench_operation operation,
                       const struct sw_cachebench_arrays *arrays, uint64_t count)
 {
     static const enum sw_op ops[SW_CACHEBENCH_OPERATIONS] = {
@@ -91,6 +93,7 @@ static bool rows_call(void *rows, enum sw_cachebench_operation operation,
         [SW_CACHEBENCH_ACCUM_OR_ASSIGN] = SW_ADD_F32,
         [SW_CACHEBENCH_ERASE] = SW_DELETE,
     };
+    struct rows *rows = opaque;
     bool is_find = operation == SW_CACHEBENCH_FIND;
     bool has_operand = !is_find && operation != SW_CACHEBENCH_ERASE;
     struct sw_batch batch = {
@@ -101,6 +104,7 @@ static bool rows_call(void *rows, enum sw_cachebench_operation operation,
         .values = has_operand ? arrays->values : NULL,
         .previous = is_find ? arrays->values_out : NULL,
         .found = is_find ? arrays->bits : NULL,
+        .on_device = rows->on_device,
     };
     return run(rows, &batch, "a call");
 }
