@@ -184,6 +184,7 @@ template <int BITS> void draw_batch(struct world<BITS> *w)
     batch->count = 1 + below(&w->random, w->shape.count_max);
     batch->op = draw_op(&w->random, w->shape);
     batch->ops = below(&w->random, 3) == 0 ? NULL : w->ops;
+    batch->answers = true; /* some part may */
     batch->inserts = batch->ops != NULL || sw_row_effect(batch->op, false) == SW_EFFECT_WRITE;
     for (uint32_t i = 0; i < batch->count; i++) {
         w->ops[i] = (uint8_t)(batch->ops == NULL ? batch->op : draw_op(&w->random, w->shape));

@@ -10,6 +10,7 @@
 
 #include "tests/support/table_fixture.h"
 #include "tests/support/tested.h"
+#include "tests/table/row_model.h"
 
 /* Numbers of random_of that no test has of its own. */
 #define OF_PLACES (1ULL << 42)
@@ -178,83 +179,7 @@ Test(rows, every_small_batch_of_two_rows)
 
 /* --- sums ------------------------------------------------------------------------------------- */
 
-#define SUM_KEYS 6U
 #define SUM_OPS 200U
-#define SUM_WORDS_MAX 1024U
-
-static uint32_t bits_of(float number)
-{
-    uint32_t bits;
-    memcpy(&bits, &number, sizeof(bits));
-    return bits;
-}
-
-static float number_of(uint32_t bits)
-{
-    float number;
-    memcpy(&number, &bits, sizeof(number));
-    return number;
-}
-
-/* The rows as they should be, word by word. */
-struct sums {
-    uint32_t words;
-    bool present[SUM_KEYS];
-    uint32_t rows[SUM_KEYS][SUM_WORDS_MAX];
-};
-
-static void model_add(uint32_t *row, const uint32_t *operand, uint32_t words, enum sw_op op)
-{
-    for (uint32_t w = 0; w < words; w++) {
-        if (op == SW_ADD_U64 || op == SW_ADD_PRESENT_U64) {
-            uint64_t a = row[w] | (uint64_t)row[w + 1] << 32;
-            a += operand[w] | (uint64_t)operand[w + 1] << 32;
-            row[w++] = (uint32_t)a;
-            row[w] = (uint32_t)(a >> 32);
-        } else if (op == SW_ADD_F32 || op == SW_ADD_PRESENT_F32) {
-            volatile float sum = number_of(row[w]) + number_of(operand[w]);
-            row[w] = sum != sum ? 0x7fc00000 : bits_of(sum);
-        } else {
-            row[w] += operand[w];
-        }
-    }
-}
-
-/* Applies one operation to the model; `before` receives the row as it was. */
-static bool model_apply(struct sums *sums, enum sw_op op, uint64_t key, const uint32_t *operand,
-                        uint32_t *before)
-{
-    const bool was = sums->present[key];
-    uint32_t *row = sums->rows[key];
-    memset(before, 0, sums->words * sizeof(*before));
-    if (was) {
-        memcpy(before, row, sums->words * sizeof(*row));
-    }
-    if (op == SW_DELETE) {
-        sums->present[key] = false;
-    } else if (op == SW_SET) {
-        sums->present[key] = true;
-        memcpy(row, operand, sums->words * sizeof(*row));
-    } else if (op >= SW_ADD_F32 && (was || op < SW_ADD_PRESENT_F32)) {
-        if (!was) {
-            memset(row, 0, sums->words * sizeof(*row));
-        }
-        sums->present[key] = true;
-        model_add(row, operand, sums->words, op);
-    }
-    return was;
-}
-
-/* A number that is hard to add now and then: zeros, infinities, NaN, denormals, halves of ulps. */
-static uint32_t draw_word(struct random *random)
-{
-    static const uint32_t hard[] = {0,          0x80000000, 0x7f800000, 0xff800000, 0x7fc00001,
-                                    0xff812345, 1,          3,          0x807fffff, 0x00800000,
-                                    0x3f800000, 0x33800000, 0x33800001, 0x7f7fffff, UINT32_MAX};
-    return random_below(random, 3) != 0
-               ? bits_of((float)random_next(random) / 1e12F)
-               : hard[random_below(random, sizeof(hard) / sizeof(hard[0]))];
-}
 
 /* Random batches of sums on few keys: every answer and every row is bit for bit what one operation
  * after the other makes. */
@@ -282,6 +207,7 @@ static void sums_in_order(uint32_t slot_bits, uint32_t value_bytes)
     sums.words = value_bytes / 4;
     for (uint32_t step = 0; step < 20; step += tested_share()) {
         const uint32_t count = 1 + (uint32_t)random_below(&random, SUM_OPS);
+        const bool deletes = random_below(&random, 2) == 0;
         struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
                                  .ops = fixture.ops,
                                  .count = count,
@@ -291,6 +217,7 @@ static void sums_in_order(uint32_t slot_bits, uint32_t value_bytes)
                                  .found = fixture.found};
         for (uint32_t i = 0; i < count; i++) {
             fixture.ops[i] = (uint8_t)ops[random_below(&random, choices)];
+            fixture.ops[i] = fixture.ops[i] == SW_DELETE && !deletes ? SW_SET : fixture.ops[i];
             fixture_store(&fixture, fixture.keys, i, random_below(&random, SUM_KEYS));
             for (uint32_t w = 0; w < sums.words; w++) {
                 ((uint32_t *)fixture.values)[i * sums.words + w] = draw_word(&random);
@@ -323,6 +250,127 @@ Test(rows, sums_in_order)
     }
 }
 
+/* --- batches of one operation that want no answers -------------------------------------------- */
+
+#define FEW_ROWS 4U
+#define FEW_OPS 50U
+
+/* Carries out a batch group by group, and notes which groups a table of FEW_ROWS refuses. */
+static void model_groups(struct sums *sums, const struct fixture *fixture,
+                         const struct sw_batch *batch, bool *refused)
+{
+    static uint32_t before[SUM_WORDS_MAX];
+    uint32_t i = 0;
+    for (uint32_t g = 0; g < batch->group_count; g++) {
+        uint32_t entries = 0;
+        bool after[SUM_KEYS];
+        memcpy(after, sums->present, sizeof(after));
+        for (uint32_t j = i; j < batch->group_ends[g]; j++) {
+            after[fixture_load(fixture, fixture->keys, j)] |=
+                batch->op != SW_SET_PRESENT && batch->op != SW_ADD_PRESENT_F32;
+        }
+        bool inserts = false;
+        for (uint32_t k = 0; k < SUM_KEYS; k++) {
+            entries += after[k];
+            inserts = inserts || after[k] != sums->present[k];
+        }
+        refused[g] = inserts && entries > FEW_ROWS;
+        for (; i < batch->group_ends[g]; i++) {
+            if (!refused[g]) {
+                model_apply(sums, batch->op, fixture_load(fixture, fixture->keys, i),
+                            (const uint32_t *)fixture->values + i * sums->words, before);
+            }
+        }
+    }
+}
+
+static void compare_rows(struct fixture *fixture, const struct sums *sums)
+{
+    struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
+                             .op = SW_GET,
+                             .count = SUM_KEYS,
+                             .keys = fixture->keys,
+                             .previous = fixture->previous,
+                             .found = fixture->found};
+    for (uint32_t k = 0; k < SUM_KEYS; k++) {
+        fixture_store(fixture, fixture->keys, k, k);
+    }
+    cr_assert_eq(sw_batch_run(fixture->queue, &batch), SW_OK);
+    for (uint32_t k = 0; k < SUM_KEYS; k++) {
+        cr_assert_eq(fixture->found[0] >> k & 1, sums->present[k], "key %u", k);
+        cr_assert(!sums->present[k] || memcmp((const uint32_t *)fixture->previous + k * sums->words,
+                                              sums->rows[k], sums->words * sizeof(uint32_t)) == 0,
+                  "the row of key %u", k);
+    }
+}
+
+/* Random batches, cut into groups, in a table with room for fewer rows than there are keys: rows of
+ * keys that are present, of new ones, of both more than once; and of refused groups, which must
+ * have written nothing. With few entries nothing can be refused, so that rows may be replaced
+ * before keys are inserted. */
+static void without_answers(uint32_t slot_bits, uint32_t value_bytes)
+{
+    static const enum sw_op ops[] = {SW_SET,     SW_SET,     SW_SET_ABSENT,     SW_SET_PRESENT,
+                                     SW_ADD_F32, SW_ADD_F32, SW_ADD_PRESENT_F32};
+    static struct sums sums;
+    bool refused[FEW_OPS];
+    struct sw_table_config config = rows_config(slot_bits, value_bytes);
+    struct random random = random_of(3 * slot_bits + value_bytes);
+    struct fixture fixture;
+    config.batch_ops_max = FEW_OPS;
+    config.rows_max = FEW_ROWS;
+    fixture_open(&fixture, &config);
+    memset(&sums, 0, sizeof(sums));
+    sums.words = value_bytes / 4;
+    for (uint32_t step = 0; step < 40; step += tested_share()) {
+        const uint32_t most = random_below(&random, 2) == 0 ? FEW_ROWS : FEW_OPS;
+        const uint32_t keys = random_below(&random, 2) == 0 ? 2 : SUM_KEYS;
+        struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
+                                 .op = ops[random_below(&random, sizeof(ops) / sizeof(ops[0]))],
+                                 .count = 1 + (uint32_t)random_below(&random, most),
+                                 .keys = fixture.keys,
+                                 .values = fixture.values,
+                                 .group_ends = fixture.group_ends,
+                                 .group_refused = fixture.group_refused};
+        if (random_below(&random, 8) == 0) {
+            struct sw_batch clear = {.kind = SW_BATCH_CLEAR};
+            cr_assert_eq(sw_batch_run(fixture.queue, &clear), SW_OK);
+            memset(sums.present, 0, sizeof(sums.present));
+        }
+        for (uint32_t i = 0; i < batch.count; i++) {
+            fixture_store(&fixture, fixture.keys, i, random_below(&random, keys));
+            for (uint32_t w = 0; w < sums.words; w++) {
+                ((uint32_t *)fixture.values)[i * sums.words + w] = draw_word(&random);
+            }
+            if (i + 1 == batch.count || random_below(&random, 3) == 0) {
+                fixture.group_ends[batch.group_count++] = i + 1;
+            }
+        }
+        model_groups(&sums, &fixture, &batch, refused);
+        const int status = sw_batch_run(fixture.queue, &batch);
+        bool any = false;
+        for (uint32_t g = 0; g < batch.group_count; g++) {
+            cr_assert_eq(fixture.group_refused[g], refused[g], "group %u of a batch of op %u", g,
+                         batch.op);
+            any = any || refused[g];
+        }
+        cr_assert_eq(status, any ? SW_E_FULL : SW_OK);
+        compare_rows(&fixture, &sums);
+        check(&fixture);
+    }
+    fixture_close(&fixture);
+}
+
+Test(rows, without_answers)
+{
+    for (int i = 0; i < TESTED_ROW_SIZES; i++) {
+        if (tested_now((uint32_t)i, TESTED_ROW_SIZES)) {
+            without_answers(64, tested_row_sizes[i]);
+            without_answers(128, tested_row_sizes[i]);
+        }
+    }
+}
+
 /* --- larger ones ------------------------------------------------------------------------------ */
 
 /* Random batches near the limit of rows, which is far below that of entries. */
@@ -340,9 +388,11 @@ static void near_the_limit(uint32_t slot_bits, uint32_t value_bytes)
     cr_assert_eq(fixture.info.occupied_max, 200);
     for (uint32_t step = 0; step < 60; step += tested_share()) {
         uint32_t count = 1 + (uint32_t)random_below(&random, 300);
+        const bool deletes = random_below(&random, 2) == 0;
         for (uint32_t i = 0; i < count; i++) {
-            fixture_set(&fixture, i, fixture_draw_op(&fixture, &random), random_below(&random, 300),
-                        random_next(&random));
+            const enum sw_op op = fixture_draw_op(&fixture, &random);
+            fixture_set(&fixture, i, op == SW_DELETE && !deletes ? SW_SET_ABSENT : op,
+                        random_below(&random, 300), random_next(&random));
         }
         fixture_run(&fixture, count, (uint32_t)random_below(&random, count + 1));
         check(&fixture);

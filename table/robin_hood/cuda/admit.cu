@@ -78,10 +78,12 @@ static __device__ inline void make_claims(const struct sw_cuda_device<BITS> &dev
         uint32_t claim = group_of(&scratch->groups, batch.group_count, index);
         typename W::word out = 0;
         uint64_t probes = 0;
-        if (W::decide(op, false, 0, scratch->operands[index], &out) == SW_EFFECT_WRITE) {
+        const bool skipped = sw_is_skipped<BITS>(batch, index);
+        if (!skipped &&
+            W::decide(op, false, 0, scratch->operands[index], &out) == SW_EFFECT_WRITE) {
             claim |= SW_CLAIM_INSERTS;
         }
-        if (op == SW_DELETE) {
+        if (!skipped && op == SW_DELETE) {
             claim |= SW_CLAIM_DELETES;
         }
         if ((i == 0 || scratch->m_sorted[i - 1] != m) &&

@@ -18,6 +18,7 @@ static size_t cut(struct sw_cuda_arena *arena, uint32_t slot_bits, void *base)
     sw_cuda_cut(&cutter, &tentative, n * (slot_bits / 16));
     sw_cuda_cut(&cutter, &previous, n * (slot_bits / 16));
     sw_cuda_cut(&cutter, &arena->engine_ops, n);
+    sw_cuda_cut(&cutter, &arena->engine_found, (n + 63) / 64);
     sw_cuda_cut(&cutter, &scratch, sw_cuda_rows_cut(&arena->view, NULL));
     arena->tentative = tentative;
     arena->previous = previous;
@@ -52,6 +53,15 @@ cudaError_t sw_cuda_arena_open(struct sw_cuda_arena *arena, const struct sw_tabl
         error = sw_cuda_range_open(&arena->free, config->device, false, rows * sizeof(uint32_t));
     }
     if (error == cudaSuccess) {
+        error = cudaStreamCreateWithFlags(&arena->stream, cudaStreamNonBlocking);
+    }
+    if (error == cudaSuccess) {
+        error = cudaEventCreateWithFlags(&arena->looked_up, cudaEventDisableTiming);
+    }
+    if (error == cudaSuccess) {
+        error = cudaEventCreateWithFlags(&arena->moved, cudaEventDisableTiming);
+    }
+    if (error == cudaSuccess) {
         arena->view.rows = arena->rows.base;
         arena->view.free = (uint32_t *)arena->free.base;
         error = allocate(arena, config->slot_bits);
@@ -61,6 +71,18 @@ cudaError_t sw_cuda_arena_open(struct sw_cuda_arena *arena, const struct sw_tabl
 
 void sw_cuda_arena_close(struct sw_cuda_arena *arena)
 {
+    if (arena->stream != NULL) {
+        (void)cudaStreamDestroy(arena->stream);
+    }
+    if (arena->looked_up != NULL) {
+        (void)cudaEventDestroy(arena->looked_up);
+    }
+    if (arena->moved != NULL) {
+        (void)cudaEventDestroy(arena->moved);
+    }
+    arena->stream = NULL;
+    arena->looked_up = NULL;
+    arena->moved = NULL;
     sw_cuda_range_close(&arena->rows);
     sw_cuda_range_close(&arena->free);
     (void)cudaFree(arena->memory);

@@ -25,8 +25,11 @@ struct sw_cuda_arena {
     uint64_t mapped; /* atomic: rows with memory */
     uint64_t bytes;  /* of `memory` */
     void *memory;    /* device: the stack's counts, the arrays below, and the scratch of the view */
-    void *tentative, *previous; /* [operations_max] words of the table's width */
-    uint8_t *engine_ops;        /* [operations_max] */
+    void *tentative, *previous;   /* [operations_max] words of the table's width */
+    uint8_t *engine_ops;          /* [operations_max] */
+    uint64_t *engine_found;       /* [operations_max / 64] */
+    cudaStream_t stream;          /* of rows that are moved beside the engine */
+    cudaEvent_t looked_up, moved; /* where it begins, and that it has ended */
 };
 
 /* Of a configuration with rows: addresses for all rows that it may have, and memory for those of

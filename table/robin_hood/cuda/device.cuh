@@ -81,6 +81,9 @@ template <int BITS> struct sw_cuda_batch {
     const word *values;
     word *previous;
     uint32_t *found; /* halves of the 64-bit words, low half first */
+    /* Bits as those of `found`: operations that change nothing and whose answers nobody reads. They
+     * count for groups that are refused, for nothing else. NULL: there are none. */
+    const uint32_t *skips;
     uint32_t group_count;
     const uint32_t *group_ends;
     uint8_t *group_refused;
@@ -90,6 +93,12 @@ template <int BITS> struct sw_cuda_batch {
     struct sw_cuda_record *record;
     uint64_t ticket;
 };
+
+template <int BITS>
+static __device__ inline bool sw_is_skipped(const struct sw_cuda_batch<BITS> &batch, uint64_t i)
+{
+    return batch.skips != NULL && (batch.skips[i / 32] >> (i % 32) & 1) != 0;
+}
 
 /* Batches of reads that share a launch: launching costs the same 10 us of the driver's time, all
  * threads together, whether it answers 64 keys or 64,000. Passed by value, so less than 4 KiB. */

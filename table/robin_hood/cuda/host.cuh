@@ -40,7 +40,8 @@ struct sw_cuda_table : sw_cuda_channel_owner {
 #define DEVICE(bits, word, suffix) struct sw_cuda_device<bits> suffix;
     SW_WIDTHS(DEVICE) /* the one of slot_bits is filled in */
 #undef DEVICE
-    uint64_t hints_age;     /* upserts since the hints were exact, at most */
+    uint64_t hints_age; /* atomic: entries inserted by batches polled since the hints were exact,
+                           or more */
     uint64_t grow_after_ns; /* a growth failed: none is tried before this time */
     bool stream_failed;     /* no memory for a second set of arrays: it is not tried again */
     uint64_t grown;         /* as in sw_backend_facts */
@@ -135,15 +136,12 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
                           const struct sw_cuda_batch<BITS> *typed, uint32_t upserts, bool deletes);
 
 /* Writes on rows (row_writes.cu); under `order`. Makes of the whole of a launch, which was
- * collected, a batch on the numbers of rows, and says what is to be moved. `inserts`: some of it
- * may. */
+ * collected, a batch on the numbers of rows, and says what is to be moved. So many of its
+ * operations may insert, and some may delete; if none may, its keys are looked up. */
 template <int BITS>
 cudaError_t sw_cuda_rows_begin(struct sw_cuda_queue *queue, struct sw_together *together,
-                               bool inserts, struct sw_cuda_row_batch<BITS> *rows);
-/* Enqueues that batch if nothing in it changes entries, as a look-up. */
-template <int BITS>
-cudaError_t sw_cuda_rows_look_up(struct sw_cuda_queue *queue,
-                                 const struct sw_cuda_batch<BITS> *batch);
+                               uint32_t upserts, bool deletes,
+                               struct sw_cuda_row_batch<BITS> *rows);
 /* Enqueues the moves, behind the engine's kernels. */
 template <int BITS>
 cudaError_t sw_cuda_rows_end(struct sw_cuda_queue *queue,

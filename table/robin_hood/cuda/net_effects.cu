@@ -26,7 +26,9 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
     typename sw_width<BITS>::word key = batch.keys[i];
     scratch->keys[i] = key;
-    scratch->m[i] = sw_width<BITS>::mix(&device.table, key);
+    /* what is skipped has a key of its own, that it is sorted by: no run is long because of it */
+    scratch->m[i] = sw_is_skipped<BITS>(batch, i) ? (typename sw_width<BITS>::word)i
+                                                  : sw_width<BITS>::mix(&device.table, key);
     scratch->index[i] = (uint32_t)i;
     scratch->operands[i] = batch.values != NULL ? batch.values[i] : 0;
     if (batch.ops != NULL) {
@@ -56,6 +58,9 @@ fold_run(const struct sw_cuda_device<BITS> *device, const struct sw_cuda_batch<B
         typename W::word out = 0;
         if (AGAIN && sw_is_of_refused(&scratch->groups, j)) {
             counts->refused++;
+            continue;
+        }
+        if (sw_is_skipped<BITS>(*batch, index)) {
             continue;
         }
         enum sw_effect effect = W::decide(op, exists, *value, scratch->operands[index], &out);

@@ -59,6 +59,14 @@ static void correct_bound(struct sw_cuda_table *table, const struct sw_batch *ba
     }
 }
 
+/* Inserts make hints poor, unless they rewrote the table. */
+static void age_hints(struct sw_cuda_table *table, const struct sw_batch *batch)
+{
+    if (batch->_way != 1 + (uint32_t)SW_WAY_STREAM) {
+        __atomic_fetch_add(&table->hints_age, batch->counters.inserted, __ATOMIC_RELAXED);
+    }
+}
+
 /* What share of the upserts met a new key, in recent batches that were large enough to tell. */
 static void note_new_keys(struct sw_cuda_table *table, const struct sw_batch *batch)
 {
@@ -125,6 +133,7 @@ static int collect(struct sw_cuda_queue *queue, struct sw_batch *batch)
         sw_cuda_count_way(queue->table, batch, 1, batch->count);
     }
     correct_bound(queue->table, batch);
+    age_hints(queue->table, batch);
     note_new_keys(queue->table, batch);
     return record->status;
 }

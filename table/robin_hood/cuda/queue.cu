@@ -326,15 +326,18 @@ void sw_cuda_flush(void *context, uint32_t stream)
 
 /* --- several writes together ------------------------------------------------------------------ */
 
+/* The engine skips what was looked up before, if `looked_up` is not NULL. */
 template <int BITS>
 static cudaError_t carry_out(struct sw_cuda_queue *queue, struct sw_together *together,
-                             struct mix mix, uint64_t ticket)
+                             struct mix mix, uint64_t ticket, const uint64_t *looked_up)
 {
     struct sw_cuda_batch<BITS> typed = typed_batch<BITS>(queue, &together->whole, ticket);
     typed.record = (struct sw_cuda_record *)queue->table->together.record;
     typed.collected = true;
-    if (typed.ops == NULL && typed.op == SW_GET) {
-        return sw_cuda_rows_look_up<BITS>(queue, &typed);
+    typed.skips = (const uint32_t *)looked_up;
+    if (looked_up != NULL && mix.upserts == 0) { /* it has nothing to do but to report */
+        return sw_cuda_launch_close<BITS>(sw_cuda_device_of<BITS>(queue->table), &typed,
+                                          queue->stream);
     }
     return sw_cuda_write<BITS>(queue, &together->whole, &typed, mix.upserts, mix.deletes);
 }
@@ -345,9 +348,9 @@ static cudaError_t carry_out_on_rows(struct sw_cuda_queue *queue, struct sw_toge
                                      struct mix mix, uint64_t ticket)
 {
     struct sw_cuda_row_batch<BITS> rows;
-    cudaError_t error = sw_cuda_rows_begin<BITS>(queue, together, mix.upserts > 0, &rows);
+    cudaError_t error = sw_cuda_rows_begin<BITS>(queue, together, mix.upserts, mix.deletes, &rows);
     if (error == cudaSuccess) {
-        error = carry_out<BITS>(queue, together, mix, ticket);
+        error = carry_out<BITS>(queue, together, mix, ticket, rows.looked_up ? rows.found : NULL);
     }
     return error == cudaSuccess ? sw_cuda_rows_end<BITS>(queue, &rows) : error;
 }
@@ -365,7 +368,7 @@ static cudaError_t enqueue_together(struct sw_cuda_queue *queue, struct sw_toget
     if (error == cudaSuccess) {
         error = sw_cuda_has_rows(queue->table)
                     ? carry_out_on_rows<BITS>(queue, together, mix, ticket)
-                    : carry_out<BITS>(queue, together, mix, ticket);
+                    : carry_out<BITS>(queue, together, mix, ticket, NULL);
     }
     if (error == cudaSuccess) {
         error = sw_cuda_together_deal(memory, together, &record->status,

@@ -83,11 +83,11 @@ static __device__ inline uint32_t mode_of(const struct sw_cuda_device<BITS> &dev
 }
 
 /* Sets control->mode; where the stash is full, also finds out whether a key is absent, so that some
- * operation would insert. By all threads of the batch. Several threads may store the same words
- * (M6). */
+ * operation would insert. By all threads of the batch; `mine`: operation i is one that counts.
+ * Several threads may store the same words (M6). */
 template <int BITS>
 static __device__ inline void ask(const struct sw_cuda_device<BITS> &device,
-                                  const struct sw_cuda_batch<BITS> &batch, uint64_t i,
+                                  const struct sw_cuda_batch<BITS> &batch, uint64_t i, bool mine,
                                   typename sw_width<BITS>::word m)
 {
     typedef sw_width<BITS> W;
@@ -98,8 +98,7 @@ static __device__ inline void ask(const struct sw_cuda_device<BITS> &device,
     }
     uint64_t probes = 0;
     typename W::word out = 0;
-    if (mode == SW_CUDA_IF_PRESENT && i < batch.count &&
-        !W::locate(&device.table, m, &probes).found &&
+    if (mode == SW_CUDA_IF_PRESENT && mine && !W::locate(&device.table, m, &probes).found &&
         W::decide(batch.op, false, 0, operand_of<BITS>(batch, i), &out) == SW_EFFECT_WRITE) {
         device.control->absent = 1;
     }
@@ -144,6 +143,7 @@ static __global__ void __launch_bounds__(THREADS)
     __shared__ uint32_t taken[SW_CUDA_RANGES_MAX];
     typename W::word m[KEYS];
     uint32_t rank[KEYS];
+    bool mine[KEYS];
     uint64_t start = (uint64_t)blockIdx.x * THREADS * KEYS + threadIdx.x;
     for (uint32_t r = threadIdx.x; r < layout.ranges; r += THREADS) {
         taken[r] = 0;
@@ -151,7 +151,8 @@ static __global__ void __launch_bounds__(THREADS)
 #pragma unroll
     for (int k = 0; k < KEYS; k++) {
         uint64_t i = start + k * THREADS;
-        m[k] = i < batch.count ? batch.keys[i] : 0;
+        mine[k] = i < batch.count && !sw_is_skipped<BITS>(batch, i);
+        m[k] = mine[k] ? batch.keys[i] : 0;
         if (i < batch.count && i % 64 == 0) {
             device.scratch.found[i / 64] = 0;
         }
@@ -161,8 +162,8 @@ static __global__ void __launch_bounds__(THREADS)
     for (int k = 0; k < KEYS; k++) {
         uint64_t i = start + k * THREADS;
         m[k] = W::mix(&device.table, m[k]);
-        ask<BITS>(device, batch, i, m[k]);
-        rank[k] = i < batch.count ? atomicAdd(&taken[range_of<BITS>(m[k], layout)], 1U) : 0;
+        ask<BITS>(device, batch, i, mine[k], m[k]);
+        rank[k] = mine[k] ? atomicAdd(&taken[range_of<BITS>(m[k], layout)], 1U) : 0;
     }
     __syncthreads(); /* M2: `taken` has the counts */
     take_places<BITS, THREADS>(device, layout, taken);
@@ -170,7 +171,7 @@ static __global__ void __launch_bounds__(THREADS)
 #pragma unroll
     for (int k = 0; k < KEYS; k++) {
         uint64_t i = start + k * THREADS;
-        if (i >= batch.count) {
+        if (!mine[k]) {
             continue;
         }
         uint32_t range = range_of<BITS>(m[k], layout);
@@ -232,14 +233,14 @@ static __device__ inline void remove_entry(const struct sw_cuda_device<BITS> &de
     }
 }
 
-/* The operations of the block's range; none, if it has more than there is room for. */
+/* The operations of the block's range; NULL, if there are none, or more than there is room for. */
 template <int BITS>
 static __device__ inline const struct sw_cuda_moved<BITS> *
 range_of_block(const struct sw_cuda_device<BITS> &device, const struct range_layout &layout,
                uint32_t *count) {
     const struct sw_cuda_ranged<BITS> *ranged = &device.scratch.ranged;
     *count = ranged->lengths[blockIdx.x];
-    return sw_is_admitted(device.control) && *count <= layout.room
+    return *count != 0 && *count <= layout.room && sw_is_admitted(device.control)
                ? ranged->moved + (uint64_t)blockIdx.x * layout.room
                : NULL;
 }
@@ -300,8 +301,8 @@ collect_crowd(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_ba
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
     for (uint64_t i = stride.start; i / 32 * 32 < batch.count; i += stride.step) {
         typename W::word m = i < batch.count ? W::mix(&device.table, batch.keys[i]) : 0;
-        const bool mine =
-            i < batch.count && scratch->ranged.lengths[range_of<BITS>(m, layout)] > layout.room;
+        const bool mine = i < batch.count && !sw_is_skipped<BITS>(batch, i) &&
+                          scratch->ranged.lengths[range_of<BITS>(m, layout)] > layout.room;
         if (i < batch.count && !mine) {
             scratch->index_sorted[i] = NO_KEY_SLOT;
         }

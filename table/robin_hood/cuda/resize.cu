@@ -151,7 +151,7 @@ static cudaError_t move_only(struct sw_cuda_queue *queue, struct sw_cuda_arrays 
                              struct sw_cuda_arrays *replaced)
 {
     struct sw_cuda_table *table = queue->table;
-    table->hints_age = 0;
+    __atomic_store_n(&table->hints_age, 0, __ATOMIC_RELAXED);
     table->stream_failed = false; /* there may be memory from now on */
     return SW_BY_BITS(table->slot_bits, move_nothing, queue, arrays, replaced);
 }

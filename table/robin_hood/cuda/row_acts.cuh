@@ -11,7 +11,7 @@
 struct row_chunk {
     const uint8_t *values;
     uint8_t *previous;   /* NULL: not wanted */
-    uint32_t begin, end; /* counted in the batch */
+    uint32_t begin, end; /* counted in the batch; no operations if end <= begin */
 };
 
 static __device__ inline struct row_chunk row_chunk_of(const struct sw_cuda_parts *parts,
@@ -23,6 +23,23 @@ static __device__ inline struct row_chunk row_chunk_of(const struct sw_cuda_part
     const uint64_t at = (uint64_t)begin * value_bytes;
     return {part->values + at, part->previous != NULL ? part->previous + at : NULL,
             part->first + begin, part->first + begin + count};
+}
+
+/* A piece of a chunk has an operation for each thread of a block. */
+#define ROW_PIECES (SW_TOGETHER_CHUNK / SW_CUDA_BLOCK)
+
+/* The same of a piece, counted through all chunks. */
+static __device__ inline struct row_chunk row_piece_of(const struct sw_cuda_parts *parts,
+                                                       uint32_t number, uint32_t value_bytes)
+{
+    const uint32_t before = number % ROW_PIECES * SW_CUDA_BLOCK;
+    const uint64_t at = (uint64_t)before * value_bytes;
+    struct row_chunk piece = row_chunk_of(parts, number / ROW_PIECES, value_bytes);
+    piece.values += at;
+    piece.previous = piece.previous != NULL ? piece.previous + at : NULL;
+    piece.begin += before;
+    piece.end = min(piece.end, piece.begin + SW_CUDA_BLOCK);
+    return piece;
 }
 
 /* Whether the group of operation i was refused. */
@@ -52,8 +69,15 @@ struct row_act {
 };
 
 template <int BITS>
+static __device__ inline bool row_found(const struct sw_cuda_row_batch<BITS> &batch, uint32_t i)
+{
+    return (batch.found[i / 64] >> (i % 64) & 1) != 0;
+}
+
+/* What operation i does, if its key is present, or not. */
+template <int BITS>
 static __device__ inline struct row_act row_act_of(const struct sw_cuda_row_batch<BITS> &batch,
-                                                   uint32_t i)
+                                                   uint32_t i, bool found)
 {
     struct row_act act = {};
     act.op = batch.ops != NULL ? batch.ops[i] : batch.op;
@@ -61,12 +85,28 @@ static __device__ inline struct row_act row_act_of(const struct sw_cuda_row_batc
     if (act.refused) {
         return act;
     }
-    act.found = (batch.found[i / 64] >> (i % 64) & 1) != 0;
+    act.found = found;
     const enum sw_effect effect = sw_row_effect(act.op, act.found);
     act.writes = effect == SW_EFFECT_WRITE;
     act.inserts = act.writes && !act.found;
     act.removes = effect == SW_EFFECT_REMOVE;
     return act;
+}
+
+template <int BITS>
+static __device__ inline struct row_act row_act_of(const struct sw_cuda_row_batch<BITS> &batch,
+                                                   uint32_t i)
+{
+    return row_act_of<BITS>(batch, i, row_found<BITS>(batch, i));
+}
+
+/* How many rows were taken off the stack, as tentative ones. */
+template <int BITS>
+static __device__ inline uint64_t row_taken(const struct sw_cuda_rows &rows,
+                                            const struct sw_cuda_row_batch<BITS> &batch)
+{
+    const bool none = !batch.inserts || (batch.looked_up && rows.scratch.control->absent == 0);
+    return none ? 0 : min(rows.stack->free_count, (uint64_t)batch.count);
 }
 
 #endif

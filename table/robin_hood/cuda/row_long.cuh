@@ -2,8 +2,8 @@
  *
  * row_long.cuh - segments of many operations (row_runs.cuh). A sum of floats takes its steps one
  * after the other, some cycles each, so that a row which half of a batch adds to is bound by this
- * alone: a block has a slice of the row, few of its threads carry out the steps of a tile in shared
- * memory, a number each, and meanwhile all of them bring the operands of the next one.
+ * alone: a block has a slice of the row, few threads of its first warp carry out the steps of a
+ * tile in shared memory, and meanwhile the other warps bring the operands of the next one.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROW_LONG_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROW_LONG_CUH
@@ -12,16 +12,22 @@
 
 #include "table/robin_hood/cuda/row_runs.cuh"
 
-/* Bytes of a slice, and operations of a tile. */
+/* Bytes of a slice. The first warp adds; the others bring operands, and have so many of a tile
+ * each. */
 #define SLICE 32
-#define TILE 512
-#define TILE_EACH (TILE / CROWD_THREADS)
+#define BRINGERS (CROWD_THREADS - 32)
+#define TILE_EACH 2
+#define TILE (TILE_EACH * BRINGERS)
 /* How many numbers a thread loads before it adds the first of them. */
 #define CHAIN 16
+/* Room for the numbers of a tile at one place of the slice: behind the last ones as many are loaded
+ * and never added. So that the threads that load them, four at a time, meet no bank twice. */
+#define TILE_ROOM (TILE + 2 * CHAIN + 4)
+static_assert(TILE_ROOM % 32 == 4 && SLICE <= 32, "a bank a number");
 
 struct __align__(16) tile
 {
-    uint32_t numbers[TILE + CHAIN][SLICE / 4]; /* of the operands; the last ones are never added */
+    uint32_t numbers[SLICE / 4][TILE_ROOM]; /* of the operands */
     uint8_t *answers[TILE];
     uint8_t ops[TILE]; /* NO_WRITE: it does not write */
 };
@@ -44,46 +50,93 @@ static __device__ inline struct tile_steps read_steps(const struct runs &runs, u
     own.count = from >= end ? 0 : min(end - from, (uint32_t)TILE);
 #pragma unroll
     for (uint32_t k = 0; k < TILE_EACH; k++) {
-        const uint32_t at = threadIdx.x + k * CROWD_THREADS;
-        own.steps[k] = at < own.count ? runs.steps[from + at] : step();
+        const uint32_t at = threadIdx.x - 32 + k * BRINGERS;
+        own.steps[k] = threadIdx.x >= 32 && at < own.count ? runs.steps[from + at] : step();
     }
     return own;
+}
+
+/* Begins to copy the slices of the operands of a warp's steps, a number a lane. */
+static __device__ inline void fill_numbers(const uint8_t *operand, uint32_t first, uint32_t offset,
+                                           uint32_t bytes, struct tile *tile)
+{
+    const uint32_t lane = threadIdx.x % 32;
+    const uint32_t word = lane % (SLICE / 4);
+#pragma unroll
+    for (uint32_t from = 0; from < 32; from += 32 / (SLICE / 4)) {
+        const uint32_t of = from + lane / (SLICE / 4);
+        const uint8_t *number = (const uint8_t *)__shfl_sync(
+            SW_WARP_ALL, (unsigned long long)(uintptr_t)operand, (int)of);
+        if (number != NULL && 4 * word < bytes) {
+            __pipeline_memcpy_async(&tile->numbers[word][first + of], number + offset + 4 * word,
+                                    4);
+        }
+    }
 }
 
 /* Begins to copy the slice of the operands. Returns whether this thread's steps are sums by the
  * operation `op`, without answers. */
 static __device__ inline bool fill_tile(const struct tile_steps &own, uint32_t offset,
-                                        uint32_t bytes, uint32_t unit, uint32_t op,
-                                        struct tile *tile)
+                                        uint32_t bytes, uint32_t op, struct tile *tile)
 {
     bool plain = true;
+    if (threadIdx.x < 32) {
+        return true;
+    }
 #pragma unroll
     for (uint32_t k = 0; k < TILE_EACH; k++) {
-        const uint32_t at = threadIdx.x + k * CROWD_THREADS;
+        const uint32_t at = threadIdx.x - 32 + k * BRINGERS;
         const step &one = own.steps[k];
-        if (at >= own.count) {
-            break;
+        const bool has = at < own.count;
+        if (has) {
+            plain = plain && one.writes && one.op == op && one.answer == NULL;
+            tile->answers[at] = one.answer;
+            tile->ops[at] = one.writes ? one.op : NO_WRITE;
         }
-        plain = plain && one.writes && one.op == op && one.answer == NULL;
-        tile->answers[at] = one.answer;
-        tile->ops[at] = one.writes ? one.op : NO_WRITE;
-        if (!one.writes) {
-            continue;
-        }
-        if (unit == 16) {
-            for (uint32_t b = 0; b < bytes; b += 16) {
-                __pipeline_memcpy_async((uint8_t *)tile->numbers[at] + b, one.operand + offset + b,
-                                        16);
-            }
-        } else {
-            for (uint32_t b = 0; b < bytes; b += 4) {
-                __pipeline_memcpy_async((uint8_t *)tile->numbers[at] + b, one.operand + offset + b,
-                                        4);
-            }
-        }
+        fill_numbers(has && one.writes ? one.operand : NULL, at - threadIdx.x % 32, offset, bytes,
+                     tile);
     }
     __pipeline_commit();
     return plain;
+}
+
+/* What step k of a tile adds to the number, or the two, from `word` on. */
+static __device__ __forceinline__ void load_number(const struct tile *tile, uint32_t word,
+                                                   uint32_t k, uint32_t *number)
+{
+    *number = tile->numbers[word][k];
+}
+
+static __device__ __forceinline__ void load_number(const struct tile *tile, uint32_t word,
+                                                   uint32_t k, uint2 *number)
+{
+    *number = make_uint2(tile->numbers[word][k], tile->numbers[word + 1][k]);
+}
+
+/* The same of CHAIN steps; k is a multiple of that. */
+static __device__ __forceinline__ void load_chain(const struct tile *tile, uint32_t word,
+                                                  uint32_t k, uint32_t part[CHAIN])
+{
+#pragma unroll
+    for (uint32_t c = 0; c < CHAIN; c += 4) {
+        const uint4 four = *(const uint4 *)&tile->numbers[word][k + c];
+        part[c] = four.x;
+        part[c + 1] = four.y;
+        part[c + 2] = four.z;
+        part[c + 3] = four.w;
+    }
+}
+
+static __device__ __forceinline__ void load_chain(const struct tile *tile, uint32_t word,
+                                                  uint32_t k, uint2 part[CHAIN])
+{
+    uint32_t x[CHAIN], y[CHAIN];
+    load_chain(tile, word, k, x);
+    load_chain(tile, word + 1, k, y);
+#pragma unroll
+    for (uint32_t c = 0; c < CHAIN; c++) {
+        part[c] = make_uint2(x[c], y[c]);
+    }
 }
 
 static __device__ __forceinline__ void add_raw(uint32_t *sum, uint32_t operand)
@@ -107,15 +160,6 @@ static __device__ __forceinline__ uint2 canonical(uint2 sum)
     return make_uint2(canonical(sum.x), canonical(sum.y));
 }
 
-template <typename T>
-static __device__ __forceinline__ void load_chain(const uint32_t *numbers, T part[CHAIN])
-{
-#pragma unroll
-    for (uint32_t k = 0; k < CHAIN; k++) {
-        part[k] = *(const T *)(numbers + k * (SLICE / 4));
-    }
-}
-
 template <typename T> static __device__ __forceinline__ void add_part(T *sum, const T part[CHAIN])
 {
 #pragma unroll
@@ -124,24 +168,27 @@ template <typename T> static __device__ __forceinline__ void add_part(T *sum, co
     }
 }
 
-/* Adds `count` numbers, at least one, to *v, which becomes canonical: as sw_row_sum_f32 one after
- * the other, since a sum that is no number stays one. While some are added the next ones are
- * loaded; behind the last ones there is room to load from. */
+/* Adds the numbers of `count` steps, at least one, to *v, which becomes canonical: as
+ * sw_row_sum_f32 one after the other, since a sum that is no number stays one. While some are added
+ * the next ones are loaded. */
 template <typename T>
-static __device__ __forceinline__ void add_chain(T *v, const uint32_t *numbers, uint32_t count)
+static __device__ __forceinline__ void add_chain(const struct tile *tile, uint32_t word,
+                                                 uint32_t count, T *v)
 {
-    const uint32_t *const end = numbers + count / (2 * CHAIN) * (2 * CHAIN) * (SLICE / 4);
+    const uint32_t whole = count / (2 * CHAIN) * (2 * CHAIN);
     T sum = *v;
     T even[CHAIN], odd[CHAIN];
-    load_chain(numbers, even);
-    for (; numbers != end; numbers += 2 * CHAIN * (SLICE / 4)) {
-        load_chain(numbers + CHAIN * (SLICE / 4), odd);
+    load_chain(tile, word, 0, even);
+    for (uint32_t k = 0; k < whole; k += 2 * CHAIN) {
+        load_chain(tile, word, k + CHAIN, odd);
         add_part(&sum, even);
-        load_chain(numbers + 2 * CHAIN * (SLICE / 4), even);
+        load_chain(tile, word, k + 2 * CHAIN, even);
         add_part(&sum, odd);
     }
-    for (uint32_t k = 0; k < count % (2 * CHAIN); k++) {
-        add_raw(&sum, *(const T *)(numbers + k * (SLICE / 4)));
+    for (uint32_t k = whole; k < count; k++) {
+        T number;
+        load_number(tile, word, k, &number);
+        add_raw(&sum, number);
     }
     *v = canonical(sum);
 }
@@ -152,15 +199,16 @@ template <typename T>
 static __device__ inline bool apply_tile(const struct tile *tile, uint32_t count, bool plain,
                                          uint32_t op, uint32_t word, uint32_t offset, T *v)
 {
-    const uint32_t *numbers = &tile->numbers[0][word];
+    T number;
     if (plain && (op == SW_ADD_F32 || op == SW_ADD_PRESENT_F32)) {
-        add_chain(v, numbers, count);
+        add_chain(tile, word, count, v);
         return true;
     }
     if (plain) {
 #pragma unroll 8
         for (uint32_t k = 0; k < count; k++) {
-            *v = row_made(op, *v, *(const T *)(numbers + k * (SLICE / 4)));
+            load_number(tile, word, k, &number);
+            *v = row_made(op, *v, number);
         }
         return true;
     }
@@ -171,7 +219,8 @@ static __device__ inline bool apply_tile(const struct tile *tile, uint32_t count
             __stcs(answer, *v);
         }
         if (tile->ops[k] != NO_WRITE) {
-            *v = row_made(tile->ops[k], *v, *(const T *)(numbers + k * (SLICE / 4)));
+            load_number(tile, word, k, &number);
+            *v = row_made(tile->ops[k], *v, number);
             wrote = true;
         }
     }
@@ -191,9 +240,9 @@ static __device__ inline bool is_long_seen(const struct runs &runs, const struct
 /* A slice of a segment, from byte `offset` of the row on, by a block. T: what one thread has of
  * it. */
 template <typename T>
-static __device__ inline void
-carry_out_slice(const struct sw_cuda_rows &rows, const struct runs &runs, const struct segment &of,
-                uint32_t offset, uint32_t unit, struct long_memory *memory)
+static __device__ inline void carry_out_slice(const struct sw_cuda_rows &rows,
+                                              const struct runs &runs, const struct segment &of,
+                                              uint32_t offset, struct long_memory *memory)
 {
     const uint32_t bytes = min(rows.value_bytes - offset, (uint32_t)SLICE);
     const uint32_t word = threadIdx.x * (uint32_t)(sizeof(T) / 4);
@@ -201,7 +250,7 @@ carry_out_slice(const struct sw_cuda_rows &rows, const struct runs &runs, const 
     const step first = runs.steps[of.begin];
     const uint32_t op = runs.steps[of.begin + 1].op;
     struct tile_steps own = read_steps(runs, of.begin + 1, of.end);
-    bool plain = fill_tile(own, offset, bytes, unit, op, &memory->tiles[0]);
+    bool plain = fill_tile(own, offset, bytes, op, &memory->tiles[0]);
     uint32_t count = own.count;
     bool wrote = first.writes;
     T v = T();
@@ -211,23 +260,19 @@ carry_out_slice(const struct sw_cuda_rows &rows, const struct runs &runs, const 
     own = read_steps(runs, of.begin + 1 + TILE, of.end);
     uint32_t from = of.begin + 1;
     for (uint32_t turn = 0; count > 0; turn++) {
-        const bool next_plain =
-            fill_tile(own, offset, bytes, unit, op, &memory->tiles[(turn + 1) % 2]);
+        __pipeline_wait_prior(0);
+        /* M2: the tile; and the one before it was read */
+        const bool all_plain = __syncthreads_and(plain) != 0;
+        plain = fill_tile(own, offset, bytes, op, &memory->tiles[(turn + 1) % 2]);
         const uint32_t next_count = own.count;
         own = read_steps(runs, from + 2 * TILE, of.end);
-        __pipeline_wait_prior(1);
-        /* M2: the tile */
-        const bool all_plain = __syncthreads_and(plain) != 0;
         if (has_number) {
             wrote |=
                 apply_tile<T>(&memory->tiles[turn % 2], count, all_plain, op, word, offset, &v);
         }
-        __syncthreads(); /* M2: it was read */
         from += TILE;
         count = next_count;
-        plain = next_plain;
     }
-    __pipeline_wait_prior(0);
     if (has_number) {
         last_step<T>(rows, runs, of, first.row, wrote, offset + 4 * word, v);
     }
@@ -247,9 +292,9 @@ static __device__ inline void carry_out_long(const struct sw_cuda_rows &rows,
             continue;
         }
         if (unit == 4) {
-            carry_out_slice<uint32_t>(rows, runs, of, offset, unit, memory);
+            carry_out_slice<uint32_t>(rows, runs, of, offset, memory);
         } else {
-            carry_out_slice<uint2>(rows, runs, of, offset, unit, memory);
+            carry_out_slice<uint2>(rows, runs, of, offset, memory);
         }
     }
 }

@@ -62,51 +62,65 @@ static __device__ __forceinline__ void sum_rows(const struct lists *lists, uint3
     }
 }
 
-/* The rows of 32 operations of the chunk, from `base` on, but for those that are repeated. Returns
- * how many these are. SUMS: some operations may add. All lanes. */
+/* Whether the rows of operation i are moved now, where they are moved in two passes: early those of
+ * keys that were present when they were looked up; then the others, which the engine has put into
+ * the table or not. The first pass leaves no row behind, but for those that are repeated. */
+template <int BITS>
+static __device__ inline bool is_due(const struct sw_cuda_rows &rows,
+                                     const struct sw_cuda_row_batch<BITS> &batch, uint32_t i,
+                                     bool is_early)
+{
+    const bool found = row_found<BITS>(batch, i);
+    return is_early ? found
+                    : rows.scratch.control->early == 0 || !found ||
+                          rows.scratch.rows[i] != SW_CUDA_NO_ROW;
+}
+
+/* The rows of 32 operations of the piece, from `base` on, that are due and not repeated. Returns
+ * whether any is repeated. SUMS: some operations may add. All lanes. */
 template <int BITS, bool SUMS>
-static __device__ inline uint32_t
+static __device__ inline bool
 move_rows(const struct sw_cuda_rows &rows, const struct sw_cuda_row_batch<BITS> &batch,
-          const struct row_chunk &chunk, uint32_t base, struct lists *lists)
+          const struct row_chunk &piece, uint32_t base, bool is_early, struct lists *lists)
 {
     const uint32_t bytes = rows.value_bytes;
     const uint32_t i = base + threadIdx.x % 32;
-    const bool mine = i < chunk.end;
-    const bool repeated = mine && (rows.scratch.repeated[i / 32] >> (i % 32) & 1) != 0;
-    const uint32_t at = (i - chunk.begin) * bytes; /* of a chunk: less than 2^23 */
+    const bool due = i < piece.end && is_due<BITS>(rows, batch, i, is_early);
+    const bool repeated = due && (rows.scratch.repeated[i / 32] >> (i % 32) & 1) != 0;
+    const bool mine = due && !repeated;
+    const uint32_t at = (i - piece.begin) * bytes; /* of a piece: less than 2^21 */
     struct row_act act = {};
     uint8_t *row = NULL;
-    if (mine && !repeated) {
+    if (mine) {
         act = row_act_of<BITS>(batch, i);
         row = row_at(rows, rows.scratch.rows[i]); /* followed only if there is one */
     }
-    const bool answers = mine && !repeated && !act.refused && chunk.previous != NULL;
+    const bool answers = mine && !act.refused && piece.previous != NULL;
     const bool sums = SUMS && act.writes && sw_row_adds(act.op);
     const uint32_t outs =
-        row_append(lists->out, 0, answers, act.found ? row : NULL, chunk.previous + at);
-    const uint32_t ins = row_append(lists->in, 0, act.writes && !sums, chunk.values + at, row);
+        row_append(lists->out, 0, answers, act.found ? row : NULL, piece.previous + at);
+    const uint32_t ins = row_append(lists->in, 0, act.writes && !sums, piece.values + at, row);
     uint32_t adds = 0;
     if (SUMS) {
         const uint32_t adding = __ballot_sync(SW_WARP_ALL, sums);
-        adds = row_append(lists->sums, 0, sums, chunk.values + at, row);
+        adds = row_append(lists->sums, 0, sums, piece.values + at, row);
         if (sums) {
             const uint32_t before = adding & ((1U << threadIdx.x % 32) - 1);
             lists->how[__popc(before)] = (uint16_t)(act.op | (act.found ? 0 : HOW_FRESH));
         }
     }
     __syncwarp(); /* M3: the lists of all lanes */
-    row_copy(lists->out, outs, bytes, row_unit((uintptr_t)chunk.previous | bytes));
+    row_copy(lists->out, outs, bytes, row_unit((uintptr_t)piece.previous | bytes));
     __syncwarp(); /* M3: a row is read before it is written */
-    const uint32_t unit = row_unit((uintptr_t)chunk.values | bytes);
+    const uint32_t unit = row_unit((uintptr_t)piece.values | bytes);
     row_copy(lists->in, ins, bytes, unit);
     if (SUMS) {
         sum_rows(lists, adds, bytes, unit);
     }
-    __syncwarp(); /* M3: the lists were read */
-    if (mine && !repeated) {
+    if (mine) {
         rows.scratch.rows[i] = SW_CUDA_NO_ROW;
     }
-    return (uint32_t)__popc(__ballot_sync(SW_WARP_ALL, repeated));
+    return repeated;
 }
 
 /* The rows that operation i gives back: the one it got and did not use, the one its entry had.
@@ -123,25 +137,25 @@ static __device__ inline uint2 given_back(const struct sw_cuda_rows &rows,
                       act.removes ? (uint32_t)batch.previous[i] : SW_CUDA_NO_ROW);
 }
 
-/* Puts the rows that the operations of a chunk give back on the stack, in no particular order. */
+/* Puts the rows that the operations of a piece give back on the stack, in no particular order. By
+ * all threads of the block. */
 template <int BITS>
 static __device__ inline void give_back(const struct sw_cuda_rows &rows,
                                         const struct sw_cuda_row_batch<BITS> &batch,
-                                        const struct row_chunk &chunk)
+                                        const struct row_chunk &piece)
 {
     __shared__ uint32_t place;
     __shared__ uint32_t all;
-    const uint64_t free_count = rows.stack->free_count;
-    const uint64_t taken = batch.inserts ? min(free_count, (uint64_t)batch.count) : 0;
-    uint32_t own = 0;
-    for (uint32_t i = chunk.begin + threadIdx.x; i < chunk.end; i += SW_CUDA_BLOCK) {
-        const uint2 given = given_back<BITS>(rows, batch, i);
-        own += (given.x != SW_CUDA_NO_ROW) + (given.y != SW_CUDA_NO_ROW);
-    }
+    const uint32_t i = piece.begin + threadIdx.x;
+    uint2 given = make_uint2(SW_CUDA_NO_ROW, SW_CUDA_NO_ROW);
     if (threadIdx.x == 0) {
         all = 0;
     }
     __syncthreads(); /* M2: zero */
+    if (i < piece.end) {
+        given = given_back<BITS>(rows, batch, i);
+    }
+    uint32_t own = (given.x != SW_CUDA_NO_ROW) + (given.y != SW_CUDA_NO_ROW);
     if (own > 0) {
         own = atomicAdd(&all, own);
     }
@@ -150,46 +164,49 @@ static __device__ inline void give_back(const struct sw_cuda_rows &rows,
         place = atomicAdd(&rows.scratch.control->given, all); /* M6 */
     }
     __syncthreads(); /* M2: the place */
-    uint32_t *free = rows.free + (free_count - taken) + place + own;
-    for (uint32_t i = chunk.begin + threadIdx.x; all > 0 && i < chunk.end; i += SW_CUDA_BLOCK) {
-        const uint2 given = given_back<BITS>(rows, batch, i);
-        if (given.x != SW_CUDA_NO_ROW) {
-            *free++ = given.x;
-        }
-        if (given.y != SW_CUDA_NO_ROW) {
-            *free++ = given.y;
-        }
+    uint32_t *free =
+        rows.free + (rows.stack->free_count - row_taken<BITS>(rows, batch)) + place + own;
+    if (given.x != SW_CUDA_NO_ROW) {
+        *free++ = given.x;
+    }
+    if (given.y != SW_CUDA_NO_ROW) {
+        *free = given.y;
     }
 }
 
+/* `is_early`: as in is_due. */
 template <int BITS, bool SUMS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK, SUMS ? 3 : 4)
     moves_kernel(const struct sw_cuda_rows rows, const struct sw_cuda_row_batch<BITS> batch,
-                 bool gives_back)
+                 bool is_early, bool gives_back)
 {
     __shared__ struct lists lists[WARPS];
-    __shared__ uint32_t repeats;
     sw_cuda_follow();
-    const struct row_chunk chunk = row_chunk_of(batch.parts, blockIdx.x, rows.value_bytes);
+    struct sw_cuda_row_control *control = rows.scratch.control;
+    if (is_early ? control->early == 0 : control->early != 0 && control->absent == 0) {
+        return; /* all is moved later, or was before */
+    }
+    const struct row_chunk piece = row_piece_of(batch.parts, blockIdx.x, rows.value_bytes);
     const uint32_t warp = threadIdx.x / 32;
-    uint32_t own = 0;
-    if (threadIdx.x == 0) {
-        repeats = 0;
+    const bool repeated =
+        move_rows<BITS, SUMS>(rows, batch, piece, piece.begin + warp * 32, is_early, &lists[warp]);
+    if (__syncthreads_or(repeated) != 0 && threadIdx.x == 0) {
+        control->repeats = 1; /* M6: all store the same */
     }
-    __syncthreads(); /* M2: zero */
-    for (uint32_t base = chunk.begin + warp * 32; base < chunk.end; base += SW_CUDA_BLOCK) {
-        own += move_rows<BITS, SUMS>(rows, batch, chunk, base, &lists[warp]);
+    if (gives_back && (!batch.looked_up || control->absent != 0)) {
+        give_back<BITS>(rows, batch, piece);
     }
-    if (own > 0 && threadIdx.x % 32 == 0) {
-        atomicAdd(&repeats, own);
-    }
-    if (gives_back) {
-        give_back<BITS>(rows, batch, chunk);
-    }
-    __syncthreads(); /* M2: the sum */
-    if (threadIdx.x == 0 && repeats > 0) {
-        atomicAdd(&rows.scratch.control->repeats, repeats); /* M6 */
-    }
+}
+
+template <int BITS>
+static cudaError_t launch_moves(const struct sw_cuda_rows *rows,
+                                const struct sw_cuda_row_batch<BITS> *batch, bool is_early,
+                                bool gives_back, cudaStream_t stream)
+{
+    const bool sums = batch->ops != NULL || sw_row_adds(batch->op);
+    return sw_cuda_launch_following(
+        !is_early, sums ? moves_kernel<BITS, true> : moves_kernel<BITS, false>,
+        batch->chunks * ROW_PIECES, SW_CUDA_BLOCK, stream, *rows, *batch, is_early, gives_back);
 }
 
 template <int BITS>
@@ -198,10 +215,17 @@ cudaError_t sw_cuda_launch_row_moves(const struct sw_cuda_rows *rows,
                                      cudaStream_t stream)
 {
     const bool gives_back = batch->inserts || batch->ops != NULL || batch->op == SW_DELETE;
-    const bool sums = batch->ops != NULL || sw_row_adds(batch->op);
-    return sw_cuda_launch_following(
-        true, sums ? moves_kernel<BITS, true> : moves_kernel<BITS, false>, batch->chunks,
-        SW_CUDA_BLOCK, stream, *rows, *batch, gives_back);
+    return launch_moves<BITS>(rows, batch, false, gives_back, stream);
+}
+
+template <int BITS>
+cudaError_t sw_cuda_launch_row_early(const struct sw_cuda_rows *rows,
+                                     const struct sw_cuda_row_batch<BITS> *batch,
+                                     cudaStream_t stream)
+{
+    struct sw_cuda_row_batch<BITS> certain = *batch;
+    certain.status = NULL;
+    return launch_moves<BITS>(rows, &certain, true, false, stream);
 }
 
 template <int BITS> cudaError_t sw_cuda_load_row_moves(void)
@@ -214,6 +238,8 @@ template <int BITS> cudaError_t sw_cuda_load_row_moves(void)
 
 #define INSTANTIATE(BITS, ...)                                                              \
     template cudaError_t sw_cuda_launch_row_moves<BITS>(                                    \
+        const struct sw_cuda_rows *, const struct sw_cuda_row_batch<BITS> *, cudaStream_t); \
+    template cudaError_t sw_cuda_launch_row_early<BITS>(                                    \
         const struct sw_cuda_rows *, const struct sw_cuda_row_batch<BITS> *, cudaStream_t); \
     template cudaError_t sw_cuda_load_row_moves<BITS>(void);
 SW_WIDTHS(INSTANTIATE)

@@ -3,6 +3,7 @@
  * row_prepare.cu - before the engine: which row each operation would get, and what it is among
  * integers.
  */
+#include "table/device/follow.cuh"
 #include "table/robin_hood/cuda/rows.cuh"
 
 /* Operation i would get the i-th row from the top of the stack, and where that is used up the next
@@ -13,11 +14,15 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
 {
     typedef typename sw_width<BITS>::word word;
     const uint32_t i = blockIdx.x * SW_CUDA_BLOCK + threadIdx.x;
+    sw_cuda_follow();
     if (i == 0) {
         *rows.scratch.control = {};
     }
     if (i < batch.count && i % 32 == 0) {
         rows.scratch.repeated[i / 32] = 0;
+    }
+    if (i < batch.count && i % 64 == 0 && batch.looked_up) {
+        batch.found[i / 64] = 0;
     }
     if (i < batch.count && batch.ops != NULL) {
         batch.engine_ops[i] = (uint8_t)sw_cuda_row_engine_op(batch.ops[i]);

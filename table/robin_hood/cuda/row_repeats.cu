@@ -64,9 +64,8 @@ static __global__ void __launch_bounds__(CROWD_THREADS, CROWD_BLOCKS_PER_SM)
         carry_out_repeats<BITS>(rows, batch);
     }
     if (blockIdx.x == 0 && threadIdx.x == 0) { /* M8: after the last barrier nobody reads it */
-        const uint64_t free_count = rows.stack->free_count;
-        const uint64_t taken = batch.inserts ? min(free_count, (uint64_t)batch.count) : 0;
-        rows.stack->free_count = free_count - taken + control->given;
+        const uint64_t taken = row_taken<BITS>(rows, batch);
+        rows.stack->free_count = rows.stack->free_count - taken + control->given;
         rows.stack->high += control->fresh;
     }
 }

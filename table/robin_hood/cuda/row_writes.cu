@@ -5,23 +5,57 @@
  */
 #include "table/robin_hood/cuda/host.cuh"
 
+/* Looks the keys of the batch up, and begins to move rows if none of its inserts can be refused for
+ * want of room. */
+template <int BITS>
+static cudaError_t look_up(struct sw_cuda_queue *queue, const struct sw_batch *whole,
+                           const struct sw_cuda_row_batch<BITS> *rows)
+{
+    typedef typename sw_width<BITS>::word word;
+    struct sw_cuda_table *table = queue->table;
+    struct sw_cuda_arena *arena = &table->arena;
+    cudaError_t error = sw_cuda_launch_row_look_up<BITS>(
+        sw_cuda_device_of<BITS>(table), &arena->view, (const word *)whole->keys,
+        sw_cuda_hints_pay(table), rows, queue->stream);
+    if (error != cudaSuccess || !rows->may_be_early) {
+        return error;
+    }
+    error = sw_cuda_wait_for_reads(queue);
+    if (error == cudaSuccess) {
+        error = cudaEventRecord(arena->looked_up, queue->stream);
+    }
+    if (error == cudaSuccess) {
+        error = cudaStreamWaitEvent(arena->stream, arena->looked_up, 0);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_row_early<BITS>(&arena->view, rows, arena->stream);
+    }
+    return error == cudaSuccess ? cudaEventRecord(arena->moved, arena->stream) : error;
+}
+
 template <int BITS>
 cudaError_t sw_cuda_rows_begin(struct sw_cuda_queue *queue, struct sw_together *together,
-                               bool inserts, struct sw_cuda_row_batch<BITS> *rows)
+                               uint32_t upserts, bool deletes, struct sw_cuda_row_batch<BITS> *rows)
 {
     typedef typename sw_width<BITS>::word word;
     struct sw_cuda_arena *arena = &queue->table->arena;
     const struct sw_cuda_together *memory = &queue->table->together;
     struct sw_batch *whole = &together->whole;
+    const uint64_t entries = __atomic_load_n(&queue->table->entries, __ATOMIC_RELAXED);
     *rows = {};
     rows->count = whole->count;
     rows->op = whole->op;
     rows->ops = whole->ops;
-    rows->inserts = inserts;
+    rows->inserts = upserts > 0;
     rows->engine_ops = whole->ops != NULL ? arena->engine_ops : NULL;
     rows->tentative = (word *)arena->tentative;
     rows->previous = (const word *)arena->previous;
     rows->found = memory->found;
+    rows->looked_up = !deletes;
+    rows->may_be_early = rows->looked_up && rows->inserts &&
+                         entries + upserts <= queue->table->arrays.geometry.occupied_max;
+    rows->answers = whole->previous != NULL;
+    rows->engine_found = rows->looked_up && rows->inserts ? arena->engine_found : NULL;
     rows->group_count = whole->group_count;
     rows->group_ends = whole->group_ends;
     rows->group_refused = whole->group_refused;
@@ -32,46 +66,29 @@ cudaError_t sw_cuda_rows_begin(struct sw_cuda_queue *queue, struct sw_together *
 
     whole->op = (enum sw_op)sw_cuda_row_engine_op(rows->op);
     whole->ops = rows->engine_ops;
-    whole->values = inserts ? rows->tentative : NULL;
+    whole->values = rows->inserts ? rows->tentative : NULL;
     whole->previous = arena->previous;
-    whole->found = memory->found;
-    return sw_cuda_launch_row_prepare<BITS>(&arena->view, rows, queue->stream);
-}
-
-template <int BITS>
-cudaError_t sw_cuda_rows_look_up(struct sw_cuda_queue *queue,
-                                 const struct sw_cuda_batch<BITS> *batch)
-{
-    struct sw_cuda_reads<BITS, 1> reads;
-    struct sw_cuda_read<BITS> *read = &reads.batches[0];
-    reads.batch_count = 1;
-    reads.filter = NULL;
-    read->keys = batch->keys;
-    read->previous = batch->previous;
-    read->found = batch->found;
-    read->record = batch->record;
-    read->tally = &queue->tallies[batch->ticket % SW_CUDA_IN_FLIGHT_MAX];
-    read->ticket = batch->ticket;
-    read->count = batch->count;
-    return sw_cuda_launch_get<BITS, 1>(sw_cuda_device_of<BITS>(queue->table),
-                                       sw_cuda_hints_pay(queue->table), &reads, queue->stream);
+    whole->found = rows->looked_up ? arena->engine_found : memory->found;
+    const cudaError_t error = sw_cuda_launch_row_prepare<BITS>(&arena->view, rows, queue->stream);
+    return error == cudaSuccess && rows->looked_up ? look_up<BITS>(queue, whole, rows) : error;
 }
 
 template <int BITS>
 cudaError_t sw_cuda_rows_end(struct sw_cuda_queue *queue,
                              const struct sw_cuda_row_batch<BITS> *rows)
 {
-    cudaError_t error = sw_cuda_wait_for_reads(queue); /* a look-up has not waited */
-    return error == cudaSuccess
-               ? sw_cuda_launch_row_data<BITS>(&queue->table->arena.view, rows, queue->stream)
-               : error;
+    struct sw_cuda_arena *arena = &queue->table->arena;
+    cudaError_t error = rows->may_be_early
+                            ? cudaStreamWaitEvent(queue->stream, arena->moved, 0)
+                            : sw_cuda_wait_for_reads(queue); /* no engine may have waited */
+    return error == cudaSuccess ? sw_cuda_launch_row_data<BITS>(&arena->view, rows, queue->stream)
+                                : error;
 }
 
 #define INSTANTIATE(BITS, ...)                                                                  \
     template cudaError_t sw_cuda_rows_begin<BITS>(struct sw_cuda_queue *, struct sw_together *, \
-                                                  bool, struct sw_cuda_row_batch<BITS> *);      \
-    template cudaError_t sw_cuda_rows_look_up<BITS>(struct sw_cuda_queue *,                     \
-                                                    const struct sw_cuda_batch<BITS> *);        \
+                                                  uint32_t, bool,                               \
+                                                  struct sw_cuda_row_batch<BITS> *);            \
     template cudaError_t sw_cuda_rows_end<BITS>(struct sw_cuda_queue *,                         \
                                                 const struct sw_cuda_row_batch<BITS> *);
 SW_WIDTHS(INSTANTIATE)

@@ -7,7 +7,12 @@
  *
  *   sw_cuda_launch_row_prepare   gives every operation a tentative row, and the operation on
  *                                integers that stands for it
- *   the engine                   carries these out; it says for each which row its key had
+ *   sw_cuda_launch_row_look_up   of a batch that deletes nothing: finds the keys that are present.
+ *                                They remain so, with their rows
+ *   the engine                   carries the others out; it says for each which row its key had. It
+ *                                is not asked if nothing may be inserted
+ *   sw_cuda_launch_row_early     beside it, if nothing can be refused: moves the rows of keys that
+ *                                are present
  *   sw_cuda_launch_row_data      moves bytes, and gives back rows that were not used or not kept
  *
  * So the row of an operation is the one its key had, or else, if the operation inserts, its
@@ -38,9 +43,11 @@ struct sw_cuda_row_stack {
 struct sw_cuda_row_control {
     uint32_t given;   /* rows given back */
     uint32_t fresh;   /* as many rows were never used before, and no longer are that */
-    uint32_t repeats; /* operations on rows that the batch has more than once */
+    uint32_t repeats; /* 1: there are operations on rows that the batch has more than once */
     uint32_t longs;   /* of these the segments that a block carries out (row_repeats.cu) */
     uint32_t odd;     /* bits 2 and 3: of addresses of the parts' rows */
+    uint32_t absent;  /* 1: a key was looked up and is absent */
+    uint32_t early;   /* 1: nothing can be refused: rows of the others are moved at once */
 };
 
 /* An operation on a row that occurs more than once. */
@@ -60,7 +67,8 @@ struct sw_cuda_row_step {
 struct sw_cuda_row_scratch {
     uint32_t *rows;                 /* [n] of each operation; SW_CUDA_NO_ROW */
     uint32_t *repeated;             /* [n / 32] bits: its row occurs in the batch more than once */
-    unsigned long long *claims;     /* [sw_cuda_row_claims(n)] row_acts.cu */
+    unsigned long long *claims;     /* [sw_cuda_row_claims(n)] row_claims.cuh */
+    uint32_t *notes;                /* [2 sw_cuda_row_claims(n)] likewise */
     uint64_t *sorted[2];            /* [n] row and operation of those that repeat */
     uint32_t *counts;               /* of the sort */
     struct sw_cuda_row_step *steps; /* [n] these operations, sorted */
@@ -107,15 +115,22 @@ template <int BITS> struct sw_cuda_row_batch {
     typedef typename sw_width<BITS>::word word;
     uint32_t count; /* may be 0 */
     uint32_t op;
-    const uint8_t *ops;    /* [count] on rows; NULL: all are `op` */
-    bool inserts;          /* whether any of them may. If none may, no row is given */
-    uint8_t *engine_ops;   /* [count] on integers: made by prepare. NULL if ops is: then all are
-                              sw_cuda_row_engine_op(op) */
-    word *tentative;       /* [count] made by prepare: operands of the engine's operations; the data
-                              phase reads them again */
-    const word *previous;  /* [count] the engine's answer */
-    const uint64_t *found; /* [count / 64] likewise */
-    uint32_t group_count;  /* at least 1 */
+    const uint8_t *ops;   /* [count] on rows; NULL: all are `op` */
+    bool inserts;         /* whether any of them may. If none may, no row is given */
+    uint8_t *engine_ops;  /* [count] on integers: made by prepare. NULL if ops is: then all are
+                             sw_cuda_row_engine_op(op) */
+    word *tentative;      /* [count] made by prepare: operands of the engine's operations; the data
+                             phase reads them again */
+    const word *previous; /* [count] the engine's answer */
+    uint64_t *found;      /* [count / 64] likewise; of a batch that is looked up: made by that, and
+                             by the data phase, which adds the engine's */
+    bool looked_up;       /* rows of keys that were present are known before the engine begins */
+    bool may_be_early;    /* of such a batch: it can be refused only because of the stash, and
+                             sw_cuda_launch_row_early follows the look-up */
+    bool answers;         /* some part may want `previous` */
+    const uint64_t *engine_found; /* [count / 64] of such a batch: the engine's answer; NULL: it was
+                                     not asked */
+    uint32_t group_count;         /* at least 1 */
     const uint32_t *group_ends;   /* [group_count] */
     const uint8_t *group_refused; /* [group_count] */
     const int32_t *status; /* the engine's: SW_E_FULL if any group was refused; NULL: none was */
@@ -143,6 +158,21 @@ template <int BITS>
 cudaError_t sw_cuda_launch_row_prepare(const struct sw_cuda_rows *rows,
                                        const struct sw_cuda_row_batch<BITS> *batch,
                                        cudaStream_t stream);
+
+/* Looks up all keys: makes `found`, and notes the rows. */
+template <int BITS>
+cudaError_t
+sw_cuda_launch_row_look_up(const struct sw_cuda_device<BITS> *device, struct sw_cuda_rows *rows,
+                           const typename sw_width<BITS>::word *keys, bool use_hints,
+                           const struct sw_cuda_row_batch<BITS> *batch, cudaStream_t stream);
+
+/* Moves the rows of keys that are present, while the engine inserts the others on another stream;
+ * nothing, if something may be refused after all. sw_cuda_launch_row_data, which follows both, does
+ * the rest. */
+template <int BITS>
+cudaError_t sw_cuda_launch_row_early(const struct sw_cuda_rows *rows,
+                                     const struct sw_cuda_row_batch<BITS> *batch,
+                                     cudaStream_t stream);
 
 /* Behind the engine's kernels. Afterwards all answers are where the parts want them, rows have
  * their new contents, and the stack is that of after the batch. Answers of operations whose key was
@@ -172,6 +202,11 @@ template <int BITS>
 cudaError_t sw_cuda_launch_row_acts(struct sw_cuda_rows *rows,
                                     const struct sw_cuda_row_batch<BITS> *batch,
                                     cudaStream_t stream);
+/* `again`: it was called before, behind the look-up. */
+template <int BITS>
+cudaError_t sw_cuda_launch_row_meets(const struct sw_cuda_rows *rows,
+                                     const struct sw_cuda_row_batch<BITS> *batch, bool again,
+                                     cudaStream_t stream);
 template <int BITS>
 cudaError_t sw_cuda_launch_row_moves(const struct sw_cuda_rows *rows,
                                      const struct sw_cuda_row_batch<BITS> *batch,
@@ -183,7 +218,9 @@ cudaError_t sw_cuda_launch_row_repeats(const struct sw_cuda_rows *rows,
 
 /* Of sw_cuda_rows_load: each file loads its kernels. */
 template <int BITS> cudaError_t sw_cuda_load_row_prepare(void);
+template <int BITS> cudaError_t sw_cuda_load_row_look_up(void);
 template <int BITS> cudaError_t sw_cuda_load_row_acts(void);
+template <int BITS> cudaError_t sw_cuda_load_row_meets(void);
 template <int BITS> cudaError_t sw_cuda_load_row_moves(void);
 template <int BITS>
 cudaError_t sw_cuda_load_row_repeats(uint32_t multiprocessors, uint32_t *blocks);

@@ -22,7 +22,7 @@
 #define DELETE_OP_NS 0.25
 #define DELETE_MOVE_NS 0.012
 
-/* Hints are made exact again after so many upserts: this part of the slots. */
+/* Hints are made exact again after so many inserts: this part of the slots. */
 #define HINTS_PART 32
 /* Hints are used from this load on. */
 #define HINTS_LOAD 0.8
@@ -66,6 +66,13 @@ static bool is_large_delete(const struct sw_cuda_table *table, const struct sw_b
             in_place > slots * MERGE_SLOT_NS);
 }
 
+/* Upserts that insert, by the share of recent batches. */
+static double fresh_of(const struct sw_cuda_table *table, double upserts)
+{
+    return upserts * (double)__atomic_load_n(&table->new_keys, __ATOMIC_RELAXED) /
+           SW_CUDA_NEW_KEYS_ALL;
+}
+
 /* Whether to stream the whole table. `entries` are those before the batch. The host cannot know how
  * many of its keys are new: it assumes the share seen in recent batches. */
 static bool is_large(const struct sw_cuda_table *table, const struct sw_batch *batch,
@@ -73,8 +80,7 @@ static bool is_large(const struct sw_cuda_table *table, const struct sw_batch *b
 {
     double slots = (double)(table->arrays.geometry.buckets * SW_BUCKET_SLOTS);
     double count = (double)batch->count;
-    double share = (double)__atomic_load_n(&table->new_keys, __ATOMIC_RELAXED);
-    double fresh = entries == 0 ? count : count * share / SW_CUDA_NEW_KEYS_ALL;
+    double fresh = entries == 0 ? count : fresh_of(table, count);
     double room = 1.0 - ((double)entries + fresh) / slots;
     room = room < 0.01 ? 0.01 : room; /* the batch may hold fewer keys than operations */
     double merge = slots * (entries == 0 ? BUILD_SLOT_NS : MERGE_SLOT_NS) + count * MERGE_OP_NS;
@@ -121,7 +127,7 @@ template <int BITS> static cudaError_t choose_hints(struct sw_cuda_queue *queue,
     }
     if (arrays->hints_stale && sw_cuda_hints_pay(table)) {
         arrays->hints_stale = false;
-        table->hints_age = 0;
+        __atomic_store_n(&table->hints_age, 0, __ATOMIC_RELAXED);
         sw_cuda_arrays_use<BITS>(arrays, device);
         error = cudaMemsetAsync(arrays->hints, 0, sw_hint_count(arrays->geometry.buckets),
                                 queue->stream);
@@ -135,18 +141,19 @@ template <int BITS> static cudaError_t choose_hints(struct sw_cuda_queue *queue,
     return cudaSuccess;
 }
 
-/* Makes the hints exact where upserts have made them poor. */
+/* Makes the hints exact where inserts have made them poor, or are likely to. */
 template <int BITS> static cudaError_t refresh_hints(struct sw_cuda_queue *queue, uint32_t upserts)
 {
     struct sw_cuda_table *table = queue->table;
     uint64_t slots = table->arrays.geometry.buckets * SW_BUCKET_SLOTS;
     bool always = table->config.tuning.hints == SW_CHOICE_ALWAYS;
-    table->hints_age += upserts;
-    if (!table->has_hints || table->arrays.hints_stale || table->hints_age < slots / HINTS_PART ||
-        (!always && sw_cuda_load(table) < HINTS_LOAD)) {
+    const uint64_t age = __atomic_load_n(&table->hints_age, __ATOMIC_RELAXED) +
+                         (uint64_t)fresh_of(table, (double)upserts);
+    if (upserts == 0 || !table->has_hints || table->arrays.hints_stale ||
+        age < slots / HINTS_PART || (!always && sw_cuda_load(table) < HINTS_LOAD)) {
         return cudaSuccess;
     }
-    table->hints_age = 0;
+    __atomic_store_n(&table->hints_age, 0, __ATOMIC_RELAXED);
     return sw_cuda_launch_hints<BITS>(sw_cuda_device_of<BITS>(table), queue->stream);
 }
 
@@ -275,7 +282,9 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
                is_large(table, batch, before) && merge<BITS>(queue, typed, before == 0, &error)) {
         /* with hints, unless the stash was in use and the rebuild could not serve */
         bool served = __atomic_load_n(&table->stash, __ATOMIC_RELAXED) == 0;
-        table->hints_age = served ? 0 : table->arrays.geometry.buckets * SW_BUCKET_SLOTS;
+        __atomic_store_n(&table->hints_age,
+                         served ? 0 : table->arrays.geometry.buckets * SW_BUCKET_SLOTS,
+                         __ATOMIC_RELAXED);
         unhinted = 0;
         answered = true;
     } else if (error == cudaSuccess && is_sure && is_ranged(table, batch)) {

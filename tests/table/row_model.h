@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * row_model.h - rows of numbers as they should be, for test_rows.c: what one operation after the
+ * other makes of them.
+ */
+#ifndef SHERWOOD_TESTS_TABLE_ROW_MODEL_H
+#define SHERWOOD_TESTS_TABLE_ROW_MODEL_H
+
+#include <string.h>
+
+#include "table/operation.h"
+#include "tests/support/random.h"
+
+#define SUM_KEYS 6U
+#define SUM_WORDS_MAX 1024U
+
+static uint32_t bits_of(float number)
+{
+    uint32_t bits;
+    memcpy(&bits, &number, sizeof(bits));
+    return bits;
+}
+
+static float number_of(uint32_t bits)
+{
+    float number;
+    memcpy(&number, &bits, sizeof(number));
+    return number;
+}
+
+/* The rows as they should be, word by word. */
+struct sums {
+    uint32_t words;
+    bool present[SUM_KEYS];
+    uint32_t rows[SUM_KEYS][SUM_WORDS_MAX];
+};
+
+static void model_add(uint32_t *row, const uint32_t *operand, uint32_t words, enum sw_op op)
+{
+    for (uint32_t w = 0; w < words; w++) {
+        if (op == SW_ADD_U64 || op == SW_ADD_PRESENT_U64) {
+            uint64_t a = row[w] | (uint64_t)row[w + 1] << 32;
+            a += operand[w] | (uint64_t)operand[w + 1] << 32;
+            row[w++] = (uint32_t)a;
+            row[w] = (uint32_t)(a >> 32);
+        } else if (op == SW_ADD_F32 || op == SW_ADD_PRESENT_F32) {
+            volatile float sum = number_of(row[w]) + number_of(operand[w]);
+            row[w] = sum != sum ? 0x7fc00000 : bits_of(sum);
+        } else {
+            row[w] += operand[w];
+        }
+    }
+}
+
+/* Applies one operation to the model; `before` receives the row as it was. */
+static bool model_apply(struct sums *sums, enum sw_op op, uint64_t key, const uint32_t *operand,
+                        uint32_t *before)
+{
+    const bool was = sums->present[key];
+    uint32_t *row = sums->rows[key];
+    memset(before, 0, sums->words * sizeof(*before));
+    if (was) {
+        memcpy(before, row, sums->words * sizeof(*row));
+    }
+    if (op == SW_DELETE) {
+        sums->present[key] = false;
+    } else if (op == SW_SET || (op == SW_SET_ABSENT && !was) || (op == SW_SET_PRESENT && was)) {
+        sums->present[key] = true;
+        memcpy(row, operand, sums->words * sizeof(*row));
+    } else if (op >= SW_ADD_F32 && (was || op < SW_ADD_PRESENT_F32)) {
+        if (!was) {
+            memset(row, 0, sums->words * sizeof(*row));
+        }
+        sums->present[key] = true;
+        model_add(row, operand, sums->words, op);
+    }
+    return was;
+}
+
+/* A number that is hard to add now and then: zeros, infinities, NaN, denormals, halves of ulps. */
+static uint32_t draw_word(struct random *random)
+{
+    static const uint32_t hard[] = {0,          0x80000000, 0x7f800000, 0xff800000, 0x7fc00001,
+                                    0xff812345, 1,          3,          0x807fffff, 0x00800000,
+                                    0x3f800000, 0x33800000, 0x33800001, 0x7f7fffff, UINT32_MAX};
+    return random_below(random, 3) != 0
+               ? bits_of((float)random_next(random) / 1e12F)
+               : hard[random_below(random, sizeof(hard) / sizeof(hard[0]))];
+}
+
+#endif
