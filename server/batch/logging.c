@@ -9,10 +9,13 @@
 
 #include "table/scale.h"
 
+#define WITHOUT_OPERANDS                                                   \
+    (1U << SW_GET | 1U << SW_PEEK | 1U << SW_DELETE | 1U << SW_SET_SCORE | \
+     ((1U << (SW_EXPIRE_SHORTEN + 1)) - (1U << SW_EXPIRE)))
+
 static bool has_operand(enum sw_op op)
 {
-    return op != SW_GET && op != SW_PEEK && op != SW_DELETE && op != SW_SET_SCORE &&
-           !sw_op_expires(op);
+    return (WITHOUT_OPERANDS >> op & 1) == 0;
 }
 
 static enum sw_op op_at(const struct sw_batch *batch, uint32_t i)
