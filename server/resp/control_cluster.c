@@ -70,7 +70,7 @@ static void take_keys(struct sw_control *control)
         } else if ((int)slot == control->slot) {
             control->keys_counted++;
             if (control->keys_wanted > control->keys_count) {
-                sw_control_put_key(control, key);
+                sw_control_put_key(control, i);
             }
         }
     }
