@@ -36,6 +36,8 @@ def static_moves_need_each_rule():
 SHARDS_WITHOUT = {"source_tells": ("both serve", 8), "asks_first": ("both serve", 9), "secured": ("lost", 11),
                   "target_tells": ("lost", 11), "own_attempt": ("both serve", 11), "newest": ("lost", 13),
                   "refuses": ("both serve", 9)}
+# .. where topologies are pushed meanwhile
+PUSHES_WITHOUT = {"answers": ("stuck", 8), "renews": ("stuck", 7), "keeps": ("stuck", 11)}
 
 
 @case
@@ -50,10 +52,25 @@ def shard_moves_hold():
 @case
 def shard_moves_need_each_rule():
     """and each rule of it is needed"""
-    equal(set(SHARDS_WITHOUT), set(shard_moves.RULES), "every rule is tried")
+    equal({*SHARDS_WITHOUT, *PUSHES_WITHOUT}, set(shard_moves.RULES), "every rule is tried")
     for rule, (wrong, steps) in SHARDS_WITHOUT.items():
         found, path, _ = shard_moves.explore(shard_moves.Model(off=rule, writes=1))
         equal((found, len(path)), (wrong, steps), f"without {rule}: {path}")
+
+
+@case
+def shard_moves_go_on():
+    """a topology of a higher epoch comes in the middle of a move: nothing is lost, and the slot is served again in the end"""
+    model = shard_moves.Model(writes=1, attempts=1, pushes=True)
+    for search in (shard_moves.explore, shard_moves.stuck):
+        wrong, path, states = search(model)
+        equal(wrong, None, path)
+        check(states > 10000, f"all {states} states were seen")
+    for rule, (wrong, steps) in PUSHES_WITHOUT.items():
+        found, path, _ = shard_moves.stuck(shard_moves.Model(off=rule, writes=1, attempts=1, pushes=True))
+        equal((found, len(path)), (wrong, steps), f"without {rule}: {path}")
+    found, path, _ = shard_moves.explore(shard_moves.Model(off="keeps", writes=1, attempts=1, pushes=True))
+    equal((found, len(path)), ("lost", 14), f"without keeps: {path}")
 
 
 main()

@@ -6,6 +6,10 @@ of its shard; the dead one does not come back. Writes are counted when the repli
 their order; a record of the move that a primary has told its replica is what that goes on from. Messages between the
 shards come whole and in order within an attempt, or not at all (static_moves.py has them late and out of order).
 
+With `pushes`, a topology that was made before the decision, with the slot at the source, is of a higher epoch than what the
+target decides, and comes to the nodes of the target's shard one by one, if at all. No history may then lead to where the
+slot is served by nobody whatever the nodes do (stuck); deaths and pushes are nothing that they do.
+
 Rules can be switched off one by one: each of them must be needed.
 """
 
@@ -21,19 +25,23 @@ RULES = {
     "own_attempt": "a new primary of the target decides no attempt of the old one",
     "newest": "a replica that knows that the slot came is not made the primary by a topology without it",
     "refuses": "the target answers that an attempt is not decided only if it never will be",
+    "answers": "the target tells the source that it has decided only when its replica knows that",
+    "renews": "a target whose replica has a newer topology decides anew in that one, and tells again",
+    "keeps": "a replica that knows that the slot came takes no topology without it, but from its primary",
 }
+PUSHED, LATER = 9, 99  # epochs: of the topology that is pushed, and of one that makes the replica the primary
 
 OWNS, HANDED, GONE = "owns", "handed", "gone"
 # A node of the source's shard: does it live, its state, the attempt that it was handed over in, its data.
 Source = collections.namedtuple("Source", "lives state attempt data")
 # A node of the target's shard: does it live, has it decided, does it serve, the last attempt that it began or refused, the
-# attempt that it takes (0: none), has it everything of that, its data.
-Target = collections.namedtuple("Target", "lives decided serves last takes whole data")
+# attempt that it takes (0: none), has it everything of that, its data, the epoch of its topology.
+Target = collections.namedtuple("Target", "lives decided serves last takes whole data epoch")
 # Who is primary: 0 or 1 of each shard. `told`: attempts whose FINAL is on its way; `no`: attempts that were refused.
 World = collections.namedtuple("World", "sources targets leads final no answered written attempts")
 
 START = World((Source(True, OWNS, 0, ()), Source(True, OWNS, 0, ())),
-              (Target(True, False, False, 0, 0, False, ()), Target(True, False, False, 0, 0, False, ())),
+              (Target(True, False, False, 0, 0, False, (), 0), Target(True, False, False, 0, 0, False, (), 0)),
               (0, 0), frozenset(), frozenset(), (), 0, 0)
 
 
@@ -55,19 +63,25 @@ def fault(world):
 
 
 class Model:
-    def __init__(self, off=None, writes=2, attempts=2):
+    def __init__(self, off=None, writes=2, attempts=2, pushes=False):
         self.on = {rule: rule != off for rule in RULES}
-        self.writes, self.attempts = writes, attempts
+        self.writes, self.attempts, self.pushes = writes, attempts, pushes
 
     def steps(self, world):
         """(name, world) of everything that may happen next."""
+        yield from self.own(world)
+        yield from self.dies(world)
+        if self.pushes:
+            yield from self.pushed(world)
+
+    def own(self, world):
+        """What the nodes and their clients do."""
         yield from self.clients(world)
         yield from self.replicas(world)
         yield from self.takes(world)
         yield from self.hands_over(world)
         yield from self.decides(world)
         yield from self.asks(world)
-        yield from self.dies(world)
 
     @staticmethod
     def put(world, side, number, node, **more):
@@ -128,18 +142,21 @@ class Model:
             return
         if node.takes in world.final and not node.decided and not node.whole and source.lives and source.state == HANDED:
             yield "the rest comes", self.put(world, "targets", lead, node._replace(whole=True, data=source.data))
-        secured = not replica.lives or replica.data == node.data
+        hears = not replica.lives or replica.epoch <= node.epoch  # a replica listens to no older topology
+        secured = not replica.lives or (replica.data == node.data and hears)
         if node.whole and not node.decided and node.takes > 0 and (secured or not self.on["secured"]):
             yield f"decides {node.takes}", self.put(world, "targets", lead, node._replace(
-                decided=True, serves=not self.on["target_tells"]))
+                decided=True, serves=not self.on["target_tells"], epoch=node.epoch + 1))
         if node.decided and not node.serves and (not replica.lives or replica.decided):
             yield "the target serves", self.put(world, "targets", lead, node._replace(serves=True))
-        if replica.lives and node.takes and not node.decided and (replica.takes, replica.whole) != (node.takes, node.whole):
+        if replica.lives and hears and node.takes and not node.decided and (replica.takes, replica.whole) != (node.takes, node.whole):
             yield "the target's replica is told of the move", self.put(world, "targets", 1 - lead, replica._replace(
-                takes=node.takes, last=max(replica.last, node.takes), whole=node.whole))
-        if replica.lives and node.decided and not replica.decided:
+                takes=node.takes, last=max(replica.last, node.takes), whole=node.whole, epoch=node.epoch))
+        if replica.lives and hears and node.decided and not replica.decided:
             yield "the target's replica is told", self.put(world, "targets", 1 - lead, replica._replace(
-                decided=True, last=max(replica.last, node.last)))
+                decided=True, last=max(replica.last, node.last), epoch=node.epoch))
+        if not hears and node.decided and not node.serves and self.on["renews"]:
+            yield "the target decides anew", self.put(world, "targets", lead, node._replace(epoch=replica.epoch + 1))
         if node.takes and not node.decided:
             yield "the target gives up", self.put(world, "targets", lead, node._replace(takes=0, whole=False))
 
@@ -149,13 +166,22 @@ class Model:
         source, target = world.sources[lead], world.targets[world.leads[1]]
         if not source.lives or source.state != HANDED or not target.lives:
             return
-        if target.decided:
+        if target.serves or (target.decided and not self.on["answers"]):
             yield "the source lets go", self.put(world, "sources", lead, source._replace(state=GONE))
-        elif target.takes != source.attempt or not self.on["refuses"]:
+        elif not target.decided and (target.takes != source.attempt or not self.on["refuses"]):
             last = max(target.last, source.attempt) if self.on["refuses"] else target.last
             yield "the source serves again", self.put(
                 self.put(world, "targets", world.leads[1], target._replace(last=last)),
                 "sources", lead, source._replace(state=OWNS, attempt=0), no=world.no | {source.attempt})
+
+    def pushed(self, world):
+        """The topology comes to a node. A primary that has decided refuses it, and an attempt ends with it."""
+        for number, node in enumerate(world.targets):
+            leads = number == world.leads[1]
+            if not node.lives or node.epoch >= PUSHED or (node.decided and (leads or self.on["keeps"])):
+                continue
+            taken = node._replace(epoch=PUSHED, takes=0, whole=False) if leads else node._replace(epoch=PUSHED, decided=False)
+            yield f"the push comes to {number}", self.put(world, "targets", number, taken)
 
     def dies(self, world):
         """A primary dies for good, and its replica is made the primary."""
@@ -165,6 +191,8 @@ class Model:
             leads = tuple(1 - lead if i == place else each for i, each in enumerate(world.leads))
             if node.lives and other.lives:
                 dead = self.put(world, side, lead, node._replace(lives=False), leads=leads)
+                if side == "targets":
+                    other = other._replace(epoch=LATER)
                 if side == "sources":
                     state = other.state if self.on["asks_first"] or other.state == GONE else OWNS
                     new = other._replace(state=state)
@@ -182,3 +210,8 @@ class Model:
 def explore(model):
     """As search.explore."""
     return search.explore(model, START, fault)
+
+
+def stuck(model):
+    """As explore: what is searched for are worlds from which nothing that the nodes do leads to one that serves the slot."""
+    return search.stuck(model, START, serving)
