@@ -349,9 +349,8 @@ static int init_parts(struct sw_loop *loop, struct sw_table *table, uint32_t ind
     const struct sw_resp_owner resp_owner = {owner->server, owner->snapshot, owner->stop,
                                              owner->saver,  owner->repl,     owner->ha,
                                              owner->mover,  owner->live,     owner->timings};
-    const struct sw_bulk_owner bulk_owner = {owner->server,       owner->snapshot, owner->saver,
-                                             owner->repl,         owner->mover,    owner->timings,
-                                             owner->region_budget};
+    const struct sw_bulk_owner bulk_owner = {owner->server, owner->snapshot, owner->saver,
+                                             owner->repl,   owner->timings,  owner->region_budget};
     if (init_net(loop, index, loops) != 0 ||
         sw_batches_init(&loop->batches, table, loop->config, &loop->counters) != 0 ||
         sw_resp_init(&loop->resp, &loop->net, &loop->batches, &resp_owner, uv_hrtime() + index) !=

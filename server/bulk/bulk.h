@@ -25,7 +25,6 @@
 
 struct sw_bulk_sharing;
 struct sw_region_budget;
-struct sw_mover;
 struct sw_repl;
 struct sw_saver;
 
@@ -35,7 +34,6 @@ struct sw_bulk_owner {
     void (*snapshot)(void *server, struct sw_snapshot *snapshot);
     const struct sw_saver *saver;           /* NULL: there is no data directory */
     struct sw_repl *repl;                   /* NULL: no replication */
-    struct sw_mover *mover;                 /* NULL: it is of no cluster */
     struct sw_timings *timings;             /* NULL: nothing is timed */
     struct sw_region_budget *region_budget; /* NULL: no memory is shared */
 };

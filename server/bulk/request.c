@@ -19,7 +19,6 @@
 #include "server/bulk/values.h"
 #include "server/bulk/waits.h"
 #include "server/config/live.h"
-#include "server/move/move.h"
 #include "server/region/memory.h"
 #include "table/scale.h"
 
@@ -205,8 +204,8 @@ static void start_scan(struct sw_bulk_frame *frame)
 
 static void start_clear(struct sw_bulk_frame *frame)
 {
-    struct sw_mover *mover = frame->bulk->owner.mover;
-    if (mover == NULL || !sw_mover_takes(mover)) {
+    const struct sw_cluster_view *view = frame->bulk->net->seat.view;
+    if (view == NULL || !view->is_target) {
         frame->flight.batch = (struct sw_batch){.kind = SW_BATCH_CLEAR};
         launch(frame);
         return;

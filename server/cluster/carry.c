@@ -53,6 +53,18 @@ static bool same_owners(const struct sw_topology *before, const struct sw_topolo
     return same;
 }
 
+/* Have these slots the same shards in both? */
+static bool same_owners_of(const struct sw_topology *before, const struct sw_topology *after,
+                           const struct sw_slot_set *slots)
+{
+    bool same = true;
+    for (unsigned slot = 0; slot < SW_SLOTS && same; slot++) {
+        same = !sw_slot_set_has(slots, slot) ||
+               strcmp(owner_of(after, slot), owner_of(before, slot)) == 0;
+    }
+    return same;
+}
+
 /* Are the nodes of this shard afterwards some of those before? */
 static bool has_no_new(const struct sw_topology *before, const struct sw_topology *after,
                        const char *shard)
@@ -95,7 +107,7 @@ static void stay_behind(const struct sw_topology *before, const struct sw_topolo
 {
     if (move->role == SW_CLUSTER_DECIDES) {
         sw_cluster_rest(move);
-    } else if (move->role != SW_CLUSTER_RESTS && !same_owners(before, after, NULL, NULL)) {
+    } else if (move->role != SW_CLUSTER_RESTS && !same_owners_of(before, after, &move->slots)) {
         if (move->role == SW_CLUSTER_HANDED) {
             sw_cluster_add_leaving(move);
         }
@@ -165,4 +177,42 @@ bool sw_cluster_carry_move(const struct sw_cluster_view *now, const struct sw_to
     return early == NULL ||
            sw_cluster_refuse(
                error, "%s: a topology is taken when that is over (CLUSTER MOVE STATUS)", early);
+}
+
+/* Has the shard the same slots in both, but for those of the move, which are of it or of `theirs`
+ * afterwards? */
+static bool same_slots(const struct sw_topology *before, const struct sw_topology *after,
+                       const struct sw_slot_set *moved, const char *mine, const char *theirs)
+{
+    bool same = true;
+    for (unsigned slot = 0; slot < SW_SLOTS && same; slot++) {
+        const char *now = owner_of(after, slot);
+        same = sw_slot_set_has(moved, slot)
+                   ? strcmp(now, mine) == 0 || strcmp(now, theirs) == 0
+                   : (strcmp(now, mine) == 0) == (strcmp(owner_of(before, slot), mine) == 0);
+    }
+    return same;
+}
+
+bool sw_cluster_carry_decision(const struct sw_cluster_view *now, struct sw_topology *after,
+                               struct sw_cluster_move *move, char error[SW_CLUSTER_ERROR_BYTES])
+{
+    const struct sw_topology *before = now->topology;
+    const char *mine = shard_of(before, now->id), *theirs = shard_of(before, move->peer);
+    int place = sw_topology_find_node(after, now->id);
+    if (place < 0 || !after->nodes[place].is_primary ||
+        strcmp(shard_of(after, now->id), mine) != 0 || theirs[0] == '\0' ||
+        !has_no_new(before, after, mine) ||
+        !same_slots(before, after, &move->slots, mine, theirs) ||
+        !follow_peer(after, theirs, move)) {
+        return sw_cluster_refuse(error, "a replica of this node has a newer topology, by which the "
+                                        "shards of the move have other nodes or slots");
+    }
+    if (!sw_topology_give(after, &move->slots, after->nodes[place].shard)) {
+        return sw_cluster_refuse(error, "there is no memory for a topology");
+    }
+    sw_cluster_carry_losses(before, after);
+    sw_cluster_lose_until(after, move->peer, after->epoch);
+    after->epoch++;
+    return true;
 }

@@ -16,6 +16,12 @@
 bool sw_cluster_carry_move(const struct sw_cluster_view *now, const struct sw_topology *after,
                            struct sw_cluster_move *move, char error[SW_CLUSTER_ERROR_BYTES]);
 
+/* Gives, in a newer topology that does not know what this node has decided, the slots of the move
+ * to its shard, at the next epoch. Returns false with a sentence if more is other there than that,
+ * as far as it concerns the move; `after` is not to be used then. */
+bool sw_cluster_carry_decision(const struct sw_cluster_view *now, struct sw_topology *after,
+                               struct sw_cluster_move *move, char error[SW_CLUSTER_ERROR_BYTES]);
+
 /* No slot is on its way. */
 void sw_cluster_rest(struct sw_cluster_move *move);
 /* The keys of its slots are to be removed. */

@@ -183,6 +183,7 @@ uint64_t sw_cluster_install(struct sw_cluster *cluster, struct sw_topology *topo
     }
     memcpy(state.id, cluster->id, sizeof(state.id));
     view->takes = move->role == SW_CLUSTER_TAKES;
+    view->is_target = view->takes || move->role == SW_CLUSTER_DECIDES;
     view->may_have_foreign =
         may_have_foreign || view->takes || sw_slot_set_count(&move->leaving) > 0;
     if (move->role == SW_CLUSTER_HANDED || move->role == SW_CLUSTER_DECIDES) {
@@ -220,7 +221,7 @@ static const struct sw_slot_set *given_away(const struct sw_cluster *cluster,
 
 /* Under `change`. Takes the topology. Where this node knows of none before, older ones may have
  * given it slots that it does not have; and it may lose slots with its shard to another one. */
-static uint64_t take(struct sw_cluster *cluster, struct sw_topology *topology,
+static uint64_t take(struct sw_cluster *cluster, struct sw_topology *topology, bool is_of_primary,
                      char error[SW_CLUSTER_ERROR_BYTES])
 {
     const struct sw_cluster_view *now = cluster->newest;
@@ -229,9 +230,10 @@ static uint64_t take(struct sw_cluster *cluster, struct sw_topology *topology,
         return now->number;
     }
     bool holds_keys = cluster->owner.holds_keys(cluster->owner.server);
+    const struct sw_slot_set *given = given_away(cluster, topology);
     struct sw_cluster_move move = cluster->move;
     if (!sw_cluster_carry_move(now, topology, &move, error) ||
-        !sw_cluster_may_follow(now, topology, holds_keys, given_away(cluster, topology), error)) {
+        !sw_cluster_may_follow(now, topology, holds_keys, given, is_of_primary, error)) {
         sw_topology_free(topology);
         return 0;
     }
@@ -245,15 +247,16 @@ static uint64_t take(struct sw_cluster *cluster, struct sw_topology *topology,
         if (leaves || now->shard == SW_CLUSTER_NO_SHARD) { /* what it refused before it takes */
             sw_cluster_lose_until(topology, cluster->id, now->topology->epoch);
         }
+        leaves |= sw_cluster_shard_loses(now, topology, given); /* a replica has them, too */
     }
     return sw_cluster_install(cluster, topology, &move, cluster->may_have_foreign || leaves, NULL,
                               error);
 }
 
 uint64_t sw_cluster_take_parsed(struct sw_cluster *cluster, struct sw_topology *topology,
-                                char error[SW_CLUSTER_ERROR_BYTES])
+                                bool is_of_primary, char error[SW_CLUSTER_ERROR_BYTES])
 {
-    uint64_t number = take(cluster, topology, error);
+    uint64_t number = take(cluster, topology, is_of_primary, error);
     if (number != 0) {
         cluster->owner.roles(cluster->owner.server);
     }
@@ -273,7 +276,7 @@ uint64_t sw_cluster_take(struct sw_cluster *cluster, const char *text, size_t si
             snprintf(error, SW_CLUSTER_ERROR_BYTES, "the epoch is %" PRIu64, epoch);
             sw_topology_free(topology);
         } else {
-            number = sw_cluster_take_parsed(cluster, topology, error);
+            number = sw_cluster_take_parsed(cluster, topology, false, error);
         }
         pthread_mutex_unlock(&cluster->change);
     }
@@ -384,7 +387,7 @@ static int open_file(struct sw_cluster *cluster)
         sw_topology_free(topology);
         return 0;
     }
-    if (topology == NULL || take(cluster, topology, error) == 0) {
+    if (topology == NULL || take(cluster, topology, false, error) == 0) {
         sw_log(SW_LOG_ERROR, "cluster: %s: %s", path, error);
         return -1;
     }

@@ -225,6 +225,35 @@ uint64_t sw_cluster_decide(struct sw_cluster *cluster, uint64_t attempt, uint64_
     return number;
 }
 
+bool sw_cluster_decide_anew(struct sw_cluster *cluster, const char *text, size_t size,
+                            char error[SW_CLUSTER_ERROR_BYTES])
+{
+    bool done = false;
+    struct sw_topology *after = sw_topology_parse(text, size, error);
+    if (after == NULL) {
+        return false;
+    }
+    pthread_mutex_lock(&cluster->change);
+    const struct sw_cluster_view *now = cluster->newest;
+    struct sw_cluster_move move = cluster->move;
+    if ((move.role == SW_CLUSTER_DECIDES || sw_cluster_refuse(error, "nothing is decided")) &&
+        sw_cluster_may_follow(now, after, false, NULL, false, error) &&
+        sw_cluster_carry_decision(now, after, &move, error)) {
+        done =
+            sw_cluster_install(cluster, after, &move, cluster->may_have_foreign, NULL, error) != 0;
+        after = NULL;
+    }
+    if (done) {
+        cluster->owner.roles(cluster->owner.server);
+    }
+    pthread_mutex_unlock(&cluster->change);
+    sw_topology_free(after);
+    if (done) {
+        wake(cluster);
+    }
+    return done;
+}
+
 bool sw_cluster_abandon(struct sw_cluster *cluster, uint64_t attempt)
 {
     pthread_mutex_lock(&cluster->change);

@@ -52,6 +52,10 @@ uint64_t sw_cluster_decide(struct sw_cluster *cluster, uint64_t attempt, uint64_
 /* The attempt is never decided, whether that can be written or not: the next start begins another
  * one in any case. Returns false if it may be decided already. */
 bool sw_cluster_abandon(struct sw_cluster *cluster, uint64_t attempt);
+/* A replica has this topology, which may be newer, and does not hear what was decided by an older
+ * one: decides anew in that one. Returns false with a sentence if it cannot be, or is not newer. */
+bool sw_cluster_decide_anew(struct sw_cluster *cluster, const char *text, size_t size,
+                            char error[SW_CLUSTER_ERROR_BYTES]);
 /* The replicas know what was decided: serves the slots. */
 bool sw_cluster_serve(struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR_BYTES]);
 

@@ -79,14 +79,17 @@ uint64_t sw_cluster_take_state(struct sw_cluster *cluster, const char *text, siz
     }
     pthread_mutex_lock(&cluster->change);
     if (is_of_primary(cluster, &state, error)) {
-        number = sw_cluster_take_parsed(cluster, state.topology, error);
+        number = sw_cluster_take_parsed(cluster, state.topology, true, error);
         state.topology = NULL;
     }
     if (number != 0) {
         struct sw_cluster_move *move = &state.move;
+        const bool same_foreign = cluster->may_have_foreign || !state.may_have_foreign;
+        cluster->may_have_foreign |= state.may_have_foreign;
         move->last = cluster->move.last > move->last ? cluster->move.last : move->last;
-        number =
-            is_same(move, &cluster->move) ? number : sw_cluster_change_move(cluster, move, error);
+        number = same_foreign && is_same(move, &cluster->move)
+                     ? number
+                     : sw_cluster_change_move(cluster, move, error);
     }
     pthread_mutex_unlock(&cluster->change);
     sw_topology_free(state.topology);

@@ -67,6 +67,13 @@ unsigned sw_cluster_lost_here(const struct sw_cluster_view *view, const struct s
     return stays ? count_lost(after, shard, NULL) : shard->slot_count;
 }
 
+bool sw_cluster_shard_loses(const struct sw_cluster_view *view, const struct sw_topology *after,
+                            const struct sw_slot_set *given)
+{
+    const struct sw_topology_node *me = sw_cluster_me(view);
+    return me != NULL && count_lost(after, &view->topology->shards[me->shard], given) > 0;
+}
+
 bool sw_cluster_refuse(char error[SW_CLUSTER_ERROR_BYTES], const char *format, ...)
 {
     va_list arguments;
@@ -77,7 +84,7 @@ bool sw_cluster_refuse(char error[SW_CLUSTER_ERROR_BYTES], const char *format, .
 }
 
 bool sw_cluster_may_follow(const struct sw_cluster_view *now, const struct sw_topology *after,
-                           bool holds_keys, const struct sw_slot_set *given,
+                           bool holds_keys, const struct sw_slot_set *given, bool is_of_primary,
                            char error[SW_CLUSTER_ERROR_BYTES])
 {
     const struct sw_topology *before = now->topology;
@@ -100,16 +107,14 @@ bool sw_cluster_may_follow(const struct sw_cluster_view *now, const struct sw_to
     if (after->epoch == before->epoch) {
         return sw_cluster_refuse(error, "epoch %" PRIu64 " is another topology", after->epoch);
     }
-    /* What a replica of the shard holds is not left behind: it is copied there. But it is if the
-     * replica is to be the primary. */
     const struct sw_topology_node *me = sw_cluster_me(now);
     int place = sw_topology_find_node(after, now->id);
     bool stays =
         me != NULL && place >= 0 &&
         strcmp(after->shards[after->nodes[place].shard].id, before->shards[me->shard].id) == 0;
-    unsigned lost = stays && (me->is_primary || after->nodes[place].is_primary)
-                        ? count_lost(after, &before->shards[me->shard], given)
-                        : sw_cluster_lost_here(now, after);
+    unsigned lost = is_of_primary ? 0
+                    : stays       ? count_lost(after, &before->shards[me->shard], given)
+                                  : sw_cluster_lost_here(now, after);
     return lost == 0 || after->is_forced || !holds_keys ||
            sw_cluster_refuse(
                error,

@@ -11,9 +11,10 @@
 
 /* May `after` take the place of what holds? Not if it is of an older epoch, of another cluster, or
  * takes slots, others than those that are given away, from under keys: then it returns false with
- * a sentence in `error`. */
+ * a sentence in `error`. A replica leaves slots of its shard behind where its primary says so: it
+ * is their copy, and may be made the primary. */
 bool sw_cluster_may_follow(const struct sw_cluster_view *now, const struct sw_topology *after,
-                           bool holds_keys, const struct sw_slot_set *given,
+                           bool holds_keys, const struct sw_slot_set *given, bool is_of_primary,
                            char error[SW_CLUSTER_ERROR_BYTES]);
 
 /* Writes the sentence that says why a change of the topology is refused; returns false. */
@@ -22,6 +23,10 @@ __attribute__((format(printf, 2, 3))) bool sw_cluster_refuse(char error[SW_CLUST
 
 /* How many slots this node would serve no more. */
 unsigned sw_cluster_lost_here(const struct sw_cluster_view *view, const struct sw_topology *after);
+
+/* Would the shard of this node, be it a replica, lose slots other than these? */
+bool sw_cluster_shard_loses(const struct sw_cluster_view *view, const struct sw_topology *after,
+                            const struct sw_slot_set *given);
 
 /* Notes of every shard when it last lost a slot: requests that clients made by a topology before
  * that are refused. */

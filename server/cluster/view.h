@@ -46,6 +46,7 @@ struct sw_cluster_view {
     bool has_frozen;             /* slots */
     bool may_have_foreign;       /* the table may hold keys of slots that the node does not own */
     bool takes;                  /* such keys may come at any time: slots are on their way here */
+    bool is_target;              /* .. or have come, and are not served yet */
     struct sw_slot_set asks;     /* slots that have just left: ASK, until asks_until_ns */
     uint64_t asks_until_ns;      /* of the monotonic clock; 0: none has */
 };

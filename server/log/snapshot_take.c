@@ -62,7 +62,7 @@ static void say_why(struct sw_table *table, int status, char reason[SW_SNAPSHOT_
     }
 }
 
-static int take_image(struct sw_table *table, bool borrow, bool (*waits)(void *context),
+int sw_snapshot_image(struct sw_table *table, bool borrow, bool (*waits)(void *context),
                       void *context, struct sw_image **out)
 {
     const struct timespec rest = {.tv_nsec = 2000000};
@@ -79,16 +79,11 @@ static int take_image(struct sw_table *table, bool borrow, bool (*waits)(void *c
     return status;
 }
 
-int sw_snapshot_image(struct sw_table *table, bool borrow, struct sw_image **out)
-{
-    return take_image(table, borrow, NULL, NULL, out);
-}
-
 int sw_snapshot_take(struct sw_snapshot_write *write, struct sw_table *table,
                      const struct sw_config *config, bool borrow,
                      char reason[SW_SNAPSHOT_REASON_BYTES])
 {
-    int status = take_image(table, borrow, write->waits, write->context, &write->image);
+    int status = sw_snapshot_image(table, borrow, write->waits, write->context, &write->image);
     if (status != SW_OK) {
         say_why(table, status, reason);
         return -1;

@@ -12,8 +12,10 @@
 #include "server/log/snapshot_write.h"
 
 /* sw_image_take by a queue of its own, once nobody else has an image of a table that has one at a
- * time. */
-int sw_snapshot_image(struct sw_table *table, bool borrow, struct sw_image **out);
+ * time. Until then `waits` (NULL: it waits) is asked whether to go on waiting; if not, it returns
+ * SW_E_BUSY. */
+int sw_snapshot_image(struct sw_table *table, bool borrow, bool (*waits)(void *context),
+                      void *context, struct sw_image **out);
 
 /* Takes the image, which the caller drops, and fills in the header but for entries and incarnation.
  * While somebody else has it, write->waits is asked whether to go on waiting.

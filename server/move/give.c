@@ -334,7 +334,7 @@ static int give(struct giving *giving)
     }
     sw_feed_turn_on(mover->parts.repl->feed, mover->parts.table);
     sw_mover_phase(mover, SW_MOVE_SNAPSHOT);
-    if (sw_mover_each(mover, &giving->hello->slots, send_entries, giving, &at) != 0) {
+    if (sw_mover_each(mover, &giving->hello->slots, 0, send_entries, giving, &at) != 0) {
         return -1;
     }
     struct sw_move_head head = {.kind = SW_MOVE_BEGIN, .sequence = at};

@@ -8,6 +8,7 @@
 
 #include "server/batch/logging.h"
 #include "server/cluster/fault.h"
+#include "server/limits.h"
 #include "server/log/clock.h"
 #include "server/log/snapshot_take.h"
 #include "server/move/mover_parts.h"
@@ -136,12 +137,31 @@ static int visit_all(struct sw_mover *mover, struct sw_image *image,
     return 0;
 }
 
-int sw_mover_each(struct sw_mover *mover, const struct sw_slot_set *slots,
+struct waiting {
+    struct sw_mover *mover;
+    uint64_t until_ns; /* 0: no limit */
+};
+
+static bool waits_for_image(void *context)
+{
+    const struct waiting *waiting = context;
+    return !sw_mover_is_over(waiting->mover) &&
+           (waiting->until_ns == 0 || sw_log_now_ns() < waiting->until_ns);
+}
+
+int sw_mover_each(struct sw_mover *mover, const struct sw_slot_set *slots, uint64_t within_ms,
                   int (*visit)(struct sw_mover *mover, uint32_t count, void *user), void *user,
                   uint64_t *sequence)
 {
+    struct waiting waiting = {mover, within_ms == 0 ? 0 : sw_log_now_ns() + within_ms * 1000000ULL};
     struct sw_image *image = NULL;
-    int status = sw_snapshot_image(mover->parts.table, false, &image);
+    int status = sw_snapshot_image(mover->parts.table, false, waits_for_image, &waiting, &image);
+    if (status == SW_E_BUSY) {
+        return sw_mover_is_over(mover)
+                   ? sw_mover_fail(mover, "it was told to end")
+                   : sw_mover_fail(mover, "the table is being read by others (a snapshot, a "
+                                          "replica, DIGEST), for longer than slots may wait");
+    }
     if (status != SW_OK) {
         return sw_mover_fail(mover, "the table cannot be read at one instant: %s",
                              sw_status_text(status));
@@ -171,7 +191,7 @@ int sw_mover_remove(struct sw_mover *mover, const struct sw_slot_set *slots)
         return 0;
     }
     sw_mover_phase(mover, SW_MOVE_REMOVES);
-    return sw_mover_each(mover, slots, remove_some, NULL, &sequence);
+    return sw_mover_each(mover, slots, 0, remove_some, NULL, &sequence);
 }
 
 static int add_some(struct sw_mover *mover, uint32_t count, void *user)
@@ -185,5 +205,5 @@ int sw_mover_digest(struct sw_mover *mover, const struct sw_slot_set *slots,
                     struct sw_digest *digest)
 {
     *digest = (struct sw_digest){0};
-    return sw_mover_each(mover, slots, add_some, digest, &digest->sequence);
+    return sw_mover_each(mover, slots, SW_MOVE_STEP_MS, add_some, digest, &digest->sequence);
 }

@@ -177,6 +177,7 @@ static void tell_late(struct sw_mover *mover)
  * whether it is the latter. */
 static bool rest_as_replica(struct sw_mover *mover, bool is_replica)
 {
+    mover->is_stale = true; /* other replicas may know of an older state than the new primary */
     pthread_mutex_lock(&mover->lock);
     struct sw_wire wire = mover->wire;
     mover->wire.fd = -1;
@@ -186,6 +187,13 @@ static bool rest_as_replica(struct sw_mover *mover, bool is_replica)
         sw_mover_pause_ms(mover, 5);
     }
     return !is_replica;
+}
+
+/* Have slots ever come or gone? If not the replicas have nothing to know, and need no state file.
+ */
+static bool has_moved(const struct sw_cluster_move *move)
+{
+    return move->last > 0 || move->attempt > 0;
 }
 
 /* Does what the state says is next. Returns false if there is nothing. */
@@ -222,13 +230,14 @@ static bool work(struct sw_mover *mover)
     } else if (move.role == SW_CLUSTER_DECIDES) {
         if (sw_mover_serve(mover) == 0) {
             end_taking(mover, &move);
+            mover->is_stale = true;
         }
     } else if (removes) {
         remove_leaving(mover, &move);
     } else if (move.role == SW_CLUSTER_TAKES) {
         take(mover, &move);
         mover->is_stale = true;
-    } else if (mover->is_stale) {
+    } else if (mover->is_stale && has_moved(&move)) {
         tell_late(mover);
         return true;
     }
@@ -324,6 +333,7 @@ int sw_mover_create(const struct sw_mover_parts *parts, struct sw_mover **out)
     if (mover != NULL) {
         mover->parts = *parts;
         mover->wire.fd = -1;
+        mover->is_stale = true; /* it may have been killed before it told them */
         sw_table_info(parts->table, &mover->info);
         mover->at_once = at_once(&mover->info);
         mover->raw_bytes = parts->config->resp_keys == SW_RESP_KEYS_RAW ? mover->info.key_bytes : 0;

@@ -62,7 +62,5 @@ bool sw_mover_is_quiet(struct sw_mover *mover);
 void sw_mover_facts(struct sw_mover *mover, struct sw_move_facts *facts);
 /* Lines of "name:value". Returns their length. */
 size_t sw_mover_status(struct sw_mover *mover, char *text, size_t bytes);
-/* Are slots being taken? Then everything may not be removed at once. */
-bool sw_mover_takes(struct sw_mover *mover);
 
 #endif

@@ -69,11 +69,13 @@ int sw_mover_dial_at(struct sw_mover *mover, struct sw_link_to *link, const char
 /* Carries out a batch, and hands it to the log and the feed. */
 int sw_mover_run(struct sw_mover *mover, struct sw_batch *batch);
 /* Calls `visit` with the entries of these slots at one instant, which are in mover->keys and
- * ->values; its write sequence is *sequence. */
-int sw_mover_each(struct sw_mover *mover, const struct sw_slot_set *slots,
+ * ->values; its write sequence is *sequence. Where others read the table meanwhile it waits for
+ * them, at most `within_ms`, unless that is 0. */
+int sw_mover_each(struct sw_mover *mover, const struct sw_slot_set *slots, uint64_t within_ms,
                   int (*visit)(struct sw_mover *mover, uint32_t count, void *user), void *user,
                   uint64_t *sequence);
 int sw_mover_remove(struct sw_mover *mover, const struct sw_slot_set *slots);
+/* While the slots are served nowhere. */
 int sw_mover_digest(struct sw_mover *mover, const struct sw_slot_set *slots,
                     struct sw_digest *digest);
 bool sw_mover_has(const struct sw_mover *mover, const struct sw_slot_set *slots, const void *keys,
@@ -86,6 +88,9 @@ int sw_mover_secure(struct sw_mover *mover, uint64_t within_ms);
 /* Tells all replicas the state of this node. Returns 0 once they have it, and the writes up to
  * `sequence`. */
 int sw_mover_tell(struct sw_mover *mover, uint64_t sequence);
+/* Looks whether a replica has a newer topology, which does not know what was decided here, and
+ * decides anew in that one. Returns whether there was one. */
+bool sw_mover_decide_anew(struct sw_mover *mover);
 
 /* --- take.c, give.c --- */
 /* One attempt of the target. Returns 0 if it is decided; -1: *for_good: there is no use in another

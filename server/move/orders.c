@@ -131,10 +131,3 @@ bool sw_mover_send(struct sw_mover *mover, const struct sw_wire *wire,
     pthread_mutex_unlock(&mover->lock);
     return taken;
 }
-
-bool sw_mover_takes(struct sw_mover *mover)
-{
-    struct sw_cluster_move move;
-    sw_cluster_move_show(mover->parts.cluster, &move);
-    return move.role == SW_CLUSTER_TAKES || move.role == SW_CLUSTER_DECIDES;
-}

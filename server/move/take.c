@@ -202,7 +202,9 @@ int sw_mover_serve(struct sw_mover *mover)
     }
     sw_log_limited(SW_LOG_MOVE, SW_LOG_WARNING,
                    "cluster: slots that have come are not served yet: %s", mover->reason);
-    sw_mover_pause_ms(mover, 100);
+    if (!sw_mover_decide_anew(mover)) {
+        sw_mover_pause_ms(mover, 100);
+    }
     return -1;
 }
 

@@ -79,3 +79,39 @@ int sw_mover_tell(struct sw_mover *mover, uint64_t sequence)
     free(telling.state);
     return status;
 }
+
+/* Receives the topology of a replica, which the caller frees. NULL: it has none, or cannot be
+ * asked. */
+static char *receive_topology(struct sw_link_to *link, size_t *size)
+{
+    static const char words[] = "*2\r\n$7\r\nCLUSTER\r\n$8\r\nTOPOLOGY\r\n";
+    char line[SW_MOVE_LINE_BYTES], end;
+    if (sw_link_send(link, words, sizeof(words) - 1) != 0 ||
+        sw_link_line(link, line, sizeof(line)) != 0 || sscanf(line, "$%zu%c", size, &end) != 1 ||
+        *size == 0 || *size > SW_TOPOLOGY_BYTES_MAX) {
+        return NULL;
+    }
+    char *text = malloc(*size);
+    if (text != NULL && sw_link_receive(link, text, *size, *size) < 0) {
+        free(text);
+        text = NULL;
+    }
+    return text;
+}
+
+bool sw_mover_decide_anew(struct sw_mover *mover)
+{
+    char ip[SW_TOPOLOGY_IP_MAX + 1], error[SW_CLUSTER_ERROR_BYTES];
+    uint16_t port = 0;
+    bool done = false;
+    for (unsigned i = 0; sw_cluster_replica(mover->parts.cluster, i, ip, &port); i++) {
+        struct sw_link_to link = sw_mover_link(mover);
+        size_t size = 0;
+        char *text =
+            sw_mover_dial_at(mover, &link, ip, port) == 0 ? receive_topology(&link, &size) : NULL;
+        sw_link_close(&link);
+        done |= text != NULL && sw_cluster_decide_anew(mover->parts.cluster, text, size, error);
+        free(text);
+    }
+    return done;
+}

@@ -95,7 +95,7 @@ int sw_digest_of(struct sw_table *table, struct sw_digest *digest, char *reason,
     sw_table_info(table, &info);
     *digest = (struct sw_digest){0};
     uint8_t *memory = malloc(BYTES_AT_ONCE);
-    int status = memory == NULL ? SW_E_NOMEM : sw_snapshot_image(table, false, &image);
+    int status = memory == NULL ? SW_E_NOMEM : sw_snapshot_image(table, false, NULL, NULL, &image);
     if (status == SW_OK) {
         digest->sequence = sw_image_sequence(image);
         status = add_all(image, &info, memory, digest);

@@ -13,7 +13,6 @@
 #include "server/batch/refusals.h"
 #include "server/config/live.h"
 #include "server/limits.h"
-#include "server/move/move.h"
 #include "server/net/conn.h"
 #include "server/resp/control_parts.h"
 #include "server/resp/glob.h"
@@ -318,7 +317,8 @@ static bool run_clear(struct sw_control *control, const struct sw_resp_command *
         free(control);
         return true;
     }
-    if (control->resp->owner.mover != NULL && sw_mover_takes(control->resp->owner.mover)) {
+    const struct sw_cluster_view *view = control->conn->net->seat.view;
+    if (view != NULL && view->is_target) {
         return sw_control_refuse(control, "ERR " SW_NO_CLEAR);
     }
     control->flight.batch = (struct sw_batch){.kind = SW_BATCH_CLEAR};

@@ -97,7 +97,7 @@ def check_shards(servers):
         replica = servers[(servers.index(server) + 2) % 4]
         caught_up(server, replica)
         eventually(lambda r=replica: r.ask("CLUSTER", "COUNTFOREIGN") == 0, "the replica knows the topology", 30)
-        equal(replica.ask("DBSIZE"), server.ask("DBSIZE"), "DBSIZE")
+        eventually(lambda r=replica, s=server: r.ask("DBSIZE") == s.ask("DBSIZE"), "DBSIZE", 30)  # it may be loading
     equal(len({same(server) for server in servers}), 1, "topologies")
 
 
@@ -214,6 +214,80 @@ def fail_over(servers, primaries, which, fault):
         eventually(servers[number].rests, f"{fault}: {[s.status() for s in servers]}", 30)
     moved_at_last(servers, "5000-8191", "s0", "s1")
     moved_at_last(servers, "5000-8191", "s1", "s0")
+
+
+def stale(text, **fields):
+    """An older topology, at a higher epoch."""
+    return json.dumps({**text, "epoch": text["epoch"] + 10, **fields})
+
+
+@case
+def pushed_meanwhile():
+    """an older topology of a higher epoch comes between the decision and the telling: the slots are served, where they moved"""
+    with shards(files=True) as servers:
+        key = key_in(5000, 8191)
+        equal(servers[0].ask("SET", key, 7), "OK", "SET")
+        servers[1].restart("move.target.decided")
+        eventually(lambda: info(servers[3])["master_link_status"] == "up", "it is followed", 30)
+        before = json.loads(servers[0].ask("CLUSTER", "TOPOLOGY"))
+        process = mover(servers, "5000-8191", "s0", "s1")
+        wait_killed(servers[1])
+        process.kill()
+        process.communicate()
+        others = RANDOM.sample((0, 2), RANDOM.randrange(3))
+        print(f"# the push comes to the target's replica, and to {others}")
+        for server in [servers[3], *(servers[n] for n in others)]:
+            equal(server.ask("CLUSTER", "SETTOPOLOGY", stale(before)), "OK", "it is newer")
+        check("TRYAGAIN" in servers[0].ask("GET", key), "the source has handed it over")
+        servers[1].restart()
+        eventually(lambda: servers[1].ask("GET", key) == b"7", servers[1].log()[-800:], 30)
+        for server in servers:
+            eventually(server.rests, servers[1].log()[-800:], 30)
+        check_shards(servers)
+        check(json.loads(servers[3].ask("CLUSTER", "TOPOLOGY"))["epoch"] > before["epoch"] + 10, "at an epoch above that")
+        # who knows that the slots came takes no topology without them, be it a replica
+        later = json.loads(servers[3].ask("CLUSTER", "TOPOLOGY"))["epoch"] + 10
+        for server in (servers[3], servers[1]):
+            check("it takes 3192 slots from this node" in server.ask("CLUSTER", "SETTOPOLOGY", stale(before, epoch=later)), "refused")
+
+
+@case
+def killed_before_it_tells():
+    """a target that is killed between what it told its replica, and telling that it serves, tells that when it is back"""
+    with shards(files=True) as servers:
+        key = key_in(5000, 8191)
+        equal(servers[0].ask("SET", key, 7), "OK", "SET")
+        for n, fault in enumerate(RANDOM.sample(("move.target.told", "move.target.serves"), 2)):
+            servers[1 - n].restart(fault)
+            eventually(lambda s=servers[3 - n]: info(s)["master_link_status"] == "up", "it is followed", 30)
+            process = mover(servers, "5000-8191", f"s{n}", f"s{1 - n}")
+            wait_killed(servers[1 - n])
+            process.kill()
+            process.communicate()
+            servers[1 - n].restart()
+            for server in servers:
+                eventually(server.rests, f"{fault}: {server.status()}", 30)
+            eventually(lambda s=servers[1 - n]: s.ask("GET", key) == b"7", "it is served", 30)
+        check_shards(servers)
+
+
+@case
+def foreign_keys_are_known():
+    """keys of slots that a topology took by force are no keys of the shard, whichever of its nodes is the primary"""
+    with shards() as servers:
+        mine, other = key_in(101, 8191), key_in(0, 100)
+        for key in (mine, other):
+            equal(servers[0].ask("SET", key, 7), "OK", "SET")
+        caught_up(servers[0], servers[2])
+        text = json.loads(servers[0].ask("CLUSTER", "TOPOLOGY"))
+        text["shards"][0]["slots"], text["shards"][1]["slots"] = [[101, 8191]], [[0, 100], [8192, 16383]]
+        for server in servers:
+            equal(server.ask("CLUSTER", "SETTOPOLOGY", stale(text, force=True)), "OK", "by force")
+        for server in (servers[0], servers[2]):
+            equal((server.ask("DBSIZE"), server.ask("CLUSTER", "COUNTFOREIGN"), entries(server)), (1, 1, [mine]), "one is foreign")
+        servers[0].kill()
+        come_back(servers[0], promote(servers, servers[0]))
+        equal((servers[2].ask("DBSIZE"), servers[2].ask("CLUSTER", "COUNTFOREIGN"), entries(servers[2])), (1, 1, [mine]), "so it stays")
 
 
 @case
