@@ -109,7 +109,9 @@ static void check_request(const uint8_t *header, size_t size, uint64_t body_byte
             bool operands = sw_operation_has_operands(request.operation);
             require(layout.second - layout.first >= array);
             uint64_t scores = request.has_scores ? request.count * sizeof(uint64_t) : 0;
-            require(layout.scores - layout.second >= (operands ? array : 0));
+            bool is_part = request.operation == SW_OPERATION_SETRANGE;
+            uint64_t parts = (uint64_t)request.count * request.range_bytes;
+            require(layout.scores - layout.second >= (is_part ? parts : operands ? array : 0));
             require(layout.bytes - layout.scores >= scores);
         } else {
             require(layout.bytes == 0);
