@@ -88,9 +88,10 @@ class Gpus(Study):
         return sum(daemon.usage()[0] for daemon in daemons) + times.children_user + times.children_system
 
     def together(self, daemons, operation, words):
-        """Loads each daemon for the same time: (their phases, processors in use by daemons and loads)."""
+        """Loads each daemon for the same time: (their phases, processors in use by daemons and loads, bytes a key that went
+        through sockets)."""
         for _ in range(TRIES):
-            used, begun = self.used(daemons), time.monotonic()
+            sent, used, begun = self.moved(daemons), self.used(daemons), time.monotonic()
             commands = [self.command(daemon.unix(), "-o", operation, *words) for daemon in daemons]
             loads = [subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                       stderr=subprocess.PIPE, text=True) for command in commands]
@@ -102,7 +103,7 @@ class Gpus(Study):
             took, busy = time.monotonic() - begun, self.used(daemons) - used
             shared = min(ends) - max(end - phase["seconds"] for end, phase in zip(ends, phases))
             if shared >= TOGETHER * min(phase["seconds"] for phase in phases):
-                return phases, busy / took
+                return phases, busy / took, (self.moved(daemons) - sent) / sum(phase["keys"] for phase in phases)
         raise Failed(f"{operation}: the loads of {len(daemons)} daemons were never beside each other")
 
     def clustered(self, count):
@@ -134,9 +135,7 @@ class Gpus(Study):
             for daemon in daemons:
                 self.load(daemon.unix(), *shape, "-o", "set")
             for operation, word in (("get", "get"), ("update", "set")):
-                before = self.moved(daemons)
-                phases, processors = self.together(daemons, word, (*shape, *self.drawn(options.frame)))
-                moved = (self.moved(daemons) - before) / sum(phase["keys"] for phase in phases)
+                phases, processors, moved = self.together(daemons, word, (*shape, *self.drawn(options.frame)))
                 row = self.tell("sherwood-null" if program == "sherwoodd-null" else "sherwood", f"{part}_{operation}",
                                 count, sum(phase[RATE] for phase in phases), options.frame)
                 self.results.add(self.repetition, row, "processors", processors, "")
