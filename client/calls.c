@@ -10,6 +10,7 @@
 #include "client/cache.h"
 #include "client/cluster.h"
 #include "client/error.h"
+#include "client/request.h"
 #include "client/send.h"
 #include "client/wait.h"
 
@@ -70,104 +71,6 @@ static struct sw_client_frame frame_of_span(const struct sherwood *client, const
     };
 }
 
-static int check_arguments(struct sherwood *client, enum sherwood_operation operation,
-                           const void *keys, const void *values)
-{
-    if (client->broken != 0) {
-        return client->broken;
-    }
-    if (!sw_operation_is_data((uint32_t)operation)) {
-        return sw_client_fail(client, SHERWOOD_E_INVALID, "operation %d is not one on keys",
-                              (int)operation);
-    }
-    if (keys == NULL || (values == NULL && sw_operation_has_operands((uint32_t)operation))) {
-        return sw_client_fail(client, SHERWOOD_E_INVALID, "the %s array is NULL",
-                              keys == NULL ? "keys" : "values");
-    }
-    return SHERWOOD_OK;
-}
-
-/* Checks that each piece has its arrays, and that their counts add up to that of the request. */
-static int check_pieces(struct sherwood *client, const struct sherwood_request *request)
-{
-    uint64_t count = 0;
-    if (request->keys != NULL || request->values != NULL || request->previous != NULL ||
-        request->pieces_count == 0 || request->pieces_count > SHERWOOD_PIECES_MAX) {
-        return sw_client_fail(client, SHERWOOD_E_INVALID,
-                              "submit: a request has arrays, or 1 to %d pieces",
-                              SHERWOOD_PIECES_MAX);
-    }
-    for (uint32_t i = 0; i < request->pieces_count; i++) {
-        const struct sherwood_piece *piece = &request->pieces[i];
-        int rc = check_arguments(client, request->operation, piece->keys, piece->values);
-        if (rc != SHERWOOD_OK) {
-            return rc;
-        }
-        if (piece->count == 0) {
-            return sw_client_fail(client, SHERWOOD_E_INVALID, "submit: piece %u is empty", i);
-        }
-        count += piece->count;
-    }
-    return count == request->count
-               ? SHERWOOD_OK
-               : sw_client_fail(client, SHERWOOD_E_INVALID,
-                                "submit: the pieces have %llu keys, the request %u",
-                                (unsigned long long)count, request->count);
-}
-
-/* Checks the size of a request of a program that was compiled with another version. */
-static int check_size(struct sherwood *client, const struct sherwood_request *request)
-{
-    if ((request->size < sizeof(*request) &&
-         request->size != offsetof(struct sherwood_request, cache)) ||
-        request->size > SW_CLIENT_STRUCT_BYTES_MAX) {
-        return sw_client_fail(client, SHERWOOD_E_INVALID,
-                              "submit: the request has no size: begin with SHERWOOD_REQUEST_INIT");
-    }
-    if (!sw_client_is_zero(request, sizeof(*request), request->size)) {
-        return sw_client_fail(client, SHERWOOD_E_INVALID,
-                              "submit: the request asks for what this version of libsherwood does "
-                              "not have");
-    }
-    return SHERWOOD_OK;
-}
-
-/* What a program of the first version does not have is absent. */
-static struct sherwood_cache *cache_of(const struct sherwood_request *request)
-{
-    return request->size < sizeof(*request) ? NULL : request->cache;
-}
-
-static int check_request(struct sherwood *client, const struct sherwood_request *request)
-{
-    const uint32_t flags = SHERWOOD_DISCARD | SHERWOOD_DELAY | SHERWOOD_CONSTANT;
-    if (client->broken != 0) {
-        return client->broken;
-    }
-    if (request->size != sizeof(*request)) {
-        int rc = check_size(client, request);
-        if (rc != SHERWOOD_OK) {
-            return rc;
-        }
-    }
-    int rc = request->pieces != NULL
-                 ? check_pieces(client, request)
-                 : check_arguments(client, request->operation, request->keys, request->values);
-    if (rc != SHERWOOD_OK) {
-        return rc;
-    }
-    if (request->count == 0 || request->count > client->server.frame_ops_max) {
-        return sw_client_fail(client, SHERWOOD_E_INVALID,
-                              "submit: %u keys in one request; this server takes 1 to %u",
-                              request->count, client->server.frame_ops_max);
-    }
-    if ((request->flags & ~flags) != 0) {
-        return sw_client_fail(client, SHERWOOD_E_INVALID, "submit: unknown flags in 0x%x",
-                              request->flags);
-    }
-    return sw_client_cache_check(client, cache_of(request));
-}
-
 static bool wants_values(const struct sherwood_request *request)
 {
     bool wants = request->previous != NULL || (request->flags & SHERWOOD_DISCARD) != 0;
@@ -180,15 +83,19 @@ static bool wants_values(const struct sherwood_request *request)
 static struct sw_client_frame frame_of_request(const struct sherwood *client,
                                                const struct sherwood_request *request)
 {
+    const struct sw_client_details details = sw_client_request_details(client, request);
+    struct sw_request header =
+        header_of(client, (uint32_t)request->operation, request->count, wants_values(request),
+                  request->found != NULL, sw_client_request_cache(request));
+    sw_client_add_details(&header, &details);
     return (struct sw_client_frame){
-        .header = header_of(client, (uint32_t)request->operation, request->count,
-                            wants_values(request), request->found != NULL, cache_of(request)),
+        .header = header,
         .single = {request->keys, request->values, request->previous, request->count},
         .pieces = request->pieces,
         .pieces_count = request->pieces_count,
         .second = request->found,
         .is_constant = (request->flags & SHERWOOD_CONSTANT) != 0,
-        .cache = cache_of(request),
+        .cache = sw_client_request_cache(request),
     };
 }
 
@@ -209,13 +116,14 @@ int sherwood_submit(struct sherwood *client, struct sherwood_request *request)
     if (client == NULL || request == NULL) {
         return SHERWOOD_E_INVALID;
     }
-    int rc = check_request(client, request);
+    int rc = sw_client_check_request(client, request);
     if (rc != SHERWOOD_OK) {
         return rc;
     }
     if (client->cluster != NULL) {
-        rc = cache_of(request) == NULL ? SHERWOOD_OK
-                                       : sw_client_one_node(client, "a cache's arrays");
+        rc = sw_client_request_cache(request) == NULL
+                 ? SHERWOOD_OK
+                 : sw_client_one_node(client, "a cache's arrays");
         return rc != SHERWOOD_OK ? rc : sw_client_cluster_submit(client, request);
     }
     struct sw_client_frame frame = frame_of_request(client, request);
@@ -261,9 +169,8 @@ static uint32_t keys_with_room(const struct sherwood *client, const struct sw_re
                                                           : (uint32_t)fit;
 }
 
-/* Returns the number of keys of the next frame of a call: as many as the server allows, but if more
- * follow, a multiple of 64, so that the found bits of the next frame begin at a word. */
-static uint32_t frame_keys(const struct sherwood *client, const struct span *call, size_t left)
+/* Returns how many keys of a call the server takes in one frame. */
+static uint32_t keys_max(const struct sherwood *client, const struct span *call)
 {
     uint32_t most = client->server.frame_ops_max;
     if (call->cache != NULL) {
@@ -276,6 +183,23 @@ static uint32_t frame_keys(const struct sherwood *client, const struct span *cal
         uint32_t fit = keys_with_room(client, &one);
         most = fit > SW_CLIENT_SPLIT_KEYS ? fit : most;
     }
+    return most;
+}
+
+uint32_t sherwood_frame_keys(const struct sherwood *client, const struct sherwood_request *request)
+{
+    const struct span call = {.operation = request->operation,
+                              .previous = request->previous,
+                              .details = sw_client_request_details(client, request),
+                              .cache = sw_client_request_cache(request)};
+    return keys_max(client, &call);
+}
+
+/* Returns the number of keys of the next frame of a call: as many as the server allows, but if more
+ * follow, a multiple of 64, so that the found bits of the next frame begin at a word. */
+static uint32_t frame_keys(const struct sherwood *client, const struct span *call, size_t left)
+{
+    const uint32_t most = keys_max(client, call);
     return left <= most ? (uint32_t)left
                         : most / SW_CLIENT_SPLIT_KEYS * (uint32_t)SW_CLIENT_SPLIT_KEYS;
 }
@@ -356,7 +280,7 @@ int sherwood_run(struct sherwood *client, enum sherwood_operation operation, con
 /* Carries out a call whose arguments are right. */
 static int run_anywhere(struct sherwood *client, const struct span *whole, size_t count)
 {
-    int rc = check_arguments(client, whole->operation, whole->keys, whole->values);
+    int rc = sw_client_check_arguments(client, whole->operation, whole->keys, whole->values);
     client->overflows = 0;
     if (rc != SHERWOOD_OK) {
         return rc;

@@ -9,6 +9,7 @@
 
 #include "client/cluster.h"
 #include "client/error.h"
+#include "client/request.h"
 #include "client/send.h"
 #include "client/wait.h"
 
@@ -385,8 +386,9 @@ int sw_client_cluster_submit(struct sherwood *client, struct sherwood_request *r
     if (job == NULL) {
         return sw_client_fail(client, SHERWOOD_E_NOMEM, "not enough memory for a request");
     }
+    const struct sw_client_details details = sw_client_request_details(client, request);
     job->request = request;
-    sw_client_job_describe(job, request->operation, &(struct sw_client_details){0});
+    sw_client_job_describe(job, request->operation, &details);
     job->count = request->count;
     job->single =
         (struct sherwood_piece){request->keys, request->values, request->previous, request->count};

@@ -38,6 +38,14 @@ int sherwood_get_range(struct sherwood *client, const void *keys, size_t count, 
                        uint32_t bytes, void *parts, uint64_t *found);
 int sherwood_set_range(struct sherwood *client, const void *keys, const void *parts, size_t count,
                        uint32_t offset, uint32_t bytes, uint64_t *found);
+/* Returns how many keys kept their value in the last sherwood_run of INCREMENT or DECREMENT,
+ * because the new value would have been too large or negative. This is not an error: the other keys
+ * were changed. `previous` shows which keys they are. */
+uint64_t sherwood_overflows(const struct sherwood *client);
+/* Returns how many keys a request may have at most that is like this one: frame_ops_max, or fewer
+ * where the server needs room for what is long in it. Its arrays, except for whether they are NULL,
+ * and its count do not matter. */
+uint32_t sherwood_frame_keys(const struct sherwood *client, const struct sherwood_request *request);
 
 #ifdef __cplusplus
 }

@@ -270,11 +270,6 @@ int sherwood_run_cache(struct sherwood *client, enum sherwood_operation operatio
                        const void *values, size_t count, void *previous, uint64_t *found,
                        struct sherwood_cache *cache);
 
-/* Returns how many keys kept their value in the last sherwood_run of INCREMENT or DECREMENT,
- * because the new value would have been too large or negative. This is not an error: the other keys
- * were changed. `previous` shows which keys they are. */
-uint64_t sherwood_overflows(const struct sherwood *client);
-
 /* A segment of a request whose arrays are not contiguous. */
 struct sherwood_piece {
     const void *keys;
@@ -329,6 +324,10 @@ struct sherwood_request {
     struct sherwood_request *_next;
     /* Since 0.2. */
     struct sherwood_cache *cache; /* borrowed as the arrays are; or NULL */
+    /* As in sherwood_add, .._get_range and .._set_range; otherwise 0. */
+    float scale;
+    enum sherwood_type operand_type;
+    uint32_t range_offset, range_bytes;
 };
 #define SHERWOOD_REQUEST_INIT SHERWOOD_INIT_OF(sherwood_request)
 

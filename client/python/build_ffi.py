@@ -26,7 +26,8 @@ enum sherwood_operation { SHERWOOD_GET, SHERWOOD_SET, SHERWOOD_SUM, SHERWOOD_MIN
     SHERWOOD_ADD_F32, SHERWOOD_ADD_U32, SHERWOOD_ADD_U64, SHERWOOD_ADD_PRESENT_F32,
     SHERWOOD_ADD_PRESENT_U32, SHERWOOD_ADD_PRESENT_U64, SHERWOOD_ADD_F16,
     SHERWOOD_ADD_BF16, SHERWOOD_ADD_PRESENT_F16, SHERWOOD_ADD_PRESENT_BF16,
-    SHERWOOD_OR, SHERWOOD_XOR, SHERWOOD_AND, SHERWOOD_ANDNOT, SHERWOOD_CAS, ... };
+    SHERWOOD_OR, SHERWOOD_XOR, SHERWOOD_AND, SHERWOOD_ANDNOT, SHERWOOD_CAS, SHERWOOD_GETRANGE,
+    SHERWOOD_SETRANGE, ... };
 enum sherwood_values { SHERWOOD_VALUES_INTEGER, SHERWOOD_VALUES_STRING, SHERWOOD_VALUES_FIXED, ... };
 enum sherwood_request_flag { SHERWOOD_DELAY, ... };
 #define SHERWOOD_STRIPES_MAX ...
@@ -51,7 +52,8 @@ struct sherwood_cache {
 struct sherwood_request {
     size_t size; enum sherwood_operation operation; uint32_t count; const void *keys;
     const void *values; void *previous; uint64_t *found; uint32_t flags; int status;
-    uint64_t hits, overflows; void *user; ...; };
+    uint64_t hits, overflows; void *user; float scale; enum sherwood_type operand_type;
+    uint32_t range_offset, range_bytes; ...; };
 struct sherwood_traffic { uint64_t bytes_received, bytes_sent, ring_requests; ...; };
 struct sherwood_stats { uint64_t occupied, capacity_slots; ...; };
 
@@ -70,14 +72,9 @@ int sherwood_run_cache(struct sherwood *client, enum sherwood_operation operatio
                        const void *keys, const void *values, size_t count, void *previous,
                        uint64_t *found, struct sherwood_cache *cache);
 int sherwood_prefix(struct sherwood *client, const void *keys, size_t count, size_t *present);
-int sherwood_add(struct sherwood *client, const void *keys, const void *rows, size_t count,
-                 float scale, enum sherwood_type operand_type, bool present_only);
-int sherwood_get_range(struct sherwood *client, const void *keys, size_t count, uint32_t offset,
-                       uint32_t bytes, void *parts, uint64_t *found);
-int sherwood_set_range(struct sherwood *client, const void *keys, const void *parts, size_t count,
-                       uint32_t offset, uint32_t bytes, uint64_t *found);
 uint64_t sherwood_overflows(const struct sherwood *client);
 int sherwood_submit(struct sherwood *client, struct sherwood_request *request);
+uint32_t sherwood_frame_keys(const struct sherwood *client, const struct sherwood_request *request);
 int sherwood_wait_any_for(struct sherwood *client, struct sherwood_request **out, int timeout_ms);
 int sherwood_descriptor(struct sherwood *client);
 uint32_t sherwood_stripes(const struct sherwood *client);
@@ -104,8 +101,12 @@ int sherwood_digest(struct sherwood *client, struct sherwood_digest *digest);
 int sherwood_stats(struct sherwood *client, struct sherwood_stats *stats, size_t size);
 bool sherwood_figure(const struct sherwood *client, uint32_t i, const char **name, uint64_t *value);
 
+struct swpy_details {
+    uint32_t operand_bytes, answer_bytes; float scale; int operand_type;
+    uint32_t range_offset, range_bytes; };
 int swpy_run(struct sherwood *client, int operation, const void *keys, const void *values,
-             size_t count, void *previous, uint8_t *found, const void *fill, uint64_t *bits);
+             size_t count, void *previous, uint8_t *found, const void *fill, uint64_t *bits,
+             const struct swpy_details *details);
 void swpy_spread(const uint64_t *bits, size_t count, uint8_t *found, void *previous,
                  size_t value_bytes, const void *fill);
 struct swpy_memory { void *address; size_t bytes; int descriptor; };

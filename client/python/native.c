@@ -62,11 +62,40 @@ static const void *skip(const void *array, size_t bytes)
     return array == NULL ? NULL : (const uint8_t *)array + bytes;
 }
 
+static bool adds_present(int operation)
+{
+    return operation == SHERWOOD_ADD_PRESENT_F32 || operation == SHERWOOD_ADD_PRESENT_F16 ||
+           operation == SHERWOOD_ADD_PRESENT_BF16 || operation == SHERWOOD_ADD_PRESENT_U32 ||
+           operation == SHERWOOD_ADD_PRESENT_U64;
+}
+
+static int run_part(struct sherwood *client, int operation, const void *keys, const void *values,
+                    size_t count, void *previous, uint64_t *found,
+                    const struct swpy_details *details)
+{
+    if (operation == SHERWOOD_GETRANGE) {
+        return sherwood_get_range(client, keys, count, details->range_offset, details->range_bytes,
+                                  previous, found);
+    }
+    if (operation == SHERWOOD_SETRANGE) {
+        return sherwood_set_range(client, keys, values, count, details->range_offset,
+                                  details->range_bytes, found);
+    }
+    if (details != NULL && operation != SHERWOOD_CAS) {
+        return sherwood_add(client, keys, values, count, details->scale,
+                            (enum sherwood_type)details->operand_type, adds_present(operation));
+    }
+    return sherwood_run(client, (enum sherwood_operation)operation, keys, values, count, previous,
+                        found);
+}
+
 int swpy_run(struct sherwood *client, int operation, const void *keys, const void *values,
-             size_t count, void *previous, uint8_t *found, const void *fill, uint64_t *bits)
+             size_t count, void *previous, uint8_t *found, const void *fill, uint64_t *bits,
+             const struct swpy_details *details)
 {
     const struct sherwood_server *server = sherwood_server(client);
-    const size_t operand_bytes = (operation == SHERWOOD_CAS ? 2U : 1U) * server->value_bytes;
+    const size_t operand_bytes = details == NULL ? server->value_bytes : details->operand_bytes;
+    const size_t answer_bytes = details == NULL ? server->value_bytes : details->answer_bytes;
     uint64_t on_stack[SHORT_KEYS / 64];
     uint64_t *own = NULL;
     if (bits == NULL && (found != NULL || fill != NULL)) {
@@ -80,13 +109,11 @@ int swpy_run(struct sherwood *client, int operation, const void *keys, const voi
     for (size_t at = 0; at < count && rc == SHERWOOD_OK; at += PART_KEYS) {
         size_t part = count - at < PART_KEYS ? count - at : PART_KEYS;
         uint64_t *into = bits == NULL ? own : bits + at / 64;
-        uint8_t *got = previous == NULL ? NULL : (uint8_t *)previous + at * server->value_bytes;
-        rc = sherwood_run(client, (enum sherwood_operation)operation,
-                          skip(keys, at * server->key_bytes), skip(values, at * operand_bytes),
-                          part, got, into);
+        uint8_t *got = previous == NULL ? NULL : (uint8_t *)previous + at * answer_bytes;
+        rc = run_part(client, operation, skip(keys, at * server->key_bytes),
+                      skip(values, at * operand_bytes), part, got, into, details);
         if (rc == SHERWOOD_OK && into != NULL) {
-            swpy_spread(into, part, found == NULL ? NULL : found + at, got, server->value_bytes,
-                        fill);
+            swpy_spread(into, part, found == NULL ? NULL : found + at, got, answer_bytes, fill);
         }
     }
     if (own != on_stack) {

@@ -13,13 +13,24 @@
 struct sherwood;
 struct sherwood_region;
 
-/* Does what sherwood_run does. `found`, which may be NULL, receives a byte of 0 or 1 for each key.
- * `fill`, which may be NULL, is one value: `previous` receives it for keys that were absent.
- * `bits`, which may be NULL, is where the found bits of all keys have room: so they can lie in a
- * region. Returns SHERWOOD_OK or a negative code; after an error the arrays are undefined. The
- * handle belongs to the caller meanwhile. */
+/* What some calls have beside arrays, as in struct sherwood_request; and the bytes that each key
+ * has in `values` and in `previous`. */
+struct swpy_details {
+    uint32_t operand_bytes, answer_bytes;
+    float scale;
+    int operand_type;
+    uint32_t range_offset, range_bytes;
+};
+
+/* Does what sherwood_run does, or with `details`, which may be NULL, what sherwood_add,
+ * sherwood_get_range and sherwood_set_range do. `found`, which may be NULL, receives a byte of 0 or
+ * 1 for each key. `fill`, which may be NULL, is one value: `previous` receives it for keys that
+ * were absent. `bits`, which may be NULL, is where the found bits of all keys have room: so they
+ * can lie in a region. Returns SHERWOOD_OK or a negative code; after an error the arrays are
+ * undefined. The handle belongs to the caller meanwhile. */
 int swpy_run(struct sherwood *client, int operation, const void *keys, const void *values,
-             size_t count, void *previous, uint8_t *found, const void *fill, uint64_t *bits);
+             size_t count, void *previous, uint8_t *found, const void *fill, uint64_t *bits,
+             const struct swpy_details *details);
 
 /* Makes `found` and `previous` of swpy_run of the bits of `count` keys; either may be NULL. */
 void swpy_spread(const uint64_t *bits, size_t count, uint8_t *found, void *previous,

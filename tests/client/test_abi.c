@@ -124,7 +124,12 @@ Test(abi, requests_of_other_programs)
     /* a program of the first version, which had no arrays of a cache: what lies there is not read
      */
     request->cache = (struct sherwood_cache *)(uintptr_t)1;
+    request->range_bytes = 1;
     request->size = offsetof(struct sherwood_request, cache);
+    cr_expect_eq(sherwood_submit(client, request), SHERWOOD_OK, "%s", sherwood_error(client));
+    cr_expect_eq(sherwood_wait(client, request), SHERWOOD_OK);
+    request->cache = NULL; /* of the second: what was added to it then */
+    request->size = offsetof(struct sherwood_request, scale);
     cr_expect_eq(sherwood_submit(client, request), SHERWOOD_OK, "%s", sherwood_error(client));
     cr_expect_eq(sherwood_wait(client, request), SHERWOOD_OK);
     static const size_t sizes[] = {0, 1, offsetof(struct sherwood_request, cache) - 1,

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The Python package: rows, byte strings and scores of a cache; pairs from files and to files."""
 
+import asyncio
 import contextlib
 import importlib.util
 import io
@@ -121,6 +122,7 @@ def parts_of_rows():
         raises(TypeError, "float32", c.set_range_many, [7], 0, np.zeros((1, 2)))
         raises(ValueError, "shape", c.set_range_many, [7, 8], 0, np.zeros((1, 2), F4))
         equal([c.prefix(np.arange(5000)), c.prefix([9, 8, 5000, 7]), c.prefix([])], [3000, 2, 0])
+        by_submit_and_aio(c)
     with daemon("--backend", "cpu", "--value-bytes", "20", "--value-type", "string") as server, \
             sherwood.connect(server.unix) as c:
         c.set_many([1, 2], [b"hello", b""])
@@ -129,6 +131,45 @@ def parts_of_rows():
         equal(c.unpack(c.get_many([1, 3])[0]), [b"hello\0\0ab", bytes(7) + b"cd"])
     with daemon("--backend", "cpu") as server, sherwood.connect(server.unix) as c:
         raises(ValueError, "GETRANGE is for rows", c.get_range_many, [1], 0, 1)
+
+
+def by_submit_and_aio(c):
+    """Parts, sums with a scale and leading keys, many in flight and more keys than a frame has, in order."""
+    rng = np.random.default_rng(drawn_seed())
+    keys = rng.integers(0, 90_000, 70_000).astype(U8) + U8(1 << 20)
+    parts, rows = rng.random((70_000, 2), F4), rng.random((70_000, 16), F4)
+    model = np.zeros((90_000, 16), F4)
+    places = (keys - U8(1 << 20)).astype(int)
+    for at in range(70_000):
+        model[places[at], 3:5] = parts[at]
+    for at in range(70_000):
+        model[places[at]] += rows[at] * F4(.25)
+    there = np.isin(np.arange(90_000), places)
+
+    async def by_aio():
+        sums = c.aio.add_rows(keys, rows, scale=.25)
+        read = c.aio.get_range_many(np.arange(90_000) + (1 << 20), 2, 4)
+        lead = c.aio.prefix(keys)
+        return await sums, await read, await lead
+
+    written = c.submit.set_range_many(keys, 3, parts)
+    first = np.zeros(70_000, bool)
+    first[np.unique(places, return_index=True)[1]] = True
+    same(written.result(60), ~first, "SETRANGE by submit")
+    none, (got, found), lead = asyncio.run(by_aio())
+    equal((none, lead), (None, 70_000))
+    same(found, there, "GETRANGE by aio")
+    same(got, model[:, 2:6], "sums and parts")
+    equal([c.submit.prefix([int(keys[0]), 7, 1 << 41, int(keys[1])]).result(60), c.submit.prefix([]).result(60)], [2, 0])
+    c.submit.add_rows([1 << 40], rows[:1], only="present").result(60)
+    same(c.submit.get_range_many([1 << 40], 0, 1).result(60)[1], [False])
+    raises(ValueError, "a part has one at least", c.submit.get_range_many, [7], 0, 17)
+    with c.region(keys=1000) as region:  # these go by the socket, in order with those that do not
+        shared, into = region.empty(1000, U8), region.empty((1000, 16), F4)
+        shared[:] = np.arange(1000)
+        for turn in range(20):
+            c.submit.set_range_many(shared, 0, np.full((1000, 1), turn, F4))
+            same(c.submit.get_many(shared, out=into, default=0.0).result(60)[:, 0], np.full(1000, turn, F4), "order")
 
 
 @case

@@ -9,7 +9,7 @@ from typing import Any, Iterator, Optional, Sequence, Union
 
 import numpy as np
 
-from . import _cache, _files, _plans
+from . import _arrays, _cache, _files, _plans
 from ._aio import Aio
 from ._device import Device
 from ._errors import Lost, Refused
@@ -18,13 +18,13 @@ from ._link import Link, Options, address_of, milliseconds
 from ._native import ffi, lib
 from ._regions import Memory, Region, bytes_of
 from ._submit import Submit
-from ._words import Words
+from ._typed import ClientCalls
 
 _NULL = ffi.NULL
 _Path = Union[str, "os.PathLike[str]", None]
 
 
-class Client(Words):
+class Client(ClientCalls):
     """A connection to a server. Make one with sherwood.connect.
 
     Threads: any number may use one client; it has one lock, and their calls take turns. clone() gives
@@ -121,10 +121,20 @@ class Client(Words):
                 code = lib.swpy_run(
                     pointer, plan.operation, address_of(plan.keys), address_of(plan.values), plan.count,
                     address_of(plan.previous), address_of(plan.found), address_of(plan.fill),
-                    ffi.from_buffer("uint64_t[]", plan.bits) if plan.bits is not None else _NULL)
+                    ffi.from_buffer("uint64_t[]", plan.bits) if plan.bits is not None else _NULL,
+                    plan.details or _NULL)
                 link.end_flight(plan.shared, code)
             link.check(code)
         return plan.result()
+
+    def prefix(self, keys: Any) -> int:
+        """How many keys are present before the first that is absent, in the order of the array: 65,536 are looked
+        at together, and none behind those among which one is absent."""
+        layout = self._layout()
+        taken, present = _arrays.take(keys, layout.key_dtype, "keys", layout.regions), ffi.new("size_t *")
+        with self._link.lock:
+            self._link.check(lib.sherwood_prefix(self._link.use(), address_of(taken.flat), taken.flat.size, present))
+        return int(present[0])
 
     # --- single keys: a round trip each ----------------------------------------------------------
     def __getitem__(self, key: int) -> Any:

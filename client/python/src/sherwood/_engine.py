@@ -29,7 +29,7 @@ class Job:
     """A plan under way. `done` is called once, with its result or its error."""
 
     __slots__ = ("plan", "done", "at", "frames", "error", "bits", "arrays", "buffers",
-                 "operand_bytes")
+                 "operand_bytes", "answer_bytes")
 
     def __init__(self, plan: Plan, done: Done) -> None:
         self.plan = plan
@@ -42,7 +42,9 @@ class Job:
         if wants_bits and plan.bits is None:
             self.bits = np.empty((plan.count + 63) // 64, np.uint64)
         arrays = (plan.keys, plan.values, plan.previous, self.bits)
-        self.operand_bytes = plan.values.nbytes // plan.count if plan.values is not None and plan.count > 0 else 0
+        self.operand_bytes, self.answer_bytes = (
+            array.nbytes // plan.count if array is not None and plan.count > 0 else 0
+            for array in (plan.values, plan.previous))
         # The memory stays where it is, and of this size, as long as these are there.
         self.buffers = [None if array is None else ffi.from_buffer(array) for array in arrays]
         self.arrays = [ffi.NULL if buffer is None else ffi.cast("char *", buffer)
@@ -59,9 +61,8 @@ class Job:
             if self.bits is not None and plan.count > 0:
                 into = [ffi.NULL if array is None else ffi.from_buffer(array)
                         for array in (plan.found, plan.previous, plan.fill)]
-                width = plan.previous.nbytes // plan.count if plan.previous is not None else 0
                 bits = ffi.cast("uint64_t *", self.buffers[3])
-                lib.swpy_spread(bits, plan.count, into[0], into[1], width, into[2])
+                lib.swpy_spread(bits, plan.count, into[0], into[1], self.answer_bytes, into[2])
             try:
                 result = plan.result()
             except Exception as error:  # pylint: disable=broad-except
@@ -109,7 +110,6 @@ class Engine:
             self._send(pointer)
 
     def _send(self, pointer: Any) -> None:
-        frame_keys = lib.sherwood_server(pointer).frame_ops_max // _SPLIT_KEYS * _SPLIT_KEYS
         while self.waiting:
             job = self.waiting[0]
             left = job.plan.count - job.at
@@ -119,15 +119,15 @@ class Engine:
                     in_order = not self.flights or self._by_region == bool(job.plan.shared)
                 else:
                     in_order = job.plan.operation in _READS or job.frames == 0
-                if not in_order or not self._send_frame(pointer, job, min(left, frame_keys)):
+                if not in_order or not self._send_frame(pointer, job, left):
                     return
             if job.at >= job.plan.count or job.error is not None:
                 self.waiting.popleft()
                 if job.is_over:
                     job.finish()
 
-    def _send_frame(self, pointer: Any, job: Job, count: int) -> bool:
-        """Queues a frame of a job. False: as many are in flight as may be."""
+    def _send_frame(self, pointer: Any, job: Job, left: int) -> bool:
+        """Queues a frame of the keys of a job that are left. False: as many are in flight as may be."""
         facts, by_region = lib.sherwood_server(pointer), bool(job.plan.shared)
         keys, values, previous, bits = job.arrays
         if by_region:
@@ -139,13 +139,18 @@ class Engine:
         request = ffi.new("struct sherwood_request *")
         request.size = ffi.sizeof("struct sherwood_request")
         request.operation = job.plan.operation
-        request.count = count
         request.flags = lib.SHERWOOD_DELAY
         request.keys = keys + job.at * facts.key_bytes
         request.values = values + job.at * job.operand_bytes if values else ffi.NULL
-        request.previous = previous + job.at * facts.value_bytes if previous else ffi.NULL
+        request.previous = previous + job.at * job.answer_bytes if previous else ffi.NULL
         request.found = ffi.cast("uint64_t *", bits + job.at // 8) if bits else ffi.NULL
         request.user = ffi.cast("void *", self._next)
+        if job.plan.details is not None:
+            request.scale, request.operand_type = job.plan.details.scale, job.plan.details.operand_type
+            request.range_offset, request.range_bytes = job.plan.details.range_offset, job.plan.details.range_bytes
+        most = lib.sherwood_frame_keys(pointer, request)
+        count = left if left <= most else most // _SPLIT_KEYS * _SPLIT_KEYS
+        request.count = count
         rc = lib.sherwood_submit(pointer, request)
         if rc == lib.SHERWOOD_E_BUSY:
             return False

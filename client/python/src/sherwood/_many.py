@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
-from . import _plans
+from . import _plans, _words
 from ._facts import Layout
 from ._native import lib
 
@@ -105,3 +105,31 @@ class Many:
         layout = self._layout()
         operation = lib.SHERWOOD_PEEK if layout.is_cache else lib.SHERWOOD_GET
         return self._carry_out(_plans.ask(layout, operation, keys, found))
+
+    # --- what says more than keys and values ------------------------------------------------------
+    def add_rows(self, keys: Any, rows: Any, *, scale: float = 1.0, only: Optional[str] = None) -> Any:
+        """Adds scale times each of the rows to that of its key, on the server: each product is rounded, then
+        each sum. An absent key is stored, unless only="present".
+
+        The rows are of value_dtype; where the server's are f16 or bf16 they may be float32 as well. A scale
+        other than 1 and -1 needs operands of float32.
+        """
+        return self._carry_out(_words.add_rows(self._layout(), keys, rows, scale, only))
+
+    def get_range_many(self, keys: Any, first: int, count: int) -> Any:
+        """Reads `count` numbers of each row from number `first` on; of bytes and byte strings, so many bytes.
+
+        Returns (parts, found): the parts have the shape of the keys and one dimension more, and are zeros
+        where there is nothing.
+        """
+        return self._carry_out(_words.get_range(self._layout(), keys, first, count))
+
+    def set_range_many(self, keys: Any, first: int, parts: Any) -> Any:
+        """Writes parts of rows, from number `first` on; the last dimension of `parts` says how many numbers. The
+        rest of a row that was absent is zeros. Returns bool, of the shape of the keys: which were present.
+        """
+        return self._carry_out(_words.set_range(self._layout(), keys, first, parts))
+
+    def prefix(self, keys: Any) -> Any:
+        """How many keys are present before the first that is absent, in the order of the array."""
+        return self._carry_out(_words.prefix(self._layout(), keys))

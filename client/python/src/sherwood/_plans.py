@@ -15,24 +15,28 @@ import numpy as np
 from . import _arrays
 from ._errors import Refused
 from ._facts import Layout
-from ._native import lib
+from ._native import ffi, lib
 from ._regions import Memory
 
 Array = Any  # a numpy array, or a torch tensor where the keys are one
 
 _BOOL = np.dtype(np.bool_)
+# Of these libsherwood makes frames also where arrays lie in regions.
+_BY_SOCKET = (lib.SHERWOOD_OR, lib.SHERWOOD_XOR, lib.SHERWOOD_AND, lib.SHERWOOD_ANDNOT, lib.SHERWOOD_CAS,
+              lib.SHERWOOD_GETRANGE, lib.SHERWOOD_SETRANGE)
 
 
 class Plan:
     """One operation on many keys. Arrays are contiguous; `result` makes what the caller gets of them."""
 
-    __slots__ = ("operation", "keys", "values", "previous", "found", "fill", "count", "result", "shared", "bits")
+    __slots__ = ("operation", "keys", "values", "previous", "found", "fill", "count", "result", "shared", "bits",
+                 "details")
 
     def __init__(self, operation: int, keys: _arrays.Taken, result: Callable[[], Any], *,
                  values: Optional[np.ndarray[Any, Any]] = None,
                  previous: Optional[np.ndarray[Any, Any]] = None,
                  found: Optional[np.ndarray[Any, Any]] = None,
-                 fill: Optional[np.ndarray[Any, Any]] = None) -> None:
+                 fill: Optional[np.ndarray[Any, Any]] = None, **details: Any) -> None:
         self.operation = operation
         self.keys = keys.flat
         self.values = values
@@ -41,8 +45,14 @@ class Plan:
         self.fill = fill
         self.count = self.keys.size
         self.result = result
+        # struct swpy_details of what says more than keys and values, or whose operands are no values.
+        self.details = None
+        if details and self.count > 0:
+            self.details = ffi.new("struct swpy_details *", {
+                "operand_bytes": 0 if values is None else values.nbytes // self.count,
+                "answer_bytes": 0 if previous is None else previous.nbytes // self.count, **details})
         # The regions in which all arrays lie, where they all do; then the found bits lie there, too.
-        self.shared = _shared(keys, values, previous)
+        self.shared = () if operation in _BY_SOCKET or details else _shared(keys, values, previous)
         self.bits: Optional[np.ndarray[Any, Any]] = None
         if self.shared and (found is not None or fill is not None):
             self.bits = keys.empty(((self.count + 63) // 64,), np.dtype("u8"))
@@ -186,7 +196,8 @@ def compare_and_set(layout: Layout, keys: Any, old: Any, new: Any) -> Plan:
     for at, (given, what) in enumerate(((old, "old"), (new, "new"))):
         pairs[:, at] = values_of(layout, given, shape, what).reshape(-1, *layout.value_shape)
     mask = np.empty(taken.shape, _BOOL)
-    return Plan(lib.SHERWOOD_CAS, taken, lambda: _arrays.give(mask, None, taken.is_torch), values=pairs, found=mask)
+    return Plan(lib.SHERWOOD_CAS, taken, lambda: _arrays.give(mask, None, taken.is_torch), values=pairs, found=mask,
+                scale=1)
 
 
 def ask(layout: Layout, operation: int, keys: Any, found: Any) -> Plan:

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * request.c - what a program asks for: whether it is complete, and what it says beside arrays.
+ */
+#include "client/request.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "client/cache.h"
+#include "client/error.h"
+
+int sw_client_check_arguments(struct sherwood *client, enum sherwood_operation operation,
+                              const void *keys, const void *values)
+{
+    if (client->broken != 0) {
+        return client->broken;
+    }
+    if (!sw_operation_is_data((uint32_t)operation)) {
+        return sw_client_fail(client, SHERWOOD_E_INVALID, "operation %d is not one on keys",
+                              (int)operation);
+    }
+    if (keys == NULL || (values == NULL && sw_operation_has_operands((uint32_t)operation))) {
+        return sw_client_fail(client, SHERWOOD_E_INVALID, "the %s array is NULL",
+                              keys == NULL ? "keys" : "values");
+    }
+    return SHERWOOD_OK;
+}
+
+/* Checks that each piece has its arrays, and that their counts add up to that of the request. */
+static int check_pieces(struct sherwood *client, const struct sherwood_request *request)
+{
+    uint64_t count = 0;
+    if (request->keys != NULL || request->values != NULL || request->previous != NULL ||
+        request->pieces_count == 0 || request->pieces_count > SHERWOOD_PIECES_MAX) {
+        return sw_client_fail(client, SHERWOOD_E_INVALID,
+                              "submit: a request has arrays, or 1 to %d pieces",
+                              SHERWOOD_PIECES_MAX);
+    }
+    for (uint32_t i = 0; i < request->pieces_count; i++) {
+        const struct sherwood_piece *piece = &request->pieces[i];
+        int rc = sw_client_check_arguments(client, request->operation, piece->keys, piece->values);
+        if (rc != SHERWOOD_OK) {
+            return rc;
+        }
+        if (piece->count == 0) {
+            return sw_client_fail(client, SHERWOOD_E_INVALID, "submit: piece %u is empty", i);
+        }
+        count += piece->count;
+    }
+    return count == request->count
+               ? SHERWOOD_OK
+               : sw_client_fail(client, SHERWOOD_E_INVALID,
+                                "submit: the pieces have %llu keys, the request %u",
+                                (unsigned long long)count, request->count);
+}
+
+/* Checks the size of a request of a program that was compiled with another version. */
+static int check_size(struct sherwood *client, const struct sherwood_request *request)
+{
+    if ((request->size < sizeof(*request) &&
+         request->size != offsetof(struct sherwood_request, cache) &&
+         request->size != offsetof(struct sherwood_request, scale)) ||
+        request->size > SW_CLIENT_STRUCT_BYTES_MAX) {
+        return sw_client_fail(client, SHERWOOD_E_INVALID,
+                              "submit: the request has no size: begin with SHERWOOD_REQUEST_INIT");
+    }
+    if (!sw_client_is_zero(request, sizeof(*request), request->size)) {
+        return sw_client_fail(client, SHERWOOD_E_INVALID,
+                              "submit: the request asks for what this version of libsherwood does "
+                              "not have");
+    }
+    return SHERWOOD_OK;
+}
+
+/* What a program of the first version does not have is absent. */
+struct sherwood_cache *sw_client_request_cache(const struct sherwood_request *request)
+{
+    return request->size < offsetof(struct sherwood_request, scale) ? NULL : request->cache;
+}
+
+/* .. and of the second. The type of the server's rows is 0 on the wire, and so is a scale of 1. */
+struct sw_client_details sw_client_request_details(const struct sherwood *client,
+                                                   const struct sherwood_request *request)
+{
+    struct sw_client_details details = {0};
+    if (request->size < sizeof(*request)) {
+        return details;
+    }
+    if (request->scale != 1) {
+        memcpy(&details.scale_bits, &request->scale, sizeof(request->scale));
+    }
+    if (request->operand_type != client->server.value_type) {
+        details.operand_type = (uint32_t)request->operand_type;
+    }
+    details.range_offset = request->range_offset;
+    details.range_bytes = request->range_bytes;
+    return details;
+}
+
+int sw_client_check_request(struct sherwood *client, const struct sherwood_request *request)
+{
+    const uint32_t flags = SHERWOOD_DISCARD | SHERWOOD_DELAY | SHERWOOD_CONSTANT;
+    if (client->broken != 0) {
+        return client->broken;
+    }
+    if (request->size != sizeof(*request)) {
+        int rc = check_size(client, request);
+        if (rc != SHERWOOD_OK) {
+            return rc;
+        }
+    }
+    int rc = request->pieces != NULL ? check_pieces(client, request)
+                                     : sw_client_check_arguments(client, request->operation,
+                                                                 request->keys, request->values);
+    if (rc != SHERWOOD_OK) {
+        return rc;
+    }
+    if (request->count == 0 || request->count > client->server.frame_ops_max) {
+        return sw_client_fail(client, SHERWOOD_E_INVALID,
+                              "submit: %u keys in one request; this server takes 1 to %u",
+                              request->count, client->server.frame_ops_max);
+    }
+    if ((request->flags & ~flags) != 0) {
+        return sw_client_fail(client, SHERWOOD_E_INVALID, "submit: unknown flags in 0x%x",
+                              request->flags);
+    }
+    return sw_client_cache_check(client, sw_client_request_cache(request));
+}

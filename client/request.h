@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * request.h - a struct sherwood_request, also of a program that was compiled with an older
+ * sherwood.h: what it does not have is absent. It belongs to the thread that uses the handle.
+ */
+#ifndef SHERWOOD_CLIENT_REQUEST_H
+#define SHERWOOD_CLIENT_REQUEST_H
+
+#include "client/handle.h"
+
+/* These return SHERWOOD_OK, or a code with a sentence in the handle. */
+int sw_client_check_arguments(struct sherwood *client, enum sherwood_operation operation,
+                              const void *keys, const void *values);
+int sw_client_check_request(struct sherwood *client, const struct sherwood_request *request);
+/* Its arrays of a cache, or NULL. */
+struct sherwood_cache *sw_client_request_cache(const struct sherwood_request *request);
+/* The type of the server's rows is 0, as on the wire, and so is a scale of 1. */
+struct sw_client_details sw_client_request_details(const struct sherwood *client,
+                                                   const struct sherwood_request *request);
+
+#endif
