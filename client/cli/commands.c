@@ -64,6 +64,18 @@ static const struct sw_cli_command commands[] = {
      SHERWOOD_SET_ABSENT},
     {"GETSET", "key value", "Set a key, and show its value before.", NULL, 3, 3, true,
      sw_cli_getset, SHERWOOD_SET},
+    {"ADD", "key row [SCALE s] [XX]", "Add to a row of numbers; was it there?",
+     "  The row is numbers between commas. Each is multiplied by s and rounded, then each sum.\n"
+     "  An absent key is zeros, and with XX stays absent. 1 if the key was there, else 0.\n",
+     3, 6, true, sw_cli_add, 0},
+    {"GETRANGE", "key start end [HEX]", "Bytes of a row, from start to end.",
+     "  Both count from 0, and negative ones from the end. Of rows of numbers it is numbers, of\n"
+     "  others text; with HEX it is hex. What is not there is left out.\n",
+     4, 5, true, sw_cli_get_range, SHERWOOD_GET},
+    {"SETRANGE", "key offset value [HEX]", "Write a part of a row, from byte offset on.",
+     "  The value is numbers between commas, or text, or with HEX hex; the rest of a row that was\n"
+     "  absent is zeros. 1 if the key was there, else 0.\n",
+     4, 5, true, sw_cli_set_range, SHERWOOD_SETRANGE},
     {"DBSIZE", "", "How many keys are there?", NULL, 1, 1, true, sw_cli_dbsize, 0},
     {"SCAN", "cursor [COUNT n]", "Some keys, and the cursor for the next.",
      "  Begin with cursor 0; it is over when the reply's cursor is 0 again.\n"

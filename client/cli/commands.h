@@ -39,6 +39,10 @@ void sw_cli_bits(struct sw_cli *cli, int code, int count, char **words);
 void sw_cli_cas(struct sw_cli *cli, int code, int count, char **words);
 void sw_cli_setnx(struct sw_cli *cli, int code, int count, char **words);
 void sw_cli_getset(struct sw_cli *cli, int code, int count, char **words);
+/* ranges.c */
+void sw_cli_add(struct sw_cli *cli, int code, int count, char **words);
+void sw_cli_get_range(struct sw_cli *cli, int code, int count, char **words);
+void sw_cli_set_range(struct sw_cli *cli, int code, int count, char **words);
 /* scores.c; the codes of sw_cli_score_range */
 enum { SW_CLI_COUNT, SW_CLI_ERASE };
 void sw_cli_score(struct sw_cli *cli, int code, int count, char **words);

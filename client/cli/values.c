@@ -54,6 +54,20 @@ static void put_bytes(const struct sherwood_server *server, uint8_t *out, const 
     memcpy(out, bytes, size);
 }
 
+bool sw_cli_row_put(struct sw_cli *cli, const struct sw_cli_row_format *format, void *out,
+                    const char *word)
+{
+    const uint32_t number = sw_value_type_bytes(format->value_type);
+    const char *wrong = sw_cli_row_read(format, word, strlen(word), out);
+    if (wrong != NULL && number == 0) {
+        sw_cli_reply_error(cli, "ERR %s: %u bytes in hex", wrong, format->value_bytes);
+    } else if (wrong != NULL) {
+        sw_cli_reply_error(cli, "ERR %s: %u of %s, separated by commas", wrong,
+                           format->value_bytes / number, sw_value_type_name(format->value_type));
+    }
+    return wrong == NULL;
+}
+
 bool sw_cli_value_put(struct sw_cli *cli, void *values, size_t i, const char *word)
 {
     const struct sherwood_server *server = sherwood_server(cli->client);
@@ -68,14 +82,7 @@ bool sw_cli_value_put(struct sw_cli *cli, void *values, size_t i, const char *wo
     }
     if (sw_value_type_bytes((uint32_t)server->value_type) > 0) {
         const struct sw_cli_row_format format = sw_cli_row_format(cli);
-        const char *wrong =
-            sw_cli_row_read(&format, word, size, (uint8_t *)values + i * server->value_bytes);
-        if (wrong != NULL) {
-            sw_cli_reply_error(cli, "ERR %s: %u of %s, separated by commas", wrong,
-                               server->value_bytes / sw_value_type_bytes(format.value_type),
-                               sw_value_type_name(format.value_type));
-        }
-        return wrong == NULL;
+        return sw_cli_row_put(cli, &format, (uint8_t *)values + i * server->value_bytes, word);
     }
     if (!fits(cli, size)) {
         return false;
@@ -97,6 +104,20 @@ static void put_quoted(FILE *out, uint8_t byte)
     } else {
         fprintf(out, "\\x%02x", byte);
     }
+}
+
+void sw_cli_bytes_reply(struct sw_cli *cli, const uint8_t *bytes, size_t size)
+{
+    if (cli->raw) {
+        fwrite(bytes, 1, size, cli->out);
+        fputc('\n', cli->out);
+        return;
+    }
+    fputc('"', cli->out);
+    for (size_t k = 0; k < size; k++) {
+        put_quoted(cli->out, bytes[k]);
+    }
+    fputs("\"\n", cli->out);
 }
 
 void sw_cli_value_reply(struct sw_cli *cli, bool present, const void *values, size_t i)
@@ -123,14 +144,5 @@ void sw_cli_value_reply(struct sw_cli *cli, bool present, const void *values, si
         size -= LENGTH_BYTES;
         size = length < size ? length : size;
     }
-    if (cli->raw) {
-        fwrite(value, 1, size, cli->out);
-        fputc('\n', cli->out);
-        return;
-    }
-    fputc('"', cli->out);
-    for (size_t k = 0; k < size; k++) {
-        put_quoted(cli->out, value[k]);
-    }
-    fputs("\"\n", cli->out);
+    sw_cli_bytes_reply(cli, value, size);
 }

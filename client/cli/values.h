@@ -21,6 +21,14 @@ struct sw_cli_row_format sw_cli_row_format(const struct sw_cli *cli);
  */
 bool sw_cli_value_put(struct sw_cli *cli, void *values, size_t i, const char *word);
 
+/* Reads a row, or a part of one, from a word: numbers between commas, or hex. If it is none, prints
+ * an error and returns false. */
+bool sw_cli_row_put(struct sw_cli *cli, const struct sw_cli_row_format *format, void *out,
+                    const char *word);
+
+/* Prints bytes in quotes; raw output has them as they are. */
+void sw_cli_bytes_reply(struct sw_cli *cli, const uint8_t *bytes, size_t size);
+
 /* Prints value `i` of an array, or nil. Numbers, lists and bytes are printed in quotes, as
  * redis-cli does; raw output has them as they are. */
 void sw_cli_value_reply(struct sw_cli *cli, bool present, const void *values, size_t i);

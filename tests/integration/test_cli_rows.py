@@ -112,5 +112,37 @@ def lists_of_numbers():
         equal(cli("--raw", "GET", "4"), "1,2,nan", "GET")
 
 
+@case
+def sums_and_parts():
+    """ADD, GETRANGE and SETRANGE of numbers, hex and text; what is wrong is refused, and changes nothing"""
+    def talks(server, *lines):
+        for words, wanted in lines:
+            rc = 0 if not wanted.startswith("(error)") else 1
+            text = harness.run(CLI, "-q", "--no-raw", "-p", server.port, *words.split(), rc=rc).strip()
+            check(text == wanted or (rc == 1 and wanted.removeprefix("(error) ") in text), f"{words}: {text}, not {wanted}")
+    with start(16, "f32") as server:
+        talks(server, ("ADD 1 1,2,3,4", "(integer) 0"), ("ADD 1 1,1,1,1 SCALE 0.5", "(integer) 1"),
+              ("GET 1", '"1.5,2.5,3.5,4.5"'), ("ADD 2 1,1,1,1 XX scale -1", "(integer) 0"), ("EXISTS 2", "(integer) 0"),
+              ("GETRANGE 1 4 11", '"2.5,3.5"'), ("GETRANGE 1 -4 -1", '"4.5"'), ("GETRANGE 1 12 99", '"4.5"'),
+              ("GETRANGE 1 2 3 HEX", '"c03f"'), ("GETRANGE 9 0 -1", '""'), ("GETRANGE 1 8 3", '""'),
+              ("SETRANGE 1 8 7,-8", "(integer) 1"), ("SETRANGE 3 4 0000803f hex", "(integer) 0"),
+              ("MGET 1 3", '1) "1.5,2.5,7,-8"\n2) "0,1,0,0"'),
+              ("GETRANGE 1 1 4", "(error) a part has whole ones"), ("GETRANGE 1 0 x", "(error) not an integer"),
+              ("GETRANGE 1 0 1 OCT", "(error) syntax error"), ("SETRANGE 1 12 1,2", "(error) ends within the 16"),
+              ("SETRANGE 1 4 0g HEX", "(error) in hex"), ("SETRANGE 1 4 1,x", "(error) no number of its type"),
+              ("SETRANGE 1 -4 1", "(error) offset"), ("ADD 1 1,2,3", "(error) another number"),
+              ("ADD 1 1,2,3,4 SCALE x", "(error) a scale is a number"), ("ADD 1 1,2,3,4 NX", "(error) syntax error"),
+              ("GET 1", '"1.5,2.5,7,-8"'))
+    with start(4, "f16") as server:
+        talks(server, ("ADD 1 1,2 SCALE 0.25", "(integer) 0"), ("ADD 1 1,2 SCALE -1", "(integer) 1"), ("GET 1", '"-0.75,-1.5"'))
+    with start(12, "string") as server:
+        talks(server, ("SETRANGE 1 2 abc", "(integer) 0"), ("GET 1", '"\\x00\\x00abc"'), ("GETRANGE 1 -2 -1", '"bc"'),
+              ("GETRANGE 1 1 99 HEX", '"00616263"'), ("SETRANGE 1 11 ab", "(error) within the 12"),
+              ("ADD 1 1", "(error) ADD is for rows of numbers"))
+    with harness.Server("--backend", "cpu") as server:
+        talks(server, ("GETRANGE 1 0 1", "(error) for rows"), ("SETRANGE 1 0 1", "(error) for rows"),
+              ("ADD 1 1", "(error) for rows of numbers"))
+
+
 if __name__ == "__main__":
     main()

@@ -54,7 +54,8 @@ PYTHON = {"OR": "or_many", "XOR": "xor_many", "AND": "and_many", "ANDNOT": "andn
           "MAX": "max_many", "ADD": "add_rows", "SETNX": "set_many"}
 CLI = {"OR": "OR", "XOR": "XOR", "AND": "AND", "ANDNOT": "ANDNOT", "CAS": "CAS", "SET .. IFEQ": "CAS",
        "PREFIXLEN": "PREFIXLEN", "EXISTS": "EXISTS", "GETDEL": "GETDEL", "GETSET": "GETSET", "KEYS": "SCAN",
-       "INCRBY by a negative number": "DECRBY", "SUM": "SUM", "MIN": "MIN", "MAX": "MAX", "SETNX": "SETNX"}
+       "INCRBY by a negative number": "DECRBY", "SUM": "SUM", "MIN": "MIN", "MAX": "MAX", "SETNX": "SETNX",
+       "ADD": "ADD", "INCRBYFLOAT": "ADD", "GETRANGE": "GETRANGE", "SETRANGE": "SETRANGE"}
 
 
 def sentence(text):
