@@ -83,7 +83,7 @@ static void check_answer(struct fixture *fixture, const struct sw_batch *batch)
         const uint64_t key = fixture_load(fixture, batch->keys, i);
         uint64_t value = 0;
         const bool present = oracle_get(fixture->oracle, key, &value);
-        cr_assert_eq(fixture_load(fixture, batch->previous, i), present ? value : 0);
+        cr_assert_eq(fixture_load_value(fixture, batch->previous, i), present ? value : 0);
         if (batch->filter != NULL && !passes(batch->filter, key, fixture->info.key_bytes)) {
             first = i;
         }
@@ -110,7 +110,7 @@ static void run_round(struct fixture *fixture, struct random *random)
             .op = SW_GET,
             .count = (uint32_t)random_below(random, most + 1),
             .keys = (uint8_t *)fixture->keys + at,
-            .previous = (uint8_t *)fixture->previous + at,
+            .previous = (uint8_t *)fixture->previous + (size_t)used * fixture->info.value_bytes,
             .filter = which < 2 ? &filters[which] : NULL,
         };
         for (uint32_t i = 0; i < batches[b].count; i++) {

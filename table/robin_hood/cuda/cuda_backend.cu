@@ -362,7 +362,7 @@ static void cuda_facts(void *context, struct sw_backend_facts *facts)
     facts->resize_failed = table->resize_failed;
     facts->together_ops_max = sw_cuda_together_usual(table);
     facts->collected_ops_max = table->together.operations_max;
-    facts->filters_slots = !sw_cuda_has_rows(table);
+    facts->filters_slots = true;
     for (int w = 0; w < SW_WAY_COUNT; w++) {
         facts->ways[w].batches = __atomic_load_n(&table->ways[w].batches, __ATOMIC_RELAXED);
         facts->ways[w].operations = __atomic_load_n(&table->ways[w].operations, __ATOMIC_RELAXED);

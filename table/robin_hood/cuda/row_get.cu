@@ -8,11 +8,12 @@
 
 #define WARPS (SW_CUDA_BLOCK / 32)
 
-template <int BITS, int N, bool HINTS>
+template <int BITS, int N, bool HINTS, typename FILTER>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     row_get_kernel(const typename sw_width<BITS>::table table, const uint8_t *hints,
                    const struct sw_cuda_rows rows,
-                   const __grid_constant__ struct sw_cuda_reads<BITS, N> reads)
+                   const __grid_constant__ struct sw_cuda_reads<BITS, N> reads,
+                   const __grid_constant__ FILTER filter)
 {
     typedef sw_width<BITS> W;
     __shared__ struct row_way ways[WARPS][32];
@@ -27,6 +28,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     typename W::slot held[SW_BUCKET_SLOTS];
     typename W::word row = 0;
     uint64_t probes = 0;
+    uint32_t outside = 0; /* ~ this thread's key if it is */
 
     const typename W::word m = mine ? W::mix(&table, __ldcs(batch.keys + i)) : 0;
     uint64_t bucket = W::home(&table.main, m);
@@ -35,6 +37,9 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         bucket = min(bucket, table.main.buckets_total - 1);
     }
     read_bucket<BITS, 1, HINTS>(&table.main, bucket, 0, held);
+    if constexpr (FILTER::filters) { /* while the bucket comes */
+        outside = sw_filter_outside<BITS, 1>(filter, &table, &m, i, 0, batch.count);
+    }
     const int at = probe<BITS, 1>(held, m, &row);
     const bool found = mine && get_one<BITS>(&table, at, bucket, m, &row, &probes);
     const uint32_t word = __ballot_sync(SW_WARP_ALL, found);
@@ -53,8 +58,24 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         row_copy(ways[warp], min(batch.count - first, 32U), bytes,
                  row_unit((uintptr_t)answers | bytes));
     }
-    finish_block<BITS, true, false>(batch, probes, (uint32_t)__popc(word), 0,
-                                    reads.first_block[b + 1] - reads.first_block[b]);
+    finish_block<BITS, true, FILTER::filters>(batch, probes, (uint32_t)__popc(word), outside,
+                                              reads.first_block[b + 1] - reads.first_block[b]);
+}
+
+template <int BITS, int N, typename FILTER>
+static cudaError_t
+launch(const struct sw_cuda_device<BITS> *device, const struct sw_cuda_rows *rows, bool use_hints,
+       struct sw_cuda_reads<BITS, N> *reads, const FILTER &filter, cudaStream_t stream)
+{
+    const uint32_t blocks = lay_out<BITS, N>(reads, SW_CUDA_BLOCK);
+    if (use_hints && device->hints != NULL) {
+        row_get_kernel<BITS, N, true, FILTER><<<blocks, SW_CUDA_BLOCK, 0, stream>>>(
+            device->table, device->hints, *rows, *reads, filter);
+    } else {
+        row_get_kernel<BITS, N, false, FILTER><<<blocks, SW_CUDA_BLOCK, 0, stream>>>(
+            device->table, device->hints, *rows, *reads, filter);
+    }
+    return cudaGetLastError();
 }
 
 template <int BITS, int N>
@@ -62,29 +83,34 @@ cudaError_t sw_cuda_launch_row_get(const struct sw_cuda_device<BITS> *device,
                                    const struct sw_cuda_rows *rows, bool use_hints,
                                    struct sw_cuda_reads<BITS, N> *reads, cudaStream_t stream)
 {
-    const uint32_t blocks = lay_out<BITS, N>(reads, SW_CUDA_BLOCK);
-    if (use_hints && device->hints != NULL) {
-        row_get_kernel<BITS, N, true>
-            <<<blocks, SW_CUDA_BLOCK, 0, stream>>>(device->table, device->hints, *rows, *reads);
-    } else {
-        row_get_kernel<BITS, N, false>
-            <<<blocks, SW_CUDA_BLOCK, 0, stream>>>(device->table, device->hints, *rows, *reads);
-    }
-    return cudaGetLastError();
+    return reads->filter != NULL ? launch<BITS, N, sw_filter>(device, rows, use_hints, reads,
+                                                              sw_filter{*reads->filter}, stream)
+                                 : launch<BITS, N, sw_no_filter>(device, rows, use_hints, reads,
+                                                                 sw_no_filter(), stream);
+}
+
+/* Loads the kernels of launches of N batches. */
+template <int BITS, int N, typename FILTER> static cudaError_t load()
+{
+    struct cudaFuncAttributes attributes;
+    const cudaError_t error =
+        cudaFuncGetAttributes(&attributes, row_get_kernel<BITS, N, true, FILTER>);
+    return error == cudaSuccess
+               ? cudaFuncGetAttributes(&attributes, row_get_kernel<BITS, N, false, FILTER>)
+               : error;
 }
 
 template <int BITS> cudaError_t sw_cuda_load_row_get(void)
 {
-    const void *kernels[] = {(const void *)row_get_kernel<BITS, 1, true>,
-                             (const void *)row_get_kernel<BITS, 1, false>,
-                             (const void *)row_get_kernel<BITS, SW_CUDA_READS_MAX, true>,
-                             (const void *)row_get_kernel<BITS, SW_CUDA_READS_MAX, false>};
-    struct cudaFuncAttributes attributes;
-    cudaError_t error = cudaSuccess;
-    for (const void *kernel : kernels) {
-        error = error == cudaSuccess ? cudaFuncGetAttributes(&attributes, kernel) : error;
+    const cudaError_t errors[] = {
+        load<BITS, 1, sw_no_filter>(), load<BITS, SW_CUDA_READS_MAX, sw_no_filter>(),
+        load<BITS, 1, sw_filter>(), load<BITS, SW_CUDA_READS_MAX, sw_filter>()};
+    for (const cudaError_t error : errors) {
+        if (error != cudaSuccess) {
+            return error;
+        }
     }
-    return error;
+    return cudaSuccess;
 }
 
 #define INSTANTIATE(BITS, N)                                                    \
