@@ -152,7 +152,7 @@ static bool takes(const struct sw_combiner *combiner, struct gathering *launch,
         return true;
     }
     return together->count < SW_TOGETHER_MAX && shares(combiner, together->parts[0]) &&
-           shares(combiner, batch) &&
+           shares(combiner, batch) && batch->wide_operands == together->parts[0]->wide_operands &&
            (launch->operations < APART_MIN ||
             operation_of(batch) == operation_of(together->parts[0])) &&
            has_room(combiner, launch, batch);

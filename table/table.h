@@ -302,9 +302,9 @@ struct sw_batch {
     const void *keys;   /* [count] */
     const void *values; /* [count] operands; NULL if every operation is GET, PEEK, DELETE or
                            SET_SCORE */
-    bool wide_operands; /* rows of the CPU backend: every operation with an operand is ADD_F16,
-                           ADD_BF16 or one of their PRESENT forms, and the operands' numbers have 32
-                           bits, IEEE 754: an operand is twice as long as a row */
+    bool wide_operands; /* rows: every operation with an operand is ADD_F16, ADD_BF16 or one of
+                           their PRESENT forms, and the operands' numbers have 32 bits, IEEE 754: an
+                           operand is twice as long as a row */
     uint32_t stream;    /* batches of one queue with the same stream take effect in the order of
                            their submission, those of other streams in any order. 0 if the caller has
                            only one */

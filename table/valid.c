@@ -104,10 +104,7 @@ static int check_operations(const struct sw_table *table, const struct sw_batch 
         (batch->expire_at != 0 && batch->expire_at != SW_EXPIRE_KEEP)) {
         seen |= 1U << SW_EXPIRE;
     }
-    return (seen & ~table->operations) == 0 &&
-                   (!batch->wide_operands || table->kind == SW_BACKEND_CPU)
-               ? SW_OK
-               : SW_E_UNSUPPORTED;
+    return (seen & ~table->operations) == 0 ? SW_OK : SW_E_UNSUPPORTED;
 }
 
 static int check_scan(const struct sw_table *table, const struct sw_batch *batch)

@@ -80,8 +80,7 @@ static bool scores_fit(const struct sw_table_shape *shape, const struct sw_reque
 }
 
 /* Can operands of this type be multiplied by the scale, and added up? */
-static bool sums_fit(const struct sw_table_shape *shape, const struct sw_request *request,
-                     char *message, size_t message_bytes)
+static bool sums_fit(const struct sw_request *request, char *message, size_t message_bytes)
 {
     const bool is_wide = sw_request_is_wide(request);
     const bool adds = sw_operation_adds(request->operation);
@@ -92,10 +91,6 @@ static bool sums_fit(const struct sw_table_shape *shape, const struct sw_request
                  "operand_type is f32, for rows of f16 and bf16, or left out: operands are of the "
                  "numbers that %s names",
                  sw_operation_name(request->operation));
-    } else if (is_wide && !shape->is_in_host) {
-        snprintf(
-            message, message_bytes,
-            "operand_type is of the CPU backend: with CUDA operands have the type of the rows");
     } else if (adds && request->scale_bits != 0 &&
                !sw_scale_fits(sw_bulk_op(request->operation), is_wide, request->scale_bits)) {
         snprintf(message, message_bytes,
@@ -229,7 +224,7 @@ enum sw_reply_status sw_bulk_judge(const struct sw_bulk *bulk, const struct sw_r
                  "--value-format fixed has those");
         return SW_REPLY_BAD_REQUEST;
     }
-    if (!sums_fit(shape, request, message, message_bytes) ||
+    if (!sums_fit(request, message, message_bytes) ||
         !parts_fit(shape, bulk->net->config->value_type, request, message, message_bytes)) {
         return SW_REPLY_BAD_REQUEST;
     }

@@ -98,7 +98,8 @@ uint32_t draw_number(struct random *random, bool is_float)
     return 0x3f000000U | (any & 0x83ffffffU);
 }
 
-uint32_t draw_op(struct random *random, const struct shape &shape)
+/* A batch of wide operands has no other ones. */
+uint32_t draw_op(struct random *random, const struct shape &shape, bool wide)
 {
     const uint32_t present =
         shape.number + (shape.number >= SW_ADD_F16 ? SW_ADD_PRESENT_F16 - SW_ADD_F16
@@ -106,20 +107,20 @@ uint32_t draw_op(struct random *random, const struct shape &shape)
     if (shape.chains && below(random, 50) != 0) {
         return shape.number;
     }
-    switch (below(random, 8)) {
+    switch (below(random, wide ? 5 : 8)) {
     case 0:
         return SW_GET;
     case 1:
-        return SW_SET_ABSENT;
-    case 2:
-        return SW_SET_PRESENT;
-    case 3:
         return SW_DELETE;
-    case 4:
+    case 2:
         return present;
-    case 5:
-    case 6:
+    case 3:
+    case 4:
         return shape.number;
+    case 5:
+        return SW_SET_ABSENT;
+    case 6:
+        return SW_SET_PRESENT;
     default:
         return SW_SET;
     }
@@ -148,9 +149,10 @@ template <int BITS> void draw_parts(struct world<BITS> *w)
         const uint64_t at = (uint64_t)first * bytes + 16 * p;
         const uint64_t odd = aligned ? 0 : below(&w->random, 16 / align) * align;
         const uint64_t even = (at + 15) / 16 * 16;
+        const uint64_t wider = batch->wide ? 2 : 1;
         struct sw_cuda_part *part = &w->parts->parts[p];
         *part = {};
-        part->values = w->operands + even + odd;
+        part->values = w->operands + wider * even + odd;
         part->previous = below(&w->random, 2) == 0 ? w->answers + even + odd : NULL;
         part->count = count;
         part->first = first;
@@ -182,25 +184,37 @@ template <int BITS> void draw_batch(struct world<BITS> *w)
 {
     struct sw_cuda_row_batch<BITS> *batch = &w->batch;
     batch->count = 1 + below(&w->random, w->shape.count_max);
-    batch->op = draw_op(&w->random, w->shape);
+    batch->wide = w->shape.number >= SW_ADD_F16 && below(&w->random, 2) == 0;
+    batch->op = draw_op(&w->random, w->shape, batch->wide);
     batch->ops = below(&w->random, 3) == 0 ? NULL : w->ops;
     batch->answers = true; /* some part may */
     batch->inserts = batch->ops != NULL || sw_row_effect(batch->op, false) == SW_EFFECT_WRITE;
     for (uint32_t i = 0; i < batch->count; i++) {
-        w->ops[i] = (uint8_t)(batch->ops == NULL ? batch->op : draw_op(&w->random, w->shape));
+        w->ops[i] =
+            (uint8_t)(batch->ops == NULL ? batch->op : draw_op(&w->random, w->shape, batch->wide));
         w->key_of[i] = draw_key(&w->random, w->shape);
     }
     draw_parts<BITS>(w);
     draw_groups<BITS>(w);
     const uint64_t bytes = (uint64_t)batch->count * w->shape.value_bytes + 32 * w->shape.parts_max;
-    for (uint64_t at = 0; at < bytes / 4; at++) {
-        ((uint32_t *)w->operands)[at] = draw_number(&w->random, w->shape.number == SW_ADD_F32);
+    for (uint64_t at = 0; at < (batch->wide ? 2 : 1) * bytes / 4; at++) {
+        ((uint32_t *)w->operands)[at] =
+            draw_number(&w->random, w->shape.number == SW_ADD_F32 || batch->wide);
     }
     memset(w->answers, UNTOUCHED, bytes);
     memset(w->expected, UNTOUCHED, bytes);
 }
 
 /* --- the model -------------------------------------------------------------------------------- */
+
+void add_wide(uint8_t *row, bool brain, const uint8_t *operand, uint32_t bytes)
+{
+    for (uint32_t at = 0; at < bytes; at += 2) {
+        uint16_t *to = (uint16_t *)(row + at);
+        const uint32_t more = *(const uint32_t *)(operand + 2 * at);
+        *to = brain ? sw_row_sum_bf16(*to, more) : sw_row_sum_f16(*to, more);
+    }
+}
 
 void write_row(uint8_t *row, uint32_t op, const uint8_t *operand, uint32_t bytes)
 {
@@ -267,7 +281,12 @@ template <int BITS> void model_batch(struct world<BITS> *w)
         }
         const enum sw_effect effect = sw_row_effect(w->ops[i], found);
         if (effect == SW_EFFECT_WRITE) {
-            write_row(row, w->ops[i], part->values + at, bytes);
+            const bool brain = w->ops[i] == SW_ADD_BF16 || w->ops[i] == SW_ADD_PRESENT_BF16;
+            if (w->batch.wide) {
+                add_wide(row, brain, part->values + 2 * at, bytes);
+            } else {
+                write_row(row, w->ops[i], part->values + at, bytes);
+            }
             w->row_of[key] = found ? w->row_of[key] : w->batch.tentative[i];
         } else if (effect == SW_EFFECT_REMOVE) {
             w->row_of[key] = UINT64_MAX;

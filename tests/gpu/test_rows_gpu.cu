@@ -153,7 +153,7 @@ template <int BITS> void open_world(struct world<BITS> *w, uint32_t multiprocess
     w->batch.group_refused = w->group_refused = host_array<uint8_t>(n);
     w->batch.status = w->status = host_array<int32_t>(1);
     w->batch.parts = w->parts = host_array<struct sw_cuda_parts>(1);
-    w->operands = host_array<uint8_t>(data);
+    w->operands = host_array<uint8_t>(2 * data); /* they may be wide */
     w->answers = host_array<uint8_t>(data);
     w->expected = host_array<uint8_t>(data);
     w->row_of = host_array<uint64_t>(w->shape.keys);

@@ -26,7 +26,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     if (batch.looked_up && rows.scratch.control->absent == 0) {
         return; /* nothing was inserted, and nothing refused */
     }
-    const struct row_chunk piece = row_piece_of(batch.parts, blockIdx.x, rows.value_bytes);
+    const struct row_chunk piece = row_piece_of<BITS>(batch, blockIdx.x, rows.value_bytes);
     const uint64_t free_count = rows.stack->free_count;
     const uint32_t base = piece.begin + threadIdx.x / 32 * 32;
     const uint32_t i = piece.begin + threadIdx.x;

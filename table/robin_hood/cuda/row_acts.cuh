@@ -14,14 +14,24 @@ struct row_chunk {
     uint32_t begin, end; /* counted in the batch; no operations if end <= begin */
 };
 
-static __device__ inline struct row_chunk row_chunk_of(const struct sw_cuda_parts *parts,
+/* Bytes of an operand. */
+template <int BITS>
+static __device__ inline uint32_t row_operand_bytes(const struct sw_cuda_row_batch<BITS> &batch,
+                                                    uint32_t value_bytes)
+{
+    return batch.wide ? 2 * value_bytes : value_bytes;
+}
+
+template <int BITS>
+static __device__ inline struct row_chunk row_chunk_of(const struct sw_cuda_row_batch<BITS> &batch,
                                                        uint32_t chunk, uint32_t value_bytes)
 {
+    const struct sw_cuda_parts *parts = batch.parts;
     const struct sw_cuda_part *part = &parts->parts[parts->of_chunk[chunk]];
     const uint32_t begin = (chunk - part->first_chunk) * SW_TOGETHER_CHUNK;
     const uint32_t count = min(part->count - begin, (uint32_t)SW_TOGETHER_CHUNK);
-    const uint64_t at = (uint64_t)begin * value_bytes;
-    return {part->values + at, part->previous != NULL ? part->previous + at : NULL,
+    return {part->values + (uint64_t)begin * row_operand_bytes<BITS>(batch, value_bytes),
+            part->previous != NULL ? part->previous + (uint64_t)begin * value_bytes : NULL,
             part->first + begin, part->first + begin + count};
 }
 
@@ -29,13 +39,14 @@ static __device__ inline struct row_chunk row_chunk_of(const struct sw_cuda_part
 #define ROW_PIECES (SW_TOGETHER_CHUNK / SW_CUDA_BLOCK)
 
 /* The same of a piece, counted through all chunks. */
-static __device__ inline struct row_chunk row_piece_of(const struct sw_cuda_parts *parts,
+template <int BITS>
+static __device__ inline struct row_chunk row_piece_of(const struct sw_cuda_row_batch<BITS> &batch,
                                                        uint32_t number, uint32_t value_bytes)
 {
     const uint32_t before = number % ROW_PIECES * SW_CUDA_BLOCK;
     const uint64_t at = (uint64_t)before * value_bytes;
-    struct row_chunk piece = row_chunk_of(parts, number / ROW_PIECES, value_bytes);
-    piece.values += at;
+    struct row_chunk piece = row_chunk_of<BITS>(batch, number / ROW_PIECES, value_bytes);
+    piece.values += (uint64_t)before * row_operand_bytes<BITS>(batch, value_bytes);
     piece.previous = piece.previous != NULL ? piece.previous + at : NULL;
     piece.begin += before;
     piece.end = min(piece.end, piece.begin + SW_CUDA_BLOCK);

@@ -12,8 +12,8 @@
 
 #include "table/robin_hood/cuda/row_runs.cuh"
 
-/* Bytes of a slice. The first warp adds; the others bring operands, and have so many of a tile
- * each. */
+/* Bytes of the operands of a slice. The first warp adds; the others bring operands, and have so
+ * many of a tile each. */
 #define SLICE 32
 #define BRINGERS (CROWD_THREADS - 32)
 #define TILE_EACH 2
@@ -195,19 +195,22 @@ static __device__ __forceinline__ void add_chain(const struct tile *tile, uint32
 
 /* The steps of a tile, for one number (T: of 4 or 8 bytes) of the slice. Returns whether any
  * writes. */
-template <typename T>
+template <typename T, typename OPERAND>
 static __device__ inline bool apply_tile(const struct tile *tile, uint32_t count, bool plain,
                                          uint32_t op, uint32_t word, uint32_t offset, T *v)
 {
-    T number;
-    if (plain && (op == SW_ADD_F32 || op == SW_ADD_PRESENT_F32)) {
-        add_chain(tile, word, count, v);
-        return true;
+    const uint32_t at = word * (uint32_t)(sizeof(OPERAND) / sizeof(T));
+    OPERAND number;
+    if constexpr (sizeof(OPERAND) == sizeof(T)) {
+        if (plain && (op == SW_ADD_F32 || op == SW_ADD_PRESENT_F32)) {
+            add_chain(tile, word, count, v);
+            return true;
+        }
     }
     if (plain) {
 #pragma unroll 8
         for (uint32_t k = 0; k < count; k++) {
-            load_number(tile, word, k, &number);
+            load_number(tile, at, k, &number);
             *v = row_made(op, *v, number);
         }
         return true;
@@ -219,7 +222,7 @@ static __device__ inline bool apply_tile(const struct tile *tile, uint32_t count
             __stcs(answer, *v);
         }
         if (tile->ops[k] != NO_WRITE) {
-            load_number(tile, word, k, &number);
+            load_number(tile, at, k, &number);
             *v = row_made(tile->ops[k], *v, number);
             wrote = true;
         }
@@ -239,23 +242,24 @@ static __device__ inline bool is_long_seen(const struct runs &runs, const struct
 
 /* A slice of a segment, from byte `offset` of the row on, by a block. T: what one thread has of
  * it. */
-template <typename T>
+template <typename T, typename OPERAND>
 static __device__ inline void carry_out_slice(const struct sw_cuda_rows &rows,
                                               const struct runs &runs, const struct segment &of,
                                               uint32_t offset, struct long_memory *memory)
 {
-    const uint32_t bytes = min(rows.value_bytes - offset, (uint32_t)SLICE);
+    constexpr uint32_t wider = sizeof(OPERAND) / sizeof(T);
+    const uint32_t bytes = min(rows.value_bytes - offset, SLICE / wider);
     const uint32_t word = threadIdx.x * (uint32_t)(sizeof(T) / 4);
     const bool has_number = 4 * word < bytes;
     const step first = runs.steps[of.begin];
     const uint32_t op = runs.steps[of.begin + 1].op;
     struct tile_steps own = read_steps(runs, of.begin + 1, of.end);
-    bool plain = fill_tile(own, offset, bytes, op, &memory->tiles[0]);
+    bool plain = fill_tile(own, wider * offset, wider * bytes, op, &memory->tiles[0]);
     uint32_t count = own.count;
     bool wrote = first.writes;
     T v = T();
     if (has_number) {
-        first_step<T>(rows, of, first, offset + 4 * word, &v);
+        first_step<T, OPERAND>(rows, of, first, offset + 4 * word, &v);
     }
     own = read_steps(runs, of.begin + 1 + TILE, of.end);
     uint32_t from = of.begin + 1;
@@ -263,12 +267,12 @@ static __device__ inline void carry_out_slice(const struct sw_cuda_rows &rows,
         __pipeline_wait_prior(0);
         /* M2: the tile; and the one before it was read */
         const bool all_plain = __syncthreads_and(plain) != 0;
-        plain = fill_tile(own, offset, bytes, op, &memory->tiles[(turn + 1) % 2]);
+        plain = fill_tile(own, wider * offset, wider * bytes, op, &memory->tiles[(turn + 1) % 2]);
         const uint32_t next_count = own.count;
         own = read_steps(runs, from + 2 * TILE, of.end);
         if (has_number) {
-            wrote |=
-                apply_tile<T>(&memory->tiles[turn % 2], count, all_plain, op, word, offset, &v);
+            wrote |= apply_tile<T, OPERAND>(&memory->tiles[turn % 2], count, all_plain, op, word,
+                                            offset, &v);
         }
         from += TILE;
         count = next_count;
@@ -279,22 +283,26 @@ static __device__ inline void carry_out_slice(const struct sw_cuda_rows &rows,
 }
 
 /* Of the long segments those that are due, slice by slice. */
+template <bool WIDE>
 static __device__ inline void carry_out_long(const struct sw_cuda_rows &rows,
                                              const struct runs &runs, bool waiting, uint32_t unit,
                                              struct long_memory *memory)
 {
-    const uint32_t slices = (rows.value_bytes + SLICE - 1) / SLICE;
+    const uint32_t slice = WIDE ? SLICE / 2 : SLICE;
+    const uint32_t slices = (rows.value_bytes + slice - 1) / slice;
     const uint64_t all = (uint64_t)rows.scratch.control->longs * slices;
     for (uint64_t at = blockIdx.x; at < all; at += gridDim.x) {
         const struct segment of = segment_of(runs, rows.scratch.longs[at / slices]);
-        const uint32_t offset = (uint32_t)(at % slices) * SLICE;
+        const uint32_t offset = (uint32_t)(at % slices) * slice;
         if (!is_due(of, waiting) || !is_long_seen(runs, of)) {
             continue;
         }
-        if (unit == 4) {
-            carry_out_slice<uint32_t>(rows, runs, of, offset, memory);
+        if (WIDE) {
+            carry_out_slice<uint32_t, uint2>(rows, runs, of, offset, memory);
+        } else if (unit == 4) {
+            carry_out_slice<uint32_t, uint32_t>(rows, runs, of, offset, memory);
         } else {
-            carry_out_slice<uint2>(rows, runs, of, offset, memory);
+            carry_out_slice<uint2, uint2>(rows, runs, of, offset, memory);
         }
     }
 }

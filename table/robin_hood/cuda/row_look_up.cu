@@ -37,7 +37,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
 {
     __shared__ struct row_notes notes;
     sw_cuda_follow();
-    const struct row_chunk piece = row_piece_of(batch.parts, blockIdx.x, rows.value_bytes);
+    const struct row_chunk piece = row_piece_of<BITS>(batch, blockIdx.x, rows.value_bytes);
     const uint32_t base = piece.begin + threadIdx.x / 32 * 32;
     const uint32_t i = piece.begin + threadIdx.x;
     const bool mine = i < piece.end;

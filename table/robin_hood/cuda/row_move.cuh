@@ -30,6 +30,27 @@ static __device__ __forceinline__ T row_load(const uint8_t *p, uint32_t offset)
     return p != NULL ? __ldcg((const T *)(p + offset)) : T();
 }
 
+/* Numbers of 32 bits that are added to those of 16 in a unit of 4 bytes at `offset` of the row. */
+static __device__ __forceinline__ uint2 row_load_wide(const uint8_t *p, uint32_t offset)
+{
+    const uint8_t *at = p + 2 * offset;
+    if (p == NULL || (uintptr_t)at % 8 == 0) {
+        return row_load<uint2>(p, 2 * offset);
+    }
+    return make_uint2(__ldcg((const uint32_t *)at), __ldcg((const uint32_t *)at + 1));
+}
+
+/* What is added to a unit T of a row: one of the same type, or a wide one. */
+template <typename T, typename OPERAND>
+static __device__ __forceinline__ OPERAND row_operand(const uint8_t *p, uint32_t offset)
+{
+    if constexpr (sizeof(OPERAND) == sizeof(T)) {
+        return row_load<T>(p, offset);
+    } else {
+        return row_load_wide(p, offset);
+    }
+}
+
 /* The sums of two numbers of 16 bits each. Not inline: few rows have such numbers, and it takes
  * registers. */
 static __device__ __attribute__((noinline)) uint32_t row_sum_16(bool brain, uint32_t base,
@@ -43,6 +64,18 @@ static __device__ __attribute__((noinline)) uint32_t row_sum_16(bool brain, uint
         sum[half] = brain ? sw_row_sum_bf16(number, sw_row_of_bf16(more))
                           : sw_row_sum_f16(number, sw_row_of_f16(more));
     }
+    return (uint32_t)sum[1] << 16 | sum[0];
+}
+
+/* The same, of wide operands. */
+static __device__ __attribute__((noinline)) uint32_t row_sum_wide(bool brain, uint32_t base,
+                                                                  uint2 operand)
+{
+    const uint16_t low = (uint16_t)base;
+    const uint16_t high = (uint16_t)(base >> 16);
+    const uint16_t sum[2] = {
+        brain ? sw_row_sum_bf16(low, operand.x) : sw_row_sum_f16(low, operand.x),
+        brain ? sw_row_sum_bf16(high, operand.y) : sw_row_sum_f16(high, operand.y)};
     return (uint32_t)sum[1] << 16 | sum[0];
 }
 
@@ -82,6 +115,11 @@ static __device__ __forceinline__ void row_sum_64(uint32_t op, uint32_t base[2],
 static __device__ __forceinline__ uint32_t row_made(uint32_t op, uint32_t base, uint32_t operand)
 {
     return row_sum_32(op, base, operand);
+}
+
+static __device__ __forceinline__ uint32_t row_made(uint32_t op, uint32_t base, uint2 operand)
+{
+    return row_sum_wide(op == SW_ADD_BF16 || op == SW_ADD_PRESENT_BF16, base, operand);
 }
 
 static __device__ __forceinline__ uint2 row_made(uint32_t op, uint2 base, uint2 operand)

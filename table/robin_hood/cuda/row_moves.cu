@@ -20,14 +20,17 @@ struct lists {
 };
 #define HOW_FRESH 256U /* what is there does not count: the row was zeros */
 
+/* Whether some operations of a batch may add, and what. */
+enum sums { NO_SUMS, SUMS_OF_ROWS, WIDE_SUMS };
+
 /* As row_copy_units, but each number is added to what is there. */
-template <typename T>
+template <typename T, typename OPERAND>
 static __device__ __forceinline__ void sum_units(const struct lists *lists, uint32_t count,
                                                  uint32_t units)
 {
     const uint32_t total = count * units;
     for (uint32_t first = threadIdx.x % 32; first < total; first += 32 * SUMS_IN_FLIGHT) {
-        T more[SUMS_IN_FLIGHT];
+        OPERAND more[SUMS_IN_FLIGHT];
         T base[SUMS_IN_FLIGHT];
         uint32_t offset;
 #pragma unroll
@@ -35,7 +38,7 @@ static __device__ __forceinline__ void sum_units(const struct lists *lists, uint
             if (first + 32 * u < total) {
                 const uint32_t owner = row_owner(first + 32 * u, units, &offset);
                 const struct row_way way = lists->sums[owner];
-                more[u] = row_load<T>(way.from, offset * (uint32_t)sizeof(T));
+                more[u] = row_operand<T, OPERAND>(way.from, offset * (uint32_t)sizeof(T));
                 base[u] = lists->how[owner] & HOW_FRESH ? T() : __ldcg((T *)way.to + offset);
             }
         }
@@ -50,15 +53,18 @@ static __device__ __forceinline__ void sum_units(const struct lists *lists, uint
     }
 }
 
+template <enum sums SUMS>
 static __device__ __forceinline__ void sum_rows(const struct lists *lists, uint32_t count,
                                                 uint32_t bytes, uint32_t unit)
 {
-    if (unit == 16) {
-        sum_units<uint4>(lists, count, bytes / 16);
+    if (SUMS == WIDE_SUMS) {
+        sum_units<uint32_t, uint2>(lists, count, bytes / 4);
+    } else if (unit == 16) {
+        sum_units<uint4, uint4>(lists, count, bytes / 16);
     } else if (unit == 8) {
-        sum_units<uint2>(lists, count, bytes / 8);
+        sum_units<uint2, uint2>(lists, count, bytes / 8);
     } else {
-        sum_units<uint32_t>(lists, count, bytes / 4);
+        sum_units<uint32_t, uint32_t>(lists, count, bytes / 4);
     }
 }
 
@@ -78,7 +84,7 @@ static __device__ inline bool is_due(const struct sw_cuda_rows &rows,
 
 /* The rows of 32 operations of the piece, from `base` on, that are due and not repeated. Returns
  * whether any is repeated. SUMS: some operations may add. All lanes. */
-template <int BITS, bool SUMS>
+template <int BITS, enum sums SUMS>
 static __device__ inline bool
 move_rows(const struct sw_cuda_rows &rows, const struct sw_cuda_row_batch<BITS> &batch,
           const struct row_chunk &piece, uint32_t base, bool is_early, struct lists *lists)
@@ -89,6 +95,7 @@ move_rows(const struct sw_cuda_rows &rows, const struct sw_cuda_row_batch<BITS> 
     const bool repeated = due && (rows.scratch.repeated[i / 32] >> (i % 32) & 1) != 0;
     const bool mine = due && !repeated;
     const uint32_t at = (i - piece.begin) * bytes; /* of a piece: less than 2^21 */
+    const uint8_t *operand = piece.values + (SUMS == WIDE_SUMS ? 2 : 1) * at;
     struct row_act act = {};
     uint8_t *row = NULL;
     if (mine) {
@@ -96,14 +103,14 @@ move_rows(const struct sw_cuda_rows &rows, const struct sw_cuda_row_batch<BITS> 
         row = row_at(rows, rows.scratch.rows[i]); /* followed only if there is one */
     }
     const bool answers = mine && !act.refused && piece.previous != NULL;
-    const bool sums = SUMS && act.writes && sw_row_adds(act.op);
+    const bool sums = SUMS != NO_SUMS && act.writes && sw_row_adds(act.op);
     const uint32_t outs =
         row_append(lists->out, 0, answers, act.found ? row : NULL, piece.previous + at);
-    const uint32_t ins = row_append(lists->in, 0, act.writes && !sums, piece.values + at, row);
+    const uint32_t ins = row_append(lists->in, 0, act.writes && !sums, operand, row);
     uint32_t adds = 0;
-    if (SUMS) {
+    if (SUMS != NO_SUMS) {
         const uint32_t adding = __ballot_sync(SW_WARP_ALL, sums);
-        adds = row_append(lists->sums, 0, sums, piece.values + at, row);
+        adds = row_append(lists->sums, 0, sums, operand, row);
         if (sums) {
             const uint32_t before = adding & ((1U << threadIdx.x % 32) - 1);
             lists->how[__popc(before)] = (uint16_t)(act.op | (act.found ? 0 : HOW_FRESH));
@@ -114,8 +121,8 @@ move_rows(const struct sw_cuda_rows &rows, const struct sw_cuda_row_batch<BITS> 
     __syncwarp(); /* M3: a row is read before it is written */
     const uint32_t unit = row_unit((uintptr_t)piece.values | bytes);
     row_copy(lists->in, ins, bytes, unit);
-    if (SUMS) {
-        sum_rows(lists, adds, bytes, unit);
+    if (SUMS != NO_SUMS) {
+        sum_rows<SUMS>(lists, adds, bytes, unit);
     }
     if (mine) {
         rows.scratch.rows[i] = SW_CUDA_NO_ROW;
@@ -175,8 +182,8 @@ static __device__ inline void give_back(const struct sw_cuda_rows &rows,
 }
 
 /* `is_early`: as in is_due. */
-template <int BITS, bool SUMS>
-static __global__ void __launch_bounds__(SW_CUDA_BLOCK, SUMS ? 3 : 4)
+template <int BITS, enum sums SUMS>
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK, SUMS != NO_SUMS ? 3 : 4)
     moves_kernel(const struct sw_cuda_rows rows, const struct sw_cuda_row_batch<BITS> batch,
                  bool is_early, bool gives_back)
 {
@@ -186,7 +193,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK, SUMS ? 3 : 4)
     if (is_early ? control->early == 0 : control->early != 0 && control->absent == 0) {
         return; /* all is moved later, or was before */
     }
-    const struct row_chunk piece = row_piece_of(batch.parts, blockIdx.x, rows.value_bytes);
+    const struct row_chunk piece = row_piece_of<BITS>(batch, blockIdx.x, rows.value_bytes);
     const uint32_t warp = threadIdx.x / 32;
     const bool repeated =
         move_rows<BITS, SUMS>(rows, batch, piece, piece.begin + warp * 32, is_early, &lists[warp]);
@@ -204,9 +211,12 @@ static cudaError_t launch_moves(const struct sw_cuda_rows *rows,
                                 bool gives_back, cudaStream_t stream)
 {
     const bool sums = batch->ops != NULL || sw_row_adds(batch->op);
-    return sw_cuda_launch_following(
-        !is_early, sums ? moves_kernel<BITS, true> : moves_kernel<BITS, false>,
-        batch->chunks * ROW_PIECES, SW_CUDA_BLOCK, stream, *rows, *batch, is_early, gives_back);
+    return sw_cuda_launch_following(!is_early,
+                                    !sums         ? moves_kernel<BITS, NO_SUMS>
+                                    : batch->wide ? moves_kernel<BITS, WIDE_SUMS>
+                                                  : moves_kernel<BITS, SUMS_OF_ROWS>,
+                                    batch->chunks * ROW_PIECES, SW_CUDA_BLOCK, stream, *rows,
+                                    *batch, is_early, gives_back);
 }
 
 template <int BITS>
@@ -231,8 +241,11 @@ cudaError_t sw_cuda_launch_row_early(const struct sw_cuda_rows *rows,
 template <int BITS> cudaError_t sw_cuda_load_row_moves(void)
 {
     struct cudaFuncAttributes attributes;
-    const cudaError_t error = cudaFuncGetAttributes(&attributes, moves_kernel<BITS, true>);
-    return error == cudaSuccess ? cudaFuncGetAttributes(&attributes, moves_kernel<BITS, false>)
+    cudaError_t error = cudaFuncGetAttributes(&attributes, moves_kernel<BITS, NO_SUMS>);
+    if (error == cudaSuccess) {
+        error = cudaFuncGetAttributes(&attributes, moves_kernel<BITS, SUMS_OF_ROWS>);
+    }
+    return error == cudaSuccess ? cudaFuncGetAttributes(&attributes, moves_kernel<BITS, WIDE_SUMS>)
                                 : error;
 }
 

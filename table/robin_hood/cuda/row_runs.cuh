@@ -74,10 +74,11 @@ static __device__ inline step step_of(const struct sw_cuda_rows &rows,
     const uint32_t i = one.number;
     const struct sw_cuda_part *part = part_of(batch.parts, batch.part_count, i);
     const struct row_act act = row_act_of<BITS>(batch, i);
-    const uint64_t at = (uint64_t)(i - part->first) * rows.value_bytes;
+    const uint64_t at = i - part->first;
     step made;
-    made.operand = act.writes ? part->values + at : NULL;
-    made.answer = part->previous != NULL ? part->previous + at : NULL;
+    made.operand =
+        act.writes ? part->values + at * row_operand_bytes<BITS>(batch, rows.value_bytes) : NULL;
+    made.answer = part->previous != NULL ? part->previous + at * rows.value_bytes : NULL;
     made.row = one.key_slot;
     made.op = (uint8_t)act.op;
     made.writes = act.writes;
@@ -167,7 +168,7 @@ static __device__ inline void cut_runs(const struct sw_cuda_row_scratch &scratch
 /* --- the ends of a segment -------------------------------------------------------------------- */
 
 /* The first step of a segment: *v is the unit of the row before it, then that after it. */
-template <typename T>
+template <typename T, typename OPERAND>
 static __device__ inline void first_step(const struct sw_cuda_rows &rows, const struct segment &of,
                                          const step &one, uint32_t offset, T *v)
 {
@@ -181,8 +182,12 @@ static __device__ inline void first_step(const struct sw_cuda_rows &rows, const 
         }
     }
     if (one.writes) {
-        const T operand = row_load<T>(one.operand, offset);
-        *v = is_seed(one) ? operand : row_made(one.op, *v, operand);
+        const OPERAND operand = row_operand<T, OPERAND>(one.operand, offset);
+        if constexpr (sizeof(OPERAND) == sizeof(T)) {
+            *v = is_seed(one) ? operand : row_made(one.op, *v, operand);
+        } else { /* no wide one is a seed's */
+            *v = row_made(one.op, *v, operand);
+        }
     }
 }
 

@@ -25,24 +25,24 @@ static __device__ inline bool is_seen(const struct runs &runs, const struct segm
 }
 
 /* One unit of a segment. */
-template <typename T>
+template <typename T, typename OPERAND>
 static __device__ inline void carry_out(const struct sw_cuda_rows &rows, const struct runs &runs,
                                         const struct segment &of, uint32_t offset)
 {
     const step first = runs.steps[of.begin];
     T v;
-    first_step<T>(rows, of, first, offset, &v);
+    first_step<T, OPERAND>(rows, of, first, offset, &v);
     bool wrote = first.writes;
     for (uint32_t from = of.begin + 1; from < of.end; from += AHEAD) {
         const uint8_t *at[AHEAD];
-        T operand[AHEAD];
+        OPERAND operand[AHEAD];
 #pragma unroll
         for (uint32_t a = 0; a < AHEAD; a++) {
             at[a] = runs.steps[min(from + a, of.end - 1)].operand;
         }
 #pragma unroll
         for (uint32_t a = 0; a < AHEAD; a++) {
-            operand[a] = row_load<T>(from + a < of.end ? at[a] : NULL, offset);
+            operand[a] = row_operand<T, OPERAND>(from + a < of.end ? at[a] : NULL, offset);
         }
 #pragma unroll
         for (uint32_t a = 0; a < AHEAD; a++) {
@@ -62,7 +62,7 @@ static __device__ inline void carry_out(const struct sw_cuda_rows &rows, const s
 }
 
 /* All segments that are due and not long; lists the long ones. */
-template <typename T>
+template <typename T, typename OPERAND>
 static __device__ inline void carry_out_short(const struct sw_cuda_rows &rows,
                                               const struct runs &runs, bool waiting,
                                               struct segment *own)
@@ -93,7 +93,7 @@ static __device__ inline void carry_out_short(const struct sw_cuda_rows &rows,
         for (uint32_t at = lane; at < (uint32_t)__popc(all) * units; at += 32) {
             uint32_t offset;
             const uint32_t owner = row_owner(at, units, &offset);
-            carry_out<T>(rows, runs, own[owner], offset * (uint32_t)sizeof(T));
+            carry_out<T, OPERAND>(rows, runs, own[owner], offset * (uint32_t)sizeof(T));
         }
         __syncwarp(); /* M3: they were read */
     }

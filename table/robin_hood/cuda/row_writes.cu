@@ -47,6 +47,7 @@ cudaError_t sw_cuda_rows_begin(struct sw_cuda_queue *queue, struct sw_together *
     rows->op = whole->op;
     rows->ops = whole->ops;
     rows->inserts = upserts > 0;
+    rows->wide = together->parts[0]->wide_operands;
     rows->engine_ops = whole->ops != NULL ? arena->engine_ops : NULL;
     rows->tentative = (word *)arena->tentative;
     rows->previous = (const word *)arena->previous;

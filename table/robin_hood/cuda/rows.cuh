@@ -117,6 +117,7 @@ template <int BITS> struct sw_cuda_row_batch {
     uint32_t op;
     const uint8_t *ops;   /* [count] on rows; NULL: all are `op` */
     bool inserts;         /* whether any of them may. If none may, no row is given */
+    bool wide;            /* operands are wide ones: sw_batch.wide_operands */
     uint8_t *engine_ops;  /* [count] on integers: made by prepare. NULL if ops is: then all are
                              sw_cuda_row_engine_op(op) */
     word *tentative;      /* [count] made by prepare: operands of the engine's operations; the data
@@ -134,9 +135,9 @@ template <int BITS> struct sw_cuda_row_batch {
     const uint32_t *group_ends;   /* [group_count] */
     const uint8_t *group_refused; /* [group_count] */
     const int32_t *status; /* the engine's: SW_E_FULL if any group was refused; NULL: none was */
-    /* Where operands and answers are: `values` and `previous` of each part are rows of value_bytes,
-     * packed, in memory of the device or of the host. Of a row of numbers of 8 bytes they are
-     * aligned to 8, else at least to 4. */
+    /* Where operands and answers are: `values` and `previous` of each part are rows of value_bytes
+     * (wide operands of twice as many), packed, in memory of the device or of the host. Of a row of
+     * numbers of 8 bytes they are aligned to 8, else at least to 4. */
     const struct sw_cuda_parts *parts;
     uint32_t part_count;
     uint32_t chunks; /* of all parts: SW_TOGETHER_CHUNK operations of one part, or fewer */
