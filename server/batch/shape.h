@@ -41,6 +41,10 @@ struct sw_table_shape {
 struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
                                         const struct sw_config *config);
 
+/* What stands behind "the .. engine has no EXPIRE" where it lacks one of these operations: with
+ * what it does, or for which values. */
+const char *sw_table_lacking(const struct sw_table_shape *shape, uint32_t operations);
+
 /* Reads and writes element `i` of an array of integers of `bytes` bytes each (4 or 8). */
 static inline uint64_t sw_integer_at(const void *array, uint32_t bytes, uint32_t i)
 {

@@ -9,7 +9,8 @@ static bool may_expire(const struct data *data, const char *option)
     const struct sw_table_shape *shape = &data->resp->batches->shape;
     const char *reason = shape->expires ? sw_expire_refusal(data->resp) : NULL;
     if (!shape->expires) {
-        refuse(data, "ERR the %s engine has no %s", shape->engine_name, option);
+        refuse(data, "ERR the %s engine has no %s%s", shape->engine_name, option,
+               sw_table_lacking(shape, 1U << SW_EXPIRE));
     } else if (reason != NULL) {
         refuse(data, "%s", reason);
     }

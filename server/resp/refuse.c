@@ -78,7 +78,7 @@ static void refuse_unsupported(struct sw_conn *conn, const struct sw_command *co
         why = SW_WHY_NO_INTEGERS;
     }
     sw_resp_error(conn, command, "ERR the %s engine has no %s%s%s", shape->engine_name, name,
-                  shape->of_rows, why);
+                  sw_table_lacking(shape, command->operations), why);
 }
 
 /* Refuses a command that would show keys whose texts nobody has kept. Returns true if so. */
