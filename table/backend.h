@@ -28,6 +28,7 @@ struct sw_backend_facts {
     uint64_t image_bytes;    /* of memory that taking an image needs */
     uint64_t rows_mapped;    /* 0: values lie in the slots */
     uint64_t rows_max;
+    uint64_t row_bytes_gpu, row_bytes_host; /* of memory that rows have */
     uint64_t grown;
     uint64_t resized;
     uint64_t resize_failed;

@@ -194,6 +194,8 @@ void sw_table_info(const struct sw_table *table, struct sw_table_info *info)
         .occupied_max = facts.occupied_max,
         .rows_mapped = facts.rows_mapped,
         .rows_max = facts.rows_max,
+        .row_bytes_gpu = facts.row_bytes_gpu,
+        .row_bytes_host = facts.row_bytes_host,
         .max_load = fills_up ? 1.0 : config->max_load,
         .stash_slots = fills_up ? 0 : config->stash_slots,
         .bytes_reserved = facts.bytes_reserved,

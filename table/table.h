@@ -117,7 +117,7 @@ enum sw_cache_writing {
     SW_CACHE_WRITING_LONG_ROWS
 };
 
-enum sw_rows_in { SW_ROWS_IN_GPU, SW_ROWS_IN_HOST };
+enum sw_rows_in { SW_ROWS_IN_GPU, SW_ROWS_IN_HOST, SW_ROWS_IN_GPU_HOST /* the GPU's first */ };
 
 /* Choices that a table makes by itself (all zero), and that studies and tests override. None
  * changes where keys end. */
@@ -163,6 +163,7 @@ struct sw_table_config {
     uint32_t key_text_bytes; /* rows, CPU: of value_bytes, for texts of keys (admission.h); by 8 */
     uint64_t rows_max;       /* rows: entries it may have at any capacity; 0: what max_load says */
     enum sw_rows_in rows_in; /* rows on CUDA; entries are on the device */
+    uint64_t rows_gpu_bytes; /* GPU_HOST: so much of the GPU's; 0: what is free, with a margin */
     enum sw_cache_mode cache_mode;
     enum sw_cache_policy cache_policy;
 };
@@ -209,14 +210,14 @@ struct sw_table_info {
     uint32_t value_bytes;    /* 4 or 8; cache: 4..1024; rows: 4..4096 */
     uint32_t key_text_bytes; /* .. of which the last ones are the text of the key; 0: none */
     uint32_t bucket_slots;
-    uint32_t max_probe;             /* * 0: the engine has no probe cap */
-    uint64_t buckets;               /* * home buckets, without the max_probe tail buckets */
-    uint64_t capacity_slots;        /* * buckets * bucket_slots */
-    uint64_t max_capacity_slots;    /* what it may grow to; at least the first capacity_slots */
-    uint64_t occupied_max;          /* * entries at which writes are refused */
-    uint64_t rows_mapped, rows_max; /* * rows that have memory, and may have; 0: no rows */
-    double max_load;                /* cache: 1 */
-    uint64_t stash_slots;           /* cache: 0 */
+    uint32_t max_probe;          /* * 0: the engine has no probe cap */
+    uint64_t buckets;            /* * home buckets, without the max_probe tail buckets */
+    uint64_t capacity_slots;     /* * buckets * bucket_slots */
+    uint64_t max_capacity_slots; /* what it may grow to; at least the first capacity_slots */
+    uint64_t occupied_max;       /* * entries at which writes are refused */
+    uint64_t rows_mapped, rows_max, row_bytes_gpu, row_bytes_host; /* * have memory; 0: no rows */
+    double max_load;                                               /* cache: 1 */
+    uint64_t stash_slots;                                          /* cache: 0 */
     /* Slots and the scratch of batches, in device memory or, for the CPU backend, host memory. A
      * queue on CUDA adds less than 2 KiB of device memory, and pinned host memory for 64 records
      * and for a scan's windows: max(16384, max_probe + 2) buckets of the table (at most all of
@@ -302,9 +303,8 @@ struct sw_batch {
     const void *keys;   /* [count] */
     const void *values; /* [count] operands; NULL if every operation is GET, PEEK, DELETE or
                            SET_SCORE */
-    bool wide_operands; /* rows: every operation with an operand is ADD_F16, ADD_BF16 or one of
-                           their PRESENT forms, and the operands' numbers have 32 bits, IEEE 754: an
-                           operand is twice as long as a row */
+    bool wide_operands; /* rows: all operands are of ADD_F16, ADD_BF16 or their PRESENT forms, have
+                           numbers of 32 bits, IEEE 754, and are twice as long as a row */
     uint32_t stream;    /* batches of one queue with the same stream take effect in the order of
                            their submission, those of other streams in any order. 0 if the caller has
                            only one */

@@ -34,6 +34,8 @@
     X(table_bytes, info.bytes_reserved)            \
     X(rows_mapped, info.rows_mapped)               \
     X(rows_max, info.rows_max)                     \
+    X(row_bytes_gpu, info.row_bytes_gpu)           \
+    X(row_bytes_host, info.row_bytes_host)         \
     X(growths, stats.grown)                        \
     X(resizes, stats.resized)                      \
     X(resize_failures, stats.resize_failed)        \

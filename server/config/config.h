@@ -106,6 +106,7 @@ struct sw_config {
     uint32_t value_type;     /* robin_hood engine: enum sw_value_type */
     uint64_t rows_max;       /* robin_hood engine; 0: what max_load says */
     uint32_t rows_in;        /* robin_hood engine: enum sw_rows_in */
+    uint64_t rows_gpu_bytes; /* robin_hood engine, rows_in gpu+host; 0: the table's choice */
     uint32_t value_format;   /* cache engine: enum sw_value_format, STRING or FIXED */
     uint32_t policy;         /* cache engine: enum sw_cache_policy */
     uint32_t cache_mode;     /* cache engine: enum sw_cache_mode */

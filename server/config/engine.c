@@ -93,6 +93,7 @@ void sw_config_table(const struct sw_config *config, struct sw_table_config *tab
         table->key_text_bytes = sw_config_text_bytes(config);
         table->rows_max = config->rows_max;
         table->rows_in = (enum sw_rows_in)config->rows_in;
+        table->rows_gpu_bytes = config->rows_gpu_bytes;
     }
     if (table->engine == SW_ENGINE_CACHE) {
         table->value_bytes = sw_config_stored_bytes(config);
@@ -163,6 +164,7 @@ static int check_rows(const struct sw_config *config, char *error, size_t error_
     if (!sw_config_has_rows(config)) {
         const char *asked = config->rows_max != 0                 ? "rows-max"
                             : config->rows_in != SW_ROWS_IN_GPU   ? "rows-in"
+                            : config->rows_gpu_bytes != 0         ? "rows-gpu-bytes"
                             : config->value_type != SW_TYPE_BYTES ? "value-type"
                             : config->resp_key_text_bytes != 0    ? "resp-key-text-bytes"
                                                                   : NULL;

@@ -177,10 +177,15 @@ SW_OPTION(
     "Rows that the table may have, whatever its capacity. A write that would need one more is "
     "refused as out of memory. 0: as many as max-load allows at max-capacity.")
 SW_OPTION(rows_in, "rows-in", "table", SW_ROBIN_HOOD, SW_CHOICE(places), "gpu", "WHERE",
-          "CUDA backend: where the bytes of rows are: gpu; or host: in pinned memory of the host, "
-          "which the GPU reads and writes by PCIe, while the entries stay on the GPU. Not in both. "
+          "CUDA backend: where the bytes of rows are: gpu; host: in pinned memory of the host, "
+          "which the GPU reads and writes by PCIe, while the entries stay on the GPU; or gpu+host: "
+          "the first ones that are used on the GPU, the others in that of the host: none moves. "
           "Memory that rows have had stays theirs when the table is made smaller. With the CPU "
           "backend rows are in host memory in any case.")
+SW_OPTION(rows_gpu_bytes, "rows-gpu-bytes", "table", SW_ROBIN_HOOD, SW_SIZE(0, SW_T), "0", "BYTES",
+          "Memory of the GPU that rows may have with rows-in gpu+host, for instance where others "
+          "need it. 0: what is free at the start, but for twice the slots at max-capacity, what "
+          "else the table needs, and a 32nd of all of it.")
 SW_OPTION(value_format, "value-format", "table", SW_CACHE, SW_CHOICE(formats), "string", "FORMAT",
           "Cache engine: string: values of up to value-bytes; in bulk frames each is its length, 4 "
           "bytes, little-endian, then value-bytes. fixed: values of exactly value-bytes, in bulk "

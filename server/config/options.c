@@ -61,8 +61,10 @@ static const struct sw_option_choice resp_keys_forms[] = {{"decimal", SW_RESP_KE
                                                           {"raw", SW_RESP_KEYS_RAW},
                                                           {"hash", SW_RESP_KEYS_HASH},
                                                           {NULL, 0}};
-static const struct sw_option_choice places[] = {
-    {"gpu", SW_ROWS_IN_GPU}, {"host", SW_ROWS_IN_HOST}, {NULL, 0}};
+static const struct sw_option_choice places[] = {{"gpu", SW_ROWS_IN_GPU},
+                                                 {"host", SW_ROWS_IN_HOST},
+                                                 {"gpu+host", SW_ROWS_IN_GPU_HOST},
+                                                 {NULL, 0}};
 static const struct sw_option_choice widths[] = {{"32", 32}, {"64", 64}, {NULL, 0}};
 
 /* Short names for what stands in the rows. */

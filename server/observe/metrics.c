@@ -181,6 +181,10 @@ static void put_table(struct page *page, const struct sw_snapshot *snapshot)
           "Keys at which the table grows, or writes of new keys are refused.", info->occupied_max);
     gauge(page, "sherwood_table_rows_mapped", "Rows that have memory; 0 where values are no rows.",
           info->rows_mapped);
+    family(page, "sherwood_table_row_bytes", "gauge", "Memory that rows have, by where it is.");
+    const char *const row_bytes = "sherwood_table_row_bytes{memory=\"%s\"} %" PRIu64 "\n";
+    sw_text_printf(page->text, row_bytes, "gpu", info->row_bytes_gpu);
+    sw_text_printf(page->text, row_bytes, "host", info->row_bytes_host);
     gauge(page, "sherwood_table_rows_max", "Rows that the table may have at most.", info->rows_max);
     gauge_ratio(page, "sherwood_table_max_load_ratio", "Load that occupied_max stands for.",
                 info->max_load);

@@ -255,6 +255,8 @@ static void section_sherwood(const struct sw_snapshot *snapshot, struct sw_text 
     put(text, "stash_slots", info->stash_slots);
     put(text, "stash_occupied", stats->stash_occupied);
     put(text, "table_bytes", info->bytes_reserved);
+    put(text, "row_bytes_gpu", info->row_bytes_gpu);
+    put(text, "row_bytes_host", info->row_bytes_host);
     put(text, "arena_bytes", snapshot->counters.arena_bytes);
     put(text, "arena_used_bytes", snapshot->counters.arena_used_bytes);
     put_operation(text, "get", &stats->counters.by_class[SW_CLASS_GET]);

@@ -62,8 +62,13 @@ static int rows_valid(const struct sw_table_config *config, char *reason, size_t
         return sw_config_refuse(reason, reason_size,
                                 "texts of keys are kept by the CPU backend alone: backend cpu");
     }
-    if ((unsigned)config->rows_in > SW_ROWS_IN_HOST) {
-        return sw_config_refuse(reason, reason_size, "rows must be in gpu or host memory");
+    if ((unsigned)config->rows_in > SW_ROWS_IN_GPU_HOST) {
+        return sw_config_refuse(reason, reason_size, "rows must be in gpu or host memory, or both");
+    }
+    if (config->rows_gpu_bytes != 0 && config->rows_in != SW_ROWS_IN_GPU_HOST) {
+        return sw_config_refuse(reason, reason_size,
+                                "GPU memory for rows is limited only where others are in that of "
+                                "the host (rows-in gpu+host)");
     }
     return valid(config, reason, reason_size);
 }

@@ -58,7 +58,8 @@ template <int BITS> struct world {
     struct sw_cuda_row_batch<BITS> batch;
     uint64_t rows_max;
     void *scratch;
-    bool on_device; /* the arena */
+    bool on_device;   /* the arena, up to its split */
+    uint8_t *further; /* .. and behind it */
     /* of a batch */
     uint8_t *ops;
     uint32_t *key_of;

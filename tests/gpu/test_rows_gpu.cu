@@ -76,9 +76,8 @@ template <int BITS> void check_batch(struct world<BITS> *w, uint8_t *seen)
             fail<BITS>(w, "a row is in use and free");
             return;
         }
-        good(
-            cudaMemcpy(row, w->rows.rows + w->row_of[k] * w->rows.stride, bytes, cudaMemcpyDefault),
-            "reading a row");
+        good(cudaMemcpy(row, sw_cuda_row_at(&w->rows, w->row_of[k]), bytes, cudaMemcpyDefault),
+             "reading a row");
         if (memcmp(row, w->contents + (uint64_t)k * bytes, bytes) != 0) {
             fail<BITS>(w, "the contents of a row");
         }
@@ -136,6 +135,9 @@ template <int BITS> void open_world(struct world<BITS> *w, uint32_t multiprocess
     } else {
         w->rows.rows = host_array<uint8_t>(arena);
     }
+    w->rows.split = below(&w->random, 2) == 0 ? w->rows_max : below(&w->random, w->rows_max);
+    w->further = host_array<uint8_t>(arena); /* where all lay if none were split off */
+    w->rows.further = w->further;
     w->rows.free = host_array<uint32_t>(w->rows_max);
     w->rows.stack = host_array<struct sw_cuda_row_stack>(1);
     const size_t bytes = sw_cuda_rows_cut(&w->rows, NULL);
@@ -171,6 +173,7 @@ template <int BITS> void close_world(struct world<BITS> *w)
     for (void *array : arrays) {
         good(cudaFreeHost(array), "freeing");
     }
+    good(cudaFreeHost(w->further), "freeing");
     good(w->on_device ? cudaFree(w->rows.rows) : cudaFreeHost(w->rows.rows), "freeing");
     good(cudaFree(w->scratch), "freeing");
 }

@@ -208,8 +208,10 @@ Test(config_engine, contradictions)
         {{"--value-type", "f32"}, "value-type is about rows"},
         {{"--rows-max", "9"}, "rows-max is about rows"},
         {{"--rows-in", "host"}, "rows-in is about rows"},
-        {{"--value-bytes", "64", "--rows-in", "gpu+host"},
-         "rows-in: 'gpu+host' is not one of gpu host"},
+        {{"--value-bytes", "64", "--rows-in", "both"},
+         "rows-in: 'both' is not one of gpu host gpu+host"},
+        {{"--rows-gpu-bytes", "1G"}, "rows-gpu-bytes is about rows"},
+        {{"--value-bytes", "64", "--rows-gpu-bytes", "1G"}, "rows-in gpu+host"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct sw_config config;

@@ -21,6 +21,9 @@ struct sw_table_config fixture_config(uint32_t slot_bits)
 {
     struct sw_table_config config = fixture_config_of(tested_engine(), slot_bits);
     config.value_bytes = tested_value_bytes();
+    if (config.value_bytes != 0) {
+        tested_place(&config);
+    }
     return config;
 }
 
@@ -73,6 +76,8 @@ void fixture_open(struct fixture *fixture, const struct sw_table_config *config)
     fixture->config = *config;
     if (config->engine == SW_ENGINE_ROBIN_HOOD && config->stash_slots == 0) {
         fixture->config.value_bytes = 0; /* rows need a stash */
+        fixture->config.rows_in = SW_ROWS_IN_GPU;
+        fixture->config.rows_gpu_bytes = 0;
     }
     if (config->engine == SW_ENGINE_CACHE) {
         fixture->config.capacity_slots = (config->capacity_slots + 1) * CACHE_ROOM;

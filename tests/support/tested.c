@@ -14,6 +14,9 @@
 /* Numbers of random_of that no test has of its own. */
 #define OF_TUNINGS (1ULL << 40)
 #define OF_ROWS (1ULL << 41)
+#define OF_PLACES (1ULL << 42)
+/* Rows that a small table uses, at most. */
+#define PLACED_ROWS 5000
 
 /* Which of the names a variable has: the first where it is not set. */
 static int choice_of(const char *variable, const char *const *names, int count)
@@ -71,6 +74,24 @@ uint32_t tested_value_bytes(void)
     }
     struct random random = random_of(OF_ROWS + atomic_fetch_add(&drawn, 1));
     return tested_row_sizes[random_below(&random, TESTED_ROW_SIZES)];
+}
+
+void tested_place(struct sw_table_config *config)
+{
+    static atomic_uint drawn;
+    static const char *const names[] = {"any", "gpu", "host", "both"};
+    const int choice = choice_of("SW_TEST_ROWS_IN", names, 4);
+    if (config->backend != SW_BACKEND_CUDA) {
+        return;
+    }
+    struct random random = random_of(OF_PLACES + atomic_fetch_add(&drawn, 1));
+    config->rows_in =
+        (enum sw_rows_in)(choice > 0 ? (uint64_t)choice - 1 : random_below(&random, 3));
+    if (config->rows_in == SW_ROWS_IN_GPU_HOST) {
+        const uint64_t most = random_below(&random, 2) == 0 ? 30 : PLACED_ROWS;
+        const uint64_t bytes = (config->value_bytes + 15) / 16 * 16; /* as many as a row takes */
+        config->rows_gpu_bytes = (1 + random_below(&random, most)) * bytes;
+    }
 }
 
 uint32_t tested_share(void)

@@ -5,6 +5,7 @@
  *   SW_TEST_BACKEND   cpu (as without it) or cuda
  *   SW_TEST_ENGINE    robin_hood (as without it), cuckoo or cache; rows: robin_hood with rows
  *   SW_TEST_ROW_BYTES the size of these rows; without it each table draws one
+ *   SW_TEST_ROWS_IN   where they lie on CUDA: gpu, host or both; without it each table draws one
  *   SW_TEST_SHARE     one in how many rounds of the longest tests is run: 1 without it. For kernels
  *                     that a CPU carries out, and under sanitizers
  *
@@ -20,6 +21,9 @@ enum sw_backend_kind tested_backend(void);
 enum sw_engine tested_engine(void);
 /* value_bytes of the next table: 0, or the size of its rows. */
 uint32_t tested_value_bytes(void);
+/* Draws where the rows of a table on CUDA lie: in either memory, or in both, where the GPU has any
+ * part of those that a small table may use. For configurations that have their value_bytes. */
+void tested_place(struct sw_table_config *config);
 /* The sizes that are drawn. */
 #define TESTED_ROW_SIZES 5
 extern const uint32_t tested_row_sizes[TESTED_ROW_SIZES];

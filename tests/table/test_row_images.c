@@ -2,7 +2,7 @@
  *
  * test_row_images.c - images and restores of tables with rows: every row once, as it was at one
  * instant, whatever is written, given back, taken again, moved or cleared meanwhile. (Threads
- * beside each other: test_image.c, which is run with rows as well.)
+ * beside each other: test_image.c, which is run with rows as well.) And in which memory rows lie.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 
 #include "table/restore.h"
 #include "tests/support/random.h"
+#include "tests/support/table_fixture.h"
 #include "tests/support/tested.h"
 
 TestSuite(row_images, .timeout = 120);
@@ -62,7 +63,6 @@ static void open_world(struct world *world, uint32_t slot_bits, uint32_t value_b
     memset(world, 0, sizeof(*world));
     sw_table_config_init(&config);
     config.backend = tested_backend();
-    config.rows_in = random_seed() % 2 == 0 ? SW_ROWS_IN_GPU : SW_ROWS_IN_HOST;
     config.slot_bits = slot_bits;
     config.capacity_slots = 256;
     config.max_capacity_slots = 1024;
@@ -70,6 +70,7 @@ static void open_world(struct world *world, uint32_t slot_bits, uint32_t value_b
     config.stash_slots = 16;
     config.threads = 2;
     config.value_bytes = value_bytes;
+    tested_place(&config);
     cr_assert_eq(sw_table_create(&config, &world->table, reason, sizeof(reason)), SW_OK, "%s",
                  reason);
     cr_assert_eq(sw_queue_create(world->table, &world->queue), SW_OK);
@@ -330,4 +331,36 @@ Test(row_images, are_restored)
         restored(64, tested_row_sizes[i]);
         restored(128, tested_row_sizes[i]);
     }
+}
+
+/* On CUDA rows fill what the GPU is to have, and then memory of the host. Where it has room for all
+ * of them, all are there. */
+Test(row_images, fill_the_gpu_first)
+{
+    struct sw_table_config config = fixture_config_of(SW_ENGINE_ROBIN_HOOD, 128);
+    struct fixture fixture;
+    config.value_bytes = 60;
+    if (config.backend != SW_BACKEND_CUDA) {
+        cr_skip_test("the CPU backend has all rows in one memory");
+    }
+    config.capacity_slots = 64;
+    config.max_capacity_slots = 1 << 13;
+    config.batch_ops_max = 512;
+    config.rows_in = SW_ROWS_IN_GPU_HOST;
+    config.rows_gpu_bytes = 64 * 1500;
+    fixture_open(&fixture, &config);
+    cr_assert_eq(fixture.info.row_bytes_host, 0);
+    fixture_insert_range(&fixture, 0, 6000);
+    sw_table_info(fixture.table, &fixture.info);
+    cr_assert_eq(fixture.info.row_bytes_gpu, 64 * 1500);
+    cr_assert_geq(fixture.info.row_bytes_host, 64 * (6000 - 1500));
+    fixture_audit(&fixture);
+    fixture_close(&fixture);
+    config.rows_gpu_bytes = 0;
+    fixture_open(&fixture, &config);
+    fixture_insert_range(&fixture, 0, 6000);
+    sw_table_info(fixture.table, &fixture.info);
+    cr_assert_geq(fixture.info.row_bytes_gpu, 64 * 6000);
+    cr_assert_eq(fixture.info.row_bytes_host, 0);
+    fixture_close(&fixture);
 }

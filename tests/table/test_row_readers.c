@@ -75,7 +75,7 @@ Test(row_readers, read_whole_rows_beside_writers)
     pthread_t threads[3];
     char violation[256];
     config.value_bytes = WORDS * 4;
-    config.rows_in = random_seed() % 2 == 0 ? SW_ROWS_IN_GPU : SW_ROWS_IN_HOST;
+    tested_place(&config);
     config.capacity_slots = 16;
     config.max_capacity_slots = 1024;
     config.batch_ops_max = KEYS;

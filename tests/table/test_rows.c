@@ -12,24 +12,13 @@
 #include "tests/support/tested.h"
 #include "tests/table/row_model.h"
 
-/* Numbers of random_of that no test has of its own. */
-#define OF_PLACES (1ULL << 42)
-
 TestSuite(rows, .timeout = 120);
-
-/* On CUDA rows are in either memory, one as often as the other. */
-static enum sw_rows_in drawn_place(void)
-{
-    static uint64_t drawn;
-    struct random random = random_of(OF_PLACES + drawn++);
-    return random_below(&random, 2) == 0 ? SW_ROWS_IN_GPU : SW_ROWS_IN_HOST;
-}
 
 static struct sw_table_config rows_config(uint32_t slot_bits, uint32_t value_bytes)
 {
     struct sw_table_config config = fixture_config_of(SW_ENGINE_ROBIN_HOOD, slot_bits);
     config.value_bytes = value_bytes;
-    config.rows_in = drawn_place();
+    tested_place(&config);
     return config;
 }
 
@@ -59,10 +48,16 @@ Test(rows, refused_in_words)
     config.stash_slots = 0;
     refused(&config, "stash");
     config = rows_config(64, 8);
-    config.rows_in = (enum sw_rows_in)2;
-    refused(&config, "gpu or host");
+    config.rows_in = (enum sw_rows_in)3;
+    refused(&config, "gpu or host memory, or both");
+    for (int place = SW_ROWS_IN_GPU; place <= SW_ROWS_IN_HOST; place++) {
+        config.rows_in = (enum sw_rows_in)place;
+        config.rows_gpu_bytes = 1 << 20;
+        refused(&config, "gpu+host");
+    }
     config = rows_config(64, 0);
     config.rows_in = SW_ROWS_IN_GPU;
+    config.rows_gpu_bytes = 0;
     config.rows_max = 5;
     refused(&config, "rows");
     config = rows_config(64, 0);
@@ -102,7 +97,12 @@ Test(rows, what_they_can)
     }
     cr_assert_gt(sw_image_bytes(fixture.table), fixture.info.rows_mapped);
     cr_assert_geq(sw_table_config_bytes(&config), fixture.info.occupied_max * 64);
-    cr_assert(config.rows_in == SW_ROWS_IN_HOST ||
+    const uint64_t bytes = fixture.info.row_bytes_gpu + fixture.info.row_bytes_host;
+    const bool in_host = config.backend == SW_BACKEND_CPU || config.rows_in == SW_ROWS_IN_HOST;
+    cr_assert_geq(bytes, fixture.info.rows_mapped * 64);
+    cr_assert_eq(fixture.info.row_bytes_gpu == 0, in_host);
+    cr_assert_eq(fixture.info.row_bytes_host == 0, !in_host && config.rows_in == SW_ROWS_IN_GPU);
+    cr_assert(config.rows_in != SW_ROWS_IN_GPU ||
               fixture.info.bytes_reserved >= sw_table_config_bytes(&config));
     fixture_close(&fixture);
 }

@@ -97,6 +97,7 @@ static void describe(struct sw_cpu *cpu)
         cpu->facts.image_bytes += sw_row_image_bytes(cpu->arena.value_bytes, cpu->arena.mapped);
         cpu->facts.rows_mapped = cpu->arena.mapped;
         cpu->facts.rows_max = cpu->arena.reserved;
+        cpu->facts.row_bytes_host = cpu->arena.mapped * cpu->arena.stride;
     }
 }
 

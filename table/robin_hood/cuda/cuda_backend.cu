@@ -4,6 +4,7 @@
  */
 #include "table/device/cutter.cuh"
 #include "table/device/memory.cuh"
+#include "table/host/memory.h"
 #include "table/robin_hood/check.h"
 #include "table/robin_hood/cuda/row_image.cuh"
 #include "table/robin_hood/row_audit.h"
@@ -271,33 +272,15 @@ static bool tuning_is_valid(const struct sw_table_config *config, char *reason, 
     return true;
 }
 
-/* A batch begins by giving a row to each of its operations, and no row has the largest number. */
-static bool rows_are_valid(const struct sw_table_config *config, char *reason, size_t reason_size)
-{
-    const uint64_t limit = sw_geometry_rows_limit(config) - SW_CUDA_ROW_OPERATIONS_MAX;
-    if (config->value_bytes == 0) {
-        return true;
-    }
-    if (config->batch_ops_max > SW_CUDA_ROW_OPERATIONS_MAX) {
-        snprintf(reason, reason_size,
-                 "a batch on rows on a GPU must hold at most %u operations, not %u",
-                 SW_CUDA_ROW_OPERATIONS_MAX, (unsigned)config->batch_ops_max);
-        return false;
-    }
-    if (sw_geometry_rows_max(config) > limit) {
-        snprintf(reason, reason_size,
-                 "a table of %u-bit slots on a GPU must have at most %llu rows: set rows-max",
-                 (unsigned)config->slot_bits, (unsigned long long)limit);
-        return false;
-    }
-    return true;
-}
-
+/* On the device. */
 static uint64_t bytes_of_rows(const struct sw_table_config *config)
 {
-    return config->value_bytes != 0 && config->rows_in == SW_ROWS_IN_GPU
-               ? sw_geometry_rows_max(config) * sw_row_stride(config->value_bytes)
-               : 0;
+    if (config->value_bytes == 0 || config->rows_in == SW_ROWS_IN_HOST) {
+        return 0;
+    }
+    return config->rows_in == SW_ROWS_IN_GPU_HOST
+               ? config->rows_gpu_bytes
+               : sw_geometry_rows_max(config) * sw_row_stride(config->value_bytes);
 }
 
 static int cuda_open(const struct sw_table_config *config, void **out, char *reason,
@@ -313,7 +296,7 @@ static int cuda_open(const struct sw_table_config *config, void **out, char *rea
         return status;
     }
     if (!tuning_is_valid(config, reason, reason_size) ||
-        !rows_are_valid(config, reason, reason_size)) {
+        !sw_cuda_arena_is_possible(config, reason, reason_size)) {
         return SW_E_INVALID;
     }
     struct sw_cuda_table *table = (struct sw_cuda_table *)calloc(1, sizeof(*table));
@@ -334,6 +317,12 @@ static int cuda_open(const struct sw_table_config *config, void **out, char *rea
         uint64_t bytes = table->scratch_bytes + geometry.bytes_total + bytes_of_rows(config);
         cuda_close(table); /* first: what was allocated is free then */
         status = sw_cuda_explain(error, bytes, reason, reason_size);
+        if (status == SW_E_NOMEM && config->rows_in != SW_ROWS_IN_GPU) {
+            const size_t told = strnlen(reason, reason_size);
+            snprintf(reason + told, reason_size - told,
+                     "; of the host's, where rows are to lie, %llu are available",
+                     (unsigned long long)sw_memory_available());
+        }
         return status;
     }
     *out = table;
@@ -353,6 +342,7 @@ static void cuda_facts(void *context, struct sw_backend_facts *facts)
         const uint64_t mapped = sw_cuda_arena_mapped(&table->arena);
         facts->rows_max = sw_geometry_rows_max(&table->config);
         facts->rows_mapped = mapped < facts->rows_max ? mapped : facts->rows_max;
+        sw_cuda_arena_row_bytes(&table->arena, &facts->row_bytes_gpu, &facts->row_bytes_host);
         facts->bytes_reserved += sw_cuda_arena_bytes(&table->arena);
         facts->image_bytes += mapped * table->arena.view.stride;
         facts->collects_all = true;

@@ -36,47 +36,61 @@ static cudaError_t allocate(struct sw_cuda_rows_image *image, bool in_host)
     return error;
 }
 
-/* False if there is no memory. The device is at rest. */
-static bool copy_in_host(struct sw_cuda_rows_image *image, uint64_t bytes)
+/* Copies `count` rows to memory of the host. cudaErrorMemoryAllocation: there is not so much. The
+ * device is at rest. */
+static cudaError_t copy_in_host(struct sw_cuda_rows_image *image, uint64_t count,
+                                cudaStream_t stream)
 {
+    struct sw_cuda_rows *view = &image->view;
+    const uint64_t bytes = count * view->stride;
+    const uint64_t first = (count < view->split ? count : view->split) * view->stride;
     if (bytes == 0) {
-        return true;
+        return cudaSuccess;
     }
     image->host = (uint8_t *)sw_memory_map_touched(bytes);
     if (image->host == NULL) {
-        return false;
+        return cudaErrorMemoryAllocation;
     }
     image->host_bytes = bytes;
-    memcpy(image->host, image->view.rows, bytes);
-    image->view.rows = image->host;
-    return true;
+    cudaError_t error =
+        first > 0 ? cudaMemcpyAsync(image->host, view->rows, first, cudaMemcpyDefault, stream)
+                  : cudaSuccess;
+    if (error == cudaSuccess) {
+        error = cudaStreamSynchronize(stream);
+    }
+    if (error == cudaSuccess && bytes > first) {
+        memcpy(image->host + first, view->further + first, bytes - first);
+    }
+    view->rows = image->host;
+    view->split = count;
+    return error;
 }
 
 cudaError_t sw_cuda_rows_image_begin(struct sw_cuda_rows_image *image, struct sw_cuda_queue *queue,
                                      bool borrow, struct sw_cuda_image_part *part, bool *done)
 {
     const struct sw_cuda_arena *arena = &queue->table->arena;
-    const bool in_host = arena->rows.in_host;
+    const bool some_in_host = arena->rows.in_host || arena->further.base != NULL;
+    const bool copies = some_in_host && !borrow;
     struct sw_cuda_row_stack stack = {};
     image->view = arena->view;
     cudaError_t error = read_stack(arena, &stack, queue->stream);
-    const uint64_t bytes = stack.high * arena->view.stride;
-    *part = {image->view.rows, in_host ? 0 : bytes};
+    *part = {image->view.rows, some_in_host ? 0 : stack.high * arena->view.stride};
     if (error == cudaSuccess) {
-        error = allocate(image, in_host);
+        error = allocate(image, arena->rows.in_host || copies);
     }
-    bool has_memory = error != cudaErrorMemoryAllocation;
-    if (!has_memory) {
-        (void)cudaGetLastError(); /* leaves the context as it was */
-        error = cudaSuccess;
-    } else if (error == cudaSuccess && in_host && !borrow) {
-        has_memory = copy_in_host(image, bytes);
+    if (error == cudaSuccess && copies) {
+        error = copy_in_host(image, stack.high, queue->stream);
     }
-    *done = error == cudaSuccess && has_memory;
+    *done = error == cudaSuccess;
     if (!*done) {
         sw_cuda_rows_image_end(image);
     }
-    return error;
+    if (error != cudaErrorMemoryAllocation) {
+        return error;
+    }
+    (void)cudaGetLastError(); /* leaves the context as it was */
+    return cudaSuccess;
 }
 
 void sw_cuda_rows_image_end(struct sw_cuda_rows_image *image)
@@ -123,8 +137,7 @@ static void gather_in_host(const struct sw_cuda_rows_image *image, uint32_t coun
     for (uint32_t i = 0; i < count; i++) {
         const uint64_t row = image->kind.slot_bits == 64 ? ((const uint32_t *)image->numbers)[i]
                                                          : ((const uint64_t *)image->numbers)[i];
-        memcpy(to + (size_t)i * view->value_bytes, view->rows + row * view->stride,
-               view->value_bytes);
+        memcpy(to + (size_t)i * view->value_bytes, sw_cuda_row_at(view, row), view->value_bytes);
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * row_image.cuh - images of a table with rows: a copy of the slots, which tell the rows' numbers,
- * and one of all rows that were used, where the rows lie.
+ * and one of all rows that were used: where they lie, or in host memory where some of them do.
  *
  * Threads: as device/image.cuh.
  */
@@ -15,7 +15,7 @@ struct sw_cuda_rows_image : sw_cuda_slots_image {
     struct sw_cuda_rows view; /* of the copy, or of what is borrowed */
     uint32_t room;            /* rows of a piece */
     void *numbers;            /* [room] words of the table's width; pinned and mapped */
-    uint8_t *packed;          /* [room] rows, likewise; NULL: the rows are in host memory */
+    uint8_t *packed;          /* [room] rows, likewise; NULL: all rows are in host memory */
     uint8_t *host;            /* a copy in host memory; NULL: there is none */
     uint64_t host_bytes;
 };

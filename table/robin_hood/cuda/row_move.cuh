@@ -13,7 +13,7 @@
 
 static __device__ __forceinline__ uint8_t *row_at(const struct sw_cuda_rows &rows, uint64_t row)
 {
-    return rows.rows + row * rows.stride;
+    return sw_cuda_row_at(&rows, row);
 }
 
 /* Where a row is moved from and to, and by which operation. */

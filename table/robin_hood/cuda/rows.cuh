@@ -78,8 +78,10 @@ struct sw_cuda_row_scratch {
 };
 
 struct sw_cuda_rows {
-    uint8_t
-        *rows; /* the first byte of the arena: memory of the device, or of the host and mapped */
+    uint8_t *rows;    /* the first row: in memory of the device, or of the host and mapped */
+    uint8_t *further; /* where the first row were if all lay as those from `split` on do, which are
+                         in memory of the host; NULL: there are none */
+    uint64_t split;
     uint32_t *free; /* device: the stack, with room for every row that may ever be mapped */
     struct sw_cuda_row_stack *stack; /* device; both 0: no row is in use */
     uint32_t value_bytes;
@@ -89,6 +91,11 @@ struct sw_cuda_rows {
     uint32_t epoch;          /* of the claims: 0 at first, then the launchers' */
     struct sw_cuda_row_scratch scratch;
 };
+
+SW_HD static inline uint8_t *sw_cuda_row_at(const struct sw_cuda_rows *rows, uint64_t row)
+{
+    return (row < rows->split ? rows->rows : rows->further) + row * rows->stride;
+}
 
 /* Slots of the claims of a batch: a power of two, at least twice its operations. */
 static inline uint32_t sw_cuda_row_claims(uint32_t operations)
