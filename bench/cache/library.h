@@ -44,6 +44,8 @@ struct sw_cachebench_wanted {
     uint32_t dim;      /* floats of a value */
     uint32_t room;     /* operations of a call at most */
     bool custom;       /* the caller gives the scores; else least recently used */
+    uint32_t rows_in;  /* rows: enum sw_rows_in, and */
+    uint64_t rows_gpu_bytes;
 };
 
 /* Arrays of a call, where the table lies; each has room for the study's largest call. A library

@@ -108,10 +108,27 @@ static bool device_move(const struct sw_rowbench_moved *moved, double *seconds)
            move_so<8>(moved, seconds);
 }
 
+static void *alloc_pinned(size_t bytes)
+{
+    void *memory = NULL;
+    if (cudaHostAlloc(&memory, bytes, cudaHostAllocMapped) != cudaSuccess) {
+        fprintf(stderr, "%zu bytes of pinned memory: %s\n", bytes,
+                cudaGetErrorString(cudaGetLastError()));
+        return NULL;
+    }
+    return memory;
+}
+
+static void free_pinned(void *memory)
+{
+    (void)cudaFreeHost(memory);
+}
+
 const struct sw_rowbench_place *sw_rowbench_device(void)
 {
     static const struct sw_rowbench_place place = {
-        &sw_study_device, draw_keys, draw_rows, expand, judge, note, device_move,
+        &sw_study_device, draw_keys,    draw_rows,   expand, judge, note,
+        device_move,      alloc_pinned, free_pinned,
     };
     return &place;
 }

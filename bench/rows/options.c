@@ -24,6 +24,7 @@ static const char *const operation_abouts[] = {
 #undef SW_ROWBENCH_OPERATION_ABOUT
 };
 static const char *const backends[] = {"cuda", "cpu", NULL};
+static const char *const places[] = {"gpu", "host", "gpu+host", NULL}; /* as enum sw_rows_in */
 
 const char *sw_rowbench_operation_name(enum sw_rowbench_operation operation)
 {
@@ -64,6 +65,11 @@ static const struct sw_study_option rows[] = {
      .help = "a series that takes longer ends after its second repetition"},
     {"backend", SW_STUDY_WORD, FIELD(on_host), .words = backends, .usual = "cuda",
      .value = "cpu|cuda", .help = "where table, operands and answers lie"},
+    {"rows-in", SW_STUDY_WORD, FIELD(rows_in), .words = places, .usual = "gpu",
+     .value = "gpu|host|gpu+host",
+     .help = "where CUDA has the rows, and the ceilings their\narena (gpu+host: in host memory)"},
+    {"rows-gpu-bytes", SW_STUDY_U64, FIELD(rows_gpu_bytes), .max = 1ULL << 42, .usual = "0",
+     .help = "of gpu+host on the GPU; 0: as many as there is room for"},
     {"device", SW_STUDY_U32, FIELD(device), .max = 1023, .usual = "0", .help = "CUDA device"},
     {"seed", SW_STUDY_U64, FIELD(seed), .usual = "1", .help = "of the keys"},
     {"quick", SW_STUDY_FLAG, FIELD(quick),
@@ -85,6 +91,9 @@ static const struct sw_study_command command = {
 /* What is wrong with options that are each right, or NULL. */
 static const char *contradiction(const struct sw_rowbench_options *options)
 {
+    if (options->on_host && options->rows_in != 0) {
+        return "--rows-in is of --backend cuda";
+    }
     for (uint32_t l = 1; l < options->loads_count; l++) {
         if (options->loads[l] <= options->loads[l - 1]) {
             return "--loads must ascend";

@@ -43,7 +43,9 @@ struct sw_rowbench_options {
     uint32_t loads_count;
     uint64_t memory; /* bytes of slots and rows: the capacity is the power of two that fits */
     uint64_t capacity_max;
-    uint64_t batch; /* operations of a call */
+    unsigned rows_in;        /* enum sw_rows_in */
+    uint64_t rows_gpu_bytes; /* of a table whose rows are in both */
+    uint64_t batch;          /* operations of a call */
     double hit_ratio;
     double skew;
     uint32_t reps;

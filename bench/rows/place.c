@@ -129,5 +129,5 @@ static bool host_move(const struct sw_rowbench_moved *moved, double *seconds)
 }
 
 const struct sw_rowbench_place sw_rowbench_host = {
-    &host_memory, draw_keys, draw_rows, expand, judge, note, host_move,
+    &host_memory, draw_keys, draw_rows, expand, judge, note, host_move, NULL, NULL,
 };

@@ -73,6 +73,9 @@ struct sw_rowbench_place {
     bool (*note)(uint8_t *model, const uint64_t *keys, uint64_t count, uint32_t generation,
                  uint64_t seed);
     bool (*move)(const struct sw_rowbench_moved *moved, double *seconds);
+    /* Pinned memory of the host, which the device reaches; NULL: the memory is the host's. */
+    void *(*alloc_pinned)(size_t bytes);
+    void (*free_pinned)(void *memory);
 };
 
 extern const struct sw_rowbench_place sw_rowbench_host;

@@ -80,14 +80,15 @@ static bool measure_ceilings(struct sw_rowbench *bench, uint64_t capacity)
         .units = bench->dim * (uint32_t)sizeof(float) / UNIT,
     };
     size_t bytes = capacity * bench->dim * sizeof(float);
-    moved.arena = memory->alloc(bytes);
+    const bool pinned = bench->options->rows_in != 0 && bench->place->alloc_pinned != NULL;
+    moved.arena = pinned ? bench->place->alloc_pinned(bytes) : memory->alloc(bytes);
     bool done = moved.arena != NULL && memory->fill(moved.arena, 0, bytes) &&
                 memory->fill(moved.packed, 0, count * bench->dim * sizeof(float));
     for (int move = 0; done && move < SW_ROWBENCH_MOVES; move++) {
         moved.move = (enum sw_rowbench_move)move;
         done = measure_move(bench, &moved);
     }
-    memory->free(moved.arena);
+    (pinned ? bench->place->free_pinned : memory->free)(moved.arena);
     return done;
 }
 
@@ -203,6 +204,8 @@ static bool open_table(struct sw_rowbench *bench, uint64_t capacity)
         .capacity = capacity,
         .dim = bench->dim,
         .room = (uint32_t)bench->options->batch,
+        .rows_in = bench->options->rows_in,
+        .rows_gpu_bytes = bench->options->rows_gpu_bytes,
     };
     bench->stored = 0;
     bench->model = bench->place->memory->alloc(2 * capacity);

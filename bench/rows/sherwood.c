@@ -39,6 +39,8 @@ static void *rows_open(const struct sw_cachebench_wanted *wanted, char *reason, 
     config.max_load = SW_ROWBENCH_MAX_LOAD;
     config.value_bytes = wanted->dim * (uint32_t)sizeof(float);
     config.batch_ops_max = wanted->room;
+    config.rows_in = (enum sw_rows_in)wanted->rows_in;
+    config.rows_gpu_bytes = wanted->rows_gpu_bytes;
     config.seed = 0x5348455257ULL;
     if (sw_table_create(&config, &rows->table, reason, reason_size) != SW_OK) {
         free(rows);
