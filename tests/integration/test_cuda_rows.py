@@ -1,0 +1,77 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Rows of a daemon with the CUDA backend on the emulator (make emulated-daemon): where they lie, operands of f32, what
+is refused."""
+
+import tempfile
+
+import numpy as np
+
+import wire
+from harness import BUILD, Server, case, equal, main
+
+EMULATED = BUILD / "emulator" / "sherwoodd"
+CUDA = ("--backend", "cuda", "--capacity", "512", "--max-capacity", "4K", "--stash", "64", "--loops", "1",
+        "--frame-ops-max", "512", "--round-ops-max", "512", "--value-bytes", "64")
+
+
+def row_of(key):
+    return bytes(key * 7 + i & 255 for i in range(64))
+
+
+@case
+def in_both_memories():
+    """rows fill what the GPU is to have, then memory of the host; /metrics and INFO say how much each has"""
+    with Server(*CUDA, "--rows-in", "gpu+host", "--rows-gpu-bytes", "32K", program=EMULATED) as server, \
+            server.connect() as connection:
+        keys = list(range(2000))
+        for at in range(0, len(keys), 500):
+            part = keys[at:at + 500]
+            connection.sendall(wire.cache_frame(wire.SET, part, [row_of(k) for k in part], value_bytes=64))
+            equal(wire.read_frame(connection).status, wire.OK, "SET")
+        for at in range(0, len(keys), 500):
+            part = keys[at:at + 500]
+            connection.sendall(wire.cache_frame(wire.GET, part, value_bytes=64, want_values=True))
+            equal(wire.read_frame(connection).body[:64 * 500], b"".join(row_of(k) for k in part), "GET")
+        samples = server.metrics()
+        gpu, host = (samples[f'sherwood_table_row_bytes{{memory="{where}"}}'] for where in ("gpu", "host"))
+        equal((gpu, host > 64 * 1400), (32768, True), "row_bytes")
+        with server.connect() as other:
+            text = wire.Replies(other).ask("INFO", "sherwood").decode()
+        info = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+        equal((int(info["row_bytes_gpu"]), int(info["row_bytes_host"])), (gpu, host), "INFO")
+
+
+@case
+def wide_operands():
+    """operands of f32 are added to rows of f16, each sum rounded, and the log holds what came of it"""
+    with tempfile.TemporaryDirectory() as folder:
+        flags = (*CUDA, "--value-type", "f16", "--data-dir", folder, "--appendonly", "yes", "--appendfsync", "no")
+        row = np.zeros(32, np.float16)
+        with Server(*flags, program=EMULATED, stop_rc=-9) as server, server.connect() as connection:
+            for _ in range(2):
+                operands = [(np.arange(32, dtype=np.float32) + k) / 3000 for k in range(8)]
+                connection.sendall(wire.cache_frame(wire.ADD_F16, [5] * 8, [o.tobytes() for o in operands],
+                                                    value_bytes=64, operand_type=4))
+                equal(wire.read_frame(connection).status, wire.OK, "ADD")
+                for operand in operands:
+                    row = (row.astype(np.float32) + operand).astype(np.float16)
+            server.kill()
+        with Server(*flags, program=EMULATED) as server, server.connect() as connection:
+            equal(wire.Replies(connection).ask("GET", 5), row.tobytes(), "the row, from the log")
+
+
+@case
+def no_expiry():
+    """the refusal of times names the backend; what no backend has of rows is refused as ever"""
+    with Server(*CUDA, program=EMULATED) as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        value = row_of(1)
+        for words, name in ((("EXPIRE", 1, 5), "EXPIRE"), (("SET", 1, value, "EX", 5), "SET EX"),
+                            (("SETEX", 1, 5, value), "SETEX")):
+            equal(replies.ask(*words), wire.Error(f"ERR the robin_hood engine has no {name} with the CUDA backend"), name)
+        equal(replies.ask("INCR", 1), wire.Error("ERR the robin_hood engine has no INCR for rows: values are no integers"), "INCR")
+
+
+if __name__ == "__main__":
+    main()
