@@ -160,7 +160,7 @@ struct sw_table_config {
     struct sw_table_tuning tuning;
     uint32_t hash_functions; /* cuckoo: 2 or 3; 0: 3 */
     uint32_t value_bytes;    /* cache: 4..1024; rows: 4..4096; by 4. 0: slot_bits / 16 */
-    uint32_t key_text_bytes; /* rows, CPU: of value_bytes, for texts of keys (admission.h); by 8 */
+    uint32_t key_text_bytes; /* rows: of value_bytes, for texts of keys (admission.h); by 8 */
     uint64_t rows_max;       /* rows: entries it may have at any capacity; 0: what max_load says */
     enum sw_rows_in rows_in; /* rows on CUDA; entries are on the device */
     uint64_t rows_gpu_bytes; /* GPU_HOST: so much of the GPU's; 0: what is free, with a margin */

@@ -19,6 +19,7 @@ struct sw_cuda_record {
     uint32_t serial;        /* 1: one thread carried a batch of writes out, in order */
     uint32_t fell_back;     /* 1: a rebuild could not do its part of the batch */
     uint32_t first_outside; /* of a batch of reads: the first key outside its filter, or count */
+    uint32_t collided;      /* 1: a key of a batch of reads has another text */
     struct sw_counters counters;
 };
 

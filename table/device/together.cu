@@ -14,9 +14,9 @@
 /* Bytes of values, and of the values before, of one launch. */
 #define VALUE_BYTES_MAX (32U << 20)
 
-/* Whether the group of operation i of the part was refused. */
-static __device__ inline bool is_refused(const struct arrays &all, const struct sw_cuda_part *part,
-                                         uint32_t i)
+/* What became of the group of operation i of the part: enum sw_admission. */
+static __device__ inline uint32_t admission_of(const struct arrays &all,
+                                               const struct sw_cuda_part *part, uint32_t i)
 {
     uint32_t low = part->first_group;
     uint32_t high = part->first_group + part->group_count - 1;
@@ -28,7 +28,7 @@ static __device__ inline bool is_refused(const struct arrays &all, const struct 
             low = middle + 1;
         }
     }
-    return all.in.group_refused[low] != 0;
+    return all.in.group_refused[low];
 }
 
 static __device__ inline bool bit_of(const uint64_t *words, uint32_t i)
@@ -103,8 +103,10 @@ static __device__ inline void count_operation(const struct arrays &all,
     const uint32_t op = all.in.ops[at];
     uint64_t old = 0;
     uint64_t operand = 0;
-    if (some_refused && is_refused(all, part, i)) {
-        words[SW_PART_REFUSED]++;
+    const uint32_t admission = some_refused ? admission_of(all, part, i) : SW_ADMITTED;
+    if (admission != SW_ADMITTED) {
+        words[SW_PART_REFUSED] += admission == SW_REFUSED_FULL;
+        words[SW_PART_COLLIDED] += admission == SW_REFUSED_COLLISION;
         return;
     }
     if (op == SW_INCREMENT || op == SW_DECREMENT) { /* values are integers */
@@ -383,7 +385,7 @@ static void describe(const struct sw_cuda_together *memory, struct sw_together *
     whole->keys = in->keys;
     whole->values = values ? in->values : NULL;
     whole->previous = previous || !uniform ? memory->previous : NULL;
-    const bool one = together->count == 1 && memory->not_admitted == NULL;
+    const bool one = together->count == 1 && memory->not_admitted == NULL && !memory->counts_alone;
     whole->found = one && together->parts[0]->found == NULL ? NULL : memory->found;
     whole->not_admitted = memory->not_admitted;
     whole->group_count = first_group;
@@ -460,11 +462,12 @@ void sw_cuda_together_finish(const struct sw_cuda_together *memory, struct sw_to
         struct sw_batch *part = together->parts[p];
         part->status = whole->status;
         if (good) {
-            part->counters =
-                counts_parts(together)
-                    ? counters_of(memory->results[together->number] + p * SW_PART_WORDS)
-                    : whole->counters;
-            part->status = part->counters.refused != 0 ? SW_E_FULL : SW_OK;
+            const uint32_t *words = memory->results[together->number] + p * SW_PART_WORDS;
+            const bool counts = counts_parts(together);
+            part->counters = counts ? counters_of(words) : whole->counters;
+            part->status = part->counters.refused != 0 || (counts && words[SW_PART_COLLIDED] != 0)
+                               ? SW_E_FULL
+                               : SW_OK;
         }
     }
     if (good) {

@@ -66,6 +66,7 @@ enum sw_cuda_part_word {
     SW_PART_UPDATED,
     SW_PART_DELETED,
     SW_PART_REFUSED,
+    SW_PART_COLLIDED, /* refused, but for no lack of room */
     SW_PART_NOT_ADMITTED,
     SW_PART_WORDS
 };
@@ -83,6 +84,7 @@ struct sw_cuda_together {
     uint32_t operations_max; /* there is room for */
     uint32_t key_bytes;
     uint32_t value_bytes; /* 0: values and what was before stay where the parts have them */
+    bool counts_alone;    /* a part that is alone is counted as one of several is */
     size_t record_bytes;  /* of the engine's records, a multiple of 8 */
     size_t bytes;         /* of device memory */
     void *memory;         /* device; everything from here to `blocks_done` lies in it */
@@ -126,7 +128,7 @@ cudaError_t sw_cuda_together_deal(const struct sw_cuda_together *memory,
 /* Once the whole batch is done: sets status and counters of its parts. What is counted only of the
  * whole (probes, failures, evictions, the change of the stash) is told of the first part. Parts are
  * counted by what each operation found: of one part that does not want to know, the engine counts
- * all, and whole.found is NULL. */
+ * all, and whole.found is NULL, unless counts_alone. */
 void sw_cuda_together_finish(const struct sw_cuda_together *memory, struct sw_together *together);
 
 /* submit_together of an engine: calls enqueue(ticket) under the mutex. */

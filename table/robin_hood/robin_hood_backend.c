@@ -58,10 +58,6 @@ static int rows_valid(const struct sw_table_config *config, char *reason, size_t
                                 SW_ROW_BYTES_MIN, (unsigned)config->key_text_bytes,
                                 (unsigned)bytes);
     }
-    if (config->key_text_bytes != 0 && config->backend != SW_BACKEND_CPU) {
-        return sw_config_refuse(reason, reason_size,
-                                "texts of keys are kept by the CPU backend alone: backend cpu");
-    }
     if ((unsigned)config->rows_in > SW_ROWS_IN_GPU_HOST) {
         return sw_config_refuse(reason, reason_size, "rows must be in gpu or host memory, or both");
     }

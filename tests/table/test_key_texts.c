@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_key_texts.c - rows that end with the text of their key: two texts of one key are an error,
- * and never the other's row. Random histories against a model, one operation after the other; what
- * only reads, on several threads; and what is refused.
+ * and never the other's row. Random histories of batches, several in flight, against a model, one
+ * operation after the other; what only reads, by many threads; and what is refused.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -13,11 +13,14 @@
 #include "tests/support/tested.h"
 
 #define KEYS 12U
-#define OPS_MAX 40U
-#define STEPS 20000
-#define PAYLOAD 12U
-#define TEXT 16U
-#define ROW (PAYLOAD + TEXT)
+#define OPS_MAX 320U
+#define OPS_USUAL 40U
+#define FLIGHT 3U /* batches submitted before the first is polled */
+#define WORLDS 6U
+#define STEPS 1000U /* of each */
+#define PAYLOAD_MAX 64U
+#define TEXT_MAX 32U
+#define ROW_MAX (PAYLOAD_MAX + TEXT_MAX)
 #define CLOCK 1000U
 #define FAR 1000000U /* a time that does not come */
 
@@ -25,11 +28,21 @@ TestSuite(key_texts, .timeout = 120);
 
 struct entry {
     bool held;
-    uint32_t numbers[PAYLOAD / 4];
+    uint32_t numbers[PAYLOAD_MAX / 4];
     uint32_t text; /* 0: none */
 };
 
+/* How many bytes of a row are numbers, and its text: what a kernel moves at once depends on it. */
+struct shape {
+    uint32_t payload, text;
+};
+static const struct shape shapes[] = {{12, 16}, {4, 8}, {64, 32}, {8, 24}, {60, 8}, {16, 16}};
+
 struct world {
+    struct shape shape;
+    bool expires; /* the table knows times */
+    int step;
+
     struct sw_table *table;
     struct sw_queue *queue;
     struct random random;
@@ -38,40 +51,51 @@ struct world {
     uint64_t keys[KEYS];
     /* I/O memory */
     struct arrays {
-        uint64_t keys[OPS_MAX], expires[OPS_MAX], found[1];
-        uint8_t values[OPS_MAX][ROW], previous[OPS_MAX][ROW];
+        uint64_t keys[OPS_MAX], expires[OPS_MAX], found[OPS_MAX / 64];
+        uint8_t values[OPS_MAX * ROW_MAX], previous[OPS_MAX * ROW_MAX];
         uint32_t group_ends[OPS_MAX];
         uint8_t ops[OPS_MAX], group_refused[OPS_MAX];
-    } * io;
+    } * io; /* [FLIGHT] */
 };
 
-static struct sw_table_config config_of(uint64_t limit)
+static uint32_t row_bytes(const struct shape *shape)
+{
+    return shape->payload + shape->text;
+}
+
+static struct sw_table_config config_of(const struct shape *shape, uint64_t limit)
 {
     struct sw_table_config config;
     sw_table_config_init(&config);
-    config.backend = SW_BACKEND_CPU;
+    config.backend = tested_backend();
     config.capacity_slots = 64;
     config.batch_ops_max = OPS_MAX;
     config.stash_slots = 64;
     config.threads = 1;
     config.seed = 1 + random_seed();
-    config.value_bytes = ROW;
-    config.key_text_bytes = TEXT;
+    config.value_bytes = row_bytes(shape);
+    config.key_text_bytes = shape->text;
     config.rows_max = limit;
+    tested_tune(&config);
+    tested_place(&config);
     return config;
 }
 
 static void open_world(struct world *world, uint64_t number, uint64_t limit)
 {
     char reason[256] = "";
-    const struct sw_table_config config = config_of(limit);
+    struct sw_table_info info;
     memset(world, 0, sizeof(*world));
     world->random = random_of(number);
     world->limit = limit;
+    world->shape = shapes[random_below(&world->random, sizeof(shapes) / sizeof(shapes[0]))];
+    const struct sw_table_config config = config_of(&world->shape, limit);
     cr_assert_eq(sw_table_create(&config, &world->table, reason, sizeof(reason)), SW_OK, "%s",
                  reason);
     cr_assert_eq(sw_queue_create(world->table, &world->queue), SW_OK);
-    world->io = sw_io_alloc(world->table, sizeof(*world->io));
+    sw_table_info(world->table, &info);
+    world->expires = (info.operations >> SW_EXPIRE & 1) != 0;
+    world->io = sw_io_alloc(world->table, FLIGHT * sizeof(*world->io));
     for (uint32_t k = 0; k < KEYS; k++) { /* the last one lies in the side cell, maybe */
         world->keys[k] = k + 1 < KEYS ? random_below(&world->random, UINT64_MAX) : UINT64_MAX;
     }
@@ -79,31 +103,33 @@ static void open_world(struct world *world, uint64_t number, uint64_t limit)
 
 static void close_world(struct world *world)
 {
-    sw_io_free(world->table, world->io, sizeof(*world->io));
+    sw_io_free(world->table, world->io, FLIGHT * sizeof(*world->io));
     sw_queue_destroy(world->queue);
     sw_table_destroy(world->table);
 }
 
 /* Texts 1 and 2 differ in their last byte, 2 and 3 in their length. */
-static void put_text(uint8_t *row, uint32_t text)
+static void put_text(const struct shape *shape, uint8_t *row, uint32_t text)
 {
-    static const uint8_t texts[4][TEXT] = {
-        {0},
-        {14, 0, 'k', 'e', 'y', ' ', 'o', 'f', ' ', 'm', 'a', 'n', 'y', ' ', ' ', 'A'},
-        {14, 0, 'k', 'e', 'y', ' ', 'o', 'f', ' ', 'm', 'a', 'n', 'y', ' ', ' ', 'B'},
-        {13, 0, 'k', 'e', 'y', ' ', 'o', 'f', ' ', 'm', 'a', 'n', 'y', ' ', ' ', 0}};
-    memcpy(row + PAYLOAD, texts[text], TEXT);
+    uint8_t *at = row + shape->payload;
+    memset(at, text == 0 ? 0 : ' ', shape->text);
+    if (text != 0) {
+        at[0] = (uint8_t)(shape->text - 2 - (text == 3));
+        at[1] = 0;
+        at[shape->text - 1] = text == 3 ? 0 : text == 2 ? 'B' : 'A';
+    }
 }
 
-static void expect_row(const struct entry *entry, const uint8_t *row, const char *what, int step)
+static void expect_row(const struct world *world, const struct entry *entry, const uint8_t *row,
+                       const char *what)
 {
-    uint8_t wanted[ROW] = {0};
+    uint8_t wanted[ROW_MAX] = {0};
     if (entry->held) {
-        memcpy(wanted, entry->numbers, PAYLOAD);
-        put_text(wanted, entry->text);
+        memcpy(wanted, entry->numbers, world->shape.payload);
+        put_text(&world->shape, wanted, entry->text);
     }
-    cr_assert_arr_eq(row, wanted, ROW, "seed %llu, step %d: %s", (unsigned long long)random_seed(),
-                     step, what);
+    cr_assert_arr_eq(row, wanted, row_bytes(&world->shape), "seed %llu, step %d: %s",
+                     (unsigned long long)random_seed(), world->step, what);
 }
 
 /* --- the model -------------------------------------------------------------------------------- */
@@ -112,7 +138,7 @@ struct operation {
     enum sw_op op;
     uint32_t key, text;
     uint64_t at;
-    uint32_t numbers[PAYLOAD / 4];
+    uint32_t numbers[PAYLOAD_MAX / 4];
 };
 
 /* Applies an operation, and says what becomes of its group. */
@@ -137,7 +163,7 @@ static enum sw_admission apply(struct world *world, const struct operation *oper
         if (!entry->held && world->held == world->limit) {
             return SW_REFUSED_FULL;
         }
-        for (uint32_t i = 0; i < PAYLOAD / 4; i++) {
+        for (uint32_t i = 0; i < world->shape.payload / 4; i++) {
             const uint32_t sum = adds && entry->held ? entry->numbers[i] : 0;
             entry->numbers[i] = sum + operation->numbers[i];
         }
@@ -150,93 +176,145 @@ static enum sw_admission apply(struct world *world, const struct operation *oper
 
 /* --- histories -------------------------------------------------------------------------------- */
 
-static struct operation draw(struct world *world)
+/* `hot`: most operations are on one key, and most have its text. */
+static struct operation draw(struct world *world, bool hot)
 {
     static const enum sw_op ops[] = {SW_GET,         SW_SET,    SW_SET,     SW_SET_ABSENT,
                                      SW_SET_PRESENT, SW_DELETE, SW_ADD_U32, SW_ADD_PRESENT_U32,
                                      SW_EXPIRE};
     static const uint64_t times[] = {0, 0, 0, 0, SW_EXPIRE_KEEP, FAR, CLOCK};
     struct random *random = &world->random;
+    const bool usual = hot && random_below(random, 50) != 0;
     struct operation operation = {
-        .op = ops[random_below(random, sizeof(ops) / sizeof(ops[0]))],
-        .key = (uint32_t)random_below(random, KEYS),
-        .text = random_below(random, 4) == 0 ? (uint32_t)random_below(random, 4) : 1,
-        .at = times[random_below(random, sizeof(times) / sizeof(times[0]))],
+        .op = usual ? SW_ADD_U32 : ops[random_below(random, sizeof(ops) / sizeof(ops[0]))],
+        .key = usual ? 0 : (uint32_t)random_below(random, KEYS),
+        .text = !usual && random_below(random, 4) == 0 ? (uint32_t)random_below(random, 4) : 1,
+        .at = usual ? 0 : times[random_below(random, sizeof(times) / sizeof(times[0]))],
     };
-    for (uint32_t i = 0; i < PAYLOAD / 4; i++) {
+    for (uint32_t i = 0; i < PAYLOAD_MAX / 4; i++) {
         operation.numbers[i] = (uint32_t)random_below(random, UINT32_MAX);
     }
     return operation;
 }
 
-static void run_batch(struct world *world, int step)
-{
-    struct arrays *io = world->io;
+/* A batch, and what its operations are. */
+struct drawn {
+    struct sw_batch batch;
     struct operation operations[OPS_MAX];
-    const bool only_reads = random_below(&world->random, 4) == 0;
-    const bool with_times = random_below(&world->random, 2) == 0;
-    const uint32_t count = 1 + (uint32_t)random_below(&world->random, OPS_MAX);
+};
+
+static void draw_batch(struct world *world, struct arrays *io, struct drawn *drawn)
+{
+    struct random *random = &world->random;
+    struct operation *operations = drawn->operations;
+    const bool only_reads = random_below(random, 4) == 0;
+    const bool with_times = world->expires && random_below(random, 2) == 0;
+    const bool hot = random_below(random, 20) == 0;
+    const bool alike = random_below(random, 2) == 0; /* as most are: no two texts meet */
+    const uint32_t most = hot ? OPS_MAX : OPS_USUAL;
+    const uint32_t count = hot ? OPS_MAX - OPS_USUAL + (uint32_t)random_below(random, OPS_USUAL)
+                               : 1 + (uint32_t)random_below(random, most);
+    const uint32_t bytes = row_bytes(&world->shape);
     uint32_t groups = 0;
     bool writes = false;
     for (uint32_t i = 0; i < count; i++) {
-        operations[i] = draw(world);
+        operations[i] = draw(world, hot);
         operations[i].op = only_reads || (!with_times && operations[i].op == SW_EXPIRE)
                                ? SW_GET
                                : operations[i].op;
         operations[i].at = with_times ? operations[i].at : 0;
+        operations[i].text = alike && operations[i].text != 0 ? 1 : operations[i].text;
         writes |= operations[i].op != SW_GET;
         io->ops[i] = (uint8_t)operations[i].op;
         io->keys[i] = world->keys[operations[i].key];
         io->expires[i] = operations[i].at;
-        memcpy(io->values[i], operations[i].numbers, PAYLOAD);
-        put_text(io->values[i], operations[i].text);
-        if (i + 1 == count || random_below(&world->random, 3) != 0) {
+        memcpy(io->values + (size_t)i * bytes, operations[i].numbers, world->shape.payload);
+        put_text(&world->shape, io->values + (size_t)i * bytes, operations[i].text);
+        if (i + 1 == count || random_below(random, 3) != 0) {
             io->group_ends[groups++] = i + 1;
         }
     }
-    struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
-                             .ops = io->ops,
-                             .count = count,
-                             .keys = io->keys,
-                             .values = io->values,
-                             .previous = io->previous,
-                             .found = io->found,
-                             .group_count = groups,
-                             .group_ends = io->group_ends,
-                             .group_refused = io->group_refused,
-                             .clock_ms = CLOCK,
-                             .expires = with_times && writes ? io->expires : NULL};
-    const int status = sw_batch_run(world->queue, &batch);
+    drawn->batch = (struct sw_batch){.kind = SW_BATCH_OPERATIONS,
+                                     .ops = io->ops,
+                                     .count = count,
+                                     .keys = io->keys,
+                                     .values = io->values,
+                                     .previous = io->previous,
+                                     .found = io->found,
+                                     .group_count = groups,
+                                     .group_ends = io->group_ends,
+                                     .group_refused = io->group_refused,
+                                     .clock_ms = CLOCK,
+                                     .expires = with_times && writes ? io->expires : NULL};
+    if (only_reads && random_below(random, 2) == 0) { /* what CUDA holds back */
+        drawn->batch.ops = NULL;
+        drawn->batch.op = SW_GET;
+    }
+}
+
+/* Applies a batch that is done to the model, and compares its answers. */
+static void expect_batch(struct world *world, const struct arrays *io, const struct drawn *drawn)
+{
+    const struct sw_batch *batch = &drawn->batch;
+    const uint32_t bytes = row_bytes(&world->shape);
     bool refused = false;
-    uint64_t full = 0;
-    for (uint32_t g = 0, i = 0; g < groups; g++) {
+    uint64_t full = 0, counted = 0;
+    bool writes = false;
+    for (uint32_t g = 0, i = 0; g < batch->group_count; g++) {
         const uint32_t first = i, end = io->group_ends[g];
         struct world saved = *world;
         struct entry before[OPS_MAX];
         enum sw_admission admission = SW_ADMITTED;
         for (; i < end && admission == SW_ADMITTED; i++) {
-            admission = apply(world, &operations[i], &before[i]);
+            admission = apply(world, &drawn->operations[i], &before[i]);
         }
         cr_assert_eq(io->group_refused[g], admission, "seed %llu, step %d: group %u: %d, not %d",
-                     (unsigned long long)random_seed(), step, g, io->group_refused[g], admission);
+                     (unsigned long long)random_seed(), world->step, g, io->group_refused[g],
+                     admission);
+        for (i = first; i < end; i++) {
+            writes |= drawn->operations[i].op != SW_GET;
+        }
         for (i = first; i < end && admission == SW_ADMITTED; i++) {
-            cr_assert_eq(io->found[0] >> i & 1, before[i].held);
-            expect_row(&before[i], io->previous[i], "the row before", step);
+            cr_assert_eq(io->found[i / 64] >> i % 64 & 1, before[i].held);
+            expect_row(world, &before[i], io->previous + (size_t)i * bytes, "the row before");
         }
         if (admission != SW_ADMITTED) {
             memcpy(world->entries, saved.entries, sizeof(saved.entries));
             world->held = saved.held;
             refused = true;
             full += admission == SW_REFUSED_FULL ? end - first : 0;
+        } else {
+            counted += end - first;
         }
         i = end;
     }
-    cr_assert_eq(status, refused ? SW_E_FULL : SW_OK);
-    cr_assert_eq(batch.counters.refused, full, "collisions are no lack of room");
+    uint64_t operations = 0;
+    for (int c = 0; c < SW_CLASS_COUNT; c++) {
+        operations += batch->counters.by_class[c].operations;
+    }
+    cr_assert_eq(batch->status, refused ? SW_E_FULL : SW_OK);
+    cr_assert_eq(batch->counters.refused, full, "collisions are no lack of room");
+    cr_assert_eq(operations, writes ? counted : batch->count,
+                 "operations that collide count as none");
+}
+
+static void run_batches(struct world *world)
+{
+    static struct drawn drawn[FLIGHT];
+    const uint32_t count = 1 + (uint32_t)random_below(&world->random, FLIGHT);
+    for (uint32_t b = 0; b < count; b++) {
+        draw_batch(world, &world->io[b], &drawn[b]);
+        cr_assert_eq(sw_batch_submit(world->queue, &drawn[b].batch), SW_OK);
+    }
+    for (uint32_t b = 0; b < count; b++) {
+        while (sw_batch_poll(world->queue, &drawn[b].batch) == SW_PENDING) {
+        }
+        expect_batch(world, &world->io[b], &drawn[b]);
+    }
 }
 
 /* Reads without texts show every row, its text included. */
-static void look_at_all(struct world *world, int step)
+static void look_at_all(struct world *world)
 {
     char violation[256] = "";
     struct arrays *io = world->io;
@@ -249,35 +327,42 @@ static void look_at_all(struct world *world, int step)
     memcpy(io->keys, world->keys, sizeof(world->keys));
     cr_assert_eq(sw_batch_run(world->queue, &batch), SW_OK);
     for (uint32_t k = 0; k < KEYS; k++) {
-        expect_row(&world->entries[k], io->previous[k], "a row", step);
+        expect_row(world, &world->entries[k], io->previous + (size_t)k * row_bytes(&world->shape),
+                   "a row");
     }
     cr_assert_eq(sw_table_check(world->table, violation, sizeof(violation)), SW_OK, "%s",
                  violation);
 }
 
-/* `limit` rows: room is certain, or not. */
-static void run_history(uint64_t number, uint64_t limit)
+/* `limit` rows: room is certain, or not. Some histories, each with a table of its own. */
+static void run_histories(uint64_t number, uint64_t limit)
 {
-    static struct world world;
-    open_world(&world, number, limit);
-    for (int step = 0; step < STEPS; step++) {
-        run_batch(&world, step);
-        look_at_all(&world, step);
+    for (uint32_t w = 0; w < WORLDS; w++) {
+        static struct world world;
+        if (!tested_now(w, WORLDS)) {
+            continue;
+        }
+        open_world(&world, number * WORLDS + w, limit);
+        for (uint32_t step = 0; step < STEPS / tested_share(); step++) {
+            world.step = (int)step;
+            run_batches(&world);
+            look_at_all(&world);
+        }
+        close_world(&world);
     }
-    close_world(&world);
 }
 
 Test(key_texts, histories_with_room)
 {
-    run_history(1, 50);
+    run_histories(1, 50);
 }
 
 Test(key_texts, histories_at_the_limit)
 {
-    run_history(2, KEYS - 3);
+    run_histories(2, KEYS - 3);
 }
 
-/* --- reads on several threads ----------------------------------------------------------------- */
+/* --- reads by many threads -------------------------------------------------------------------- */
 
 #define MANY 20000U
 
@@ -287,7 +372,9 @@ Test(key_texts, reads_by_all_threads)
     struct sw_table *table = NULL;
     struct sw_queue *queue = NULL;
     struct random random = random_of(3);
-    struct sw_table_config config = config_of(0);
+    const struct shape *shape = &shapes[0];
+    const size_t row = row_bytes(shape);
+    struct sw_table_config config = config_of(shape, 0);
     char reason[256] = "";
     config.capacity_slots = 2 * MANY;
     config.batch_ops_max = MANY;
@@ -295,14 +382,14 @@ Test(key_texts, reads_by_all_threads)
     cr_assert_eq(sw_table_create(&config, &table, reason, sizeof(reason)), SW_OK, "%s", reason);
     cr_assert_eq(sw_queue_create(table, &queue), SW_OK);
     uint64_t *keys = sw_io_alloc(table, MANY * sizeof(*keys));
-    uint8_t *values = sw_io_alloc(table, (size_t)MANY * ROW);
+    uint8_t *values = sw_io_alloc(table, MANY * row);
     uint32_t *ends = sw_io_alloc(table, MANY * sizeof(*ends));
     uint8_t *refused = sw_io_alloc(table, MANY);
     uint8_t wanted[MANY] = {0};
-    memset(values, 7, (size_t)MANY * ROW);
+    memset(values, 7, MANY * row);
     for (uint32_t i = 0; i < MANY; i++) {
         keys[i] = i;
-        put_text(values + (size_t)i * ROW, 1 + i % 2);
+        put_text(shape, values + i * row, 1 + i % 2);
     }
     struct sw_batch batch = {
         .kind = SW_BATCH_OPERATIONS, .op = SW_SET, .count = MANY, .keys = keys, .values = values};
@@ -310,7 +397,7 @@ Test(key_texts, reads_by_all_threads)
     uint32_t groups = 0;
     for (uint32_t i = 0; i < MANY; i++) {
         if (random_below(&random, 100) == 0) {
-            put_text(values + (size_t)i * ROW, 3);
+            put_text(shape, values + i * row, 3);
             wanted[groups] = SW_REFUSED_COLLISION;
         }
         if (i + 1 == MANY || random_below(&random, 3) != 0) {
@@ -324,7 +411,7 @@ Test(key_texts, reads_by_all_threads)
     cr_assert_eq(sw_batch_run(queue, &batch), SW_E_FULL);
     cr_assert_arr_eq(refused, wanted, groups);
     sw_io_free(table, keys, MANY * sizeof(*keys));
-    sw_io_free(table, values, (size_t)MANY * ROW);
+    sw_io_free(table, values, MANY * row);
     sw_io_free(table, ends, MANY * sizeof(*ends));
     sw_io_free(table, refused, MANY);
     sw_queue_destroy(queue);
@@ -343,16 +430,16 @@ static void refused(const struct sw_table_config *config, const char *word)
 
 Test(key_texts, refused_in_words)
 {
-    static const uint32_t wrong[] = {4, 12, 32, ROW, UINT32_MAX - 7};
+    const struct shape *shape = &shapes[0];
+    const uint32_t wrong[] = {4, 12, 32, row_bytes(shape), UINT32_MAX - 7};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        struct sw_table_config config = config_of(0);
+        struct sw_table_config config = config_of(shape, 0);
         config.key_text_bytes = wrong[i];
         refused(&config, "a multiple of 8 bytes of a row");
     }
-    struct sw_table_config config = config_of(0);
-    config.backend = SW_BACKEND_CUDA;
-    refused(&config, "backend cpu");
-    config = config_of(0);
+    struct sw_table_config config = config_of(shape, 0);
+    config.rows_in = SW_ROWS_IN_GPU;
+    config.rows_gpu_bytes = 0;
     config.value_bytes = 0;
     config.rows_max = 0;
     refused(&config, "no use for texts of keys");

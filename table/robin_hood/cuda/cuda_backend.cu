@@ -174,6 +174,7 @@ static cudaError_t open_together(struct sw_cuda_table *table, uint32_t ops_max)
     struct sw_cuda_together *together = &table->together;
     together->key_bytes = table->slot_bits / 16;
     together->value_bytes = table->config.value_bytes != 0 ? 0 : together->key_bytes;
+    together->counts_alone = table->config.key_text_bytes > 0; /* the engine knows no texts */
     together->record_bytes = sizeof(struct sw_cuda_record);
     together->operations_max = sw_cuda_together_max(SW_TOGETHER_STREAMED_MAX, ops_max,
                                                     together->key_bytes, together->value_bytes);

@@ -135,7 +135,7 @@ static int collect(struct sw_cuda_queue *queue, struct sw_batch *batch)
     correct_bound(queue->table, batch);
     age_hints(queue->table, batch);
     note_new_keys(queue->table, batch);
-    return record->status;
+    return record->collided != 0 ? SW_E_FULL : record->status;
 }
 
 int sw_cuda_poll(void *context, struct sw_batch *batch)

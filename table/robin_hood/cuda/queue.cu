@@ -111,6 +111,13 @@ static cudaError_t launch_reads(struct sw_cuda_queue *queue, const struct sw_bat
     struct sw_cuda_table *table = queue->table;
     const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
     const bool use_hints = sw_cuda_hints_pay(table);
+    for (uint32_t b = 0; b < count && table->config.key_text_bytes > 0; b++) {
+        const cudaError_t error = sw_cuda_launch_row_text_reads<BITS>(
+            device, &table->arena.view, batches[b], reads.batches[b].record, queue->stream);
+        if (error != cudaSuccess) {
+            return error;
+        }
+    }
     return sw_cuda_has_rows(table)
                ? sw_cuda_launch_row_get<BITS, N>(device, &table->arena.view, use_hints, &reads,
                                                  queue->stream)

@@ -53,9 +53,34 @@ static __device__ inline struct row_chunk row_piece_of(const struct sw_cuda_row_
     return piece;
 }
 
-/* Whether the group of operation i was refused. */
+/* The part that operation i is of. */
+static __device__ inline const struct sw_cuda_part *part_of(const struct sw_cuda_parts *parts,
+                                                            uint32_t part_count, uint32_t i)
+{
+    uint32_t low = 0;
+    uint32_t high = part_count - 1;
+    while (low < high) { /* the last one that begins there or before */
+        const uint32_t middle = (low + high + 1) / 2;
+        if (parts->parts[middle].first <= i) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    return &parts->parts[low];
+}
+
+/* Where the text of a row would be, or of an operand; NULL: it has none. */
+static __device__ inline const uint8_t *row_text(const struct sw_cuda_rows &rows,
+                                                 const uint8_t *row)
+{
+    const uint8_t *text = row + rows.value_bytes - rows.text_bytes;
+    return (__ldcg((const uint32_t *)text) & 0xffff) != 0 ? text : NULL;
+}
+
+/* The group of operation i. */
 template <int BITS>
-static __device__ inline bool row_refused(const struct sw_cuda_row_batch<BITS> &batch, uint32_t i)
+static __device__ inline uint32_t row_group(const struct sw_cuda_row_batch<BITS> &batch, uint32_t i)
 {
     uint32_t low = 0;
     uint32_t high = batch.group_count - 1;
@@ -67,7 +92,7 @@ static __device__ inline bool row_refused(const struct sw_cuda_row_batch<BITS> &
             low = middle + 1;
         }
     }
-    return batch.group_refused[low] != 0;
+    return low;
 }
 
 struct row_act {
@@ -92,7 +117,8 @@ static __device__ inline struct row_act row_act_of(const struct sw_cuda_row_batc
 {
     struct row_act act = {};
     act.op = batch.ops != NULL ? batch.ops[i] : batch.op;
-    act.refused = batch.status != NULL && *batch.status == SW_E_FULL && row_refused<BITS>(batch, i);
+    act.refused = batch.status != NULL && *batch.status == SW_E_FULL &&
+                  batch.group_refused[row_group<BITS>(batch, i)] != 0;
     if (act.refused) {
         return act;
     }

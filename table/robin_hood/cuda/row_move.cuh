@@ -137,6 +137,34 @@ static __device__ __forceinline__ uint4 row_made(uint32_t op, uint4 base, uint4 
     return make_uint4(low.x, low.y, high.x, high.y);
 }
 
+static __device__ __forceinline__ uint32_t row_either(uint32_t a, uint32_t b)
+{
+    return a | b;
+}
+
+static __device__ __forceinline__ uint2 row_either(uint2 a, uint2 b)
+{
+    return make_uint2(a.x | b.x, a.y | b.y);
+}
+
+static __device__ __forceinline__ uint4 row_either(uint4 a, uint4 b)
+{
+    return make_uint4(a.x | b.x, a.y | b.y, a.z | b.z, a.w | b.w);
+}
+
+/* As row_made, of the unit at `offset`. TEXTS: rows end with a text, of which no unit has but a
+ * part, and the operation may replace what is before it. Of the two texts one is none, which is
+ * zeros, or both are alike: others were refused. */
+template <bool TEXTS, typename T>
+static __device__ __forceinline__ T row_made_at(const struct sw_cuda_rows &rows, uint32_t op,
+                                                T base, T operand, uint32_t offset)
+{
+    if (TEXTS && offset >= rows.value_bytes - rows.text_bytes) {
+        return row_either(base, operand);
+    }
+    return TEXTS && !sw_row_adds(op) ? operand : row_made(op, base, operand);
+}
+
 /* The way and the offset of unit `at` of a list. */
 static __device__ __forceinline__ uint32_t row_owner(uint32_t at, uint32_t units, uint32_t *offset)
 {

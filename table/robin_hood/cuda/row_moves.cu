@@ -20,12 +20,14 @@ struct lists {
 };
 #define HOW_FRESH 256U /* what is there does not count: the row was zeros */
 
-/* Whether some operations of a batch may add, and what. */
-enum sums { NO_SUMS, SUMS_OF_ROWS, WIDE_SUMS };
+/* Whether some operations of a batch may add, and what; or rows end with texts, which some writes
+ * leave as they are. */
+enum sums { NO_SUMS, SUMS_OF_ROWS, WIDE_SUMS, WITH_TEXTS };
 
 /* As row_copy_units, but each number is added to what is there. */
-template <typename T, typename OPERAND>
-static __device__ __forceinline__ void sum_units(const struct lists *lists, uint32_t count,
+template <typename T, typename OPERAND, bool TEXTS = false>
+static __device__ __forceinline__ void sum_units(const struct sw_cuda_rows &rows,
+                                                 const struct lists *lists, uint32_t count,
                                                  uint32_t units)
 {
     const uint32_t total = count * units;
@@ -47,24 +49,33 @@ static __device__ __forceinline__ void sum_units(const struct lists *lists, uint
             if (first + 32 * u < total) {
                 const uint32_t owner = row_owner(first + 32 * u, units, &offset);
                 const uint32_t op = lists->how[owner] & (HOW_FRESH - 1);
-                __stcs((T *)lists->sums[owner].to + offset, row_made(op, base[u], more[u]));
+                T *to = (T *)lists->sums[owner].to + offset;
+                if constexpr (TEXTS) {
+                    __stcs(to, row_made_at<true>(rows, op, base[u], more[u],
+                                                 offset * (uint32_t)sizeof(T)));
+                } else {
+                    __stcs(to, row_made(op, base[u], more[u]));
+                }
             }
         }
     }
 }
 
 template <enum sums SUMS>
-static __device__ __forceinline__ void sum_rows(const struct lists *lists, uint32_t count,
-                                                uint32_t bytes, uint32_t unit)
+static __device__ __forceinline__ void
+sum_rows(const struct sw_cuda_rows &rows, const struct lists *lists, uint32_t count, uint32_t unit)
 {
-    if (SUMS == WIDE_SUMS) {
-        sum_units<uint32_t, uint2>(lists, count, bytes / 4);
+    const uint32_t bytes = rows.value_bytes;
+    constexpr bool texts = SUMS == WITH_TEXTS;
+    unit = texts ? row_unit(unit | rows.text_bytes) : unit;
+    if constexpr (SUMS == WIDE_SUMS) {
+        sum_units<uint32_t, uint2>(rows, lists, count, bytes / 4);
     } else if (unit == 16) {
-        sum_units<uint4, uint4>(lists, count, bytes / 16);
+        sum_units<uint4, uint4, texts>(rows, lists, count, bytes / 16);
     } else if (unit == 8) {
-        sum_units<uint2, uint2>(lists, count, bytes / 8);
+        sum_units<uint2, uint2, texts>(rows, lists, count, bytes / 8);
     } else {
-        sum_units<uint32_t, uint32_t>(lists, count, bytes / 4);
+        sum_units<uint32_t, uint32_t, texts>(rows, lists, count, bytes / 4);
     }
 }
 
@@ -103,7 +114,9 @@ move_rows(const struct sw_cuda_rows &rows, const struct sw_cuda_row_batch<BITS> 
         row = row_at(rows, rows.scratch.rows[i]); /* followed only if there is one */
     }
     const bool answers = mine && !act.refused && piece.previous != NULL;
-    const bool sums = SUMS != NO_SUMS && act.writes && sw_row_adds(act.op);
+    const bool keeps =
+        SUMS == WITH_TEXTS && act.writes && act.found && row_text(rows, operand) == NULL;
+    const bool sums = SUMS != NO_SUMS && act.writes && (sw_row_adds(act.op) || keeps);
     const uint32_t outs =
         row_append(lists->out, 0, answers, act.found ? row : NULL, piece.previous + at);
     const uint32_t ins = row_append(lists->in, 0, act.writes && !sums, operand, row);
@@ -122,7 +135,7 @@ move_rows(const struct sw_cuda_rows &rows, const struct sw_cuda_row_batch<BITS> 
     const uint32_t unit = row_unit((uintptr_t)piece.values | bytes);
     row_copy(lists->in, ins, bytes, unit);
     if (SUMS != NO_SUMS) {
-        sum_rows<SUMS>(lists, adds, bytes, unit);
+        sum_rows<SUMS>(rows, lists, adds, unit);
     }
     if (mine) {
         rows.scratch.rows[i] = SW_CUDA_NO_ROW;
@@ -212,9 +225,10 @@ static cudaError_t launch_moves(const struct sw_cuda_rows *rows,
 {
     const bool sums = batch->ops != NULL || sw_row_adds(batch->op);
     return sw_cuda_launch_following(!is_early,
-                                    !sums         ? moves_kernel<BITS, NO_SUMS>
-                                    : batch->wide ? moves_kernel<BITS, WIDE_SUMS>
-                                                  : moves_kernel<BITS, SUMS_OF_ROWS>,
+                                    rows->text_bytes > 0 ? moves_kernel<BITS, WITH_TEXTS>
+                                    : !sums              ? moves_kernel<BITS, NO_SUMS>
+                                    : batch->wide        ? moves_kernel<BITS, WIDE_SUMS>
+                                                         : moves_kernel<BITS, SUMS_OF_ROWS>,
                                     batch->chunks * ROW_PIECES, SW_CUDA_BLOCK, stream, *rows,
                                     *batch, is_early, gives_back);
 }
@@ -244,6 +258,9 @@ template <int BITS> cudaError_t sw_cuda_load_row_moves(void)
     cudaError_t error = cudaFuncGetAttributes(&attributes, moves_kernel<BITS, NO_SUMS>);
     if (error == cudaSuccess) {
         error = cudaFuncGetAttributes(&attributes, moves_kernel<BITS, SUMS_OF_ROWS>);
+    }
+    if (error == cudaSuccess) {
+        error = cudaFuncGetAttributes(&attributes, moves_kernel<BITS, WITH_TEXTS>);
     }
     return error == cudaSuccess ? cudaFuncGetAttributes(&attributes, moves_kernel<BITS, WIDE_SUMS>)
                                 : error;

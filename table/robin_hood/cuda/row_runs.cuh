@@ -12,9 +12,10 @@
 
 typedef struct sw_cuda_row_step step;
 
-static __device__ inline bool is_seed(const step &one)
+/* What a row that ends with a text keeps of it is no seed's. */
+template <bool TEXTS = false> static __device__ inline bool is_seed(const step &one)
 {
-    return one.writes && !sw_row_adds(one.op);
+    return one.writes && !sw_row_adds(one.op) && !(TEXTS && one.keeps);
 }
 
 /* The sorted steps, cut into segments. */
@@ -49,24 +50,7 @@ static __device__ inline bool is_due(const struct segment &of, bool waiting)
 
 /* --- the steps, sorted ------------------------------------------------------------------------ */
 
-/* The part that operation i is of. */
-static __device__ inline const struct sw_cuda_part *part_of(const struct sw_cuda_parts *parts,
-                                                            uint32_t part_count, uint32_t i)
-{
-    uint32_t low = 0;
-    uint32_t high = part_count - 1;
-    while (low < high) { /* the last one that begins there or before */
-        const uint32_t middle = (low + high + 1) / 2;
-        if (parts->parts[middle].first <= i) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    return &parts->parts[low];
-}
-
-template <int BITS>
+template <int BITS, bool TEXTS>
 static __device__ inline step step_of(const struct sw_cuda_rows &rows,
                                       const struct sw_cuda_row_batch<BITS> &batch,
                                       const struct crowded &one)
@@ -83,11 +67,14 @@ static __device__ inline step step_of(const struct sw_cuda_rows &rows,
     made.op = (uint8_t)act.op;
     made.writes = act.writes;
     made.found = act.found;
+    if (TEXTS) {
+        made.keeps = act.writes && row_text(rows, made.operand) == NULL;
+    }
     return made;
 }
 
 /* Sorts the operations on rows that repeat, and describes them. */
-template <int BITS>
+template <int BITS, bool TEXTS>
 static __device__ inline struct runs sort_steps(const struct sw_cuda_rows &rows,
                                                 const struct sw_cuda_row_batch<BITS> &batch,
                                                 struct sort_memory *memory)
@@ -106,7 +93,7 @@ static __device__ inline struct runs sort_steps(const struct sw_cuda_rows &rows,
     } while (rows_used >> shift != 0);
     uint32_t odd = 0;
     for (uint64_t j = stride.start; j < in.count; j += stride.step) {
-        const step made = step_of<BITS>(rows, batch, in.from[j]);
+        const step made = step_of<BITS, TEXTS>(rows, batch, in.from[j]);
         scratch.steps[j] = made;
         odd |= (uint32_t)((uintptr_t)made.operand | (uintptr_t)made.answer) & 15;
     }
@@ -118,6 +105,7 @@ static __device__ inline struct runs sort_steps(const struct sw_cuda_rows &rows,
 }
 
 /* Lists where segments begin. */
+template <bool TEXTS>
 static __device__ inline void cut_runs(const struct sw_cuda_row_scratch &scratch, struct runs *runs,
                                        struct sort_memory *memory)
 {
@@ -132,8 +120,8 @@ static __device__ inline void cut_runs(const struct sw_cuda_row_scratch &scratch
         for (uint64_t from = begin; from < end; from += CROWD_THREADS) {
             const uint64_t j = from + threadIdx.x;
             const bool starts =
-                j < end &&
-                (j == 0 || runs->steps[j - 1].row != runs->steps[j].row || is_seed(runs->steps[j]));
+                j < end && (j == 0 || runs->steps[j - 1].row != runs->steps[j].row ||
+                            is_seed<TEXTS>(runs->steps[j]));
             uint32_t all = 0;
             const uint32_t at = sum_before(memory->sums, starts, &all);
             if (round == 1 && starts) {
@@ -168,13 +156,13 @@ static __device__ inline void cut_runs(const struct sw_cuda_row_scratch &scratch
 /* --- the ends of a segment -------------------------------------------------------------------- */
 
 /* The first step of a segment: *v is the unit of the row before it, then that after it. */
-template <typename T, typename OPERAND>
+template <typename T, typename OPERAND, bool TEXTS = false>
 static __device__ inline void first_step(const struct sw_cuda_rows &rows, const struct segment &of,
                                          const step &one, uint32_t offset, T *v)
 {
     *v = T();
     if (of.first) {
-        if (one.found && (one.answer != NULL || !is_seed(one))) {
+        if (one.found && (one.answer != NULL || !is_seed<TEXTS>(one))) {
             *v = __ldcg((const T *)(row_at(rows, one.row) + offset));
         }
         if (one.answer != NULL) {
@@ -184,7 +172,8 @@ static __device__ inline void first_step(const struct sw_cuda_rows &rows, const 
     if (one.writes) {
         const OPERAND operand = row_operand<T, OPERAND>(one.operand, offset);
         if constexpr (sizeof(OPERAND) == sizeof(T)) {
-            *v = is_seed(one) ? operand : row_made(one.op, *v, operand);
+            *v = is_seed<TEXTS>(one) ? operand
+                                     : row_made_at<TEXTS>(rows, one.op, *v, operand, offset);
         } else { /* no wide one is a seed's */
             *v = row_made(one.op, *v, operand);
         }

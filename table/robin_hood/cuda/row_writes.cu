@@ -41,18 +41,20 @@ cudaError_t sw_cuda_rows_begin(struct sw_cuda_queue *queue, struct sw_together *
     struct sw_cuda_arena *arena = &queue->table->arena;
     const struct sw_cuda_together *memory = &queue->table->together;
     struct sw_batch *whole = &together->whole;
+    const struct sw_cuda_collected *collected = &memory->collected[together->number];
     const uint64_t entries = __atomic_load_n(&queue->table->entries, __ATOMIC_RELAXED);
+    const bool texts = arena->view.text_bytes > 0;
     *rows = {};
     rows->count = whole->count;
     rows->op = whole->op;
-    rows->ops = whole->ops;
+    rows->ops = texts ? collected->ops : whole->ops;
     rows->inserts = upserts > 0;
     rows->wide = together->parts[0]->wide_operands;
-    rows->engine_ops = whole->ops != NULL ? arena->engine_ops : NULL;
+    rows->engine_ops = rows->ops != NULL ? arena->engine_ops : NULL;
     rows->tentative = (word *)arena->tentative;
     rows->previous = (const word *)arena->previous;
     rows->found = memory->found;
-    rows->looked_up = !deletes;
+    rows->looked_up = !deletes && !texts;
     rows->may_be_early = rows->looked_up && rows->inserts &&
                          entries + upserts <= queue->table->arrays.geometry.occupied_max;
     rows->answers = whole->previous != NULL;
@@ -60,8 +62,8 @@ cudaError_t sw_cuda_rows_begin(struct sw_cuda_queue *queue, struct sw_together *
     rows->group_count = whole->group_count;
     rows->group_ends = whole->group_ends;
     rows->group_refused = whole->group_refused;
-    rows->status = &((const struct sw_cuda_record *)memory->record)->status;
-    rows->parts = memory->collected[together->number].parts;
+    rows->status = &((struct sw_cuda_record *)memory->record)->status;
+    rows->parts = collected->parts;
     rows->part_count = together->count;
     rows->chunks = sw_cuda_together_chunks(memory, together);
 
@@ -70,7 +72,14 @@ cudaError_t sw_cuda_rows_begin(struct sw_cuda_queue *queue, struct sw_together *
     whole->values = rows->inserts ? rows->tentative : NULL;
     whole->previous = arena->previous;
     whole->found = rows->looked_up ? arena->engine_found : memory->found;
-    const cudaError_t error = sw_cuda_launch_row_prepare<BITS>(&arena->view, rows, queue->stream);
+    cudaError_t error = cudaSuccess;
+    if (texts) {
+        error = sw_cuda_launch_row_texts<BITS>(sw_cuda_device_of<BITS>(queue->table), &arena->view,
+                                               (const word *)whole->keys, rows, queue->stream);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_row_prepare<BITS>(&arena->view, rows, queue->stream);
+    }
     return error == cudaSuccess && rows->looked_up ? look_up<BITS>(queue, whole, rows) : error;
 }
 
@@ -82,6 +91,9 @@ cudaError_t sw_cuda_rows_end(struct sw_cuda_queue *queue,
     cudaError_t error = rows->may_be_early
                             ? cudaStreamWaitEvent(queue->stream, arena->moved, 0)
                             : sw_cuda_wait_for_reads(queue); /* no engine may have waited */
+    if (error == cudaSuccess && arena->view.text_bytes > 0) {
+        error = sw_cuda_launch_row_refused<BITS>(&arena->view, rows, queue->stream);
+    }
     return error == cudaSuccess ? sw_cuda_launch_row_data<BITS>(&arena->view, rows, queue->stream)
                                 : error;
 }

@@ -5,6 +5,8 @@
  * The value of an entry is the number of its row, and the engine of integers knows no more than
  * that. A batch of writes on rows goes through it as a batch on row numbers:
  *
+ *   sw_cuda_launch_row_texts     where rows end with the texts of their keys: compares these, and
+ *                                finds out which groups are refused where two of one key differ
  *   sw_cuda_launch_row_prepare   gives every operation a tentative row, and the operation on
  *                                integers that stands for it
  *   sw_cuda_launch_row_look_up   of a batch that deletes nothing: finds the keys that are present.
@@ -58,10 +60,30 @@ struct sw_cuda_row_step {
     uint8_t op;
     bool writes;
     bool found; /* the row is that of a key which was there */
+    bool keeps; /* it replaces the row, but for its text: only where there are any */
 };
 
 /* So many such operations on one row are long: a block carries them out. */
 #define SW_CUDA_ROW_LONG 256
+
+/* What is found out of the texts of a batch before the engine (row_texts.cu); one of a table, zero
+ * where none are kept. Lengths as below; s is sw_cuda_row_claims(n). A slot is of a key. */
+struct sw_cuda_row_texts {
+    uint32_t *disputed; /* [4 + 3 s] the first word: 1: two texts of one key differ */
+    uint32_t *walked;   /* [n / 32 + 1] bits: operations whose groups are walked */
+    uint32_t *states;   /* [s] what becomes of keys: row_texts.cu */
+    uint32_t *slots;    /* [n] of the operations' keys */
+    uint32_t *saved;    /* [n] states before the operations of a group */
+    uint8_t *facts;     /* [n] enum sw_cuda_row_fact */
+    uint8_t *refused;   /* [n] by group: enum sw_admission; only where texts differ */
+};
+
+enum sw_cuda_row_fact {
+    SW_ROW_HAS_TEXT = 1,
+    SW_ROW_AS_STORED = 2, /* its text is that of the key's row */
+    SW_ROW_AS_FIRST = 4,  /* .. that of the operation that speaks for its key */
+    SW_ROW_VOID = 8       /* its group is refused: to the engine it is a GET */
+};
 
 /* What a data phase needs; one of a table. Lengths in brackets; n is operations_max. */
 struct sw_cuda_row_scratch {
@@ -85,11 +107,13 @@ struct sw_cuda_rows {
     uint32_t *free; /* device: the stack, with room for every row that may ever be mapped */
     struct sw_cuda_row_stack *stack; /* device; both 0: no row is in use */
     uint32_t value_bytes;
+    uint32_t text_bytes;     /* of these, the last ones: the text of the key */
     uint32_t stride;         /* sw_row_stride(value_bytes) */
     uint32_t operations_max; /* of one batch of writes, less than 2^24 */
     uint32_t repeats_blocks; /* set by sw_cuda_rows_load */
     uint32_t epoch;          /* of the claims: 0 at first, then the launchers' */
     struct sw_cuda_row_scratch scratch;
+    struct sw_cuda_row_texts texts;
 };
 
 SW_HD static inline uint8_t *sw_cuda_row_at(const struct sw_cuda_rows *rows, uint64_t row)
@@ -140,8 +164,8 @@ template <int BITS> struct sw_cuda_row_batch {
                                      not asked */
     uint32_t group_count;         /* at least 1 */
     const uint32_t *group_ends;   /* [group_count] */
-    const uint8_t *group_refused; /* [group_count] */
-    const int32_t *status; /* the engine's: SW_E_FULL if any group was refused; NULL: none was */
+    uint8_t *group_refused;       /* [group_count] */
+    int32_t *status; /* the engine's: SW_E_FULL if any group was refused; NULL: none was */
     /* Where operands and answers are: `values` and `previous` of each part are rows of value_bytes
      * (wide operands of twice as many), packed, in memory of the device or of the host. Of a row of
      * numbers of 8 bytes they are aligned to 8, else at least to 4. */
@@ -158,6 +182,25 @@ static inline __host__ __device__ uint32_t sw_cuda_row_engine_op(uint32_t op)
     }
     return sw_row_effect(op, false) == SW_EFFECT_WRITE ? SW_SET_ABSENT : SW_GET;
 }
+
+/* Only where texts are kept, before all others, and sw_cuda_launch_row_refused behind the engine,
+ * which tells what it left out. Then `ops` is not NULL, and nothing is looked up. */
+template <int BITS>
+cudaError_t
+sw_cuda_launch_row_texts(const struct sw_cuda_device<BITS> *device, const struct sw_cuda_rows *rows,
+                         const typename sw_width<BITS>::word *keys,
+                         const struct sw_cuda_row_batch<BITS> *batch, cudaStream_t stream);
+template <int BITS>
+cudaError_t sw_cuda_launch_row_refused(const struct sw_cuda_rows *rows,
+                                       const struct sw_cuda_row_batch<BITS> *batch,
+                                       cudaStream_t stream);
+/* Compares the texts of a batch of reads, whose arrays are of any memory: refuses its groups, and
+ * says so in the record. */
+template <int BITS>
+cudaError_t sw_cuda_launch_row_text_reads(const struct sw_cuda_device<BITS> *device,
+                                          const struct sw_cuda_rows *rows,
+                                          const struct sw_batch *batch,
+                                          struct sw_cuda_record *record, cudaStream_t stream);
 
 /* Rows that must have memory before this batch: if it inserts, those below high + count, where
  * `high` is that of the moment: after b batches of c operations each, at most the sum of their
@@ -225,6 +268,7 @@ cudaError_t sw_cuda_launch_row_repeats(const struct sw_cuda_rows *rows,
                                        cudaStream_t stream);
 
 /* Of sw_cuda_rows_load: each file loads its kernels. */
+template <int BITS> cudaError_t sw_cuda_load_row_texts(void);
 template <int BITS> cudaError_t sw_cuda_load_row_prepare(void);
 template <int BITS> cudaError_t sw_cuda_load_row_look_up(void);
 template <int BITS> cudaError_t sw_cuda_load_row_acts(void);
