@@ -211,7 +211,7 @@ SW_OPTION(
 SW_OPTION(
     resp_key_text_bytes, "resp-key-text-bytes", "table", SW_ROBIN_HOOD, SW_NUMBER(0, 1024), "0",
     "BYTES",
-    "With resp-keys hash and rows on the CPU backend: rows keep the text of their key, of up to so "
+    "With resp-keys hash and rows: rows keep the text of their key, of up to so "
     "many bytes; longer keys are refused. A command whose key has the hash of another key that is "
     "there is answered with the error COLLISION, changes nothing, and shows nothing of the other. "
     "SCAN, KEYS and RANDOMKEY show texts. Every row takes so many bytes more, and 2, rounded up to "

@@ -1,13 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Rows of a daemon with the CUDA backend on the emulator (make emulated-daemon): where they lie, operands of f32, what
-is refused."""
+"""Rows of a daemon with the CUDA backend on the emulator (make emulated-daemon): where they lie, operands of f32,
+texts of keys, what is refused."""
 
 import tempfile
 
 import numpy as np
 
 import wire
+from collisions import other
 from harness import BUILD, Server, case, equal, main
 
 EMULATED = BUILD / "emulator" / "sherwoodd"
@@ -71,6 +72,56 @@ def no_expiry():
                             (("SETEX", 1, 5, value), "SETEX")):
             equal(replies.ask(*words), wire.Error(f"ERR the robin_hood engine has no {name} with the CUDA backend"), name)
         equal(replies.ask("INCR", 1), wire.Error("ERR the robin_hood engine has no INCR for rows: values are no integers"), "INCR")
+
+
+TEXTS = (*CUDA[:-2], "--resp-keys", "hash", "--resp-key-text-bytes", "30", "--value-bytes", "12", "--value-type", "string")
+COLLISION = wire.Error("COLLISION another key that is there has the same hash (resp-keys hash): nothing was done")
+
+
+@case
+def texts_of_keys():
+    """two texts of one hash are an error in the order of commands, in pipelines and transactions; SCAN shows texts"""
+    one, twin = b"user:1000:name", other(b"user:1000:name")
+    with Server(*TEXTS, program=EMULATED) as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+
+        def pipeline(*commands):
+            connection.sendall(b"".join(wire.command(*words) for words in commands))
+            return [replies.read() for _ in commands]
+
+        equal(pipeline(("SET", one, 1), ("GET", twin), ("DEL", one), ("SET", twin, 2), ("GET", one), ("MGET", twin)),
+              ["OK", COLLISION, 1, "OK", COLLISION, [b"2"]], "a pipeline")
+        equal(pipeline(("MULTI",), ("DEL", twin), ("SET", one, 3), ("GET", one), ("EXEC",))[-1], [1, "OK", b"3"],
+              "the one leaves, the other comes")
+        equal(pipeline(("MULTI",), ("SET", b"beside", 1), ("GET", twin), ("EXEC",))[-1], COLLISION, "all or nothing")
+        equal([replies.ask("EXISTS", b"beside"), replies.ask("DEL", twin), replies.ask("GET", one)], [0, COLLISION, b"3"], "nothing")
+        equal([replies.ask("DEL", one), replies.ask("MSET", one, 1, twin, 2), replies.ask("DBSIZE")], [1, COLLISION, 0], "in itself")
+        keys = [b"key:%d" % i for i in range(200)]
+        equal(replies.ask("MSET", *(word for key in keys for word in (key, b"v"))), "OK", "MSET")
+        equal(sorted(replies.ask("KEYS", "*")), sorted(keys), "KEYS")
+        equal(server.metrics()["sherwood_key_collisions_total"], 5, "counted")
+
+
+@case
+def texts_are_kept():
+    """texts are in the log and in snapshots: a key whose hash another one has is refused after restarts, too"""
+    keys = [b"kept:%d" % i for i in range(5)]
+    with tempfile.TemporaryDirectory() as folder:
+        flags = (*TEXTS, "--data-dir", folder, "--appendonly", "yes", "--appendfsync", "no")
+        for life, by_kill in enumerate((True, True, False)):
+            with Server(*flags, program=EMULATED, stop_rc=-9 if by_kill else 0) as server, server.connect() as connection:
+                replies = wire.Replies(connection)
+                for key in keys:
+                    equal(replies.ask("GET", key), b"v%d" % (life - 1) if life > 0 else None, "what was there")
+                    equal(replies.ask("SET", other(key), "x"), COLLISION if life > 0 else "OK", "its twin")
+                    if life == 0:
+                        equal(replies.ask("DEL", other(key)), 1, "DEL")
+                    equal(replies.ask("SET", key, b"v%d" % life), "OK", "SET")
+                equal(sorted(replies.ask("KEYS", "*")), sorted(keys), "KEYS")
+                if life == 1:
+                    equal(replies.ask("SAVE"), "OK", "SAVE")
+                if by_kill:
+                    server.kill()
 
 
 if __name__ == "__main__":
