@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "table/host/memory.h"
+#include "table/robin_hood/cpu/admit.h"
 #include "table/robin_hood/cpu/resize.h"
 #include "table/robin_hood/cpu/row_image.h"
 
@@ -172,12 +173,14 @@ enum sw_effect sw_expiry_apply(struct sw_expiry *expiry, const struct sw_batch *
 
 /* --- room for times --------------------------------------------------------------------------- */
 
+/* As many as operations may give: reads and deletes give none, whatever the batch says. */
 static uint64_t given_by(const struct sw_batch *batch, uint32_t first, uint32_t end)
 {
     uint64_t given = 0;
     for (uint32_t i = first; i < end; i++) {
         const uint64_t wanted = sw_expiry_wanted(batch, i);
-        given += wanted != 0 && wanted != SW_EXPIRE_KEEP;
+        const uint32_t op = sw_cpu_op_at(batch, i);
+        given += wanted != 0 && wanted != SW_EXPIRE_KEEP && op != SW_GET && op != SW_DELETE;
     }
     return given;
 }
@@ -190,11 +193,8 @@ static bool stash_is_full(const struct sw_cpu *cpu)
 bool sw_expiry_has_room(const struct sw_expiry *expiry, const struct sw_batch *batch,
                         uint32_t first, uint32_t end)
 {
-    if (expiry->failed) {
-        return false;
-    }
-    if (expiry->roomy) {
-        return true;
+    if (expiry->failed || expiry->roomy) {
+        return !expiry->failed;
     }
     const uint64_t given = given_by(batch, first, end);
     const struct sw_cpu *times = expiry->times;
