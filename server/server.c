@@ -30,6 +30,7 @@
 #include "server/reload.h"
 #include "server/selftest.h"
 #include "server/warnings.h"
+#include "table/expiring.h"
 
 /* --- stop ------------------------------------------------------------------------------------- */
 
@@ -184,6 +185,16 @@ static int open_table(struct sw_server *server)
     struct sw_table_info info;
     sw_watch_init(&server->watch, server->table);
     sw_table_info(server->table, &info);
+    if (config->default_ttl != 0 && (info.operations >> SW_EXPIRE & 1) == 0) {
+        sw_log(SW_LOG_ERROR,
+               "default-ttl: keys do not expire with the %s backend: choose "
+               "--backend cpu, or leave default-ttl out",
+               info.backend_name);
+        return -1;
+    }
+    if (config->default_ttl != 0) {
+        sw_table_will_expire(server->table);
+    }
     return sw_selftest(&table) != 0 ? -1 : sw_gpu_watch(SW_NVML_LIBRARY, info.bus_id, &server->gpu);
 }
 

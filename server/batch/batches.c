@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "server/limits.h"
+#include "table/expiring.h"
 
 int sw_batches_init(struct sw_batches *batches, struct sw_table *table,
                     const struct sw_config *config, struct sw_loop_counters *counters)
@@ -44,6 +45,12 @@ void sw_batches_fini(struct sw_batches *batches)
         sw_gate_side_fini(&batches->gate);
     }
     memset(batches, 0, sizeof(*batches));
+}
+
+uint64_t sw_batches_default_time(const struct sw_batches *batches)
+{
+    const uint64_t ttl = batches->shape.default_ttl_ms;
+    return ttl == 0 ? 0 : sw_table_clock(batches->table, sw_flight_wall_ms()) + ttl;
 }
 
 static void set_log(struct sw_flights *flights, struct sw_wal *wal, bool copies,

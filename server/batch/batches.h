@@ -69,6 +69,9 @@ static inline uint64_t sw_batches_shown(const struct sw_batches *batches)
     return batches->reads_wait ? sw_table_last_sequence(batches->table) : 0;
 }
 
+/* default-ttl: when a key expires that is written now, and of which nobody says when; 0: never. */
+uint64_t sw_batches_default_time(const struct sw_batches *batches);
+
 /* `look` is called before the results of a batch leave (struct sw_flights). */
 void sw_batches_set_lease(struct sw_batches *batches, void (*look)(void *context), void *context);
 /* From now on submits in which the table grows are timed. Borrowed until sw_batches_fini; NULL:

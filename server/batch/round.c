@@ -10,6 +10,9 @@
 
 #include "server/limits.h"
 
+/* In `expires`: nobody says when the key expires. It is told when the round is submitted. */
+#define UNSAID (SW_EXPIRE_KEEP - 1)
+
 /* Returns the address at *offset, and advances *offset by `bytes`, rounded up to 64 bytes. */
 static void *carve(uint8_t *memory, size_t *offset, size_t bytes)
 {
@@ -65,12 +68,17 @@ void sw_round_fini(struct sw_round *round)
     round->memory = NULL;
 }
 
+static inline uint64_t time_unsaid(const struct sw_round *round)
+{
+    return round->batches->shape.default_ttl_ms > 0 ? UNSAID : 0;
+}
+
 static inline uint32_t add_key(struct sw_round *round, enum sw_op op, uint64_t key)
 {
     uint32_t i = round->operations++;
     round->ops[i] = (uint8_t)op;
     if (round->gives_times) {
-        round->expires[i] = 0;
+        round->expires[i] = time_unsaid(round);
     }
     round->alike += round->alike == i && round->ops[0] == (uint8_t)op;
     sw_integer_put(round->keys, round->batches->shape.key_bytes, i, key);
@@ -93,7 +101,9 @@ void sw_round_give_time(struct sw_round *round, uint64_t at)
 {
     assert(round->expires != NULL && round->operations > 0);
     if (!round->gives_times) {
-        memset(round->expires, 0, round->operations * sizeof(*round->expires));
+        for (uint32_t i = 0; i < round->operations; i++) {
+            round->expires[i] = time_unsaid(round);
+        }
         round->gives_times = true;
     }
     round->expires[round->operations - 1] = at;
@@ -143,6 +153,22 @@ static void on_done(struct sw_flight *flight)
     round->done(round);
 }
 
+/* What does not say when its key expires does so at this time. */
+static void give_default_time(struct sw_round *round, struct sw_batch *batch)
+{
+    const uint64_t at = sw_batches_default_time(round->batches);
+    if (at == 0 || sw_batch_only_reads(batch)) {
+        return;
+    }
+    if (!round->gives_times) {
+        batch->expire_at = at;
+        return;
+    }
+    for (uint32_t i = 0; i < round->operations; i++) {
+        round->expires[i] = round->expires[i] == UNSAID ? at : round->expires[i];
+    }
+}
+
 void sw_round_submit(struct sw_round *round)
 {
     struct sw_batch *batch = &round->flight.batch;
@@ -160,6 +186,7 @@ void sw_round_submit(struct sw_round *round)
         .expires = round->gives_times ? round->expires : NULL,
         .expires_out = round->shows_times ? round->expires_out : NULL,
     };
+    give_default_time(round, batch);
     if (!uniform || (round->ops[0] != SW_GET && round->ops[0] != SW_PEEK) ||
         round->batches->shape.key_text_bytes > 0) {
         batch->not_admitted = round->not_admitted;

@@ -67,7 +67,8 @@ void sw_round_add(struct sw_round *round, enum sw_op op, uint64_t key, uint64_t 
 /* The same for tables whose values are byte strings: returns where the operand goes, value_bytes
  * bytes, which the caller must fill if `op` has an operand; the text of the key always. */
 uint8_t *sw_round_add_blob(struct sw_round *round, enum sw_op op, uint64_t key);
-/* The operation added last gives its key this time (sw_batch.expires). */
+/* The operation added last gives its key this time (sw_batch.expires). Others give theirs that of
+ * default-ttl, or none. */
 void sw_round_give_time(struct sw_round *round, uint64_t at);
 /* Removes the operations after the first `operations`, none of which may be in a group. */
 void sw_round_rewind(struct sw_round *round, uint32_t operations);

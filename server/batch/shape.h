@@ -23,6 +23,7 @@ struct sw_table_shape {
     bool is_in_host;             /* the table is on the CPU backend */
     bool expires;                /* the engine has EXPIRE */
     const char *no_expiry;       /* why keys do not expire all the same: an error line; or NULL */
+    uint64_t default_ttl_ms;     /* so long after a write that does not say when; 0: never */
     bool has_scores;             /* the engine has scores, and */
     enum sw_cache_policy policy; /* .. this policy */
     uint32_t slot_bits;

@@ -116,6 +116,7 @@ static void look(struct sw_bulk_frame *frame)
     sw_combine_begin(combine, &frame->bulk->batches->shape, &frame->request, arrays[SW_RING_KEYS],
                      arrays[SW_RING_OPERANDS], arrays[SW_RING_VALUES], arrays[SW_RING_FOUND],
                      frame->reply + frame->reply_layout.bytes, frame->bulk->alone.seed);
+    combine->default_at = sw_batches_default_time(frame->bulk->batches);
     frame->flight.batch = (struct sw_batch){
         .kind = SW_BATCH_OPERATIONS,
         .op = SW_GET,

@@ -227,6 +227,9 @@ static void run(struct sw_combine *combine, uint64_t *steps)
         put(combine->last, before, false);
     }
     *place = i + 1;
+    if (combine->default_at != 0 && !is_set(combine->found, i)) {
+        combine->expires[i] = combine->default_at;
+    }
     const bool writes = make_value(combine, i, found);
     put(combine->last, i, has_changed || writes);
     found = combine->operation == SW_OPERATION_CAS ? writes : found;
@@ -247,7 +250,7 @@ static void gather(struct sw_combine *combine)
             combine->values + (size_t)i * combine->value_stride, bytes);
     if (combine->expires != NULL) {
         combine->expires[n] = combine->expires[i];
-        combine->gives_times |= combine->expires[n] != 0;
+        combine->gives_times |= combine->expires[n] != 0 || combine->default_at != 0;
     }
     combine->write_count++;
 }

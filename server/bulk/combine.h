@@ -39,8 +39,9 @@ struct sw_combine {
     /* Out. What is written is at the beginning of `keys`, `expires`, and of `writes`. */
     uint8_t *writes;
     uint32_t write_count;
-    bool gives_times; /* some key that is written expires */
-    uint64_t hits;    /* bits of `found` */
+    bool gives_times;    /* some key that is written expires */
+    uint64_t default_at; /* when those do that the look has not found; 0: never */
+    uint64_t hits;       /* bits of `found` */
 };
 
 /* The memory that a frame of such an operation needs beside its body and that of its reply; 0 for

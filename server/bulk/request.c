@@ -166,6 +166,9 @@ static void start_data(struct sw_bulk_frame *frame)
         return;
     }
     *batch = sw_bulk_batch_of(frame);
+    if (!sw_batch_only_reads(batch)) {
+        batch->expire_at = sw_batches_default_time(frame->bulk->batches);
+    }
     scale(frame);
     if (check_keys(frame, batch->keys) && sw_bulk_owns_keys(frame) &&
         check_values(frame, batch->values)) {

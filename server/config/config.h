@@ -110,6 +110,7 @@ struct sw_config {
     uint32_t value_format;   /* cache engine: enum sw_value_format, STRING or FIXED */
     uint32_t policy;         /* cache engine: enum sw_cache_policy */
     uint32_t cache_mode;     /* cache engine: enum sw_cache_mode */
+    uint32_t default_ttl;    /* robin_hood engine: seconds; 0: none */
     uint32_t resp_keys;      /* enum sw_resp_keys */
     uint32_t resp_key_text_bytes; /* texts of hashes that rows keep; 0: none */
 

@@ -186,6 +186,15 @@ SW_OPTION(rows_gpu_bytes, "rows-gpu-bytes", "table", SW_ROBIN_HOOD, SW_SIZE(0, S
           "Memory of the GPU that rows may have with rows-in gpu+host, for instance where others "
           "need it. 0: what is free at the start, but for twice the slots at max-capacity, what "
           "else the table needs, and a 32nd of all of it.")
+SW_OPTION(
+    default_ttl, "default-ttl", "table", SW_ROBIN_HOOD, SW_NUMBER(0, 1000000000), "0", "SECONDS",
+    "So long after it is written a key expires, unless the command says when: a new key, whatever "
+    "inserts it, and any key that SET, MSET, GETSET or SET XX, or a SET by a bulk frame, writes. "
+    "INCR, ADD, SETRANGE, OR, CAS and their kind, and SET with KEEPTTL, leave the time of a key "
+    "that is there; RENAME and COPY take it along; PERSIST ends it. Keys of the data "
+    "directory, and those that come from a primary, have the times they had. Needs the CPU "
+    "backend; "
+    "not in a cluster. 0: keys expire only if a command says so.")
 SW_OPTION(value_format, "value-format", "table", SW_CACHE, SW_CHOICE(formats), "string", "FORMAT",
           "Cache engine: string: values of up to value-bytes; in bulk frames each is its length, 4 "
           "bytes, little-endian, then value-bytes. fixed: values of exactly value-bytes, in bulk "

@@ -96,16 +96,17 @@ static void give_value(struct sw_alone *alone)
 }
 
 /* The SET at `i` gives its key the time of the first key, which the look has found: not "the same
- * as before", since it may come until then. */
+ * as before", since it may come until then. If the look has found none, nobody says when. */
 static void give_time(struct sw_alone *alone, uint32_t i)
 {
     struct sw_round *round = &alone->replies.round;
     const uint64_t at = round->shows_times ? round->expires_out[0] : 0;
-    if (at != 0) {
+    const bool never = round->batches->shape.default_ttl_ms > 0 && is_found(alone, 0) && at == 0;
+    round->gives_times = at != 0 || never;
+    if (round->gives_times) {
         memset(round->expires, 0, round->operations * sizeof(*round->expires));
         round->expires[i] = at;
     }
-    round->gives_times = at != 0;
 }
 
 /* Was the first key's value the operand of the second look? */

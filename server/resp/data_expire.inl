@@ -79,7 +79,10 @@ FOR_EACH_KIND void run_expire(const struct data *data, const struct values *valu
 FOR_EACH_KIND void run_persist(const struct data *data, const struct values *values)
 {
     const bool some = sw_expire_some(data->resp);
-    if (values->add(data, some ? SW_EXPIRE : SW_GET, 1, 0)) { /* never is 0 */
+    if (values->add(data, some ? SW_EXPIRE : SW_GET, 1, 0)) {
+        if (some) {
+            sw_round_give_time(data->round, 0); /* never */
+        }
         add_reply(data, SW_REPLY_KIND_PERSISTED);
     }
 }

@@ -38,7 +38,8 @@ FOR_EACH_KIND void run_set(const struct data *data, const struct values *values)
         refuse(data, "ERR syntax error");
         return;
     }
-    uint64_t at = keeps && sw_expire_some(data->resp) ? SW_EXPIRE_KEEP : 0;
+    /* NX leaves the time of a present key in any case, and a new one has none to keep. */
+    uint64_t at = keeps && !absent && sw_expire_some(data->resp) ? SW_EXPIRE_KEEP : 0;
     if (time != 0 && (!time_at(data, time, form, true, &at) || !may_expire(data, "SET EX"))) {
         return;
     }
@@ -59,6 +60,10 @@ FOR_EACH_KIND void run_set(const struct data *data, const struct values *values)
                                    : absent  ? SW_REPLY_KIND_OK_IF_ABSENT
                                    : present ? SW_REPLY_KIND_OK_IF_PRESENT
                                              : SW_REPLY_KIND_OK;
+    const bool may_insert = at == SW_EXPIRE_KEEP && op == SW_SET && shape->default_ttl_ms > 0;
+    if (may_insert && !values->add(data, SW_SET_ABSENT, 1, 2)) { /* a key that is new expires */
+        return;
+    }
     if (values->add(data, op, 1, 2)) {
         if (at != 0) {
             sw_round_give_time(data->round, at);

@@ -111,10 +111,12 @@ static void run(struct random *random, const struct sw_table_shape *shape, uint6
                                   aligned(sw_combine_bytes(shape, &request)),
                                   aligned(sw_found_bytes(n))};
     draw_model(random, &model, bytes);
+    const uint64_t default_at = shape->expires ? random_below(random, 2) * 99 : 0;
     sw_combine_begin(&combine, shape, &request, arrays.keys, arrays.operands,
                      request.want_values ? arrays.previous : NULL,
                      request.declines_found ? NULL : arrays.found, arrays.memory,
                      random_next(random));
+    combine.default_at = default_at;
     uint8_t key_of[COUNT_MAX], *operands = malloc((uint64_t)n * each);
     for (uint32_t i = 0; i < n; i++) { /* what a client sends, and what the look finds */
         key_of[i] = (uint8_t)random_below(random, KEYS);
@@ -133,7 +135,8 @@ static void run(struct random *random, const struct sw_table_shape *shape, uint6
     while (!sw_combine_step(&combine, step_bytes)) {
     }
     uint64_t hits = 0;
-    const bool was_there = model.found[3];
+    const struct model before = model;
+    bool gives = default_at != 0;
     for (uint32_t i = 0; i < n; i++) {
         cr_assert_arr_eq(combine.previous + (uint64_t)i * bytes, model.values[key_of[i]], bytes,
                          "value before operation %u", i);
@@ -150,10 +153,12 @@ static void run(struct random *random, const struct sw_table_shape *shape, uint6
         cr_assert(key < KEYS && model.changed[key], "key %u is written once, as it has changed", w);
         model.changed[key] = false;
         cr_assert_arr_eq(combine.writes + (uint64_t)w * bytes, model.values[key], bytes);
-        cr_assert(combine.expires == NULL ||
-                  combine.expires[w] == (key == 3 && was_there ? 77U : 0));
+        const uint64_t at = !before.found[key] ? default_at : key == 3 ? 77 : 0;
+        gives |= at != 0;
+        cr_assert(combine.expires == NULL || combine.expires[w] == at);
         written++;
     }
+    cr_assert_eq(combine.gives_times, shape->expires && gives && combine.write_count > 0);
     for (int k = 0; k < KEYS; k++) {
         cr_assert_not(model.changed[k], "key %d has changed, and is not written", k);
     }

@@ -166,6 +166,8 @@ Test(config_engine, contradictions)
         {{"--engine", "cache", "--hash-functions", "2"},
          "hash-functions is no option of the cache engine: leave it out, or choose the cuckoo"},
         {{"--cache-mode", "throughput"}, "cache-mode is no option of the robin_hood engine"},
+        {{"--engine", "cache", "--default-ttl", "60"},
+         "default-ttl is no option of the cache engine: leave it out, or choose the robin_hood"},
         {{"--policy", "lru"}, "policy is no option of the robin_hood engine"},
         {{"--engine", "cache", "--stash", "64K"}, "stash is no option of the cache engine"},
         {{"--value-format", "fixed"}, "value-format is no option of the robin_hood engine"},

@@ -291,3 +291,47 @@ Test(round, refusals_find_their_round)
     cr_assert_eq(400 - refused, stats.occupied);
     tear_down_fleet();
 }
+
+/* default-ttl: one time for the whole batch, unless some operation says when its key expires. */
+Test(round, keys_of_which_nobody_says_when_have_the_default_time)
+{
+    set_up_fleet(256);
+    struct sw_round *round = round_of(0);
+    const struct sw_batch *batch = &round->flight.batch;
+    for (int i = 0; i < 3; i++) {
+        fleet->loops[0]->batches.shape.default_ttl_ms = i < 2 ? 500000 : 0;
+        const uint64_t from = sw_flight_wall_ms();
+        sw_round_add(round, SW_SET, 1, 5);
+        sw_round_add(round, SW_GET, 1, 0);
+        if (i > 0) {
+            sw_round_add(round, SW_SET, 2, 5);
+            sw_round_give_time(round, SW_EXPIRE_KEEP);
+            sw_round_add(round, SW_SET, 3, 5);
+            sw_round_give_time(round, 0);
+        }
+        sw_round_add(round, SW_SET, 4, 5);
+        sw_round_end_group(round);
+        submit(0);
+        while (!fleet->expected[0].done) {
+            poll_loop(0);
+        }
+        const uint64_t at = i == 0 ? batch->expire_at : batch->expires[0];
+        cr_assert_eq(batch->expires != NULL, i > 0);
+        cr_assert(i == 2 ? at == 0 : at - from >= 500000 && at <= sw_flight_wall_ms() + 500000);
+        for (uint32_t k = 0; i > 0 && k < round->operations; k++) {
+            cr_assert_eq(batch->expires[k], k == 2 ? SW_EXPIRE_KEEP : k == 3 ? 0 : at);
+        }
+        fleet->expected[0].waits = false;
+        sw_round_reset(round);
+    }
+    sw_round_add(round, SW_GET, 1, 0); /* what only reads says nothing of times */
+    fleet->loops[0]->batches.shape.default_ttl_ms = 500000;
+    sw_round_end_group(round);
+    submit(0);
+    while (!fleet->expected[0].done) {
+        poll_loop(0);
+    }
+    cr_assert(batch->expire_at == 0 && batch->expires == NULL);
+    sw_round_reset(round);
+    tear_down_fleet();
+}

@@ -1,0 +1,267 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""--default-ttl: which writes give a key the default time, by commands and by frames; logs, snapshots and replicas keep the
+time that the primary gave; where keys cannot expire it is refused.
+
+SHERWOOD_SEED=N repeats a run that failed."""
+
+import random
+import subprocess
+import tempfile
+import time
+
+import wire
+from harness import BUILD, DAEMON, Server, case, check, drawn_seed, equal, eventually, main
+from replication import SMALL, ask, caught_up, replica_of, session, to_be_killed
+
+TTL = 100000 # seconds; no test is as long
+DEFAULT = ("--default-ttl", str(TTL))
+CPU = ("--backend", "cpu", "--capacity", "64K", "--frame-ops-max", "0")
+FAR = 4000000000 # seconds since 1970: a time that a command has given
+NEVER, GIVEN, FRESH = "never", "given", "default" # who said when a key expires
+KEYS = 10
+
+
+class Clock:
+    """Tells the default times, of writes since it was made, from all others."""
+
+    def __init__(self):
+        self.began = int(time.time() * 1000) - 5000
+
+    def kind(self, at):
+        """What PEXPIRETIME says: None is an absent key."""
+        if at == -2:
+            return None
+        if at in (-1, FAR * 1000):
+            return NEVER if at == -1 else GIVEN
+        latest = int(time.time() * 1000) + 65000
+        check(self.began <= at - TTL * 1000 <= latest, f"{at} is no time that somebody may have given")
+        return FRESH
+
+
+class Model:
+    """What of each key is to be known: [its value, who said when it expires]."""
+
+    def __init__(self):
+        self.keys = {}
+
+    def set(self, key, value, kind):
+        self.keys[key] = [value, kind]
+
+    def change(self, key, value, present=True, absent=True):
+        """A write that leaves the time of a key that is there."""
+        if key in self.keys:
+            self.keys[key][0] = value if present else self.keys[key][0]
+        elif absent:
+            self.keys[key] = [value, FRESH]
+
+    def drawn(self, rng):
+        """A command, and what it does."""
+        key, other, value = rng.randrange(KEYS), rng.randrange(KEYS), rng.randrange(100)
+        there = key in self.keys
+        before = self.keys.get(key, [0, FRESH])
+
+        def move(keeps):
+            if there and key != other:
+                self.keys[other] = list(before)
+                if not keeps:
+                    del self.keys[key]
+
+        def pairs():
+            self.set(key, value, FRESH)
+            self.set(other, 8, FRESH)
+
+        def marks(kind):
+            if there:
+                before[1] = kind
+
+        return rng.choice([
+            (("SET", key, value), lambda: self.set(key, value, FRESH)),
+            (("SET", key, value, "EXAT", FAR), lambda: self.set(key, value, GIVEN)),
+            (("SET", key, value, "KEEPTTL"), lambda: self.change(key, value)),
+            (("SET", key, value, "KEEPTTL", "GET"), lambda: self.change(key, value)),
+            (("SET", key, value, "XX", "KEEPTTL"), lambda: self.change(key, value, absent=False)),
+            (("SET", key, value, "NX", "KEEPTTL"), lambda: self.change(key, value, present=False)),
+            (("SET", key, value, "NX", "GET"), lambda: self.change(key, value, present=False)),
+            (("SETNX", key, value), lambda: self.change(key, value, present=False)),
+            (("SET", key, value, "XX"), lambda: there and self.set(key, value, FRESH)),
+            (("GETSET", key, value), lambda: self.set(key, value, FRESH)),
+            (("MSET", key, value, other, 8), pairs),
+            (("MSETNX", key, value, other, 8), lambda: there or other in self.keys or pairs()),
+            (("INCR", key), lambda: self.change(key, before[0] + 1)),
+            (("INCRBY", key, 5), lambda: self.change(key, before[0] + 5)),
+            (("OR", key, 3), lambda: self.change(key, before[0] | 3)),
+            (("AND", key, 3), lambda: self.change(key, before[0] & 3, absent=False)),
+            (("CAS", key, before[0], value), lambda: self.change(key, value, absent=False)),
+            (("SET", key, value, "IFEQ", before[0]), lambda: there and self.set(key, value, FRESH)),
+            (("SET", key, value, "IFEQ", before[0], "KEEPTTL"), lambda: self.change(key, value, absent=False)),
+            (("SET", key, value, "IFEQ", before[0] + 1), lambda: None),
+            (("RENAME", key, other), lambda: move(False)),
+            (("COPY", key, other, "REPLACE"), lambda: move(True)),
+            (("PERSIST", key), lambda: marks(NEVER)), (("GETEX", key, "PERSIST"), lambda: marks(NEVER)),
+            (("EXPIREAT", key, FAR), lambda: marks(GIVEN)), (("GETEX", key, "EXAT", FAR), lambda: marks(GIVEN)),
+            (("EXPIREAT", key, FAR, "NX"), lambda: marks(GIVEN if before[1] == NEVER else before[1])),
+            (("DEL", key), lambda: self.keys.pop(key, None)), (("GETDEL", key), lambda: self.keys.pop(key, None)),
+            (("GET", key), lambda: None)])
+
+
+@case
+def commands():
+    """random commands, many in one batch and in transactions, give each key the default time, another or none"""
+    rng = random.Random(drawn_seed())
+    with Server(*CPU, *DEFAULT) as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        clock, model = Clock(), Model()
+        for _ in range(120):
+            sent, apart = [], rng.random() < 0.3
+            for _ in range(rng.randrange(1, 24)):
+                words, effect = model.drawn(rng)
+                effect()
+                queued = words[0] not in ("MSETNX", "OR", "AND", "CAS", "RENAME", "COPY") and "IFEQ" not in words
+                sent += [("MULTI",), words, ("EXEC",)] if apart and queued else [words]
+            sent += [(word, key) for key in range(KEYS) for word in ("GET", "PEXPIRETIME")]
+            connection.sendall(b"".join(wire.command(*words) for words in sent))
+            got = [replies.read() for _ in sent][-2 * KEYS:]
+            for key in range(KEYS):
+                value, kind = got[2 * key], clock.kind(got[2 * key + 1])
+                equal([value if value is None else int(value), kind], model.keys.get(key, [None, None]), f"{key} after {sent}")
+
+
+@case
+def none_without():
+    """where there is no default no key has a time that no command gives it"""
+    with Server(*CPU) as server, session(server) as replies:
+        equal([replies.ask("SET", 1, 5), replies.ask("INCR", 2), replies.ask("MSET", 3, 4, 5, 6), replies.ask("SET", 7, 1, "KEEPTTL")],
+              ["OK", 1, "OK", "OK"], "writes")
+        equal([replies.ask("TTL", key) for key in (1, 2, 3, 5, 7)], [-1] * 5, "TTL")
+        check(b"expires=0" in replies.ask("INFO", "keyspace"), "INFO")
+
+
+def answered(connection, request):
+    connection.sendall(request)
+    reply = wire.read_frame(connection)
+    equal(reply.status, wire.OK, reply.message)
+    return reply
+
+
+@case
+def frames():
+    """frames: SET gives the default time, the others only to keys that are new; one that is refused gives none"""
+    with Server(*CPU, *DEFAULT, "--max-capacity", "64K") as server, session(server) as replies, server.connect() as frames_of:
+        clock = Clock()
+
+        def kinds(*keys):
+            return [clock.kind(replies.ask("PEXPIRETIME", key)) for key in keys]
+
+        def prepare():
+            equal([replies.ask("FLUSHALL"), replies.ask("MSET", 1, 6, 2, 6), replies.ask("PERSIST", 2),
+                   replies.ask("SET", 3, 6, "EXAT", FAR)], ["OK", "OK", 1, "OK"], "prepare")
+
+        for operation, operands, after in (
+                (wire.SET, [5] * 5, [FRESH] * 4), (wire.SET_ABSENT, [5] * 5, [FRESH, NEVER, GIVEN, FRESH]),
+                (wire.SET_PRESENT, [5] * 5, [FRESH] * 3 + [None]), (wire.SUM, [5] * 5, [FRESH, NEVER, GIVEN, FRESH]),
+                (wire.INCREMENT, [5] * 5, [FRESH, NEVER, GIVEN, FRESH]),
+                (wire.OR, [1] * 5, [FRESH, NEVER, GIVEN, FRESH]), (wire.AND, [1] * 5, [FRESH, NEVER, GIVEN, None]),
+                (wire.CAS, [6, 7] * 5, [FRESH, NEVER, GIVEN, None]), (wire.GET, None, [FRESH, NEVER, GIVEN, None]),
+                (wire.DELETE, None, [None] * 4)):
+            prepare()
+            keys = [1, 2, 3, 4, 4]
+            answered(frames_of, wire.frame(operation, keys, operands))
+            equal(kinds(*keys[:4]), after, f"operation {operation}")
+        prepare()
+        many = list(range(2, 70000))
+        frames_of.sendall(wire.frame(wire.SET, many, many))
+        check(wire.read_frame(frames_of).status != wire.OK, "a frame for which there is no room")
+        equal([replies.ask("DBSIZE"), kinds(1, 2, 3, 4)], [3, [FRESH, NEVER, GIVEN, None]], "all or nothing")
+        check(b"keys=3,expires=2," in replies.ask("INFO", "keyspace"), "times of nobody")
+
+
+@case
+def time_comes():
+    """a key is gone when the default has passed, and swept; one that was told to stay is there"""
+    with Server(*CPU, "--default-ttl", "1") as server, session(server) as replies, server.connect() as frames_of:
+        began = time.monotonic()
+        equal([replies.ask("SET", 1, 5), replies.ask("SET", 2, 5, "EX", TTL)], ["OK", "OK"], "SET")
+        answered(frames_of, wire.frame(wire.SET, [3, 4], [5, 5]))
+        eventually(lambda: replies.ask("DBSIZE") == 1, "they are swept", 20)
+        check(time.monotonic() - began >= 0.99, "not before their time")
+        equal([replies.ask("GET", key) for key in (1, 2, 3, 4)], [None, b"5", None, None], "after")
+
+
+def write_everything(server):
+    """Writes by each way; returns the keys."""
+    with server.connect() as connection, server.connect() as frames_of:
+        replies = wire.Replies(connection)
+        equal([replies.ask("SET", 1, 5), replies.ask("MSET", 2, 6, 3, 7), replies.ask("INCR", 4), replies.ask("SET", 5, 1, "EXAT", FAR),
+               replies.ask("PERSIST", 2), replies.ask("RENAME", 3, 6), replies.ask("COPY", 5, 7), replies.ask("SET", 8, 1, "KEEPTTL")],
+              ["OK", "OK", 1, "OK", 1, "OK", 1, "OK"], "commands")
+        connection.sendall(b"".join(wire.command(*words) for words in (
+            ("SET", 9, 1), ("GET", 9), ("SET", 10, 1, "EXAT", FAR), ("PERSIST", 9), ("INCR", 11), ("DEL", 11), ("INCR", 12))))
+        equal([replies.read() for _ in range(7)], ["OK", b"1", "OK", 1, 1, 1, 1], "many at once")
+        answered(frames_of, wire.frame(wire.SET, [13, 14], [5, 5]))
+        answered(frames_of, wire.frame(wire.SUM, [2, 15], [5, 5]))
+        answered(frames_of, wire.frame(wire.OR, [2, 16], [5, 5]))
+    return range(1, 17)
+
+
+def times(server, keys):
+    with session(server) as replies:
+        return [replies.ask("PEXPIRETIME", key) for key in keys]
+
+
+@case
+def files_and_replicas():
+    """a replica, whatever its own default, has the times that the primary gave, and so have log and snapshot"""
+    with tempfile.TemporaryDirectory() as directory:
+        files = ("--data-dir", directory, "--appendonly", "yes", "--appendfsync", "always", *SMALL, "--backend", "cpu")
+        with to_be_killed(Server(*files, *DEFAULT)) as server, \
+                replica_of(server.port, "--backend", "cpu", "--default-ttl", "7") as replica:
+            keys = write_everything(server)
+            given = times(server, keys)
+            clock = Clock()
+            equal([clock.kind(at) for at in given], [FRESH, NEVER, None, FRESH, GIVEN, FRESH, GIVEN, FRESH, NEVER, GIVEN, None,
+                                                     FRESH, FRESH, FRESH, FRESH, FRESH], "given")
+            caught_up(server, replica)
+            equal(times(replica, keys), given, "the replica's")
+            equal([ask(replica, "REPLICAOF", "NO", "ONE"), ask(replica, "SET", 20, 1)], ["OK", "OK"], "it takes over")
+            check(0 < ask(replica, "TTL", 20) <= 7, "now its own default holds")
+            equal(times(replica, keys), given, "those that there are stay")
+        with to_be_killed(Server(*files)) as server: # from the log
+            equal(times(server, keys), given, "after a kill")
+            equal([ask(server, "SET", 20, 1), ask(server, "TTL", 20), ask(server, "DEL", 20), ask(server, "SAVE")],
+                  ["OK", -1, 1, "OK"], "without a default")
+        with Server(*files, "--default-ttl", "9") as server: # from the snapshot
+            equal(times(server, keys), given, "after a snapshot")
+
+
+@case
+def rows():
+    """rows: sums with operands of another type, and parts, leave times; replicas have the same"""
+    with Server(*SMALL, "--backend", "cpu", "--value-bytes", "8", "--value-type", "f16", *DEFAULT) as server, \
+            session(server) as replies, server.connect() as frames_of, \
+            replica_of(server.port, "--backend", "cpu", "--value-bytes", "8", "--value-type", "f16") as replica:
+        clock = Clock()
+        equal([replies.ask("SET", 1, bytes(8)), replies.ask("SET", 2, bytes(8)), replies.ask("PERSIST", 2),
+               replies.ask("SET", 3, bytes(8), "EXAT", FAR)], ["OK", "OK", 1, "OK"], "SET")
+        answered(frames_of, wire.cache_frame(wire.ADD_F16, [1, 2, 3, 4], [bytes(16)] * 4, value_bytes=8, operand_type=4))
+        answered(frames_of, wire.cache_frame(wire.SETRANGE, [2, 5], [bytes(2)] * 2, value_bytes=8, range_offset=2, range_bytes=2))
+        given = times(server, range(1, 6))
+        equal([clock.kind(at) for at in given], [FRESH, NEVER, GIVEN, FRESH, FRESH], "times")
+        caught_up(server, replica)
+        equal(times(replica, range(1, 6)), given, "the replica's")
+
+
+@case
+def refused():
+    """a backend, an engine or a cluster whose keys do not expire says so before it serves"""
+    for program, flags, words in (
+            (BUILD / "sherwoodd-null", (), "default-ttl: keys do not expire with the null backend: choose --backend cpu"),
+            (DAEMON, ("--backend", "cpu", "--engine", "cuckoo"), "default-ttl is no option of the cuckoo engine"),
+            (DAEMON, ("--backend", "cpu", "--cluster-config", "none.json"), "default-ttl is set in a cluster"),
+            (DAEMON, ("--backend", "cpu", "--default-ttl", "-1"), "default-ttl: '-1' is not a whole number")):
+        done = subprocess.run([str(program), "--port", "0", "--http-port", "0", "--capacity", "64K", *DEFAULT, *flags], text=True,
+                              timeout=60, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        check(done.returncode in (1, 2) and words in done.stderr, done)
+
+
+main()
