@@ -107,8 +107,10 @@ static void share_slots(struct sw_topology *topology)
     }
 }
 
-/* Writes the topology, which the daemons' own check has taken, and tells how to start them. */
-static int write_topology(struct sw_cli *cli, const struct sw_topology *topology, const char *path)
+/* Writes the topology, which the daemons' own check has taken, and tells how to start them; with
+ * `on_gpus` each on a GPU of its own. */
+static int write_topology(struct sw_cli *cli, const struct sw_topology *topology, const char *path,
+                          bool on_gpus)
 {
     char error[SW_TOPOLOGY_ERROR_BYTES];
     char *text = sw_topology_print(topology);
@@ -131,9 +133,10 @@ static int write_topology(struct sw_cli *cli, const struct sw_topology *topology
         const struct sw_topology_node *node = &topology->nodes[i];
         fprintf(cli->out,
                 "%s: slots %u to %u: sherwoodd --port %u --cluster-config %s "
-                "--cluster-node-id %s\n",
+                "--cluster-node-id %s",
                 topology->shards[i].name, topology->shards[i].ranges[0].first,
                 topology->shards[i].ranges[0].last, node->port, path, node->id);
+        fprintf(cli->out, on_gpus ? " --device %u\n" : "\n", i);
     }
     return 0;
 }
@@ -208,7 +211,7 @@ static int create(struct sw_cli *cli, int count, char **words)
         return 1;
     }
     share_slots(&topology);
-    return write_topology(cli, &topology, wish.output);
+    return write_topology(cli, &topology, wish.output, wish.gpus > 0);
 }
 
 /* --- slots and check -------------------------------------------------------------------------- */

@@ -87,6 +87,7 @@ def refusals():
             check("usage: sherwood-cli cluster" in run(CLI, "cluster", *wrong, rc=2), wrong)
         said = run(CLI, "cluster", "create", "--local-gpus", 2, "--output", file)
         check("s1: slots 8192 to 16383: sherwoodd --port 7380 " in said, said)
+        equal([line.split()[-2:] for line in said.splitlines()], [["--device", "0"], ["--device", "1"]], said)
         check("File exists" in run(CLI, "cluster", "create", "--local-gpus", 2, "--output", file, rc=1), "it stays")
         with Server() as alone:
             check("not in cluster mode" in run(CLI, "-c", "-p", alone.port, "get", 1, rc=1), "no node of a cluster")
