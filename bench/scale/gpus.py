@@ -22,7 +22,7 @@ import time
 SERVE = pathlib.Path(__file__).resolve().parents[1] / "serve"
 sys.path.insert(0, str(SERVE if SERVE.is_dir() else pathlib.Path(__file__).resolve().parent))
 # pylint: disable=wrong-import-position
-from daemons import Failed, environment, facts  # noqa: E402
+from daemons import Failed, facts  # noqa: E402
 from results import RATE, Row  # noqa: E402
 from study import Study, add_options, number, parsed  # noqa: E402
 
@@ -195,7 +195,7 @@ class Gpus(Study):
     def on_devices(self, program, count):
         runs = [subprocess.Popen([program, self.build / "sherwoodd", "--rates"], stdin=subprocess.DEVNULL, text=True,
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                 env={**environment(program), "CUDA_VISIBLE_DEVICES": str(gpu)}) for gpu in range(count)]
+                                 env={**os.environ, "CUDA_VISIBLE_DEVICES": str(gpu)}) for gpu in range(count)]
         said = [run.communicate(timeout=self.options.row_seconds)[0] for run in runs]
         if any(run.returncode for run in runs):
             raise Failed("test_attach_gpu --rates: " + next(t for r, t in zip(runs, said) if r.returncode)[-400:])

@@ -61,7 +61,8 @@ class Results:
                 base = self.rates(**gets, load=load) or self.rates(**gets)
                 out += self.ratio(key, values, "ratio_to_get", base)
             if metric == RATE and library == "sherwood":
-                base = self.rates(**same, library="sherwood-null", operation=operation)
+                null = {**same, "library": "sherwood-null", "operation": operation}
+                base = self.rates(**null, load=load) or self.rates(**null, load="")
                 out += self.ratio(key, values, "ratio_to_null", base)
             if metric == "latency_p99" and operation == "resp_get_p1":
                 base = self.values.get((key, "latency_p50", unit))

@@ -21,19 +21,26 @@ def study(folder, *options):
 
 @case
 def together():
-    """one and two daemons by sockets and regions, and as a cluster: rates, their ratios, and the bytes that went through sockets"""
+    """one and two daemons by sockets and regions, without tables, and as a cluster: rates, their ratios, and the bytes that
+    went through sockets"""
     if SANITIZED:
         raise Skip("it is timed")
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        done = study(folder, "--gpus", "1,2", "--parts", "sockets,regions,cluster,device")
+        done = study(folder, "--gpus", "1,2", "--parts", "sockets,null,regions,cluster,device")
         if "were never beside each other" in done.stdout:
             equal(done.returncode, 1, done.stdout)
             raise Skip("the machine is busy with other things, so that no two loads ran at the same time")
         equal(done.returncode, 0, done.stdout)
         check("device is skipped: it needs a GPU" in done.stdout, done.stdout)
         with open(folder / "summary.csv", encoding="ascii") as file:
-            rows = {(r["operation"], r["F"], r["metric"]): float(r["value"]) for r in csv.DictReader(file)}
+            every = {(r["library"], r["operation"], r["F"], r["metric"]): float(r["value"]) for r in csv.DictReader(file)}
+        rows = {key[1:]: value for key, value in every.items() if key[0] == "sherwood"}
+        for count in ("1", "2"):
+            null = every["sherwood-null", "sockets_get", count, "keys_per_second"]
+            found = rows["sockets_get", count, "ratio_to_null"]
+            check(abs(found - rows["sockets_get", count, "keys_per_second"] / null) < 1e-6 * found,
+                  f"{count} daemons: {found}, of {null}")
         for part in ("sockets", "regions", "cluster"):
             for operation in (f"{part}_get", f"{part}_update"):
                 rates = [rows[operation, count, "keys_per_second"] for count in ("1", "2")]
