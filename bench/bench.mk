@@ -2,11 +2,16 @@
 # BACKEND and more can be given in the environment: see the scripts. The packages come first, so
 # that what is built can be built: hence the second make.
 
-.PHONY: demo bench-serve
+.PHONY: demo demo-cluster bench-serve
 demo: ## show everything in about a minute: daemon, 10 M keys, redis-cli, counters, a clean stop
 	@deploy/deps build redis-tools curl
 	@$(MAKE) --no-print-directory all
 	@bench/demo.sh $(BUILD)
+
+demo-cluster: ## a daemon on each GPU (or two on the CPU) as one key space: loads, redis-cli, slots that move; about a minute
+	@deploy/deps build redis-tools
+	@$(MAKE) --no-print-directory all
+	@bench/demo-cluster.sh $(BUILD)
 
 bench-serve: ## compare with redis-server side by side, into output/<time>/serve
 	@deploy/deps build redis-server redis-tools curl jq
