@@ -15,6 +15,14 @@ void sw_table_will_expire(struct sw_table *table);
  * that a batch had (sw_batch.clock_ms). */
 uint64_t sw_table_clock(const struct sw_table *table, uint64_t wall_ms);
 
+/* Entries whose keys `holds` has, a pure function, are another table's, whose writes come here: a
+ * sweep, and a batch that is short of room, leave them when their time has come, so that they are
+ * there if that table gives them another time. Whoever carries these writes out removes them by
+ * `bury`, in batches without a clock. NULL: none is held. Waits for the batches that run; then what
+ * was held before is not asked any more. Where entries do not expire it does nothing. */
+void sw_table_hold(struct sw_table *table, bool (*holds)(const void *context, uint64_t key),
+                   const void *context);
+
 /* Whether entries of an image expire. Then `scores` of sw_image_read are their times, 0: never. */
 bool sw_image_expires(const struct sw_image *image);
 

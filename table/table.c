@@ -265,6 +265,14 @@ uint64_t sw_table_clock(const struct sw_table *table, uint64_t wall_ms)
     return last > wall_ms ? last : wall_ms;
 }
 
+void sw_table_hold(struct sw_table *table, bool (*holds)(const void *context, uint64_t key),
+                   const void *context)
+{
+    if (table->backend->hold != NULL) {
+        table->backend->hold(table->memory, holds, context);
+    }
+}
+
 bool sw_table_may_expire(const struct sw_table *table)
 {
     return atomic_load_explicit(&table->may_expire, memory_order_relaxed);

@@ -2,7 +2,8 @@
  *
  * test_expiry.c - entries that expire, beside a model of a few keys: random batches of random
  * groups under clocks that the test drives, in tables that are too small for all keys and in ones
- * that grow, of integers of both widths and of rows. After every step every key is looked up.
+ * that grow, of integers of both widths and of rows, of which some entries are held now and then.
+ * After every step every key is looked up.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -28,6 +29,7 @@ struct world {
     uint64_t *expires, *expires_out;
     uint8_t *buried;
     bool grows;
+    uint64_t held; /* bit k: key k is */
 };
 
 static uint32_t number_of(const struct world *world, uint64_t key)
@@ -131,25 +133,55 @@ static uint64_t table_clock(struct world *world, uint64_t clock)
     return clock == 0 ? 0 : world->clock;
 }
 
-/* Takes what the table has removed from the model. Each had to be dead. */
+static bool names(const struct world *world, const struct sw_batch *batch, uint64_t key)
+{
+    bool named = false;
+    for (uint32_t i = 0; batch->kind == SW_BATCH_OPERATIONS && i < batch->count; i++) {
+        named |= fixture_load(&world->fixture, batch->keys, i) == key;
+    }
+    return named;
+}
+
+/* Takes what the table has removed from the model. Each had to be dead, and not held, unless the
+ * batch names it. */
 static void take_buried(struct world *world, struct sw_batch *batch, uint64_t clock, int step)
 {
     for (uint32_t i = 0; i < batch->buried_count; i++) {
-        const uint32_t k = number_of(world, fixture_load(&world->fixture, batch->buried, i));
+        const uint64_t key = fixture_load(&world->fixture, batch->buried, i);
+        const uint32_t k = number_of(world, key);
         agree("a buried entry's death", 1, model_is_dead(&world->model.entries[k], clock));
+        agree("a buried entry that was held", 0,
+              (world->held >> k & 1) != 0 && !names(world, batch, key));
         model_drop(&world->model, k);
         world->model.expired++;
     }
     free(batch->buried);
 }
 
+/* .. that is not held */
 static bool has_dead(const struct world *world, uint64_t clock)
 {
     bool has = false;
     for (uint32_t k = 0; k < KEYS; k++) {
-        has |= model_is_dead(&world->model.entries[k], clock);
+        has |= (world->held >> k & 1) == 0 && model_is_dead(&world->model.entries[k], clock);
     }
     return has;
+}
+
+static bool holds(const void *context, uint64_t key)
+{
+    const struct world *world = context;
+    return (world->held >> number_of(world, key) & 1) != 0;
+}
+
+/* Holds other entries, or none. */
+static void hold_some(struct world *world)
+{
+    sw_table_hold(world->fixture.table, NULL, NULL);
+    world->held = random_below(&world->random, 3) == 0 ? random_next(&world->random) : 0;
+    if (world->held != 0) {
+        sw_table_hold(world->fixture.table, holds, world);
+    }
 }
 
 /* Every key, at a clock. */
@@ -374,6 +406,8 @@ static void run_world(uint32_t slot_bits, uint32_t value_bytes, bool grows)
             struct sw_batch resize = {.kind = SW_BATCH_RESIZE,
                                       .capacity = random_below(&world.random, grows ? 200 : 16)};
             cr_assert_eq(sw_batch_run(world.fixture.queue, &resize), SW_OK);
+        } else if (chance < 18) {
+            hold_some(&world);
         } else {
             write_some(&world, step);
         }

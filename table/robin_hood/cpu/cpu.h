@@ -69,7 +69,9 @@ struct sw_cpu {
     struct sw_cpu_image *image; /* the image that guards the arrays; NULL: none. Touched alone */
     struct sw_row_image *row_image; /* what keeps rows for an image; likewise */
     struct sw_expiry *expiry;       /* when entries expire; NULL: none ever did. As `slots` */
-    uint64_t clock_ms;              /* the latest of a batch; atomic */
+    bool (*holds)(const void *context, uint64_t key); /* sw_table_hold; likewise */
+    const void *holds_context;
+    uint64_t clock_ms; /* the latest of a batch; atomic */
     pthread_mutex_t facts_mutex;
     struct sw_backend_facts facts;
 };

@@ -345,6 +345,7 @@ const struct sw_backend sw_robin_hood_backend_cpu = {
     .set_sequence = cpu_set_sequence,
     .last_sequence = cpu_last_sequence,
     .clock = cpu_clock,
+    .hold = sw_expiry_hold,
     .restoring = &restoring,
 };
 
@@ -368,5 +369,6 @@ const struct sw_backend sw_robin_hood_rows_backend_cpu = {
     .set_sequence = cpu_set_sequence,
     .last_sequence = cpu_last_sequence,
     .clock = cpu_clock,
+    .hold = sw_expiry_hold,
     .restoring = &restoring,
 };

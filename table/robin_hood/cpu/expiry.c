@@ -8,68 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "table/host/memory.h"
 #include "table/robin_hood/cpu/admit.h"
 #include "table/robin_hood/cpu/resize.h"
 #include "table/robin_hood/cpu/row_image.h"
 
-/* The second table at first. */
-#define FIRST_SLOTS 1024U
-#define STASH_SLOTS 1024U
-#define NEVER UINT64_MAX
-
-/* --- opening and closing ---------------------------------------------------------------------- */
-
-/* As large as it has to be at most if every entry of the table expires. */
-static struct sw_table_config config_of(const struct sw_cpu *cpu)
-{
-    const uint64_t most = sw_geometry_capacity_max(&cpu->config);
-    struct sw_table_config config;
-    sw_table_config_init(&config);
-    config.backend = SW_BACKEND_CPU;
-    config.capacity_slots = FIRST_SLOTS < most ? FIRST_SLOTS : most;
-    config.max_capacity_slots = most;
-    config.max_load = cpu->config.max_load;
-    config.seed = cpu->config.seed;
-    config.batch_ops_max = cpu->config.batch_ops_max;
-    config.stash_slots = STASH_SLOTS;
-    config.threads = 1;
-    return config;
-}
-
-static struct sw_expiry *open_expiry(const struct sw_cpu *cpu)
-{
-    const struct sw_table_config config = config_of(cpu);
-    char reason[256];
-    void *times = NULL;
-    struct sw_expiry *expiry = calloc(1, sizeof(*expiry));
-    if (expiry == NULL) {
-        return NULL;
-    }
-    expiry->walk_bytes = 2 * sizeof(uint64_t) * (uint64_t)cpu->config.batch_ops_max;
-    expiry->walk = sw_memory_map(expiry->walk_bytes);
-    if (expiry->walk == NULL ||
-        sw_robin_hood_backend_cpu.open(&config, &times, reason, sizeof(reason)) != SW_OK) {
-        sw_memory_unmap(expiry->walk, expiry->walk_bytes);
-        free(expiry);
-        return NULL;
-    }
-    expiry->times = times;
-    expiry->next = NEVER;
-    expiry->pass_next = NEVER;
-    return expiry;
-}
-
-void sw_expiry_close(struct sw_cpu *cpu)
-{
-    struct sw_expiry *expiry = cpu->expiry;
-    if (expiry != NULL) {
-        sw_robin_hood_backend_cpu.close(expiry->times);
-        sw_memory_unmap(expiry->walk, expiry->walk_bytes);
-        free(expiry->buried);
-        free(expiry);
-    }
-}
+#define NEVER SW_EXPIRY_NEVER
 
 /* --- the clock -------------------------------------------------------------------------------- */
 
@@ -262,11 +205,12 @@ static uint32_t sweep_piece(struct sw_cpu *cpu, uint64_t clock_ms, uint32_t coun
     sw_cpu_scan_slots(expiry->times, &scan);
     for (uint32_t i = 0; i < scan.scan_count; i++) {
         const uint64_t at = expiry->piece_times[i];
-        if (at <= clock_ms && most > 0) {
+        const bool due = at <= clock_ms && !sw_expiry_is_held(cpu, expiry->piece_keys[i]);
+        if (due && most > 0) {
             SW_BY_WIDTH(cpu->config.slot_bits, sw_bury, cpu, expiry->piece_keys[i]);
             most -= !expiry->failed;
         }
-        if (at > clock_ms || most == 0 || expiry->failed) {
+        if (!due || most == 0 || expiry->failed) {
             expiry->pass_next = at < expiry->pass_next ? at : expiry->pass_next;
             expiry->pass_sum += at > clock_ms ? at - clock_ms : 0;
             expiry->pass_count++;
@@ -349,7 +293,7 @@ void sw_expiry_begin(struct sw_cpu *cpu, struct sw_batch *batch, const void *key
 {
     batch->clock_ms = sw_expiry_clock(cpu, batch->clock_ms);
     if (cpu->expiry == NULL) {
-        cpu->expiry = open_expiry(cpu);
+        cpu->expiry = sw_expiry_open(cpu);
     }
     struct sw_expiry *expiry = cpu->expiry;
     if (expiry == NULL) {

@@ -25,6 +25,7 @@
 
 /* Entries that a sweep looks at together. */
 #define SW_EXPIRY_PIECE 512U
+#define SW_EXPIRY_NEVER UINT64_MAX
 
 struct sw_expiry {
     struct sw_cpu *times;
@@ -51,7 +52,18 @@ struct sw_expiry {
     uint64_t piece_keys[SW_EXPIRY_PIECE], piece_times[SW_EXPIRY_PIECE];
 };
 
+/* NULL: there is no memory. */
+struct sw_expiry *sw_expiry_open(const struct sw_cpu *cpu);
 void sw_expiry_close(struct sw_cpu *cpu);
+
+/* As sw_table_hold says; enters the phase it needs. */
+void sw_expiry_hold(void *table, bool (*holds)(const void *context, uint64_t key),
+                    const void *context);
+/* Is the entry of this key left where it is when its time has come? */
+static inline bool sw_expiry_is_held(const struct sw_cpu *cpu, uint64_t key)
+{
+    return cpu->holds != NULL && cpu->holds(cpu->holds_context, key);
+}
 
 /* Some entry expires. */
 static inline bool sw_expiry_some(const struct sw_cpu *cpu)

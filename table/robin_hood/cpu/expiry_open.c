@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * expiry_open.c - the second table is opened with the first time that is given, and closed with the
+ * table; which entries are held.
+ */
+#include <stdlib.h>
+
+#include "table/host/memory.h"
+#include "table/robin_hood/cpu/expiry.h"
+
+/* The second table at first. */
+#define FIRST_SLOTS 1024U
+#define STASH_SLOTS 1024U
+
+/* As large as it has to be at most if every entry of the table expires. */
+static struct sw_table_config config_of(const struct sw_cpu *cpu)
+{
+    const uint64_t most = sw_geometry_capacity_max(&cpu->config);
+    struct sw_table_config config;
+    sw_table_config_init(&config);
+    config.backend = SW_BACKEND_CPU;
+    config.capacity_slots = FIRST_SLOTS < most ? FIRST_SLOTS : most;
+    config.max_capacity_slots = most;
+    config.max_load = cpu->config.max_load;
+    config.seed = cpu->config.seed;
+    config.batch_ops_max = cpu->config.batch_ops_max;
+    config.stash_slots = STASH_SLOTS;
+    config.threads = 1;
+    return config;
+}
+
+struct sw_expiry *sw_expiry_open(const struct sw_cpu *cpu)
+{
+    const struct sw_table_config config = config_of(cpu);
+    char reason[256];
+    void *times = NULL;
+    struct sw_expiry *expiry = calloc(1, sizeof(*expiry));
+    if (expiry == NULL) {
+        return NULL;
+    }
+    expiry->walk_bytes = 2 * sizeof(uint64_t) * (uint64_t)cpu->config.batch_ops_max;
+    expiry->walk = sw_memory_map(expiry->walk_bytes);
+    if (expiry->walk == NULL ||
+        sw_robin_hood_backend_cpu.open(&config, &times, reason, sizeof(reason)) != SW_OK) {
+        sw_memory_unmap(expiry->walk, expiry->walk_bytes);
+        free(expiry);
+        return NULL;
+    }
+    expiry->times = times;
+    expiry->next = SW_EXPIRY_NEVER;
+    expiry->pass_next = SW_EXPIRY_NEVER;
+    return expiry;
+}
+
+void sw_expiry_close(struct sw_cpu *cpu)
+{
+    struct sw_expiry *expiry = cpu->expiry;
+    if (expiry != NULL) {
+        sw_robin_hood_backend_cpu.close(expiry->times);
+        sw_memory_unmap(expiry->walk, expiry->walk_bytes);
+        free(expiry->buried);
+        free(expiry);
+    }
+}
+
+void sw_expiry_hold(void *table, bool (*holds)(const void *context, uint64_t key),
+                    const void *context)
+{
+    struct sw_cpu *cpu = table;
+    (void)sw_phase_lock_enter_alone(&cpu->lock);
+    cpu->holds = holds;
+    cpu->holds_context = context;
+    sw_phase_lock_leave_write(&cpu->lock);
+}
