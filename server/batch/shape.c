@@ -24,14 +24,6 @@ static uint32_t without_sums_of_others(uint32_t operations, const struct sw_conf
     return operations & (~all | sums[config->value_type]);
 }
 
-/* What does not know of times yet. */
-static const char *no_expiry(const struct sw_config *config)
-{
-    return config->cluster_config[0] != '\0' || config->cluster_state[0] != '\0'
-               ? "ERR keys do not expire in a cluster: slots do not take times along yet"
-               : NULL;
-}
-
 struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
                                         const struct sw_config *config)
 {
@@ -46,7 +38,6 @@ struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
         .batch_kinds = info.batch_kinds,
         .is_in_host = info.backend == SW_BACKEND_CPU,
         .expires = (info.operations >> SW_EXPIRE & 1) != 0,
-        .no_expiry = no_expiry(config),
         .default_ttl_ms = 1000ULL * config->default_ttl,
         .has_scores = (info.operations >> SW_SET_SCORE & 1) != 0,
         .policy = info.cache_policy,

@@ -22,7 +22,6 @@ struct sw_table_shape {
     uint32_t batch_kinds;        /* kinds of batches of the engine: bit 1 << enum sw_batch_kind */
     bool is_in_host;             /* the table is on the CPU backend */
     bool expires;                /* the engine has EXPIRE */
-    const char *no_expiry;       /* why keys do not expire all the same: an error line; or NULL */
     uint64_t default_ttl_ms;     /* so long after a write that does not say when; 0: never */
     bool has_scores;             /* the engine has scores, and */
     enum sw_cache_policy policy; /* .. this policy */

@@ -34,10 +34,6 @@ static const char *wrong(const struct sw_config *config)
         return "resp-keys is hash in a cluster: slots are those of texts, which the table does not "
                "keep";
     }
-    if (is_wanted && config->default_ttl != 0) {
-        return "default-ttl is set in a cluster: keys do not expire there, since slots do not take "
-               "times along yet";
-    }
     return NULL;
 }
 

@@ -1,192 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
- * give.c - the source of a move: the keys of the slots, the writes since then, and the end.
+ * give.c - the source of a move: its steps, until the target has decided, and asking it for that.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/check.h"
-#include "proto/wal_format.h"
+#include "server/batch/flight.h"
 #include "server/cluster/fault.h"
 #include "server/limits.h"
 #include "server/log/clock.h"
-#include "server/move/mover_parts.h"
+#include "server/move/giving.h"
 #include "server/observe/log.h"
+#include "table/expiring.h"
 
-#define RECORDS_AT_ONCE 64
-#define RECORDS_BYTES (4U << 20)
 /* The slots are handed over once the target acknowledges what it was sent within this time; the
  * longer that does not come, as by a slow link, the more is allowed, up to what commands wait for.
  */
 #define CLOSE_NS 20000000ULL
 #define CLOSE_PART 8
-
-struct giving {
-    struct sw_mover *mover;
-    const struct sw_move_hello *hello;
-    struct sw_link_to link;
-    uint64_t salt;
-    uint32_t most; /* operations of a message */
-    uint64_t sent; /* writes up to here were sent, or are of other slots */
-};
-
-static int link_failed(struct giving *giving)
-{
-    return sw_mover_fail(giving->mover, "the connection to the target: %s", giving->link.reason);
-}
-
-/* --- messages -----------------------------------------------------------------------------------
- */
-
-/* Sends a message with `count` keys, operands and operations; NULL: there are none. */
-static int send_message(struct giving *giving, struct sw_move_head *head, const void *keys,
-                        const void *operands, const void *operations)
-{
-    struct sw_mover *mover = giving->mover;
-    const size_t n = head->count;
-    const struct iovec columns[3] = {
-        {(void *)(uintptr_t)keys, keys == NULL ? 0 : n * mover->info.key_bytes},
-        {(void *)(uintptr_t)operands, operands == NULL ? 0 : n * mover->info.value_bytes},
-        {(void *)(uintptr_t)operations, operations == NULL ? 0 : n}};
-    uint8_t bytes[SW_MOVE_HEAD_BYTES];
-    head->flags = (uint16_t)((operands == NULL ? 0U : SW_MOVE_HAS_OPERANDS) |
-                             (operations == NULL ? 0U : SW_MOVE_HAS_OPERATIONS));
-    head->columns_check = sw_check64_pieces(columns, 3, giving->salt);
-    sw_move_head_write(head, giving->salt, bytes);
-    if (sw_link_send(&giving->link, bytes, sizeof(bytes)) != 0) {
-        return link_failed(giving);
-    }
-    uint64_t sent = 0;
-    for (int i = 0; i < 3; i++) {
-        if (columns[i].iov_len > 0 &&
-            sw_link_send(&giving->link, columns[i].iov_base, columns[i].iov_len) != 0) {
-            return link_failed(giving);
-        }
-        sent += columns[i].iov_len;
-    }
-    sw_mover_count(mover, n, sent);
-    return 0;
-}
-
-static int send_entries(struct sw_mover *mover, uint32_t count, void *user)
-{
-    struct giving *giving = user;
-    for (uint32_t at = 0; at < count;) {
-        uint32_t n = count - at < giving->most ? count - at : giving->most;
-        struct sw_move_head head = {.kind = SW_MOVE_ENTRIES, .operation = SW_SET, .count = n};
-        if (send_message(giving, &head, mover->keys + (size_t)at * mover->info.key_bytes,
-                         mover->values + (size_t)at * mover->info.value_bytes, NULL) != 0) {
-            return -1;
-        }
-        at += n;
-    }
-    return 0;
-}
-
-/* --- the writes ---------------------------------------------------------------------------------
- */
-
-/* Sends the first n operations that lie in the mover's memory, which are of this record. */
-static int send_writes(struct giving *giving, const struct sw_wal_record *record, uint32_t n)
-{
-    const struct sw_mover *mover = giving->mover;
-    struct sw_move_head head = {.kind = SW_MOVE_WRITES,
-                                .operation = record->operation,
-                                .count = n,
-                                .from = giving->sent,
-                                .sequence = record->sequence};
-    giving->sent = record->sequence;
-    return send_message(giving, &head, mover->keys,
-                        record->flags & SW_WAL_HAS_OPERANDS ? mover->values : NULL,
-                        record->flags & SW_WAL_HAS_OPERATIONS ? mover->ops : NULL);
-}
-
-/* Sends what a record has of the slots. */
-static int send_operations(struct giving *giving, const struct sw_wal_record *record,
-                           const uint8_t *columns)
-{
-    struct sw_mover *mover = giving->mover;
-    const uint32_t kb = mover->info.key_bytes, vb = mover->info.value_bytes;
-    const struct sw_wal_shape shape = {.key_bytes = kb, .value_bytes = vb};
-    const struct sw_wal_columns sizes = sw_wal_columns(&shape, record);
-    const uint8_t *operands = columns + sizes.keys;
-    const uint8_t *operations = operands + sizes.operands;
-    uint32_t n = 0;
-    int status = 0;
-    for (uint32_t i = 0; i < record->count && status == 0; i++) {
-        if (!sw_mover_has(mover, &giving->hello->slots, columns, i)) {
-            continue;
-        }
-        memcpy(mover->keys + (size_t)n * kb, columns + (size_t)i * kb, kb);
-        if (record->flags & SW_WAL_HAS_OPERANDS) {
-            memcpy(mover->values + (size_t)n * vb, operands + (size_t)i * vb, vb);
-        }
-        if (record->flags & SW_WAL_HAS_OPERATIONS) {
-            mover->ops[n] = operations[i];
-        }
-        if (++n == giving->most) {
-            status = send_writes(giving, record, n);
-            n = 0;
-        }
-    }
-    return status != 0 || n == 0 ? status : send_writes(giving, record, n);
-}
-
-static int send_record(struct giving *giving, const struct sw_feed_record *kept)
-{
-    struct sw_wal_record record;
-    if (!sw_wal_record_decode(kept->bytes, sw_feed_salt(giving->mover->parts.repl->feed),
-                              &record)) {
-        return sw_mover_fail(giving->mover, "a write that was kept is damaged");
-    }
-    if (record.kind == SW_WAL_OPERATIONS) {
-        return record.count == 0
-                   ? 0
-                   : send_operations(giving, &record, kept->bytes + SW_WAL_RECORD_BYTES);
-    }
-    struct sw_move_head head = {
-        .kind = SW_MOVE_CLEAR, .from = giving->sent, .sequence = record.sequence};
-    giving->sent = record.sequence;
-    return send_message(giving, &head, NULL, NULL, NULL);
-}
-
-/* Sends what there is behind *at. Returns how many writes these were, or -1. */
-static int send_some(struct giving *giving, uint64_t *at)
-{
-    struct sw_feed_record *records[RECORDS_AT_ONCE];
-    struct sw_mover *mover = giving->mover;
-    int status = 0;
-    int n = sw_feed_take(mover->parts.repl->feed, *at, records, RECORDS_AT_ONCE, RECORDS_BYTES);
-    if (n < 0) {
-        return sw_mover_fail(mover, "the target is behind by more than repl-backlog-bytes");
-    }
-    for (int i = 0; i < n && status == 0; i++) {
-        status = send_record(giving, records[i]);
-        *at = records[i]->sequence;
-    }
-    sw_feed_give(records, n);
-    return status != 0 ? -1 : n;
-}
-
-/* Sends everything up to `through`, which is in the feed, or will be soon. */
-static int send_through(struct giving *giving, uint64_t *at, uint64_t through)
-{
-    while (*at < through) {
-        int n = send_some(giving, at);
-        if (n < 0) {
-            return -1;
-        }
-        if (sw_mover_is_over(giving->mover)) {
-            return sw_mover_fail(giving->mover, "it was told to end");
-        }
-        if (n == 0) {
-            sw_mover_pause_ms(giving->mover, 1);
-        }
-    }
-    return 0;
-}
 
 /* Tells how far the writes are, and waits until the target has carried them out. */
 static int await_ack(struct giving *giving, uint64_t at)
@@ -195,11 +28,11 @@ static int await_ack(struct giving *giving, uint64_t at)
     char line[SW_MOVE_LINE_BYTES], end;
     uint64_t acknowledged = 0;
     giving->sent = at;
-    if (send_message(giving, &head, NULL, NULL, NULL) != 0) {
+    if (sw_giving_send(giving, &head, NULL) != 0) {
         return -1;
     }
     if (sw_link_line(&giving->link, line, sizeof(line)) != 0) {
-        return link_failed(giving);
+        return sw_giving_link_failed(giving);
     }
     return sscanf(line, "+ACK %" SCNu64 "%c", &acknowledged, &end) == 1 && acknowledged == at
                ? 0
@@ -217,7 +50,7 @@ static int catch_up(struct giving *giving, uint64_t *at)
         pthread_mutex_lock(&mover->lock);
         mover->facts.lag_writes = through - *at;
         pthread_mutex_unlock(&mover->lock);
-        if (send_through(giving, at, through) != 0 || await_ack(giving, *at) != 0) {
+        if (sw_giving_send_through(giving, at, through) != 0 || await_ack(giving, *at) != 0) {
             return -1;
         }
         uint64_t close_ns = CLOSE_NS + (began_ns - first_ns) / CLOSE_PART;
@@ -231,18 +64,59 @@ static int catch_up(struct giving *giving, uint64_t *at)
 /* --- the end ------------------------------------------------------------------------------------
  */
 
+/* The digest of the slots at one instant. Only sweeps change them still. */
+struct ending {
+    struct giving *giving;
+    struct sw_digest digest;
+    uint64_t clock_ms;
+};
+
+/* Adds entries to the digest, but for those whose time has come: the target removes them, whatever
+ * its clock says, and so they do not come back. */
+static int add_living(struct sw_mover *mover, uint32_t count, void *user)
+{
+    struct ending *ending = user;
+    const uint32_t kb = mover->info.key_bytes;
+    uint32_t dead = 0, first = 0;
+    for (uint32_t i = 0; i <= count; i++) {
+        const bool is_dead =
+            i < count && mover->times[i] != 0 && mover->times[i] <= ending->clock_ms;
+        if (i == count || is_dead) {
+            sw_mover_add(mover, &ending->digest, first, i);
+            first = i + 1;
+        }
+        if (is_dead) { /* over keys that have been added */
+            memmove(mover->keys + (size_t)dead++ * kb, mover->keys + (size_t)i * kb, kb);
+        }
+    }
+    return sw_giving_send_buried(ending->giving, mover->keys, dead);
+}
+
+/* Nobody is answered by these slots any more. What has expired by the clock of any answer has so by
+ * the table's. */
 static int send_final(struct giving *giving, uint64_t at, uint64_t epoch)
 {
-    struct sw_move_head head = {
-        .kind = SW_MOVE_FINAL, .from = giving->sent, .sequence = at, .epoch = epoch};
-    struct sw_digest digest;
-    if (sw_mover_digest(giving->mover, &giving->hello->slots, &digest) != 0) {
+    struct sw_mover *mover = giving->mover;
+    struct ending ending = {giving, {0}, sw_table_clock(mover->parts.table, sw_flight_wall_ms())};
+    struct sw_image *image = NULL;
+    if (sw_mover_image(mover, SW_MOVE_STEP_MS, &image) != 0) {
         return -1;
     }
-    head.entries = digest.entries;
-    head.sums[0] = digest.sum[0];
-    head.sums[1] = digest.sum[1];
-    return send_message(giving, &head, NULL, NULL, NULL);
+    if (sw_giving_send_through(giving, &at, sw_image_sequence(image)) != 0) {
+        sw_image_drop(image);
+        return -1;
+    }
+    giving->of = at;
+    if (sw_mover_each_in(mover, image, &giving->hello->slots, add_living, &ending) != 0) {
+        return -1;
+    }
+    const struct sw_move_head head = {.kind = SW_MOVE_FINAL,
+                                      .from = giving->sent,
+                                      .sequence = at,
+                                      .entries = ending.digest.entries,
+                                      .sums = {ending.digest.sum[0], ending.digest.sum[1]},
+                                      .epoch = epoch};
+    return sw_giving_send(giving, &head, NULL);
 }
 
 /* Takes the topology of the target, by which the slots are gone. */
@@ -279,7 +153,7 @@ static int await_decision(struct giving *giving, uint64_t *size)
 {
     char line[SW_MOVE_LINE_BYTES], end;
     if (sw_link_line(&giving->link, line, sizeof(line)) != 0) {
-        return link_failed(giving);
+        return sw_giving_link_failed(giving);
     }
     return sscanf(line, "+DONE %" SCNu64 "%c", size, &end) == 1
                ? 0
@@ -307,7 +181,7 @@ static int hand_over(struct giving *giving, uint64_t at)
     }
     sw_fault_at(config, "move.source.told");
     if (sw_mover_settle(mover, number) != 0 ||
-        send_through(giving, &at, sw_table_last_sequence(mover->parts.table)) != 0 ||
+        sw_giving_send_through(giving, &at, sw_table_last_sequence(mover->parts.table)) != 0 ||
         send_final(giving, at, epoch) != 0) {
         return -1;
     }
@@ -327,19 +201,19 @@ static int give(struct giving *giving)
     uint64_t at = 0;
     int size = snprintf(line, sizeof(line), "+EXPORT %" PRIu64 "\r\n", giving->salt);
     if (sw_link_send(&giving->link, line, (size_t)size) != 0) {
-        return link_failed(giving);
+        return sw_giving_link_failed(giving);
     }
     if (sw_mover_tell(mover, 0) != 0) { /* before slots wait for replicas that do not answer */
         return -1;
     }
     sw_feed_turn_on(mover->parts.repl->feed, mover->parts.table);
     sw_mover_phase(mover, SW_MOVE_SNAPSHOT);
-    if (sw_mover_each(mover, &giving->hello->slots, 0, send_entries, giving, &at) != 0) {
+    if (sw_mover_each(mover, &giving->hello->slots, 0, sw_giving_send_entries, giving, &at) != 0) {
         return -1;
     }
     struct sw_move_head head = {.kind = SW_MOVE_BEGIN, .sequence = at};
     giving->sent = at;
-    if (send_message(giving, &head, NULL, NULL, NULL) != 0) {
+    if (sw_giving_send(giving, &head, NULL) != 0) {
         return -1;
     }
     sw_mover_phase(mover, SW_MOVE_STREAM);

@@ -4,6 +4,7 @@
  */
 #include <endian.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "server/batch/logging.h"
@@ -12,6 +13,7 @@
 #include "server/log/clock.h"
 #include "server/log/snapshot_take.h"
 #include "server/move/mover_parts.h"
+#include "table/expiring.h"
 
 /* --- writing ------------------------------------------------------------------------------------
  */
@@ -43,6 +45,7 @@ int sw_mover_run(struct sw_mover *mover, struct sw_batch *batch)
         pthread_mutex_unlock(&mover->writing);
         return sw_mover_fail(mover, "this node is a replica now");
     }
+    batch->wants_buried = true; /* the log and the replicas want it */
     int status = sw_batch_run(mover->queue, batch);
     if (batch->write_sequence != 0) {
         while (parts->wal != NULL && !sw_logging_hand_in(parts->wal, batch, kb, vb, true)) {
@@ -53,6 +56,8 @@ int sw_mover_run(struct sw_mover *mover, struct sw_batch *batch)
         }
     }
     pthread_mutex_unlock(&mover->writing);
+    free(batch->buried);
+    batch->buried = NULL;
     return status == SW_OK
                ? 0
                : sw_mover_fail(mover, "the table refuses keys: %s", sw_status_text(status));
@@ -88,15 +93,19 @@ static uint64_t key_at(const struct sw_mover *mover, const void *keys, uint32_t 
                                                      : ((const uint64_t *)keys)[at];
 }
 
-bool sw_mover_has(const struct sw_mover *mover, const struct sw_slot_set *slots, const void *keys,
-                  uint32_t at)
+bool sw_mover_has_key(const struct sw_mover *mover, const struct sw_slot_set *slots, uint64_t key)
 {
-    uint64_t key = key_at(mover, keys, at);
     if (mover->raw_bytes == 0) {
         return sw_slot_set_has(slots, sw_slot_of_u64(sw_slot_tables(), key));
     }
     key = htole64(key);
     return sw_slot_set_has(slots, sw_slot_of_text(&key, mover->raw_bytes));
+}
+
+bool sw_mover_has(const struct sw_mover *mover, const struct sw_slot_set *slots, const void *keys,
+                  uint32_t at)
+{
+    return sw_mover_has_key(mover, slots, key_at(mover, keys, at));
 }
 
 /* Leaves, of the entries that were read, those of the slots. */
@@ -110,6 +119,7 @@ static uint32_t keep(struct sw_mover *mover, const struct sw_slot_set *slots, ui
         }
         memmove(mover->keys + (size_t)kept * kb, mover->keys + (size_t)i * kb, kb);
         memmove(mover->values + (size_t)kept * vb, mover->values + (size_t)i * vb, vb);
+        mover->times[kept] = mover->times[i];
         kept++;
     }
     return kept;
@@ -120,8 +130,10 @@ static int visit_all(struct sw_mover *mover, struct sw_image *image,
                      int (*visit)(struct sw_mover *mover, uint32_t count, void *user), void *user)
 {
     const uint32_t most = mover->at_once;
+    uint64_t *times = sw_image_expires(image) ? mover->times : NULL;
+    memset(mover->times, 0, most * sizeof(*mover->times));
     for (uint32_t got = most; got == most;) {
-        int status = sw_image_read(image, most, mover->keys, mover->values, NULL, &got);
+        int status = sw_image_read(image, most, mover->keys, mover->values, times, &got);
         if (status != SW_OK) {
             return sw_mover_fail(mover, "the table cannot be read at one instant: %s",
                                  sw_status_text(status));
@@ -149,13 +161,10 @@ static bool waits_for_image(void *context)
            (waiting->until_ns == 0 || sw_log_now_ns() < waiting->until_ns);
 }
 
-int sw_mover_each(struct sw_mover *mover, const struct sw_slot_set *slots, uint64_t within_ms,
-                  int (*visit)(struct sw_mover *mover, uint32_t count, void *user), void *user,
-                  uint64_t *sequence)
+int sw_mover_image(struct sw_mover *mover, uint64_t within_ms, struct sw_image **image)
 {
     struct waiting waiting = {mover, within_ms == 0 ? 0 : sw_log_now_ns() + within_ms * 1000000ULL};
-    struct sw_image *image = NULL;
-    int status = sw_snapshot_image(mover->parts.table, false, waits_for_image, &waiting, &image);
+    int status = sw_snapshot_image(mover->parts.table, false, waits_for_image, &waiting, image);
     if (status == SW_E_BUSY) {
         return sw_mover_is_over(mover)
                    ? sw_mover_fail(mover, "it was told to end")
@@ -166,10 +175,28 @@ int sw_mover_each(struct sw_mover *mover, const struct sw_slot_set *slots, uint6
         return sw_mover_fail(mover, "the table cannot be read at one instant: %s",
                              sw_status_text(status));
     }
-    *sequence = sw_image_sequence(image);
-    status = visit_all(mover, image, slots, visit, user);
+    return 0;
+}
+
+int sw_mover_each_in(struct sw_mover *mover, struct sw_image *image,
+                     const struct sw_slot_set *slots,
+                     int (*visit)(struct sw_mover *mover, uint32_t count, void *user), void *user)
+{
+    int status = visit_all(mover, image, slots, visit, user);
     sw_image_drop(image);
     return status;
+}
+
+int sw_mover_each(struct sw_mover *mover, const struct sw_slot_set *slots, uint64_t within_ms,
+                  int (*visit)(struct sw_mover *mover, uint32_t count, void *user), void *user,
+                  uint64_t *sequence)
+{
+    struct sw_image *image = NULL;
+    if (sw_mover_image(mover, within_ms, &image) != 0) {
+        return -1;
+    }
+    *sequence = sw_image_sequence(image);
+    return sw_mover_each_in(mover, image, slots, visit, user);
 }
 
 static int remove_some(struct sw_mover *mover, uint32_t count, void *user)
@@ -194,10 +221,17 @@ int sw_mover_remove(struct sw_mover *mover, const struct sw_slot_set *slots)
     return sw_mover_each(mover, slots, 0, remove_some, NULL, &sequence);
 }
 
+void sw_mover_add(const struct sw_mover *mover, struct sw_digest *digest, uint32_t first,
+                  uint32_t end)
+{
+    const uint32_t kb = mover->info.key_bytes, vb = mover->info.value_bytes;
+    sw_digest_add(digest, mover->keys + (size_t)first * kb, kb, mover->values + (size_t)first * vb,
+                  vb, mover->times + first, end - first);
+}
+
 static int add_some(struct sw_mover *mover, uint32_t count, void *user)
 {
-    sw_digest_add(user, mover->keys, mover->info.key_bytes, mover->values, mover->info.value_bytes,
-                  NULL, count);
+    sw_mover_add(mover, user, 0, count);
     return 0;
 }
 

@@ -265,8 +265,9 @@ static bool get_memory(struct sw_mover *mover)
     mover->keys = sw_io_alloc(mover->parts.table, most * mover->info.key_bytes);
     mover->values = sw_io_alloc(mover->parts.table, most * mover->info.value_bytes);
     mover->ops = sw_io_alloc(mover->parts.table, most);
+    mover->times = sw_io_alloc(mover->parts.table, most * sizeof(*mover->times));
     return mover->keys != NULL && mover->values != NULL && mover->ops != NULL &&
-           sw_queue_create(mover->parts.table, &mover->queue) == SW_OK;
+           mover->times != NULL && sw_queue_create(mover->parts.table, &mover->queue) == SW_OK;
 }
 
 static void free_memory(struct sw_mover *mover)
@@ -282,8 +283,12 @@ static void free_memory(struct sw_mover *mover)
     if (mover->ops != NULL) {
         sw_io_free(mover->parts.table, mover->ops, most);
     }
+    if (mover->times != NULL) {
+        sw_io_free(mover->parts.table, mover->times, most * sizeof(*mover->times));
+    }
     mover->queue = NULL;
     mover->keys = mover->values = mover->ops = NULL;
+    mover->times = NULL;
 }
 
 static void *run(void *context)
@@ -321,7 +326,8 @@ static void *run(void *context)
 
 static uint32_t at_once(const struct sw_table_info *info)
 {
-    const uint32_t fit = SW_MOVE_BYTES_AT_ONCE / (info->key_bytes + info->value_bytes + 1);
+    const uint32_t each = info->key_bytes + info->value_bytes + 1 + (uint32_t)sizeof(uint64_t);
+    const uint32_t fit = SW_MOVE_BYTES_AT_ONCE / each;
     const uint32_t most = fit < SW_MOVE_ENTRIES_AT_ONCE ? fit : SW_MOVE_ENTRIES_AT_ONCE;
     return most < info->batch_ops_max ? most : info->batch_ops_max;
 }

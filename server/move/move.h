@@ -48,10 +48,10 @@ bool sw_mover_take(struct sw_mover *mover, const char *source, const struct sw_s
 /* Takes them no more, unless that is decided. */
 bool sw_mover_cancel(struct sw_mover *mover, char error[SW_CLUSTER_ERROR_BYTES]);
 /* Sends slots by a wire, which is taken over. Returns false with a sentence, and it is the
- * caller's.
- */
+ * caller's; *for_good: it would be refused again. */
 bool sw_mover_send(struct sw_mover *mover, const struct sw_wire *wire,
-                   const struct sw_move_hello *hello, char error[SW_CLUSTER_ERROR_BYTES]);
+                   const struct sw_move_hello *hello, bool *for_good,
+                   char error[SW_CLUSTER_ERROR_BYTES]);
 
 /* The topology is another one: what is under way begins anew by that. Does not block. */
 void sw_mover_nudge(struct sw_mover *mover);

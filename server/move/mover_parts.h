@@ -38,6 +38,7 @@ struct sw_mover {
     /* The thread's. */
     struct sw_queue *queue;
     uint8_t *keys, *values, *ops; /* I/O memory of at_once each */
+    uint64_t *times;              /* likewise: when entries expire, 0: never */
     uint64_t failed;              /* this attempt has */
     bool gives_up;                /* .. and there is no use in another one */
     char reason[SW_MOVE_REASON_BYTES];
@@ -54,6 +55,11 @@ void sw_mover_wake(struct sw_mover *mover);
 void sw_mover_phase(struct sw_mover *mover, enum sw_move_phase phase);
 void sw_mover_count(struct sw_mover *mover, uint64_t keys, uint64_t bytes);
 void sw_mover_pause_ms(struct sw_mover *mover, unsigned ms);
+/* May keys of the table expire? */
+static inline bool sw_mover_expires(const struct sw_mover *mover)
+{
+    return (mover->info.operations >> SW_EXPIRE & 1) != 0;
+}
 /* The format and type of values, as it is told to other nodes. */
 uint64_t sw_mover_format(const struct sw_mover *mover);
 /* Waits until no request is judged by an older view than this. */
@@ -66,11 +72,17 @@ int sw_mover_dial_at(struct sw_mover *mover, struct sw_link_to *link, const char
                      uint16_t port);
 
 /* --- keys.c --- */
-/* Carries out a batch, and hands it to the log and the feed. */
+/* Carries out a batch, by which no time has come, and hands it to the log and the feed. */
 int sw_mover_run(struct sw_mover *mover, struct sw_batch *batch);
-/* Calls `visit` with the entries of these slots at one instant, which are in mover->keys and
- * ->values; its write sequence is *sequence. Where others read the table meanwhile it waits for
- * them, at most `within_ms`, unless that is 0. */
+/* Takes an image of the table. Where others read the table meanwhile it waits for them, at most
+ * `within_ms`, unless that is 0. */
+int sw_mover_image(struct sw_mover *mover, uint64_t within_ms, struct sw_image **image);
+/* Calls `visit` with the entries of these slots in an image, which are in mover->keys, ->values and
+ * ->times. Drops the image. */
+int sw_mover_each_in(struct sw_mover *mover, struct sw_image *image,
+                     const struct sw_slot_set *slots,
+                     int (*visit)(struct sw_mover *mover, uint32_t count, void *user), void *user);
+/* Both; its write sequence is *sequence. */
 int sw_mover_each(struct sw_mover *mover, const struct sw_slot_set *slots, uint64_t within_ms,
                   int (*visit)(struct sw_mover *mover, uint32_t count, void *user), void *user,
                   uint64_t *sequence);
@@ -78,8 +90,12 @@ int sw_mover_remove(struct sw_mover *mover, const struct sw_slot_set *slots);
 /* While the slots are served nowhere. */
 int sw_mover_digest(struct sw_mover *mover, const struct sw_slot_set *slots,
                     struct sw_digest *digest);
+/* Adds entries [first, end) that lie in the mover's memory. */
+void sw_mover_add(const struct sw_mover *mover, struct sw_digest *digest, uint32_t first,
+                  uint32_t end);
 bool sw_mover_has(const struct sw_mover *mover, const struct sw_slot_set *slots, const void *keys,
                   uint32_t at);
+bool sw_mover_has_key(const struct sw_mover *mover, const struct sw_slot_set *slots, uint64_t key);
 /* Waits until everything that the table has is as durable as it becomes; `within_ms`: at most so
  * long, unless it is 0. */
 int sw_mover_secure(struct sw_mover *mover, uint64_t within_ms);

@@ -81,14 +81,21 @@ bool sw_mover_cancel(struct sw_mover *mover, char error[SW_CLUSTER_ERROR_BYTES])
     return true;
 }
 
+/* Keys of the target do not expire: do those of this node, or will they? */
+static bool would_lose_times(const struct sw_mover *mover, const struct sw_move_hello *hello)
+{
+    struct sw_table_stats stats;
+    sw_table_stats(mover->parts.table, &stats);
+    return hello->version == SW_MOVE_VERSION && hello->expires == 0 &&
+           (stats.expires > 0 || mover->parts.config->default_ttl > 0);
+}
+
 /* Compares a target's words with this node. */
 static bool fits(const struct sw_mover *mover, const struct sw_move_hello *hello,
                  char error[SW_CLUSTER_ERROR_BYTES])
 {
     struct sw_cluster_facts facts;
-    struct sw_table_stats stats;
     sw_cluster_show(mover->parts.cluster, &facts);
-    sw_table_stats(mover->parts.table, &stats);
     bool same = hello->version == SW_MOVE_VERSION && hello->key_bytes == mover->info.key_bytes &&
                 hello->value_bytes == mover->info.value_bytes &&
                 hello->value_format == sw_mover_format(mover);
@@ -105,17 +112,21 @@ static bool fits(const struct sw_mover *mover, const struct sw_move_hello *hello
                  "the epoch here is %" PRIu64 ", at the target %" PRIu64, facts.epoch,
                  hello->epoch);
         same = false;
-    } else if (stats.expires > 0) { /* files may hold such keys */
-        snprintf(error, SW_CLUSTER_ERROR_BYTES,
-                 "keys of this node expire, and slots do not take times along yet");
-        same = false;
     }
     return same;
 }
 
 bool sw_mover_send(struct sw_mover *mover, const struct sw_wire *wire,
-                   const struct sw_move_hello *hello, char error[SW_CLUSTER_ERROR_BYTES])
+                   const struct sw_move_hello *hello, bool *for_good,
+                   char error[SW_CLUSTER_ERROR_BYTES])
 {
+    *for_good = would_lose_times(mover, hello);
+    if (*for_good) {
+        snprintf(error, SW_CLUSTER_ERROR_BYTES,
+                 "keys of this node expire, and in the target's table no key does: it needs the "
+                 "engine robin_hood and the backend cpu");
+        return false;
+    }
     pthread_mutex_lock(&mover->lock);
     bool taken = is_ready(mover, error) && fits(mover, hello, error) &&
                  sw_cluster_may_give(mover->parts.cluster, hello->target, &hello->slots, error);

@@ -38,7 +38,7 @@ bool sw_move_hello_parse(struct sw_move_hello *hello, const uint8_t *const *word
                                                     &hello->value_bytes,
                                                     &hello->value_format,
                                                     &hello->message_ops_max,
-                                                    &hello->digests,
+                                                    &hello->expires,
                                                     NULL};
     memset(hello, 0, sizeof(*hello));
     for (int i = 0; i < SW_MOVE_HELLO_WORDS; i++) {
@@ -55,7 +55,7 @@ char *sw_move_hello_print(const struct sw_move_hello *hello)
 {
     const uint64_t numbers[] = {hello->version,         hello->attempt,     hello->epoch,
                                 hello->key_bytes,       hello->value_bytes, hello->value_format,
-                                hello->message_ops_max, hello->digests};
+                                hello->message_ops_max, hello->expires};
     char digits[8][24];
     char *slots = sw_slot_set_print(&hello->slots), *text = NULL;
     for (size_t i = 0; i < 8; i++) {

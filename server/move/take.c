@@ -13,6 +13,7 @@
 #include "server/log/clock.h"
 #include "server/move/mover_parts.h"
 #include "server/observe/log.h"
+#include "table/expiring.h"
 
 struct taking {
     struct sw_mover *mover;
@@ -41,7 +42,7 @@ static int ask_for_slots(struct taking *taking)
                                   .value_bytes = mover->info.value_bytes,
                                   .value_format = sw_mover_format(mover),
                                   .message_ops_max = mover->at_once,
-                                  .digests = 1,
+                                  .expires = sw_mover_expires(mover),
                                   .slots = taking->move->slots};
     struct sw_cluster_facts facts;
     char line[SW_MOVE_LINE_BYTES], end;
@@ -58,6 +59,7 @@ static int ask_for_slots(struct taking *taking)
     if (status != 0 || sw_link_line(&taking->link, line, sizeof(line)) != 0) {
         return link_failed(taking);
     }
+    taking->for_good = strncmp(line, "-NOFIT ", strlen("-NOFIT ")) == 0;
     return sscanf(line, "+EXPORT %" SCNu64 "%c", &taking->salt, &end) == 1
                ? 0
                : sw_mover_fail(mover, "the source: %.300s", line[0] == '-' ? line + 1 : line);
@@ -73,21 +75,23 @@ static int take_columns(struct taking *taking, const struct sw_move_head *head)
     if (head->count > mover->at_once) {
         return sw_mover_fail(mover, "a message of the source is longer than any may be");
     }
-    const struct iovec columns[3] = {
+    const struct iovec columns[4] = {
         {mover->keys, (size_t)head->count * mover->info.key_bytes},
         {mover->values, (head->flags & SW_MOVE_HAS_OPERANDS) == 0
                             ? 0
                             : (size_t)head->count * mover->info.value_bytes},
-        {mover->ops, (head->flags & SW_MOVE_HAS_OPERATIONS) == 0 ? 0 : head->count}};
+        {mover->ops, (head->flags & SW_MOVE_HAS_OPERATIONS) == 0 ? 0 : head->count},
+        {mover->times,
+         (head->flags & SW_MOVE_HAS_TIMES) == 0 ? 0 : (size_t)head->count * sizeof(*mover->times)}};
     uint64_t bytes = 0;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         size_t size = columns[i].iov_len;
         if (size > 0 && sw_link_receive(&taking->link, columns[i].iov_base, size, size) < 0) {
             return link_failed(taking);
         }
         bytes += size;
     }
-    if (sw_check64_pieces(columns, 3, taking->salt) != head->columns_check) {
+    if (sw_check64_pieces(columns, 4, taking->salt) != head->columns_check) {
         return sw_mover_fail(mover, "a message of the source is damaged");
     }
     sw_mover_count(mover, head->count, bytes);
@@ -110,9 +114,21 @@ static int write_columns(struct taking *taking, const struct sw_move_head *head)
     if (head->flags & SW_MOVE_HAS_OPERATIONS) {
         batch.ops = mover->ops;
     }
+    if (head->flags & SW_MOVE_HAS_TIMES) {
+        batch.expires = mover->times;
+    }
     int status = sw_mover_run(mover, &batch);
     taking->for_good |= status != 0 && batch.status == SW_E_FULL;
     return status;
+}
+
+/* Removes keys whose time has come at the source. */
+static int bury_keys(struct taking *taking, const struct sw_move_head *head)
+{
+    struct sw_mover *mover = taking->mover;
+    struct sw_batch batch = {
+        .kind = SW_BATCH_SWEEP, .bury = mover->keys, .bury_count = head->count};
+    return take_columns(taking, head) != 0 ? -1 : sw_mover_run(mover, &batch);
 }
 
 /* Are the writes of the message those that come next? */
@@ -284,6 +300,8 @@ static int take_message(struct taking *taking)
         return take_begin(taking, &head);
     case SW_MOVE_WRITES:
         return follows(taking, &head) != 0 ? -1 : write_columns(taking, &head);
+    case SW_MOVE_BURIED:
+        return follows(taking, &head) != 0 ? -1 : bury_keys(taking, &head);
     case SW_MOVE_CLEAR:
         return follows(taking, &head) != 0 ? -1 : sw_mover_remove(mover, &taking->move->slots);
     case SW_MOVE_UP_TO:
@@ -292,6 +310,13 @@ static int take_message(struct taking *taking)
         return take_final(taking, &head) != 0 ? -1 : 1;
     }
     return -1;
+}
+
+/* Until this node serves the slots, the source alone says which of their keys have expired. */
+static bool is_held(const void *context, uint64_t key)
+{
+    const struct taking *taking = context;
+    return sw_mover_has_key(taking->mover, &taking->move->slots, key);
 }
 
 int sw_mover_attempt(struct sw_mover *mover, const struct sw_cluster_move *move, bool *for_good)
@@ -305,12 +330,14 @@ int sw_mover_attempt(struct sw_mover *mover, const struct sw_cluster_move *move,
         status = ask_for_slots(&taking);
     }
     if (status == 0) {
+        sw_table_hold(mover->parts.table, is_held, &taking);
         sw_mover_phase(mover, SW_MOVE_SNAPSHOT);
     }
     while (status == 0) {
         status = sw_mover_is_over(mover) ? sw_mover_fail(mover, "it was told to end")
                                          : take_message(&taking);
     }
+    sw_table_hold(mover->parts.table, NULL, NULL);
     sw_link_close(&taking.link);
     *for_good = taking.for_good;
     return status > 0 ? 0 : -1;

@@ -15,6 +15,7 @@ void sw_call_exportslots(struct sw_call *call)
     const uint8_t *words[SW_MOVE_HELLO_WORDS];
     uint32_t sizes[SW_MOVE_HELLO_WORDS];
     struct sw_wire wire;
+    bool for_good = false;
     for (int i = 0; i < SW_MOVE_HELLO_WORDS; i++) {
         words[i] = call->arguments[1 + i].text;
         sizes[i] = call->arguments[1 + i].size;
@@ -29,9 +30,9 @@ void sw_call_exportslots(struct sw_call *call)
     }
     if (!sw_wire_take(conn, &wire)) {
         sw_call_error(call, "ERR no descriptor, or no memory, to send slots");
-    } else if (!sw_mover_send(call->admin->mover, &wire, &hello, error)) {
+    } else if (!sw_mover_send(call->admin->mover, &wire, &hello, &for_good, error)) {
         sw_wire_give_back(conn, &wire);
-        sw_call_error(call, "ERR %s", error);
+        sw_call_error(call, "%s %s", for_good ? "NOFIT" : "ERR", error);
     } else {
         call->session->handed_over = true;
     }

@@ -20,6 +20,7 @@
 #include "server/resp/permit.h"
 #include "server/resp/resp.h"
 #include "server/resp/substring.h"
+#include "table/expiring.h"
 
 /* Size of the longest error line of this file. */
 #define ERROR_BYTES 128

@@ -3,18 +3,18 @@
  * data_expire.inl - the commands that say when a key expires. Part of data.c.
  */
 
-/* May a command say when a key expires? If not it is refused. */
+/* May a command say when a key expires? If not it is refused. If so some key may have a time from
+ * here on. */
 static bool may_expire(const struct data *data, const char *option)
 {
-    const struct sw_table_shape *shape = &data->resp->batches->shape;
-    const char *reason = shape->expires ? sw_expire_refusal(data->resp) : NULL;
-    if (!shape->expires) {
-        refuse(data, "ERR the %s engine has no %s%s", shape->engine_name, option,
-               sw_table_lacking(shape, 1U << SW_EXPIRE));
-    } else if (reason != NULL) {
-        refuse(data, "%s", reason);
+    const struct sw_batches *batches = data->resp->batches;
+    if (batches->shape.expires) {
+        sw_table_will_expire(batches->table);
+    } else {
+        refuse(data, "ERR the %s engine has no %s%s", batches->shape.engine_name, option,
+               sw_table_lacking(&batches->shape, 1U << SW_EXPIRE));
     }
-    return shape->expires && reason == NULL;
+    return batches->shape.expires;
 }
 
 /* Reads the time in argument `i`. */

@@ -105,15 +105,6 @@ bool sw_expire_options(const struct sw_resp_command *arguments, enum sw_op *op, 
     return true;
 }
 
-const char *sw_expire_refusal(const struct sw_resp *resp)
-{
-    const char *reason = resp->batches->shape.no_expiry;
-    if (reason == NULL) {
-        sw_table_will_expire(resp->batches->table);
-    }
-    return reason;
-}
-
 bool sw_expire_some(const struct sw_resp *resp)
 {
     return resp->batches->shape.expires && sw_table_may_expire(resp->batches->table);

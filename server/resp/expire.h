@@ -35,10 +35,6 @@ bool sw_time_read(struct sw_resp *resp, const struct sw_command *command, enum s
 bool sw_expire_options(const struct sw_resp_command *arguments, enum sw_op *op, char *line,
                        size_t line_size);
 
-/* Why keys do not expire in this server: an error line, or NULL. From the first time that it is
- * NULL on, some key may have a time. */
-const char *sw_expire_refusal(const struct sw_resp *resp);
-
 /* May some key have a time? Where none has, PERSIST and KEEPTTL are no writes of their own, which
  * neither a log nor a replica would know. */
 bool sw_expire_some(const struct sw_resp *resp);

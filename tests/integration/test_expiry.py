@@ -173,7 +173,7 @@ def refuses_to_start(*flags):
 
 @case
 def where_keys_do_not_expire():
-    """other engines, and nodes of a cluster, say so; what has such keys is refused by a table that cannot keep them"""
+    """other engines say so; what has such keys is refused by a table that cannot keep them"""
     cuckoo = ("--engine", "cuckoo", *CPU)
     with Server(*cuckoo) as server, server.connect() as connection:
         replies = wire.Replies(connection)

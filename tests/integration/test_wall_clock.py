@@ -4,39 +4,21 @@
 
 SHERWOOD_SEED=N repeats a run that failed."""
 
-import mmap
 import random
 import re
 import signal
-import struct
 import tempfile
 import time
 
 import wire
-from harness import BUILD, SANITIZED, Server, Skip, case, check, drawn_seed, equal, eventually, main
+from harness import Server, case, check, drawn_seed, equal, eventually, main
 from replication import SMALL, ask, caught_up, replica_of
 from shard import TTL, Etcd, Member, Shard, needs_etcd
 from shard_history import Client, end_load
+from wall_clock import WallClock
 
-LIBRARY = BUILD / "tests" / "libwall_clock.so"
 HOUR = 3600
 RANDOM = random.Random(drawn_seed())
-
-
-class WallClock:
-    """The time of day of one daemon (wall_clock.c, loaded before it by LD_PRELOAD)."""
-
-    def __init__(self):
-        if SANITIZED:
-            raise Skip("a sanitizer must be the first library")
-        check(LIBRARY.exists(), f"there is no {LIBRARY}: make peers")
-        self.file = tempfile.NamedTemporaryFile(prefix="sherwood-clock-")  # pylint: disable=consider-using-with
-        self.file.truncate(8)
-        self.memory = mmap.mmap(self.file.fileno(), 8)
-        self.environment = {"LD_PRELOAD": str(LIBRARY), "SHERWOOD_WALL_CLOCK": self.file.name}
-
-    def set(self, seconds):
-        self.memory[:] = struct.pack("<q", seconds)
 
 
 def uptime(server):

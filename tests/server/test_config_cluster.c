@@ -22,8 +22,6 @@ Test(config_cluster, what_contradicts_is_refused)
          "cluster-announce-hostname is not a host name"},
         {{"--cluster-config", "c.json", "--resp-keys", "hash"},
          "resp-keys is hash in a cluster: slots are those of texts"},
-        {{"--cluster-state", "c.json", "--default-ttl", "60"},
-         "default-ttl is set in a cluster: keys do not expire there"},
         {{"--cluster-announce-port", "7379"}, "options of a cluster are set, and neither"},
         {{"--cluster-node-id", ID}, "this server would be in none"},
     };

@@ -18,7 +18,7 @@ Test(move_stream, heads)
         uint8_t bytes[SW_MOVE_HEAD_BYTES];
         const uint64_t salt = random_next(&random);
         const struct sw_move_head head = {
-            .kind = (enum sw_move_kind)(SW_MOVE_ENTRIES + random_next(&random) % 6),
+            .kind = (enum sw_move_kind)(SW_MOVE_ENTRIES + random_next(&random) % 7),
             .operation = (uint8_t)random_next(&random),
             .flags = (uint16_t)random_next(&random),
             .count = (uint32_t)random_next(&random),
@@ -51,7 +51,7 @@ Test(move_stream, hello)
                                   .key_bytes = 8,
                                   .value_bytes = 8,
                                   .message_ops_max = 100,
-                                  .digests = 1};
+                                  .expires = 1};
     struct sw_move_hello again;
     const uint8_t *words[SW_MOVE_HELLO_WORDS];
     uint32_t sizes[SW_MOVE_HELLO_WORDS];

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * giving.c - entries and records, as messages.
+ */
+#include "server/move/giving.h"
+
+#include <string.h>
+
+#include "proto/check.h"
+#include "proto/wal_format.h"
+
+#define RECORDS_AT_ONCE 64
+#define RECORDS_BYTES (4U << 20)
+
+int sw_giving_link_failed(struct giving *giving)
+{
+    return sw_mover_fail(giving->mover, "the connection to the target: %s", giving->link.reason);
+}
+
+/* --- messages -----------------------------------------------------------------------------------
+ */
+
+static struct iovec column(const void *at, size_t bytes)
+{
+    return (struct iovec){(void *)(uintptr_t)at, at == NULL ? 0 : bytes};
+}
+
+int sw_giving_send(struct giving *giving, const struct sw_move_head *head,
+                   const struct giving_columns *columns)
+{
+    static const struct giving_columns none;
+    const struct sw_table_info *info = &giving->mover->info;
+    const struct giving_columns *all = columns == NULL ? &none : columns;
+    const size_t n = head->count;
+    const struct iovec parts[4] = {
+        column(all->keys, n * info->key_bytes), column(all->operands, n * info->value_bytes),
+        column(all->operations, n), column(all->times, n * sizeof(uint64_t))};
+    struct sw_move_head whole = *head;
+    uint8_t bytes[SW_MOVE_HEAD_BYTES];
+    uint64_t sent = 0;
+    whole.flags = (uint16_t)((all->operands == NULL ? 0U : SW_MOVE_HAS_OPERANDS) |
+                             (all->operations == NULL ? 0U : SW_MOVE_HAS_OPERATIONS) |
+                             (all->times == NULL ? 0U : SW_MOVE_HAS_TIMES));
+    whole.columns_check = sw_check64_pieces(parts, 4, giving->salt);
+    sw_move_head_write(&whole, giving->salt, bytes);
+    if (sw_link_send(&giving->link, bytes, sizeof(bytes)) != 0) {
+        return sw_giving_link_failed(giving);
+    }
+    for (int i = 0; i < 4; i++) {
+        if (parts[i].iov_len > 0 &&
+            sw_link_send(&giving->link, parts[i].iov_base, parts[i].iov_len) != 0) {
+            return sw_giving_link_failed(giving);
+        }
+        sent += parts[i].iov_len;
+    }
+    sw_mover_count(giving->mover, n, sent);
+    return 0;
+}
+
+/* Sends a message of the write `of`. */
+static int send_part(struct giving *giving, enum sw_move_kind kind, uint8_t operation, uint32_t n,
+                     const struct giving_columns *columns)
+{
+    const struct sw_move_head head = {.kind = kind,
+                                      .operation = operation,
+                                      .count = n,
+                                      .from = giving->sent,
+                                      .sequence = giving->of};
+    giving->sent = giving->of;
+    return sw_giving_send(giving, &head, columns);
+}
+
+/* --- times --------------------------------------------------------------------------------------
+ */
+
+/* Keys have been given times since the target was let in. The next attempt is refused. */
+static int refuse_times(struct giving *giving)
+{
+    return sw_mover_fail(giving->mover, "keys of the slots have been given times at which they "
+                                        "expire, and in the target's table no key does");
+}
+
+/* The times of the mover's entries [first, first + n); NULL: all of them are never. */
+static const uint64_t *times_of(const struct sw_mover *mover, uint32_t first, uint32_t n)
+{
+    uint64_t any = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        any |= mover->times[first + i];
+    }
+    return any == 0 ? NULL : mover->times + first;
+}
+
+int sw_giving_send_buried(struct giving *giving, const uint8_t *keys, uint32_t count)
+{
+    if (count > 0 && giving->hello->expires == 0) {
+        return refuse_times(giving);
+    }
+    for (uint32_t at = 0; at < count;) {
+        const uint32_t n = count - at < giving->most ? count - at : giving->most;
+        const struct giving_columns columns = {.keys = keys +
+                                                       (size_t)at * giving->mover->info.key_bytes};
+        if (send_part(giving, SW_MOVE_BURIED, 0, n, &columns) != 0) {
+            return -1;
+        }
+        at += n;
+    }
+    return 0;
+}
+
+/* --- entries ------------------------------------------------------------------------------------
+ */
+
+int sw_giving_send_entries(struct sw_mover *mover, uint32_t count, void *user)
+{
+    struct giving *giving = user;
+    for (uint32_t at = 0; at < count;) {
+        const uint32_t n = count - at < giving->most ? count - at : giving->most;
+        const struct sw_move_head head = {.kind = SW_MOVE_ENTRIES, .operation = SW_SET, .count = n};
+        const struct giving_columns columns = {
+            .keys = mover->keys + (size_t)at * mover->info.key_bytes,
+            .operands = mover->values + (size_t)at * mover->info.value_bytes,
+            .times = times_of(mover, at, n)};
+        if (columns.times != NULL && giving->hello->expires == 0) {
+            return refuse_times(giving);
+        }
+        if (sw_giving_send(giving, &head, &columns) != 0) {
+            return -1;
+        }
+        at += n;
+    }
+    return 0;
+}
+
+/* --- the writes ---------------------------------------------------------------------------------
+ */
+
+/* A record, and where its columns lie. */
+struct giving_record {
+    struct sw_wal_record head;
+    const uint8_t *keys, *operands, *operations, *times, *buried;
+};
+
+static struct giving_record record_of(const struct sw_mover *mover,
+                                      const struct sw_wal_record *head, const uint8_t *columns)
+{
+    const struct sw_wal_shape shape = {.key_bytes = mover->info.key_bytes,
+                                       .value_bytes = mover->info.value_bytes};
+    const struct sw_wal_columns sizes = sw_wal_columns(&shape, head);
+    struct giving_record record = {.head = *head, .keys = columns};
+    record.operands = record.keys + sizes.keys;
+    record.operations = record.operands + sizes.operands;
+    record.times = record.operations + sizes.operations;
+    record.buried = record.times + sizes.times;
+    return record;
+}
+
+/* The time that operation i gives. */
+static uint64_t time_at(const struct giving_record *record, uint32_t i)
+{
+    uint64_t at = 0;
+    if (record->head.flags & (SW_WAL_HAS_TIMES | SW_WAL_HAS_TIME)) {
+        const uint32_t place = record->head.flags & SW_WAL_HAS_TIMES ? i : 0;
+        memcpy(&at, record->times + place * sizeof(at), sizeof(at));
+    }
+    return at;
+}
+
+/* Sends the first n operations that lie in the mover's memory, which are of this record. */
+static int send_writes(struct giving *giving, const struct giving_record *record, uint32_t n)
+{
+    const struct sw_mover *mover = giving->mover;
+    const uint16_t flags = record->head.flags;
+    const struct giving_columns columns = {
+        .keys = mover->keys,
+        .operands = flags & SW_WAL_HAS_OPERANDS ? mover->values : NULL,
+        .operations = flags & SW_WAL_HAS_OPERATIONS ? mover->ops : NULL,
+        .times = times_of(mover, 0, n)};
+    return send_part(giving, SW_MOVE_WRITES, record->head.operation, n, &columns);
+}
+
+/* Copies operation i to place n of the mover's memory. Returns false if the target knows no such.
+ */
+static bool copy_one(struct giving *giving, const struct giving_record *record, uint32_t i,
+                     uint32_t n)
+{
+    struct sw_mover *mover = giving->mover;
+    const uint32_t kb = mover->info.key_bytes, vb = mover->info.value_bytes;
+    const bool has_operations = (record->head.flags & SW_WAL_HAS_OPERATIONS) != 0;
+    const uint8_t operation = has_operations ? record->operations[i] : record->head.operation;
+    memcpy(mover->keys + (size_t)n * kb, record->keys + (size_t)i * kb, kb);
+    if (record->head.flags & SW_WAL_HAS_OPERANDS) {
+        memcpy(mover->values + (size_t)n * vb, record->operands + (size_t)i * vb, vb);
+    }
+    mover->ops[n] = operation;
+    mover->times[n] = time_at(record, i);
+    return giving->hello->expires != 0 || (mover->times[n] == 0 && !sw_op_expires(operation));
+}
+
+/* Sends what the record has of the slots: first the keys that it removed for their time. */
+static int send_record(struct giving *giving, const struct giving_record *record)
+{
+    struct sw_mover *mover = giving->mover;
+    const struct sw_slot_set *slots = &giving->hello->slots;
+    const uint32_t kb = mover->info.key_bytes;
+    uint32_t n = 0;
+    int status = 0;
+    for (uint32_t i = 0; i < record->head.buried && status == 0; i++) {
+        if (sw_mover_has(mover, slots, record->buried, i)) {
+            memcpy(mover->keys + (size_t)n++ * kb, record->buried + (size_t)i * kb, kb);
+        }
+        if (n == giving->most || i + 1 == record->head.buried) {
+            status = sw_giving_send_buried(giving, mover->keys, n);
+            n = 0;
+        }
+    }
+    for (uint32_t i = 0; i < record->head.count && status == 0; i++) {
+        if (!sw_mover_has(mover, slots, record->keys, i)) {
+            continue;
+        }
+        if (!copy_one(giving, record, i, n)) {
+            return refuse_times(giving);
+        }
+        if (++n == giving->most) {
+            status = send_writes(giving, record, n);
+            n = 0;
+        }
+    }
+    return status != 0 || n == 0 ? status : send_writes(giving, record, n);
+}
+
+/* Sends what a write has of the slots. */
+static int send_kept(struct giving *giving, const struct sw_feed_record *kept)
+{
+    struct sw_wal_record head;
+    if (!sw_wal_record_decode(kept->bytes, sw_feed_salt(giving->mover->parts.repl->feed), &head)) {
+        return sw_mover_fail(giving->mover, "a write that was kept is damaged");
+    }
+    giving->of = head.sequence;
+    if (head.kind != SW_WAL_OPERATIONS) {
+        return send_part(giving, SW_MOVE_CLEAR, 0, 0, NULL);
+    }
+    const struct giving_record record =
+        record_of(giving->mover, &head, kept->bytes + SW_WAL_RECORD_BYTES);
+    return send_record(giving, &record);
+}
+
+/* Sends what there is behind *at, up to `through`. Returns how many writes these were, or -1. */
+static int send_some(struct giving *giving, uint64_t *at, uint64_t through)
+{
+    struct sw_feed_record *records[RECORDS_AT_ONCE];
+    struct sw_mover *mover = giving->mover;
+    int status = 0, sent = 0;
+    int n = sw_feed_take(mover->parts.repl->feed, *at, records, RECORDS_AT_ONCE, RECORDS_BYTES);
+    if (n < 0) {
+        return sw_mover_fail(mover, "the target is behind by more than repl-backlog-bytes");
+    }
+    for (; sent < n && status == 0 && records[sent]->sequence <= through; sent++) {
+        status = send_kept(giving, records[sent]);
+        *at = records[sent]->sequence;
+    }
+    sw_feed_give(records, n);
+    return status != 0 ? -1 : sent;
+}
+
+int sw_giving_send_through(struct giving *giving, uint64_t *at, uint64_t through)
+{
+    while (*at < through) {
+        int n = send_some(giving, at, through);
+        if (n < 0) {
+            return -1;
+        }
+        if (sw_mover_is_over(giving->mover)) {
+            return sw_mover_fail(giving->mover, "it was told to end");
+        }
+        if (n == 0) {
+            sw_mover_pause_ms(giving->mover, 1);
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,201 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""test_expiring_moves - keys that expire in a cluster: slots move with the times of their keys, whoever is killed and
+whatever the clocks of the two nodes say.
+
+SHERWOOD_SEED=N repeats a run that failed."""
+
+import contextlib
+import random
+import time
+
+from cluster import key_in, slot_of, topology
+from harness import case, check, drawn_seed, equal, eventually, main, run
+from moving import CLI, SOURCE_FAULTS, TARGET_FAULTS, check_nodes, cluster, moved, moved_at_last, mover, wait_killed
+from replication import Relay
+from timed_keys import FAR, TimedLoad
+from wall_clock import WallClock
+from wire import Error, Replies
+
+SEED = drawn_seed()
+RANDOM = random.Random(SEED)
+CPU = ("--backend", "cpu", "--capacity", "64K")
+FAULTS_A_RUN = 3
+HOUR = 3600
+
+
+def some_slots():
+    first = RANDOM.randrange(0, 3000)
+    return f"{first}-{first + RANDOM.randrange(3000, 5000)}"
+
+
+@case
+def commands():
+    """EXPIRE and its kind are redirected as other commands are; slots count and list what has not expired"""
+    with cluster(2, *CPU) as (one, two):
+        key, foreign = key_in(0, 8191), key_in(8192, 16383)
+        moved_there = Error(f"MOVED {slot_of(foreign)} 127.0.0.1:{two.port}")
+        for words in (("EXPIRE", 9), ("PEXPIRE", 9), ("EXPIREAT", FAR), ("PEXPIREAT", FAR), ("TTL",), ("PTTL",), ("EXPIRETIME",),
+                      ("PEXPIRETIME",), ("PERSIST",), ("GETEX", "EX", 9), ("SETEX", 9, 1), ("PSETEX", 9, 1), ("SET", 1, "EX", 9),
+                      ("SET", 1, "KEEPTTL")):
+            equal(one.ask(words[0], foreign, *words[1:]), moved_there, words)
+        crossed = one.ask("RENAME", key, foreign)
+        check(crossed.startswith("CROSSSLOT"), crossed)
+        with one.connect() as connection:
+            replies = Replies(connection)
+            equal([replies.ask("SET", key, 1, "PXAT", FAR), replies.ask("TTL", key) > 10**8, replies.ask("PERSIST", key),
+                   replies.ask("PTTL", key), replies.ask("GETEX", key, "PXAT", FAR), replies.ask("PEXPIRETIME", key)],
+                  ["OK", True, 1, -1, b"1", FAR], "at home")
+            equal([replies.ask("MULTI"), replies.ask("EXPIRE", key, 100, "LT"), replies.ask("PERSIST", key), replies.ask("EXEC")],
+                  ["OK", "QUEUED", "QUEUED", [1, 1]], "a transaction")
+            slot, other = slot_of(key), next(each for each in range(10**9) if slot_of(each) == slot_of(key) and each != key)
+            equal([replies.ask("SET", other, 1, "PX", 40), replies.ask("CLIENT", "PAUSE", 20000, "WRITE")], ["OK", "OK"], "no sweeps")
+            eventually(lambda: replies.ask("GET", other) is None, "its time comes")
+            equal([replies.ask("CLUSTER", "COUNTKEYSINSLOT", slot), replies.ask("CLUSTER", "GETKEYSINSLOT", slot, 9),
+                   replies.ask("DBSIZE")], [1, [str(key).encode()], 2], "it is there, and dead")
+            equal(replies.ask("CLIENT", "UNPAUSE"), "OK", "UNPAUSE")
+            eventually(lambda: replies.ask("DBSIZE") == 1, "it is swept")
+
+
+@case
+def under_load():
+    """slots go and come back while keys with and without times are written: all replies, and all keys and times at the end, are right"""
+    with cluster(2, *CPU) as servers:
+        load = TimedLoad(servers, SEED)
+        eventually(lambda: load.done > 400 or load.faults, "keys are there")
+        for _ in range(2):
+            slots = some_slots()
+            for source, target in (("s0", "s1"), ("s1", "s0")):
+                done = load.done
+                moved(mover(servers, slots, source, target))
+                eventually(lambda done=done: load.done > done + 100 or load.faults, "the load goes on")
+        check(load.end() > 10, "keys with times")
+        check_nodes(servers)
+        equal([server.status()["failures"] for server in servers], ["0", "0"], "attempts that failed")
+
+
+@case
+def rows_and_defaults():
+    """rows, and keys of --default-ttl, keep their times to the millisecond, through two moves and a restart from the log"""
+    for flags, value in ((("--value-bytes", "60", "--value-type", "string"), b"a row"), (("--default-ttl", "5000"), b"7")):
+        with cluster(2, *CPU, *flags, durable=True) as servers:
+            one, two = servers
+            keys = [key_in(100, 4000, skip) for skip in range(0, 90, 3)]
+            for key in keys:
+                equal(one.ask("SET", key, value, *(("PXAT", FAR + key) if key % 2 else ())), "OK", "SET")
+            times = [one.ask("PEXPIRETIME", key) for key in keys]
+            moved(mover(servers, "100-4000", "s0", "s1"))
+            two.restart()
+            eventually(lambda: two.ask("GET", keys[0]) == value, "it is loaded", 20)
+            equal([two.ask("PEXPIRETIME", key) for key in keys], times, "at the target")
+            moved(mover(servers, "100-4000", "s1", "s0"))
+            equal([(one.ask("GET", key), one.ask("PEXPIRETIME", key)) for key in keys], [(value, at) for at in times], "back")
+            check_nodes(servers)
+
+
+@case
+def killed():
+    """source and target are killed at steps that are drawn, and come back: every key that was answered is there with its time"""
+    faults = [(1, each) for each in TARGET_FAULTS] + [(0, each) for each in SOURCE_FAULTS]
+    with cluster(2, *CPU, durable=True) as servers:
+        load = TimedLoad(servers, SEED, tolerates=True)
+        for victim, fault in RANDOM.sample(faults, FAULTS_A_RUN):
+            slots = some_slots()
+            servers[victim].restart(fault)
+            done = load.done
+            eventually(lambda done=done: load.done > done + 200 or load.faults, "keys are there")
+            process = mover(servers, slots, "s0", "s1")
+            wait_killed(servers[victim])
+            servers[victim].restart()
+            process.communicate(timeout=120)
+            moved_at_last(servers, slots, "s0", "s1")
+            moved_at_last(servers, slots, "s1", "s0")
+        check(load.end() > 10, "keys with times")
+        check_nodes(servers)
+
+
+@contextlib.contextmanager
+def far_link(servers, epoch=2):
+    """What the first node sends goes by a slow link: writes follow the snapshot for some time."""
+    def place(port, number):
+        text = topology(number, [{"port": port, "slots": [[0, 8191]]}, {"port": servers[1].port, "slots": [[8192, 16383]]}])
+        for server in servers:
+            server.set_topology(text)
+    with Relay(servers[0].port, lambda data: time.sleep(0.15) or data) as relay:
+        place(relay.port, epoch)
+        yield lambda: place(servers[0].port, epoch + 10)
+
+
+@contextlib.contextmanager
+def with_clock():
+    """Two nodes, of which the second has a clock that can be set."""
+    clock = WallClock()
+    with cluster(2, *CPU) as servers:
+        servers[1].environment = clock.environment
+        servers[1].restart()
+        yield servers, clock
+
+
+@case
+def target_is_ahead():
+    """a target whose clock is an hour ahead buries nothing before it serves: a key that is told to stay meanwhile stays"""
+    with with_clock() as ((one, two), clock), far_link((one, two)):
+        clock.set(HOUR)
+        stays, goes, later = [key_in(100, 300, skip) for skip in range(3)]
+        own = key_in(9000, 9999)
+        equal([one.ask("SET", stays, 1, "EX", 100), one.ask("SET", goes, 2, "EX", 100), one.ask("SET", later, 3, "EX", 2 * HOUR),
+               two.ask("SET", own, 4, "PX", 300)], ["OK"] * 4, "SET")
+        process = mover((one, two), "100-300", "s0", "s1")
+        eventually(lambda: one.status()["phase"] == "stream", "the snapshot is there")
+        eventually(lambda: two.metrics()["sherwood_expired_total"] > 0, "the target sweeps its own keys")
+        time.sleep(0.25)  # two sweeps
+        equal(one.ask("PERSIST", stays), 1, "PERSIST")
+        moved(process)
+        equal([two.ask("PTTL", stays), two.ask("GET", goes), two.ask("GET", later)], [-1, None, b"3"], "from here on its clock says")
+        eventually(lambda: two.ask("DBSIZE") == 2, "and it sweeps")
+        equal((one.status()["failures"], two.status()["failures"]), ("0", "0"), "attempts that failed")
+        check_nodes((one, two))
+
+
+@case
+def target_is_behind():
+    """a key that had expired at the source is absent at a target whose clock is an hour behind, though it was not swept yet"""
+    with with_clock() as ((one, two), clock):
+        clock.set(-HOUR)
+        dead, lives = key_in(100, 300), key_in(100, 300, 1)
+        equal([one.ask("SET", dead, 1, "PX", 40), one.ask("SET", lives, 2, "EX", 100), one.ask("CLIENT", "PAUSE", 20000, "WRITE")],
+              ["OK"] * 3, "nothing is swept")
+        eventually(lambda: one.ask("GET", dead) is None, "its time comes")
+        equal(one.ask("DBSIZE"), 2, "it is there")
+        moved(mover((one, two), "100-300", "s0", "s1"))
+        equal([two.ask("GET", dead), two.ask("DBSIZE"), two.ask("GET", lives)], [None, 1, b"2"], "at the target")
+        check(two.ask("TTL", lives) > HOUR, "by its clock")
+
+
+@case
+def targets_without_times():
+    """a target whose keys do not expire takes slots while no key of the source does; then it is refused in one sentence"""
+    says = "keys of this node expire, and in the target's table no key does: it needs the engine robin_hood and the backend cpu"
+    with cluster(2, *CPU) as (one, two):
+        two.flags += ["--engine", "cuckoo"]
+        two.restart()
+        key, soon = key_in(100, 300), key_in(100, 300, 1)
+        equal(one.ask("MSET", key, 1), "OK", "MSET")
+        moved(mover((one, two), "100-200", "s0", "s1"))
+        moved(mover((one, two), "100-200", "s1", "s0"))
+        with far_link((one, two), 50) as near:
+            process = mover((one, two), "100-300", "s0", "s1")
+            eventually(lambda: one.status()["phase"] == "stream", "the snapshot is there")
+            equal(one.ask("SET", soon, 2, "PXAT", FAR), "OK", "a time, while slots are on their way")
+            said = process.communicate(timeout=60)[0]
+            eventually(lambda: one.rests() and two.rests(), "it is given up")
+            near()
+        check("the slots were not moved" in said and says in said, said)
+        said = run(CLI, "-q", "-p", one.port, "cluster", "move", "100-300", "s0", "s1", rc=1)
+        check(f"the slots were not moved: the source: NOFIT {says}" in said, said)
+        equal([one.ask("GET", key), one.ask("PEXPIRETIME", soon)], [b"1", FAR], "they are served where they were")
+        eventually(two.rests, "what came is removed")
+        equal(two.ask("DBSIZE"), 0, "nothing is left at the target")
+
+
+main()
