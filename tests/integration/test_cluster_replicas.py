@@ -125,10 +125,12 @@ def takes_over_under_load():
             eventually(lambda: load.refused > 0, "the old primary redirects")
             load.end()
             for n in primaries:
-                other = servers[(n + 2) % 4]
+                other, key = servers[(n + 2) % 4], keys_of(n % 2, 1)[0]
                 eventually(lambda s=servers[n]: info(s)["role"] == "master", "a primary")
-                equal(ask(servers[n], "SET", keys_of(n % 2, 1)[0], epoch), "OK", "it writes")
-                caught_up(servers[n], other)
+                equal(ask(servers[n], "SET", key, epoch, "PXAT", 4 * 10**12 + epoch), "OK", "it writes")
+                eventually(lambda s=servers[n], o=other: ask(s, "DIGEST") == ask(o, "DIGEST"), "equal tables, once all is swept", 30)
+                with session(other) as replies:
+                    equal([replies.ask("READONLY"), replies.ask("PEXPIRETIME", key)], ["OK", 4 * 10**12 + epoch], "with times")
 
 
 class ShardLoad(Load):
@@ -139,7 +141,8 @@ class ShardLoad(Load):
         super().__init__(server, seed)
 
     def step(self, replies):
-        reply = replies.ask("SET", self.draw.choice(self.keys), self.draw.randrange(2**32))
+        time = ("PX", self.draw.randrange(1, 300)) if self.draw.random() < 0.3 else ()
+        reply = replies.ask("SET", self.draw.choice(self.keys), self.draw.randrange(2**32), *time)
         if reply != "OK":
             check(str(reply).startswith(("MOVED ", "CLUSTERDOWN ")), reply)
             self.refused += 1

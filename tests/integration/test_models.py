@@ -8,7 +8,8 @@ import sys
 from harness import case, check, equal, main
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
-import shard_moves  # noqa: E402  (its folder is no package)
+import expiring_moves  # noqa: E402  (its folder is no package)
+import shard_moves  # noqa: E402
 import static_moves  # noqa: E402
 
 # Rule: what happens without it, and after how many steps at least.
@@ -30,6 +31,27 @@ def static_moves_need_each_rule():
     equal(set(WITHOUT), set(static_moves.RULES), "every rule is tried")
     for rule, (wrong, steps) in WITHOUT.items():
         found, path, _ = static_moves.explore(static_moves.Model(off=rule))
+        equal((found, len(path)), (wrong, steps), f"without {rule}: {path}")
+
+
+EXPIRING_WITHOUT = {"hold": ("differs", 8), "no_clock": ("differs", 9), "named": ("differs", 8), "judged": ("differs", 8),
+                    "living": ("back again", 8), "instant": ("differs", 8)}
+
+
+@case
+def expiring_moves_hold():
+    """a slot whose key expires moves between two clocks: in no history it is back again, lost, or refused by the target"""
+    wrong, path, states = expiring_moves.explore(expiring_moves.Model())
+    equal(wrong, None, path)
+    check(states > 10000, f"all {states} states were seen")
+
+
+@case
+def expiring_moves_need_each_rule():
+    """and each rule of it is needed"""
+    equal(set(EXPIRING_WITHOUT), set(expiring_moves.RULES), "every rule is tried")
+    for rule, (wrong, steps) in EXPIRING_WITHOUT.items():
+        found, path, _ = expiring_moves.explore(expiring_moves.Model(off=rule))
         equal((found, len(path)), (wrong, steps), f"without {rule}: {path}")
 
 

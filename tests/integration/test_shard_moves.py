@@ -160,12 +160,17 @@ class WaitLoad(Load):
 @case
 def shards_move():
     """slots go and come back under load between shards with replicas, which see both ends of it"""
-    with shards() as servers, WaitLoad(servers, SEED) as load:
+    with shards("--backend", "cpu") as servers, WaitLoad(servers, SEED) as load:
         eventually(lambda: sum(load.answered.values()) > 100 or load.faults, "keys are there")
-        mine = key_in(6000, 8000)
+        mine, far = key_in(6000, 8000), 4 * 10**12
         for source, target in (("s0", "s1"), ("s1", "s0")):
             client = Client(servers)
             equal(client.ask(mine, "SET", mine, 7), "OK", "SET")
+            short = [key_in(6000, 8000, 1 + skip) for skip in range(40)]
+            for skip, key in enumerate(short):
+                equal(client.ask(key, "SET", key, 8, "PX", 10 + 15 * skip), "OK", "keys whose time comes while slots move")
+            far += 1
+            equal(client.ask(mine, "PEXPIREAT", mine, far), 1, "a time that does not come")
             client.close()
             moved(mover(servers, "5000-8191", source, target))
             replica, other = servers[2 + (target == "s1")], servers[2 + (source == "s1")]
@@ -173,6 +178,8 @@ def shards_move():
                 replies = Replies(connection)
                 equal(replies.ask("READONLY"), "OK", "READONLY")
                 eventually(lambda r=replies: r.ask("GET", mine) == b"7", "the replica of the target has it")
+                equal(replies.ask("PEXPIRETIME", mine), far, "with its time")
+                eventually(lambda r=replies: not any(r.ask("EXISTS", key) for key in short), "the others are gone", 20)
             eventually(lambda: mine not in entries(other), "the replica of the source has it no more")
         load.end()
         load.check()
