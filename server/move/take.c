@@ -15,6 +15,8 @@
 #include "server/observe/log.h"
 #include "table/expiring.h"
 
+#define NOFIT "-NOFIT " /* the source refuses, and will again */
+
 struct taking {
     struct sw_mover *mover;
     const struct sw_cluster_move *move;
@@ -59,10 +61,11 @@ static int ask_for_slots(struct taking *taking)
     if (status != 0 || sw_link_line(&taking->link, line, sizeof(line)) != 0) {
         return link_failed(taking);
     }
-    taking->for_good = strncmp(line, "-NOFIT ", strlen("-NOFIT ")) == 0;
+    taking->for_good = strncmp(line, NOFIT, strlen(NOFIT)) == 0;
+    const size_t code = taking->for_good ? strlen(NOFIT) : line[0] == '-';
     return sscanf(line, "+EXPORT %" SCNu64 "%c", &taking->salt, &end) == 1
                ? 0
-               : sw_mover_fail(mover, "the source: %.300s", line[0] == '-' ? line + 1 : line);
+               : sw_mover_fail(mover, "the source: %.300s", line + code);
 }
 
 /* --- messages -----------------------------------------------------------------------------------
