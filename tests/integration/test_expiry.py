@@ -98,7 +98,7 @@ def dead_before_watch():
 
 @case
 def memory_of_times():
-    """times are in the figures of memory, and grow with the keys that expire"""
+    """times are in the figures of memory, and grow with the keys that expire; RESIZE gives back what they need no more"""
     with Server(*CPU) as server, server.connect() as connection:
         replies = wire.Replies(connection)
 
@@ -111,6 +111,12 @@ def memory_of_times():
             equal([replies.read() for _ in range(keys)], ["OK"] * keys, "SET")
             figures.append(memory())
         check(figures[0] < figures[1] < figures[2], figures)
+        connection.sendall(b"".join(wire.command("PERSIST", key) for key in range(19000)))
+        equal([replies.read() for _ in range(19000)], [1] * 19000, "PERSIST")
+        equal(memory(), figures[2], "they shrink by no other word")
+        check(replies.ask("RESIZE", 64 << 10) >= 64 << 10, "RESIZE")
+        check(memory() < figures[2] - 16 * 19000, f"{memory()} after {figures}")
+        equal([replies.ask("TTL", key) > 0 for key in (18999, 19000, 19999)], [False, True, True], "TTL")
 
 
 @case

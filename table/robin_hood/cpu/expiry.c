@@ -344,6 +344,15 @@ void sw_expiry_clear(struct sw_cpu *cpu)
     }
 }
 
+void sw_expiry_resize(struct sw_cpu *cpu)
+{
+    if (cpu->expiry != NULL) {
+        struct sw_batch least = {.kind = SW_BATCH_RESIZE, .capacity = 1};
+        sw_robin_hood_backend_cpu.submit(cpu->expiry->times, &least);
+        publish(cpu);
+    }
+}
+
 /* --- the sweep -------------------------------------------------------------------------------- */
 
 /* What a call of it may do. */

@@ -133,6 +133,9 @@ void sw_expiry_end(struct sw_cpu *cpu, struct sw_batch *batch);
 /* A clear, in its write phase. */
 void sw_expiry_clear(struct sw_cpu *cpu);
 
+/* A resize, in its write phase: the second table has as many slots as its entries need. */
+void sw_expiry_resize(struct sw_cpu *cpu);
+
 /* SW_BATCH_SWEEP; enters the phases it needs. */
 void sw_expiry_run_sweep(struct sw_cpu *cpu, struct sw_batch *batch);
 

@@ -172,6 +172,7 @@ void sw_cpu_run_resize(struct sw_cpu *cpu, struct sw_batch *batch)
         move_to_at_least(cpu, capacity, stash_before > stash_max ? stash_before : stash_max);
     if (status == SW_OK) {
         cpu->failed = (struct sw_cpu_failed){0};
+        sw_expiry_resize(cpu);
     }
     record(cpu, status, &cpu->facts.resized);
     batch->status = status == SW_OK ? SW_OK : SW_E_NOMEM;
