@@ -51,7 +51,18 @@ static bool has_operand(const struct sw_command *command)
             command->kind != SW_KIND_ALONE);
 }
 
-/* Writes a command on keys as its operations show it: options of SET are not among them. */
+/* When the key expires, where that is what the command is about; 0: it says no time. */
+static uint64_t time_of(const struct sw_round *round, const struct sw_pending *pending)
+{
+    const bool is_about = pending->command == SW_COMMAND_SETEX ||
+                          pending->command == SW_COMMAND_PSETEX ||
+                          sw_op_expires(round->ops[pending->first]);
+    return is_about && pending->count == 1 && round->gives_times ? round->expires[pending->first]
+                                                                : 0;
+}
+
+/* Writes a command on keys as its operations show it: options of SET are not among them, and times
+ * are those that the command came to. */
 static void put_command(struct sw_slowlog_draft *draft, const struct sw_round *round,
                         const struct sw_pending *pending, const struct sw_command *command)
 {
@@ -72,6 +83,10 @@ static void put_command(struct sw_slowlog_draft *draft, const struct sw_round *r
         bool turned = command->maker == SW_MAKER_BY && round->ops[i] != command->op;
         more = more && (!operand || put_operand(draft, round, i, turned));
     }
+    const uint64_t at = time_of(round, pending);
+    if (more && at != 0) {
+        more = sw_slowlog_word(draft, "PXAT") && put_number(draft, at, false);
+    }
 }
 
 static void log_commands(const struct sw_replies *replies, struct sw_timings *timings, uint64_t us)
@@ -86,7 +101,8 @@ static void log_commands(const struct sw_replies *replies, struct sw_timings *ti
             continue; /* a text was timed when it was made, and the array is that of EXEC */
         }
         const struct sw_command *command = sw_command_at((enum sw_command_id)pending->command);
-        uint64_t arguments = (uint64_t)pending->count * (has_operand(command) ? 2 : 1) + 1;
+        uint64_t arguments = (uint64_t)pending->count * (has_operand(command) ? 2 : 1) + 1 +
+                             (time_of(&replies->round, pending) != 0 ? 2 : 0);
         sw_slowlog_begin(&draft, us, pending->conn->peer.address, pending->conn->shown.name,
                          arguments);
         put_command(&draft, &replies->round, pending, command);

@@ -97,6 +97,20 @@ def dead_before_watch():
 
 
 @case
+def slow_ones():
+    """SLOWLOG shows the times that commands came to"""
+    with Server(*CPU, "--slowlog-log-slower-than", "0") as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        for words in (("SET", 1, 5), ("EXPIREAT", 1, 4000000000, "NX"), ("GETEX", 1, "PXAT", 4000000000001), ("PSETEX", 2, 10**6, 5),
+                      ("PERSIST", 1), ("GETEX", 1)):
+            replies.ask(*words)
+        shown = [b" ".join(entry[3]).decode() for entry in replies.ask("SLOWLOG", "GET", -1)][::-1]
+        equal([each for each in shown if "psetex" not in each][:5], ["set 1 5", "expireat 1 PXAT 4000000000000",
+              "getex 1 PXAT 4000000000001", "persist 1", "getex 1"], "SLOWLOG")
+        check(any(re.fullmatch(r"psetex 2 PXAT 1\d{12}", each) for each in shown), shown)
+
+
+@case
 def memory_of_times():
     """times are in the figures of memory, and grow with the keys that expire; RESIZE gives back what they need no more"""
     with Server(*CPU) as server, server.connect() as connection:
