@@ -15,7 +15,7 @@ from moving import CLI, SOURCE_FAULTS, TARGET_FAULTS, Load, check_nodes, cluster
 from replication import Relay
 from timed_keys import FAR, TimedLoad
 from wall_clock import WallClock
-from wire import Error, Replies
+from wire import Error, Replies, command
 
 SEED = drawn_seed()
 RANDOM = random.Random(SEED)
@@ -141,7 +141,7 @@ def far_link(servers, epoch=2):
         text = topology(number, [{"port": port, "slots": [[0, 8191]]}, {"port": servers[1].port, "slots": [[8192, 16383]]}])
         for server in servers:
             server.set_topology(text)
-    with Relay(servers[0].port, lambda data: time.sleep(0.15) or data) as relay:
+    with Relay(servers[0].port, lambda data: time.sleep(0.25) or data) as relay:
         place(relay.port, epoch)
         yield lambda: place(servers[0].port, epoch + 10)
 
@@ -162,17 +162,24 @@ def target_is_ahead():
     with with_clock() as ((one, two), clock), far_link((one, two)):
         clock.set(HOUR)
         stays, goes, later = [key_in(100, 300, skip) for skip in range(3)]
-        own = key_in(9000, 9999)
+        own, soon = key_in(9000, 9999), [key_in(100, 300, skip) for skip in range(3, 30)]
         equal([one.ask("SET", stays, 1, "EX", 100), one.ask("SET", goes, 2, "EX", 100), one.ask("SET", later, 3, "EX", 2 * HOUR),
                two.ask("SET", own, 4, "PX", 300)], ["OK"] * 4, "SET")
+        with one.connect() as connection:
+            connection.sendall(b"".join(command("SET", key, 5, "PX", 500 + 30 * i) for i, key in enumerate(soon)))
+            replies = Replies(connection)
+            equal([replies.read() for _ in soon], ["OK"] * len(soon), "keys that the source sweeps meanwhile")
         process = mover((one, two), "100-300", "s0", "s1")
         eventually(lambda: one.status()["phase"] == "stream", "the snapshot is there")
         eventually(lambda: two.metrics()["sherwood_expired_total"] > 0, "the target sweeps its own keys")
+        swept = one.metrics()["sherwood_expired_total"]
         time.sleep(0.25)  # two sweeps
+        check(one.metrics()["sherwood_expired_total"] > swept and one.status()["phase"] == "stream", "the source sweeps, too")
         equal(one.ask("PERSIST", stays), 1, "PERSIST")
         moved(process)
         equal([two.ask("PTTL", stays), two.ask("GET", goes), two.ask("GET", later)], [-1, None, b"3"], "from here on its clock says")
         eventually(lambda: two.ask("DBSIZE") == 2, "and it sweeps")
+        equal([two.ask("EXISTS", key) for key in soon], [0] * len(soon), "what expired at the source")
         equal((one.status()["failures"], two.status()["failures"]), ("0", "0"), "attempts that failed")
         check_nodes((one, two))
 
