@@ -384,7 +384,7 @@ struct sw_batch {
     const uint64_t *expires; /* [count]; NULL: expire_at for all. Others must not change it */
     uint64_t expire_at;
     uint64_t *expires_out; /* out [count]: the time before the operation, 0: none; or NULL */
-    bool some_expire;      /* out, writes: the batch concerned times */
+    bool some_expire;      /* out, writes: some entry had a time before or after the batch */
     const void *bury; /* removed first, as what another batch had in `buried`, or SW_E_INVALID */
     uint32_t bury_count;
     bool wants_buried;     /* writes, SWEEP: `buried` is wanted */

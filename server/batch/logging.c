@@ -51,12 +51,32 @@ static void borrow(const struct sw_batch *batch, uint32_t key_bytes, uint32_t va
 
 /* --- where keys expire ------------------------------------------------------------------------ */
 
+static uint64_t given_time(const struct sw_batch *batch, uint32_t i)
+{
+    return batch->expires != NULL ? batch->expires[i] : batch->expire_at;
+}
+
 /* The time that operation i gives. One that has passed at the batch's clock, and so has removed the
- * key, is the earliest there is: it has passed at every clock. */
+ * key, is the earliest there is: it has passed at every clock. Where there are no times, none is
+ * kept: readers in whose tables no key expires go on. */
 static uint64_t time_of(const struct sw_batch *batch, uint32_t i)
 {
-    const uint64_t at = batch->expires != NULL ? batch->expires[i] : batch->expire_at;
+    const uint64_t at = given_time(batch, i);
+    if (at == SW_EXPIRE_KEEP && !batch->some_expire) {
+        return 0;
+    }
     return at != 0 && at <= batch->clock_ms ? 1 : at;
+}
+
+/* Is it known that operation i, EXPIRE or one of its kind, has changed nothing? */
+static bool left_time(const struct sw_batch *batch, enum sw_op op, uint32_t i)
+{
+    const uint64_t at = given_time(batch, i);
+    const bool is_absent = batch->found != NULL && (batch->found[i / 64] >> (i % 64) & 1) == 0;
+    return sw_op_expires(op) &&
+           (is_absent ||
+            (batch->expires_out != NULL && (at == batch->expires_out[i] || at == SW_EXPIRE_KEEP ||
+                                            !sw_expire_holds(op, batch->expires_out[i], at))));
 }
 
 /* The same, where a sum that was made of a present key is written as a SET, which would end its
@@ -77,24 +97,35 @@ struct extra {
 
 static struct extra extra_of(const struct sw_batch *batch, uint32_t key_bytes)
 {
-    struct extra extra = {.has_column = batch->expires != NULL ||
-                                        (batch->wide_operands && batch->some_expire)};
+    const bool may_differ = batch->some_expire || batch->expire_at != 0;
+    struct extra extra = {.has_column =
+                              batch->expires != NULL || (batch->wide_operands && may_differ)};
     const uint64_t times = extra.has_column ? batch->count : batch->expire_at != 0;
     extra.times = sw_wal_align(times * sizeof(uint64_t), SW_WAL_ALIGN);
     extra.buried = sw_wal_align((uint64_t)batch->buried_count * key_bytes, SW_WAL_ALIGN);
     return extra;
 }
 
+static bool some_time(const uint64_t *times, uint32_t count)
+{
+    uint64_t some = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        some |= times[i];
+    }
+    return some != 0;
+}
+
 /* Adds the columns of times, which lie in `memory` if there is one for each operation, and of
- * buried keys. */
+ * buried keys. Where all times are never there is no column. */
 static void add_extra(const struct sw_batch *batch, const struct extra *extra, uint8_t *memory,
                       uint32_t key_bytes, struct sw_wal_write *write)
 {
     uint64_t *times = (uint64_t *)(void *)memory;
-    if (extra->has_column && write->count > 0) {
+    if (extra->has_column && some_time(times, write->count)) {
         write->flags |= SW_WAL_HAS_TIMES;
         add_column(write, times, write->count * sizeof(*times));
-    } else if (extra->times > 0 && write->count > 0) {
+    } else if (!extra->has_column && extra->times > 0 && write->count > 0 &&
+               time_of(batch, 0) != 0) {
         write->flags |= SW_WAL_HAS_TIME;
         times[0] = time_of(batch, 0);
         add_column(write, times, sizeof(*times));
@@ -149,7 +180,7 @@ static bool has_written(const struct sw_batch *batch, uint32_t i)
 {
     enum sw_op op = op_at(batch, i);
     const bool is_present = op == SW_ADD_PRESENT_F16 || op == SW_ADD_PRESENT_BF16;
-    return op != SW_GET && op != SW_PEEK &&
+    return op != SW_GET && op != SW_PEEK && !left_time(batch, op, i) &&
            (!batch->wide_operands || !is_present || (batch->found[i / 64] >> (i % 64) & 1) != 0);
 }
 

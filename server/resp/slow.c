@@ -58,7 +58,7 @@ static uint64_t time_of(const struct sw_round *round, const struct sw_pending *p
                           pending->command == SW_COMMAND_PSETEX ||
                           sw_op_expires(round->ops[pending->first]);
     return is_about && pending->count == 1 && round->gives_times ? round->expires[pending->first]
-                                                                : 0;
+                                                                 : 0;
 }
 
 /* Writes a command on keys as its operations show it: options of SET are not among them, and times

@@ -373,7 +373,7 @@ def replicas_have_times():
 
 @case
 def nobody_is_told_of_no_times():
-    """PERSIST and KEEPTTL, where no key has a time, are in no log and reach no replica: both go on, whatever their engine"""
+    """PERSIST and KEEPTTL where no key has a time, and EXPIRE of an absent key, are in no log and reach no replica: both go on"""
     cuckoo = ("--engine", "cuckoo", *CPU)
     with tempfile.TemporaryDirectory() as directory, \
             Server(*CPU, "--data-dir", directory, "--appendonly", "yes") as server, server.connect() as connection, \
@@ -384,6 +384,17 @@ def nobody_is_told_of_no_times():
               ["OK", 0, b"5", "OK", -1, 0], "of none")
         eventually(lambda: others.ask("GET", 2) == b"6", "the replica follows", 20)
         check("READONLY" in others.ask("GETEX", 1, "PERSIST"), "GETEX writes")
+        sent = (("EXPIRE", 9, 5), ("SET", 3, 1), ("PERSIST", 1), ("GETEX", 1, "PERSIST"), ("SET", 3, 2, "KEEPTTL"),
+                ("EXPIRE", 2, 5, "GT"), ("SET", 3, 3))
+        for words in sent:
+            replies.ask(*words)
+        connection.sendall(b"".join(wire.command(*words) for words in sent))  # .. and in one batch
+        equal([replies.read() for _ in sent], [0, "OK", 0, b"5", "OK", 0, "OK"], "of none, or refused")
+        eventually(lambda: others.ask("GET", 3) == b"3", "it follows still", 20)
+        caught_up(server, replica)
+        check("in this table none does" not in replica.log(), replica.log())
+        equal(replies.ask("EXPIRE", 3, 500), 1, "EXPIRE")
+        eventually(lambda: "in this table none does" in replica.log(), "that it cannot follow", 20)
 
 
 @case

@@ -267,6 +267,7 @@ static void activate(struct sw_expiry *expiry, const struct sw_batch *batch)
 {
     sw_phase_lock_enter_write(&expiry->times->lock);
     expiry->active = true;
+    expiry->some = expiry->times->state.occupied != 0;
     expiry->failed = false;
     expiry->expired = 0;
     expiry->wants_buried = batch->wants_buried;
@@ -316,7 +317,7 @@ void sw_expiry_begin(struct sw_cpu *cpu, struct sw_batch *batch, const void *key
 void sw_expiry_end(struct sw_cpu *cpu, struct sw_batch *batch)
 {
     struct sw_expiry *expiry = cpu->expiry;
-    batch->some_expire = true;
+    batch->some_expire = expiry->some || expiry->times->state.occupied != 0;
     batch->expired = expiry->expired;
     batch->buried = expiry->buried;
     batch->buried_count = expiry->buried_count;

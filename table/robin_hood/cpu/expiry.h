@@ -42,6 +42,7 @@ struct sw_expiry {
     uint64_t clock_steps;
     /* the batch that is being carried out */
     bool active; /* operations of it concern times */
+    bool some;   /* some entry had a time before it */
     bool failed; /* no memory: its groups are refused */
     bool roomy;  /* there is room for all times that it may give */
     uint64_t past;
