@@ -5,7 +5,7 @@
     tests/integration/many_moves.py MOVES [SEED [shards]]
 
 In half of the moves a node kills itself at a step that is drawn, or is killed after a time that is drawn; then it is
-started again. After every 20 moves all clients stop, and everything is checked. The last line tells the figures.
+started again. After every 20 moves all clients stop, and everything is checked, keys that expire with their times. The last line tells the figures.
 With `shards` each move is between shards with replicas, and each has a primary killed at a step that is drawn, whose replica
 a topology makes the primary; then the slots move back.
 """
@@ -17,6 +17,7 @@ import time
 import test_shard_moves as shard_moves
 from harness import eventually
 from moving import SOURCE_FAULTS, TARGET_FAULTS, Load, check_nodes, cluster, moved_at_last, mover, wait_killed
+from timed_keys import TimedLoad
 
 
 def one_move(servers, rand, figures):
@@ -79,17 +80,19 @@ def main():
     if sys.argv[3:] == ["shards"]:
         many_fail_overs(wanted, rand)
         return
-    figures = {"moves": 0, "kills": 0, "movers killed": 0, "freezes": []}
+    figures = {"moves": 0, "kills": 0, "movers killed": 0, "times": 0, "freezes": []}
     began = time.monotonic()
-    with cluster(3, durable=True) as servers:
+    with cluster(3, "--backend", "cpu", durable=True) as servers:
         while figures["moves"] < wanted:
             with Load(servers, rand.randrange(2**32), keys=200, tolerates=True,
                       number=figures["moves"]) as load:
                 eventually(lambda load=load: sum(load.answered.values()) > 200, "keys are there")
+                timed = TimedLoad(servers, rand.randrange(2**32), tolerates=True, base=10**15 + figures["moves"] * 10**9)
                 for _ in range(min(20, wanted - figures["moves"])):
                     one_move(servers, rand, figures)
                 load.end()
                 load.check()
+                figures["times"] += timed.end()
             check_nodes(servers)
             print(f"{figures['moves']} moves, {figures['kills']} kills, {time.monotonic() - began:.0f} s", flush=True)
     freezes = sorted(figures.pop("freezes"))

@@ -31,7 +31,7 @@ def shards(*flags, files=False):
     with contextlib.ExitStack() as stack:
         servers = []
         for n in range(4):
-            server = Keeper(n, *SMALL, *flags)
+            server = Keeper(n, *SMALL, "--backend", "cpu", *flags)
             if files:
                 server.flags += ["--data-dir", str(server.directory / "data"), "--appendonly", "yes", "--appendfsync", "no",
                                  "--log-segment-bytes", "1M"]
@@ -109,8 +109,17 @@ def same(server):
     return json.dumps(text, sort_keys=True)
 
 
+FAR = 4 * 10**12  # a time that does not come
+
+
+def time_of(version):
+    """When a key expires that has this version; 0: never."""
+    return FAR + version if version % 3 else 0
+
+
 class WaitLoad(Load):
-    """Writers of versions, and of sums by frames, each of which is answered when a replica has it."""
+    """Writers of versions, two thirds of which have a time of their own, and of sums by frames, each of which is answered
+    when a replica has it."""
 
     def __init__(self, servers, seed):
         super().__init__(servers, seed, keys=150, tolerates=True)
@@ -124,12 +133,23 @@ class WaitLoad(Load):
             version = self.sent[key] + 1
             self.sent[key] = version
             try:
-                client.ask(key, *(("SET", key, version) if version % 5 else ("DEL", key)))
+                at = time_of(version)
+                client.ask(key, *(("SET", key, version, *(("PXAT", at) if at else ())) if version % 5 else ("DEL", key)))
                 if client.at(client.owner[slot_of(key)]).ask("WAIT", 1, 2000) == 1:
                     self.answered[key] = version
             except (OSError, Closed) as error:
                 self.unknown(error)
                 client.close()
+        client.close()
+
+    def check(self):
+        """Also, every key has the time that its version came with."""
+        super().check()
+        client = Client(self.servers)
+        for key in self.keys:
+            version = int(client.ask(key, "GET", key) or 0)
+            wanted = -2 if version == 0 else time_of(version) or -1
+            equal(client.ask(key, "PEXPIRETIME", key), wanted, f"when key {key} of version {version} expires")
         client.close()
 
     def frames(self, _):
@@ -160,9 +180,9 @@ class WaitLoad(Load):
 @case
 def shards_move():
     """slots go and come back under load between shards with replicas, which see both ends of it"""
-    with shards("--backend", "cpu") as servers, WaitLoad(servers, SEED) as load:
+    with shards() as servers, WaitLoad(servers, SEED) as load:
         eventually(lambda: sum(load.answered.values()) > 100 or load.faults, "keys are there")
-        mine, far = key_in(6000, 8000), 4 * 10**12
+        mine, far = key_in(6000, 8000), FAR
         for source, target in (("s0", "s1"), ("s1", "s0")):
             client = Client(servers)
             equal(client.ask(mine, "SET", mine, 7), "OK", "SET")

@@ -70,10 +70,10 @@ def text_of(reply):
 class TimedLoad:
     """Writers in threads. `tolerates`: connections may end, and nobody knows then what was carried out."""
 
-    def __init__(self, servers, seed, keys=60, writers=2, tolerates=False):
+    def __init__(self, servers, seed, keys=60, writers=2, tolerates=False, base=0):
         self.servers, self.tolerates, self.stopping = servers, tolerates, False
         draw = random.Random(seed)
-        self.states = {key: {None} for key in draw.sample(range(10**9), keys * writers)}
+        self.states = {key: {None} for key in draw.sample(range(base, base + 10**9), keys * writers)}
         self.faults, self.done, self.ended = [], 0, 0
         names = list(self.states)
         self.threads = [threading.Thread(target=self.run, args=(names[i::writers], seed + i)) for i in range(writers)]
