@@ -13,7 +13,6 @@
 #include "server/log/clock.h"
 #include "server/log/snapshot_take.h"
 #include "server/move/mover_parts.h"
-#include "table/expiring.h"
 
 /* --- writing ------------------------------------------------------------------------------------
  */

@@ -11,6 +11,7 @@
 #include "server/repl/digest.h"
 #include "server/repl/link.h"
 #include "server/repl/login.h"
+#include "table/expiring.h"
 
 /* Entries that are read, sent or removed at once: at most so many, of so many bytes. */
 #define SW_MOVE_ENTRIES_AT_ONCE 16384U
@@ -55,10 +56,10 @@ void sw_mover_wake(struct sw_mover *mover);
 void sw_mover_phase(struct sw_mover *mover, enum sw_move_phase phase);
 void sw_mover_count(struct sw_mover *mover, uint64_t keys, uint64_t bytes);
 void sw_mover_pause_ms(struct sw_mover *mover, unsigned ms);
-/* May keys of the table expire? */
+/* May keys that come with slots expire? */
 static inline bool sw_mover_expires(const struct sw_mover *mover)
 {
-    return (mover->info.operations >> SW_EXPIRE & 1) != 0;
+    return (mover->info.operations >> SW_EXPIRE & 1) != 0 && sw_table_can_hold(mover->parts.table);
 }
 /* The format and type of values, as it is told to other nodes. */
 uint64_t sw_mover_format(const struct sw_mover *mover);

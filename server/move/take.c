@@ -13,7 +13,6 @@
 #include "server/log/clock.h"
 #include "server/move/mover_parts.h"
 #include "server/observe/log.h"
-#include "table/expiring.h"
 
 #define NOFIT "-NOFIT " /* the source refuses, and will again */
 
