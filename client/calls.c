@@ -12,6 +12,7 @@
 #include "client/error.h"
 #include "client/request.h"
 #include "client/send.h"
+#include "client/times.h"
 #include "client/wait.h"
 
 /* sherwood.h is installed without frame.h, so it repeats its enums; here they are compared. */
@@ -65,6 +66,7 @@ static struct sw_client_frame frame_of_span(const struct sherwood *client, const
         .header = header,
         .single = {span->keys, span->values, span->previous, span->count},
         .second = span->found,
+        .times_ms = span->details.times_ms,
         .cache = span->cache,
         .cache_at = span->cache_at,
         .is_split = span->is_split,
@@ -95,6 +97,7 @@ static struct sw_client_frame frame_of_request(const struct sherwood *client,
         .pieces_count = request->pieces_count,
         .second = request->found,
         .is_constant = (request->flags & SHERWOOD_CONSTANT) != 0,
+        .times_ms = details.times_ms,
         .cache = sw_client_request_cache(request),
     };
 }
@@ -161,9 +164,12 @@ static struct sw_request header_of_one(const struct sherwood *client, const stru
 /* Keys of a frame for which the server needs memory beside the bodies. */
 static uint32_t keys_with_room(const struct sherwood *client, const struct sw_request *header)
 {
+    const bool has_values = sw_request_is_wide(header) ||
+                            sw_operation_has_range(header->operation) ||
+                            sw_operation_runs_alone(header->operation);
     const uint64_t each = header->key_bytes + sw_request_operand_bytes(header) +
-                          sw_request_answer_bytes(header) + 2ULL * header->value_bytes +
-                          SW_CLIENT_KEY_ROOM;
+                          sw_request_answer_bytes(header) + SW_CLIENT_KEY_ROOM +
+                          (has_values ? 2ULL * header->value_bytes : 0);
     const uint64_t fit = client->server.frame_bytes_max / each;
     return fit == 0 || fit > client->server.frame_ops_max ? client->server.frame_ops_max
                                                           : (uint32_t)fit;
@@ -179,7 +185,7 @@ static uint32_t keys_max(const struct sherwood *client, const struct span *call)
         most = sw_client_cache_keys(client, &header);
     }
     const struct sw_request one = header_of_one(client, call);
-    if (sw_request_is_wide(&one) || sw_operation_is_composed(one.operation)) {
+    if (sw_request_is_wide(&one) || sw_operation_is_composed(one.operation) || one.times != 0) {
         uint32_t fit = keys_with_room(client, &one);
         most = fit > SW_CLIENT_SPLIT_KEYS ? fit : most;
     }
@@ -212,9 +218,11 @@ static struct span cut(const struct sherwood *client, const struct span *call, s
     const struct sw_request one = header_of_one(client, call);
     size_t value_at = at * sw_request_answer_bytes(&one);
     size_t operand_at = at * sw_request_operand_bytes(&one);
+    struct sw_client_details details = call->details;
+    details.times_ms += details.times_ms != NULL ? at : 0;
     return (struct span){
         .operation = call->operation,
-        .details = call->details,
+        .details = details,
         .keys = call->keys + key_at,
         .values = call->values == NULL ? NULL : call->values + operand_at,
         .previous = call->previous == NULL ? NULL : call->previous + value_at,
@@ -415,4 +423,48 @@ int sherwood_cas(struct sherwood *client, const void *keys, const void *pairs, s
     const struct span whole = {
         .operation = SHERWOOD_CAS, .keys = keys, .values = pairs, .found = changed};
     return run_part(client, &whole, count);
+}
+
+/* --- times ------------------------------------------------------------------------------------ */
+
+int sherwood_run_times(struct sherwood *client, enum sherwood_operation operation, const void *keys,
+                       const void *values, size_t count, void *previous, uint64_t *found,
+                       const struct sherwood_times *times)
+{
+    struct span whole = {.operation = operation,
+                         .keys = keys,
+                         .values = values,
+                         .previous = previous,
+                         .found = found};
+    int rc = client == NULL        ? SHERWOOD_E_INVALID
+             : client->broken != 0 ? client->broken
+                                   : sw_client_times_check(client, times);
+    if (rc != SHERWOOD_OK) {
+        return rc;
+    }
+    sw_client_add_times(&whole.details, times);
+    return run_part(client, &whole, count);
+}
+
+int sherwood_set_times(struct sherwood *client, const void *keys, const void *values, size_t count,
+                       const struct sherwood_times *times)
+{
+    return sherwood_run_times(client, SHERWOOD_SET, keys, values, count, NULL, NULL, times);
+}
+
+int sherwood_expire(struct sherwood *client, const void *keys, size_t count,
+                    const struct sherwood_times *times, uint64_t *changed)
+{
+    return sherwood_run_times(client, SHERWOOD_EXPIRE, keys, NULL, count, NULL, changed, times);
+}
+
+int sherwood_persist(struct sherwood *client, const void *keys, size_t count, uint64_t *changed)
+{
+    return sherwood_run(client, SHERWOOD_PERSIST, keys, NULL, count, NULL, changed);
+}
+
+int sherwood_ttl(struct sherwood *client, const void *keys, size_t count, uint64_t *times_ms,
+                 uint64_t *found)
+{
+    return sherwood_run(client, SHERWOOD_TTL, keys, NULL, count, times_ms, found);
 }

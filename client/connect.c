@@ -73,6 +73,7 @@ static void take_info(struct sherwood *client, const struct sw_server_info *info
     server->value_type =
         info->value_type <= SHERWOOD_BF16 ? (enum sherwood_type)info->value_type : SHERWOOD_BYTES;
     server->dimension = info->dimension;
+    server->takes_times = info->takes_times;
 }
 
 /* Checks the facts of a further node of a cluster, and takes the smaller limits while those of the

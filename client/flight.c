@@ -53,6 +53,7 @@ struct sw_client_flight *sw_client_flight_take(struct sw_client_stripe *stripe,
     flight->pieces = frame->pieces != NULL ? frame->pieces : &flight->single;
     flight->pieces_count = frame->pieces != NULL ? frame->pieces_count : frame->single.keys != NULL;
     flight->is_constant = frame->is_constant;
+    flight->times_ms = frame->times_ms;
     flight->cache = frame->cache;
     flight->cache_at = frame->cache_at;
     stripe->moved = stripe->in_flight == 0 ? client->clock : stripe->moved;

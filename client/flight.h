@@ -35,8 +35,9 @@ struct sw_client_call {
     struct sw_reply *reply; /* out, for requests without keys; or NULL */
 };
 
-/* A frame that is sent: head, keys in pieces, zeros, operands in pieces, zeros, scores, zeros. */
-#define SW_CLIENT_FRAME_PARTS_MAX (2 * SHERWOOD_PIECES_MAX + 5)
+/* A frame that is sent: head, keys in pieces, zeros, operands in pieces, zeros, scores, zeros,
+ * times, zeros. */
+#define SW_CLIENT_FRAME_PARTS_MAX (2 * SHERWOOD_PIECES_MAX + 7)
 
 struct sw_client_flight {
     uint64_t id; /* 0: free */
@@ -57,6 +58,7 @@ struct sw_client_flight {
     struct sherwood_cache *cache;     /* arrays of a cache; or NULL */
     uint64_t cache_at;                /* the key of these arrays that is the frame's first one */
     uint64_t *scores;                 /* receives the scores of a SCAN */
+    const uint64_t *times_ms;         /* those of the keys, if the header has_times */
     struct sherwood_request *request; /* of sherwood_submit; or NULL */
     struct sw_client_call *call;      /* or NULL */
     struct sw_client_share *share;    /* of a request at a cluster; or NULL */
@@ -66,6 +68,9 @@ struct sw_client_flight {
 struct sw_client_details {
     uint32_t scale_bits, operand_type;  /* of ADD */
     uint32_t range_offset, range_bytes; /* of GETRANGE and SETRANGE */
+    uint32_t times;                     /* enum sw_frame_times */
+    uint64_t time_ms;                   /* of all keys, unless .. */
+    const uint64_t *times_ms;           /* .. each has one: that of the first key; or NULL */
 };
 static inline void sw_client_add_details(struct sw_request *header,
                                          const struct sw_client_details *details)
@@ -74,6 +79,9 @@ static inline void sw_client_add_details(struct sw_request *header,
     header->operand_type = details->operand_type;
     header->range_offset = details->range_offset;
     header->range_bytes = details->range_bytes;
+    header->times = details->times;
+    header->time_ms = details->time_ms;
+    header->has_times = details->times_ms != NULL;
 }
 
 /* What a frame is made of, and where its reply goes, as in the flight. */
@@ -86,6 +94,7 @@ struct sw_client_frame {
     uint32_t pieces_count;
     struct sherwood_piece single;
     bool is_constant;
+    const uint64_t *times_ms; /* of the keys, if the header has_times */
     struct sherwood_cache *cache;
     uint64_t cache_at;
     const struct sw_frame_login *login; /* of a HELLO; NULL: none */

@@ -159,6 +159,7 @@ static struct sw_client_frame frame_of(const struct sw_client_share *share, uint
     return (struct sw_client_frame){
         .header = header,
         .second = job->answers_found != NULL ? share->found : NULL,
+        .times_ms = share->times_ms,
         .pieces = &share->piece,
         .pieces_count = 1,
     };
@@ -459,6 +460,7 @@ int sw_client_cluster_run(struct sherwood *client, enum sherwood_operation opera
         uint32_t n = job_keys(client, count - at);
         job->call = &call;
         sw_client_job_describe(job, operation, details);
+        job->details.times_ms += details->times_ms != NULL ? at : 0;
         job->count = n;
         job->single = (struct sherwood_piece){
             (const uint8_t *)keys + at * kb,

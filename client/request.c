@@ -9,6 +9,7 @@
 
 #include "client/cache.h"
 #include "client/error.h"
+#include "client/times.h"
 
 int sw_client_check_arguments(struct sherwood *client, enum sherwood_operation operation,
                               const void *keys, const void *values)
@@ -60,7 +61,8 @@ static int check_size(struct sherwood *client, const struct sherwood_request *re
 {
     if ((request->size < sizeof(*request) &&
          request->size != offsetof(struct sherwood_request, cache) &&
-         request->size != offsetof(struct sherwood_request, scale)) ||
+         request->size != offsetof(struct sherwood_request, scale) &&
+         request->size != offsetof(struct sherwood_request, times)) ||
         request->size > SW_CLIENT_STRUCT_BYTES_MAX) {
         return sw_client_fail(client, SHERWOOD_E_INVALID,
                               "submit: the request has no size: begin with SHERWOOD_REQUEST_INIT");
@@ -73,18 +75,24 @@ static int check_size(struct sherwood *client, const struct sherwood_request *re
     return SHERWOOD_OK;
 }
 
+static const struct sherwood_times *times_of(const struct sherwood_request *request)
+{
+    return request->size < sizeof(*request) ? NULL : request->times;
+}
+
 /* What a program of the first version does not have is absent. */
 struct sherwood_cache *sw_client_request_cache(const struct sherwood_request *request)
 {
     return request->size < offsetof(struct sherwood_request, scale) ? NULL : request->cache;
 }
 
-/* .. and of the second. The type of the server's rows is 0 on the wire, and so is a scale of 1. */
+/* .. and of the second and the third. The type of the server's rows is 0 on the wire, and so is a
+ * scale of 1. */
 struct sw_client_details sw_client_request_details(const struct sherwood *client,
                                                    const struct sherwood_request *request)
 {
     struct sw_client_details details = {0};
-    if (request->size < sizeof(*request)) {
+    if (request->size < offsetof(struct sherwood_request, times)) {
         return details;
     }
     if (request->scale != 1) {
@@ -95,6 +103,7 @@ struct sw_client_details sw_client_request_details(const struct sherwood *client
     }
     details.range_offset = request->range_offset;
     details.range_bytes = request->range_bytes;
+    sw_client_add_times(&details, times_of(request));
     return details;
 }
 
@@ -125,5 +134,6 @@ int sw_client_check_request(struct sherwood *client, const struct sherwood_reque
         return sw_client_fail(client, SHERWOOD_E_INVALID, "submit: unknown flags in 0x%x",
                               request->flags);
     }
-    return sw_client_cache_check(client, sw_client_request_cache(request));
+    rc = sw_client_times_check(client, times_of(request));
+    return rc != SHERWOOD_OK ? rc : sw_client_cache_check(client, sw_client_request_cache(request));
 }

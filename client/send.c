@@ -54,6 +54,11 @@ static size_t frame_parts(const struct sw_client_flight *flight, struct iovec *i
         n = add(iov, n, flight->cache->scores + flight->cache_at, bytes);
         n = add(iov, n, zeros, (size_t)sw_frame_align(bytes) - bytes);
     }
+    if (flight->header.has_times) {
+        size_t bytes = flight->header.count * sizeof(uint64_t);
+        n = add(iov, n, flight->times_ms, bytes);
+        n = add(iov, n, zeros, (size_t)sw_frame_align(bytes) - bytes);
+    }
     return n;
 }
 

@@ -28,6 +28,22 @@ static bool grow(struct sw_client_share *share, uint32_t key_bytes, uint32_t val
     return true;
 }
 
+/* Adds the time of the key that is added next. */
+static bool add_time(struct sw_client_share *share, uint64_t time_ms)
+{
+    if (share->count == share->times_room) {
+        uint32_t room = share->times_room == 0 ? SHARE_KEYS : 2 * share->times_room;
+        uint64_t *times = realloc(share->times_ms, room * sizeof(*times));
+        if (times == NULL) {
+            return false;
+        }
+        share->times_ms = times;
+        share->times_room = room;
+    }
+    share->times_ms[share->count] = time_ms;
+    return true;
+}
+
 /* Makes room for so many shares; new ones have no memory yet. */
 static bool have_shares(struct sw_client_job *job, uint32_t count)
 {
@@ -94,7 +110,8 @@ static inline unsigned slot_of(const struct sw_slot_tables *tables, uint64_t key
 /* Where keys come from, and how wide they and their operands are. */
 struct source {
     const uint8_t *keys;
-    const uint8_t *values; /* or NULL */
+    const uint8_t *values;    /* or NULL */
+    const uint64_t *times_ms; /* or NULL */
     uint32_t count;
 };
 
@@ -115,6 +132,9 @@ split(struct sw_client_job *job, const struct source *from, uint16_t *where,
         }
         struct sw_client_share *share = &shares[shard];
         if (share->count == share->room && !grow(share, key_bytes, value_bytes)) {
+            return SHERWOOD_E_NOMEM;
+        }
+        if (from->times_ms != NULL && !add_time(share, from->times_ms[i])) {
             return SHERWOOD_E_NOMEM;
         }
         where[i] = shard;
@@ -154,7 +174,9 @@ int sw_client_split(struct sw_client_job *job, const struct sw_topology *topolog
     uint32_t at = 0;
     for (uint32_t p = 0; p < job->pieces_count; p++) {
         const struct sherwood_piece *piece = &job->pieces[p];
-        const struct source from = {piece->keys, operands ? piece->values : NULL, piece->count};
+        const uint64_t *times = job->details.times_ms;
+        const struct source from = {piece->keys, operands ? piece->values : NULL,
+                                    times == NULL ? NULL : times + at, piece->count};
         int rc = split_source(job, &from, job->where + at, topology, slot);
         if (rc != SHERWOOD_OK) {
             return rc;
@@ -177,6 +199,9 @@ static bool append(struct sw_client_job *job, uint32_t to, uint32_t from, uint32
     const struct sw_client_share *other = &job->shares[from];
     uint32_t kb = job->key_bytes, vb = job->operand_bytes;
     if (share->count == share->room && !grow(share, kb, vb)) {
+        return false;
+    }
+    if (job->details.times_ms != NULL && !add_time(share, other->times_ms[at])) {
         return false;
     }
     memcpy(share->keys + (size_t)share->count * kb, other->keys + (size_t)at * kb, kb);
@@ -343,11 +368,13 @@ static void free_arrays(struct sw_client_job *job)
         struct sw_client_share *share = &job->shares[s];
         free(share->keys);
         free(share->values);
+        free(share->times_ms);
         free(share->previous);
         free(share->found);
         share->keys = share->values = share->previous = NULL;
+        share->times_ms = NULL;
         share->found = NULL;
-        share->room = share->answer_room = 0;
+        share->room = share->times_room = share->answer_room = 0;
     }
 }
 

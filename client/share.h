@@ -27,7 +27,8 @@ enum sw_client_share_state {
 struct sw_client_share {
     uint8_t *keys;
     uint8_t *values;
-    uint32_t count, room;
+    uint64_t *times_ms; /* where the job has one for each key; its room is `times_room` */
+    uint32_t count, room, times_room;
     uint32_t next; /* the answer that is joined next */
     enum sw_client_share_state state;
     uint16_t shard;    /* of the topology that the handle has */
@@ -54,7 +55,7 @@ struct sw_client_job {
     bool wants_values;
     bool keeps_values; /* they are not dropped */
     uint32_t count;
-    struct sw_client_details details;
+    struct sw_client_details details;     /* times_ms are those of all keys, the caller's */
     uint32_t key_bytes, value_bytes;      /* of the server */
     uint32_t operand_bytes, answer_bytes; /* of an element of what is sent, and of `previous` */
     uint16_t *where;

@@ -47,6 +47,16 @@ uint64_t sherwood_overflows(const struct sherwood *client);
  * and its count do not matter. */
 uint32_t sherwood_frame_keys(const struct sherwood *client, const struct sherwood_request *request);
 
+static inline bool sherwood_found(const uint64_t *found, size_t i)
+{
+    return found[i / 64] >> (i % 64) & 1;
+}
+/* Returns the number of 64-bit words of a found bitmap of `count` keys. */
+static inline size_t sherwood_found_words(size_t count)
+{
+    return (count + 63) / 64;
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -30,15 +30,14 @@
  * allocates as it goes.
  *
  * Sizes: structs that a program passes to the library carry their size as the program was compiled.
- * It is the first field of sherwood_options, sherwood_request and sherwood_cache
- * (SHERWOOD_OPTIONS_INIT, SHERWOOD_REQUEST_INIT, SHERWOOD_CACHE_INIT, or .size = sizeof), and an
- * argument of sherwood_stats and sherwood_traffic. The library does not read or write beyond it.
+ * It is the first field of sherwood_options, sherwood_request, sherwood_cache and sherwood_times
+ * (SHERWOOD_OPTIONS_INIT and the like, or .size = sizeof), and an argument of sherwood_stats and
+ * sherwood_traffic. The library does not read or write beyond it.
  * Later versions may add fields at the end without breaking compiled programs; a field that this
  * version does not know must be 0. sherwood_piece and sherwood_operation_stats will not change.
  *
- * Alignment: arrays may have any. Data goes between the arrays and the socket without a copy in
- * this library. The kernel copies fastest if arrays begin at multiples of 64 bytes, and arrays of
- * SHERWOOD_CONSTANT requests at multiples of a page.
+ * Alignment: arrays may have any; the library does not copy them. The kernel copies fastest if they
+ * begin at multiples of 64 bytes, and those of SHERWOOD_CONSTANT requests at multiples of a page.
  */
 #ifndef SHERWOOD_H
 #define SHERWOOD_H
@@ -159,7 +158,8 @@ struct sherwood_server {
                                  together; 0: an older server */
     uint32_t resp_keys;       /* enum sherwood_resp_keys, or a number of a later version */
     enum sherwood_type value_type;
-    uint32_t dimension; /* numbers of a value; 1 where it has none; 0: an older server */
+    uint32_t dimension;   /* numbers of a value; 1 where it has none; 0: an older server */
+    uint32_t takes_times; /* 1: requests may have times; 0: no key expires by them */
 };
 
 /* How clients by RESP write a key (--resp-keys). Here keys are numbers in each case. */
@@ -219,6 +219,15 @@ enum sherwood_operation {
     SHERWOOD_ADD_BF16 = 22, /* .. to the high 16 bits of a float of 32 */
     SHERWOOD_ADD_PRESENT_F16 = 23,
     SHERWOOD_ADD_PRESENT_BF16 = 24,
+    /* When keys expire, of servers where they may: sherwood-times.h. */
+    SHERWOOD_EXPIRE = 25, /* if present */
+    SHERWOOD_EXPIRE_NONE = 26,
+    SHERWOOD_EXPIRE_SOME = 27,
+    SHERWOOD_EXPIRE_LATER = 28,
+    SHERWOOD_EXPIRE_EARLIER = 29,
+    SHERWOOD_EXPIRE_SHORTEN = 30,
+    SHERWOOD_PERSIST = 71,
+    SHERWOOD_TTL = 72, /* `previous` receives times of 8 bytes */
     /* What looks before it writes: sherwood-words.h says how, and has calls for the last three. */
     SHERWOOD_OR = 64, /* integers, rows of BYTES, U32, U64; an absent key is 0 */
     SHERWOOD_XOR = 65,
@@ -328,6 +337,7 @@ struct sherwood_request {
     float scale;
     enum sherwood_type operand_type;
     uint32_t range_offset, range_bytes;
+    const struct sherwood_times *times; /* borrowed likewise, of the keys of all pieces; or NULL */
 };
 #define SHERWOOD_REQUEST_INIT SHERWOOD_INIT_OF(sherwood_request)
 
@@ -480,20 +490,11 @@ int sherwood_stats(struct sherwood *client, struct sherwood_stats *stats, size_t
  * `value` may be NULL. */
 bool sherwood_figure(const struct sherwood *client, uint32_t i, const char **name, uint64_t *value);
 
-static inline bool sherwood_found(const uint64_t *found, size_t i)
-{
-    return found[i / 64] >> (i % 64) & 1;
-}
-/* Returns the number of 64-bit words of a found bitmap of `count` keys. */
-static inline size_t sherwood_found_words(size_t count)
-{
-    return (count + 63) / 64;
-}
-
 #ifdef __cplusplus
 }
 #endif
 
+#include "sherwood-times.h" /* when keys expire */
 #include "sherwood-words.h" /* sherwood_add, sherwood_cas and others that need no more than arrays */
 
 #endif

@@ -47,6 +47,14 @@ SAME_STATUS(WRONG_SHARD);
 SAME_STATUS(SLOT_FROZEN);
 SAME_STATUS(NOT_PRIMARY);
 
+#define SAME_TIMES(name)                                                            \
+    static_assert((int)SW_FRAME_TIMES_##name == (int)SHERWOOD__TIMES__TIMES_##name, \
+                  "sherwood.proto: Times " #name)
+SAME_TIMES(UNSAID);
+SAME_TIMES(AT);
+SAME_TIMES(IN);
+SAME_TIMES(KEEP);
+
 const char *sw_frame_error_text(int error)
 {
     switch (error) {
@@ -89,7 +97,7 @@ bool sw_operation_is_composed(uint32_t operation)
 
 bool sw_operation_runs_alone(uint32_t operation)
 {
-    return is(operation, IS_COMPOSED) && operation != SW_OPERATION_GETRANGE;
+    return is(operation, IS_COMPOSED) && is(operation, HAS_OPERANDS);
 }
 
 bool sw_operation_has_range(uint32_t operation)
@@ -97,10 +105,29 @@ bool sw_operation_has_range(uint32_t operation)
     return operation == SW_OPERATION_GETRANGE || operation == SW_OPERATION_SETRANGE;
 }
 
+bool sw_operation_expires(uint32_t operation)
+{
+    return operation >= SW_OPERATION_EXPIRE && operation <= SW_OPERATION_EXPIRE_SHORTEN;
+}
+
+bool sw_operation_needs_expiry(uint32_t operation)
+{
+    return sw_operation_expires(operation) || operation == SW_OPERATION_PERSIST ||
+           operation == SW_OPERATION_TTL;
+}
+
+bool sw_operation_takes_times(uint32_t operation)
+{
+    return (operation >= SW_OPERATION_SET && operation <= SW_OPERATION_INCREMENT) ||
+           (operation >= SW_OPERATION_ADD_F32 && operation <= SW_OPERATION_ADD_U64) ||
+           operation == SW_OPERATION_ADD_F16 || operation == SW_OPERATION_ADD_BF16;
+}
+
 bool sw_operation_writes(uint32_t operation)
 {
     return (is(operation, IS_DATA) && operation != SW_OPERATION_GET &&
-            operation != SW_OPERATION_PEEK && operation != SW_OPERATION_GETRANGE) ||
+            operation != SW_OPERATION_PEEK && operation != SW_OPERATION_GETRANGE &&
+            operation != SW_OPERATION_TTL) ||
            operation == SW_OPERATION_CLEAR || operation == SW_OPERATION_RESIZE ||
            operation == SW_OPERATION_ERASE_SCORES || operation == SW_OPERATION_EPOCH;
 }
@@ -191,7 +218,7 @@ static uint64_t append(uint64_t *bytes, uint64_t array_bytes)
     return begin;
 }
 
-/* A body of these arrays, without entries that were evicted. */
+/* A body of these arrays, without times, and entries that were evicted. */
 static struct sw_body_layout four_arrays(uint64_t first, uint64_t second, uint64_t not_admitted,
                                          uint64_t scores)
 {
@@ -200,6 +227,7 @@ static struct sw_body_layout four_arrays(uint64_t first, uint64_t second, uint64
     layout.second = append(&layout.bytes, second);
     layout.not_admitted = append(&layout.bytes, not_admitted);
     layout.scores = append(&layout.bytes, scores);
+    layout.times = layout.bytes;
     layout.evicted_keys = layout.evicted_values = layout.evicted_scores = layout.bytes;
     return layout;
 }
@@ -221,6 +249,7 @@ uint32_t sw_request_operand_bytes(const struct sw_request *request)
 uint32_t sw_request_answer_bytes(const struct sw_request *request)
 {
     return request->operation == SW_OPERATION_GETRANGE ? request->range_bytes
+           : request->operation == SW_OPERATION_TTL    ? (uint32_t)sizeof(uint64_t)
                                                        : request->value_bytes;
 }
 
@@ -230,8 +259,12 @@ struct sw_body_layout sw_request_layout(const struct sw_request *request)
         return four_arrays(0, 0, 0, 0);
     }
     uint64_t count = request->count;
-    return four_arrays(count * request->key_bytes, count * sw_request_operand_bytes(request), 0,
-                       request->has_scores ? count * sizeof(uint64_t) : 0);
+    struct sw_body_layout layout =
+        four_arrays(count * request->key_bytes, count * sw_request_operand_bytes(request), 0,
+                    request->has_scores ? count * sizeof(uint64_t) : 0);
+    layout.times = append(&layout.bytes, request->has_times ? count * sizeof(uint64_t) : 0);
+    layout.evicted_keys = layout.evicted_values = layout.evicted_scores = layout.bytes;
+    return layout;
 }
 
 static struct sw_body_layout data_layout(const struct sw_reply *reply)

@@ -11,7 +11,8 @@
  * |        | body_bytes     | arrays, each followed by zeros up to a multiple of 64       |
  *
  * The body of a request on keys holds the keys, followed by the operands if the operation takes
- * them, and by a score for each key if has_scores is set. Requests without keys have no body. The
+ * them, by a score for each key if has_scores is set, and by a time for each key if has_times is
+ * set. Requests without keys have no body. The
  * body of their reply holds what was wanted of these, in this order: values; found bitmap (key i is
  * bit i % 64 of 64-bit word i / 64; unused bits are zero); not-admitted bitmap; scores; keys,
  * values and scores of the entries that were evicted. The body of a SCAN reply holds keys, followed
@@ -67,33 +68,40 @@ const char *sw_frame_error_text(int error);
  * to compile.
  *
  * Operations on keys: name, number, does it take operands? The table has one of the same name. */
-#define SW_DATA_OPERATION_MAP(X) \
-    X(GET, 1, false)             \
-    X(SET, 2, true)              \
-    X(SUM, 3, true)              \
-    X(MIN, 4, true)              \
-    X(MAX, 5, true)              \
-    X(SET_ABSENT, 6, true)       \
-    X(SET_PRESENT, 7, true)      \
-    X(INCREMENT, 8, true)        \
-    X(DECREMENT, 9, true)        \
-    X(DELETE, 10, false)         \
-    X(PEEK, 11, false)           \
-    X(FIND_OR_INSERT, 12, true)  \
-    X(SET_SCORE, 13, false)      \
-    X(SET_VALUE, 14, true)       \
-    X(ADD_F32, 15, true)         \
-    X(ADD_U32, 16, true)         \
-    X(ADD_U64, 17, true)         \
-    X(ADD_PRESENT_F32, 18, true) \
-    X(ADD_PRESENT_U32, 19, true) \
-    X(ADD_PRESENT_U64, 20, true) \
-    X(ADD_F16, 21, true)         \
-    X(ADD_BF16, 22, true)        \
-    X(ADD_PRESENT_F16, 23, true) \
-    X(ADD_PRESENT_BF16, 24, true)
-/* Operations on keys that the server makes of those of the table: GETRANGE of a GET, the others of
- * a look and a write, between which nobody else writes. Name, number, does it take operands? */
+#define SW_DATA_OPERATION_MAP(X)  \
+    X(GET, 1, false)              \
+    X(SET, 2, true)               \
+    X(SUM, 3, true)               \
+    X(MIN, 4, true)               \
+    X(MAX, 5, true)               \
+    X(SET_ABSENT, 6, true)        \
+    X(SET_PRESENT, 7, true)       \
+    X(INCREMENT, 8, true)         \
+    X(DECREMENT, 9, true)         \
+    X(DELETE, 10, false)          \
+    X(PEEK, 11, false)            \
+    X(FIND_OR_INSERT, 12, true)   \
+    X(SET_SCORE, 13, false)       \
+    X(SET_VALUE, 14, true)        \
+    X(ADD_F32, 15, true)          \
+    X(ADD_U32, 16, true)          \
+    X(ADD_U64, 17, true)          \
+    X(ADD_PRESENT_F32, 18, true)  \
+    X(ADD_PRESENT_U32, 19, true)  \
+    X(ADD_PRESENT_U64, 20, true)  \
+    X(ADD_F16, 21, true)          \
+    X(ADD_BF16, 22, true)         \
+    X(ADD_PRESENT_F16, 23, true)  \
+    X(ADD_PRESENT_BF16, 24, true) \
+    X(EXPIRE, 25, false)          \
+    X(EXPIRE_NONE, 26, false)     \
+    X(EXPIRE_SOME, 27, false)     \
+    X(EXPIRE_LATER, 28, false)    \
+    X(EXPIRE_EARLIER, 29, false)  \
+    X(EXPIRE_SHORTEN, 30, false)
+/* Operations on keys that the server makes of those of the table: GETRANGE and TTL of a GET,
+ * PERSIST of an EXPIRE, the others, which take operands, of a look and a write, between which
+ * nobody else writes. Name, number, does it take operands? */
 #define SW_COMPOSED_OPERATION_MAP(X) \
     X(OR, 64, true)                  \
     X(XOR, 65, true)                 \
@@ -101,7 +109,9 @@ const char *sw_frame_error_text(int error);
     X(ANDNOT, 67, true)              \
     X(CAS, 68, true)                 \
     X(SETRANGE, 69, true)            \
-    X(GETRANGE, 70, false)
+    X(GETRANGE, 70, false)           \
+    X(PERSIST, 71, false)            \
+    X(TTL, 72, false)
 /* Other operations: name, number, who carries it out (the SERVER, or the TABLE by a batch of the
  * kind of the same name). */
 #define SW_CONTROL_OPERATION_MAP(X) \
@@ -142,6 +152,12 @@ bool sw_operation_is_composed(uint32_t operation);
 bool sw_operation_runs_alone(uint32_t operation);
 /* Is it GETRANGE or SETRANGE, of a part of each value? */
 bool sw_operation_has_range(uint32_t operation);
+/* Is it EXPIRE, or one of its kinds with a condition, which take a time? Is it such, PERSIST or
+ * TTL, for servers whose keys expire? */
+bool sw_operation_expires(uint32_t operation);
+bool sw_operation_needs_expiry(uint32_t operation);
+/* Does it insert or replace values, so that it may say when its keys expire? */
+bool sw_operation_takes_times(uint32_t operation);
 /* May it change the table? */
 bool sw_operation_writes(uint32_t operation);
 /* Does the body hold operands, too? */
@@ -202,6 +218,15 @@ struct sw_frame_prefix {
     uint64_t body_bytes;
 };
 
+/* What a request says of when its keys expire. Values are those of enum Times. */
+enum sw_frame_times {
+    SW_FRAME_TIMES_UNSAID = 0,
+    SW_FRAME_TIMES_AT, /* milliseconds since 1970 */
+    SW_FRAME_TIMES_IN, /* milliseconds from the batch's clock on */
+    SW_FRAME_TIMES_KEEP
+};
+#define SW_FRAME_TIME_MAX INT64_MAX
+
 /* Bits of want_evicted and has_evicted. */
 enum sw_frame_evicted {
     SW_FRAME_EVICTED_KEYS = 1,
@@ -234,6 +259,9 @@ struct sw_request {
     uint32_t operand_type; /* ADD: enum sw_value_type; 0: as the rows' numbers */
     uint32_t range_offset; /* GETRANGE, SETRANGE: the first byte of each value */
     uint32_t range_bytes;  /* .. and how many */
+    uint32_t times;        /* may be any number: enum sw_frame_times */
+    uint64_t time_ms;      /* AT, IN: of all keys, unless .. */
+    bool has_times;        /* .. the body has one for each */
     uint64_t map_epoch;    /* of the topology that split the keys; 0: none did */
     uint32_t frozen_seen; /* SLOT_FROZEN that came by this connection before the request was sent */
 };
@@ -267,6 +295,7 @@ struct sw_server_info {
     uint32_t dimension;
     bool is_cluster;    /* it has keys of its own slots alone */
     uint64_t map_epoch; /* of its topology; 0: none */
+    bool takes_times;   /* frames may say when keys expire */
 };
 
 /* ATTACH: what a connection may register. */
@@ -338,6 +367,7 @@ struct sw_body_layout {
     uint64_t second;       /* operands, found bitmap or values of a SCAN */
     uint64_t not_admitted; /* bitmap */
     uint64_t scores;       /* given (request), after the operation, or of a SCAN's entries */
+    uint64_t times;        /* of a request; otherwise where the next one begins */
     uint64_t evicted_keys;
     uint64_t evicted_values;
     uint64_t evicted_scores;
@@ -349,7 +379,7 @@ bool sw_request_is_wide(const struct sw_request *request);
 /* The bytes of one operand; 0 if the operation takes none. Those of CAS are two values: the one
  * that the key must have, and the one that it gets. */
 uint32_t sw_request_operand_bytes(const struct sw_request *request);
-/* The bytes of one value of the reply: of GETRANGE those of the part. */
+/* The bytes of one value of the reply: of GETRANGE those of the part, of TTL those of a time. */
 uint32_t sw_request_answer_bytes(const struct sw_request *request);
 /* The layout of a reply to a request of this operation. Of the reply, only the status, the counts,
  * the widths, and what it has and lacks are looked at. */

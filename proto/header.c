@@ -86,6 +86,9 @@ int sw_request_decode(const uint8_t *header, size_t size, struct sw_request *req
         .operand_type = (uint32_t)in->operand_type,
         .range_offset = in->range_offset,
         .range_bytes = in->range_bytes,
+        .times = (uint32_t)in->times,
+        .time_ms = in->time_ms,
+        .has_times = in->has_times,
         .map_epoch = in->map_epoch,
         .frozen_seen = in->frozen_seen,
     };
@@ -178,6 +181,7 @@ static void read_info(const Sherwood__ServerInfo *in, struct sw_server_info *out
     out->dimension = in->dimension;
     out->is_cluster = in->is_cluster;
     out->map_epoch = in->map_epoch;
+    out->takes_times = in->takes_times;
 }
 
 static void read_sharing(const Sherwood__Sharing *in, struct sw_sharing *out)
@@ -315,6 +319,9 @@ static Sherwood__Request message_of(const struct sw_request *request)
     message.operand_type = (Sherwood__ValueType)request->operand_type;
     message.range_offset = request->range_offset;
     message.range_bytes = request->range_bytes;
+    message.times = (Sherwood__Times)request->times;
+    message.time_ms = request->time_ms;
+    message.has_times = request->has_times;
     message.map_epoch = request->map_epoch;
     message.frozen_seen = request->frozen_seen;
     return message;
@@ -392,6 +399,7 @@ static void write_info(const struct sw_server_info *in, Sherwood__ServerInfo *ou
     out->dimension = in->dimension;
     out->is_cluster = in->is_cluster;
     out->map_epoch = in->map_epoch;
+    out->takes_times = in->takes_times;
 }
 
 int sw_reply_encode(const struct sw_reply *reply, uint64_t body_bytes, uint8_t *out,

@@ -16,6 +16,7 @@
 #include "server/bulk/request.h"
 #include "server/bulk/ring_frames.h"
 #include "server/bulk/sharing.h"
+#include "server/bulk/times.h"
 #include "server/limits.h"
 #include "table/memory.h"
 
@@ -46,12 +47,15 @@ static struct sw_body_layout reply_layout(const struct sw_request *request)
 }
 
 /* What the request needs beside the two bodies: what was there before, and whether it was; of
- * GETRANGE the values of which the parts are sent; of others what combine.h says. */
+ * GETRANGE the values of which the parts are sent; of others what times.h and combine.h say. */
 static uint64_t scratch_bytes(const struct sw_bulk *bulk, const struct sw_request *request)
 {
     const uint64_t values = sw_frame_align((uint64_t)request->count * request->value_bytes);
     if (request->operation == SW_OPERATION_GETRANGE) {
         return request->want_values ? values : 0;
+    }
+    if (sw_bulk_shows_times(request)) {
+        return sw_bulk_times_bytes(request);
     }
     return sw_request_is_wide(request) ? values + sw_frame_align(sw_found_bytes(request->count))
                                        : sw_combine_bytes(&bulk->batches->shape, request);
@@ -119,7 +123,7 @@ static uint64_t body_bytes_max(const struct sw_bulk *bulk)
     uint64_t ops = bulk->net->config->frame_ops_max;
     return sw_frame_align(ops * shape->key_bytes) +
            sw_frame_align(ops * shape->value_bytes * 2) + /* wide ones, and those of CAS */
-           (shape->has_scores ? sw_frame_align(ops * sizeof(uint64_t)) : 0);
+           (shape->has_scores || shape->expires ? sw_frame_align(ops * sizeof(uint64_t)) : 0);
 }
 
 /* The head of a frame, decoded. */

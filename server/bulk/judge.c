@@ -11,6 +11,7 @@
 #include "server/bulk/bulk.h"
 #include "server/bulk/cluster.h"
 #include "server/bulk/operations.h"
+#include "server/bulk/times.h"
 #include "server/log/saver.h"
 #include "server/repl/repl.h"
 #include "table/scale.h"
@@ -19,6 +20,9 @@
 static const char *why(const struct sw_table_shape *shape, uint32_t operation)
 {
     const bool is_integer = shape->value_format == SW_VALUE_INTEGER;
+    if (sw_operation_needs_expiry(operation)) {
+        return "";
+    }
     if (sw_operation_runs_alone(operation)) {
         return SW_WHY_EVICTS;
     }
@@ -50,7 +54,10 @@ static enum sw_reply_status refuse_frame(const struct sw_table_shape *shape,
     bool epoch = request->operation == SW_OPERATION_EPOCH && shape->has_scores;
     snprintf(message, message_bytes, "the %s %s has no %s%s%s",
              epoch ? sw_cache_policy_name(shape->policy) : shape->engine_name,
-             epoch ? "policy" : "engine", sw_operation_name(request->operation), shape->of_rows,
+             epoch ? "policy" : "engine", sw_operation_name(request->operation),
+             sw_operation_needs_expiry(request->operation)
+                 ? sw_table_lacking(shape, 1U << SW_EXPIRE)
+                 : shape->of_rows,
              why(shape, request->operation));
     return SW_REPLY_UNKNOWN_OPERATION;
 }
@@ -143,9 +150,9 @@ static bool writes(uint32_t operation)
 {
     return needs_table(operation) && operation != SW_OPERATION_GET &&
            operation != SW_OPERATION_PEEK && operation != SW_OPERATION_GETRANGE &&
-           operation != SW_OPERATION_SCAN && operation != SW_OPERATION_COUNT_SCORES &&
-           operation != SW_OPERATION_RESIZE && operation != SW_OPERATION_WAIT &&
-           operation != SW_OPERATION_DIGEST;
+           operation != SW_OPERATION_TTL && operation != SW_OPERATION_SCAN &&
+           operation != SW_OPERATION_COUNT_SCORES && operation != SW_OPERATION_RESIZE &&
+           operation != SW_OPERATION_WAIT && operation != SW_OPERATION_DIGEST;
 }
 
 /* Whether a replica can carry the operation out now. */
@@ -225,6 +232,7 @@ enum sw_reply_status sw_bulk_judge(const struct sw_bulk *bulk, const struct sw_r
         return SW_REPLY_BAD_REQUEST;
     }
     if (!sums_fit(request, message, message_bytes) ||
+        !sw_bulk_times_fit(shape, request, message, message_bytes) ||
         !parts_fit(shape, bulk->net->config->value_type, request, message, message_bytes)) {
         return SW_REPLY_BAD_REQUEST;
     }

@@ -12,12 +12,20 @@
 static const uint8_t table_ops[] = {SW_DATA_OPERATION_MAP(OP_OF)};
 
 #define ONE_MORE(...) +1
-static_assert(SW_DATA_OPERATION_MAP(ONE_MORE) == SW_EXPIRE,
-              "a frame can ask for every operation of the table but EXPIRE");
+static_assert(SW_DATA_OPERATION_MAP(ONE_MORE) == SW_OP_END,
+              "a frame can ask for every operation of the table");
 
 enum sw_op sw_bulk_op(uint32_t operation)
 {
-    return operation == SW_OPERATION_GETRANGE ? SW_GET : (enum sw_op)table_ops[operation];
+    switch (operation) {
+    case SW_OPERATION_GETRANGE:
+    case SW_OPERATION_TTL:
+        return SW_GET;
+    case SW_OPERATION_PERSIST:
+        return SW_EXPIRE;
+    default:
+        return (enum sw_op)table_ops[operation];
+    }
 }
 
 void sw_bulk_operations(const struct sw_table_shape *shape, bool served[SW_OPERATION_NUMBERS])
@@ -34,4 +42,5 @@ void sw_bulk_operations(const struct sw_table_shape *shape, bool served[SW_OPERA
 #define SERVED_COMPOSED(name, number, operands) \
     served[number] = !shape->has_scores || (number) == SW_OPERATION_GETRANGE;
     SW_COMPOSED_OPERATION_MAP(SERVED_COMPOSED)
+    served[SW_OPERATION_PERSIST] = served[SW_OPERATION_TTL] = shape->expires;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "server/bulk/bulk.h"
+#include "server/bulk/times.h"
 
 /* The command that does the same by RESP, for each operation. */
 static const struct {
@@ -38,6 +39,14 @@ static const struct {
     {SW_OPERATION_ADD_BF16, "incrby"},
     {SW_OPERATION_ADD_PRESENT_F16, "incrby"},
     {SW_OPERATION_ADD_PRESENT_BF16, "incrby"},
+    {SW_OPERATION_EXPIRE, "expire"},
+    {SW_OPERATION_EXPIRE_NONE, "expire"},
+    {SW_OPERATION_EXPIRE_SOME, "expire"},
+    {SW_OPERATION_EXPIRE_LATER, "expire"},
+    {SW_OPERATION_EXPIRE_EARLIER, "expire"},
+    {SW_OPERATION_EXPIRE_SHORTEN, "expire"},
+    {SW_OPERATION_PERSIST, "persist"},
+    {SW_OPERATION_TTL, "ttl"},
     {SW_OPERATION_OR, "or"},
     {SW_OPERATION_XOR, "xor"},
     {SW_OPERATION_AND, "and"},
@@ -117,16 +126,24 @@ static bool log_in(struct sw_conn *conn, const uint8_t *header, size_t header_by
     return done;
 }
 
+/* Has its reply values, though the command whose rights it needs shows none? */
+static bool shows_values(const struct sw_request *request)
+{
+    return request->operation == SW_OPERATION_SCAN ||
+           (request->want_values && sw_bulk_shows_times(request));
+}
+
 /* May the user do this? If not, the sentence is in `message`. */
-static bool rules_permit(struct sw_conn *conn, uint32_t operation, char *message,
+static bool rules_permit(struct sw_conn *conn, const struct sw_request *request, char *message,
                          size_t message_bytes)
 {
     const struct sw_bulk *bulk = sw_bulk_of(conn)->bulk;
+    const uint32_t operation = request->operation;
     const struct sw_user *user = conn->login.user;
     const char *name = sw_operation_name(operation);
     int row = operation < SW_OPERATION_NUMBERS ? bulk->rights.row[operation] : -1;
     bool may = row >= 0 && sw_user_may(user, (uint32_t)row);
-    if (may && operation == SW_OPERATION_SCAN) { /* its reply has values */
+    if (may && shows_values(request)) {
         row = bulk->rights.row[SW_OPERATION_GET];
         may = row >= 0 && sw_user_may(user, (uint32_t)row);
     }
@@ -163,7 +180,7 @@ bool sw_bulk_permits(struct sw_conn *conn, const struct sw_request *request, con
     switch (sw_login_look(users, &conn->login)) {
     case SW_LOGIN_IN:
         *status = SW_REPLY_NO_PERMISSION;
-        return is_hello || rules_permit(conn, request->operation, message, message_bytes);
+        return is_hello || rules_permit(conn, request, message, message_bytes);
     case SW_LOGIN_DELETED:
         *closes = true;
         snprintf(message, message_bytes, "the user of this connection was deleted");

@@ -14,6 +14,7 @@
 #include "server/bulk/cluster.h"
 #include "server/bulk/complete.h"
 #include "server/bulk/output.h"
+#include "server/bulk/times.h"
 
 void sw_bulk_reply(struct sw_bulk_frame *frame, const struct sw_reply *reply,
                    const uv_buf_t *arrays, unsigned count)
@@ -168,10 +169,14 @@ static void reply_to_data(struct sw_bulk_frame *frame, struct sw_reply *reply)
     }
     if (sw_operation_runs_alone(request->operation)) {
         reply->hits = frame->hits;
+    } else if (sw_bulk_shows_times(request)) {
+        reply->hits = sw_bulk_times_end(frame);
     } else if (request->operation == SW_OPERATION_GETRANGE && request->want_values) {
         cut_parts(frame);
     }
-    if (sw_operation_may_overflow(request->operation)) {
+    if (request->operation == SW_OPERATION_INCREMENT) { /* an absent key never is too large */
+        reply->overflows = reply->hits - counters->updated;
+    } else if (request->operation == SW_OPERATION_DECREMENT) {
         reply->overflows = reply->count - counters->inserted - counters->updated;
     }
     if (request->want_evicted != 0) {
@@ -218,8 +223,8 @@ void sw_bulk_reply_to_batch(struct sw_flight *flight)
     struct sw_reply reply = {
         .request_id = frame->request.request_id,
         .key_bytes = shape->key_bytes,
-        .value_bytes = frame->request.operation == SW_OPERATION_GETRANGE
-                           ? frame->request.range_bytes
+        .value_bytes = sw_operation_is_data(frame->request.operation)
+                           ? sw_request_answer_bytes(&frame->request)
                            : shape->value_bytes,
     };
     if (frame->bulk->batches->wal != NULL) {

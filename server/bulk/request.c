@@ -16,6 +16,7 @@
 #include "server/bulk/operations.h"
 #include "server/bulk/reply.h"
 #include "server/bulk/sharing.h"
+#include "server/bulk/times.h"
 #include "server/bulk/values.h"
 #include "server/bulk/waits.h"
 #include "server/config/live.h"
@@ -61,6 +62,18 @@ static bool check_keys(struct sw_bulk_frame *frame, const void *keys)
                                         "changed"};
     if (frame->conn->login.ranges == NULL ||
         sw_bulk_permits_keys(frame->conn, &frame->request, keys)) {
+        return true;
+    }
+    sw_bulk_reply(frame, &reply, NULL, 0);
+    return false;
+}
+
+/* Are all times such as keys can expire at? If not, likewise. */
+static bool check_times(struct sw_bulk_frame *frame)
+{
+    struct sw_reply reply = {.request_id = frame->request.request_id,
+                             .status = SW_REPLY_BAD_REQUEST};
+    if (sw_bulk_times_begin(frame, reply.message, sizeof(reply.message))) {
         return true;
     }
     sw_bulk_reply(frame, &reply, NULL, 0);
@@ -170,7 +183,7 @@ static void start_data(struct sw_bulk_frame *frame)
         batch->expire_at = sw_batches_default_time(frame->bulk->batches);
     }
     scale(frame);
-    if (check_keys(frame, batch->keys) && sw_bulk_owns_keys(frame) &&
+    if (check_times(frame) && check_keys(frame, batch->keys) && sw_bulk_owns_keys(frame) &&
         check_values(frame, batch->values)) {
         launch(frame);
     }
@@ -277,6 +290,7 @@ static void fill_info(const struct sw_bulk *bulk, struct sw_server_info *info)
     strncpy(info->engine, table.engine_name, sizeof(info->engine) - 1);
     info->value_format = (uint32_t)bulk->batches->shape.value_format;
     info->frame_bytes_max = bulk->batches->shape.frame_bytes_max;
+    info->takes_times = bulk->batches->shape.expires && bulk->batches->shape.no_expiry == NULL;
     sw_bulk_cluster_info(bulk, info);
     info->resp_keys = bulk->net->config->resp_keys;
     info->value_type = sw_config_value_type(bulk->net->config);

@@ -132,6 +132,12 @@ Test(abi, requests_of_other_programs)
     request->size = offsetof(struct sherwood_request, scale);
     cr_expect_eq(sherwood_submit(client, request), SHERWOOD_OK, "%s", sherwood_error(client));
     cr_expect_eq(sherwood_wait(client, request), SHERWOOD_OK);
+    request->scale = 1; /* of the third */
+    request->range_bytes = 0;
+    request->times = (const struct sherwood_times *)(uintptr_t)1;
+    request->size = offsetof(struct sherwood_request, times);
+    cr_expect_eq(sherwood_submit(client, request), SHERWOOD_OK, "%s", sherwood_error(client));
+    cr_expect_eq(sherwood_wait(client, request), SHERWOOD_OK);
     static const size_t sizes[] = {0, 1, offsetof(struct sherwood_request, cache) - 1,
                                    sizeof(struct sherwood_request) - 1, SIZE_MAX};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {

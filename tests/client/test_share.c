@@ -17,6 +17,7 @@
 static struct sw_topology topology;
 static uint8_t keys[KEYS_MAX * 8], values[KEYS_MAX * 40], previous[KEYS_MAX * 40];
 static uint64_t found[(KEYS_MAX + 63) / 64];
+static uint64_t times[KEYS_MAX];
 
 static void draw_owners(struct random *state)
 {
@@ -62,6 +63,8 @@ static void check_order(const struct sw_client_job *job, const struct sw_client_
         uint32_t place = 0;
         memcpy(&place, share->values + (size_t)i * job->value_bytes, sizeof(place));
         cr_assert(i == 0 || place > last, "the order was not kept");
+        cr_assert(job->details.times_ms == NULL || share->times_ms[i] == times[place], "time %u",
+                  i);
         cr_assert_eq(memcmp(share->keys + (size_t)i * job->key_bytes,
                             keys + (size_t)place * job->key_bytes, job->key_bytes),
                      0);
@@ -112,7 +115,9 @@ static void draw_request(struct sw_client_job *job, struct sherwood_piece *piece
         memcpy(keys + (size_t)i * job->key_bytes, &key, job->key_bytes);
         memset(values + (size_t)i * job->value_bytes, (int)i, job->value_bytes);
         memcpy(values + (size_t)i * job->value_bytes, &i, sizeof(i));
+        times[i] = random_next(state);
     }
+    job->details.times_ms = random_next(state) % 2 == 0 ? NULL : times;
 }
 
 Test(share, what_is_split_is_joined)

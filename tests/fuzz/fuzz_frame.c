@@ -112,7 +112,10 @@ static void check_request(const uint8_t *header, size_t size, uint64_t body_byte
             bool is_part = request.operation == SW_OPERATION_SETRANGE;
             uint64_t parts = (uint64_t)request.count * request.range_bytes;
             require(layout.scores - layout.second >= (is_part ? parts : operands ? array : 0));
-            require(layout.bytes - layout.scores >= scores);
+            require(layout.times - layout.scores >= scores);
+            uint64_t times = request.has_times ? request.count * sizeof(uint64_t) : 0;
+            require(layout.bytes - layout.times >= times);
+            require(times > 0 || layout.times == layout.bytes);
         } else {
             require(layout.bytes == 0);
         }
@@ -134,7 +137,7 @@ static void check_reply_layouts(const struct sw_reply *reply)
     if (reply->key_bytes > WIDTH_MAX || reply->value_bytes > WIDTH_MAX) {
         return;
     }
-    for (uint32_t operation = 0; operation < 64; operation++) {
+    for (uint32_t operation = 0; operation < SW_OPERATION_NUMBERS; operation++) {
         struct sw_body_layout layout = sw_reply_layout(reply, operation);
         require(layout.first <= layout.second && layout.second <= layout.bytes);
         require(layout.bytes % SW_FRAME_ALIGN == 0);

@@ -25,9 +25,12 @@ WORDS = {
     "OR": "OR 1 {v}", "XOR": "XOR 1 {v}", "AND": "AND 1 {v}", "ANDNOT": "ANDNOT 1 {v}", "CAS": "CAS 1 {v} {v}",
     "SET .. IFEQ": "SET 1 {v} IFEQ {v}", "GETRANGE": "GETRANGE 1 0 1", "SETRANGE": "SETRANGE 1 0 ab",
     "PREFIXLEN": "PREFIXLEN 1 2", "EXISTS": "EXISTS 1 2", "GETDEL": "GETDEL 1", "GETSET": "GETSET 1 {v}",
-    "GETEX": "GETEX 1", "KEYS": "KEYS *", "MSETNX": "MSETNX 8 {v} 9 {v}", "RENAME": "RENAME 1 2", "COPY": "COPY 1 3",
+    "GETEX": "GETEX 1 PX 100000", "KEYS": "KEYS *", "MSETNX": "MSETNX 8 {v} 9 {v}", "RENAME": "RENAME 1 2", "COPY": "COPY 1 3",
     "INCRBY by a negative number": "INCRBY 1 -1", "INCRBYFLOAT": "INCRBYFLOAT 1 0.5", "SUM": "SUM 1 2",
-    "MIN": "MIN 1 2", "MAX": "MAX 1 2", "ADD": "ADD 1 {v}", "SETNX": "SETNX 7 {v}", "WATCH": "WATCH 1", "UNWATCH": "UNWATCH",
+    "MIN": "MIN 1 2", "MAX": "MAX 1 2", "ADD": "ADD 1 {v}", "SETNX": "SETNX 7 {v}",
+    "SET .. PX": "SET 1 {v} PX 100000", "SET .. KEEPTTL": "SET 1 {v} KEEPTTL", "EXPIRE": "EXPIRE 1 100", "EXPIRE .. NX": "EXPIRE 1 100 NX",
+    "EXPIRE .. XX": "EXPIRE 1 100 XX", "EXPIRE .. GT": "EXPIRE 1 100 GT", "EXPIRE .. LT": "EXPIRE 1 100 LT",
+    "PERSIST": "PERSIST 1", "TTL": "PTTL 1", "WATCH": "WATCH 1", "UNWATCH": "UNWATCH",
 }
 TWO = "its keys are read by one frame and written by another: by RESP it is one command"
 RESP_ALONE = "it is a rule of a connection's commands: of frames CAS does it"
@@ -35,18 +38,24 @@ RESP_ALONE = "it is a rule of a connection's commands: of frames CAS does it"
 FRAMES = {
     "OR": wire.OR, "XOR": wire.XOR, "AND": wire.AND, "ANDNOT": wire.ANDNOT, "CAS": wire.CAS, "SET .. IFEQ": wire.CAS,
     "GETRANGE": wire.GETRANGE, "SETRANGE": wire.SETRANGE, "PREFIXLEN": wire.GET, "EXISTS": wire.GET,
-    "GETDEL": wire.DELETE, "GETSET": wire.SET, "GETEX": "expiry is not in frames", "KEYS": wire.SCAN,
+    "GETDEL": wire.DELETE, "GETSET": wire.SET, "GETEX": wire.EXPIRE, "KEYS": wire.SCAN,
     "MSETNX": TWO, "RENAME": TWO, "COPY": TWO, "INCRBY by a negative number": wire.DECREMENT, "INCRBYFLOAT": wire.ADD_F32,
     "SUM": wire.SUM, "MIN": wire.MIN, "MAX": wire.MAX, "ADD": wire.ADD_U32, "SETNX": wire.SET_ABSENT,
+    "SET .. PX": wire.SET, "SET .. KEEPTTL": wire.SET, "EXPIRE": wire.EXPIRE, "EXPIRE .. NX": wire.EXPIRE_NONE, "EXPIRE .. XX": wire.EXPIRE_SOME,
+    "EXPIRE .. GT": wire.EXPIRE_LATER, "EXPIRE .. LT": wire.EXPIRE_EARLIER, "PERSIST": wire.PERSIST, "TTL": wire.TTL,
     "WATCH": RESP_ALONE, "UNWATCH": RESP_ALONE,
 }
+# Words whose frame says a time: which form.
+TIMES = {word: wire.KEEP if "KEEP" in word else wire.IN for word in WORDS if re.match("GETEX|EXPIRE|SET .. (PX|KEEPTTL)", word)}
 OPERATIONS = {number: name for name, number in vars(wire).items() if name.isupper() and isinstance(number, int) and
               name in ("OR XOR AND ANDNOT CAS GETRANGE SETRANGE GET DELETE SET SCAN DECREMENT ADD_F32 SUM MIN MAX ADD_U32"
-                       " SET_ABSENT").split()}
+                       " SET_ABSENT EXPIRE EXPIRE_NONE EXPIRE_SOME EXPIRE_LATER EXPIRE_EARLIER PERSIST TTL").split()}
 RUN = "sherwood_run"
 LIBRARY = {"CAS": "sherwood_cas", "SET .. IFEQ": "sherwood_cas", "GETRANGE": "sherwood_get_range",
            "SETRANGE": "sherwood_set_range", "PREFIXLEN": "sherwood_prefix", "EXISTS": "sherwood_get",
-           "GETDEL": RUN, "KEYS": "sherwood_scan", "ADD": "sherwood_add", "INCRBYFLOAT": "sherwood_add"}
+           "SET .. PX": "sherwood_set_times", "SET .. KEEPTTL": "sherwood_set_times", "EXPIRE": "sherwood_expire",
+           **dict.fromkeys(("GETEX", "EXPIRE .. NX", "EXPIRE .. XX", "EXPIRE .. GT", "EXPIRE .. LT"), "sherwood_run_times"),
+           "PERSIST": "sherwood_persist", "TTL": "sherwood_ttl", "GETDEL": RUN, "KEYS": "sherwood_scan", "ADD": "sherwood_add", "INCRBYFLOAT": "sherwood_add"}
 PYTHON = {"OR": "or_many", "XOR": "xor_many", "AND": "and_many", "ANDNOT": "andnot_many", "CAS": "cas_many",
           "SET .. IFEQ": "cas_many", "GETRANGE": "get_range_many", "SETRANGE": "set_range_many", "PREFIXLEN": "prefix",
           "EXISTS": "contains_many", "GETDEL": "run_many", "GETSET": "set_many", "KEYS": "scan",
@@ -87,7 +96,10 @@ def by_frames(server, size, word):
             connection.sendall(wire.envelope(wire.header_of(operation, count=4, key_bytes=8, value_bytes=size)))
         else:
             part = {"range_bytes": 1} if operation in (wire.GETRANGE, wire.SETRANGE) else {}
-            width = {wire.CAS: 2 * size, wire.SETRANGE: 1, wire.GETRANGE: 0, wire.GET: 0, wire.DELETE: 0}.get(operation, size)
+            if word in TIMES:
+                part = {"times": TIMES[word], "time_ms": 100000 if TIMES[word] == wire.IN else 0}
+            width = {wire.CAS: 2 * size, wire.SETRANGE: 1, wire.GETRANGE: 0, wire.GET: 0, wire.DELETE: 0, wire.PERSIST: 0,
+                     wire.TTL: 0}.get(operation, 0 if word in TIMES and not word.startswith("SET") else size)
             body = wire.array([1], 8) + (wire.padded(bytes(width)) if width else b"")
             connection.sendall(wire.envelope(wire.header_of(operation, count=1, key_bytes=8, value_bytes=size, **part), body))
         reply = wire.read_frame(connection)
@@ -112,7 +124,7 @@ def page():
     def cell(word, text):
         if text == "yes":
             return "yes"
-        names = {word.split(" ")[0], "SET IFEQ", OPERATIONS.get(FRAMES[word], "")} - {""}
+        names = {word.split(" ")[0], "SET IFEQ", "SET EX", "GETEX EX", OPERATIONS.get(FRAMES[word], "")} - {""}
         text = re.sub("^ERR ", "", text)
         text = re.sub(rf"\b({'|'.join(sorted(names, key=len, reverse=True))})\b", "WORD", text)
         if text not in notes:
@@ -135,7 +147,7 @@ def page():
         "`--write`): integers and rows are of the engine robin_hood, rows of u32 and of f32. A number in brackets is how the",
         "server refuses the WORD, or why there is no such frame; a word of which a client has no cell is redis-cli's, at the",
         "same port. Frames work on arrays of keys; EXISTS and PREFIXLEN are made of the bitmap of a GET (of a cache: PEEK),",
-        "GETSET is a SET that asks for the values before, and SET .. IFEQ is CAS.", "",
+        "GETSET is a SET that asks for the values before, GETEX an EXPIRE that asks for the values, and SET .. IFEQ is CAS.", "",
         "| " + " | ".join(head) + " |", "|" + " --- |" * len(head), *rows, "",
         *(f"{i}. {note}" for i, note in enumerate(notes, 1)), ""])
 

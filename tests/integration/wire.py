@@ -9,8 +9,10 @@ import struct
 MAGIC = b"\xd5SW\x01"
 (GET, SET, SUM, MIN, MAX, SET_ABSENT, SET_PRESENT, INCREMENT, DECREMENT, DELETE, PEEK, FIND_OR_INSERT,
  SET_SCORE, SET_VALUE, ADD_F32, ADD_U32, ADD_U64, ADD_PRESENT_F32, ADD_PRESENT_U32,
- ADD_PRESENT_U64, ADD_F16, ADD_BF16, ADD_PRESENT_F16, ADD_PRESENT_BF16) = range(1, 25)
-OR, XOR, AND, ANDNOT, CAS, SETRANGE, GETRANGE = range(64, 71)
+ ADD_PRESENT_U64, ADD_F16, ADD_BF16, ADD_PRESENT_F16, ADD_PRESENT_BF16, EXPIRE, EXPIRE_NONE, EXPIRE_SOME,
+ EXPIRE_LATER, EXPIRE_EARLIER, EXPIRE_SHORTEN) = range(1, 31)
+OR, XOR, AND, ANDNOT, CAS, SETRANGE, GETRANGE, PERSIST, TTL = range(64, 73)
+UNSAID, AT, IN, KEEP = range(4)  # what a frame says of times
 (HELLO, PING, STATS, CLEAR, SCAN, RESIZE, COUNT_SCORES, ERASE_SCORES, EPOCH) = range(32, 41)
 WAIT, DIGEST = 46, 47
 (OK, BAD_REQUEST, UNKNOWN_OPERATION, OUT_OF_MEMORY, SERVER_ERROR, SHUTTING_DOWN, TIMED_OUT,
@@ -124,7 +126,7 @@ def array(numbers, width):
 def header_of(operation, count=0, key_bytes=0, value_bytes=0, request_id=1, want_values=False,
               cursor=0, capacity=0, want_found=None, want_scores=0, has_scores=0, want_evicted=0,
               want_not_admitted=0, by_score=0, score_min=0, score_max=0, epoch=0, timeout=0, scale=0, operand_type=0,
-              range_offset=0, range_bytes=0):
+              range_offset=0, range_bytes=0, times=UNSAID, time_ms=0, has_times=0):
     """`want_found` None is a client that does not know the field."""
     values = (request_id, operation, count, key_bytes, value_bytes, int(want_values), cursor,
               capacity)
@@ -136,7 +138,8 @@ def header_of(operation, count=0, key_bytes=0, value_bytes=0, request_id=1, want
             (field(20, timeout) if timeout else b"") +
             (struct.pack("<BBI", 34 << 3 & 0x7f | 5 | 0x80, 34 >> 4, scale) if scale else b"") +
             (field(35, operand_type) if operand_type else b"") +
-            (field(50, range_offset) if range_offset else b"") + (field(51, range_bytes) if range_bytes else b""))
+            (field(50, range_offset) if range_offset else b"") + (field(51, range_bytes) if range_bytes else b"") +
+            b"".join(field(i, int(v)) for i, v in enumerate((times, time_ms, has_times), 52) if v))
 
 
 def envelope(header, body=b"", header_bytes=None, body_bytes=None, magic=MAGIC):
@@ -146,11 +149,14 @@ def envelope(header, body=b"", header_bytes=None, body_bytes=None, magic=MAGIC):
     return padded(prefix + header) + body
 
 
-def frame(operation, keys=(), values=None, width=8, **header):
-    """A request that is right, unless the header's fields are made to lie."""
+def frame(operation, keys=(), values=None, width=8, each_ms=None, **header):
+    """A request that is right, unless the header's fields are made to lie. `each_ms`: a time for each key."""
     body = array(keys, width) if keys else b""
     if values is not None:
         body += array(values, width)
+    if each_ms is not None:
+        body += array(each_ms, 8)
+        header = {"has_times": True, **header}
     if keys:
         header = {"count": len(keys), "key_bytes": width, "value_bytes": width, **header}
     return envelope(header_of(operation, **header), body)

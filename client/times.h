@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * times.h - struct sherwood_times, also of a program that was compiled with another sherwood.h. It
+ * belongs to the thread that uses the handle.
+ */
+#ifndef SHERWOOD_CLIENT_TIMES_H
+#define SHERWOOD_CLIENT_TIMES_H
+
+#include "client/handle.h"
+
+/* SHERWOOD_OK, or a code with a sentence in the handle. NULL is allowed. */
+int sw_client_times_check(struct sherwood *client, const struct sherwood_times *times);
+/* Adds what it says, if it is not NULL. */
+void sw_client_add_times(struct sw_client_details *details, const struct sherwood_times *times);
+
+#endif

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * times.c - reading the times of a frame, and telling which keys have changed theirs.
+ */
+#include "server/bulk/times.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "server/bulk/bulk.h"
+#include "table/expiring.h"
+
+#define NO_TIME "a time is from 1 to 2^63 - 1 milliseconds, and a relative one ends before that"
+
+/* --- the header ------------------------------------------------------------------------------- */
+
+/* Why keys do not expire in this server, without the word that errors of RESP begin with. */
+static const char *refusal(const struct sw_table_shape *shape)
+{
+    return shape->no_expiry == NULL ? NULL : shape->no_expiry + sizeof("ERR ") - 1;
+}
+
+static bool is_time(uint64_t time_ms)
+{
+    return time_ms > 0 && time_ms <= SW_FRAME_TIME_MAX;
+}
+
+/* What is wrong with KEEP; NULL: nothing. */
+static const char *wrong_keep(const struct sw_table_shape *shape, const struct sw_request *request)
+{
+    if (request->operation != SW_OPERATION_SET && request->operation != SW_OPERATION_SET_PRESENT) {
+        return "times KEEP is of SET and SET_PRESENT: other operations leave the time of a present "
+               "key as it is";
+    }
+    if (request->operation == SW_OPERATION_SET && shape->default_ttl_ms > 0) {
+        return "a SET with times KEEP gives new keys none, and here every key has one "
+               "(default-ttl): send SET_PRESENT and SET_ABSENT";
+    }
+    return NULL;
+}
+
+/* What is wrong with the fields, whatever the server; NULL: nothing. */
+static const char *wrong_fields(const struct sw_request *request)
+{
+    const bool has_any = request->time_ms != 0 || request->has_times;
+    const bool gives = request->times == SW_FRAME_TIMES_AT || request->times == SW_FRAME_TIMES_IN;
+    if (request->times > SW_FRAME_TIMES_KEEP) {
+        return "times is UNSAID, AT, IN or KEEP";
+    }
+    if (!gives && has_any) {
+        return "time_ms and has_times are of times AT and IN";
+    }
+    if (gives && request->has_times && request->time_ms != 0) {
+        return "a request has one time for all keys (time_ms), or one for each (has_times)";
+    }
+    if (gives && !request->has_times && !is_time(request->time_ms)) {
+        return NO_TIME;
+    }
+    if (sw_operation_expires(request->operation) && !gives) {
+        return "EXPIRE needs a time: times AT or IN";
+    }
+    if (!sw_operation_expires(request->operation) && request->times != SW_FRAME_TIMES_UNSAID &&
+        !sw_operation_takes_times(request->operation)) {
+        return "times are of EXPIRE, and of operations that store values";
+    }
+    return NULL;
+}
+
+bool sw_bulk_times_fit(const struct sw_table_shape *shape, const struct sw_request *request,
+                       char *message, size_t message_bytes)
+{
+    const char *wrong = wrong_fields(request);
+    if (wrong == NULL && request->times == SW_FRAME_TIMES_KEEP) {
+        wrong = wrong_keep(shape, request);
+    }
+    const bool gives = request->times == SW_FRAME_TIMES_AT || request->times == SW_FRAME_TIMES_IN;
+    if (wrong == NULL && gives && !shape->expires) {
+        snprintf(message, message_bytes, "the %s engine has no times of keys%s", shape->engine_name,
+                 sw_table_lacking(shape, 1U << SW_EXPIRE));
+        return false;
+    }
+    wrong = wrong == NULL && gives ? refusal(shape) : wrong;
+    if (wrong != NULL) {
+        snprintf(message, message_bytes, "%s", wrong);
+    }
+    return wrong == NULL;
+}
+
+/* --- starting --------------------------------------------------------------------------------- */
+
+/* Behind the body of the reply: times before the operations, and whether keys were present. */
+static uint64_t *times_before(const struct sw_bulk_frame *frame)
+{
+    return (uint64_t *)(void *)(frame->reply + frame->reply_layout.bytes);
+}
+
+uint64_t sw_bulk_times_bytes(const struct sw_request *request)
+{
+    return sw_frame_align((uint64_t)request->count * sizeof(uint64_t)) +
+           (request->declines_found ? sw_frame_align(sw_found_bytes(request->count)) : 0);
+}
+
+/* Adds `base` to the times of the body, which lie in the frame's memory. Returns the first that is
+ * none in *wrong. */
+static bool read_times(struct sw_bulk_frame *frame, uint64_t base, struct sw_batch *batch,
+                       uint64_t *wrong)
+{
+    const struct sw_request *request = &frame->request;
+    uint64_t *times = (uint64_t *)(void *)(frame->memory + sw_request_layout(request).times);
+    for (uint32_t i = 0; i < request->count; i++) {
+        if (!is_time(times[i]) || times[i] > SW_FRAME_TIME_MAX - base) {
+            *wrong = times[i];
+            return false;
+        }
+        times[i] += base;
+    }
+    batch->expires = times;
+    return true;
+}
+
+/* Gives the batch the times of the request, or returns the first that is none in *wrong. */
+static bool give(struct sw_bulk_frame *frame, struct sw_batch *batch, uint64_t *wrong)
+{
+    const struct sw_request *request = &frame->request;
+    struct sw_table *table = frame->bulk->batches->table;
+    const uint64_t base =
+        request->times == SW_FRAME_TIMES_IN ? sw_table_clock(table, sw_flight_wall_ms()) : 0;
+    sw_table_will_expire(table);
+    if (request->has_times) {
+        return read_times(frame, base, batch, wrong);
+    }
+    if (request->time_ms > SW_FRAME_TIME_MAX - base) {
+        *wrong = request->time_ms;
+        return false;
+    }
+    batch->expire_at = base + request->time_ms;
+    return true;
+}
+
+/* Where no key has a time KEEP and PERSIST change nothing, which neither a log nor a replica would
+ * have to know. */
+static void place(struct sw_bulk_frame *frame, bool some)
+{
+    const struct sw_request *request = &frame->request;
+    struct sw_batch *batch = &frame->flight.batch;
+    if (request->operation == SW_OPERATION_TTL) {
+        batch->expires_out = batch->previous;
+        batch->previous = NULL;
+    }
+    if (request->operation == SW_OPERATION_PERSIST) {
+        batch->op = some ? SW_EXPIRE : SW_GET;
+        batch->expire_at = 0; /* never */
+    }
+    if (sw_bulk_shows_times(request)) {
+        batch->expires_out = times_before(frame);
+        batch->found = request->declines_found
+                           ? times_before(frame) + sw_frame_align(request->count * 8ULL) / 8
+                           : batch->found;
+    }
+    if (request->times == SW_FRAME_TIMES_KEEP) {
+        batch->expire_at = some ? SW_EXPIRE_KEEP : 0;
+    }
+}
+
+bool sw_bulk_times_begin(struct sw_bulk_frame *frame, char *message, size_t message_bytes)
+{
+    const uint32_t times = frame->request.times;
+    uint64_t wrong = 0;
+    place(frame, sw_table_may_expire(frame->bulk->batches->table));
+    if (times == SW_FRAME_TIMES_UNSAID || times == SW_FRAME_TIMES_KEEP ||
+        give(frame, &frame->flight.batch, &wrong)) {
+        return true;
+    }
+    snprintf(message, message_bytes, "time %" PRIu64 ": " NO_TIME "; nothing was changed", wrong);
+    return false;
+}
+
+/* --- the reply -------------------------------------------------------------------------------- */
+
+uint64_t sw_bulk_times_end(const struct sw_bulk_frame *frame)
+{
+    const struct sw_batch *batch = &frame->flight.batch;
+    const bool persists = frame->request.operation == SW_OPERATION_PERSIST;
+    uint64_t hits = 0;
+    for (uint32_t i = 0; i < batch->count; i += 64) {
+        uint64_t word = batch->found[i / 64];
+        for (uint32_t b = 0; b < 64 && i + b < batch->count; b++) {
+            const uint64_t before = batch->expires_out[i + b];
+            const uint64_t at = batch->expires != NULL ? batch->expires[i + b] : batch->expire_at;
+            const bool holds = persists ? before != 0 : sw_expire_holds(batch->op, before, at);
+            word &= ~((uint64_t)!holds << b);
+        }
+        batch->found[i / 64] = word;
+        hits += (uint64_t)__builtin_popcountll(word);
+    }
+    return hits;
+}
