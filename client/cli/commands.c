@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "client/cli/reply.h"
+#include "client/cli/times.h"
 
 /* name, arguments, summary, details, words, connects, function, code */
 static const struct sw_cli_command commands[] = {
@@ -15,12 +16,15 @@ static const struct sw_cli_command commands[] = {
     {"GET", "key", "The value of a key, or nil.", NULL, 2, 2, true, sw_cli_get, SHERWOOD_GET},
     {"GETDEL", "key", "Remove a key and show its value.", NULL, 2, 2, true, sw_cli_get,
      SHERWOOD_DELETE},
-    {"SET", "key value [NX|XX] [GET]", "Set a key.",
+    {"SET", "key value [NX|XX] [GET] [EX n|PX n|EXAT n|PXAT n|KEEPTTL]", "Set a key.",
      "  NX: only if it is absent. XX: only if it is present. nil means that it was not set.\n"
      "  GET: show the value before (nil if absent) instead of OK.\n"
+     "  EX: it expires in n seconds, PX: milliseconds, EXAT, PXAT: so many after 1970. KEEPTTL: "
+     "its\n"
+     "  time stays. Otherwise it has none, or that of the server's --default-ttl.\n"
      "  Keys and values are unsigned decimal integers of the server's width (INFO shows it).\n"
      "  Values of a server with the cache engine are strings: SET 42 \"two words\\n\".\n",
-     3, 5, true, sw_cli_set, SHERWOOD_SET},
+     3, 7, true, sw_cli_set, SHERWOOD_SET},
     {"MGET", "key [key ...]", "The values of keys, in one frame.", NULL, 2, 0, true, sw_cli_mget,
      SHERWOOD_GET},
     {"MSET", "key value [key value ...]", "Set keys, in one frame.",
@@ -64,6 +68,30 @@ static const struct sw_cli_command commands[] = {
      SHERWOOD_SET_ABSENT},
     {"GETSET", "key value", "Set a key, and show its value before.", NULL, 3, 3, true,
      sw_cli_getset, SHERWOOD_SET},
+    {"EXPIRE", "key n [NX|XX|GT|LT]", "A key expires in n seconds; 1 or 0.",
+     "  NX: only if it does not expire yet. XX: only if it does. GT, LT: only if that is later, "
+     "or\n"
+     "  earlier, than it does; never is later than any time. A time that is over removes the "
+     "key.\n",
+     3, 5, true, sw_cli_expire, SW_CLI_EX},
+    {"PEXPIRE", "key n [NX|XX|GT|LT]", "A key expires in n milliseconds; 1 or 0.", NULL, 3, 5, true,
+     sw_cli_expire, SW_CLI_PX},
+    {"EXPIREAT", "key n [NX|XX|GT|LT]", "A key expires n seconds after 1970; 1 or 0.", NULL, 3, 5,
+     true, sw_cli_expire, SW_CLI_EXAT},
+    {"PEXPIREAT", "key n [NX|XX|GT|LT]", "A key expires n milliseconds after 1970; 1 or 0.", NULL,
+     3, 5, true, sw_cli_expire, SW_CLI_PXAT},
+    {"PERSIST", "key", "A key never expires any more; 1 or 0.", NULL, 2, 2, true, sw_cli_persist,
+     SHERWOOD_PERSIST},
+    {"GETEX", "key [EX n|PX n|EXAT n|PXAT n|PERSIST]", "The value of a key, which gets a time.",
+     NULL, 2, 4, true, sw_cli_getex, SHERWOOD_GET},
+    {"TTL", "key", "Seconds until a key expires; -1: never, -2: it is absent.",
+     "  By the clock of this machine, as PTTL; EXPIRETIME and PEXPIRETIME show the server's "
+     "time.\n",
+     2, 2, true, sw_cli_ttl, SW_CLI_EX},
+    {"PTTL", "key", "The same in milliseconds.", NULL, 2, 2, true, sw_cli_ttl, SW_CLI_PX},
+    {"EXPIRETIME", "key", "When a key expires, in seconds since 1970; -1, -2.", NULL, 2, 2, true,
+     sw_cli_ttl, SW_CLI_EXAT},
+    {"PEXPIRETIME", "key", "The same in milliseconds.", NULL, 2, 2, true, sw_cli_ttl, SW_CLI_PXAT},
     {"ADD", "key row [SCALE s] [XX]", "Add to a row of numbers; was it there?",
      "  The row is numbers between commas. Each is multiplied by s and rounded, then each sum.\n"
      "  An absent key is zeros, and with XX stays absent. 1 if the key was there, else 0.\n",

@@ -39,6 +39,11 @@ void sw_cli_bits(struct sw_cli *cli, int code, int count, char **words);
 void sw_cli_cas(struct sw_cli *cli, int code, int count, char **words);
 void sw_cli_setnx(struct sw_cli *cli, int code, int count, char **words);
 void sw_cli_getset(struct sw_cli *cli, int code, int count, char **words);
+/* times.c; the codes are of enum sw_cli_time, or of operations */
+void sw_cli_expire(struct sw_cli *cli, int code, int count, char **words);
+void sw_cli_persist(struct sw_cli *cli, int code, int count, char **words);
+void sw_cli_getex(struct sw_cli *cli, int code, int count, char **words);
+void sw_cli_ttl(struct sw_cli *cli, int code, int count, char **words);
 /* ranges.c */
 void sw_cli_add(struct sw_cli *cli, int code, int count, char **words);
 void sw_cli_get_range(struct sw_cli *cli, int code, int count, char **words);

@@ -8,6 +8,7 @@
 #include "client/cli/numbers.h"
 #include "client/cli/one.h"
 #include "client/cli/reply.h"
+#include "client/cli/times.h"
 #include "client/cli/values.h"
 #include "proto/frame.h"
 
@@ -38,8 +39,8 @@ static bool read_arrays(struct sw_cli *cli, struct sw_cli_arrays *arrays, int st
     return true;
 }
 
-bool sw_cli_run_one(struct sw_cli *cli, int operation, const char *key_word, const void *operand,
-                    bool *found, void *previous)
+bool sw_cli_run_timed(struct sw_cli *cli, int operation, const char *key_word, const void *operand,
+                      bool *found, void *previous, const struct sherwood_times *times)
 {
     uint64_t number = 0;
     uint64_t key = 0;
@@ -48,12 +49,18 @@ bool sw_cli_run_one(struct sw_cli *cli, int operation, const char *key_word, con
         return false;
     }
     sw_cli_number_put(&key, sherwood_server(cli->client)->key_bytes, 0, number);
-    if (sherwood_run(cli->client, (enum sherwood_operation)operation, &key, operand, 1, previous,
-                     &bits) != SHERWOOD_OK) {
+    if (sherwood_run_times(cli->client, (enum sherwood_operation)operation, &key, operand, 1,
+                           previous, &bits, times) != SHERWOOD_OK) {
         return sw_cli_library_error(cli);
     }
     *found = (bits & 1) != 0;
     return true;
+}
+
+bool sw_cli_run_one(struct sw_cli *cli, int operation, const char *key_word, const void *operand,
+                    bool *found, void *previous)
+{
+    return sw_cli_run_timed(cli, operation, key_word, operand, found, previous, NULL);
 }
 
 void sw_cli_get(struct sw_cli *cli, int code, int count, char **words)
@@ -66,30 +73,59 @@ void sw_cli_get(struct sw_cli *cli, int code, int count, char **words)
     }
 }
 
-void sw_cli_set(struct sw_cli *cli, int code, int count, char **words)
+/* What the words of SET behind the value say. */
+struct set_options {
+    int operation;
+    bool wants_previous;
+    struct sherwood_times times;
+};
+
+/* Reads them from words[3] on. If they are wrong, prints an error and returns false. */
+static bool set_options(struct sw_cli *cli, struct set_options *options, int count, char **words)
 {
-    bool wants_previous = false;
     for (int i = 3; i < count; i++) {
+        const enum sw_cli_time form = i + 1 < count ? sw_cli_time_option(words[i]) : SW_CLI_NO_TIME;
+        const bool is_timed = options->times.when != SHERWOOD_UNSAID;
         if (strcasecmp(words[i], "GET") == 0) {
-            wants_previous = true;
-        } else if (strcasecmp(words[i], "NX") == 0 && code != SHERWOOD_SET_PRESENT) {
-            code = SHERWOOD_SET_ABSENT;
-        } else if (strcasecmp(words[i], "XX") == 0 && code != SHERWOOD_SET_ABSENT) {
-            code = SHERWOOD_SET_PRESENT;
+            options->wants_previous = true;
+        } else if (strcasecmp(words[i], "NX") == 0 && options->operation != SHERWOOD_SET_PRESENT) {
+            options->operation = SHERWOOD_SET_ABSENT;
+        } else if (strcasecmp(words[i], "XX") == 0 && options->operation != SHERWOOD_SET_ABSENT) {
+            options->operation = SHERWOOD_SET_PRESENT;
+        } else if (strcasecmp(words[i], "KEEPTTL") == 0 && !is_timed) {
+            options->times.when = SHERWOOD_KEEP;
+        } else if (form != SW_CLI_NO_TIME && !is_timed) {
+            if (!sw_cli_time_read(cli, form, words[++i], true, &options->times)) {
+                return false;
+            }
         } else {
-            sw_cli_reply_error(cli, "ERR syntax error: SET key value [NX|XX] [GET]");
-            return;
+            sw_cli_reply_error(cli, "ERR syntax error: SET key value [NX|XX] [GET] [EX n|PX n|"
+                                    "EXAT n|PXAT n|KEEPTTL]");
+            return false;
         }
     }
+    if (options->operation == SHERWOOD_SET_ABSENT && options->times.when == SHERWOOD_KEEP) {
+        options->times.when = SHERWOOD_UNSAID; /* a new key has none to keep */
+    }
+    return true;
+}
+
+void sw_cli_set(struct sw_cli *cli, int code, int count, char **words)
+{
+    struct set_options options = {.operation = code, .times = SHERWOOD_TIMES_INIT};
+    if (!set_options(cli, &options, count, words)) {
+        return;
+    }
+    code = options.operation;
     uint64_t value[SW_CLI_VALUE_WORDS];
     uint64_t previous[SW_CLI_VALUE_WORDS];
     bool found = false;
     if (!sw_cli_value_put(cli, value, 0, words[2]) ||
-        !sw_cli_run_one(cli, code, words[1], value, &found, previous)) {
+        !sw_cli_run_timed(cli, code, words[1], value, &found, previous, &options.times)) {
         return;
     }
     bool done = code == SHERWOOD_SET || found == (code == SHERWOOD_SET_PRESENT);
-    if (wants_previous) {
+    if (options.wants_previous) {
         sw_cli_value_reply(cli, found, previous, 0);
     } else if (done) {
         sw_cli_reply_status(cli, "OK");

@@ -17,6 +17,11 @@ void sw_cli_reply_integer(struct sw_cli *cli, uint64_t value)
     fprintf(cli->out, "%s%" PRIu64 "\n", cli->raw ? "" : "(integer) ", value);
 }
 
+void sw_cli_reply_signed(struct sw_cli *cli, int64_t value)
+{
+    fprintf(cli->out, "%s%" PRId64 "\n", cli->raw ? "" : "(integer) ", value);
+}
+
 void sw_cli_reply_number(struct sw_cli *cli, bool present, uint64_t value)
 {
     if (!present) {

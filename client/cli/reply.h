@@ -9,6 +9,7 @@
 
 void sw_cli_reply_status(struct sw_cli *cli, const char *text);
 void sw_cli_reply_integer(struct sw_cli *cli, uint64_t value);
+void sw_cli_reply_signed(struct sw_cli *cli, int64_t value);
 /* Prints a key or value; nil if not `present`. */
 void sw_cli_reply_number(struct sw_cli *cli, bool present, uint64_t value);
 /* Prints the number before entry `i` (from 0) of a list of `count`, indented by `indent` columns.

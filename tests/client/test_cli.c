@@ -52,7 +52,7 @@ Test(cli, answers_for_people)
     expect("HELLO 4", "(error) NOPROTO unsupported protocol version\n");
     cr_expect_not_null(strstr(run("HELLO 3"), "1# \"server\" => sherwood\n"));
     cr_expect_not_null(strstr(run("COMMAND"), "\"FLUSHALL\"\n"));
-    expect("COMMAND COUNT", "(integer) 43\n");
+    expect("COMMAND COUNT", "(integer) 53\n");
     expect("DEL 1 1 2 99", "(integer) 2\n");
     expect("FLUSHALL", "OK\n");
     expect("SET 18446744073709551615 0", "OK\n");

@@ -64,6 +64,8 @@ PYTHON = {"OR": "or_many", "XOR": "xor_many", "AND": "and_many", "ANDNOT": "andn
 CLI = {"OR": "OR", "XOR": "XOR", "AND": "AND", "ANDNOT": "ANDNOT", "CAS": "CAS", "SET .. IFEQ": "CAS",
        "PREFIXLEN": "PREFIXLEN", "EXISTS": "EXISTS", "GETDEL": "GETDEL", "GETSET": "GETSET", "KEYS": "SCAN",
        "INCRBY by a negative number": "DECRBY", "SUM": "SUM", "MIN": "MIN", "MAX": "MAX", "SETNX": "SETNX",
+       "GETEX": "GETEX", "SET .. PX": "SET", "SET .. KEEPTTL": "SET", "PERSIST": "PERSIST", "TTL": "TTL",
+       **dict.fromkeys(("EXPIRE", "EXPIRE .. NX", "EXPIRE .. XX", "EXPIRE .. GT", "EXPIRE .. LT"), "EXPIRE"),
        "ADD": "ADD", "INCRBYFLOAT": "ADD", "GETRANGE": "GETRANGE", "SETRANGE": "SETRANGE"}
 
 
