@@ -27,7 +27,10 @@ enum sherwood_operation { SHERWOOD_GET, SHERWOOD_SET, SHERWOOD_SUM, SHERWOOD_MIN
     SHERWOOD_ADD_PRESENT_U32, SHERWOOD_ADD_PRESENT_U64, SHERWOOD_ADD_F16,
     SHERWOOD_ADD_BF16, SHERWOOD_ADD_PRESENT_F16, SHERWOOD_ADD_PRESENT_BF16,
     SHERWOOD_OR, SHERWOOD_XOR, SHERWOOD_AND, SHERWOOD_ANDNOT, SHERWOOD_CAS, SHERWOOD_GETRANGE,
-    SHERWOOD_SETRANGE, ... };
+    SHERWOOD_SETRANGE, SHERWOOD_EXPIRE, SHERWOOD_EXPIRE_NONE, SHERWOOD_EXPIRE_SOME,
+    SHERWOOD_EXPIRE_LATER, SHERWOOD_EXPIRE_EARLIER, SHERWOOD_EXPIRE_SHORTEN, SHERWOOD_PERSIST,
+    SHERWOOD_TTL, ... };
+enum sherwood_when { SHERWOOD_UNSAID, SHERWOOD_AT, SHERWOOD_IN, SHERWOOD_KEEP, ... };
 enum sherwood_values { SHERWOOD_VALUES_INTEGER, SHERWOOD_VALUES_STRING, SHERWOOD_VALUES_FIXED, ... };
 enum sherwood_request_flag { SHERWOOD_DELAY, ... };
 #define SHERWOOD_STRIPES_MAX ...
@@ -44,7 +47,9 @@ struct sherwood_server {
     uint32_t key_bytes, value_bytes, frame_ops_max, requests_in_flight_max;
     uint64_t capacity_slots, occupied_max; char engine[16]; enum sherwood_values value_format;
     char policy[16]; uint64_t frame_bytes_max; uint32_t resp_keys;
-    enum sherwood_type value_type; uint32_t dimension; ...; };
+    enum sherwood_type value_type; uint32_t dimension, takes_times; ...; };
+struct sherwood_times {
+    size_t size; enum sherwood_when when; uint64_t time_ms; const uint64_t *times_ms; ...; };
 struct sherwood_cache {
     size_t size; const uint64_t *scores; uint64_t *scores_out; uint64_t *not_admitted;
     void *evicted_keys; void *evicted_values; uint64_t *evicted_scores;
@@ -53,7 +58,7 @@ struct sherwood_request {
     size_t size; enum sherwood_operation operation; uint32_t count; const void *keys;
     const void *values; void *previous; uint64_t *found; uint32_t flags; int status;
     uint64_t hits, overflows; void *user; float scale; enum sherwood_type operand_type;
-    uint32_t range_offset, range_bytes; ...; };
+    uint32_t range_offset, range_bytes; const struct sherwood_times *times; ...; };
 struct sherwood_traffic { uint64_t bytes_received, bytes_sent, ring_requests; ...; };
 struct sherwood_stats { uint64_t occupied, capacity_slots; ...; };
 
@@ -103,7 +108,7 @@ bool sherwood_figure(const struct sherwood *client, uint32_t i, const char **nam
 
 struct swpy_details {
     uint32_t operand_bytes, answer_bytes; float scale; int operand_type;
-    uint32_t range_offset, range_bytes; };
+    uint32_t range_offset, range_bytes; int when; uint64_t time_ms; const uint64_t *times_ms; };
 int swpy_run(struct sherwood *client, int operation, const void *keys, const void *values,
              size_t count, void *previous, uint8_t *found, const void *fill, uint64_t *bits,
              const struct swpy_details *details);

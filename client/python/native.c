@@ -69,10 +69,26 @@ static bool adds_present(int operation)
            operation == SHERWOOD_ADD_PRESENT_U64;
 }
 
+/* `at`: the key of the call that is the first of this part. */
+static int run_timed(struct sherwood *client, int operation, const void *keys, const void *values,
+                     size_t count, void *previous, uint64_t *found,
+                     const struct swpy_details *details, size_t at)
+{
+    struct sherwood_times times = SHERWOOD_TIMES_INIT;
+    times.when = (enum sherwood_when)details->when;
+    times.time_ms = details->time_ms;
+    times.times_ms = details->times_ms == NULL ? NULL : details->times_ms + at;
+    return sherwood_run_times(client, (enum sherwood_operation)operation, keys, values, count,
+                              previous, found, &times);
+}
+
 static int run_part(struct sherwood *client, int operation, const void *keys, const void *values,
                     size_t count, void *previous, uint64_t *found,
-                    const struct swpy_details *details)
+                    const struct swpy_details *details, size_t at)
 {
+    if (details != NULL && details->when != SHERWOOD_UNSAID) {
+        return run_timed(client, operation, keys, values, count, previous, found, details, at);
+    }
     if (operation == SHERWOOD_GETRANGE) {
         return sherwood_get_range(client, keys, count, details->range_offset, details->range_bytes,
                                   previous, found);
@@ -81,7 +97,7 @@ static int run_part(struct sherwood *client, int operation, const void *keys, co
         return sherwood_set_range(client, keys, values, count, details->range_offset,
                                   details->range_bytes, found);
     }
-    if (details != NULL && operation != SHERWOOD_CAS) {
+    if (details != NULL && operation != SHERWOOD_CAS && operation != SHERWOOD_TTL) {
         return sherwood_add(client, keys, values, count, details->scale,
                             (enum sherwood_type)details->operand_type, adds_present(operation));
     }
@@ -111,7 +127,7 @@ int swpy_run(struct sherwood *client, int operation, const void *keys, const voi
         uint64_t *into = bits == NULL ? own : bits + at / 64;
         uint8_t *got = previous == NULL ? NULL : (uint8_t *)previous + at * answer_bytes;
         rc = run_part(client, operation, skip(keys, at * server->key_bytes),
-                      skip(values, at * operand_bytes), part, got, into, details);
+                      skip(values, at * operand_bytes), part, got, into, details, at);
         if (rc == SHERWOOD_OK && into != NULL) {
             swpy_spread(into, part, found == NULL ? NULL : found + at, got, answer_bytes, fill);
         }

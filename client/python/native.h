@@ -20,14 +20,17 @@ struct swpy_details {
     float scale;
     int operand_type;
     uint32_t range_offset, range_bytes;
+    int when; /* enum sherwood_when, and as in struct sherwood_times */
+    uint64_t time_ms;
+    const uint64_t *times_ms;
 };
 
 /* Does what sherwood_run does, or with `details`, which may be NULL, what sherwood_add,
- * sherwood_get_range and sherwood_set_range do. `found`, which may be NULL, receives a byte of 0 or
- * 1 for each key. `fill`, which may be NULL, is one value: `previous` receives it for keys that
- * were absent. `bits`, which may be NULL, is where the found bits of all keys have room: so they
- * can lie in a region. Returns SHERWOOD_OK or a negative code; after an error the arrays are
- * undefined. The handle belongs to the caller meanwhile. */
+ * sherwood_get_range, sherwood_set_range and sherwood_run_times do. `found`, which may be NULL,
+ * receives a byte of 0 or 1 for each key. `fill`, which may be NULL, is one value: `previous`
+ * receives it for keys that were absent. `bits`, which may be NULL, is where the found bits of all
+ * keys have room: so they can lie in a region. Returns SHERWOOD_OK or a negative code; after an
+ * error the arrays are undefined. The handle belongs to the caller meanwhile. */
 int swpy_run(struct sherwood *client, int operation, const void *keys, const void *values,
              size_t count, void *previous, uint8_t *found, const void *fill, uint64_t *bits,
              const struct swpy_details *details);

@@ -59,6 +59,8 @@ LIBRARY = {"CAS": "sherwood_cas", "SET .. IFEQ": "sherwood_cas", "GETRANGE": "sh
 PYTHON = {"OR": "or_many", "XOR": "xor_many", "AND": "and_many", "ANDNOT": "andnot_many", "CAS": "cas_many",
           "SET .. IFEQ": "cas_many", "GETRANGE": "get_range_many", "SETRANGE": "set_range_many", "PREFIXLEN": "prefix",
           "EXISTS": "contains_many", "GETDEL": "run_many", "GETSET": "set_many", "KEYS": "scan",
+          **dict.fromkeys(("GETEX", "EXPIRE", "EXPIRE .. NX", "EXPIRE .. XX", "EXPIRE .. GT", "EXPIRE .. LT"), "expire_many"),
+          "SET .. PX": "set_many", "SET .. KEEPTTL": "set_many", "PERSIST": "persist_many", "TTL": "ttl_many",
           "INCRBY by a negative number": "run_many", "INCRBYFLOAT": "add_rows", "SUM": "add_many", "MIN": "min_many",
           "MAX": "max_many", "ADD": "add_rows", "SETNX": "set_many"}
 CLI = {"OR": "OR", "XOR": "XOR", "AND": "AND", "ANDNOT": "ANDNOT", "CAS": "CAS", "SET .. IFEQ": "CAS",

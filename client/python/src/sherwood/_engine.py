@@ -20,7 +20,7 @@ from ._native import ffi, lib
 from ._plans import Plan
 
 _SPLIT_KEYS = 64  # found bits of a frame begin at a word
-_READS = (lib.SHERWOOD_GET, lib.SHERWOOD_PEEK)
+_READS = (lib.SHERWOOD_GET, lib.SHERWOOD_PEEK, lib.SHERWOOD_TTL)
 
 Done = Callable[[Any, Optional[BaseException]], None]
 
@@ -68,6 +68,17 @@ class Job:
             except Exception as error:  # pylint: disable=broad-except
                 self.error = error
         self.done(result, self.error)
+
+
+def _times_of(job: Job) -> Any:
+    """What the next frame of a job says of times: a struct that must outlive the frame, or NULL."""
+    said: Any = job.plan.details
+    if said.when == lib.SHERWOOD_UNSAID:
+        return ffi.NULL
+    times = ffi.new("struct sherwood_times *")
+    times.size, times.when, times.time_ms = ffi.sizeof("struct sherwood_times"), said.when, said.time_ms
+    times.times_ms = said.times_ms + job.at if said.times_ms else ffi.NULL
+    return times
 
 
 class Engine:
@@ -145,9 +156,11 @@ class Engine:
         request.previous = previous + job.at * job.answer_bytes if previous else ffi.NULL
         request.found = ffi.cast("uint64_t *", bits + job.at // 8) if bits else ffi.NULL
         request.user = ffi.cast("void *", self._next)
+        times = ffi.NULL
         if job.plan.details is not None:
             request.scale, request.operand_type = job.plan.details.scale, job.plan.details.operand_type
             request.range_offset, request.range_bytes = job.plan.details.range_offset, job.plan.details.range_bytes
+            request.times = times = _times_of(job)
         most = lib.sherwood_frame_keys(pointer, request)
         count = left if left <= most else most // _SPLIT_KEYS * _SPLIT_KEYS
         request.count = count
@@ -157,7 +170,7 @@ class Engine:
         if rc != lib.SHERWOOD_OK:
             job.error = self.link.error(rc)
             return True
-        self.flights[self._next] = (job, request)
+        self.flights[self._next] = (job, (request, times))
         self._by_region = by_region
         self.link.begin_flight(job.plan.shared)
         self._next += 1

@@ -37,6 +37,7 @@ class Server:
     capacity_slots: int
     occupied_max: int
     resp_keys: str  # what a key is to clients by RESP: "decimal", "raw" or "hash" (see hash_key)
+    takes_times: bool  # keys may expire
 
     def same_arrays(self, other: Server) -> bool:
         """Do arrays made for the one server fit the other?"""
@@ -56,7 +57,7 @@ def server_of(pointer: Any) -> Server:
                   text(facts.engine), text(facts.policy), facts.key_bytes, facts.value_bytes,
                   _FORMATS[facts.value_format], _TYPES[facts.value_type], facts.frame_ops_max,
                   facts.requests_in_flight_max, facts.capacity_slots, facts.occupied_max,
-                  _RESP_KEYS[facts.resp_keys] if facts.resp_keys < len(_RESP_KEYS) else "")
+                  _RESP_KEYS[facts.resp_keys] if facts.resp_keys < len(_RESP_KEYS) else "", bool(facts.takes_times))
 
 
 @dataclasses.dataclass(frozen=True)

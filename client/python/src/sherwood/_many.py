@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
-from . import _plans, _words
+from . import _plans, _times, _words
 from ._facts import Layout
 from ._native import lib
 
@@ -44,15 +44,20 @@ class Many:
         """
         return self._carry_out(_plans.get(self._layout(), keys, default, out, found))
 
-    def set_many(self, keys: Any, values: Any, *, only: Optional[str] = None,
-                 previous: bool = False) -> Any:
+    def set_many(self, keys: Any, values: Any, *, only: Optional[str] = None, previous: bool = False,
+                 ttl: Any = None, expire_at: Any = None, keep_ttl: bool = False) -> Any:
         """Stores values; one integer stands for the same value everywhere.
 
         only="absent" leaves the values of present keys alone, only="present" stores no new keys; then
         bool is returned, which were written. With previous=True (old, was) is returned: the values
         before, and which keys had one. Otherwise None.
+
+        ttl, expire_at: when keys that are written expire, in seconds from now on (by the server's clock), or
+        since 1970; one number, a timedelta or a datetime for all keys, or an array of the shape of the keys.
+        keep_ttl: present keys keep their times. Without them keys never expire, or as --default-ttl says.
         """
-        return self._carry_out(_plans.store(self._layout(), keys, values, only, previous))
+        return self._carry_out(_plans.store(self._layout(), keys, values, only, previous, ttl=ttl,
+                                            expire_at=expire_at, keep_ttl=keep_ttl))
 
     def add_many(self, keys: Any, amounts: Any, *, previous: bool = False) -> Any:
         """Adds to values, modulo 2 to the power of their width; an absent key is stored.
@@ -105,6 +110,29 @@ class Many:
         layout = self._layout()
         operation = lib.SHERWOOD_PEEK if layout.is_cache else lib.SHERWOOD_GET
         return self._carry_out(_plans.ask(layout, operation, keys, found))
+
+    # --- when keys expire --------------------------------------------------------------------------
+    def expire_many(self, keys: Any, *, ttl: Any = None, expire_at: Any = None, only: Optional[str] = None,
+                    previous: bool = False) -> Any:
+        """Gives present keys a time, as set_many does, and leaves their values. Returns bool, of the shape of
+        the keys: which got it. A time that is over removes its key.
+
+        only="none": of keys that do not expire yet, "some": that do, "later", "earlier": that expire earlier,
+        or later, than that (never is later than any time), "shorten": that expire, and later. With
+        previous=True (values, got) is returned.
+        """
+        return self._carry_out(_times.expire(self._layout(), keys, ttl, expire_at, only, previous))
+
+    def persist_many(self, keys: Any) -> Any:
+        """Has keys never expire any more. Returns bool, of the shape of the keys: which did expire."""
+        return self._carry_out(_plans.ask(self._layout(), lib.SHERWOOD_PERSIST, keys, None))
+
+    def ttl_many(self, keys: Any, *, at: bool = False) -> Any:
+        """How many seconds keys live on, by the clock of this machine: (seconds, found). They are inf where a
+        key never expires, and 0 where it is absent. With at=True (times, found): uint64, in milliseconds since
+        1970, as the server has them; 0: never, or absent.
+        """
+        return self._carry_out(_times.left(self._layout(), keys, at))
 
     # --- what says more than keys and values ------------------------------------------------------
     def add_rows(self, keys: Any, rows: Any, *, scale: float = 1.0, only: Optional[str] = None) -> Any:

@@ -12,7 +12,7 @@ from typing import Any, Callable, Optional
 
 import numpy as np
 
-from . import _arrays
+from . import _arrays, _times
 from ._errors import Refused
 from ._facts import Layout
 from ._native import ffi, lib
@@ -23,20 +23,21 @@ Array = Any  # a numpy array, or a torch tensor where the keys are one
 _BOOL = np.dtype(np.bool_)
 # Of these libsherwood makes frames also where arrays lie in regions.
 _BY_SOCKET = (lib.SHERWOOD_OR, lib.SHERWOOD_XOR, lib.SHERWOOD_AND, lib.SHERWOOD_ANDNOT, lib.SHERWOOD_CAS,
-              lib.SHERWOOD_GETRANGE, lib.SHERWOOD_SETRANGE)
+              lib.SHERWOOD_GETRANGE, lib.SHERWOOD_SETRANGE, lib.SHERWOOD_PERSIST)
 
 
 class Plan:
     """One operation on many keys. Arrays are contiguous; `result` makes what the caller gets of them."""
 
     __slots__ = ("operation", "keys", "values", "previous", "found", "fill", "count", "result", "shared", "bits",
-                 "details")
+                 "details", "times")
 
     def __init__(self, operation: int, keys: _arrays.Taken, result: Callable[[], Any], *,
                  values: Optional[np.ndarray[Any, Any]] = None,
                  previous: Optional[np.ndarray[Any, Any]] = None,
                  found: Optional[np.ndarray[Any, Any]] = None,
-                 fill: Optional[np.ndarray[Any, Any]] = None, **details: Any) -> None:
+                 fill: Optional[np.ndarray[Any, Any]] = None,
+                 times: Optional[np.ndarray[Any, Any]] = None, **details: Any) -> None:
         self.operation = operation
         self.keys = keys.flat
         self.values = values
@@ -47,7 +48,10 @@ class Plan:
         self.result = result
         # struct swpy_details of what says more than keys and values, or whose operands are no values.
         self.details = None
+        self.times = times  # milliseconds of each key, if they have one each: the details have its address
         if details and self.count > 0:
+            if times is not None:
+                details["times_ms"] = ffi.from_buffer("uint64_t[]", times)
             self.details = ffi.new("struct swpy_details *", {
                 "operand_bytes": 0 if values is None else values.nbytes // self.count,
                 "answer_bytes": 0 if previous is None else previous.nbytes // self.count, **details})
@@ -133,12 +137,19 @@ _ONLY = {None: lib.SHERWOOD_SET, "absent": lib.SHERWOOD_SET_ABSENT,
          "present": lib.SHERWOOD_SET_PRESENT}
 
 
-def store(layout: Layout, keys: Any, values: Any, only: Optional[str], previous: bool) -> Plan:
+def store(layout: Layout, keys: Any, values: Any, only: Optional[str], previous: bool, *, ttl: Any = None,
+          expire_at: Any = None, keep_ttl: bool = False) -> Plan:
     """None; the values before and which keys had one; or, with `only`, which were written."""
     if only not in _ONLY:
         raise ValueError(f'only is {only!r}: give "absent", "present" or None')
+    if only == "absent" and keep_ttl:
+        raise ValueError('keep_ttl: with only="absent" present keys are left as they are, and new ones have none to keep')
+
+    def times(shape: tuple[int, ...]) -> dict[str, Any]:
+        return _times.said(ttl, expire_at, keep_ttl, shape)
+
     if only is None or previous:
-        return write(layout, _ONLY[only], keys, values, previous)
+        return write(layout, _ONLY[only], keys, values, previous, times)
     taken = _arrays.take(keys, layout.key_dtype, "keys", layout.regions)
     sent = values_of(layout, values, _values_shape(layout, taken), "values", taken)
     mask = np.empty(taken.shape, _BOOL)
@@ -147,23 +158,28 @@ def store(layout: Layout, keys: Any, values: Any, only: Optional[str], previous:
         written = np.logical_not(mask, out=mask) if only == "absent" else mask
         return _arrays.give(written, None, taken.is_torch)
 
-    return Plan(_ONLY[only], taken, result, values=sent, found=mask)
+    return Plan(_ONLY[only], taken, result, values=sent, found=mask, **times(taken.shape))
 
 
-def write(layout: Layout, operation: int, keys: Any, values: Any, previous: bool) -> Plan:
-    """None; or the values before, and which keys had one."""
+def _no_times(_: tuple[int, ...]) -> dict[str, Any]:
+    return {}
+
+
+def write(layout: Layout, operation: int, keys: Any, values: Any, previous: bool,
+          times: Callable[[tuple[int, ...]], dict[str, Any]] = _no_times) -> Plan:
+    """None; or the values before, and which keys had one. `times`: what to say of those of keys of a shape."""
     taken = _arrays.take(keys, layout.key_dtype, "keys", layout.regions)
     shape = _values_shape(layout, taken)
     sent = values_of(layout, values, shape, "values", taken)
     if not previous:
-        return Plan(operation, taken, nothing, values=sent)
+        return Plan(operation, taken, nothing, values=sent, **times(taken.shape))
     old = taken.empty(shape, layout.value_dtype)
     was = np.empty(taken.shape, _BOOL)
 
     def result() -> Any:
         return (_arrays.give(old, None, taken.is_torch), _arrays.give(was, None, taken.is_torch))
 
-    return Plan(operation, taken, result, values=sent, previous=old, found=was)
+    return Plan(operation, taken, result, values=sent, previous=old, found=was, **times(taken.shape))
 
 
 def combine(layout: Layout, word: str, keys: Any, values: Any, previous: bool) -> Plan:

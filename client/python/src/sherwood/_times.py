@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""When keys expire: what callers say of it, in milliseconds, and the plans of calls on times alone."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from typing import Any, Optional
+
+import numpy as np
+
+from . import _arrays, _plans
+from ._facts import Layout
+from ._native import lib
+
+_MOST = 2**63 - 1
+_U64 = np.dtype(np.uint64)
+_MS = {"m": "timedelta64[ms]", "M": "datetime64[ms]"}
+_ONLY = {None: lib.SHERWOOD_EXPIRE, "none": lib.SHERWOOD_EXPIRE_NONE, "some": lib.SHERWOOD_EXPIRE_SOME,
+         "later": lib.SHERWOOD_EXPIRE_LATER, "earlier": lib.SHERWOOD_EXPIRE_EARLIER,
+         "shorten": lib.SHERWOOD_EXPIRE_SHORTEN}
+
+
+def _plain(given: Any, what: str) -> Any:
+    """Seconds, of what Python has for a span or a moment."""
+    if what == "ttl" and isinstance(given, datetime.timedelta):
+        return given.total_seconds()
+    if what == "expire_at" and isinstance(given, datetime.datetime):
+        if given.tzinfo is None:
+            raise ValueError("expire_at: a datetime without a time zone; give it one (datetime.timezone.utc)")
+        return given.timestamp()
+    return given
+
+
+def _milliseconds(given: Any, what: str) -> np.ndarray[Any, Any]:
+    """Seconds, or a timedelta64 or datetime64, as whole milliseconds, each of which is a time."""
+    found = np.asarray(given)
+    kind = found.dtype.kind
+    if kind == ("m" if what == "ttl" else "M"):
+        ms = found.astype(_MS[kind]).astype(np.int64)
+    elif kind in "iu":
+        if np.any(found > _MOST // 1000):
+            raise ValueError(f"{what}: more seconds than there are")
+        ms = found.astype(np.int64) * 1000
+    elif kind == "f":
+        whole = np.rint(np.asarray(found, np.float64) * 1000)
+        if not np.all(np.abs(whole) < 2.0**63):
+            raise ValueError(f"{what}: what is not finite is no time")
+        ms = whole.astype(np.int64)
+    else:
+        raise TypeError(f"{what}: give seconds, of all keys or an array of them; these are {found.dtype}")
+    if np.any(ms < 1):
+        raise ValueError(f"{what}: a time is a millisecond at least" if what == "ttl"
+                         else f"{what}: a time is after the beginning of 1970")
+    return ms.astype(_U64)
+
+
+def said(ttl: Any, expire_at: Any, keep_ttl: bool, shape: tuple[int, ...]) -> dict[str, Any]:
+    """What a plan is told of the times of keys of this shape."""
+    if (ttl is not None) + (expire_at is not None) + bool(keep_ttl) > 1:
+        raise ValueError("ttl, expire_at and keep_ttl: give one of them")
+    if keep_ttl:
+        return {"when": lib.SHERWOOD_KEEP}
+    if ttl is None and expire_at is None:
+        return {}
+    what = "ttl" if expire_at is None else "expire_at"
+    when = lib.SHERWOOD_IN if expire_at is None else lib.SHERWOOD_AT
+    times = _milliseconds(_plain(ttl if expire_at is None else expire_at, what), what)
+    if times.shape == ():
+        return {"when": when, "time_ms": int(times)}
+    if times.shape != shape:
+        raise ValueError(f"{what}: shape {times.shape}, and the keys have {shape}")
+    return {"when": when, "times": np.ascontiguousarray(times).reshape(-1)}
+
+
+def expire(layout: Layout, keys: Any, ttl: Any, expire_at: Any, only: Optional[str], previous: bool) -> _plans.Plan:
+    """Which keys got the time; with `previous` the values, too."""
+    if only not in _ONLY:
+        raise ValueError(f"only is {only!r}: give one of {', '.join(repr(name) for name in _ONLY)}")
+    if ttl is None and expire_at is None:
+        raise ValueError("expire_many: give ttl or expire_at; persist_many ends times")
+    taken = _arrays.take(keys, layout.key_dtype, "keys", layout.regions)
+    times = said(ttl, expire_at, False, taken.shape)
+    mask = np.empty(taken.shape, np.bool_)
+    if not previous:
+        return _plans.Plan(_ONLY[only], taken, lambda: _arrays.give(mask, None, taken.is_torch), found=mask, **times)
+    values = np.empty(taken.shape + layout.value_shape, layout.value_dtype)
+    return _plans.Plan(_ONLY[only], taken, lambda: (
+        _arrays.give(values, None, taken.is_torch), _arrays.give(mask, None, taken.is_torch)),
+        previous=values, found=mask, **times)
+
+
+def left(layout: Layout, keys: Any, at: bool) -> _plans.Plan:
+    """How long keys live, or until when; and which are present."""
+    taken = _arrays.take(keys, layout.key_dtype, "keys", layout.regions)
+    times, mask = np.zeros(taken.shape, _U64), np.empty(taken.shape, np.bool_)
+
+    def result() -> Any:
+        shown = times
+        if not at:
+            seconds = np.maximum(times / 1000 - time.time(), 0)
+            shown = np.where(times > 0, seconds, np.where(mask, np.inf, 0.0))
+        return _arrays.give(shown, None, taken.is_torch), _arrays.give(mask, None, taken.is_torch)
+
+    return _plans.Plan(lib.SHERWOOD_TTL, taken, result, previous=times, found=mask, when=lib.SHERWOOD_UNSAID)
