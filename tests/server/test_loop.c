@@ -167,7 +167,15 @@ Test(loop, knows_what_a_cache_has)
                                                     SW_OPERATION_ADD_F16,
                                                     SW_OPERATION_ADD_BF16,
                                                     SW_OPERATION_ADD_PRESENT_F16,
-                                                    SW_OPERATION_ADD_PRESENT_BF16};
+                                                    SW_OPERATION_ADD_PRESENT_BF16,
+                                                    SW_OPERATION_EXPIRE,
+                                                    SW_OPERATION_EXPIRE_NONE,
+                                                    SW_OPERATION_EXPIRE_SOME,
+                                                    SW_OPERATION_EXPIRE_LATER,
+                                                    SW_OPERATION_EXPIRE_EARLIER,
+                                                    SW_OPERATION_EXPIRE_SHORTEN,
+                                                    SW_OPERATION_PERSIST,
+                                                    SW_OPERATION_TTL};
     expect_all_but(fixture.loop, unsupported, sizeof(unsupported) / sizeof(unsupported[0]));
     tear_down(&fixture);
 }
@@ -184,6 +192,8 @@ Test(loop, knows_what_a_cuckoo_table_has)
     expect_lacking(fixture.loop, commands, sizeof(commands) / sizeof(commands[0]));
     cr_assert_not(fixture.loop->bulk.operations[SW_OPERATION_SCAN]);
     cr_assert_not(fixture.loop->bulk.operations[SW_OPERATION_RESIZE]);
+    cr_assert_not(fixture.loop->bulk.operations[SW_OPERATION_EXPIRE]);
+    cr_assert_not(fixture.loop->bulk.operations[SW_OPERATION_TTL]);
     cr_assert(fixture.loop->bulk.operations[SW_OPERATION_DELETE]);
     tear_down(&fixture);
 }
