@@ -153,6 +153,5 @@ void sw_cli_ttl(struct sw_cli *cli, int code, int count, char **words)
     const uint64_t now = is_relative(form) ? now_ms() : 0;
     const uint64_t ms = at > now ? at - now : 0;
     const uint64_t unit = (uint64_t)unit_ms(form);
-    const uint64_t half = is_relative(form) ? unit / 2 : 0; /* as redis has it */
-    sw_cli_reply_signed(cli, (int64_t)((ms + half) / unit));
+    sw_cli_reply_signed(cli, (int64_t)((ms + unit / 2) / unit)); /* as redis rounds it */
 }

@@ -19,7 +19,7 @@ def drawn(rng):
     """A command on key 1 whose reply does not depend on when it is carried out."""
     at = rng.choice((1, -5, 0, FAR, FAR + 1, FAR + 1000))
     positive = rng.choice((1, FAR, FAR + 1))
-    unit = rng.choice((("EXAT", positive), ("PXAT", positive * 1000 + 7)))
+    unit = rng.choice((("EXAT", positive), ("PXAT", positive * 1000 + rng.choice((7, 499, 500, 700)))))
     conditions = rng.choice(((), ("NX",), ("XX",), ("GT",), ("LT",), ("XX", "LT"), ("GT", "XX")))
     return rng.choice((
         ("SET", 1, 5, *unit), ("SET", 1, 6, "NX", *unit), ("SET", 1, 7, *unit, "xx"), ("SET", 1, 8, "GET", *unit),
