@@ -167,9 +167,12 @@ static uint32_t keys_with_room(const struct sherwood *client, const struct sw_re
     const bool has_values = sw_request_is_wide(header) ||
                             sw_operation_has_range(header->operation) ||
                             sw_operation_runs_alone(header->operation);
-    const uint64_t each = header->key_bytes + sw_request_operand_bytes(header) +
-                          sw_request_answer_bytes(header) + SW_CLIENT_KEY_ROOM +
-                          (has_values ? 2ULL * header->value_bytes : 0);
+    const uint64_t each =
+        header->key_bytes + sw_request_operand_bytes(header) + sw_request_answer_bytes(header) +
+        SW_CLIENT_KEY_ROOM + (has_values ? 2ULL * header->value_bytes : 0) +
+        (sw_client_keeps(header)
+             ? 2ULL * header->key_bytes + 4ULL * header->value_bytes + SW_CLIENT_KEY_ROOM
+             : 0);
     const uint64_t fit = client->server.frame_bytes_max / each;
     return fit == 0 || fit > client->server.frame_ops_max ? client->server.frame_ops_max
                                                           : (uint32_t)fit;
@@ -186,7 +189,7 @@ static uint32_t keys_max(const struct sherwood *client, const struct span *call)
     }
     const struct sw_request one = header_of_one(client, call);
     if (sw_request_is_wide(&one) || sw_operation_is_composed(one.operation) || one.times != 0) {
-        uint32_t fit = keys_with_room(client, &one);
+        uint32_t fit = keys_with_room(client, &one) / (sw_client_keeps(&one) ? 2 : 1);
         most = fit > SW_CLIENT_SPLIT_KEYS ? fit : most;
     }
     return most;

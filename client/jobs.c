@@ -416,10 +416,15 @@ int sw_client_cluster_submit(struct sherwood *client, struct sherwood_request *r
 
 /* As many keys of a blocking call as are one job: so many that each shard gets a large frame, and
  * no shard more than a server takes. */
-static uint32_t job_keys(const struct sherwood *client, size_t left)
+static uint32_t job_keys(const struct sherwood *client, const struct sw_client_details *details,
+                         size_t left)
 {
+    const uint32_t ops_max = client->server.frame_ops_max;
+    const bool keeps =
+        details->times == SW_FRAME_TIMES_KEEP && ops_max >= 2 * SW_CLIENT_SPLIT_KEYS; /* times.h */
+    const uint32_t limit = keeps ? ops_max / 2 : ops_max;
     uint64_t most = (uint64_t)RUN_KEYS * client->cluster->topology->shard_count;
-    most = most < client->server.frame_ops_max ? most : client->server.frame_ops_max;
+    most = most < limit ? most : limit;
     return left <= most ? (uint32_t)left
                         : (uint32_t)(most / SW_CLIENT_SPLIT_KEYS * SW_CLIENT_SPLIT_KEYS);
 }
@@ -457,7 +462,7 @@ int sw_client_cluster_run(struct sherwood *client, enum sherwood_operation opera
             rc = sw_client_fail(client, SHERWOOD_E_NOMEM, "not enough memory for a request");
             break;
         }
-        uint32_t n = job_keys(client, count - at);
+        uint32_t n = job_keys(client, details, count - at);
         job->call = &call;
         sw_client_job_describe(job, operation, details);
         job->details.times_ms += details->times_ms != NULL ? at : 0;

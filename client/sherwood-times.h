@@ -21,7 +21,7 @@ enum sherwood_when {
     SHERWOOD_UNSAID = 0, /* as the server's --default-ttl says, or never */
     SHERWOOD_AT = 1,
     SHERWOOD_IN = 2,
-    SHERWOOD_KEEP = 3 /* SET, SET_PRESENT: a present key keeps its time, and a new one has none */
+    SHERWOOD_KEEP = 3 /* SET, SET_PRESENT: a present key keeps its time; a new one as UNSAID */
 };
 
 /* What a request says of when its keys expire. Begin with SHERWOOD_TIMES_INIT. */

@@ -10,6 +10,11 @@
 
 /* SHERWOOD_OK, or a code with a sentence in the handle. NULL is allowed. */
 int sw_client_times_check(struct sherwood *client, const struct sherwood_times *times);
+/* Whether it is a SET that keeps times, for which a server may need two operations a key. */
+static inline bool sw_client_keeps(const struct sw_request *header)
+{
+    return header->operation == SW_OPERATION_SET && header->times == SW_FRAME_TIMES_KEEP;
+}
 /* Adds what it says, if it is not NULL. */
 void sw_client_add_times(struct sw_client_details *details, const struct sherwood_times *times);
 

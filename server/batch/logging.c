@@ -274,7 +274,7 @@ static bool describe(const struct sw_batch *batch, uint32_t key_bytes, uint32_t 
         return true;
     }
     if (batch->kind == SW_BATCH_OPERATIONS && some) {
-        if (copies || batch->wide_operands) {
+        if (copies || batch->wide_operands || batch->ops != NULL) {
             return copy(batch, &extra, key_bytes, value_bytes, write);
         }
         borrow(batch, key_bytes, value_bytes, write);

@@ -10,6 +10,7 @@
 #include "server/bulk/admit.h"
 #include "server/bulk/cluster.h"
 #include "server/bulk/figures.h"
+#include "server/bulk/keep.h"
 #include "server/bulk/operations.h"
 #include "server/bulk/output.h"
 #include "server/bulk/reply.h"
@@ -47,7 +48,8 @@ static struct sw_body_layout reply_layout(const struct sw_request *request)
 }
 
 /* What the request needs beside the two bodies: what was there before, and whether it was; of
- * GETRANGE the values of which the parts are sent; of others what times.h and combine.h say. */
+ * GETRANGE the values of which the parts are sent; of others what times.h, keep.h and combine.h
+ * say. */
 static uint64_t scratch_bytes(const struct sw_bulk *bulk, const struct sw_request *request)
 {
     const uint64_t values = sw_frame_align((uint64_t)request->count * request->value_bytes);
@@ -56,6 +58,9 @@ static uint64_t scratch_bytes(const struct sw_bulk *bulk, const struct sw_reques
     }
     if (sw_bulk_shows_times(request)) {
         return sw_bulk_times_bytes(request);
+    }
+    if (sw_bulk_keeps(&bulk->batches->shape, request)) {
+        return sw_bulk_keep_bytes(&bulk->batches->shape, request);
     }
     return sw_request_is_wide(request) ? values + sw_frame_align(sw_found_bytes(request->count))
                                        : sw_combine_bytes(&bulk->batches->shape, request);

@@ -13,6 +13,7 @@
 #include "server/bulk/bulk.h"
 #include "server/bulk/cluster.h"
 #include "server/bulk/complete.h"
+#include "server/bulk/keep.h"
 #include "server/bulk/output.h"
 #include "server/bulk/times.h"
 
@@ -171,6 +172,8 @@ static void reply_to_data(struct sw_bulk_frame *frame, struct sw_reply *reply)
         reply->hits = frame->hits;
     } else if (sw_bulk_shows_times(request)) {
         reply->hits = sw_bulk_times_end(frame);
+    } else if (sw_bulk_keeps(&frame->bulk->batches->shape, request)) {
+        reply->hits = sw_bulk_keep_end(frame);
     } else if (request->operation == SW_OPERATION_GETRANGE && request->want_values) {
         cut_parts(frame);
     }

@@ -13,6 +13,7 @@
 #include "server/bulk/cluster.h"
 #include "server/bulk/figures.h"
 #include "server/bulk/judge.h"
+#include "server/bulk/keep.h"
 #include "server/bulk/operations.h"
 #include "server/bulk/reply.h"
 #include "server/bulk/sharing.h"
@@ -185,6 +186,9 @@ static void start_data(struct sw_bulk_frame *frame)
     scale(frame);
     if (check_times(frame) && check_keys(frame, batch->keys) && sw_bulk_owns_keys(frame) &&
         check_values(frame, batch->values)) {
+        if (sw_bulk_keeps(&frame->bulk->batches->shape, &frame->request)) {
+            sw_bulk_keep_begin(frame);
+        }
         launch(frame);
     }
 }
@@ -290,7 +294,7 @@ static void fill_info(const struct sw_bulk *bulk, struct sw_server_info *info)
     strncpy(info->engine, table.engine_name, sizeof(info->engine) - 1);
     info->value_format = (uint32_t)bulk->batches->shape.value_format;
     info->frame_bytes_max = bulk->batches->shape.frame_bytes_max;
-    info->takes_times = bulk->batches->shape.expires && bulk->batches->shape.no_expiry == NULL;
+    info->takes_times = sw_bulk_takes_times(&bulk->batches->shape);
     sw_bulk_cluster_info(bulk, info);
     info->resp_keys = bulk->net->config->resp_keys;
     info->value_type = sw_config_value_type(bulk->net->config);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "server/bulk/bulk.h"
+#include "server/bulk/keep.h"
 #include "table/expiring.h"
 
 #define NO_TIME "a time is from 1 to 2^63 - 1 milliseconds, and a relative one ends before that"
@@ -18,6 +19,11 @@
 static const char *refusal(const struct sw_table_shape *shape)
 {
     return shape->no_expiry == NULL ? NULL : shape->no_expiry + sizeof("ERR ") - 1;
+}
+
+bool sw_bulk_takes_times(const struct sw_table_shape *shape)
+{
+    return shape->expires && refusal(shape) == NULL;
 }
 
 static bool is_time(uint64_t time_ms)
@@ -32,11 +38,10 @@ static const char *wrong_keep(const struct sw_table_shape *shape, const struct s
         return "times KEEP is of SET and SET_PRESENT: other operations leave the time of a present "
                "key as it is";
     }
-    if (request->operation == SW_OPERATION_SET && shape->default_ttl_ms > 0) {
-        return "a SET with times KEEP gives new keys none, and here every key has one "
-               "(default-ttl): send SET_PRESENT and SET_ABSENT";
-    }
-    return NULL;
+    return sw_bulk_keeps(shape, request) && request->count > shape->batch_ops_max / 2
+               ? "a SET with times KEEP of so many keys, where new ones get the time of "
+                 "default-ttl: send half as many"
+               : NULL;
 }
 
 /* What is wrong with the fields, whatever the server; NULL: nothing. */

@@ -22,7 +22,8 @@ EXPIRES = {wire.EXPIRE: "", wire.EXPIRE_NONE: "NX", wire.EXPIRE_SOME: "XX", wire
            wire.EXPIRE_EARLIER: "LT", wire.EXPIRE_SHORTEN: "XX LT"}
 INTEGERS = (wire.SUM, wire.MIN, wire.MAX, wire.INCREMENT)
 GIVES = (wire.SET, wire.SET_PRESENT)  # a present key, too
-TABLES = {(): (8, 8), ("--key-bits", "32"): (4, 4), ("--value-bytes", "20"): (8, 20)}  # bytes of a key, of a value
+TABLES = {(): (8, 8), ("--key-bits", "32"): (4, 4), ("--value-bytes", "20"): (8, 20),  # bytes of a key, of a value
+          ("--default-ttl", "50000000"): (8, 8, 50000000000)}  # .. and milliseconds that who says nothing gives
 
 
 def now_ms():
@@ -32,8 +33,8 @@ def now_ms():
 class Around(int):
     """A relative time: what it may be by the server's clock, which is some moment until `last`."""
 
-    def __new__(cls, relative):
-        self = super().__new__(cls, now_ms() + relative)
+    def __new__(cls, relative, now):
+        self = super().__new__(cls, now + relative)
         self.relative = relative
         return self
 
@@ -44,8 +45,11 @@ class Around(int):
 class Model:
     """What a server has: {key: [value, when it expires; 0: never]}."""
 
-    def __init__(self, key_bytes, value_bytes):
-        self.key_bytes, self.value_bytes, self.keys = key_bytes, value_bytes, {}
+    def __init__(self, key_bytes, value_bytes, default=0):
+        self.key_bytes, self.value_bytes, self.default, self.keys = key_bytes, value_bytes, default, {}
+
+    def unsaid(self):
+        return Around(self.default, now_ms()) if self.default else 0
 
     def give(self, key, value, at):
         if 0 < at <= LONG_OVER:
@@ -92,7 +96,8 @@ class Model:
             if after is None:
                 return before, there, operation == wire.INCREMENT
             if not there or operation in GIVES:
-                self.give(key, after, time_before if at is None else at)
+                kept = at is None and there
+                self.give(key, after, time_before if kept else at or self.unsaid())
             else:
                 self.keys[key][0] = after
         return before, there, False
@@ -161,16 +166,18 @@ class Drawn:
             return
         def draw():
             return (rng.choice((1, LONG_OVER, FAR, FAR + 1, FAR + 2, FAR + 1000, MOST)) if self.times == wire.AT
-                    else 10**8 + 10**6 * rng.randrange(4))
+                    else 10**8 + 2000 * rng.randrange(10**7))  # no two are close to each other
         if rng.random() < .5:
             self.header["time_ms"] = draw()
             raw = [self.header["time_ms"]] * count
         else:
             self.each = raw = [draw() for _ in range(count)]
-        self.at = raw if self.times == wire.AT else [Around(ms) for ms in raw]
+        now = now_ms()
+        self.at = raw if self.times == wire.AT else [Around(ms, now) for ms in raw]
 
     def send(self, connection):
         frame = self.model.frame(self.operation, self.keys, self.operands, self.each, **self.header)
+        # what is relative counts from before the frame is sent on
         answers = [self.model.apply(self.operation, key, self.operands[i] if self.operands else 0, self.at[i])
                    for i, key in enumerate(self.keys)]
         connection.sendall(frame)
@@ -192,6 +199,7 @@ class Drawn:
 
 def command(rng, model, replies, what):
     """A command on the same keys."""
+    fresh = model.unsaid()
     key, value, at = rng.randrange(KEYS), rng.randrange(100), rng.choice((1000, FAR, FAR + 1, FAR + 1000))
     there, before, text = key in model.keys, model.keys.get(key, [0, 0]), value
     if model.value_bytes > 8:
@@ -202,7 +210,7 @@ def command(rng, model, replies, what):
         model.give(key, value, at)
     elif kind == 1:
         equal(replies.ask("SET", key, text, "KEEPTTL"), "OK", what)
-        model.give(key, value, before[1])
+        model.give(key, value, before[1] if there else fresh)
     elif kind == 2:
         operation = rng.choice([op for op, words in EXPIRES.items()])
         changes = there and model.condition_holds(operation, before[1], at)
@@ -265,10 +273,10 @@ def files_and_replicas():
     for flags, widths in TABLES.items():
         model = Model(*widths)
         with Directory() as directory:
-            for _ in range(2):
-                with durable(directory, "everysec", *flags, "--backend", "cpu") as server, \
+            for _ in range(3):
+                with durable(directory, rng.choice(("always", "everysec")), *flags, "--backend", "cpu") as server, \
                         replica_of(server.port, "--backend", "cpu", *flags) as replica:
-                    steps(rng, seed, model, server, 40)
+                    steps(rng, seed, model, server, 30)
                     caught_up(server, replica)
                     with replica.connect() as connection, session(replica) as replies:
                         model.look(rng, connection, replies, f"seed {seed}: replica")
@@ -346,14 +354,37 @@ def of_defaults():
         asked(connection, wire.SET, (3,), (5,), times=wire.AT, time_ms=FAR)
         check(0 < replies.ask("TTL", 1) <= 100000, "the default")
         equal(replies.ask("PEXPIRETIME", 3), FAR, "that of the frame")
-        reply = asked(connection, wire.SET, (3,), (6,), times=wire.KEEP)
-        check(reply.status == wire.BAD_REQUEST and "default-ttl" in reply.message, reply.message)
+        reply = asked(connection, wire.SET, (3, 9, 3, 9), (6, 1, 8, 2), want_values=True, times=wire.KEEP)
+        equal([reply.values(), reply.found(), reply.hits], [[5, 0, 6, 1], [1, 0, 1, 1], 3], "KEEP of keys twice")
+        equal([replies.ask("MGET", 3, 9), replies.ask("PEXPIRETIME", 3)], [[b"8", b"2"], FAR], "kept")
+        check(0 < replies.ask("TTL", 9) <= 100000, "a new one has the default")
         equal(asked(connection, wire.SET_PRESENT, (3, 4), (7, 7), times=wire.KEEP).hits, 1, "KEEP")
         equal([replies.ask("GET", 3), replies.ask("PEXPIRETIME", 3), replies.ask("EXISTS", 4)], [b"7", FAR, 0], "kept")
         equal([asked(connection, wire.PERSIST, (1, 1)).found(), replies.ask("TTL", 1)], [[1, 0], -1], "PERSIST")
         asked(connection, wire.EXPIRE_NONE, (1, 2), times=wire.AT, time_ms=FAR)
         equal(replies.ask("PEXPIRETIME", 1), FAR, "EXPIRE")
         check(0 < replies.ask("TTL", 2) <= 100000, "not this one")
+    with Server("--backend", "cpu", "--capacity", "4K", "--frame-ops-max", "64", "--round-ops-max", "64", "--default-ttl", "5") as server, \
+            server.connect() as connection:
+        reply = asked(connection, wire.SET, range(33), range(33), times=wire.KEEP)
+        check(reply.status == wire.BAD_REQUEST and "half as many" in reply.message, reply.message)
+        equal(asked(connection, wire.SET, range(32), range(32), times=wire.KEEP).hits, 0, "so many are taken")
+
+
+@case
+def defaults_in_a_log():
+    """what KEEP stored, under --default-ttl, is there after a restart, on each level, by frames and by commands alike"""
+    for level in ("always", "everysec"):
+        with Directory() as directory:
+            flags = ("--backend", "cpu", "--default-ttl", "100000")
+            with durable(directory, level, *flags) as server, server.connect() as connection, session(server) as replies:
+                asked(connection, wire.SET, (1,), (5,), times=wire.AT, time_ms=FAR)
+                asked(connection, wire.SET, (1, 2, 2), (6, 7, 8), times=wire.KEEP)
+                replies.ask("SET", 3, 9, "KEEPTTL")
+                wanted = [replies.ask("MGET", 1, 2, 3)] + [replies.ask("PEXPIRETIME", key) for key in (1, 2, 3)]
+                equal([wanted[0], wanted[1], abs(wanted[2] - wanted[3]) < 10000], [[b"6", b"8", b"9"], FAR, True], "before")
+            with durable(directory, level, *flags) as server, session(server) as replies:
+                equal([replies.ask("MGET", 1, 2, 3)] + [replies.ask("PEXPIRETIME", key) for key in (1, 2, 3)], wanted, level)
 
 
 @case
@@ -362,7 +393,7 @@ def sums_of_rows():
     for kind, operation, wide in (("f32", wire.ADD_F32, False), ("f16", wire.ADD_F16, False), ("f16", wire.ADD_F16, True)):
         with Directory() as directory:
             flags = ("--backend", "cpu", "--value-bytes", "8", "--value-type", kind)
-            with durable(directory, "everysec", *flags) as server, server.connect() as connection, session(server) as replies:
+            with durable(directory, "always", *flags) as server, server.connect() as connection, session(server) as replies:
                 operand = struct.pack("<2f" if kind == "f32" else "<4f" if wide else "<4e", *[1] * (2 if kind == "f32" else 4))
                 for keys, at in (((1,), 0), ((1, 2, 2), FAR), ((3,), 1)):
                     header = {"times": wire.AT, "time_ms": at} if at else {}

@@ -168,8 +168,14 @@ def what_is_refused():
         raises(sherwood.Refused, "2^63 - 1", c.set_many, [1, 2], [6, 6], ttl=[5, (2**63 - 1) // 1000])
         equal((c[1], float(c.ttl_many([1])[0][0]), 2 in c), (5, float("inf"), False), "as it was")
         equal((c.ttl_many([])[0].shape, c.expire_many([], ttl=5).shape), ((0,), (0,)), "of no keys")
-    with client("--default-ttl", "1000") as c:
-        raises(sherwood.Refused, "default-ttl", c.set_many, [1], [6], keep_ttl=True)
+    with client("--default-ttl", "1000", "--frame-ops-max", "100K", "--round-ops-max", "1K") as c:
+        c.set_many([1], [5], expire_at=FAR)
+        c.set_many([1, 2], [6, 7], keep_ttl=True)
+        same(c.ttl_many([1], at=True)[0], np.array([FAR * 1000], np.uint64), "kept")
+        check(900 < c.ttl_many([2])[0][0] <= 1000, "the default")
+        for calls in (c.set_many, lambda *a, **n: c.submit.set_many(*a, **n).result()):
+            calls(np.arange(150_000), 9, keep_ttl=True)
+        equal((len(c), c[149_999]), (150_000, 9), "more than half of a frame's keys")
     with client("--engine", "cuckoo") as c:
         equal(c.server.takes_times, False)
         raises(sherwood.Refused, "takes no times", c.set_many, [1], [6], ttl=5)
