@@ -294,7 +294,7 @@ static void fill_info(const struct sw_bulk *bulk, struct sw_server_info *info)
     strncpy(info->engine, table.engine_name, sizeof(info->engine) - 1);
     info->value_format = (uint32_t)bulk->batches->shape.value_format;
     info->frame_bytes_max = bulk->batches->shape.frame_bytes_max;
-    info->takes_times = sw_bulk_takes_times(&bulk->batches->shape);
+    info->takes_times = bulk->batches->shape.expires;
     sw_bulk_cluster_info(bulk, info);
     info->resp_keys = bulk->net->config->resp_keys;
     info->value_type = sw_config_value_type(bulk->net->config);

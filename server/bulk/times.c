@@ -15,17 +15,6 @@
 
 /* --- the header ------------------------------------------------------------------------------- */
 
-/* Why keys do not expire in this server, without the word that errors of RESP begin with. */
-static const char *refusal(const struct sw_table_shape *shape)
-{
-    return shape->no_expiry == NULL ? NULL : shape->no_expiry + sizeof("ERR ") - 1;
-}
-
-bool sw_bulk_takes_times(const struct sw_table_shape *shape)
-{
-    return shape->expires && refusal(shape) == NULL;
-}
-
 static bool is_time(uint64_t time_ms)
 {
     return time_ms > 0 && time_ms <= SW_FRAME_TIME_MAX;
@@ -84,7 +73,6 @@ bool sw_bulk_times_fit(const struct sw_table_shape *shape, const struct sw_reque
                  sw_table_lacking(shape, 1U << SW_EXPIRE));
         return false;
     }
-    wrong = wrong == NULL && gives ? refusal(shape) : wrong;
     if (wrong != NULL) {
         snprintf(message, message_bytes, "%s", wrong);
     }

@@ -17,9 +17,6 @@
 
 struct sw_bulk_frame;
 
-/* May frames say when keys expire? */
-bool sw_bulk_takes_times(const struct sw_table_shape *shape);
-
 /* Can the server make something of what the header says of times? If not, a sentence is in
  * `message`. */
 bool sw_bulk_times_fit(const struct sw_table_shape *shape, const struct sw_request *request,

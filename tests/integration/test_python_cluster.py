@@ -5,6 +5,7 @@
 import asyncio
 import random
 import threading
+import time
 
 import moving
 from cluster import nodes, slot_of
@@ -47,6 +48,30 @@ def calls():
         alone[1] = 2  # a node takes clients that know of no cluster, for its own keys
         raises(sherwood.Refused, "at least one", sherwood.connect_cluster, [])
     check(sherwood.connect_cluster.__doc__, "it is explained")
+
+
+@case
+def times():
+    """keys of every node get the times that one call gives them, in the order of the keys"""
+    with nodes(3) as servers, sherwood.connect_cluster([servers[0].address()]) as c:
+        ids = np.random.default_rng(drawn_seed()).permutation(5000).astype(np.uint64)
+        at = int(time.time()) + 1000 + ids
+        check(c.server.takes_times, "a node of a cluster takes times")
+        for call in (c, c.submit):
+            c.flush()
+            done = [call.set_many(ids, ids * 2, expire_at=at), call.persist_many(ids[:100]),
+                    call.expire_many(ids[100:200], ttl=50), call.ttl_many(ids, at=True), call.ttl_many(ids)]
+            done = done if call is c else [one.result(60) for one in done]
+            same(done[1], np.ones(100, bool), "keys that had a time")
+            same(done[3][0][200:], at[200:] * np.uint64(1000), "times of each key")
+            check(np.isinf(done[4][0][:100]).all(), "keys that never expire")
+            check(((done[4][0][100:200] > 40) & (done[4][0][100:200] <= 50)).all(), "a time for all keys of a call")
+        for key in ids[::97].tolist():
+            owner = servers[slot_of(key) * 3 // 16384]
+            equal(owner.ask("EXPIRETIME", key) > 0, key not in ids[:100].tolist(), f"key {key} at its owner")
+        c.set_many(ids[:10], ids[:10], ttl=0.001)
+        eventually(lambda: not c.contains_many(ids[:10]).any(), "keys whose time has come")
+        equal(len(c), 4990, "the others")
 
 
 @case
