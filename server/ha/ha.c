@@ -394,7 +394,8 @@ int sw_ha_create(const struct sw_config *config, struct sw_repl *repl, struct sw
     uv_timer_init(&ha->uv, &ha->tick);
     uv_async_init(&ha->uv, &ha->wake, on_wake);
     ha->tick.data = ha->wake.data = ha;
-    ha->etcd = sw_etcd_create(&ha->uv, &ha->where, config);
+    ha->etcd =
+        sw_etcd_create(&ha->uv, &ha->where.etcd, ha->where.ttl_ns / 1000000U * 3 / 10, config);
     repl->state.terms = &ha->terms;
     repl->state.is_replica = repl->state.is_down = true;
     *out = ha;

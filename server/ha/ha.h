@@ -13,6 +13,7 @@
 #define SHERWOOD_SERVER_HA_HA_H
 
 #include "server/ha/facts.h"
+#include "server/ha/shard.h"
 #include "server/repl/repl.h"
 
 struct sw_ha;
@@ -25,6 +26,15 @@ int sw_ha_start(struct sw_ha *ha, uint16_t port);
 void sw_ha_leave(struct sw_ha *ha);
 void sw_ha_stop(struct sw_ha *ha);
 void sw_ha_destroy(struct sw_ha *ha);
+
+/* The shard of --ha; "" where there is none, or the option is wrong. */
+void sw_ha_shard(const struct sw_config *config, char name[SW_HA_NAME_BYTES]);
+/* Before start: `elected` is called on the thread of the shard when this member was elected. `ha`
+ * may be NULL in this and the next one. */
+void sw_ha_tell(struct sw_ha *ha, void (*elected)(void *context), void *context);
+/* Is this member the primary, as far as it knows? Then no other one is while this key of etcd has
+ * that revision. */
+bool sw_ha_fence(struct sw_ha *ha, char *key, size_t bytes, uint64_t *revision);
 
 #define SW_HA_LINE_BYTES 256
 /* HA POLL: a member stands for the term behind this one. Writes the answer: a line of RESP. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * ha_parts.h - the thread of a member: ha.c calls stand.c, that lead.c, and all asked.c.
+ * ha_parts.h - the thread of a member: ha.c calls stand.c, that lead.c, and all asked.c;
+ * fence.c is for others.
  */
 #ifndef SHERWOOD_SERVER_HA_HA_PARTS_H
 #define SHERWOOD_SERVER_HA_HA_PARTS_H
@@ -8,9 +9,10 @@
 #include <pthread.h>
 #include <uv.h>
 
-#include "server/ha/etcd.h"
+#include "server/etcd/etcd.h"
 #include "server/ha/ha.h"
 #include "server/ha/peers.h"
+#include "server/ha/shard.h"
 #include "server/repl/terms.h"
 
 /* The table's last record is of `term` from `start` on, and of `before` up to there. */
@@ -31,6 +33,8 @@ struct sw_ha {
     uv_async_t wake;
     uv_timer_t tick;
     bool started;
+    void (*elected)(void *context); /* NULL: nobody wants to know */
+    void *elected_context;
     struct sw_etcd *etcd;
     struct sw_peers peers;
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/etcd/values.h"
 #include "server/ha/ha_parts.h"
 #include "server/observe/log.h"
 
@@ -55,6 +56,9 @@ void sw_ha_begin_to_lead(struct sw_ha *ha)
     sw_repl_rise(state);
     sw_log(SW_LOG_NOTICE, "this member is primary of term %" PRIu64 " from write %" PRIu64 " on",
            ha->was_serving, start);
+    if (ha->elected != NULL) {
+        ha->elected(ha->elected_context);
+    }
 }
 
 static void end_term(struct sw_ha *ha, const char *why)
@@ -104,7 +108,7 @@ static void on_renewed(void *context, const json_t *answer, const char *error)
     if (answer == NULL) {
         sw_ha_failed(ha, error);
         ha->next_renewal_ns = sw_ha_now() + ha->where.ttl_ns / 50; /* another member of etcd */
-    } else if (sw_ha_succeeded(answer)) {
+    } else if (sw_etcd_succeeded(answer)) {
         ha->deadline_ns = sw_ha_deadline(ha->renewal_sent_ns, ha->where.ttl_ns);
         sw_repl_set_lease(&ha->repl->state, ha->deadline_ns);
         pthread_mutex_lock(&ha->lock);
@@ -137,9 +141,9 @@ static void on_changed(void *context, const json_t *answer, const char *error)
     ha->is_sending_change = false;
     if (answer == NULL) { /* unknown: it is sent again, and compares what it compared */
         sw_ha_failed(ha, error);
-    } else if (sw_ha_succeeded(answer)) {
+    } else if (sw_etcd_succeeded(answer)) {
         pthread_mutex_lock(&ha->lock);
-        sw_ha_changed(&ha->member, sw_ha_revision(answer));
+        sw_ha_changed(&ha->member, sw_etcd_revision(answer));
         pthread_mutex_unlock(&ha->lock);
         ha->repl->owner.wake(ha->repl->owner.server); /* WAIT may count one more */
     } else if (sw_ha_take(ha, answer, &shard)) {

@@ -5,10 +5,11 @@
 #include "server/ha/shard.h"
 
 #include <inttypes.h>
-#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "server/etcd/values.h"
 
 #define KEY_BYTES 160
 #define VALUE_BYTES 4096
@@ -16,41 +17,17 @@
 /* --- texts -------------------------------------------------------------------------------------
  */
 
-static json_t *in_base64(const char *text, size_t size)
-{
-    unsigned char out[(VALUE_BYTES + 2) / 3 * 4 + 1];
-    if (size > VALUE_BYTES) {
-        return NULL;
-    }
-    int length = EVP_EncodeBlock(out, (const unsigned char *)text, (int)size);
-    return json_stringn((const char *)out, (size_t)length);
-}
-
-/* Returns the size of the text, which has a NUL behind it; or -1. */
-static int from_base64(const char *base64, size_t size, char out[VALUE_BYTES + 4])
-{
-    if (size == 0 || size % 4 != 0 || size / 4 * 3 > VALUE_BYTES) {
-        return -1;
-    }
-    int length = EVP_DecodeBlock((unsigned char *)out, (const unsigned char *)base64, (int)size);
-    length -= length < 0 ? 0 : (base64[size - 1] == '=') + (base64[size - 2] == '=');
-    if (length >= 0) {
-        out[length] = '\0';
-    }
-    return length;
-}
-
 static json_t *key_of(const struct sw_ha_where *where, const char *name)
 {
     char key[KEY_BYTES];
-    int size = snprintf(key, sizeof(key), "%s/%s/%s", where->prefix, where->shard, name);
-    return in_base64(key, (size_t)size);
+    int size = snprintf(key, sizeof(key), "%s/%s/%s", where->etcd.prefix, where->shard, name);
+    return sw_etcd_in_base64(key, (size_t)size);
 }
 
 static json_t *put_of(const struct sw_ha_where *where, const char *name, json_t *value)
 {
     char *text = value == NULL ? NULL : json_dumps(value, JSON_COMPACT);
-    json_t *base64 = text == NULL ? NULL : in_base64(text, strlen(text));
+    json_t *base64 = text == NULL ? NULL : sw_etcd_in_base64(text, strlen(text));
     free(text);
     json_decref(value);
     return json_pack("{s:{s:o,s:o}}", "request_put", "key", key_of(where, name), "value", base64);
@@ -58,10 +35,7 @@ static json_t *put_of(const struct sw_ha_where *where, const char *name, json_t 
 
 static json_t *comparison_of(const struct sw_ha_where *where, const char *name, uint64_t revision)
 {
-    char digits[24];
-    snprintf(digits, sizeof(digits), "%" PRIu64, revision);
-    return json_pack("{s:s,s:s,s:o,s:s}", "target", "MOD", "result", "EQUAL", "key",
-                     key_of(where, name), "mod_revision", digits);
+    return sw_etcd_comparison(key_of(where, name), revision);
 }
 
 /* --- requests ----------------------------------------------------------------------------------
@@ -70,9 +44,9 @@ static json_t *comparison_of(const struct sw_ha_where *where, const char *name, 
 json_t *sw_ha_ask_all(const struct sw_ha_where *where)
 {
     char end[KEY_BYTES]; /* '0' is behind '/' */
-    int size = snprintf(end, sizeof(end), "%s/%s0", where->prefix, where->shard);
+    int size = snprintf(end, sizeof(end), "%s/%s0", where->etcd.prefix, where->shard);
     return json_pack("{s:o,s:o}", "key", key_of(where, ""), "range_end",
-                     in_base64(end, (size_t)size));
+                     sw_etcd_in_base64(end, (size_t)size));
 }
 
 /* Takes over the arrays. */
@@ -149,22 +123,6 @@ json_t *sw_ha_ask_end(const struct sw_ha_where *where, const struct sw_ha_shard 
 /* --- answers ------------------------------------------------------------------------------------
  */
 
-static uint64_t number_in(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-    return text == NULL ? 0 : strtoull(text, NULL, 10);
-}
-
-bool sw_ha_succeeded(const json_t *answer)
-{
-    return json_is_true(json_object_get(answer, "succeeded"));
-}
-
-uint64_t sw_ha_revision(const json_t *answer)
-{
-    return number_in(json_object_get(answer, "header"), "revision");
-}
-
 static bool read_id(const json_t *name, const json_t *incarnation, struct sw_ha_id *id,
                     struct sw_ha_names *names)
 {
@@ -225,28 +183,26 @@ static bool read_renewal(const json_t *value, struct sw_ha_shard *shard)
 static bool read_key(const struct sw_ha_where *where, const json_t *kv, struct sw_ha_shard *shard,
                      struct sw_ha_names *names)
 {
-    const json_t *key = json_object_get(kv, "key"), *value = json_object_get(kv, "value");
-    char text[VALUE_BYTES + 4];
-    const char *name = text + strlen(where->prefix) + strlen(where->shard) + 2;
-    char which[16] = "";
-    int size = from_base64(json_string_value(key), json_string_length(key), text);
-    uint64_t revision = number_in(kv, "mod_revision");
-    if (size > name - text) {
-        snprintf(which, sizeof(which), "%s", name);
-    }
+    const size_t folder = strlen(where->etcd.prefix) + strlen(where->shard) + 2;
+    size_t size = 0;
+    char *key = sw_etcd_from_base64(json_object_get(kv, "key"), &size);
+    const char *which = key == NULL || size <= folder ? "" : key + folder;
     bool is_term = strcmp(which, "term") == 0, is_sync = strcmp(which, "sync") == 0;
-    if (!is_term && !is_sync && strcmp(which, "renewal") != 0) {
+    bool is_ours = is_term || is_sync || strcmp(which, "renewal") == 0;
+    free(key);
+    if (!is_ours) {
         return true;
     }
-    size = from_base64(json_string_value(value), json_string_length(value), text);
-    json_t *parsed = size < 0 ? NULL : json_loadb(text, (size_t)size, 0, NULL);
+    char *value = sw_etcd_from_base64(json_object_get(kv, "value"), &size);
+    json_t *parsed = value == NULL || size > VALUE_BYTES ? NULL : json_loadb(value, size, 0, NULL);
     bool is_right = is_term   ? read_term(parsed, shard, names)
                     : is_sync ? read_sync(parsed, shard, names)
                               : read_renewal(parsed, shard);
     json_decref(parsed);
+    free(value);
     *(is_term   ? &shard->term_revision
       : is_sync ? &shard->sync_revision
-                : &shard->renewal_revision) = revision;
+                : &shard->renewal_revision) = sw_etcd_number(kv, "mod_revision");
     return is_right;
 }
 
@@ -263,14 +219,14 @@ int sw_ha_read_shard(const struct sw_ha_where *where, const json_t *answer,
             snprintf(reason, reason_bytes,
                      "what etcd holds under %s/%s/ was not written by a "
                      "server of this version",
-                     where->prefix, where->shard);
+                     where->etcd.prefix, where->shard);
             return -1;
         }
     }
     if ((shard->term_revision == 0) != (shard->sync_revision == 0) ||
         (shard->term_revision == 0 && shard->renewal_revision != 0)) {
         snprintf(reason, reason_bytes, "etcd holds only a part of the keys under %s/%s/",
-                 where->prefix, where->shard);
+                 where->etcd.prefix, where->shard);
         return -1;
     }
     shard->sync.quorum = shard->sync.quorum == 0 ? where->quorum : shard->sync.quorum;

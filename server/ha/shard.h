@@ -16,20 +16,17 @@
 #include <jansson.h>
 #include <stddef.h>
 
+#include "server/etcd/where.h"
 #include "server/ha/member.h"
 
-#define SW_HA_ENDPOINTS_MAX 9
-#define SW_HA_NAME_BYTES 64
+#define SW_HA_NAME_BYTES SW_ETCD_NAME_BYTES
 #define SW_HA_NAMES_MAX 64
 #define SW_HA_NAMES_ROOM 24 /* what is read of etcd at once has fewer names */
 #define SW_HA_REASON_BYTES 256
 #define SW_HA_TTL_SECONDS_MAX 60
 
 struct sw_ha_where {
-    bool is_tls;
-    unsigned endpoints;
-    char endpoint[SW_HA_ENDPOINTS_MAX][SW_HA_NAME_BYTES]; /* "host:port" of etcd's members */
-    char prefix[SW_HA_NAME_BYTES];
+    struct sw_etcd_where etcd;
     char shard[SW_HA_NAME_BYTES];
     char announce[SW_HA_NAME_BYTES]; /* empty: bind and port */
     uint64_t ttl_ns;
@@ -63,10 +60,6 @@ const char *sw_ha_name(const struct sw_ha_names *names, uint64_t node);
 int sw_ha_read_shard(const struct sw_ha_where *where, const json_t *answer,
                      struct sw_ha_shard *shard, struct sw_ha_names *names, char *reason,
                      size_t reason_bytes);
-/* Did etcd carry out the transaction? */
-bool sw_ha_succeeded(const json_t *answer);
-/* The revision of an answer. */
-uint64_t sw_ha_revision(const json_t *answer);
 
 /* Bodies, for the caller to free. NULL: no memory. All but the first compare revisions with those
  * of `shard`, and read everything where these differ. */

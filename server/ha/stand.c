@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/etcd/values.h"
 #include "server/ha/ha_parts.h"
 #include "server/observe/log.h"
 
@@ -56,13 +57,13 @@ static void on_elected(void *context, const json_t *answer, const char *error)
     if (answer == NULL) { /* unknown: if it was taken, etcd names this member at the next look */
         sw_ha_failed(ha, error);
         withdraw(ha);
-    } else if (!sw_ha_succeeded(answer)) {
+    } else if (!sw_etcd_succeeded(answer)) {
         withdraw(ha);
         if (sw_ha_take(ha, answer, &shard)) {
             sw_ha_saw(ha, &shard);
         }
     } else {
-        ha->elected_revision = sw_ha_revision(answer);
+        ha->elected_revision = sw_etcd_revision(answer);
         ha->election = SW_HA_PROMOTING;
         /* it serves as soon as replication has made it one, and not any longer than this */
         sw_repl_set_lease(&ha->repl->state, sw_ha_deadline(ha->asked_ns, ha->where.ttl_ns));

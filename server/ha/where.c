@@ -21,36 +21,6 @@ static int fail(char *reason, size_t bytes, const char *what)
     return -1;
 }
 
-/* Takes the bytes up to one of `ends`, which must be characters of a name, ':' or `more`. */
-static bool take(const char **at, const char *ends, const char *more, char out[SW_HA_NAME_BYTES])
-{
-    size_t size = strcspn(*at, ends);
-    if (size == 0 || size >= SW_HA_NAME_BYTES) {
-        return false;
-    }
-    for (size_t i = 0; i < size; i++) {
-        if (!isalnum((unsigned char)(*at)[i]) && strchr(more, (*at)[i]) == NULL) {
-            return false;
-        }
-    }
-    memcpy(out, *at, size);
-    out[size] = '\0';
-    *at += size;
-    return true;
-}
-
-/* "host:port" or "[v6]:port" */
-static bool is_address(const char *text)
-{
-    const char *colon = strrchr(text, ':');
-    char *end;
-    if (colon == NULL || colon == text || !isdigit((unsigned char)colon[1])) {
-        return false;
-    }
-    unsigned long port = strtoul(colon + 1, &end, 10);
-    return *end == '\0' && port > 0 && port < 65536;
-}
-
 static bool take_number(const char **at, uint64_t low, uint64_t high, uint64_t *out)
 {
     char *end;
@@ -67,11 +37,13 @@ static const char *take_choice(struct sw_ha_where *where, const char **at)
     uint64_t number;
     if (strncmp(*at, "shard=", 6) == 0) {
         *at += 6;
-        return take(at, "&", "-_.", where->shard) ? NULL : "the name of the shard is wrong";
+        return sw_etcd_take_name(at, "&", "-_.", where->shard) ? NULL
+                                                               : "the name of the shard is wrong";
     }
     if (strncmp(*at, "announce=", 9) == 0) {
         *at += 9;
-        return take(at, "&", "-_.:[]", where->announce) && is_address(where->announce)
+        return sw_etcd_take_name(at, "&", "-_.:[]", where->announce) &&
+                       sw_etcd_is_address(where->announce)
                    ? NULL
                    : "announce is no host:port";
     }
@@ -96,28 +68,16 @@ int sw_ha_where_parse(struct sw_ha_where *where, const char *text, char *reason,
                       size_t reason_bytes)
 {
     *where = (struct sw_ha_where){.ttl_ns = 3000000000U, .quorum = 1};
-    where->is_tls = strncmp(text, "etcds://", 8) == 0;
-    if (!where->is_tls && strncmp(text, "etcd://", 7) != 0) {
-        return fail(reason, reason_bytes, "this does not begin with etcd:// or etcds://");
+    const char *at = NULL, *wrong = sw_etcd_where_parse(&where->etcd, text, &at);
+    if (wrong == NULL && *at != '?') {
+        wrong = "the prefix is wrong";
     }
-    const char *at = text + (where->is_tls ? 7 : 6);
-    do {
-        at++;
-        if (where->endpoints == SW_HA_ENDPOINTS_MAX) {
-            return fail(reason, reason_bytes, "there are more than 9 members of etcd");
-        }
-        char *endpoint = where->endpoint[where->endpoints++];
-        if (!take(&at, ",/", "-_.:[]", endpoint) || !is_address(endpoint)) {
-            return fail(reason, reason_bytes, "a member of etcd is no host:port");
-        }
-    } while (*at == ',');
-    if (*at != '/' || !take(&at, "?", "-_./", where->prefix) ||
-        where->prefix[strlen(where->prefix) - 1] == '/' || *at != '?') {
-        return fail(reason, reason_bytes, "the prefix is wrong");
+    if (wrong != NULL) {
+        return fail(reason, reason_bytes, wrong);
     }
     do {
         at++;
-        const char *wrong = take_choice(where, &at);
+        wrong = take_choice(where, &at);
         if (wrong != NULL) {
             return fail(reason, reason_bytes, wrong);
         }

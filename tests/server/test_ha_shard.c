@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct sw_ha_where where = {.prefix = "p", .shard = "s", .ttl_ns = 7000000000U};
+static const struct sw_ha_where where = {.etcd.prefix = "p", .shard = "s", .ttl_ns = 7000000000U};
 
 /* What etcd answers once it has taken the transaction, at this revision; takes over the body. */
 static json_t *held_after(json_t *body, const char *revision)

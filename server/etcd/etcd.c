@@ -2,7 +2,7 @@
  *
  * etcd.c - libcurl's multi interface on a libuv loop.
  */
-#include "server/ha/etcd.h"
+#include "server/etcd/etcd.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +11,11 @@
 #ifdef SW_HAS_CURL
 #include <curl/curl.h>
 
-#define ANSWER_BYTES_MAX (256 * 1024)
+/* A value of 4 MiB, in base64, and what is around it. etcd's own limit is 1.5 MiB a request. */
+#define ANSWER_BYTES_MAX (8 * 1024 * 1024)
 
-struct request {
-    struct request *next;
+struct sw_etcd_stream {
+    struct sw_etcd_stream *next;
     struct sw_etcd *etcd;
     CURL *easy;
     char *body;
@@ -22,6 +23,9 @@ struct request {
     size_t size;
     unsigned endpoint;
     sw_etcd_done *done;
+    sw_etcd_line *line; /* of an answer that goes on; NULL: of any other one */
+    sw_etcd_ended *ended;
+    struct sw_etcd_lines lines;
     void *context;
     char error[CURL_ERROR_SIZE];
 };
@@ -33,13 +37,14 @@ struct watched {
 };
 
 struct sw_etcd {
-    const struct sw_ha_where *where;
+    const struct sw_etcd_where *where;
     const struct sw_config *config;
+    uint64_t limit_ms;
     uv_loop_t *uv;
     uv_timer_t *timer;
     CURLM *multi;
     struct curl_slist *headers;
-    struct request *list;
+    struct sw_etcd_stream *list;
     unsigned endpoint; /* that is asked next */
 };
 
@@ -48,9 +53,9 @@ bool sw_etcd_is_built(void)
     return true;
 }
 
-static void free_request(struct request *request)
+static void free_request(struct sw_etcd_stream *request)
 {
-    struct request **link = &request->etcd->list;
+    struct sw_etcd_stream **link = &request->etcd->list;
     while (*link != request) {
         link = &(*link)->next;
     }
@@ -59,35 +64,49 @@ static void free_request(struct request *request)
         curl_multi_remove_handle(request->etcd->multi, request->easy);
         curl_easy_cleanup(request->easy);
     }
+    sw_etcd_lines_fini(&request->lines);
     free(request->body);
     free(request->answer);
     free(request);
 }
 
-static void finish(struct request *request, CURLcode code)
+/* The next request goes to another member than this one went to. */
+static void pass_on(const struct sw_etcd_stream *request)
+{
+    struct sw_etcd *etcd = request->etcd;
+    if (etcd->endpoint == request->endpoint) {
+        etcd->endpoint = (request->endpoint + 1) % etcd->where->endpoints;
+    }
+}
+
+static void finish(struct sw_etcd_stream *request, CURLcode code)
 {
     long status = 0;
     json_error_t wrong;
     json_t *answer = NULL;
     char error[CURL_ERROR_SIZE + 64];
     curl_easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &status);
-    if (code == CURLE_OK && status == 200) {
+    if (code == CURLE_OK && status == 200 && request->line == NULL) {
         answer = json_loadb(request->answer, request->size, 0, &wrong);
     }
     if (answer == NULL) {
         snprintf(error, sizeof(error), "%s: %s", request->etcd->where->endpoint[request->endpoint],
                  code != CURLE_OK
                      ? (request->error[0] != '\0' ? request->error : curl_easy_strerror(code))
-                 : status != 200 ? "it refuses, or has no quorum"
-                                 : "its answer is no JSON");
-        if (request->etcd->endpoint == request->endpoint) {
-            request->etcd->endpoint = (request->endpoint + 1) % request->etcd->where->endpoints;
-        }
+                 : status != 200         ? "it refuses, or has no quorum"
+                 : request->line != NULL ? "it has ended the answer"
+                                         : "its answer is no JSON");
+        pass_on(request);
     }
     sw_etcd_done *done = request->done;
+    sw_etcd_ended *ended = request->ended;
     void *context = request->context;
     free_request(request);
-    done(context, answer, answer == NULL ? error : NULL);
+    if (ended != NULL) {
+        ended(context, error);
+    } else {
+        done(context, answer, answer == NULL ? error : NULL);
+    }
     json_decref(answer);
 }
 
@@ -99,7 +118,7 @@ static void take_done(struct sw_etcd *etcd)
         if (message->msg == CURLMSG_DONE) {
             char *private = NULL;
             curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &private);
-            finish((struct request *)(void *)private, message->data.result);
+            finish((struct sw_etcd_stream *)(void *)private, message->data.result);
         }
     }
 }
@@ -174,8 +193,14 @@ static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *context, v
 
 static size_t take_bytes(char *bytes, size_t one, size_t count, void *context)
 {
-    struct request *request = context;
+    struct sw_etcd_stream *request = context;
     size_t size = one * count;
+    if (request->line != NULL) {
+        return sw_etcd_lines_feed(&request->lines, bytes, size, ANSWER_BYTES_MAX, request->line,
+                                  request->context)
+                   ? size
+                   : 0;
+    }
     if (request->size + size > ANSWER_BYTES_MAX) {
         return 0;
     }
@@ -192,7 +217,7 @@ static size_t take_bytes(char *bytes, size_t one, size_t count, void *context)
 /* --- life --------------------------------------------------------------------------------------
  */
 
-struct sw_etcd *sw_etcd_create(uv_loop_t *uv, const struct sw_ha_where *where,
+struct sw_etcd *sw_etcd_create(uv_loop_t *uv, const struct sw_etcd_where *where, uint64_t limit_ms,
                                const struct sw_config *config)
 {
     struct sw_etcd *etcd = calloc(1, sizeof(*etcd));
@@ -201,6 +226,7 @@ struct sw_etcd *sw_etcd_create(uv_loop_t *uv, const struct sw_ha_where *where,
     }
     etcd->where = where;
     etcd->config = config;
+    etcd->limit_ms = limit_ms;
     etcd->uv = uv;
     etcd->timer = calloc(1, sizeof(*etcd->timer));
     etcd->multi = curl_global_init(CURL_GLOBAL_ALL) == 0 ? curl_multi_init() : NULL;
@@ -249,11 +275,11 @@ static void set_tls(CURL *easy, const struct sw_config *config)
     }
 }
 
-static void set_options(struct request *request, const char *path)
+static void set_options(struct sw_etcd_stream *request, const char *path)
 {
-    const struct sw_ha_where *where = request->etcd->where;
-    const long limit_ms = (long)(where->ttl_ns / 1000000U * 3 / 10);
-    char url[SW_HA_NAME_BYTES + 64];
+    const struct sw_etcd_where *where = request->etcd->where;
+    const long limit_ms = (long)request->etcd->limit_ms;
+    char url[SW_ETCD_NAME_BYTES + 64];
     snprintf(url, sizeof(url), "%s://%s%s", where->is_tls ? "https" : "http",
              where->endpoint[request->endpoint], path);
     curl_easy_setopt(request->easy, CURLOPT_URL, url);
@@ -262,7 +288,7 @@ static void set_options(struct request *request, const char *path)
     curl_easy_setopt(request->easy, CURLOPT_QUICK_EXIT, 1L); /* whatever a resolver waits for */
     set_tls(request->easy, request->etcd->config);
     curl_easy_setopt(request->easy, CURLOPT_CONNECTTIMEOUT_MS, limit_ms / 2);
-    curl_easy_setopt(request->easy, CURLOPT_TIMEOUT_MS, limit_ms);
+    curl_easy_setopt(request->easy, CURLOPT_TIMEOUT_MS, request->line != NULL ? 0L : limit_ms);
     curl_easy_setopt(request->easy, CURLOPT_TCP_NODELAY, 1L);
     curl_easy_setopt(request->easy, CURLOPT_HTTPHEADER, request->etcd->headers);
     curl_easy_setopt(request->easy, CURLOPT_POSTFIELDS, request->body);
@@ -272,30 +298,60 @@ static void set_options(struct request *request, const char *path)
     curl_easy_setopt(request->easy, CURLOPT_ERRORBUFFER, request->error);
 }
 
-void sw_etcd_post(struct sw_etcd *etcd, const char *path, json_t *body, sw_etcd_done *done,
-                  void *context)
+/* Sends a request that is filled in but for what these say. Takes over the body. Returns false, and
+ * the request is freed. */
+static bool begin(struct sw_etcd *etcd, struct sw_etcd_stream *request, const char *path,
+                  json_t *body)
 {
-    struct request *request = calloc(1, sizeof(*request));
     char *text = body == NULL ? NULL : json_dumps(body, JSON_COMPACT);
     json_decref(body);
     if (request == NULL || text == NULL || (request->easy = curl_easy_init()) == NULL) {
         free(request);
         free(text);
-        done(context, NULL, "no memory for a request to etcd");
-        return;
+        return false;
     }
     request->etcd = etcd;
     request->endpoint = etcd->endpoint;
     request->body = text;
-    request->done = done;
-    request->context = context;
     request->next = etcd->list;
     etcd->list = request;
     set_options(request, path);
     if (curl_multi_add_handle(etcd->multi, request->easy) != CURLM_OK) {
         free_request(request);
-        done(context, NULL, "libcurl took no request");
+        return false;
     }
+    return true;
+}
+
+void sw_etcd_post(struct sw_etcd *etcd, const char *path, json_t *body, sw_etcd_done *done,
+                  void *context)
+{
+    struct sw_etcd_stream *request = calloc(1, sizeof(*request));
+    if (request != NULL) {
+        request->done = done;
+        request->context = context;
+    }
+    if (!begin(etcd, request, path, body)) {
+        done(context, NULL, "no memory for a request to etcd");
+    }
+}
+
+struct sw_etcd_stream *sw_etcd_follow(struct sw_etcd *etcd, const char *path, json_t *body,
+                                      sw_etcd_line *line, sw_etcd_ended *ended, void *context)
+{
+    struct sw_etcd_stream *request = calloc(1, sizeof(*request));
+    if (request != NULL) {
+        request->line = line;
+        request->ended = ended;
+        request->context = context;
+    }
+    return begin(etcd, request, path, body) ? request : NULL;
+}
+
+void sw_etcd_cut(struct sw_etcd_stream *stream)
+{
+    pass_on(stream);
+    free_request(stream);
 }
 
 #else
@@ -305,10 +361,10 @@ bool sw_etcd_is_built(void)
     return false;
 }
 
-struct sw_etcd *sw_etcd_create(uv_loop_t *uv, const struct sw_ha_where *where,
+struct sw_etcd *sw_etcd_create(uv_loop_t *uv, const struct sw_etcd_where *where, uint64_t limit_ms,
                                const struct sw_config *config)
 {
-    (void)uv, (void)where, (void)config;
+    (void)uv, (void)where, (void)limit_ms, (void)config;
     return NULL;
 }
 
@@ -323,6 +379,19 @@ void sw_etcd_post(struct sw_etcd *etcd, const char *path, json_t *body, sw_etcd_
     (void)etcd, (void)path;
     json_decref(body);
     done(context, NULL, "this server was built without libcurl");
+}
+
+struct sw_etcd_stream *sw_etcd_follow(struct sw_etcd *etcd, const char *path, json_t *body,
+                                      sw_etcd_line *line, sw_etcd_ended *ended, void *context)
+{
+    (void)etcd, (void)path, (void)line, (void)ended, (void)context;
+    json_decref(body);
+    return NULL;
+}
+
+void sw_etcd_cut(struct sw_etcd_stream *stream)
+{
+    (void)stream;
 }
 
 #endif

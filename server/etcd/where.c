@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * where.c - the text that says where etcd is.
+ */
+#include "server/etcd/where.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool sw_etcd_take_name(const char **at, const char *ends, const char *more,
+                       char out[SW_ETCD_NAME_BYTES])
+{
+    size_t size = strcspn(*at, ends);
+    if (size == 0 || size >= SW_ETCD_NAME_BYTES) {
+        return false;
+    }
+    for (size_t i = 0; i < size; i++) {
+        if (!isalnum((unsigned char)(*at)[i]) && strchr(more, (*at)[i]) == NULL) {
+            return false;
+        }
+    }
+    memcpy(out, *at, size);
+    out[size] = '\0';
+    *at += size;
+    return true;
+}
+
+bool sw_etcd_is_address(const char *text)
+{
+    const char *colon = strrchr(text, ':');
+    char *end;
+    if (colon == NULL || colon == text || !isdigit((unsigned char)colon[1])) {
+        return false;
+    }
+    unsigned long port = strtoul(colon + 1, &end, 10);
+    return *end == '\0' && port > 0 && port < 65536;
+}
+
+const char *sw_etcd_where_parse(struct sw_etcd_where *where, const char *text, const char **rest)
+{
+    *where = (struct sw_etcd_where){.is_tls = strncmp(text, "etcds://", 8) == 0};
+    if (!where->is_tls && strncmp(text, "etcd://", 7) != 0) {
+        return "this does not begin with etcd:// or etcds://";
+    }
+    const char *at = text + (where->is_tls ? 7 : 6);
+    do {
+        at++;
+        if (where->endpoints == SW_ETCD_ENDPOINTS_MAX) {
+            return "there are more than 9 members of etcd";
+        }
+        char *endpoint = where->endpoint[where->endpoints++];
+        if (!sw_etcd_take_name(&at, ",/", "-_.:[]", endpoint) || !sw_etcd_is_address(endpoint)) {
+            return "a member of etcd is no host:port";
+        }
+    } while (*at == ',');
+    if (*at != '/' || !sw_etcd_take_name(&at, "?", "-_./", where->prefix) ||
+        where->prefix[strlen(where->prefix) - 1] == '/') {
+        return "the prefix is wrong";
+    }
+    *rest = at;
+    return NULL;
+}
+
+static bool has(const struct sw_etcd_where *where, const char *endpoint)
+{
+    for (unsigned i = 0; i < where->endpoints; i++) {
+        if (strcmp(where->endpoint[i], endpoint) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool sw_etcd_same_members(const struct sw_etcd_where *one, const struct sw_etcd_where *other)
+{
+    bool same = one->is_tls == other->is_tls;
+    for (unsigned i = 0; i < one->endpoints; i++) {
+        same = same && has(other, one->endpoint[i]);
+    }
+    for (unsigned i = 0; i < other->endpoints; i++) {
+        same = same && has(one, other->endpoint[i]);
+    }
+    return same;
+}

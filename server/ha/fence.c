@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fence.c - what the topology of a cluster needs to know of the shard: whether this member was
+ * elected, and by which revision of the term its word is worth something.
+ */
+#include <stdio.h>
+
+#include "server/ha/ha_parts.h"
+
+void sw_ha_shard(const struct sw_config *config, char name[SW_HA_NAME_BYTES])
+{
+    struct sw_ha_where where;
+    char reason[SW_HA_REASON_BYTES];
+    bool is_right =
+        config->ha[0] != '\0' && sw_ha_where_parse(&where, config->ha, reason, sizeof(reason)) == 0;
+    snprintf(name, SW_HA_NAME_BYTES, "%s", is_right ? where.shard : "");
+}
+
+void sw_ha_tell(struct sw_ha *ha, void (*elected)(void *context), void *context)
+{
+    if (ha != NULL) {
+        ha->elected = elected;
+        ha->elected_context = context;
+    }
+}
+
+bool sw_ha_fence(struct sw_ha *ha, char *key, size_t bytes, uint64_t *revision)
+{
+    if (ha == NULL) {
+        return false;
+    }
+    snprintf(key, bytes, "%s/%s/term", ha->where.etcd.prefix, ha->where.shard);
+    pthread_mutex_lock(&ha->lock);
+    bool serves = ha->member.serves > 0;
+    *revision = ha->member.shard.term_revision;
+    pthread_mutex_unlock(&ha->lock);
+    return serves;
+}
