@@ -346,9 +346,9 @@ static int init_net(struct sw_loop *loop, uint32_t index, uint32_t loops)
 static int init_parts(struct sw_loop *loop, struct sw_table *table, uint32_t index, uint32_t loops)
 {
     const struct sw_loop_owner *owner = &loop->owner;
-    const struct sw_resp_owner resp_owner = {owner->server, owner->snapshot, owner->stop,
-                                             owner->saver,  owner->repl,     owner->ha,
-                                             owner->mover,  owner->live,     owner->timings};
+    const struct sw_resp_owner resp_owner = {
+        owner->server, owner->snapshot, owner->stop,  owner->saver, owner->repl,
+        owner->ha,     owner->registry, owner->mover, owner->live,  owner->timings};
     const struct sw_bulk_owner bulk_owner = {owner->server, owner->snapshot, owner->saver,
                                              owner->repl,   owner->timings,  owner->region_budget};
     if (init_net(loop, index, loops) != 0 ||

@@ -49,6 +49,7 @@ struct sw_loop_owner {
     struct sw_cluster *cluster;             /* shared by all loops; NULL: no cluster mode */
     struct sw_repl *repl;                   /* shared by all loops; NULL: no replication */
     struct sw_mover *mover;                 /* shared by all loops; NULL: it is of no cluster */
+    struct sw_registry *registry;           /* shared by all loops; NULL: no topology in etcd */
     struct sw_ha *ha;                       /* shared by all loops; NULL: there is no shard */
     struct sw_live *live;                   /* changes options; shared by all loops */
     struct sw_tls_door *tls_door;           /* NULL: nobody connects by TLS. Borrowed */

@@ -89,6 +89,8 @@ static void stop_loops(struct sw_server *server)
 static void free_server(struct sw_server *server)
 {
     sw_http_stop(server->http);
+    sw_ha_stop(server->ha); /* its thread tells the registry */
+    sw_registry_destroy(server->registry);
     sw_listener_destroy(server->listener);
     sw_mover_destroy(server->mover);
     sw_repl_stop(server->repl); /* its threads ask what is destroyed next */
@@ -130,6 +132,7 @@ int sw_server_join(struct sw_server *server)
     while (read(server->stopped_fd, &count, sizeof(count)) < 0 && errno == EINTR) {
     }
     sw_ha_leave(server->ha);
+    sw_registry_stop(server->registry);
     sw_ha_stop(server->ha);
     stop_loops(server);
     sw_mover_stop(server->mover);
@@ -225,7 +228,10 @@ static int create_replication(struct sw_server *server)
     const struct sw_repl_owner owner = {server,     loops_are_quiet, on_log_moved,
                                         wake_loops, server->saver,   server->wal};
     server->repl = sw_repl_create(&server->config, server->table, &owner);
-    if (server->repl == NULL || sw_ha_create(&server->config, server->repl, &server->ha) != 0) {
+    const struct sw_registry_owner waiting = {server, wake_loops};
+    if (server->repl == NULL || sw_ha_create(&server->config, server->repl, &server->ha) != 0 ||
+        sw_registry_create(&server->config, server->cluster, server->ha, &waiting,
+                           &server->registry) != 0) {
         return -1;
     }
     return sw_mover_create(&(struct sw_mover_parts){&server->config, server->table, server->cluster,
@@ -282,7 +288,10 @@ static void on_moved(void *argument)
 
 static int join_cluster(struct sw_server *server)
 {
-    const struct sw_cluster_owner owner = {server, holds_keys, wake_loops, on_roles, on_moved};
+    char shard[SW_HA_NAME_BYTES];
+    sw_ha_shard(&server->config, shard);
+    const struct sw_cluster_owner owner = {server,   holds_keys, wake_loops,
+                                           on_roles, on_moved,   shard};
     return sw_cluster_is_wanted(&server->config)
                ? sw_cluster_create(&server->config, &owner, &server->cluster)
                : 0;
@@ -308,6 +317,7 @@ static int init_loops(struct sw_server *server)
         .repl = server->repl,
         .mover = server->mover,
         .ha = server->ha,
+        .registry = server->registry,
         .live = &server->live,
         .tls_door = server->tls_door,
         .timings = &server->timings,
@@ -377,7 +387,8 @@ static int start_parts(struct sw_server *server, const struct sw_activated *acti
     }
     bool runs =
         sw_repl_start(server->repl, server->cluster) == 0 && sw_mover_start(server->mover) == 0 &&
-        sw_ha_start(server->ha, peer_port(server)) == 0 && sw_listener_start(server->listener) == 0;
+        sw_ha_start(server->ha, peer_port(server)) == 0 &&
+        sw_registry_start(server->registry) == 0 && sw_listener_start(server->listener) == 0;
     return !runs ? -1 : server->saver == NULL ? 0 : sw_saver_start(server->saver);
 }
 

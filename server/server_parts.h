@@ -15,6 +15,7 @@
 #include "server/net/listener.h"
 #include "server/observe/http.h"
 #include "server/region/memory.h"
+#include "server/registry/registry.h"
 #include "server/reload.h"
 #include "server/server.h"
 
@@ -32,11 +33,12 @@ struct sw_server {
     struct sw_roster roster;
     struct sw_saver *saver; /* NULL: there is no data directory */
     struct sw_repl *repl;
-    struct sw_ha *ha;           /* NULL: it is no member of a shard */
-    struct sw_wal *wal;         /* NULL: writes are not logged */
-    struct sw_gpu *gpu;         /* NULL: the table is in host memory */
-    struct sw_cluster *cluster; /* NULL: it is of none */
-    struct sw_mover *mover;     /* NULL: there is no cluster */
+    struct sw_ha *ha;             /* NULL: it is no member of a shard */
+    struct sw_wal *wal;           /* NULL: writes are not logged */
+    struct sw_gpu *gpu;           /* NULL: the table is in host memory */
+    struct sw_cluster *cluster;   /* NULL: it is of none */
+    struct sw_registry *registry; /* NULL: the topology, if there is one, is not in etcd */
+    struct sw_mover *mover;       /* NULL: there is no cluster */
     struct sw_loop *loops;
     uint32_t loop_count, loops_running; /* initialised; those whose thread has been started */
     struct sw_tls_door *tls_door;       /* NULL: nobody connects by TLS */

@@ -173,7 +173,7 @@ static json_t *print_node(const struct sw_topology *topology, const struct sw_to
                      node->hostname[0] != '\0' ? node->hostname : NULL, "port", node->port);
 }
 
-char *sw_topology_print(const struct sw_topology *topology)
+static char *print(const struct sw_topology *topology, bool is_shared)
 {
     json_t *shards = json_array();
     json_t *nodes = json_array();
@@ -187,11 +187,24 @@ char *sw_topology_print(const struct sw_topology *topology)
         json_pack("{s:i, s:s, s:I, s:s, s:o, s:o, s:[]}", "format", SW_TOPOLOGY_FORMAT, "cluster",
                   topology->cluster, "epoch", (json_int_t)topology->epoch, "keys",
                   topology->is_raw ? "raw" : "decimal", "shards", shards, "nodes", nodes, "moves");
-    char *text =
-        root == NULL || json_array_size(json_object_get(root, "shards")) != topology->shard_count ||
-                json_array_size(json_object_get(root, "nodes")) != topology->node_count
-            ? NULL
-            : json_dumps(root, JSON_COMPACT);
+    bool is_whole = root != NULL &&
+                    json_array_size(json_object_get(root, "shards")) == topology->shard_count &&
+                    json_array_size(json_object_get(root, "nodes")) == topology->node_count;
+    if (is_whole && is_shared) {
+        is_whole = json_object_del(root, "epoch") == 0 &&
+                   (!topology->is_forced || json_object_set_new(root, "force", json_true()) == 0);
+    }
+    char *text = is_whole ? json_dumps(root, JSON_COMPACT) : NULL;
     json_decref(root);
     return text;
+}
+
+char *sw_topology_print(const struct sw_topology *topology)
+{
+    return print(topology, false);
+}
+
+char *sw_topology_print_shared(const struct sw_topology *topology)
+{
+    return print(topology, true);
 }

@@ -74,12 +74,19 @@ struct sw_topology {
 struct sw_topology *sw_topology_parse(const char *text, size_t size,
                                       char error[SW_TOPOLOGY_ERROR_BYTES]);
 
+/* The same of a text whose epoch is told by where it lies (the revision of a key of etcd); what it
+ * says of an epoch itself does not count. */
+struct sw_topology *sw_topology_parse_shared(const char *text, size_t size, uint64_t epoch,
+                                             char error[SW_TOPOLOGY_ERROR_BYTES]);
+
 /* `topology` may be NULL. */
 void sw_topology_free(struct sw_topology *topology);
 
 /* JSON that sw_topology_parse takes, on one line and without "force"; the caller frees it. NULL if
  * there is no memory. */
 char *sw_topology_print(const struct sw_topology *topology);
+/* The same without an epoch, and with "force": what sw_topology_parse_shared takes. */
+char *sw_topology_print_shared(const struct sw_topology *topology);
 
 /* Do both say the same? "force" and "lost_after" do not count: one is about the way to a topology,
  * the other one is found on it. */

@@ -19,6 +19,7 @@ struct parser {
     unsigned index;
     int range; /* and there in .slots[range], if that is not negative */
     char *error;
+    uint64_t epoch; /* the topology's; 0: the text says it */
 };
 
 /* `field` is NULL where the whole object is wrong. */
@@ -384,10 +385,10 @@ static bool parse_head(struct parser *p, json_t *root)
     if (!check_fields(p, root, fields) || !integer_of(p, root, "format", 0, INT64_MAX, &number) ||
         (number != SW_TOPOLOGY_FORMAT && !fault(p, "format", "it is not %d", SW_TOPOLOGY_FORMAT)) ||
         !name_of(p, root, "cluster", topology->cluster) ||
-        !integer_of(p, root, "epoch", 1, INT64_MAX, &number)) {
+        (p->epoch == 0 && !integer_of(p, root, "epoch", 1, INT64_MAX, &number))) {
         return false;
     }
-    topology->epoch = (uint64_t)number;
+    topology->epoch = p->epoch == 0 ? (uint64_t)number : p->epoch;
     const char *keys = string_of(p, root, "keys");
     if (keys == NULL) {
         return false;
@@ -428,6 +429,12 @@ static bool parse_root(struct parser *p, json_t *root)
 struct sw_topology *sw_topology_parse(const char *text, size_t size,
                                       char error[SW_TOPOLOGY_ERROR_BYTES])
 {
+    return sw_topology_parse_shared(text, size, 0, error);
+}
+
+struct sw_topology *sw_topology_parse_shared(const char *text, size_t size, uint64_t epoch,
+                                             char error[SW_TOPOLOGY_ERROR_BYTES])
+{
     if (size > SW_TOPOLOGY_BYTES_MAX) {
         snprintf(error, SW_TOPOLOGY_ERROR_BYTES, "$: it is longer than %zu bytes",
                  SW_TOPOLOGY_BYTES_MAX);
@@ -441,7 +448,7 @@ struct sw_topology *sw_topology_parse(const char *text, size_t size,
         make_printable(error);
         return NULL;
     }
-    struct parser parser = {calloc(1, sizeof(*parser.topology)), NULL, 0, -1, error};
+    struct parser parser = {calloc(1, sizeof(*parser.topology)), NULL, 0, -1, error, epoch};
     bool is_right = parser.topology != NULL ? parse_root(&parser, root)
                                             : fault(&parser, NULL, "there is no memory for it");
     json_decref(root);

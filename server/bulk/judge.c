@@ -155,9 +155,10 @@ static bool writes(uint32_t operation)
            operation != SW_OPERATION_WAIT && operation != SW_OPERATION_DIGEST;
 }
 
-/* Whether a replica can carry the operation out now. */
-static enum sw_reply_status judge_role(struct sw_repl *repl, uint32_t operation, char *message,
-                                       size_t message_bytes)
+/* Whether a replica can carry the operation out now. `serves`: by the topology it is the primary of
+ * slots, so that its reads would be taken for a primary's. */
+static enum sw_reply_status judge_role(struct sw_repl *repl, bool serves, uint32_t operation,
+                                       char *message, size_t message_bytes)
 {
     if (repl == NULL || !needs_table(operation)) {
         return SW_REPLY_OK;
@@ -167,7 +168,8 @@ static enum sw_reply_status judge_role(struct sw_repl *repl, uint32_t operation,
         return SW_REPLY_NOT_PRIMARY;
     }
     if (sw_repl_is_replica(&repl->state) &&
-        (writes(operation) || operation == SW_OPERATION_RESIZE || operation == SW_OPERATION_WAIT)) {
+        (writes(operation) || operation == SW_OPERATION_RESIZE || operation == SW_OPERATION_WAIT ||
+         (serves && sw_operation_is_data(operation)))) {
         sw_repl_primary(&repl->state, message, message_bytes);
         return SW_REPLY_NOT_PRIMARY;
     }
@@ -182,7 +184,10 @@ enum sw_reply_status sw_bulk_judge_role(const struct sw_bulk *bulk,
                                         const struct sw_request *request, char *message,
                                         size_t message_bytes)
 {
-    return judge_role(bulk->owner.repl, (uint32_t)request->operation, message, message_bytes);
+    const struct sw_cluster_view *view = bulk->net->seat.view;
+    bool serves = view != NULL && view->shard != SW_CLUSTER_NO_SHARD;
+    return judge_role(bulk->owner.repl, serves, (uint32_t)request->operation, message,
+                      message_bytes);
 }
 
 /* Whether the server can carry the operation out now. */

@@ -113,6 +113,12 @@ static void warn_of_announced(const struct sw_cluster *cluster, const struct sw_
                view->id, view->topology->epoch);
         return;
     }
+    if (!sw_cluster_is_of_its_shard(view)) {
+        sw_log(SW_LOG_WARNING,
+               "cluster: the topology has this node in the shard \"%s\", and --ha in \"%s\": it "
+               "serves no key",
+               view->topology->shards[me->shard].name, view->choices.shard);
+    }
     bool is_told =
         (config->cluster_announce_ip[0] == '\0' ||
          strcmp(config->cluster_announce_ip, me->ip) == 0) &&
@@ -221,7 +227,7 @@ static const struct sw_slot_set *given_away(const struct sw_cluster *cluster,
 
 /* Under `change`. Takes the topology. Where this node knows of none before, older ones may have
  * given it slots that it does not have; and it may lose slots with its shard to another one. */
-static uint64_t take(struct sw_cluster *cluster, struct sw_topology *topology, bool is_of_primary,
+static uint64_t take(struct sw_cluster *cluster, struct sw_topology *topology, bool is_decided,
                      char error[SW_CLUSTER_ERROR_BYTES])
 {
     const struct sw_cluster_view *now = cluster->newest;
@@ -233,7 +239,7 @@ static uint64_t take(struct sw_cluster *cluster, struct sw_topology *topology, b
     const struct sw_slot_set *given = given_away(cluster, topology);
     struct sw_cluster_move move = cluster->move;
     if (!sw_cluster_carry_move(now, topology, &move, error) ||
-        !sw_cluster_may_follow(now, topology, holds_keys, given, is_of_primary, error)) {
+        !sw_cluster_may_follow(now, topology, holds_keys, given, is_decided, error)) {
         sw_topology_free(topology);
         return 0;
     }
@@ -254,9 +260,9 @@ static uint64_t take(struct sw_cluster *cluster, struct sw_topology *topology, b
 }
 
 uint64_t sw_cluster_take_parsed(struct sw_cluster *cluster, struct sw_topology *topology,
-                                bool is_of_primary, char error[SW_CLUSTER_ERROR_BYTES])
+                                bool is_decided, char error[SW_CLUSTER_ERROR_BYTES])
 {
-    uint64_t number = take(cluster, topology, is_of_primary, error);
+    uint64_t number = take(cluster, topology, is_decided, error);
     if (number != 0) {
         cluster->owner.roles(cluster->owner.server);
     }
@@ -294,7 +300,7 @@ int sw_cluster_reload(struct sw_cluster *cluster)
     char error[SW_CLUSTER_ERROR_BYTES];
     size_t size = 0;
     const char *path = cluster->config->cluster_config;
-    if (path[0] == '\0') {
+    if (path[0] == '\0' || sw_config_shares_topology(cluster->config)) {
         return 0;
     }
     char *text = sw_cluster_read_file(path, &size, error);
@@ -342,7 +348,14 @@ static int open_state(struct sw_cluster *cluster)
         sw_log(SW_LOG_ERROR, "cluster: %s", error);
         return -1;
     }
-    if (!choose_id(cluster, &state)) {
+    bool is_moving = state.move.role != SW_CLUSTER_RESTS;
+    if (is_moving && sw_config_shares_topology(cluster->config)) {
+        sw_log(SW_LOG_ERROR,
+               "cluster: %s: slots are on their way to this node, or from it: end "
+               "that with the topology in a file, before it is in etcd",
+               cluster->state_path);
+    }
+    if ((is_moving && sw_config_shares_topology(cluster->config)) || !choose_id(cluster, &state)) {
         sw_topology_free(state.topology);
         return -1;
     }
@@ -362,7 +375,8 @@ static int open_file(struct sw_cluster *cluster)
 {
     char error[SW_CLUSTER_ERROR_BYTES];
     size_t size = 0;
-    const char *path = cluster->config->cluster_config;
+    const char *path =
+        sw_config_shares_topology(cluster->config) ? "" : cluster->config->cluster_config;
     char *text = path[0] == '\0' ? NULL : sw_cluster_read_file(path, &size, error);
     if (text == NULL) {
         if (path[0] != '\0') {
@@ -404,11 +418,13 @@ int sw_cluster_create(const struct sw_config *config, const struct sw_cluster_ow
     }
     cluster->config = config;
     cluster->owner = *owner;
+    cluster->owner.shard = NULL; /* the choices have it */
     cluster->choices = (struct sw_cluster_choices){
         .by_hostname = config->cluster_preferred_endpoint_type == SW_CONFIG_ENDPOINT_HOSTNAME,
         .raw_bytes = config->resp_keys == SW_RESP_KEYS_RAW ? config->key_bits / 8 : 0,
         .needs_full_coverage = config->cluster_require_full_coverage != 0,
         .any_slots = config->cluster_multi_slot == SW_CONFIG_MULTI_SLOT_NODE};
+    snprintf(cluster->choices.shard, sizeof(cluster->choices.shard), "%s", owner->shard);
     pthread_mutex_init(&cluster->change, NULL);
     pthread_mutex_init(&cluster->lock, NULL);
     if (config->cluster_state[0] != '\0') {
@@ -419,7 +435,7 @@ int sw_cluster_create(const struct sw_config *config, const struct sw_cluster_ow
     } else {
         sw_log(SW_LOG_WARNING,
                "cluster: neither cluster-state nor data-dir is set: after a restart "
-               "the topology is that of the file, and an id that was drawn is another");
+               "the topology is that of cluster-config, and an id that was drawn is another");
     }
     if (open_state(cluster) != 0 || open_file(cluster) != 0) {
         sw_cluster_destroy(cluster);
@@ -458,33 +474,4 @@ void sw_cluster_found_none_foreign(struct sw_cluster_seat *seat, uint64_t number
     if (seat->view->number == number && !seat->view->takes) {
         __atomic_store_n(&seat->cluster->clean_at, number, __ATOMIC_RELAXED);
     }
-}
-
-/* --- facts
- * ----------------------------------------------------------------------------------------- */
-
-void sw_cluster_show(struct sw_cluster *cluster, struct sw_cluster_facts *facts)
-{
-    memset(facts, 0, sizeof(*facts));
-    if (cluster == NULL) {
-        return;
-    }
-    facts->is_enabled = true;
-    facts->reload_failures = __atomic_load_n(&cluster->reload_failures, __ATOMIC_RELAXED);
-    pthread_mutex_lock(&cluster->lock);
-    const struct sw_cluster_view *view = cluster->newest;
-    const struct sw_topology_node *me = sw_cluster_me(view);
-    facts->has_topology = view->topology != NULL;
-    facts->is_in_topology = me != NULL;
-    facts->is_up = sw_cluster_is_up(view);
-    facts->epoch = view->topology == NULL ? 0 : view->topology->epoch;
-    if (me != NULL) {
-        const struct sw_topology_shard *shard = &view->topology->shards[me->shard];
-        const struct sw_topology_node *primary = &view->topology->nodes[shard->primary];
-        facts->is_replica = !me->is_primary;
-        facts->slots_owned = view->shard == SW_CLUSTER_NO_SHARD ? 0 : shard->slot_count;
-        memcpy(facts->primary_ip, primary->ip, sizeof(facts->primary_ip));
-        facts->primary_port = primary->port;
-    }
-    pthread_mutex_unlock(&cluster->lock);
 }

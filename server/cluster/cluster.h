@@ -2,7 +2,8 @@
  *
  * cluster.h - the topology that holds on this node, and how another one takes its place.
  *
- * A topology comes from a file, at the start and at SIGHUP, or by CLUSTER SETTOPOLOGY. One of a
+ * A topology comes from a file, at the start and at SIGHUP, by CLUSTER SETTOPOLOGY, or from etcd
+ * (shared.h). One of a
  * higher epoch is taken: its state is on storage first, then it is published as a view. Every loop
  * has a seat, and goes on to the newest view (sw_cluster_follow) when it has no request that it
  * judged by an older one and has not submitted. So a loop reads its view without a lock, and a
@@ -39,6 +40,7 @@ struct sw_cluster_owner {
     void (*wake)(void *server);       /* every loop is to take a turn */
     void (*roles)(void *server);      /* a topology was taken: who is whose replica? */
     void (*moved)(void *server);      /* .. and moves of slots may go on otherwise */
+    const char *shard; /* whose member this node is (--ha), which elects its primary; "": none */
 };
 
 /* Figures for INFO, /metrics and /readyz. */

@@ -36,9 +36,10 @@ uint64_t sw_cluster_install(struct sw_cluster *cluster, struct sw_topology *topo
                             const struct sw_slot_set *asks, char error[SW_CLUSTER_ERROR_BYTES]);
 
 /* Under `change`, too. Takes a topology, which is freed if it is not taken, as sw_cluster_take
- * does; `is_of_primary`: this node's primary, whose replica it stays, has told it. */
+ * does; `is_decided`: it holds whatever keys this node has, since its primary, whose replica it
+ * stays, has told it, or since all nodes read it at one place. */
 uint64_t sw_cluster_take_parsed(struct sw_cluster *cluster, struct sw_topology *topology,
-                                bool is_of_primary, char error[SW_CLUSTER_ERROR_BYTES]);
+                                bool is_decided, char error[SW_CLUSTER_ERROR_BYTES]);
 /* Installs a move with the topology that holds, and wakes the loops. */
 uint64_t sw_cluster_change_move(struct sw_cluster *cluster, const struct sw_cluster_move *move,
                                 char error[SW_CLUSTER_ERROR_BYTES]);

@@ -95,6 +95,10 @@ static bool owns_all(const struct sw_topology *topology, const char *id,
 
 static bool is_free(const struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR_BYTES])
 {
+    if (sw_config_shares_topology(cluster->config)) {
+        return sw_cluster_refuse(error, "slots do not move while the topology is in etcd "
+                                        "(cluster-config)");
+    }
     return cluster->move.role == SW_CLUSTER_RESTS ||
            sw_cluster_refuse(error, "slots are on their way %s this node already",
                              cluster->move.role == SW_CLUSTER_HANDED ? "from" : "to");
@@ -136,7 +140,7 @@ uint64_t sw_cluster_take_slots(struct sw_cluster *cluster, const char *source,
     uint64_t number = 0;
     pthread_mutex_lock(&cluster->change);
     const struct sw_topology *topology = topology_of(cluster);
-    if (cluster->state_path[0] == '\0') {
+    if (is_free(cluster, error) && cluster->state_path[0] == '\0') {
         sw_cluster_refuse(error,
                           "a node without a state file (cluster-state, data-dir) takes no slots");
     } else if (is_free(cluster, error) && is_primary(topology, cluster->id, error) &&

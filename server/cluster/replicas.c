@@ -55,6 +55,9 @@ static bool is_of_primary(const struct sw_cluster *cluster, const struct sw_clus
                           char error[SW_CLUSTER_ERROR_BYTES])
 {
     const struct sw_topology *after = state->topology, *now = cluster->newest->topology;
+    if (sw_config_shares_topology(cluster->config)) {
+        return sw_cluster_refuse(error, "the topology of this node is in etcd");
+    }
     int me = after == NULL ? -1 : sw_topology_find_node(after, cluster->id);
     int they = after == NULL ? -1 : sw_topology_find_node(after, state->id);
     if (me < 0 || they < 0 || after->nodes[me].is_primary || !after->nodes[they].is_primary ||

@@ -84,7 +84,7 @@ bool sw_cluster_refuse(char error[SW_CLUSTER_ERROR_BYTES], const char *format, .
 }
 
 bool sw_cluster_may_follow(const struct sw_cluster_view *now, const struct sw_topology *after,
-                           bool holds_keys, const struct sw_slot_set *given, bool is_of_primary,
+                           bool holds_keys, const struct sw_slot_set *given, bool is_decided,
                            char error[SW_CLUSTER_ERROR_BYTES])
 {
     const struct sw_topology *before = now->topology;
@@ -112,9 +112,9 @@ bool sw_cluster_may_follow(const struct sw_cluster_view *now, const struct sw_to
     bool stays =
         me != NULL && place >= 0 &&
         strcmp(after->shards[after->nodes[place].shard].id, before->shards[me->shard].id) == 0;
-    unsigned lost = is_of_primary ? 0
-                    : stays       ? count_lost(after, &before->shards[me->shard], given)
-                                  : sw_cluster_lost_here(now, after);
+    unsigned lost = is_decided ? 0
+                    : stays    ? count_lost(after, &before->shards[me->shard], given)
+                               : sw_cluster_lost_here(now, after);
     return lost == 0 || after->is_forced || !holds_keys ||
            sw_cluster_refuse(
                error,

@@ -11,10 +11,11 @@
 
 /* May `after` take the place of what holds? Not if it is of an older epoch, of another cluster, or
  * takes slots, others than those that are given away, from under keys: then it returns false with
- * a sentence in `error`. A replica leaves slots of its shard behind where its primary says so: it
- * is their copy, and may be made the primary. */
+ * a sentence in `error`. A replica leaves slots of its shard behind where its primary says so
+ * (is_decided): it is their copy, and may be made the primary. So does every node what all of them
+ * read. */
 bool sw_cluster_may_follow(const struct sw_cluster_view *now, const struct sw_topology *after,
-                           bool holds_keys, const struct sw_slot_set *given, bool is_of_primary,
+                           bool holds_keys, const struct sw_slot_set *given, bool is_decided,
                            char error[SW_CLUSTER_ERROR_BYTES]);
 
 /* Writes the sentence that says why a change of the topology is refused; returns false. */

@@ -29,7 +29,7 @@ struct sw_cluster_view *sw_cluster_view_create(struct sw_topology *topology, con
     }
     memcpy(view->owner, topology->owner, sizeof(view->owner));
     const struct sw_topology_node *me = sw_cluster_me(view);
-    if (me != NULL && sw_cluster_is_up(view)) {
+    if (me != NULL && sw_cluster_is_up(view) && sw_cluster_is_of_its_shard(view)) {
         *(me->is_primary ? &view->shard : &view->reads) = me->shard;
     }
     view->owned.raw = choices->raw_bytes > 0;
@@ -91,6 +91,9 @@ void sw_cluster_refusal(const struct sw_cluster_view *view, unsigned slot,
                  view->topology == NULL ? "has no topology" : "is not in the topology");
     } else if (!sw_cluster_is_up(view)) {
         snprintf(line, SW_CLUSTER_LINE_BYTES, "CLUSTERDOWN The cluster is down");
+    } else if (!sw_cluster_is_of_its_shard(view)) {
+        snprintf(line, SW_CLUSTER_LINE_BYTES,
+                 "CLUSTERDOWN The cluster is down: this node is a member of another shard");
     } else if (view->owner[slot] == SW_TOPOLOGY_NOBODY) {
         snprintf(line, SW_CLUSTER_LINE_BYTES, "CLUSTERDOWN Hash slot not served");
     } else if (view->owner[slot] == SW_CLUSTER_FROZEN) {

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "proto/cluster/slot.h"
 #include "proto/cluster/topology.h"
@@ -29,6 +30,7 @@ struct sw_cluster_choices {
     bool needs_full_coverage; /* cluster-require-full-coverage */
     uint32_t raw_bytes;       /* resp-keys raw: 4 or 8; else 0 */
     bool any_slots; /* cluster-multi-slot: keys of one command in several slots of this node */
+    char shard[SW_TOPOLOGY_NAME_MAX + 1]; /* whose member it is (--ha); "": of none */
 };
 
 struct sw_cluster_view {
@@ -85,6 +87,15 @@ static inline unsigned sw_cluster_slot(const struct sw_cluster_view *view, uint6
 
 /* Is every slot served by somebody, or need it not be? */
 bool sw_cluster_is_up(const struct sw_cluster_view *view);
+
+/* Has the topology the node in the shard whose member it is? Elsewhere it would serve the keys of
+ * another shard. */
+static inline bool sw_cluster_is_of_its_shard(const struct sw_cluster_view *view)
+{
+    return view->node < 0 || view->choices.shard[0] == '\0' ||
+           strcmp(view->choices.shard,
+                  view->topology->shards[view->topology->nodes[view->node].shard].name) == 0;
+}
 
 /* The line by which a key of a slot that this node does not own is refused: MOVED or CLUSTERDOWN;
  * TRYAGAIN while the slot is handed over, and ASK for a moment after that, since the topology that

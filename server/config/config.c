@@ -178,8 +178,10 @@ static const char *wrong_with_member(const struct sw_config *config)
     return config->replicaof[0] != '\0' ? "replicaof: etcd says who follows whom"
            : config->engine == SW_ENGINE_CACHE
                ? "the cache engine: what it holds may leave at any time, so it has no replicas"
-           : config->cluster_config[0] != '\0' || config->cluster_state[0] != '\0'
-               ? "a cluster: the shards of a topology have no members yet"
+           : (config->cluster_config[0] != '\0' || config->cluster_state[0] != '\0') &&
+                   !sw_config_shares_topology(config)
+               ? "a cluster whose topology is in a file: the primary is elected, so the topology "
+                 "has to be in etcd, too (cluster-config etcd://..)"
                : NULL;
 }
 

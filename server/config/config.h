@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "proto/value_type.h"
 
@@ -129,10 +130,10 @@ struct sw_config {
     uint64_t log_backlog_bytes;
 
     /* [cluster] */
-    char cluster_config[SW_CONFIG_FILE_MAX]; /* the topology; empty: none is read */
-    char cluster_state[SW_CONFIG_FILE_MAX];  /* empty: cluster.json in data_dir */
-    char cluster_node_id[48];                /* 40 hex digits; empty: that of the state */
-    char cluster_announce_ip[64];            /* empty: what the topology says */
+    char cluster_config[512]; /* the topology: a file, or etcd://..; empty: none is read */
+    char cluster_state[SW_CONFIG_FILE_MAX]; /* empty: cluster.json in data_dir */
+    char cluster_node_id[48];               /* 40 hex digits; empty: that of the state */
+    char cluster_announce_ip[64];           /* empty: what the topology says */
     char cluster_announce_hostname[SW_CONFIG_FILE_MAX];
     uint32_t cluster_announce_port;           /* 0: what the topology says */
     uint32_t cluster_preferred_endpoint_type; /* enum sw_config_endpoint */
@@ -215,6 +216,13 @@ enum sw_config_action {
 };
 
 void sw_config_init(struct sw_config *config);
+
+/* Is the topology of the cluster in etcd, and not in a file? */
+static inline bool sw_config_shares_topology(const struct sw_config *config)
+{
+    return strncmp(config->cluster_config, "etcd://", 7) == 0 ||
+           strncmp(config->cluster_config, "etcds://", 8) == 0;
+}
 
 /* Applies the defaults, then the file named by --config (if any), then the flags. Writes help to
  * stdout and errors to stderr. Options that contradict each other are an error. */

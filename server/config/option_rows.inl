@@ -282,10 +282,13 @@ SW_OPTION(
 /* [cluster] */
 SW_OPTION(
     cluster_config, "cluster-config", "cluster", SW_ANY, SW_TEXT(), "", "FILE",
-    "Be a node of a cluster whose topology this JSON file has, at most 159 bytes of name: nodes, "
+    "Be a node of a cluster whose topology this JSON file has, at most 511 bytes of name: nodes, "
     "their addresses, and the slots of each shard, as sherwood.conf(5) does not show and "
     "sherwoodd(8) does. Read again at SIGHUP; an epoch that is higher than the one that "
-    "holds is taken. Empty: no file.")
+    "holds is taken. etcd://host:port,../prefix: the topology is the key prefix/topology of etcd, "
+    "which is watched, and its revision the epoch; etcds:// by TLS, with ha-tls-ca, -cert and "
+    "-key. "
+    "Empty: no file.")
 SW_OPTION(cluster_state, "cluster-state", "cluster", SW_ANY, SW_TEXT(), "", "FILE",
           "Be a node of a cluster, and keep its id and the topology of the highest epoch in this "
           "file. Empty: with cluster-config cluster.json in data-dir, if there is one.")
@@ -337,15 +340,18 @@ SW_OPTION(
     "clients reach this one (bind and port, if there is none), &ttl=SECONDS, after which a "
     "primary that etcd has not heard of is none (1 to 60; 3), and &quorum=N, for how many losses "
     "of a machine a write is safe that WAIT N has counted (1). etcds:// asks etcd by TLS. With "
-    "tls-replication members reach each other by tls-port. Not with the cache engine, a cluster or "
-    "replicaof. Empty: it is of no shard.")
+    "tls-replication members reach each other by tls-port. Not with the cache engine, replicaof, "
+    "or "
+    "a cluster whose topology is in a file. Empty: it is of no shard.")
 SW_OPTION(ha_discarded_max, "ha-discarded-max", "replication", SW_ANY, SW_NUMBER(0, 1000), "4", "N",
           "How many directories discarded-TERM-WRITE a member keeps in data-dir: the files that it "
           "had when it dropped writes that the shard's new primary lacks. With so many there, the "
           "next ones are removed, which the log says.")
-SW_OPTION(ha_tls_ca, "ha-tls-ca", "replication", SW_ANY, SW_TEXT(), "", "FILE",
-          "PEM file with the roots that vouch for the members of etcd (etcds://), whose "
-          "certificates must have the hosts of --ha as names. Empty: the roots of the system.")
+SW_OPTION(
+    ha_tls_ca, "ha-tls-ca", "replication", SW_ANY, SW_TEXT(), "", "FILE",
+    "PEM file with the roots that vouch for the members of etcd (etcds://), whose "
+    "certificates must have the hosts of --ha and of cluster-config as names. Empty: the roots "
+    "of the system.")
 SW_OPTION(ha_tls_cert, "ha-tls-cert", "replication", SW_ANY, SW_TEXT(), "", "FILE",
           "PEM file with the certificate that is shown to etcd. Empty: none is.")
 SW_OPTION(ha_tls_key, "ha-tls-key", "replication", SW_ANY, SW_TEXT(), "", "FILE",

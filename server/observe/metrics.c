@@ -9,61 +9,7 @@
 
 #include "server/config/live.h"
 #include "server/observe/http.h"
-
-struct page {
-    struct sw_text *text;
-    bool openmetrics;
-};
-
-/* Writes HELP and TYPE of a family. The `name` of a counter comes without _total. OpenMetrics wants
- * that name in these two lines, the older format wants the name of the samples. */
-static void family(struct page *page, const char *name, const char *type, const char *help)
-{
-    const char *suffix = !page->openmetrics && type[0] == 'c' ? "_total" : "";
-    sw_text_printf(page->text, "# HELP %s%s %s\n# TYPE %s%s %s\n", name, suffix, help, name, suffix,
-                   type);
-}
-
-static void counter(struct page *page, const char *name, const char *help, uint64_t value)
-{
-    family(page, name, "counter", help);
-    sw_text_printf(page->text, "%s_total %" PRIu64 "\n", name, value);
-}
-
-static void counter_seconds(struct page *page, const char *name, const char *help, double value)
-{
-    family(page, name, "counter", help);
-    sw_text_printf(page->text, "%s_total %.6f\n", name, value);
-}
-
-static void gauge(struct page *page, const char *name, const char *help, uint64_t value)
-{
-    family(page, name, "gauge", help);
-    sw_text_printf(page->text, "%s %" PRIu64 "\n", name, value);
-}
-
-static void gauge_ratio(struct page *page, const char *name, const char *help, double value)
-{
-    family(page, name, "gauge", help);
-    sw_text_printf(page->text, "%s %.9g\n", name, value);
-}
-
-/* Writes a label and its value, escaped. */
-static void label(struct page *page, const char *name, const char *value, const char *after)
-{
-    sw_text_printf(page->text, "%s=\"", name);
-    for (; *value != '\0'; value++) {
-        if (*value == '\n') {
-            sw_text_append(page->text, "\\n", 2);
-        } else {
-            if (*value == '\\' || *value == '"') {
-                sw_text_append(page->text, "\\", 1);
-            }
-            sw_text_append(page->text, value, 1);
-        }
-    }
-    sw_text_printf(page->text, "\"%s", after);
-}
+#include "server/observe/metrics_page.h"
 
 static void put_build(struct page *page, const struct sw_snapshot *snapshot)
 {
@@ -442,41 +388,6 @@ static void put_process(struct page *page, const struct sw_snapshot *snapshot)
           snapshot->resident_bytes);
 }
 
-static void put_moves(struct page *page, const struct sw_move_facts *facts)
-{
-    gauge(page, "sherwood_cluster_moving",
-          "1 while slots are on their way to this node or from it, or their keys are removed.",
-          facts->phase != SW_MOVE_RESTS);
-    counter(page, "sherwood_cluster_moves_taken", "Moves by which slots came to this node.",
-            facts->taken);
-    counter(page, "sherwood_cluster_moves_handed_over", "Moves by which slots left this node.",
-            facts->handed_over);
-    counter(page, "sherwood_cluster_move_keys_taken",
-            "Keys that came with slots: of snapshots, and of writes since then.",
-            facts->keys_taken);
-    counter(page, "sherwood_cluster_move_keys_handed_over", "Keys that left with slots.",
-            facts->keys_handed_over);
-    counter(page, "sherwood_cluster_move_failures",
-            "Attempts to move slots that failed; the target begins another one.", facts->failures);
-    gauge_ratio(page, "sherwood_cluster_move_freeze_seconds",
-                "How long slots were served nowhere in the last move from this node.",
-                (double)facts->freeze_us / 1e6);
-}
-
-static void put_cluster(struct page *page, const struct sw_cluster_facts *facts)
-{
-    gauge(page, "sherwood_cluster_enabled", "1 if this is a node of a cluster.", facts->is_enabled);
-    gauge(page, "sherwood_cluster_in_topology",
-          "1 if the topology has this node. If it has not, no key is served.",
-          facts->is_in_topology);
-    gauge(page, "sherwood_cluster_epoch", "The epoch of the topology that holds; 0: none.",
-          facts->epoch);
-    gauge(page, "sherwood_cluster_slots_owned", "Slots that this node serves.", facts->slots_owned);
-    counter(page, "sherwood_cluster_reload_failures",
-            "Topologies that were refused: by SIGHUP, or by CLUSTER SETTOPOLOGY.",
-            facts->reload_failures);
-}
-
 void sw_metrics_render(const struct sw_snapshot *snapshot, bool openmetrics, struct sw_text *text)
 {
     struct page page = {text, openmetrics};
@@ -485,8 +396,7 @@ void sw_metrics_render(const struct sw_snapshot *snapshot, bool openmetrics, str
     put_gpu(&page, &snapshot->gpu);
     put_persistence(&page, &snapshot->persistence);
     put_log(&page, &snapshot->log);
-    put_cluster(&page, &snapshot->cluster);
-    put_moves(&page, &snapshot->move);
+    sw_metrics_put_cluster(&page, snapshot);
     put_replication(&page, &snapshot->replication);
     put_shard(&page, &snapshot->shard);
     put_operations(&page, &snapshot->stats.counters);

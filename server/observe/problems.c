@@ -135,6 +135,24 @@ static bool topology_refused(const struct facts *facts, char *text, size_t room)
                refused, refused == 1 ? "y was" : "ies were");
 }
 
+static bool registry_silent(const struct facts *facts, char *text, size_t room)
+{
+    const struct sw_registry_facts *registry = &facts->now->registry;
+    return registry->is_on && registry->silent_ms > 15000 &&
+           SAY("etcd has not told of the topology for %" PRIu64 " s: %s. This node goes on with "
+               "the one that it has.",
+               registry->silent_ms / 1000,
+               registry->trouble[0] != '\0' ? registry->trouble : "nothing was heard");
+}
+
+static bool registry_refused(const struct facts *facts, char *text, size_t room)
+{
+    const struct sw_registry_facts *registry = &facts->now->registry;
+    return registry->refused[0] != '\0' &&
+           SAY("The topology in etcd is not taken, and the one before holds: %s.",
+               registry->refused);
+}
+
 static bool rows_nearly_used(const struct facts *facts, char *text, size_t room)
 {
     const double most = (double)facts->now->info.rows_max;
@@ -294,6 +312,8 @@ static const struct {
     {"SherwoodReplicaBehind", "warning", replica_behind},
     {"SherwoodReplicationErrors", "warning", replication_errors},
     {"SherwoodTopologyRefused", "warning", topology_refused},
+    {"SherwoodRegistrySilent", "warning", registry_silent},
+    {"SherwoodRegistryRefused", "critical", registry_refused},
     {"SherwoodPaused", "warning", paused},
     {"SherwoodShardAlone", "warning", shard_alone},
     {"SherwoodShardLeaderless", "critical", shard_leaderless},

@@ -18,6 +18,7 @@
 #include "server/observe/counters.h"
 #include "server/observe/gpu.h"
 #include "server/observe/persistence.h"
+#include "server/registry/facts.h"
 #include "server/repl/facts.h"
 #include "table/table.h"
 
@@ -31,8 +32,9 @@ struct sw_snapshot {
     struct sw_repl_facts replication;
     struct sw_ha_facts shard;
     struct sw_gpu_facts gpu;
-    struct sw_cluster_facts cluster; /* all zero where there is none */
-    struct sw_move_facts move;       /* .. */
+    struct sw_cluster_facts cluster;   /* all zero where there is none */
+    struct sw_move_facts move;         /* .. */
+    struct sw_registry_facts registry; /* all zero where the topology is not in etcd */
     uint64_t process_id;
     uint64_t start_time_seconds; /* since 1970 */
     uint64_t uptime_seconds;

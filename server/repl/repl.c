@@ -163,6 +163,9 @@ void sw_repl_take_role(struct sw_repl *repl, struct sw_cluster *cluster)
 {
     char primary[SW_TOPOLOGY_IP_MAX + 8], reason[SW_REPL_REASON_BYTES] = "";
     struct sw_cluster_facts facts;
+    if (repl->state.terms != NULL) {
+        return; /* the shard elects its primary */
+    }
     sw_cluster_show(cluster, &facts);
     if (facts.is_replica && repl->lacks != NULL) {
         sw_log(SW_LOG_WARNING, "cluster: this node is a replica and holds nothing: %s",

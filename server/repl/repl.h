@@ -51,7 +51,8 @@ void sw_repl_destroy(struct sw_repl *repl);
 /* REPLICAOF: returns 0; or -1 with a sentence in `reason`. */
 int sw_repl_follow(struct sw_repl *repl, const char *primary, char *reason, size_t reason_bytes);
 /* A topology says whose replica this node is, or that it is a primary; one that is in no topology
- * stays what it was. What cannot be done is logged. `cluster` may be NULL. */
+ * stays what it was, and so does a member of a shard that elects its primary (--ha). What cannot be
+ * done is logged. `cluster` may be NULL. */
 void sw_repl_take_role(struct sw_repl *repl, struct sw_cluster *cluster);
 /* REPLICATE: takes over the wire. Returns 0; or -1 with a sentence. */
 int sw_repl_serve(struct sw_repl *repl, const struct sw_wire *wire, const char *address,

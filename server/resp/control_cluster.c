@@ -13,6 +13,7 @@
 #include "server/limits.h"
 #include "server/move/move.h"
 #include "server/net/conn.h"
+#include "server/registry/registry.h"
 #include "server/resp/admin_call.h"
 #include "server/resp/admin_cluster.h"
 #include "server/resp/control.h"
@@ -183,6 +184,41 @@ static bool is_settled(struct sw_control *control)
     return sw_cluster_is_settled(control->conn->net->seat.cluster, control->view_number);
 }
 
+/* etcd is asked to hold it: once it does, and this node has it, all loops are to follow. */
+static bool is_written(struct sw_control *control)
+{
+    char error[SW_CLUSTER_ERROR_BYTES];
+    struct sw_registry *registry = control->resp->owner.registry;
+    if (control->view_number == 0) {
+        switch (sw_registry_outcome(registry, control->order, &control->view_number, error)) {
+        case SW_REGISTRY_UNDER_WAY:
+            return false;
+        case SW_REGISTRY_REFUSED:
+            snprintf(control->error, sizeof(control->error), "ERR %.390s", error);
+            return true;
+        case SW_REGISTRY_WRITTEN:
+            break;
+        }
+    }
+    return is_settled(control);
+}
+
+static bool run_order(struct sw_control *control, const struct sw_resp_argument *text,
+                      const uint64_t *only_if)
+{
+    char error[SW_CLUSTER_ERROR_BYTES];
+    control->order = sw_registry_order(control->resp->owner.registry, (const char *)text->text,
+                                       text->size, only_if, error);
+    if (control->order == 0) {
+        sw_resp_error(control->conn, control->command, "ERR %s", error);
+        free(control);
+        return true;
+    }
+    control->is_taken = true;
+    sw_control_wait_until(control, is_written);
+    return true;
+}
+
 static bool run_settopology(struct sw_control *control, const struct sw_resp_command *arguments)
 {
     const struct sw_resp_argument *words = arguments->arguments;
@@ -195,6 +231,9 @@ static bool run_settopology(struct sw_control *control, const struct sw_resp_com
     }
     if (has_epoch && !sw_decimal_parse(words[3].text, words[3].size, INT64_MAX, &only_if)) {
         return refuse(control, "ERR value is not an integer or out of range");
+    }
+    if (control->resp->owner.registry != NULL) {
+        return run_order(control, text, has_epoch ? &only_if : NULL);
     }
     control->view_number =
         sw_cluster_take(control->conn->net->seat.cluster, (const char *)text->text, text->size,

@@ -51,6 +51,7 @@ struct sw_control {
     uint64_t keys_foreign; /* DBSIZE: keys of other nodes */
     uint64_t keys_wanted;  /* GETKEYSINSLOT: at most so many; others: 0 */
     uint64_t view_number;  /* that SETTOPOLOGY waits for, or that a count began with */
+    uint64_t order;        /* .. of the registry */
     bool is_text;          /* CLUSTER: `keys` is the whole reply */
     bool is_list;          /* GETKEYSINSLOT */
     bool counts_foreign;   /* COUNTFOREIGN */

@@ -183,6 +183,21 @@ static void section_errorstats(const struct sw_snapshot *snapshot, struct sw_tex
     (void)text;
 }
 
+/* The topology is in etcd. */
+static void put_registry(const struct sw_registry_facts *facts, struct sw_text *text)
+{
+    sw_text_printf(text, "cluster_registry_watch:%s\r\n", facts->is_watching ? "up" : "down");
+    put(text, "cluster_registry_epoch", facts->epoch);
+    put(text, "cluster_registry_silent_ms", facts->silent_ms);
+    put(text, "cluster_registry_watch_restarts", facts->watch_restarts);
+    put(text, "cluster_registry_failures", facts->failures);
+    put(text, "cluster_registry_writes", facts->writes);
+    put(text, "cluster_registry_conflicts", facts->conflicts);
+    put(text, "cluster_registry_claims", facts->claims);
+    sw_text_printf(text, "cluster_registry_refused:%s\r\n", facts->refused);
+    sw_text_printf(text, "cluster_registry_trouble:%s\r\n", facts->trouble);
+}
+
 static void section_cluster(const struct sw_snapshot *snapshot, struct sw_text *text)
 {
     put(text, "cluster_enabled", snapshot->cluster.is_enabled);
@@ -192,6 +207,11 @@ static void section_cluster(const struct sw_snapshot *snapshot, struct sw_text *
         put(text, "cluster_moves_handed_over", snapshot->move.handed_over);
         put(text, "cluster_move_failures", snapshot->move.failures);
         put(text, "cluster_move_freeze_us", snapshot->move.freeze_us);
+        sw_text_printf(text, "cluster_topology_from:%s\r\n",
+                       snapshot->registry.is_on ? "etcd" : "file");
+    }
+    if (snapshot->registry.is_on) {
+        put_registry(&snapshot->registry, text);
     }
 }
 

@@ -71,7 +71,8 @@ static bool serves(const struct sw_conn *conn, unsigned slot, bool writes)
     return sw_cluster_owns(view, slot) ||
            (view->owner[slot] == view->reads && !writes &&
             sw_resp_of((struct sw_conn *)(uintptr_t)conn)->session.reads_replicas &&
-            state != NULL && sw_repl_is_replica(state) && !sw_repl_lacks_data(state));
+            state != NULL && sw_repl_is_replica(state) && !sw_repl_lacks_data(state) &&
+            !sw_repl_is_down(state));
 }
 
 /* A node that a topology makes a primary goes on behind what its primary has sent. */

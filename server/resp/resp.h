@@ -28,6 +28,7 @@
 
 struct sw_ha;
 struct sw_mover;
+struct sw_registry;
 struct sw_repl;
 struct sw_saver;
 
@@ -40,6 +41,7 @@ struct sw_resp_owner {
     struct sw_saver *saver;                /* NULL: there is no data directory */
     struct sw_repl *repl;                  /* NULL: no replication */
     struct sw_ha *ha;                      /* NULL: it is no member of a shard */
+    struct sw_registry *registry;          /* NULL: the topology is not in etcd */
     struct sw_mover *mover;                /* NULL: it is of no cluster */
     struct sw_live *live;                  /* changes options; shared by all loops */
     struct sw_timings *timings;            /* shared by all loops; NULL: nothing is timed */

@@ -56,6 +56,27 @@ Test(topology, is_read_as_it_is_written)
     sw_topology_free(t);
 }
 
+Test(topology, whose_epoch_is_told_by_its_place)
+{
+    struct sw_topology *t = parse(right);
+    char *text = sw_topology_print_shared(t);
+    cr_assert(strstr(text, "\"epoch\"") == NULL && strstr(text, "\"force\":true") != NULL);
+    struct sw_topology *shared = sw_topology_parse_shared(text, strlen(text), 99, error);
+    cr_assert(shared != NULL, "%s", error);
+    cr_assert(shared->epoch == 99 && shared->is_forced && shared->shards[1].lost_after == 11);
+    shared->epoch = 12;
+    cr_assert(sw_topology_equal(t, shared));
+    sw_topology_free(shared);
+    cr_assert_null(sw_topology_parse(text, strlen(text), error));
+    cr_assert_str_eq(error, "$.epoch: it is missing");
+    cr_assert_null(sw_topology_parse_shared(text, strlen(text), 11, error)); /* lost_after */
+    free(text);
+    shared = sw_topology_parse_shared(right, strlen(right), 20, error); /* it says 12 */
+    cr_assert(shared != NULL && shared->epoch == 20);
+    sw_topology_free(shared);
+    sw_topology_free(t);
+}
+
 Test(topology, that_is_printed_is_the_same)
 {
     struct sw_topology *t = parse(right);

@@ -9,6 +9,7 @@ from harness import case, check, equal, main
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
 import expiring_moves  # noqa: E402  (its folder is no package)
+import registry  # noqa: E402
 import shard_moves  # noqa: E402
 import static_moves  # noqa: E402
 
@@ -93,6 +94,24 @@ def shard_moves_go_on():
         equal((found, len(path)), (wrong, steps), f"without {rule}: {path}")
     found, path, _ = shard_moves.explore(shard_moves.Model(off="keeps", writes=1, attempts=1, pushes=True))
     equal((found, len(path)), ("lost", 14), f"without keeps: {path}")
+
+
+REGISTRY_WITHOUT = {"compares": ("overwritten", 4), "looks": ("told no", 3), "mark": ("told no", 4), "fence": ("deposed", 4)}
+
+
+@case
+def registry_holds():
+    """a topology in etcd: nobody writes over what he has not seen, or is told what is not so; who is deposed writes nothing"""
+    for operators, members in ((2, 0), (1, 1), (0, 2)):
+        wrong, path, states = registry.explore(registry.Model(operators=operators, members=members, messages=2))
+        equal(wrong, None, path)
+        check(states > 500, f"all {states} states were seen")
+    equal(set(REGISTRY_WITHOUT), set(registry.RULES), "every rule is tried")
+    for rule, (wrong, steps) in REGISTRY_WITHOUT.items():
+        deposes = rule == "fence"
+        model = registry.Model(off=rule, operators=0 if deposes else 2, members=2 if deposes else 0)
+        found, path, _ = registry.explore(model)
+        equal((found, len(path)), (wrong, steps), f"without {rule}: {path}")
 
 
 main()

@@ -232,6 +232,11 @@ Test(status, problems_of_other_servers)
     facts.cluster.reload_failures = 1;
     expect_problem("SherwoodTopologyRefused", "warning", "1 topology was refused");
     facts.cluster.reload_failures = 0;
+    facts.registry = (struct sw_registry_facts){.is_on = true, .silent_ms = 15001};
+    expect_problem("SherwoodRegistrySilent", "warning", "for 15 s: nothing was heard");
+    facts.registry = (struct sw_registry_facts){.is_on = true, .refused = "it is empty"};
+    expect_problem("SherwoodRegistryRefused", "critical", "holds: it is empty.");
+    facts.registry.refused[0] = '\0';
     facts.replication.errors = 1;
     facts.replication.senders.errors = 1;
     expect_problem("SherwoodReplicationErrors", "warning", "2 connections of replication");

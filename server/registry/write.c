@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * write.c - topologies that this node puts into etcd, one at a time.
+ *
+ * Each is a transaction that compares the epoch of what it replaces, so it is carried out at most
+ * once, and never over what its author has not seen. Where the answer is lost both keys are read:
+ * the mark of the write says whether it was carried out, whoever has written since then. If it was
+ * not, and can be, it is sent again.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "server/cluster/shared.h"
+#include "server/etcd/values.h"
+#include "server/observe/log.h"
+#include "server/registry/registry_parts.h"
+
+#define AGAIN_NS 100000000ULL /* after a request without an answer */
+
+static void send_write(struct sw_registry *registry);
+
+/* --- the end -----------------------------------------------------------------------------------
+ */
+
+/* Notes what became of an order. `view` 0: `error` says why it was refused. */
+static void note(struct sw_registry *registry, uint64_t order, uint64_t view, const char *error)
+{
+    pthread_mutex_lock(&registry->lock);
+    struct sw_registry_done *done = &registry->done[order % SW_REGISTRY_OUTCOMES_MAX];
+    done->order = order;
+    done->view = view;
+    snprintf(done->error, sizeof(done->error), "%s", error);
+    pthread_mutex_unlock(&registry->lock);
+    registry->owner.wake(registry->owner.server);
+}
+
+static void finish(struct sw_registry *registry, uint64_t view, const char *error)
+{
+    struct sw_registry_write *write = &registry->write;
+    if (write->order != 0) {
+        note(registry, write->order, view, error);
+    }
+    free(write->text);
+    memset(write, 0, sizeof(*write));
+    uv_async_send(&registry->wake); /* the next one may begin */
+}
+
+static void was_written(struct sw_registry *registry, uint64_t epoch)
+{
+    char error[SW_CLUSTER_ERROR_BYTES] = "", line[SW_CLUSTER_ERROR_BYTES + 96];
+    const struct sw_registry_write *write = &registry->write;
+    if (epoch > registry->revision) { /* what a watch has not told yet is older */
+        registry->revision = registry->epoch = epoch;
+    }
+    pthread_mutex_lock(&registry->lock);
+    *(write->order != 0 ? &registry->facts.writes : &registry->facts.claims) += 1;
+    pthread_mutex_unlock(&registry->lock);
+    if (write->order == 0) {
+        sw_log(SW_LOG_NOTICE, "cluster: epoch %" PRIu64 " has this node as primary of its shard",
+               epoch);
+    }
+    uint64_t view =
+        sw_cluster_take_shared(registry->cluster, write->text, strlen(write->text), epoch, error);
+    snprintf(line, sizeof(line), "etcd has it as epoch %" PRIu64 ", and this node refuses it: %s",
+             epoch, error);
+    finish(registry, view, line);
+}
+
+static void was_overtaken(struct sw_registry *registry, uint64_t epoch)
+{
+    char error[SW_CLUSTER_ERROR_BYTES];
+    pthread_mutex_lock(&registry->lock);
+    registry->facts.conflicts++;
+    pthread_mutex_unlock(&registry->lock);
+    snprintf(error, sizeof(error), "the epoch is %" PRIu64, epoch);
+    finish(registry, 0, error);
+}
+
+/* --- under way ---------------------------------------------------------------------------------
+ */
+
+/* An answer was lost: both keys are read, in a moment. */
+static void look_later(struct sw_registry *registry, const char *error)
+{
+    struct sw_registry_write *write = &registry->write;
+    const uint64_t now = sw_registry_now();
+    sw_registry_failed(registry, error);
+    write->is_waiting = true;
+    write->next_ns = now + AGAIN_NS;
+}
+
+/* Returns whether the write is over: it was carried out, or never will be. */
+static bool settle(struct sw_registry *registry, const json_t *answer)
+{
+    struct sw_registry_write *write = &registry->write;
+    struct sw_registry_held held;
+    sw_registry_read_answer(answer, &held);
+    const bool is_ours = strcmp(held.mark, write->mark) == 0;
+    const uint64_t epoch = held.epoch, written = held.written;
+    const bool is_over = is_ours || epoch != write->epoch;
+    sw_registry_saw(registry, &held);
+    if (is_ours) {
+        was_written(registry, written);
+    } else if (is_over) {
+        was_overtaken(registry, epoch);
+    }
+    return is_over;
+}
+
+static void on_looked(void *context, const json_t *answer, const char *error)
+{
+    struct sw_registry *registry = context;
+    if (answer == NULL) {
+        look_later(registry, error);
+        return;
+    }
+    sw_registry_answered(registry);
+    if (!settle(registry, answer)) {
+        send_write(registry);
+    }
+}
+
+static void on_written(void *context, const json_t *answer, const char *error)
+{
+    struct sw_registry *registry = context;
+    if (answer == NULL) {
+        look_later(registry, error);
+        return;
+    }
+    sw_registry_answered(registry);
+    if (sw_etcd_succeeded(answer)) {
+        was_written(registry, sw_etcd_revision(answer));
+    } else if (!settle(registry, answer)) { /* the term is over by which it would have claimed */
+        finish(registry, 0, "the shard has elected another primary");
+    }
+}
+
+static void send_write(struct sw_registry *registry)
+{
+    const struct sw_registry_write *write = &registry->write;
+    sw_etcd_post(registry->etcd, "/v3/kv/txn",
+                 sw_registry_ask_write(&registry->key, write->epoch, write->text, write->mark,
+                                       &write->fence),
+                 on_written, registry);
+}
+
+/* Takes over the text. */
+static void begin(struct sw_registry *registry, uint64_t order, uint64_t epoch, uint64_t until_ns,
+                  char *text)
+{
+    struct sw_registry_write *write = &registry->write;
+    uint64_t drawn = 0;
+    while (drawn == 0) {
+        ssize_t got = getrandom(&drawn, sizeof(drawn), 0);
+        (void)got;
+    }
+    write->is_under_way = true;
+    write->order = order;
+    write->epoch = epoch;
+    write->until_ns = until_ns;
+    write->text = text;
+    snprintf(write->mark, sizeof(write->mark), "%016" PRIx64, drawn);
+    send_write(registry);
+}
+
+/* --- the beginning -----------------------------------------------------------------------------
+ */
+
+static struct sw_registry_wanted *pop(struct sw_registry *registry)
+{
+    pthread_mutex_lock(&registry->lock);
+    struct sw_registry_wanted *order = registry->orders;
+    if (order != NULL) {
+        registry->orders = order->next;
+        registry->order_count--;
+    }
+    pthread_mutex_unlock(&registry->lock);
+    return order;
+}
+
+static void free_order(struct sw_registry_wanted *order)
+{
+    free(order->text);
+    free(order);
+}
+
+static void begin_order(struct sw_registry *registry, struct sw_registry_wanted *order)
+{
+    char error[SW_CLUSTER_ERROR_BYTES];
+    const uint64_t epoch = order->has_epoch ? order->only_if : registry->epoch;
+    char *text = sw_cluster_propose(registry->cluster, order->text, order->size, order->has_epoch,
+                                    epoch, error);
+    if (text != NULL) {
+        begin(registry, order->number, epoch, order->until_ns, text);
+    } else if (error[0] == '\0') { /* it lies there */
+        note(registry, order->number, 1, "");
+    } else {
+        sw_cluster_count_refusal(registry->cluster);
+        note(registry, order->number, 0, error);
+    }
+    free_order(order);
+}
+
+/* Orders that etcd has not answered for too long. */
+static void expire_orders(struct sw_registry *registry, uint64_t now)
+{
+    for (;;) {
+        pthread_mutex_lock(&registry->lock);
+        bool is_late = registry->orders != NULL && now >= registry->orders->until_ns;
+        pthread_mutex_unlock(&registry->lock);
+        if (!is_late) {
+            return;
+        }
+        struct sw_registry_wanted *order = pop(registry);
+        note(registry, order->number, 0, "etcd does not answer: nothing was written");
+        free_order(order);
+    }
+}
+
+/* Where this node was elected, and the topology names another primary of its shard. */
+static bool begin_claim(struct sw_registry *registry, uint64_t now)
+{
+    struct sw_registry_fence fence;
+    uint64_t epoch = 0;
+    if (!sw_ha_fence(registry->ha, fence.key, sizeof(fence.key), &fence.revision)) {
+        return false;
+    }
+    char *text = sw_cluster_claim(registry->cluster, &epoch);
+    if (text == NULL || epoch != registry->epoch) { /* what etcd holds now is not what holds here */
+        free(text);
+        return false;
+    }
+    registry->write.fence = fence;
+    begin(registry, 0, epoch, now + SW_REGISTRY_ORDER_NS, text);
+    return true;
+}
+
+void sw_registry_tick_write(struct sw_registry *registry, uint64_t now)
+{
+    struct sw_registry_write *write = &registry->write;
+    expire_orders(registry, now);
+    if (write->is_waiting && now >= write->until_ns) {
+        finish(registry, 0,
+               "etcd has not answered: whether the topology was taken is not known; "
+               "see CLUSTER TOPOLOGY");
+    } else if (write->is_waiting && now >= write->next_ns) {
+        write->is_waiting = false;
+        sw_etcd_post(registry->etcd, "/v3/kv/txn", sw_registry_ask_read(&registry->key), on_looked,
+                     registry);
+    }
+    if (write->is_under_way || !registry->is_known || begin_claim(registry, now)) {
+        return;
+    }
+    struct sw_registry_wanted *order = pop(registry);
+    if (order != NULL) {
+        begin_order(registry, order);
+    }
+}
+
+void sw_registry_drop_writes(struct sw_registry *registry)
+{
+    struct sw_registry_wanted *order;
+    free(registry->write.text);
+    registry->write.text = NULL;
+    while ((order = pop(registry)) != NULL) {
+        free_order(order);
+    }
+}
