@@ -48,34 +48,54 @@ void sw_call_readwrite(struct sw_call *call)
  */
 
 /* Host, port, id, and what else is known of where the node is. */
-static void put_slots_node(struct sw_call *call, const struct sw_topology_node *node)
+static void put_slots_node(const struct sw_call *call, const struct sw_topology_node *node,
+                           struct sw_text *text)
 {
     const struct sw_cluster_view *view = view_of(call);
     const char *endpoint = sw_cluster_endpoint(view, node);
     bool has_other = node->hostname[0] != '\0';
     bool by_name = endpoint == node->hostname;
-    sw_text_array(call->reply, 4);
-    sw_text_bulk_string(call->reply, endpoint);
-    sw_text_integer(call->reply, node->port);
-    sw_text_bulk_string(call->reply, node->id);
-    sw_text_map(call->reply, has_other, call->session->resp3);
+    sw_text_array(text, 4);
+    sw_text_bulk_string(text, endpoint);
+    sw_text_integer(text, node->port);
+    sw_text_bulk_string(text, node->id);
+    sw_text_map(text, has_other, call->session->resp3);
     if (has_other) {
-        sw_text_bulk_string(call->reply, by_name ? "ip" : "hostname");
-        sw_text_bulk_string(call->reply, by_name ? node->ip : node->hostname);
+        sw_text_bulk_string(text, by_name ? "ip" : "hostname");
+        sw_text_bulk_string(text, by_name ? node->ip : node->hostname);
     }
 }
 
-static void put_slots_row(struct sw_call *call, uint16_t number, struct sw_topology_range range)
+/* The nodes of a shard, the primary first. */
+static void put_slots_nodes(const struct sw_call *call, unsigned number, struct sw_text *text)
 {
     const struct sw_topology *topology = view_of(call)->topology;
     const struct sw_topology_shard *shard = &topology->shards[number];
-    sw_text_array(call->reply, 2 + (uint64_t)shard->node_count);
-    sw_text_integer(call->reply, range.first);
-    sw_text_integer(call->reply, range.last);
-    put_slots_node(call, &topology->nodes[shard->primary]);
+    put_slots_node(call, &topology->nodes[shard->primary], text);
     for (unsigned i = 0; i < topology->node_count; i++) {
         if (topology->nodes[i].shard == number && i != shard->primary) {
-            put_slots_node(call, &topology->nodes[i]);
+            put_slots_node(call, &topology->nodes[i], text);
+        }
+    }
+}
+
+/* Rows in the order of their slots. What a row says of its shard is in `nodes`, of shard i from
+ * begins[i] on: a shard may have thousands of ranges. */
+static void put_slots_rows(struct sw_call *call, const struct sw_text *nodes, const size_t *begins)
+{
+    const struct sw_topology *topology = view_of(call)->topology;
+    for (unsigned slot = 0; slot < SW_SLOTS;) {
+        const uint16_t owner = topology->owner[slot];
+        const unsigned first = slot;
+        while (slot < SW_SLOTS && topology->owner[slot] == owner) {
+            slot++;
+        }
+        if (owner != SW_TOPOLOGY_NOBODY) {
+            sw_text_array(call->reply, 2 + (uint64_t)topology->shards[owner].node_count);
+            sw_text_integer(call->reply, first);
+            sw_text_integer(call->reply, slot - 1);
+            sw_text_append(call->reply, nodes->data + begins[owner],
+                           begins[owner + 1] - begins[owner]);
         }
     }
 }
@@ -83,27 +103,29 @@ static void put_slots_row(struct sw_call *call, uint16_t number, struct sw_topol
 static void cluster_slots(struct sw_call *call)
 {
     const struct sw_topology *topology = view_of(call)->topology;
-    uint64_t rows = 0, nodes = 0;
+    size_t begins[SW_TOPOLOGY_NODES_MAX + 1] = {0};
+    uint64_t rows = 0, entries = 0;
+    struct sw_text nodes;
     for (unsigned i = 0; topology != NULL && i < topology->shard_count; i++) {
         rows += topology->shards[i].range_count;
-        nodes += (uint64_t)topology->shards[i].range_count * topology->shards[i].node_count;
+        entries += (uint64_t)topology->shards[i].range_count * topology->shards[i].node_count;
     }
-    if (nodes > call->reply->limit / SLOTS_NODE_BYTES_MIN) { /* nobody waits for it in vain */
+    if (entries > call->reply->limit / SLOTS_NODE_BYTES_MIN) { /* nobody waits for it in vain */
         call->reply->failed = true;
         return;
     }
     sw_text_array(call->reply, rows);
-    for (unsigned slot = 0; topology != NULL && slot < SW_SLOTS;) {
-        uint16_t owner = topology->owner[slot];
-        unsigned first = slot;
-        while (slot < SW_SLOTS && topology->owner[slot] == owner) {
-            slot++;
-        }
-        if (owner != SW_TOPOLOGY_NOBODY) {
-            put_slots_row(call, owner,
-                          (struct sw_topology_range){(uint16_t)first, (uint16_t)(slot - 1)});
-        }
+    sw_text_init(&nodes, call->reply->limit);
+    for (unsigned i = 0; topology != NULL && i < topology->shard_count; i++) {
+        put_slots_nodes(call, i, &nodes);
+        begins[i + 1] = nodes.size;
     }
+    if (nodes.failed) {
+        call->reply->failed = true;
+    } else if (topology != NULL) {
+        put_slots_rows(call, &nodes, begins);
+    }
+    sw_text_fini(&nodes);
 }
 
 /* --- SHARDS --------------------------------------------------------------------------------------
