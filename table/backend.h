@@ -171,6 +171,10 @@ struct sw_backend {
                  const void *context) SW_NONE_BY_DEFAULT;
     /* NULL: entries are restored by batches. */
     const struct sw_restoring *restoring SW_NONE_BY_DEFAULT;
+    /* Where writes are combined, of a table whose entries expire: whether some entry does. Then,
+     * and where sw_batch._times, a batch of writes goes to submit_together by itself. A SWEEP
+     * without `bury` is done when submit returns. */
+    bool (*keeps_times)(const void *table) SW_NONE_BY_DEFAULT;
 };
 
 /* Whether a batch of operations has none but GET and PEEK. */

@@ -36,6 +36,7 @@ int sw_combiner_open(struct sw_combiner *combiner, const struct sw_backend *back
     combiner->collected_max = collected_max;
     combiner->collects_all = collects_all;
     combiner->waiting_end = &combiner->waiting;
+    combiner->sweeps_end = &combiner->sweeps;
     for (uint32_t i = 0; i < SW_TOGETHERS; i++) {
         combiner->together[i].number = i;
     }
@@ -49,7 +50,7 @@ int sw_combiner_open(struct sw_combiner *combiner, const struct sw_backend *back
 
 void sw_combiner_close(struct sw_combiner *combiner)
 {
-    assert(combiner->waiting == NULL && combiner->flying == 0);
+    assert(combiner->waiting == NULL && combiner->sweeps == NULL && combiner->flying == 0);
     combiner->backend->queue_close(combiner->queue);
     pthread_mutex_destroy(&combiner->lock);
 }
@@ -89,16 +90,28 @@ bool sw_combiner_collects(const struct sw_combiner *combiner, const struct sw_ba
            batch->group_count <= batch->count;
 }
 
+/* Whether a batch of writes concerns times. */
+static bool concerns_times(const struct sw_combiner *combiner, const struct sw_batch *batch)
+{
+    const struct sw_backend *backend = combiner->backend;
+    return backend->keeps_times != NULL && batch->kind == SW_BATCH_OPERATIONS &&
+           (batch->_times || backend->keeps_times(combiner->table));
+}
+
 /* Whether a batch may be launched together with others. */
 static bool shares(const struct sw_combiner *combiner, const struct sw_batch *batch)
 {
-    return batch->count <= combiner->operations_max && sw_combiner_collects(combiner, batch);
+    return batch->count <= combiner->operations_max && sw_combiner_collects(combiner, batch) &&
+           !concerns_times(combiner, batch);
 }
 
-/* Whether a batch is collected although no other is: where others may change it meanwhile, and
- * where it is large. */
+/* Whether a batch is collected although no other is: where others may change it meanwhile, where it
+ * is large, and where it concerns times. */
 static bool is_collected_alone(const struct sw_combiner *combiner, const struct sw_batch *batch)
 {
+    if (concerns_times(combiner, batch)) {
+        return true;
+    }
     return batch->shared || combiner->collects_all
                ? sw_combiner_collects(combiner, batch)
                : batch->count >= SW_COLLECTED_MIN && shares(combiner, batch);
@@ -196,6 +209,12 @@ static void release(const struct sw_together *together)
     }
 }
 
+/* A sweep that finds out by itself what it removes. */
+static bool is_sweep(const struct sw_batch *batch)
+{
+    return batch->kind == SW_BATCH_SWEEP && batch->bury_count == 0;
+}
+
 /* The number of the write, or of the last one before the image. */
 static uint64_t place_of(const struct sw_batch *batch)
 {
@@ -236,6 +255,43 @@ static bool complete(struct sw_combiner *combiner)
     return true;
 }
 
+/* Takes the oldest sweep, if nothing else waits. Under `lock`. */
+static struct sw_batch *take_sweep(struct sw_combiner *combiner)
+{
+    struct sw_batch *batch = combiner->sweeps;
+    if (batch == NULL || combiner->waiting != NULL) {
+        return NULL;
+    }
+    combiner->sweeps = batch->_next;
+    if (combiner->sweeps == NULL) {
+        combiner->sweeps_end = &combiner->sweeps;
+    }
+    __atomic_fetch_sub(&combiner->sweeping, 1, __ATOMIC_RELAXED);
+    return batch;
+}
+
+/* Carries out sweeps while nothing waits. One that removed something was the next write. */
+static void sweep(struct sw_combiner *combiner)
+{
+    struct sw_batch *batch = NULL;
+    do {
+        pthread_mutex_lock(&combiner->lock);
+        batch = take_sweep(combiner);
+        if (batch != NULL) {
+            batch->status = combiner->backend->submit(combiner->queue, batch);
+            if (batch->status == SW_OK && batch->expired > 0) {
+                batch->write_sequence = combiner->sequence + 1;
+                __atomic_store_n(&combiner->sequence, batch->write_sequence, __ATOMIC_RELEASE);
+                __atomic_store_n(&combiner->launched, batch->write_sequence, __ATOMIC_RELEASE);
+            }
+        }
+        pthread_mutex_unlock(&combiner->lock);
+        if (batch != NULL) {
+            set_stage(batch, DONE);
+        }
+    } while (batch != NULL);
+}
+
 /* Completes what is done and launches what has gathered, unless another thread is at it. What
  * gathers too late for that thread to see is launched by the next poll. */
 static void lead(struct sw_combiner *combiner)
@@ -252,6 +308,9 @@ static void lead(struct sw_combiner *combiner)
             break;
         }
         launch(combiner, &combiner->together[next]);
+    }
+    if (__atomic_load_n(&combiner->sweeping, __ATOMIC_ACQUIRE) > 0) {
+        sweep(combiner);
     }
     __atomic_store_n(&combiner->is_led, false, __ATOMIC_RELEASE);
 }
@@ -278,17 +337,19 @@ static void push(struct sw_combine_queue *queue, struct sw_batch *batch)
     }
     batch->_next = NULL;
     set_stage(batch, WAITING);
+    const bool sweeps = is_sweep(batch);
+    struct sw_batch ***end = sweeps ? &combiner->sweeps_end : &combiner->waiting_end;
     pthread_mutex_lock(&combiner->lock);
     if (batch->kind == SW_BATCH_IMAGE) {
         batch->_image_sequence = combiner->sequence;
-    } else {
+    } else if (!sweeps) {
         batch->write_sequence = combiner->sequence + 1;
         __atomic_store_n(&combiner->sequence, batch->write_sequence, __ATOMIC_RELEASE);
     }
     uint64_t sequence = combiner->sequence;
-    *combiner->waiting_end = batch;
-    combiner->waiting_end = &batch->_next;
-    __atomic_fetch_add(&combiner->gathered, 1, __ATOMIC_RELEASE);
+    **end = batch;
+    *end = &batch->_next;
+    __atomic_fetch_add(sweeps ? &combiner->sweeping : &combiner->gathered, 1, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&combiner->lock);
     queue->last_write[stream_of(batch)] = sequence; /* the batch may be done already */
 }
@@ -415,7 +476,8 @@ int sw_combine_poll(struct sw_combine_queue *queue, struct sw_batch *batch)
         send_deferred(queue);
     }
     int status = status_of(queue, batch);
-    if (status != SW_PENDING && batch->write_sequence == 0 && batch->kind != SW_BATCH_IMAGE) {
+    if (status != SW_PENDING && batch->write_sequence == 0 && batch->kind != SW_BATCH_IMAGE &&
+        batch->kind != SW_BATCH_SWEEP) {
         leave_place(queue, batch);
     }
     return status;

@@ -19,11 +19,15 @@
  *   read:   [deferred ->] in its queue -> done
  *   write:  [deferred ->] waiting -> launched, alone or together with others -> done
  *
+ * A batch that concerns times (sw_batch.clock_ms) is launched alone. A sweep that finds out by
+ * itself what it removes has a number only if it removes something, so it is carried out when
+ * nothing waits: nobody may take the next number meanwhile.
+ *
  * Nothing here has a thread of its own. Whoever submits or polls and finds nobody doing so leads:
  * it completes launches that are done and starts the next ones, whosever batches they are.
  *
  * Threads: struct sw_combine_queue belongs to the queue's thread; a combiner is shared. `lock` is
- * held for a few instructions, and never during a launch.
+ * held for a few instructions, and never during a launch; but during a sweep.
  */
 #ifndef SHERWOOD_TABLE_COMBINE_H
 #define SHERWOOD_TABLE_COMBINE_H
@@ -52,9 +56,12 @@ struct sw_combiner {
     pthread_mutex_t lock;
     struct sw_batch *waiting; /* under `lock`: oldest first */
     struct sw_batch **waiting_end;
+    struct sw_batch *sweeps; /* under `lock`: those that wait until nothing else does */
+    struct sw_batch **sweeps_end;
     uint64_t sequence; /* atomic, written under `lock`: of the batch that came last */
 
     uint64_t gathered; /* atomic: number of waiting batches */
+    uint64_t sweeping; /* atomic: .. of sweeps */
     uint64_t launched; /* atomic: sequence of the batch launched last */
     uint64_t era;      /* atomic: how often the sequence went back */
     uint64_t launches; /* atomic: how many there were */

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "table/mix.h"
+
 /* What one operation does to its key. "operand" is values[i]. SUM adds modulo 2^width; INCREMENT
  * past the largest value and DECREMENT below zero are refused, and the key stays as it was. For
  * both an absent key counts as 0.
@@ -56,7 +58,7 @@ enum sw_op {
 
 /* Whether EXPIRE, or one of its kinds with a condition, changes a present key that expires `before`
  * to expire `at`; 0: never. A pure function. */
-static inline bool sw_expire_holds(uint32_t op, uint64_t before, uint64_t at)
+SW_HD static inline bool sw_expire_holds(uint32_t op, uint64_t before, uint64_t at)
 {
     const bool earlier = at != 0 && (before == 0 || at < before);
     switch (op) {
@@ -76,7 +78,7 @@ static inline bool sw_expire_holds(uint32_t op, uint64_t before, uint64_t at)
         return false;
     }
 }
-static inline bool sw_op_expires(uint32_t op)
+SW_HD static inline bool sw_op_expires(uint32_t op)
 {
     return op >= SW_EXPIRE && op <= SW_EXPIRE_SHORTEN;
 }

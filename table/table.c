@@ -88,8 +88,22 @@ static int open_backend(struct sw_table *table, const struct sw_engine_parts *pa
     return open_cpu(table, parts->cpu, why);
 }
 
+/* Whether entries of the table may expire, if those of its backend may. */
+static bool may_keep_times(const struct sw_table *table, const struct sw_backend_facts *facts)
+{
+    const struct sw_table_config *config = &table->config;
+    if (config->engine != SW_ENGINE_ROBIN_HOOD) {
+        return true;
+    }
+    if (config->stash_slots == 0) {
+        return false; /* what is handed back would leave its time */
+    }
+    return facts->together_ops_max == 0 ||
+           (config->key_text_bytes == 0 && config->batch_ops_max <= facts->collected_ops_max);
+}
+
 /* Limits the operations to those that make sense with this configuration. */
-static void limit_operations(struct sw_table *table)
+static void limit_operations(struct sw_table *table, const struct sw_backend_facts *facts)
 {
     const uint32_t wide = 1U << SW_ADD_U64 | 1U << SW_ADD_PRESENT_U64;
     table->operations = table->backend->operations;
@@ -97,8 +111,8 @@ static void limit_operations(struct sw_table *table)
     if (sw_config_value_bytes(&table->config) % sizeof(uint64_t) != 0) {
         table->operations &= ~wide;
     }
-    if (table->config.engine == SW_ENGINE_ROBIN_HOOD && table->config.stash_slots == 0) {
-        table->operations &= ~SW_BACKEND_EXPIRES; /* what is handed back would leave its time */
+    if (!may_keep_times(table, facts)) {
+        table->operations &= ~SW_BACKEND_EXPIRES;
         table->batch_kinds &= ~(1U << SW_BATCH_SWEEP);
     }
     if (!sw_cache_has_epochs(table->config.cache_policy)) {
@@ -134,8 +148,8 @@ int sw_table_create(const struct sw_table_config *config, struct sw_table **out,
         free(table);
         return status;
     }
-    limit_operations(table);
     struct sw_backend_facts facts = sw_table_facts_of(table);
+    limit_operations(table, &facts);
     table->capacity_max = facts.max_capacity_slots;
     table->combines = facts.together_ops_max > 0;
     table->filters_slots = facts.filters_slots;

@@ -272,7 +272,7 @@ enum sw_batch_kind {
     SW_BATCH_COUNT_SCORES, /* count the entries with score_min <= score <= score_max: `matched` */
     SW_BATCH_ERASE_SCORES, /* remove them; counters.deleted receives how many */
     SW_BATCH_EPOCH,        /* EPOCH policies: go on to `epoch` */
-    /* Robin Hood on the CPU: */
+    /* where entries expire: */
     SW_BATCH_SWEEP, /* remove entries whose time has come */
     SW_BATCH_IMAGE  /* the table's own: what sw_image_take submits */
 };
@@ -347,39 +347,39 @@ struct sw_batch {
      * later to the same queue. A queue of the CUDA backend takes one scan at a time (SW_E_BUSY).
      * Rows on CUDA are those of a later moment than the keys; those deleted between are left out.
      */
-    uint64_t cursor;       /* in and out */
-    void *scan_keys;       /* out */
-    void *scan_values;     /* out */
-    uint64_t *scan_scores; /* out: cache; or NULL */
-    uint32_t scan_count;   /* out */
-    bool by_score;         /* cache: entries with score_min <= score <= score_max only */
+    uint64_t cursor;               /* in and out */
+    void *scan_keys, *scan_values; /* out */
+    uint64_t *scan_scores;         /* out: cache; or NULL */
+    uint32_t scan_count;           /* out */
+    bool by_score;                 /* cache: entries with score_min <= score <= score_max only */
 
-    uint64_t score_min; /* SCAN by_score, COUNT_SCORES, ERASE_SCORES */
-    uint64_t score_max;
-    uint64_t matched; /* out: COUNT_SCORES */
-    uint64_t epoch;   /* EPOCH: the new epoch, at least the current one and below 2^32, otherwise
-                         status is SW_E_INVALID and nothing happens; 0: it stays. Out: the current
-                         one */
+    uint64_t score_min, score_max; /* SCAN by_score, COUNT_SCORES, ERASE_SCORES */
+    uint64_t matched;              /* out: COUNT_SCORES */
+    uint64_t epoch; /* EPOCH: the new epoch, at least the current one and below 2^32, otherwise
+                       status is SW_E_INVALID and nothing happens; 0: it stays. Out: the current
+                       one */
 
-    /* Expiry: Robin Hood on the CPU, with a stash. An entry may have a time, in milliseconds since
-     * 1970, at which it expires; never is 0. All operations of a batch, and a scan, have one clock:
-     * clock_ms, or the latest that an earlier batch had, if that is later. From its time on, at the
-     * clock of a batch, an entry is absent for it. Batches that write remove such entries first, of
-     * the keys that they name, and further ones before a group would be refused for room. Then they
-     * judge no time any more, except that one which they give to a key, and which the clock has
-     * passed, removes the key at once. Entries removed for their time are counted in `expired`
-     * alone.
+    /* Expiry: Robin Hood with a stash; on CUDA neither where texts of keys are kept nor with larger
+     * batches than a launch takes. An entry may have a time, in milliseconds since 1970, at which
+     * it expires; never is 0. All operations of a batch, and a scan, have one clock: clock_ms, or
+     * the latest that an earlier batch had, if that is later. From its time on, at the clock of a
+     * batch, an entry is absent for it. Batches that write remove such entries first, of the keys
+     * that they name, and further ones before a group would be refused for room. Then they judge no
+     * time any more, except that one which they give to a key, and which the clock has passed,
+     * removes the key at once. Entries removed for their time are counted in `expired` alone.
      *
      * What inserts gives the new entry its time. SET and SET_PRESENT give a present one theirs
      * too, so never if there is none; other operations on values leave it. With SW_EXPIRE_KEEP a
      * new entry never expires, and a present one keeps its time. A clear, and a delete, end it.
-     * A group is also refused where there is no memory for its times.
+     * A group is also refused where there is no memory for its times. On CUDA a batch that writes
+     * has no more groups than operations once some batch has given a time.
      *
      * SWEEP looks at `count` of the entries that expire, and removes those whose time has come; it
-     * has a write_sequence only if there were some. `cursor` is not 0 if the sweep has not come to
-     * its end. If clock_ms is over SW_CLOCK_HOLD_MS before the table's clock, it removes what has
-     * expired by that, in as many calls as it takes, and only then the table's clock goes back.
-     * With `bury` it removes these alone, with a count of 0 nothing, before the clock goes back. */
+     * has a write_sequence only if there were some, and waits for writes. `cursor` is not 0 if the
+     * sweep has not come to its end. If clock_ms is over SW_CLOCK_HOLD_MS before the table's clock,
+     * it removes what has expired by that, in as many calls as it takes, and only then the table's
+     * clock goes back. With `bury` it removes these alone, with a count of 0 nothing, before the
+     * clock goes back. */
     uint64_t clock_ms;       /* in, 0: no time has come; out: the clock of the batch */
     const uint64_t *expires; /* [count]; NULL: expire_at for all. Others must not change it */
     uint64_t expire_at;
@@ -432,20 +432,20 @@ struct sw_batch {
     uint32_t _upserts;     /* operations of it that may insert */
     uint32_t _way;         /* CUDA: 1 + enum sw_way; 0: carried out in no such way */
     void *_image;          /* of sw_image_take */
-    uint64_t _image_sequence;
-    uint64_t _held_ns;
+    uint64_t _image_sequence, _held_ns;
     bool _borrows;
+    bool _times; /* it has an EXPIRE, or gives times, asks for them, or buries */
 };
 
 /* Submits a batch. Returns SW_OK, SW_E_INVALID (nothing happened; the batch contradicts the rules
  * above), SW_E_UNSUPPORTED (nothing happened; the kind or an operation is not one of those that
  * sw_table_info names), SW_E_BUSY (nothing happened; poll, then submit again) or SW_E_DEVICE.
  * On the CPU backend the work is done before it returns. On CUDA it never waits for the device,
- * unless a RESIZE of any queue is to be launched, which waits, or a table grows, which allocates;
- * the same holds for sw_batch_poll. Batches wait there without limit for their turn: writes until
- * others are done, reads until the writes of their stream are launched. SW_E_BUSY is said only of
- * reads, by a queue that has 64 of them, or of a second scan. Small batches of reads may be held
- * back, to launch several as one, until one of them is polled. */
+ * unless a RESIZE of any queue is to be launched, or a batch that concerns times, which wait, or a
+ * table grows, which allocates; the same holds for sw_batch_poll. Batches wait there without limit
+ * for their turn: writes until others are done, reads until the writes of their stream are
+ * launched. SW_E_BUSY is said only of reads, by a queue that has 64 of them, or of a second scan.
+ * Small batches of reads may be held back, to launch several as one, until one is polled. */
 int sw_batch_submit(struct sw_queue *queue, struct sw_batch *batch);
 
 /* SW_PENDING while running, otherwise batch->status. Once it is not SW_PENDING the batch belongs to

@@ -4,6 +4,8 @@
  */
 #include "table/valid.h"
 
+#include "table/expiring.h"
+
 static bool groups_are_valid(const struct sw_batch *batch)
 {
     uint32_t before = 0;
@@ -73,7 +75,16 @@ static bool scores_are_valid(const struct sw_table *table, const struct sw_batch
 #define OF_16_BITS \
     (1U << SW_ADD_F16 | 1U << SW_ADD_BF16 | 1U << SW_ADD_PRESENT_F16 | 1U << SW_ADD_PRESENT_BF16)
 
-static int check_operations(const struct sw_table *table, const struct sw_batch *batch)
+/* Whether a batch that concerns times can be launched: where writes are combined it is collected,
+ * whatever it hands back. */
+static bool times_are_valid(const struct sw_table *table, const struct sw_batch *batch)
+{
+    const bool concerns = batch->_times || sw_table_may_expire(table);
+    return !table->combines || !concerns || batch->group_count <= batch->count ||
+           sw_batch_is_read(batch);
+}
+
+static int check_operations(const struct sw_table *table, struct sw_batch *batch)
 {
     if (batch->count > table->config.batch_ops_max || (batch->count > 0 && batch->keys == NULL)) {
         return SW_E_INVALID;
@@ -104,6 +115,10 @@ static int check_operations(const struct sw_table *table, const struct sw_batch 
         (batch->expire_at != 0 && batch->expire_at != SW_EXPIRE_KEEP)) {
         seen |= 1U << SW_EXPIRE;
     }
+    batch->_times = (seen & SW_BACKEND_EXPIRES) != 0;
+    if (!times_are_valid(table, batch)) {
+        return SW_E_INVALID;
+    }
     return (seen & ~table->operations) == 0 ? SW_OK : SW_E_UNSUPPORTED;
 }
 
@@ -123,7 +138,7 @@ static bool filter_is_valid(const struct sw_table *table, const struct sw_batch 
            (batch->ops == NULL && batch->op == SW_GET && table->filters_slots);
 }
 
-int sw_batch_check(const struct sw_table *table, const struct sw_batch *batch)
+int sw_batch_check(const struct sw_table *table, struct sw_batch *batch)
 {
     if ((unsigned)batch->kind >= (unsigned)SW_BATCH_KIND_COUNT) {
         return SW_E_INVALID;

@@ -2,14 +2,15 @@
  *
  * valid.h - batches before they are submitted.
  *
- * Threads: a pure function of its arguments, of which the table's own is constant.
+ * Threads: the caller's is the batch; the table's own is constant.
  */
 #ifndef SHERWOOD_TABLE_VALID_H
 #define SHERWOOD_TABLE_VALID_H
 
 #include "table/instance.h"
 
-/* SW_OK; SW_E_INVALID: it contradicts the rules of table.h; SW_E_UNSUPPORTED. */
-int sw_batch_check(const struct sw_table *table, const struct sw_batch *batch);
+/* SW_OK; SW_E_INVALID: it contradicts the rules of table.h; SW_E_UNSUPPORTED. Notes whether it
+ * concerns times by itself. */
+int sw_batch_check(const struct sw_table *table, struct sw_batch *batch);
 
 #endif

@@ -68,7 +68,8 @@ static __device__ inline uint32_t plain_op(uint32_t op, bool found)
 /* Counts one operation in a thread's words; `old` and `operand` matter only where it may overflow.
  */
 static __device__ inline void count_one(uint32_t *words, uint32_t op, bool found, uint64_t old,
-                                        uint64_t operand, uint32_t value_bytes, bool not_admitted)
+                                        uint64_t operand, uint32_t value_bytes, bool not_admitted,
+                                        bool silent)
 {
     op = plain_op(op, found);
     enum sw_effect effect;
@@ -79,7 +80,7 @@ static __device__ inline void count_one(uint32_t *words, uint32_t op, bool found
         uint64_t out;
         effect = sw_decide_s128(op, found, old, operand, &out);
     }
-    bool writes = effect == SW_EFFECT_WRITE && !not_admitted;
+    bool writes = effect == SW_EFFECT_WRITE && !not_admitted && !silent;
 #pragma unroll
     for (int c = 0; c < SW_CLASS_COUNT; c++) {
         bool mine = c == (int)sw_op_class_of(op);
@@ -116,7 +117,8 @@ static __device__ inline void count_operation(const struct arrays &all,
         operand =
             narrow ? ((const uint32_t *)all.in.values)[at] : ((const uint64_t *)all.in.values)[at];
     }
-    count_one(words, op, found, old, operand, memory->value_bytes, not_admitted);
+    count_one(words, op, found, old, operand, memory->value_bytes, not_admitted,
+              memory->silent != NULL && memory->silent[at] != 0);
 }
 
 /* The bits of a chunk, 32 operations a warp at a time, and its counts. */

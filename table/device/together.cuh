@@ -91,8 +91,10 @@ struct sw_cuda_together {
     struct sw_cuda_collected collected[SW_TOGETHERS]; /* of each launch in flight */
     uint8_t *previous;
     uint64_t *found, *not_admitted;
-    uint64_t *record;          /* the whole batch's */
-    uint32_t *words;           /* [parts][SW_PART_WORDS], zero between launches */
+    const uint8_t *silent; /* [operations] 1: it is counted as one without an effect; NULL: none is.
+                              The engine's, before it deals */
+    uint64_t *record;      /* the whole batch's */
+    uint32_t *words;       /* [parts][SW_PART_WORDS], zero between launches */
     unsigned int *blocks_done; /* zero between launches */
     void *host;                /* pinned and mapped; the next two lie in it, for each launch */
     struct sw_cuda_parts *staged[SW_TOGETHERS];

@@ -62,18 +62,6 @@ def wide_operands():
             equal(wire.Replies(connection).ask("GET", 5), row.tobytes(), "the row, from the log")
 
 
-@case
-def no_expiry():
-    """the refusal of times names the backend; what no backend has of rows is refused as ever"""
-    with Server(*CUDA, program=EMULATED) as server, server.connect() as connection:
-        replies = wire.Replies(connection)
-        value = row_of(1)
-        for words, name in ((("EXPIRE", 1, 5), "EXPIRE"), (("SET", 1, value, "EX", 5), "SET EX"),
-                            (("SETEX", 1, 5, value), "SETEX")):
-            equal(replies.ask(*words), wire.Error(f"ERR the robin_hood engine has no {name} with the CUDA backend"), name)
-        equal(replies.ask("INCR", 1), wire.Error("ERR the robin_hood engine has no INCR for rows: values are no integers"), "INCR")
-
-
 TEXTS = (*CUDA[:-2], "--resp-keys", "hash", "--resp-key-text-bytes", "30", "--value-bytes", "12", "--value-type", "string")
 COLLISION = wire.Error("COLLISION another key that is there has the same hash (resp-keys hash): nothing was done")
 
@@ -100,6 +88,17 @@ def texts_of_keys():
         equal(replies.ask("MSET", *(word for key in keys for word in (key, b"v"))), "OK", "MSET")
         equal(sorted(replies.ask("KEYS", "*")), sorted(keys), "KEYS")
         equal(server.metrics()["sherwood_key_collisions_total"], 5, "counted")
+
+
+@case
+def texts_have_no_times():
+    """the refusal of times where texts are kept names the backend; what no backend has of rows is refused as ever"""
+    with Server(*TEXTS, program=EMULATED) as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        for words, name in ((("EXPIRE", 1, 5), "EXPIRE"), (("SET", 1, 2, "EX", 5), "SET EX"), (("SETEX", 1, 5, 2), "SETEX")):
+            equal(replies.ask(*words),
+                  wire.Error(f"ERR the robin_hood engine has no {name} with the CUDA backend where texts of keys are kept"), name)
+        equal(replies.ask("INCR", 1), wire.Error("ERR the robin_hood engine has no INCR for rows: values are no integers"), "INCR")
 
 
 @case

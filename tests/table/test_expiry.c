@@ -57,7 +57,6 @@ static void open_world(struct world *world, uint32_t slot_bits, uint32_t value_b
 {
     struct sw_table_config config = fixture_config_of(SW_ENGINE_ROBIN_HOOD, slot_bits);
     memset(world, 0, sizeof(*world));
-    config.backend = SW_BACKEND_CPU;
     config.value_bytes = value_bytes;
     config.capacity_slots = 16;
     config.max_capacity_slots = grows ? 256 : 0;
@@ -393,7 +392,8 @@ static void run_world(uint32_t slot_bits, uint32_t value_bytes, bool grows)
 {
     static struct world world;
     open_world(&world, slot_bits, value_bytes, grows);
-    for (int step = 0; step < STEPS; step++) {
+    const int steps = STEPS / (int)tested_share();
+    for (int step = 0; step < steps; step++) {
         const uint64_t chance = random_below(&world.random, 100);
         if (chance < 12) {
             sweep_some(&world, step);

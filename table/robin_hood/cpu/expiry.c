@@ -12,7 +12,6 @@
 #include "table/robin_hood/cpu/resize.h"
 #include "table/robin_hood/cpu/row_image.h"
 
-#define NEVER SW_EXPIRY_NEVER
 
 /* --- the clock -------------------------------------------------------------------------------- */
 
@@ -61,41 +60,11 @@ void sw_expiry_put(struct sw_expiry *expiry, uint64_t key, uint64_t at)
         sw_insert_s128(table, &work, m, at, &probes);
     }
     if (at != 0) {
-        expiry->next = at < expiry->next ? at : expiry->next;
-        expiry->pass_next = at < expiry->pass_next ? at : expiry->pass_next;
+        sw_expiry_pass_given(&expiry->pass, at);
     }
 }
 
 /* --- operations ------------------------------------------------------------------------------- */
-
-/* Whether an operation that writes a present key gives it a time. */
-static bool gives_time(uint32_t op)
-{
-    return op == SW_SET || op == SW_SET_PRESENT;
-}
-
-enum sw_effect sw_expiry_decide(uint32_t op, bool found, enum sw_effect effect, uint64_t before,
-                                uint64_t wanted, uint64_t past, uint64_t *after)
-{
-    *after = before;
-    if (effect == SW_EFFECT_REMOVE) {
-        *after = 0;
-        return effect;
-    }
-    const bool gives =
-        sw_op_expires(op)
-            ? found && sw_expire_holds(op, before, wanted)
-            : effect == SW_EFFECT_WRITE && (!found || gives_time(op)) && wanted != SW_EXPIRE_KEEP;
-    if (!gives || (sw_op_expires(op) && wanted == SW_EXPIRE_KEEP)) {
-        return effect;
-    }
-    if (wanted != 0 && wanted <= past) {
-        *after = 0;
-        return found ? SW_EFFECT_REMOVE : SW_EFFECT_NONE;
-    }
-    *after = wanted;
-    return effect;
-}
 
 enum sw_effect sw_expiry_apply(struct sw_expiry *expiry, const struct sw_batch *batch, uint32_t i,
                                uint32_t op, uint64_t key, bool found, enum sw_effect effect)
@@ -116,14 +85,12 @@ enum sw_effect sw_expiry_apply(struct sw_expiry *expiry, const struct sw_batch *
 
 /* --- room for times --------------------------------------------------------------------------- */
 
-/* As many as operations may give: reads and deletes give none, whatever the batch says. */
+/* As many as operations may give. */
 static uint64_t given_by(const struct sw_batch *batch, uint32_t first, uint32_t end)
 {
     uint64_t given = 0;
     for (uint32_t i = first; i < end; i++) {
-        const uint64_t wanted = sw_expiry_wanted(batch, i);
-        const uint32_t op = sw_cpu_op_at(batch, i);
-        given += wanted != 0 && wanted != SW_EXPIRE_KEEP && op != SW_GET && op != SW_DELETE;
+        given += sw_expiry_may_give(sw_cpu_op_at(batch, i), sw_expiry_wanted(batch, i));
     }
     return given;
 }
@@ -194,36 +161,25 @@ static uint32_t sweep_piece(struct sw_cpu *cpu, uint64_t clock_ms, uint32_t coun
     struct sw_expiry *expiry = cpu->expiry;
     struct sw_batch scan = {.kind = SW_BATCH_SCAN,
                             .count = count < SW_EXPIRY_PIECE ? count : SW_EXPIRY_PIECE,
-                            .cursor = expiry->cursor,
+                            .cursor = expiry->pass.cursor,
                             .scan_keys = expiry->piece_keys,
                             .scan_values = expiry->piece_times};
-    if (expiry->cursor == 0) {
-        expiry->pass_next = NEVER;
-        expiry->pass_sum = 0;
-        expiry->pass_count = 0;
-    }
+    sw_expiry_pass_begin(&expiry->pass);
     sw_cpu_scan_slots(expiry->times, &scan);
     for (uint32_t i = 0; i < scan.scan_count; i++) {
         const uint64_t at = expiry->piece_times[i];
-        const bool due = at <= clock_ms && !sw_expiry_is_held(cpu, expiry->piece_keys[i]);
-        if (due && most > 0) {
+        const bool buries =
+            at <= clock_ms && !sw_expiry_is_held(cpu, expiry->piece_keys[i]) && most > 0;
+        if (buries) {
             SW_BY_WIDTH(cpu->config.slot_bits, sw_bury, cpu, expiry->piece_keys[i]);
             most -= !expiry->failed;
         }
-        if (!due || most == 0 || expiry->failed) {
-            expiry->pass_next = at < expiry->pass_next ? at : expiry->pass_next;
-            expiry->pass_sum += at > clock_ms ? at - clock_ms : 0;
-            expiry->pass_count++;
+        if (!buries || expiry->failed) {
+            sw_expiry_pass_kept(&expiry->pass, at, clock_ms);
         }
     }
-    expiry->cursor = scan.cursor;
+    expiry->pass.cursor = scan.cursor;
     return scan.scan_count;
-}
-
-static void end_pass(struct sw_expiry *expiry)
-{
-    expiry->next = expiry->pass_next;
-    expiry->ttl_mean_ms = expiry->pass_count > 0 ? expiry->pass_sum / expiry->pass_count : 0;
 }
 
 /* Removes entries whose time has come until there were `most`, or no more are left. */
@@ -232,11 +188,11 @@ static void bury_some(struct sw_cpu *cpu, uint64_t clock_ms, uint32_t most)
     struct sw_expiry *expiry = cpu->expiry;
     const uint64_t before = expiry->expired;
     int ends = 0; /* the pass that is on its way, and a whole one */
-    while (ends < 2 && expiry->next <= clock_ms && expiry->expired - before < most &&
+    while (ends < 2 && expiry->pass.next <= clock_ms && expiry->expired - before < most &&
            !expiry->failed) {
         sweep_piece(cpu, clock_ms, SW_EXPIRY_PIECE, most - (uint32_t)(expiry->expired - before));
-        if (expiry->cursor == 0) {
-            end_pass(expiry);
+        if (expiry->pass.cursor == 0) {
+            sw_expiry_pass_end(&expiry->pass);
             ends++;
         }
     }
@@ -284,9 +240,9 @@ static void publish(struct sw_cpu *cpu)
     cpu->facts.bytes_reserved += bytes - expiry->bytes;
     expiry->bytes = bytes;
     cpu->facts.expires = expiry->times->state.occupied;
-    cpu->facts.expires_next = cpu->facts.expires > 0 ? expiry->next : 0;
-    cpu->facts.ttl_mean_ms = expiry->ttl_mean_ms;
-    cpu->facts.clock_steps = expiry->clock_steps;
+    cpu->facts.expires_next = cpu->facts.expires > 0 ? expiry->pass.next : 0;
+    cpu->facts.ttl_mean_ms = expiry->pass.ttl_mean_ms;
+    cpu->facts.clock_steps = expiry->pass.clock_steps;
     pthread_mutex_unlock(&cpu->facts_mutex);
 }
 
@@ -302,7 +258,7 @@ void sw_expiry_begin(struct sw_cpu *cpu, struct sw_batch *batch, const void *key
     }
     activate(expiry, batch);
     bury_named(cpu, batch);
-    for (uint32_t i = 0; i < batch->count && expiry->next <= batch->clock_ms; i++) {
+    for (uint32_t i = 0; i < batch->count && expiry->pass.next <= batch->clock_ms; i++) {
         const uint64_t key = sw_expiry_key(cpu, keys, i);
         const uint64_t at = sw_expiry_of(expiry, key);
         if (at != 0 && at <= batch->clock_ms) {
@@ -326,7 +282,7 @@ void sw_expiry_end(struct sw_cpu *cpu, struct sw_batch *batch)
     expiry->buried_room = 0;
     expiry->active = false;
     if (expiry->times->state.occupied == 0) {
-        expiry->next = NEVER;
+        expiry->pass.next = SW_EXPIRY_NEVER;
     }
     sw_phase_lock_leave_write(&expiry->times->lock);
     publish(cpu);
@@ -338,9 +294,7 @@ void sw_expiry_clear(struct sw_cpu *cpu)
     if (sw_expiry_some(cpu)) {
         struct sw_batch clear = {.kind = SW_BATCH_CLEAR};
         sw_robin_hood_backend_cpu.submit(expiry->times, &clear);
-        expiry->next = NEVER;
-        expiry->pass_next = NEVER;
-        expiry->ttl_mean_ms = 0;
+        sw_expiry_pass_clear(&expiry->pass);
         publish(cpu);
     }
 }
@@ -360,7 +314,7 @@ void sw_expiry_resize(struct sw_cpu *cpu)
 static bool is_due(const struct sw_cpu *cpu, uint64_t clock_ms, bool goes_back)
 {
     return cpu->expiry != NULL &&
-           (goes_back || cpu->expiry->cursor != 0 || cpu->expiry->next <= clock_ms);
+           (goes_back || cpu->expiry->pass.cursor != 0 || cpu->expiry->pass.next <= clock_ms);
 }
 
 /* The clock goes back, and nothing is removed. */
@@ -376,12 +330,12 @@ static void follow_back(struct sw_cpu *cpu, uint64_t wall_ms, bool goes_back)
 static void end_sweep(struct sw_cpu *cpu, uint64_t wall_ms, bool goes_back)
 {
     struct sw_expiry *expiry = cpu->expiry;
-    end_pass(expiry);
-    if (expiry->steps_back && goes_back) {
-        expiry->clock_steps++;
+    sw_expiry_pass_end(&expiry->pass);
+    if (expiry->pass.steps_back && goes_back) {
+        expiry->pass.clock_steps++;
         __atomic_store_n(&cpu->clock_ms, wall_ms, __ATOMIC_RELAXED);
     }
-    expiry->steps_back = false;
+    expiry->pass.steps_back = false;
 }
 
 /* What a sweep elsewhere has removed. */
@@ -431,19 +385,19 @@ void sw_expiry_run_sweep(struct sw_cpu *cpu, struct sw_batch *batch)
     struct sw_expiry *expiry = cpu->expiry;
     const uint64_t stash_before = cpu->state.stash_occupied;
     activate(expiry, batch);
-    if (goes_back && !expiry->steps_back) {
-        expiry->steps_back = true;
-        expiry->cursor = 0;
+    if (goes_back && !expiry->pass.steps_back) {
+        expiry->pass.steps_back = true;
+        expiry->pass.cursor = 0;
     }
     while (batch->matched < batch->count && !expiry->failed) {
         batch->matched += sweep_piece(cpu, batch->clock_ms, batch->count - (uint32_t)batch->matched,
                                       batch->count);
-        if (expiry->cursor == 0) {
+        if (expiry->pass.cursor == 0) {
             end_sweep(cpu, wall_ms, goes_back);
             break;
         }
     }
-    batch->cursor = expiry->cursor;
+    batch->cursor = expiry->pass.cursor;
     batch->_stash_change = (int64_t)(cpu->state.stash_occupied - stash_before);
     if (expiry->expired > 0) {
         batch->write_sequence = sw_phase_lock_count(&cpu->lock);

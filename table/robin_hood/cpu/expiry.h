@@ -22,24 +22,14 @@
 #include <stddef.h>
 
 #include "table/robin_hood/cpu/cpu.h"
-
-/* Entries that a sweep looks at together. */
-#define SW_EXPIRY_PIECE 512U
-#define SW_EXPIRY_NEVER UINT64_MAX
+#include "table/robin_hood/times.h"
 
 struct sw_expiry {
     struct sw_cpu *times;
     uint64_t *walk; /* [2 * batch_ops_max]: times in a walk of groups (admit.h) */
     uint64_t walk_bytes;
-    uint64_t next;  /* no entry has an earlier time */
     uint64_t bytes; /* of memory, as the table's facts have it */
-    /* the sweep: in order of m of the second table */
-    uint64_t cursor;
-    uint64_t pass_next; /* the earliest time that it has seen, or that was given since it began */
-    uint64_t pass_sum, pass_count; /* of those that it kept: milliseconds to live */
-    uint64_t ttl_mean_ms;
-    bool steps_back; /* it began because the clock is to go back when it ends */
-    uint64_t clock_steps;
+    struct sw_expiry_pass pass;
     /* the batch that is being carried out */
     bool active; /* operations of it concern times */
     bool some;   /* some entry had a time before it */
@@ -108,13 +98,8 @@ void sw_expiry_prefetch(const struct sw_expiry *expiry, uint64_t key);
 /* 0: never. There is room. */
 void sw_expiry_put(struct sw_expiry *expiry, uint64_t key, uint64_t at);
 
-/* What an operation on a key that expires `before` does, instead of `effect`; *after is when the
- * key, if it is there then, expires. A pure function. */
-enum sw_effect sw_expiry_decide(uint32_t op, bool found, enum sw_effect effect, uint64_t before,
-                                uint64_t wanted, uint64_t past, uint64_t *after);
-
-/* The same for operation i of the batch that is carried out, whose answer is written, and whose
- * time is kept. */
+/* What operation i of the batch that is carried out does, instead of `effect` (sw_expiry_decide);
+ * its answer is written, and its time kept. */
 enum sw_effect sw_expiry_apply(struct sw_expiry *expiry, const struct sw_batch *batch, uint32_t i,
                                uint32_t op, uint64_t key, bool found, enum sw_effect effect);
 

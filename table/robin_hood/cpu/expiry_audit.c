@@ -2,11 +2,10 @@
  *
  * expiry_audit.c - what passes over entries that expire and changes nothing: scans, and the check.
  */
-#include <stdio.h>
 #include <string.h>
 
-#include "table/robin_hood/check.h"
 #include "table/robin_hood/cpu/expiry.h"
+#include "table/robin_hood/time_audit.h"
 
 /* --- scans ------------------------------------------------------------------------------------ */
 
@@ -33,43 +32,13 @@ void sw_expiry_filter(const struct sw_cpu *cpu, struct sw_batch *batch)
 
 /* --- the invariants --------------------------------------------------------------------------- */
 
-static bool holds_key(const struct sw_cpu *cpu, uint64_t key)
-{
-    uint64_t probes = 0;
-    if (cpu->config.slot_bits == 64) {
-        const struct sw_table_s64 *table = &cpu->table.s64;
-        return key <= UINT32_MAX &&
-               sw_locate_s64(table, sw_mix_s64(table, (uint32_t)key), &probes).found;
-    }
-    const struct sw_table_s128 *table = &cpu->table.s128;
-    return sw_locate_s128(table, sw_mix_s128(table, key), &probes).found;
-}
-
 int sw_expiry_check(const struct sw_cpu *cpu, char *violation, size_t violation_size)
 {
-    const struct sw_expiry *expiry = cpu->expiry;
-    const struct sw_cpu *times = expiry->times;
-    const struct sw_table_s128 *table = &times->table.s128;
-    int status = sw_check_slots(128, &times->geometry, &times->state, times->slots, violation,
-                                violation_size);
-    for (uint64_t i = 0; status == SW_OK && i <= times->geometry.slots_total; i++) {
-        const bool side = i == times->geometry.slots_total;
-        const struct sw_slot_s128 slot =
-            side ? (struct sw_slot_s128){.m = UINT64_MAX, .value = times->state.side_value}
-                 : table->main.slots[i];
-        if (side ? times->state.side_present == 0 : slot.m == UINT64_MAX) {
-            continue;
-        }
-        const uint64_t key = sw_unmix_s128(table, slot.m);
-        const char *wrong = slot.value == 0 || slot.value < expiry->next
-                                ? "a time before the next one"
-                            : !holds_key(cpu, key) ? "no entry"
-                                                   : NULL;
-        if (wrong != NULL) {
-            snprintf(violation, violation_size, "I14: key %llu expires at %llu and has %s",
-                     (unsigned long long)key, (unsigned long long)slot.value, wrong);
-            status = SW_E_INVALID;
-        }
-    }
-    return status;
+    struct sw_cpu *times = cpu->expiry->times;
+    struct sw_state state = cpu->state;
+    const struct sw_audited entries = {cpu->config.slot_bits, &cpu->geometry, &state, cpu->slots,
+                                       cpu->config.seed};
+    const struct sw_audited at = {128, &times->geometry, &times->state, times->slots,
+                                  times->config.seed};
+    return sw_check_times(&entries, &at, cpu->expiry->pass.next, violation, violation_size);
 }

@@ -8,10 +8,6 @@
 #include "table/host/memory.h"
 #include "table/robin_hood/cpu/expiry.h"
 
-/* The second table at first. */
-#define FIRST_SLOTS 1024U
-#define STASH_SLOTS 1024U
-
 /* As large as it has to be at most if every entry of the table expires. */
 static struct sw_table_config config_of(const struct sw_cpu *cpu)
 {
@@ -19,12 +15,12 @@ static struct sw_table_config config_of(const struct sw_cpu *cpu)
     struct sw_table_config config;
     sw_table_config_init(&config);
     config.backend = SW_BACKEND_CPU;
-    config.capacity_slots = FIRST_SLOTS < most ? FIRST_SLOTS : most;
+    config.capacity_slots = SW_EXPIRY_FIRST_SLOTS < most ? SW_EXPIRY_FIRST_SLOTS : most;
     config.max_capacity_slots = most;
     config.max_load = cpu->config.max_load;
     config.seed = cpu->config.seed;
     config.batch_ops_max = cpu->config.batch_ops_max;
-    config.stash_slots = STASH_SLOTS;
+    config.stash_slots = SW_EXPIRY_STASH_SLOTS;
     config.threads = 1;
     return config;
 }
@@ -47,8 +43,7 @@ struct sw_expiry *sw_expiry_open(const struct sw_cpu *cpu)
         return NULL;
     }
     expiry->times = times;
-    expiry->next = SW_EXPIRY_NEVER;
-    expiry->pass_next = SW_EXPIRY_NEVER;
+    sw_expiry_pass_clear(&expiry->pass);
     return expiry;
 }
 

@@ -5,9 +5,7 @@
 #include "table/device/cutter.cuh"
 #include "table/device/memory.cuh"
 #include "table/host/memory.h"
-#include "table/robin_hood/check.h"
-#include "table/robin_hood/cuda/row_image.cuh"
-#include "table/robin_hood/row_audit.h"
+#include "table/robin_hood/cuda/expiry.cuh"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -241,6 +239,7 @@ static cudaError_t allocate(struct sw_cuda_table *table, const struct sw_geometr
 static void cuda_close(void *context)
 {
     struct sw_cuda_table *table = (struct sw_cuda_table *)context;
+    sw_cuda_expiry_close(table);
     sw_cuda_owner_close(table);
     sw_cuda_arrays_close(&table->arrays, cudaStreamPerThread);
     (void)cudaStreamSynchronize(cudaStreamPerThread);
@@ -358,6 +357,7 @@ static void cuda_facts(void *context, struct sw_backend_facts *facts)
         facts->ways[w].batches = __atomic_load_n(&table->ways[w].batches, __ATOMIC_RELAXED);
         facts->ways[w].operations = __atomic_load_n(&table->ways[w].operations, __ATOMIC_RELAXED);
     }
+    sw_cuda_expiry_facts(table, facts);
     pthread_mutex_unlock(&table->order);
 }
 
@@ -372,88 +372,13 @@ static void cuda_io_free(void *context, void *memory, size_t bytes)
     sw_cuda_io_free((struct sw_cuda_table *)context, memory);
 }
 
-static int read_back(struct sw_cuda_table *table, struct sw_state *state, void *slots)
-{
-    cudaError_t error = cudaSetDevice(table->device);
-    if (error == cudaSuccess) {
-        error = sw_cuda_wait_for_channels(table);
-    }
-    if (error == cudaSuccess) {
-        error = cudaMemcpyAsync(state, table->state, sizeof(*state), cudaMemcpyDeviceToHost,
-                                cudaStreamPerThread);
-    }
-    if (error == cudaSuccess) {
-        error = cudaMemcpyAsync(slots, table->arrays.slots,
-                                table->arrays.geometry.slots_total * (table->slot_bits / 8),
-                                cudaMemcpyDeviceToHost, cudaStreamPerThread);
-    }
-    if (error == cudaSuccess) {
-        error = cudaStreamSynchronize(cudaStreamPerThread);
-    }
-    return sw_cuda_check(table, error, "reading the table back") ? SW_OK : SW_E_DEVICE;
-}
-
-static cudaError_t copy_back(void *to, const void *from, size_t bytes)
-{
-    cudaError_t error =
-        cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, cudaStreamPerThread);
-    return error == cudaSuccess ? cudaStreamSynchronize(cudaStreamPerThread) : error;
-}
-
-static int check_rows(struct sw_cuda_table *table, const struct sw_state *state, const void *slots,
-                      char *violation, size_t violation_size)
-{
-    struct sw_cuda_row_stack stack = {};
-    const struct sw_cuda_rows *view = &table->arena.view;
-    cudaError_t error = copy_back(&stack, view->stack, sizeof(stack));
-    uint32_t *free_rows = (uint32_t *)malloc((stack.free_count + 1) * sizeof(uint32_t));
-    if (error == cudaSuccess && free_rows != NULL) {
-        error = copy_back(free_rows, view->free, stack.free_count * sizeof(uint32_t));
-    }
-    const struct sw_rows_in_use rows = {free_rows, stack.free_count, stack.high,
-                                        sw_cuda_arena_mapped(&table->arena)};
-    int status = free_rows == NULL ? SW_E_NOMEM : SW_E_DEVICE;
-    if (sw_cuda_check(table, error, "reading the rows back") && free_rows != NULL) {
-        status = sw_check_rows(table->slot_bits, &table->arrays.geometry, state, slots, &rows,
-                               violation, violation_size);
-    }
-    free(free_rows);
-    return status;
-}
-
-static int cuda_check(void *context, char *violation, size_t violation_size)
-{
-    struct sw_cuda_table *table = (struct sw_cuda_table *)context;
-    struct sw_state state;
-    void *slots = malloc((size_t)table->arrays.geometry.bytes_total);
-    if (slots == NULL) {
-        return SW_E_NOMEM;
-    }
-    int status = read_back(table, &state, slots);
-    if (status == SW_OK) {
-        status = sw_check_slots(table->slot_bits, &table->arrays.geometry, &state, slots, violation,
-                                violation_size);
-    }
-    if (status == SW_OK && sw_cuda_has_rows(table)) {
-        status = check_rows(table, &state, slots, violation, violation_size);
-    }
-    free(slots);
-    return status;
-}
-
-static int cuda_raw_copy(void *context, void *slots)
-{
-    struct sw_state state;
-    return read_back((struct sw_cuda_table *)context, &state, slots);
-}
-
 /* A table with rows hands nothing back. */
 template <bool ROWS> static const struct sw_backend *backend_of()
 {
     static const struct sw_backend backend = {
         "cuda",
-        ROWS ? SW_ROW_OPERATIONS : SW_BACKEND_ALL_OPERATIONS,
-        SW_BACKEND_ALL_KINDS,
+        (ROWS ? SW_ROW_OPERATIONS : SW_BACKEND_ALL_OPERATIONS) | SW_BACKEND_EXPIRES,
+        SW_BACKEND_ALL_KINDS | 1U << SW_BATCH_SWEEP,
         !ROWS,
         cuda_open,
         cuda_close,
@@ -468,14 +393,17 @@ template <bool ROWS> static const struct sw_backend *backend_of()
         sw_cuda_together_ops,
         sw_cuda_poll_together,
         sw_cuda_flush,
-        cuda_check,
-        cuda_raw_copy,
-        ROWS ? sw_cuda_rows_image_read : sw_cuda_slots_image_read,
-        ROWS ? sw_cuda_rows_image_drop : sw_cuda_slots_image_drop,
+        sw_cuda_audit,
+        sw_cuda_raw_copy,
+        sw_cuda_image_read,
+        sw_cuda_image_drop,
         &sw_cuda_importing<sw_cuda_table>,
         NULL,
         NULL,
+        sw_cuda_clock,
         NULL,
+        NULL,
+        sw_cuda_keeps_times,
     };
     return &backend;
 }

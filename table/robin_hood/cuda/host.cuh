@@ -37,6 +37,8 @@ struct sw_cuda_table : sw_cuda_channel_owner {
     struct sw_cuda_together together; /* of the queue of the writes */
     struct sw_cuda_arena arena;       /* of a table with rows; else zero */
     uint64_t scratch_bytes;           /* of device memory: all but the arrays */
+    struct sw_cuda_expiry *expiry;    /* atomic: expiry.cuh; NULL: no key was ever given a time */
+    uint64_t clock_ms;                /* atomic: the latest of its batches */
 #define DEVICE(bits, word, suffix) struct sw_cuda_device<bits> suffix;
     SW_WIDTHS(DEVICE) /* the one of slot_bits is filled in */
 #undef DEVICE
@@ -67,16 +69,17 @@ struct sw_cuda_scan {
     struct sw_scan_window main;
     struct sw_scan_window stash;
     struct sw_scan_shape shape; /* of the arrays as they were when the windows were copied */
-    /* Of a table with rows the windows tell the keys, and a read of these the rows. */
-    bool reads_rows;      /* it is in flight */
+    /* Of a table with rows, or times, the windows tell the keys, and a read of these the values. */
+    bool reads_rows; /* it is in flight */
+    bool judges;     /* some entry expired when the windows were copied: values are read, too */
     struct sw_batch rows; /* this read */
     uint64_t *found;      /* its answer; pinned [batch_ops_max / 64 rounded up] */
 };
 
 struct sw_cuda_queue : sw_cuda_channel {
-    struct sw_cuda_table *table;                    /* the owner */
-    struct sw_cuda_tally *tallies;                  /* device [SW_CUDA_IN_FLIGHT_MAX] */
-    const struct sw_batch *held[SW_CUDA_READS_MAX]; /* small reads submitted, not yet launched */
+    struct sw_cuda_table *table;              /* the owner */
+    struct sw_cuda_tally *tallies;            /* device [SW_CUDA_IN_FLIGHT_MAX] */
+    struct sw_batch *held[SW_CUDA_READS_MAX]; /* small reads submitted, not yet launched */
     uint32_t held_count;
     int resize_status;    /* of the last resize */
     uint64_t trim_ticket; /* once this batch is done, memory of old arrays can be given back */
@@ -104,9 +107,15 @@ int sw_cuda_submit_together(void *queue, struct sw_together *together);
 int sw_cuda_poll_together(void *queue, struct sw_together *together);
 void sw_cuda_flush(void *queue, uint32_t stream);
 
+int sw_cuda_audit(void *table, char *violation, size_t violation_size);
+int sw_cuda_raw_copy(void *table, void *slots);
+
 /* submit and poll of a batch of SW_BATCH_IMAGE (image.cu). */
 int sw_cuda_submit_image(struct sw_cuda_queue *queue, struct sw_batch *batch);
 int sw_cuda_poll_image(struct sw_batch *batch);
+/* image_read and image_drop of sw_backend. */
+int sw_cuda_image_read(void *image, struct sw_image_columns *columns);
+void sw_cuda_image_drop(void *image);
 
 /* Resizes (resize.cu); under `order`. */
 
@@ -130,6 +139,27 @@ template <int BITS>
 bool sw_cuda_stream(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch,
                     cudaError_t *error);
 
+/* The operations of a batch, summed up. */
+struct sw_cuda_mix {
+    bool deletes;     /* some may */
+    uint32_t upserts; /* how many may insert */
+    bool reads;       /* all do */
+};
+struct sw_cuda_mix sw_cuda_mix_of(const struct sw_batch *batch, bool rows);
+
+/* Several writes together (write_together.cu); under `order`. What is done with operations that
+ * were collected in `memory`: the whole is together->whole, and the report goes to memory->record.
+ * Then all of it, from collecting to dealing; `record` is the channel's, or another one that the
+ * device reaches. */
+template <int BITS>
+cudaError_t sw_cuda_carry_out(struct sw_cuda_queue *queue, struct sw_cuda_together *memory,
+                              struct sw_together *together, struct sw_cuda_mix mix,
+                              uint64_t ticket);
+template <int BITS>
+cudaError_t sw_cuda_enqueue_together(struct sw_cuda_queue *queue, struct sw_cuda_together *memory,
+                                     struct sw_together *together, struct sw_cuda_mix mix,
+                                     uint64_t ticket, void *record);
+
 /* Writes (write.cu); under `order`. Enqueues a batch of operations that are not all reads. */
 template <int BITS>
 cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
@@ -139,8 +169,8 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
  * collected, a batch on the numbers of rows, and says what is to be moved. So many of its
  * operations may insert, and some may delete; if none may, its keys are looked up. */
 template <int BITS>
-cudaError_t sw_cuda_rows_begin(struct sw_cuda_queue *queue, struct sw_together *together,
-                               uint32_t upserts, bool deletes,
+cudaError_t sw_cuda_rows_begin(struct sw_cuda_queue *queue, const struct sw_cuda_together *memory,
+                               struct sw_together *together, uint32_t upserts, bool deletes,
                                struct sw_cuda_row_batch<BITS> *rows);
 /* Enqueues the moves, behind the engine's kernels. */
 template <int BITS>
@@ -179,6 +209,36 @@ static inline uint32_t sw_cuda_together_usual(const struct sw_cuda_table *table)
     return most < SW_TOGETHER_OPERATIONS_MAX ? most : SW_TOGETHER_OPERATIONS_MAX;
 }
 
+/* The batch with types, and where it reports. */
+template <int BITS>
+static inline struct sw_cuda_batch<BITS>
+sw_cuda_typed_batch(struct sw_cuda_queue *queue, const struct sw_batch *batch, uint64_t ticket) {
+    typedef typename sw_width<BITS>::word word;
+    struct sw_cuda_batch<BITS> typed = {
+    };
+    typed.record = sw_cuda_record_of(queue, ticket);
+    typed.ticket = ticket;
+    typed.group_count = 1;
+    if (batch->kind != SW_BATCH_OPERATIONS) {
+        return typed;
+    }
+    typed.op = batch->op;
+    typed.count = batch->count;
+    typed.ops = batch->ops;
+    typed.keys = (const word *)batch->keys;
+    typed.values = (const word *)batch->values;
+    typed.previous = (word *)batch->previous;
+    typed.found = (uint32_t *)batch->found;
+    if (batch->group_count > 0) {
+        typed.group_count = batch->group_count;
+        typed.group_ends = batch->group_ends;
+        typed.group_refused = batch->group_refused;
+    }
+    typed.leftover_keys = (word *)batch->leftover_keys;
+    typed.leftover_values = (word *)batch->leftover_values;
+    return typed;
+}
+
 /* Whether look-ups are faster with hints, at the load there may be: where a key is often not in its
  * home bucket; measured on an H200. */
 #define SW_CUDA_HINTS_LOAD 0.86
@@ -190,9 +250,14 @@ cudaError_t sw_cuda_scan_reserve(struct sw_cuda_queue *queue, uint64_t window);
 cudaError_t sw_cuda_scan_copy(struct sw_cuda_queue *queue, const struct sw_batch *batch);
 /* Answers from the copies. False if larger windows are needed. */
 bool sw_cuda_scan_answer(struct sw_cuda_queue *queue, struct sw_batch *batch);
-/* Of a table with rows: prepares the read of the rows of the keys that were answered; and takes
- * what it found: the entries of keys that are absent by now are left out. */
-void sw_cuda_scan_ask_rows(struct sw_cuda_queue *queue, const struct sw_batch *batch);
+/* Of a table with rows, and where some entry expires: prepares the read of the values of the keys
+ * that were answered, or is false for lack of memory; and takes what it found: the entries of keys
+ * that are absent by now are left out. */
+static inline bool sw_cuda_scan_asks(const struct sw_cuda_queue *queue)
+{
+    return sw_cuda_has_rows(queue->table) || queue->scan.judges;
+}
+bool sw_cuda_scan_ask_rows(struct sw_cuda_queue *queue, const struct sw_batch *batch);
 void sw_cuda_scan_take_rows(struct sw_cuda_queue *queue, struct sw_batch *batch);
 
 #endif

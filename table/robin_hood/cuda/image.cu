@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "table/robin_hood/cuda/expiry.cuh"
 #include "table/robin_hood/cuda/row_image.cuh"
 
 /* Under the mutex. */
@@ -23,14 +24,19 @@ static cudaError_t take(struct sw_cuda_queue *queue, struct sw_batch *batch)
     image->kind.slot_bits = table->slot_bits;
     image->kind.mixed = true;
     image->kind.seed = table->config.seed;
-    if (sw_cuda_has_rows(table)) {
+    if (sw_cuda_keeps_times(table)) {
+        error = sw_cuda_times_image_take(&image->times, table->expiry, &done);
+        batch->some_expire = true;
+    }
+    if (done && error == cudaSuccess && sw_cuda_has_rows(table)) {
         error = sw_cuda_rows_image_begin(image, queue, batch->_borrows, &parts[1], &done);
     }
-    if (done) {
+    if (done && error == cudaSuccess) {
         error = sw_cuda_image_take(image, queue, parts, batch->_borrows, &done);
     }
-    if (!done) {
+    if (!done || error != cudaSuccess) {
         sw_cuda_rows_image_end(image);
+        sw_cuda_times_image_drop(&image->times);
         free(image);
         return error;
     }
@@ -47,4 +53,30 @@ int sw_cuda_submit_image(struct sw_cuda_queue *queue, struct sw_batch *batch)
 int sw_cuda_poll_image(struct sw_batch *batch)
 {
     return sw_cuda_image_batch_poll((struct sw_cuda_slots_image *)batch->_image, batch);
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+int sw_cuda_image_read(void *context, struct sw_image_columns *columns)
+{
+    struct sw_cuda_rows_image *image =
+        (struct sw_cuda_rows_image *)(struct sw_cuda_slots_image *)context;
+    const uint32_t first = columns->count;
+    const bool rows = image->view.value_bytes != 0;
+    const int status =
+        rows ? sw_cuda_rows_image_read(image, columns) : sw_cuda_slots_image_read(context, columns);
+    if (status == SW_OK && columns->scores != NULL) {
+        sw_cuda_times_image_fill(&image->times, image->kind.slot_bits, columns, first);
+    }
+    return status;
+}
+
+void sw_cuda_image_drop(void *context)
+{
+    struct sw_cuda_rows_image *image =
+        (struct sw_cuda_rows_image *)(struct sw_cuda_slots_image *)context;
+    (void)cudaSetDevice(image->owner->device);
+    sw_cuda_rows_image_end(image);
+    sw_cuda_times_image_drop(&image->times);
+    sw_cuda_slots_image_drop(context);
 }

@@ -40,11 +40,10 @@ static int go_on_scanning(struct sw_cuda_queue *queue, struct sw_batch *batch)
     if (!sw_cuda_scan_answer(queue, batch)) {
         return scan_again(queue, batch);
     }
-    if (!sw_cuda_has_rows(queue->table) || batch->scan_count == 0) {
+    if (!sw_cuda_scan_asks(queue) || batch->scan_count == 0) {
         return SW_OK;
     }
-    sw_cuda_scan_ask_rows(queue, batch);
-    return go_on(queue, batch);
+    return sw_cuda_scan_ask_rows(queue, batch) ? go_on(queue, batch) : SW_E_NOMEM;
 }
 
 /* Corrects the bound of the entries: submit added all that the batch might insert; now it is known
@@ -143,6 +142,9 @@ int sw_cuda_poll(void *context, struct sw_batch *batch)
     struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
     if (batch->kind == SW_BATCH_IMAGE) {
         return sw_cuda_poll_image(batch);
+    }
+    if (batch->kind == SW_BATCH_SWEEP) {
+        return batch->status; /* submit has done it */
     }
     /* Reads gather while older batches of the queue are in flight. */
     if (queue->held_count > 0 && batch->_ticket >= queue->held[0]->_ticket &&

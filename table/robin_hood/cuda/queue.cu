@@ -2,7 +2,8 @@
  *
  * queue.cu - queues: from submit to the launch of a batch. channel.cuh keeps their order.
  */
-#include "table/robin_hood/cuda/host.cuh"
+#include "table/robin_hood/cuda/expiry.cuh"
+#include "table/robin_hood/cuda/judge.cuh"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,52 +14,15 @@
 
 /* --- submit ----------------------------------------------------------------------------------- */
 
-/* The batch with types, and where it reports. */
-template <int BITS>
-static struct sw_cuda_batch<BITS> typed_batch(struct sw_cuda_queue *queue,
-                                              const struct sw_batch *batch, uint64_t ticket) {
-    typedef typename sw_width<BITS>::word word;
-    struct sw_cuda_batch<BITS> typed = {
-    };
-    typed.record = sw_cuda_record_of(queue, ticket);
-    typed.ticket = ticket;
-    typed.group_count = 1;
-    if (batch->kind != SW_BATCH_OPERATIONS) {
-        return typed;
-    }
-    typed.op = batch->op;
-    typed.count = batch->count;
-    typed.ops = batch->ops;
-    typed.keys = (const word *)batch->keys;
-    typed.values = (const word *)batch->values;
-    typed.previous = (word *)batch->previous;
-    typed.found = (uint32_t *)batch->found;
-    if (batch->group_count > 0) {
-        typed.group_count = batch->group_count;
-        typed.group_ends = batch->group_ends;
-        typed.group_refused = batch->group_refused;
-    }
-    typed.leftover_keys = (word *)batch->leftover_keys;
-    typed.leftover_values = (word *)batch->leftover_values;
-    return typed;
-}
-
-/* The operations of a batch, summed up. */
-struct mix {
-    bool deletes;     /* some may */
-    uint32_t upserts; /* how many may insert */
-    bool reads;       /* all do */
-};
-
 /* Of integers all writes but deletes count as such. */
 static bool may_insert(uint32_t op, bool rows)
 {
     return rows ? sw_row_effect(op, false) == SW_EFFECT_WRITE : op != SW_GET && op != SW_DELETE;
 }
 
-static struct mix mix_of(const struct sw_batch *batch, bool rows)
+struct sw_cuda_mix sw_cuda_mix_of(const struct sw_batch *batch, bool rows)
 {
-    struct mix mix = {false, 0, false};
+    struct sw_cuda_mix mix = {false, 0, false};
     if (batch == NULL || batch->kind != SW_BATCH_OPERATIONS) {
         return mix;
     }
@@ -86,34 +50,84 @@ bool sw_cuda_hints_pay(const struct sw_cuda_table *table)
            sw_cuda_load(table) > SW_CUDA_HINTS_LOAD;
 }
 
+/* A batch of reads, or a scan, with types. */
+template <int BITS>
+static struct sw_cuda_read<BITS> typed_read(struct sw_cuda_queue *queue,
+                                            const struct sw_batch *batch, uint64_t ticket) {
+    typedef typename sw_width<BITS>::word word;
+    struct sw_cuda_read<BITS> read;
+    read.count = batch->kind == SW_BATCH_OPERATIONS ? batch->count : 0;
+    read.keys = (const word *)batch->keys;
+    read.previous = (word *)batch->previous;
+    read.found = (uint32_t *)batch->found;
+    read.record = sw_cuda_record_of(queue, ticket);
+    read.tally = &queue->tallies[ticket % SW_CUDA_IN_FLIGHT_MAX];
+    read.ticket = ticket;
+    return read;
+}
+
+/* Launches one batch of reads where some entry expires. */
+template <int BITS>
+static cudaError_t launch_judged(struct sw_cuda_queue *queue, const struct sw_batch *batch,
+                                 uint64_t ticket)
+{
+    struct sw_cuda_table *table = queue->table;
+    const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
+    const struct sw_cuda_judge judge = {table->expiry->times->s128.table, batch->clock_ms,
+                                        batch->expires_out};
+    struct sw_cuda_reads<BITS, 1> reads;
+    reads.batch_count = 1;
+    reads.filter = batch->filter;
+    reads.batches[0] = typed_read<BITS>(queue, batch, ticket);
+    queue->reads_pending = true;
+    return sw_cuda_has_rows(table)
+               ? sw_cuda_launch_judged_row_get<BITS>(device, &table->arena.view, &reads, &judge,
+                                                     queue->stream)
+               : sw_cuda_launch_judged_get<BITS>(device, &reads, &judge, queue->stream);
+}
+
+/* Before reads are launched: their clocks; and where no entry expires, when. */
+static cudaError_t answer_times(struct sw_cuda_queue *queue, struct sw_batch *const *batches,
+                                uint32_t count, bool some)
+{
+    cudaError_t error = cudaSuccess;
+    for (uint32_t b = 0; b < count && error == cudaSuccess; b++) {
+        sw_cuda_tell_clock(queue->table, batches[b]);
+        if (!some && batches[b]->expires_out != NULL) {
+            error = cudaMemsetAsync(batches[b]->expires_out, 0,
+                                    batches[b]->count * sizeof(uint64_t), queue->stream);
+        }
+    }
+    return error;
+}
+
 /* Launches reads: the batches given, of one filter, as one. What they follow on the stream was
  * submitted before. */
 template <int BITS, int N>
-static cudaError_t launch_reads(struct sw_cuda_queue *queue, const struct sw_batch *const *batches,
+static cudaError_t launch_reads(struct sw_cuda_queue *queue, struct sw_batch *const *batches,
                                 const uint64_t *tickets, uint32_t count)
 {
-    typedef typename sw_width<BITS>::word word;
+    struct sw_cuda_table *table = queue->table;
+    const bool some = sw_cuda_keeps_times(table) && batches[0]->kind == SW_BATCH_OPERATIONS;
+    cudaError_t error = answer_times(queue, batches, count, some);
+    for (uint32_t b = 0; b < count && some && error == cudaSuccess; b++) {
+        error = launch_judged<BITS>(queue, batches[b], tickets[b]);
+    }
+    if (some || error != cudaSuccess) {
+        return error;
+    }
     struct sw_cuda_reads<BITS, N> reads;
     reads.batch_count = count;
     reads.filter = batches[0]->filter;
     for (uint32_t b = 0; b < count; b++) {
-        bool keys = batches[b]->kind == SW_BATCH_OPERATIONS;
-        struct sw_cuda_read<BITS> *read = &reads.batches[b];
-        read->count = keys ? batches[b]->count : 0;
-        read->keys = (const word *)batches[b]->keys;
-        read->previous = (word *)batches[b]->previous;
-        read->found = (uint32_t *)batches[b]->found;
-        read->record = sw_cuda_record_of(queue, tickets[b]);
-        read->tally = &queue->tallies[tickets[b] % SW_CUDA_IN_FLIGHT_MAX];
-        read->ticket = tickets[b];
+        reads.batches[b] = typed_read<BITS>(queue, batches[b], tickets[b]);
     }
     queue->reads_pending = true;
-    struct sw_cuda_table *table = queue->table;
     const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
     const bool use_hints = sw_cuda_hints_pay(table);
     for (uint32_t b = 0; b < count && table->config.key_text_bytes > 0; b++) {
-        const cudaError_t error = sw_cuda_launch_row_text_reads<BITS>(
-            device, &table->arena.view, batches[b], reads.batches[b].record, queue->stream);
+        error = sw_cuda_launch_row_text_reads<BITS>(device, &table->arena.view, batches[b],
+                                                    reads.batches[b].record, queue->stream);
         if (error != cudaSuccess) {
             return error;
         }
@@ -146,7 +160,7 @@ template <int BITS> static cudaError_t launch_held(struct sw_cuda_queue *queue)
 
 template <int BITS>
 static cudaError_t submit_operations(struct sw_cuda_queue *queue, struct sw_batch *batch,
-                                     struct mix mix, uint64_t ticket)
+                                     struct sw_cuda_mix mix, uint64_t ticket)
 {
     cudaError_t error = sw_cuda_wait_for_write(queue);
     if (error != cudaSuccess) {
@@ -155,7 +169,8 @@ static cudaError_t submit_operations(struct sw_cuda_queue *queue, struct sw_batc
     if (mix.reads || batch->count == 0) {
         return launch_reads<BITS, 1>(queue, &batch, &ticket, 1);
     }
-    struct sw_cuda_batch<BITS> typed = typed_batch<BITS>(queue, batch, ticket);
+    sw_cuda_tell_clock(queue->table, batch);
+    struct sw_cuda_batch<BITS> typed = sw_cuda_typed_batch<BITS>(queue, batch, ticket);
     error = sw_cuda_write<BITS>(queue, batch, &typed, mix.upserts, mix.deletes);
     return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
 }
@@ -165,7 +180,7 @@ static cudaError_t submit_clear(struct sw_cuda_queue *queue, const struct sw_bat
                                 uint64_t ticket)
 {
     const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(queue->table);
-    struct sw_cuda_batch<BITS> typed = typed_batch<BITS>(queue, batch, ticket);
+    struct sw_cuda_batch<BITS> typed = sw_cuda_typed_batch<BITS>(queue, batch, ticket);
     cudaError_t error = sw_cuda_wait_for_write(queue);
     if (error == cudaSuccess) {
         error = sw_cuda_wait_for_reads(queue);
@@ -176,6 +191,9 @@ static cudaError_t submit_clear(struct sw_cuda_queue *queue, const struct sw_bat
     }
     if (error == cudaSuccess && sw_cuda_has_rows(queue->table)) {
         error = sw_cuda_arena_clear(&queue->table->arena, queue->stream);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_expiry_clear(queue);
     }
     if (error == cudaSuccess) {
         error = sw_cuda_launch_finish<BITS>(device, &typed, queue->stream);
@@ -189,7 +207,7 @@ static cudaError_t submit_resize(struct sw_cuda_queue *queue, struct sw_batch *b
                                  uint64_t ticket)
 {
     struct sw_cuda_table *table = queue->table;
-    struct sw_cuda_batch<BITS> typed = typed_batch<BITS>(queue, batch, ticket);
+    struct sw_cuda_batch<BITS> typed = sw_cuda_typed_batch<BITS>(queue, batch, ticket);
     uint64_t entries = __atomic_load_n(&table->entries, __ATOMIC_RELAXED);
     uint64_t capacity = sw_geometry_admitting(&table->config, batch->capacity, entries);
     uint64_t most = sw_geometry_capacity_max(&table->config);
@@ -210,14 +228,14 @@ static cudaError_t submit_resize(struct sw_cuda_queue *queue, struct sw_batch *b
 /* Copies the windows, then completes the record as an empty batch of reads would. Where the keys
  * are known, their rows are read. */
 template <int BITS>
-static cudaError_t submit_scan(struct sw_cuda_queue *queue, const struct sw_batch *batch,
-                               uint64_t ticket)
+static cudaError_t submit_scan(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t ticket)
 {
     cudaError_t error = sw_cuda_wait_for_write(queue);
     if (error == cudaSuccess && queue->scan.reads_rows) {
         batch = &queue->scan.rows;
     } else if (error == cudaSuccess) {
         queue->reads_pending = true;
+        queue->scan.judges = sw_cuda_keeps_times(queue->table);
         error = sw_cuda_scan_copy(queue, batch);
     }
     return error == cudaSuccess ? launch_reads<BITS, 1>(queue, &batch, &ticket, 1) : error;
@@ -225,8 +243,8 @@ static cudaError_t submit_scan(struct sw_cuda_queue *queue, const struct sw_batc
 
 /* The reads held back, then `batch`, unless it is NULL. */
 template <int BITS>
-static cudaError_t enqueue(struct sw_cuda_queue *queue, struct sw_batch *batch, struct mix mix,
-                           uint64_t ticket)
+static cudaError_t enqueue(struct sw_cuda_queue *queue, struct sw_batch *batch,
+                           struct sw_cuda_mix mix, uint64_t ticket)
 {
     cudaError_t error = launch_held<BITS>(queue);
     if (error != cudaSuccess || batch == NULL) {
@@ -247,7 +265,7 @@ static cudaError_t enqueue(struct sw_cuda_queue *queue, struct sw_batch *batch, 
 static bool enqueue_in_order(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t ticket)
 {
     /* before the mutex: it may read all operations */
-    const struct mix mix = mix_of(batch, sw_cuda_has_rows(queue->table));
+    const struct sw_cuda_mix mix = sw_cuda_mix_of(batch, sw_cuda_has_rows(queue->table));
     cudaError_t error = cudaSuccess;
     if (!sw_cuda_channel_begin(queue)) {
         return false;
@@ -301,6 +319,9 @@ int sw_cuda_submit(void *context, struct sw_batch *batch)
     if (batch->kind == SW_BATCH_IMAGE) {
         return sw_cuda_submit_image(queue, batch);
     }
+    if (batch->kind == SW_BATCH_SWEEP) {
+        return sw_cuda_sweep(queue, batch);
+    }
     if (ticket == 0 || (batch->kind == SW_BATCH_SCAN && queue->scan.running)) {
         return SW_E_BUSY;
     }
@@ -329,101 +350,6 @@ void sw_cuda_flush(void *context, uint32_t stream)
             return;
         }
     }
-}
-
-/* --- several writes together ------------------------------------------------------------------ */
-
-/* The engine skips what was looked up before, if `looked_up` is not NULL. */
-template <int BITS>
-static cudaError_t carry_out(struct sw_cuda_queue *queue, struct sw_together *together,
-                             struct mix mix, uint64_t ticket, const uint64_t *looked_up)
-{
-    struct sw_cuda_batch<BITS> typed = typed_batch<BITS>(queue, &together->whole, ticket);
-    typed.record = (struct sw_cuda_record *)queue->table->together.record;
-    typed.collected = true;
-    typed.skips = (const uint32_t *)looked_up;
-    if (looked_up != NULL && mix.upserts == 0) { /* it has nothing to do but to report */
-        return sw_cuda_launch_close<BITS>(sw_cuda_device_of<BITS>(queue->table), &typed,
-                                          queue->stream);
-    }
-    return sw_cuda_write<BITS>(queue, &together->whole, &typed, mix.upserts, mix.deletes);
-}
-
-/* The same of a table with rows, and what is done with their bytes. */
-template <int BITS>
-static cudaError_t carry_out_on_rows(struct sw_cuda_queue *queue, struct sw_together *together,
-                                     struct mix mix, uint64_t ticket)
-{
-    struct sw_cuda_row_batch<BITS> rows;
-    cudaError_t error = sw_cuda_rows_begin<BITS>(queue, together, mix.upserts, mix.deletes, &rows);
-    if (error == cudaSuccess) {
-        error = carry_out<BITS>(queue, together, mix, ticket, rows.looked_up ? rows.found : NULL);
-    }
-    return error == cudaSuccess ? sw_cuda_rows_end<BITS>(queue, &rows) : error;
-}
-
-template <int BITS>
-static cudaError_t enqueue_together(struct sw_cuda_queue *queue, struct sw_together *together,
-                                    struct mix mix, uint64_t ticket)
-{
-    struct sw_cuda_together *memory = &queue->table->together;
-    struct sw_cuda_record *record = (struct sw_cuda_record *)memory->record;
-    cudaError_t error = sw_cuda_wait_for_write(queue);
-    if (error == cudaSuccess) {
-        error = sw_cuda_together_collect(memory, together, queue->stream);
-    }
-    if (error == cudaSuccess) {
-        error = sw_cuda_has_rows(queue->table)
-                    ? carry_out_on_rows<BITS>(queue, together, mix, ticket)
-                    : carry_out<BITS>(queue, together, mix, ticket, NULL);
-    }
-    if (error == cudaSuccess) {
-        error = sw_cuda_together_deal(memory, together, &record->status,
-                                      sw_cuda_record_of(queue, ticket), queue->stream);
-    }
-    return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
-}
-
-/* What the operations of all parts are. */
-static struct mix mix_of_all(const struct sw_together *together, bool rows)
-{
-    struct mix all = {false, 0, false};
-    for (uint32_t p = 0; p < together->count; p++) {
-        const struct mix mix = mix_of(together->parts[p], rows);
-        all.deletes = all.deletes || mix.deletes;
-        all.upserts += mix.upserts;
-    }
-    return all;
-}
-
-int sw_cuda_submit_together(void *context, struct sw_together *together)
-{
-    struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
-    /* before the mutex: it may read all operations */
-    const struct mix mix = mix_of_all(together, sw_cuda_has_rows(queue->table));
-    return sw_cuda_together_submit(queue, together, [&](uint64_t ticket) {
-        cudaError_t error = cudaSuccess;
-        if (sw_cuda_must_grow(queue->table, mix.upserts)) {
-            error = sw_cuda_grow_for(queue, mix.upserts, ticket);
-        }
-        if (error != cudaSuccess) {
-            return error;
-        }
-        return SW_BY_BITS(queue->table->slot_bits, enqueue_together, queue, together, mix, ticket);
-    });
-}
-
-int sw_cuda_poll_together(void *context, struct sw_together *together)
-{
-    struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
-    int status = sw_cuda_poll(queue, &together->whole);
-    if (status == SW_OK || status == SW_E_FULL) { /* the whole is counted as one of them */
-        sw_cuda_count_way(queue->table, &together->whole, together->count - 1, 0);
-    }
-    if (status != SW_PENDING) {
-        sw_cuda_together_finish(&queue->table->together, together);
-    }
-    return status;
 }
 
 /* --- open and close --------------------------------------------------------------------------- */

@@ -4,18 +4,19 @@
  * warp moves the rows of 32 keys as one stream, so that many loads are on their way at once.
  */
 #include "table/robin_hood/cuda/get.cuh"
+#include "table/robin_hood/cuda/judge.cuh"
 #include "table/robin_hood/cuda/row_move.cuh"
 
 #define WARPS (SW_CUDA_BLOCK / 32)
 
 /* BOTH: rows may lie in both memories. Where they do not, the reads of them are 2 % slower by the
  * choice (H200, 256 bytes). */
-template <int BITS, int N, bool HINTS, bool BOTH, typename FILTER>
+template <int BITS, int N, bool HINTS, bool BOTH, typename FILTER, typename JUDGE>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     row_get_kernel(const typename sw_width<BITS>::table table, const uint8_t *hints,
                    const struct sw_cuda_rows rows,
                    const __grid_constant__ struct sw_cuda_reads<BITS, N> reads,
-                   const __grid_constant__ FILTER filter)
+                   const __grid_constant__ FILTER filter, const __grid_constant__ JUDGE judge)
 {
     typedef sw_width<BITS> W;
     __shared__ struct row_way ways[WARPS][32];
@@ -43,7 +44,10 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         outside = sw_filter_outside<BITS, 1>(filter, &table, &m, i, 0, batch.count);
     }
     const int at = probe<BITS, 1>(held, m, &row);
-    const bool found = mine && get_one<BITS>(&table, at, bucket, m, &row, &probes);
+    bool found = mine && get_one<BITS>(&table, at, bucket, m, &row, &probes);
+    if constexpr (JUDGE::judges) {
+        found = mine && sw_judge(judge, i, W::unmix(&table, m), found);
+    }
     const uint32_t word = __ballot_sync(SW_WARP_ALL, found);
     if (threadIdx.x % 32 == 0) {
         block_found[warp] = word;
@@ -66,10 +70,10 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
 
 template <int BITS, int N, typename FILTER> static auto kernel_of(bool use_hints, bool both)
 {
-    return use_hints ? (both ? row_get_kernel<BITS, N, true, true, FILTER>
-                             : row_get_kernel<BITS, N, true, false, FILTER>)
-                     : (both ? row_get_kernel<BITS, N, false, true, FILTER>
-                             : row_get_kernel<BITS, N, false, false, FILTER>);
+    return use_hints ? (both ? row_get_kernel<BITS, N, true, true, FILTER, sw_cuda_no_judge>
+                             : row_get_kernel<BITS, N, true, false, FILTER, sw_cuda_no_judge>)
+                     : (both ? row_get_kernel<BITS, N, false, true, FILTER, sw_cuda_no_judge>
+                             : row_get_kernel<BITS, N, false, false, FILTER, sw_cuda_no_judge>);
 }
 
 template <int BITS, int N, typename FILTER>
@@ -81,7 +85,7 @@ launch(const struct sw_cuda_device<BITS> *device, const struct sw_cuda_rows *row
     const auto kernel =
         kernel_of<BITS, N, FILTER>(use_hints && device->hints != NULL, rows->further != NULL);
     kernel<<<blocks, SW_CUDA_BLOCK, 0, stream>>>(device->table, device->hints, *rows, *reads,
-                                                 filter);
+                                                 filter, sw_cuda_no_judge());
     return cudaGetLastError();
 }
 
@@ -94,6 +98,33 @@ cudaError_t sw_cuda_launch_row_get(const struct sw_cuda_device<BITS> *device,
                                                               sw_filter{*reads->filter}, stream)
                                  : launch<BITS, N, sw_no_filter>(device, rows, use_hints, reads,
                                                                  sw_no_filter(), stream);
+}
+
+/* Of rows wherever they lie. */
+template <int BITS, typename FILTER>
+static void launch_judged(const struct sw_cuda_device<BITS> *device,
+                          const struct sw_cuda_rows *rows,
+                          const struct sw_cuda_reads<BITS, 1> *reads, const FILTER &filter,
+                          const struct sw_cuda_judge *judge, uint32_t blocks, cudaStream_t stream)
+{
+    row_get_kernel<BITS, 1, false, true, FILTER, sw_cuda_judge>
+        <<<blocks, SW_CUDA_BLOCK, 0, stream>>>(device->table, device->hints, *rows, *reads, filter,
+                                               *judge);
+}
+
+template <int BITS>
+cudaError_t sw_cuda_launch_judged_row_get(const struct sw_cuda_device<BITS> *device,
+                                          const struct sw_cuda_rows *rows,
+                                          struct sw_cuda_reads<BITS, 1> *reads,
+                                          const struct sw_cuda_judge *judge, cudaStream_t stream)
+{
+    const uint32_t blocks = lay_out<BITS, 1>(reads, SW_CUDA_BLOCK);
+    if (reads->filter != NULL) {
+        launch_judged<BITS>(device, rows, reads, sw_filter{*reads->filter}, judge, blocks, stream);
+    } else {
+        launch_judged<BITS>(device, rows, reads, sw_no_filter(), judge, blocks, stream);
+    }
+    return cudaGetLastError();
 }
 
 /* Loads the kernels of launches of N batches. */
@@ -125,8 +156,11 @@ template <int BITS> cudaError_t sw_cuda_load_row_get(void)
     template cudaError_t sw_cuda_launch_row_get<BITS, N>(                       \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_rows *, bool, \
         struct sw_cuda_reads<BITS, N> *, cudaStream_t);
-#define INSTANTIATE_BOTH(BITS, ...)      \
-    INSTANTIATE(BITS, 1)                 \
-    INSTANTIATE(BITS, SW_CUDA_READS_MAX) \
+#define INSTANTIATE_BOTH(BITS, ...)                                                   \
+    INSTANTIATE(BITS, 1)                                                              \
+    INSTANTIATE(BITS, SW_CUDA_READS_MAX)                                              \
+    template cudaError_t sw_cuda_launch_judged_row_get<BITS>(                         \
+        const struct sw_cuda_device<BITS> *, const struct sw_cuda_rows *,             \
+        struct sw_cuda_reads<BITS, 1> *, const struct sw_cuda_judge *, cudaStream_t); \
     template cudaError_t sw_cuda_load_row_get<BITS>(void);
 SW_WIDTHS(INSTANTIATE_BOTH)

@@ -141,9 +141,8 @@ static void gather_in_host(const struct sw_cuda_rows_image *image, uint32_t coun
     }
 }
 
-int sw_cuda_rows_image_read(void *context, struct sw_image_columns *columns)
+int sw_cuda_rows_image_read(struct sw_cuda_rows_image *image, struct sw_image_columns *columns)
 {
-    struct sw_cuda_rows_image *image = (struct sw_cuda_rows_image *)context;
     const size_t key_bytes = image->kind.slot_bits / 16;
     while (columns->count < columns->room) {
         const uint32_t left = columns->room - columns->count;
@@ -164,12 +163,4 @@ int sw_cuda_rows_image_read(void *context, struct sw_image_columns *columns)
         columns->count += piece.count;
     }
     return SW_OK;
-}
-
-void sw_cuda_rows_image_drop(void *context)
-{
-    struct sw_cuda_rows_image *image = (struct sw_cuda_rows_image *)context;
-    (void)cudaSetDevice(image->owner->device);
-    sw_cuda_rows_image_end(image);
-    sw_cuda_slots_image_drop((struct sw_cuda_slots_image *)image);
 }

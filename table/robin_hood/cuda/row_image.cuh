@@ -10,6 +10,7 @@
 
 #include "table/device/image.cuh"
 #include "table/robin_hood/cuda/host.cuh"
+#include "table/robin_hood/cuda/times_image.cuh"
 
 struct sw_cuda_rows_image : sw_cuda_slots_image {
     struct sw_cuda_rows view; /* of the copy, or of what is borrowed */
@@ -18,6 +19,7 @@ struct sw_cuda_rows_image : sw_cuda_slots_image {
     uint8_t *packed;          /* [room] rows, likewise; NULL: all rows are in host memory */
     uint8_t *host;            /* a copy in host memory; NULL: there is none */
     uint64_t host_bytes;
+    struct sw_cuda_times_image times;
 };
 
 /* The part of the image's copy on the device that the rows are, or what is borrowed. Waits for all
@@ -29,8 +31,7 @@ cudaError_t sw_cuda_rows_image_begin(struct sw_cuda_rows_image *image, struct sw
 /* Frees what sw_cuda_rows_image_begin allocated. */
 void sw_cuda_rows_image_end(struct sw_cuda_rows_image *image);
 
-/* image_read and image_drop of sw_backend. */
-int sw_cuda_rows_image_read(void *image, struct sw_image_columns *columns);
-void sw_cuda_rows_image_drop(void *image);
+/* image_read of sw_backend, but for times. */
+int sw_cuda_rows_image_read(struct sw_cuda_rows_image *image, struct sw_image_columns *columns);
 
 #endif

@@ -34,12 +34,12 @@ static cudaError_t look_up(struct sw_cuda_queue *queue, const struct sw_batch *w
 }
 
 template <int BITS>
-cudaError_t sw_cuda_rows_begin(struct sw_cuda_queue *queue, struct sw_together *together,
-                               uint32_t upserts, bool deletes, struct sw_cuda_row_batch<BITS> *rows)
+cudaError_t sw_cuda_rows_begin(struct sw_cuda_queue *queue, const struct sw_cuda_together *memory,
+                               struct sw_together *together, uint32_t upserts, bool deletes,
+                               struct sw_cuda_row_batch<BITS> *rows)
 {
     typedef typename sw_width<BITS>::word word;
     struct sw_cuda_arena *arena = &queue->table->arena;
-    const struct sw_cuda_together *memory = &queue->table->together;
     struct sw_batch *whole = &together->whole;
     const struct sw_cuda_collected *collected = &memory->collected[together->number];
     const uint64_t entries = __atomic_load_n(&queue->table->entries, __ATOMIC_RELAXED);
@@ -98,10 +98,10 @@ cudaError_t sw_cuda_rows_end(struct sw_cuda_queue *queue,
                                 : error;
 }
 
-#define INSTANTIATE(BITS, ...)                                                                  \
-    template cudaError_t sw_cuda_rows_begin<BITS>(struct sw_cuda_queue *, struct sw_together *, \
-                                                  uint32_t, bool,                               \
-                                                  struct sw_cuda_row_batch<BITS> *);            \
-    template cudaError_t sw_cuda_rows_end<BITS>(struct sw_cuda_queue *,                         \
+#define INSTANTIATE(BITS, ...)                                                                   \
+    template cudaError_t sw_cuda_rows_begin<BITS>(                                               \
+        struct sw_cuda_queue *, const struct sw_cuda_together *, struct sw_together *, uint32_t, \
+        bool, struct sw_cuda_row_batch<BITS> *);                                                 \
+    template cudaError_t sw_cuda_rows_end<BITS>(struct sw_cuda_queue *,                          \
                                                 const struct sw_cuda_row_batch<BITS> *);
 SW_WIDTHS(INSTANTIATE)

@@ -98,7 +98,7 @@ bool sw_cuda_scan_answer(struct sw_cuda_queue *queue, struct sw_batch *batch)
     const struct sw_cuda_table *table = queue->table;
     const struct sw_cuda_scan *scan = &queue->scan;
     struct sw_batch answer = *batch;
-    if (sw_cuda_has_rows(table)) {
+    if (sw_cuda_scan_asks(queue)) {
         answer.scan_values = NULL;
     }
     if (!sw_scan_collect(table->slot_bits, &scan->shape, (const struct sw_state *)scan->staging,
@@ -110,9 +110,27 @@ bool sw_cuda_scan_answer(struct sw_cuda_queue *queue, struct sw_batch *batch)
     return true;
 }
 
-void sw_cuda_scan_ask_rows(struct sw_cuda_queue *queue, const struct sw_batch *batch)
+/* Where its answer goes. False if there is no memory for it. */
+static bool reserve_found(struct sw_cuda_queue *queue)
+{
+    if (queue->scan.found != NULL) {
+        return true;
+    }
+    const uint64_t words = ((uint64_t)queue->table->config.batch_ops_max + 63) / 64;
+    if (cudaHostAlloc((void **)&queue->scan.found, words * sizeof(uint64_t),
+                      cudaHostAllocMapped | cudaHostAllocPortable) != cudaSuccess) {
+        (void)cudaGetLastError();
+        queue->scan.found = NULL;
+    }
+    return queue->scan.found != NULL;
+}
+
+bool sw_cuda_scan_ask_rows(struct sw_cuda_queue *queue, const struct sw_batch *batch)
 {
     struct sw_batch *rows = &queue->scan.rows;
+    if (!reserve_found(queue)) {
+        return false;
+    }
     memset(rows, 0, sizeof(*rows));
     rows->kind = SW_BATCH_OPERATIONS;
     rows->op = SW_GET;
@@ -120,13 +138,16 @@ void sw_cuda_scan_ask_rows(struct sw_cuda_queue *queue, const struct sw_batch *b
     rows->keys = batch->scan_keys;
     rows->previous = batch->scan_values;
     rows->found = queue->scan.found;
+    rows->clock_ms = batch->clock_ms;
     queue->scan.reads_rows = true;
+    return true;
 }
 
 void sw_cuda_scan_take_rows(struct sw_cuda_queue *queue, struct sw_batch *batch)
 {
     const size_t key_bytes = queue->table->slot_bits / 16;
-    const size_t row_bytes = queue->table->config.value_bytes;
+    const size_t row_bytes =
+        sw_cuda_has_rows(queue->table) ? queue->table->config.value_bytes : key_bytes;
     uint8_t *keys = (uint8_t *)batch->scan_keys;
     uint8_t *rows = (uint8_t *)batch->scan_values;
     uint32_t kept = 0;
@@ -141,4 +162,5 @@ void sw_cuda_scan_take_rows(struct sw_cuda_queue *queue, struct sw_batch *batch)
         kept++;
     }
     batch->scan_count = kept;
+    batch->clock_ms = queue->scan.rows.clock_ms;
 }

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * expiry.cu - keeping the times at which entries of a table on a device expire: their table, its
+ * batches, and what is removed.
+ */
+#include "table/robin_hood/cuda/expiry.cuh"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "table/device/cutter.cuh"
+
+/* --- opening and closing ---------------------------------------------------------------------- */
+
+/* As large as it has to be at most if every entry of the table expires. */
+static struct sw_table_config config_of(const struct sw_cuda_table *table)
+{
+    const uint64_t most = sw_geometry_capacity_max(&table->config);
+    struct sw_table_config config;
+    sw_table_config_init(&config);
+    config.backend = SW_BACKEND_CUDA;
+    config.device = table->config.device;
+    config.capacity_slots = SW_EXPIRY_FIRST_SLOTS < most ? SW_EXPIRY_FIRST_SLOTS : most;
+    config.max_capacity_slots = most;
+    config.max_load = table->config.max_load;
+    config.seed = table->config.seed;
+    config.batch_ops_max = table->together.operations_max < SW_CUDA_TIMES_OPS_MAX
+                               ? table->together.operations_max
+                               : SW_CUDA_TIMES_OPS_MAX;
+    config.stash_slots = SW_EXPIRY_STASH_SLOTS;
+    config.tuning.hints = SW_CHOICE_NEVER; /* look-ups beside another one's do without */
+    return config;
+}
+
+/* Cuts the arrays of the view from `base`, for n operations; with NULL it only counts. */
+static size_t cut(struct sw_cuda_expiry_view *view, void *base, uint64_t n)
+{
+    struct sw_cuda_cutter cutter = {(char *)base, 0};
+    sw_cuda_cut(&cutter, &view->control, 1);
+    sw_cuda_cut(&cutter, &view->wanted, n);
+    sw_cuda_cut(&cutter, &view->before, n);
+    sw_cuda_cut(&cutter, &view->ops, n);
+    sw_cuda_cut(&cutter, &view->silent, n);
+    sw_cuda_cut(&cutter, &view->was, n);
+    sw_cuda_cut(&cutter, &view->first, n);
+    sw_cuda_cut(&cutter, &view->time, n);
+    sw_cuda_cut(&cutter, &view->time_before, n);
+    sw_cuda_cut(&cutter, &view->present, n);
+    sw_cuda_cut(&cutter, &view->refused, n);
+    sw_cuda_cut(&cutter, &view->dead, n);
+    view->kept_keys = (uint64_t *)(void *)view->dead;
+    view->kept_times = view->kept_keys + n;
+    static_assert(sizeof(*view->dead) >= 2 * sizeof(uint64_t), "both lists");
+    sw_cuda_cut(&cutter, &view->ended_keys, n);
+    return cutter.used;
+}
+
+static cudaError_t allocate(struct sw_cuda_table *table, struct sw_cuda_expiry *expiry)
+{
+    const uint64_t n = table->together.operations_max;
+    struct sw_cuda_together *inner = &expiry->inner;
+    expiry->bytes = cut(&expiry->view, NULL, n);
+    cudaError_t error = cudaMalloc(&expiry->memory, expiry->bytes);
+    if (error == cudaSuccess) {
+        cut(&expiry->view, expiry->memory, n);
+        error = cudaMemsetAsync(expiry->memory, 0, expiry->bytes, cudaStreamPerThread);
+    }
+    if (error == cudaSuccess) {
+        error = cudaStreamSynchronize(cudaStreamPerThread);
+    }
+    if (error == cudaSuccess) {
+        error = cudaHostAlloc((void **)&expiry->pinned, sizeof(*expiry->pinned),
+                              cudaHostAllocMapped | cudaHostAllocPortable);
+    }
+    if (error == cudaSuccess) {
+        inner->operations_max = n < SW_CUDA_DOOMED_MAX ? (uint32_t)n : SW_CUDA_DOOMED_MAX;
+        inner->key_bytes = table->together.key_bytes;
+        inner->value_bytes = table->together.value_bytes;
+        inner->record_bytes = table->together.record_bytes;
+        error = sw_cuda_together_open(inner, false);
+        expiry->bytes += inner->bytes;
+    }
+    return error;
+}
+
+static void close_expiry(struct sw_cuda_expiry *expiry)
+{
+    if (expiry->times_queue != NULL) {
+        sw_cuda_queue_close(expiry->times_queue);
+    }
+    if (expiry->times != NULL) {
+        sw_robin_hood_backend_cuda()->close(expiry->times);
+    }
+    sw_cuda_together_close(&expiry->inner);
+    (void)cudaFreeHost(expiry->pinned);
+    (void)cudaFree(expiry->memory);
+    free(expiry->buried);
+    free(expiry->dead);
+    free(expiry);
+}
+
+/* NULL if there is no memory for it. */
+static struct sw_cuda_expiry *open_expiry(struct sw_cuda_table *table)
+{
+    const struct sw_table_config config = config_of(table);
+    char reason[256];
+    void *opened = NULL;
+    struct sw_cuda_expiry *expiry = (struct sw_cuda_expiry *)calloc(1, sizeof(*expiry));
+    if (expiry == NULL) {
+        return NULL;
+    }
+    int status = sw_robin_hood_backend_cuda()->open(&config, &opened, reason, sizeof(reason));
+    expiry->times = (struct sw_cuda_table *)opened;
+    if (status == SW_OK) {
+        status = sw_cuda_queue_open(opened, &opened);
+        expiry->times_queue = (struct sw_cuda_queue *)opened;
+    }
+    const cudaError_t error = status == SW_OK ? allocate(table, expiry) : cudaErrorUnknown;
+    if (error != cudaSuccess) {
+        if (status == SW_OK && error != cudaErrorMemoryAllocation) {
+            (void)sw_cuda_check(table, error, "memory for times");
+        }
+        (void)cudaGetLastError(); /* leaves the context as it was */
+        close_expiry(expiry);
+        return NULL;
+    }
+    sw_expiry_pass_clear(&expiry->pass);
+    return expiry;
+}
+
+void sw_cuda_expiry_close(struct sw_cuda_table *table)
+{
+    if (table->expiry != NULL) {
+        close_expiry(table->expiry);
+    }
+}
+
+static struct sw_cuda_expiry *expiry_of(const struct sw_cuda_table *table)
+{
+    return __atomic_load_n(&table->expiry, __ATOMIC_ACQUIRE);
+}
+
+bool sw_cuda_keeps_times(const void *context)
+{
+    const struct sw_cuda_expiry *expiry = expiry_of((const struct sw_cuda_table *)context);
+    return expiry != NULL && __atomic_load_n(&expiry->held, __ATOMIC_RELAXED) != 0;
+}
+
+void sw_cuda_expiry_facts(struct sw_cuda_table *table, struct sw_backend_facts *facts)
+{
+    const struct sw_cuda_expiry *expiry = expiry_of(table);
+    if (expiry != NULL) {
+        const uint64_t held = __atomic_load_n(&expiry->held, __ATOMIC_RELAXED);
+        facts->bytes_reserved +=
+            expiry->bytes + expiry->times->scratch_bytes + expiry->times->arrays.bytes;
+        facts->expires = held;
+        facts->expires_next = held > 0 ? expiry->pass.next : 0;
+        facts->ttl_mean_ms = expiry->pass.ttl_mean_ms;
+        facts->clock_steps = expiry->pass.clock_steps;
+    }
+}
+
+/* --- the clock -------------------------------------------------------------------------------- */
+
+uint64_t sw_cuda_clock(const void *table)
+{
+    return __atomic_load_n(&((const struct sw_cuda_table *)table)->clock_ms, __ATOMIC_RELAXED);
+}
+
+uint64_t sw_cuda_take_clock(struct sw_cuda_table *table, uint64_t clock_ms)
+{
+    uint64_t last = __atomic_load_n(&table->clock_ms, __ATOMIC_RELAXED);
+    if (clock_ms == 0) {
+        return 0;
+    }
+    while (last < clock_ms && !__atomic_compare_exchange_n(&table->clock_ms, &last, clock_ms, false,
+                                                           __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+    return last < clock_ms ? clock_ms : last;
+}
+
+void sw_cuda_tell_clock(struct sw_cuda_table *table, struct sw_batch *batch)
+{
+    if (expiry_of(table) != NULL) {
+        batch->clock_ms = sw_cuda_take_clock(table, batch->clock_ms);
+    }
+}
+
+/* --- the second table ------------------------------------------------------------------------- */
+
+cudaError_t sw_cuda_times_run(struct sw_cuda_expiry *expiry, struct sw_batch *batch)
+{
+    struct sw_cuda_queue *queue = expiry->times_queue;
+    int status = sw_cuda_submit(queue, batch);
+    if (status != SW_OK) {
+        return cudaErrorUnknown; /* what it was has been told */
+    }
+    do {
+        const cudaError_t error = cudaStreamSynchronize(queue->stream);
+        if (error != cudaSuccess) {
+            return error;
+        }
+        status = sw_cuda_poll(queue, batch);
+    } while (status == SW_PENDING);
+    return status == SW_OK ? cudaSuccess : cudaErrorUnknown;
+}
+
+cudaError_t sw_cuda_times_write(struct sw_cuda_expiry *expiry, enum sw_op op, const uint64_t *keys,
+                                const uint64_t *values, uint64_t *found, uint32_t count)
+{
+    const uint32_t most = expiry->times->config.batch_ops_max;
+    cudaError_t error = cudaSuccess;
+    for (uint32_t at = 0; at < count && error == cudaSuccess; at += most) {
+        struct sw_batch batch = {};
+        batch.kind = SW_BATCH_OPERATIONS;
+        batch.op = op;
+        batch.count = count - at < most ? count - at : most;
+        batch.keys = keys + at;
+        batch.values = values != NULL ? values + at : NULL;
+        batch.found = found; /* where it is wanted, one batch has them all */
+        error = sw_cuda_times_run(expiry, &batch);
+        __atomic_fetch_add(&expiry->held, batch.counters.inserted - batch.counters.deleted,
+                           __ATOMIC_RELAXED);
+    }
+    return error;
+}
+
+cudaError_t sw_cuda_settle(struct sw_cuda_queue *queue)
+{
+    const cudaError_t error = sw_cuda_wait_for_reads(queue);
+    return error == cudaSuccess ? cudaStreamSynchronize(queue->stream) : error;
+}
+
+/* --- burying ---------------------------------------------------------------------------------- */
+
+bool sw_cuda_expiry_activate(struct sw_cuda_table *table, const struct sw_batch *batch)
+{
+    struct sw_cuda_expiry *expiry = table->expiry;
+    if (expiry == NULL) {
+        expiry = open_expiry(table);
+        __atomic_store_n(&table->expiry, expiry, __ATOMIC_RELEASE);
+    }
+    if (expiry == NULL) {
+        return false;
+    }
+    expiry->view.times = expiry->times->s128.table;
+    expiry->view.past = batch->clock_ms > 0 ? batch->clock_ms : 1;
+    expiry->some = expiry->held != 0;
+    expiry->failed = false;
+    expiry->expired = 0;
+    expiry->doomed = 0;
+    expiry->wants_buried = batch->wants_buried;
+    expiry->now = {};
+    return true;
+}
+
+void sw_cuda_expiry_deactivate(struct sw_cuda_table *table, struct sw_batch *batch)
+{
+    struct sw_cuda_expiry *expiry = table->expiry;
+    batch->some_expire = expiry->some || expiry->held != 0;
+    batch->expired = expiry->expired;
+    batch->buried = expiry->buried;
+    batch->buried_count = expiry->buried_count;
+    expiry->buried = NULL;
+    expiry->buried_count = 0;
+    expiry->buried_room = 0;
+    if (expiry->held == 0) {
+        expiry->pass.next = SW_EXPIRY_NEVER;
+    }
+}
+
+static size_t key_bytes_of(const struct sw_cuda_table *table)
+{
+    return table->slot_bits / 16;
+}
+
+/* Has memory to tell of `more` keys, if they are wanted; otherwise the batch fails. */
+static bool reserve_buried(struct sw_cuda_table *table, uint32_t more)
+{
+    struct sw_cuda_expiry *expiry = table->expiry;
+    const uint64_t wanted = (uint64_t)expiry->buried_count + more;
+    if (!expiry->wants_buried || wanted <= expiry->buried_room) {
+        return true;
+    }
+    uint64_t room = 2 * (uint64_t)expiry->buried_room + 64;
+    room = room < wanted ? wanted : room;
+    uint8_t *buried = (uint8_t *)realloc(expiry->buried, room * key_bytes_of(table));
+    if (buried == NULL) {
+        expiry->failed = true;
+        return false;
+    }
+    expiry->buried = buried;
+    expiry->buried_room = (uint32_t)room;
+    return true;
+}
+
+/* Removes `count` keys of pinned->keys, or narrow, from the first table. They are in it. */
+static cudaError_t remove_entries(struct sw_cuda_queue *queue, uint32_t count)
+{
+    struct sw_cuda_table *table = queue->table;
+    struct sw_cuda_expiry *expiry = table->expiry;
+    const struct sw_cuda_record *record = &expiry->pinned->record;
+    const struct sw_cuda_mix mix = {true, 0, false};
+    struct sw_batch batch = {};
+    batch.kind = SW_BATCH_OPERATIONS;
+    batch.op = SW_DELETE;
+    batch.count = count;
+    batch.keys = table->slot_bits == 64 ? (const void *)expiry->pinned->narrow
+                                        : (const void *)expiry->pinned->keys;
+    expiry->launch.number = 0;
+    expiry->launch.count = 1;
+    expiry->launch.parts[0] = &batch;
+    cudaError_t error =
+        SW_BY_BITS(table->slot_bits, sw_cuda_enqueue_together, queue, &expiry->inner,
+                   &expiry->launch, mix, 1, &expiry->pinned->record);
+    if (error == cudaSuccess) {
+        error = cudaStreamSynchronize(queue->stream);
+    }
+    if (error != cudaSuccess || record->status != SW_OK || record->counters.deleted != count) {
+        return error != cudaSuccess ? error : cudaErrorUnknown; /* a time had no entry */
+    }
+    __atomic_fetch_sub(&table->entries, count, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&table->stash, (uint64_t)record->stash_change, __ATOMIC_RELAXED);
+    expiry->now.stash_change += record->stash_change;
+    return cudaSuccess;
+}
+
+cudaError_t sw_cuda_remove_doomed(struct sw_cuda_queue *queue)
+{
+    struct sw_cuda_expiry *expiry = queue->table->expiry;
+    const uint32_t count = expiry->doomed;
+    expiry->doomed = 0;
+    if (count == 0) {
+        return cudaSuccess;
+    }
+    const cudaError_t error =
+        sw_cuda_times_write(expiry, SW_DELETE, expiry->pinned->keys, NULL, NULL, count);
+    return error == cudaSuccess ? remove_entries(queue, count) : error;
+}
+
+/* Puts it where those are that are removed next, and tells of it: there is memory for that. */
+static void put_doomed(struct sw_cuda_table *table, uint64_t key)
+{
+    struct sw_cuda_expiry *expiry = table->expiry;
+    const uint32_t narrow = (uint32_t)key;
+    const size_t bytes = key_bytes_of(table);
+    if (expiry->wants_buried) {
+        memcpy(expiry->buried + expiry->buried_count++ * bytes,
+               bytes == sizeof(narrow) ? (const void *)&narrow : (const void *)&key, bytes);
+    }
+    expiry->pinned->keys[expiry->doomed] = key;
+    expiry->pinned->narrow[expiry->doomed++] = narrow;
+    expiry->expired++;
+}
+
+bool sw_cuda_doom(struct sw_cuda_queue *queue, uint64_t key, cudaError_t *error)
+{
+    struct sw_cuda_expiry *expiry = queue->table->expiry;
+    if (!reserve_buried(queue->table, 1)) {
+        return false;
+    }
+    put_doomed(queue->table, key);
+    if (expiry->doomed == expiry->inner.operations_max) {
+        *error = sw_cuda_remove_doomed(queue);
+    }
+    return true;
+}
+
+static uint64_t key_at(const struct sw_cuda_table *table, const void *keys, uint64_t i)
+{
+    return table->slot_bits == 64 ? ((const uint32_t *)keys)[i] : ((const uint64_t *)keys)[i];
+}
+
+/* The times of these keys are removed first: whether a key had one tells whether it may be named.
+ */
+static cudaError_t bury_named_some(struct sw_cuda_queue *queue, const void *keys, uint32_t first,
+                                   uint32_t count)
+{
+    struct sw_cuda_table *table = queue->table;
+    struct sw_cuda_expiry *expiry = table->expiry;
+    struct sw_cuda_expiry_pinned *pinned = expiry->pinned;
+    if (!reserve_buried(table, count)) {
+        return cudaSuccess;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        pinned->keys[i] = key_at(table, keys, first + i);
+    }
+    cudaError_t error =
+        sw_cuda_times_write(expiry, SW_DELETE, pinned->keys, NULL, pinned->found, count);
+    for (uint32_t i = 0; i < count && error == cudaSuccess; i++) {
+        if ((pinned->found[i / 64] >> (i % 64) & 1) == 0) {
+            expiry->now.invalid = true;
+        } else {
+            put_doomed(table, key_at(table, keys, first + i));
+        }
+    }
+    const uint32_t doomed = expiry->doomed;
+    expiry->doomed = 0;
+    return error == cudaSuccess && doomed > 0 ? remove_entries(queue, doomed) : error;
+}
+
+cudaError_t sw_cuda_bury_named(struct sw_cuda_queue *queue, const struct sw_batch *batch)
+{
+    const uint32_t most = queue->table->expiry->inner.operations_max;
+    cudaError_t error = cudaSuccess;
+    for (uint32_t at = 0; at < batch->bury_count && error == cudaSuccess; at += most) {
+        const uint32_t left = batch->bury_count - at;
+        error = bury_named_some(queue, batch->bury, at, left < most ? left : most);
+    }
+    return error;
+}
+
+/* --- a pass over the second table ------------------------------------------------------------- */
+
+cudaError_t sw_cuda_sweep_piece(struct sw_cuda_queue *queue, uint64_t clock_ms, uint32_t count,
+                                uint32_t most, uint32_t *looked)
+{
+    struct sw_cuda_expiry *expiry = queue->table->expiry;
+    struct sw_expiry_pass *pass = &expiry->pass;
+    struct sw_batch scan = {};
+    scan.kind = SW_BATCH_SCAN;
+    scan.count = count < SW_EXPIRY_PIECE ? count : SW_EXPIRY_PIECE;
+    scan.cursor = pass->cursor;
+    scan.scan_keys = expiry->piece_keys;
+    scan.scan_values = expiry->piece_times;
+    sw_expiry_pass_begin(pass);
+    cudaError_t error = sw_cuda_times_run(expiry, &scan);
+    for (uint32_t i = 0; i < scan.scan_count && error == cudaSuccess; i++) {
+        const uint64_t at = expiry->piece_times[i];
+        if (at <= clock_ms && most > 0 && sw_cuda_doom(queue, expiry->piece_keys[i], &error)) {
+            most--;
+        } else {
+            sw_expiry_pass_kept(pass, at, clock_ms);
+        }
+    }
+    pass->cursor = scan.cursor;
+    *looked = scan.scan_count;
+    return error;
+}
+
+cudaError_t sw_cuda_bury_some(struct sw_cuda_queue *queue, uint64_t clock_ms, uint32_t most)
+{
+    struct sw_cuda_expiry *expiry = queue->table->expiry;
+    const uint64_t before = expiry->expired;
+    cudaError_t error = cudaSuccess;
+    int ends = 0; /* the pass that is on its way, and a whole one */
+    while (ends < 2 && expiry->pass.next <= clock_ms && expiry->expired - before < most &&
+           !expiry->failed && error == cudaSuccess) {
+        uint32_t looked = 0;
+        error = sw_cuda_sweep_piece(queue, clock_ms, SW_EXPIRY_PIECE,
+                                    most - (uint32_t)(expiry->expired - before), &looked);
+        if (error == cudaSuccess && expiry->pass.cursor == 0) {
+            error = sw_cuda_remove_doomed(queue); /* the next pass must not see them */
+            sw_expiry_pass_end(&expiry->pass);
+            ends++;
+        }
+    }
+    return error == cudaSuccess ? sw_cuda_remove_doomed(queue) : error;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * expiry_sweep.cu - sweeps, which remove entries whose time has come where no batch names them; and
+ * a clear. They are done when submit returns.
+ */
+#include "table/robin_hood/cuda/expiry.cuh"
+
+/* What a call of it may do. */
+static bool is_due(const struct sw_cuda_table *table, uint64_t clock_ms, bool goes_back)
+{
+    return table->expiry != NULL &&
+           (goes_back || table->expiry->pass.cursor != 0 || table->expiry->pass.next <= clock_ms);
+}
+
+/* What a sweep elsewhere has removed. */
+static cudaError_t sweep_named(struct sw_cuda_queue *queue, struct sw_batch *batch)
+{
+    struct sw_cuda_table *table = queue->table;
+    if (table->expiry == NULL) { /* no key ever expired */
+        batch->status = SW_E_INVALID;
+        return cudaSuccess;
+    }
+    cudaError_t error = sw_cuda_settle(queue);
+    (void)sw_cuda_expiry_activate(table, batch); /* there is one */
+    if (error == cudaSuccess) {
+        error = sw_cuda_bury_named(queue, batch);
+    }
+    batch->_stash_change = table->expiry->now.stash_change;
+    batch->status = table->expiry->now.invalid ? SW_E_INVALID : SW_OK;
+    sw_cuda_expiry_deactivate(table, batch);
+    return error;
+}
+
+static void end_sweep(struct sw_cuda_table *table, uint64_t wall_ms, bool goes_back)
+{
+    struct sw_expiry_pass *pass = &table->expiry->pass;
+    sw_expiry_pass_end(pass);
+    if (pass->steps_back && goes_back) {
+        pass->clock_steps++;
+        __atomic_store_n(&table->clock_ms, wall_ms, __ATOMIC_RELAXED);
+    }
+    pass->steps_back = false;
+}
+
+/* Looks at `count` entries, at the clock that the batch has been told. */
+static cudaError_t sweep(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t wall_ms,
+                         bool goes_back)
+{
+    struct sw_cuda_table *table = queue->table;
+    struct sw_cuda_expiry *expiry = table->expiry;
+    cudaError_t error = sw_cuda_settle(queue);
+    (void)sw_cuda_expiry_activate(table, batch); /* there is one */
+    if (goes_back && !expiry->pass.steps_back) {
+        expiry->pass.steps_back = true;
+        expiry->pass.cursor = 0;
+    }
+    while (batch->matched < batch->count && !expiry->failed && error == cudaSuccess) {
+        uint32_t looked = 0;
+        error = sw_cuda_sweep_piece(queue, batch->clock_ms, batch->count - (uint32_t)batch->matched,
+                                    batch->count, &looked);
+        batch->matched += looked;
+        if (expiry->pass.cursor == 0) {
+            end_sweep(table, wall_ms, goes_back);
+            break;
+        }
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_remove_doomed(queue);
+    }
+    batch->cursor = expiry->pass.cursor;
+    batch->_stash_change = expiry->now.stash_change;
+    sw_cuda_expiry_deactivate(table, batch);
+    return error;
+}
+
+/* Under `order`. */
+static cudaError_t carry_out(struct sw_cuda_queue *queue, struct sw_batch *batch)
+{
+    struct sw_cuda_table *table = queue->table;
+    const uint64_t wall_ms = batch->clock_ms;
+    const uint64_t last = sw_cuda_clock(table);
+    const bool goes_back = wall_ms != 0 && last > wall_ms && last - wall_ms > SW_CLOCK_HOLD_MS;
+    cudaError_t error = sw_cuda_wait_for_write(queue);
+    if (error != cudaSuccess) {
+        return error;
+    }
+    if (batch->bury_count > 0) {
+        return sweep_named(queue, batch);
+    }
+    if (batch->count == 0) { /* the clock goes back, and nothing is removed */
+        if (goes_back) {
+            __atomic_store_n(&table->clock_ms, wall_ms, __ATOMIC_RELAXED);
+        }
+        return cudaSuccess;
+    }
+    batch->clock_ms = sw_cuda_take_clock(table, wall_ms);
+    batch->cursor = 0;
+    return batch->clock_ms == 0 || !is_due(table, batch->clock_ms, goes_back)
+               ? cudaSuccess
+               : sweep(queue, batch, wall_ms, goes_back);
+}
+
+int sw_cuda_sweep(struct sw_cuda_queue *queue, struct sw_batch *batch)
+{
+    if (!sw_cuda_channel_begin(queue)) {
+        return SW_E_DEVICE;
+    }
+    return sw_cuda_channel_end(queue, carry_out(queue, batch)) ? SW_OK : SW_E_DEVICE;
+}
+
+cudaError_t sw_cuda_expiry_clear(struct sw_cuda_queue *queue)
+{
+    struct sw_cuda_expiry *expiry = queue->table->expiry;
+    if (!sw_cuda_keeps_times(queue->table)) {
+        return cudaSuccess;
+    }
+    struct sw_batch clear = {};
+    clear.kind = SW_BATCH_CLEAR;
+    cudaError_t error = sw_cuda_settle(queue);
+    if (error == cudaSuccess) {
+        error = sw_cuda_times_run(expiry, &clear);
+    }
+    __atomic_store_n(&expiry->held, 0, __ATOMIC_RELAXED);
+    sw_expiry_pass_clear(&expiry->pass);
+    return error;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * write_together.cu - several writes together: what is enqueued from collecting their operations to
+ * dealing out the answers (device/together.cuh).
+ */
+#include "table/robin_hood/cuda/expiry.cuh"
+
+/* The engine skips what was looked up before, if `looked_up` is not NULL. */
+template <int BITS>
+static cudaError_t carry_out(struct sw_cuda_queue *queue, const struct sw_cuda_together *memory,
+                             struct sw_together *together, struct sw_cuda_mix mix, uint64_t ticket,
+                             const uint64_t *looked_up)
+{
+    struct sw_cuda_batch<BITS> typed = sw_cuda_typed_batch<BITS>(queue, &together->whole, ticket);
+    typed.record = (struct sw_cuda_record *)memory->record;
+    typed.collected = true;
+    typed.skips = (const uint32_t *)looked_up;
+    if (looked_up != NULL && mix.upserts == 0) { /* it has nothing to do but to report */
+        return sw_cuda_launch_close<BITS>(sw_cuda_device_of<BITS>(queue->table), &typed,
+                                          queue->stream);
+    }
+    return sw_cuda_write<BITS>(queue, &together->whole, &typed, mix.upserts, mix.deletes);
+}
+
+/* The same of a table with rows, and what is done with their bytes. */
+template <int BITS>
+static cudaError_t
+carry_out_on_rows(struct sw_cuda_queue *queue, const struct sw_cuda_together *memory,
+                  struct sw_together *together, struct sw_cuda_mix mix, uint64_t ticket)
+{
+    struct sw_cuda_row_batch<BITS> rows;
+    cudaError_t error =
+        sw_cuda_rows_begin<BITS>(queue, memory, together, mix.upserts, mix.deletes, &rows);
+    if (error == cudaSuccess) {
+        error = carry_out<BITS>(queue, memory, together, mix, ticket,
+                                rows.looked_up ? rows.found : NULL);
+    }
+    return error == cudaSuccess ? sw_cuda_rows_end<BITS>(queue, &rows) : error;
+}
+
+template <int BITS>
+cudaError_t sw_cuda_carry_out(struct sw_cuda_queue *queue, struct sw_cuda_together *memory,
+                              struct sw_together *together, struct sw_cuda_mix mix, uint64_t ticket)
+{
+    return sw_cuda_has_rows(queue->table)
+               ? carry_out_on_rows<BITS>(queue, memory, together, mix, ticket)
+               : carry_out<BITS>(queue, memory, together, mix, ticket, NULL);
+}
+
+template <int BITS>
+cudaError_t sw_cuda_enqueue_together(struct sw_cuda_queue *queue, struct sw_cuda_together *memory,
+                                     struct sw_together *together, struct sw_cuda_mix mix,
+                                     uint64_t ticket, void *record)
+{
+    cudaError_t error = sw_cuda_wait_for_write(queue);
+    if (error == cudaSuccess) {
+        error = sw_cuda_together_collect(memory, together, queue->stream);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_carry_out<BITS>(queue, memory, together, mix, ticket);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_together_deal(memory, together,
+                                      &((struct sw_cuda_record *)memory->record)->status, record,
+                                      queue->stream);
+    }
+    return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
+}
+
+/* What the operations of all parts are. */
+static struct sw_cuda_mix mix_of_all(const struct sw_together *together, bool rows)
+{
+    struct sw_cuda_mix all = {false, 0, false};
+    for (uint32_t p = 0; p < together->count; p++) {
+        const struct sw_cuda_mix mix = sw_cuda_mix_of(together->parts[p], rows);
+        all.deletes = all.deletes || mix.deletes;
+        all.upserts += mix.upserts;
+    }
+    return all;
+}
+
+/* Grows first, if the table must. */
+static cudaError_t enqueue(struct sw_cuda_queue *queue, struct sw_together *together,
+                           struct sw_cuda_mix mix, uint64_t ticket)
+{
+    struct sw_cuda_table *table = queue->table;
+    cudaError_t error = cudaSuccess;
+    if (together->parts[0]->_times || sw_cuda_keeps_times(table)) { /* then there is one */
+        return sw_cuda_write_timed(queue, together, mix, ticket);
+    }
+    for (uint32_t p = 0; p < together->count; p++) {
+        sw_cuda_tell_clock(table, together->parts[p]);
+    }
+    if (sw_cuda_must_grow(table, mix.upserts)) {
+        error = sw_cuda_grow_for(queue, mix.upserts, ticket);
+    }
+    if (error != cudaSuccess) {
+        return error;
+    }
+    return SW_BY_BITS(table->slot_bits, sw_cuda_enqueue_together, queue, &table->together, together,
+                      mix, ticket, sw_cuda_record_of(queue, ticket));
+}
+
+int sw_cuda_submit_together(void *context, struct sw_together *together)
+{
+    struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
+    /* before the mutex: it may read all operations */
+    const struct sw_cuda_mix mix = mix_of_all(together, sw_cuda_has_rows(queue->table));
+    return sw_cuda_together_submit(
+        queue, together, [&](uint64_t ticket) { return enqueue(queue, together, mix, ticket); });
+}
+
+int sw_cuda_poll_together(void *context, struct sw_together *together)
+{
+    struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
+    int status = sw_cuda_poll(queue, &together->whole);
+    if (status == SW_OK || status == SW_E_FULL) { /* the whole is counted as one of them */
+        sw_cuda_count_way(queue->table, &together->whole, together->count - 1, 0);
+    }
+    if (status != SW_PENDING) {
+        sw_cuda_together_finish(&queue->table->together, together);
+        sw_cuda_timed_polled(queue->table, together);
+    }
+    return status;
+}
+
+#define INSTANTIATE(BITS, ...)                                                                    \
+    template cudaError_t sw_cuda_carry_out<BITS>(struct sw_cuda_queue *,                          \
+                                                 struct sw_cuda_together *, struct sw_together *, \
+                                                 struct sw_cuda_mix, uint64_t);                   \
+    template cudaError_t sw_cuda_enqueue_together<BITS>(                                          \
+        struct sw_cuda_queue *, struct sw_cuda_together *, struct sw_together *,                  \
+        struct sw_cuda_mix, uint64_t, void *);
+SW_WIDTHS(INSTANTIATE)

@@ -1,0 +1,142 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Keys that expire in a daemon with the CUDA backend on the emulator (make emulated-daemon): the commands, times that come,
+files, a replica on the CPU backend, rows."""
+
+import pathlib
+import subprocess
+import tempfile
+import time
+
+import wire
+from harness import BUILD, Server, case, check, equal, eventually, main
+from replication import ask, caught_up, replica_of
+
+EMULATED = BUILD / "emulator" / "sherwoodd"
+CUDA = ("--backend", "cuda", "--capacity", "512", "--max-capacity", "4K", "--stash", "64", "--loops", "1",
+        "--frame-ops-max", "512", "--round-ops-max", "512")
+FAR = 4000000000000 # milliseconds since 1970
+
+
+@case
+def commands():
+    """times are given, asked for, kept and ended, and a transaction has one clock"""
+    with Server(*CUDA, program=EMULATED) as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+
+        def says(*words_and_reply):
+            *words, reply = words_and_reply
+            equal(replies.ask(*words), reply, words)
+
+        says("SET", 1, 5, "PXAT", FAR, "OK")
+        says("PEXPIRETIME", 1, FAR)
+        says("INCR", 1, 6)
+        says("PEXPIRETIME", 1, FAR)
+        says("SET", 1, 7, "OK")
+        says("TTL", 1, -1)
+        says("EXPIRE", 9, 5, 0)
+        says("PEXPIREAT", 1, FAR, "XX", 0)
+        says("PEXPIREAT", 1, FAR, "NX", 1)
+        says("PEXPIREAT", 1, FAR + 1, "LT", 0)
+        says("PEXPIREAT", 1, FAR + 1, "GT", 1)
+        says("GETEX", 1, "PERSIST", b"7")
+        says("PERSIST", 1, 0)
+        says("SET", 2, 3, "PXAT", 1, "OK")
+        says("EXISTS", 2, 0)
+        says("SETEX", 2, 500, 4, "OK")
+        says("RENAME", 2, 3, "OK")
+        check(490 <= replies.ask("TTL", 3) <= 500, "a name's time")
+        says("EXPIRE", 3, -1, 1)
+        says("DBSIZE", 1)
+        says("MSET", *range(100, 120), "OK")
+        says("DEL", *range(100, 120, 2), 10)
+
+
+@case
+def times_come():
+    """from its time on a key is absent, for reads and for writes; the sweep removes it, and is counted"""
+    with Server(*CUDA, program=EMULATED) as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        for key in range(40):
+            equal(replies.ask("SET", key, key, "PX", 4000), "OK", "SET")
+        equal(replies.ask("SET", 100, 1), "OK", "one that stays")
+        equal(replies.ask("GET", 39), b"39", "one that lives")
+        time.sleep(4.1)
+        equal(replies.ask("MGET", 0, 1, 100), [None, None, b"1"], "MGET")
+        equal(replies.ask("INCR", 0), 1, "a new key")
+        equal(replies.ask("TTL", 0), -1, "without a time")
+        eventually(lambda: replies.ask("DBSIZE") == 2, "the sweep", 30)
+        samples = server.metrics()
+        equal((samples["sherwood_expired_total"], samples["sherwood_expiring_keys"]), (40, 0), "metrics")
+        equal(sorted(replies.ask("KEYS", "*")), [b"0", b"100"], "KEYS")
+
+
+@case
+def files():
+    """times are in the log and in snapshots, which the CPU backend reads, too"""
+    with tempfile.TemporaryDirectory() as directory:
+        kept = ("--data-dir", directory, "--appendonly", "yes", "--appendfsync", "no")
+        with Server(*CUDA, *kept, program=EMULATED, stop_rc=-9) as server, server.connect() as connection:
+            replies = wire.Replies(connection)
+            for key in range(30):
+                equal(replies.ask("SET", key, key, "PXAT", FAR + key), "OK", "SET")
+            equal(replies.ask("SET", 50, 1, "PX", 100), "OK", "one that ends")
+            time.sleep(0.2)
+            equal(replies.ask("SET", 50, 2, "NX"), "OK", "and comes again")
+            server.kill()
+        for program, flags in ((EMULATED, CUDA), (None, ("--backend", "cpu", "--capacity", "512"))):
+            program_of = {} if program is None else {"program": program}
+            with Server(*flags, *kept, **program_of) as server, server.connect() as connection:
+                replies = wire.Replies(connection)
+                equal([replies.ask("PEXPIRETIME", key) for key in (0, 29, 50)], [FAR, FAR + 29, -1], "times")
+                equal(replies.ask("GET", 50), b"2", "a value")
+                equal(replies.ask("DBSIZE"), 31, "DBSIZE")
+                equal(replies.ask("SAVE"), "OK", "SAVE")
+        snapshot = str(next(pathlib.Path(directory).glob("snapshot-*")))
+        done = subprocess.run([str(BUILD / "sherwood-cli"), "snapshot", "info", snapshot], capture_output=True, check=True)
+        check(b"expires:yes\n" in done.stdout, done.stdout)
+
+
+@case
+def a_replica():
+    """a replica on the CPU backend of a primary on CUDA has its keys and times, and loses what that removes"""
+    with Server(*CUDA, program=EMULATED) as primary:
+        for key in range(20):
+            equal(ask(primary, "SET", key, key, "PXAT", FAR + key), "OK", "SET")
+        with replica_of(primary.port, "--backend", "cpu", "--capacity", "4K") as replica:
+            caught_up(primary, replica)
+            equal(ask(primary, "SET", 30, 1, "PX", 200), "OK", "SET")
+            equal(ask(primary, "PEXPIREAT", 5, FAR + 100), 1, "PEXPIREAT")
+            eventually(lambda: ask(replica, "DBSIZE") == 20 and ask(primary, "DBSIZE") == 20, "removed", 30)
+            caught_up(primary, replica)
+            equal([ask(replica, "PEXPIRETIME", key) for key in (4, 5, 19, 30)], [FAR + 4, FAR + 100, FAR + 19, -2], "times")
+            equal(ask(primary, "DIGEST"), ask(replica, "DIGEST"), "DIGEST")
+
+
+@case
+def rows():
+    """rows expire, and their memory is used again"""
+    with Server(*CUDA, "--value-bytes", "64", program=EMULATED) as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        row = bytes(range(64))
+        for life in range(3):
+            for key in range(20):
+                equal(replies.ask("SET", key, row, "PX", 4000), "OK", "SET")
+            equal(replies.ask("GET", 19), row, f"life {life}")
+            eventually(lambda: replies.ask("DBSIZE") == 0, "all have gone", 30)
+        equal(replies.ask("SET", 1, row, "PXAT", FAR), "OK", "SET")
+        equal(replies.ask("SETRANGE", 1, 2, b"xy"), 64, "SETRANGE")
+        equal([replies.ask("PEXPIRETIME", 1), replies.ask("GETRANGE", 1, 0, 4)], [FAR, row[:2] + b"xy" + row[4:5]], "its time")
+
+
+@case
+def by_default():
+    """--default-ttl gives keys a time"""
+    with Server(*CUDA, "--default-ttl", "500", program=EMULATED) as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        equal(replies.ask("SET", 1, 2), "OK", "SET")
+        check(490 <= replies.ask("TTL", 1) <= 500, "TTL")
+
+
+if __name__ == "__main__":
+    main()
