@@ -69,7 +69,7 @@ template <int BITS> struct world {
     uint8_t *group_refused;
     int32_t *status;
     struct sw_cuda_parts *parts;
-    uint8_t *operands, *answers; /* those of part p begin 16 bytes further than they would */
+    uint8_t *operands, *answers; /* those of part p begin 32 bytes further than they would */
     uint8_t *expected;
     /* the model */
     uint64_t *row_of; /* of a key; UINT64_MAX: absent */
@@ -147,7 +147,7 @@ template <int BITS> void draw_parts(struct world<BITS> *w)
         const uint32_t left = batch->count - first;
         const bool last = p + 1 == w->shape.parts_max;
         const uint32_t count = last ? left : 1 + below(&w->random, left);
-        const uint64_t at = (uint64_t)first * bytes + 16 * p;
+        const uint64_t at = (uint64_t)first * bytes + 32 * p; /* none overlaps the next one */
         const uint64_t odd = aligned ? 0 : below(&w->random, 16 / align) * align;
         const uint64_t even = (at + 15) / 16 * 16;
         const uint64_t wider = batch->wide ? 2 : 1;
