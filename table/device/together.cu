@@ -175,8 +175,8 @@ static __device__ inline void add_words(uint32_t *total, const uint32_t *words)
     }
 }
 
-/* `results` and `record` are the host's. */
-static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
+/* `results` and `record` are the host's. Blocks of 2^20 operations run all at once on an H200. */
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK, 8)
     deal_kernel(const struct arrays all, const int32_t *status, uint32_t *results, uint64_t *record)
 {
     const struct sw_cuda_together *memory = &all.memory;
