@@ -3,7 +3,8 @@
  * row_long.cuh - segments of many operations (row_runs.cuh). A sum of floats takes its steps one
  * after the other, some cycles each, so that a row which half of a batch adds to is bound by this
  * alone: a block has a slice of the row, few threads of its first warp carry out the steps of a
- * tile in shared memory, and meanwhile the other warps bring the operands of the next one.
+ * tile in shared memory, and meanwhile the other warps bring the operands of the next two: what
+ * they load from memory comes later than a tile is added.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROW_LONG_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROW_LONG_CUH
@@ -14,16 +15,19 @@
 
 /* Bytes of the operands of a slice. The first warp adds; the others bring operands, and have so
  * many of a tile each. */
-#define SLICE 32
+#define SLICE 16
 #define BRINGERS (CROWD_THREADS - 32)
 #define TILE_EACH 2
 #define TILE (TILE_EACH * BRINGERS)
 /* How many numbers a thread loads before it adds the first of them. */
 #define CHAIN 16
 /* Room for the numbers of a tile at one place of the slice: behind the last ones as many are loaded
- * and never added. So that the threads that load them, four at a time, meet no bank twice. */
-#define TILE_ROOM (TILE + 2 * CHAIN + 4)
-static_assert(TILE_ROOM % 32 == 4 && SLICE <= 32, "a bank a number");
+ * and never added. So that neither the threads that bring them meet a bank twice nor those that
+ * load them, four at a time. */
+#define TILE_ROOM (TILE + 2 * CHAIN + 8)
+static_assert(TILE_ROOM % 32 == 8 && SLICE <= 16, "a bank a number");
+/* One is added, and the others are brought. */
+#define TILES 3
 
 struct __align__(16) tile
 {
@@ -34,24 +38,34 @@ struct __align__(16) tile
 #define NO_WRITE 255
 
 struct long_memory {
-    struct tile tiles[2];
+    struct tile tiles[TILES];
 };
 
-/* What a thread has of the steps of a tile. */
+/* What a thread has of the steps of a tile, as it was loaded: nothing is made of it before the turn
+ * in which it is used, so that none waits for it. */
 struct tile_steps {
-    step steps[TILE_EACH];
-    uint32_t count; /* of the tile */
+    const uint8_t *operands[TILE_EACH];
+    uint8_t *answers[TILE_EACH];
+    uint32_t kinds[TILE_EACH]; /* op and, in the second byte, whether it writes */
+    uint32_t count;            /* of the tile */
 };
+static_assert(offsetof(step, op) % 4 == 0 && offsetof(step, writes) == offsetof(step, op) + 1,
+              "a kind is one word");
 
 static __device__ inline struct tile_steps read_steps(const struct runs &runs, uint32_t from,
                                                       uint32_t end)
 {
-    struct tile_steps own;
+    struct tile_steps own = {};
     own.count = from >= end ? 0 : min(end - from, (uint32_t)TILE);
 #pragma unroll
     for (uint32_t k = 0; k < TILE_EACH; k++) {
         const uint32_t at = threadIdx.x - 32 + k * BRINGERS;
-        own.steps[k] = threadIdx.x >= 32 && at < own.count ? runs.steps[from + at] : step();
+        if (threadIdx.x >= 32 && at < own.count) {
+            const step *one = &runs.steps[from + at];
+            own.operands[k] = one->operand;
+            own.answers[k] = one->answer;
+            own.kinds[k] = *(const uint32_t *)&one->op;
+        }
     }
     return own;
 }
@@ -86,15 +100,14 @@ static __device__ inline bool fill_tile(const struct tile_steps &own, uint32_t o
 #pragma unroll
     for (uint32_t k = 0; k < TILE_EACH; k++) {
         const uint32_t at = threadIdx.x - 32 + k * BRINGERS;
-        const step &one = own.steps[k];
-        const bool has = at < own.count;
-        if (has) {
-            plain = plain && one.writes && one.op == op && one.answer == NULL;
-            tile->answers[at] = one.answer;
-            tile->ops[at] = one.writes ? one.op : NO_WRITE;
+        const uint8_t kind = (uint8_t)own.kinds[k];
+        const bool writes = (own.kinds[k] >> 8 & 0xff) != 0; /* not, if there is no step */
+        if (at < own.count) {
+            plain = plain && writes && kind == op && own.answers[k] == NULL;
+            tile->answers[at] = own.answers[k];
+            tile->ops[at] = writes ? kind : NO_WRITE;
         }
-        fill_numbers(has && one.writes ? one.operand : NULL, at - threadIdx.x % 32, offset, bytes,
-                     tile);
+        fill_numbers(writes ? own.operands[k] : NULL, at - threadIdx.x % 32, offset, bytes, tile);
     }
     __pipeline_commit();
     return plain;
@@ -127,57 +140,23 @@ static __device__ __forceinline__ void load_chain(const struct tile *tile, uint3
     }
 }
 
-static __device__ __forceinline__ void load_chain(const struct tile *tile, uint32_t word,
-                                                  uint32_t k, uint2 part[CHAIN])
-{
-    uint32_t x[CHAIN], y[CHAIN];
-    load_chain(tile, word, k, x);
-    load_chain(tile, word + 1, k, y);
-#pragma unroll
-    for (uint32_t c = 0; c < CHAIN; c++) {
-        part[c] = make_uint2(x[c], y[c]);
-    }
-}
-
-static __device__ __forceinline__ void add_raw(uint32_t *sum, uint32_t operand)
-{
-    *sum = __float_as_uint(__fadd_rn(__uint_as_float(*sum), __uint_as_float(operand)));
-}
-
-static __device__ __forceinline__ void add_raw(uint2 *sum, uint2 operand)
-{
-    add_raw(&sum->x, operand.x);
-    add_raw(&sum->y, operand.y);
-}
-
-static __device__ __forceinline__ uint32_t canonical(uint32_t sum)
-{
-    return sw_row_is_nan_f32(sum) ? SW_ROW_NAN_F32 : sum;
-}
-
-static __device__ __forceinline__ uint2 canonical(uint2 sum)
-{
-    return make_uint2(canonical(sum.x), canonical(sum.y));
-}
-
-template <typename T> static __device__ __forceinline__ void add_part(T *sum, const T part[CHAIN])
+static __device__ __forceinline__ void add_part(float *sum, const uint32_t part[CHAIN])
 {
 #pragma unroll
     for (uint32_t k = 0; k < CHAIN; k++) {
-        add_raw(sum, part[k]);
+        *sum = __fadd_rn(*sum, __uint_as_float(part[k]));
     }
 }
 
 /* Adds the numbers of `count` steps, at least one, to *v, which becomes canonical: as
  * sw_row_sum_f32 one after the other, since a sum that is no number stays one. While some are added
  * the next ones are loaded. */
-template <typename T>
 static __device__ __forceinline__ void add_chain(const struct tile *tile, uint32_t word,
-                                                 uint32_t count, T *v)
+                                                 uint32_t count, uint32_t *v)
 {
     const uint32_t whole = count / (2 * CHAIN) * (2 * CHAIN);
-    T sum = *v;
-    T even[CHAIN], odd[CHAIN];
+    float sum = __uint_as_float(*v);
+    uint32_t even[CHAIN], odd[CHAIN];
     load_chain(tile, word, 0, even);
     for (uint32_t k = 0; k < whole; k += 2 * CHAIN) {
         load_chain(tile, word, k + CHAIN, odd);
@@ -186,11 +165,9 @@ static __device__ __forceinline__ void add_chain(const struct tile *tile, uint32
         add_part(&sum, odd);
     }
     for (uint32_t k = whole; k < count; k++) {
-        T number;
-        load_number(tile, word, k, &number);
-        add_raw(&sum, number);
+        sum = __fadd_rn(sum, __uint_as_float(tile->numbers[word][k]));
     }
-    *v = canonical(sum);
+    *v = sw_row_is_nan_f32(__float_as_uint(sum)) ? SW_ROW_NAN_F32 : __float_as_uint(sum);
 }
 
 /* The steps of a tile, for one number (T: of 4 or 8 bytes) of the slice. Returns whether any
@@ -201,7 +178,7 @@ static __device__ inline bool apply_tile(const struct tile *tile, uint32_t count
 {
     const uint32_t at = word * (uint32_t)(sizeof(OPERAND) / sizeof(T));
     OPERAND number;
-    if constexpr (sizeof(OPERAND) == sizeof(T)) {
+    if constexpr (sizeof(OPERAND) == 4) {
         if (plain && (op == SW_ADD_F32 || op == SW_ADD_PRESENT_F32)) {
             add_chain(tile, word, count, v);
             return true;
@@ -253,39 +230,45 @@ static __device__ inline void carry_out_slice(const struct sw_cuda_rows &rows,
     const bool has_number = 4 * word < bytes;
     const step first = runs.steps[of.begin];
     const uint32_t op = runs.steps[of.begin + 1].op;
-    struct tile_steps own = read_steps(runs, of.begin + 1, of.end);
-    bool plain = fill_tile(own, wider * offset, wider * bytes, op, &memory->tiles[0]);
-    uint32_t count = own.count;
+    bool plain[TILES - 1];
+    uint32_t from = of.begin + 1; /* of the tile whose steps are read next */
+    struct tile_steps own;
+#pragma unroll
+    for (uint32_t t = 0; t < TILES - 1; t++, from += TILE) {
+        own = read_steps(runs, from, of.end);
+        plain[t] = fill_tile(own, wider * offset, wider * bytes, op, &memory->tiles[t]);
+    }
     bool wrote = first.writes;
     T v = T();
     if (has_number) {
         first_step<T, OPERAND>(rows, of, first, offset + 4 * word, &v);
     }
-    own = read_steps(runs, of.begin + 1 + TILE, of.end);
-    uint32_t from = of.begin + 1;
-    for (uint32_t turn = 0; count > 0; turn++) {
-        __pipeline_wait_prior(0);
+    own = read_steps(runs, from, of.end);
+    uint32_t at = of.begin + 1; /* the tile that is added */
+    for (uint32_t turn = 0; at < of.end; turn = (turn + 1) % TILES, at += TILE) {
+        __pipeline_wait_prior(TILES - 2);
         /* M2: the tile; and the one before it was read */
-        const bool all_plain = __syncthreads_and(plain) != 0;
-        plain = fill_tile(own, wider * offset, wider * bytes, op, &memory->tiles[(turn + 1) % 2]);
-        const uint32_t next_count = own.count;
-        own = read_steps(runs, from + 2 * TILE, of.end);
-        if (has_number) {
-            wrote |= apply_tile<T, OPERAND>(&memory->tiles[turn % 2], count, all_plain, op, word,
-                                            offset, &v);
-        }
+        const bool all_plain = __syncthreads_and(plain[0]) != 0;
+        struct tile *next = &memory->tiles[(turn + TILES - 1) % TILES];
+        plain[0] = plain[1];
+        plain[1] = fill_tile(own, wider * offset, wider * bytes, op, next);
         from += TILE;
-        count = next_count;
+        own = read_steps(runs, from, of.end);
+        if (has_number) {
+            wrote |= apply_tile<T, OPERAND>(&memory->tiles[turn], min(of.end - at, (uint32_t)TILE),
+                                            all_plain, op, word, offset, &v);
+        }
     }
     if (has_number) {
         last_step<T>(rows, runs, of, first.row, wrote, offset + 4 * word, v);
     }
 }
 
-/* Of the long segments those that are due, slice by slice. */
+/* Of the long segments those that are due, slice by slice. `pairs`: some steps add numbers of 8
+ * bytes; else a thread has one of 4, so that it has but one sum to wait for. */
 template <bool WIDE>
 static __device__ inline void carry_out_long(const struct sw_cuda_rows &rows,
-                                             const struct runs &runs, bool waiting, uint32_t unit,
+                                             const struct runs &runs, bool waiting, bool pairs,
                                              struct long_memory *memory)
 {
     const uint32_t slice = WIDE ? SLICE / 2 : SLICE;
@@ -299,7 +282,7 @@ static __device__ inline void carry_out_long(const struct sw_cuda_rows &rows,
         }
         if (WIDE) {
             carry_out_slice<uint32_t, uint2>(rows, runs, of, offset, memory);
-        } else if (unit == 4) {
+        } else if (!pairs) {
             carry_out_slice<uint32_t, uint32_t>(rows, runs, of, offset, memory);
         } else {
             carry_out_slice<uint2, uint2>(rows, runs, of, offset, memory);

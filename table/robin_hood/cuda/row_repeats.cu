@@ -36,8 +36,10 @@ static __device__ inline void carry_out_repeats(const struct sw_cuda_rows &rows,
     cooperative_groups::grid_group grid = cooperative_groups::this_grid();
     struct runs runs = sort_steps<BITS, KIND == TEXTS>(rows, batch, &memory.sort);
     cut_runs<KIND == TEXTS>(rows.scratch, &runs, &memory.sort);
+    const uint32_t odd = rows.scratch.control->odd;
+    const bool pairs = (odd & STEP_OF_PAIRS) != 0;
     const uint32_t unit =
-        row_unit(rows.scratch.control->odd | row_operand_bytes<BITS>(batch, rows.value_bytes) |
+        row_unit((odd & ~STEP_OF_PAIRS) | row_operand_bytes<BITS>(batch, rows.value_bytes) |
                  (KIND == TEXTS ? rows.text_bytes : 0));
     for (uint32_t turn = 0; turn < 2; turn++) {
         const bool waiting = turn == 1;
@@ -56,7 +58,7 @@ static __device__ inline void carry_out_repeats(const struct sw_cuda_rows &rows,
         }
         __syncthreads(); /* M2: memory.segments was read */
         if constexpr (KIND != TEXTS) {
-            carry_out_long<KIND == WIDE>(rows, runs, waiting, unit, &memory.longs);
+            carry_out_long<KIND == WIDE>(rows, runs, waiting, pairs, &memory.longs);
         }
         if (!waiting) {
             grid.sync(); /* M4: the first segments of all runs have read their rows */

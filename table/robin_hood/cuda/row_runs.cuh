@@ -18,6 +18,9 @@ template <bool TEXTS = false> static __device__ inline bool is_seed(const step &
     return one.writes && !sw_row_adds(one.op) && !(TEXTS && one.keeps);
 }
 
+/* In control->odd: some step adds numbers of 8 bytes. */
+#define STEP_OF_PAIRS 16U
+
 /* The sorted steps, cut into segments. */
 struct runs {
     const step *steps;
@@ -96,6 +99,7 @@ static __device__ inline struct runs sort_steps(const struct sw_cuda_rows &rows,
         const step made = step_of<BITS, TEXTS>(rows, batch, in.from[j]);
         scratch.steps[j] = made;
         odd |= (uint32_t)((uintptr_t)made.operand | (uintptr_t)made.answer) & 15;
+        odd |= made.op == SW_ADD_U64 || made.op == SW_ADD_PRESENT_U64 ? STEP_OF_PAIRS : 0;
     }
     if (odd != 0 && (scratch.control->odd | odd) != scratch.control->odd) {
         atomicOr(&scratch.control->odd, odd); /* M6 */
