@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * row_acts.cu - behind the engine: which row each operation of a batch is about. Of a batch that
- * was looked up the rows of keys that were present are known and noted already.
+ * was looked up the rows of keys that were present are known and claimed already.
  */
 #include "table/device/follow.cuh"
 #include "table/robin_hood/cuda/row_acts.cuh"
@@ -15,26 +15,15 @@ static __device__ inline bool row_came(const struct sw_cuda_row_batch<BITS> &bat
     return batch.engine_found != NULL && (batch.engine_found[i / 64] >> (i % 64) & 1) != 0;
 }
 
+/* The operations of a piece. Returns as many rows as they take of those that were never used, to
+ * each thread its own. */
 template <int BITS>
-static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
-    acts_kernel(const struct sw_cuda_rows rows, const struct sw_cuda_row_batch<BITS> batch,
-                const struct row_claims claims)
+static __device__ inline uint32_t
+act_piece(const struct sw_cuda_rows &rows, const struct sw_cuda_row_batch<BITS> &batch,
+          const struct row_claims &claims, const struct row_chunk &piece, uint64_t free_count)
 {
-    __shared__ uint32_t block_fresh;
-    __shared__ struct row_notes notes;
-    sw_cuda_follow();
-    if (batch.looked_up && rows.scratch.control->absent == 0) {
-        return; /* nothing was inserted, and nothing refused */
-    }
-    const struct row_chunk piece = row_piece_of<BITS>(batch, blockIdx.x, rows.value_bytes);
-    const uint64_t free_count = rows.stack->free_count;
     const uint32_t base = piece.begin + threadIdx.x / 32 * 32;
     const uint32_t i = piece.begin + threadIdx.x;
-    uint32_t fresh = 0;
-    if (threadIdx.x == 0) {
-        block_fresh = 0;
-    }
-    __syncthreads(); /* M2: zero */
     struct row_act act = {};
     uint32_t row = SW_CUDA_NO_ROW;
     bool known = false;
@@ -51,16 +40,36 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     if (i < piece.end && !known) {
         rows.scratch.rows[i] = row;
     }
-    if (act.inserts && i >= free_count) {
-        fresh = (uint32_t)(i - free_count) + 1;
-    }
     const bool touches = !known && row != SW_CUDA_NO_ROW && (act.writes || piece.previous != NULL);
-    row_note_all(claims, piece.begin, row, touches, &notes);
+    row_claim_all<1>(claims, base, &row, &touches);
     if (batch.looked_up) {
         const uint32_t came_here = __ballot_sync(SW_WARP_ALL, came);
         if (threadIdx.x % 32 == 0 && came_here != 0) {
             row_mark((uint32_t *)batch.found, base, came_here);
         }
+    }
+    return act.inserts && i >= free_count ? (uint32_t)(i - free_count) + 1 : 0;
+}
+
+template <int BITS>
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
+    acts_kernel(const struct sw_cuda_rows rows, const struct sw_cuda_row_batch<BITS> batch,
+                const struct row_claims claims)
+{
+    __shared__ uint32_t block_fresh;
+    sw_cuda_follow();
+    if (batch.looked_up && rows.scratch.control->absent == 0) {
+        return; /* nothing was inserted, and nothing refused */
+    }
+    const uint64_t free_count = rows.stack->free_count;
+    uint32_t fresh = 0;
+    if (threadIdx.x == 0) {
+        block_fresh = 0;
+    }
+    __syncthreads(); /* M2: zero */
+    for (uint32_t number = blockIdx.x; number < batch.chunks * ROW_PIECES; number += gridDim.x) {
+        const struct row_chunk piece = row_piece_of<BITS>(batch, number, rows.value_bytes);
+        fresh = max(fresh, act_piece<BITS>(rows, batch, claims, piece, free_count));
     }
     if (fresh > 0) {
         atomicMax(&block_fresh, fresh);
@@ -78,8 +87,9 @@ cudaError_t sw_cuda_launch_row_acts(struct sw_cuda_rows *rows,
 {
     cudaError_t error = batch->looked_up ? cudaSuccess : row_next_epoch(rows, stream);
     if (error == cudaSuccess) {
-        acts_kernel<BITS><<<batch->chunks * ROW_PIECES, SW_CUDA_BLOCK, 0, stream>>>(
-            *rows, *batch, row_claims_of<BITS>(rows, batch));
+        acts_kernel<BITS>
+            <<<row_blocks<BITS>(rows, batch, batch->looked_up), SW_CUDA_BLOCK, 0, stream>>>(
+                *rows, *batch, row_claims_of<BITS>(rows, batch));
         error = cudaGetLastError();
     }
     return error;

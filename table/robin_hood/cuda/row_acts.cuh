@@ -53,6 +53,18 @@ static __device__ inline struct row_chunk row_piece_of(const struct sw_cuda_row_
     return piece;
 }
 
+/* Blocks of a kernel, each of which takes pieces as far apart as there are blocks: one a piece, or
+ * few where the kernel often has nothing to do, since those of all pieces take some us to come and
+ * go. */
+template <int BITS>
+static uint32_t row_blocks(const struct sw_cuda_rows *rows,
+                           const struct sw_cuda_row_batch<BITS> *batch, bool few)
+{
+    const uint32_t pieces = batch->chunks * ROW_PIECES;
+    const uint32_t most = 2 * rows->repeats_blocks;
+    return few && most < pieces ? most : pieces;
+}
+
 /* The part that operation i is of. */
 static __device__ inline const struct sw_cuda_part *part_of(const struct sw_cuda_parts *parts,
                                                             uint32_t part_count, uint32_t i)

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_claims.cuh - which rows a batch has more than once, in two steps, each of one kernel.
+ * row_claims.cuh - which rows a batch has more than once.
  *
- * An operation notes its number at a place that the hash of its row says: one store, of which any
- * may last. Then it reads the place (row_meets.cu). All operations on one row read the same number,
- * whatever it is. If that operation is on their row, they are repeated and so is it; if it is the
- * operation itself, nobody else is on the row unless he says so. If it is on another row, all of
- * them claim the row.
- *
- * Rows are claimed in a table of hashes, of which a slot holds the batch's epoch, a row and an
- * operation on it, as one number that only grows: an operation that meets its row marks itself and
- * the other one as repeated; one that meets a smaller row takes the slot, and goes on with what it
- * took out. Claims of earlier batches have smaller epochs, so that nothing is cleared.
+ * Of the operations of a warp that are on one row, one speaks for all, and each of them is repeated
+ * if there are several. It claims the row in a table of hashes, of which a slot holds the batch's
+ * epoch, a row and an operation on it, as one number that only grows: an operation that meets its
+ * row marks itself and the other one as repeated; one that meets a smaller row takes the slot, and
+ * goes on with what it took out. Claims of earlier batches have smaller epochs, so that nothing is
+ * cleared.
  *
  * Invariant: two claims of one row meet. A claim passes a slot only if this holds a larger row, and
  * it still does when the next claim of that row comes: so the second one to come either meets the
@@ -31,9 +27,8 @@
 /* Where claims of a batch are. */
 struct row_claims {
     unsigned long long *slots;
-    uint32_t *notes; /* two for a slot */
-    uint32_t mask;   /* of the slots */
-    uint64_t epoch;  /* 0: no operation of the batch writes, so that none needs to know */
+    uint32_t mask;  /* of the slots */
+    uint64_t epoch; /* 0: no operation of the batch writes, so that none needs to know */
     uint32_t *repeated;
 };
 
@@ -60,71 +55,94 @@ static __device__ inline uint32_t row_hash(uint32_t row)
     return (row * 0x9e3779b1U) ^ (row >> 16);
 }
 
-static __device__ inline uint32_t *row_note(const struct row_claims &claims, uint32_t row)
+static __device__ inline unsigned long long row_claim_of(const struct row_claims &claims,
+                                                         uint32_t row, uint32_t i)
 {
-    return &claims.notes[row_hash(row) & (2 * claims.mask + 1)];
+    return claims.epoch << CLAIM_EPOCH_SHIFT | (uint64_t)row << CLAIM_ROW_SHIFT | i;
 }
 
-/* Claims a row for operation i, which may have claimed it before. */
-static __device__ inline void row_claim(const struct row_claims &claims, uint32_t row, uint32_t i)
+/* Whether a claim that a slot has taken has to go on: with what it took out, or as it is. Marks
+ * those of one row. */
+static __device__ inline bool row_claim_goes_on(const struct row_claims &claims,
+                                                unsigned long long old, unsigned long long *mine)
 {
-    unsigned long long mine =
-        claims.epoch << CLAIM_EPOCH_SHIFT | (uint64_t)row << CLAIM_ROW_SHIFT | i;
-    uint32_t at = row_hash(row);
-    for (;;) {
-        at &= claims.mask;
-        const unsigned long long old = atomicMax(&claims.slots[at], mine); /* M6 */
-        if (old >> CLAIM_EPOCH_SHIFT != claims.epoch || old == mine) {
-            return;
-        }
-        if (old >> CLAIM_ROW_SHIFT == mine >> CLAIM_ROW_SHIFT) {
-            row_mark_claim(claims, old);
-            row_mark_claim(claims, mine);
-            return;
-        }
-        mine = old < mine ? old : mine;
-        at++;
+    if (old >> CLAIM_EPOCH_SHIFT != claims.epoch || old == *mine) {
+        return false;
     }
+    if (old >> CLAIM_ROW_SHIFT == *mine >> CLAIM_ROW_SHIFT) {
+        row_mark_claim(claims, old);
+        row_mark_claim(claims, *mine);
+        return false;
+    }
+    *mine = old < *mine ? old : *mine;
+    return true;
 }
 
-/* Places in which the operations of a block meet. */
-#define NOTES_HERE (2 * SW_CUDA_BLOCK)
-
-struct row_notes {
-    uint32_t rows[SW_CUDA_BLOCK];
-    uint32_t places[NOTES_HERE];
-    uint32_t met[SW_CUDA_BLOCK]; /* 1: by another operation on its row */
-};
-
-/* Notes the operations of a block, operation `first` that of its first thread, that touch rows. In
- * the same way those of the block meet before, so that one of them notes for the others: the place
- * of a row that is hot would be stored to again and again. All threads of the block. */
-static __device__ inline void row_note_all(const struct row_claims &claims, uint32_t first,
-                                           uint32_t row, bool touches, struct row_notes *own)
+/* Whether another operation has claimed the row, and is where the first claim of it would be; then
+ * that one is repeated. Saves a claim, where many of one row would wait for each other. */
+static __device__ inline bool row_is_claimed(const struct row_claims &claims, uint32_t row)
 {
-    const uint32_t t = threadIdx.x;
-    uint32_t *place = &own->places[row_hash(row) % NOTES_HERE];
+    const unsigned long long there =
+        *(volatile unsigned long long *)&claims.slots[row_hash(row) & claims.mask]; /* M6 */
+    const bool is = there >> CLAIM_ROW_SHIFT == row_claim_of(claims, row, 0) >> CLAIM_ROW_SHIFT;
+    const uint32_t other = (uint32_t)(there & CLAIM_OPERATION);
+    if (is && (claims.repeated[other / 32] >> other % 32 & 1) == 0) {
+        row_mark_claim(claims, there);
+    }
+    return is;
+}
+
+/* Whether this lane speaks for the operations of the warp on its row, operation `first` that of its
+ * first lane. Marks them if they are several. All lanes. */
+static __device__ inline bool row_speaks(const struct row_claims &claims, uint32_t first,
+                                         uint32_t row, bool touches)
+{
+    const uint32_t lane = threadIdx.x % 32;
+    const uint32_t touching = __ballot_sync(SW_WARP_ALL, touches);
+    const uint32_t alike = __match_any_sync(SW_WARP_ALL, row) & touching;
+    const bool several = touches && (alike & (alike - 1)) != 0;
+    const uint32_t marked = __ballot_sync(SW_WARP_ALL, several);
+    if (lane == 0 && marked != 0) {
+        row_mark(claims.repeated, first, marked);
+    }
+    return touches && (alike & ((1U << lane) - 1)) == 0 &&
+           !(several && row_is_claimed(claims, row));
+}
+
+/* Claims the rows that the operations of a warp touch, KEYS of each lane: from `first` on those of
+ * all lanes one after the other. All lanes. */
+template <int KEYS>
+static __device__ inline void row_claim_all(const struct row_claims &claims, uint32_t first,
+                                            const uint32_t rows[KEYS], const bool touches[KEYS])
+{
+    unsigned long long mine[KEYS];
+    unsigned long long old[KEYS];
+    uint32_t at[KEYS];
+    bool goes_on[KEYS];
+    bool any = false;
     if (claims.epoch == 0) {
         return;
     }
-    own->rows[t] = touches ? row : SW_CUDA_NO_ROW;
-    own->met[t] = 0;
-    if (touches) {
-        atomicExch(place, t); /* M6: any may last */
+#pragma unroll
+    for (uint32_t k = 0; k < KEYS; k++) {
+        goes_on[k] = row_speaks(claims, first + 32 * k, rows[k], touches[k]);
+        mine[k] = row_claim_of(claims, rows[k], first + 32 * k + threadIdx.x % 32);
+        at[k] = row_hash(rows[k]);
+        any |= goes_on[k];
     }
-    __syncthreads(); /* M2: rows and places */
-    const uint32_t other = touches ? *place : t;
-    const bool same = other != t && own->rows[other] == row;
-    if (same) {
-        atomicExch(&own->met[other], 1U); /* M6: all store the same */
-    }
-    __syncthreads(); /* M2: who was met */
-    const uint32_t marked = __ballot_sync(SW_WARP_ALL, same || own->met[t] != 0);
-    if (t % 32 == 0) {
-        row_mark(claims.repeated, first + t, marked);
-    }
-    if (touches && !same) {
-        *row_note(claims, row) = first + t;
+    while (any) {
+#pragma unroll
+        for (int k = 0; k < KEYS; k++) {
+            old[k] =
+                goes_on[k] ? atomicMax(&claims.slots[at[k] & claims.mask], mine[k]) : 0; /* M6 */
+        }
+        any = false;
+#pragma unroll
+        for (int k = 0; k < KEYS; k++) {
+            goes_on[k] = goes_on[k] && row_claim_goes_on(claims, old[k], &mine[k]);
+            at[k]++;
+            any |= goes_on[k];
+        }
     }
 }
 
@@ -140,8 +158,7 @@ template <int BITS>
 static struct row_claims row_claims_of(const struct sw_cuda_rows *rows,
                                        const struct sw_cuda_row_batch<BITS> *batch)
 {
-    struct row_claims claims = {rows->scratch.claims, rows->scratch.notes,
-                                sw_cuda_row_claims(batch->count) - 1,
+    struct row_claims claims = {rows->scratch.claims, sw_cuda_row_claims(batch->count) - 1,
                                 row_writes<BITS>(batch) ? rows->epoch : 0, rows->scratch.repeated};
     return claims;
 }

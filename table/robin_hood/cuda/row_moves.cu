@@ -194,8 +194,9 @@ static __device__ inline void give_back(const struct sw_cuda_rows &rows,
     }
 }
 
-/* `is_early`: as in is_due. */
-template <int BITS, enum sums SUMS>
+/* `is_early`: as in is_due. FEW: of few blocks, each of which takes several pieces; a kernel of its
+ * own, since it needs more registers. */
+template <int BITS, enum sums SUMS, bool FEW>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK, SUMS != NO_SUMS ? 3 : 4)
     moves_kernel(const struct sw_cuda_rows rows, const struct sw_cuda_row_batch<BITS> batch,
                  bool is_early, bool gives_back)
@@ -206,16 +207,29 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK, SUMS != NO_SUMS ? 3 : 4)
     if (is_early ? control->early == 0 : control->early != 0 && control->absent == 0) {
         return; /* all is moved later, or was before */
     }
-    const struct row_chunk piece = row_piece_of<BITS>(batch, blockIdx.x, rows.value_bytes);
     const uint32_t warp = threadIdx.x / 32;
-    const bool repeated =
-        move_rows<BITS, SUMS>(rows, batch, piece, piece.begin + warp * 32, is_early, &lists[warp]);
-    if (__syncthreads_or(repeated) != 0 && threadIdx.x == 0) {
-        control->repeats = 1; /* M6: all store the same */
-    }
-    if (gives_back && (!batch.looked_up || control->absent != 0)) {
-        give_back<BITS>(rows, batch, piece);
-    }
+    uint32_t number = blockIdx.x;
+    do {
+        const struct row_chunk piece = row_piece_of<BITS>(batch, number, rows.value_bytes);
+        const bool repeated = move_rows<BITS, SUMS>(rows, batch, piece, piece.begin + warp * 32,
+                                                    is_early, &lists[warp]);
+        /* M2: the lists were read, too */
+        if (__syncthreads_or(repeated) != 0 && threadIdx.x == 0) {
+            control->repeats = 1; /* M6: all store the same */
+        }
+        if (gives_back && (!batch.looked_up || control->absent != 0)) {
+            give_back<BITS>(rows, batch, piece);
+        }
+        number += gridDim.x;
+    } while (FEW && number < batch.chunks * ROW_PIECES);
+}
+
+template <int BITS, bool FEW> static auto kernel_of(enum sums sums)
+{
+    return sums == WITH_TEXTS  ? moves_kernel<BITS, WITH_TEXTS, FEW>
+           : sums == WIDE_SUMS ? moves_kernel<BITS, WIDE_SUMS, FEW>
+           : sums == NO_SUMS   ? moves_kernel<BITS, NO_SUMS, FEW>
+                               : moves_kernel<BITS, SUMS_OF_ROWS, FEW>;
 }
 
 template <int BITS>
@@ -223,14 +237,15 @@ static cudaError_t launch_moves(const struct sw_cuda_rows *rows,
                                 const struct sw_cuda_row_batch<BITS> *batch, bool is_early,
                                 bool gives_back, cudaStream_t stream)
 {
-    const bool sums = batch->ops != NULL || sw_row_adds(batch->op);
-    return sw_cuda_launch_following(!is_early,
-                                    rows->text_bytes > 0 ? moves_kernel<BITS, WITH_TEXTS>
-                                    : !sums              ? moves_kernel<BITS, NO_SUMS>
-                                    : batch->wide        ? moves_kernel<BITS, WIDE_SUMS>
-                                                         : moves_kernel<BITS, SUMS_OF_ROWS>,
-                                    batch->chunks * ROW_PIECES, SW_CUDA_BLOCK, stream, *rows,
-                                    *batch, is_early, gives_back);
+    const enum sums sums = rows->text_bytes > 0                            ? WITH_TEXTS
+                           : batch->ops == NULL && !sw_row_adds(batch->op) ? NO_SUMS
+                           : batch->wide                                   ? WIDE_SUMS
+                                                                           : SUMS_OF_ROWS;
+    const bool few = batch->may_be_early && !is_early;
+    return sw_cuda_launch_following(
+        !is_early, few ? kernel_of<BITS, true>(sums) : kernel_of<BITS, false>(sums),
+        row_blocks<BITS>(rows, batch, few), SW_CUDA_BLOCK, stream, *rows, *batch, is_early,
+        gives_back);
 }
 
 template <int BITS>
@@ -255,15 +270,14 @@ cudaError_t sw_cuda_launch_row_early(const struct sw_cuda_rows *rows,
 template <int BITS> cudaError_t sw_cuda_load_row_moves(void)
 {
     struct cudaFuncAttributes attributes;
-    cudaError_t error = cudaFuncGetAttributes(&attributes, moves_kernel<BITS, NO_SUMS>);
-    if (error == cudaSuccess) {
-        error = cudaFuncGetAttributes(&attributes, moves_kernel<BITS, SUMS_OF_ROWS>);
+    cudaError_t error = cudaSuccess;
+    for (int sums = NO_SUMS; sums <= WITH_TEXTS && error == cudaSuccess; sums++) {
+        error = cudaFuncGetAttributes(&attributes, kernel_of<BITS, false>((enum sums)sums));
+        error = error == cudaSuccess
+                    ? cudaFuncGetAttributes(&attributes, kernel_of<BITS, true>((enum sums)sums))
+                    : error;
     }
-    if (error == cudaSuccess) {
-        error = cudaFuncGetAttributes(&attributes, moves_kernel<BITS, WITH_TEXTS>);
-    }
-    return error == cudaSuccess ? cudaFuncGetAttributes(&attributes, moves_kernel<BITS, WIDE_SUMS>)
-                                : error;
+    return error;
 }
 
 #define INSTANTIATE(BITS, ...)                                                              \

@@ -12,7 +12,6 @@ size_t sw_cuda_rows_cut(struct sw_cuda_rows *rows, void *base)
     sw_cuda_cut(&cutter, &scratch->rows, n);
     sw_cuda_cut(&cutter, &scratch->repeated, n / 32 + 1);
     sw_cuda_cut(&cutter, &scratch->claims, sw_cuda_row_claims(rows->operations_max));
-    sw_cuda_cut(&cutter, &scratch->notes, 2 * (uint64_t)sw_cuda_row_claims(rows->operations_max));
     sw_cuda_cut(&cutter, &scratch->sorted[0], n);
     sw_cuda_cut(&cutter, &scratch->sorted[1], n);
     sw_cuda_cut(&cutter, &scratch->steps, n);
@@ -48,9 +47,6 @@ cudaError_t sw_cuda_rows_load(struct sw_cuda_rows *rows, uint32_t multiprocessor
         error = sw_cuda_load_row_acts<BITS>();
     }
     if (error == cudaSuccess) {
-        error = sw_cuda_load_row_meets<BITS>();
-    }
-    if (error == cudaSuccess) {
         error = sw_cuda_load_row_moves<BITS>();
     }
     if (error == cudaSuccess) {
@@ -70,9 +66,6 @@ cudaError_t sw_cuda_launch_row_data(struct sw_cuda_rows *rows,
     cudaError_t error = cudaSuccess;
     if (batch->count > 0 && (!batch->looked_up || batch->engine_found != NULL)) {
         error = sw_cuda_launch_row_acts<BITS>(rows, batch, stream);
-        error = error == cudaSuccess
-                    ? sw_cuda_launch_row_meets<BITS>(rows, batch, batch->looked_up, stream)
-                    : error;
     }
     if (error == cudaSuccess && batch->count > 0) {
         error = sw_cuda_launch_row_moves<BITS>(rows, batch, stream);

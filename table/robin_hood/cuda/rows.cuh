@@ -47,7 +47,7 @@ struct sw_cuda_row_control {
     uint32_t fresh;   /* as many rows were never used before, and no longer are that */
     uint32_t repeats; /* 1: there are operations on rows that the batch has more than once */
     uint32_t longs;   /* of these the segments that a block carries out (row_repeats.cu) */
-    uint32_t odd;     /* bits 2 and 3: of addresses of the parts' rows */
+    uint32_t odd;     /* of repeats, bits 2 and 3: of addresses; bit 4: row_runs.cuh */
     uint32_t absent;  /* 1: a key was looked up and is absent */
     uint32_t early;   /* 1: nothing can be refused: rows of the others are moved at once */
 };
@@ -90,7 +90,6 @@ struct sw_cuda_row_scratch {
     uint32_t *rows;                 /* [n] of each operation; SW_CUDA_NO_ROW */
     uint32_t *repeated;             /* [n / 32] bits: its row occurs in the batch more than once */
     unsigned long long *claims;     /* [sw_cuda_row_claims(n)] row_claims.cuh */
-    uint32_t *notes;                /* [2 sw_cuda_row_claims(n)] likewise */
     uint64_t *sorted[2];            /* [n] row and operation of those that repeat */
     uint32_t *counts;               /* of the sort */
     struct sw_cuda_row_step *steps; /* [n] these operations, sorted */
@@ -210,7 +209,7 @@ cudaError_t sw_cuda_launch_row_prepare(const struct sw_cuda_rows *rows,
                                        const struct sw_cuda_row_batch<BITS> *batch,
                                        cudaStream_t stream);
 
-/* Looks up all keys: makes `found`, and notes the rows. */
+/* Looks up all keys: makes `found`, notes their rows and claims them. */
 template <int BITS>
 cudaError_t
 sw_cuda_launch_row_look_up(const struct sw_cuda_device<BITS> *device, struct sw_cuda_rows *rows,
@@ -253,11 +252,6 @@ template <int BITS>
 cudaError_t sw_cuda_launch_row_acts(struct sw_cuda_rows *rows,
                                     const struct sw_cuda_row_batch<BITS> *batch,
                                     cudaStream_t stream);
-/* `again`: it was called before, behind the look-up. */
-template <int BITS>
-cudaError_t sw_cuda_launch_row_meets(const struct sw_cuda_rows *rows,
-                                     const struct sw_cuda_row_batch<BITS> *batch, bool again,
-                                     cudaStream_t stream);
 template <int BITS>
 cudaError_t sw_cuda_launch_row_moves(const struct sw_cuda_rows *rows,
                                      const struct sw_cuda_row_batch<BITS> *batch,
@@ -272,7 +266,6 @@ template <int BITS> cudaError_t sw_cuda_load_row_texts(void);
 template <int BITS> cudaError_t sw_cuda_load_row_prepare(void);
 template <int BITS> cudaError_t sw_cuda_load_row_look_up(void);
 template <int BITS> cudaError_t sw_cuda_load_row_acts(void);
-template <int BITS> cudaError_t sw_cuda_load_row_meets(void);
 template <int BITS> cudaError_t sw_cuda_load_row_moves(void);
 template <int BITS>
 cudaError_t sw_cuda_load_row_repeats(uint32_t multiprocessors, uint32_t *blocks);
