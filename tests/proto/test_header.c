@@ -90,6 +90,7 @@ static void some_reply(struct sw_reply *reply, struct random *state)
         info->frame_bytes_max = some_number(state);
         info->value_format = (uint32_t)some_number(state);
         info->is_cluster = random_next(state) % 2;
+        info->takes_times = random_next(state) % 2;
         info->map_epoch = some_number(state);
     }
 }
@@ -100,8 +101,8 @@ static bool same_info(const struct sw_server_info *a, const struct sw_server_inf
     return SAME(version) && SAME(backend) && SAME(engine) && SAME(policy) && SAME(backend_reason) &&
            a->value_format == b->value_format && a->key_bytes == b->key_bytes &&
            a->frame_bytes_max == b->frame_bytes_max && a->value_bytes == b->value_bytes &&
-           a->is_cluster == b->is_cluster && a->map_epoch == b->map_epoch &&
-           a->requests_in_flight_max == b->requests_in_flight_max &&
+           a->is_cluster == b->is_cluster && a->takes_times == b->takes_times &&
+           a->map_epoch == b->map_epoch && a->requests_in_flight_max == b->requests_in_flight_max &&
            a->frame_ops_max == b->frame_ops_max && a->capacity_slots == b->capacity_slots &&
            a->occupied_max == b->occupied_max;
 }
@@ -210,7 +211,7 @@ static struct sw_reply largest_reply(void)
     reply.lacks_found = true;
     reply.has_scores = true;
     reply.has_not_admitted = true;
-    reply.has_info = reply.info.is_cluster = true;
+    reply.has_info = reply.info.is_cluster = reply.info.takes_times = true;
     reply.has_sharing = reply.sharing.has_device = reply.has_digest = true;
     return reply;
 }

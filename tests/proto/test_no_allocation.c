@@ -74,7 +74,8 @@ static void roundtrip_frames(void)
     memset(&reply, 0xFF, sizeof(reply));
     reply.has_values = reply.lacks_found = reply.has_info = true;
     reply.has_scores = reply.has_not_admitted = true;
-    reply.has_sharing = reply.sharing.has_device = reply.info.is_cluster = true;
+    reply.has_sharing = reply.sharing.has_device = true;
+    reply.info.is_cluster = reply.info.takes_times = true;
     reply.has_digest = true;
     sw_request_encode(&request, 64, head, sizeof(head));
     sw_frame_prefix_decode(head, sizeof(head), UINT64_MAX, &prefix);
