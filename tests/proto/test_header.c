@@ -5,7 +5,6 @@
 #include "proto/frame.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "tests/proto/guard.h"
 #include "tests/support/random.h"
@@ -101,10 +100,10 @@ static bool same_info(const struct sw_server_info *a, const struct sw_server_inf
     return SAME(version) && SAME(backend) && SAME(engine) && SAME(policy) && SAME(backend_reason) &&
            a->value_format == b->value_format && a->key_bytes == b->key_bytes &&
            a->frame_bytes_max == b->frame_bytes_max && a->value_bytes == b->value_bytes &&
-           a->is_cluster == b->is_cluster && a->takes_times == b->takes_times &&
-           a->map_epoch == b->map_epoch && a->requests_in_flight_max == b->requests_in_flight_max &&
+           a->is_cluster == b->is_cluster && a->map_epoch == b->map_epoch &&
+           a->requests_in_flight_max == b->requests_in_flight_max &&
            a->frame_ops_max == b->frame_ops_max && a->capacity_slots == b->capacity_slots &&
-           a->occupied_max == b->occupied_max;
+           a->occupied_max == b->occupied_max && a->takes_times == b->takes_times;
 }
 
 static bool same_reply(const struct sw_reply *a, const struct sw_reply *b)

@@ -12,7 +12,6 @@
 #include "table/robin_hood/cpu/resize.h"
 #include "table/robin_hood/cpu/row_image.h"
 
-
 /* --- the clock -------------------------------------------------------------------------------- */
 
 uint64_t sw_expiry_clock(struct sw_cpu *cpu, uint64_t clock_ms)
