@@ -17,41 +17,12 @@ backend=${BACKEND:-auto}
 gpus=$({ nvidia-smi --list-gpus 2>/dev/null || true; } | wc -l)
 daemons=${DAEMONS:-$((gpus > 2 ? gpus : 2))}
 work=$(mktemp -d /tmp/sherwood-demo.XXXXXX)
-step='preparing' pids=()
 
 # shellcheck source=bench/serve/servers.sh
 . bench/serve/servers.sh
 
-finish() {
-    local status=$?
-    trap - EXIT INT TERM
-    if [ "$status" -ne 0 ]; then
-        echo "demo-cluster: failed at: $step" >&2
-        for log in "$work"/*.log; do
-            [ ! -s "$log" ] || sed 's/^/  sherwoodd: /' "$log" >&2
-        done
-    fi
-    [ "${#pids[@]}" -eq 0 ] || kill -KILL "${pids[@]}" 2>/dev/null || true
-    stop_servers
-    exit "$status"
-}
-trap finish EXIT
-trap 'exit 130' INT TERM
-
-title() {
-    step=$1
-    printf '\n== %s\n' "$step"
-}
-
-# shown EXPECTED command...: prints the command and its answer, which must be EXPECTED.
-shown() {
-    local expected=$1 answer
-    shift
-    printf '$ %s\n' "$*"
-    answer=$("$@" 2>&1) || fail "$*"
-    printf '%s\n' "$answer"
-    [ "$answer" = "$expected" ] || fail "$*: expected $expected"
-}
+# shellcheck source=bench/demo-steps.sh
+. bench/demo-steps.sh
 
 cli() {
     printf '$ sherwood-cli -p %s %s\n' "${ports[0]}" "$*"

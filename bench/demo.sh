@@ -14,37 +14,18 @@ build=${1:-build}
 keys=${KEYS:-10000000}
 backend=${BACKEND:-auto}
 work=$(mktemp -d /tmp/sherwood-demo.XXXXXX)
-step='preparing'
 
 # shellcheck source=bench/serve/servers.sh
 . bench/serve/servers.sh
 
-finish() {
-    local status=$?
-    trap - EXIT INT TERM
-    if [ "$status" -ne 0 ]; then
-        echo "demo: failed at: $step" >&2
-        [ ! -s "$work/sherwoodd.log" ] || sed 's/^/  sherwoodd: /' "$work/sherwoodd.log" >&2
-    fi
-    stop_servers
-    exit "$status"
-}
-trap finish EXIT
-trap 'exit 130' INT TERM
+# shellcheck source=bench/demo-steps.sh
+. bench/demo-steps.sh
 
-title() {
-    step=$1
-    printf '\n== %s\n' "$step"
-}
-
-# shown EXPECTED command...: prints the command and its answer, which must be EXPECTED.
-shown() {
-    local expected=$1 answer
+# asked EXPECTED command...: the same of the daemon, by redis-cli.
+asked() {
+    local expected=$1
     shift
-    printf '$ redis-cli -p %s %s\n' "$sherwood_port" "$*"
-    answer=$(redis-cli -p "$sherwood_port" "$@") || fail "redis-cli $*"
-    printf '%s\n' "$answer"
-    [ "$answer" = "$expected" ] || fail "redis-cli $*: expected $expected"
+    shown "$expected" redis-cli -p "$sherwood_port" "$@"
 }
 
 # counted SERIES EXPECTED: shows a counter, which must have moved by exactly what was done.
@@ -65,16 +46,16 @@ echo "\$ sherwood-load -a 127.0.0.1:$sherwood_port -n $keys"
 "$build/sherwood-load" -a "127.0.0.1:$sherwood_port" -n "$keys" | tee "$work/load"
 
 title 'the Redis protocol on the same port and the same table'
-shown OK SET 42 7
-shown 7 GET 42
-shown OK MSET 1 100 2 200
-shown $'100\n\n200' MGET 1 3 2
-shown 107 INCRBY 1 7
-shown $((keys + 3)) DBSIZE
+asked OK SET 42 7
+asked 7 GET 42
+asked OK MSET 1 100 2 200
+asked $'100\n\n200' MGET 1 3 2
+asked 107 INCRBY 1 7
+asked $((keys + 3)) DBSIZE
 key=$("$build/sherwood-load" --key-of 5)
 echo "  a key of the bulk load:"
-shown "$("$build/sherwood-load" --value-of "$key")" GET "$key"
-shown 4 DEL 42 1 2 "$key"
+asked "$("$build/sherwood-load" --value-of "$key")" GET "$key"
+asked 4 DEL 42 1 2 "$key"
 
 title 'the counters'
 echo "\$ curl -s 127.0.0.1:$http_port/metrics"
@@ -98,8 +79,8 @@ with_log=(--data-dir "$work/data" --appendonly yes --appendfsync always --log-se
 mkdir "$work/data"
 start_sherwood --backend "$backend" "${with_log[@]}"
 tail -n 1 "$work/sherwoodd.log"
-shown OK MSET 1 100 2 200
-shown 107 INCRBY 1 7
+asked OK MSET 1 100 2 200
+asked 107 INCRBY 1 7
 "$build/sherwood-load" -a "127.0.0.1:$sherwood_port" -n "$keys" -o set --seconds 20 >"$work/cut" 2>&1 &
 load_pid=$!
 sleep 0.5
@@ -111,7 +92,7 @@ wait "$sherwood_pid" 2>/dev/null || true
 title 'the next start: what was answered is there'
 start_sherwood --backend "$backend" "${with_log[@]}"
 grep replayed "$work/sherwoodd.log" || fail "the log says nothing of a replay"
-shown $'107\n200' MGET 1 2
+asked $'107\n200' MGET 1 2
 stop_sherwood
 [ "$stop_status" -eq 0 ] || fail "sherwoodd ended with status $stop_status"
 
