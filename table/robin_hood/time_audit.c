@@ -8,37 +8,25 @@
 
 #include "table/robin_hood/check.h"
 
-static struct sw_table_s128 audited_s128(const struct sw_audited *audited)
-{
-    const struct sw_geometry *geometry = audited->geometry;
-    struct sw_slot_s128 *first = audited->slots;
-    struct sw_slot_s128 *stash =
-        geometry->stash_buckets > 0 ? first + geometry->buckets_total * SW_BUCKET_SLOTS : NULL;
-    return (struct sw_table_s128){
-        {first, geometry->buckets, geometry->buckets_total, geometry->max_probe, NULL},
-        {stash, geometry->stash_buckets, geometry->stash_buckets_total,
-         geometry->stash_buckets_total, NULL},
-        audited->state,
-        geometry->occupied_max,
-        geometry->stash_max,
-        audited->seed};
-}
-
-static struct sw_table_s64 audited_s64(const struct sw_audited *audited)
-{
-    const struct sw_geometry *geometry = audited->geometry;
-    struct sw_slot_s64 *first = audited->slots;
-    struct sw_slot_s64 *stash =
-        geometry->stash_buckets > 0 ? first + geometry->buckets_total * SW_BUCKET_SLOTS : NULL;
-    return (struct sw_table_s64){
-        {first, geometry->buckets, geometry->buckets_total, geometry->max_probe, NULL},
-        {stash, geometry->stash_buckets, geometry->stash_buckets_total,
-         geometry->stash_buckets_total, NULL},
-        audited->state,
-        geometry->occupied_max,
-        geometry->stash_max,
-        audited->seed};
-}
+/* The table of an audit, of either width. */
+#define AUDITED(WIDTH)                                                                             \
+    static struct sw_table_##WIDTH audited_##WIDTH(const struct sw_audited *audited) {             \
+        const struct sw_geometry *geometry = audited->geometry;                                    \
+        struct sw_slot_##WIDTH *first = audited->slots;                                            \
+        struct sw_slot_##WIDTH *stash =                                                            \
+            geometry->stash_buckets > 0 ? first + geometry->buckets_total *SW_BUCKET_SLOTS : NULL; \
+        return (struct sw_table_##WIDTH){                                                          \
+            {first, geometry->buckets, geometry->buckets_total, geometry->max_probe, NULL},        \
+            {stash, geometry->stash_buckets, geometry->stash_buckets_total,                        \
+             geometry->stash_buckets_total, NULL},                                                 \
+            audited->state,                                                                        \
+            geometry->occupied_max,                                                                \
+            geometry->stash_max,                                                                   \
+            audited->seed};                                                                        \
+    }
+AUDITED(s64)
+AUDITED(s128)
+#undef AUDITED
 
 void sw_audited_times(const struct sw_audited *times, const void *keys, uint32_t key_bytes,
                       uint32_t count, uint64_t *out)

@@ -56,6 +56,20 @@ SW_HD static inline enum sw_effect sw_expiry_decide(uint32_t op, bool found, enu
     return effect;
 }
 
+/* The clock of a batch that came with clock_ms (0: none): that, or the table's if it is later,
+ * which it becomes. Any thread. */
+static inline uint64_t sw_expiry_take_clock(uint64_t *clock, uint64_t clock_ms)
+{
+    uint64_t last = __atomic_load_n(clock, __ATOMIC_RELAXED);
+    if (clock_ms == 0) {
+        return 0;
+    }
+    while (last < clock_ms && !__atomic_compare_exchange_n(clock, &last, clock_ms, false,
+                                                           __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+    return last < clock_ms ? clock_ms : last;
+}
+
 /* The sweep: a pass over the table of the times, in the order of its m, in pieces; and what it has
  * seen. */
 struct sw_expiry_pass {

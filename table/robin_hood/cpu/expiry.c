@@ -16,14 +16,7 @@
 
 uint64_t sw_expiry_clock(struct sw_cpu *cpu, uint64_t clock_ms)
 {
-    uint64_t last = __atomic_load_n(&cpu->clock_ms, __ATOMIC_RELAXED);
-    if (clock_ms == 0) {
-        return 0;
-    }
-    while (last < clock_ms && !__atomic_compare_exchange_n(&cpu->clock_ms, &last, clock_ms, true,
-                                                           __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-    }
-    return last < clock_ms ? clock_ms : last;
+    return sw_expiry_take_clock(&cpu->clock_ms, clock_ms);
 }
 
 /* --- times ------------------------------------------------------------------------------------ */

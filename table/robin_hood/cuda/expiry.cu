@@ -169,14 +169,7 @@ uint64_t sw_cuda_clock(const void *table)
 
 uint64_t sw_cuda_take_clock(struct sw_cuda_table *table, uint64_t clock_ms)
 {
-    uint64_t last = __atomic_load_n(&table->clock_ms, __ATOMIC_RELAXED);
-    if (clock_ms == 0) {
-        return 0;
-    }
-    while (last < clock_ms && !__atomic_compare_exchange_n(&table->clock_ms, &last, clock_ms, false,
-                                                           __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-    }
-    return last < clock_ms ? clock_ms : last;
+    return sw_expiry_take_clock(&table->clock_ms, clock_ms);
 }
 
 void sw_cuda_tell_clock(struct sw_cuda_table *table, struct sw_batch *batch)
