@@ -71,8 +71,9 @@ static int open_and_lock(struct sw_directory *directory, char *reason, size_t re
     const struct sw_io *io = directory->io;
     directory->fd = io->open(AT_FDCWD, directory->path, O_RDONLY | O_DIRECTORY, 0);
     if (directory->fd < 0) {
-        snprintf(reason, reason_bytes, "the data directory %s cannot be opened: %s",
-                 directory->path, strerror(errno));
+        snprintf(reason, reason_bytes, "the data directory %s cannot be opened: %s%s",
+                 directory->path, strerror(errno),
+                 errno == ENOENT ? ": create it, writable for the user that serves" : "");
         return -1;
     }
     if (take_lock(directory, reason, reason_bytes) != 0) {

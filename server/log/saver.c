@@ -105,7 +105,7 @@ static bool load_newest(struct sw_saver *saver)
                (unsigned long long)(load->file_bytes >> 20),
                (double)(sw_saver_now_ms() - began) / 1000.0);
     } else {
-        sw_log(SW_LOG_NOTICE, "no snapshot in %s: the table is empty", saver->directory.path);
+        sw_log(SW_LOG_NOTICE, "no snapshot in %s: the table begins empty", saver->directory.path);
     }
     if (sw_recover_behind(load, cuts, saver->owner.wal, reason) != 0) {
         return cannot_load(saver, reason);
