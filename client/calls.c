@@ -130,14 +130,15 @@ int sherwood_submit(struct sherwood *client, struct sherwood_request *request)
         return rc != SHERWOOD_OK ? rc : sw_client_cluster_submit(client, request);
     }
     struct sw_client_frame frame = frame_of_request(client, request);
-    struct sw_client_stripe *stripe = sw_client_stripe_for(client, &frame);
-    if (stripe == NULL) {
+    struct sw_client_stripe *stripe = NULL;
+    rc = sw_client_stripe_for(client, &frame, &stripe);
+    if (rc == SHERWOOD_OK && stripe == NULL) {
         sw_client_send_all(client);
         sw_client_step(client, 0);
-        stripe = sw_client_stripe_for(client, &frame);
+        rc = sw_client_stripe_for(client, &frame, &stripe);
     }
-    if (client->broken != 0) {
-        return client->broken;
+    if (client->broken != 0 || rc != SHERWOOD_OK) {
+        return client->broken != 0 ? client->broken : rc;
     }
     if (stripe == NULL) {
         return sw_client_fail(client, SHERWOOD_E_BUSY, "submit: %u requests have no reply yet",
@@ -247,12 +248,16 @@ static int queue_call(struct sherwood *client, const struct span *whole, size_t 
         span.is_split = whole->cache != NULL && span.count < count &&
                         sw_client_cache_evicted(whole->cache) != 0;
         struct sw_client_frame frame = frame_of_span(client, &span);
-        struct sw_client_stripe *stripe = sw_client_stripe_for(client, &frame);
+        struct sw_client_stripe *stripe = NULL;
+        int rc = sw_client_stripe_for(client, &frame, &stripe);
         if (only != NULL && !frame.by_ring) {
             stripe = sw_client_stripe_is_free(only) ? only : NULL;
         }
         if (client->broken != 0 || (only != NULL && only->broken != 0)) {
             return only != NULL ? only->broken : client->broken;
+        }
+        if (rc != SHERWOOD_OK) {
+            return rc;
         }
         if (stripe == NULL) {
             sw_client_send_all(client);

@@ -17,14 +17,19 @@ static int exchange(struct sherwood *client, struct sw_client_stripe *only,
                     struct sw_reply *reply)
 {
     struct sw_client_call call = {.flights = 1, .reply = reply};
-    struct sw_client_stripe *stripe;
+    struct sw_client_stripe *stripe = NULL;
     struct sw_client_frame frame = {
         .header = *header, .first = first, .second = second, .scores = scores};
     for (;;) {
         int ended = only != NULL ? only->broken : client->broken;
-        stripe = only == NULL                     ? sw_client_stripe_for(client, &frame)
-                 : sw_client_stripe_is_free(only) ? only
-                                                  : NULL;
+        if (only == NULL) {
+            int rc = sw_client_stripe_for(client, &frame, &stripe);
+            if (rc != SHERWOOD_OK) {
+                return rc;
+            }
+        } else {
+            stripe = sw_client_stripe_is_free(only) ? only : NULL;
+        }
         if (ended != 0 || stripe != NULL) {
             break;
         }

@@ -178,6 +178,16 @@ bool sw_client_region_find(const struct sherwood *client, const void *array,
     return false;
 }
 
+bool sw_client_region_is_device(const struct sherwood *client, const void *array)
+{
+    for (const struct sherwood_region *r = client->regions; r != NULL; r = r->next) {
+        if (r->is_device && (uintptr_t)array - (uintptr_t)r->memory < r->bytes) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The lowest index that no region of the handle has. */
 static uint32_t free_index(const struct sherwood *client)
 {
@@ -213,7 +223,8 @@ static int add_region(struct sherwood *client, struct sw_region_request *said, i
                                        .index = said->index,
                                        .memory = memory,
                                        .bytes = said->bytes,
-                                       .is_mapped = is_mapped};
+                                       .is_mapped = is_mapped,
+                                       .is_device = said->kind == SW_REGION_CUDA_IPC};
     client->regions = region;
     *out = region;
     return SHERWOOD_OK;

@@ -22,6 +22,7 @@ struct sherwood_region {
     size_t bytes;
     size_t used;    /* by sherwood_region_allocate */
     bool is_mapped; /* it was mapped here, and is unmapped with the region */
+    bool is_device; /* memory of a GPU, which this processor cannot touch */
 };
 
 /* Makes a memfd of so many bytes, sealed, and maps it. Returns NULL with the handle's sentence.
@@ -36,6 +37,9 @@ int sw_client_region_exchange(struct sw_client_stripe *stripe, uint32_t operatio
 /* The place of an array, if it lies in a region as it must. */
 bool sw_client_region_find(const struct sherwood *client, const void *array,
                            struct sw_ring_extent extent, uint64_t *place);
+
+/* Does it lie in a region that is memory of a device? */
+bool sw_client_region_is_device(const struct sherwood *client, const void *array);
 
 /* Frees all regions of a handle that is being closed. */
 void sw_client_regions_close(struct sherwood *client);

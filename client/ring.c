@@ -81,18 +81,17 @@ static void arrays_of(const struct sw_client_frame *frame, const void **arrays)
     }
 }
 
-void sw_client_ring_place(const struct sherwood *client, struct sw_client_frame *frame)
+static bool place(const struct sherwood *client, struct sw_client_frame *frame)
 {
     const struct sw_client_stripe *stripe = client->stripes[0];
     struct sw_ring_extent extents[SW_RING_ARRAYS];
     const void *arrays[SW_RING_ARRAYS] = {0};
-    frame->by_ring = false;
     if (stripe->ring.memory == NULL || stripe->broken != 0 || frame->is_split ||
         frame->pieces_count > 1 || frame->header.operation == SW_OPERATION_STATS ||
         frame->header.scale_bits != 0 || frame->header.operand_type != 0 ||
         frame->header.times != 0 || sw_operation_is_composed(frame->header.operation) ||
         sw_operation_expires(frame->header.operation)) {
-        return;
+        return false;
     }
     arrays_of(frame, arrays);
     sw_submission_encode(&frame->header, &frame->submission);
@@ -100,10 +99,42 @@ void sw_client_ring_place(const struct sherwood *client, struct sw_client_frame 
     for (int i = 0; i < SW_RING_ARRAYS; i++) {
         if (extents[i].bytes > 0 &&
             !sw_client_region_find(client, arrays[i], extents[i], &frame->submission.places[i])) {
-            return;
+            return false;
         }
     }
-    frame->by_ring = true;
+    return true;
+}
+
+/* Is any array of the frame in memory of a device? */
+static bool has_device(const struct sherwood *client, const struct sw_client_frame *frame)
+{
+    const void *arrays[SW_RING_ARRAYS] = {0};
+    bool any = sw_client_region_is_device(client, frame->times_ms);
+    for (uint32_t i = 0; frame->pieces != NULL && i < frame->pieces_count; i++) {
+        any |= sw_client_region_is_device(client, frame->pieces[i].keys) ||
+               sw_client_region_is_device(client, frame->pieces[i].values) ||
+               sw_client_region_is_device(client, frame->pieces[i].previous);
+    }
+    arrays_of(frame, arrays);
+    for (int i = 0; i < SW_RING_ARRAYS; i++) {
+        any |= sw_client_region_is_device(client, arrays[i]);
+    }
+    return any;
+}
+
+int sw_client_ring_place(struct sherwood *client, struct sw_client_frame *frame)
+{
+    const struct sw_client_stripe *stripe = client->stripes[0];
+    frame->by_ring = place(client, frame);
+    if (frame->by_ring || client->regions == NULL || !has_device(client, frame)) {
+        return SHERWOOD_OK;
+    }
+    return stripe->broken != 0
+               ? stripe->broken
+               : sw_client_fail(client, SHERWOOD_E_INVALID,
+                                "%s with these arrays would go by the socket, which carries no "
+                                "memory of a device: copy them to the host",
+                                sw_operation_name(frame->header.operation));
 }
 
 /* Wakes the server. Where the socket is full, what is in it does. */

@@ -30,8 +30,10 @@ int sw_client_ring_open(struct sw_client_stripe *stripe, uint32_t entries_max);
 void sw_client_ring_close(struct sw_client_ring *ring);
 
 /* Decides whether a frame goes through the ring of its handle: if there is one, and all arrays lie
- * in regions, aligned as they must be. Then it notes that in the frame, and where they lie. */
-void sw_client_ring_place(const struct sherwood *client, struct sw_client_frame *frame);
+ * in regions, aligned as they must be. Then it notes that in the frame, and where they lie. Returns
+ * a status: a frame that would go by the socket, with an array in memory of a device, is refused
+ * with the handle's sentence. */
+int sw_client_ring_place(struct sherwood *client, struct sw_client_frame *frame);
 /* Submits a flight, whose frame was placed. */
 void sw_client_ring_submit(struct sw_client_stripe *stripe, struct sw_client_flight *flight,
                            const struct sw_submission *submission);

@@ -55,7 +55,10 @@ int sherwood_cuda_device(const struct sherwood_cuda *cuda);
 /* A sentence about the last call of this thread that failed on any handle. */
 const char *sherwood_cuda_error(void);
 
-/* Does what sherwood_run does, with arrays on the device, and waits on the host. Keys and values
+/* Does what sherwood_run does, with arrays on the device, and waits on the host. The operations are
+ * GET to ADD_PRESENT_BF16 of enum sherwood_operation; what is listed behind them (EXPIRE and its
+ * kinds, PERSIST, TTL, OR, CAS and other operations that look before they write, parts of rows) is
+ * refused, SHERWOOD_E_INVALID: copy its arrays to the host and call sherwood_run. Keys and values
  * must be there when it is called: synchronise their stream before. The answers are there when it
  * returns, for every stream. */
 int sherwood_cuda_run(struct sherwood_cuda *cuda, enum sherwood_operation operation,

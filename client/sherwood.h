@@ -383,13 +383,13 @@ void sherwood_traffic(const struct sherwood *client, struct sherwood_traffic *tr
  * in regions are read and written by the server where they are: no byte of them is sent, and while
  * both sides are awake a request takes no system call. Every call above takes such arrays. A
  * request goes this way if all of its arrays lie in regions, values aligned to 16, 8 or 4 bytes,
- * whatever divides value_bytes; any other one by the socket (sherwood_traffic counts). Requests
- * that are in flight by both ways at the same time may take effect in any order. With
- * SHERWOOD_DISCARD, with more than one piece, and with entries evicted by a call of several frames,
- * they go by the socket. If a handle has several connections, the first one has the regions.
+ * whatever divides value_bytes. By the socket goes any other, and each with times, a scale, another
+ * operand_type, SHERWOOD_DISCARD, several pieces, of EXPIRE or an operation listed behind it, or to
+ * tell what several frames evict (sherwood_traffic counts): SHERWOOD_E_INVALID for a device's
+ * arrays. What is in flight by both ways may take effect in any order. The first stripe has them.
  *
- * What lies in a region may be changed at any time; a request that is in flight then takes the
- * value before or after, and only its own answers suffer. */
+ * What lies in a region may be changed at any time: a request in flight then takes the value before
+ * or after, and only its own answers suffer. */
 struct sherwood_region;
 /* Makes a region of so many bytes, rounded up to pages, which are 0. SHERWOOD_E_REQUEST: the server
  * shares no memory, or no more; sherwood_error says which limit. The handle owns it. */

@@ -109,14 +109,17 @@ bool sw_client_stripe_is_free(const struct sw_client_stripe *stripe)
     return stripe->broken == 0 && stripe->in_flight < stripe->client->flights_max;
 }
 
-struct sw_client_stripe *sw_client_stripe_for(struct sherwood *client,
-                                              struct sw_client_frame *frame)
+int sw_client_stripe_for(struct sherwood *client, struct sw_client_frame *frame,
+                         struct sw_client_stripe **out)
 {
-    sw_client_ring_place(client, frame);
-    if (frame->by_ring) {
-        return sw_client_stripe_is_free(client->stripes[0]) ? client->stripes[0] : NULL;
+    const int status = sw_client_ring_place(client, frame);
+    *out = NULL;
+    if (status == SHERWOOD_OK && !frame->by_ring) {
+        *out = sw_client_stripe_pick(client);
+    } else if (status == SHERWOOD_OK && sw_client_stripe_is_free(client->stripes[0])) {
+        *out = client->stripes[0];
     }
-    return sw_client_stripe_pick(client);
+    return status;
 }
 
 struct sw_client_stripe *sw_client_stripe_pick(struct sherwood *client)

@@ -66,9 +66,10 @@ void sw_client_stripe_close(struct sw_client_stripe *stripe);
 bool sw_client_stripe_is_free(const struct sw_client_stripe *stripe);
 /* Returns the free stripe that has the fewest frames in flight, or NULL if none is free. */
 struct sw_client_stripe *sw_client_stripe_pick(struct sherwood *client);
-/* Returns the one whose ring the frame can go through, or else does the same. */
-struct sw_client_stripe *sw_client_stripe_for(struct sherwood *client,
-                                              struct sw_client_frame *frame);
+/* *out is the one whose ring the frame can go through, or else the same. Returns a status: neither
+ * the ring nor the socket carries the frame. */
+int sw_client_stripe_for(struct sherwood *client, struct sw_client_frame *frame,
+                         struct sw_client_stripe **out);
 /* Updates what the descriptor of sherwood_descriptor waits for on this stripe, and removes a stripe
  * that has ended from it. */
 void sw_client_stripe_watch(struct sw_client_stripe *stripe);

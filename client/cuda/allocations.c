@@ -10,6 +10,49 @@
 
 #include "client/cuda/attached.h"
 
+/* All operations on keys: a switch over these two lists lacks none. */
+#define ONLY_FOR_HOST_MAP(X) \
+    X(OR)                    \
+    X(XOR)                   \
+    X(AND)                   \
+    X(ANDNOT)                \
+    X(CAS)                   \
+    X(SETRANGE)              \
+    X(GETRANGE)              \
+    X(EXPIRE)                \
+    X(EXPIRE_NONE)           \
+    X(EXPIRE_SOME)           \
+    X(EXPIRE_LATER)          \
+    X(EXPIRE_EARLIER)        \
+    X(EXPIRE_SHORTEN)        \
+    X(PERSIST)               \
+    X(TTL)
+#define TAKES_DEVICE_MAP(X) \
+    X(GET)                  \
+    X(SET)                  \
+    X(SUM)                  \
+    X(MIN)                  \
+    X(MAX)                  \
+    X(SET_ABSENT)           \
+    X(SET_PRESENT)          \
+    X(INCREMENT)            \
+    X(DECREMENT)            \
+    X(DELETE)               \
+    X(PEEK)                 \
+    X(FIND_OR_INSERT)       \
+    X(SET_SCORE)            \
+    X(SET_VALUE)            \
+    X(ADD_F32)              \
+    X(ADD_U32)              \
+    X(ADD_U64)              \
+    X(ADD_PRESENT_F32)      \
+    X(ADD_PRESENT_U32)      \
+    X(ADD_PRESENT_U64)      \
+    X(ADD_F16)              \
+    X(ADD_BF16)             \
+    X(ADD_PRESENT_F16)      \
+    X(ADD_PRESENT_BF16)
+
 static bool overlaps(const struct sw_cuda_allocation *entry, uintptr_t base, size_t bytes)
 {
     return entry->region != NULL && entry->base < base + bytes && base < entry->base + entry->bytes;
@@ -103,6 +146,31 @@ int sw_cuda_share(struct sherwood_cuda *cuda, const void *pointer, uint64_t byte
     return status;
 }
 
+/* The name of an operation that is for arrays of the host alone: the server carries it out in
+ * several steps, or with times, and its requests go by the socket. NULL: it takes those of the
+ * device. */
+static const char *only_for_host(enum sherwood_operation operation)
+{
+#define ONLY_FOR_HOST(name) \
+    case SHERWOOD_##name:   \
+        return "SHERWOOD_" #name;
+#define TAKES_DEVICE(name) case SHERWOOD_##name:
+    switch (operation) {
+        ONLY_FOR_HOST_MAP(ONLY_FOR_HOST)
+        TAKES_DEVICE_MAP(TAKES_DEVICE)
+        return NULL;
+    }
+#undef ONLY_FOR_HOST
+#undef TAKES_DEVICE
+    return NULL; /* none on keys, as libsherwood says */
+}
+
+static bool takes_values(enum sherwood_operation operation)
+{
+    return operation != SHERWOOD_GET && operation != SHERWOOD_DELETE &&
+           operation != SHERWOOD_PEEK && operation != SHERWOOD_SET_SCORE;
+}
+
 int sw_cuda_share_all(struct sherwood_cuda *cuda, enum sherwood_operation operation,
                       const void *keys, const void *values, size_t count, const void *previous,
                       const void *found)
@@ -112,6 +180,13 @@ int sw_cuda_share_all(struct sherwood_cuda *cuda, enum sherwood_operation operat
     const uint32_t align = server->value_bytes % 16 == 0  ? 16
                            : server->value_bytes % 8 == 0 ? 8
                                                           : 4;
+    const char *only_host = only_for_host(operation);
+    if (only_host != NULL) {
+        return sw_cuda_fail(SHERWOOD_E_INVALID,
+                            "%s is not carried out on memory of the device: copy the arrays to the "
+                            "host, and call libsherwood there",
+                            only_host);
+    }
     if (count > UINT64_MAX / 2048 || keys == NULL) {
         return sw_cuda_fail(SHERWOOD_E_INVALID, "there are no keys, or too many");
     }
@@ -121,8 +196,7 @@ int sw_cuda_share_all(struct sherwood_cuda *cuda, enum sherwood_operation operat
                             "keys have to be aligned to %u bytes, values to %u, found to 8",
                             server->key_bytes, align);
     }
-    const bool takes = operation != SHERWOOD_GET && operation != SHERWOOD_DELETE &&
-                       operation != SHERWOOD_PEEK && operation != SHERWOOD_SET_SCORE;
+    const bool takes = takes_values(operation);
     if (takes && values == NULL) {
         return sw_cuda_fail(SHERWOOD_E_INVALID, "the operation takes values, and there are none");
     }

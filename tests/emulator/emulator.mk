@@ -86,14 +86,18 @@ $(EMU)/test_cuckoo_engine_gpu_older: $(call obj,tests/gpu/test_cuckoo_engine_gpu
 $(EMU)/test_%:
 	$(EMU_CXX) -pthread $(EMU_LINK) -o $@ $^ -lm
 
-# The daemon with the CUDA backend on the emulator, and a driver's library that says what a file does.
+# The daemon with the CUDA backend on the emulator, and a driver's library that says what a file does (nvml).
 $(EMU)/sherwoodd: $(call obj,server/main.c) $(BUILD)/libserver.a $(EMU)/libemulated.a $(BUILD)/libproto.a $(BUILD)/libtls.a $(BUILD)/libcluster.a
 	$(EMU_CXX) -pthread -o $@ $^ $(SERVER_LIBS)
 $(EMU)/nvml/libnvidia-ml.so.1: tests/support/nvml/fake_nvml.c
 	@mkdir -p $(@D)
 	$(CC) $(REAL_CPPFLAGS) $(REAL_CFLAGS) -shared -o $@ $<
+# CUDA's driver for libsherwood-cuda, which finds a loaded library by this name of its own.
+$(EMU)/driver/libcuda.so.1: tests/support/cuda_driver/fake_cuda.c
+	@mkdir -p $(@D)
+	$(CC) $(REAL_CPPFLAGS) $(REAL_CFLAGS) -Wno-missing-prototypes -shared -Wl,-soname,libcuda.so.1 -o $@ $<
 .PHONY: emulated-daemon
-emulated-daemon: $(EMU)/sherwoodd $(EMU)/nvml/libnvidia-ml.so.1
+emulated-daemon: $(EMU)/sherwoodd $(EMU)/nvml/libnvidia-ml.so.1 $(EMU)/driver/libcuda.so.1
 
 # Walks of two lanes, one a block, in buckets of two slots, for test_walks.cu; and the same without what
 # makes them right.

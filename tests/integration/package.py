@@ -23,7 +23,7 @@ def daemon(*flags, **options):
     """A daemon on a Unix socket, too: yields it, with the address of that as `unix`."""
     with tempfile.TemporaryDirectory(prefix="sherwood-") as folder:
         path = os.path.join(folder, "s")
-        with Server("--unix-socket", path, *flags) as server:
+        with Server("--unix-socket", path, *flags, **options) as server:
             server.unix = "unix:" + path
             yield server
 

@@ -9,7 +9,14 @@ from harness import BUILD, case, check, equal, main
 from package import daemon, np, raises, sherwood
 
 LIBRARY = BUILD / "libsherwood-cuda.so.0"
+EMULATED = BUILD / "emulator" / "sherwoodd"
+DRIVER = BUILD / "emulator" / "driver" / "libcuda.so.1"
 E_INVALID, E_ADDRESS, E_REQUEST = -1, -3, -8
+# enum sherwood_operation
+ONLY_FOR_HOST = {"EXPIRE": 25, "EXPIRE_NONE": 26, "EXPIRE_SOME": 27, "EXPIRE_LATER": 28, "EXPIRE_EARLIER": 29,
+                 "EXPIRE_SHORTEN": 30, "OR": 64, "XOR": 65, "AND": 66, "ANDNOT": 67, "CAS": 68, "SETRANGE": 69,
+                 "GETRANGE": 70, "PERSIST": 71, "TTL": 72}
+GET, SET = 1, 2
 
 
 def loaded():
@@ -66,6 +73,39 @@ def from_python():
         raises(sherwood.Refused, "cannot be loaded", client.attach)
         client.set_many(np.arange(3), np.arange(3))
         equal(len(client), 3)
+
+
+@case
+def operations_for_the_host():
+    """sherwood_cuda_run and _run_on: what would go by the socket is refused by its name; the others get further"""
+    library = loaded()
+    driver = ctypes.CDLL(str(DRIVER))
+    driver.fake_memory.restype = ctypes.c_void_p
+    memory, handle = driver.fake_memory(), ctypes.c_void_p()
+    with daemon("--backend", "cuda", "--capacity", "512", "--max-capacity", "4K", "--stash", "64", "--loops", "1",
+                "--frame-ops-max", "512", "--round-ops-max", "512", program=EMULATED) as server:
+        text = ctypes.create_string_buffer(512)
+        status = library.sherwood_cuda_attach(server.unix.encode(), None, ctypes.byref(handle), text, 512)
+        equal((status, text.value), (0, b""))
+
+        def refusal(call, operation, *more):
+            """The sentence of a call on 9 keys with values behind them."""
+            keys, values, previous = (ctypes.c_void_p(memory + at) for at in (0, 4096, 8192))
+            equal(call(handle, operation, keys, values, ctypes.c_size_t(9), previous, None, *more) < 0, True, operation)
+            return library.sherwood_cuda_error().decode()
+
+        for name, operation in ONLY_FOR_HOST.items():
+            wanted = (f"SHERWOOD_{name} is not carried out on memory of the device: copy the arrays to the host, and"
+                      " call libsherwood there")
+            equal(refusal(library.sherwood_cuda_run, operation), wanted)
+            equal(refusal(library.sherwood_cuda_run_on, operation, None), wanted)
+        for operation in (GET, SET):  # no other process can open the memory of this driver
+            sentence = refusal(library.sherwood_cuda_run, operation)
+            check("cudaIpcOpenMemHandle" in sentence, sentence)
+        library.sherwood_cuda_close(handle)
+        connection = sherwood.connect(server.unix)
+        connection.set_many([1, 2], [3, 4])
+        equal(list(connection.get_many([1, 2, 3], default=0)), [3, 4, 0])
 
 
 if __name__ == "__main__":

@@ -232,7 +232,7 @@ def forks():
 @case
 def daemon_dies():
     """a daemon that is killed mid-call: Lost, also of futures and awaits; the next call connects anew"""
-    with daemon(stop_rc=None) as server:
+    with daemon() as server:
         c = sherwood.connect(server.unix)
         keys = np.arange(1000, dtype=U8)
         c.set_many(keys, keys)

@@ -344,7 +344,7 @@ def forks():
 @case
 def daemon_dies():
     """a daemon that is killed or silent mid-call: Lost or Timeout; then the region says so until closed"""
-    with daemon(stop_rc=None) as server:
+    with daemon() as server:
         c = sherwood.connect(server.unix)
         idle, r = c.region(1 << 14), c.region(1 << 16)
         keys = r.copy(np.arange(100, dtype=U8))
