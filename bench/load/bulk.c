@@ -85,6 +85,12 @@ static int check_limits(const struct sw_load_options *options, const struct sher
                  depth_max, depth_max);
         return SW_LOAD_E_USAGE;
     }
+    if (options->ttl > 0 && !facts->takes_times) {
+        snprintf(error, SW_LOAD_ERROR_BYTES,
+                 "the server's keys get no time (its engine is %s): --ttl needs another",
+                 facts->engine);
+        return SW_LOAD_E_USAGE;
+    }
     if (facts->key_bytes == 4 && options->first + options->keys > (1ULL << 32)) {
         snprintf(error, SW_LOAD_ERROR_BYTES,
                  "the server's keys have 32 bits: --first and --keys are at most "
@@ -97,9 +103,8 @@ static int check_limits(const struct sw_load_options *options, const struct sher
 /* Are prefilled frames sent as pages? */
 static bool wants_pages(const struct sw_load_options *options)
 {
-    const bool is_unix = strncmp(options->address, "unix:", strlen("unix:")) == 0;
-    return options->splice == SW_LOAD_SPLICE_ALWAYS ||
-           (options->splice == SW_LOAD_SPLICE_AUTO && is_unix);
+    return options->splice == SW_LOAD_SPLICE_AUTO ? strncmp(options->address, "unix:", 5) == 0
+                                                  : options->splice == SW_LOAD_SPLICE_ALWAYS;
 }
 
 static int bulk_connect(const struct sw_load_options *options, uint32_t count, void **out,
@@ -115,6 +120,9 @@ static int bulk_connect(const struct sw_load_options *options, uint32_t count, v
     bulk->connections = count;
     bulk->slots_count = count * options->depth;
     bulk->frame = options->frame;
+    bulk->times = (struct sherwood_times)SHERWOOD_TIMES_INIT;
+    bulk->times.when = SHERWOOD_IN;
+    bulk->times.time_ms = sw_load_ttl_ms(options);
     bulk->splices = !options->cluster && wants_pages(options);
     bulk->slots = calloc(bulk->slots_count, sizeof(*bulk->slots));
     bulk->idle = calloc(bulk->slots_count, sizeof(struct sw_load_slot *));
@@ -298,6 +306,7 @@ static void make_request(const struct sw_load_worker *worker, const struct sw_lo
                  (unit->is_filled && bulk->splices && !bulk->region ? SHERWOOD_CONSTANT : 0U) |
                  (is_batched && !unit->due_ns ? SHERWOOD_DELAY : 0U),
         .user = slot,
+        .times = options->ttl > 0 && operation == SHERWOOD_SET ? &bulk->times : NULL,
     };
 }
 

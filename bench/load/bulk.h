@@ -30,6 +30,7 @@ struct sw_load_bulk {
     uint32_t frame;
     uint32_t slots_count; /* connections times depth */
     uint32_t in_flight;
+    struct sherwood_times times;    /* of sets, with --ttl */
     void *arrays;                   /* of all slots, one block; in the region, if there is one */
     struct sherwood_region *region; /* the handle's; NULL: arrays go by the socket */
     struct sw_load_slot *slots;

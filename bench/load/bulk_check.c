@@ -4,9 +4,10 @@
  */
 #include "bench/load/bulk.h"
 
-/* Compares every answer of a frame one by one, after a count has shown that some are wrong. */
-static void report_mismatches(struct sw_load_worker *worker, const struct sw_load_slot *slot,
-                              uint32_t count)
+/* Compares every answer of a frame one by one, after a count has shown that some are not as if all
+ * keys were there, or as if all had expired. */
+static void compare_each(struct sw_load_worker *worker, const struct sw_load_slot *slot,
+                         uint32_t count)
 {
     const struct sw_load_workload *workload = worker->workload;
     for (uint32_t i = 0; i < count; i++) {
@@ -14,9 +15,8 @@ static void report_mismatches(struct sw_load_worker *worker, const struct sw_loa
         uint64_t got = sw_load_shown(workload, slot->got, i);
         /* Without the bitmap, a key that is absent has the value 0, or no bytes. */
         bool missing = slot->request.found ? !sherwood_found(slot->found, i) : got == 0;
-        if (missing || !sw_load_is_right(workload, slot->unit.keys, slot->got, i)) {
-            sw_load_worker_mismatch(worker, key, missing, got);
-        }
+        bool is_right = sw_load_is_right(workload, slot->unit.keys, slot->got, i);
+        sw_load_worker_read(worker, &slot->unit, key, missing, is_right, got);
     }
 }
 
@@ -57,9 +57,14 @@ static uint64_t count_found(const struct sw_load_slot *slot, uint32_t count)
 
 static void verify(struct sw_load_worker *worker, const struct sw_load_slot *slot, uint32_t count)
 {
-    if (count_found(slot, count) != count ||
-        sw_load_count_wrong(worker->workload, slot->unit.keys, slot->got, count)) {
-        report_mismatches(worker, slot, count);
+    const bool has_expired = sw_load_life_at(&worker->phase->life, slot->unit.since_ns,
+                                             worker->until_ns) == SW_LOAD_EXPIRED;
+    const uint64_t found = count_found(slot, count);
+    if (has_expired && found == 0) {
+        worker->expired += count;
+    } else if (has_expired || found != count ||
+               sw_load_count_wrong(worker->workload, slot->unit.keys, slot->got, count)) {
+        compare_each(worker, slot, count);
     }
 }
 
@@ -69,7 +74,7 @@ static void verify_share(struct sw_load_worker *worker, const struct sw_load_slo
     const bool is_get = slot->request.operation == SHERWOOD_GET;
     const bool has_found = slot->request.found != NULL;
     for (uint32_t i = 0; i < slot->unit.count; i++) {
-        const struct sw_load_answer answer = {
+        struct sw_load_answer answer = {
             .has_found = has_found,
             .found = has_found && sherwood_found(slot->found, i),
             .has_value = is_get,

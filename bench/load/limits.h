@@ -34,6 +34,9 @@
 #define SW_LOAD_MGET_MAX 65536
 #define SW_LOAD_SECONDS_MIN 0.01
 #define SW_LOAD_SECONDS_MAX 86400
+/* Of --ttl: a millisecond, and what a server takes of it at most. */
+#define SW_LOAD_TTL_MIN 0.001
+#define SW_LOAD_TTL_MAX 1e9
 /* Buffers of all connections together: a run that would need more is refused at the start. */
 #define SW_LOAD_BUFFER_BYTES_MAX (16ULL << 30)
 /* A peer that sends nothing for so long, with requests unanswered, has failed. */

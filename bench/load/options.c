@@ -203,6 +203,11 @@ static const struct sw_study_option rows[] = {
              "from the N for S seconds; set-get: the get phase; a mix: instead of\n"
              "N operations; set-delete: begin again until S seconds are over"},
     {"seed", SW_STUDY_U64, FIELD(seed), .usual = "1", .help = "picks the keys and their values"},
+    {"ttl", SW_STUDY_REAL, FIELD(ttl), .least = SW_LOAD_TTL_MIN, .most = SW_LOAD_TTL_MAX,
+     .value = "S",
+     .help = "each set, of a mix inserts too, says that its key expires after S\n"
+             "seconds. Answers are checked by that: a key has to be there before,\n"
+             "may be gone while its time ends, and may not be there afterwards"},
     {"key-bits", SW_STUDY_U32, FIELD(key_bits), .min = 1, .max = 64, .usual = "64", .value = "B",
      .help = "32 or 64, as the server's table; resp only, a bulk server tells"},
     {.name = "\nWhich keys, and mixes", .kind = SW_STUDY_TITLE},

@@ -54,6 +54,7 @@ struct sw_load_options {
     uint64_t first; /* number of the first key */
     uint64_t keys;
     uint64_t seed;
+    double ttl;         /* seconds that keys live after a set; 0: they get no time */
     uint32_t frame;     /* bulk: keys a frame */
     uint32_t frame_min; /* bulk, timed phase: frames have from so many keys to `frame` */
     uint32_t mget;      /* RESP mget: keys a command */
@@ -96,6 +97,12 @@ int sw_load_options_parse(int argc, char **argv, struct sw_load_options *out, ch
 /* Digits, with an optional K, M, G (thousands) or Ki, Mi, Gi (1024s). Returns false for anything
  * else and for values above `max`. */
 bool sw_load_number_parse(const char *text, uint64_t max, uint64_t *out);
+
+/* The time that sets give to keys, in milliseconds. */
+static inline uint64_t sw_load_ttl_ms(const struct sw_load_options *options)
+{
+    return (uint64_t)(options->ttl * 1000 + 0.5);
+}
 
 const char *sw_load_protocol_name(enum sw_load_protocol protocol);
 const char *sw_load_distribution_name(enum sw_load_distribution_kind kind);

@@ -56,6 +56,11 @@ static const char *contradiction_of_frames(const struct sw_load_options *options
     if (options->frame_min && (!is_timed || options->rate)) {
         return "--frame-min is for a phase with --seconds and without --rate";
     }
+    if (options->ttl > 0 &&
+        (options->operation == SW_LOAD_DELETE || options->operation == SW_LOAD_SET_DELETE)) {
+        return "--operation delete and set-delete are of keys that are there: not with --ttl; "
+               "--mix set=1,delete=1";
+    }
     if (options->frame_min > options->frame) {
         return "--frame-min is more than --frame";
     }
@@ -77,6 +82,9 @@ static const char *contradiction_of_region(const struct sw_load_options *options
     }
     if (options->frames_prefilled == SW_LOAD_PREFILLED_ALL) {
         return "--region: the frames of --frames-prefilled all are of no connection";
+    }
+    if (options->ttl > 0) {
+        return "--region: frames with times go by the socket: not with --ttl";
     }
     return options->splice != SW_LOAD_SPLICE_AUTO ? "--region sends no pages: no --splice" : NULL;
 }

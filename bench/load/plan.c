@@ -76,6 +76,7 @@ int sw_load_plan_shares(const struct sw_load_options *options,
         .unit_keys = sw_load_unit_keys(options, SW_LOAD_MIX),
         .per_key = !bulk,
         .verify = !options->no_verify,
+        .ttl_ns = sw_load_ttl_ms(options) * 1000000,
         .shares = (uint32_t)shares,
     };
     if (workload->format != SW_LOAD_VALUES_INTEGER) {

@@ -204,6 +204,14 @@ static void text_verified(FILE *out, const struct sw_load_options *options,
         fprintf(out, "\n%s values verified: %s missing, %s wrong\n", grouped(last->keys, keys),
                 grouped(last->missing, missing), grouped(last->wrong, wrong));
     }
+    if (options->ttl > 0 && !options->no_verify) {
+        uint64_t expired = 0;
+        for (uint32_t i = 0; i < result->phases_count; i++) {
+            expired += result->phases[i].expired;
+        }
+        fprintf(out, "%s times a key was gone whose %g s were over, or may have been (--ttl)\n",
+                grouped(expired, keys), options->ttl);
+    }
     if (options->no_found) {
         fprintf(out, "the found bitmaps of the replies were declined (--no-found)\n");
     }
@@ -306,6 +314,9 @@ static json_t *json_phase(const struct sw_load_options *options,
     if (phase->operation == SW_LOAD_MIX || options->protocol == SW_LOAD_BULK) {
         json_object_set_new(out, "hits", json_integer((json_int_t)phase->hits));
     }
+    if (options->ttl > 0) {
+        json_object_set_new(out, "expired", json_integer((json_int_t)phase->expired));
+    }
     json_object_set_new(out, "cpu_seconds", json_real(phase->cpu_seconds));
     json_object_set_new(out, "system_calls", json_traffic(&phase->traffic));
     if (phase->rate) {
@@ -377,6 +388,9 @@ int sw_load_report_json(FILE *out, const struct sw_load_options *options,
     }
     int status =
         options->cluster ? json_object_set_new(root, "cluster", json_nodes(&result->nodes)) : 0;
+    if (status == 0 && options->ttl > 0) {
+        status = json_object_set_new(root, "ttl", json_real(options->ttl));
+    }
     status = status ? status : json_dumpf(root, out, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
     fputc('\n', out);
     json_decref(root);

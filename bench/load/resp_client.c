@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "*3\r\n$3\r\nSET\r\n", or the head of an MGET of any length. */
-#define COMMAND_HEAD_BYTES_MAX 40
-/* Every key brings at most a head, a key and a value. */
-#define KEY_BYTES_MAX (COMMAND_HEAD_BYTES_MAX + 2 * SW_RESP_INTEGER_BYTES_MAX)
+/* "*3\r\n$3\r\nSET\r\n", or the head of an MGET of any length; and "$2\r\nPX\r\n". */
+#define COMMAND_HEAD_BYTES_MAX 48
+/* Every key brings at most a head, a key, a value and a time. */
+#define KEY_BYTES_MAX (COMMAND_HEAD_BYTES_MAX + 3 * SW_RESP_INTEGER_BYTES_MAX)
 
 uint64_t sw_load_resp_bytes(uint32_t unit_keys, uint32_t key_bytes, uint32_t value_bytes)
 {
@@ -71,13 +71,15 @@ static char *put_value(const struct sw_load_workload *workload, const void *keys
     return PUT_TEXT(out + workload->value_bytes, "\r\n");
 }
 
-static char *format_sets(const struct sw_load_workload *workload, const void *keys, uint32_t count,
+static char *format_sets(const struct sw_load_worker *worker, const void *keys, uint32_t count,
                          char *out)
 {
+    const struct sw_load_workload *workload = worker->workload;
     for (uint32_t i = 0; i < count; i++) {
-        out = PUT_TEXT(out, "*3\r\n$3\r\nSET\r\n");
+        out = sw_load_resp_put_set(worker->options, out);
         out = sw_resp_put_bulk_integer(out, sw_load_element(keys, workload->key_bytes, i));
         out = put_value(workload, keys, i, out);
+        out = sw_load_resp_put_time(worker->options, out);
     }
     return out;
 }
@@ -137,7 +139,7 @@ bool sw_load_resp_take(struct sw_load_resp_client *client, struct sw_load_worker
     if (unit->share) {
         end = sw_load_resp_mix_format(worker, unit, end);
     } else if (worker->phase->operation == SW_LOAD_SET) {
-        end = format_sets(workload, unit->keys, unit->count, end);
+        end = format_sets(worker, unit->keys, unit->count, end);
     } else if (worker->phase->operation == SW_LOAD_MGET) {
         end = format_mgets(workload, unit->keys, unit->count, worker->options->mget, end);
     } else {
@@ -177,19 +179,18 @@ static void check_value(const struct sw_load_resp_client *client, struct sw_load
     if (worker->options->no_verify) {
         return;
     }
-    if (reply->kind == SW_LOAD_REPLY_NULL) {
-        sw_load_worker_mismatch(worker, key, true, 0);
-    } else if (workload->format != SW_LOAD_VALUES_INTEGER) {
+    const bool missing = reply->kind == SW_LOAD_REPLY_NULL;
+    bool is_right = false;
+    if (!missing && workload->format != SW_LOAD_VALUES_INTEGER) {
         const bool fits = reply->size == workload->value_bytes;
         const uint8_t *at = (const uint8_t *)client->unit.keys + (size_t)i * workload->key_bytes;
-        if (!fits || !sw_load_is_right(workload, at, reply->text, 0)) {
-            sw_load_worker_mismatch(worker, key, false,
-                                    fits ? sw_load_shown(workload, reply->text, 0) : 0);
-        }
-    } else if (!sw_decimal_parse(reply->text, reply->size, UINT64_MAX, &value) ||
-               value != sw_load_value(workload, key)) {
-        sw_load_worker_mismatch(worker, key, false, value);
+        is_right = fits && sw_load_is_right(workload, at, reply->text, 0);
+        value = fits ? sw_load_shown(workload, reply->text, 0) : 0;
+    } else if (!missing) {
+        is_right = sw_decimal_parse(reply->text, reply->size, UINT64_MAX, &value) &&
+                   value == sw_load_value(workload, key);
     }
+    sw_load_worker_read(worker, &client->unit, key, missing, is_right, value);
 }
 
 /* Uses one reply, or one element of an MGET reply. Returns 0 or an error. */
@@ -287,6 +288,9 @@ static int read_some(struct sw_load_resp_client *client, struct sw_load_worker *
     }
     if (received == 0) {
         return sw_load_worker_fail(worker, SW_LOAD_E_PEER, "the server closed the connection");
+    }
+    if (worker->options->ttl > 0) {
+        worker->until_ns = sw_load_now_ns();
     }
     client->input_bytes += (size_t)received;
     worker->traffic.bytes_received += (uint64_t)received;

@@ -11,12 +11,26 @@
 
 #define PUT_TEXT(out, text) sw_resp_put_bytes((out), (text), sizeof(text) - 1)
 
+char *sw_load_resp_put_set(const struct sw_load_options *options, char *out)
+{
+    out = options->ttl > 0 ? PUT_TEXT(out, "*5\r\n") : PUT_TEXT(out, "*3\r\n");
+    return PUT_TEXT(out, "$3\r\nSET\r\n");
+}
+
+char *sw_load_resp_put_time(const struct sw_load_options *options, char *out)
+{
+    if (!(options->ttl > 0)) {
+        return out;
+    }
+    return sw_resp_put_bulk_integer(PUT_TEXT(out, "$2\r\nPX\r\n"), sw_load_ttl_ms(options));
+}
+
 char *sw_load_resp_mix_format(const struct sw_load_worker *worker, const struct sw_load_unit *unit,
                               char *out)
 {
     const struct sw_load_workload *workload = worker->workload;
     for (uint32_t i = 0; i < unit->count; i++) {
-        bool takes_operand = true;
+        bool takes_operand = true, takes_time = false;
         switch (unit->share->operations[i]) {
         case SW_LOAD_MIX_GET:
             out = PUT_TEXT(out, "*2\r\n$3\r\nGET\r\n");
@@ -30,13 +44,17 @@ char *sw_load_resp_mix_format(const struct sw_load_worker *worker, const struct 
             out = PUT_TEXT(out, "*3\r\n$6\r\nINCRBY\r\n");
             break;
         default:
-            out = PUT_TEXT(out, "*3\r\n$3\r\nSET\r\n");
+            out = sw_load_resp_put_set(worker->options, out);
+            takes_time = true;
             break;
         }
         out = sw_resp_put_bulk_integer(out, sw_load_element(unit->keys, workload->key_bytes, i));
         if (takes_operand) {
             out = sw_resp_put_bulk_integer(
                 out, sw_load_element(unit->operands, workload->value_bytes, i));
+        }
+        if (takes_time) {
+            out = sw_load_resp_put_time(worker->options, out);
         }
     }
     return out;

@@ -9,7 +9,11 @@
 #include "bench/load/resp_reply.h"
 #include "bench/load/worker.h"
 
-/* Writes the commands of the unit, which has a share; at most 40 bytes and two bulk integers
+/* Writes the head of a SET, and behind its value the time that --ttl gives to keys: nothing without
+ * it. Returns the end. */
+char *sw_load_resp_put_set(const struct sw_load_options *options, char *out);
+char *sw_load_resp_put_time(const struct sw_load_options *options, char *out);
+/* Writes the commands of the unit, which has a share; at most 48 bytes and three bulk integers
  * (proto/resp.h) a key. Returns the end. */
 char *sw_load_resp_mix_format(const struct sw_load_worker *worker, const struct sw_load_unit *unit,
                               char *out);

@@ -41,6 +41,7 @@ struct run {
     struct sw_load_server server;
     struct sw_load_distribution distribution;
     struct sw_load_share_setup shares; /* if the operation is MIX */
+    struct sw_load_life life;          /* of the keys, without a mix: as the last SET has it */
     struct sw_load_prefill frames;     /* of every unit, if they are drawn before */
     uint32_t workers_count;            /* with connections */
     struct sw_load_worker *workers;
@@ -126,6 +127,7 @@ static int run_init(struct run *run, const struct sw_load_options *options, char
 {
     *run = (struct run){
         .options = options,
+        .life = options->ttl > 0 ? SW_LOAD_LIFE_UNKNOWN : SW_LOAD_LIFE_ENDLESS,
         .transport =
             options->protocol == SW_LOAD_BULK ? &sw_load_bulk_transport : &sw_load_resp_transport,
     };
@@ -250,7 +252,7 @@ static int start_worker(struct run *run, struct sw_load_phase *phase, uint32_t i
     struct sw_load_worker *worker = &run->workers[i];
     worker->phase = phase;
     worker->status = SW_LOAD_OK;
-    worker->missing = worker->wrong = worker->hits = 0;
+    worker->missing = worker->wrong = worker->expired = worker->hits = 0;
     worker->late = worker->late_max_ns = 0;
     memset(worker->operations, 0, sizeof(worker->operations));
     worker->example.is_set = false;
@@ -316,7 +318,7 @@ static void add_traffic(struct sw_load_traffic *sum, const struct sw_load_traffi
 }
 
 /* Adds up what the workers found, and adds that to `result`. */
-static void collect(const struct run *run, const struct sw_load_phase *phase,
+static void collect(struct run *run, const struct sw_load_phase *phase,
                     struct sw_load_phase_result *result)
 {
     uint64_t start_ns = UINT64_MAX, end_ns = 0;
@@ -327,6 +329,7 @@ static void collect(const struct run *run, const struct sw_load_phase *phase,
         result->keys += atomic_load_explicit(&worker->keys_done, memory_order_relaxed);
         result->missing += worker->missing;
         result->wrong += worker->wrong;
+        result->expired += worker->expired;
         result->hits += worker->hits;
         result->late += worker->late;
         if (worker->late_max_ns > result->late_max_ns) {
@@ -344,6 +347,9 @@ static void collect(const struct run *run, const struct sw_load_phase *phase,
         start_ns = worker->start_ns < start_ns ? worker->start_ns : start_ns;
         end_ns = worker->end_ns > end_ns ? worker->end_ns : end_ns;
     }
+    if (phase->operation == SW_LOAD_SET && run->options->ttl > 0) {
+        run->life = sw_load_life_of(sw_load_ttl_ms(run->options) * 1000000, start_ns, end_ns);
+    }
     result->seconds += (double)(end_ns - start_ns) / 1e9;
     result->unsent = phase->rate ? sw_load_phase_due(phase) - result->latency.count : 0;
 }
@@ -360,6 +366,7 @@ static int add_phase(struct run *run, enum sw_load_operation operation, bool is_
         .seconds = is_timed ? run->options->seconds : 0,
         .rate = is_timed ? run->options->rate : 0,
         .distribution = &run->distribution,
+        .life = run->life,
     };
     phase.unit_keys_min =
         is_timed && run->options->frame_min ? run->options->frame_min : phase.unit_keys;

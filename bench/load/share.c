@@ -22,7 +22,9 @@ uint64_t sw_load_shares_bytes(const struct sw_load_share_setup *setup)
 {
     uint64_t positions = positions_of(setup, setup->workload->keys);
     uint64_t unit = (uint64_t)setup->unit_keys * (sizeof(uint64_t) + 1);
-    uint64_t model = setup->verify ? positions * (setup->workload->value_bytes + 1) : 0;
+    uint64_t each = setup->workload->value_bytes + 1;
+    each += setup->ttl_ns ? sizeof(struct sw_load_life) : 0;
+    uint64_t model = setup->verify ? positions * each : 0;
     return model + setup->shares * unit;
 }
 
@@ -48,13 +50,18 @@ bool sw_load_share_init(struct sw_load_share *share, const struct sw_load_share_
         share->values = calloc(share->positions, workload->value_bytes);
         share->states = calloc(share->positions, 1);
     }
-    return share->unit && share->operations && (!setup->verify || (share->values && share->states));
+    if (setup->verify && setup->ttl_ns) {
+        share->lives = calloc(share->positions, sizeof(*share->lives));
+    }
+    return share->unit && share->operations &&
+           (!setup->verify || (share->values && share->states && (!setup->ttl_ns || share->lives)));
 }
 
 void sw_load_share_fini(struct sw_load_share *share)
 {
     free(share->values);
     free(share->states);
+    free(share->lives);
     free(share->unit);
     free(share->operations);
     *share = (struct sw_load_share){.setup = NULL};
@@ -157,6 +164,53 @@ void sw_load_share_draw(struct sw_load_share *share, uint32_t count, void *keys,
     }
 }
 
+/* Whether a key whose time is ending was there, as far as the answer tells; otherwise UNKNOWN. */
+static uint8_t state_told(uint8_t operation, uint64_t operand, uint64_t before,
+                          const struct sw_load_answer *answer)
+{
+    const bool is_sum = operation == SW_LOAD_MIX_SUM && answer->has_value;
+    if (answer->has_found) {
+        return answer->found ? PRESENT : ABSENT;
+    }
+    if (before == 0 || (!answer->has_value && !answer->has_previous)) {
+        return UNKNOWN; /* absent keys have the value 0 */
+    }
+    return answer->value == (is_sum ? operand : 0) ? ABSENT : PRESENT;
+}
+
+/* Whether a key that the model has is there: what its time says, and, while that ends, the answer.
+ * *is_certain: either told. */
+static uint8_t state_in_time(const struct sw_load_share *share, uint32_t i, uint64_t operand,
+                             uint64_t before, const struct sw_load_answer *answer, bool *is_certain)
+{
+    const struct sw_load_life *life = &share->lives[share->unit[i]];
+    const enum sw_load_stage stage = sw_load_life_at(life, answer->since_ns, answer->until_ns);
+    *is_certain = stage != SW_LOAD_EITHER;
+    if (*is_certain) {
+        return stage == SW_LOAD_ALIVE ? PRESENT : ABSENT;
+    }
+    const uint8_t told = state_told(share->operations[i], operand, before, answer);
+    *is_certain = told != UNKNOWN;
+    return told == ABSENT ? ABSENT : PRESENT;
+}
+
+/* Until when the key lives after the operation, before which it was in this state. */
+static void give_time(struct sw_load_share *share, uint32_t i, uint8_t state, bool is_certain,
+                      uint64_t before, const struct sw_load_answer *answer)
+{
+    const uint64_t position = share->unit[i];
+    struct sw_load_life *life = &share->lives[position];
+    const uint8_t operation = share->operations[i];
+    if (operation == SW_LOAD_MIX_SET || operation == SW_LOAD_MIX_INSERT) {
+        *life = sw_load_life_of(share->setup->ttl_ns, answer->since_ns, answer->until_ns);
+    } else if (operation == SW_LOAD_MIX_SUM && state != PRESENT) {
+        *life = SW_LOAD_LIFE_ENDLESS; /* a present key keeps its time, a new one gets none */
+    } else if (operation == SW_LOAD_MIX_SUM && !is_certain) {
+        life->last_ns = UINT64_MAX;
+        share->states[position] = before == 0 ? PRESENT : UNKNOWN; /* which of two values? */
+    }
+}
+
 /* What the key must hold after the operation. */
 static void apply(struct sw_load_share *share, uint64_t position, uint8_t operation,
                   uint64_t operand)
@@ -170,6 +224,9 @@ static void apply(struct sw_load_share *share, uint64_t position, uint8_t operat
         share->states[position] = ABSENT;
         return;
     case SW_LOAD_MIX_SUM:
+        if (share->states[position] == UNKNOWN) {
+            return;
+        }
         value = share->states[position] == PRESENT ? value + operand : operand;
         break;
     default:
@@ -202,10 +259,19 @@ struct sw_load_verdict sw_load_share_check(struct sw_load_share *share, uint32_t
     struct sw_load_verdict verdict = {.right = true};
     look_ahead(share, i);
     uint8_t state = position == SW_LOAD_NOWHERE ? ABSENT : share->states[position];
-    const uint64_t before =
-        state == PRESENT ? sw_load_element(share->values, value_bytes, position) : 0;
+    uint64_t before = state == PRESENT ? sw_load_element(share->values, value_bytes, position) : 0;
+    bool is_certain = true;
+    if (state == PRESENT && share->lives) {
+        state = state_in_time(share, i, operand, before, answer, &is_certain);
+        share->states[position] = state;
+        verdict.expired = state == ABSENT && operation == SW_LOAD_MIX_GET;
+        before = state == PRESENT ? before : 0;
+    }
     if (position != SW_LOAD_NOWHERE) {
         apply(share, position, operation, operand);
+        if (share->lives) {
+            give_time(share, i, state, is_certain, before, answer);
+        }
         verdict.expected = sw_load_element(share->values, value_bytes, position);
     }
     if (answer->has_found && state != UNKNOWN) {

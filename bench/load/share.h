@@ -18,6 +18,7 @@
 #ifndef SHERWOOD_LOAD_SHARE_H
 #define SHERWOOD_LOAD_SHARE_H
 
+#include "bench/load/life.h"
 #include "bench/load/mix.h"
 
 /* Positions of keys that nobody writes. */
@@ -35,6 +36,7 @@ struct sw_load_share_setup {
     uint32_t unit_keys; /* of a full unit */
     bool per_key;       /* an operation is drawn for each key, not for each unit */
     bool verify;        /* keep the model */
+    uint64_t ttl_ns;    /* what a set says of when its key expires; 0: nothing */
     uint32_t shares;    /* of the run; at most workload->keys */
 };
 
@@ -48,8 +50,9 @@ struct sw_load_share {
     uint64_t random;
     uint64_t miss_below; /* a draw below this is a read that shall miss */
     struct sw_load_distribution distribution;
-    void *values;    /* the model, if verify: value_bytes a position */
-    uint8_t *states; /* and whether it is known and present */
+    void *values;               /* the model, if verify: value_bytes a position */
+    uint8_t *states;            /* and whether it is known and present */
+    struct sw_load_life *lives; /* and until when, if setup->ttl_ns */
     /* The unit in flight. */
     uint64_t *unit;      /* positions */
     uint8_t *operations; /* enum sw_load_mix_operation */
@@ -62,6 +65,7 @@ struct sw_load_answer {
     bool has_value;    /* `value` was told: of a get, or after a sum */
     bool has_previous; /* or: `value` is that before a write, 0 if there was none */
     uint64_t value;
+    uint64_t since_ns, until_ns; /* from when to when its request was under way */
 };
 
 /* An answer that is not what the model says. */
@@ -69,6 +73,7 @@ struct sw_load_verdict {
     bool right;
     bool missing; /* the key should have been there */
     bool surplus; /* the key should not have been there */
+    bool expired; /* the key was not there, since its time was over, or may have been */
     uint64_t expected;
 };
 

@@ -116,7 +116,7 @@ void sw_load_worker_done(struct sw_load_worker *worker, const struct sw_load_uni
     if (worker->series) {
         sw_load_series_record(worker->series, now_ns - unit->since_ns);
     }
-    worker->end_ns = now_ns;
+    worker->end_ns = worker->until_ns = now_ns;
     uint64_t done = atomic_load_explicit(&worker->keys_done, memory_order_relaxed);
     atomic_store_explicit(&worker->keys_done, done + unit->count, memory_order_relaxed);
 }
@@ -155,12 +155,29 @@ void sw_load_worker_presence(struct sw_load_worker *worker, uint64_t key, bool s
     keep_example(worker, &example);
 }
 
+void sw_load_worker_read(struct sw_load_worker *worker, const struct sw_load_unit *unit,
+                         uint64_t key, bool missing, bool is_right, uint64_t found)
+{
+    const enum sw_load_stage stage =
+        sw_load_life_at(&worker->phase->life, unit->since_ns, worker->until_ns);
+    if (missing && stage != SW_LOAD_ALIVE) {
+        worker->expired++;
+    } else if (missing || !is_right) {
+        sw_load_worker_mismatch(worker, key, missing, found);
+    } else if (stage == SW_LOAD_EXPIRED) {
+        sw_load_worker_presence(worker, key, false);
+    }
+}
+
 void sw_load_worker_check(struct sw_load_worker *worker, const struct sw_load_unit *unit,
-                          uint32_t i, const struct sw_load_answer *answer)
+                          uint32_t i, struct sw_load_answer *answer)
 {
     const struct sw_load_workload *workload = worker->workload;
     uint64_t operand = sw_load_element(unit->operands, workload->value_bytes, i);
+    answer->since_ns = unit->since_ns;
+    answer->until_ns = worker->until_ns;
     struct sw_load_verdict verdict = sw_load_share_check(unit->share, i, operand, answer);
+    worker->expired += verdict.expired;
     if (verdict.right) {
         return;
     }

@@ -17,6 +17,7 @@
 
 #include "bench/load/cluster.h"
 #include "bench/load/histogram.h"
+#include "bench/load/life.h"
 #include "bench/load/options.h"
 #include "bench/load/prefill.h"
 #include "bench/load/series.h"
@@ -40,6 +41,7 @@ struct sw_load_phase {
     uint32_t unit_keys;                              /* of a full unit */
     uint32_t unit_keys_min;                          /* of any, if seconds != 0 */
     bool is_fresh;                                   /* SET: no key is there before */
+    struct sw_load_life life;                        /* of the keys that it reads, without a mix */
     uint64_t units;                                  /* unless seconds != 0 */
     double seconds;                                  /* != 0: until then, with keys drawn */
     uint64_t rate;                                   /* keys a second; 0: closed loop */
@@ -88,10 +90,12 @@ struct sw_load_worker {
     pthread_t thread;
     uint64_t random;
     uint64_t start_ns;
-    uint64_t end_ns; /* of the last answer */
+    uint64_t end_ns;   /* of the last answer */
+    uint64_t until_ns; /* the answers that are being checked were there then */
     atomic_uint_fast64_t keys_done;
     uint64_t missing;
     uint64_t wrong;
+    uint64_t expired; /* keys that were not there, and whose time was over, or may have been */
     uint64_t operations[SW_LOAD_MIX_OPERATIONS]; /* of the mix: keys */
     uint64_t hits; /* bulk: keys that were there; of a mix, by its gets */
     uint64_t late; /* units sent after their time, see limits.h */
@@ -159,14 +163,18 @@ void sw_load_worker_sent(struct sw_load_worker *worker, struct sw_load_unit *uni
 /* Accounts for an answered unit. */
 void sw_load_worker_done(struct sw_load_worker *worker, const struct sw_load_unit *unit,
                          uint64_t now_ns);
+/* Accounts for the answer to a key that no mix has: `is_right`, its value is that which the
+ * workload gives to it; otherwise `found` is what it was. */
+void sw_load_worker_read(struct sw_load_worker *worker, const struct sw_load_unit *unit,
+                         uint64_t key, bool missing, bool is_right, uint64_t found);
 /* Accounts for a key whose answer is not the value that the workload gives to it. */
 void sw_load_worker_mismatch(struct sw_load_worker *worker, uint64_t key, bool missing,
                              uint64_t found);
 /* Accounts for a key that is not there and should be, or is there and should not. */
 void sw_load_worker_presence(struct sw_load_worker *worker, uint64_t key, bool should);
-/* Checks the answer to element i of a unit that has a share. */
+/* Checks the answer to element i of a unit that has a share; when it was under way is added. */
 void sw_load_worker_check(struct sw_load_worker *worker, const struct sw_load_unit *unit,
-                          uint32_t i, const struct sw_load_answer *answer);
+                          uint32_t i, struct sw_load_answer *answer);
 /* Keeps a failure's text; returns `status`. */
 int sw_load_worker_fail(struct sw_load_worker *worker, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -8,6 +8,7 @@ import random
 import struct
 import subprocess
 import tempfile
+import time
 
 from harness import BUILD, SANITIZED, Server, at_once, case, check, drawn_seed, equal, main, run
 
@@ -239,6 +240,44 @@ def load_generator_without_found():
         run(*base, "--quiet")
         server.redis_cli("DEL", run(LOAD, "--key-of", "77", "--keys", "10000").strip())
         run(*base, "--operation", "get", "--quiet", rc=1)
+
+
+@case
+def load_generator_times():
+    """sherwood-load --ttl: by both protocols, through the time at which keys expire; who goes early or stays is found"""
+    bulk, resp = ("--frame", "256"), ("--protocol", "resp", "--connections", "4", "--depth", "16")
+
+    def timed(protocol):
+        with Server() as server:
+            base = (LOAD, "--address", server.address(), "--keys", "5000", *protocol)
+            report = json.loads(run(*base, "--ttl", "0.5", "--seconds", "1.5", "--rate", "20K", "--json",
+                                    timeout=120))
+            check(report["ok"] and report["ttl"] == 0.5 and report["phases"][1]["expired"] > 0, report)
+            equal(int(cli(server, "dbsize")), 0, "dbsize")
+            check("times a key was gone whose 0.1 s were over" in
+                  run(*base, "--ttl", "0.1", "--seconds", "1", "--mix", "get=5,set=2,sum=1,delete=1,insert=1",
+                      "--hit-ratio", "0.9", "--rate", "20K", timeout=120), "what the report says of a mix")
+            # what another one does meanwhile, to key number 9000
+            few = (LOAD, "--address", server.address(), "--keys", "100", "--first", "9K", "--quiet", "--rate", "2K",
+                   *protocol)
+            key = run(LOAD, "--key-of", "9000").strip()
+            for command, wanted, *times in (("PERSIST", "should not be there", "--ttl", "2", "--seconds", "4"),
+                                            ("DEL", "is missing", "--ttl", "60", "--seconds", "1.5")):
+                server.redis_cli("DEL", key)
+                with server.connect() as connection, \
+                        subprocess.Popen([*few, *times], stderr=subprocess.PIPE, text=True) as load:
+                    answer = b""
+                    while answer != b":1\r\n" and load.poll() is None:
+                        time.sleep(0.02)
+                        connection.sendall(f"{command} {key}\r\n".encode())
+                        answer = connection.recv(100)
+                    said = load.stderr.read()
+                    equal((answer, load.wait(timeout=120)), (b":1\r\n", 1), f"{command}: {said}")
+                check(wanted in said, said)
+
+    at_once(timed, [(bulk,), (resp,)], 2)
+    with Server("--engine", "cuckoo") as server:
+        check("keys get no time" in run(LOAD, "--address", server.address(), "--ttl", "1", rc=2), "refusal")
 
 
 if __name__ == "__main__":

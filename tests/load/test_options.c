@@ -47,7 +47,8 @@ Test(options, defaults)
 Test(options, everything_given)
 {
     struct sw_load_options options;
-    char line[] = "-a unix:/tmp/x --protocol resp -o mget --mget 7 -n 3M -c 9 -t 20 -d 5 --seed 11",
+    char line[] = "-a unix:/tmp/x --protocol resp -o mget --mget 7 -n 3M -c 9 -t 20 -d 5 --seed 11 "
+                  "--ttl 0.25",
          text[256] = "";
     cr_assert_eq(parse(line, &options, text, sizeof(text)), 0, "%s", text);
     cr_assert_str_eq(options.address, "unix:/tmp/x");
@@ -59,6 +60,7 @@ Test(options, everything_given)
     cr_assert_eq(options.threads, 9, "no more threads than connections");
     cr_assert_eq(options.depth, 5);
     cr_assert_eq(options.seed, 11);
+    cr_assert_eq(sw_load_ttl_ms(&options), 250);
     cr_assert_eq(options.key_bits, 64);
 }
 
@@ -194,6 +196,10 @@ Test(options, what_is_wrong_is_said)
         {"--protocol resp --socket-buffer 1Mi", "--socket-buffer is for bulk"},
         {"--protocol resp --no-found", "--no-found is for bulk"},
         {"--idle-connections 65537", "--idle-connections 65537"},
+        {"--ttl 0", "--ttl 0: a number from 0.001"},
+        {"--ttl 1 -o set-delete", "not with --ttl"},
+        {"--ttl 1 -o delete", "not with --ttl"},
+        {"--ttl 1 --region -a unix:/tmp/x", "not with --ttl"},
     };
     refuses(samples, sizeof(samples) / sizeof(samples[0]));
 }
