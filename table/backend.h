@@ -166,7 +166,7 @@ struct sw_backend {
     uint64_t (*last_sequence)(void *table) SW_NONE_BY_DEFAULT;
     /* The latest clock of its batches. Any thread. NULL: entries do not expire. */
     uint64_t (*clock)(const void *table) SW_NONE_BY_DEFAULT;
-    /* As sw_table_hold. Any thread. NULL: entries are not held. */
+    /* As sw_table_hold. Any thread. NULL: entries do not expire. */
     void (*hold)(void *table, bool (*holds)(const void *context, uint64_t key),
                  const void *context) SW_NONE_BY_DEFAULT;
     /* NULL: entries are restored by batches. */

@@ -19,8 +19,7 @@ uint64_t sw_table_clock(const struct sw_table *table, uint64_t wall_ms);
  * sweep, and a batch that is short of room, leave them when their time has come, so that they are
  * there if that table gives them another time. Whoever carries these writes out removes them by
  * `bury`, in batches without a clock. NULL: none is held. Waits for the batches that run; then what
- * was held before is not asked any more. A table that cannot hold entries does nothing. */
-bool sw_table_can_hold(const struct sw_table *table);
+ * was held before is not asked any more. A table whose entries do not expire does nothing. */
 void sw_table_hold(struct sw_table *table, bool (*holds)(const void *context, uint64_t key),
                    const void *context);
 

@@ -279,11 +279,6 @@ uint64_t sw_table_clock(const struct sw_table *table, uint64_t wall_ms)
     return last > wall_ms ? last : wall_ms;
 }
 
-bool sw_table_can_hold(const struct sw_table *table)
-{
-    return table->backend->hold != NULL;
-}
-
 void sw_table_hold(struct sw_table *table, bool (*holds)(const void *context, uint64_t key),
                    const void *context)
 {

@@ -62,12 +62,12 @@ class Keeper(Node):
 
 
 @contextlib.contextmanager
-def cluster(count, *flags, durable=False):
-    """Nodes with equal shares of the slots; with a log that loses nothing, if `durable`."""
+def cluster(count, *flags, durable=False, keeper=Keeper):
+    """Nodes with equal shares of the slots, made by `keeper`; with a log that loses nothing, if `durable`."""
     with contextlib.ExitStack() as stack:
         servers = []
         for i in range(count):
-            server = Keeper(i, *flags)
+            server = keeper(i, *flags)
             if durable:
                 server.flags += ["--data-dir", str(server.directory / "data"), "--appendonly", "yes",
                                  "--appendfsync", "always", "--log-segment-bytes", "1M"]

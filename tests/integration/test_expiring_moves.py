@@ -10,8 +10,9 @@ import random
 import time
 
 from cluster import key_in, slot_of, topology
-from harness import case, check, drawn_seed, equal, eventually, main, run
-from moving import CLI, SOURCE_FAULTS, TARGET_FAULTS, Load, check_nodes, cluster, entries, moved, moved_at_last, mover, wait_killed
+from harness import BUILD, case, check, drawn_seed, equal, eventually, main, run
+from moving import (CLI, SOURCE_FAULTS, TARGET_FAULTS, Keeper, Load, check_nodes, cluster, entries, moved, moved_at_last, mover,
+                    wait_killed)
 from replication import Relay
 from timed_keys import FAR, TimedLoad
 from wall_clock import WallClock
@@ -20,6 +21,9 @@ from wire import Error, Replies, command
 SEED = drawn_seed()
 RANDOM = random.Random(SEED)
 CPU = ("--backend", "cpu", "--capacity", "64K")
+EMULATED = BUILD / "emulator" / "sherwoodd"  # make emulated-daemon
+CUDA = ("--backend", "cuda", "--capacity", "2K", "--max-capacity", "16K", "--stash", "64", "--loops", "1",
+        "--frame-ops-max", "512", "--round-ops-max", "512")
 FAULTS_A_RUN = 3
 HOUR = 3600
 
@@ -146,20 +150,24 @@ def far_link(servers, epoch=2):
         yield lambda: place(servers[0].port, epoch + 10)
 
 
+def on_gpu(number, *flags):
+    """A node; but for the first one its table is on a GPU."""
+    return Keeper(number, *CUDA, program=EMULATED) if number > 0 else Keeper(number, *flags)
+
+
 @contextlib.contextmanager
-def with_clock():
+def with_clock(keeper=Keeper):
     """Two nodes, of which the second has a clock that can be set."""
     clock = WallClock()
-    with cluster(2, *CPU) as servers:
+    with cluster(2, *CPU, keeper=keeper) as servers:
         servers[1].environment = clock.environment
         servers[1].restart()
         yield servers, clock
 
 
-@case
-def target_is_ahead():
-    """a target whose clock is an hour ahead buries nothing before it serves: a key that is told to stay meanwhile stays"""
-    with with_clock() as ((one, two), clock), far_link((one, two)):
+def move_ahead(keeper):
+    """To a target whose clock is an hour ahead."""
+    with with_clock(keeper) as ((one, two), clock), far_link((one, two)):
         clock.set(HOUR)
         stays, goes, later = [key_in(100, 300, skip) for skip in range(3)]
         own, soon = key_in(9000, 9999), [key_in(100, 300, skip) for skip in range(3, 30)]
@@ -182,6 +190,34 @@ def target_is_ahead():
         equal([two.ask("EXISTS", key) for key in soon], [0] * len(soon), "what expired at the source")
         equal((one.status()["failures"], two.status()["failures"]), ("0", "0"), "attempts that failed")
         check_nodes((one, two))
+
+
+@case
+def target_is_ahead():
+    """a target whose clock is an hour ahead buries nothing before it serves: a key that is told to stay meanwhile stays"""
+    move_ahead(Keeper)
+
+
+@case
+def gpu_is_ahead():
+    """the same of a target whose table is on a GPU"""
+    move_ahead(on_gpu)
+
+
+@case
+def gpu_and_back():
+    """slots go to a table on a GPU and come back while keys with and without times are written"""
+    with cluster(2, *CPU, keeper=on_gpu) as servers:
+        load = TimedLoad(servers, SEED)
+        eventually(lambda: load.done > 200 or load.faults, "keys are there")
+        slots = some_slots()
+        for source, target in (("s0", "s1"), ("s1", "s0")):
+            done = load.done
+            moved(mover(servers, slots, source, target))
+            eventually(lambda done=done: load.done > done + 50 or load.faults, "the load goes on")
+        check(load.end() > 10, "keys with times")
+        check_nodes(servers)
+        equal([server.status()["failures"] for server in servers], ["0", "0"], "attempts that failed")
 
 
 @case

@@ -32,6 +32,7 @@ struct world {
     uint32_t key_bytes, value_bytes;
     bool rows, replays;
     uint64_t clock;
+    uint64_t held; /* a bit for each remainder of keys by 64 */
     int step;
 };
 

@@ -173,16 +173,11 @@ static bool holds(const void *context, uint64_t key)
     return (world->held >> number_of(world, key) & 1) != 0;
 }
 
-/* Holds other entries, or none, as on CUDA always. */
+/* Holds other entries, or none. */
 static void hold_some(struct world *world)
 {
-    struct sw_table_info info;
-    sw_table_info(world->fixture.table, &info);
-    const bool can_hold = sw_table_can_hold(world->fixture.table);
-    cr_assert(can_hold == (info.backend == SW_BACKEND_CPU));
     sw_table_hold(world->fixture.table, NULL, NULL);
-    world->held =
-        can_hold && random_below(&world->random, 3) == 0 ? random_next(&world->random) : 0;
+    world->held = random_below(&world->random, 3) == 0 ? random_next(&world->random) : 0;
     if (world->held != 0) {
         sw_table_hold(world->fixture.table, holds, world);
     }

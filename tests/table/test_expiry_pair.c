@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_expiry_pair.c - entries that expire, in two tables: one on the CPU backend, and one on the
- * backend that is tested. Both are given the same random batches; or the second one those that a
- * log would have of the first. Answers, counters, removed keys and figures must be equal, and after
+ * backend that is tested. Both are given the same random batches, and hold the same entries; or the
+ * second one those that a log would have of the first. Answers, counters, removed keys and figures must be equal, and after
  * each step every key, every bucket and, by an image, every time.
  */
 #include <criterion/criterion.h>
@@ -213,6 +213,33 @@ static void sweep_some(struct world *world)
     free(second.buried);
 }
 
+static bool holds_some(const void *context, uint64_t key)
+{
+    const struct world *world = context;
+    return (world->held >> (key % 64) & 1) != 0;
+}
+
+static bool holds_all(const void *context, uint64_t key)
+{
+    (void)context;
+    (void)key;
+    return true;
+}
+
+/* Both hold the same other entries, or none; but where the second follows the first, that says what
+ * is removed. */
+static void hold_some(struct world *world)
+{
+    for (int s = 0; s < 2; s++) {
+        sw_table_hold(world->sides[s].table, NULL, NULL);
+    }
+    world->held = random_below(&world->random, 2) == 0 ? random_next(&world->random) : 0;
+    for (int s = 0; s < 2; s++) {
+        sw_table_hold(world->sides[s].table,
+                      s == SECOND && world->replays ? holds_all : holds_some, world);
+    }
+}
+
 /* --- comparing --- */
 
 struct entry {
@@ -367,6 +394,8 @@ static void run_world(uint32_t slot_bits, uint32_t row_bytes, bool grows, bool r
                   sw_batch_run(world->sides[SECOND].queue, &other));
         } else if (chance < 16) {
             sweep_some(world);
+        } else if (chance < 20) {
+            hold_some(world);
         } else {
             write_some(world);
         }

@@ -401,7 +401,7 @@ template <bool ROWS> static const struct sw_backend *backend_of()
         NULL,
         NULL,
         sw_cuda_clock,
-        NULL,
+        sw_cuda_hold,
         NULL,
         sw_cuda_keeps_times,
     };

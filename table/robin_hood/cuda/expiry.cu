@@ -405,6 +405,12 @@ cudaError_t sw_cuda_bury_named(struct sw_cuda_queue *queue, const struct sw_batc
 
 /* --- a pass over the second table ------------------------------------------------------------- */
 
+/* Is the entry of this key left where it is when its time has come? */
+static bool is_held(const struct sw_cuda_table *table, uint64_t key)
+{
+    return table->holds != NULL && table->holds(table->holds_context, key);
+}
+
 cudaError_t sw_cuda_sweep_piece(struct sw_cuda_queue *queue, uint64_t clock_ms, uint32_t count,
                                 uint32_t most, uint32_t *looked)
 {
@@ -420,7 +426,9 @@ cudaError_t sw_cuda_sweep_piece(struct sw_cuda_queue *queue, uint64_t clock_ms, 
     cudaError_t error = sw_cuda_times_run(expiry, &scan);
     for (uint32_t i = 0; i < scan.scan_count && error == cudaSuccess; i++) {
         const uint64_t at = expiry->piece_times[i];
-        if (at <= clock_ms && most > 0 && sw_cuda_doom(queue, expiry->piece_keys[i], &error)) {
+        const uint64_t key = expiry->piece_keys[i];
+        if (at <= clock_ms && most > 0 && !is_held(queue->table, key) &&
+            sw_cuda_doom(queue, key, &error)) {
             most--;
         } else {
             sw_expiry_pass_kept(pass, at, clock_ms);

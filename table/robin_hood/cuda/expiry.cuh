@@ -138,6 +138,10 @@ bool sw_cuda_keeps_times(const void *table);
 /* The latest clock of its batches. */
 uint64_t sw_cuda_clock(const void *table);
 
+/* As sw_table_hold says. Whoever asks for a key holds `order`. */
+void sw_cuda_hold(void *table, bool (*holds)(const void *context, uint64_t key),
+                  const void *context);
+
 /* The clock of a batch: what it came with, or the table's if that is later, which it becomes. Told
  * to the batch if an entry has ever expired. */
 uint64_t sw_cuda_take_clock(struct sw_cuda_table *table, uint64_t clock_ms);
@@ -162,8 +166,8 @@ cudaError_t sw_cuda_bury_named(struct sw_cuda_queue *queue, const struct sw_batc
  * for it. */
 bool sw_cuda_doom(struct sw_cuda_queue *queue, uint64_t key, cudaError_t *error);
 cudaError_t sw_cuda_remove_doomed(struct sw_cuda_queue *queue);
-/* The next entries of the sweep, at most `count`; those whose time has come are doomed, at most
- * `most`. *looked: how many there were. */
+/* The next entries of the sweep, at most `count`; those whose time has come, and that are not held,
+ * are doomed, at most `most`. *looked: how many there were. */
 cudaError_t sw_cuda_sweep_piece(struct sw_cuda_queue *queue, uint64_t clock_ms, uint32_t count,
                                 uint32_t most, uint32_t *looked);
 /* Removes entries whose time has come until there were `most`, or no more are left. */

@@ -1,9 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * expiry_sweep.cu - sweeps, which remove entries whose time has come where no batch names them; and
- * a clear. They are done when submit returns.
+ * expiry_sweep.cu - sweeps, which remove entries whose time has come where no batch names them;
+ * which of them are left; and a clear. They are done when submit returns.
  */
 #include "table/robin_hood/cuda/expiry.cuh"
+
+void sw_cuda_hold(void *context, bool (*holds)(const void *context, uint64_t key),
+                  const void *holds_context)
+{
+    struct sw_cuda_table *table = (struct sw_cuda_table *)context;
+    pthread_mutex_lock(&table->order);
+    table->holds = holds;
+    table->holds_context = holds_context;
+    pthread_mutex_unlock(&table->order);
+}
 
 /* What a call of it may do. */
 static bool is_due(const struct sw_cuda_table *table, uint64_t clock_ms, bool goes_back)

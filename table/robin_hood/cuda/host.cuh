@@ -39,6 +39,8 @@ struct sw_cuda_table : sw_cuda_channel_owner {
     uint64_t scratch_bytes;           /* of device memory: all but the arrays */
     struct sw_cuda_expiry *expiry;    /* atomic: expiry.cuh; NULL: no key was ever given a time */
     uint64_t clock_ms;                /* atomic: the latest of its batches */
+    bool (*holds)(const void *context, uint64_t key); /* sw_table_hold; under `order` */
+    const void *holds_context;
 #define DEVICE(bits, word, suffix) struct sw_cuda_device<bits> suffix;
     SW_WIDTHS(DEVICE) /* the one of slot_bits is filled in */
 #undef DEVICE

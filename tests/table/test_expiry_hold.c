@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_expiry_hold.c - entries that are held, while a thread sweeps all the time: those that are
+ * held stay, the others go, and who was released is not asked any more.
+ */
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "table/expiring.h"
+#include "tests/support/table_fixture.h"
+#include "tests/support/tested.h"
+
+TestSuite(expiry_hold, .timeout = 120);
+
+#define KEYS 64U
+#define START 1000000000000ULL
+#define ROUNDS 60U
+
+/* A thread that sweeps, at a clock by which every entry is dead. */
+struct sweeper {
+    struct sw_table *table;
+    pthread_t thread;
+    _Atomic bool ends;
+    _Atomic uint64_t passes;
+    _Atomic int status; /* of the first sweep that failed */
+};
+
+static void *sweep_on(void *context)
+{
+    struct sweeper *sweeper = context;
+    struct sw_queue *queue = NULL;
+    int status = sw_queue_create(sweeper->table, &queue);
+    while (status == SW_OK && !atomic_load(&sweeper->ends)) {
+        struct sw_batch sweep = {
+            .kind = SW_BATCH_SWEEP, .count = KEYS / 4, .clock_ms = START + 1000};
+        status = sw_batch_run(queue, &sweep);
+        atomic_fetch_add(&sweeper->passes, sweep.cursor == 0);
+    }
+    atomic_store(&sweeper->status, status);
+    sw_queue_destroy(queue);
+    return NULL;
+}
+
+/* Waits for a pass that begins from here on to end. */
+static void wait_for_a_pass(struct sweeper *sweeper)
+{
+    const uint64_t end = atomic_load(&sweeper->passes) + 2;
+    while (atomic_load(&sweeper->passes) < end && atomic_load(&sweeper->status) == SW_OK) {
+    }
+}
+
+/* What holds odd keys, until it is released. */
+struct holder {
+    _Atomic bool released;
+    _Atomic uint64_t late; /* how often it was asked then */
+};
+
+static bool is_odd(const void *context, uint64_t key)
+{
+    struct holder *holder = (struct holder *)(uintptr_t)context;
+    atomic_fetch_add(&holder->late, atomic_load(&holder->released));
+    return key % 2 == 1;
+}
+
+static void give_times(struct fixture *fixture)
+{
+    struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
+                             .op = SW_SET,
+                             .count = KEYS,
+                             .keys = fixture->keys,
+                             .values = fixture->values,
+                             .expire_at = START + 1};
+    for (uint32_t i = 0; i < KEYS; i++) {
+        fixture_store(fixture, fixture->keys, i, i);
+        fixture_store_value(fixture, fixture->values, i, i);
+    }
+    cr_assert_eq(sw_batch_run(fixture->queue, &batch), SW_OK);
+}
+
+static uint64_t left_in(const struct fixture *fixture)
+{
+    struct sw_table_stats stats;
+    sw_table_stats(fixture->table, &stats);
+    return stats.occupied;
+}
+
+static void run_rounds(uint32_t slot_bits, uint32_t value_bytes)
+{
+    struct fixture fixture;
+    struct sw_table_config config = fixture_config_of(SW_ENGINE_ROBIN_HOOD, slot_bits);
+    config.value_bytes = value_bytes;
+    config.capacity_slots = 2 * KEYS;
+    config.batch_ops_max = KEYS;
+    config.stash_slots = 64;
+    fixture_open(&fixture, &config);
+    struct sweeper sweeper = {.table = fixture.table};
+    cr_assert_eq(pthread_create(&sweeper.thread, NULL, sweep_on, &sweeper), 0);
+    static struct holder holders[ROUNDS];
+    for (uint32_t round = 0; round < ROUNDS / tested_share(); round++) {
+        struct holder *holder = &holders[round];
+        *holder = (struct holder){0};
+        sw_table_hold(fixture.table, is_odd, holder);
+        give_times(&fixture);
+        wait_for_a_pass(&sweeper);
+        cr_assert_eq(left_in(&fixture), KEYS / 2, "those that are held stay, the others go");
+        sw_table_hold(fixture.table, NULL, NULL);
+        atomic_store(&holder->released, true);
+        wait_for_a_pass(&sweeper);
+        cr_assert_eq(left_in(&fixture), 0, "nothing is held");
+    }
+    atomic_store(&sweeper.ends, true);
+    pthread_join(sweeper.thread, NULL);
+    cr_assert_eq(atomic_load(&sweeper.status), SW_OK);
+    for (uint32_t round = 0; round < ROUNDS / tested_share(); round++) {
+        cr_assert_eq(atomic_load(&holders[round].late), 0, "round %u: asked when released", round);
+    }
+    fixture_close(&fixture);
+}
+
+Test(expiry_hold, integers)
+{
+    run_rounds(64, 0);
+    run_rounds(128, 0);
+}
+
+Test(expiry_hold, rows)
+{
+    run_rounds(128, 60);
+}
