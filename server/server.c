@@ -190,9 +190,9 @@ static int open_table(struct sw_server *server)
     sw_table_info(server->table, &info);
     if (config->default_ttl != 0 && (info.operations >> SW_EXPIRE & 1) == 0) {
         sw_log(SW_LOG_ERROR,
-               "default-ttl: keys do not expire with the %s backend%s: choose "
+               "default-ttl: keys do not expire with the %s backend: choose "
                "--backend cpu, or leave default-ttl out",
-               info.backend_name, info.key_text_bytes > 0 ? " where texts of keys are kept" : "");
+               info.backend_name);
         return -1;
     }
     if (config->default_ttl != 0) {

@@ -98,8 +98,7 @@ static bool may_keep_times(const struct sw_table *table, const struct sw_backend
     if (config->stash_slots == 0) {
         return false; /* what is handed back would leave its time */
     }
-    return facts->together_ops_max == 0 ||
-           (config->key_text_bytes == 0 && config->batch_ops_max <= facts->collected_ops_max);
+    return facts->together_ops_max == 0 || config->batch_ops_max <= facts->collected_ops_max;
 }
 
 /* Limits the operations to those that make sense with this configuration. */

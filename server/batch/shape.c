@@ -65,10 +65,8 @@ struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
 
 const char *sw_table_lacking(const struct sw_table_shape *shape, uint32_t operations)
 {
-    if (shape->engine != SW_ENGINE_ROBIN_HOOD || shape->is_in_host ||
-        (operations >> SW_EXPIRE & 1) == 0) {
-        return shape->of_rows;
-    }
-    return shape->key_text_bytes > 0 ? " with the CUDA backend where texts of keys are kept"
-                                     : " with the CUDA backend and batches so large";
+    const bool of_times = (operations >> SW_EXPIRE & 1) != 0;
+    return shape->engine == SW_ENGINE_ROBIN_HOOD && !shape->is_in_host && of_times
+               ? " with the CUDA backend and batches so large"
+               : shape->of_rows;
 }

@@ -192,9 +192,8 @@ SW_OPTION(
     "inserts it, and any key that SET, MSET, GETSET or SET XX, or a SET by a bulk frame, writes. "
     "INCR, ADD, SETRANGE, OR, CAS and their kind, and SET with KEEPTTL, leave the time of a key "
     "that is there; RENAME and COPY take it along; PERSIST ends it. Keys of the data "
-    "directory, and those that come from a primary or with slots, have the times they had. Not "
-    "with the CUDA backend where it keeps texts of keys (resp-key-text-bytes). 0: keys expire only "
-    "if a command says so.")
+    "directory, and those that come from a primary or with slots, have the times they had. 0: keys "
+    "expire only if a command says so.")
 SW_OPTION(value_format, "value-format", "table", SW_CACHE, SW_CHOICE(formats), "string", "FORMAT",
           "Cache engine: string: values of up to value-bytes; in bulk frames each is its length, 4 "
           "bytes, little-endian, then value-bytes. fixed: values of exactly value-bytes, in bulk "

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Keys that expire in a daemon with the CUDA backend on the emulator (make emulated-daemon): the commands, times that come,
-files, a replica on the CPU backend, rows."""
+files, a replica on the CPU backend, rows, texts of keys."""
 
 import pathlib
 import subprocess
@@ -9,6 +9,7 @@ import tempfile
 import time
 
 import wire
+from collisions import other
 from harness import BUILD, Server, case, check, equal, eventually, main
 from replication import ask, caught_up, replica_of
 
@@ -16,6 +17,7 @@ EMULATED = BUILD / "emulator" / "sherwoodd"
 CUDA = ("--backend", "cuda", "--capacity", "512", "--max-capacity", "4K", "--stash", "64", "--loops", "1",
         "--frame-ops-max", "512", "--round-ops-max", "512")
 FAR = 4000000000000 # milliseconds since 1970
+COLLISION = wire.Error("COLLISION another key that is there has the same hash (resp-keys hash): nothing was done")
 
 
 @case
@@ -127,6 +129,37 @@ def rows():
         equal(replies.ask("SET", 1, row, "PXAT", FAR), "OK", "SET")
         equal(replies.ask("SETRANGE", 1, 2, b"xy"), 64, "SETRANGE")
         equal([replies.ask("PEXPIRETIME", 1), replies.ask("GETRANGE", 1, 0, 4)], [FAR, row[:2] + b"xy" + row[4:5]], "its time")
+
+
+@case
+def texts_of_keys():
+    """keys with texts expire: a dead key's hash is another's to take; the log and snapshots have both texts and times"""
+    texts = (*CUDA, "--resp-keys", "hash", "--resp-key-text-bytes", "30", "--value-bytes", "12", "--value-type", "string")
+    key, keys = b"user:1000:name", [b"kept:%d" % i for i in range(20)]
+    twin = other(key)
+    with tempfile.TemporaryDirectory() as directory:
+        kept = ("--data-dir", directory, "--appendonly", "yes", "--appendfsync", "no")
+        with Server(*texts, *kept, program=EMULATED, stop_rc=-9) as server, server.connect() as connection:
+            replies = wire.Replies(connection)
+            equal(replies.ask("SET", key, "one", "PX", 3000), "OK", "SET")
+            equal([replies.ask(*words) for words in (("GET", twin), ("SET", twin, 2, "EX", 9), ("EXPIRE", twin, 9), ("TTL", twin), ("DEL", twin))],
+                  [COLLISION] * 5, "while it lives")
+            equal(replies.ask("GET", key), b"one", "it has lost nothing")
+            for i, each in enumerate(keys):
+                equal(replies.ask("SET", each, b"v%d" % i, "PXAT", FAR + i), "OK", "SET")
+            eventually(lambda: replies.ask("EXISTS", twin) == 0, "its time comes", 30)
+            equal([replies.ask("SET", twin, "two", "PXAT", FAR), replies.ask("GET", key), replies.ask("GET", twin)],
+                  ["OK", COLLISION, b"two"], "the other's")
+            equal(replies.ask("SET", keys[0], "gone", "PX", 300), "OK", "SET")
+            eventually(lambda: replies.ask("DBSIZE") == len(keys), "it is swept", 30)
+            server.kill()
+        for life in range(2):
+            with Server(*texts, *kept, program=EMULATED) as server, server.connect() as connection:
+                replies = wire.Replies(connection)
+                equal(sorted(replies.ask("KEYS", "*")), sorted([twin, *keys[1:]]), f"KEYS, life {life}")
+                equal([replies.ask("PEXPIRETIME", each) for each in (twin, keys[1], keys[19])], [FAR, FAR + 1, FAR + 19], "times")
+                equal(replies.ask("GET", key), COLLISION, "its text")
+                equal(replies.ask("SAVE"), "OK", "SAVE")
 
 
 @case

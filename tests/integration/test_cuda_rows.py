@@ -88,16 +88,6 @@ def texts_of_keys():
         equal(replies.ask("MSET", *(word for key in keys for word in (key, b"v"))), "OK", "MSET")
         equal(sorted(replies.ask("KEYS", "*")), sorted(keys), "KEYS")
         equal(server.metrics()["sherwood_key_collisions_total"], 5, "counted")
-
-
-@case
-def texts_have_no_times():
-    """the refusal of times where texts are kept names the backend; what no backend has of rows is refused as ever"""
-    with Server(*TEXTS, program=EMULATED) as server, server.connect() as connection:
-        replies = wire.Replies(connection)
-        for words, name in ((("EXPIRE", 1, 5), "EXPIRE"), (("SET", 1, 2, "EX", 5), "SET EX"), (("SETEX", 1, 5, 2), "SETEX")):
-            equal(replies.ask(*words),
-                  wire.Error(f"ERR the robin_hood engine has no {name} with the CUDA backend where texts of keys are kept"), name)
         equal(replies.ask("INCR", 1), wire.Error("ERR the robin_hood engine has no INCR for rows: values are no integers"), "INCR")
 
 

@@ -16,6 +16,7 @@
 #define KEYS 700U
 #define IO_BYTES (OPS_MAX * 192ULL) /* more than the arrays of a side have */
 #define SECOND 1                    /* the table that is tested */
+#define TEXT_BYTES 16U
 
 struct side {
     struct sw_table *table;
@@ -30,6 +31,7 @@ struct world {
     struct side sides[2];
     struct random random;
     uint32_t key_bytes, value_bytes;
+    uint32_t text_bytes; /* of a row, the last ones: 0, or TEXT_BYTES */
     bool rows, replays;
     uint64_t clock;
     uint64_t held; /* a bit for each remainder of keys by 64 */
@@ -85,8 +87,8 @@ static void put_key(const struct world *world, struct side *side, uint32_t i, ui
     memcpy(side->keys + (size_t)i * world->key_bytes, &key, world->key_bytes);
 }
 
-static void open_world(struct world *world, uint32_t slot_bits, uint32_t row_bytes, bool grows,
-                       bool replays)
+static void open_world(struct world *world, uint32_t slot_bits, uint32_t row_bytes, bool texts,
+                       bool grows, bool replays)
 {
     struct sw_table_config config;
     sw_table_config_init(&config);
@@ -94,6 +96,7 @@ static void open_world(struct world *world, uint32_t slot_bits, uint32_t row_byt
     config.backend = SW_BACKEND_CPU;
     config.slot_bits = slot_bits;
     config.value_bytes = row_bytes;
+    config.key_text_bytes = texts ? TEXT_BYTES : 0;
     config.capacity_slots = grows ? 64 : 72;
     config.max_capacity_slots = grows ? 2048 : 0;
     config.batch_ops_max = OPS_MAX;
@@ -101,9 +104,11 @@ static void open_world(struct world *world, uint32_t slot_bits, uint32_t row_byt
     config.threads = 1;
     world->key_bytes = slot_bits / 16;
     world->value_bytes = row_bytes > 0 ? row_bytes : world->key_bytes;
+    world->text_bytes = config.key_text_bytes;
     world->rows = row_bytes > 0;
     world->replays = replays;
-    world->random = random_of(slot_bits + row_bytes + (grows ? 1 : 0) + (replays ? 2 : 0));
+    world->random =
+        random_of(slot_bits + row_bytes + (grows ? 1 : 0) + (replays ? 2 : 0) + (texts ? 4096 : 0));
     world->clock = 1000000000000;
     open_side(&world->sides[0], &config);
     config.backend = tested_backend();

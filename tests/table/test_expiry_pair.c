@@ -2,8 +2,8 @@
  *
  * test_expiry_pair.c - entries that expire, in two tables: one on the CPU backend, and one on the
  * backend that is tested. Both are given the same random batches, and hold the same entries; or the
- * second one those that a log would have of the first. Answers, counters, removed keys and figures must be equal, and after
- * each step every key, every bucket and, by an image, every time.
+ * second one those that a log would have of the first. Answers, counters, removed keys and figures
+ * must be equal, and after each step every key, every bucket and, by an image, every time.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -39,6 +39,23 @@ static uint8_t draw_op(struct world *world)
                        : (uint8_t)random_below(&world->random, SW_OP_COUNT);
 }
 
+/* The row, or the integer, of operation i. Of texts of its key it has the usual one, or, each in
+ * one of so many, another one, or none; 0: the usual one. */
+static void draw_value(struct world *world, struct side *side, uint32_t i, uint64_t one_of)
+{
+    uint8_t *row = side->values + (size_t)i * world->value_bytes;
+    for (uint32_t b = 0; b < world->value_bytes; b++) {
+        row[b] =
+            (uint8_t)(random_below(&world->random, 4) == 0 ? 255 : random_below(&world->random, 3));
+    }
+    if (world->text_bytes > 0) {
+        uint8_t *text = row + world->value_bytes - world->text_bytes;
+        const uint64_t chance = one_of == 0 ? 2 : random_below(&world->random, one_of);
+        memset(text, chance == 0 ? 0 : 1, world->text_bytes);
+        text[world->text_bytes - 1] = chance == 1 ? 2 : text[0];
+    }
+}
+
 /* The first table's batch. */
 static void draw_batch(struct world *world)
 {
@@ -48,15 +65,12 @@ static void draw_batch(struct world *world)
     const uint32_t range = 1 + (uint32_t)random_below(&world->random, KEYS);
     const uint64_t group = 1 + random_below(&world->random, 60);
     const bool one_op = random_below(&world->random, 3) == 0;
+    const uint64_t one_of = random_below(&world->random, 3) * random_below(&world->random, 20);
     uint32_t groups = 0;
     for (uint32_t i = 0; i < count; i++) {
         side->ops[i] = draw_op(world);
         put_key(world, side, i, KEYS - 1 - random_below(&world->random, range));
-        for (uint32_t b = 0; b < world->value_bytes; b++) {
-            side->values[(size_t)i * world->value_bytes + b] =
-                (uint8_t)(random_below(&world->random, 4) == 0 ? 255
-                                                               : random_below(&world->random, 3));
-        }
+        draw_value(world, side, i, one_of);
         side->expires[i] = draw_time(world);
         if (i + 1 == count || random_below(&world->random, group) == 0) {
             side->ends[groups++] = i + 1;
@@ -235,8 +249,8 @@ static void hold_some(struct world *world)
     }
     world->held = random_below(&world->random, 2) == 0 ? random_next(&world->random) : 0;
     for (int s = 0; s < 2; s++) {
-        sw_table_hold(world->sides[s].table,
-                      s == SECOND && world->replays ? holds_all : holds_some, world);
+        sw_table_hold(world->sides[s].table, s == SECOND && world->replays ? holds_all : holds_some,
+                      world);
     }
 }
 
@@ -344,9 +358,14 @@ static void compare_figures(const struct world *world)
                  violation);
 }
 
-/* Every key, at a clock. */
+/* Every key, at a clock; where rows have texts of keys, now and then by texts, each key for itself.
+ */
 static void look_at_all(struct world *world, uint64_t clock)
 {
+    const bool by_texts = world->text_bytes > 0 && random_below(&world->random, 2) == 0;
+    for (uint32_t i = 0; i < KEYS && by_texts; i++) {
+        draw_value(world, &world->sides[0], i, 20);
+    }
     for (int s = 0; s < 2; s++) {
         struct side *side = &world->sides[s];
         side->batch = (struct sw_batch){.kind = SW_BATCH_OPERATIONS,
@@ -359,8 +378,18 @@ static void look_at_all(struct world *world, uint64_t clock)
                                         .expires_out = side->expires_out};
         for (uint32_t i = 0; i < KEYS; i++) {
             put_key(world, side, i, i);
+            side->ends[i] = i + 1;
         }
-        cr_assert_eq(sw_batch_run(side->queue, &side->batch), SW_OK);
+        if (by_texts) {
+            const size_t bytes = (size_t)KEYS * world->value_bytes;
+            memcpy(side->values, world->sides[0].values, s == SECOND ? bytes : 0);
+            side->batch.values = side->values;
+            side->batch.group_count = KEYS;
+            side->batch.group_ends = side->ends;
+            side->batch.group_refused = side->refused;
+        }
+        const int status = sw_batch_run(side->queue, &side->batch);
+        cr_assert(status == SW_OK || (by_texts && status == SW_E_FULL));
     }
     compare_answers(world);
 }
@@ -379,11 +408,11 @@ static void compare(struct world *world)
     }
 }
 
-static void run_world(uint32_t slot_bits, uint32_t row_bytes, bool grows, bool replays)
+static void run_world(uint32_t slot_bits, uint32_t row_bytes, bool texts, bool grows, bool replays)
 {
     static struct world storage;
     struct world *world = &storage;
-    open_world(world, slot_bits, row_bytes, grows, replays);
+    open_world(world, slot_bits, row_bytes, texts, grows, replays);
     for (world->step = 0; world->step < STEPS / (int)tested_share(); world->step++) {
         const uint64_t chance = random_below(&world->random, 100);
         struct sw_batch both = {.kind = chance < 2 ? SW_BATCH_CLEAR : SW_BATCH_RESIZE,
@@ -408,19 +437,26 @@ static void run_world(uint32_t slot_bits, uint32_t row_bytes, bool grows, bool r
 
 Test(expiry_pair, integers_of_32_bits)
 {
-    run_world(64, 0, false, false);
-    run_world(64, 0, true, true);
+    run_world(64, 0, false, false, false);
+    run_world(64, 0, false, true, true);
 }
 
 Test(expiry_pair, integers_of_64_bits)
 {
-    run_world(128, 0, true, false);
-    run_world(128, 0, false, true);
+    run_world(128, 0, false, true, false);
+    run_world(128, 0, false, false, true);
 }
 
 Test(expiry_pair, rows)
 {
-    run_world(128, 60, false, false);
-    run_world(64, 12, true, false);
-    run_world(64, 8, false, true);
+    run_world(128, 60, false, false, false);
+    run_world(64, 12, false, true, false);
+    run_world(64, 8, false, false, true);
+}
+
+Test(expiry_pair, texts_of_keys)
+{
+    run_world(128, 60, true, false, false);
+    run_world(64, 20, true, true, false);
+    run_world(128, 24, true, true, true);
 }

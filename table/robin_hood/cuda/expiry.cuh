@@ -9,10 +9,10 @@
  *   sw_cuda_expiry_begin    removes the entries it names, those of its keys whose time has come,
  * and further ones where room is not certain sw_cuda_expiry_decide   finds out what each operation
  * does, by presence and time alone: sorted by key, a thread carries each key's operations out on
- * these two. Where groups may be refused one thread does it for all keys, in order, which decides
- * the groups, too. Then it writes the times the engine              carries out what is left: an
- * operation that removes its key for its time is a DELETE, one that does nothing is a GET
- *   sw_cuda_expiry_answer   tells the answers that only the first steps know
+ * these two. Where groups may be refused, for want of room or for texts of keys, one thread does it
+ * for all keys, in order, which decides the groups, too. Then it writes the times the engine
+ * carries out what is left: an operation that removes its key for its time is a DELETE, one that
+ * does nothing is a GET sw_cuda_expiry_answer   tells the answers that only the first steps know
  *
  * Threads: `order` of the owner guards all of it but the clock and `held`, which are atomic.
  */
@@ -34,6 +34,7 @@ struct sw_cuda_expiry_control {
     unsigned long long expired; /* entries that operations remove for their time */
     uint64_t occupied;          /* entries before the batch */
     uint32_t stash_full;        /* 1: it may insert nothing */
+    uint32_t disputed;          /* 1: two texts of one key differ */
     uint32_t dead, kept, ended; /* lengths of the lists */
     uint32_t refused;           /* groups */
 };
@@ -79,6 +80,9 @@ template <int BITS> struct sw_cuda_timed {
     bool rows;
     uint32_t group_count;
     const uint32_t *group_ends;
+    const struct sw_cuda_parts *parts; /* where operands are: of texts of keys */
+    uint32_t part_count;
+    const uint32_t *disputed; /* what was found out of these; NULL: none are kept */
 };
 
 /* What there is room for in the second table, for a walk. */
@@ -202,10 +206,11 @@ cudaError_t sw_cuda_launch_times_decide(const struct sw_cuda_device<BITS> *devic
                                         const struct sw_cuda_expiry_view *view,
                                         const struct sw_cuda_timed<BITS> *batch,
                                         cudaStream_t stream);
-/* The same where groups may be refused: which. */
+/* The same where groups may be refused: which, and why. `rows` has what was found out of texts. */
 template <int BITS>
 cudaError_t sw_cuda_launch_times_walk(const struct sw_cuda_device<BITS> *device,
                                       const struct sw_cuda_expiry_view *view,
+                                      const struct sw_cuda_rows *rows,
                                       const struct sw_cuda_timed<BITS> *batch,
                                       const struct sw_cuda_times_room *room, cudaStream_t stream);
 /* Behind the engine, if groups were refused. */

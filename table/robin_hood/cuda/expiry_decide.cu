@@ -20,11 +20,6 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
 }
 
-static uint32_t blocks_for(uint32_t count)
-{
-    return (count + SW_CUDA_BLOCK - 1) / SW_CUDA_BLOCK;
-}
-
 template <int BITS>
 cudaError_t sw_cuda_launch_times_sort(const struct sw_cuda_device<BITS> *device,
                                       const struct sw_cuda_timed<BITS> *batch, cudaStream_t stream)
@@ -32,7 +27,7 @@ cudaError_t sw_cuda_launch_times_sort(const struct sw_cuda_device<BITS> *device,
     typedef typename sw_width<BITS>::word word;
     const struct sw_cuda_scratch<BITS> *scratch = &device->scratch;
     size_t bytes = scratch->sort_bytes;
-    mix_kernel<BITS><<<blocks_for(batch->count), SW_CUDA_BLOCK, 0, stream>>>(*device, *batch);
+    mix_kernel<BITS><<<sw_timed_blocks(batch->count), SW_CUDA_BLOCK, 0, stream>>>(*device, *batch);
     const cudaError_t error = cudaGetLastError();
     return error == cudaSuccess ? cub::DeviceRadixSort::SortPairs(
                                       scratch->sort, bytes, (const word *)scratch->m,
@@ -52,7 +47,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     const uint32_t p = blockIdx.x * SW_CUDA_BLOCK + threadIdx.x;
     uint64_t key = 0;
     bool dead = false;
-    if (p < batch.count && (p == 0 || scratch->m_sorted[p - 1] != scratch->m_sorted[p])) {
+    if (sw_timed_leads<BITS>(*scratch, batch.count, p)) {
         uint64_t probes = 0;
         key = sw_width<BITS>::unmix(&device.table, scratch->m_sorted[p]);
         const uint64_t at =
@@ -71,23 +66,18 @@ cudaError_t sw_cuda_launch_times_dead(const struct sw_cuda_device<BITS> *device,
                                       const struct sw_cuda_timed<BITS> *batch, cudaStream_t stream)
 {
     dead_kernel<BITS>
-        <<<blocks_for(batch->count), SW_CUDA_BLOCK, 0, stream>>>(*device, *view, *batch);
+        <<<sw_timed_blocks(batch->count), SW_CUDA_BLOCK, 0, stream>>>(*device, *view, *batch);
     return cudaGetLastError();
 }
 
 /* --- operations ------------------------------------------------------------------------------- */
-
-/* Sums of a thread. */
-struct sums {
-    uint64_t given, inserts, expired, next;
-};
 
 /* Carries out the operations on the key of sorted position p. */
 template <int BITS>
 static __device__ inline struct sw_cuda_keyed
 decide_run(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_expiry_view &view,
            const struct sw_cuda_timed<BITS> &batch, uint32_t p, struct sw_cuda_keyed key,
-           struct sums *sums)
+           struct sw_cuda_timed_sums *sums)
 {
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
     const typename sw_width<BITS>::word m = scratch->m_sorted[p];
@@ -95,12 +85,7 @@ decide_run(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_expir
         const uint32_t i = scratch->index_sorted[p];
         const struct sw_cuda_stepped step = sw_timed_step<BITS>(view, batch, i, key);
         sw_timed_tell<BITS>(view, batch, i, key, step);
-        sums->given += step.gives;
-        sums->inserts += step.inserts;
-        sums->expired += step.expires;
-        if (step.after.at != key.at && step.after.at != 0 && step.after.at < sums->next) {
-            sums->next = step.after.at;
-        }
+        sw_timed_add(sums, key, step);
         key = step.after;
     }
     return key;
@@ -114,14 +99,15 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
     struct sw_cuda_expiry_control *control = view.control;
     const uint32_t p = blockIdx.x * SW_CUDA_BLOCK + threadIdx.x;
-    struct sums sums = {0, 0, 0, SW_EXPIRY_NEVER};
+    struct sw_cuda_timed_sums sums = {0, 0, 0, SW_EXPIRY_NEVER};
     struct sw_cuda_keyed before = {false, 0}, after = {false, 0};
     uint64_t word = 0;
     if (p == 0) {
         control->occupied = device.table.state->occupied;
         control->stash_full = device.table.state->stash_occupied > device.table.stash_max;
+        control->disputed = batch.disputed != NULL ? *batch.disputed : 0;
     }
-    if (p < batch.count && (p == 0 || scratch->m_sorted[p - 1] != scratch->m_sorted[p])) {
+    if (sw_timed_leads<BITS>(*scratch, batch.count, p)) {
         const typename sw_width<BITS>::word m = scratch->m_sorted[p];
         word = sw_width<BITS>::unmix(&device.table, m);
         before = sw_timed_key<BITS>(device, view, m);
@@ -143,7 +129,7 @@ cudaError_t sw_cuda_launch_times_decide(const struct sw_cuda_device<BITS> *devic
                                         cudaStream_t stream)
 {
     decide_kernel<BITS>
-        <<<blocks_for(batch->count), SW_CUDA_BLOCK, 0, stream>>>(*device, *view, *batch);
+        <<<sw_timed_blocks(batch->count), SW_CUDA_BLOCK, 0, stream>>>(*device, *view, *batch);
     return cudaGetLastError();
 }
 

@@ -9,6 +9,19 @@
 #include "table/robin_hood/cuda/expiry.cuh"
 #include "table/robin_hood/rows.h"
 
+static inline uint32_t sw_timed_blocks(uint32_t count)
+{
+    return (count + SW_CUDA_BLOCK - 1) / SW_CUDA_BLOCK;
+}
+
+/* Whether the operation at sorted position p is the first one on its key. */
+template <int BITS>
+static __device__ inline bool sw_timed_leads(const struct sw_cuda_scratch<BITS> &scratch,
+                                             uint32_t count, uint32_t p)
+{
+    return p < count && (p == 0 || scratch.m_sorted[p - 1] != scratch.m_sorted[p]);
+}
+
 /* A key at some point of a batch. */
 struct sw_cuda_keyed {
     bool present;
@@ -21,6 +34,23 @@ struct sw_cuda_stepped {
     struct sw_cuda_keyed after;
     bool gives, inserts, expires;
 };
+
+/* What operations did. */
+struct sw_cuda_timed_sums {
+    uint64_t given, inserts, expired, next;
+};
+
+static __device__ inline void sw_timed_add(struct sw_cuda_timed_sums *sums,
+                                           struct sw_cuda_keyed before,
+                                           const struct sw_cuda_stepped &step)
+{
+    sums->given += step.gives;
+    sums->inserts += step.inserts;
+    sums->expired += step.expires;
+    if (step.after.at != before.at && step.after.at != 0 && step.after.at < sums->next) {
+        sums->next = step.after.at;
+    }
+}
 
 template <int BITS>
 static __device__ inline uint32_t sw_timed_op(const struct sw_cuda_timed<BITS> &batch, uint32_t i)

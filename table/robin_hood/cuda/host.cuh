@@ -146,6 +146,7 @@ struct sw_cuda_mix {
     bool deletes;     /* some may */
     uint32_t upserts; /* how many may insert */
     bool reads;       /* all do */
+    bool decided;     /* it is known which groups are refused: they have been made GETs */
 };
 struct sw_cuda_mix sw_cuda_mix_of(const struct sw_batch *batch, bool rows);
 
@@ -168,11 +169,11 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
                           const struct sw_cuda_batch<BITS> *typed, uint32_t upserts, bool deletes);
 
 /* Writes on rows (row_writes.cu); under `order`. Makes of the whole of a launch, which was
- * collected, a batch on the numbers of rows, and says what is to be moved. So many of its
- * operations may insert, and some may delete; if none may, its keys are looked up. */
+ * collected, a batch on the numbers of rows, and says what is to be moved. If none of its
+ * operations may delete, its keys are looked up. */
 template <int BITS>
 cudaError_t sw_cuda_rows_begin(struct sw_cuda_queue *queue, const struct sw_cuda_together *memory,
-                               struct sw_together *together, uint32_t upserts, bool deletes,
+                               struct sw_together *together, struct sw_cuda_mix mix,
                                struct sw_cuda_row_batch<BITS> *rows);
 /* Enqueues the moves, behind the engine's kernels. */
 template <int BITS>

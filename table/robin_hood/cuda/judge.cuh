@@ -19,19 +19,33 @@ struct sw_cuda_judge {
     uint64_t *expires_out; /* or NULL */
 };
 
+/* What is known of a key that the table has. */
+struct sw_cuda_judged {
+    bool lives;  /* it is there at the clock of the batch */
+    uint64_t at; /* when it expires; 0: never */
+};
+
+static __device__ inline struct sw_cuda_judged sw_judged(const struct sw_cuda_judge &judge,
+                                                         uint64_t key)
+{
+    uint64_t probes = 0;
+    const uint64_t at = sw_locate_s128(&judge.times, sw_mix_s128(&judge.times, key), &probes).value;
+    return {at == 0 || at > judge.clock_ms, at};
+}
+
 /* Whether key i of the batch, which is `found` or not, is there at its clock; answers when it
  * expires. */
 static __device__ inline bool sw_judge(const struct sw_cuda_judge &judge, uint32_t i, uint64_t key,
                                        bool found)
 {
-    uint64_t probes = 0;
-    const uint64_t at =
-        found ? sw_locate_s128(&judge.times, sw_mix_s128(&judge.times, key), &probes).value : 0;
-    const bool lives = found && (at == 0 || at > judge.clock_ms);
-    if (judge.expires_out != NULL) {
-        judge.expires_out[i] = lives ? at : 0;
+    struct sw_cuda_judged judged = {false, 0};
+    if (found) {
+        judged = sw_judged(judge, key);
     }
-    return lives;
+    if (judge.expires_out != NULL) {
+        judge.expires_out[i] = judged.lives ? judged.at : 0;
+    }
+    return judged.lives;
 }
 
 /* As sw_cuda_launch_get and sw_cuda_launch_row_get, of one batch. */

@@ -22,7 +22,7 @@ static bool may_insert(uint32_t op, bool rows)
 
 struct sw_cuda_mix sw_cuda_mix_of(const struct sw_batch *batch, bool rows)
 {
-    struct sw_cuda_mix mix = {false, 0, false};
+    struct sw_cuda_mix mix = {false, 0, false, false};
     if (batch == NULL || batch->kind != SW_BATCH_OPERATIONS) {
         return mix;
     }
@@ -66,6 +66,19 @@ static struct sw_cuda_read<BITS> typed_read(struct sw_cuda_queue *queue,
     return read;
 }
 
+/* Before reads are answered, where texts of keys are kept. */
+template <int BITS>
+static cudaError_t compare_texts(struct sw_cuda_queue *queue, const struct sw_batch *batch,
+                                 struct sw_cuda_record *record, const struct sw_cuda_judge *judge)
+{
+    struct sw_cuda_table *table = queue->table;
+    return table->config.key_text_bytes > 0
+               ? sw_cuda_launch_row_text_reads<BITS>(sw_cuda_device_of<BITS>(table),
+                                                     &table->arena.view, batch, record, judge,
+                                                     queue->stream)
+               : cudaSuccess;
+}
+
 /* Launches one batch of reads where some entry expires. */
 template <int BITS>
 static cudaError_t launch_judged(struct sw_cuda_queue *queue, const struct sw_batch *batch,
@@ -80,6 +93,10 @@ static cudaError_t launch_judged(struct sw_cuda_queue *queue, const struct sw_ba
     reads.filter = batch->filter;
     reads.batches[0] = typed_read<BITS>(queue, batch, ticket);
     queue->reads_pending = true;
+    const cudaError_t error = compare_texts<BITS>(queue, batch, reads.batches[0].record, &judge);
+    if (error != cudaSuccess) {
+        return error;
+    }
     return sw_cuda_has_rows(table)
                ? sw_cuda_launch_judged_row_get<BITS>(device, &table->arena.view, &reads, &judge,
                                                      queue->stream)
@@ -125,12 +142,11 @@ static cudaError_t launch_reads(struct sw_cuda_queue *queue, struct sw_batch *co
     queue->reads_pending = true;
     const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
     const bool use_hints = sw_cuda_hints_pay(table);
-    for (uint32_t b = 0; b < count && table->config.key_text_bytes > 0; b++) {
-        error = sw_cuda_launch_row_text_reads<BITS>(device, &table->arena.view, batches[b],
-                                                    reads.batches[b].record, queue->stream);
-        if (error != cudaSuccess) {
-            return error;
-        }
+    for (uint32_t b = 0; b < count && error == cudaSuccess; b++) {
+        error = compare_texts<BITS>(queue, batches[b], reads.batches[b].record, NULL);
+    }
+    if (error != cudaSuccess) {
+        return error;
     }
     return sw_cuda_has_rows(table)
                ? sw_cuda_launch_row_get<BITS, N>(device, &table->arena.view, use_hints, &reads,

@@ -19,14 +19,8 @@
  * compare-and-swap, for the first operation on its key that comes, and so is the one that speaks
  * for its text (M6); keys and texts of operations do not change meanwhile.
  */
-#include "table/robin_hood/cuda/row_acts.cuh"
-#include "table/robin_hood/cuda/row_move.cuh"
-
-/* The state of a key in the walk: absent; present without a text; with that of the row that it had
- * before the batch; or else with that of the operation of this number. */
-#define ABSENT UINT32_MAX
-#define NO_TEXT (UINT32_MAX - 1)
-#define OF_ROW (UINT32_MAX - 2)
+#include "table/robin_hood/cuda/judge.cuh"
+#include "table/robin_hood/cuda/row_texts.cuh"
 
 /* What a launch of so many operations has of sw_cuda_row_texts.disputed, behind the first words:
  * 1 + the operation that claimed a slot, 1 + the one that speaks for its text, and whether others
@@ -41,57 +35,6 @@ static __host__ __device__ inline struct claims claims_of(const struct sw_cuda_r
 {
     uint32_t *words = texts.disputed + 4;
     return {words, words + slots, words + 2 * (uint64_t)slots, slots};
-}
-
-static __device__ inline bool same_unit(uint32_t a, uint32_t b)
-{
-    return a == b;
-}
-
-static __device__ inline bool same_unit(uint2 a, uint2 b)
-{
-    return a.x == b.x && a.y == b.y;
-}
-
-static __device__ inline bool same_unit(uint4 a, uint4 b)
-{
-    return a.x == b.x && a.y == b.y && a.z == b.z && a.w == b.w;
-}
-
-/* Loads all, so that the loads do not wait for each other. */
-template <typename T>
-static __device__ inline bool same_units(const uint8_t *one, const uint8_t *other, uint32_t bytes)
-{
-    bool same = true;
-#pragma unroll 4
-    for (uint32_t at = 0; at < bytes; at += sizeof(T)) {
-        const bool alike =
-            same_unit(__ldcg((const T *)(one + at)), __ldcg((const T *)(other + at)));
-        same = same && alike;
-    }
-    return same;
-}
-
-/* In the largest units: each that is loaded from the host's memory crosses the bus alone. */
-static __device__ inline bool same_text(const struct sw_cuda_rows &rows, const uint8_t *one,
-                                        const uint8_t *other)
-{
-    const uint32_t bytes = rows.text_bytes;
-    const uint32_t unit = row_unit((uintptr_t)one | (uintptr_t)other | bytes);
-    return unit == 16  ? same_units<uint4>(one, other, bytes)
-           : unit == 8 ? same_units<uint2>(one, other, bytes)
-                       : same_units<uint32_t>(one, other, bytes);
-}
-
-/* The text of operation i; NULL: it has none. */
-template <int BITS>
-static __device__ inline const uint8_t *
-text_of(const struct sw_cuda_rows &rows, const struct sw_cuda_row_batch<BITS> &batch, uint32_t i)
-{
-    const struct sw_cuda_part *part = part_of(batch.parts, batch.part_count, i);
-    return part->values != NULL
-               ? row_text(rows, part->values + (uint64_t)(i - part->first) * rows.value_bytes)
-               : NULL;
 }
 
 /* Claims the word for operation i, unless another one has it. Returns which has. */
@@ -123,11 +66,12 @@ template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     compare_kernel(const typename sw_width<BITS>::table table,
                    const typename sw_width<BITS>::word *keys, const struct sw_cuda_rows rows,
-                   const struct sw_cuda_row_batch<BITS> batch, const struct claims claims)
+                   const struct sw_cuda_parts *parts, uint32_t part_count, uint32_t count,
+                   const struct claims claims)
 {
     typedef sw_width<BITS> W;
     const uint32_t i = blockIdx.x * SW_CUDA_BLOCK + threadIdx.x;
-    if (i >= batch.count) {
+    if (i >= count) {
         return;
     }
     uint64_t probes = 0;
@@ -135,13 +79,13 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     const typename W::place place = W::locate(&table, m, &probes);
     const uint8_t *stored =
         place.found ? row_text(rows, row_at(rows, (uint64_t)place.value)) : NULL;
-    const uint8_t *text = text_of<BITS>(rows, batch, i);
+    const uint8_t *text = text_of(rows, parts, part_count, i);
     const uint32_t slot = slot_of<BITS>(claims, keys, m, i);
     uint32_t facts = 0;
     if (text != NULL) {
         const uint32_t first = claim(&claims.of_text[slot], i);
         const bool as_first =
-            first == i || same_text(rows, text, text_of<BITS>(rows, batch, first));
+            first == i || same_text(rows, text, text_of(rows, parts, part_count, first));
         const bool as_stored = stored != NULL && same_text(rows, text, stored);
         facts =
             SW_ROW_HAS_TEXT | (as_first ? SW_ROW_AS_FIRST : 0) | (as_stored ? SW_ROW_AS_STORED : 0);
@@ -153,7 +97,9 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     rows.texts.slots[i] = slot;
     rows.texts.facts[i] = (uint8_t)facts;
     /* M6: all threads with this key store the same */
-    rows.texts.states[slot] = !place.found ? ABSENT : stored == NULL ? NO_TEXT : OF_ROW;
+    rows.texts.states[slot] = !place.found     ? SW_ROW_ABSENT
+                              : stored == NULL ? SW_ROW_NO_TEXT
+                                               : SW_ROW_OF_ROW;
 }
 
 /* Whether no group can be refused for want of room. */
@@ -199,27 +145,7 @@ static __device__ inline uint32_t next_walked(const uint32_t *walked, uint32_t i
     return i;
 }
 
-/* Whether operation i has another text than its key. */
-template <int BITS>
-static __device__ inline bool collides(const struct sw_cuda_rows &rows,
-                                       const struct sw_cuda_row_batch<BITS> &batch, uint32_t i,
-                                       uint32_t state)
-{
-    const uint32_t facts = rows.texts.facts[i];
-    if ((facts & SW_ROW_HAS_TEXT) == 0 || state == ABSENT || state == NO_TEXT) {
-        return false;
-    }
-    if (state == OF_ROW) {
-        return (facts & SW_ROW_AS_STORED) == 0;
-    }
-    const uint32_t others = rows.texts.facts[state];
-    if (((facts | others) & SW_ROW_AS_FIRST) != 0) {
-        return (facts & others & SW_ROW_AS_FIRST) == 0;
-    }
-    return !same_text(rows, text_of<BITS>(rows, batch, i), text_of<BITS>(rows, batch, state));
-}
-
-/* What a group would meet: walks it until that is known. What it changes is in `saved` too. */
+/* What a group would meet: walks it until that is known. */
 template <int BITS>
 static __device__ inline enum sw_admission walk_group(const typename sw_width<BITS>::table &table,
                                                       const struct sw_cuda_rows &rows,
@@ -228,26 +154,19 @@ static __device__ inline enum sw_admission walk_group(const typename sw_width<BI
 {
     const bool stash_full = table.state->stash_occupied > table.stash_max;
     for (; *i < end; ++*i) {
-        const bool has_text = (rows.texts.facts[*i] & SW_ROW_HAS_TEXT) != 0;
-        uint32_t *state = &rows.texts.states[rows.texts.slots[*i]];
-        const uint32_t was = *state;
-        if (collides<BITS>(rows, batch, *i, was)) {
+        const uint32_t was = *text_state(rows, *i);
+        if (text_collides(rows, batch.parts, batch.part_count, *i, was)) {
             return SW_REFUSED_COLLISION;
         }
-        const enum sw_effect effect = sw_row_effect(batch.ops[*i], was != ABSENT);
-        if (effect == SW_EFFECT_WRITE && was == ABSENT) {
+        const enum sw_effect effect = sw_row_effect(batch.ops[*i], was != SW_ROW_ABSENT);
+        if (effect == SW_EFFECT_WRITE && was == SW_ROW_ABSENT) {
             if (*occupied >= table.occupied_max || stash_full) {
                 return SW_REFUSED_FULL;
             }
             ++*occupied;
-            *state = has_text ? *i : NO_TEXT;
-        } else if (effect == SW_EFFECT_WRITE && has_text) {
-            *state = *i;
-        } else if (effect == SW_EFFECT_REMOVE) {
-            --*occupied;
-            *state = ABSENT;
         }
-        rows.texts.saved[*i] = was;
+        *occupied -= effect == SW_EFFECT_REMOVE;
+        text_step(rows, *i, effect);
     }
     return SW_ADMITTED;
 }
@@ -275,7 +194,7 @@ static __global__ void walk_kernel(const typename sw_width<BITS>::table table,
             occupied = before;
             rows.texts.refused[g] = (uint8_t)admission;
             while (i-- > first) {
-                rows.texts.states[rows.texts.slots[i]] = rows.texts.saved[i];
+                text_step_back(rows, i);
             }
             for (i = first; i < end; i++) {
                 rows.texts.facts[i] |= SW_ROW_VOID;
@@ -307,11 +226,11 @@ template <int BITS> struct text_reads {
     struct sw_cuda_record *record;
 };
 
-/* A thread a key of a batch that only reads. */
-template <int BITS>
+/* A thread a key of a batch that only reads. A key whose time has come is absent. */
+template <int BITS, typename JUDGE>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     reads_kernel(const typename sw_width<BITS>::table table, const struct sw_cuda_rows rows,
-                 const struct text_reads<BITS> reads)
+                 const struct text_reads<BITS> reads, const JUDGE judge)
 {
     typedef sw_width<BITS> W;
     const uint32_t i = blockIdx.x * SW_CUDA_BLOCK + threadIdx.x;
@@ -321,8 +240,11 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     uint64_t probes = 0;
     const uint8_t *text = row_text(rows, reads.values + (uint64_t)i * rows.value_bytes);
     const typename W::place place = W::locate(&table, W::mix(&table, reads.keys[i]), &probes);
-    const uint8_t *stored =
-        place.found ? row_text(rows, row_at(rows, (uint64_t)place.value)) : NULL;
+    bool found = place.found;
+    if constexpr (JUDGE::judges) {
+        found = found && sw_judged(judge, reads.keys[i]).lives;
+    }
+    const uint8_t *stored = found ? row_text(rows, row_at(rows, (uint64_t)place.value)) : NULL;
     if (text == NULL || stored == NULL || same_text(rows, text, stored)) {
         return;
     }
@@ -343,6 +265,24 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
 }
 
 template <int BITS>
+cudaError_t sw_cuda_launch_row_compare(const struct sw_cuda_device<BITS> *device,
+                                       const struct sw_cuda_rows *rows,
+                                       const typename sw_width<BITS>::word *keys,
+                                       const struct sw_cuda_parts *parts, uint32_t part_count,
+                                       uint32_t count, cudaStream_t stream)
+{
+    const struct claims claims = claims_of(rows->texts, sw_cuda_row_claims(count));
+    const uint64_t words = 4 + 3 * (uint64_t)claims.slots;
+    cudaError_t error = cudaMemsetAsync(rows->texts.disputed, 0, words * sizeof(uint32_t), stream);
+    if (error == cudaSuccess) {
+        compare_kernel<BITS><<<count / SW_CUDA_BLOCK + 1, SW_CUDA_BLOCK, 0, stream>>>(
+            device->table, keys, *rows, parts, part_count, count, claims);
+        error = cudaGetLastError();
+    }
+    return error;
+}
+
+template <int BITS>
 cudaError_t
 sw_cuda_launch_row_texts(const struct sw_cuda_device<BITS> *device, const struct sw_cuda_rows *rows,
                          const typename sw_width<BITS>::word *keys,
@@ -350,13 +290,8 @@ sw_cuda_launch_row_texts(const struct sw_cuda_device<BITS> *device, const struct
 {
     const struct claims claims = claims_of(rows->texts, sw_cuda_row_claims(batch->count));
     const uint32_t blocks = batch->count / SW_CUDA_BLOCK + 1;
-    const uint64_t words = 4 + 3 * (uint64_t)claims.slots;
-    cudaError_t error = cudaMemsetAsync(rows->texts.disputed, 0, words * sizeof(uint32_t), stream);
-    if (error == cudaSuccess) {
-        compare_kernel<BITS>
-            <<<blocks, SW_CUDA_BLOCK, 0, stream>>>(device->table, keys, *rows, *batch, claims);
-        error = cudaGetLastError();
-    }
+    cudaError_t error = sw_cuda_launch_row_compare<BITS>(device, rows, keys, batch->parts,
+                                                         batch->part_count, batch->count, stream);
     if (error == cudaSuccess) {
         mark_kernel<BITS>
             <<<blocks, SW_CUDA_BLOCK, 0, stream>>>(device->table, *rows, *batch, claims);
@@ -383,7 +318,8 @@ template <int BITS>
 cudaError_t sw_cuda_launch_row_text_reads(const struct sw_cuda_device<BITS> *device,
                                           const struct sw_cuda_rows *rows,
                                           const struct sw_batch *batch,
-                                          struct sw_cuda_record *record, cudaStream_t stream)
+                                          struct sw_cuda_record *record,
+                                          const struct sw_cuda_judge *judge, cudaStream_t stream)
 {
     typedef typename sw_width<BITS>::word word;
     const struct text_reads<BITS> reads = {
@@ -394,8 +330,14 @@ cudaError_t sw_cuda_launch_row_text_reads(const struct sw_cuda_device<BITS> *dev
     if (batch->kind != SW_BATCH_OPERATIONS || batch->values == NULL || batch->count == 0) {
         return cudaSuccess;
     }
-    reads_kernel<BITS><<<batch->count / SW_CUDA_BLOCK + 1, SW_CUDA_BLOCK, 0, stream>>>(
-        device->table, *rows, reads);
+    const uint32_t blocks = batch->count / SW_CUDA_BLOCK + 1;
+    if (judge != NULL) {
+        reads_kernel<BITS, sw_cuda_judge>
+            <<<blocks, SW_CUDA_BLOCK, 0, stream>>>(device->table, *rows, reads, *judge);
+    } else {
+        reads_kernel<BITS, sw_cuda_no_judge>
+            <<<blocks, SW_CUDA_BLOCK, 0, stream>>>(device->table, *rows, reads, sw_cuda_no_judge());
+    }
     return cudaGetLastError();
 }
 
@@ -412,10 +354,19 @@ template <int BITS> cudaError_t sw_cuda_load_row_texts(void)
     if (error == cudaSuccess) {
         error = cudaFuncGetAttributes(&attributes, refused_kernel<BITS>);
     }
-    return error == cudaSuccess ? cudaFuncGetAttributes(&attributes, reads_kernel<BITS>) : error;
+    if (error == cudaSuccess) {
+        error = cudaFuncGetAttributes(&attributes, reads_kernel<BITS, sw_cuda_no_judge>);
+    }
+    return error == cudaSuccess
+               ? cudaFuncGetAttributes(&attributes, reads_kernel<BITS, sw_cuda_judge>)
+               : error;
 }
 
 #define INSTANTIATE(BITS, ...)                                                                     \
+    template cudaError_t sw_cuda_launch_row_compare<BITS>(                                         \
+        const struct sw_cuda_device<BITS> *, const struct sw_cuda_rows *,                          \
+        const typename sw_width<BITS>::word *, const struct sw_cuda_parts *, uint32_t, uint32_t,   \
+        cudaStream_t);                                                                             \
     template cudaError_t sw_cuda_launch_row_texts<BITS>(                                           \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_rows *,                          \
         const typename sw_width<BITS>::word *, const struct sw_cuda_row_batch<BITS> *,             \
@@ -424,6 +375,6 @@ template <int BITS> cudaError_t sw_cuda_load_row_texts(void)
         const struct sw_cuda_rows *, const struct sw_cuda_row_batch<BITS> *, cudaStream_t);        \
     template cudaError_t sw_cuda_launch_row_text_reads<BITS>(                                      \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_rows *, const struct sw_batch *, \
-        struct sw_cuda_record *, cudaStream_t);                                                    \
+        struct sw_cuda_record *, const struct sw_cuda_judge *, cudaStream_t);                      \
     template cudaError_t sw_cuda_load_row_texts<BITS>(void);
 SW_WIDTHS(INSTANTIATE)

@@ -35,7 +35,7 @@ static cudaError_t look_up(struct sw_cuda_queue *queue, const struct sw_batch *w
 
 template <int BITS>
 cudaError_t sw_cuda_rows_begin(struct sw_cuda_queue *queue, const struct sw_cuda_together *memory,
-                               struct sw_together *together, uint32_t upserts, bool deletes,
+                               struct sw_together *together, struct sw_cuda_mix mix,
                                struct sw_cuda_row_batch<BITS> *rows)
 {
     typedef typename sw_width<BITS>::word word;
@@ -47,16 +47,17 @@ cudaError_t sw_cuda_rows_begin(struct sw_cuda_queue *queue, const struct sw_cuda
     *rows = {};
     rows->count = whole->count;
     rows->op = whole->op;
-    rows->ops = texts ? collected->ops : whole->ops;
-    rows->inserts = upserts > 0;
+    rows->collides = texts && !mix.decided;
+    rows->ops = rows->collides ? collected->ops : whole->ops;
+    rows->inserts = mix.upserts > 0;
     rows->wide = together->parts[0]->wide_operands;
     rows->engine_ops = rows->ops != NULL ? arena->engine_ops : NULL;
     rows->tentative = (word *)arena->tentative;
     rows->previous = (const word *)arena->previous;
     rows->found = memory->found;
-    rows->looked_up = !deletes && !texts;
+    rows->looked_up = !mix.deletes && !texts;
     rows->may_be_early = rows->looked_up && rows->inserts &&
-                         entries + upserts <= queue->table->arrays.geometry.occupied_max;
+                         entries + mix.upserts <= queue->table->arrays.geometry.occupied_max;
     rows->answers = whole->previous != NULL;
     rows->engine_found = rows->looked_up && rows->inserts ? arena->engine_found : NULL;
     rows->group_count = whole->group_count;
@@ -73,7 +74,7 @@ cudaError_t sw_cuda_rows_begin(struct sw_cuda_queue *queue, const struct sw_cuda
     whole->previous = arena->previous;
     whole->found = rows->looked_up ? arena->engine_found : memory->found;
     cudaError_t error = cudaSuccess;
-    if (texts) {
+    if (rows->collides) {
         error = sw_cuda_launch_row_texts<BITS>(sw_cuda_device_of<BITS>(queue->table), &arena->view,
                                                (const word *)whole->keys, rows, queue->stream);
     }
@@ -91,17 +92,17 @@ cudaError_t sw_cuda_rows_end(struct sw_cuda_queue *queue,
     cudaError_t error = rows->may_be_early
                             ? cudaStreamWaitEvent(queue->stream, arena->moved, 0)
                             : sw_cuda_wait_for_reads(queue); /* no engine may have waited */
-    if (error == cudaSuccess && arena->view.text_bytes > 0) {
+    if (error == cudaSuccess && rows->collides) {
         error = sw_cuda_launch_row_refused<BITS>(&arena->view, rows, queue->stream);
     }
     return error == cudaSuccess ? sw_cuda_launch_row_data<BITS>(&arena->view, rows, queue->stream)
                                 : error;
 }
 
-#define INSTANTIATE(BITS, ...)                                                                   \
-    template cudaError_t sw_cuda_rows_begin<BITS>(                                               \
-        struct sw_cuda_queue *, const struct sw_cuda_together *, struct sw_together *, uint32_t, \
-        bool, struct sw_cuda_row_batch<BITS> *);                                                 \
-    template cudaError_t sw_cuda_rows_end<BITS>(struct sw_cuda_queue *,                          \
+#define INSTANTIATE(BITS, ...)                                                         \
+    template cudaError_t sw_cuda_rows_begin<BITS>(                                     \
+        struct sw_cuda_queue *, const struct sw_cuda_together *, struct sw_together *, \
+        struct sw_cuda_mix, struct sw_cuda_row_batch<BITS> *);                         \
+    template cudaError_t sw_cuda_rows_end<BITS>(struct sw_cuda_queue *,                \
                                                 const struct sw_cuda_row_batch<BITS> *);
 SW_WIDTHS(INSTANTIATE)

@@ -6,7 +6,8 @@
  * that. A batch of writes on rows goes through it as a batch on row numbers:
  *
  *   sw_cuda_launch_row_texts     where rows end with the texts of their keys: compares these, and
- *                                finds out which groups are refused where two of one key differ
+ *                                finds out which groups are refused where two of one key differ;
+ *                                but where that was decided with the times (expiry.cuh)
  *   sw_cuda_launch_row_prepare   gives every operation a tentative row, and the operation on
  *                                integers that stands for it
  *   sw_cuda_launch_row_look_up   of a batch that deletes nothing: finds the keys that are present.
@@ -34,6 +35,8 @@
 #include "table/robin_hood/rows.h"
 
 #define SW_CUDA_ROW_COUNTS SW_CUDA_CROWD_COUNTS
+
+struct sw_cuda_judge;
 
 /* Which rows are free: the first free_count of the stack, and all from `high` on. */
 struct sw_cuda_row_stack {
@@ -147,6 +150,8 @@ template <int BITS> struct sw_cuda_row_batch {
     uint32_t op;
     const uint8_t *ops;   /* [count] on rows; NULL: all are `op` */
     bool inserts;         /* whether any of them may. If none may, no row is given */
+    bool collides;        /* groups may be refused for texts of keys, which are compared before all
+                             else; then `ops` is not NULL, and nothing is looked up */
     bool wide;            /* operands are wide ones: sw_batch.wide_operands */
     uint8_t *engine_ops;  /* [count] on integers: made by prepare. NULL if ops is: then all are
                              sw_cuda_row_engine_op(op) */
@@ -182,8 +187,16 @@ static inline __host__ __device__ uint32_t sw_cuda_row_engine_op(uint32_t op)
     return sw_row_effect(op, false) == SW_EFFECT_WRITE ? SW_SET_ABSENT : SW_GET;
 }
 
-/* Only where texts are kept, before all others, and sw_cuda_launch_row_refused behind the engine,
- * which tells what it left out. Then `ops` is not NULL, and nothing is looked up. */
+/* Only where texts are kept: compares those of operations on these keys. The first word of
+ * texts.disputed says whether any differ. */
+template <int BITS>
+cudaError_t sw_cuda_launch_row_compare(const struct sw_cuda_device<BITS> *device,
+                                       const struct sw_cuda_rows *rows,
+                                       const typename sw_width<BITS>::word *keys,
+                                       const struct sw_cuda_parts *parts, uint32_t part_count,
+                                       uint32_t count, cudaStream_t stream);
+/* Of a batch that `collides`, before all others, and sw_cuda_launch_row_refused behind the engine,
+ * which tells what it left out. */
 template <int BITS>
 cudaError_t
 sw_cuda_launch_row_texts(const struct sw_cuda_device<BITS> *device, const struct sw_cuda_rows *rows,
@@ -194,12 +207,13 @@ cudaError_t sw_cuda_launch_row_refused(const struct sw_cuda_rows *rows,
                                        const struct sw_cuda_row_batch<BITS> *batch,
                                        cudaStream_t stream);
 /* Compares the texts of a batch of reads, whose arrays are of any memory: refuses its groups, and
- * says so in the record. */
+ * says so in the record. `judge`: where some entry expires; else NULL. */
 template <int BITS>
 cudaError_t sw_cuda_launch_row_text_reads(const struct sw_cuda_device<BITS> *device,
                                           const struct sw_cuda_rows *rows,
                                           const struct sw_batch *batch,
-                                          struct sw_cuda_record *record, cudaStream_t stream);
+                                          struct sw_cuda_record *record,
+                                          const struct sw_cuda_judge *judge, cudaStream_t stream);
 
 /* Rows that must have memory before this batch: if it inserts, those below high + count, where
  * `high` is that of the moment: after b batches of c operations each, at most the sum of their

@@ -22,9 +22,15 @@ static struct sw_cuda_table *table_of(const struct timed *launch)
     return launch->queue->table;
 }
 
+static bool keeps_texts(const struct sw_cuda_table *table)
+{
+    return table->config.key_text_bytes > 0;
+}
+
 template <int BITS> static struct sw_cuda_timed<BITS> timed_of(const struct timed *launch) {
     typedef typename sw_width<BITS>::word word;
     const struct sw_batch *whole = &launch->together->whole;
+    const struct sw_cuda_together *memory = &table_of(launch)->together;
     struct sw_cuda_timed<BITS> timed = {
     };
     timed.count = whole->count;
@@ -35,6 +41,10 @@ template <int BITS> static struct sw_cuda_timed<BITS> timed_of(const struct time
     timed.operands = timed.rows ? NULL : (const word *)whole->values;
     timed.group_count = whole->group_count;
     timed.group_ends = whole->group_ends;
+    timed.parts = memory->collected[launch->together->number].parts;
+    timed.part_count = launch->together->count;
+    timed.disputed =
+        keeps_texts(table_of(launch)) ? table_of(launch)->arena.view.texts.disputed : NULL;
     return timed;
 }
 
@@ -58,6 +68,24 @@ static cudaError_t read_counts(const struct timed *launch)
         cudaMemcpyAsync(&expiry->pinned->control, expiry->view.control,
                         sizeof(expiry->pinned->control), cudaMemcpyDeviceToHost, stream);
     return error == cudaSuccess ? cudaStreamSynchronize(stream) : error;
+}
+
+/* A kernel that counts, on the operations sorted by key. */
+template <int BITS, typename LAUNCH>
+static cudaError_t sort_and_count(const struct timed *launch, LAUNCH enqueue)
+{
+    struct sw_cuda_table *table = table_of(launch);
+    const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
+    const struct sw_cuda_timed<BITS> timed = timed_of<BITS>(launch);
+    const cudaStream_t stream = launch->queue->stream;
+    cudaError_t error = begin_counting(launch);
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_times_sort<BITS>(device, &timed, stream);
+    }
+    if (error == cudaSuccess) {
+        error = enqueue(device, &table->expiry->view, &timed, stream);
+    }
+    return error == cudaSuccess ? read_counts(launch) : error;
 }
 
 /* --- the dead --------------------------------------------------------------------------------- */
@@ -98,19 +126,7 @@ static bool fetch_dead(const struct timed *launch, uint32_t count, cudaError_t *
 template <int BITS> static cudaError_t bury_own(const struct timed *launch)
 {
     struct sw_cuda_expiry *expiry = table_of(launch)->expiry;
-    const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table_of(launch));
-    const struct sw_cuda_timed<BITS> timed = timed_of<BITS>(launch);
-    const cudaStream_t stream = launch->queue->stream;
-    cudaError_t error = begin_counting(launch);
-    if (error == cudaSuccess) {
-        error = sw_cuda_launch_times_sort<BITS>(device, &timed, stream);
-    }
-    if (error == cudaSuccess) {
-        error = sw_cuda_launch_times_dead<BITS>(device, &expiry->view, &timed, stream);
-    }
-    if (error == cudaSuccess) {
-        error = read_counts(launch);
-    }
+    cudaError_t error = sort_and_count<BITS>(launch, sw_cuda_launch_times_dead<BITS>);
     const uint32_t count = expiry->pinned->control.dead;
     if (error != cudaSuccess || count == 0 || !fetch_dead(launch, count, &error)) {
         return error;
@@ -173,21 +189,21 @@ static cudaError_t load_wanted(const struct timed *launch)
                                             cudaMemcpyDefault, launch->queue->stream);
 }
 
+/* Compares the texts of the operations' keys, now that the dead are gone. */
+template <int BITS> static cudaError_t compare_texts(const struct timed *launch)
+{
+    typedef typename sw_width<BITS>::word word;
+    struct sw_cuda_table *table = table_of(launch);
+    const struct sw_cuda_timed<BITS> timed = timed_of<BITS>(launch);
+    return sw_cuda_launch_row_compare<BITS>(sw_cuda_device_of<BITS>(table), &table->arena.view,
+                                            (const word *)timed.keys, timed.parts, timed.part_count,
+                                            timed.count, launch->queue->stream);
+}
+
 /* What the operations do, if none is refused. */
 template <int BITS> static cudaError_t decide(const struct timed *launch)
 {
-    struct sw_cuda_table *table = table_of(launch);
-    const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
-    const struct sw_cuda_timed<BITS> timed = timed_of<BITS>(launch);
-    const cudaStream_t stream = launch->queue->stream;
-    cudaError_t error = begin_counting(launch);
-    if (error == cudaSuccess) {
-        error = sw_cuda_launch_times_sort<BITS>(device, &timed, stream);
-    }
-    if (error == cudaSuccess) {
-        error = sw_cuda_launch_times_decide<BITS>(device, &table->expiry->view, &timed, stream);
-    }
-    return error == cudaSuccess ? read_counts(launch) : error;
+    return sort_and_count<BITS>(launch, sw_cuda_launch_times_decide<BITS>);
 }
 
 /* Which groups are refused, and what the others do. */
@@ -200,7 +216,8 @@ static cudaError_t walk(const struct timed *launch, const struct sw_cuda_times_r
     const cudaStream_t stream = launch->queue->stream;
     cudaError_t error = begin_counting(launch);
     if (error == cudaSuccess) {
-        error = sw_cuda_launch_times_walk<BITS>(device, &table->expiry->view, &timed, room, stream);
+        error = sw_cuda_launch_times_walk<BITS>(device, &table->expiry->view, &table->arena.view,
+                                                &timed, room, stream);
     }
     return error == cudaSuccess ? read_counts(launch) : error;
 }
@@ -289,6 +306,9 @@ static cudaError_t settle_times(const struct timed *launch)
     const struct sw_cuda_expiry_control *control = &expiry->pinned->control;
     struct sw_cuda_times_room room = {};
     cudaError_t error = load_wanted(launch);
+    if (error == cudaSuccess && keeps_texts(table)) {
+        error = SW_BY_BITS(table->slot_bits, compare_texts, launch);
+    }
     if (error == cudaSuccess) {
         error = SW_BY_BITS(table->slot_bits, decide, launch);
     }
@@ -302,7 +322,7 @@ static cudaError_t settle_times(const struct timed *launch)
     const bool fits = control->inserts == 0 ||
                       (control->stash_full == 0 &&
                        control->occupied + control->inserts <= table->arrays.geometry.occupied_max);
-    if (error == cudaSuccess && (!fits || !room.certain)) {
+    if (error == cudaSuccess && (!fits || !room.certain || control->disputed != 0)) {
         error = SW_BY_BITS(table->slot_bits, walk, launch, &room);
     }
     return error == cudaSuccess ? write_times(launch) : error;
@@ -317,7 +337,8 @@ template <int BITS> static cudaError_t carry_out(const struct timed *launch)
     struct sw_batch *whole = &launch->together->whole;
     const struct sw_cuda_expiry_control *control = &expiry->pinned->control;
     const bool rows = sw_cuda_has_rows(table);
-    struct sw_cuda_mix mix = {true, rows ? launch->mix.upserts : (uint32_t)control->inserts, false};
+    const uint32_t upserts = rows ? launch->mix.upserts : (uint32_t)control->inserts;
+    const struct sw_cuda_mix mix = {true, upserts, false, true};
     whole->ops = expiry->view.ops;
     whole->previous = rows ? whole->previous : memory->previous;
     whole->found = memory->found;

@@ -29,8 +29,7 @@ carry_out_on_rows(struct sw_cuda_queue *queue, const struct sw_cuda_together *me
                   struct sw_together *together, struct sw_cuda_mix mix, uint64_t ticket)
 {
     struct sw_cuda_row_batch<BITS> rows;
-    cudaError_t error =
-        sw_cuda_rows_begin<BITS>(queue, memory, together, mix.upserts, mix.deletes, &rows);
+    cudaError_t error = sw_cuda_rows_begin<BITS>(queue, memory, together, mix, &rows);
     if (error == cudaSuccess) {
         error = carry_out<BITS>(queue, memory, together, mix, ticket,
                                 rows.looked_up ? rows.found : NULL);
@@ -70,7 +69,7 @@ cudaError_t sw_cuda_enqueue_together(struct sw_cuda_queue *queue, struct sw_cuda
 /* What the operations of all parts are. */
 static struct sw_cuda_mix mix_of_all(const struct sw_together *together, bool rows)
 {
-    struct sw_cuda_mix all = {false, 0, false};
+    struct sw_cuda_mix all = {false, 0, false, false};
     for (uint32_t p = 0; p < together->count; p++) {
         const struct sw_cuda_mix mix = sw_cuda_mix_of(together->parts[p], rows);
         all.deletes = all.deletes || mix.deletes;
