@@ -120,7 +120,7 @@ static int submit_operations(struct replay *replay, const struct sw_wal_record *
     if (sw_wal_needs_expiry(record) && (info->operations >> SW_EXPIRE & 1) == 0) {
         snprintf(reason, SW_WAL_REASON_BYTES,
                  "the log has keys that expire, and in this table none does: start with the engine "
-                 "robin_hood and the backend cpu");
+                 "robin_hood (see KEYS THAT EXPIRE in sherwoodd(8))");
         return -1;
     }
     sw_wal_batch_of(record, &shape, columns, &whole);

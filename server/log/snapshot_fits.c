@@ -32,7 +32,7 @@ bool sw_snapshot_fits(const struct sw_load *load, const struct sw_table_info *in
     fixed |= header->key_text_bytes > 0; /* what follows the value is where it was */
     if ((header->columns & SW_SNAPSHOT_TIMES) != 0 && (info->operations >> SW_EXPIRE & 1) == 0) {
         SAY("%s/%s has keys that expire, and in this table none does: start with the engine "
-            "robin_hood and the backend cpu",
+            "robin_hood (see KEYS THAT EXPIRE in sherwoodd(8))",
             load->directory->path, name);
         return false;
     }

@@ -124,7 +124,7 @@ bool sw_mover_send(struct sw_mover *mover, const struct sw_wire *wire,
     if (*for_good) {
         snprintf(error, SW_CLUSTER_ERROR_BYTES,
                  "keys of this node expire, and in the target's table no key does: it needs the "
-                 "engine robin_hood and the backend cpu");
+                 "engine robin_hood (see KEYS THAT EXPIRE in sherwoodd(8))");
         return false;
     }
     pthread_mutex_lock(&mover->lock);

@@ -150,7 +150,7 @@ static const char *wrong_with(const struct applying *applying, const struct sw_w
     }
     if (sw_wal_needs_expiry(record) && !applying->expires) {
         return "has keys that expire, and in this table none does: it needs the engine robin_hood "
-               "and the backend cpu";
+               "(see KEYS THAT EXPIRE in sherwoodd(8))";
     }
     return NULL;
 }
