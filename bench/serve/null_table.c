@@ -291,12 +291,6 @@ void sw_table_will_expire(struct sw_table *table)
     (void)table;
 }
 
-bool sw_table_can_hold(const struct sw_table *table)
-{
-    (void)table;
-    return false;
-}
-
 void sw_table_hold(struct sw_table *table, bool (*holds)(const void *context, uint64_t key),
                    const void *context)
 {
