@@ -96,7 +96,7 @@ int sw_cuda_audit(void *context, char *violation, size_t violation_size)
     if (status == SW_OK && sw_cuda_has_rows(table)) {
         status = check_rows(table, &state, slots, violation, violation_size);
     }
-    if (status == SW_OK && table->expiry != NULL) {
+    if (status == SW_OK && table->expiry != NULL && sw_cuda_expiry_is_open(table->expiry)) {
         status = check_times(table, &state, slots, violation, violation_size);
     }
     free(slots);

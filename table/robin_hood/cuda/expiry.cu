@@ -8,133 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "table/device/cutter.cuh"
-
-/* --- opening and closing ---------------------------------------------------------------------- */
-
-/* As large as it has to be at most if every entry of the table expires. */
-static struct sw_table_config config_of(const struct sw_cuda_table *table)
-{
-    const uint64_t most = sw_geometry_capacity_max(&table->config);
-    struct sw_table_config config;
-    sw_table_config_init(&config);
-    config.backend = SW_BACKEND_CUDA;
-    config.device = table->config.device;
-    config.capacity_slots = SW_EXPIRY_FIRST_SLOTS < most ? SW_EXPIRY_FIRST_SLOTS : most;
-    config.max_capacity_slots = most;
-    config.max_load = table->config.max_load;
-    config.seed = table->config.seed;
-    config.batch_ops_max = table->together.operations_max < SW_CUDA_TIMES_OPS_MAX
-                               ? table->together.operations_max
-                               : SW_CUDA_TIMES_OPS_MAX;
-    config.stash_slots = SW_EXPIRY_STASH_SLOTS;
-    config.tuning.hints = SW_CHOICE_NEVER; /* look-ups beside another one's do without */
-    return config;
-}
-
-/* Cuts the arrays of the view from `base`, for n operations; with NULL it only counts. */
-static size_t cut(struct sw_cuda_expiry_view *view, void *base, uint64_t n)
-{
-    struct sw_cuda_cutter cutter = {(char *)base, 0};
-    sw_cuda_cut(&cutter, &view->control, 1);
-    sw_cuda_cut(&cutter, &view->wanted, n);
-    sw_cuda_cut(&cutter, &view->before, n);
-    sw_cuda_cut(&cutter, &view->ops, n);
-    sw_cuda_cut(&cutter, &view->silent, n);
-    sw_cuda_cut(&cutter, &view->was, n);
-    sw_cuda_cut(&cutter, &view->first, n);
-    sw_cuda_cut(&cutter, &view->time, n);
-    sw_cuda_cut(&cutter, &view->time_before, n);
-    sw_cuda_cut(&cutter, &view->present, n);
-    sw_cuda_cut(&cutter, &view->refused, n);
-    sw_cuda_cut(&cutter, &view->dead, n);
-    view->kept_keys = (uint64_t *)(void *)view->dead;
-    view->kept_times = view->kept_keys + n;
-    static_assert(sizeof(*view->dead) >= 2 * sizeof(uint64_t), "both lists");
-    sw_cuda_cut(&cutter, &view->ended_keys, n);
-    return cutter.used;
-}
-
-static cudaError_t allocate(struct sw_cuda_table *table, struct sw_cuda_expiry *expiry)
-{
-    const uint64_t n = table->together.operations_max;
-    struct sw_cuda_together *inner = &expiry->inner;
-    expiry->bytes = cut(&expiry->view, NULL, n);
-    cudaError_t error = cudaMalloc(&expiry->memory, expiry->bytes);
-    if (error == cudaSuccess) {
-        cut(&expiry->view, expiry->memory, n);
-        error = cudaMemsetAsync(expiry->memory, 0, expiry->bytes, cudaStreamPerThread);
-    }
-    if (error == cudaSuccess) {
-        error = cudaStreamSynchronize(cudaStreamPerThread);
-    }
-    if (error == cudaSuccess) {
-        error = cudaHostAlloc((void **)&expiry->pinned, sizeof(*expiry->pinned),
-                              cudaHostAllocMapped | cudaHostAllocPortable);
-    }
-    if (error == cudaSuccess) {
-        inner->operations_max = n < SW_CUDA_DOOMED_MAX ? (uint32_t)n : SW_CUDA_DOOMED_MAX;
-        inner->key_bytes = table->together.key_bytes;
-        inner->value_bytes = table->together.value_bytes;
-        inner->record_bytes = table->together.record_bytes;
-        error = sw_cuda_together_open(inner, false);
-        expiry->bytes += inner->bytes;
-    }
-    return error;
-}
-
-static void close_expiry(struct sw_cuda_expiry *expiry)
-{
-    if (expiry->times_queue != NULL) {
-        sw_cuda_queue_close(expiry->times_queue);
-    }
-    if (expiry->times != NULL) {
-        sw_robin_hood_backend_cuda()->close(expiry->times);
-    }
-    sw_cuda_together_close(&expiry->inner);
-    (void)cudaFreeHost(expiry->pinned);
-    (void)cudaFree(expiry->memory);
-    free(expiry->buried);
-    free(expiry->dead);
-    free(expiry);
-}
-
-/* NULL if there is no memory for it. */
-static struct sw_cuda_expiry *open_expiry(struct sw_cuda_table *table)
-{
-    const struct sw_table_config config = config_of(table);
-    char reason[256];
-    void *opened = NULL;
-    struct sw_cuda_expiry *expiry = (struct sw_cuda_expiry *)calloc(1, sizeof(*expiry));
-    if (expiry == NULL) {
-        return NULL;
-    }
-    int status = sw_robin_hood_backend_cuda()->open(&config, &opened, reason, sizeof(reason));
-    expiry->times = (struct sw_cuda_table *)opened;
-    if (status == SW_OK) {
-        status = sw_cuda_queue_open(opened, &opened);
-        expiry->times_queue = (struct sw_cuda_queue *)opened;
-    }
-    const cudaError_t error = status == SW_OK ? allocate(table, expiry) : cudaErrorUnknown;
-    if (error != cudaSuccess) {
-        if (status == SW_OK && error != cudaErrorMemoryAllocation) {
-            (void)sw_cuda_check(table, error, "memory for times");
-        }
-        (void)cudaGetLastError(); /* leaves the context as it was */
-        close_expiry(expiry);
-        return NULL;
-    }
-    sw_expiry_pass_clear(&expiry->pass);
-    return expiry;
-}
-
-void sw_cuda_expiry_close(struct sw_cuda_table *table)
-{
-    if (table->expiry != NULL) {
-        close_expiry(table->expiry);
-    }
-}
-
 static struct sw_cuda_expiry *expiry_of(const struct sw_cuda_table *table)
 {
     return __atomic_load_n(&table->expiry, __ATOMIC_ACQUIRE);
@@ -151,8 +24,10 @@ void sw_cuda_expiry_facts(struct sw_cuda_table *table, struct sw_backend_facts *
     const struct sw_cuda_expiry *expiry = expiry_of(table);
     if (expiry != NULL) {
         const uint64_t held = __atomic_load_n(&expiry->held, __ATOMIC_RELAXED);
-        facts->bytes_reserved +=
-            expiry->bytes + expiry->times->scratch_bytes + expiry->times->arrays.bytes;
+        if (sw_cuda_expiry_is_open(expiry)) {
+            facts->bytes_reserved +=
+                expiry->bytes + expiry->times->scratch_bytes + expiry->times->arrays.bytes;
+        }
         facts->expires = held;
         facts->expires_next = held > 0 ? expiry->pass.next : 0;
         facts->ttl_mean_ms = expiry->pass.ttl_mean_ms;
@@ -226,17 +101,11 @@ cudaError_t sw_cuda_settle(struct sw_cuda_queue *queue)
 
 /* --- burying ---------------------------------------------------------------------------------- */
 
-bool sw_cuda_expiry_activate(struct sw_cuda_table *table, const struct sw_batch *batch)
+void sw_cuda_expiry_activate(struct sw_cuda_expiry *expiry, const struct sw_batch *batch)
 {
-    struct sw_cuda_expiry *expiry = table->expiry;
-    if (expiry == NULL) {
-        expiry = open_expiry(table);
-        __atomic_store_n(&table->expiry, expiry, __ATOMIC_RELEASE);
+    if (sw_cuda_expiry_is_open(expiry)) {
+        expiry->view.times = expiry->times->s128.table;
     }
-    if (expiry == NULL) {
-        return false;
-    }
-    expiry->view.times = expiry->times->s128.table;
     expiry->view.past = batch->clock_ms > 0 ? batch->clock_ms : 1;
     expiry->some = expiry->held != 0;
     expiry->failed = false;
@@ -244,7 +113,6 @@ bool sw_cuda_expiry_activate(struct sw_cuda_table *table, const struct sw_batch 
     expiry->doomed = 0;
     expiry->wants_buried = batch->wants_buried;
     expiry->now = {};
-    return true;
 }
 
 void sw_cuda_expiry_deactivate(struct sw_cuda_table *table, struct sw_batch *batch)
@@ -419,11 +287,12 @@ cudaError_t sw_cuda_sweep_piece(struct sw_cuda_queue *queue, uint64_t clock_ms, 
     struct sw_batch scan = {};
     scan.kind = SW_BATCH_SCAN;
     scan.count = count < SW_EXPIRY_PIECE ? count : SW_EXPIRY_PIECE;
-    scan.cursor = pass->cursor;
+    scan.cursor = sw_cuda_expiry_is_open(expiry) ? pass->cursor : 0;
     scan.scan_keys = expiry->piece_keys;
     scan.scan_values = expiry->piece_times;
     sw_expiry_pass_begin(pass);
-    cudaError_t error = sw_cuda_times_run(expiry, &scan);
+    cudaError_t error =
+        sw_cuda_expiry_is_open(expiry) ? sw_cuda_times_run(expiry, &scan) : cudaSuccess;
     for (uint32_t i = 0; i < scan.scan_count && error == cudaSuccess; i++) {
         const uint64_t at = expiry->piece_times[i];
         const uint64_t key = expiry->piece_keys[i];

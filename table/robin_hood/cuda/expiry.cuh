@@ -100,13 +100,16 @@ struct sw_cuda_expiry_after {
 };
 
 struct sw_cuda_expiry {
-    struct sw_cuda_table *times;
+    /* Open memory: from here to `pinned`. */
+    struct sw_cuda_table *times; /* NULL: it is not open */
     struct sw_cuda_queue *times_queue;
     struct sw_cuda_together inner; /* removals from the first table */
     struct sw_together launch;     /* theirs */
     void *memory;                  /* device: the arrays of the view */
     uint64_t bytes;                /* of device memory, but for the second table's */
     struct sw_cuda_expiry_view view;
+    struct sw_cuda_dead *dead; /* [dead_room] */
+    uint32_t dead_room;
     struct sw_cuda_expiry_pinned *pinned;
     uint64_t held; /* atomic: entries of the second table */
     struct sw_expiry_pass pass;
@@ -119,8 +122,6 @@ struct sw_cuda_expiry {
     uint32_t doomed; /* keys that are to be removed: pinned->keys */
     uint64_t expired;
     struct sw_cuda_expiry_after now, after[SW_TOGETHERS];
-    struct sw_cuda_dead *dead; /* [dead_room] */
-    uint32_t dead_room;
     uint64_t piece_keys[SW_EXPIRY_PIECE], piece_times[SW_EXPIRY_PIECE];
 };
 
@@ -134,8 +135,17 @@ struct sw_cuda_expiry_pinned {
     uint32_t narrow[SW_CUDA_DOOMED_MAX]; /* the same of a table of 64-bit slots */
 };
 
-/* Frees what was made, and the second table. */
+/* Under `order`, as what follows but keeps_times and the clock. Opens the memory for times, unless
+ * it is open; false: there is none. */
+bool sw_cuda_expiry_open(struct sw_cuda_table *table);
+static inline bool sw_cuda_expiry_is_open(const struct sw_cuda_expiry *expiry)
+{
+    return expiry->times != NULL;
+}
 void sw_cuda_expiry_close(struct sw_cuda_table *table);
+/* Behind a resize: the second table has as many slots as its entries need; without entries all
+ * memory is given back. */
+cudaError_t sw_cuda_expiry_resize(struct sw_cuda_queue *queue);
 
 /* Whether some entry expires: keeps_times of sw_backend. */
 bool sw_cuda_keeps_times(const void *table);
@@ -161,8 +171,8 @@ cudaError_t sw_cuda_write_timed(struct sw_cuda_queue *queue, struct sw_together 
 void sw_cuda_timed_polled(struct sw_cuda_table *table, struct sw_together *together);
 
 /* Steps of it that others take too; under `order`, once nobody reads. Names the batch that is
- * carried out; false: there is no memory for times. */
-bool sw_cuda_expiry_activate(struct sw_cuda_table *table, const struct sw_batch *batch);
+ * carried out. */
+void sw_cuda_expiry_activate(struct sw_cuda_expiry *expiry, const struct sw_batch *batch);
 void sw_cuda_expiry_deactivate(struct sw_cuda_table *table, struct sw_batch *batch);
 /* Removes what the batch names. */
 cudaError_t sw_cuda_bury_named(struct sw_cuda_queue *queue, const struct sw_batch *batch);

@@ -26,12 +26,12 @@ static bool is_due(const struct sw_cuda_table *table, uint64_t clock_ms, bool go
 static cudaError_t sweep_named(struct sw_cuda_queue *queue, struct sw_batch *batch)
 {
     struct sw_cuda_table *table = queue->table;
-    if (table->expiry == NULL) { /* no key ever expired */
+    if (!sw_cuda_keeps_times(table)) {
         batch->status = SW_E_INVALID;
         return cudaSuccess;
     }
     cudaError_t error = sw_cuda_settle(queue);
-    (void)sw_cuda_expiry_activate(table, batch); /* there is one */
+    sw_cuda_expiry_activate(table->expiry, batch);
     if (error == cudaSuccess) {
         error = sw_cuda_bury_named(queue, batch);
     }
@@ -59,7 +59,7 @@ static cudaError_t sweep(struct sw_cuda_queue *queue, struct sw_batch *batch, ui
     struct sw_cuda_table *table = queue->table;
     struct sw_cuda_expiry *expiry = table->expiry;
     cudaError_t error = sw_cuda_settle(queue);
-    (void)sw_cuda_expiry_activate(table, batch); /* there is one */
+    sw_cuda_expiry_activate(table->expiry, batch);
     if (goes_back && !expiry->pass.steps_back) {
         expiry->pass.steps_back = true;
         expiry->pass.cursor = 0;

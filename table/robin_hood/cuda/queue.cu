@@ -236,6 +236,9 @@ static cudaError_t submit_resize(struct sw_cuda_queue *queue, struct sw_batch *b
     queue->trim_ticket = ticket;
     batch->capacity = table->arrays.geometry.buckets * SW_BUCKET_SLOTS;
     if (error == cudaSuccess) {
+        error = sw_cuda_expiry_resize(queue);
+    }
+    if (error == cudaSuccess) {
         error = sw_cuda_launch_finish<BITS>(sw_cuda_device_of<BITS>(table), &typed, queue->stream);
     }
     return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;

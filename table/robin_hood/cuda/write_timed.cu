@@ -390,9 +390,10 @@ static cudaError_t carry_out_all(const struct timed *launch)
 {
     struct sw_cuda_table *table = table_of(launch);
     launch->batch->clock_ms = sw_cuda_take_clock(table, launch->batch->clock_ms);
-    if (!sw_cuda_expiry_activate(table, launch->batch)) {
+    if (!sw_cuda_expiry_open(table)) {
         return SW_BY_BITS(table->slot_bits, refuse_all, launch);
     }
+    sw_cuda_expiry_activate(table->expiry, launch->batch);
     cudaError_t error = begin(launch);
     if (error == cudaSuccess) {
         error = settle_times(launch);

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_expiry_memory.c - the memory that times have, and what of it a resize gives back.
+ */
+#include <criterion/criterion.h>
+
+#include "tests/support/table_fixture.h"
+#include "tests/support/tested.h"
+
+TestSuite(expiry_memory, .timeout = 120);
+
+#define KEYS 1500U /* more than the table of times has room for at first */
+#define FAR 4000000000000ULL
+
+struct world {
+    struct fixture fixture;
+    uint64_t *expires_out; /* I/O memory */
+};
+
+static void open_world(struct world *world, uint32_t slot_bits, uint32_t value_bytes)
+{
+    struct sw_table_config config = fixture_config_of(SW_ENGINE_ROBIN_HOOD, slot_bits);
+    config.value_bytes = value_bytes;
+    config.batch_ops_max = KEYS;
+    config.stash_slots = 64;
+    fixture_open(&world->fixture, &config);
+    world->expires_out = sw_io_alloc(world->fixture.table, KEYS * sizeof(uint64_t));
+}
+
+static void close_world(struct world *world)
+{
+    sw_io_free(world->fixture.table, world->expires_out, KEYS * sizeof(uint64_t));
+    fixture_close(&world->fixture);
+}
+
+static uint64_t bytes_of(const struct world *world)
+{
+    struct sw_table_info info;
+    sw_table_info(world->fixture.table, &info);
+    return info.bytes_reserved;
+}
+
+/* The keys from `first` on, all of them by one operation. Returns how many were found, of which
+ * each must have had the time `before`. */
+static uint32_t run(struct world *world, enum sw_op op, uint32_t first, uint32_t count, uint64_t at,
+                    uint64_t before)
+{
+    struct fixture *fixture = &world->fixture;
+    struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
+                             .op = op,
+                             .count = count,
+                             .keys = fixture->keys,
+                             .values = fixture->values,
+                             .found = fixture->found,
+                             .expire_at = at,
+                             .expires_out = world->expires_out};
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        fixture_store(fixture, fixture->keys, i, first + i);
+        fixture_store_value(fixture, fixture->values, i, i);
+        world->expires_out[i] = 77;
+    }
+    cr_assert_eq(sw_batch_run(fixture->queue, &batch), SW_OK);
+    for (uint32_t i = 0; i < count; i++) {
+        const bool is = (fixture->found[i / 64] >> (i % 64) & 1) != 0;
+        found += is;
+        cr_assert_eq(world->expires_out[i], is ? before : 0, "operation %u", i);
+    }
+    return found;
+}
+
+static void resize(struct world *world)
+{
+    struct sw_batch batch = {.kind = SW_BATCH_RESIZE,
+                             .capacity = world->fixture.info.capacity_slots};
+    cr_assert_eq(sw_batch_run(world->fixture.queue, &batch), SW_OK);
+}
+
+static void give_back(uint32_t slot_bits, uint32_t value_bytes)
+{
+    struct world world;
+    open_world(&world, slot_bits, value_bytes);
+    resize(&world);
+    const uint64_t none = bytes_of(&world);
+    for (int life = 0; life < 3; life++) {
+        cr_assert_eq(run(&world, SW_SET, 0, KEYS, FAR, 0), 0);
+        const uint64_t all = bytes_of(&world);
+        resize(&world);
+        cr_assert_leq(bytes_of(&world), all);
+        cr_assert_eq(run(&world, SW_GET, 0, KEYS, 0, FAR), KEYS);
+        cr_assert_eq(run(&world, SW_EXPIRE, 10, KEYS - 10, 0, FAR), KEYS - 10);
+        resize(&world);
+        cr_assert_lt(bytes_of(&world), all, "10 have times");
+        cr_assert_eq(run(&world, SW_DELETE, 0, 10, 0, FAR), 10);
+        resize(&world);
+        cr_assert_lt(bytes_of(&world), all, "none has one");
+        cr_assert(tested_backend() == SW_BACKEND_CPU || bytes_of(&world) == none);
+        cr_assert_eq(run(&world, SW_DELETE, 10, KEYS - 10, 0, 0), KEYS - 10);
+    }
+    close_world(&world);
+}
+
+Test(expiry_memory, a_resize_gives_it_back)
+{
+    give_back(64, 0);
+    give_back(128, 0);
+    give_back(64, 12);
+}
