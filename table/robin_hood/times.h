@@ -9,6 +9,7 @@
 #define SHERWOOD_TABLE_ROBIN_HOOD_TIMES_H
 
 #include "table/operation.h"
+#include "table/table.h"
 
 /* Entries that a sweep looks at together. */
 #define SW_EXPIRY_PIECE 512U
@@ -23,6 +24,13 @@
 SW_HD static inline bool sw_expiry_may_give(uint32_t op, uint64_t wanted)
 {
     return wanted != 0 && wanted != SW_EXPIRE_KEEP && op != SW_GET && op != SW_DELETE;
+}
+
+/* Whether a batch of writes has to do with times, where no entry has one. */
+static inline bool sw_expiry_gives_or_buries(const struct sw_batch *batch)
+{
+    return batch->expires != NULL || batch->bury_count > 0 ||
+           (batch->expire_at != 0 && batch->expire_at != SW_EXPIRE_KEEP);
 }
 
 /* Whether an operation that writes a present key gives it a time. */

@@ -36,6 +36,7 @@ struct world {
     uint64_t clock;
     uint64_t held; /* a bit for each remainder of keys by 64 */
     int step;
+    int quiet; /* for so many steps no time is given */
 };
 
 #define agree(what, first, second)                                                            \
@@ -110,6 +111,7 @@ static void open_world(struct world *world, uint32_t slot_bits, uint32_t row_byt
     world->random =
         random_of(slot_bits + row_bytes + (grows ? 1 : 0) + (replays ? 2 : 0) + (texts ? 4096 : 0));
     world->clock = 1000000000000;
+    world->quiet = (int)random_below(&world->random, 20);
     open_side(&world->sides[0], &config);
     config.backend = tested_backend();
     config.threads = 2;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_expiry_memory.c - the memory that times have, and what of it a resize gives back.
+ * test_expiry_memory.c - the memory that times have: none before a key is given one, whatever else
+ * is asked of times, and what a resize gives back.
  */
 #include <criterion/criterion.h>
 
@@ -40,8 +41,9 @@ static uint64_t bytes_of(const struct world *world)
     return info.bytes_reserved;
 }
 
-/* The keys from `first` on, all of them by one operation. Returns how many were found, of which
- * each must have had the time `before`. */
+/* The keys from `first` on, all of them by one operation; a SET gives each its own number as value,
+ * others would give another one. Returns how many were found, of which each must have had the time
+ * `before`. */
 static uint32_t run(struct world *world, enum sw_op op, uint32_t first, uint32_t count, uint64_t at,
                     uint64_t before)
 {
@@ -57,14 +59,17 @@ static uint32_t run(struct world *world, enum sw_op op, uint32_t first, uint32_t
     uint32_t found = 0;
     for (uint32_t i = 0; i < count; i++) {
         fixture_store(fixture, fixture->keys, i, first + i);
-        fixture_store_value(fixture, fixture->values, i, i);
+        fixture_store_value(fixture, fixture->values, i, first + i + (op == SW_SET ? 0 : 1));
         world->expires_out[i] = 77;
     }
+    batch.previous = op == SW_GET ? fixture->previous : NULL;
     cr_assert_eq(sw_batch_run(fixture->queue, &batch), SW_OK);
     for (uint32_t i = 0; i < count; i++) {
         const bool is = (fixture->found[i / 64] >> (i % 64) & 1) != 0;
         found += is;
         cr_assert_eq(world->expires_out[i], is ? before : 0, "operation %u", i);
+        cr_assert(op != SW_GET || !is ||
+                  fixture_load_value(fixture, fixture->previous, i) == first + i);
     }
     return found;
 }
@@ -74,6 +79,27 @@ static void resize(struct world *world)
     struct sw_batch batch = {.kind = SW_BATCH_RESIZE,
                              .capacity = world->fixture.info.capacity_slots};
     cr_assert_eq(sw_batch_run(world->fixture.queue, &batch), SW_OK);
+}
+
+/* PERSIST, the other kinds of EXPIRE that give no time, and who asks for times. */
+static void ask_for_none(uint32_t slot_bits, uint32_t value_bytes)
+{
+    struct world world;
+    open_world(&world, slot_bits, value_bytes);
+    const uint64_t bytes = bytes_of(&world);
+    cr_assert_eq(run(&world, SW_SET, 0, 100, 0, 0), 0);
+    cr_assert_eq(run(&world, SW_GET, 50, 100, 0, 0), 50);
+    for (enum sw_op op = SW_EXPIRE; op <= SW_EXPIRE_SHORTEN; op++) {
+        cr_assert_eq(run(&world, op, 50, 100, 0, 0), 50);
+        cr_assert_eq(run(&world, op, 50, 100, SW_EXPIRE_KEEP, 0), 50);
+    }
+    cr_assert_eq(run(&world, SW_GET, 0, 200, 0, 0), 100);
+    cr_assert_eq(run(&world, SW_DELETE, 90, 100, 0, 0), 10);
+    cr_assert_eq(run(&world, SW_SET_ABSENT, 80, 20, 0, 0), 10);
+    cr_assert_eq(bytes_of(&world), bytes, "no key has a time");
+    cr_assert_eq(run(&world, SW_EXPIRE, 0, 1, FAR, 0), 1);
+    cr_assert_gt(bytes_of(&world), bytes, "one has");
+    close_world(&world);
 }
 
 static void give_back(uint32_t slot_bits, uint32_t value_bytes)
@@ -98,6 +124,13 @@ static void give_back(uint32_t slot_bits, uint32_t value_bytes)
         cr_assert_eq(run(&world, SW_DELETE, 10, KEYS - 10, 0, 0), KEYS - 10);
     }
     close_world(&world);
+}
+
+Test(expiry_memory, none_for_what_gives_no_time)
+{
+    ask_for_none(64, 0);
+    ask_for_none(128, 0);
+    ask_for_none(128, 60);
 }
 
 Test(expiry_memory, a_resize_gives_it_back)

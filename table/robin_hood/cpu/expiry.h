@@ -76,8 +76,7 @@ static inline uint64_t sw_expiry_key(const struct sw_cpu *cpu, const void *keys,
 /* Whether a batch that writes concerns times. */
 static inline bool sw_expiry_concerns(const struct sw_cpu *cpu, const struct sw_batch *batch)
 {
-    return sw_expiry_some(cpu) || batch->expires != NULL || batch->bury_count > 0 ||
-           (batch->expire_at != 0 && batch->expire_at != SW_EXPIRE_KEEP);
+    return sw_expiry_some(cpu) || sw_expiry_gives_or_buries(batch);
 }
 
 /* The clock of a batch: what it came with, or the table's if that is later, which it becomes. Any

@@ -14,10 +14,11 @@
 
 /* --- submit ----------------------------------------------------------------------------------- */
 
-/* Of integers all writes but deletes count as such. */
+/* Of integers all writes but deletes count as such, and EXPIRE is none. */
 static bool may_insert(uint32_t op, bool rows)
 {
-    return rows ? sw_row_effect(op, false) == SW_EFFECT_WRITE : op != SW_GET && op != SW_DELETE;
+    return rows ? sw_row_effect(op, false) == SW_EFFECT_WRITE
+                : op != SW_GET && op != SW_DELETE && !sw_op_expires(op);
 }
 
 struct sw_cuda_mix sw_cuda_mix_of(const struct sw_batch *batch, bool rows)

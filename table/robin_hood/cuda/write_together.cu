@@ -46,6 +46,17 @@ cudaError_t sw_cuda_carry_out(struct sw_cuda_queue *queue, struct sw_cuda_togeth
                : carry_out<BITS>(queue, memory, together, mix, ticket, NULL);
 }
 
+/* Of one batch that gives no time, where no entry has one: none has one before it either. To the
+ * engine EXPIRE and its kind are operations without an effect. */
+static cudaError_t answer_no_times(struct sw_cuda_queue *queue, const struct sw_batch *batch)
+{
+    return batch->expires_out != NULL
+               ? cudaMemsetAsync(batch->expires_out, 0,
+                                 (uint64_t)batch->count * sizeof(*batch->expires_out),
+                                 queue->stream)
+               : cudaSuccess;
+}
+
 template <int BITS>
 cudaError_t sw_cuda_enqueue_together(struct sw_cuda_queue *queue, struct sw_cuda_together *memory,
                                      struct sw_together *together, struct sw_cuda_mix mix,
@@ -54,6 +65,9 @@ cudaError_t sw_cuda_enqueue_together(struct sw_cuda_queue *queue, struct sw_cuda
     cudaError_t error = sw_cuda_wait_for_write(queue);
     if (error == cudaSuccess) {
         error = sw_cuda_together_collect(memory, together, queue->stream);
+    }
+    if (error == cudaSuccess && together->parts[0]->_times) {
+        error = answer_no_times(queue, together->parts[0]);
     }
     if (error == cudaSuccess) {
         error = sw_cuda_carry_out<BITS>(queue, memory, together, mix, ticket);
@@ -84,7 +98,8 @@ static cudaError_t enqueue(struct sw_cuda_queue *queue, struct sw_together *toge
 {
     struct sw_cuda_table *table = queue->table;
     cudaError_t error = cudaSuccess;
-    if (together->parts[0]->_times || sw_cuda_keeps_times(table)) { /* then there is one */
+    if (sw_cuda_keeps_times(table) || /* then there is one */
+        sw_expiry_gives_or_buries(together->parts[0])) {
         return sw_cuda_write_timed(queue, together, mix, ticket);
     }
     for (uint32_t p = 0; p < together->count; p++) {
