@@ -7,12 +7,15 @@
  * the owner's mutex, so that nobody reads either table meanwhile:
  *
  *   sw_cuda_expiry_begin    removes the entries it names, those of its keys whose time has come,
- * and further ones where room is not certain sw_cuda_expiry_decide   finds out what each operation
- * does, by presence and time alone: sorted by key, a thread carries each key's operations out on
- * these two. Where groups may be refused, for want of room or for texts of keys, one thread does it
- * for all keys, in order, which decides the groups, too. Then it writes the times the engine
- * carries out what is left: an operation that removes its key for its time is a DELETE, one that
- * does nothing is a GET sw_cuda_expiry_answer   tells the answers that only the first steps know
+ *                           and further ones where room is not certain
+ *   sw_cuda_expiry_decide   finds out what each operation does, by presence and time alone: sorted
+ *                           by key, a thread carries each key's operations out on these two. Where
+ *                           groups may be refused, for want of room or for texts of keys, one
+ *                           thread does it for all keys, in order, which decides the groups, too.
+ *                           Then it writes the times
+ *   the engine              carries out what is left: an operation that removes its key for its
+ *                           time is a DELETE, one that does nothing is a GET
+ *   sw_cuda_expiry_answer   tells the answers that only the first steps know
  *
  * Threads: `order` of the owner guards all of it but the clock and `held`, which are atomic.
  */
