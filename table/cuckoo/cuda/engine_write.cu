@@ -8,10 +8,9 @@
  * on a list, and made when all that is done. Where a group might be refused, the
  * new keys are counted first; if they do not all fit, one thread applies the operations one by one.
  */
-#include <cub/device/device_radix_sort.cuh>
-
 #include "table/cuckoo/cuda/engine.cuh"
 #include "table/device/bits.cuh"
+#include "table/device/sort.cuh"
 
 #define BLOCK SW_CUCKOO_ENGINE_BLOCK
 
@@ -134,13 +133,14 @@ template <int BITS> static __global__ void finish_kernel(const sw_cuckoo_write<B
 template <int BITS> cudaError_t sw_cuckoo_sort_bytes(uint32_t ops, size_t *bytes)
 {
     typedef typename sw_cuckoo_kind<BITS>::word word;
-    return cub::DeviceRadixSort::SortPairs(NULL, *bytes, (const word *)NULL, (word *)NULL,
-                                           (const uint32_t *)NULL, (uint32_t *)NULL, (int)ops);
+    return sw_cuda_sort(NULL, bytes, (const word *)NULL, (word *)NULL, (const uint32_t *)NULL,
+                        (uint32_t *)NULL, ops, 0, (int)sizeof(word) * 8, (cudaStream_t)0);
 }
 
 template <int BITS>
 cudaError_t sw_cuckoo_launch_write(const sw_cuckoo_write<BITS> &write, cudaStream_t stream)
 {
+    typedef typename sw_cuckoo_kind<BITS>::word word;
     const sw_cuckoo_scratch<BITS> &scratch = write.scratch;
     unsigned blocks = (write.work.count + 63) / 64 * 64 / BLOCK + 1;
     unsigned few = blocks < SW_CUCKOO_ENGINE_FEW_BLOCKS ? blocks : SW_CUCKOO_ENGINE_FEW_BLOCKS;
@@ -150,9 +150,9 @@ cudaError_t sw_cuckoo_launch_write(const sw_cuckoo_write<BITS> &write, cudaStrea
         return error;
     }
     take_kernel<BITS><<<blocks, BLOCK, 0, stream>>>(write);
-    error = cub::DeviceRadixSort::SortPairs(
-        scratch.sort, sort_bytes, scratch.keys, scratch.sorted_keys, scratch.index,
-        scratch.sorted_index, (int)write.work.count, 0, (int)sizeof(*scratch.keys) * 8, stream);
+    error = sw_cuda_sort(scratch.sort, &sort_bytes, (const word *)scratch.keys, scratch.sorted_keys,
+                         (const uint32_t *)scratch.index, scratch.sorted_index, write.work.count, 0,
+                         (int)sizeof(word) * 8, stream);
     if (error != cudaSuccess) {
         return error;
     }

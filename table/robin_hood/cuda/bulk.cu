@@ -9,9 +9,8 @@
  * the batch is upserted; where the entries were to move to other arrays, every old one is inserted
  * into the emptied arrays first.
  */
-#include <cub/device/device_radix_sort.cuh>
-
 #include "table/device/counts.cuh"
+#include "table/device/sort.cuh"
 #include "table/robin_hood/cuda/rebuild.cuh"
 #include "table/robin_hood/cuda/walk.cuh"
 
@@ -186,9 +185,9 @@ static cudaError_t sort(const struct sw_cuda_scratch<BITS> *scratch, const VALUE
                         VALUE *sorted, void *temporary, size_t *bytes, uint32_t count,
                         uint32_t bits, cudaStream_t stream)
 {
-    return cub::DeviceRadixSort::SortPairs(
-        temporary, *bytes, (const typename sw_width<BITS>::word *)scratch->m, scratch->m_sorted,
-        values, sorted, count, BITS / 2 - (int)bits, BITS / 2, stream);
+    return sw_cuda_sort(temporary, bytes, (const typename sw_width<BITS>::word *)scratch->m,
+                        scratch->m_sorted, values, sorted, count, BITS / 2 - (int)bits, BITS / 2,
+                        stream);
 }
 
 template <int BITS> cudaError_t sw_cuda_merge_sort_bytes(uint32_t n_max, size_t *bytes)

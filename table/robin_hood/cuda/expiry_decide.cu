@@ -3,8 +3,7 @@
  * expiry_decide.cu - what the operations of a batch do, by presence and time, where none is
  * refused: a thread carries out those on one key, in their order.
  */
-#include <cub/device/device_radix_sort.cuh>
-
+#include "table/device/sort.cuh"
 #include "table/robin_hood/cuda/expiry_step.cuh"
 
 /* --- in the order of the keys ----------------------------------------------------------------- */
@@ -29,11 +28,11 @@ cudaError_t sw_cuda_launch_times_sort(const struct sw_cuda_device<BITS> *device,
     size_t bytes = scratch->sort_bytes;
     mix_kernel<BITS><<<sw_timed_blocks(batch->count), SW_CUDA_BLOCK, 0, stream>>>(*device, *batch);
     const cudaError_t error = cudaGetLastError();
-    return error == cudaSuccess ? cub::DeviceRadixSort::SortPairs(
-                                      scratch->sort, bytes, (const word *)scratch->m,
-                                      scratch->m_sorted, (const uint32_t *)scratch->index,
-                                      scratch->index_sorted, batch->count, 0, BITS / 2, stream)
-                                : error;
+    return error == cudaSuccess
+               ? sw_cuda_sort(scratch->sort, &bytes, (const word *)scratch->m, scratch->m_sorted,
+                              (const uint32_t *)scratch->index, scratch->index_sorted, batch->count,
+                              0, BITS / 2, stream)
+               : error;
 }
 
 /* --- the dead --------------------------------------------------------------------------------- */

@@ -7,9 +7,8 @@
  * operations stay in order). One thread finds each key and folds its operations (rule 7); each key
  * has at most one net effect, in one of three lists: update, delete, insert.
  */
-#include <cub/device/device_radix_sort.cuh>
-
 #include "table/device/counts.cuh"
+#include "table/device/sort.cuh"
 #include "table/robin_hood/cuda/admit.cuh"
 
 template <int BITS>
@@ -143,9 +142,9 @@ template <int BITS>
 static cudaError_t sort(const struct sw_cuda_scratch<BITS> *scratch, void *temporary, size_t *bytes,
                         uint32_t count, cudaStream_t stream)
 {
-    return cub::DeviceRadixSort::SortPairs(
-        temporary, *bytes, (const typename sw_width<BITS>::word *)scratch->m, scratch->m_sorted,
-        (const uint32_t *)scratch->index, scratch->index_sorted, count, 0, BITS / 2, stream);
+    return sw_cuda_sort(temporary, bytes, (const typename sw_width<BITS>::word *)scratch->m,
+                        scratch->m_sorted, (const uint32_t *)scratch->index, scratch->index_sorted,
+                        count, 0, BITS / 2, stream);
 }
 
 template <int BITS> cudaError_t sw_cuda_sort_bytes(uint32_t n_max, size_t *bytes)
