@@ -32,7 +32,7 @@ SANITIZED = BUILD.name in ("address", "thread")
 # to do needs: they end what would never end.
 SLOWER = 8 if SANITIZED else 1
 # Clients of loads that last pause so long between requests: daemons and other suites share the processors with them.
-PACE = 0.001
+PACE = 0.001 * SLOWER
 STOP_SECONDS_MAX = 20 # the daemon gives its connections 1.5 s; a client that stays must not keep it
 DAEMON = BUILD / "sherwoodd"
 # SHERWOOD_BACKEND=cuda has the cases that do not choose one run on the device.

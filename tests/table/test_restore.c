@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "table/restore.h"
+#include "tests/support/tested.h"
 
 #define THREADS 4U
 #define PIECE 1000U
@@ -166,8 +167,12 @@ Test(restore, gives_the_table_that_batches_give)
 {
     for (uint32_t bits = 64; bits <= 128; bits *= 2) {
         uint64_t slots = (1ULL << 24) / bits; /* two parts */
-        check_shape(&(struct shape){bits, slots, 0, 4096, 0.85, 0}, slots * 80 / 100);
-        check_shape(&(struct shape){bits, slots, 0, 4096, 0.98, 0}, slots * 97 / 100);
+        if (tested_now(bits / 128 * 2, 4)) {
+            check_shape(&(struct shape){bits, slots, 0, 4096, 0.85, 0}, slots * 80 / 100);
+        }
+        if (tested_now(bits / 128 * 2 + 1, 4)) {
+            check_shape(&(struct shape){bits, slots, 0, 4096, 0.98, 0}, slots * 97 / 100);
+        }
         check_shape(&(struct shape){bits, 4096, 0, 64, 0.5, 0}, 2000); /* one part */
         check_shape(&(struct shape){bits, 64, 0, 4, 0.9, 0}, 2);
     }
