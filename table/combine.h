@@ -19,9 +19,10 @@
  *   read:   [deferred ->] in its queue -> done
  *   write:  [deferred ->] waiting -> launched, alone or together with others -> done
  *
- * A batch that concerns times (sw_batch.clock_ms) is launched alone. A sweep that finds out by
- * itself what it removes has a number only if it removes something, so it is carried out when
- * nothing waits: nobody may take the next number meanwhile.
+ * A batch that concerns times (sw_batch.clock_ms) is launched alone: what one batch writes may be
+ * dead by the clock of the next, which removes it first, and lists it as its own. A sweep that
+ * finds out by itself what it removes has a number only if it removes something, so it is carried
+ * out when nothing waits: nobody may take the next number meanwhile.
  *
  * Nothing here has a thread of its own. Whoever submits or polls and finds nobody doing so leads:
  * it completes launches that are done and starts the next ones, whosever batches they are.

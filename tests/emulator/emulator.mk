@@ -70,7 +70,7 @@ $(EMU_SUITE:%=$(EMU)/%): $(EMU)/suite_%: $(CUDA_SUITE_OBJ) $(BUILD)/obj/tests/ta
 
 EMU_TESTS := test_failing test_table_gpu test_ways_gpu test_rows_gpu test_cuckoo_set_gpu test_cuckoo_engine_gpu test_cache_gpu test_shared_gpu
 $(EMU)/test_table_gpu: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) $(EMU)/libemulated.a
-$(EMU)/test_failing: EMU_LINK := -Wl,--wrap=malloc,--wrap=calloc
+$(EMU)/test_failing: EMU_LINK := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 $(EMU)/test_failing: $(call obj,tests/emulator/test_failing.c) $(EMU)/libemulated.a
 $(EMU)/test_ways_gpu $(EMU)/test_rows_gpu $(EMU)/test_shared_gpu: $(EMU)/%: $(EMU)/obj/tests/gpu/%.cu.o $(EMU)/libemulated.a
 $(EMU)/test_cuckoo_set_gpu: $(patsubst %,$(EMU)/obj/%.o,tests/gpu/test_cuckoo_set_gpu.cu $(wildcard bench/cuckoo/set/*.cu)) \

@@ -2,11 +2,11 @@
  *
  * test_failing.c - every call of the CUDA runtime, and every allocation, fails once.
  *
- * A script that opens a table, writes, reads, grows, empties and closes it runs again and again,
- * each time with another call that fails. Whatever that was: creating says why in a sentence, or
- * batches end with a status that fits; what ended well is what a model says; after the loss of the
- * device every batch ends with SW_E_DEVICE; nothing is waited for without end; and all memory is
- * given back.
+ * A script that opens a table, writes, reads, lets keys expire, grows, empties and closes it runs
+ * again and again, each time with another call that fails. Whatever that was: creating says why in
+ * a sentence, or batches end with a status that fits; what ended well is what a model says; after
+ * the loss of the device every batch ends with SW_E_DEVICE; nothing is waited for without end; and
+ * all memory is given back.
  *
  *   test_failing [--seed N] [--one-of N]    takes every N-th call, beginning with a drawn one
  *   test_failing --case C --call N          one run again; a debugger stops at emu_fails_here
@@ -25,8 +25,10 @@
 
 void *__wrap_malloc(size_t bytes);
 void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes);
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *memory, size_t bytes);
 
 void *__wrap_malloc(size_t bytes)
 {
@@ -38,6 +40,11 @@ void *__wrap_calloc(size_t count, size_t bytes)
     return emu_allocation_fails() ? NULL : __real_calloc(count, bytes);
 }
 
+void *__wrap_realloc(void *memory, size_t bytes)
+{
+    return emu_allocation_fails() ? NULL : __real_realloc(memory, bytes);
+}
+
 /* One run of the script. */
 struct script {
     struct sw_table_config config;
@@ -45,9 +52,10 @@ struct script {
     uint64_t call; /* the one that fails */
     struct sw_table *table;
     struct sw_queue *queues[2];
-    uint64_t *keys, *values, *previous, *found; /* of KEYS operations; I/O memory */
-    uint64_t model[KEYS];                       /* of key i: its value, 0 where it is absent */
-    bool is_known; /* the model is that of the table: no batch ended otherwise than well */
+    uint64_t *keys, *values, *previous, *found, *times; /* of KEYS operations; I/O memory */
+    uint64_t model[KEYS]; /* of key i: its value, 0 where it is absent */
+    uint64_t at[KEYS];    /* .. when it expires; 0: never */
+    bool is_known;        /* the model is that of the table: no batch ended otherwise than well */
 };
 
 static const char *const engines[] = {"robin_hood", "cuckoo", "cache"};
@@ -226,6 +234,88 @@ static void run_image(struct script *script)
     }
 }
 
+/* --- times ------------------------------------------------------------------------------------ */
+
+#define START 1000000000000ULL
+#define FAR (START + 1000000)
+
+/* The time of keys [first, first + count) may have come. */
+static void model_clock(struct script *script, uint32_t first, uint32_t count, uint64_t clock_ms)
+{
+    for (uint32_t i = first; i < first + count; i++) {
+        if (script->at[i] != 0 && script->at[i] <= clock_ms) {
+            script->model[i] = 0;
+            script->at[i] = 0;
+        }
+    }
+}
+
+/* A batch at a clock, whose SETs, or EXPIREs, give the time `at`. */
+static void run_timed(struct script *script, enum sw_op op, uint32_t first, uint32_t count,
+                      uint64_t clock_ms, uint64_t at)
+{
+    struct sw_batch batch = batch_of(script, op, first, count);
+    batch.clock_ms = clock_ms;
+    batch.expire_at = at;
+    batch.expires_out = script->times;
+    batch.wants_buried = true;
+    int status = sw_batch_submit(script->queues[0], &batch);
+    if (status == SW_OK) {
+        status = poll_to_end(script, script->queues[0], &batch);
+    }
+    free(batch.buried);
+    if (!is_good(script, status) || !script->is_known) {
+        return;
+    }
+    model_clock(script, first, count, clock_ms);
+    for (uint32_t i = 0; i < count; i++) {
+        const bool found = batch.found[i / 64] >> (i % 64) & 1;
+        expect(script, found == (script->model[first + i] != 0), "what is found has not expired");
+        expect(script, script->times[i] == script->at[first + i], "times are the model's");
+        if (op == SW_SET || found) {
+            script->at[first + i] = op == SW_GET ? script->at[first + i] : at;
+        }
+    }
+    model_batch(script, op, first, count);
+}
+
+static void run_sweep(struct script *script, uint64_t clock_ms)
+{
+    struct sw_batch batch = {
+        .kind = SW_BATCH_SWEEP, .count = KEYS, .clock_ms = clock_ms, .wants_buried = true};
+    int status = sw_batch_submit(script->queues[1], &batch);
+    if (status == SW_OK) {
+        status = poll_to_end(script, script->queues[1], &batch);
+    }
+    free(batch.buried);
+    if (is_good(script, status)) {
+        model_clock(script, 0, KEYS,
+                    clock_ms); /* those that were not removed are as good as gone */
+    }
+}
+
+/* Keys that expire: by a write to them, by the sweep, and not at all. */
+static void run_times(struct script *script)
+{
+    struct sw_table_info info;
+    sw_table_info(script->table, &info);
+    if ((info.operations >> SW_EXPIRE & 1) == 0) {
+        return;
+    }
+    run_timed(script, SW_SET, 1600, 150, START, START + 10);
+    run_timed(script, SW_SET, 1750, 150, START, FAR);
+    run_image(script);
+    run_timed(script, SW_GET, 1600, 300, START + 10, 0);
+    run_timed(script, SW_SET, 1600, 70, START + 10, 0);
+    run_timed(script, SW_EXPIRE, 1740, 60, START + 11, START + 12);
+    run_sweep(script, START + 20);
+    run_timed(script, SW_GET, 1600, 300, START + 20, 0);
+    run_kind(script, SW_BATCH_RESIZE, 2048);
+    run_timed(script, SW_EXPIRE, 1600, 300, START + 20, 0);
+    run_kind(script, SW_BATCH_RESIZE, 2048);
+    run_timed(script, SW_EXPIRE, 1800, 100, START + 20, FAR);
+}
+
 static void run_all(struct script *script)
 {
     run_batch(script, SW_SET, 0, 700);
@@ -234,6 +324,7 @@ static void run_all(struct script *script)
     run_batch(script, SW_DELETE, 256, 300);
     run_kind(script, SW_BATCH_SCAN, 0);
     run_image(script);
+    run_times(script);
     run_batch(script, SW_SET, 0, KEYS); /* grows, where it may */
     run_image(script);
     run_batch(script, SW_GET, 0, KEYS);
@@ -256,15 +347,17 @@ static bool take_memory(struct script *script)
     script->values = sw_io_alloc(script->table, bytes);
     script->previous = sw_io_alloc(script->table, bytes);
     script->found = sw_io_alloc(script->table, bytes);
+    script->times = sw_io_alloc(script->table, bytes);
     return script->keys != NULL && script->values != NULL && script->previous != NULL &&
-           script->found != NULL;
+           script->found != NULL && script->times != NULL;
 }
 
 static void give_memory(struct script *script)
 {
     const size_t bytes = KEYS * sizeof(uint64_t) + 64;
-    uint64_t *all[] = {script->keys, script->values, script->previous, script->found};
-    for (int i = 0; i < 4; i++) {
+    uint64_t *all[] = {script->keys, script->values, script->previous, script->found,
+                       script->times};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         if (all[i] != NULL) {
             sw_io_free(script->table, all[i], bytes);
         }
