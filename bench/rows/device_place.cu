@@ -9,6 +9,8 @@
 
 #define BLOCK 256
 #define WARP 32
+#define NUMBERS 4   /* of a unit */
+#define IN_ORDER 64 /* additions without a branch between them */
 
 /* Where a row of a warp's list comes from and goes to. */
 struct __align__(16) way
@@ -36,6 +38,38 @@ static __device__ struct way way_of(const struct sw_rowbench_moved &moved, uint6
     return {is_absent ? NULL : is_out ? arena : packed, is_out ? packed : arena};
 }
 
+/* Adds one number to another `times` times, in registers: each sum waits for the one before it. */
+static __device__ float add_in_order(float sum, float number, uint64_t times)
+{
+    const uint64_t whole = times / IN_ORDER;
+    for (uint64_t i = 0; i < whole; i++) {
+#pragma unroll
+        for (uint32_t k = 0; k < IN_ORDER; k++) {
+            sum = __fadd_rn(sum, number);
+        }
+    }
+    for (uint64_t i = whole * IN_ORDER; i < times; i++) {
+        sum = __fadd_rn(sum, number);
+    }
+    return sum;
+}
+
+/* What is added to one row: a thread has one number of it. The first blocks. */
+static __device__ void add_hot(const struct sw_rowbench_moved &moved)
+{
+    const uint32_t at = blockIdx.x * BLOCK + threadIdx.x;
+    float *row = (float *)moved.arena;
+    if (at < moved.units * NUMBERS) {
+        row[at] = add_in_order(row[at], ((const float *)moved.packed)[at], moved.hot);
+    }
+}
+
+/* Blocks that do so. */
+static SW_HD uint32_t hot_blocks(const struct sw_rowbench_moved &moved)
+{
+    return moved.hot > 0 ? (moved.units * NUMBERS + BLOCK - 1) / BLOCK : 0;
+}
+
 /* A lane finds where a row lies; then its warp moves the rows of all lanes, each lane IN_FLIGHT
  * units at a time. */
 template <bool SUMS, uint32_t IN_FLIGHT>
@@ -46,7 +80,12 @@ static __global__ void __launch_bounds__(BLOCK) move_kernel(const struct sw_rowb
     const uint32_t log = 31 - (uint32_t)__clz((int)units);
     const bool is_even = (units & (units - 1)) == 0;
     const uint32_t lane = threadIdx.x % WARP;
-    const uint64_t first = (uint64_t)blockIdx.x * BLOCK + threadIdx.x - lane;
+    if (SUMS && blockIdx.x < hot_blocks(moved)) {
+        add_hot(moved);
+        return;
+    }
+    const uint64_t first =
+        moved.hot + (uint64_t)(blockIdx.x - hot_blocks(moved)) * BLOCK + threadIdx.x - lane;
     const struct way *own = ways + (threadIdx.x - lane);
     if (first >= moved.count) {
         return;
@@ -86,8 +125,9 @@ template <uint32_t IN_FLIGHT>
 static bool move_so(const struct sw_rowbench_moved *moved, double *seconds)
 {
     auto launch = [&] {
-        const uint32_t blocks = sw_study_blocks(moved->count, BLOCK);
-        if (moved->move == SW_ROWBENCH_SUM) {
+        const uint32_t blocks =
+            hot_blocks(*moved) + sw_study_blocks(moved->count - moved->hot, BLOCK);
+        if (moved->move >= SW_ROWBENCH_SUM) {
             move_kernel<true, IN_FLIGHT><<<blocks, BLOCK>>>(*moved);
         } else {
             move_kernel<false, IN_FLIGHT><<<blocks, BLOCK>>>(*moved);

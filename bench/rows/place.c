@@ -80,6 +80,8 @@ static void move_row(const struct sw_rowbench_moved *moved, uint64_t j)
         memcpy(arena, packed, bytes);
         break;
     case SW_ROWBENCH_SUM:
+    case SW_ROWBENCH_SUM_HOT_TENTH:
+    case SW_ROWBENCH_SUM_HOT_HALF:
         add_row((float *)(void *)arena, (const float *)(const void *)packed, bytes);
         break;
     case SW_ROWBENCH_GATHER:
@@ -94,10 +96,23 @@ static void move_row(const struct sw_rowbench_moved *moved, uint64_t j)
     }
 }
 
+/* Adds the first row to the first row of the arena, as often as is asked for. */
+static void add_hot(const struct sw_rowbench_moved *moved)
+{
+    uint64_t bytes = (uint64_t)moved->units * UNIT;
+    for (uint64_t j = 0; j < moved->hot; j++) {
+        add_row((float *)moved->arena, (const float *)moved->packed, bytes);
+    }
+}
+
 static void *move_share(void *context)
 {
     const struct share *share = context;
-    for (uint64_t j = share->first; j < share->end; j++) {
+    if (share->first == 0) {
+        add_hot(share->moved);
+    }
+    for (uint64_t j = share->first > share->moved->hot ? share->first : share->moved->hot;
+         j < share->end; j++) {
         move_row(share->moved, j);
     }
     return NULL;

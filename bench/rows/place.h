@@ -46,6 +46,10 @@ enum sw_rowbench_move {
     SW_ROWBENCH_GATHER,  /* from the arena; zeros for those that are absent */
     SW_ROWBENCH_SCATTER, /* to the arena */
     SW_ROWBENCH_SUM,     /* added to rows of the arena */
+    /* The same, but of a tenth, or half, of the rows nothing is moved: so many numbers, always the
+     * same ones, are added to those of one row, each sum begun when the one before it is there. */
+    SW_ROWBENCH_SUM_HOT_TENTH,
+    SW_ROWBENCH_SUM_HOT_HALF,
     SW_ROWBENCH_MOVES
 };
 
@@ -56,6 +60,7 @@ struct sw_rowbench_moved {
     uint64_t rows;
     uint64_t count;
     uint64_t present; /* of count; evenly spread; GATHER */
+    uint64_t hot;     /* of count; the first ones; SUM_HOT_TENTH, SUM_HOT_HALF; of others 0 */
     uint32_t units;
     uint64_t draw; /* each has another order */
 };

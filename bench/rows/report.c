@@ -112,12 +112,14 @@ void sw_rowbench_report_none(struct sw_rowbench_report *report,
 void sw_rowbench_report_ceiling(struct sw_rowbench_report *report, enum sw_rowbench_move move,
                                 uint32_t value_bytes, uint64_t batch, double rate)
 {
-    static const char *const names[SW_ROWBENCH_MOVES] = {"copy", "gather", "scatter", "sum"};
+    static const char *const names[SW_ROWBENCH_MOVES] = {
+        "copy", "gather", "scatter", "sum", "sum_hot_tenth", "sum_hot_half",
+    };
     char operation[64];
     char text[SW_STUDY_SUBJECT_MAX];
     snprintf(operation, sizeof(operation), "%s_%" PRIu32, names[move], value_bytes);
     sw_study_subject(text, "rows", "memory", operation, SLOT_BITS, 0, LOAD_DIGITS, batch);
     sw_study_summary(report->summary, text, "rows_per_second", rate, "rows/s");
-    fprintf(stderr, "[%6.1f s] memory   %4" PRIu32 " bytes, %-7s %9.4g rows/s\n",
+    fprintf(stderr, "[%6.1f s] memory   %4" PRIu32 " bytes, %-13s %9.4g rows/s\n",
             sw_study_clock() - report->started, value_bytes, names[move], rate);
 }

@@ -86,6 +86,9 @@ static bool measure_ceilings(struct sw_rowbench *bench, uint64_t capacity)
                 memory->fill(moved.packed, 0, count * bench->dim * sizeof(float));
     for (int move = 0; done && move < SW_ROWBENCH_MOVES; move++) {
         moved.move = (enum sw_rowbench_move)move;
+        moved.hot = move == SW_ROWBENCH_SUM_HOT_TENTH  ? count / 10
+                    : move == SW_ROWBENCH_SUM_HOT_HALF ? count / 2
+                                                       : 0;
         done = measure_move(bench, &moved);
     }
     (pinned ? bench->place->free_pinned : memory->free)(moved.arena);
@@ -102,6 +105,10 @@ static double ceiling_of(const struct sw_rowbench *bench, enum sw_rowbench_opera
         return bench->ceilings[SW_ROWBENCH_SCATTER];
     case SW_ROWBENCH_ADD:
         return bench->ceilings[SW_ROWBENCH_SUM];
+    case SW_ROWBENCH_ADD_TENTH:
+        return bench->ceilings[SW_ROWBENCH_SUM_HOT_TENTH];
+    case SW_ROWBENCH_ADD_HALF:
+        return bench->ceilings[SW_ROWBENCH_SUM_HOT_HALF];
     default:
         return 0; /* no rows are touched, or rows that caches hold */
     }

@@ -159,7 +159,7 @@ Test(rows_study, a_run_measures_every_operation_at_every_load)
     cr_expect_eq(lines_with(folder, "raw.csv", "rows,sherwood,"), 2 * 3 * SW_ROWBENCH_OPERATIONS);
     cr_expect_eq(lines_with(folder, "summary.csv", ",rows_per_second,"),
                  3 * SW_ROWBENCH_OPERATIONS + SW_ROWBENCH_MOVES);
-    cr_expect_eq(lines_with(folder, "summary.csv", ",ratio_to_ceiling,"), 3 * 4);
+    cr_expect_eq(lines_with(folder, "summary.csv", ",ratio_to_ceiling,"), 3 * 6);
     cr_expect_eq(lines_with(folder, "summary.csv", ",wrong,0,"), 3 * SW_ROWBENCH_OPERATIONS);
     remove_folder(folder);
 }
@@ -208,4 +208,32 @@ Test(rows_study, moves_touch_every_row_once)
     }
     cr_expect_eq(gathered, 100);
     cr_expect_geq(seconds, 0);
+}
+
+/* Small integers: sums are exact. */
+Test(rows_study, a_hot_row_is_added_to_as_often_as_is_asked_for)
+{
+    static float arena[256 * 4];
+    static float packed[256 * 4];
+    struct sw_rowbench_moved moved = {
+        .move = SW_ROWBENCH_SUM_HOT_TENTH,
+        .arena = arena,
+        .packed = packed,
+        .rows = 256,
+        .count = 256,
+        .hot = 25,
+        .units = 1,
+    };
+    double seconds = -1;
+    float wanted = 25, all = 0;
+    for (uint32_t j = 0; j < 256; j++) {
+        packed[4 * j] = (float)(j + 1);
+        wanted += j >= moved.hot ? packed[4 * j] : 0;
+    }
+    cr_assert(sw_rowbench_host.move(&moved, &seconds));
+    for (uint32_t j = 0; j < 256; j++) {
+        all += arena[4 * j];
+    }
+    cr_expect_geq(arena[0], 25);
+    cr_expect_eq(all, wanted);
 }
