@@ -84,12 +84,29 @@ uint32_t below(struct random *random, uint64_t bound)
 
 /* --- drawing ---------------------------------------------------------------------------------- */
 
-/* A number that may be no number, or very small, or anything. */
-uint32_t draw_number(struct random *random, bool is_float)
+/* What the floats of a batch are like. */
+enum like {
+    ODD,        /* of them some are no number, or very small, or anything */
+    WHOLE,      /* small integers */
+    GRADIENTS,  /* of both signs, alike in size */
+    ONE_SIGN,   /* .. and of one */
+    FEW_DIGITS, /* of any size: sums lie half way between two numbers, or leave powers of two */
+    LIKES
+};
+
+uint32_t draw_number(struct random *random, bool is_float, enum like like)
 {
     static const uint32_t odd[] = {0,          0x80000000, 0x7f800000, 0xff800000, 0x7fc00000,
                                    0xffc01234, 0x7f800001, 1,          0x807fffff, 0x7f7fffff};
+    static const uint32_t whole[] = {0,          0x3f800000, 0x40000000, 0x40400000,
+                                     0x40800000, 0x40a00000, 0x40c00000, 0x40e00000};
     const uint32_t any = (uint32_t)random_next(random);
+    if (is_float && like != ODD) {
+        return like == WHOLE       ? whole[any % 8]
+               : like == GRADIENTS ? 0x3f000000U + (any & 0x81ffffffU)
+               : like == ONE_SIGN  ? 0x3f000000U + (any & 0x01ffffffU)
+                                   : (any & 0x80700000U) + ((0x66U + (any & 31)) << 23);
+    }
     if (!is_float || any % 8 == 0) {
         return any;
     }
@@ -198,9 +215,10 @@ template <int BITS> void draw_batch(struct world<BITS> *w)
     draw_parts<BITS>(w);
     draw_groups<BITS>(w);
     const uint64_t bytes = (uint64_t)batch->count * w->shape.value_bytes + 32 * w->shape.parts_max;
+    const enum like like = (enum like)below(&w->random, LIKES);
     for (uint64_t at = 0; at < (batch->wide ? 2 : 1) * bytes / 4; at++) {
         ((uint32_t *)w->operands)[at] =
-            draw_number(&w->random, w->shape.number == SW_ADD_F32 || batch->wide);
+            draw_number(&w->random, w->shape.number == SW_ADD_F32 || batch->wide, like);
     }
     memset(w->answers, UNTOUCHED, bytes);
     memset(w->expected, UNTOUCHED, bytes);

@@ -1,41 +1,47 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_long.cuh - segments of many operations (row_runs.cuh). A sum of floats takes its steps one
- * after the other, some cycles each, so that a row which half of a batch adds to is bound by this
- * alone: a block has a slice of the row, few threads of its first warp carry out the steps of a
- * tile in shared memory, and meanwhile the other warps bring the operands of the next two: what
- * they load from memory comes later than a tile is added.
+ * row_long.cuh - segments of many operations (row_runs.cuh): a block has a slice of the row. Half
+ * of its warps bring the operands of tiles into shared memory, some tiles ahead; each of the others
+ * carries out the steps of a tile on one number of the slice. A sum of f32 would take its steps one
+ * after the other, four cycles each, which would bound a row that half of a batch adds to: so each
+ * lane finds out what a piece of the tile adds, and the warp joins the pieces (binade.h). Where
+ * that does not do, some pieces are added one after the other.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROW_LONG_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROW_LONG_CUH
 
 #include <cuda_pipeline.h>
 
+#include "table/robin_hood/binade.h"
 #include "table/robin_hood/cuda/row_runs.cuh"
 
-/* Bytes of the operands of a slice. The first warp adds; the others bring operands, and have so
- * many of a tile each. */
+/* Bytes of the operands of a slice: the first warps have a number of 4 bytes each. */
 #define SLICE 16
-#define BRINGERS (CROWD_THREADS - 32)
-#define TILE_EACH 2
+#define ADDERS (SLICE / 4)
+/* The others bring operands; each thread has so many of a tile. */
+#define BRINGERS (CROWD_THREADS - 32 * ADDERS)
+#define TILE_EACH 4
 #define TILE (TILE_EACH * BRINGERS)
-/* How many numbers a thread loads before it adds the first of them. */
-#define CHAIN 16
-/* Room for the numbers of a tile at one place of the slice: behind the last ones as many are loaded
- * and never added. So that neither the threads that bring them meet a bank twice nor those that
- * load them, four at a time. */
-#define TILE_ROOM (TILE + 2 * CHAIN + 8)
-static_assert(TILE_ROOM % 32 == 8 && SLICE <= 16, "a bank a number");
+/* Numbers of a piece: a tile has one for each lane. */
+#define PIECE (TILE / 32)
+/* Pieces that are added one after the other where they cannot be joined: often their sums go to and
+ * fro over a power of two. */
+#define PIECES_IN_ORDER 8
+/* Room for the numbers of a piece, and of a tile at one place of the slice: so that neither the
+ * threads that bring them meet a bank twice nor those that load them, four at a time. */
+#define PIECE_ROOM (PIECE + 4)
+#define TILE_ROOM (TILE / PIECE * PIECE_ROOM + 8)
+static_assert(PIECE == 16 && TILE_ROOM % 32 == 8 && SLICE <= 16, "a bank a number");
+static_assert(PIECE <= SW_BINADE_OPERANDS, "a change has so many at most");
 /* One is added, and the others are brought. */
-#define TILES 3
+#define TILES 4
+/* Steps are read so many tiles before their operands are brought. */
+#define READ_AHEAD 2
 
 struct __align__(16) tile
 {
     uint32_t numbers[SLICE / 4][TILE_ROOM]; /* of the operands */
-    uint8_t *answers[TILE];
-    uint8_t ops[TILE]; /* NO_WRITE: it does not write */
 };
-#define NO_WRITE 255
 
 struct long_memory {
     struct tile tiles[TILES];
@@ -45,12 +51,22 @@ struct long_memory {
  * in which it is used, so that none waits for it. */
 struct tile_steps {
     const uint8_t *operands[TILE_EACH];
-    uint8_t *answers[TILE_EACH];
+    const uint8_t *answers[TILE_EACH];
     uint32_t kinds[TILE_EACH]; /* op and, in the second byte, whether it writes */
     uint32_t count;            /* of the tile */
 };
 static_assert(offsetof(step, op) % 4 == 0 && offsetof(step, writes) == offsetof(step, op) + 1,
               "a kind is one word");
+
+static __device__ __forceinline__ uint32_t kind_of(const step *one)
+{
+    return *(const uint32_t *)&one->op;
+}
+
+static __device__ __forceinline__ bool kind_writes(uint32_t kind)
+{
+    return (kind >> 8 & 0xff) != 0;
+}
 
 static __device__ inline struct tile_steps read_steps(const struct runs &runs, uint32_t from,
                                                       uint32_t end)
@@ -59,15 +75,21 @@ static __device__ inline struct tile_steps read_steps(const struct runs &runs, u
     own.count = from >= end ? 0 : min(end - from, (uint32_t)TILE);
 #pragma unroll
     for (uint32_t k = 0; k < TILE_EACH; k++) {
-        const uint32_t at = threadIdx.x - 32 + k * BRINGERS;
-        if (threadIdx.x >= 32 && at < own.count) {
+        const uint32_t at = threadIdx.x - 32 * ADDERS + k * BRINGERS;
+        if (at < own.count) {
             const step *one = &runs.steps[from + at];
             own.operands[k] = one->operand;
             own.answers[k] = one->answer;
-            own.kinds[k] = *(const uint32_t *)&one->op;
+            own.kinds[k] = kind_of(one);
         }
     }
     return own;
+}
+
+/* Where number k of a tile is. */
+static __device__ __forceinline__ uint32_t place_of(uint32_t k)
+{
+    return k / PIECE * PIECE_ROOM + k % PIECE;
 }
 
 /* Begins to copy the slices of the operands of a warp's steps, a number a lane. */
@@ -82,8 +104,8 @@ static __device__ inline void fill_numbers(const uint8_t *operand, uint32_t firs
         const uint8_t *number = (const uint8_t *)__shfl_sync(
             SW_WARP_ALL, (unsigned long long)(uintptr_t)operand, (int)of);
         if (number != NULL && 4 * word < bytes) {
-            __pipeline_memcpy_async(&tile->numbers[word][first + of], number + offset + 4 * word,
-                                    4);
+            __pipeline_memcpy_async(&tile->numbers[word][place_of(first + of)],
+                                    number + offset + 4 * word, 4);
         }
     }
 }
@@ -94,19 +116,12 @@ static __device__ inline bool fill_tile(const struct tile_steps &own, uint32_t o
                                         uint32_t bytes, uint32_t op, struct tile *tile)
 {
     bool plain = true;
-    if (threadIdx.x < 32) {
-        return true;
-    }
 #pragma unroll
     for (uint32_t k = 0; k < TILE_EACH; k++) {
-        const uint32_t at = threadIdx.x - 32 + k * BRINGERS;
-        const uint8_t kind = (uint8_t)own.kinds[k];
-        const bool writes = (own.kinds[k] >> 8 & 0xff) != 0; /* not, if there is no step */
-        if (at < own.count) {
-            plain = plain && writes && kind == op && own.answers[k] == NULL;
-            tile->answers[at] = own.answers[k];
-            tile->ops[at] = writes ? kind : NO_WRITE;
-        }
+        const uint32_t at = threadIdx.x - 32 * ADDERS + k * BRINGERS;
+        const bool writes = kind_writes(own.kinds[k]); /* not, if there is no step */
+        plain = plain && (at >= own.count ||
+                          (writes && (uint8_t)own.kinds[k] == op && own.answers[k] == NULL));
         fill_numbers(writes ? own.operands[k] : NULL, at - threadIdx.x % 32, offset, bytes, tile);
     }
     __pipeline_commit();
@@ -117,97 +132,171 @@ static __device__ inline bool fill_tile(const struct tile_steps &own, uint32_t o
 static __device__ __forceinline__ void load_number(const struct tile *tile, uint32_t word,
                                                    uint32_t k, uint32_t *number)
 {
-    *number = tile->numbers[word][k];
+    *number = tile->numbers[word][place_of(k)];
 }
 
 static __device__ __forceinline__ void load_number(const struct tile *tile, uint32_t word,
                                                    uint32_t k, uint2 *number)
 {
-    *number = make_uint2(tile->numbers[word][k], tile->numbers[word + 1][k]);
+    *number = make_uint2(tile->numbers[word][place_of(k)], tile->numbers[word + 1][place_of(k)]);
 }
 
-/* The same of CHAIN steps; k is a multiple of that. */
-static __device__ __forceinline__ void load_chain(const struct tile *tile, uint32_t word,
-                                                  uint32_t k, uint32_t part[CHAIN])
+static __device__ __forceinline__ void load_piece(const struct tile *tile, uint32_t word,
+                                                  uint32_t piece, uint32_t numbers[PIECE])
 {
 #pragma unroll
-    for (uint32_t c = 0; c < CHAIN; c += 4) {
-        const uint4 four = *(const uint4 *)&tile->numbers[word][k + c];
-        part[c] = four.x;
-        part[c + 1] = four.y;
-        part[c + 2] = four.z;
-        part[c + 3] = four.w;
+    for (uint32_t k = 0; k < PIECE; k += 4) {
+        const uint4 four = *(const uint4 *)&tile->numbers[word][piece * PIECE_ROOM + k];
+        numbers[k] = four.x;
+        numbers[k + 1] = four.y;
+        numbers[k + 2] = four.z;
+        numbers[k + 3] = four.w;
     }
 }
 
-static __device__ __forceinline__ void add_part(float *sum, const uint32_t part[CHAIN])
+/* --- sums of f32 ------------------------------------------------------------------------------ */
+
+/* Adds pieces one after the other, at least one; the next one is loaded meanwhile. A sum that is no
+ * number stays one. */
+static __device__ __forceinline__ void add_in_order(const struct tile *tile, uint32_t word,
+                                                    uint32_t piece, uint32_t pieces, uint32_t *sum)
 {
+    float v = __uint_as_float(*sum);
+    uint32_t next[PIECE];
+    load_piece(tile, word, piece, next);
+    for (uint32_t end = piece + pieces; piece < end; piece++) {
+        uint32_t numbers[PIECE];
 #pragma unroll
-    for (uint32_t k = 0; k < CHAIN; k++) {
-        *sum = __fadd_rn(*sum, __uint_as_float(part[k]));
+        for (uint32_t k = 0; k < PIECE; k++) {
+            numbers[k] = next[k];
+        }
+        load_piece(tile, word, min(piece + 1, end - 1), next);
+#pragma unroll
+        for (uint32_t k = 0; k < PIECE; k++) {
+            v = __fadd_rn(v, __uint_as_float(numbers[k]));
+        }
     }
+    *sum = __float_as_uint(v);
 }
 
-/* Adds the numbers of `count` steps, at least one, to *v, which becomes canonical: as
- * sw_row_sum_f32 one after the other, since a sum that is no number stays one. While some are added
- * the next ones are loaded. */
-static __device__ __forceinline__ void add_chain(const struct tile *tile, uint32_t word,
-                                                 uint32_t count, uint32_t *v)
+/* Adds pieces side by side, one a lane, of a sum that has a binade. Returns how many it added: not
+ * the first one with which the sum may leave it, nor those behind. All lanes. */
+static __device__ __forceinline__ uint32_t add_joined(const struct tile *tile, uint32_t word,
+                                                      uint32_t piece, uint32_t pieces,
+                                                      uint32_t *sum)
 {
-    const uint32_t whole = count / (2 * CHAIN) * (2 * CHAIN);
-    float sum = __uint_as_float(*v);
-    uint32_t even[CHAIN], odd[CHAIN];
-    load_chain(tile, word, 0, even);
-    for (uint32_t k = 0; k < whole; k += 2 * CHAIN) {
-        load_chain(tile, word, k + CHAIN, odd);
-        add_part(&sum, even);
-        load_chain(tile, word, k + 2 * CHAIN, even);
-        add_part(&sum, odd);
+    const uint32_t lane = threadIdx.x % 32;
+    const struct sw_binade binade = sw_binade_of(*sum);
+    const uint32_t units = sw_binade_units(*sum);
+    struct sw_binade_change own = sw_binade_none();
+    if (lane < pieces) {
+        uint32_t numbers[PIECE];
+        load_piece(tile, word, piece + lane, numbers);
+#pragma unroll
+        for (uint32_t k = 0; k < PIECE; k++) {
+            sw_binade_add(&binade, numbers[k], &own);
+        }
     }
-    for (uint32_t k = whole; k < count; k++) {
-        sum = __fadd_rn(sum, __uint_as_float(tile->numbers[word][k]));
+    struct sw_binade_change joined = own; /* with those of lower lanes */
+#pragma unroll
+    for (uint32_t by = 1; by < 32; by *= 2) {
+        struct sw_binade_change before = sw_binade_none();
+        before.even = __shfl_up_sync(SW_WARP_ALL, joined.even, by);
+        before.odd = __shfl_up_sync(SW_WARP_ALL, joined.odd, by);
+        joined = lane >= by ? sw_binade_join(&before, &joined) : joined;
     }
-    *v = sw_row_is_nan_f32(__float_as_uint(sum)) ? SW_ROW_NAN_F32 : __float_as_uint(sum);
+    const uint32_t after = sw_binade_after(&joined, units);
+    const uint32_t before = __shfl_up_sync(SW_WARP_ALL, after, 1);
+    const bool holds = sw_binade_holds(&own, lane == 0 ? units : before);
+    const uint32_t left = __ballot_sync(SW_WARP_ALL, lane >= pieces || !holds);
+    const uint32_t added = left == 0 ? 32 : (uint32_t)__ffs((int)left) - 1;
+    const uint32_t last = __shfl_sync(SW_WARP_ALL, after, (int)(added + 31) % 32);
+    *sum = added > 0 ? sw_binade_sum(&binade, last) : *sum;
+    return added;
 }
 
-/* The steps of a tile, for one number (T: of 4 or 8 bytes) of the slice. Returns whether any
- * writes. */
+/* Adds the numbers of `count` steps to *sum, which becomes canonical: as sw_row_sum_f32 one after
+ * the other. All lanes. */
+static __device__ inline void add_all(const struct tile *tile, uint32_t word, uint32_t count,
+                                      uint32_t *sum)
+{
+    const uint32_t pieces = count / PIECE;
+    for (uint32_t piece = 0; piece < pieces;) {
+        if (sw_binade_has(*sum)) {
+            piece += add_joined(tile, word, piece, pieces - piece, sum);
+        }
+        const uint32_t next = min(pieces - piece, (uint32_t)PIECES_IN_ORDER);
+        if (next > 0) {
+            add_in_order(tile, word, piece, next, sum);
+            piece += next;
+        }
+    }
+    for (uint32_t k = pieces * PIECE; k < count; k++) {
+        *sum = __float_as_uint(
+            __fadd_rn(__uint_as_float(*sum), __uint_as_float(tile->numbers[word][place_of(k)])));
+    }
+    *sum = sw_row_is_nan_f32(*sum) ? SW_ROW_NAN_F32 : *sum;
+}
+
+/* --- steps of any kind ------------------------------------------------------------------------ */
+
+/* The steps of a tile of which some have answers, or do not write, or are of another operation;
+ * `steps` are the first of them. Returns whether any writes. All lanes. */
 template <typename T, typename OPERAND>
-static __device__ inline bool apply_tile(const struct tile *tile, uint32_t count, bool plain,
-                                         uint32_t op, uint32_t word, uint32_t offset, T *v)
+static __device__ inline bool apply_mixed(const struct tile *tile, const step *steps,
+                                          uint32_t count, uint32_t word, uint32_t offset, T *v)
 {
-    const uint32_t at = word * (uint32_t)(sizeof(OPERAND) / sizeof(T));
-    OPERAND number;
-    if constexpr (sizeof(OPERAND) == 4) {
-        if (plain && (op == SW_ADD_F32 || op == SW_ADD_PRESENT_F32)) {
-            add_chain(tile, word, count, v);
-            return true;
-        }
-    }
-    if (plain) {
-#pragma unroll 8
-        for (uint32_t k = 0; k < count; k++) {
-            load_number(tile, at, k, &number);
-            *v = row_made(op, *v, number);
-        }
-        return true;
-    }
+    const uint32_t lane = threadIdx.x % 32;
     bool wrote = false;
-    for (uint32_t k = 0; k < count; k++) {
-        if (tile->answers[k] != NULL) {
-            T *answer = (T *)(tile->answers[k] + offset + 4 * word);
-            __stcs(answer, *v);
-        }
-        if (tile->ops[k] != NO_WRITE) {
-            load_number(tile, at, k, &number);
-            *v = row_made(tile->ops[k], *v, number);
-            wrote = true;
+    for (uint32_t from = 0; from < count; from += 32) {
+        const step *one = &steps[min(from + lane, count - 1)];
+        const unsigned long long answer = (unsigned long long)(uintptr_t)one->answer;
+        const uint32_t kind = kind_of(one);
+        for (uint32_t k = 0; k < min(count - from, 32U); k++) {
+            uint8_t *to = (uint8_t *)__shfl_sync(SW_WARP_ALL, answer, (int)k);
+            const uint32_t how = __shfl_sync(SW_WARP_ALL, kind, (int)k);
+            if (to != NULL && lane == 0) {
+                __stcs((T *)(to + offset), *v);
+            }
+            if (kind_writes(how)) {
+                OPERAND number;
+                load_number(tile, word, from + k, &number);
+                *v = row_made(how & 0xff, *v, number);
+                wrote = true;
+            }
         }
     }
     return wrote;
 }
 
-/* As is_seen, by all threads of a block. */
+/* The steps of a tile, for one number (T: of 4 or 8 bytes) of the slice, which is at `offset` of
+ * the row; the operands' are at `word` of the tile. Returns whether any writes. All lanes. */
+template <typename T, typename OPERAND>
+static __device__ inline bool apply_tile(const struct tile *tile, const step *steps, uint32_t count,
+                                         bool plain, uint32_t op, uint32_t word, uint32_t offset,
+                                         T *v)
+{
+    if (!plain) {
+        return apply_mixed<T, OPERAND>(tile, steps, count, word, offset, v);
+    }
+    if constexpr (sizeof(OPERAND) == 4) {
+        if (op == SW_ADD_F32 || op == SW_ADD_PRESENT_F32) {
+            add_all(tile, word, count, v);
+            return true;
+        }
+    }
+#pragma unroll 8
+    for (uint32_t k = 0; k < count; k++) {
+        OPERAND number;
+        load_number(tile, word, k, &number);
+        *v = row_made(op, *v, number);
+    }
+    return true;
+}
+
+/* --- segments --------------------------------------------------------------------------------- */
+
+/* As is_seen, by all threads of a block, which have read what is in shared memory. */
 static __device__ inline bool is_long_seen(const struct runs &runs, const struct segment &of)
 {
     bool seen = of.last || of.first || runs.steps[of.end].answer != NULL;
@@ -217,8 +306,87 @@ static __device__ inline bool is_long_seen(const struct runs &runs, const struct
     return __syncthreads_or(seen) != 0;
 }
 
-/* A slice of a segment, from byte `offset` of the row on, by a block. T: what one thread has of
- * it. */
+/* A slice of the operands of a segment. */
+struct slice {
+    struct segment of;
+    uint32_t offset, bytes;
+    uint32_t op;   /* of the second step */
+    uint32_t read; /* the first step that was not read */
+    /* Of the tiles that are brought, whether this thread's steps are sums by `op` without answers.
+     */
+    bool plain[TILES - 1];
+};
+
+/* Begins to bring the tile whose steps were read into *own, behind those that are brought; and
+ * reads steps that come later. */
+static __device__ __forceinline__ void bring_tile(const struct runs &runs, struct slice *slice,
+                                                  struct tile_steps *own, struct tile *tile)
+{
+#pragma unroll
+    for (uint32_t t = 0; t + 1 < TILES - 1; t++) {
+        slice->plain[t] = slice->plain[t + 1];
+    }
+    slice->plain[TILES - 2] = fill_tile(*own, slice->offset, slice->bytes, slice->op, tile);
+    *own = read_steps(runs, slice->read, slice->of.end);
+    slice->read += TILE;
+}
+
+/* Brings the slice tile by tile; as many barriers as in apply_slice. */
+static __device__ inline void bring_slice(const struct runs &runs, struct slice slice,
+                                          struct long_memory *memory)
+{
+    struct tile_steps own[READ_AHEAD];
+#pragma unroll
+    for (uint32_t a = 0; a < READ_AHEAD; a++) {
+        own[a] = read_steps(runs, slice.read, slice.of.end);
+        slice.read += TILE;
+    }
+#pragma unroll
+    for (uint32_t t = 0; t < TILES - 1; t++) {
+        bring_tile(runs, &slice, &own[t % READ_AHEAD], &memory->tiles[t]);
+    }
+    uint32_t at = slice.of.begin + 1; /* the tile that is added */
+    for (uint32_t turn = TILES - 1; at < slice.of.end;) {
+#pragma unroll
+        for (uint32_t a = 0; a < READ_AHEAD && at < slice.of.end; a++, turn++, at += TILE) {
+            __pipeline_wait_prior(TILES - 2);
+            __syncthreads_and(slice.plain[0]); /* M2: the tile is there, the one before was read */
+            bring_tile(runs, &slice, &own[(a + TILES - 1) % READ_AHEAD],
+                       &memory->tiles[turn % TILES]);
+        }
+    }
+}
+
+/* Carries out a segment on one number T of a row, at `offset` of it; of the slice the operands are
+ * at `word`. `has_number`: there is such a number. By a warp. */
+template <typename T, typename OPERAND>
+static __device__ inline void apply_slice(const struct sw_cuda_rows &rows, const struct runs &runs,
+                                          const struct segment &of, uint32_t op, bool has_number,
+                                          uint32_t offset, uint32_t word,
+                                          const struct long_memory *memory)
+{
+    const step first = runs.steps[of.begin];
+    bool wrote = first.writes;
+    T v = T();
+    if (has_number) { /* by all lanes; what is stored is alike */
+        first_step<T, OPERAND>(rows, of, first, offset, &v);
+    }
+    uint32_t turn = 0;
+    for (uint32_t at = of.begin + 1; at < of.end; at += TILE, turn++) {
+        const bool plain = __syncthreads_and(true) != 0; /* M2: as in bring_slice */
+        if (has_number) {
+            wrote |= apply_tile<T, OPERAND>(&memory->tiles[turn % TILES], &runs.steps[at],
+                                            min(of.end - at, (uint32_t)TILE), plain, op, word,
+                                            offset, &v);
+        }
+    }
+    if (has_number && threadIdx.x % 32 == 0) {
+        last_step<T>(rows, runs, of, first.row, wrote, offset, v);
+    }
+}
+
+/* A slice of a segment, from byte `offset` of the row on, by a block. T: what one warp has of it.
+ */
 template <typename T, typename OPERAND>
 static __device__ inline void carry_out_slice(const struct sw_cuda_rows &rows,
                                               const struct runs &runs, const struct segment &of,
@@ -226,46 +394,18 @@ static __device__ inline void carry_out_slice(const struct sw_cuda_rows &rows,
 {
     constexpr uint32_t wider = sizeof(OPERAND) / sizeof(T);
     const uint32_t bytes = min(rows.value_bytes - offset, SLICE / wider);
-    const uint32_t word = threadIdx.x * (uint32_t)(sizeof(T) / 4);
-    const bool has_number = 4 * word < bytes;
-    const step first = runs.steps[of.begin];
     const uint32_t op = runs.steps[of.begin + 1].op;
-    bool plain[TILES - 1];
-    uint32_t from = of.begin + 1; /* of the tile whose steps are read next */
-    struct tile_steps own;
-#pragma unroll
-    for (uint32_t t = 0; t < TILES - 1; t++, from += TILE) {
-        own = read_steps(runs, from, of.end);
-        plain[t] = fill_tile(own, wider * offset, wider * bytes, op, &memory->tiles[t]);
-    }
-    bool wrote = first.writes;
-    T v = T();
-    if (has_number) {
-        first_step<T, OPERAND>(rows, of, first, offset + 4 * word, &v);
-    }
-    own = read_steps(runs, from, of.end);
-    uint32_t at = of.begin + 1; /* the tile that is added */
-    for (uint32_t turn = 0; at < of.end; turn = (turn + 1) % TILES, at += TILE) {
-        __pipeline_wait_prior(TILES - 2);
-        /* M2: the tile; and the one before it was read */
-        const bool all_plain = __syncthreads_and(plain[0]) != 0;
-        struct tile *next = &memory->tiles[(turn + TILES - 1) % TILES];
-        plain[0] = plain[1];
-        plain[1] = fill_tile(own, wider * offset, wider * bytes, op, next);
-        from += TILE;
-        own = read_steps(runs, from, of.end);
-        if (has_number) {
-            wrote |= apply_tile<T, OPERAND>(&memory->tiles[turn], min(of.end - at, (uint32_t)TILE),
-                                            all_plain, op, word, offset, &v);
-        }
-    }
-    if (has_number) {
-        last_step<T>(rows, runs, of, first.row, wrote, offset + 4 * word, v);
+    const uint32_t own = threadIdx.x / 32 * (uint32_t)sizeof(T);
+    if (threadIdx.x >= 32 * ADDERS) {
+        bring_slice(runs, {of, wider * offset, wider * bytes, op, of.begin + 1, {}}, memory);
+    } else {
+        apply_slice<T, OPERAND>(rows, runs, of, op, own < bytes, offset + own, wider * own / 4,
+                                memory);
     }
 }
 
 /* Of the long segments those that are due, slice by slice. `pairs`: some steps add numbers of 8
- * bytes; else a thread has one of 4, so that it has but one sum to wait for. */
+ * bytes; else a warp has one of 4. */
 template <bool WIDE>
 static __device__ inline void carry_out_long(const struct sw_cuda_rows &rows,
                                              const struct runs &runs, bool waiting, bool pairs,
