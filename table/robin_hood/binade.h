@@ -27,7 +27,8 @@
 
 #define SW_BINADE_DIGITS 23
 #define SW_BINADE_ABOVE 0xff800000U /* sign and exponent */
-/* So many operands of a change at most: each that does not stray is less than 2^22 units. */
+/* So many operands of a change at most, or of all that are joined where it matters whether the
+ * whole holds: each that does not stray is less than 2^22 units. */
 #define SW_BINADE_OPERANDS 256
 
 /* The binade of a sum. Operands are seen from the sum's side of 0: what takes it there is positive.
@@ -137,15 +138,21 @@ SW_HD static inline bool sw_binade_holds(const struct sw_binade_change *change, 
            (int32_t)units + change->high < (2 << SW_BINADE_DIGITS) - 1;
 }
 
-/* What one change after the other adds; not whether it holds. */
+/* What one change after the other adds. */
 SW_HD static inline struct sw_binade_change sw_binade_join(const struct sw_binade_change *first,
                                                            const struct sw_binade_change *then)
 {
-    struct sw_binade_change both = sw_binade_none();
+    struct sw_binade_change both;
     const uint32_t from_odd = 1U + first->even + (uint32_t)first->odd;
+    /* the second one may begin odd, and is one off at most then */
+    const int32_t low = (int32_t)(first->even + (uint32_t)then->low - 1U);
+    const int32_t high = (int32_t)(first->even + (uint32_t)then->high + 1U);
     both.even = first->even + ((first->even & 1) != 0 ? (uint32_t)then->odd : 0) + then->even;
     both.odd = first->odd + ((from_odd & 1) != 0 ? then->odd : 0) -
                ((first->even & 1) != 0 ? then->odd : 0);
+    both.low = low < first->low ? low : first->low;
+    both.high = high > first->high ? high : first->high;
+    both.strayed = first->strayed | then->strayed;
     return both;
 }
 

@@ -31,6 +31,7 @@ struct shape {
     uint32_t parts_max;
     bool hot;    /* one key has most of the operations */
     bool chains; /* most operations are sums */
+    bool plain;  /* all of them are, and nobody wants an answer */
 };
 
 void good(cudaError_t error, const char *what)
@@ -122,7 +123,7 @@ uint32_t draw_op(struct random *random, const struct shape &shape, bool wide)
     const uint32_t present =
         shape.number + (shape.number >= SW_ADD_F16 ? SW_ADD_PRESENT_F16 - SW_ADD_F16
                                                    : SW_ADD_PRESENT_F32 - SW_ADD_F32);
-    if (shape.chains && below(random, 50) != 0) {
+    if (shape.plain || (shape.chains && below(random, 50) != 0)) {
         return shape.number;
     }
     switch (below(random, wide ? 5 : 8)) {
@@ -171,7 +172,8 @@ template <int BITS> void draw_parts(struct world<BITS> *w)
         struct sw_cuda_part *part = &w->parts->parts[p];
         *part = {};
         part->values = w->operands + wider * even + odd;
-        part->previous = below(&w->random, 2) == 0 ? w->answers + even + odd : NULL;
+        part->previous =
+            !w->shape.plain && below(&w->random, 2) == 0 ? w->answers + even + odd : NULL;
         part->count = count;
         part->first = first;
         part->first_chunk = batch->chunks;

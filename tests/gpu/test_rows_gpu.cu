@@ -216,6 +216,7 @@ struct shape draw_shape(struct random *random, bool small)
     const uint32_t scale = small ? 1 : shape.value_bytes > 256 ? 4 : 40;
     shape.hot = below(random, 2) == 0;
     shape.chains = below(random, 2) == 0;
+    shape.plain = shape.chains && below(random, 2) == 0;
     shape.keys = 1 + below(random, below(random, 2) == 0 ? 20 : 3000 * scale);
     shape.count_max = 1 + below(random, below(random, 3) == 0 ? 3 : 2500 * scale);
     shape.parts_max = 1 + below(random, 6);
@@ -256,11 +257,11 @@ int main(int count, char **options)
         const char *fault =
             SW_BY_BITS(shape.slot_bits, run_world, shape, random, (uint32_t)multiprocessors);
         printf("%s --seed %llu --worlds 1: %u-bit slots, rows of %u bytes, numbers %u, %u keys, "
-               "%u batches of up to %u%s%s %s\n",
+               "%u batches of up to %u%s%s%s %s\n",
                fault == NULL ? "ok    " : "FAILED", (unsigned long long)(seed + i), shape.slot_bits,
                shape.value_bytes, shape.number, shape.keys, shape.batches, shape.count_max,
                shape.hot ? ", one hot" : "", shape.chains ? ", sums" : "",
-               fault == NULL ? "" : fault);
+               shape.plain ? " alone" : "", fault == NULL ? "" : fault);
         fflush(stdout);
         passed += fault == NULL;
     }

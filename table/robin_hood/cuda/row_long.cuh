@@ -12,7 +12,7 @@
 
 #include <cuda_pipeline.h>
 
-#include "table/robin_hood/binade.h"
+#include "table/robin_hood/cuda/row_binade.cuh"
 #include "table/robin_hood/cuda/row_runs.cuh"
 
 /* Bytes of the operands of a slice: the first warps have a number of 4 bytes each. */
@@ -187,7 +187,6 @@ static __device__ __forceinline__ uint32_t add_joined(const struct tile *tile, u
 {
     const uint32_t lane = threadIdx.x % 32;
     const struct sw_binade binade = sw_binade_of(*sum);
-    const uint32_t units = sw_binade_units(*sum);
     struct sw_binade_change own = sw_binade_none();
     if (lane < pieces) {
         uint32_t numbers[PIECE];
@@ -197,22 +196,7 @@ static __device__ __forceinline__ uint32_t add_joined(const struct tile *tile, u
             sw_binade_add(&binade, numbers[k], &own);
         }
     }
-    struct sw_binade_change joined = own; /* with those of lower lanes */
-#pragma unroll
-    for (uint32_t by = 1; by < 32; by *= 2) {
-        struct sw_binade_change before = sw_binade_none();
-        before.even = __shfl_up_sync(SW_WARP_ALL, joined.even, by);
-        before.odd = __shfl_up_sync(SW_WARP_ALL, joined.odd, by);
-        joined = lane >= by ? sw_binade_join(&before, &joined) : joined;
-    }
-    const uint32_t after = sw_binade_after(&joined, units);
-    const uint32_t before = __shfl_up_sync(SW_WARP_ALL, after, 1);
-    const bool holds = sw_binade_holds(&own, lane == 0 ? units : before);
-    const uint32_t left = __ballot_sync(SW_WARP_ALL, lane >= pieces || !holds);
-    const uint32_t added = left == 0 ? 32 : (uint32_t)__ffs((int)left) - 1;
-    const uint32_t last = __shfl_sync(SW_WARP_ALL, after, (int)(added + 31) % 32);
-    *sum = added > 0 ? sw_binade_sum(&binade, last) : *sum;
-    return added;
+    return row_join(binade, own, pieces, sum);
 }
 
 /* Adds the numbers of `count` steps to *sum, which becomes canonical: as sw_row_sum_f32 one after
@@ -415,9 +399,10 @@ static __device__ inline void carry_out_long(const struct sw_cuda_rows &rows,
     const uint32_t slices = (rows.value_bytes + slice - 1) / slice;
     const uint64_t all = (uint64_t)rows.scratch.control->longs * slices;
     for (uint64_t at = blockIdx.x; at < all; at += gridDim.x) {
-        const struct segment of = segment_of(runs, rows.scratch.longs[at / slices]);
+        const uint32_t number = rows.scratch.longs[at / slices];
+        const struct segment of = segment_of(runs, number & ~ROW_DONE);
         const uint32_t offset = (uint32_t)(at % slices) * slice;
-        if (!is_due(of, waiting) || !is_long_seen(runs, of)) {
+        if ((number & ROW_DONE) != 0 || !is_due(of, waiting) || !is_long_seen(runs, of)) {
             continue;
         }
         if (WIDE) {

@@ -16,12 +16,14 @@
  * (M4).
  */
 #include "table/device/at_once.cuh"
+#include "table/robin_hood/cuda/row_hot.cuh"
 #include "table/robin_hood/cuda/row_long.cuh"
 #include "table/robin_hood/cuda/row_short.cuh"
 
 union repeats_memory {
     struct sort_memory sort;
     struct segment segments[WARPS][GROUP];
+    struct hot_memory hot;
     struct long_memory longs;
 };
 
@@ -57,6 +59,9 @@ static __device__ inline void carry_out_repeats(const struct sw_cuda_rows &rows,
             grid.sync(); /* M4: the list of long segments */
         }
         __syncthreads(); /* M2: memory.segments was read */
+        if constexpr (KIND == PLAIN) {
+            carry_out_hot(rows, runs, waiting, &memory.hot);
+        }
         if constexpr (KIND != TEXTS) {
             carry_out_long<KIND == WIDE>(rows, runs, waiting, pairs, &memory.longs);
         }

@@ -21,6 +21,9 @@ template <bool TEXTS = false> static __device__ inline bool is_seed(const step &
 /* In control->odd: some step adds numbers of 8 bytes. */
 #define STEP_OF_PAIRS 16U
 
+/* In the list of long segments: it was carried out. */
+#define ROW_DONE 0x80000000U
+
 /* The sorted steps, cut into segments. */
 struct runs {
     const step *steps;

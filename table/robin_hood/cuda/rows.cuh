@@ -93,7 +93,7 @@ struct sw_cuda_row_scratch {
     uint32_t *rows;                 /* [n] of each operation; SW_CUDA_NO_ROW */
     uint32_t *repeated;             /* [n / 32] bits: its row occurs in the batch more than once */
     unsigned long long *claims;     /* [sw_cuda_row_claims(n)] row_claims.cuh */
-    uint64_t *sorted[2];            /* [n] row and operation of those that repeat */
+    uint64_t *sorted[2];            /* [n] row and operation of those that repeat; row_hot.cuh */
     uint32_t *counts;               /* of the sort */
     struct sw_cuda_row_step *steps; /* [n] these operations, sorted */
     uint32_t *segments;             /* [n + 1] row_repeats.cu */
