@@ -92,6 +92,7 @@ enum like {
     GRADIENTS,  /* of both signs, alike in size */
     ONE_SIGN,   /* .. and of one */
     FEW_DIGITS, /* of any size: sums lie half way between two numbers, or leave powers of two */
+    FEW_LARGE,  /* what large ones take away depends on the order in which sums are made */
     LIKES
 };
 
@@ -106,7 +107,10 @@ uint32_t draw_number(struct random *random, bool is_float, enum like like)
         return like == WHOLE       ? whole[any % 8]
                : like == GRADIENTS ? 0x3f000000U + (any & 0x81ffffffU)
                : like == ONE_SIGN  ? 0x3f000000U + (any & 0x01ffffffU)
-                                   : (any & 0x80700000U) + ((0x66U + (any & 31)) << 23);
+               : like == FEW_LARGE
+                   ? (any % 128 == 0 ? 0x4e800000U : 0x43000000U + (any & 0x01ffffffU)) |
+                         (any & 0x80000000U)
+                   : (any & 0x80700000U) + ((0x66U + (any & 31)) << 23);
     }
     if (!is_float || any % 8 == 0) {
         return any;

@@ -212,11 +212,13 @@ struct shape draw_shape(struct random *random, bool small)
     shape.value_bytes = sizes[below(random, sizeof(sizes) / sizeof(sizes[0]))];
     static const uint32_t numbers[] = {SW_ADD_F32, SW_ADD_F32,  SW_ADD_U32,
                                        SW_ADD_F16, SW_ADD_BF16, SW_ADD_U64};
-    shape.number = numbers[below(random, shape.value_bytes % 8 == 0 ? 6 : 5)];
+    shape.plain = below(random, 3) == 0;
+    shape.number = shape.plain && below(random, 2) == 0
+                       ? (uint32_t)SW_ADD_F32
+                       : numbers[below(random, shape.value_bytes % 8 == 0 ? 6 : 5)];
     const uint32_t scale = small ? 1 : shape.value_bytes > 256 ? 4 : 40;
-    shape.hot = below(random, 2) == 0;
-    shape.chains = below(random, 2) == 0;
-    shape.plain = shape.chains && below(random, 2) == 0;
+    shape.hot = shape.plain || below(random, 2) == 0;
+    shape.chains = shape.plain || below(random, 2) == 0;
     shape.keys = 1 + below(random, below(random, 2) == 0 ? 20 : 3000 * scale);
     shape.count_max = 1 + below(random, below(random, 3) == 0 ? 3 : 2500 * scale);
     shape.parts_max = 1 + below(random, 6);
