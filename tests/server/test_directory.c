@@ -82,7 +82,8 @@ Test(directory, one_that_is_absent_is_named)
     struct place place = {.path = "/tmp/sherwood-no-such-directory"};
     cr_assert_eq(open_place(&place, sw_io_system()), -1);
     cr_assert_str_eq(place.reason, "the data directory /tmp/sherwood-no-such-directory cannot be "
-                                   "opened: No such file or directory");
+                                   "opened: No such file or directory: create it, writable for "
+                                   "the user that serves");
 }
 
 Test(directory, names_are_those_that_it_writes)
