@@ -123,6 +123,14 @@ static void RH(load)(const struct sw_cpu *cpu, const struct sw_batch *batch, RH_
     }
 }
 
+/* The buckets of a key, and of its time. */
+static void RH(prefetch_expiring)(const struct sw_cpu *cpu, RH_WORD m)
+{
+    const struct RH(table) *table = &cpu->table.RH_FIELD;
+    RH(prefetch)(table, m);
+    sw_expiry_prefetch(cpu->expiry, RH(unmix)(table, m));
+}
+
 void RH(run_expiring_writes)(struct sw_cpu *cpu, struct sw_batch *batch,
                              const struct sw_cpu_mix *mix)
 {
@@ -140,6 +148,9 @@ void RH(run_expiring_writes)(struct sw_cpu *cpu, struct sw_batch *batch,
     sw_expiry_make_room(cpu, batch);
     RH(load)(cpu, batch, m, operands);
     const bool stash_full = table->state->stash_occupied > table->stash_max;
+    for (uint32_t i = 0; i < batch->count && i < SW_CPU_AHEAD; i++) {
+        RH(prefetch_expiring)(cpu, m[i]);
+    }
     for (uint32_t g = 0, i = 0; g < groups; g++) {
         const uint32_t first = i;
         const uint32_t end = batch->group_count > 0 ? batch->group_ends[g] : batch->count;
@@ -148,7 +159,7 @@ void RH(run_expiring_writes)(struct sw_cpu *cpu, struct sw_batch *batch,
         const bool admitted = admission == SW_ADMITTED;
         for (; i < end; i++) {
             if (batch->count - i > SW_CPU_AHEAD) {
-                RH(prefetch)(table, m[i + SW_CPU_AHEAD]);
+                RH(prefetch_expiring)(cpu, m[i + SW_CPU_AHEAD]);
             }
             const bool found =
                 admitted && RH(apply_expiring)(cpu, batch, i, m[i], operands[i], &batch->counters);

@@ -13,6 +13,16 @@
  * are answered 64 at a time: first the entries, then the rows, so that their latencies overlap.
  */
 
+/* The buckets of a key, and if times concern the batch those of its time. */
+static void RH(prefetch_entry)(const struct sw_cpu *cpu, RH_WORD m, bool times)
+{
+    const struct RH(table) *table = &cpu->table.RH_FIELD;
+    RH(prefetch)(table, m);
+    if (times) {
+        sw_expiry_prefetch(cpu->expiry, RH(unmix)(table, m));
+    }
+}
+
 /* --- reads --- */
 
 static void RH(read_block)(const struct sw_cpu *cpu, struct sw_batch *batch, uint32_t begin,
@@ -27,7 +37,7 @@ static void RH(read_block)(const struct sw_cpu *cpu, struct sw_batch *batch, uin
     uint64_t word = 0;
     for (uint32_t i = begin; i < end; i++) {
         m[i - begin] = RH(mix)(table, SW_LOAD_ONCE(keys + i));
-        RH(prefetch)(table, m[i - begin]);
+        RH(prefetch_entry)(cpu, m[i - begin], expire);
     }
     for (uint32_t i = 0; i < end - begin; i++) {
         struct RH(place) place = RH(locate)(table, m[i], &count->probes);
@@ -150,11 +160,12 @@ static bool RH(execute_rows)(struct sw_cpu *cpu, struct sw_batch *batch, const R
     const bool stash_full = table->state->stash_occupied > table->stash_max;
     const uint32_t groups = batch->group_count > 0 ? batch->group_count : 1;
     const struct RH(work) answers = {.found = batch->found};
+    const bool times = cpu->expiry != NULL && cpu->expiry->active;
     uint64_t word = 0;
     bool all = true;
     uint32_t i = 0;
     for (; i < batch->count && i < SW_CPU_AHEAD; i++) {
-        RH(prefetch)(table, m[i]);
+        RH(prefetch_entry)(cpu, m[i], times);
     }
     i = 0;
     for (uint32_t g = 0; g < groups; g++) {
@@ -164,7 +175,7 @@ static bool RH(execute_rows)(struct sw_cpu *cpu, struct sw_batch *batch, const R
         const bool admitted = admission == SW_ADMITTED;
         for (; i < end; i++) {
             if (batch->count - i > SW_CPU_AHEAD) {
-                RH(prefetch)(table, m[i + SW_CPU_AHEAD]);
+                RH(prefetch_entry)(cpu, m[i + SW_CPU_AHEAD], times);
             }
             struct row_act act = {.row = SW_NO_ROW};
             if (admitted) {
