@@ -208,6 +208,8 @@ def random_rings():
                              for i in rng.sample(range(10), rng.randrange(6))}))
                         for _ in range(rng.choice((0, 0, 1, 8))):
                             record[rng.randrange(len(record))] = rng.randrange(256)
+                        if record[ring.OPERATION] == wire.CLEAR:  # may be carried out: the bystander's key would go
+                            record[ring.OPERATION] = wire.PING
                         own.write(bytes(record))
                         if rng.random() < .01:
                             own.set_word(rng.choice((ring.SUBMITTED, ring.SEEN)),
