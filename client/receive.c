@@ -72,12 +72,15 @@ static bool is_turned_away(const uint8_t *bytes, size_t size)
     return memcmp(bytes, turned_away, size < length ? size : length) == 0;
 }
 
-/* Returns the length of the longest body that a reply can have. */
+/* Returns the length of the longest body that a reply can have. An answer of TTL is a time, which
+ * is wider than the values of some servers. */
 static uint64_t body_bytes_max(const struct sherwood *client)
 {
+    const uint32_t value_bytes = client->server.value_bytes;
+    const uint32_t time_bytes = sizeof(uint64_t);
     struct sw_reply largest = {.count = client->server.frame_ops_max,
                                .key_bytes = client->server.key_bytes,
-                               .value_bytes = client->server.value_bytes,
+                               .value_bytes = value_bytes > time_bytes ? value_bytes : time_bytes,
                                .has_values = true};
     if (largest.count == 0) { /* the reply to HELLO has no body */
         return 0;

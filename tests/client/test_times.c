@@ -114,6 +114,45 @@ Test(times, each_frame_of_a_call_has_those_of_its_keys)
 }
 
 /* They are of 8 bytes, whatever the values of the server are. */
+/* Frames of this many keys have longer answers to TTL than to any other operation, where values
+ * have 4 bytes. */
+enum { FULL = 4096 };
+
+static void answer_full_frames(int fd, void *unused)
+{
+    static uint8_t body[FULL * 8 + FULL / 8 + 128], in[FULL * 4 + 64];
+    struct sw_request request;
+    (void)unused;
+    while (sw_fake_read(fd, &request, in, sizeof(in))) {
+        struct sw_reply reply = sw_fake_ok(&request);
+        if (request.operation == SW_OPERATION_HELLO) {
+            reply = (struct sw_reply){.request_id = request.request_id, .has_info = true};
+            reply.info = (struct sw_server_info){.key_bytes = 4,
+                                                 .value_bytes = 4,
+                                                 .frame_ops_max = FULL,
+                                                 .requests_in_flight_max = 4,
+                                                 .takes_times = true};
+        }
+        reply.value_bytes = sw_request_answer_bytes(&request);
+        sw_fake_reply(fd, &reply, body, (size_t)sw_reply_layout(&reply, request.operation).bytes);
+    }
+}
+
+Test(times, answers_of_ttl_in_a_full_frame)
+{
+    static uint64_t when[FULL], bits[FULL / 64];
+    static uint32_t many[FULL];
+    struct sw_fake_server full;
+    struct sherwood *other = NULL;
+    sw_fake_start(&full, answer_full_frames, NULL);
+    cr_assert_eq(sherwood_connect(full.address, NULL, &other), SHERWOOD_OK);
+    cr_expect_eq(sherwood_ttl(other, many, FULL, when, bits), SHERWOOD_OK, "%s",
+                 sherwood_error(other));
+    cr_expect_eq(sherwood_ttl(other, many, FULL, when, NULL), SHERWOOD_OK);
+    sherwood_close(other);
+    sw_fake_stop(&full);
+}
+
 Test(times, answers_of_ttl)
 {
     cr_assert_eq(sherwood_ttl(client, keys, 100, answers, found), SHERWOOD_OK, "%s",
