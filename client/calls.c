@@ -34,6 +34,7 @@ struct span {
     struct sw_client_details details;
     struct sherwood_cache *cache; /* of the whole call, of which this begins at key `cache_at` */
     uint64_t cache_at;
+    uint64_t cache_keys; /* of the whole call */
     uint32_t count;
     bool is_split; /* it is not the whole call, and the server tells what was evicted */
 };
@@ -69,6 +70,7 @@ static struct sw_client_frame frame_of_span(const struct sherwood *client, const
         .times_ms = span->details.times_ms,
         .cache = span->cache,
         .cache_at = span->cache_at,
+        .cache_keys = span->cache_keys,
         .is_split = span->is_split,
     };
 }
@@ -99,6 +101,7 @@ static struct sw_client_frame frame_of_request(const struct sherwood *client,
         .is_constant = (request->flags & SHERWOOD_CONSTANT) != 0,
         .times_ms = details.times_ms,
         .cache = sw_client_request_cache(request),
+        .cache_keys = request->count,
     };
 }
 
@@ -223,7 +226,7 @@ static struct span cut(const struct sherwood *client, const struct span *call, s
     size_t value_at = at * sw_request_answer_bytes(&one);
     size_t operand_at = at * sw_request_operand_bytes(&one);
     struct sw_client_details details = call->details;
-    details.times_ms += details.times_ms != NULL ? at : 0;
+    details.times_ms = details.times_ms == NULL ? NULL : details.times_ms + at;
     return (struct span){
         .operation = call->operation,
         .details = details,
@@ -245,6 +248,7 @@ static int queue_call(struct sherwood *client, const struct span *whole, size_t 
     struct sw_client_stripe *only = NULL;
     for (size_t at = 0; at < count && call->status == SHERWOOD_OK;) {
         struct span span = cut(client, whole, at, frame_keys(client, whole, count - at));
+        span.cache_keys = count;
         span.is_split = whole->cache != NULL && span.count < count &&
                         sw_client_cache_evicted(whole->cache) != 0;
         struct sw_client_frame frame = frame_of_span(client, &span);

@@ -56,6 +56,7 @@ struct sw_client_flight *sw_client_flight_take(struct sw_client_stripe *stripe,
     flight->times_ms = frame->times_ms;
     flight->cache = frame->cache;
     flight->cache_at = frame->cache_at;
+    flight->cache_keys = frame->cache_keys;
     stripe->moved = stripe->in_flight == 0 ? client->clock : stripe->moved;
     stripe->in_flight++;
     client->in_flight++;

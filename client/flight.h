@@ -51,14 +51,15 @@ struct sw_client_flight {
     bool sent;
     bool by_ring;
     bool is_constant;
-    bool is_direct;                   /* its reply has a long body for the caller's arrays */
-    void *first;                      /* receives the keys of a SCAN, or the figures of STATS */
-    void *second;                     /* receives the found bitmap (NULL: declined), or the values
-                                         of a SCAN */
-    struct sherwood_cache *cache;     /* arrays of a cache; or NULL */
-    uint64_t cache_at;                /* the key of these arrays that is the frame's first one */
-    uint64_t *scores;                 /* receives the scores of a SCAN */
-    const uint64_t *times_ms;         /* those of the keys, if the header has_times */
+    bool is_direct;               /* its reply has a long body for the caller's arrays */
+    void *first;                  /* receives the keys of a SCAN, or the figures of STATS */
+    void *second;                 /* receives the found bitmap (NULL: declined), or the values
+                                     of a SCAN */
+    struct sherwood_cache *cache; /* arrays of a cache; or NULL */
+    uint64_t cache_at;            /* the key of these arrays that is the frame's first one */
+    uint64_t cache_keys;          /* of the whole call, for which the evicted arrays have room */
+    uint64_t *scores;             /* receives the scores of a SCAN */
+    const uint64_t *times_ms;     /* those of the keys, if the header has_times */
     struct sherwood_request *request; /* of sherwood_submit; or NULL */
     struct sw_client_call *call;      /* or NULL */
     struct sw_client_share *share;    /* of a request at a cluster; or NULL */
@@ -96,7 +97,7 @@ struct sw_client_frame {
     bool is_constant;
     const uint64_t *times_ms; /* of the keys, if the header has_times */
     struct sherwood_cache *cache;
-    uint64_t cache_at;
+    uint64_t cache_at, cache_keys;
     const struct sw_frame_login *login; /* of a HELLO; NULL: none */
     bool is_split;                      /* the places of what is evicted are not known yet */
     bool by_ring;                       /* sw_client_ring_place has found that it can go there */

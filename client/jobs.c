@@ -465,7 +465,7 @@ int sw_client_cluster_run(struct sherwood *client, enum sherwood_operation opera
         uint32_t n = job_keys(client, details, count - at);
         job->call = &call;
         sw_client_job_describe(job, operation, details);
-        job->details.times_ms += details->times_ms != NULL ? at : 0;
+        job->details.times_ms = details->times_ms == NULL ? NULL : details->times_ms + at;
         job->count = n;
         job->single = (struct sherwood_piece){
             (const uint8_t *)keys + at * kb,

@@ -2,6 +2,10 @@
  *
  * reply.c - checks whether a reply fits the request that it names. Nothing that a server sends is
  * used before this check.
+ *
+ * Every byte of a body that reaches an array of the caller goes through add_array, which compares
+ * it with the room that the caller gave. The check of the header finds a wrong count earlier; this
+ * one holds even if that check forgets a case.
  */
 #include "client/reply.h"
 
@@ -38,10 +42,21 @@ int sw_client_turned_away(struct sw_client_stripe *stripe, const char *said)
                            stripe->address, said);
 }
 
+/* Returns what a refusal may tell. A refused request has no counts, whatever the server sends. */
+static struct sw_reply refusal_of(const struct sw_reply *reply)
+{
+    return (struct sw_reply){.request_id = reply->request_id,
+                             .status = reply->status,
+                             .first_bad_index = reply->first_bad_index,
+                             .slot = reply->slot,
+                             .map_epoch = reply->map_epoch};
+}
+
 /* Handles a reply whose status is not OK; it has no body. */
 static int refused(struct sw_client_stripe *stripe, struct sw_client_flight *flight,
                    const struct sw_reply *reply)
 {
+    const struct sw_reply refusal = refusal_of(reply);
     struct sherwood *client = stripe->client;
     char said[SW_FRAME_TEXT_BYTES_MAX];
     int status = sw_client_status(reply->status);
@@ -59,7 +74,7 @@ static int refused(struct sw_client_stripe *stripe, struct sw_client_flight *fli
                                "%s: the server ended the connection: %s", stripe->address, said);
     }
     sw_client_fail(client, status, "the server refused the request: %s", said);
-    sw_client_flight_finish(stripe, flight, status, reply);
+    sw_client_flight_finish(stripe, flight, status, &refusal);
     return SHERWOOD_OK;
 }
 
@@ -68,15 +83,27 @@ static bool width_differs(uint32_t said, uint32_t expected, bool needed)
     return said != expected && (needed || said != 0);
 }
 
-/* Returns NULL, or a phrase for what is wrong with what only a cache sends. */
-static const char *check_cache(const struct sw_reply *reply, const struct sw_request *request)
+/* The evicted entries for which the caller's arrays still have room: those of the frames of the
+ * call that were received before lie at their beginning. */
+static uint64_t evicted_room(const struct sw_client_flight *flight)
 {
+    const struct sherwood_cache *cache = flight->cache;
+    bool has_room = cache != NULL && cache->evicted_count < flight->cache_keys;
+    return has_room ? flight->cache_keys - cache->evicted_count : 0;
+}
+
+/* Returns NULL, or a phrase for what is wrong with what only a cache sends. */
+static const char *check_cache(const struct sw_reply *reply, const struct sw_client_flight *flight)
+{
+    const struct sw_request *request = &flight->header;
+    const bool may_evict = request->want_evicted != 0 && sw_operation_writes(request->operation);
     if (reply->has_scores != request->want_scores ||
         reply->has_not_admitted != request->want_not_admitted ||
         reply->has_evicted != request->want_evicted) {
         return "has scores or evicted entries that were not asked for, or lacks those that were";
     }
-    if (reply->evicted_count > (request->want_evicted != 0 ? reply->count : 0) ||
+    if (reply->evicted_count > (may_evict ? reply->count : 0) ||
+        reply->evicted_count > (may_evict ? evicted_room(flight) : 0) ||
         reply->not_admitted > reply->count) {
         return "counts more evicted entries, or more keys that were turned away, than keys";
     }
@@ -109,7 +136,7 @@ static const char *check_ok(const struct sw_reply *reply, const struct sw_client
     if (is_data && reply->lacks_found && !request->declines_found) {
         return "lacks the found bitmap that was asked for";
     }
-    const char *wrong = check_cache(reply, request);
+    const char *wrong = check_cache(reply, flight);
     if (wrong != NULL) {
         return wrong;
     }
@@ -139,23 +166,32 @@ static void add_part(struct sw_client_stripe *stripe, void *data, uint64_t bytes
     }
 }
 
-/* Adds an array and its padding. If `data` is NULL, the bytes are dropped. */
-static void add_array(struct sw_client_stripe *stripe, void *data, uint64_t bytes)
+/* Adds an array and its padding. If `data` is NULL, the bytes are dropped; otherwise the caller
+ * gave `room` bytes there. Returns false if the array is longer than that. */
+static bool add_array(struct sw_client_stripe *stripe, void *data, uint64_t room, uint64_t bytes)
 {
+    if (data != NULL && bytes > room) {
+        return false;
+    }
     add_part(stripe, data, bytes);
     add_part(stripe, NULL, sw_frame_align(bytes) - bytes);
+    return true;
 }
 
-/* Adds the values, piece by piece, and their padding. */
-static void add_values(struct sw_client_stripe *stripe, const struct sw_client_flight *flight)
+/* Adds the values, piece by piece, and their padding. The pieces are the caller's, and their counts
+ * add up to that of the request. */
+static bool add_values(struct sw_client_stripe *stripe, const struct sw_client_flight *flight)
 {
     const uint64_t each = sw_request_answer_bytes(&flight->header);
-    const uint64_t bytes = flight->header.count * each;
+    const uint64_t bytes = stripe->reply.count * each;
+    uint64_t room = 0;
     for (uint32_t i = 0; i < flight->pieces_count; i++) {
         const struct sherwood_piece *piece = &flight->pieces[i];
         add_part(stripe, piece->previous, piece->count * each);
+        room += piece->count * each;
     }
     add_part(stripe, NULL, sw_frame_align(bytes) - bytes);
+    return bytes == room;
 }
 
 /* The place of element `at` in an array, or NULL if there is none. */
@@ -164,70 +200,89 @@ static void *place(void *array, uint64_t at, uint64_t bytes)
     return array == NULL ? NULL : (uint8_t *)array + at * bytes;
 }
 
-/* Adds the arrays that only a cache sends. Entries that were evicted follow those of the frames of
- * the call that have been received. */
-static void add_cache(struct sw_client_stripe *stripe, const struct sw_client_flight *flight)
+/* Adds the arrays that only a cache sends. */
+static bool add_cache(struct sw_client_stripe *stripe, const struct sw_client_flight *flight)
 {
     const struct sw_reply *reply = &stripe->reply;
     const struct sherwood_cache *cache = flight->cache;
-    uint64_t evicted = reply->evicted_count, at = cache->evicted_count;
+    const uint64_t evicted = reply->evicted_count, at = cache->evicted_count;
+    const uint64_t room = evicted_room(flight);
+    const struct {
+        uint32_t bit;
+        void *array;
+        uint64_t each;
+    } arrays[] = {
+        {SW_FRAME_EVICTED_KEYS, cache->evicted_keys, flight->header.key_bytes},
+        {SW_FRAME_EVICTED_VALUES, cache->evicted_values, flight->header.value_bytes},
+        {SW_FRAME_EVICTED_SCORES, cache->evicted_scores, sizeof(uint64_t)},
+    };
+    bool fits = true;
     if (reply->has_not_admitted) {
-        add_array(stripe, cache->not_admitted + flight->cache_at / 64,
-                  sw_found_bytes(reply->count));
+        fits &= add_array(stripe, cache->not_admitted + flight->cache_at / 64,
+                          sw_found_bytes(flight->header.count), sw_found_bytes(reply->count));
     }
     if (reply->has_scores) {
-        add_array(stripe, cache->scores_out + flight->cache_at, reply->count * sizeof(uint64_t));
+        fits &= add_array(stripe, cache->scores_out + flight->cache_at,
+                          flight->header.count * sizeof(uint64_t), reply->count * sizeof(uint64_t));
     }
-    if (reply->has_evicted & SW_FRAME_EVICTED_KEYS) {
-        uint32_t bytes = flight->header.key_bytes;
-        add_array(stripe, place(cache->evicted_keys, at, bytes), evicted * bytes);
+    for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
+        const uint64_t each = arrays[i].each;
+        if ((reply->has_evicted & arrays[i].bit) != 0) {
+            fits &=
+                add_array(stripe, place(arrays[i].array, at, each), room * each, evicted * each);
+        }
     }
-    if (reply->has_evicted & SW_FRAME_EVICTED_VALUES) {
-        uint32_t bytes = flight->header.value_bytes;
-        add_array(stripe, place(cache->evicted_values, at, bytes), evicted * bytes);
-    }
-    if (reply->has_evicted & SW_FRAME_EVICTED_SCORES) {
-        add_array(stripe, place(cache->evicted_scores, at, sizeof(uint64_t)),
-                  evicted * sizeof(uint64_t));
-    }
+    return fits;
 }
 
-static void set_parts(struct sw_client_stripe *stripe, const struct sw_client_flight *flight)
+/* Adds the entries of a SCAN. */
+static bool add_entries(struct sw_client_stripe *stripe, const struct sw_client_flight *flight)
 {
-    uint64_t count = stripe->reply.count;
+    const struct sw_request *request = &flight->header;
+    const uint64_t count = stripe->reply.count, room = request->count;
+    bool fits =
+        add_array(stripe, flight->first, room * request->key_bytes, count * request->key_bytes);
+    fits &= add_array(stripe, flight->second, room * request->value_bytes,
+                      count * request->value_bytes);
+    if (stripe->reply.has_scores) {
+        fits &=
+            add_array(stripe, flight->scores, room * sizeof(uint64_t), count * sizeof(uint64_t));
+    }
+    return fits;
+}
+
+/* Lists where the body goes. Returns false if an array of the caller is too short for it. */
+static bool set_parts(struct sw_client_stripe *stripe, const struct sw_client_flight *flight)
+{
+    const struct sw_request *request = &flight->header;
+    const uint64_t count = stripe->reply.count;
     stripe->part = 0;
     stripe->parts_count = 0;
-    if (flight->header.operation == SW_OPERATION_SCAN) {
-        add_array(stripe, flight->first, count * flight->header.key_bytes);
-        add_array(stripe, flight->second, count * flight->header.value_bytes);
-        add_array(stripe, flight->scores, stripe->reply.has_scores ? count * sizeof(uint64_t) : 0);
-        return;
+    if (request->operation == SW_OPERATION_SCAN) {
+        return add_entries(stripe, flight);
     }
-    if (flight->header.operation == SW_OPERATION_STATS) {
-        add_array(stripe, flight->first, count * sizeof(struct sw_figure));
-        return;
+    if (request->operation == SW_OPERATION_STATS) {
+        const uint64_t each = sizeof(struct sw_figure);
+        return add_array(stripe, flight->first, request->count * each, count * each);
     }
-    if (flight->header.operation == SW_OPERATION_TOPOLOGY) {
-        add_array(stripe, flight->first, count);
-        return;
+    if (request->operation == SW_OPERATION_TOPOLOGY) {
+        return add_array(stripe, flight->first, request->count, count);
     }
-    if (flight->header.want_values) {
-        add_values(stripe, flight);
-    }
+    bool fits = !request->want_values || add_values(stripe, flight);
     /* An older server sends the bitmap even if the request declined it; it is dropped. */
     if (!stripe->reply.lacks_found) {
-        add_array(stripe, flight->second, sw_found_bytes(stripe->reply.count));
+        fits &= add_array(stripe, flight->second, sw_found_bytes(request->count),
+                          sw_found_bytes(stripe->reply.count));
     }
-    if (flight->cache != NULL) {
-        add_cache(stripe, flight);
-    }
+    return fits && (flight->cache == NULL || add_cache(stripe, flight));
 }
 
 int sw_client_reply(struct sw_client_stripe *stripe, uint64_t body_bytes)
 {
     const struct sw_reply *reply = &stripe->reply;
     struct sw_client_flight *flight = sw_client_flight_find(stripe, reply->request_id);
-    if (reply->request_id == 0 && reply->status == SW_REPLY_OK && stripe->ring.memory != NULL) {
+    if (reply->request_id == 0 && reply->status == SW_REPLY_OK && stripe->ring.memory != NULL &&
+        body_bytes == 0) {
         return SHERWOOD_OK; /* a bell: whoever waits looks at the ring */
     }
     if (flight == NULL && (reply->request_id != 0 || reply->status == SW_REPLY_OK)) {
@@ -253,8 +308,10 @@ int sw_client_reply(struct sw_client_stripe *stripe, uint64_t body_bytes)
         sw_client_flight_finish(stripe, flight, SHERWOOD_OK, reply);
         return SHERWOOD_OK;
     }
+    if (!set_parts(stripe, flight)) {
+        return contradiction(stripe, "is longer than the arrays for it");
+    }
     stripe->receiving = flight;
-    set_parts(stripe, flight);
     return SHERWOOD_OK;
 }
 

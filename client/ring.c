@@ -71,10 +71,10 @@ static void arrays_of(const struct sw_client_frame *frame, const void **arrays)
     arrays[SW_RING_FOUND] = frame->second;
     if (cache != NULL) {
         uint64_t at = frame->cache_at;
-        arrays[SW_RING_SCORES] = cache->scores + (cache->scores != NULL ? at : 0);
+        arrays[SW_RING_SCORES] = cache->scores == NULL ? NULL : cache->scores + at;
         arrays[SW_RING_NOT_ADMITTED] =
-            cache->not_admitted + (cache->not_admitted != NULL ? at / 64 : 0);
-        arrays[SW_RING_SCORES_OUT] = cache->scores_out + (cache->scores_out != NULL ? at : 0);
+            cache->not_admitted == NULL ? NULL : cache->not_admitted + at / 64;
+        arrays[SW_RING_SCORES_OUT] = cache->scores_out == NULL ? NULL : cache->scores_out + at;
         arrays[SW_RING_EVICTED_KEYS] = cache->evicted_keys;
         arrays[SW_RING_EVICTED_VALUES] = cache->evicted_values;
         arrays[SW_RING_EVICTED_SCORES] = cache->evicted_scores;

@@ -218,6 +218,48 @@ static void too_many_turned_away(struct sw_reply *reply)
     reply->not_admitted = reply->count + 1;
 }
 
+/* The first frame is refused, with a count that no refusal has; the second one is taken. What it
+ * evicts belongs at the beginning of the caller's arrays. */
+static void first_is_refused(struct sw_reply *reply)
+{
+    if (cache.frames == 1) {
+        *reply = (struct sw_reply){.request_id = reply->request_id,
+                                   .status = SW_REPLY_OUT_OF_MEMORY,
+                                   .count = 99,
+                                   .hits = 99,
+                                   .overflows = 99,
+                                   .evicted_count = 100000,
+                                   .not_admitted = 99};
+    }
+}
+
+Test(cache, a_refusal_counts_nothing)
+{
+    static uint64_t room[2 * OPS_MAX + 200000];
+    struct sherwood_cache arrays = SHERWOOD_CACHE_INIT;
+    arrays.evicted_keys = room;
+    cache.spoil = first_is_refused;
+    open_cache("lru", 0);
+    cr_expect_eq(run(&arrays, 2 * OPS_MAX), SHERWOOD_E_FULL, "%s", sherwood_error(client));
+    cr_expect_eq(arrays.evicted_count, 3);
+    cr_expect_eq(arrays.not_admitted_count, 1);
+    for (size_t i = 0; i < sizeof(room) / sizeof(room[0]); i++) {
+        cr_assert_eq(room[i], i < 3 ? 2000 + i : 0, "entry %zu", i);
+    }
+    close_cache();
+}
+
+/* Nothing is evicted by a read, so nothing is received for it. */
+Test(cache, a_read_that_evicts)
+{
+    struct sherwood_cache arrays = all_arrays();
+    open_cache("custom", 0);
+    arrays.scores = NULL;
+    cr_expect_eq(sherwood_run_cache(client, SHERWOOD_PEEK, keys, NULL, 20, values, NULL, &arrays),
+                 SHERWOOD_E_PROTOCOL, "%s", sherwood_error(client));
+    close_cache();
+}
+
 Test(cache, replies_that_do_not_fit)
 {
     void (*const spoils[])(struct sw_reply *) = {no_scores, more_scores, no_evicted_scores,
