@@ -80,14 +80,6 @@ void sw_bulk_rights_init(struct sw_bulk_rights *rights, const struct sw_users *u
     }
 }
 
-/* Does the operation look at or change keys that its frame does not have? */
-static bool needs_all_keys(uint32_t operation)
-{
-    return operation == SW_OPERATION_CLEAR || operation == SW_OPERATION_SCAN ||
-           operation == SW_OPERATION_COUNT_SCORES || operation == SW_OPERATION_ERASE_SCORES ||
-           operation == SW_OPERATION_DIGEST;
-}
-
 static void note(struct sw_conn *conn, enum sw_acl_reason reason, const char *object,
                  const char *user, size_t user_size)
 {
@@ -141,8 +133,10 @@ static bool rules_permit(struct sw_conn *conn, const struct sw_request *request,
     const uint32_t operation = request->operation;
     const struct sw_user *user = conn->login.user;
     const char *name = sw_operation_name(operation);
+    const struct sw_catalog *catalog = sw_users_catalog(conn->net->users);
     int row = operation < SW_OPERATION_NUMBERS ? bulk->rights.row[operation] : -1;
     bool may = row >= 0 && sw_user_may(user, (uint32_t)row);
+    const bool all_keys = row >= 0 && catalog->commands[row].all_keys;
     if (may && shows_values(request)) {
         row = bulk->rights.row[SW_OPERATION_GET];
         may = row >= 0 && sw_user_may(user, (uint32_t)row);
@@ -150,13 +144,12 @@ static bool rules_permit(struct sw_conn *conn, const struct sw_request *request,
     if (!may) {
         note_refusal(conn, SW_ACL_COMMAND, name);
         snprintf(message, message_bytes, "user %s may not run %s: it lacks the command %s",
-                 user->name, name,
-                 row >= 0 ? sw_users_catalog(conn->net->users)->commands[row].name : name);
+                 user->name, name, row >= 0 ? catalog->commands[row].name : name);
         return false;
     }
-    if (conn->login.ranges != NULL && needs_all_keys(operation)) {
+    if (conn->login.ranges != NULL && all_keys) {
         note_refusal(conn, SW_ACL_KEY, "*");
-        snprintf(message, message_bytes, "user %s may not touch all keys, which %s does",
+        snprintf(message, message_bytes, "user %s may not run %s: it lacks all keys (~*)",
                  user->name, name);
         return false;
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * permit.h - who may send which frames. The rights are those of the command by RESP that does the
- * same, so that nobody can do by frames what commands forbid. Everything runs on the loop.
+ * same, so that nobody can do by frames what commands forbid. An operation whose command needs all
+ * keys needs them as well. Everything runs on the loop.
  */
 #ifndef SHERWOOD_SERVER_BULK_PERMIT_H
 #define SHERWOOD_SERVER_BULK_PERMIT_H

@@ -356,9 +356,10 @@ SW_OPTION(ha_tls_cert, "ha-tls-cert", "replication", SW_ANY, SW_TEXT(), "", "FIL
           "PEM file with the certificate that is shown to etcd. Empty: none is.")
 SW_OPTION(ha_tls_key, "ha-tls-key", "replication", SW_ANY, SW_TEXT(), "", "FILE",
           "PEM file with the key of ha-tls-cert.")
-SW_OPTION(primary_user, "primary-user", "replication", SW_ANY, SW_TEXT(), "", "USER",
-          "Who logs in at the primary, if primary-password-file is set; the user must be allowed "
-          "to run REPLICATE. Empty: default.")
+SW_OPTION(
+    primary_user, "primary-user", "replication", SW_ANY, SW_TEXT(), "", "USER",
+    "Who logs in at the primary, if primary-password-file is set; the user needs the right to "
+    "run REPLICATE, and all keys (~*). Empty: default.")
 SW_OPTION(primary_password_file, "primary-password-file", "replication", SW_ANY, SW_TEXT(), "",
           "FILE",
           "File whose first line is that user's password, found and checked as requirepass-file "

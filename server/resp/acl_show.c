@@ -68,7 +68,7 @@ void sw_acl_dryrun(struct sw_call *call)
     if (!sw_user_may(&user, row)) {
         say(call, "This user has no permissions to run the '%.*s' command", 64,
             sw_acl_catalog()->commands[row].name);
-    } else if (!user.all_keys && sw_permit_needs_all_keys(command)) {
+    } else if (!user.all_keys && sw_acl_catalog()->commands[row].all_keys) {
         say(call, "This user has no permissions to access the '%.*s' key", 1, "*");
     } else if (key != NULL) {
         char shown[SW_ACL_LOG_TEXT_BYTES];

@@ -7,7 +7,14 @@
  *
  * name      lower case, 2 to 16 bytes.
  * arity     as in redis: the number of arguments, with the name; negative: at least that many.
- * keys      KEYS(first, last, step) as in redis' COMMAND INFO, or NO_KEYS.
+ * keys      what the rules of a user about keys mean for the command:
+ *     KEYS(first, last, step)  the server checks these arguments; the numbers are those of redis'
+ *                              COMMAND INFO
+ *     ALL_KEYS                 the command can show or change any key, or give users more
+ *                              keys; it cannot be limited to keys: its user needs all keys
+ *     NO_KEYS                  the command shows no key and no value, and changes none
+ *           A command with subcommands has what an unlisted subcommand needs; each listed one has
+ *           a column of its own (acl_catalog.c). Bulk operations have that of their command.
  * group     STRING, GENERIC, SERVER, CONNECTION, TRANSACTIONS, CLUSTER.
  * effect    on keys and server, for the flags of COMMAND INFO: READ, INSERT (may add a key), WRITE
  *           (any other change of keys), DELETE (of the keys it names), ADMIN, NONE.
@@ -130,23 +137,23 @@
       KEY_FUNCTION(MEMORY, PEEK, BYTES), "USAGE key: the bytes of a slot") \
     X(OBJECT, "object", -2, KEYS(2, 2, 1), GENERIC, READ, SLOW, QUEUED, \
       KEY_FUNCTION(OBJECT, PEEK, ENCODING), "ENCODING key: how its value is kept, int or raw") \
-    X(FLUSHALL, "flushall", -1, NO_KEYS, SERVER, WRITE, SLOW, REFUSED, \
+    X(FLUSHALL, "flushall", -1, ALL_KEYS, SERVER, WRITE, SLOW, REFUSED, \
       TABLE(CLEAR, clear), "Remove every key") \
-    X(FLUSHDB, "flushdb", -1, NO_KEYS, SERVER, WRITE, SLOW, REFUSED, \
+    X(FLUSHDB, "flushdb", -1, ALL_KEYS, SERVER, WRITE, SLOW, REFUSED, \
       TABLE(CLEAR, clear), "Remove every key") \
-    X(RESIZE, "resize", 2, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
+    X(RESIZE, "resize", 2, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       TABLE(RESIZE, resize), "slots: give the table another capacity") \
-    X(SCAN, "scan", -2, NO_KEYS, GENERIC, READ, SLOW, REFUSED, \
+    X(SCAN, "scan", -2, ALL_KEYS, GENERIC, READ, SLOW, REFUSED, \
       TABLE(SCAN, scan), "Iterate keys: cursor [MATCH pattern] [COUNT n]") \
-    X(KEYS, "keys", 2, NO_KEYS, GENERIC, READ, SLOW, REFUSED, \
+    X(KEYS, "keys", 2, ALL_KEYS, GENERIC, READ, SLOW, REFUSED, \
       TABLE(SCAN, keys), "All keys that match a pattern") \
-    X(RANDOMKEY, "randomkey", 1, NO_KEYS, GENERIC, READ, SLOW, REFUSED, \
+    X(RANDOMKEY, "randomkey", 1, ALL_KEYS, GENERIC, READ, SLOW, REFUSED, \
       TABLE(SCAN, random), "Some key of the table; keys do not have equal chances") \
     X(DBSIZE, "dbsize", 1, NO_KEYS, SERVER, READ, FAST, REFUSED, \
       REPORT(dbsize), "Number of keys") \
     X(INFO, "info", -1, NO_KEYS, SERVER, NONE, SLOW, REFUSED, \
       REPORT(info), "Facts and counters of the server") \
-    X(SHUTDOWN, "shutdown", -1, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
+    X(SHUTDOWN, "shutdown", -1, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       REPORT(shutdown), "Stop the server cleanly") \
     X(PING, "ping", -1, NO_KEYS, CONNECTION, NONE, FAST, QUEUED, \
       SESSION(ping), "PONG, or the message") \
@@ -156,7 +163,7 @@
       SESSION(quit), "Close the connection") \
     X(AUTH, "auth", -2, NO_KEYS, CONNECTION, NONE, FAST, REFUSED, \
       SESSION(auth), "Log in: [user] password") \
-    X(ACL, "acl", -2, NO_KEYS, SERVER, NONE, SLOW, REFUSED, \
+    X(ACL, "acl", -2, ALL_KEYS, SERVER, NONE, SLOW, REFUSED, \
       SESSION(acl), "Users and their rules: LIST, SETUSER, WHOAMI and more") \
     X(HELLO, "hello", -1, NO_KEYS, CONNECTION, NONE, FAST, REFUSED, \
       SESSION(hello), "Choose RESP2 or RESP3, and log in: [version [AUTH user password] [SETNAME name]]") \
@@ -174,27 +181,27 @@
       ALONE(EACH_KEY, 0, OK), "EXEC carries nothing out if one of these keys was changed until then") \
     X(UNWATCH, "unwatch", 1, NO_KEYS, TRANSACTIONS, NONE, FAST, QUEUED, \
       SESSION(unwatch), "Watch no key any more") \
-    X(CLIENT, "client", -2, NO_KEYS, CONNECTION, NONE, SLOW, REFUSED, \
+    X(CLIENT, "client", -2, ALL_KEYS, CONNECTION, NONE, SLOW, REFUSED, \
       SESSION(client), "ID, INFO, KILL, LIST, SETNAME and more: the connections") \
     X(COMMAND, "command", -1, NO_KEYS, SERVER, NONE, SLOW, REFUSED, \
       SESSION(command), "The commands: COUNT, DOCS, GETKEYS, INFO, LIST") \
-    X(CONFIG, "config", -2, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
+    X(CONFIG, "config", -2, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       SESSION(config), "GET pattern ..., SET parameter value ..., REWRITE: the configuration") \
-    X(LATENCY, "latency", -2, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
+    X(LATENCY, "latency", -2, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       SESSION(latency), "DOCTOR, HISTOGRAM, HISTORY, LATEST, RESET: what took long") \
-    X(SLOWLOG, "slowlog", -2, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
+    X(SLOWLOG, "slowlog", -2, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       SESSION(slowlog), "GET, LEN, RESET: the commands that took longest") \
-    X(MONITOR, "monitor", 1, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
+    X(MONITOR, "monitor", 1, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       SESSION(monitor), "Be shown the commands of all connections, until RESET or QUIT") \
     X(LASTSAVE, "lastsave", 1, NO_KEYS, SERVER, NONE, FAST, QUEUED, \
       SESSION(lastsave), "When the last snapshot was written, in seconds since 1970") \
-    X(SAVE, "save", 1, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
+    X(SAVE, "save", 1, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       SAVER(save), "Write a snapshot; the reply comes when it is safe") \
-    X(BGSAVE, "bgsave", -1, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
+    X(BGSAVE, "bgsave", -1, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       REPORT(bgsave), "Begin to write a snapshot: [SCHEDULE]") \
-    X(BGREWRITEAOF, "bgrewriteaof", 1, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
+    X(BGREWRITEAOF, "bgrewriteaof", 1, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       REPORT(bgrewriteaof), "Begin to write a snapshot, which stands for the log before it") \
-    X(DIGEST, "digest", 1, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
+    X(DIGEST, "digest", 1, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       SAVER(digest), "A checksum of all entries: the sequence it is of, their number, 32 digits") \
     X(WAITAOF, "waitaof", 4, NO_KEYS, GENERIC, NONE, SLOW, REFUSED, \
       SAVER(waitaof), "Wait until the writes of this connection are on storage: " \
@@ -204,15 +211,15 @@
       "so many milliseconds") \
     X(ROLE, "role", 1, NO_KEYS, SERVER, NONE, FAST, QUEUED, \
       SESSION(role), "master or slave, how far, and of whom") \
-    X(REPLICAOF, "replicaof", 3, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
+    X(REPLICAOF, "replicaof", 3, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       SAVER(replicaof), "host port: be its replica; NO ONE: be a primary") \
-    X(SLAVEOF, "slaveof", 3, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
+    X(SLAVEOF, "slaveof", 3, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       SAVER(replicaof), "The same as REPLICAOF") \
-    X(REPLICATE, "replicate", -9, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
+    X(REPLICATE, "replicate", -9, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       REPORT(replicate), "What a replica sends: from here on the connection is its own") \
-    X(EXPORTSLOTS, "exportslots", 12, NO_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
+    X(EXPORTSLOTS, "exportslots", 12, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       REPORT(exportslots), "What a node sends that takes slots: from here on the connection is its own") \
-    X(HA, "ha", -2, NO_KEYS, SERVER, ADMIN, FAST, REFUSED, \
+    X(HA, "ha", -2, ALL_KEYS, SERVER, ADMIN, FAST, REFUSED, \
       SESSION(ha), "The shard that this server is a member of: STATUS, SWITCH, FORGET and more") \
     X(TIME, "time", 1, NO_KEYS, SERVER, NONE, FAST, QUEUED, \
       SESSION(time), "Seconds and microseconds of the clock") \
@@ -222,7 +229,7 @@
       SESSION(readwrite), "In cluster mode: ends READONLY") \
     X(ASKING, "asking", 1, NO_KEYS, CLUSTER, NONE, FAST, QUEUED, \
       SESSION(cluster_mode), "Accepted in cluster mode: a slot that comes is served once all of it is here") \
-    X(CLUSTER, "cluster", -2, NO_KEYS, CLUSTER, NONE, SLOW, REFUSED, \
+    X(CLUSTER, "cluster", -2, ALL_KEYS, CLUSTER, NONE, SLOW, REFUSED, \
       SAVER(cluster), "The topology: INFO, NODES, SHARDS, SLOTS, SETTOPOLOGY, MOVE and more")
 /* clang-format on */
 

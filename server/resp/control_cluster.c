@@ -159,11 +159,6 @@ static bool run_get(struct sw_control *control, const struct sw_resp_argument *w
     if (slot < 0 || slot >= (int64_t)SW_SLOTS || most < 0) {
         return refuse(control, "ERR Invalid slot or number of keys");
     }
-    if (control->conn->login.ranges != NULL) {
-        return refuse(control,
-                      "NOPERM this user has no permissions to access one of the keys used as "
-                      "arguments");
-    }
     if (most > sw_control_scan_count_max(control->conn->net->config)) {
         return refuse(control, "ERR so many keys would pass output-bytes-max: ask for fewer");
     }

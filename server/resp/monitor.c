@@ -12,6 +12,7 @@
 #include "server/resp/acl_catalog.h"
 #include "server/resp/admin_call.h"
 #include "server/resp/output.h"
+#include "server/resp/permit.h"
 #include "server/resp/secrets.h"
 
 /* A connection that is a monitor. */
@@ -83,6 +84,11 @@ bool sw_monitor_send(struct sw_resp *resp)
         struct sw_conn *conn = monitor->conn;
         struct sw_text lines;
         if (conn->in_flight > 0 || conn->state == SW_CONN_CLOSED) {
+            continue;
+        }
+        if (!sw_permit_still(conn, SW_COMMAND_MONITOR)) { /* the rules of its user have changed */
+            sw_monitor_end(conn);
+            sw_conn_drain(conn, false);
             continue;
         }
         sw_text_init(&lines, 0);

@@ -50,13 +50,6 @@ static void note_refusal(struct sw_conn *conn, enum sw_acl_reason reason, const 
     sw_permit_log(conn, reason, object, command, user, strlen(user));
 }
 
-bool sw_permit_needs_all_keys(const struct sw_command *command)
-{
-    return command->id == SW_COMMAND_SCAN || command->id == SW_COMMAND_KEYS ||
-           command->id == SW_COMMAND_DIGEST || command->id == SW_COMMAND_RANDOMKEY ||
-           command->id == SW_COMMAND_FLUSHALL || command->id == SW_COMMAND_FLUSHDB;
-}
-
 /* Redis lets these be sent whoever has logged in, and before. */
 static bool needs_no_login(const struct sw_command *command)
 {
@@ -78,9 +71,12 @@ static bool refuses_by_rules(struct sw_conn *conn, const struct sw_command *comm
                       name);
         return true;
     }
-    if (conn->login.ranges != NULL && sw_permit_needs_all_keys(command)) {
+    if (conn->login.ranges != NULL && sw_acl_catalog()->commands[row].all_keys) {
         note_refusal(conn, SW_ACL_KEY, "*", name);
-        sw_resp_error(conn, command, "NOPERM %s" KEY_REFUSED, prefix);
+        sw_resp_error(conn, command,
+                      "NOPERM %sthis user has no permissions to access all keys (~*), which the "
+                      "'%s' command needs",
+                      prefix, name);
         return true;
     }
     return false;
@@ -109,6 +105,14 @@ bool sw_permit_refuses_queued(struct sw_conn *conn, const struct sw_command *com
                               const struct sw_resp_command *arguments)
 {
     return !sw_conn_is_free(conn) && refuses_by_rules(conn, command, arguments, QUEUED_REFUSED);
+}
+
+bool sw_permit_still(struct sw_conn *conn, enum sw_command_id id)
+{
+    const struct sw_catalog_command *row = &sw_acl_catalog()->commands[id];
+    return sw_conn_is_free(conn) ||
+           (sw_login_look(conn->net->users, &conn->login) == SW_LOGIN_IN &&
+            sw_user_may(conn->login.user, id) && (conn->login.ranges == NULL || !row->all_keys));
 }
 
 void sw_permit_refuse_key(struct sw_conn *conn, const struct sw_command *command,

@@ -22,13 +22,13 @@ bool sw_permit_refuses(struct sw_conn *conn, const struct sw_command *command,
 bool sw_permit_refuses_queued(struct sw_conn *conn, const struct sw_command *command,
                               const struct sw_resp_command *arguments);
 
+/* May the user of the connection still run a command that goes on, such as MONITOR? There is no
+ * reply. */
+bool sw_permit_still(struct sw_conn *conn, enum sw_command_id id);
+
 /* Replies that the command names a key outside the user's ranges, and notes it. */
 void sw_permit_refuse_key(struct sw_conn *conn, const struct sw_command *command,
                           const struct sw_resp_argument *key);
-
-/* Does the command look at or change keys that it does not name? A user who is limited to ranges of
- * keys may not run it. */
-bool sw_permit_needs_all_keys(const struct sw_command *command);
 
 /* Adds an entry about this connection to ACL LOG. */
 void sw_permit_log(struct sw_conn *conn, enum sw_acl_reason reason, const char *object,

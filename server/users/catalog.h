@@ -54,6 +54,7 @@ enum sw_category {
 struct sw_catalog_command {
     const char *name;    /* in lower case */
     uint32_t categories; /* bits of enum sw_category */
+    bool all_keys;       /* users who are limited to ranges of keys may not run it */
 };
 
 struct sw_catalog {

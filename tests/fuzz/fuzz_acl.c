@@ -12,11 +12,11 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const struct sw_catalog_command commands[] = {
-    {"get", SW_CATEGORY_READ | SW_CATEGORY_FAST},
-    {"set", SW_CATEGORY_WRITE | SW_CATEGORY_SLOW},
-    {"config", SW_CATEGORY_ADMIN | SW_CATEGORY_DANGEROUS},
-    {"config|get", SW_CATEGORY_ADMIN},
-    {"config|set", SW_CATEGORY_ADMIN | SW_CATEGORY_DANGEROUS},
+    {"get", SW_CATEGORY_READ | SW_CATEGORY_FAST, false},
+    {"set", SW_CATEGORY_WRITE | SW_CATEGORY_SLOW, false},
+    {"config", SW_CATEGORY_ADMIN | SW_CATEGORY_DANGEROUS, false},
+    {"config|get", SW_CATEGORY_ADMIN, false},
+    {"config|set", SW_CATEGORY_ADMIN | SW_CATEGORY_DANGEROUS, false},
 };
 static const struct sw_catalog catalog = {commands, sizeof(commands) / sizeof(commands[0])};
 

@@ -200,9 +200,9 @@ def who_may():
         equal(server.ask("ACL", "SETUSER", "reader", "on", "nopass", "~1000-1999", "+@all", "-@admin"), "OK", "SETUSER")
         replies = server.replies()
         equal(replies.ask("AUTH", "reader", "x"), "OK", "AUTH")
-        for words in (("SLOTS",), ("SHARDS",), ("NODES",), ("INFO",), ("MYID",), ("KEYSLOT", 1), ("COUNTKEYSINSLOT", 1)):
+        for words in (("SLOTS",), ("SHARDS",), ("NODES",), ("INFO",), ("MYID",), ("KEYSLOT", 1)):
             check(not isinstance(replies.ask("CLUSTER", *words), Error), words)
-        for words in (("SETTOPOLOGY", "{}"), ("MEET", 1), ("COUNT-FAILURE-REPORTS", "x"), ("GETKEYSINSLOT", 1, 1)):
+        for words in (("SETTOPOLOGY", "{}"), ("MEET", 1), ("COUNT-FAILURE-REPORTS", "x"), ("GETKEYSINSLOT", 1, 1), ("COUNTKEYSINSLOT", 1), ("COUNTFOREIGN",)):
             check(str(replies.ask("CLUSTER", *words)).startswith("NOPERM"), words)
         check(not isinstance(replies.ask("READONLY"), Error), "READONLY")
 

@@ -167,18 +167,26 @@ def passwords():
 
 @case
 def who_may():
-    """only administrators monitor, and nobody before a login; a user that is deleted is shown nothing more"""
+    """only administrators of all keys monitor, and nobody before a login; a user that is deleted or limited is shown nothing more"""
     with guarded() as server, server.connect() as stranger:
         said = wire.Replies(stranger).ask("MONITOR")
         check(said.startswith("NOAUTH"), said)
         admin = session(server, "default", "top")
         equal(admin.ask("ACL", "SETUSER", "reader", "on", ">r", "~*", "+@read"), "OK", "SETUSER")
-        equal(admin.ask("ACL", "SETUSER", "watcher", "on", ">w", "+monitor"), "OK", "SETUSER")
+        equal(admin.ask("ACL", "SETUSER", "watcher", "on", ">w", "~1-9", "+monitor"), "OK", "SETUSER")
+        said = session(server, "watcher", "w").ask("MONITOR")
+        check(said.startswith("NOPERM") and "all keys" in said, said)
+        equal(admin.ask("ACL", "SETUSER", "watcher", "~*"), "OK", "SETUSER")
         said = session(server, "reader", "r").ask("MONITOR")
         check(said.startswith("NOPERM"), said)
         watcher = Monitor(session(server, "watcher", "w").socket)
         admin.ask("GET", "77")
         check('"77"' in watcher.until("GET")[-1], "GET is shown")
+        equal(admin.ask("ACL", "SETUSER", "watcher", "resetkeys", "~1-9"), "OK", "SETUSER")
+        admin.ask("GET", "78")
+        equal(watcher.socket.recv(1000), b"", "a user who is limited to keys meanwhile")
+        equal(admin.ask("ACL", "SETUSER", "watcher", "~*"), "OK", "SETUSER")
+        watcher = Monitor(session(server, "watcher", "w").socket)
         equal(admin.ask("ACL", "DELUSER", "watcher"), 1, "DELUSER")
         eventually(lambda: "user=watcher" not in admin.ask("CLIENT", "LIST").decode(), "it is closed")
 

@@ -77,7 +77,7 @@ def who_is_who():
         cert, key = authority.sign("copies")
         port, primary = primary_by_tls(
             authority, "--tls-ca", str(authority.ca), "--tls-auth-clients", "optional", "--tls-user-from-cert", "yes",
-            "--acl-file", str(acl(authority, "user default off", "user copies on nopass +replicate", "user admin on "
+            "--acl-file", str(acl(authority, "user default off", "user copies on nopass ~* +replicate", "user admin on "
                                   "nopass ~* +@all", "user nobody on nopass +ping")))
         with primary:
             trusts = ("--tls-ca", str(stranger))

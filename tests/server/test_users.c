@@ -12,12 +12,12 @@
 #include "server/users/users.h"
 
 static const struct sw_catalog_command commands[] = {
-    {"get", SW_CATEGORY_READ | SW_CATEGORY_FAST},
-    {"set", SW_CATEGORY_WRITE | SW_CATEGORY_SLOW},
-    {"flushall", SW_CATEGORY_WRITE | SW_CATEGORY_DANGEROUS},
-    {"client", SW_CATEGORY_ADMIN},
-    {"client|id", SW_CATEGORY_CONNECTION},
-    {"client|kill", SW_CATEGORY_ADMIN | SW_CATEGORY_CONNECTION},
+    {"get", SW_CATEGORY_READ | SW_CATEGORY_FAST, false},
+    {"set", SW_CATEGORY_WRITE | SW_CATEGORY_SLOW, false},
+    {"flushall", SW_CATEGORY_WRITE | SW_CATEGORY_DANGEROUS, false},
+    {"client", SW_CATEGORY_ADMIN, false},
+    {"client|id", SW_CATEGORY_CONNECTION, false},
+    {"client|kill", SW_CATEGORY_ADMIN | SW_CATEGORY_CONNECTION, false},
 };
 enum { GET, SET, FLUSHALL, CLIENT, CLIENT_ID, CLIENT_KILL };
 static const struct sw_catalog catalog = {commands, sizeof(commands) / sizeof(commands[0])};

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_acl_catalog.c - what the rows of commands and subcommands say of the keys that a user needs.
+ */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "server/resp/acl_catalog.h"
+
+static const struct sw_catalog_command *row_of(const char *name)
+{
+    const struct sw_catalog *catalog = sw_acl_catalog();
+    int row = sw_catalog_find(catalog, name, strlen(name));
+    cr_assert_geq(row, 0, "%s", name);
+    return &catalog->commands[row];
+}
+
+static bool is_container(const char *name)
+{
+    const struct sw_catalog *catalog = sw_acl_catalog();
+    for (uint32_t i = SW_COMMAND_COUNT; i < catalog->count; i++) {
+        if (sw_catalog_is_within(catalog, i, (uint32_t)(row_of(name) - catalog->commands))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A command that names no key and works on the table, or is an administrator's, cannot be limited
+ * to keys; nor can the subcommands that their list lacks. */
+Test(acl_catalog, what_cannot_be_limited_to_keys_needs_all)
+{
+    static const char *const figures[] = {"dbsize", "command"};
+    for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) {
+        const struct sw_command *command = sw_command_at((enum sw_command_id)id);
+        bool is_figure = false;
+        for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
+            is_figure |= strcmp(figures[i], command->name) == 0;
+        }
+        bool needed = command->first_key == 0 && !is_figure &&
+                      (command->batch_kinds != 0 || command->effect != SW_EFFECT_NONE ||
+                       is_container(command->name));
+        cr_assert_eq(row_of(command->name)->all_keys, needed, "%s", command->name);
+    }
+}
+
+Test(acl_catalog, subcommands_have_columns_of_their_own)
+{
+    static const char *const all[] = {"acl|setuser",  "acl|load",
+                                      "acl|log",      "config|set",
+                                      "slowlog|get",  "cluster|getkeysinslot",
+                                      "client|pause", "cluster|countkeysinslot"};
+    static const char *const none[] = {"acl|whoami",    "config|get", "slowlog|len", "client|id",
+                                       "cluster|slots", "ha|status",  "memory|usage"};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        cr_assert(row_of(all[i])->all_keys, "%s", all[i]);
+    }
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+        cr_assert_not(row_of(none[i])->all_keys, "%s", none[i]);
+    }
+}
