@@ -62,15 +62,40 @@ int sw_bind_tcp(const char *host, uint16_t port)
     return fd;
 }
 
-/* Does a server accept connections on this path? */
-static bool is_alive(const struct sockaddr_un *address)
+/* Has the socket file at this path no listener? Only a refused connection says so: a server may be
+ * too busy for another connection, or may be closed to this user. */
+static bool is_stale(const struct sockaddr_un *address)
 {
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool alive = fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    bool stale = fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof(*address)) != 0 &&
+                 (errno == ECONNREFUSED || errno == ENOENT);
     if (fd >= 0) {
         close(fd);
     }
-    return alive;
+    return stale;
+}
+
+static bool is_file(const char *path, dev_t device, ino_t inode)
+{
+    struct stat status;
+    return lstat(path, &status) == 0 && status.st_dev == device && status.st_ino == inode;
+}
+
+/* Removes a file, if it is still this one. Between a look and an unlink another server could put
+ * its socket there: so the file is renamed first, then looked at, and put back if it is another. */
+static void remove_this(const char *path, dev_t device, ino_t inode)
+{
+    char beside[sizeof(((struct sockaddr_un *)NULL)->sun_path) + 32];
+    snprintf(beside, sizeof(beside), "%s.%ld.old", path, (long)getpid());
+    if (!is_file(path, device, inode) || rename(path, beside) != 0) {
+        return;
+    }
+    if (!is_file(beside, device, inode) && link(beside, path) != 0 && errno != EEXIST) {
+        sw_log(SW_LOG_ERROR, "'%s' is the socket of another server, and cannot be put back at '%s'",
+               beside, path);
+        return;
+    }
+    unlink(beside);
 }
 
 /* Removes a socket file that no server listens on. Returns 0, or -1 with a sentence logged if the
@@ -86,18 +111,34 @@ static int remove_stale(const struct sockaddr_un *address)
                address->sun_path);
         return -1;
     }
-    if (is_alive(address)) {
+    if (!is_stale(address)) {
         sw_log(SW_LOG_ERROR, "another server listens on '%s': choose another --unix-socket",
                address->sun_path);
         return -1;
     }
-    unlink(address->sun_path);
+    remove_this(address->sun_path, status.st_dev, status.st_ino);
     return 0;
 }
 
-int sw_bind_unix(const char *path, uint32_t mode)
+/* Gives the socket its path and its mode, and listens. Returns 0, or -1. */
+static int listen_at(int fd, const struct sockaddr_un *address, uint32_t mode,
+                     struct sw_bound_file *file)
+{
+    struct stat status;
+    if (bind(fd, (const struct sockaddr *)address, sizeof(*address)) != 0) {
+        return -1;
+    }
+    if (lstat(address->sun_path, &status) == 0) {
+        *file = (struct sw_bound_file){status.st_dev, status.st_ino};
+    }
+    return file->inode == 0 || chmod(address->sun_path, mode) != 0 ? -1
+                                                                   : listen(fd, SW_LISTEN_BACKLOG);
+}
+
+int sw_bind_unix(const char *path, uint32_t mode, struct sw_bound_file *file)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
+    *file = (struct sw_bound_file){.inode = 0};
     if (strlen(path) >= sizeof(address.sun_path)) {
         sw_log(SW_LOG_ERROR, "the path of --unix-socket is longer than %zu bytes",
                sizeof(address.sun_path) - 1);
@@ -108,15 +149,23 @@ int sw_bind_unix(const char *path, uint32_t mode)
         return -1;
     }
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof(address)) != 0 ||
-        chmod(path, mode) != 0 || listen(fd, SW_LISTEN_BACKLOG) != 0) {
+    if (fd < 0 || listen_at(fd, &address, mode, file) != 0) {
         sw_log(SW_LOG_ERROR, "cannot listen on '%s': %s", path, strerror(errno));
         if (fd >= 0) {
+            sw_unbind_unix(path, file);
             close(fd);
         }
         return -1;
     }
     return fd;
+}
+
+void sw_unbind_unix(const char *path, struct sw_bound_file *file)
+{
+    if (file->inode != 0) {
+        remove_this(path, file->device, file->inode);
+        file->inode = 0;
+    }
 }
 
 uint16_t sw_bound_port(int fd)

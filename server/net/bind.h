@@ -7,14 +7,26 @@
 #define SHERWOOD_SERVER_NET_BIND_H
 
 #include <stdint.h>
+#include <sys/types.h>
+
+/* The file of a Unix socket that this process has bound. */
+struct sw_bound_file {
+    dev_t device;
+    ino_t inode; /* 0: none */
+};
 
 /* Makes a listening, non-blocking TCP socket on a numeric IPv4 or IPv6 address; names are not
  * looked up. If `port` is 0, the kernel chooses one. Returns the descriptor, or -1. */
 int sw_bind_tcp(const char *host, uint16_t port);
 
 /* Makes a listening, non-blocking Unix stream socket whose file has this mode. A socket file that
- * no server listens on is replaced; any other file is an error. Returns the descriptor, or -1. */
-int sw_bind_unix(const char *path, uint32_t mode);
+ * no server listens on is replaced; any other file is an error. Returns the descriptor, and in
+ * `file` what to pass to sw_unbind_unix; or -1. */
+int sw_bind_unix(const char *path, uint32_t mode, struct sw_bound_file *file);
+
+/* Removes the file at `path`, if it is still this one: another server may have put its own there.
+ * Call it while the socket is open: as long as it is, the inode has no other file. */
+void sw_unbind_unix(const char *path, struct sw_bound_file *file);
 
 /* The port that a TCP socket is bound to; 0 if the socket is of another kind. */
 uint16_t sw_bound_port(int fd);

@@ -37,7 +37,7 @@ struct sw_listener {
     unsigned socket_count;
     uint16_t port;                 /* the TCP port; 0: none */
     uint16_t tls_port;             /* that of TLS; 0: none */
-    bool owns_path;                /* the file of unix-socket is ours to remove */
+    struct sw_bound_file file;     /* of unix-socket, which is ours to remove */
     bool running;                  /* the thread has been started */
     uint64_t handed[SW_LOOPS_MAX]; /* connections given to each loop since the start */
     uint64_t rejected;             /* atomic: connections refused since the start */
@@ -200,26 +200,22 @@ static int bind_configured(struct sw_listener *listener)
         listener->port = sw_bound_port(fd);
     }
     if (config->unix_socket[0] != '\0') {
-        int fd = sw_bind_unix(config->unix_socket, config->unix_socket_mode);
+        int fd = sw_bind_unix(config->unix_socket, config->unix_socket_mode, &listener->file);
         if (fd < 0) {
             return -1;
         }
         add_socket(listener, fd, true, false);
-        listener->owns_path = true;
     }
     return 0;
 }
 
 static void close_sockets(struct sw_listener *listener)
 {
+    sw_unbind_unix(listener->config->unix_socket, &listener->file); /* while it is open */
     for (unsigned i = 0; i < listener->socket_count; i++) {
         close(listener->sockets[i].fd);
     }
     listener->socket_count = 0;
-    if (listener->owns_path) {
-        unlink(listener->config->unix_socket);
-        listener->owns_path = false;
-    }
 }
 
 int sw_listener_create(const struct sw_config *config, const struct sw_activated *activated,

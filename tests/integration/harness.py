@@ -393,6 +393,23 @@ class Bystander:
             self.socket.close()
 
 
+def flags_with(**changed):
+    """The flags of a daemon, some of them changed: unix_socket="/s"."""
+    merged = {**DEFAULT_FLAGS, **{"--" + k.replace("_", "-"): v for k, v in changed.items()}}
+    return [part for pair in merged.items() for part in pair]
+
+
+def refused(*arguments, words=()):
+    """The daemon must exit non-zero, soon, with a sentence that has these words."""
+    result = subprocess.run([DAEMON, *arguments], stdin=subprocess.DEVNULL, text=True, timeout=60,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    check(result.returncode > 0, f"{arguments}: exit {result.returncode}")
+    text = result.stderr
+    check(text.strip(), f"{arguments}: no word of why")
+    for word in words:
+        check(word in text, f"{arguments}: no '{word}' in: {text}")
+
+
 def refusal(*flags):
     """What the daemon says to options that it refuses; None if it takes them."""
     result = subprocess.run([str(DAEMON), "--check-config", *flags], text=True, timeout=20,

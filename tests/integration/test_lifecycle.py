@@ -3,7 +3,6 @@
 """Start and stop: signals under load, the service manager's sockets, refused configurations."""
 
 import os
-import pathlib
 import re
 import shutil
 import signal
@@ -15,27 +14,11 @@ import time
 
 import wire
 from harness import (BUILD, DAEMON, DEFAULT_FLAGS, SANITIZED, STOP_SECONDS_MAX, Server, Skip, case, check,
-                     equal, eventually, free_port, main, run, soon)
+                     equal, eventually, flags_with, free_port, main, refused, run, soon)
 
 
 def socket_path(name):
     return os.path.join(tempfile.mkdtemp(prefix="sherwood-"), name)
-
-
-def flags(**changed):
-    merged = {**DEFAULT_FLAGS, **{"--" + k.replace("_", "-"): v for k, v in changed.items()}}
-    return [part for pair in merged.items() for part in pair]
-
-
-def refused(*arguments, words=()):
-    """The daemon must exit non-zero, soon, with a sentence that has these words."""
-    result = subprocess.run([DAEMON, *arguments], stdin=subprocess.DEVNULL, text=True, timeout=60,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
-    check(result.returncode > 0, f"{arguments}: exit {result.returncode}")
-    text = result.stderr
-    check(text.strip(), f"{arguments}: no word of why")
-    for word in words:
-        check(word in text, f"{arguments}: no '{word}' in: {text}")
 
 
 @case
@@ -243,55 +226,11 @@ def new_connections_while_stopping():
 
 
 @case
-def unix_socket_file():
-    """a Unix socket: served, file removed at the end; a stale file is replaced, others are not"""
-    path = socket_path("sherwood.sock")
-    stale = socket.socket(socket.AF_UNIX)
-    stale.bind(path)
-    stale.close()
-    with Server("--unix-socket", path):
-        with socket.socket(socket.AF_UNIX) as connection:
-            connection.connect(path)
-            equal(wire.Replies(connection).ask("PING"), "PONG", "PING")
-        refused(*flags(unix_socket=path), words=[path])  # in use by a living daemon
-        with socket.socket(socket.AF_UNIX) as connection:
-            connection.connect(path)
-            equal(wire.Replies(connection).ask("PING"), "PONG", "PING after that")
-    check(not os.path.exists(path), "the file is left")
-    pathlib.Path(path).write_text("precious")
-    refused(*flags(unix_socket=path), words=[path])
-    equal(pathlib.Path(path).read_text(), "precious", "a file that is no socket")
-    refused(*flags(unix_socket="/nonexistent/directory/s"), words=["/nonexistent/directory/s"])
-    refused(*flags(unix_socket="/tmp/" + "x" * 200), words=["unix-socket"])
-
-
-@case
-def only_unix_socket():
-    """no TCP at all: an empty --bind leaves the Unix socket"""
-    path = socket_path("only.sock")
-    log = open(os.devnull, "wb")  # pylint: disable=consider-using-with
-    process = subprocess.Popen([DAEMON, *flags(unix_socket=path, bind="", http_bind="")],
-                               stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-    eventually(lambda: os.path.exists(path), "the socket")
-    def ping():
-        try:
-            with socket.socket(socket.AF_UNIX) as connection:
-                connection.connect(path)
-                return wire.Replies(connection).ask("PING") == "PONG"
-        except ConnectionRefusedError:
-            return False
-    eventually(ping, "PING")
-    process.send_signal(signal.SIGTERM)
-    equal(process.wait(10), 0, "exit status")
-    log.close()
-
-
-@case
 def port_in_use():
     """ports in use: a clear sentence and a non-zero exit, the owner unharmed"""
     with Server() as server:
-        refused(*flags(port=str(server.port)), words=[str(server.port), "in use"])
-        refused(*flags(http_port=str(server.http_port)), words=[str(server.http_port), "in use"])
+        refused(*flags_with(port=str(server.port)), words=[str(server.port), "in use"])
+        refused(*flags_with(http_port=str(server.http_port)), words=[str(server.http_port), "in use"])
         with server.connect() as connection:
             equal(wire.Replies(connection).ask("PING"), "PONG", "PING")
 
@@ -311,7 +250,7 @@ def cuda_without_device():
     """--backend cuda without a GPU: a clear sentence and a non-zero exit; auto takes the CPU"""
     if os.path.exists("/dev/nvidiactl"):
         raise Skip("there is a GPU")
-    refused(*flags(backend="cuda"), words=["CUDA"])
+    refused(*flags_with(backend="cuda"), words=["CUDA"])
     with Server("--backend", "auto") as server:
         check("cpu" in server.line, server.line)
 
@@ -354,7 +293,7 @@ def bad_options():
 @case
 def too_large():
     """a capacity that no machine has: a clear sentence, not a crash"""
-    refused(*flags(capacity="1024G"), words=["memory"])
+    refused(*flags_with(capacity="1024G"), words=["memory"])
 
 
 @case
@@ -367,7 +306,7 @@ def address_space():
                               stdin=subprocess.DEVNULL, text=True, capture_output=True, timeout=60, check=False)
 
     def limited(kib, *options):
-        result = run_within(kib, *flags(backend="cpu"), *options)
+        result = run_within(kib, *flags_with(backend="cpu"), *options)
         equal(result.returncode, 1, f"exit status: {result.stderr}")
         check("compute correctly" not in result.stderr, result.stderr)
         return result.stderr
@@ -423,7 +362,7 @@ def service_manager():
             ["systemd-socket-activate", "-l", f"127.0.0.1:{port}", "-l", path,
              "-l", f"127.0.0.1:{http_port}", "--fdname=sherwood:sherwood:http",
              "-E", f"NOTIFY_SOCKET={manager.path}", "-E", "WATCHDOG_USEC=2000000",
-             str(DAEMON), *flags()], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+             str(DAEMON), *flags_with()], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         try:
             eventually(lambda: os.path.exists(path), "the activator listens")
             # The first connection starts the daemon and is served by it.
