@@ -89,6 +89,17 @@ static size_t put_prefix(char *line, size_t room, enum sw_log_level level)
     return 0;
 }
 
+/* Replaces control characters: a text of a client or of a peer begins no line of its own, and moves
+ * no cursor of a terminal. */
+static void clean(char *text, const char *end)
+{
+    for (; text < end; text++) {
+        if ((unsigned char)*text < ' ' || *text == 0x7f) {
+            *text = '?';
+        }
+    }
+}
+
 /* `left_out`: lines like this one that were not written before it. */
 __attribute__((format(printf, 3, 0))) static void
 write_line(enum sw_log_level level, uint64_t left_out, const char *format, va_list arguments)
@@ -100,8 +111,10 @@ write_line(enum sw_log_level level, uint64_t left_out, const char *format, va_li
         return;
     }
     /* A line that is too long is cut; the newline always fits. */
+    size_t prefix = size;
     size += (size_t)wrote;
     size = size < sizeof(line) - 1 ? size : sizeof(line) - 2;
+    clean(line + prefix, line + size);
     if (left_out > 0) {
         wrote = snprintf(line + size, sizeof(line) - size, " (%llu more such lines were left out)",
                          (unsigned long long)left_out);

@@ -14,13 +14,26 @@
 
 #define PASSWORD_BYTES 513
 
+/* A host name or path of a primary ends up in lines: of INFO, of logs, of the configuration file,
+ * of the file of the role. A control character would begin a line there; a host name has no spaces.
+ */
+static bool is_one_word(const char *host, char least)
+{
+    for (; *host != '\0'; host++) {
+        if ((unsigned char)*host < (unsigned char)least || *host == 0x7f) {
+            return false;
+        }
+    }
+    return true;
+}
+
 int sw_login_parse(const char *primary, char host[SW_REPL_ADDRESS_BYTES], uint16_t *port)
 {
     char *end = NULL;
     if (strncmp(primary, "unix:", 5) == 0) {
         *port = 0;
         snprintf(host, SW_REPL_ADDRESS_BYTES, "%s", primary + 5);
-        return primary[5] == '/' ? 0 : -1;
+        return primary[5] == '/' && is_one_word(primary + 5, ' ') ? 0 : -1;
     }
     const char *split = strchr(primary, ' ');
     split = split == NULL ? strrchr(primary, ':') : split;
@@ -33,7 +46,8 @@ int sw_login_parse(const char *primary, char host[SW_REPL_ADDRESS_BYTES], uint16
              primary + brackets);
     unsigned long number = strtoul(split + 1, &end, 10);
     *port = (uint16_t)number;
-    return split[1] < '0' || split[1] > '9' || *end != '\0' || number == 0 || number > UINT16_MAX
+    return split[1] < '0' || split[1] > '9' || *end != '\0' || number == 0 || number > UINT16_MAX ||
+                   !is_one_word(host, '!')
                ? -1
                : 0;
 }

@@ -27,7 +27,9 @@ int sw_replica_follow(struct sw_replica *replica, const char *primary, char *rea
     char host[SW_REPL_ADDRESS_BYTES];
     uint16_t port = 0;
     if (sw_login_parse(primary, host, &port) != 0) {
-        snprintf(reason, reason_bytes, "a primary is \"host port\", host:port or unix:/path");
+        snprintf(reason, reason_bytes,
+                 "a primary is \"host port\", host:port or unix:/path, without spaces or control "
+                 "characters in the host");
         return -1;
     }
     pthread_mutex_lock(&replica->lock);

@@ -4,6 +4,7 @@
  * server one.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "proto/decimal.h"
 #include "server/net/conn.h"
@@ -101,9 +102,11 @@ bool sw_control_run_replicaof(struct sw_control *control, const struct sw_resp_c
     if (sw_argument_is(host, "NO") && sw_argument_is(port, "ONE")) {
         return promote(control);
     }
-    if (!sw_decimal_parse(port->text, port->size, UINT16_MAX, &number) ||
-        host->size >= SW_REPL_ADDRESS_BYTES) {
+    if (!sw_decimal_parse(port->text, port->size, UINT16_MAX, &number)) {
         return sw_control_refuse(control, "ERR Invalid master port");
+    }
+    if (host->size >= SW_REPL_ADDRESS_BYTES || memchr(host->text, '\0', host->size) != NULL) {
+        return sw_control_refuse(control, "ERR the host name is too long, or has a zero byte");
     }
     snprintf(primary, sizeof(primary), number == 0 ? "%.*s" : "%.*s %u", (int)host->size,
              (const char *)host->text, (unsigned)number);

@@ -321,6 +321,9 @@ def refusals():
             reply = ask(server, "WAIT", *words)
             check(reply == said or str(said) in str(reply), (words, reply))
         check("Invalid master port" in str(ask(server, "REPLICAOF", "a", "b")), "a port")
+        for host, port in (("h\r\nrole:master", 1), ("h\x1b[2J", 1), ("h h", 1), ("h\0h", 1), ("unix:/a\nb", 0), ("", 1)):
+            check("ERR" in str(ask(server, "REPLICAOF", host, port)), (host, port))
+            equal(info(server)["role"], "master", host)
         equal(ask(narrow, "REPLICAOF", "127.0.0.1", server.port), "OK", "begins")
         eventually(lambda: "the replica has 4, the primary 8" in narrow.log(), "both sides are said", 10)
         equal((ask(narrow, "REPLICAOF", "NO", "ONE"), ask(narrow, "SET", 1, 1)), ("OK", "OK"), "goes back")

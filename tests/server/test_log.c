@@ -87,6 +87,14 @@ Test(log, long_lines_are_cut)
     cr_assert_eq(line[1022], '\n');
 }
 
+Test(log, texts_of_others_begin_no_line)
+{
+    int file = begin_capture();
+    sw_log_init(SW_LOG_INFO);
+    sw_log(SW_LOG_INFO, "the primary says: %s", "-ERR\r\n<3>forged\x1b[2J\x7f");
+    expect(end_capture(file), "the primary says: -ERR\\?\\?<3>forged\\?\\[2J\\?\n$");
+}
+
 static size_t count_lines(const char *text)
 {
     size_t lines = 0;
