@@ -4,10 +4,13 @@
  */
 #include "client/error.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "client/handle.h"
+#include "client/region.h"
 
 const char *sherwood_status_text(int status)
 {
@@ -47,6 +50,12 @@ int sw_client_break(struct sw_client_stripe *stripe, int status, const char *for
     vsnprintf(client->error, sizeof(client->error), format, arguments);
     va_end(arguments);
     stripe->broken = status;
+    if (stripe->ring.in_flight > 0 && !sw_client_regions_part(stripe)) {
+        const size_t size = strlen(client->error);
+        snprintf(client->error + size, sizeof(client->error) - size,
+                 "; the server may still write to arrays of these requests in regions: %s",
+                 strerror(errno));
+    }
     client->lost_writes |= stripe->has_written;
     stripe->queue_count = 0;
     stripe->receiving = NULL;

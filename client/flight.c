@@ -104,6 +104,79 @@ struct sw_client_flight *sw_client_flight_queue(struct sw_client_stripe *stripe,
     return flight;
 }
 
+/* --- arrays ----------------------------------------------------------------------------------- */
+
+struct list {
+    struct sw_client_array *arrays;
+    uint32_t count;
+};
+
+static void list_array(struct list *list, const void *at, uint64_t bytes, bool is_out)
+{
+    if (at != NULL && bytes > 0) {
+        list->arrays[list->count++] = (struct sw_client_array){at, bytes, is_out};
+    }
+}
+
+static void list_cache(struct list *list, const struct sw_client_flight *flight)
+{
+    const struct sherwood_cache *cache = flight->cache;
+    const struct sw_request *request = &flight->header;
+    const uint64_t at = flight->cache_at, most = flight->cache_keys;
+    const uint64_t words = request->count * sizeof(uint64_t);
+    if (cache->scores != NULL) {
+        list_array(list, cache->scores + at, words, false);
+    }
+    if (cache->scores_out != NULL) {
+        list_array(list, cache->scores_out + at, words, true);
+    }
+    if (cache->not_admitted != NULL) {
+        list_array(list, cache->not_admitted + at / 64, sw_found_bytes(request->count), true);
+    }
+    list_array(list, cache->evicted_keys, most * request->key_bytes, true);
+    list_array(list, cache->evicted_values, most * request->value_bytes, true);
+    list_array(list, cache->evicted_scores, most * sizeof(uint64_t), true);
+}
+
+/* Lists what the body of a reply without keys is received into. */
+static void list_body(struct list *list, const struct sw_client_flight *flight)
+{
+    const struct sw_request *request = &flight->header;
+    const bool is_scan = request->operation == SW_OPERATION_SCAN;
+    const uint64_t each = is_scan                                       ? request->key_bytes
+                          : request->operation == SW_OPERATION_TOPOLOGY ? 1
+                                                                        : sizeof(struct sw_figure);
+    list_array(list, flight->first, request->count * each, true);
+    list_array(list, flight->second, request->count * (uint64_t)request->value_bytes, true);
+    list_array(list, flight->scores, request->count * sizeof(uint64_t), true);
+}
+
+uint32_t sw_client_flight_arrays(const struct sw_client_flight *flight,
+                                 struct sw_client_array arrays[SW_CLIENT_ARRAYS_MAX])
+{
+    const struct sw_request *request = &flight->header;
+    struct list list = {.arrays = arrays};
+    if (!sw_operation_is_data(request->operation)) {
+        list_body(&list, flight);
+        return list.count;
+    }
+    for (uint32_t i = 0; i < flight->pieces_count; i++) {
+        const struct sherwood_piece *piece = &flight->pieces[i];
+        const uint64_t count = piece->count;
+        list_array(&list, piece->keys, count * request->key_bytes, false);
+        list_array(&list, piece->values, count * sw_request_operand_bytes(request), false);
+        list_array(&list, piece->previous, count * sw_request_answer_bytes(request), true);
+    }
+    list_array(&list, flight->second, sw_found_bytes(request->count), true);
+    list_array(&list, flight->times_ms, request->count * sizeof(uint64_t), false);
+    if (flight->cache != NULL) {
+        list_cache(&list, flight);
+    }
+    return list.count;
+}
+
+/* --- the end of a flight ---------------------------------------------------------------------- */
+
 struct sw_client_flight *sw_client_flight_find(struct sw_client_stripe *stripe, uint64_t id)
 {
     struct sw_client_flight *flight = &stripe->flights[id % SW_CLIENT_FLIGHTS_MAX];

@@ -111,6 +111,16 @@ struct sw_client_flight *sw_client_flight_take(struct sw_client_stripe *stripe,
  * and call; or NULL if no flight is free or the head cannot be encoded. */
 struct sw_client_flight *sw_client_flight_queue(struct sw_client_stripe *stripe,
                                                 const struct sw_client_frame *frame);
+/* An array of the caller's that a flight reads or writes. */
+struct sw_client_array {
+    const void *at;
+    uint64_t bytes;
+    bool is_out; /* its reply is written there */
+};
+#define SW_CLIENT_ARRAYS_MAX (3 * SHERWOOD_PIECES_MAX + 10)
+/* Lists the arrays of a flight that are not NULL. Returns how many there are. */
+uint32_t sw_client_flight_arrays(const struct sw_client_flight *flight,
+                                 struct sw_client_array arrays[SW_CLIENT_ARRAYS_MAX]);
 /* Returns the flight that has this request_id, or NULL. */
 struct sw_client_flight *sw_client_flight_find(struct sw_client_stripe *stripe, uint64_t id);
 /* Frees the flight, and passes its result to its request or call. */

@@ -204,9 +204,10 @@ static uint32_t free_index(const struct sherwood *client)
     return index;
 }
 
-/* Registers memory and adds it to the handle's. */
+/* Registers memory and adds it to the handle's. The region takes the descriptor if it is its own.
+ */
 static int add_region(struct sherwood *client, struct sw_region_request *said, int fd,
-                      uint8_t *memory, bool is_mapped, struct sherwood_region **out)
+                      uint8_t *memory, bool is_own, struct sherwood_region **out)
 {
     struct sherwood_region *region = calloc(1, sizeof(*region));
     if (region == NULL) {
@@ -223,7 +224,8 @@ static int add_region(struct sherwood *client, struct sw_region_request *said, i
                                        .index = said->index,
                                        .memory = memory,
                                        .bytes = said->bytes,
-                                       .is_mapped = is_mapped,
+                                       .fd = is_own ? fd : -1,
+                                       .is_own = is_own,
                                        .is_device = said->kind == SW_REGION_CUDA_IPC};
     client->regions = region;
     *out = region;
@@ -252,8 +254,8 @@ int sherwood_region_create(struct sherwood *client, size_t bytes, struct sherwoo
         return SHERWOOD_E_NOMEM;
     }
     status = add_region(client, &said, fd, memory, true, out);
-    sw_client_memfd_close(fd);
     if (status != SHERWOOD_OK) {
+        sw_client_memfd_close(fd);
         munmap(memory, said.bytes);
     }
     return status;
@@ -338,10 +340,96 @@ void sherwood_region_reset(struct sherwood_region *region)
     }
 }
 
+/* --- the end of a region ---------------------------------------------------------------------- */
+
+static bool lies_in(const struct sherwood_region *region, const struct sw_client_array *array)
+{
+    const uintptr_t at = (uintptr_t)array->at, from = (uintptr_t)region->memory;
+    return at < from + region->bytes && from < at + array->bytes;
+}
+
+/* Does a flight of the stripe read or write the region, by the socket or by the ring? */
+static bool stripe_uses(const struct sw_client_stripe *stripe, const struct sherwood_region *region)
+{
+    struct sw_client_array arrays[SW_CLIENT_ARRAYS_MAX];
+    for (uint32_t f = 0; stripe->in_flight > 0 && f < SW_CLIENT_FLIGHTS_MAX; f++) {
+        const struct sw_client_flight *flight = &stripe->flights[f];
+        uint32_t count = flight->id != 0 ? sw_client_flight_arrays(flight, arrays) : 0;
+        for (uint32_t i = 0; i < count; i++) {
+            if (lies_in(region, &arrays[i])) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool is_used(const struct sherwood *client, const struct sherwood_region *region)
+{
+    for (uint32_t i = 0; i < client->stripes_count; i++) {
+        if (stripe_uses(client->stripes[i], region)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Writes one byte of each page of an array, without a change, so that the kernel gives this process
+ * a page of its own. An exchange, unlike a load and a store, loses no write of another thread. */
+static void own_pages(const struct sherwood_region *region, const struct sw_client_array *array)
+{
+    const uintptr_t from = (uintptr_t)array->at - (uintptr_t)region->memory;
+    const uintptr_t end = from + array->bytes < region->bytes ? from + array->bytes : region->bytes;
+    for (uintptr_t at = from / SW_REGION_PAGE * SW_REGION_PAGE; at < end; at += SW_REGION_PAGE) {
+        uint8_t *byte = region->memory + at;
+        uint8_t held = __atomic_load_n(byte, __ATOMIC_RELAXED);
+        while (!__atomic_compare_exchange_n(byte, &held, held, false, __ATOMIC_RELAXED,
+                                            __ATOMIC_RELAXED)) {
+        }
+    }
+}
+
+/* Maps the same pages again, in the same place, so that this process gets a copy of each page that
+ * it writes from now on. */
+static bool part(struct sherwood_region *region)
+{
+    region->is_apart =
+        region->is_apart ||
+        mmap(region->memory, region->bytes, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, region->fd, 0) == region->memory;
+    return region->is_apart;
+}
+
+bool sw_client_regions_part(struct sw_client_stripe *stripe)
+{
+    struct sw_client_array arrays[SW_CLIENT_ARRAYS_MAX];
+    bool done = true;
+    for (uint32_t f = 0; stripe->ring.in_flight > 0 && f < SW_CLIENT_FLIGHTS_MAX; f++) {
+        const struct sw_client_flight *flight = &stripe->flights[f];
+        bool is_there = flight->id != 0 && flight->by_ring;
+        uint32_t count = is_there ? sw_client_flight_arrays(flight, arrays) : 0;
+        for (uint32_t i = 0; i < count; i++) {
+            struct sherwood_region *region = stripe->client->regions;
+            while (region != NULL && !lies_in(region, &arrays[i])) {
+                region = region->next;
+            }
+            if (region == NULL || !region->is_own || !arrays[i].is_out) {
+                continue;
+            }
+            done &= part(region);
+            if (region->is_apart) {
+                own_pages(region, &arrays[i]);
+            }
+        }
+    }
+    return done;
+}
+
 static void free_region(struct sherwood_region *region)
 {
-    if (region->is_mapped) {
+    if (region->is_own) {
         munmap(region->memory, region->bytes);
+        sw_client_memfd_close(region->fd);
     }
     free(region);
 }
@@ -359,8 +447,10 @@ int sherwood_region_destroy(struct sherwood_region *region)
     *link = region->next; /* no request takes it from now on */
     const struct sw_region_request said = {.index = region->index};
     struct sw_client_stripe *stripe = client->stripes[0];
-    /* The socket may overtake the ring: what is in there would be refused. */
-    while (stripe->broken == 0 && stripe->ring.in_flight > 0) {
+    /* RELEASE goes by the socket, which may overtake the ring: what is in there would be refused.
+     */
+    sw_client_send_all(client);
+    while (is_used(client, region) || (stripe->broken == 0 && stripe->ring.in_flight > 0)) {
         sw_client_step(client, -1);
     }
     int status = stripe->broken;

@@ -21,11 +21,13 @@ struct sherwood_region {
     uint8_t *memory;
     size_t bytes;
     size_t used;    /* by sherwood_region_allocate */
-    bool is_mapped; /* it was mapped here, and is unmapped with the region */
+    int fd;         /* of its memfd, if it was made here; otherwise -1 */
+    bool is_own;    /* it was made here, and is unmapped with the region */
+    bool is_apart;  /* what this process sees is no longer what the server writes */
     bool is_device; /* memory of a GPU, which this processor cannot touch */
 };
 
-/* Makes a memfd of so many bytes, sealed, and maps it. Returns NULL with the handle's sentence.
+/* Makes a sealed memfd of `bytes` bytes, and maps it. Returns NULL with the handle's sentence.
  * sw_client_memfd_close closes the descriptor. */
 uint8_t *sw_client_memfd(struct sherwood *client, const char *name, uint64_t bytes, int *fd);
 void sw_client_memfd_close(int fd);
@@ -40,6 +42,11 @@ bool sw_client_region_find(const struct sherwood *client, const void *array,
 
 /* Does it lie in a region that is memory of a device? */
 bool sw_client_region_is_device(const struct sherwood *client, const void *array);
+
+/* A stripe ends: takes the arrays that its requests in the ring would receive answers into away
+ * from the server. Regions that were made here keep their contents and their addresses. Returns
+ * false if there is no memory for that. Memory that the caller registered stays shared. */
+bool sw_client_regions_part(struct sw_client_stripe *stripe);
 
 /* Frees all regions of a handle that is being closed. */
 void sw_client_regions_close(struct sherwood *client);

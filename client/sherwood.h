@@ -21,9 +21,10 @@
  *
  * Errors: every call returns SHERWOOD_OK or a negative code; sherwood_error() returns a sentence.
  * SHERWOOD_E_CONNECTION, SHERWOOD_E_TIMEOUT and SHERWOOD_E_PROTOCOL end the connection: its
- * requests in flight end with that code, their arrays are no longer touched, and further calls
- * return the same code. Close the handle then, and connect again. A handle may have several
- * connections, called stripes; it goes on with those that are left.
+ * requests in flight end with that code, their arrays are no longer touched (sherwood-regions.h
+ * names the exception), and further calls return the same code. Close the handle then, and connect
+ * again. A handle may have several connections, called stripes; it goes on with those that are
+ * left.
  *
  * Memory: sherwood_connect allocates everything (about 230 KiB, and 150 KiB for each further
  * stripe), the other calls allocate nothing. By TLS each stripe has 90 KiB more, and OpenSSL
@@ -379,56 +380,6 @@ struct sherwood_traffic {
 };
 void sherwood_traffic(const struct sherwood *client, struct sherwood_traffic *traffic, size_t size);
 
-/* Memory that is shared with a server of this machine; the address is "unix:/path". Arrays that lie
- * in regions are read and written by the server where they are: no byte of them is sent, and while
- * both sides are awake a request takes no system call. Every call above takes such arrays. A
- * request goes this way if all of its arrays lie in regions, values aligned to 16, 8 or 4 bytes,
- * whatever divides value_bytes. By the socket goes any other, and each with times, a scale, another
- * operand_type, SHERWOOD_DISCARD, several pieces, of EXPIRE or an operation listed behind it, or to
- * tell what several frames evict (sherwood_traffic counts): SHERWOOD_E_INVALID for a device's
- * arrays. What is in flight by both ways may take effect in any order. The first stripe has them.
- *
- * What lies in a region may be changed at any time: a request in flight then takes the value before
- * or after, and only its own answers suffer. */
-struct sherwood_region;
-/* Makes a region of so many bytes, rounded up to pages, which are 0. SHERWOOD_E_REQUEST: the server
- * shares no memory, or no more; sherwood_error says which limit. The handle owns it. */
-int sherwood_region_create(struct sherwood *client, size_t bytes, struct sherwood_region **out);
-/* Returns its memory, and in *bytes, which may be NULL, how many there are. */
-void *sherwood_region_memory(const struct sherwood_region *region, size_t *bytes);
-/* Takes the next bytes of a region, aligned to 64. Returns NULL if there are no more. */
-void *sherwood_region_allocate(struct sherwood_region *region, size_t bytes);
-/* Takes back everything that was allocated. */
-void sherwood_region_reset(struct sherwood_region *region);
-/* Waits for the requests in flight that use the region, and frees it. NULL is allowed. After an
- * error it is freed, too. sherwood_close frees all regions of its handle. */
-int sherwood_region_destroy(struct sherwood_region *region);
-
-/* Memory of the caller's as a region. */
-enum sherwood_memory_kind {
-    SHERWOOD_MEMORY_DESCRIPTOR = 2, /* a memfd, sealed against shrinking (F_SEAL_SHRINK), of just
-                                       `bytes` bytes, a multiple of 4096, all of them allocated;
-                                       `address`: where the caller has mapped it */
-    SHERWOOD_MEMORY_CUDA_IPC = 3    /* of the server's device: `address` lies `offset` bytes behind
-                                       the allocation of which `handle` is the IPC handle */
-};
-struct sherwood_memory {
-    size_t size; /* sizeof(struct sherwood_memory) */
-    enum sherwood_memory_kind kind;
-    int descriptor; /* stays the caller's */
-    void *address;
-    size_t bytes;
-    uint64_t offset;
-    uint8_t device_uuid[16];
-    uint8_t handle[64];
-};
-#define SHERWOOD_MEMORY_INIT SHERWOOD_INIT_OF(sherwood_memory)
-/* The memory must stay until the region is destroyed; it is the caller's to free. */
-int sherwood_region_register(struct sherwood *client, const struct sherwood_memory *memory,
-                             struct sherwood_region **out);
-/* The UUID of the CUDA device that regions can be of. SHERWOOD_E_REQUEST: there is none. */
-int sherwood_region_device(struct sherwood *client, uint8_t uuid[16]);
-
 /* Operations without keys. */
 int sherwood_ping(struct sherwood *client);
 int sherwood_clear(struct sherwood *client);
@@ -494,7 +445,8 @@ bool sherwood_figure(const struct sherwood *client, uint32_t i, const char **nam
 }
 #endif
 
-#include "sherwood-times.h" /* when keys expire */
+#include "sherwood-regions.h" /* memory that is shared with a server */
+#include "sherwood-times.h"   /* when keys expire */
 #include "sherwood-words.h" /* sherwood_add, sherwood_cas and others that need no more than arrays */
 
 #endif

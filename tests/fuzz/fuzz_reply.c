@@ -3,8 +3,8 @@
  * fuzz_reply.c - libFuzzer target for the client's side of a connection: calls of several frames on
  * one to three connections, of every operation, answered by a server that errs or lies.
  *
- * The fuzzer's bytes choose the calls, and which reply comes next, to which request and with which
- * lie. Behind their end the server is honest, so that each call ends. Each array of the caller is a
+ * The fuzzer's bytes choose the calls, the order of the replies, and the lies in them. Behind the
+ * end of these bytes the server is honest, so that each call ends. Each array of the caller is a
  * block of just its size: AddressSanitizer finds a byte behind it.
  *
  * Held: each call ends; where its status is OK its counts are such as its keys allow.
@@ -41,7 +41,7 @@ struct world {
 };
 static struct world world;
 
-/* A connection: what the client has sent and nobody answered, and what it has not received yet. */
+/* A connection: requests without an answer, and bytes that the client has not received yet. */
 struct wire {
     struct sw_client_transport base;
     uint8_t *in, *out;

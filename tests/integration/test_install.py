@@ -81,7 +81,7 @@ def staged():
         install("/usr", stage)
         names = files_of(stage)
         for name in ("usr/bin/sherwoodd", "usr/bin/sherwood-cli", "usr/bin/sherwood-load",
-                     "usr/include/sherwood.h", "usr/include/sherwood-words.h", "usr/include/sherwood-times.h", "usr/lib/libsherwood.a", "usr/lib/libsherwood.so",
+                     "usr/include/sherwood.h", "usr/include/sherwood-words.h", "usr/include/sherwood-times.h", "usr/include/sherwood-regions.h", "usr/lib/libsherwood.a", "usr/lib/libsherwood.so",
                      "usr/lib/pkgconfig/sherwood.pc", "usr/include/sherwood-cuda.h", "usr/include/sherwood-cluster.h",
                      "usr/include/sherwood-replicas.h",
                      "usr/lib/libsherwood-cuda.so", "usr/lib/pkgconfig/sherwood-cuda.pc", "usr/lib/systemd/system/sherwoodd.service",

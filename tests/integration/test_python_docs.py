@@ -73,7 +73,7 @@ def docstrings():
 @case
 def declarations():
     """build_ffi.py declares every function of sherwood.h that this package is to have"""
-    header = "".join((ROOT / "client" / name).read_text(encoding="utf-8") for name in ("sherwood.h", "sherwood-times.h", "sherwood-words.h"))
+    header = "".join((ROOT / "client" / name).read_text(encoding="utf-8") for name in ("sherwood.h", "sherwood-regions.h", "sherwood-times.h", "sherwood-words.h"))
     text = (PACKAGE / "build_ffi.py").read_text(encoding="utf-8")
     there = set(re.findall(r"^(?!static)\w[\w *]*?\b(sherwood_\w+)\(", header, flags=re.M))
     declared = set(re.findall(r"\b(sherwood_\w+)\(", text))

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sherwood-regions.h - memory that is shared with a server of this machine: sherwood.h includes it.
+ *
+ * The address of such a server is "unix:/path". The server reads and writes arrays in regions where
+ * they are: no byte of them is sent, and while both sides are awake a request takes no system call.
+ * Every call on keys, and sherwood_scan, takes such arrays.
+ *
+ * A request goes through the ring if all of its arrays lie in regions. Values must be aligned to
+ * 16, 8 or 4 bytes, whichever divides value_bytes. These requests go by the socket, whatever their
+ * arrays are: requests with times, a scale, another operand_type, SHERWOOD_DISCARD or several
+ * pieces; EXPIRE and the operations listed behind it; calls of several frames that report evicted
+ * entries. sherwood_traffic counts both. The socket carries no memory of a device:
+ * SHERWOOD_E_INVALID. Requests that are in flight by both ways may take effect in any order. The
+ * first stripe has the regions.
+ *
+ * A program may change a region at any time: a request in flight then takes the value before or
+ * after, and only its own answers suffer.
+ *
+ * When a connection ends, the library takes the arrays of its requests in flight away from the
+ * server. A region of sherwood_region_create keeps its address and its contents, and each page that
+ * an answer would have been written to becomes a page of this process alone. Memory that the caller
+ * registered is the exception: see sherwood_region_register.
+ */
+#ifndef SHERWOOD_REGIONS_H
+#define SHERWOOD_REGIONS_H
+
+#include "sherwood.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct sherwood_region;
+/* Makes a region of `bytes` zeros, rounded up to pages. SHERWOOD_E_REQUEST: the server shares no
+ * memory, or no more; sherwood_error names the limit. The handle owns the region. */
+int sherwood_region_create(struct sherwood *client, size_t bytes, struct sherwood_region **out);
+/* Returns its memory, and in *bytes, which may be NULL, how many there are. */
+void *sherwood_region_memory(const struct sherwood_region *region, size_t *bytes);
+/* Takes the next bytes of a region, aligned to 64. Returns NULL if there are no more. */
+void *sherwood_region_allocate(struct sherwood_region *region, size_t bytes);
+/* Takes back everything that was allocated. */
+void sherwood_region_reset(struct sherwood_region *region);
+/* Waits for the requests in flight that use the region, on every connection of the handle, and
+ * frees it. NULL is allowed. An error frees it as well. sherwood_close frees all regions of its
+ * handle. */
+int sherwood_region_destroy(struct sherwood_region *region);
+
+/* Memory of the caller's as a region. */
+enum sherwood_memory_kind {
+    SHERWOOD_MEMORY_DESCRIPTOR = 2, /* a memfd, sealed against shrinking (F_SEAL_SHRINK), of just
+                                       `bytes` bytes, a multiple of 4096, all of them allocated;
+                                       `address`: where the caller has mapped it */
+    SHERWOOD_MEMORY_CUDA_IPC = 3    /* of the server's device: `address` lies `offset` bytes behind
+                                       the allocation of which `handle` is the IPC handle */
+};
+struct sherwood_memory {
+    size_t size; /* sizeof(struct sherwood_memory) */
+    enum sherwood_memory_kind kind;
+    int descriptor; /* stays the caller's */
+    void *address;
+    size_t bytes;
+    uint64_t offset;
+    uint8_t device_uuid[16];
+    uint8_t handle[64];
+};
+#define SHERWOOD_MEMORY_INIT SHERWOOD_INIT_OF(sherwood_memory)
+/* The memory must stay until the region is destroyed; it is the caller's to free. The library
+ * cannot take this memory away from the server. So where a connection ends with requests in flight,
+ * the server may still write to their arrays, until it has closed its side or ended. After
+ * SHERWOOD_E_TIMEOUT the safe way is to unmap this memory and to register new memory. */
+int sherwood_region_register(struct sherwood *client, const struct sherwood_memory *memory,
+                             struct sherwood_region **out);
+/* The UUID of the CUDA device that regions can be of. SHERWOOD_E_REQUEST: there is none. */
+int sherwood_region_device(struct sherwood *client, uint8_t uuid[16]);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
