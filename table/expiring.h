@@ -23,6 +23,10 @@ uint64_t sw_table_clock(const struct sw_table *table, uint64_t wall_ms);
 void sw_table_hold(struct sw_table *table, bool (*holds)(const void *context, uint64_t key),
                    const void *context);
 
+/* Whether operation i of a batch that is done, `op`, which is EXPIRE or one of its kind, is known
+ * to have left the key's time as it was. A pure function. */
+bool sw_expire_was_idle(const struct sw_batch *batch, enum sw_op op, uint32_t i);
+
 /* Whether entries of an image expire. Then `scores` of sw_image_read are their times, 0: never. */
 bool sw_image_expires(const struct sw_image *image);
 

@@ -31,6 +31,7 @@ struct sw_table {
     _Atomic uint64_t counters[SW_COUNTER_WORDS];
     _Atomic uint64_t handed_back;
     _Atomic uint64_t expired;
+    _Atomic uint64_t adjusted; /* sw_batch_adjusted */
     _Atomic uint64_t stash_occupied;
     _Atomic uint64_t batches;
     _Atomic uint64_t writes;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "table/adjusted.h"
 #include "table/config.h"
 #include "table/engine.h"
 #include "table/expiring.h"
@@ -234,6 +235,9 @@ void sw_table_account(struct sw_table *table, const struct sw_batch *batch)
     if (batch->expired != 0) {
         atomic_fetch_add_explicit(&table->expired, batch->expired, memory_order_relaxed);
     }
+    if (batch->_adjusts || batch->kind == SW_BATCH_EPOCH) {
+        atomic_fetch_add_explicit(&table->adjusted, sw_batch_adjusted(batch), memory_order_relaxed);
+    }
     atomic_fetch_add_explicit(&table->stash_occupied, (uint64_t)batch->_stash_change,
                               memory_order_relaxed);
     atomic_fetch_add_explicit(&table->batches, 1, memory_order_relaxed);
@@ -253,6 +257,9 @@ void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats)
     stats->resize_failed = facts.resize_failed;
     stats->epoch = facts.epoch;
     stats->expired = atomic_load_explicit(&table->expired, memory_order_relaxed);
+    stats->changes = stats->counters.inserted + stats->counters.updated + stats->counters.deleted +
+                     stats->counters.evicted + stats->expired +
+                     atomic_load_explicit(&table->adjusted, memory_order_relaxed);
     stats->expires = facts.expires;
     stats->expires_next = facts.expires_next;
     stats->ttl_mean_ms = facts.ttl_mean_ms;

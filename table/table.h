@@ -241,8 +241,7 @@ struct sw_table_stats {
     uint64_t resized;        /* SW_BATCH_RESIZE batches carried out */
     uint64_t resize_failed;  /* times that either found no memory, or no capacity at which the stash
                                 takes what meets the cap; the table stayed as it was */
-    uint64_t epoch;          /* cache with an EPOCH policy: that of the last SW_BATCH_EPOCH carried
-                                out */
+    uint64_t epoch;          /* cache with an EPOCH policy: the current one */
     struct sw_way_counters ways[SW_WAY_COUNT]; /* batches that hold writes, by the way they were
                                                   carried out; 0 but for Robin Hood on CUDA */
     uint64_t expired;                          /* entries removed since their time had come */
@@ -250,6 +249,7 @@ struct sw_table_stats {
     uint64_t expires_next; /* none of them does before; 0: there are none */
     uint64_t ttl_mean_ms;  /* of those that the last whole sweep kept */
     uint64_t clock_steps;  /* times the clock was followed when it went back */
+    uint64_t changes;      /* of what an image holds, but for uses in a cache */
 };
 void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats);
 
@@ -433,8 +433,8 @@ struct sw_batch {
     uint32_t _way;         /* CUDA: 1 + enum sw_way; 0: carried out in no such way */
     void *_image;          /* of sw_image_take */
     uint64_t _image_sequence, _held_ns;
-    bool _borrows;
-    bool _times; /* it has an EXPIRE, or gives times, asks for them, or buries */
+    bool _borrows, _adjusts; /* .. it has an EXPIRE, or SET_SCORE */
+    bool _times;             /* it has an EXPIRE, or gives times, asks for them, or buries */
 };
 
 /* Submits a batch. Returns SW_OK, SW_E_INVALID (nothing happened; the batch contradicts the rules

@@ -111,6 +111,7 @@ static int check_operations(const struct sw_table *table, struct sw_batch *batch
     if (table->config.key_text_bytes > 0 && (batch->shared || batch->wide_operands)) {
         return SW_E_INVALID;
     }
+    batch->_adjusts = (seen & (SW_BACKEND_EXPIRES | 1U << SW_SET_SCORE)) != 0;
     if (batch->expires != NULL || batch->expires_out != NULL || batch->bury_count > 0 ||
         (batch->expire_at != 0 && batch->expire_at != SW_EXPIRE_KEEP)) {
         seen |= 1U << SW_EXPIRE;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "table/expiring.h"
 #include "table/scale.h"
 
 #define WITHOUT_OPERANDS                                                   \
@@ -71,12 +72,7 @@ static uint64_t time_of(const struct sw_batch *batch, uint32_t i)
 /* Is it known that operation i, EXPIRE or one of its kind, has changed nothing? */
 static bool left_time(const struct sw_batch *batch, enum sw_op op, uint32_t i)
 {
-    const uint64_t at = given_time(batch, i);
-    const bool is_absent = batch->found != NULL && (batch->found[i / 64] >> (i % 64) & 1) == 0;
-    return sw_op_expires(op) &&
-           (is_absent ||
-            (batch->expires_out != NULL && (at == batch->expires_out[i] || at == SW_EXPIRE_KEEP ||
-                                            !sw_expire_holds(op, batch->expires_out[i], at))));
+    return sw_op_expires(op) && sw_expire_was_idle(batch, op, i);
 }
 
 /* The same, where a sum that was made of a present key is written as a SET, which would end its

@@ -235,7 +235,8 @@ SW_OPTION(
 SW_LIVE_OPTION(
     save, "save", "persistence", SW_ANY, SW_TEXT(), "", "PAIRS",
     "Write a snapshot after so many seconds if so many keys were changed: pairs of both, up "
-    "to eight, as in \"3600 1 300 100\". Empty: none by itself. Needs data-dir.")
+    "to eight, as in \"3600 1 300 100\". A new expiry time, and an entry that expires, are "
+    "changes. Empty: none by itself. Needs data-dir.")
 SW_LIVE_OPTION(
     snapshots_keep, "snapshots-keep", "persistence", SW_ANY, SW_NUMBER(1, 1000), "2", "N",
     "Snapshots that stay in data-dir; older ones are removed once a new one is safe. If the "

@@ -110,6 +110,9 @@ static bool load_newest(struct sw_saver *saver)
     if (sw_recover_behind(load, cuts, saver->owner.wal, reason) != 0) {
         return cannot_load(saver, reason);
     }
+    /* a log that ends badly may lack what was recovered behind the snapshot */
+    saver->base_sequence =
+        saver->owner.wal == NULL ? sw_table_last_sequence(saver->table) : load->header.sequence;
     if (saver->owner.loaded(saver->owner.server) != 0) {
         saver->owner.cannot_load(saver->owner.server);
         return false;
@@ -144,6 +147,7 @@ static int try_snapshot(struct sw_saver *saver, bool borrow, struct saved *saved
     sw_image_drop(saved->write.image);
     if (status == 0) {
         __atomic_store_n(&saver->base_changes, changes, __ATOMIC_RELAXED);
+        saver->base_sequence = saved->write.header.sequence;
         saver->base_log = logged;
     }
     return status;
@@ -358,7 +362,7 @@ static bool is_saved(const struct sw_saver *saver)
     sw_table_info(saver->table, &info);
     return info.engine != SW_ENGINE_CACHE && saver->history.kind != SW_HISTORY_REPLACED &&
            (saver->facts.saves > 0 || saver->load.found) &&
-           sw_saver_changes(saver->table) == saver->base_changes;
+           sw_table_last_sequence(saver->table) == saver->base_sequence;
 }
 
 static void *run(void *context)

@@ -10,7 +10,7 @@ uint64_t sw_saver_changes(const struct sw_table *table)
 {
     struct sw_table_stats stats;
     sw_table_stats(table, &stats);
-    return stats.counters.inserted + stats.counters.updated + stats.counters.deleted;
+    return stats.changes;
 }
 
 bool sw_saver_is_loading(const struct sw_saver *saver)

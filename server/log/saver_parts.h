@@ -41,14 +41,15 @@ struct sw_saver {
     bool loading; /* atomic, as the next two */
     bool refuses_writes;
     bool stop_loading;
-    struct sw_load load;   /* the thread's; its progress is atomic */
-    uint64_t base_changes; /* atomic: changes that the table had counted by the last snapshot */
-    uint64_t saved_ms;     /* monotonic: when that began, or the start */
-    uint64_t tried_ms;     /* monotonic: when the last one failed; 0: it did not */
-    uint64_t base_log;     /* bytes of log that had been written by the last snapshot */
-    uint64_t mend_ms;      /* monotonic: when the log, if it is broken, is to be mended */
-    uint64_t mend_wait_ms; /* how long before the next try, if this one fails */
-    uint64_t moved_ms;     /* monotonic: when the owner was told last */
+    struct sw_load load;    /* the thread's; its progress is atomic */
+    uint64_t base_changes;  /* atomic: changes that the table had counted by the last snapshot */
+    uint64_t base_sequence; /* the table's last write that the files hold */
+    uint64_t saved_ms;      /* monotonic: when that began, or the start */
+    uint64_t tried_ms;      /* monotonic: when the last one failed; 0: it did not */
+    uint64_t base_log;      /* bytes of log that had been written by the last snapshot */
+    uint64_t mend_ms;       /* monotonic: when the log, if it is broken, is to be mended */
+    uint64_t mend_wait_ms;  /* how long before the next try, if this one fails */
+    uint64_t moved_ms;      /* monotonic: when the owner was told last */
     uint64_t logged_ms;
 };
 
@@ -61,7 +62,7 @@ static inline uint64_t sw_saver_now_ms(void)
  * mutex held. Returns 0, or -1 with a sentence in `reason`. */
 int sw_saver_finish_replacing(struct sw_saver *saver, char reason[SW_HISTORY_REASON_BYTES]);
 
-/* Keys changed since the start. */
+/* Changes since the start of what a snapshot holds. */
 uint64_t sw_saver_changes(const struct sw_table *table);
 
 #endif

@@ -212,7 +212,8 @@ static void put_persistence(struct page *page, const struct sw_persistence *fact
     gauge(page, "sherwood_persistence_last_save_bytes", "Bytes of the newest snapshot.",
           facts->last_bytes);
     gauge(page, "sherwood_persistence_last_save_keys", "Keys in it.", facts->last_keys);
-    gauge(page, "sherwood_persistence_changes_since_last_save", "Keys changed since it was taken.",
+    gauge(page, "sherwood_persistence_changes_since_last_save",
+          "Changes of keys, and of their expiry times and scores, since it was taken.",
           facts->changes);
 }
 

@@ -108,9 +108,8 @@ static void put_log(const struct sw_snapshot *snapshot, struct sw_text *text)
 /* Without a data directory every write counts as a change since the last save. */
 static void section_persistence(const struct sw_snapshot *snapshot, struct sw_text *text)
 {
-    const struct sw_counters *counters = &snapshot->stats.counters;
     const struct sw_persistence *facts = &snapshot->persistence;
-    const uint64_t written = counters->inserted + counters->updated + counters->deleted;
+    const uint64_t written = snapshot->stats.changes;
     const bool saved = facts->saves > 0;
     const int64_t saving_for = (int64_t)time(NULL) - (int64_t)facts->saving_since;
     put(text, "loading", facts->loading);

@@ -415,34 +415,6 @@ def no_memory():
 
 
 @case
-def directory_gone():
-    """The directory is removed: SAVE says so; another one at its path is used without a restart"""
-    with Place() as place:
-        with place.server(errors="no snapshot was written") as server:
-            r = client(server)
-            r.set(1, 2)
-            shutil.rmtree(place.path)
-            for _ in range(2):
-                try:
-                    r.save()
-                    check(False, "SAVE")
-                except redis.ResponseError as error:
-                    check("No such file or directory" in str(error), str(error))
-            place.path.mkdir()
-            eventually(lambda: try_save(r), "a snapshot in the new directory")
-            out = harness.run(harness.DAEMON, "--port", "0", "--http-port", "0", "--backend", "cpu",
-                              "--capacity", "1K", "--data-dir", place.path, rc=1)
-            check(f"(pid {server.process.pid})" in out, "the new one is locked")
-        with place.server(errors="no snapshot was written") as server:
-            equal(client(server).get(1), b"2", "loaded")
-            client(server).set(1, 3)
-            shutil.rmtree(place.path)
-            place.path.mkdir()
-        with place.server() as server:
-            equal(client(server).get(1), b"3", "the last one went to the new directory")
-
-
-@case
 def cli_reads_it():
     """sherwood-cli snapshot: info, verify, export as CSV and columns, load into a wider server"""
     cli, pairs = harness.BUILD / "sherwood-cli", {k: 3 * k + 1 for k in range(200000)}
