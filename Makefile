@@ -178,11 +178,11 @@ $(BUILD)/libsherwood-cuda.so: $(BUILD)/libsherwood-cuda.so.$(VERSION)
 SERVER_LIBS = $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) $(CUDA_LIBS) -lm
 CLIENT_LIBS = $(shell pkg-config --libs libprotobuf-c jansson openssl 2>/dev/null) -lm
 
-$(BUILD)/sherwoodd: $(call obj,server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libproto.a $(BUILD)/libtls.a $(BUILD)/libcluster.a
+$(BUILD)/sherwoodd: $(call obj,server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libtls.a $(BUILD)/libproto.a $(BUILD)/libcluster.a
 	$(CC) $(PIE) $(REAL_LDFLAGS) -o $@ $^ $(SERVER_LIBS)
-$(BUILD)/sherwood-cli: $(call obj,$(CLI_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a $(BUILD)/libtls.a $(BUILD)/libcluster.a
+$(BUILD)/sherwood-cli: $(call obj,$(CLI_SRC)) $(BUILD)/libclient.a $(BUILD)/libtls.a $(BUILD)/libproto.a $(BUILD)/libcluster.a
 	$(CC) $(PIE) $(REAL_LDFLAGS) -o $@ $^ $(CLIENT_LIBS) -ledit
-$(BUILD)/sherwood-load: $(call obj,$(LOAD_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a $(BUILD)/libtls.a $(BUILD)/libcluster.a
+$(BUILD)/sherwood-load: $(call obj,$(LOAD_SRC)) $(BUILD)/libclient.a $(BUILD)/libtls.a $(BUILD)/libproto.a $(BUILD)/libcluster.a
 	$(CC) $(PIE) $(REAL_LDFLAGS) -o $@ $^ $(CLIENT_LIBS)
 
 # --- objects -------------------------------------------------------------------------------------

@@ -21,13 +21,13 @@ bench-serve: ## compare with redis-server side by side, into output/<time>/serve
 # The daemon with a table that stores nothing (bench/serve/null_table.c): what sockets cost.
 .PHONY: sherwoodd-null
 sherwoodd-null: $(BUILD)/sherwoodd-null ## build the daemon without a table: build/sherwoodd-null
-$(BUILD)/sherwoodd-null: $(call obj,bench/serve/null_table.c server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libproto.a $(BUILD)/libtls.a $(BUILD)/libcluster.a
+$(BUILD)/sherwoodd-null: $(call obj,bench/serve/null_table.c server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libtls.a $(BUILD)/libproto.a $(BUILD)/libcluster.a
 	$(CC) $(PIE) $(REAL_LDFLAGS) -o $@ $^ $(SERVER_LIBS)
 
 # The study of served rates (bench/serve/README.md) in the bundle, and redis-server with its libraries, which
 # machines with a GPU may not have.
 ifneq ($(NVCC),)
-$(BUNDLE)/sherwoodd-null: $(call obj,bench/serve/null_table.c server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libproto.a $(BUILD)/libtls.a $(BUILD)/libcluster.a
+$(BUNDLE)/sherwoodd-null: $(call obj,bench/serve/null_table.c server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libtls.a $(BUILD)/libproto.a $(BUILD)/libcluster.a
 $(BUNDLE)/sherwoodd-null: BUNDLE_LIBS = $(SERVER_LIBS)
 .PHONY: bundle-serve bundle-redis
 bundle-serve:

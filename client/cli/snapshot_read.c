@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "proto/regular_file.h"
+
 static bool complain(const struct sw_cli_snapshot *snapshot, const char *what, uint64_t at)
 {
     fprintf(snapshot->messages, "sherwood-cli: %s %s, at byte %" PRIu64 "\n", snapshot->path, what,
@@ -65,9 +67,9 @@ static bool read_header(struct sw_cli_snapshot *snapshot)
 bool sw_cli_snapshot_open(struct sw_cli_snapshot *snapshot, const char *path, FILE *messages)
 {
     *snapshot = (struct sw_cli_snapshot){.path = path, .messages = messages};
-    snapshot->fd = open(path, O_RDONLY | O_CLOEXEC);
+    snapshot->fd = sw_open_regular(AT_FDCWD, path, O_RDONLY, 0);
     if (snapshot->fd < 0) {
-        fprintf(messages, "sherwood-cli: %s: %s\n", path, strerror(errno));
+        fprintf(messages, "sherwood-cli: %s: %s\n", path, sw_file_error(errno));
         return false;
     }
     if (!read_header(snapshot)) {

@@ -12,11 +12,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "client/cli/wal.h"
+#include "proto/data_lock.h"
+#include "proto/regular_file.h"
 
-#define LOCK_NAME "lock"
 #define NEW_NAME "new-cut"
 #define NAME_BYTES 48
 #define COPIES_MAX 100
@@ -270,6 +272,18 @@ static int write_all(int fd, const uint8_t *bytes, uint64_t size)
     return 0;
 }
 
+/* Gives the file the owner and the mode of another one, so that the daemon can read it whoever
+ * runs this program. */
+static int make_alike(int fd, const struct fix *fix, const char *name)
+{
+    struct stat status;
+    return fstatat(fix->dir, name, &status, 0) != 0 ||
+                   fchown(fd, status.st_uid, status.st_gid) != 0 ||
+                   fchmod(fd, status.st_mode & 07777) != 0
+               ? -1
+               : 0;
+}
+
 /* Puts these bytes in the place of the segment, of which a copy stays. */
 static int replace(const struct fix *fix, const char *name, const uint8_t *bytes, uint64_t size)
 {
@@ -278,7 +292,7 @@ static int replace(const struct fix *fix, const char *name, const uint8_t *bytes
     if (fd < 0) {
         return -1;
     }
-    int status = write_all(fd, bytes, size) != 0 ? -1 : fsync(fd);
+    int status = make_alike(fd, fix, name) != 0 || write_all(fd, bytes, size) != 0 ? -1 : fsync(fd);
     int error = errno;
     if (close(fd) != 0 || status != 0) {
         errno = status != 0 ? error : errno;
@@ -333,21 +347,41 @@ static bool carry_out(const struct fix *fix)
     return true;
 }
 
+/* Opens the file `lock`. Creates it for the owner of the directory, whose daemon must open it. */
+static int open_lock(int dir)
+{
+    struct stat status;
+    int fd = sw_open_regular(dir, SW_DATA_LOCK_NAME, O_RDWR, 0);
+    if (fd >= 0 || errno != ENOENT) {
+        return fd;
+    }
+    fd = sw_open_regular(dir, SW_DATA_LOCK_NAME, O_RDWR | O_CREAT | O_EXCL, 0600);
+    if (fd >= 0 && (fstat(dir, &status) != 0 || fchown(fd, status.st_uid, status.st_gid) != 0)) {
+        int error = errno;
+        unlinkat(dir, SW_DATA_LOCK_NAME, 0);
+        close(fd);
+        errno = error;
+        return -1;
+    }
+    return fd;
+}
+
 /* Opens the directory and locks it as a daemon does. */
 static bool lock(struct fix *fix)
 {
-    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     fix->dir = open(fix->wal->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fix->dir < 0) {
         return sw_cli_wal_complain(fix->wal, "", strerror(errno));
     }
-    /* it is held until the process ends */
-    int fd = openat(fix->dir, LOCK_NAME, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (fd >= 0 && fcntl(fd, F_OFD_SETLK, &whole) == 0) {
-        return true;
+    /* both locks are held until the process ends */
+    if (sw_data_lock_directory(fix->dir) == 0) {
+        int fd = open_lock(fix->dir);
+        if (fd >= 0 && sw_data_lock_file(fd) == 0) {
+            return true;
+        }
     }
-    bool is_used = fd >= 0 && (errno == EAGAIN || errno == EACCES);
-    return sw_cli_wal_complain(fix->wal, "", is_used ? "a sherwoodd uses it" : strerror(errno));
+    return sw_cli_wal_complain(fix->wal, "",
+                               errno == EAGAIN ? "a sherwoodd uses it" : sw_file_error(errno));
 }
 
 static bool fix_locked(struct fix *fix, bool yes)

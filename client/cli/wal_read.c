@@ -11,6 +11,7 @@
 
 #include "client/cli/snapshot_read.h"
 #include "client/cli/wal.h"
+#include "proto/regular_file.h"
 
 #define NAME_BYTES 32
 
@@ -157,10 +158,10 @@ uint8_t *sw_cli_wal_load(const struct sw_cli_wal *wal, uint64_t number, uint64_t
     char path[SW_CLI_WAL_PATH_BYTES];
     sw_wal_name(number, name);
     snprintf(path, sizeof(path), "%s/%s", wal->path, name);
-    FILE *file = fopen(path, "rbe");
+    FILE *file = sw_fopen_regular(path);
     uint8_t *bytes = file == NULL ? NULL : read_all(file, size);
     if (bytes == NULL) {
-        sw_cli_wal_complain(wal, name, strerror(errno));
+        sw_cli_wal_complain(wal, name, sw_file_error(errno));
     }
     if (file != NULL) {
         fclose(file);

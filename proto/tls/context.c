@@ -6,13 +6,16 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "proto/regular_file.h"
 #include "proto/tls/stream.h"
 
 /* AES with 128 bits first: it is the fastest where processors have instructions for AES. */
@@ -41,6 +44,18 @@ static int say(const char *what, const char *path, char *error, size_t error_byt
     return -1;
 }
 
+/* Is it a regular file? OpenSSL would wait for ever for the other end of a FIFO. */
+static bool is_file(const char *what, const char *path, char *error, size_t error_bytes)
+{
+    int fd = sw_open_regular(AT_FDCWD, path, O_RDONLY, 0);
+    if (fd < 0) {
+        snprintf(error, error_bytes, "%s '%s': %s", what, path, sw_file_error(errno));
+        return false;
+    }
+    close(fd);
+    return true;
+}
+
 /* Called for a key with a password: there is nobody to ask. */
 static int no_password(char *out, int room, int writing, void *user)
 {
@@ -58,6 +73,10 @@ static int read_identity(SSL_CTX *context, const struct sw_tls_settings *setting
     }
     if (!is_given(settings->cert)) {
         return 0;
+    }
+    if (!is_file("the certificate", settings->cert, error, error_bytes) ||
+        !is_file("the private key", settings->key, error, error_bytes)) {
+        return -1;
     }
     if (SSL_CTX_use_certificate_chain_file(context, settings->cert) != 1) {
         return say("the certificate", settings->cert, error, error_bytes);
@@ -78,6 +97,9 @@ static int read_roots(SSL_CTX *context, const char *ca, char *error, size_t erro
 {
     struct stat status;
     bool is_folder = stat(ca, &status) == 0 && S_ISDIR(status.st_mode);
+    if (!is_folder && !is_file("the root certificates", ca, error, error_bytes)) {
+        return -1;
+    }
     if (SSL_CTX_load_verify_locations(context, is_folder ? NULL : ca, is_folder ? ca : NULL) != 1) {
         return say("the root certificates", ca, error, error_bytes);
     }

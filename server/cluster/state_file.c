@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "proto/check.h"
+#include "proto/regular_file.h"
 
 #define FILE_BYTES_MAX (SW_TOPOLOGY_BYTES_MAX + ((size_t)256 << 10))
 #define PATH_BYTES 256
@@ -24,7 +25,7 @@
 
 char *sw_cluster_read_file(const char *path, size_t *size, char error[SW_CLUSTER_ERROR_BYTES])
 {
-    FILE *file = fopen(path, "re");
+    FILE *file = sw_fopen_regular(path);
     char *text = file == NULL ? NULL : malloc(FILE_BYTES_MAX + 1);
     *size = text == NULL ? 0 : fread(text, 1, FILE_BYTES_MAX + 1, file);
     int code = text == NULL || ferror(file) ? (errno == 0 ? EIO : errno)
@@ -35,7 +36,7 @@ char *sw_cluster_read_file(const char *path, size_t *size, char error[SW_CLUSTER
     }
     if (code != 0) {
         free(text);
-        snprintf(error, SW_CLUSTER_ERROR_BYTES, "%s: %s", path, strerror(code));
+        snprintf(error, SW_CLUSTER_ERROR_BYTES, "%s: %s", path, sw_file_error(code));
         errno = code;
         return NULL;
     }
@@ -219,7 +220,8 @@ int sw_cluster_state_write(const char *path, const struct sw_cluster_state *stat
     char beside[PATH_BYTES + 16];
     char *text = sw_cluster_state_print(state);
     snprintf(beside, sizeof(beside), "%s.new", path);
-    int fd = text == NULL ? -1 : open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int fd =
+        text == NULL ? -1 : sw_open_regular(AT_FDCWD, beside, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     bool done = fd >= 0 && write_all(fd, text) && fsync(fd) == 0 && rename(beside, path) == 0;
     int code = errno;
     free(text);
@@ -235,7 +237,8 @@ int sw_cluster_state_write(const char *path, const struct sw_cluster_state *stat
         done = false;
     }
     if (!done) {
-        snprintf(error, SW_CLUSTER_ERROR_BYTES, "%s cannot be written: %s", path, strerror(code));
+        snprintf(error, SW_CLUSTER_ERROR_BYTES, "%s cannot be written: %s", path,
+                 sw_file_error(code));
     }
     return done ? 0 : is_there ? -2 : -1;
 }

@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "proto/regular_file.h"
 #include "server/config/options.h"
 
 /* No configuration is as large as this. The limit stops the reading of a device that never ends. */
@@ -150,9 +151,9 @@ int sw_config_read_file(const char *path, struct sw_config *config,
                                  .error_bytes = error_bytes};
     int bad_line = 0;
     memset(reader.set_at_line, 0, sizeof(lines));
-    reader.file = fopen(path, "re");
+    reader.file = sw_fopen_regular(path);
     if (reader.file == NULL) {
-        snprintf(error, error_bytes, "%s: cannot be opened: %s", path, strerror(errno));
+        snprintf(error, error_bytes, "%s: cannot be opened: %s", path, sw_file_error(errno));
         return -1;
     }
     bad_line = ini_parse_stream(read_line, &reader, on_value, &reader);

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "proto/regular_file.h"
 #include "server/config/live.h"
 
 #define LINE_BYTES 512 /* sw_config_read_file refuses lines that are much shorter */
@@ -37,7 +38,7 @@ struct rewrite {
 /* Writes the sentence of a failed call. Returns -1. */
 static int fail(const struct rewrite *rewrite, const char *what)
 {
-    snprintf(rewrite->error, rewrite->error_bytes, "%s: %s", what, strerror(errno));
+    snprintf(rewrite->error, rewrite->error_bytes, "%s: %s", what, sw_file_error(errno));
     return -1;
 }
 
@@ -201,7 +202,8 @@ static int check_new_file(struct rewrite *rewrite)
 /* Writes the new file, with the owner and the mode of the old one, up to its place on storage. */
 static int write_beside(struct rewrite *rewrite, FILE *file, const struct stat *old)
 {
-    int fd = open(rewrite->beside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int fd =
+        sw_open_regular(AT_FDCWD, rewrite->beside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
     FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
     if (out == NULL) {
         int status = fail(rewrite, rewrite->beside);
@@ -238,7 +240,7 @@ static int sync_directory(struct rewrite *rewrite)
 static int replace_file(struct rewrite *rewrite)
 {
     struct stat old;
-    FILE *file = fopen(rewrite->path, "re");
+    FILE *file = sw_fopen_regular(rewrite->path);
     if (file == NULL || fstat(fileno(file), &old) != 0) {
         int status = fail(rewrite, rewrite->path);
         if (file != NULL) {

@@ -13,9 +13,10 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "proto/data_lock.h"
+#include "proto/regular_file.h"
 #include "server/observe/log.h"
 
-#define LOCK_NAME "lock"
 #define PID_BYTES 32
 
 /* --- open and close --------------------------------------------------------------------------- */
@@ -41,27 +42,42 @@ static int write_pid(const struct sw_directory *directory)
                : directory->io->truncate(directory->lock_fd, bytes);
 }
 
-static int take_lock(struct sw_directory *directory, char *reason, size_t reason_bytes)
+/* `name` is what could not be locked. Returns -1. */
+static int say_locked(struct sw_directory *directory, const char *name, char *reason,
+                      size_t reason_bytes)
+{
+    if (errno == EAGAIN) {
+        tell_holder(directory, reason, reason_bytes);
+    } else {
+        snprintf(reason, reason_bytes, "%s%s cannot be locked: %s", directory->path, name,
+                 strerror(errno));
+    }
+    return -1;
+}
+
+/* The directory first: a second daemon then leaves no trace, and finds the first one's process id
+ * in the file. */
+static int take_locks(struct sw_directory *directory, char *reason, size_t reason_bytes)
 {
     const struct sw_io *io = directory->io;
-    directory->lock_fd = io->open(directory->fd, LOCK_NAME, O_RDWR | O_CREAT, 0600);
+    if (io->lock_directory(directory->fd) != 0) {
+        int error = errno;
+        directory->lock_fd = io->open(directory->fd, SW_DATA_LOCK_NAME, O_RDONLY, 0);
+        errno = error;
+        return say_locked(directory, "", reason, reason_bytes);
+    }
+    directory->lock_fd = io->open(directory->fd, SW_DATA_LOCK_NAME, O_RDWR | O_CREAT, 0600);
     if (directory->lock_fd < 0) {
-        snprintf(reason, reason_bytes, "%s/%s cannot be opened: %s", directory->path, LOCK_NAME,
-                 strerror(errno));
+        snprintf(reason, reason_bytes, "%s/%s cannot be opened: %s", directory->path,
+                 SW_DATA_LOCK_NAME, sw_file_error(errno));
         return -1;
     }
     if (io->lock(directory->lock_fd) != 0) {
-        if (errno == EAGAIN || errno == EACCES) {
-            tell_holder(directory, reason, reason_bytes);
-        } else {
-            snprintf(reason, reason_bytes, "%s/%s cannot be locked: %s", directory->path, LOCK_NAME,
-                     strerror(errno));
-        }
-        return -1;
+        return say_locked(directory, "/" SW_DATA_LOCK_NAME, reason, reason_bytes);
     }
     if (write_pid(directory) != 0) { /* the disk may be full: the lock holds all the same */
         sw_log(SW_LOG_WARNING, "%s/%s cannot be written, so it does not tell who has the lock: %s",
-               directory->path, LOCK_NAME, strerror(errno));
+               directory->path, SW_DATA_LOCK_NAME, strerror(errno));
     }
     return 0;
 }
@@ -76,7 +92,7 @@ static int open_and_lock(struct sw_directory *directory, char *reason, size_t re
                  errno == ENOENT ? ": create it, writable for the user that serves" : "");
         return -1;
     }
-    if (take_lock(directory, reason, reason_bytes) != 0) {
+    if (take_locks(directory, reason, reason_bytes) != 0) {
         return -1;
     }
     if (io->fsync(directory->fd) != 0) {

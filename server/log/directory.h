@@ -4,7 +4,7 @@
  * are relative to its descriptor.
  *
  * | name                | what it is                                                           |
- * | lock                | locked by the daemon that uses the directory; holds its process id   |
+ * | lock                | locked, as the directory is; holds the process id of the daemon      |
  * | snapshot-%016x      | a snapshot, named by the write sequence it stands for                |
  * | log-%016x           | a segment of the log, named by its number                            |
  * | new-*, spare-*      | unfinished or retired: never read, removed at start                  |

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/regular_file.h"
 #include "proto/wal_format.h"
 #include "server/log/snapshot_write.h"
 
@@ -20,7 +21,7 @@ static int fail(const struct sw_directory *directory, const char *what,
                 char reason[SW_HISTORY_REASON_BYTES])
 {
     snprintf(reason, SW_HISTORY_REASON_BYTES, "%s/" SW_HISTORY_NAME " cannot be %s: %s",
-             directory->path, what, strerror(errno));
+             directory->path, what, sw_file_error(errno));
     return -1;
 }
 

@@ -12,9 +12,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "proto/data_lock.h"
+#include "proto/regular_file.h"
+
 static int system_open(int dir, const char *name, int flags, mode_t mode)
 {
-    return openat(dir, name, flags | O_CLOEXEC, mode);
+    return (flags & O_DIRECTORY) != 0 ? openat(dir, name, flags | O_CLOEXEC, mode)
+                                      : sw_open_regular(dir, name, flags, mode);
 }
 
 /* A function of its own, so that tests/thread_suppressions.txt can name it. */
@@ -86,12 +90,6 @@ static int system_make(int dir, const char *name)
     return mkdirat(dir, name, 0700);
 }
 
-static int system_lock(int fd)
-{
-    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    return fcntl(fd, F_OFD_SETLK, &whole);
-}
-
 /* Another open file, so that the position of `dir` stays its own. */
 static DIR *open_list(int dir)
 {
@@ -146,7 +144,8 @@ const struct sw_io *sw_io_system(void)
         .unlink = system_unlink,
         .link = system_link,
         .make = system_make,
-        .lock = system_lock,
+        .lock_directory = sw_data_lock_directory,
+        .lock = sw_data_lock_file,
         .list = system_list,
     };
     return &io;

@@ -19,7 +19,7 @@
 #include <sys/uio.h>
 
 struct sw_io {
-    /* openat(2); `dir` may be AT_FDCWD. Always with O_CLOEXEC. */
+    /* sw_open_regular(), or openat(2) with O_CLOEXEC if `flags` has O_DIRECTORY. */
     int (*open)(int dir, const char *name, int flags, mode_t mode);
     int (*close)(int fd);
     ssize_t (*pread)(int fd, void *data, size_t bytes, off_t at);
@@ -40,7 +40,8 @@ struct sw_io {
     int (*unlink)(int dir, const char *name);
     int (*link)(int dir, const char *from, const char *to);
     int (*make)(int dir, const char *name); /* a directory, which only its owner reads */
-    /* An exclusive lock of the open file (F_OFD_SETLK); EAGAIN: another has it. */
+    /* proto/data_lock.h; EAGAIN: another has it. */
+    int (*lock_directory)(int fd);
     int (*lock)(int fd);
     /* Calls `each` with the name of every entry but "." and "..", until that returns false.
      * Returns 0, or -1 with errno where the directory cannot be read. */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "proto/frame.h"
+#include "proto/regular_file.h"
 #include "proto/value_type.h"
 #include "server/log/snapshot_fits.h"
 #include "server/log/snapshot_restore.h"
@@ -383,7 +384,7 @@ static enum outcome load_file(struct loading *loading, uint64_t number)
     loading->fd = loading->io->open(load->directory->fd, loading->name, O_RDONLY, 0);
     if (loading->fd < 0) {
         SAY(loading, "%s/%s cannot be opened: %s", load->directory->path, loading->name,
-            strerror(errno));
+            sw_file_error(errno));
         return REFUSED;
     }
     enum outcome outcome = load_open(loading);

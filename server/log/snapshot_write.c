@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "proto/check.h"
+#include "proto/regular_file.h"
 #include "server/log/block_writer.h"
 #include "server/observe/log.h"
 
@@ -27,7 +28,7 @@ struct writing {
 static int fail(const struct writing *writing, const char *what)
 {
     snprintf(writing->reason, SW_SNAPSHOT_REASON_BYTES, "%s/%s cannot be %s: %s",
-             writing->write->directory->path, SW_SNAPSHOT_NEW, what, strerror(errno));
+             writing->write->directory->path, SW_SNAPSHOT_NEW, what, sw_file_error(errno));
     return -1;
 }
 

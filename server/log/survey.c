@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/regular_file.h"
+
 static void *heap_take(void *context, size_t bytes)
 {
     (void)context;
@@ -68,7 +70,7 @@ static int load(const struct sw_directory *directory, uint64_t number,
     sw_directory_name(SW_WAL_NAME, number, name);
     int fd = directory->io->open(directory->fd, name, O_RDONLY, 0);
     if (fd < 0) {
-        return say(reason, directory, name, strerror(errno));
+        return say(reason, directory, name, sw_file_error(errno));
     }
     int status = read_file(directory, fd, name, memory, file, reason);
     directory->io->close(fd);

@@ -169,7 +169,8 @@ static bool sync_folder(const char *path)
     return done;
 }
 
-/* Writes a file beside it, with the rights of the old one, and puts it in its place. */
+/* Writes a file beside it, with the owner and the rights of the old one, and puts it in its place.
+ */
 int sw_acl_file_write(const char *name, const struct sw_user_list *list, char *error,
                       size_t error_bytes)
 {
@@ -182,6 +183,11 @@ int sw_acl_file_write(const char *name, const struct sw_user_list *list, char *e
         snprintf(beside, sizeof(beside), "%s.XXXXXX", path);
         fd = mkostemp(beside, O_CLOEXEC);
         done = fd >= 0 && (stat(path, &status) == 0 || errno == ENOENT);
+    }
+    if (done && status.st_nlink > 0) {
+        int changed =
+            fchown(fd, status.st_uid, status.st_gid); /* may be refused: then it is ours */
+        (void)changed;
     }
     done = done && fchmod(fd, status.st_mode & 0640) == 0 && write_users(fd, list) &&
            fsync(fd) == 0 && rename(beside, path) == 0;

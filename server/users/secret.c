@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "proto/regular_file.h"
 #include "server/users/password.h"
 
 int sw_secret_path(const char *name, char out[SW_SECRET_PATH_BYTES])
@@ -32,9 +33,6 @@ int sw_secret_path(const char *name, char out[SW_SECRET_PATH_BYTES])
 /* Returns what is wrong with the file, or NULL. */
 static const char *judge(const struct stat *status)
 {
-    if (!S_ISREG(status->st_mode)) {
-        return "is not a file";
-    }
     if ((status->st_mode & S_IROTH) != 0) {
         return "may be read by everybody, so it is no secret: chmod o= it";
     }
@@ -70,9 +68,9 @@ int sw_secret_read(const char *name, char **text, size_t *size, char *error, siz
         snprintf(error, error_bytes, "the name of a secret's file is too long");
         return -1;
     }
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = sw_open_regular(AT_FDCWD, path, O_RDONLY, 0);
     if (fd < 0 || fstat(fd, &status) != 0) {
-        snprintf(error, error_bytes, "%s: %s", path, strerror(errno));
+        snprintf(error, error_bytes, "%s: %s", path, sw_file_error(errno));
         if (fd >= 0) {
             close(fd);
         }

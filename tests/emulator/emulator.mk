@@ -87,7 +87,7 @@ $(EMU)/test_%:
 	$(EMU_CXX) -pthread $(EMU_LINK) -o $@ $^ -lm
 
 # The daemon with the CUDA backend on the emulator, and a driver's library that says what a file does (nvml).
-$(EMU)/sherwoodd: $(call obj,server/main.c) $(BUILD)/libserver.a $(EMU)/libemulated.a $(BUILD)/libproto.a $(BUILD)/libtls.a $(BUILD)/libcluster.a
+$(EMU)/sherwoodd: $(call obj,server/main.c) $(BUILD)/libserver.a $(EMU)/libemulated.a $(BUILD)/libtls.a $(BUILD)/libproto.a $(BUILD)/libcluster.a
 	$(EMU_CXX) -pthread -o $@ $^ $(SERVER_LIBS)
 $(EMU)/nvml/libnvidia-ml.so.1: tests/support/nvml/fake_nvml.c
 	@mkdir -p $(@D)

@@ -73,9 +73,9 @@ $(BUNDLE)/test_ways_gpu $(BUNDLE)/test_rows_gpu $(BUNDLE)/test_shared_gpu: $(BUN
 $(BUNDLE)/test_attach_gpu: $(ATTACH_GPU_TEST)
 $(BUNDLE)/test_cache_gpu: $(CACHE_GPU_TEST)
 $(GPU_SUITE:%=$(BUNDLE)/%): $(BUNDLE)/suite_%: $(CUDA_SUITE_OBJ) $(BUILD)/obj/tests/table/test_%.o $(BUILD)/libtable.a
-$(BUNDLE)/sherwoodd: $(call obj,server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libproto.a $(BUILD)/libtls.a $(BUILD)/libcluster.a
-$(BUNDLE)/sherwood-load: $(call obj,$(LOAD_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a $(BUILD)/libtls.a $(BUILD)/libcluster.a
-$(BUNDLE)/sherwood-cli: $(call obj,$(CLI_SRC)) $(BUILD)/libclient.a $(BUILD)/libproto.a $(BUILD)/libtls.a $(BUILD)/libcluster.a
+$(BUNDLE)/sherwoodd: $(call obj,server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libtls.a $(BUILD)/libproto.a $(BUILD)/libcluster.a
+$(BUNDLE)/sherwood-load: $(call obj,$(LOAD_SRC)) $(BUILD)/libclient.a $(BUILD)/libtls.a $(BUILD)/libproto.a $(BUILD)/libcluster.a
+$(BUNDLE)/sherwood-cli: $(call obj,$(CLI_SRC)) $(BUILD)/libclient.a $(BUILD)/libtls.a $(BUILD)/libproto.a $(BUILD)/libcluster.a
 $(GPU_TESTS:%=$(BUNDLE)/%) $(BUNDLE)/bench_hot_gpu: BUNDLE_LIBS = $(CUDA_LIBS) -lm
 $(BUNDLE)/test_attach_gpu: BUNDLE_LIBS += -lprotobuf-c -lssl -lcrypto
 $(GPU_SUITE:%=$(BUNDLE)/%): BUNDLE_LIBS = $(CUDA_LIBS) -lm

@@ -8,8 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include "proto/data_lock.h"
 #include "server/log/directory.h"
 
 #define REASON_BYTES 700
@@ -75,6 +80,66 @@ Test(directory, a_second_one_is_refused_and_told_who_has_it)
     cr_assert_eq(open_place(&second, sw_io_system()), 0, "closing gives the lock back");
     cr_assert_neq(memcmp(second.directory.log_id, place.directory.log_id, SW_LOG_ID_BYTES), 0);
     remove_place(&second);
+}
+
+Test(directory, a_second_one_is_refused_though_the_file_lock_was_removed)
+{
+    struct place place;
+    struct place second;
+    make_place(&place);
+    cr_assert_eq(open_place(&place, sw_io_system()), 0, "%s", place.reason);
+    cr_assert_eq(unlinkat(place.directory.fd, SW_DATA_LOCK_NAME, 0), 0);
+    strcpy(second.path, place.path);
+    cr_assert_eq(open_place(&second, sw_io_system()), -1);
+    cr_assert_not_null(strstr(second.reason, "another sherwoodd (pid unknown) uses"), "%s",
+                       second.reason);
+    cr_assert_eq(faccessat(place.directory.fd, SW_DATA_LOCK_NAME, F_OK, 0), -1, "no trace is left");
+    remove_place(&place);
+}
+
+Test(directory, a_directory_that_only_an_earlier_version_has_locked_is_refused)
+{
+    struct place place;
+    struct place second;
+    make_place(&place);
+    cr_assert_eq(open_place(&place, sw_io_system()), 0, "%s", place.reason);
+    cr_assert_eq(flock(place.directory.fd, LOCK_UN), 0);
+    strcpy(second.path, place.path);
+    cr_assert_eq(open_place(&second, sw_io_system()), -1);
+    cr_assert_not_null(strstr(second.reason, "another sherwoodd (pid "), "%s", second.reason);
+    remove_place(&place);
+}
+
+Test(directory, what_is_not_a_regular_file_is_refused_and_not_waited_for, .timeout = 20)
+{
+    struct place place;
+    const struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct sockaddr_un at = address;
+    make_place(&place);
+    cr_assert_eq(open_place(&place, sw_io_system()), 0, "%s", place.reason);
+    const int dir = place.directory.fd;
+    snprintf(at.sun_path, sizeof(at.sun_path), "%.80s/socket", place.path);
+    int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+    cr_assert_eq(bind(listener, (const struct sockaddr *)&at, sizeof(at)), 0);
+    cr_assert_eq(mkfifoat(dir, "fifo", 0600), 0);
+    cr_assert_eq(mkdirat(dir, "folder", 0700), 0);
+    cr_assert_eq(symlinkat("/dev/zero", dir, "device"), 0);
+    const char *const names[] = {"fifo", "device", "socket", "folder"};
+    const int ways[] = {O_RDONLY, O_WRONLY, O_RDWR, O_RDWR | O_CREAT | O_TRUNC};
+    for (size_t i = 0; i < 4; i++) {
+        for (size_t way = 0; way < 4; way++) {
+            errno = 0;
+            cr_assert_eq(place.directory.io->open(dir, names[i], ways[way], 0600), -1);
+            cr_assert_eq(errno, i == 3 ? EISDIR : EMEDIUMTYPE, "%s: %s", names[i], strerror(errno));
+        }
+    }
+    touch(&place, "file");
+    int fd = place.directory.io->open(dir, "file", O_RDWR, 0);
+    cr_assert(fd >= 0 && (fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
+    close(fd);
+    close(listener);
+    unlinkat(dir, "folder", AT_REMOVEDIR);
+    remove_place(&place);
 }
 
 Test(directory, one_that_is_absent_is_named)
@@ -161,12 +226,14 @@ Test(directory, what_fails_at_open_is_told_and_leaves_no_lock)
 {
     struct place place;
     make_place(&place);
-    for (int which = 0; which < 2; which++) {
+    for (int which = 0; which < 3; which++) {
         struct sw_io io = *sw_io_system();
         static const char *const said[] = {"cannot be synced: Input/output error",
+                                           "cannot be locked: No locks available",
                                            "cannot be locked: No locks available"};
         io.fsync = which == 0 ? fail_fsync : io.fsync;
         io.lock = which == 1 ? fail_lock : io.lock;
+        io.lock_directory = which == 2 ? fail_lock : io.lock_directory;
         cr_assert_eq(open_place(&place, &io), -1);
         cr_assert_not_null(strstr(place.reason, said[which]), "%s", place.reason);
         cr_assert_not_null(strstr(place.reason, place.path), "%s", place.reason);

@@ -393,7 +393,7 @@ Test(users, files_of_secrets)
     sw_users_destroy(create("", folder.password));
     write_file(folder.password, "\nhunter2\n", 0600);
     expect_refusal("", folder.password, "the first line");
-    expect_refusal("", folder.name, "is not a file");
+    expect_refusal("", folder.name, "a directory, not a regular file");
     write_file(folder.password, "hunter2\n", 0600);
     write_file(folder.acl, "user default on >hunter2\n", 0600);
     expect_refusal(folder.acl, folder.password, "which of them is right?");

@@ -357,6 +357,7 @@ const struct sw_io *power_disk_io(void)
         .links = disk_links,
         .rename = disk_rename,
         .unlink = disk_unlink,
+        .lock_directory = disk_close,
         .lock = disk_close,
         .list = disk_list,
     };

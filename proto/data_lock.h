@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * data_lock.h - the lock of a data directory.
+ *
+ * Whoever uses a data directory holds two locks until its process ends: one of the directory itself
+ * (flock), which no file can be removed from, and one of its file `lock` (F_OFD_SETLK), which names
+ * the holder, serves where directories cannot be locked (NFS), and is all that earlier versions
+ * take. The directory is locked first.
+ *
+ * Threads: any.
+ */
+#ifndef SHERWOOD_PROTO_DATA_LOCK_H
+#define SHERWOOD_PROTO_DATA_LOCK_H
+
+#define SW_DATA_LOCK_NAME "lock"
+
+/* Locks an open directory. Returns 0, also where its file system cannot lock directories; or -1
+ * with errno. EAGAIN: another process has the lock. */
+int sw_data_lock_directory(int fd);
+/* Locks the open file `lock`. Returns 0, or -1 with errno. EAGAIN: another process has the lock. */
+int sw_data_lock_file(int fd);
+
+#endif

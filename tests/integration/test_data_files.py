@@ -1,0 +1,165 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Files that are not what their names say: FIFOs and devices, a lock that was removed, owners that a tool must keep."""
+
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+
+import wire
+from certificates import Authority
+from data_directory import SMALL, Directory, durable
+from harness import BUILD, Server, Skip, case, check, equal, free_port, main
+
+CLI = str(BUILD / "sherwood-cli")
+NOBODY = 65534
+
+
+def does_not_start(*flags):
+    """What a daemon says that does not come to serve."""
+    server = Server(*SMALL, *flags)
+    result = subprocess.run([str(server.program)] + server.flags, text=True, timeout=20,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    shutil.rmtree(server.directory, ignore_errors=True)
+    check(result.returncode not in (0, None), "it has started")
+    return result.stderr
+
+
+def cli(*words):
+    """(exit status, what it printed)"""
+    done = subprocess.run([CLI, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          timeout=20, check=False)
+    return done.returncode, done.stdout
+
+
+def end_by_kill(server):
+    server.kill()
+    server.stop_rc = -signal.SIGKILL
+
+
+def put(path, kind):
+    """Something with a file's name that is no regular file."""
+    path.unlink(missing_ok=True)
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(path))
+    else:
+        path.mkdir()
+
+
+KINDS = {"fifo": "a FIFO, a device or a socket, not a regular file", "device": "a FIFO, a device or a socket, not a regular file",
+         "socket": "a FIFO, a device or a socket, not a regular file", "folder": "a directory, not a regular file"}
+
+
+@case
+def data_files_that_are_no_files():
+    """whatever has the name of a file in the data directory and is none ends the start in words, and the tools too"""
+    for name in ("log-00000000000000ff", "snapshot-00000000000000ff", "history", "lock"):
+        for kind, words in KINDS.items():
+            with Directory() as path:
+                with durable(path, "always") as server:
+                    equal(server.redis_cli("SET", "1", "1").strip(), "OK", "set")
+                put(path / name, kind)
+                said = does_not_start("--data-dir", str(path), "--appendonly", "yes")
+                check(f"{path}/{name}" in said and words in said, f"{name} as {kind}: {said}")
+                if name.startswith("log"):
+                    status, said = cli("log", "check", path)
+                    check(status == 1 and words in said, said)
+                    status, said = cli("log", "check", "--fix", path)
+                    check(status == 1 and words in said, said)
+                if name.startswith("snapshot"):
+                    status, said = cli("snapshot", "verify", path / name)
+                    check(status == 1 and words in said, said)
+
+
+@case
+def files_of_options_that_are_no_files():
+    """so it is with every file that an option names"""
+    with Directory() as path, Authority() as authority:
+        cert, key = authority.sign("server")
+        for kind, words in KINDS.items():
+            wrong = path / kind
+            put(wrong, kind)
+            tls = {"--tls-port": str(free_port()), "--tls-cert": cert, "--tls-key": key}
+            tries = [{"--config": wrong}, {"--requirepass-file": wrong}, {"--acl-file": wrong},
+                     {"--http-token-file": wrong}, {"--cluster-config": wrong},
+                     {"--cluster-config": path / "absent", "--cluster-state": wrong},
+                     {**tls, "--tls-cert": wrong}, {**tls, "--tls-key": wrong}]
+            if kind != "folder": # of roots one may be given
+                tries.append({**tls, "--tls-ca": wrong, "--tls-auth-clients": "yes"})
+            for options in tries:
+                said = does_not_start(*[str(part) for pair in options.items() for part in pair])
+                check(words in said, f"{options}: {said}")
+
+
+@case
+def unfinished_files_that_are_no_files():
+    """what has the name of a file that is about to be written is never waited for"""
+    with Directory() as path:
+        os.mkfifo(path / "new-snapshot")
+        os.mkfifo(path / "new-log")
+        os.mkfifo(path / "new-history")
+        with durable(path, "always") as server:
+            equal(server.redis_cli("SET", "1", "1").strip(), "OK", "set")
+            equal(server.redis_cli("SAVE").strip(), "OK", "save")
+            put(path / "new-snapshot", "fifo")
+            check("a FIFO, a device or a socket" in server.redis_cli("SAVE") + server.log(), "words")
+            server.errors = "no snapshot was written"
+
+
+@case
+def a_lock_that_was_removed():
+    """the directory itself is locked: a second daemon is refused though somebody has removed the file, and so is --fix"""
+    with Directory() as path, durable(path, "always") as server:
+        (path / "lock").unlink()
+        for _ in range(2):
+            check("another sherwoodd (pid unknown) uses" in does_not_start("--data-dir", str(path)), "a daemon")
+            status, said = cli("log", "check", "--fix", path)
+            check(status == 1 and "a sherwoodd uses it" in said, said)
+        check(not (path / "lock").exists(), "who is refused leaves no lock")
+        equal(server.redis_cli("SET", "1", "1").strip(), "OK", "set")
+
+
+@case
+def fixed_by_root():
+    """--fix keeps owner and mode, so that the daemon can read what root has cut"""
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        raise Skip("only root runs daemons as other users")
+    as_nobody = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
+    with Directory() as path:
+        path.chmod(0o755)
+        inner = path / "data"
+        inner.mkdir()
+        os.chown(inner, NOBODY, NOBODY)
+        with durable(inner, "always", wrapper=as_nobody) as server:
+            with server.connect() as connection:
+                replies = wire.Replies(connection)
+                for i in range(20):
+                    equal(replies.ask("SET", i, i), "OK", "set")
+            end_by_kill(server)
+        segment = inner / "log-0000000000000001"
+        data = bytearray(segment.read_bytes())
+        records = [at for at in range(4096, len(data), 64) if data[at:at + 4] == b"SWR1"]
+        data[records[10] + 64] ^= 1
+        segment.write_bytes(data)
+        segment.chmod(0o640)
+        (inner / "lock").unlink()
+        status, said = cli("log", "check", "--fix", "--yes", inner)
+        equal(status, 0, said)
+        for file in inner.iterdir():
+            equal(file.stat().st_uid, NOBODY, f"owner of {file.name}")
+            equal(file.stat().st_gid, NOBODY, f"group of {file.name}")
+        equal(segment.stat().st_mode & 0o7777, 0o640, "mode")
+        with durable(inner, "always", wrapper=as_nobody) as server:
+            equal(server.redis_cli("DBSIZE").strip(), "10", "keys")
+
+
+if __name__ == "__main__":
+    main()
