@@ -21,16 +21,18 @@
  * server has room for. */
 #define PAGE_BYTES (SW_FIGURES_MAX * sizeof(struct sw_figure))
 #define SECURE_PREFIX "tls://"
+#define TRIES_MAX 8
 
 /* --- asking for a topology -------------------------------------------------------------------- */
 
-/* Receives the bytes of a topology, page by page. Returns how many there are, or a negative status.
- * A topology that changes between two pages is asked for again. */
+/* Receives the bytes of a topology, page by page; each page except the last is full. Returns how
+ * many there are, or a negative status. Begins again if the topology changes between two pages. */
 static int64_t receive(struct sw_client_stripe *stripe, uint8_t *bytes)
 {
     struct sw_request header = {.operation = SW_OPERATION_TOPOLOGY, .count = PAGE_BYTES};
     uint64_t epoch = 0;
     size_t size = 0;
+    int tries = 1;
     do {
         struct sw_reply reply = {0};
         header.cursor = size;
@@ -39,6 +41,12 @@ static int64_t receive(struct sw_client_stripe *stripe, uint8_t *bytes)
             return status;
         }
         if (size > 0 && reply.map_epoch != epoch) {
+            if (++tries > TRIES_MAX) {
+                return sw_client_fail(stripe->client, SHERWOOD_E_SHARD,
+                                      "%s: the topology changed %d times while it was received: "
+                                      "try again",
+                                      stripe->address, TRIES_MAX);
+            }
             size = 0;
             header.cursor = 1; /* not the end */
             continue;
@@ -46,8 +54,8 @@ static int64_t receive(struct sw_client_stripe *stripe, uint8_t *bytes)
         epoch = reply.map_epoch;
         size += reply.count;
         header.cursor = reply.cursor;
-        if (reply.count == 0 || (reply.cursor != 0 && reply.cursor != size) ||
-            size > SW_MAP_BYTES_MAX) {
+        if (reply.count == 0 || size > SW_MAP_BYTES_MAX ||
+            (reply.cursor != 0 && (reply.cursor != size || reply.count != PAGE_BYTES))) {
             return sw_client_break(stripe, SHERWOOD_E_PROTOCOL,
                                    "%s: the pages of the topology do not fit each other",
                                    stripe->address);

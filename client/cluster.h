@@ -38,6 +38,7 @@ struct sw_client_cluster {
 
     uint64_t scan_token, scan_cursor, scan_epoch;
     uint32_t scan_shard;
+    uint32_t scan_stripe; /* the number of the connection that scan_cursor belongs to */
 };
 
 /* --- cluster.c: the topology and the connections ---------------------------------------------- */

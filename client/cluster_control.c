@@ -7,6 +7,8 @@
 #include "client/cluster.h"
 #include "client/error.h"
 
+#define CHANGES_MAX 16
+
 int sw_client_one_node(struct sherwood *client, const char *call)
 {
     if (client == NULL) {
@@ -39,6 +41,13 @@ static struct sw_client_stripe *reach(struct sherwood *client, uint32_t shard, i
     return stripe;
 }
 
+/* A request to every shard begins again with each new topology, CHANGES_MAX times at most. */
+static int changes_too_often(struct sherwood *client)
+{
+    return sw_client_fail(client, SHERWOOD_E_SHARD,
+                          "the topology changed %d times during the call: try again", CHANGES_MAX);
+}
+
 static struct sw_request header_of(const struct sherwood *client, uint32_t operation)
 {
     return (struct sw_request){.operation = operation,
@@ -49,12 +58,17 @@ static struct sw_request header_of(const struct sherwood *client, uint32_t opera
 int sw_client_cluster_all(struct sherwood *client, uint32_t operation)
 {
     const struct sw_request header = header_of(client, operation);
-    int status = SHERWOOD_OK;
+    int status = SHERWOOD_OK, changes = 0;
     sw_client_cluster_settle(client, false);
     for (uint32_t s = 0; s < client->cluster->topology->shard_count && status == SHERWOOD_OK;) {
         struct sw_client_stripe *stripe = reach(client, s, &status);
-        status = stripe == NULL ? status : sw_client_ask(stripe, &header, NULL, NULL, NULL);
-        s = stripe == NULL ? 0 : s + 1; /* another topology: begins again */
+        if (stripe != NULL) {
+            status = sw_client_ask(stripe, &header, NULL, NULL, NULL);
+            s++;
+        } else if (status == SHERWOOD_OK) { /* another topology: begins again */
+            status = ++changes > CHANGES_MAX ? changes_too_often(client) : SHERWOOD_OK;
+            s = 0;
+        }
     }
     return status;
 }
@@ -63,6 +77,16 @@ static int scan_ended(struct sherwood *client)
 {
     return sw_client_fail(client, SHERWOOD_E_SHARD,
                           "scan: the topology has changed since it began: begin again");
+}
+
+/* A cursor belongs to the connection that it came by: behind another one may be a server that was
+ * started anew, where it is another place. */
+static int scan_lost(struct sherwood *client, const struct sw_client_stripe *stripe)
+{
+    return sw_client_fail(client, SHERWOOD_E_CONNECTION,
+                          "scan: the connection to %s was lost while its keys were scanned: begin "
+                          "again",
+                          stripe->address);
 }
 
 int sw_client_cluster_scan(struct sherwood *client, uint64_t *cursor, void *keys, void *values,
@@ -91,6 +115,9 @@ int sw_client_cluster_scan(struct sherwood *client, uint64_t *cursor, void *keys
     if (stripe == NULL) {
         return status == SHERWOOD_OK ? scan_ended(client) : status;
     }
+    if (cluster->scan_cursor != 0 && cluster->scan_stripe != stripe->number) {
+        return scan_lost(client, stripe);
+    }
     struct sw_request header = header_of(client, SW_OPERATION_SCAN);
     struct sw_reply reply = {0};
     header.count =
@@ -104,6 +131,7 @@ int sw_client_cluster_scan(struct sherwood *client, uint64_t *cursor, void *keys
     }
     *count = reply.count;
     cluster->scan_cursor = reply.cursor;
+    cluster->scan_stripe = stripe->number;
     cluster->scan_shard += reply.cursor == 0;
     *cursor = cluster->scan_shard == cluster->topology->shard_count ? 0 : ++cluster->scan_token;
     return SHERWOOD_OK;
@@ -133,7 +161,7 @@ int sw_client_cluster_figures(struct sherwood *client)
 {
     struct sw_figure figures[SW_FIGURES_MAX];
     struct sw_request header = header_of(client, SW_OPERATION_STATS);
-    int status = SHERWOOD_OK;
+    int status = SHERWOOD_OK, changes = 0;
     header.count = SW_FIGURES_MAX;
     sw_client_cluster_settle(client, false);
     client->figures_count = 0;
@@ -143,6 +171,8 @@ int sw_client_cluster_figures(struct sherwood *client)
         if (stripe == NULL) { /* without an error: another topology, so it begins again */
             client->figures_count = 0;
             s = 0;
+            status = status == SHERWOOD_OK && ++changes > CHANGES_MAX ? changes_too_often(client)
+                                                                      : status;
             continue;
         }
         status = sw_client_ask(stripe, &header, figures, NULL, &reply);

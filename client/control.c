@@ -95,13 +95,24 @@ int sherwood_resize(struct sherwood *client, uint64_t capacity_slots, uint64_t *
     return rc;
 }
 
-/* Scans with a header that says the rest. */
+void sw_client_vouch_for_cursors(struct sherwood *client)
+{
+    client->has_cursors = true;
+}
+
+/* Scans with a header that says the rest. A cursor is a place in the table of one server process.
+ * It means another place to a process that was started later, so it ends with its connection. */
 static int scan(struct sherwood *client, struct sw_request header, uint64_t *cursor, void *keys,
                 void *values, uint64_t *scores, uint32_t capacity, uint32_t *count)
 {
     if (cursor == NULL || count == NULL || capacity == 0) {
         return sw_client_fail(client, SHERWOOD_E_INVALID,
                               "scan: needs a cursor, a count and room for at least one entry");
+    }
+    if (*cursor != 0 && !client->has_cursors) {
+        return sw_client_fail(client, SHERWOOD_E_INVALID,
+                              "scan: cursor %llu is not of this connection: begin again with 0",
+                              (unsigned long long)*cursor);
     }
     uint32_t limit = client->server.frame_ops_max;
     header.operation = SW_OPERATION_SCAN;
@@ -114,6 +125,7 @@ static int scan(struct sherwood *client, struct sw_request header, uint64_t *cur
     *count = 0;
     int rc = exchange(client, NULL, &header, keys, values, scores, &reply);
     if (rc == SHERWOOD_OK) {
+        client->has_cursors |= reply.cursor != 0;
         *cursor = reply.cursor;
         *count = reply.count;
     }

@@ -30,6 +30,9 @@ struct sherwood {
     struct sw_sharing sharing;       /* what the server allows, once it was asked */
     int spin_us;
 
+    bool has_cursors; /* a scan of this handle has not ended, or the caller vouches for cursors */
+    uint32_t stripes_made; /* since the handle was made */
+
     uint64_t last_write;  /* the highest write_sequence that the server has sent; 0: none */
     uint64_t incarnation; /* of the server; 0: it does not log writes */
     bool lost_writes;     /* a stripe that has written ended since sherwood_wait_replicas */
@@ -54,5 +57,9 @@ struct sherwood {
 int sw_client_connect(const struct sw_client_dialer *dialer, const char *address,
                       const struct sherwood_options *options, struct sherwood **out, char *text,
                       size_t text_bytes);
+
+/* Lets scans go on with cursors of another handle. The caller vouches that the server has not been
+ * started anew since. */
+void sw_client_vouch_for_cursors(struct sherwood *client);
 
 #endif

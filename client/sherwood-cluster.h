@@ -28,8 +28,10 @@
  * - A topology of a cluster of another name is not taken.
  * - sherwood_ping and sherwood_clear go to every shard; sherwood_stats gives sums over the shards,
  *   whatever the figure; sherwood_server the facts of the first node, with the smallest limits.
- * - sherwood_scan goes through the shards one after another. A handle has one scan at a time, and
- *   it ends with SHERWOOD_E_SHARD if the topology changes meanwhile: begin again.
+ * - sherwood_scan goes through the shards one after another. A handle has one scan at a time. The
+ *   scan ends with SHERWOOD_E_SHARD if the topology changes meanwhile, and with
+ *   SHERWOOD_E_CONNECTION if the connection to the shard at hand is lost: begin again with cursor
+ * 0.
  * - A connection that was lost is made again when a call has keys for it. sherwood_stripes tells
  * how many there are now. options.stripes must be 0 or 1, and the login of the options is kept.
  * - sherwood_wait_replicas (sherwood-replicas.h) asks the node of every shard that this handle has

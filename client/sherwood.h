@@ -392,7 +392,9 @@ int sherwood_clear(struct sherwood *client);
  * (sherwood_stats on a new connection tells). */
 int sherwood_resize(struct sherwood *client, uint64_t capacity_slots, uint64_t *now);
 /* Reads at most `capacity` entries from *cursor on. Begin with *cursor 0; the scan is complete when
- * *cursor is 0 again. Every entry that is present throughout is returned at least once. */
+ * *cursor is 0 again. Every entry that is present throughout is returned at least once. A cursor
+ * belongs to the handle and the connection that it came by: SHERWOOD_E_INVALID after connecting
+ * again, so begin with 0 then. */
 int sherwood_scan(struct sherwood *client, uint64_t *cursor, void *keys, void *values,
                   uint32_t capacity, uint32_t *count);
 

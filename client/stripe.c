@@ -69,6 +69,7 @@ sw_client_stripe_open(struct sherwood *client, const struct sw_client_dialer *di
         return NULL;
     }
     stripe->client = client;
+    stripe->number = ++client->stripes_made;
     stripe->low_water = 1;
     sw_client_clean(address, strlen(address), stripe->address, sizeof(stripe->address));
     stripe->transport =

@@ -23,6 +23,7 @@ struct sw_client_part {
 struct sw_client_stripe {
     struct sherwood *client;
     struct sw_client_transport *transport; /* owned */
+    uint32_t number;                       /* no other stripe of the handle has had it */
     int broken;                            /* 0, or the code with which it ended */
     uint32_t in_flight;
     uint32_t direct; /* how many of these are is_direct */

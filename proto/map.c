@@ -214,7 +214,11 @@ static const char *take(struct sw_topology *topology, const Sherwood__Topology *
     if (in->n_shards > SW_TOPOLOGY_NODES_MAX || nodes > SW_TOPOLOGY_NODES_MAX) {
         return "it has too many shards or nodes";
     }
-    if (in->epoch == 0 || !copy(topology->cluster, sizeof(topology->cluster), in->cluster, false)) {
+    if (in->n_shards == 0) {
+        return "it has no shards";
+    }
+    if (in->epoch == 0 || in->epoch > INT64_MAX ||
+        !copy(topology->cluster, sizeof(topology->cluster), in->cluster, false)) {
         return "it has no epoch or no name";
     }
     topology->epoch = in->epoch;

@@ -9,6 +9,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/numbers.h"
 #include "client/cli/reply.h"
+#include "client/handle.h"
 #include "client/sherwood-replicas.h"
 #include "proto/decimal.h"
 #include "proto/frame.h"
@@ -128,6 +129,16 @@ void sw_cli_scan(struct sw_cli *cli, int code, int count, char **words)
     if (!sw_cli_number(cli, "cursor", words[1], UINT64_MAX, &cursor)) {
         return;
     }
+    if (cursor == 0) {
+        cli->lost_cursors = false;
+    } else if (cli->lost_cursors) {
+        sw_cli_reply_error(cli, "ERR the cursor is of a connection that was lost: begin again with "
+                                "SCAN 0");
+        return;
+    } else if (!cli->options->cluster) {
+        /* That of another run of sherwood-cli. Its user knows whether the server has restarted. */
+        sw_client_vouch_for_cursors(cli->client);
+    }
     if (count != 2 && (count != 4 || strcasecmp(words[2], "COUNT") != 0)) {
         sw_cli_reply_error(cli, "ERR syntax error: SCAN cursor [COUNT n]");
         return;
@@ -142,6 +153,7 @@ void sw_cli_scan(struct sw_cli *cli, int code, int count, char **words)
         uint32_t got = 0;
         if (sherwood_scan(cli->client, &cursor, arrays.keys, arrays.values, (uint32_t)wanted,
                           &got) == SHERWOOD_OK) {
+            cli->has_cursor |= cursor != 0;
             reply_scan(cli, cursor, arrays.keys, got);
         } else {
             sw_cli_library_error(cli);

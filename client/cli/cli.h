@@ -45,7 +45,9 @@ struct sw_cli {
     FILE *out;               /* borrowed */
     FILE *messages;          /* borrowed: errors and progress of load and dump */
     bool raw;
-    bool failed; /* the reply to the last command was an error */
+    bool failed;       /* the reply to the last command was an error */
+    bool has_cursor;   /* SCAN has shown one by the connection at hand */
+    bool lost_cursors; /* SCAN has shown cursors by a connection that has ended */
     bool quit;
 };
 

@@ -106,7 +106,8 @@ static const struct sw_cli_command commands[] = {
      4, 5, true, sw_cli_set_range, SHERWOOD_SETRANGE},
     {"DBSIZE", "", "How many keys are there?", NULL, 1, 1, true, sw_cli_dbsize, 0},
     {"SCAN", "cursor [COUNT n]", "Some keys, and the cursor for the next.",
-     "  Begin with cursor 0; it is over when the reply's cursor is 0 again.\n"
+     "  Begin with cursor 0; it is over when the reply's cursor is 0 again. A server that has\n"
+     "  been restarted has other cursors: begin with 0 then.\n"
      "  Pairs instead of keys: sherwood-cli dump FILE.\n",
      2, 4, true, sw_cli_scan, 0},
     {"FLUSHALL", "", "Remove every key.", NULL, 1, 1, true, sw_cli_flushall, 0},

@@ -45,6 +45,8 @@ bool sw_cli_library_error(struct sw_cli *cli)
     sw_cli_reply_error(cli, "%s", text);
     sherwood_close(cli->client);
     cli->client = NULL;
+    cli->lost_cursors |= cli->has_cursor;
+    cli->has_cursor = false;
     return false;
 }
 

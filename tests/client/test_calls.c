@@ -427,11 +427,14 @@ Test(calls, scan_and_stats)
         values[i] = value_of(i);
     }
     cr_assert_eq(sherwood_set(client, keys, values, COUNT), SHERWOOD_OK);
-    uint64_t cursor = 0;
+    uint32_t got_keys[1000], count = 0;
+    uint64_t got_values[1000];
+    uint64_t cursor = 100; /* of another connection, which this one is not after a restart */
+    cr_assert_eq(sherwood_scan(client, &cursor, got_keys, got_values, 1000, &count),
+                 SHERWOOD_E_INVALID);
+    cr_expect_not_null(strstr(sherwood_error(client), "begin again with 0"));
+    cursor = 0;
     do {
-        uint32_t got_keys[1000];
-        uint64_t got_values[1000];
-        uint32_t count = 0;
         cr_assert_eq(sherwood_scan(client, &cursor, got_keys, got_values, 1000, &count),
                      SHERWOOD_OK);
         cr_assert_leq(count, 256, "the server's frame limit");
