@@ -289,7 +289,7 @@ struct sw_server_info {
     uint32_t value_format; /* enum sw_frame_values, or a number of a later version */
     char policy[16];
     uint64_t frame_bytes_max;
-    uint64_t incarnation; /* another one at each start; 0: writes are not logged */
+    uint64_t incarnation; /* of the log, another one at each start and full resync; 0: no log */
     uint32_t resp_keys;   /* enum sw_resp_keys of server/config, or a number of a later version */
     uint32_t value_type;  /* enum ValueType of sherwood.proto, or a number of a later version */
     uint32_t dimension;

@@ -83,9 +83,9 @@ static void sweep(struct sw_loop *loop)
     sw_sweeper_look(&loop->sweeper);
 }
 
-/* Answers what the write-ahead log has let go, and lets those write that waited for it. Returns
- * true if there was something. */
-static bool follow_log(struct sw_loop *loop)
+/* Answers what the write-ahead log has let go, and lets those write that waited for it. `leaves`:
+ * see leaves_history. Returns true if there was something. */
+static bool follow_log(struct sw_loop *loop, bool leaves)
 {
     struct sw_batches *batches = &loop->batches;
     if (!sw_batches_are_held(batches) && sw_list_is_empty(&loop->resp.gated)) {
@@ -93,8 +93,8 @@ static bool follow_log(struct sw_loop *loop)
     }
     /* before it looks how far the log is: the log looks whether to wake it when it has moved */
     __atomic_store_n(&batches->waits_for_log, 1, __ATOMIC_SEQ_CST);
-    bool moved = sw_batches_release(batches);
-    moved |= sw_resp_open_gates(&loop->resp);
+    bool moved = sw_batches_release(batches, leaves);
+    moved |= sw_resp_open_gates(&loop->resp, leaves);
     return moved;
 }
 
@@ -120,11 +120,21 @@ static bool is_alone(const struct sw_loop *loop)
     return sw_alone_is_busy(&loop->resp) || sw_bulk_alone_is_busy(&loop->bulk);
 }
 
-/* Nothing that was parsed before `fence` was read is on its way: tells so. */
-static void note_quiet(struct sw_loop *loop, uint64_t fence)
+/* Has the server become a replica, and waits until this loop is quiet? Then the log may get another
+ * history. An answer that waits for the number of a write would wait for a number of that one: so
+ * none is left when the loop is quiet. Their connections close, or hear OUTCOME_UNKNOWN. */
+static bool leaves_history(const struct sw_loop *loop, uint64_t fence)
+{
+    return fence != loop->quiet && sw_repl_is_replica(&loop->owner.repl->state);
+}
+
+/* Nothing that was parsed before `fence` was read is on its way, nor held if the server leaves its
+ * history: tells so. */
+static void note_quiet(struct sw_loop *loop, uint64_t fence, bool leaves)
 {
     if (fence != loop->quiet && !sw_batches_in_flight(&loop->batches) &&
-        !sw_resp_is_busy(&loop->resp) && !is_alone(loop)) {
+        !(leaves && sw_batches_are_held(&loop->batches)) && !sw_resp_is_busy(&loop->resp) &&
+        !is_alone(loop)) {
         __atomic_store_n(&loop->quiet, fence, __ATOMIC_RELEASE);
     }
 }
@@ -155,6 +165,7 @@ static void note_pause(struct sw_loop *loop)
 static bool turn(struct sw_loop *loop)
 {
     const uint64_t fence = loop->owner.repl == NULL ? 0 : sw_repl_fence(&loop->owner.repl->state);
+    const bool leaves = leaves_history(loop, fence);
     if (sw_pause_look(&loop->net.pause, now_ms(loop))) {
         follow_pause(loop);
     }
@@ -184,7 +195,7 @@ static bool turn(struct sw_loop *loop)
     moved |= sw_alone_poll(&loop->resp);
     moved |= sw_bulk_alone_poll(&loop->bulk);
     moved |= sw_bulk_poll_waits(&loop->bulk);
-    moved |= follow_log(loop);
+    moved |= follow_log(loop, leaves);
     moved |= sw_net_retry_stalled(&loop->net);
     moved |= sw_monitor_send(&loop->resp);
     sw_bulk_publish_rings(&loop->bulk);
@@ -193,7 +204,10 @@ static bool turn(struct sw_loop *loop)
         sweep(loop);
     }
     sw_net_end_turn(&loop->net);
-    note_quiet(loop, fence);
+    if (leaves && loop->batches.wal != NULL) { /* else nobody was told a number */
+        sw_bulk_close_writers(&loop->bulk);
+    }
+    note_quiet(loop, fence, leaves);
     note_pause(loop);
     check(loop);
     __atomic_store_n(&loop->turns, loop->turns + 1, __ATOMIC_RELAXED);

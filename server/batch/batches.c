@@ -142,10 +142,10 @@ void sw_batches_hold(struct sw_batches *batches, struct sw_flight *flight,
     sw_flights_hold(&batches->write_flights, flight, shown > written ? shown : written);
 }
 
-bool sw_batches_release(struct sw_batches *batches)
+bool sw_batches_release(struct sw_batches *batches, bool leaves)
 {
-    unsigned released = sw_flights_release(&batches->write_flights);
-    return released + sw_flights_release(&batches->flights) > 0;
+    unsigned released = sw_flights_release(&batches->write_flights, leaves);
+    return released + sw_flights_release(&batches->flights, leaves) > 0;
 }
 
 void sw_batches_start(struct sw_batches *batches, struct sw_flight *flight, uint32_t stream)

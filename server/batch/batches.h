@@ -91,9 +91,9 @@ enum sw_batches_door sw_batches_door(struct sw_batches *batches);
 void sw_batches_hold(struct sw_batches *batches, struct sw_flight *flight,
                      void (*done)(struct sw_flight *flight));
 
-/* Calls `done` of writes, and of reads, that the log has held and that may be answered now. Returns
- * true if there was one. */
-bool sw_batches_release(struct sw_batches *batches);
+/* Calls `done` of writes, and of reads, that the log has held and that may be answered now;
+ * `leaves`: see sw_flights_release. Returns true if there was one. */
+bool sw_batches_release(struct sw_batches *batches, bool leaves);
 
 /* Are there writes that the log holds? They need no polling. */
 static inline bool sw_batches_are_held(const struct sw_batches *batches)

@@ -221,7 +221,7 @@ void sw_flights_hold(struct sw_flights *flights, struct sw_flight *flight, uint6
     }
 }
 
-unsigned sw_flights_release(struct sw_flights *flights)
+unsigned sw_flights_release(struct sw_flights *flights, bool leaves)
 {
     unsigned released = 0;
     if (flights->held_count == 0) {
@@ -229,10 +229,11 @@ unsigned sw_flights_release(struct sw_flights *flights)
     }
     bool hopeless = sw_wal_is_hopeless(flights->wal);
     uint64_t answerable = sw_wal_answerable(flights->wal);
+    uint64_t given_up = leaves ? sw_wal_written(flights->wal) : 0;
     while (!sw_list_is_empty(&flights->held)) {
         struct sw_flight *flight = SW_CONTAINER(flights->held.next, struct sw_flight, link);
-        flight->is_unknown = flight->waits_for > answerable;
-        if (flight->is_unknown && !hopeless) {
+        flight->is_unknown = leaves || flight->waits_for > answerable;
+        if (flight->is_unknown && !hopeless && flight->waits_for > given_up) {
             break;
         }
         sw_list_remove(&flight->link);

@@ -111,8 +111,10 @@ void sw_flight_start(struct sw_flights *flights, struct sw_flight *flight);
 void sw_flights_hold(struct sw_flights *flights, struct sw_flight *flight, uint64_t sequence);
 
 /* Calls `done` of every flight that the log has held and that may be answered now, or of all if the
- * log is hopeless. Returns how many there were. */
-unsigned sw_flights_release(struct sw_flights *flights);
+ * log is hopeless. With `leaves`, the numbers of the log are about to be another history's: all
+ * are done as unknown, each once the log does not read its memory any more. Returns how many there
+ * were. */
+unsigned sw_flights_release(struct sw_flights *flights, bool leaves);
 
 /* Calls `done` of every flight whose batch is done, except of flights that were started by such a
  * call: a chain of flights must not keep the loop from its other work. Returns how many were done.

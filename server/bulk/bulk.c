@@ -423,6 +423,17 @@ void sw_bulk_init(struct sw_bulk *bulk, struct sw_net *net, struct sw_batches *b
     sw_bulk_pool_init(&bulk->pool);
 }
 
+void sw_bulk_close_writers(struct sw_bulk *bulk)
+{
+    SW_LIST_EACH(&bulk->net->conns, link)
+    {
+        struct sw_conn *conn = SW_CONTAINER(link, struct sw_conn, link);
+        if (conn->protocol == &sw_bulk_protocol && sw_bulk_of(conn)->last_write.sequence > 0) {
+            sw_conn_drain(conn, false);
+        }
+    }
+}
+
 void sw_bulk_fini(struct sw_bulk *bulk)
 {
     if (bulk->net != NULL) {

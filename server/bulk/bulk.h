@@ -87,6 +87,10 @@ void sw_bulk_init(struct sw_bulk *bulk, struct sw_net *net, struct sw_batches *b
 /* Frees the pool. May also be called for a struct that is all zeros. */
 void sw_bulk_fini(struct sw_bulk *bulk);
 
+/* The server has become a replica. Connections that have written get the replies that are on their
+ * way, and end: the numbers of their writes would be compared with those of another history. */
+void sw_bulk_close_writers(struct sw_bulk *bulk);
+
 /* Asserts the invariants that hold between two events. */
 void sw_bulk_check(const struct sw_bulk *bulk);
 

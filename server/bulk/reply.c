@@ -240,12 +240,12 @@ void sw_bulk_reply_to_batch(struct sw_flight *flight)
     note_time(frame);
     if (flight->is_unknown && flight->batch.write_sequence == 0) {
         refuse(frame, &reply, SW_REPLY_NOT_DURABLE,
-               "what was read is not on storage, the write-ahead log has failed, and read-durable "
-               "is yes");
+               "what was read is not on storage, read-durable is yes, and the write-ahead log has "
+               "failed, or the server became a replica");
     } else if (flight->is_unknown) {
         refuse(frame, &reply, SW_REPLY_OUTCOME_UNKNOWN,
-               "the write-ahead log failed before the write was in it: a restart may find it or "
-               "not");
+               "the write-ahead log failed, or the server became a replica, before the write was "
+               "on storage: it may be undone");
     } else if (flight->batch.status == SW_E_FULL) {
         refuse(frame, &reply, SW_REPLY_OUT_OF_MEMORY,
                "the table would pass its maximum load: nothing was changed");

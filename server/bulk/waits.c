@@ -28,18 +28,32 @@ static bool is_late(const struct sw_bulk_frame *frame)
 
 /* --- WAIT_DURABLE ----------------------------------------------------------------------------- */
 
+/* Are the numbers of the frame those of the log? */
+static bool fits_log(const struct sw_bulk_frame *frame)
+{
+    return frame->request.incarnation == sw_wal_incarnation(frame->bulk->batches->wal);
+}
+
 static bool is_durable(struct sw_bulk_frame *frame)
 {
     const struct sw_wal *wal = frame->bulk->batches->wal;
     return sw_wal_durable(wal) >= frame->request.sequence || sw_wal_is_hopeless(wal) ||
-           is_late(frame);
+           is_late(frame) || !fits_log(frame);
 }
 
+/* The connection of a client that has numbers of another log ends: HELLO tells the new one. */
 static void say_durable(struct sw_bulk_frame *frame)
 {
     struct sw_reply reply = {.request_id = frame->request.request_id,
                              .durable_through = sw_wal_durable(frame->bulk->batches->wal)};
-    sw_bulk_reply(frame, &reply, NULL, 0);
+    if (fits_log(frame)) {
+        sw_bulk_reply(frame, &reply, NULL, 0);
+        return;
+    }
+    sw_conn_drain(frame->conn, false);
+    refuse(frame, SW_REPLY_BAD_REQUEST,
+           "the server was started again, or replaced its data by those of a primary: numbers of "
+           "writes from before mean nothing");
 }
 
 static void wait_durable(struct sw_bulk_frame *frame)
@@ -47,11 +61,6 @@ static void wait_durable(struct sw_bulk_frame *frame)
     struct sw_wal *wal = frame->bulk->batches->wal;
     if (wal == NULL) {
         refuse(frame, SW_REPLY_BAD_REQUEST, "appendonly is no: nothing becomes durable by itself");
-        return;
-    }
-    if (frame->request.incarnation != sw_wal_incarnation(wal)) {
-        refuse(frame, SW_REPLY_BAD_REQUEST,
-               "the server was started again: numbers of its last life mean nothing");
         return;
     }
     frame->deadline_ms = sw_net_now_ms(frame->bulk->net) + frame->request.timeout_ms;

@@ -87,6 +87,9 @@ static void begin_anew(struct sw_wal *wal, uint64_t sequence)
         __atomic_store_n(&wal->ring[i].ready, 0, __ATOMIC_RELAXED);
     }
     wal->old_count = wal->ghost_count = 0;
+    /* before `durable`: see sw_wal_incarnation. The constant is odd, so none comes twice soon. */
+    __atomic_store_n(&wal->incarnation, (wal->incarnation + 0x9e3779b97f4a7c14U) | 1,
+                     __ATOMIC_RELEASE);
     wal->begun_at = sequence;
     wal->forget = 0;
     __atomic_store_n(&wal->taken, 0, __ATOMIC_SEQ_CST);

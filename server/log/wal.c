@@ -92,7 +92,12 @@ bool sw_wal_add(struct sw_wal *wal, const struct sw_wal_write *write)
 
 uint64_t sw_wal_incarnation(const struct sw_wal *wal)
 {
-    return wal->incarnation;
+    return __atomic_load_n(&wal->incarnation, __ATOMIC_ACQUIRE);
+}
+
+uint64_t sw_wal_written(const struct sw_wal *wal)
+{
+    return __atomic_load_n(&wal->written, __ATOMIC_ACQUIRE);
 }
 
 uint64_t sw_wal_durable(const struct sw_wal *wal)

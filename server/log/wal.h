@@ -97,6 +97,8 @@ void sw_wal_skip(struct sw_wal *wal, uint64_t sequence);
 /* The writes up to here may be answered now. */
 uint64_t sw_wal_answerable(const struct sw_wal *wal);
 uint64_t sw_wal_durable(const struct sw_wal *wal);
+/* The memory of writes up to here is not read any more. */
+uint64_t sw_wal_written(const struct sw_wal *wal);
 enum sw_wal_state sw_wal_state(const struct sw_wal *wal);
 
 /* May new writes go to the table? If not they wait, unless the state is not OK: then they are
@@ -109,7 +111,9 @@ uint64_t sw_wal_appended(const struct sw_wal *wal);
 /* Begins a sync soon, if this write is not durable. */
 void sw_wal_want_durable(struct sw_wal *wal, uint64_t sequence);
 
-/* Random, and never 0: sequences mean nothing to a log of another one. */
+/* Random, and never 0; another one at each start, and after sw_wal_replace: sequences mean nothing
+ * to a log of another one. A caller that compares a sequence with sw_wal_durable reads that first,
+ * and then looks whether the incarnation is still that of the sequence. */
 uint64_t sw_wal_incarnation(const struct sw_wal *wal);
 
 /* Whether writes that are not answerable get no answer: the log is broken for longer than

@@ -194,7 +194,7 @@ struct sw_wal *sw_wal_create(const struct sw_wal_config *config)
     wal->config = *config;
     wal->ring = ring;
     wal->stage = stage;
-    wal->incarnation = incarnation | 1;
+    __atomic_store_n(&wal->incarnation, incarnation | 1, __ATOMIC_RELEASE);
     wal->current.fd = -1;
     wal->prepared.fd = -1;
     init_locks(wal);

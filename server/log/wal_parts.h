@@ -64,8 +64,8 @@ struct sw_wal {
     const struct sw_io *io;
     uint8_t log_id[16];
     struct sw_wal_slot *ring;
-    uint64_t incarnation;
-    bool has_begun; /* atomic: its threads run, or have run */
+    uint64_t incarnation; /* atomic */
+    bool has_begun;       /* atomic: its threads run, or have run */
     pthread_t writer, syncer, keeper;
 
     /* Atomic; the first three never fall, but in sw_wal_replace. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * last_write.c - a sequence, and the fence of replication under which it was given.
+ * last_write.c - a sequence, and how often the server had become a replica when it was given.
  */
 #include "server/repl/last_write.h"
 
@@ -10,12 +10,14 @@ void sw_last_write_note(struct sw_last_write *last, const struct sw_repl *repl, 
 {
     last->sequence = sequence > 0 ? sequence : last->sequence;
     if (repl != NULL && sequence > 0) {
-        last->fence = sw_repl_is_replica(&repl->state) ? UINT64_MAX : sw_repl_fence(&repl->state);
+        const uint64_t demotions = sw_repl_demotions(&repl->state);
+        last->demotions = sw_repl_is_replica(&repl->state) ? UINT64_MAX : demotions;
     }
 }
 
 uint64_t sw_last_write_of(const struct sw_last_write *last, const struct sw_repl *repl)
 {
-    bool undone = repl != NULL && last->sequence > 0 && last->fence != sw_repl_fence(&repl->state);
+    bool undone =
+        repl != NULL && last->sequence > 0 && last->demotions != sw_repl_demotions(&repl->state);
     return undone ? UINT64_MAX : last->sequence;
 }

@@ -69,6 +69,7 @@ uint64_t sw_repl_close_reads(struct sw_repl_state *state)
 uint64_t sw_repl_close_writes(struct sw_repl_state *state)
 {
     __atomic_store_n(&state->is_replica, true, __ATOMIC_SEQ_CST);
+    __atomic_add_fetch(&state->demotions, 1, __ATOMIC_SEQ_CST);
     return __atomic_add_fetch(&state->fence, 1, __ATOMIC_SEQ_CST);
 }
 

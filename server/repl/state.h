@@ -41,12 +41,13 @@ enum sw_link {
 
 struct sw_repl_state {
     /* Atomic. */
-    bool is_replica;   /* writes of clients are refused */
-    bool lacks_data;   /* its table is not that of a position: reads are refused, too */
-    uint64_t applied;  /* replica: the last write of its primary that it has carried out */
-    uint64_t fence;    /* raised whenever one of the first two becomes true */
-    bool is_down;      /* a member of a shard that neither is primary nor follows one */
-    bool is_paused;    /* .. a primary that hands over */
+    bool is_replica;    /* writes of clients are refused */
+    bool lacks_data;    /* its table is not that of a position: reads are refused, too */
+    uint64_t applied;   /* replica: the last write of its primary that it has carried out */
+    uint64_t fence;     /* raised whenever one of the first two becomes true */
+    uint64_t demotions; /* times that writes were refused: those from before may be undone */
+    bool is_down;       /* a member of a shard that neither is primary nor follows one */
+    bool is_paused;     /* .. a primary that hands over */
     uint64_t lease;    /* CLOCK_BOOTTIME at which a primary of a shard is none; UINT64_MAX: never */
     uint64_t losses;   /* raised whenever it stops to be one: clients are disconnected */
     uint64_t discards; /* times that it dropped writes which others of its shard lack */
@@ -83,6 +84,10 @@ static inline bool sw_repl_lacks_data(const struct sw_repl_state *state)
 static inline uint64_t sw_repl_fence(const struct sw_repl_state *state)
 {
     return __atomic_load_n(&state->fence, __ATOMIC_SEQ_CST);
+}
+static inline uint64_t sw_repl_demotions(const struct sw_repl_state *state)
+{
+    return __atomic_load_n(&state->demotions, __ATOMIC_SEQ_CST);
 }
 static inline uint64_t sw_repl_applied(const struct sw_repl_state *state)
 {

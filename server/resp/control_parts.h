@@ -11,6 +11,7 @@
 #include "server/batch/batches.h"
 #include "server/observe/text.h"
 #include "server/repl/digest.h"
+#include "server/repl/last_write.h"
 #include "server/resp/command.h"
 
 #define SW_CONTROL_PATTERN_BYTES 64
@@ -35,12 +36,13 @@ struct sw_control {
     void (*put)(const struct sw_control *control, struct sw_text *text); /* appends the reply */
     struct sw_list waits;                        /* of those that wait: link in resp->waits */
     bool (*is_over)(struct sw_control *control); /* of these: may the reply be made? */
-    uint64_t save_number;     /* SAVE, REPLICAOF NO ONE, PAUSE: of what it waits for */
-    unsigned wanted, reached; /* WAIT: replicas */
-    uint64_t sequence;        /* WAITAOF, WAIT: of the write that is to be there */
-    uint64_t deadline_ms;     /* WAITAOF, WAIT, PAUSE: by the loop's clock; 0: none */
-    bool is_durable;          /* WAITAOF: it is */
-    uv_work_t work;           /* DIGEST: by a thread of libuv */
+    uint64_t save_number;      /* SAVE, REPLICAOF NO ONE, PAUSE: of what it waits for */
+    unsigned wanted, reached;  /* WAIT: replicas */
+    uint64_t sequence;         /* WAIT: of the write that is to be there */
+    struct sw_last_write last; /* WAITAOF: the same */
+    uint64_t deadline_ms;      /* WAITAOF, WAIT, PAUSE: by the loop's clock; 0: none */
+    bool is_durable;           /* WAITAOF: it is */
+    uv_work_t work;            /* DIGEST: by a thread of libuv */
     struct sw_digest digest;
     bool says_ok;        /* SAVE, REPLICAOF, PAUSE: the reply, unless there is an error */
     bool is_computed;    /* DIGEST: the thread has ended its work */

@@ -9,6 +9,7 @@
 #include "proto/decimal.h"
 #include "server/log/saver.h"
 #include "server/net/conn.h"
+#include "server/repl/repl.h"
 #include "server/resp/control.h"
 #include "server/resp/control_parts.h"
 #include "server/resp/resp.h"
@@ -56,7 +57,7 @@ bool sw_control_run_save(struct sw_control *control, const struct sw_resp_comman
 
 /* Parses WAITAOF numlocal numreplicas timeout. Returns an error line of redis, or NULL. */
 static const char *parse_waitaof(const struct sw_resp_command *arguments, const struct sw_wal *wal,
-                                 uint64_t *local, uint64_t *timeout_ms)
+                                 bool is_replica, uint64_t *local, uint64_t *timeout_ms)
 {
     const struct sw_resp_argument *words = arguments->arguments;
     uint64_t replicas;
@@ -69,18 +70,38 @@ static const char *parse_waitaof(const struct sw_resp_command *arguments, const 
     if (!sw_decimal_parse(words[3].text, words[3].size, INT32_MAX, timeout_ms)) {
         return "ERR timeout is not an integer or out of range";
     }
+    if (is_replica) {
+        return "ERR WAITAOF cannot be used with replica instances. Please also note that writes "
+               "to replicas are just local and are not propagated.";
+    }
     if (*local > 0 && wal == NULL) {
         return "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.";
     }
     return NULL;
 }
 
+static bool serves_replica(const struct sw_control *control)
+{
+    const struct sw_repl *repl = control->resp->owner.repl;
+    return repl != NULL && sw_repl_is_replica(&repl->state);
+}
+
+/* A write that was undone never becomes durable: nobody waits for it. */
 static bool is_durable(struct sw_control *control)
 {
     const struct sw_batches *batches = control->resp->batches;
-    control->is_durable = batches->wal != NULL && sw_wal_durable(batches->wal) >= control->sequence;
+    const uint64_t durable = batches->wal == NULL ? 0 : sw_wal_durable(batches->wal);
+    const uint64_t sequence = sw_last_write_of(&control->last, control->resp->owner.repl);
+    control->is_durable = batches->wal != NULL && durable >= sequence;
     bool hopeless = batches->wal != NULL && sw_wal_is_hopeless(batches->wal);
-    return control->is_durable || hopeless || sw_control_is_gone(control) ||
+    if (serves_replica(control)) {
+        snprintf(control->error, sizeof(control->error),
+                 "UNBLOCKED force unblock from blocking operation, instance state changed "
+                 "(master -> replica?)");
+        return true;
+    }
+    return control->is_durable || sequence == UINT64_MAX || hopeless ||
+           sw_control_is_gone(control) ||
            (control->deadline_ms != 0 && sw_net_now_ms(control->resp->net) >= control->deadline_ms);
 }
 
@@ -88,18 +109,18 @@ bool sw_control_run_waitaof(struct sw_control *control, const struct sw_resp_com
 {
     struct sw_wal *wal = control->resp->batches->wal;
     uint64_t local = 0, timeout_ms = 0;
-    const char *error = parse_waitaof(arguments, wal, &local, &timeout_ms);
+    const char *error = parse_waitaof(arguments, wal, serves_replica(control), &local, &timeout_ms);
     if (error != NULL) {
         return sw_control_refuse(control, error);
     }
-    control->sequence = sw_resp_of(control->conn)->last_write.sequence;
+    control->last = sw_resp_of(control->conn)->last_write;
     control->deadline_ms = timeout_ms == 0 ? 0 : sw_net_now_ms(control->resp->net) + timeout_ms;
     if (is_durable(control) || local == 0) {
         sw_control_begin(control);
         sw_control_finish(control);
     } else {
         sw_control_wait_unblocked(control, is_durable);
-        sw_wal_want_durable(wal, control->sequence);
+        sw_wal_want_durable(wal, control->last.sequence);
     }
     return true;
 }

@@ -168,7 +168,7 @@ static struct sw_text take_held(struct sw_conn *conn)
     return text;
 }
 
-static bool open_gate(struct sw_conn *conn, uint64_t answerable, bool hopeless)
+static bool open_gate(struct sw_conn *conn, uint64_t answerable, bool abandons)
 {
     const struct sw_resp_output *output = &sw_resp_of(conn)->output;
     bool opened = false;
@@ -179,7 +179,7 @@ static bool open_gate(struct sw_conn *conn, uint64_t answerable, bool hopeless)
         sw_text_fini(&text);
         opened = true;
     }
-    if (conn->held_bytes > 0 && hopeless && conn->state < SW_CONN_LINGERING) {
+    if (conn->held_bytes > 0 && abandons && conn->state < SW_CONN_LINGERING) {
         sw_conn_abort(conn);
     }
     if (opened) {
@@ -188,18 +188,18 @@ static bool open_gate(struct sw_conn *conn, uint64_t answerable, bool hopeless)
     return opened;
 }
 
-bool sw_resp_open_gates(struct sw_resp *resp)
+bool sw_resp_open_gates(struct sw_resp *resp, bool leaves)
 {
     bool opened = false;
     if (sw_list_is_empty(&resp->gated)) {
         return false;
     }
-    bool hopeless = sw_wal_is_hopeless(resp->batches->wal);
-    uint64_t answerable = sw_wal_answerable(resp->batches->wal);
+    bool abandons = leaves || sw_wal_is_hopeless(resp->batches->wal);
+    uint64_t answerable = leaves ? 0 : sw_wal_answerable(resp->batches->wal);
     SW_LIST_EACH(&resp->gated, link)
     {
         struct sw_resp_conn *state = SW_CONTAINER(link, struct sw_resp_conn, output.gated);
-        opened |= open_gate(state->conn, answerable, hopeless);
+        opened |= open_gate(state->conn, answerable, abandons);
     }
     return opened;
 }

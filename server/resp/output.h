@@ -25,8 +25,10 @@ void sw_resp_send(struct sw_conn *conn, const void *bytes, size_t size);
  * connection closes: nobody knows whether the write is there after a crash. 0: no write. */
 void sw_resp_send_after(struct sw_conn *conn, const void *bytes, size_t size, uint64_t sequence);
 
-/* Sends what the log has held and may be sent now. Returns true if there was something. */
-bool sw_resp_open_gates(struct sw_resp *resp);
+/* Sends what the log has held and may be sent now. With `leaves`, the numbers of the log are about
+ * to be another history's: sends nothing, and closes the connections. Returns true if something was
+ * sent. */
+bool sw_resp_open_gates(struct sw_resp *resp, bool leaves);
 
 /* The protocol's `written`. */
 void sw_resp_written(struct sw_conn *conn, int status);
