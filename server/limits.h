@@ -6,8 +6,10 @@
 #ifndef SHERWOOD_SERVER_LIMITS_H
 #define SHERWOOD_SERVER_LIMITS_H
 
-/* Size of the buffer that a loop reads sockets into: many pipelines of 64 commands fit. */
+/* Size of the buffer that a loop reads sockets into: many pipelines of 64 commands fit. A read
+ * asks for less, but at least _MIN, while many connections share the iteration. */
 #define SW_READ_BYTES (256 * 1024)
+#define SW_READ_BYTES_MIN (16 * 1024)
 
 /* After a frame with a body of at least SW_LARGE_BODY_BYTES, the next read of its connection asks
  * for only SW_BULK_READ_BYTES, so that most of the next body is received directly into the arena.
@@ -36,6 +38,24 @@
 #define SW_TURN_BYTES_MAX (256 * 1024)
 #define SW_TURN_BYTES_ALONE (4 * 1024 * 1024)
 #define SW_TURN_SHARED_MS 1000
+
+/* The time in which a phase of an iteration begins requests (net/turn.h), and the least share of a
+ * connection. An iteration has four phases, and what they begin is carried out and answered after
+ * them: together some milliseconds. */
+#define SW_TURN_NS 1000000
+#define SW_TURN_NS_MIN 20000
+
+/* Cost of requests in units of about 50 ns, which only decides when the clock is read: once for
+ * SW_TURN_CLOCK_COST. It is read behind each request that costs as much. */
+#define SW_TURN_CLOCK_COST 128
+#define SW_COST_READ 16    /* of a read of a socket */
+#define SW_COST_BYTES 512  /* as many bytes that were received or answered cost 1 */
+#define SW_COST_RETRY 4    /* of a stalled connection that is tried again */
+#define SW_COST_CLOSE 64   /* of a connection that ends */
+#define SW_COST_SESSION 8  /* of a command that answers from its connection: PING */
+#define SW_COST_REPORT 128 /* of one that reads or changes the server: INFO, CONFIG SET */
+#define SW_COST_FRAME 16   /* of a bulk frame, beside its keys */
+#define SW_COST_KEYS 4     /* as many keys of one request cost 1 */
 
 /* What is taken from a ring in a turn: no more once one of these is reached. */
 #define SW_RING_TURN_RECORDS 64

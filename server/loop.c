@@ -172,6 +172,7 @@ static bool turn(struct sw_loop *loop)
     if (loop->owner.ha != NULL) {
         look_at_lease(loop);
     }
+    sw_turn_begin_phase(&loop->net.turn);
     bool began = sw_tls_resume(&loop->net.tls);
     began |= sw_bulk_take_rings(&loop->bulk);
     bool moved = sw_resp_submit(&loop->resp);
@@ -259,6 +260,7 @@ static void run(void *argument)
         bool busy =
             moved || sw_batches_in_flight(&loop->batches) || is_alone(loop) || is_awake(loop);
         bool sleeps = !busy && sw_bulk_rings_may_sleep(&loop->bulk);
+        sw_turn_begin_phase(&loop->net.turn);
         uv_run(&loop->uv, sleeps ? UV_RUN_ONCE : UV_RUN_NOWAIT);
         if (!busy) {
             sw_bulk_rings_are_awake(&loop->bulk);

@@ -279,6 +279,13 @@ static size_t feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
         if (consumed == 0 || conn->state > SW_CONN_DRAINING || conn->stall != SW_STALL_NONE) {
             break;
         }
+        (void)sw_turn_add(&conn->net->turn, SW_COST_FRAME);
+        if (at < size && state->receiving == NULL &&
+            sw_turn_must_yield(&conn->net->turn, &conn->share)) {
+            SW_COUNT(conn->net->counters, turn_pauses, !conn->retried);
+            sw_conn_stall(conn, SW_STALL_TURN);
+            break;
+        }
     }
     return at;
 }

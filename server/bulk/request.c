@@ -328,7 +328,7 @@ static void start_stats(struct sw_bulk_frame *frame)
     sw_bulk_reply(frame, &reply, &body, 1);
 }
 
-void sw_bulk_start(struct sw_bulk_frame *frame)
+static void start(struct sw_bulk_frame *frame)
 {
     struct sw_conn *conn = frame->conn;
     struct sw_reply reply = {.request_id = frame->request.request_id};
@@ -396,4 +396,14 @@ void sw_bulk_start(struct sw_bulk_frame *frame)
         break;
     }
     sw_bulk_reply(frame, &reply, NULL, 0);
+}
+
+void sw_bulk_start(struct sw_bulk_frame *frame)
+{
+    struct sw_turn *turn = &frame->bulk->net->turn;
+    const struct sw_request *request = &frame->request;
+    const uint32_t cost =
+        sw_operation_is_data(request->operation) ? request->count / SW_COST_KEYS : SW_COST_REPORT;
+    start(frame);
+    (void)sw_turn_add(turn, cost);
 }

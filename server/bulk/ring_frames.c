@@ -228,8 +228,10 @@ static bool take(struct sw_bulk_sharing *sharing)
     uint64_t keys = 0;
     uint32_t records = 0;
     int found = 0;
+    sw_turn_enter(&conn->net->turn, &conn->share);
     while (conn->state == SW_CONN_OPEN && conn->stall == SW_STALL_NONE &&
-           records < SW_RING_TURN_RECORDS && keys < SW_RING_TURN_KEYS) {
+           records < SW_RING_TURN_RECORDS && keys < SW_RING_TURN_KEYS &&
+           !sw_turn_must_yield(&conn->net->turn, &conn->share)) {
         struct sw_submission submission;
         found = sw_ring_peek(&sharing->ring, &submission);
         if (found <= 0 || !begin(sharing, &submission)) {
@@ -237,6 +239,7 @@ static bool take(struct sw_bulk_sharing *sharing)
         }
         keys += submission.count;
         records++;
+        (void)sw_turn_add(&conn->net->turn, SW_COST_FRAME);
     }
     if (records > 0) {
         conn->times.input_at = sw_net_now_ms(conn->net);
@@ -247,18 +250,17 @@ static bool take(struct sw_bulk_sharing *sharing)
     return records > 0;
 }
 
+/* The next iteration begins with the first ring that this one does not get to. */
 bool sw_bulk_take_rings(struct sw_bulk *bulk)
 {
+    const struct sw_list *last = bulk->rings.previous;
+    const struct sw_list *link = NULL;
     bool took = false;
-    if (sw_list_is_empty(&bulk->rings)) {
-        return false;
-    }
-    SW_LIST_EACH(&bulk->rings, link)
-    {
-        took |= take(SW_CONTAINER(link, struct sw_bulk_sharing, link));
-    }
-    if (took) { /* the next turn begins with another one */
-        sw_list_push(&bulk->rings, sw_list_pop(&bulk->rings));
+    while (!sw_list_is_empty(&bulk->rings) && link != last && !bulk->net->turn.is_spent) {
+        struct sw_list *first = sw_list_pop(&bulk->rings);
+        sw_list_push(&bulk->rings, first);
+        took |= take(SW_CONTAINER(first, struct sw_bulk_sharing, link));
+        link = first;
     }
     return took;
 }

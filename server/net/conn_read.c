@@ -55,16 +55,11 @@ static bool grow_input(struct sw_conn *conn, size_t bytes)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* Has the connection received all the bytes that it may receive in this turn? */
-static bool has_used_its_turn(struct sw_conn *conn)
+/* May the connection be read now? */
+static bool may_read(struct sw_conn *conn)
 {
-    struct sw_turn *turn = &conn->net->turn;
-    if (conn->turn != turn->number) {
-        conn->turn = turn->number;
-        conn->turn_bytes = 0;
-        turn->sharers += conn->protocol != NULL && conn->protocol->shares_turn;
-    }
-    return conn->turn_bytes >= turn->bytes;
+    return sw_turn_may_read(&conn->net->turn, &conn->share,
+                            conn->protocol != NULL && conn->protocol->shares_turn);
 }
 
 static inline size_t least(size_t a, size_t b)
@@ -88,10 +83,19 @@ static uv_buf_t room_for_rest(struct sw_conn *conn)
     return uv_buf_init((char *)input->bytes + input->end, (unsigned)bytes);
 }
 
+/* How many bytes to read at once, of requests that it may have no time for in this iteration: the
+ * more connections share that, the less. What is read and must wait takes memory. */
+static size_t share_bytes(const struct sw_conn *conn)
+{
+    const size_t bytes = SW_READ_BYTES / sw_turn_sharers(&conn->net->turn);
+    return bytes > SW_READ_BYTES_MIN ? bytes : SW_READ_BYTES_MIN;
+}
+
 uv_buf_t sw_conn_room(struct sw_transport *transport)
 {
     struct sw_conn *conn = SW_CONTAINER(transport, struct sw_conn, transport);
-    if (has_used_its_turn(conn)) {
+    if (!may_read(conn)) {
+        conn->is_left_out = true;
         return uv_buf_init(NULL, 0);
     }
     if (conn->state == SW_CONN_OPEN && conn->receives_body) {
@@ -101,7 +105,7 @@ uv_buf_t sw_conn_room(struct sw_transport *transport)
         return room_for_rest(conn);
     }
     size_t most = conn->lacks_login ? SW_LOGIN_REQUEST_BYTES_MAX : conn->read_bytes;
-    return uv_buf_init((char *)conn->net->read_buffer, (unsigned)most);
+    return uv_buf_init((char *)conn->net->read_buffer, (unsigned)least(most, share_bytes(conn)));
 }
 
 /* Will the protocol never be given the rest of the input? */
@@ -140,6 +144,10 @@ static size_t feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
     }
     if (sw_conn_login_waits(conn)) {
         sw_conn_stall(conn, SW_STALL_LOGIN);
+        return 0;
+    }
+    if (conn->net->turn.is_spent) { /* of several that are resumed at once */
+        sw_conn_stall(conn, SW_STALL_TURN);
         return 0;
     }
     conn->input.need = 0;
@@ -220,16 +228,19 @@ void sw_conn_received(struct sw_transport *transport, ssize_t count, uint8_t *by
     struct sw_net *net = conn->net;
     assert(conn->reading && conn->state != SW_CONN_CLOSED);
     if (count == UV_ENOBUFS) { /* sw_conn_room returned no memory */
-        if (!has_used_its_turn(conn)) {
+        if (!conn->is_left_out) {
             close_for_memory(conn);
         }
+        conn->is_left_out = false;
         return;
     }
     if (count < 0) {
+        (void)sw_turn_add(&net->turn, SW_COST_CLOSE);
         on_end(conn, count);
         return;
     }
-    conn->turn_bytes += (uint64_t)count;
+    conn->share.bytes += (uint64_t)count;
+    (void)sw_turn_add(&net->turn, SW_COST_READ + (uint32_t)count / SW_COST_BYTES);
     SW_COUNT(net->counters, net_input_bytes, count);
     conn->times.input_at = sw_net_now_ms(net);
     if (conn->state != SW_CONN_OPEN) {
@@ -250,6 +261,9 @@ void sw_conn_received(struct sw_transport *transport, ssize_t count, uint8_t *by
 
 void sw_conn_resume(struct sw_conn *conn)
 {
+    struct sw_turn *turn = &conn->net->turn;
+    sw_turn_enter(turn, &conn->share);
+    (void)sw_turn_add(turn, SW_COST_RETRY);
     sw_conn_end_stall(conn);
     conn->retried = true;
     feed_input(conn);

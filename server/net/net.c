@@ -21,7 +21,7 @@ int sw_net_init(struct sw_net *net, uv_loop_t *uv, const struct sw_config *confi
     net->budget = budget;
     net->next_id = net->id_step = 1;
     net->users_version = &net->no_users;
-    net->turn = (struct sw_turn){.number = 1, .bytes = SW_TURN_BYTES_ALONE};
+    sw_turn_init(&net->turn);
     sw_list_init(&net->conns);
     sw_list_init(&net->stalled);
     sw_list_init(&net->paused);
@@ -66,19 +66,43 @@ void sw_net_add_protocol(struct sw_net *net, uint32_t i, const struct sw_protoco
     }
 }
 
+/* Puts the connections that were tried in vain back into the list of stalled ones: in front, in
+ * their order. If the time was over before all were tried, only those keep their place that wait
+ * for a resource that others take, and whose trial costs next to nothing: the next phase would
+ * begin with the others again, and never get further. */
+static void put_back(struct sw_net *net, struct sw_list *tried_in_vain, bool all_were_tried)
+{
+    struct sw_list others;
+    sw_list_init(&others);
+    while (!sw_list_is_empty(tried_in_vain)) {
+        struct sw_list *last = tried_in_vain->previous;
+        const enum sw_stall reason = SW_CONTAINER(last, struct sw_conn, stalled)->stall;
+        sw_list_remove(last);
+        if (all_were_tried || reason == SW_STALL_ARENA || reason == SW_STALL_ROUND) {
+            sw_list_push_front(&net->stalled, last);
+        } else {
+            sw_list_push_front(&others, last);
+        }
+    }
+    while (!sw_list_is_empty(&others)) {
+        sw_list_push(&net->stalled, sw_list_pop(&others));
+    }
+}
+
 /* If one connection stalls for arena memory again, those after it get no arena memory either
  * (arena_closed): a large request must not starve behind smaller ones. A connection that has gone
  * on and stalls again goes to the end of the list; one that was tried in vain keeps its place. */
 bool sw_net_retry_stalled(struct sw_net *net)
 {
     struct sw_list tried_in_vain;
-    uint64_t count = net->stalled_count - net->paused_count;
+    uint64_t count = net->stalled_count - net->paused_count, left = count;
     if (!net->retry) {
         return false;
     }
     net->retry = false;
     sw_list_init(&tried_in_vain);
-    for (uint64_t left = count; left > 0 && !sw_list_is_empty(&net->stalled); left--) {
+    sw_turn_begin_phase(&net->turn);
+    for (; left > 0 && !sw_list_is_empty(&net->stalled) && !net->turn.is_spent; left--) {
         struct sw_conn *conn = SW_CONTAINER(net->stalled.next, struct sw_conn, stalled);
         size_t held = sw_input_held(&conn->input);
         sw_conn_resume(conn);
@@ -89,13 +113,11 @@ bool sw_net_retry_stalled(struct sw_net *net)
             sw_list_push(&tried_in_vain, &conn->stalled);
         }
     }
-    while (!sw_list_is_empty(&tried_in_vain)) {
-        struct sw_list *last = tried_in_vain.previous;
-        sw_list_remove(last);
-        sw_list_push_front(&net->stalled, last);
-    }
+    const bool all_were_tried = left == 0 || sw_list_is_empty(&net->stalled);
+    put_back(net, &tried_in_vain, all_were_tried);
+    net->retry |= !all_were_tried;
     net->arena_closed = false;
-    assert(sw_list_is_empty(&tried_in_vain) && net->stalled_count - net->paused_count <= count);
+    assert(net->stalled_count - net->paused_count <= count);
     return count > 0;
 }
 
@@ -103,6 +125,7 @@ void sw_net_retry_paused(struct sw_net *net)
 {
     struct sw_list paused;
     sw_list_init(&paused);
+    sw_turn_begin_phase(&net->turn);
     while (!sw_list_is_empty(&net->paused)) {
         sw_list_push(&paused, sw_list_pop(&net->paused));
     }
@@ -113,15 +136,9 @@ void sw_net_retry_paused(struct sw_net *net)
 
 void sw_net_end_turn(struct sw_net *net)
 {
-    struct sw_turn *turn = &net->turn;
-    uint64_t bytes = SW_TURN_BYTES / (turn->sharers > 0 ? turn->sharers : 1);
-    bytes = bytes < SW_TURN_BYTES_MIN ? SW_TURN_BYTES_MIN : bytes;
-    bytes = bytes > SW_TURN_BYTES_MAX ? SW_TURN_BYTES_MAX : bytes;
-    bool shared =
-        turn->single_at_ms != 0 && sw_net_now_ms(net) - turn->single_at_ms <= SW_TURN_SHARED_MS;
-    turn->bytes = shared ? bytes : SW_TURN_BYTES_ALONE;
-    turn->sharers = 0;
-    turn->number++;
+    const uint64_t single_at_ms = net->turn.single_at_ms;
+    sw_turn_end(&net->turn,
+                single_at_ms != 0 && sw_net_now_ms(net) - single_at_ms <= SW_TURN_SHARED_MS);
 }
 
 void sw_net_sweep(struct sw_net *net, bool all)
@@ -193,7 +210,7 @@ void sw_net_drain(struct sw_net *net)
 
 void sw_net_check(const struct sw_net *net)
 {
-    uint64_t open = 0, refused = 0, waiting = 0;
+    uint64_t open = 0, refused = 0, waiting = 0, yielded = 0;
     assert(sw_list_check(&net->paused) == net->paused_count);
     assert(sw_list_check(&net->stalled) + net->paused_count == net->stalled_count);
     SW_LIST_EACH(&net->conns, link)
@@ -203,9 +220,10 @@ void sw_net_check(const struct sw_net *net)
         open += !conn->is_refused;
         refused += conn->is_refused;
         waiting += conn->stall == SW_STALL_ARENA;
+        yielded += conn->stall == SW_STALL_TURN;
     }
     assert(sw_list_check(&net->conns) == open + refused);
     assert(open == net->connections && refused == net->refused);
-    assert(waiting == net->arena_waiters);
-    (void)open, (void)refused, (void)waiting;
+    assert(waiting == net->arena_waiters && yielded == net->turn.waiting);
+    (void)open, (void)refused, (void)waiting, (void)yielded;
 }

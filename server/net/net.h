@@ -22,6 +22,7 @@
 #include "server/net/protocol.h"
 #include "server/net/tls.h"
 #include "server/net/tls_door.h"
+#include "server/net/turn.h"
 #include "server/observe/counters.h"
 #include "server/users/unix_users.h"
 #include "server/users/users.h"
@@ -34,14 +35,6 @@ enum { SW_PROTOCOLS = 2 };
 struct sw_net_protocol {
     const struct sw_protocol *protocol;
     void *loop_state; /* the protocol's state of the loop, which is passed to its open; borrowed */
-};
-
-/* How many bytes a connection may receive, and send of bulk replies, in one turn of the loop. */
-struct sw_turn {
-    uint64_t number;       /* of this turn, from 1 */
-    uint64_t bytes;        /* budget of each connection in this turn */
-    unsigned sharers;      /* connections read in this turn whose protocol shares_turn */
-    uint64_t single_at_ms; /* when a RESP round was last submitted; 0: never */
 };
 
 struct sw_roster;

@@ -13,85 +13,85 @@
 #include "server/resp/command.h"
 
 /* Counters: X(name, help). The metric is sherwood_<name>_total. */
-#define SW_COUNTER_MAP(X)                                                                        \
-    X(connections_accepted, "Connections accepted.")                                             \
-    X(connections_closed, "Connections closed, for any reason.")                                 \
-    X(connections_rejected, "Connections refused because connections-max was reached.")          \
-    X(net_input_bytes, "Bytes received from clients.")                                           \
-    X(net_output_bytes, "Bytes sent to clients.")                                                \
-    X(commands_processed, "RESP commands replied to, errors included.")                          \
-    X(command_errors, "RESP commands whose reply was an error.")                                 \
-    X(frames_processed, "Bulk frames replied to, errors included.")                              \
-    X(frame_errors, "Bulk frames whose reply had a status other than OK.")                       \
-    X(replica_waits, "WAITs answered, by RESP and by frames.")                                   \
-    X(replica_waits_short,                                                                       \
-      "WAITs answered although fewer replicas than they asked for have the writes.")             \
-    X(ring_requests, "Requests that came through rings; frames_processed has them, too.")        \
-    X(ring_bells, "Times a client woke the server, to look at a ring.")                          \
-    X(ring_wakes, "Times the server woke a client that waited for its ring.")                    \
-    X(ring_copies,                                                                               \
-      "Requests through rings whose keys and operands were copied before they were carried "     \
-      "out: for the log, key ranges or strings, or since the backend reads them twice.")         \
-    X(ring_errors, "Connections closed because of what was in the counters of their ring.")      \
-    X(region_refusals, "Regions and rings that were refused: a limit, or memory that will not "  \
-                       "do.")                                                                    \
-    X(resp_protocol_errors, "Connections closed for a RESP protocol error.")                     \
-    X(frame_protocol_errors, "Connections closed for a malformed bulk frame.")                   \
-    X(request_timeouts, "Connections closed because a request did not arrive in time.")          \
-    X(write_timeouts, "Connections closed because the peer stopped reading.")                    \
-    X(idle_timeouts, "Connections closed for idleness.")                                         \
-    X(output_limit_closes, "Connections closed because output-bytes-max was reached.")           \
-    X(output_pauses, "Times a connection's input was paused for unsent replies.")                \
-    X(arena_pauses, "Times a connection's input was paused for lack of arena memory.")           \
-    X(frames_in_flight_pauses, "Times a connection's input was paused at frames-in-flight-max.") \
-    X(turn_pauses,                                                                               \
-      "Times a connection's input waited for the next turn, because its replies that are texts " \
-      "had taken their share.")                                                                  \
-    X(client_pauses, "Times a connection's input was paused by CLIENT PAUSE.")                   \
-    X(connections_killed, "Connections closed by CLIENT KILL.")                                  \
-    X(input_memory_closes,                                                                       \
-      "Connections closed because incomplete requests reached input-bytes-max.")                 \
-    X(round_pauses, "Times a connection's input was paused because the loop's round was full.")  \
-    X(key_collisions,                                                                            \
-      "Commands and transactions refused with COLLISION: a key had the hash of another.")        \
-    X(watch_refusals, "Times that WATCH was refused because of watched-keys-max.")               \
-    X(watch_aborts, "Transactions that EXEC did not carry out: a watched key had changed.")      \
-    X(logins, "Connections that logged in: by a password, or by what else proves a user.")       \
-    X(login_failures, "Wrong passwords, users that are not there, and users that are off.")      \
-    X(login_timeouts, "Connections closed because they did not log in within login-timeout-ms.") \
-    X(login_limit_refusals,                                                                      \
-      "Connections refused because connections-before-login-max was reached.")                   \
-    X(unauthenticated_requests, "Commands and frames refused because nobody had logged in.")     \
-    X(permission_refusals, "Commands and frames that the rules of their user forbid.")           \
-    X(protected_mode_refusals,                                                                   \
-      "Connections refused because of protected-mode: they came from elsewhere, and the user "   \
-      "default has no password.")                                                                \
-    X(log_lines_left_out,                                                                        \
-      "Lines that clients provoked and that the log left out, because it had many like them.")   \
-    X(tls_handshakes, "TLS handshakes that were completed.")                                     \
-    X(tls_handshake_failures,                                                                    \
-      "Connections to the TLS port that did not complete their handshake: not TLS, no "          \
-      "certificate that will do, or not in time.")                                               \
-    X(tls_failures, "Connections by TLS that broke after their handshake.")                      \
-    X(tls_cuts, "Connections by TLS whose input ended without close_notify.")                    \
-    X(cluster_moved, "Commands refused with MOVED: their keys are another node's.")              \
-    X(cluster_wrong_shard, "Bulk frames refused for a key of another node, or an old topology.") \
-    X(cluster_frozen,                                                                            \
-      "Bulk frames refused while a slot was handed over: their clients try again.")              \
-    X(cluster_cross_slot, "Commands refused with CROSSSLOT: their keys are in several slots.")   \
-    X(cluster_down,                                                                              \
-      "Commands refused with CLUSTERDOWN: their slot is nobody's, the node is not in the "       \
-      "topology, or it is loading.")                                                             \
-    X(http_requests, "HTTP requests replied to.")                                                \
-    X(http_errors,                                                                               \
-      "HTTP requests whose reply had status 400 or above, those with headers larger than "       \
-      "http-request-bytes-max among them; a request line that is too long is not counted.")      \
-    X(http_timeouts, "HTTP connections closed because a request and its reply took longer than " \
-                     "http-timeout-ms, or none came for so long.")                               \
-    X(http_evictions,                                                                            \
-      "HTTP connections closed for a new one at http-connections-max; the one that had waited "  \
-      "longest each time.")                                                                      \
-    X(batches, "Batches submitted to the table.")                                                \
+#define SW_COUNTER_MAP(X)                                                                          \
+    X(connections_accepted, "Connections accepted.")                                               \
+    X(connections_closed, "Connections closed, for any reason.")                                   \
+    X(connections_rejected, "Connections refused because connections-max was reached.")            \
+    X(net_input_bytes, "Bytes received from clients.")                                             \
+    X(net_output_bytes, "Bytes sent to clients.")                                                  \
+    X(commands_processed, "RESP commands replied to, errors included.")                            \
+    X(command_errors, "RESP commands whose reply was an error.")                                   \
+    X(frames_processed, "Bulk frames replied to, errors included.")                                \
+    X(frame_errors, "Bulk frames whose reply had a status other than OK.")                         \
+    X(replica_waits, "WAITs answered, by RESP and by frames.")                                     \
+    X(replica_waits_short,                                                                         \
+      "WAITs answered although fewer replicas than they asked for have the writes.")               \
+    X(ring_requests, "Requests that came through rings; frames_processed has them, too.")          \
+    X(ring_bells, "Times a client woke the server, to look at a ring.")                            \
+    X(ring_wakes, "Times the server woke a client that waited for its ring.")                      \
+    X(ring_copies,                                                                                 \
+      "Requests through rings whose keys and operands were copied before they were carried "       \
+      "out: for the log, key ranges or strings, or since the backend reads them twice.")           \
+    X(ring_errors, "Connections closed because of what was in the counters of their ring.")        \
+    X(region_refusals, "Regions and rings that were refused: a limit, or memory that will not "    \
+                       "do.")                                                                      \
+    X(resp_protocol_errors, "Connections closed for a RESP protocol error.")                       \
+    X(frame_protocol_errors, "Connections closed for a malformed bulk frame.")                     \
+    X(request_timeouts, "Connections closed because a request did not arrive in time.")            \
+    X(write_timeouts, "Connections closed because the peer stopped reading.")                      \
+    X(idle_timeouts, "Connections closed for idleness.")                                           \
+    X(output_limit_closes, "Connections closed because output-bytes-max was reached.")             \
+    X(output_pauses, "Times a connection's input was paused for unsent replies.")                  \
+    X(arena_pauses, "Times a connection's input was paused for lack of arena memory.")             \
+    X(frames_in_flight_pauses, "Times a connection's input was paused at frames-in-flight-max.")   \
+    X(turn_pauses, "Times a connection yielded: it had used up its share of the time, or of text " \
+                   "replies, of an "                                                               \
+                   "iteration of the event loop.")                                                 \
+    X(client_pauses, "Times a connection's input was paused by CLIENT PAUSE.")                     \
+    X(connections_killed, "Connections closed by CLIENT KILL.")                                    \
+    X(input_memory_closes,                                                                         \
+      "Connections closed because incomplete requests reached input-bytes-max.")                   \
+    X(round_pauses, "Times a connection's input was paused because the loop's round was full.")    \
+    X(key_collisions,                                                                              \
+      "Commands and transactions refused with COLLISION: a key had the hash of another.")          \
+    X(watch_refusals, "Times that WATCH was refused because of watched-keys-max.")                 \
+    X(watch_aborts, "Transactions that EXEC did not carry out: a watched key had changed.")        \
+    X(logins, "Connections that logged in: by a password, or by what else proves a user.")         \
+    X(login_failures, "Wrong passwords, users that are not there, and users that are off.")        \
+    X(login_timeouts, "Connections closed because they did not log in within login-timeout-ms.")   \
+    X(login_limit_refusals,                                                                        \
+      "Connections refused because connections-before-login-max was reached.")                     \
+    X(unauthenticated_requests, "Commands and frames refused because nobody had logged in.")       \
+    X(permission_refusals, "Commands and frames that the rules of their user forbid.")             \
+    X(protected_mode_refusals,                                                                     \
+      "Connections refused because of protected-mode: they came from elsewhere, and the user "     \
+      "default has no password.")                                                                  \
+    X(log_lines_left_out,                                                                          \
+      "Lines that clients provoked and that the log left out, because it had many like them.")     \
+    X(tls_handshakes, "TLS handshakes that were completed.")                                       \
+    X(tls_handshake_failures,                                                                      \
+      "Connections to the TLS port that did not complete their handshake: not TLS, no "            \
+      "certificate that will do, or not in time.")                                                 \
+    X(tls_failures, "Connections by TLS that broke after their handshake.")                        \
+    X(tls_cuts, "Connections by TLS whose input ended without close_notify.")                      \
+    X(cluster_moved, "Commands refused with MOVED: their keys are another node's.")                \
+    X(cluster_wrong_shard, "Bulk frames refused for a key of another node, or an old topology.")   \
+    X(cluster_frozen,                                                                              \
+      "Bulk frames refused while a slot was handed over: their clients try again.")                \
+    X(cluster_cross_slot, "Commands refused with CROSSSLOT: their keys are in several slots.")     \
+    X(cluster_down,                                                                                \
+      "Commands refused with CLUSTERDOWN: their slot is nobody's, the node is not in the "         \
+      "topology, or it is loading.")                                                               \
+    X(http_requests, "HTTP requests replied to.")                                                  \
+    X(http_errors,                                                                                 \
+      "HTTP requests whose reply had status 400 or above, those with headers larger than "         \
+      "http-request-bytes-max among them; a request line that is too long is not counted.")        \
+    X(http_timeouts, "HTTP connections closed because a request and its reply took longer than "   \
+                     "http-timeout-ms, or none came for so long.")                                 \
+    X(http_evictions,                                                                              \
+      "HTTP connections closed for a new one at http-connections-max; the one that had waited "    \
+      "longest each time.")                                                                        \
+    X(batches, "Batches submitted to the table.")                                                  \
     X(batch_operations, "Operations in those batches.")
 
 /* Gauges, which are shown as the sum over all loops: X(name, help). The metric is sherwood_<name>.

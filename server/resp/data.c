@@ -425,6 +425,7 @@ static bool begin(struct data *data, struct sw_conn *conn, const struct sw_comma
     };
     if (!sw_replies_has_room(resp->filling, arguments->count)) {
         SW_COUNT(conn->net->counters, round_pauses, !conn->retried);
+        sw_resp_of(conn)->operations_wanted = arguments->count;
         sw_conn_stall(conn, SW_STALL_ROUND);
         return false;
     }

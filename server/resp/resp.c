@@ -17,6 +17,7 @@
 #include "server/resp/monitor.h"
 #include "server/resp/output.h"
 #include "server/resp/refuse.h"
+#include "server/resp/share.h"
 #include "server/resp/slow.h"
 #include "server/resp/transaction.h"
 #include "server/resp/wrong_port.h"
@@ -87,6 +88,13 @@ static bool may_write(struct sw_conn *conn, const struct sw_command *command)
     return true;
 }
 
+/* The rest of the input waits for the next phase. */
+static void yield(struct sw_conn *conn)
+{
+    SW_COUNT(conn->net->counters, turn_pauses, !conn->retried);
+    sw_conn_stall(conn, SW_STALL_TURN);
+}
+
 /* Carries out a command that is neither refused nor queued. Returns false, with nothing done and
  * the connection stalled, if it has to wait. */
 static bool carry_out(struct sw_conn *conn, const struct sw_command *command,
@@ -101,8 +109,7 @@ static bool carry_out(struct sw_conn *conn, const struct sw_command *command,
     }
     if ((command->kind == SW_KIND_REPORT || command->kind == SW_KIND_SESSION) &&
         resp->text.spent_in == conn->net->turn.number) {
-        SW_COUNT(conn->net->counters, turn_pauses, !conn->retried);
-        sw_conn_stall(conn, SW_STALL_TURN);
+        yield(conn);
         return false;
     }
     if (waits) {
@@ -130,11 +137,10 @@ static bool carry_out(struct sw_conn *conn, const struct sw_command *command,
 
 /* Carries out one command. Returns false, with nothing done and the connection stalled, if it has
  * to wait. */
-static bool run(struct sw_conn *conn, const struct sw_resp_command *arguments)
+static bool run(struct sw_conn *conn, const struct sw_command *command,
+                const struct sw_resp_command *arguments)
 {
     struct sw_resp *resp = sw_resp_of(conn)->resp;
-    const struct sw_command *command =
-        sw_command_find(arguments->arguments[0].text, arguments->arguments[0].size);
     if (!sw_replies_has_room(resp->filling, 0)) {
         SW_COUNT(conn->net->counters, round_pauses, !conn->retried);
         sw_conn_stall(conn, SW_STALL_ROUND);
@@ -202,36 +208,16 @@ static bool may_wait(struct sw_conn *conn, size_t size, const struct sw_resp_com
     return state->reparsed <= SW_RESP_PASSES_MAX * conn->net->config->resp_request_bytes_max;
 }
 
-/* Counts `bytes` bytes of text replies in this turn, and notes if they have used up the budget of
- * `most` bytes. Text replies (reports, errors) cost far more than the commands that cause them. */
-static void count_text(struct sw_resp_text_share *share, uint64_t turn, size_t bytes, uint64_t most)
+/* Carries out a complete command, and counts what it cost. */
+static bool run_counted(struct sw_conn *conn, const struct sw_resp_command *arguments)
 {
-    share->bytes = share->turn == turn ? share->bytes + bytes : bytes;
-    share->turn = turn;
-    share->spent_in = share->bytes >= most ? turn : share->spent_in;
-}
-
-/* Carries out a complete command, and counts the bytes of its text reply. */
-static bool run_counted(struct sw_conn *conn, const struct sw_resp_command *command)
-{
-    struct sw_resp_conn *state = sw_resp_of(conn);
-    const struct sw_text *text = &state->resp->filling->text;
-    size_t before = text->size;
-    bool done = run(conn, command);
-    if (text->size > before) {
-        size_t bytes = text->size - before;
-        count_text(&state->text, conn->net->turn.number, bytes, SW_TURN_TEXT_BYTES);
-        count_text(&state->resp->text, conn->net->turn.number, bytes, SW_TURN_TEXT_BYTES_ALL);
-    }
+    const struct sw_text *text = &sw_resp_of(conn)->resp->filling->text;
+    const size_t before = text->size;
+    const struct sw_command *command =
+        sw_command_find(arguments->arguments[0].text, arguments->arguments[0].size);
+    const bool done = run(conn, command, arguments);
+    sw_share_add(conn, command, arguments, text->size > before ? text->size - before : 0);
     return done;
-}
-
-/* Has the connection had its share of text replies in this turn? Where all connections together
- * have had theirs, one that has had none may still send requests on keys: run() stalls others. */
-static bool text_is_spent(const struct sw_resp_conn *state, uint64_t turn)
-{
-    return state->text.spent_in == turn ||
-           (state->resp->text.spent_in == turn && state->text.turn == turn);
 }
 
 /* Carries out the command at the beginning of `bytes`. Returns the number of bytes consumed, or 0
@@ -244,9 +230,8 @@ static size_t feed_one(struct sw_conn *conn, const uint8_t *bytes, size_t size, 
         .arguments = resp->arguments,
         .unquoted = resp->unquoted,
     };
-    if (text_is_spent(state, conn->net->turn.number)) {
-        SW_COUNT(conn->net->counters, turn_pauses, !conn->retried);
-        sw_conn_stall(conn, SW_STALL_TURN);
+    if (sw_share_text_is_spent(conn)) {
+        yield(conn);
         return 0;
     }
     const struct sw_resp_limits *limits =
@@ -283,6 +268,12 @@ static size_t feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
         sw_conn_stall(conn, SW_STALL_BARRIER);
         return 0;
     }
+    if (conn->retried && !sw_replies_has_room(sw_resp_of(conn)->resp->filling,
+                                              sw_resp_of(conn)->operations_wanted)) {
+        sw_conn_stall(conn, SW_STALL_ROUND); /* without parsing the command again */
+        return 0;
+    }
+    sw_resp_of(conn)->operations_wanted = 0;
     if (sw_begins_tls(bytes, size)) {
         sw_close_wrong(conn, "TLS");
         return size;
@@ -299,6 +290,10 @@ static size_t feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
         }
         if (conn->state > SW_CONN_DRAINING || session->close_after_reply) {
             return size;
+        }
+        if (at < size && conn->stall == SW_STALL_NONE &&
+            sw_turn_must_yield(&conn->net->turn, &conn->share)) {
+            yield(conn);
         }
     }
     sw_resp_of(conn)->frozen_refused &= conn->stall != SW_STALL_NONE;

@@ -115,6 +115,7 @@ struct sw_resp_conn {
         uint64_t until;              /* when the first of its keys expires; UINT64_MAX: none does */
     } watch;                         /* WATCH */
     struct sw_resp_monitor *monitor; /* it is shown commands; NULL: it is not */
+    uint32_t operations_wanted;      /* of the command that waits for room in the round; or 0 */
     size_t reparsed;                 /* bytes of the incomplete command that were parsed in vain */
     struct sw_resp_text_share text;  /* of this connection */
 };

@@ -80,6 +80,7 @@ static inline bool serve_turn(struct serve *serve)
     moved |= sw_net_retry_stalled(&loop->net);
     moved |= sw_bulk_flush(&loop->bulk);
     sw_net_end_turn(&loop->net);
+    sw_turn_begin_phase(&loop->net.turn); /* what the peers send next is of the next one */
     serve_check(serve);
     return moved || (loop->net.retry && loop->net.stalled_count > 0);
 }

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * turn.h - the time and the bytes that connections may use in one iteration of the event loop.
+ *
+ * An iteration has several phases, in each of which connections begin requests: events of sockets,
+ * TLS and rings, stalled connections, steps of commands that read the whole table. Each phase has a
+ * budget of SW_TURN_NS of the loop's time. Invariants:
+ *
+ * 1. No phase begins a request once its budget is spent. A request that has begun ends, so a phase
+ *    takes at most SW_TURN_NS and the time of its longest request.
+ * 2. The connections that a phase serves share its budget. A connection that has used its share
+ *    yields (SW_STALL_TURN): it goes behind all stalled connections, and continues in a later
+ * phase.
+ * 3. While sockets have more requests than the budget, each connection is read once before any is
+ *    read a second time (`pass`).
+ *
+ * So the delay of a connection depends on the number of connections that want to be served, and not
+ * on the requests that each of them sends at once.
+ *
+ * The clock is read once a phase, and once for about SW_TURN_CLOCK_COST of cost. The caller
+ * estimates the cost of what it did, in units of about 50 ns; a request on one key costs 1.
+ * Everything belongs to the loop's thread.
+ */
+#ifndef SHERWOOD_SERVER_NET_TURN_H
+#define SHERWOOD_SERVER_NET_TURN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "server/limits.h"
+
+/* The state of a loop. */
+struct sw_turn {
+    uint64_t number;       /* of this iteration, from 1 */
+    uint64_t bytes;        /* that each connection may transfer in this iteration */
+    unsigned sharers;      /* connections read in this iteration whose protocol shares_turn */
+    uint64_t single_at_ms; /* when a RESP round was last submitted; 0: never */
+
+    uint64_t (*clock_ns)(void); /* a monotonic clock */
+    uint64_t phase;             /* number of this phase, from 1 */
+    uint64_t now_ns;            /* when the clock was last read in this phase */
+    uint64_t until_ns;          /* when the budget of this phase is spent; 0: nobody was served */
+    uint32_t cost;              /* since the clock was last read */
+    bool is_spent;              /* the budget of this phase */
+
+    uint64_t pass;           /* number of the pass over the sockets, from 1 */
+    bool is_behind;          /* the pass began in an earlier iteration: some were not read */
+    bool left_out;           /* a socket was not read that this pass has not read yet */
+    uint32_t waiting;        /* connections that have yielded, and wait for the next phase */
+    uint32_t refused;        /* connections whose sockets were not read, or not to the end */
+    uint32_t refused_before; /* .. in the iteration before */
+};
+
+/* The share of a connection. */
+struct sw_turn_share {
+    uint64_t number;   /* of the iteration in which it last received bytes */
+    uint64_t bytes;    /* that it received in that iteration */
+    uint64_t phase;    /* in which it was last served */
+    uint64_t until_ns; /* when its share of that phase is used up */
+    uint64_t pass;     /* that last read it */
+    uint64_t refused; /* number of the last iteration in which it was not read, or not to the end */
+};
+
+void sw_turn_init(struct sw_turn *turn);
+
+/* Begins the next phase, with a new budget. */
+static inline void sw_turn_begin_phase(struct sw_turn *turn)
+{
+    turn->phase++;
+    turn->until_ns = 0;
+    turn->is_spent = false;
+}
+
+/* Ends the iteration. `shared`: connections share SW_TURN_BYTES in the next one. */
+void sw_turn_end(struct sw_turn *turn, bool shared);
+
+/* Reads the clock: is the budget spent? */
+void sw_turn_look(struct sw_turn *turn);
+
+/* Begins the share of a connection in this phase, unless it has begun. */
+void sw_turn_enter(struct sw_turn *turn, struct sw_turn_share *share);
+
+/* Adds the cost of what was done. Returns true if the budget of the phase is spent. */
+static inline bool sw_turn_add(struct sw_turn *turn, uint32_t cost)
+{
+    turn->cost += cost;
+    if (turn->cost >= SW_TURN_CLOCK_COST) {
+        sw_turn_look(turn);
+    }
+    return turn->is_spent;
+}
+
+/* Must a connection that was served in this phase yield? */
+static inline bool sw_turn_must_yield(const struct sw_turn *turn, const struct sw_turn_share *share)
+{
+    return turn->is_spent || (share->phase == turn->phase && turn->now_ns >= share->until_ns);
+}
+
+/* May the socket of a connection be read now? `is_sharer`: its protocol shares_turn. */
+bool sw_turn_may_read(struct sw_turn *turn, struct sw_turn_share *share, bool is_sharer);
+
+/* Connections that share the budget of a phase, as far as the last iteration shows. */
+static inline uint32_t sw_turn_sharers(const struct sw_turn *turn)
+{
+    return 1 + turn->waiting + turn->refused_before;
+}
+
+#endif

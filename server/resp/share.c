@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * share.c - counting what commands cost.
+ */
+#include "server/resp/share.h"
+
+#include "server/limits.h"
+#include "server/net/conn.h"
+#include "server/resp/resp.h"
+
+/* Counts `bytes` bytes of text replies in this iteration, and notes if they have used up the budget
+ * of `most` bytes. Text replies (reports, errors) cost far more than the commands that cause them.
+ */
+static void add_text(struct sw_resp_text_share *share, uint64_t turn, size_t bytes, uint64_t most)
+{
+    share->bytes = share->turn == turn ? share->bytes + bytes : bytes;
+    share->turn = turn;
+    share->spent_in = share->bytes >= most ? turn : share->spent_in;
+}
+
+bool sw_share_text_is_spent(struct sw_conn *conn)
+{
+    const struct sw_resp_conn *state = sw_resp_of(conn);
+    const uint64_t turn = conn->net->turn.number;
+    return state->text.spent_in == turn ||
+           (state->resp->text.spent_in == turn && state->text.turn == turn);
+}
+
+static uint32_t cost_of(const struct sw_command *command, const struct sw_resp_command *arguments)
+{
+    if (command == NULL || command->kind == SW_KIND_DATA) {
+        return 1 + arguments->count / SW_COST_KEYS;
+    }
+    const bool is_small =
+        command->fast && (command->kind == SW_KIND_SESSION || command->kind == SW_KIND_TRANSACTION);
+    return is_small ? SW_COST_SESSION : SW_COST_REPORT;
+}
+
+void sw_share_add(struct sw_conn *conn, const struct sw_command *command,
+                  const struct sw_resp_command *arguments, size_t text_bytes)
+{
+    struct sw_resp_conn *state = sw_resp_of(conn);
+    const uint64_t turn = conn->net->turn.number;
+    uint32_t cost = cost_of(command, arguments);
+    if (text_bytes > 0) {
+        add_text(&state->text, turn, text_bytes, SW_TURN_TEXT_BYTES);
+        add_text(&state->resp->text, turn, text_bytes, SW_TURN_TEXT_BYTES_ALL);
+        cost += (uint32_t)(text_bytes / SW_COST_BYTES);
+    }
+    (void)sw_turn_add(&conn->net->turn, cost);
+}

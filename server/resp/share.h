@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * share.h - what commands use of the share of their connection in an iteration: time (net/turn.h)
+ * and bytes of text replies. Everything belongs to the loop's thread.
+ */
+#ifndef SHERWOOD_SERVER_RESP_SHARE_H
+#define SHERWOOD_SERVER_RESP_SHARE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "proto/resp.h"
+
+struct sw_command;
+struct sw_conn;
+
+/* Must the connection wait for the next iteration, because of the text replies in this one? If all
+ * connections together have used up theirs, one that has had none may still send commands on keys:
+ * run() in resp.c stalls the others. */
+bool sw_share_text_is_spent(struct sw_conn *conn);
+
+/* Adds a command that was carried out or refused, with this many bytes of text replies. `command`
+ * may be NULL: it is unknown. */
+void sw_share_add(struct sw_conn *conn, const struct sw_command *command,
+                  const struct sw_resp_command *arguments, size_t text_bytes);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_turn.c - the time of an iteration is shared: a connection with many requests yields, and
+ * those behind it are served in the same iteration or the next. The clock is the test's.
+ */
+#include "tests/server/serve_fixture.h"
+
+/* Each look at the clock finds that STEP_NS have passed. */
+enum { STEP_NS = SW_TURN_NS / 50 };
+static uint64_t time_ns;
+
+static uint64_t passing_clock(void)
+{
+    return time_ns += STEP_NS;
+}
+
+static void begin(struct serve *serve)
+{
+    serve_init(serve);
+    serve_start(serve);
+    serve->loop->net.turn.clock_ns = passing_clock;
+    sw_turn_begin_phase(&serve->loop->net.turn);
+}
+
+/* A connection that sends `count` requests of one kind at once. Returns the bytes read of them. */
+static size_t flood(struct serve *serve, struct fake *peer, const char *request, unsigned count)
+{
+    const size_t each = strlen(request);
+    char *all = malloc(each * count);
+    cr_assert_not_null(all);
+    for (unsigned i = 0; i < count; i++) {
+        memcpy(all + i * each, request, each);
+    }
+    serve_open(serve, peer);
+    const size_t sent = fake_send(peer, all, each * count);
+    free(all);
+    return sent;
+}
+
+static size_t replies_of(struct fake *peer, const char *reply)
+{
+    size_t count = 0;
+    fake_take_all(peer);
+    for (const char *at = peer->out; at != NULL && at < peer->out + peer->out_bytes; count++) {
+        cr_assert_eq(strncmp(at, reply, strlen(reply)), 0);
+        at += strlen(reply);
+    }
+    return count;
+}
+
+/* --- one connection that would keep the loop -------------------------------------------------- */
+
+/* Requests of a flood that begin before another connection is served. */
+static uint32_t begun_at_once(const char *request)
+{
+    struct serve serve;
+    struct fake hog, other;
+    begin(&serve);
+    flood(&serve, &hog, request, 4000);
+    cr_assert_eq(hog.conn->stall, SW_STALL_TURN, "%s", request);
+    const uint32_t begun = hog.conn->in_flight;
+    serve_open(&serve, &other);
+    cr_assert_eq(fake_say(&other, "PING\r\n"), 0, "the time of this phase is over");
+    cr_assert_eq(other.conn->stall, SW_STALL_NONE);
+    serve_turn(&serve);
+    cr_assert_eq(fake_say(&other, "PING\r\n"), 6, "%s: it is served in the next", request);
+    serve_turn(&serve);
+    fake_take_all(&other);
+    fake_expect(&other, "+PONG\r\n");
+    cr_assert_eq(hog.conn->stall, SW_STALL_TURN, "%s: it has not ended before", request);
+    cr_assert_gt(serve.loop->counters.turn_pauses, 0);
+    fake_fini(&other);
+    serve_end(&serve, &hog);
+    return begun;
+}
+
+Test(turn, no_flood_of_small_requests_keeps_the_loop)
+{
+    const uint32_t looks = SW_TURN_NS / STEP_NS;
+    static const char *const each[] = {"DBSIZE\r\n", "CONFIG SET slowlog-max-len 128\r\n",
+                                       "ACL WHOAMI\r\n", "CLIENT ID\r\n", "SLOWLOG LEN\r\n"};
+    for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++) {
+        cr_assert_leq(begun_at_once(each[i]), looks + 1, "%s", each[i]);
+    }
+    cr_assert_leq(begun_at_once("PING\r\n"), (looks + 1) * SW_TURN_CLOCK_COST / SW_COST_SESSION);
+}
+
+Test(turn, requests_on_keys_yield)
+{
+    struct serve serve;
+    struct fake hog, other;
+    serve_init(&serve);
+    serve.config.round_ops_max = 128 * 1024;
+    serve_start(&serve);
+    serve.loop->net.turn.clock_ns = passing_clock;
+    flood(&serve, &hog, "GET 1\r\n", 20000);
+    cr_assert_eq(hog.conn->stall, SW_STALL_TURN);
+    cr_assert_leq(hog.conn->in_flight, (SW_TURN_NS / STEP_NS + 2) * SW_TURN_CLOCK_COST);
+    serve_turn(&serve);
+    serve_open(&serve, &other);
+    serve_ask(&serve, &other, "GET 1\r\n", "$-1\r\n");
+    cr_assert_eq(replies_of(&hog, "$-1\r\n"), 20000, "all are carried out in the end");
+    fake_fini(&other);
+    serve_end(&serve, &hog);
+}
+
+/* A frame costs more than a command: the loop looks at the clock more often. */
+Test(turn, frames_yield)
+{
+    struct serve serve;
+    struct fake hog;
+    uint8_t frame[256];
+    const struct sw_request ping = {.operation = SW_OPERATION_PING, .request_id = 1};
+    const size_t bytes = sw_request_encode(&ping, 0, frame, sizeof(frame));
+    uint8_t *all = malloc(bytes * 400);
+    begin(&serve);
+    serve.loop->config = &serve.config;
+    serve.config.frames_in_flight_max = 65536;
+    for (size_t i = 0; i < 400; i++) {
+        memcpy(all + i * bytes, frame, bytes);
+    }
+    serve_open(&serve, &hog);
+    fake_send(&hog, all, bytes * 400);
+    cr_assert_eq(hog.conn->stall, SW_STALL_TURN);
+    cr_assert_leq(hog.conn->unsent_replies, SW_TURN_NS / STEP_NS + 1);
+    free(all);
+    serve_end(&serve, &hog);
+}
+
+/* --- several ---------------------------------------------------------------------------------- */
+
+Test(turn, those_that_yielded_go_on_one_behind_the_other)
+{
+    enum { PEERS = 5, REQUESTS = 300 };
+    struct serve serve;
+    struct fake peers[PEERS];
+    begin(&serve);
+    for (int i = 0; i < PEERS; i++) {
+        flood(&serve, &peers[i], "DBSIZE\r\n", REQUESTS);
+        sw_turn_begin_phase(&serve.loop->net.turn);
+    }
+    for (int turns = 0; serve_turn(&serve) && turns < 10000; turns++) {
+        size_t least = SIZE_MAX, most = 0;
+        for (int i = 0; i < PEERS; i++) {
+            const size_t left = sw_input_held(&peers[i].conn->input) / strlen("DBSIZE\r\n");
+            least = left < least ? left : least;
+            most = left > most ? left : most;
+        }
+        if (turns > 2 * PEERS) {
+            cr_assert_leq(most - least, 4 * SW_TURN_NS / STEP_NS, "%zu and %zu are left", least,
+                          most);
+        }
+    }
+    for (int i = 0; i < PEERS; i++) {
+        cr_assert_eq(replies_of(&peers[i], ":0\r\n"), REQUESTS);
+        fake_fini(&peers[i]);
+    }
+    serve_stop_loop(&serve);
+}
+
+/* The first connections of the poll get no second turn before the last ones had their first. */
+Test(turn, each_socket_is_read_before_any_is_read_again)
+{
+    struct serve serve;
+    struct fake first, last;
+    begin(&serve);
+    serve_open(&serve, &first);
+    serve_open(&serve, &last);
+    cr_assert_eq(fake_say(&first, "PING\r\n"), 6);
+    serve.loop->net.turn.is_spent = true;
+    cr_assert_eq(fake_say(&last, "PING\r\n"), 0);
+    serve_turn(&serve);
+    cr_assert_eq(fake_say(&first, "PING\r\n"), 0, "the other is behind");
+    cr_assert_eq(fake_say(&last, "PING\r\n"), 6);
+    serve_turn(&serve);
+    cr_assert_eq(fake_say(&first, "PING\r\n"), 6);
+    serve_until_idle(&serve);
+    cr_assert_eq(replies_of(&first, "+PONG\r\n"), 2);
+    cr_assert_eq(replies_of(&last, "+PONG\r\n"), 1);
+    fake_fini(&first);
+    serve_end(&serve, &last);
+}
+
+/* The more connections want to be served, the smaller is the share of each. */
+Test(turn, a_share_is_a_part_of_the_time)
+{
+    struct sw_turn turn;
+    struct sw_turn_share share = {.phase = 0};
+    sw_turn_init(&turn);
+    turn.clock_ns = passing_clock;
+    time_ns = 0;
+    sw_turn_enter(&turn, &share);
+    cr_assert_eq(share.until_ns, STEP_NS + SW_TURN_NS);
+    turn.waiting = 3;
+    sw_turn_begin_phase(&turn);
+    sw_turn_enter(&turn, &share);
+    cr_assert_eq(share.until_ns, 2 * STEP_NS + SW_TURN_NS / 4);
+    turn.waiting = 100000;
+    sw_turn_begin_phase(&turn);
+    sw_turn_enter(&turn, &share);
+    cr_assert_eq(share.until_ns, 3 * STEP_NS + SW_TURN_NS_MIN);
+    cr_assert_not(sw_turn_must_yield(&turn, &share));
+    sw_turn_add(&turn, SW_TURN_CLOCK_COST);
+    cr_assert(sw_turn_must_yield(&turn, &share));
+    cr_assert_not(turn.is_spent, "others have time");
+}
