@@ -59,7 +59,7 @@ extern "C" {
     X(SHERWOOD_E_CONNECTION, -4, "the connection failed or was closed")             \
     X(SHERWOOD_E_TIMEOUT, -5, "the server did not reply in time")                   \
     X(SHERWOOD_E_PROTOCOL, -6, "the server's reply was not understood")             \
-    X(SHERWOOD_E_FULL, -7, "refused: the table would pass its maximum load")        \
+    X(SHERWOOD_E_FULL, -7, "refused: the table is full: raise its --max-capacity")  \
     X(SHERWOOD_E_REQUEST, -8, "the server refused the request")                     \
     X(SHERWOOD_E_SERVER, -9, "the server failed or is shutting down")               \
     X(SHERWOOD_E_BUSY, -10, "too many requests in flight: wait for one first")      \

@@ -75,8 +75,11 @@ void sw_describe_slots(const struct sw_config *config, const struct sw_table_inf
     used += snprintf(out + used, room - (size_t)used, " (%llu keys at load %.2f)",
                      (unsigned long long)info->occupied_max, config->max_load);
     if (config->max_capacity > config->capacity) {
-        snprintf(out + used, room - (size_t)used, ", growing to at most %llu",
-                 (unsigned long long)info->max_capacity_slots);
+        snprintf(out + used, room - (size_t)used, ", growing to at most %llu%s",
+                 (unsigned long long)info->max_capacity_slots,
+                 (config->derived & SW_DERIVED_MAX_CAPACITY) != 0
+                     ? " (max-capacity: what half of the memory holds)"
+                     : "");
     }
 }
 

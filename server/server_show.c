@@ -7,6 +7,7 @@
 #include <uv.h>
 
 #include "server/cluster/cluster.h"
+#include "server/config/options.h"
 #include "server/describe.h"
 #include "server/observe/log.h"
 #include "server/server_parts.h"
@@ -72,6 +73,8 @@ void sw_server_describe(const struct sw_server *server, char *line, size_t line_
     struct sw_table_info info;
     char addresses[512], widths[192], slots[192], http[128], saved[160];
     sw_table_info(server->table, &info);
+    const uint64_t table_bytes = sw_config_table_bytes(&server->config);
+    const uint64_t more = info.bytes_reserved > table_bytes ? info.bytes_reserved - table_bytes : 0;
     sw_describe_addresses(&server->config, server->has_activated, server->port,
                           sw_listener_tls_port(server->listener), addresses, sizeof(addresses));
     sw_describe_widths(&server->config, &info, widths, sizeof(widths));
@@ -80,8 +83,9 @@ void sw_server_describe(const struct sw_server *server, char *line, size_t line_
     sw_describe_files(&server->config, saved, sizeof(saved));
     snprintf(line, line_bytes,
              "sherwoodd %s: RESP and bulk frames on %s, %s; %s engine, %s backend (%s); %s; %s, "
-             "%.1f MiB reserved; %s; %u I/O loop%s",
+             "%.1f MiB, and %.1f MiB for its batches; %s; %u I/O loop%s",
              SHERWOOD_VERSION, addresses, http, info.engine_name, info.backend_name,
-             info.backend_reason, widths, slots, (double)info.bytes_reserved / 1048576.0, saved,
-             server->loop_count, server->loop_count == 1 ? "" : "s");
+             info.backend_reason, widths, slots, (double)table_bytes / 1048576.0,
+             (double)more / 1048576.0, saved, server->loop_count,
+             server->loop_count == 1 ? "" : "s");
 }

@@ -1,13 +1,28 @@
 /* SPDX-License-Identifier: MIT
  *
- * memory.c - importing memory of others. A backend in host memory uses it where it is.
+ * memory.c - which memory a table may have, and importing memory of others. A backend in host
+ * memory uses it where it is.
  */
 #include "table/memory.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "table/engine.h"
+#include "table/host/memory.h"
 #include "table/instance.h"
+
+bool sw_table_config_may_use_device(const struct sw_table_config *config)
+{
+    const struct sw_engine_parts *parts;
+    return config->backend != SW_BACKEND_CPU && sw_engine_find(config, &parts, NULL, 0) == SW_OK &&
+           parts->cuda() != NULL;
+}
+
+uint64_t sw_table_host_memory(void)
+{
+    return sw_memory_limit();
+}
 
 int sw_memory_import(struct sw_table *table, const struct sw_memory_source *source,
                      struct sw_memory *out, char *reason, size_t reason_size)

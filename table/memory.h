@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * memory.h - memory of others as I/O memory of a table: a mapping that is shared with another
- * process, or memory of the device that another process has allocated.
+ * memory.h - which memory a table may have, and memory of others as I/O memory of a table: a
+ * mapping that is shared with another process, or memory of the device that another process has
+ * allocated.
  */
 #ifndef SHERWOOD_TABLE_MEMORY_H
 #define SHERWOOD_TABLE_MEMORY_H
@@ -11,6 +12,14 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Whether a table of this configuration may lie in the memory of a device: the build has the CUDA
+ * backend of its engine, and the configuration does not choose the CPU. Asks no device. */
+bool sw_table_config_may_use_device(const struct sw_table_config *config);
+
+/* Bytes of host memory that this process may ever have: the RAM of this machine, or a lower limit
+ * of a control group or of RLIMIT_AS. UINT64_MAX if it cannot be told. */
+uint64_t sw_table_host_memory(void);
 
 /* Memory of others that batches may point into, as into I/O memory. What a table cannot import it
  * says in `reason`. */

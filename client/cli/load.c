@@ -78,7 +78,7 @@ static bool settle(struct load *load, struct batch *batch)
             sherwood_error(load->cli->client));
     if (status == SHERWOOD_E_FULL) {
         fprintf(load->cli->messages,
-                "sherwood-cli: start sherwoodd with more capacity, then load again\n");
+                "sherwood-cli: start sherwoodd with a larger --max-capacity, then load again\n");
     }
     return false;
 }

@@ -5,6 +5,14 @@
 #ifndef SHERWOOD_SERVER_BATCH_REFUSALS_H
 #define SHERWOOD_SERVER_BATCH_REFUSALS_H
 
+/* A write would pass max-load, and the table did not grow: by what an operator may do about it. The
+ * texts are sw_table_full's (shape.h). */
+#define SW_FULL \
+    "the table would pass its maximum load: nothing was changed; delete keys, or restart with "
+#define SW_FULL_GROWS SW_FULL "a larger --max-capacity or more memory"
+#define SW_FULL_ROWS SW_FULL "more memory or a larger --max-capacity (and --rows-max, if it is set)"
+#define SW_FULL_FIXED SW_FULL "a larger --capacity"
+
 /* A format; its arguments are two unsigned long long: the slots wanted, and the most allowed. */
 #define SW_RESIZE_RANGE                                                                           \
     "cannot resize to %llu slots: at least 1 and at most %llu slots (the larger of capacity and " \

@@ -4,6 +4,7 @@
  */
 #include "server/batch/shape.h"
 
+#include "server/batch/refusals.h"
 #include "server/limits.h"
 
 /* Rows that are numbers are added to as such; those that are bytes, as what the client says. */
@@ -61,6 +62,25 @@ struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
                                (shape.value_format == SW_VALUE_STRING ? SW_VALUE_LENGTH_BYTES : 0);
     }
     return shape;
+}
+
+static const char *choose(const struct sw_table_shape *shape, const char *fixed, const char *rows,
+                          const char *grows)
+{
+    return shape->engine == SW_ENGINE_CUCKOO         ? fixed
+           : shape->value_format != SW_VALUE_INTEGER ? rows
+                                                     : grows;
+}
+
+const char *sw_table_full(const struct sw_table_shape *shape)
+{
+    return choose(shape, SW_FULL_FIXED, SW_FULL_ROWS, SW_FULL_GROWS);
+}
+
+const char *sw_table_full_line(const struct sw_table_shape *shape)
+{
+    return choose(shape, "-OOM " SW_FULL_FIXED "\r\n", "-OOM " SW_FULL_ROWS "\r\n",
+                  "-OOM " SW_FULL_GROWS "\r\n");
 }
 
 const char *sw_table_lacking(const struct sw_table_shape *shape, uint32_t operations)

@@ -41,6 +41,11 @@ struct sw_table_shape {
 struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
                                         const struct sw_config *config);
 
+/* Why a write is refused that the table has no room for, as the reply to a frame says it, and as
+ * that to a command does: "-OOM ..\r\n". Static storage. */
+const char *sw_table_full(const struct sw_table_shape *shape);
+const char *sw_table_full_line(const struct sw_table_shape *shape);
+
 /* What stands behind "the .. engine has no EXPIRE" where it lacks one of these operations: with
  * what it does, or for which values. */
 const char *sw_table_lacking(const struct sw_table_shape *shape, uint32_t operations);

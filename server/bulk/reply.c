@@ -247,8 +247,7 @@ void sw_bulk_reply_to_batch(struct sw_flight *flight)
                "the write-ahead log failed, or the server became a replica, before the write was "
                "on storage: it may be undone");
     } else if (flight->batch.status == SW_E_FULL) {
-        refuse(frame, &reply, SW_REPLY_OUT_OF_MEMORY,
-               "the table would pass its maximum load: nothing was changed");
+        refuse(frame, &reply, SW_REPLY_OUT_OF_MEMORY, sw_table_full(&frame->bulk->batches->shape));
     } else if (flight->batch.status == SW_E_NOMEM && flight->batch.kind == SW_BATCH_RESIZE) {
         refuse(frame, &reply, SW_REPLY_OUT_OF_MEMORY, SW_RESIZE_FAILED);
     } else if (flight->batch.status == SW_E_INVALID && flight->batch.kind == SW_BATCH_EPOCH) {

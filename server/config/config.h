@@ -34,12 +34,17 @@ struct sw_config_origin {
     const char *path; /* of the configuration file; NULL: there is none */
 };
 
-/* Bits of `derived`: options that were left at 0, for which a default was computed. */
+/* The value of an option that is "auto", until sw_config_fit derives it. */
+#define SW_CONFIG_AUTO UINT64_MAX
+
+/* Bits of `derived`: options that were left at 0 or at auto, for which a default was computed. */
 enum sw_config_derived {
     SW_DERIVED_LOOPS = 1,
     SW_DERIVED_ROUND_OPS = 2,
     SW_DERIVED_FRAME_OPS = 4,
-    SW_DERIVED_ARGUMENTS = 8
+    SW_DERIVED_ARGUMENTS = 8,
+    SW_DERIVED_CAPACITY = 16,
+    SW_DERIVED_MAX_CAPACITY = 32
 };
 
 /* How clients of a cluster are told to reach a node. */
@@ -94,8 +99,8 @@ struct sw_config {
     uint32_t device;       /* CUDA device ordinal */
     uint32_t engine;       /* enum sw_engine */
     uint32_t key_bits;     /* 32 or 64: width of keys, and of values except with the cache engine */
-    uint64_t capacity;     /* slots; accepts K, M, G, T (binary) */
-    uint64_t max_capacity; /* slots it may grow to; 0: no more than capacity */
+    uint64_t capacity;     /* slots; accepts K, M, G, T (binary); SW_CONFIG_AUTO is derived */
+    uint64_t max_capacity; /* slots it may grow to; 0: no more than capacity; .. as well */
     double max_load;       /* 0.85 */
     uint32_t max_probe;    /* 0: from max_load */
     uint64_t seed;         /* 0: random at start */

@@ -75,8 +75,10 @@ void sw_config_table(const struct sw_config *config, struct sw_table_config *tab
     table->backend = (enum sw_backend_kind)config->backend;
     table->engine = (enum sw_engine)config->engine;
     table->slot_bits = config->key_bits * 2;
-    table->capacity_slots = config->capacity;
-    table->max_capacity_slots = config->max_capacity;
+    if (config->capacity != SW_CONFIG_AUTO) { /* else the table's own default */
+        table->capacity_slots = config->capacity;
+    }
+    table->max_capacity_slots = config->max_capacity != SW_CONFIG_AUTO ? config->max_capacity : 0;
     table->max_load = config->max_load;
     table->max_probe = config->max_probe;
     table->seed = config->seed;

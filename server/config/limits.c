@@ -105,6 +105,11 @@ void sw_config_fit(struct sw_config *config)
         fit = least(least(fit, config->round_ops_max), RESP_ARGUMENTS_STANDARD);
         config->resp_arguments_max = fit < RESP_ARGUMENTS_MIN ? RESP_ARGUMENTS_MIN : (uint32_t)fit;
     }
+    if (config->capacity == SW_CONFIG_AUTO || config->max_capacity == SW_CONFIG_AUTO) {
+        struct sw_config_memory memory;
+        sw_config_ask_memory(config, &memory);
+        sw_config_fit_table(config, &memory);
+    }
 }
 
 /* --- checks ----------------------------------------------------------------------------------- */

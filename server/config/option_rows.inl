@@ -130,17 +130,22 @@ SW_OPTION(
 SW_OPTION(key_bits, "key-bits", "table", SW_ANY, SW_CHOICE(widths), "64", "BITS",
           "Width of keys in bits, 32 or 64. Values have the same width, unless value-bytes says "
           "otherwise. A slot takes twice that.")
-SW_OPTION(capacity, "capacity", "table", SW_ANY, SW_SIZE(1, SW_T), "16M", "SLOTS",
-          "Slots of the table at start: 8 bytes each with 32-bit keys, 16 with 64-bit keys; of the "
-          "cuckoo engine twice that, of the cache engine 18 bytes and a value. All of them are "
-          "allocated then.")
 SW_OPTION(
-    max_capacity, "max-capacity", "table", SW_ANY, SW_SIZE(0, SW_T), "0", "SLOTS",
+    capacity, "capacity", "table", SW_ANY, SW_OR_AUTO(1, SW_T), "auto", "SLOTS",
+    "Slots of the table at start: 8 bytes each with 32-bit keys, 16 with 64-bit keys; of the "
+    "cuckoo "
+    "engine twice that, of the cache engine 18 bytes and a value. Rows take their bytes in "
+    "addition. auto: 16M, or the next lower power of two, down to 64K, with which slots and values "
+    "take at most 640 MiB and a quarter of the memory; at most max-capacity.")
+SW_OPTION(
+    max_capacity, "max-capacity", "table", SW_ANY, SW_OR_AUTO(0, SW_T), "auto", "SLOTS",
     "Slots that the table may grow to. A write that would pass max-load (of a cache: half of the "
     "slots) first moves the table to more slots, twice as many if that is allowed and enough. Old "
     "and new slots need memory at the same time. If growth fails, or at max-capacity, the write "
     "is refused (a cache evicts), and a later write tries again, at most once a second. 0: no more "
-    "than capacity.")
+    "than capacity. auto: capacity, doubled while old and new slots and all rows take at most half "
+    "of the memory: the RAM, or a lower limit of a control group; with CUDA, what the smallest GPU "
+    "has. With the engines cuckoo and cache, or max-probe, auto is 0.")
 SW_OPTION(max_load, "max-load", "table", SW_ROBIN_HOOD | SW_CUCKOO, SW_RATIO(0.01, 1.0), "0.85",
           "RATIO",
           "The part of the slots that may be filled. A write that would exceed it makes the table "

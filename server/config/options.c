@@ -73,6 +73,7 @@ static const struct sw_option_choice widths[] = {{"32", 32}, {"64", 64}, {NULL, 
 #define SW_NUMBER(least, most) .type = SW_OPTION_NUMBER, .min = (least), .max = (most)
 #define SW_OR_OFF(least, most) .type = SW_OPTION_OR_OFF, .min = (least), .max = (most)
 #define SW_SIZE(least, most) .type = SW_OPTION_SIZE, .min = (least), .max = (most)
+#define SW_OR_AUTO(least, most) .type = SW_OPTION_OR_AUTO, .min = (least), .max = (most)
 #define SW_OCTAL(least, most) .type = SW_OPTION_OCTAL, .min = (least), .max = (most)
 #define SW_RATIO(least, most) .type = SW_OPTION_RATIO, .ratio_min = (least), .ratio_max = (most)
 #define SW_CHOICE(list) .type = SW_OPTION_CHOICE, .choices = (list)

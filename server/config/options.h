@@ -30,6 +30,7 @@ enum sw_option_type {
     SW_OPTION_NUMBER,  /* unsigned decimal */
     SW_OPTION_OR_OFF,  /* unsigned decimal, or a negative one: off, the largest uint64_t */
     SW_OPTION_SIZE,    /* unsigned decimal, K, M, G or T (binary) may follow */
+    SW_OPTION_OR_AUTO, /* the same, or "auto": SW_CONFIG_AUTO, for which a number is derived */
     SW_OPTION_OCTAL,   /* unsigned octal */
     SW_OPTION_RATIO,   /* double */
     SW_OPTION_CHOICE   /* one of `choices` */
@@ -78,7 +79,7 @@ int sw_option_set(const struct sw_option *option, const char *value, struct sw_c
 void sw_option_format(const struct sw_option *option, const struct sw_config *config,
                       bool short_form, char *value, size_t value_bytes);
 
-/* As sw_option_format, in the short form, but 0 where a default was derived. */
+/* As sw_option_format, in the short form, but 0 or auto where a default was derived. */
 void sw_option_format_asked(const struct sw_option *option, const struct sw_config *config,
                             char *value, size_t value_bytes);
 
@@ -120,8 +121,19 @@ int sw_config_check_limits(const struct sw_config *config, char *error, size_t e
 int sw_config_check_cluster(const struct sw_config *config, char *error, size_t error_bytes);
 
 /* Replaces 0 in frame-ops-max, round-ops-max and resp-arguments-max with the default, or with a
- * lower number if the other options have no room for the default, and notes it in `derived`. */
+ * lower number if the other options have no room for the default, and notes it in `derived`. Does
+ * the same for capacity and max-capacity by sw_config_fit_table, if one of them is auto. */
 void sw_config_fit(struct sw_config *config);
+
+/* Bytes of memory that a table may have: of the host; where its slots and where its rows are. 0: a
+ * device that does not say. They do not depend on what is in use, so that each start of the daemon
+ * on a machine finds the same. */
+struct sw_config_memory {
+    uint64_t host, slots, rows;
+};
+void sw_config_ask_memory(const struct sw_config *config, struct sw_config_memory *memory);
+/* Derives capacity and max-capacity where they are auto (capacity.c). */
+void sw_config_fit_table(struct sw_config *config, const struct sw_config_memory *memory);
 
 /* The memory of the table: its slots and what is allocated with them for as long as the table
  * lives. The options must have passed sw_config_check_table. */

@@ -117,7 +117,10 @@ static void print_growth(const struct sw_config *config, FILE *out)
     uint64_t bytes = 0, installed = 0;
     bool outgrows = sw_config_outgrows_memory(config, &bytes, &installed);
     if (bytes > 0) {
-        fprintf(out, "# at max-capacity: %.1f MiB, and while it grows the old slots as well\n",
+        fprintf(out, "# at max-capacity%s: %.1f MiB, and while it grows the old slots as well\n",
+                (config->derived & SW_DERIVED_MAX_CAPACITY) != 0
+                    ? ", which half of the memory holds"
+                    : "",
                 (double)bytes / (1 << 20));
     }
     if (outgrows && config->backend != SW_BACKEND_CUDA) {

@@ -116,11 +116,16 @@ static int set_whole(const struct sw_option *option, const char *value, struct s
     uint64_t number = 0;
     bool parsed = false;
     const char *what = "a whole number";
+    if (option->type == SW_OPTION_OR_AUTO && strcmp(value, "auto") == 0) {
+        store(option, config, SW_CONFIG_AUTO);
+        return 0;
+    }
     if (option->type == SW_OPTION_OCTAL) {
         what = "an octal number";
         parsed = parse_digits(value, strlen(value), 8, &number);
-    } else if (option->type == SW_OPTION_SIZE) {
-        what = "a whole number (K, M, G or T may follow)";
+    } else if (option->type == SW_OPTION_SIZE || option->type == SW_OPTION_OR_AUTO) {
+        what = option->type == SW_OPTION_SIZE ? "a whole number (K, M, G or T may follow)"
+                                              : "auto or a whole number (K, M, G or T may follow)";
         parsed = sw_decimal_parse_size((const uint8_t *)value, strlen(value), UINT64_MAX, &number);
     } else if (option->type == SW_OPTION_OR_OFF && value[0] == '-') {
         what = "a whole number, negative or";
@@ -156,6 +161,7 @@ int sw_option_set(const struct sw_option *option, const char *value, struct sw_c
     case SW_OPTION_NUMBER:
     case SW_OPTION_OR_OFF:
     case SW_OPTION_SIZE:
+    case SW_OPTION_OR_AUTO:
     case SW_OPTION_OCTAL:
         break;
     }
@@ -224,12 +230,18 @@ void sw_option_format(const struct sw_option *option, const struct sw_config *co
             return;
         }
         break;
+    case SW_OPTION_OR_AUTO:
+        if (load(option, config) == SW_CONFIG_AUTO) {
+            snprintf(value, value_bytes, "auto");
+            return;
+        }
+        break;
     case SW_OPTION_NUMBER:
     case SW_OPTION_SIZE:
         break;
     }
-    format_size(load(option, config), short_form && option->type == SW_OPTION_SIZE, value,
-                value_bytes);
+    const bool is_size = option->type == SW_OPTION_SIZE || option->type == SW_OPTION_OR_AUTO;
+    format_size(load(option, config), short_form && is_size, value, value_bytes);
 }
 
 /* Was the default of this option computed? */
@@ -244,6 +256,10 @@ static bool is_derived(const struct sw_option *option, const struct sw_config *c
         return (config->derived & SW_DERIVED_FRAME_OPS) != 0;
     case SW_OPTION_AT_resp_arguments_max:
         return (config->derived & SW_DERIVED_ARGUMENTS) != 0;
+    case SW_OPTION_AT_capacity:
+        return (config->derived & SW_DERIVED_CAPACITY) != 0;
+    case SW_OPTION_AT_max_capacity:
+        return (config->derived & SW_DERIVED_MAX_CAPACITY) != 0;
     default:
         return false;
     }
@@ -253,7 +269,7 @@ void sw_option_format_asked(const struct sw_option *option, const struct sw_conf
                             char *value, size_t value_bytes)
 {
     if (is_derived(option, config)) {
-        snprintf(value, value_bytes, "0");
+        snprintf(value, value_bytes, "%s", option->type == SW_OPTION_OR_AUTO ? "auto" : "0");
     } else {
         sw_option_format(option, config, true, value, value_bytes);
     }

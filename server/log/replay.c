@@ -53,7 +53,7 @@ static int finish_one(struct replay *replay, char reason[SW_WAL_REASON_BYTES])
         sw_table_stats(replay->table, &stats);
         snprintf(reason, SW_WAL_REASON_BYTES,
                  "the log holds more keys than the table has room for: it had %" PRIu64
-                 " of them; raise capacity or max-capacity",
+                 " of them; raise --max-capacity",
                  stats.occupied);
         return -1;
     }

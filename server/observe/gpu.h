@@ -33,6 +33,11 @@ int sw_gpu_watch(const char *library, const char *bus_id, struct sw_gpu **out);
 /* NULL is allowed. */
 void sw_gpu_destroy(struct sw_gpu *gpu);
 
+/* Asks NVML for the memory in bytes of each GPU of this machine, and returns the least:
+ * SW_GPU_UNKNOWN if there is no GPU, no NVML, or no answer. Logs nothing. Takes as long as the
+ * driver's NVML takes to begin. */
+uint64_t sw_gpu_memory_least(const char *library);
+
 /* Any thread. NULL: all figures are unknown. */
 void sw_gpu_facts(struct sw_gpu *gpu, struct sw_gpu_facts *facts);
 

@@ -53,9 +53,8 @@ static int finish_one(struct applying *applying)
     }
     applying->is_whole = false;
     return refuse(applying->apply, status == SW_OK ? "has another place here: somebody else writes"
-                                   : status == SW_E_FULL
-                                       ? "does not fit: raise capacity or max-capacity"
-                                       : sw_status_text(status));
+                                   : status == SW_E_FULL ? "does not fit: raise --max-capacity"
+                                                         : sw_status_text(status));
 }
 
 static int finish_all(struct applying *applying)

@@ -38,11 +38,10 @@ static int run_batch(struct loading *loading, struct sw_batch *batch)
         return 0;
     }
     loading->apply->lacks_room = status == SW_E_FULL;
-    return refuse(loading->apply,
-                  status == SW_E_FULL
-                      ? "has more entries than this table has room for: raise capacity or "
-                        "max-capacity"
-                      : sw_status_text(status));
+    return refuse(loading->apply, status == SW_E_FULL
+                                      ? "has more entries than this table has room for: raise "
+                                        "--max-capacity"
+                                      : sw_status_text(status));
 }
 
 static int take_header(struct loading *loading)

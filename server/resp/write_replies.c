@@ -377,9 +377,7 @@ static const char *group_refusal(const struct sw_round *round, const struct sw_p
                ? "-ERR the table failed, the server is stopping: see its log\r\n"
            : batch->group_count > 0 && batch->group_refused[pending->group] == SW_REFUSED_COLLISION
                ? collision
-           : round->batches->shape.value_format == SW_VALUE_INTEGER
-               ? "-OOM table is full: raise capacity or max-capacity\r\n"
-               : "-OOM table is full: raise rows-max if it is set, or else capacity\r\n";
+               : sw_table_full_line(&round->batches->shape);
 }
 
 /* The error that is the reply of the command, or NULL. */

@@ -129,13 +129,19 @@ static const struct names names_2 = {
 static const struct names names_1 = {
     "memory.limit_in_bytes", "memory.usage_in_bytes", {"total_inactive_file", "total_active_file"}};
 
-static uint64_t room_of_level(const char *directory, const struct names *names)
+/* What a group leaves; if `whole`, its limit, whatever is in use. */
+static uint64_t room_of_level(const char *directory, const struct names *names, bool whole)
 {
     char text[TEXT_BYTES];
     uint64_t limit = 0;
     uint64_t used = 0;
-    if (!read_text(directory, names->limit, text) || !parse_number(text, &limit) ||
-        !read_text(directory, names->usage, text) || !parse_number(text, &used)) {
+    if (!read_text(directory, names->limit, text) || !parse_number(text, &limit)) {
+        return UINT64_MAX;
+    }
+    if (whole) {
+        return limit;
+    }
+    if (!read_text(directory, names->usage, text) || !parse_number(text, &used)) {
         return UINT64_MAX;
     }
     if (read_text(directory, "memory.stat", text)) {
@@ -151,7 +157,7 @@ static uint64_t room_of_level(const char *directory, const struct names *names)
 
 /* The least of all levels of root/path, root included. */
 static uint64_t room_of_path(const char *root, const char *path, size_t path_size,
-                             const struct names *names)
+                             const struct names *names, bool whole)
 {
     char directory[PATH_MAX];
     size_t root_size = strlen(root);
@@ -161,7 +167,7 @@ static uint64_t room_of_path(const char *root, const char *path, size_t path_siz
         return UINT64_MAX;
     }
     for (;;) {
-        uint64_t room = room_of_level(directory, names);
+        uint64_t room = room_of_level(directory, names, whole);
         least = room < least ? room : least;
         char *slash = strrchr(directory + root_size, '/');
         if (slash == NULL) {
@@ -185,7 +191,7 @@ static bool lists(const char *list, size_t size, const char *word)
     return false;
 }
 
-uint64_t sw_memory_of_groups(const char *text, const char *root_2, const char *root_1)
+uint64_t sw_memory_of_groups(const char *text, const char *root_2, const char *root_1, bool whole)
 {
     uint64_t least = UINT64_MAX;
     for (const char *line = text; *line != '\0';) { /* number:controllers:path */
@@ -198,9 +204,9 @@ uint64_t sw_memory_of_groups(const char *text, const char *root_2, const char *r
             size_t path_size = size - (size_t)(second + 1 - line);
             uint64_t room = UINT64_MAX;
             if (list_size == 0) {
-                room = room_of_path(root_2, second + 1, path_size, &names_2);
+                room = room_of_path(root_2, second + 1, path_size, &names_2, whole);
             } else if (lists(first + 1, list_size, "memory")) {
-                room = room_of_path(root_1, second + 1, path_size, &names_1);
+                room = room_of_path(root_1, second + 1, path_size, &names_1, whole);
             }
             least = room < least ? room : least;
         }
@@ -239,9 +245,25 @@ uint64_t sw_memory_available(void)
         available = sw_memory_of_meminfo(text);
     }
     if (read_text("/proc/self", "cgroup", text)) {
-        uint64_t room = sw_memory_of_groups(text, "/sys/fs/cgroup", "/sys/fs/cgroup/memory");
+        uint64_t room = sw_memory_of_groups(text, "/sys/fs/cgroup", "/sys/fs/cgroup/memory", false);
         available = room < available ? room : available;
     }
     uint64_t room = room_of_address_space();
     return room < available ? room : available;
+}
+
+uint64_t sw_memory_limit(void)
+{
+    char text[TEXT_BYTES];
+    struct rlimit space;
+    uint64_t most = sw_memory_installed();
+    if (read_text("/proc/self", "cgroup", text)) {
+        uint64_t limit = sw_memory_of_groups(text, "/sys/fs/cgroup", "/sys/fs/cgroup/memory", true);
+        most = limit < most ? limit : most;
+    }
+    if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY &&
+        space.rlim_cur < most) {
+        most = space.rlim_cur;
+    }
+    return most;
 }

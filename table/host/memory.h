@@ -7,6 +7,7 @@
 #ifndef SHERWOOD_TABLE_HOST_MEMORY_H
 #define SHERWOOD_TABLE_HOST_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,12 +31,17 @@ uint64_t sw_memory_installed(void);
  * is none. Others may take of it at the same time. */
 uint64_t sw_memory_available(void);
 
+/* Bytes this process may ever have: the least of the RAM of this machine and of the limits of its
+ * control groups and RLIMIT_AS, whatever is in use. The same at every start on a machine.
+ * UINT64_MAX if there is no limit that can be read. */
+uint64_t sw_memory_limit(void);
+
 /* Its parts, for tests. MemAvailable of the text of /proc/meminfo, in bytes. */
 uint64_t sw_memory_of_meminfo(const char *text);
 /* What the groups named by the text of /proc/self/cgroup leave, each level up to the root: limit
- * minus usage, page cache not counted as used. The hierarchies of version 2 and of version 1's
- * memory controller are mounted at these paths. */
-uint64_t sw_memory_of_groups(const char *text, const char *root_2, const char *root_1);
+ * minus usage, page cache not counted as used; if `whole`, the limit alone. The hierarchies of
+ * version 2 and of version 1's memory controller are mounted at these paths. */
+uint64_t sw_memory_of_groups(const char *text, const char *root_2, const char *root_1, bool whole);
 
 #ifdef __cplusplus
 }

@@ -37,8 +37,8 @@ STOP_SECONDS_MAX = 20 # the daemon gives its connections 1.5 s; a client that st
 DAEMON = BUILD / "sherwoodd"
 # SHERWOOD_BACKEND=cuda has the cases that do not choose one run on the device.
 BACKEND = os.environ.get("SHERWOOD_BACKEND", "cpu")
-# Small enough to start at once.
-DEFAULT_FLAGS = {"--port": "0", "--http-port": "0", "--capacity": "1M", "--loops": "2",
+# Small enough to start at once. A table has the size that its case gives it: cases about growth name a --max-capacity.
+DEFAULT_FLAGS = {"--port": "0", "--http-port": "0", "--capacity": "1M", "--max-capacity": "0", "--loops": "2",
                  "--arena-bytes": "16M", "--backend": BACKEND, "--seed": "1", "--frame-ops-max": "65536"}
 
 _cases = []

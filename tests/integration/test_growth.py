@@ -93,6 +93,23 @@ def grows():
 
 
 @case
+def grows_by_default():
+    """without --max-capacity a table grows to what half of the memory holds; the start line and --check-config agree"""
+    limits = ("--backend", "cpu", "--capacity", "1024", "--max-capacity", "auto")
+    with Server(*limits) as server, server.connect() as one:
+        most = int(re.search(r"growing to at most (\d+) \(max-capacity: what half of the memory holds\)",
+                             server.line).group(1))
+        replies = wire.Replies(one)
+        put_by_resp(replies, list(range(5000)))
+        check(server.metrics()["sherwood_table_capacity_slots"] > 5000, "it has grown")
+        equal(replies.ask("RESIZE", 1 << 14), 1 << 14, "RESIZE up")
+        equal(replies.ask("CONFIG", "GET", "max-capacity"), [b"max-capacity", b"%d" % most], "CONFIG GET")
+        text = run(BUILD / "sherwoodd", *server.flags, "--check-config")
+        table = re.search(r"# table: ([0-9.]+) MiB", text).group(1)
+        check(f" {table} MiB, and " in server.line, f"{table} MiB: {server.line}")
+
+
+@case
 def full_at_the_maximum():
     """past the maximum: OOM, nothing lost, nothing changed; deletes make room again"""
     with Server("--capacity", "1024", "--max-capacity", "4096", "--max-load", "0.5") as server, \
@@ -101,12 +118,12 @@ def full_at_the_maximum():
         while replies.ask("SET", most, value_of(most)) == "OK":
             most += 1
         equal(most, 2048, "keys in 4,096 slots at load 0.5")
-        refused = replies.ask("SET", most, 1)
-        check(isinstance(refused, wire.Error) and refused.startswith("OOM "), refused)
+        equal(replies.ask("SET", most, 1), wire.FULL, "what to do")
         refused = replies.ask("MSET", 1, 500, 90001, 1)
         check(isinstance(refused, wire.Error) and refused.startswith("OOM "), refused)
         two.sendall(wire.frame(wire.SET, [2, 91000], [9, 9]))
-        equal(wire.read_frame(two).status, wire.OUT_OF_MEMORY, "a frame")
+        reply = wire.read_frame(two)
+        equal((reply.status, "OOM " + reply.message), (wire.OUT_OF_MEMORY, wire.FULL), "a frame")
         read_all(server, list(range(most)))
         equal(replies.ask("MGET", most, 90001, 91000), [None] * 3, "what was refused")
         equal(server.metrics()["sherwood_table_capacity_slots"], 4096, "capacity")

@@ -82,7 +82,7 @@ def rows_are_limited():
         for first in (0, 50):
             equal(replies.ask("MSET", *[w for i in range(first, first + 50) for w in (i, row)]), "OK", "MSET")
         equal(error_of(replies, "MSET", 3, b"f" * 16, 100, row),
-              "OOM table is full: raise rows-max if it is set, or else capacity", "one more")
+              wire.FULL_ROWS, "one more")
         equal(replies.ask("MGET", 3, 100), [row, None], "nothing of it")
         equal(replies.ask("DEL", 5), 1, "DEL")
         equal(replies.ask("SET", 100, row), "OK", "its row is free")

@@ -136,7 +136,7 @@ def any_engine_loads_it():
                       ("--key-bits", "32", "--capacity", "1K", "--max-capacity", "64K")):
             with place.server(*flags) as server:
                 equal(contents(client(server), pairs), pairs, str(flags))
-        refusals = ((("--capacity", "1K"), "it needs --capacity, or --max-capacity, of at least"),
+        refusals = ((("--capacity", "1K", "--max-capacity", "0"), "it needs --capacity, or --max-capacity, of at least"),
                     (("--engine", "cache"), "do not fit this table of keys of 8 and string values"))
         for flags, words in refusals:
             out = harness.run(harness.DAEMON, "--port", "0", "--http-port", "0", "--backend", "cpu",

@@ -145,7 +145,7 @@ def a_full_table_refuses_all_of_it():
             key += 1
         talk(replies, ("MULTI", "OK"), ("SET 0 77", "QUEUED"), ("PING", "QUEUED"),
              ("INCR 1", "QUEUED"), (f"SET {key} 1", "QUEUED"), ("DEL 2", "QUEUED"),
-             ("EXEC", wire.Error("OOM table is full: raise capacity or max-capacity")),
+             ("EXEC", wire.Error(wire.FULL)),
              ("MGET 0 1 2", [b"1"] * 3), (f"GET {key}", None),
              ("MULTI", "OK"), ("SET 0 77", "QUEUED"), ("GET 0", "QUEUED"), ("EXEC", ["OK", b"77"]))
 

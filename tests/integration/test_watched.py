@@ -259,7 +259,7 @@ def limits():
 @case
 def where_nothing_fits():
     """on a full table an EXEC is refused for that if it would write a new key, and replies nil if a watched key was changed"""
-    full = wire.Error("OOM table is full: raise capacity or max-capacity")
+    full = wire.Error(wire.FULL)
     with Server("--backend", "cpu", "--capacity", "1K", "--max-capacity", "1K", "--loops", "1") as server, \
             server.connect() as connection:
         replies = wire.Replies(connection)

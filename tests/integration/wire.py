@@ -32,6 +32,13 @@ class Error(str):
     """An error reply: the line without its '-'."""
 
 
+# Of a write that would pass max-load: of integers, of rows and of an engine that cannot grow. Frames say it without OOM.
+FULL, FULL_ROWS, FULL_FIXED = ("OOM the table would pass its maximum load: nothing was changed; delete keys, or restart "
+                               f"with {what}" for what in (
+                                   "a larger --max-capacity or more memory",
+    "more memory or a larger --max-capacity (and --rows-max, if it is set)", "a larger --capacity"))
+
+
 class Closed(Exception):
     """The peer closed the connection."""
 

@@ -37,6 +37,7 @@ static inline void small_config(struct sw_config *config, uint64_t capacity)
     sw_config_init(config);
     config->backend = SW_BACKEND_CPU;
     config->capacity = capacity;
+    config->max_capacity = 0;
     config->arena_bytes = 1 << 20;
     config->round_ops_max = 1024;
     config->frame_ops_max = 1024;

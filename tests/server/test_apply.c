@@ -300,7 +300,7 @@ Test(apply, no_room)
         replicate_to(i == 0 ? 128 : CAPACITY, &s, s.bytes, s.size, &outcome);
         cr_assert_eq(outcome.has_snapshot, i == 1);
         cr_assert_eq(outcome.lacks_room, i == 0);
-        cr_assert_eq(strstr(outcome.reason, "raise capacity") != NULL, i == 0, "%s",
+        cr_assert_eq(strstr(outcome.reason, "raise --max-capacity") != NULL, i == 0, "%s",
                      outcome.reason);
         sw_table_destroy(outcome.table);
     }

@@ -162,10 +162,11 @@ Test(config, contradictions)
          "raise the other\n"},
         {{"--capacity", "2K", "--max-capacity", "1K"},
          "max-capacity 1024 is less than capacity 2048: the table starts with capacity slots"},
-        {{"--max-capacity", "16777215"},
+        {{"--capacity", "16M", "--max-capacity", "16777215"},
          "max-capacity 16777215 is less than capacity 16777216: the table starts"},
         {{"--key-bits", "32", "--max-capacity", "17G"}, "slots must have at most 2^34 slots"},
-        {{"--max-capacity", "2T"}, "max-capacity: '2T' is not a whole number"},
+        {{"--max-capacity", "2T"}, "max-capacity: '2T' is not auto or a whole number"},
+        {{"--capacity", "Auto"}, "capacity: 'Auto' is not auto or a whole number"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct sw_config config;
@@ -182,56 +183,6 @@ Test(config, contradictions)
     cr_assert_eq(load(&config, &output, FLAGS("--bind", "", "--unix-socket", "/tmp/x")),
                  SW_CONFIG_RUN, "%s", output.err);
     cr_assert_eq(load(&config, &output, FLAGS("--port", "0", "--http-port", "0")), SW_CONFIG_RUN);
-}
-
-Test(config, max_capacity)
-{
-    struct sw_config config;
-    struct sw_table_config table;
-    cr_assert_eq(load(&config, &output, FLAGS("--capacity", "1K")), SW_CONFIG_RUN);
-    sw_config_table(&config, &table);
-    cr_assert_eq(table.max_capacity_slots, 0, "by default it does not grow");
-    cr_assert_eq(load(&config, &output, FLAGS("--capacity", "1K", "--max-capacity", "1K")),
-                 SW_CONFIG_RUN, "%s", output.err);
-    cr_assert_eq(load(&config, &output, FLAGS("--capacity", "1K", "--max-capacity", "1T")),
-                 SW_CONFIG_RUN, "%s", output.err);
-    sw_config_table(&config, &table);
-    cr_assert_eq(table.capacity_slots, 1024);
-    cr_assert_eq(table.max_capacity_slots, 1ULL << 40);
-    cr_assert_eq(load(&config, &output,
-                      FLAGS("--capacity", "1K", "--max-capacity", "64K", "--check-config")),
-                 SW_CONFIG_EXIT);
-    cr_assert_not_null(strstr(output.out, "\nmax-capacity = 64K\n"), "%s", output.out);
-    cr_assert_not_null(strstr(output.out, "\n# at max-capacity: "), "%s", output.out);
-    cr_assert_null(strstr(output.out, "cannot grow"), "%s", output.out);
-}
-
-/* More than any machine has: allowed, because it may never be needed, but not without a word. */
-Test(config, max_capacity_beyond_the_memory)
-{
-    struct sw_config config;
-    uint64_t bytes = 1, installed = 0;
-    cr_assert_eq(load(&config, &output, FLAGS("--capacity", "1K")), SW_CONFIG_RUN);
-    cr_assert_not(sw_config_outgrows_memory(&config, &bytes, &installed));
-    cr_assert_eq(bytes, 0);
-    cr_assert_eq(load(&config, &output, FLAGS("--capacity", "1K", "--max-capacity", "64K")),
-                 SW_CONFIG_RUN);
-    cr_assert_not(sw_config_outgrows_memory(&config, &bytes, &installed));
-    cr_assert_gt(bytes, 64 * 1024 * 16);
-    cr_assert_eq(load(&config, &output, FLAGS("--capacity", "1K", "--max-capacity", "1T")),
-                 SW_CONFIG_RUN);
-    cr_assert(sw_config_outgrows_memory(&config, &bytes, &installed));
-    cr_assert_gt(bytes, 1ULL << 44);
-    cr_assert_eq(
-        load(&config, &output, FLAGS("--capacity", "1K", "--max-capacity", "1T", "--check-config")),
-        SW_CONFIG_EXIT);
-    cr_assert_not_null(
-        strstr(output.out, "\n# in host memory it cannot grow so far: this machine has "), "%s",
-        output.out);
-    cr_assert_eq(load(&config, &output,
-                      FLAGS("--max-capacity", "1T", "--backend", "cuda", "--check-config")),
-                 SW_CONFIG_EXIT);
-    cr_assert_null(strstr(output.out, "cannot grow"), "the device's memory is not known here");
 }
 
 Test(config, file_is_read_and_flags_override_it)

@@ -59,13 +59,16 @@ static const struct value_case cases[] = {
     {"capacity", "1G", NULL},
     {"capacity", "100", NULL},
     {"capacity", "0",
-     "capacity: '0' is not a whole number (K, M, G or T may follow) from 1 to 1099511627776"},
+     "capacity: '0' is not auto or a whole number (K, M, G or T may follow) from 1 to "
+     "1099511627776"},
     {"capacity", "M",
-     "capacity: 'M' is not a whole number (K, M, G or T may follow) from 1 to 1099511627776"},
+     "capacity: 'M' is not auto or a whole number (K, M, G or T may follow) from 1 to "
+     "1099511627776"},
     {"capacity", "1MB",
-     "capacity: '1MB' is not a whole number (K, M, G or T may follow) from 1 to 1099511627776"},
+     "capacity: '1MB' is not auto or a whole number (K, M, G or T may follow) from 1 to "
+     "1099511627776"},
     {"capacity", "99999999999999999G",
-     "capacity: '99999999999999999G' is not a whole number "
+     "capacity: '99999999999999999G' is not auto or a whole number "
      "(K, M, G or T may follow) from 1 to 1099511627776"},
     {"unix-socket-mode", "777", NULL},
     {"unix-socket-mode", "0600", NULL},

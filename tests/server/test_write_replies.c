@@ -2,6 +2,7 @@
  *
  * test_write_replies.c - every kind of reply that comes from the table, in RESP2 and RESP3.
  */
+#include "server/batch/refusals.h"
 #include "tests/server/serve_fixture.h"
 
 /* A connection in each of the two versions, on one table. */
@@ -215,7 +216,7 @@ Test(write_replies, a_refused_command_is_refused_alone)
     }
     strcat(more, "\r\nGET 1\r\nSET 1 3\r\n");
     serve_ask(&pair->serve, &pair->resp3, more,
-              "+OK\r\n-OOM table is full: raise capacity or max-capacity\r\n$1\r\n2\r\n+OK\r\n");
+              "+OK\r\n-OOM " SW_FULL_GROWS "\r\n$1\r\n2\r\n+OK\r\n");
     cr_assert_eq(pair->serve.loop->counters.command_errors, errors + 1);
     destroy(pair);
 }

@@ -101,7 +101,7 @@ static void tear_down(void)
 
 static uint64_t groups(const char *text)
 {
-    return sw_memory_of_groups(text, root_2, root_1);
+    return sw_memory_of_groups(text, root_2, root_1, false);
 }
 
 TestSuite(groups, .init = set_up, .fini = tear_down);
@@ -125,6 +125,20 @@ Test(groups, version_2)
     equal(groups("0::/elsewhere/c\n"), 600, "a path that is not there");
     put(root_2, "", "memory.current", "800\n");
     equal(groups("0::/a/b\n"), 0, "over the limit");
+}
+
+/* The limits alone, whatever is in use: the same at each start. */
+Test(groups, limits)
+{
+    put(root_2, "/a/b", "memory.max", "5000\n");
+    equal(sw_memory_of_groups("0::/a/b\n", root_2, root_1, true), 5000, "without a usage");
+    put(root_2, "/a/b", "memory.current", "4000\n");
+    put(root_2, "/a", "memory.max", "4500\n");
+    equal(sw_memory_of_groups("0::/a/b\n", root_2, root_1, true), 4500, "the parent's");
+    put(root_2, "/a", "memory.max", "max\n");
+    put(root_1, "/jobs", "memory.limit_in_bytes", "3000\n");
+    equal(sw_memory_of_groups("4:memory:/jobs/7\n0::/a/b\n", root_2, root_1, true), 3000, "both");
+    equal(sw_memory_of_groups("", root_2, root_1, true), UINT64_MAX, "nothing");
 }
 
 Test(groups, page_cache_is_not_used)
@@ -167,6 +181,8 @@ Test(memory, this_machine)
     uint64_t available = sw_memory_available();
     cr_assert_gt(available, 1 << 20);
     cr_assert_leq(available, sw_memory_installed());
+    cr_assert_leq(available, sw_memory_limit());
+    cr_assert_leq(sw_memory_limit(), sw_memory_installed());
 }
 
 /* Slots that the installed memory would hold, and the available memory does not. */

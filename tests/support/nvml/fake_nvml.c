@@ -32,6 +32,8 @@ int nvmlInit_v2(void);
 int nvmlShutdown(void);
 const char *nvmlErrorString(int error);
 int nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, void **device);
+int nvmlDeviceGetCount_v2(unsigned *count);
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device);
 int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory);
 int nvmlDeviceGetUtilizationRates(void *device, struct utilization *utilization);
 
@@ -81,6 +83,20 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, void **device)
     expect(begun == 1);
     *device = &one_gpu;
     return strcasecmp(bus_id, read_file().bus_id) == 0 ? 0 : NOT_FOUND;
+}
+
+int nvmlDeviceGetCount_v2(unsigned *count)
+{
+    expect(begun == 1);
+    *count = 1;
+    return 0;
+}
+
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device)
+{
+    expect(begun == 1 && index == 0);
+    *device = &one_gpu;
+    return 0;
 }
 
 int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory)

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * capacity.c - derives how many slots a table has, and may grow to, where capacity and max-capacity
+ * are auto.
+ */
+#include <stdint.h>
+
+#include "server/config/options.h"
+#include "server/observe/gpu.h"
+#include "table/memory.h"
+
+/* The first slots and their values take at most this many bytes, and this part of the memory. */
+#define FIRST_BYTES_MAX (640ULL << 20)
+#define FIRST_PART 4
+#define FIRST_SLOTS_MAX (16ULL << 20)
+#define FIRST_SLOTS_MIN (64ULL << 10)
+/* Old and new slots and all rows take at most this part of the memory: the rest is for images of
+ * the table while it is saved, for I/O and for others. */
+#define GROWN_PART 2
+/* Of a GPU that has the first rows, the others in host memory, this part counts for slots. */
+#define MIXED_PART 8
+#define GROWN_SLOTS_MAX (1ULL << 40)
+/* Rows of a table that grows by default. Every backend has numbers for these. */
+#define GROWN_ROWS_MAX (1ULL << 30)
+/* A table this large takes this many times what a slot takes; what lies beside it hardly counts. */
+#define LARGE_SLOTS (1ULL << 30)
+
+/* Bytes of a slot, and of the value that belongs to it and is not in it. */
+struct shares {
+    double slot, row;
+};
+
+static double bytes_a_slot(const struct sw_table_config *table)
+{
+    return (double)sw_table_config_bytes(table) / (double)LARGE_SLOTS;
+}
+
+/* Returns false if no table of such a configuration is possible: its check says why. */
+static bool measure(const struct sw_config *config, struct shares *shares)
+{
+    struct sw_table_config table;
+    sw_config_table(config, &table);
+    table.capacity_slots = LARGE_SLOTS;
+    table.max_capacity_slots = 0;
+    table.rows_max = 0;
+    shares->slot = bytes_a_slot(&table);
+    shares->row = 0;
+    if (shares->slot > 0 && sw_config_has_rows(config)) {
+        const double both = shares->slot;
+        table.value_bytes = 0;
+        table.key_text_bytes = 0;
+        table.rows_in = SW_ROWS_IN_GPU;
+        table.rows_gpu_bytes = 0;
+        shares->slot = bytes_a_slot(&table);
+        shares->row = both - shares->slot;
+    }
+    return shares->slot > 0;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+void sw_config_ask_memory(const struct sw_config *config, struct sw_config_memory *memory)
+{
+    struct sw_table_config table;
+    sw_config_table(config, &table);
+    memory->host = memory->slots = memory->rows = sw_table_host_memory();
+    if (!sw_table_config_may_use_device(&table)) {
+        return;
+    }
+    const uint64_t device = sw_gpu_memory_least(SW_NVML_LIBRARY);
+    if (config->backend == SW_BACKEND_AUTO) {
+        /* no device may answer: the table is then in host memory */
+        memory->slots = device == SW_GPU_UNKNOWN ? memory->host : least(memory->host, device);
+    } else {
+        memory->slots = device == SW_GPU_UNKNOWN ? 0 : device;
+    }
+    memory->rows = config->rows_in == SW_ROWS_IN_GPU ? memory->slots : memory->host;
+    if (config->rows_in == SW_ROWS_IN_GPU_HOST) {
+        memory->slots /= MIXED_PART; /* what slots may take is lost for rows */
+    }
+}
+
+static uint64_t first_slots(const struct shares *shares, const struct sw_config_memory *memory)
+{
+    const uint64_t room = least(memory->slots, memory->rows) / FIRST_PART;
+    const double bytes = (double)(room > 0 ? least(FIRST_BYTES_MAX, room) : FIRST_BYTES_MAX);
+    uint64_t slots = FIRST_SLOTS_MAX;
+    /* a slot of a large table takes a little more than its bytes: for the buckets behind the last
+     */
+    while (slots > FIRST_SLOTS_MIN &&
+           (double)slots * (shares->slot + shares->row) > bytes * 1.001) {
+        slots /= 2;
+    }
+    return slots;
+}
+
+/* Whether a table of `slots` has room beside the half as large one that it grew from. */
+static bool fits(const struct sw_config *config, const struct shares *shares,
+                 const struct sw_config_memory *memory, uint64_t slots)
+{
+    struct sw_config grown = *config;
+    struct sw_table_config table;
+    const double slot_bytes = 1.5 * (double)slots * shares->slot;
+    double rows = (double)slots;
+    if (config->rows_max > 0 && (double)config->rows_max < rows * config->max_load) {
+        rows = (double)config->rows_max / config->max_load;
+    }
+    const double row_bytes = rows * shares->row;
+    const bool apart = sw_config_has_rows(config) && memory->rows != memory->slots;
+    const bool holds = apart ? slot_bytes <= (double)(memory->slots / GROWN_PART) &&
+                                   row_bytes <= (double)(memory->rows / GROWN_PART)
+                             : slot_bytes + row_bytes <= (double)(memory->slots / GROWN_PART);
+    grown.max_capacity = slots;
+    sw_config_table(&grown, &table);
+    return holds && slots <= GROWN_SLOTS_MAX &&
+           (shares->row == 0 || rows * config->max_load <= (double)GROWN_ROWS_MAX) &&
+           sw_table_config_check(&table, NULL, 0) == SW_OK;
+}
+
+/* A table grows if its engine does, and if its probe cap is one that is hardly ever met. */
+static bool may_grow(const struct sw_config *config)
+{
+    return config->engine == SW_ENGINE_ROBIN_HOOD && config->max_probe == 0;
+}
+
+void sw_config_fit_table(struct sw_config *config, const struct sw_config_memory *memory)
+{
+    struct shares shares = {0};
+    const bool known = measure(config, &shares);
+    if (config->capacity == SW_CONFIG_AUTO) {
+        config->derived |= SW_DERIVED_CAPACITY;
+        config->capacity = known ? first_slots(&shares, memory) : FIRST_SLOTS_MAX;
+        if (config->max_capacity != 0) {
+            config->capacity = least(config->capacity, config->max_capacity);
+        }
+    }
+    if (config->max_capacity == SW_CONFIG_AUTO) {
+        config->derived |= SW_DERIVED_MAX_CAPACITY;
+        config->max_capacity = 0;
+        if (known && may_grow(config)) {
+            uint64_t slots = config->capacity;
+            while (fits(config, &shares, memory, slots * 2)) {
+                slots *= 2;
+            }
+            config->max_capacity = slots > config->capacity ? slots : 0;
+        }
+    }
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gpu_memory.c - asks NVML once how much memory GPUs have, before a table is on one of them.
+ */
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "server/observe/gpu.h"
+
+struct nvml_memory {
+    unsigned long long total, free, used;
+};
+
+/* X(name, arguments) of the library, as the driver's ABI has them. Results are 0 or an error. */
+#define NVML_MAP(X)                                             \
+    X(nvmlInit_v2, (void))                                      \
+    X(nvmlShutdown, (void))                                     \
+    X(nvmlDeviceGetCount_v2, (unsigned *count))                 \
+    X(nvmlDeviceGetHandleByIndex_v2, (unsigned, void **device)) \
+    X(nvmlDeviceGetMemoryInfo, (void *device, struct nvml_memory *memory))
+
+struct nvml {
+#define NVML_POINTER(name, arguments) int(*name) arguments;
+    NVML_MAP(NVML_POINTER)
+#undef NVML_POINTER
+};
+
+static uint64_t ask_all(const struct nvml *nvml)
+{
+    uint64_t least = SW_GPU_UNKNOWN;
+    unsigned count = 0;
+    if (nvml->nvmlDeviceGetCount_v2(&count) != 0) {
+        return SW_GPU_UNKNOWN;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        void *device = NULL;
+        struct nvml_memory memory = {0};
+        if (nvml->nvmlDeviceGetHandleByIndex_v2(i, &device) == 0 &&
+            nvml->nvmlDeviceGetMemoryInfo(device, &memory) == 0 && memory.total < least) {
+            least = memory.total;
+        }
+    }
+    return least;
+}
+
+uint64_t sw_gpu_memory_least(const char *library)
+{
+    struct nvml nvml;
+    uint64_t least = SW_GPU_UNKNOWN;
+    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    if (handle == NULL) {
+        return SW_GPU_UNKNOWN;
+    }
+    bool complete = true;
+#define NVML_FIND(name, arguments) \
+    complete &= (*(void **)(void *)&nvml.name = dlsym(handle, #name)) != NULL;
+    NVML_MAP(NVML_FIND)
+#undef NVML_FIND
+    if (complete && nvml.nvmlInit_v2() == 0) {
+        least = ask_all(&nvml);
+        nvml.nvmlShutdown();
+    }
+    dlclose(handle);
+    return least;
+}
