@@ -106,9 +106,11 @@ Test(config, flag_errors)
         {{"--port", "x"}, "sherwoodd: port: 'x' is not a whole number from 0 to 65535\n"},
         {{"--config", "/nonexistent/file"},
          "sherwoodd: /nonexistent/file: cannot be opened: No such file or directory\n"},
-        {{"--config", "/tmp"}, "sherwoodd: /tmp: cannot be read: Is a directory\n"},
+        {{"--config", "/tmp"},
+         "sherwoodd: /tmp: cannot be opened: a directory, not a regular file\n"},
         {{"--config", "/dev/zero"},
-         "sherwoodd: /dev/zero:1: there is a NUL byte: this is not a text file\n"},
+         "sherwoodd: /dev/zero: cannot be opened: a FIFO, a device or a socket, not a regular "
+         "file\n"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct sw_config config;
