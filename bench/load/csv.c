@@ -4,8 +4,10 @@
  */
 #include "bench/load/report.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const char head[] =
     "phase,protocol,distribution,keys,connections,threads,depth,frame,rate,done_keys,seconds,"
@@ -49,12 +51,22 @@ int sw_load_report_csv(const char *path, const struct sw_load_options *options,
         return -1;
     }
     struct stat facts;
-    if (fstat(fileno(out), &facts) == 0 && facts.st_size == 0) {
+    const bool is_file = fstat(fileno(out), &facts) == 0 && S_ISREG(facts.st_mode);
+    if (is_file && facts.st_size == 0) {
         fputs(head, out);
     }
     for (uint32_t i = 0; i < result->phases_count; i++) {
         put_phase(out, options, &result->phases[i]);
     }
-    int failed = ferror(out);
-    return fclose(out) || failed ? -1 : 0;
+    bool written = fflush(out) == 0 && !ferror(out);
+    int error = errno;
+    if (!written && is_file) { /* no part of a row stays behind the rows of other runs */
+        (void)!ftruncate(fileno(out), facts.st_size);
+    }
+    if (fclose(out) && written) {
+        written = false;
+        error = errno;
+    }
+    errno = error;
+    return written ? 0 : -1;
 }

@@ -282,7 +282,7 @@ static const struct sw_study_option rows[] = {
     {"csv", SW_STUDY_BORROWED, FIELD(csv), .value = "FILE",
      .help = "append a row for each phase to FILE; a new file gets a row of names"},
     {"series", SW_STUDY_BORROWED, FIELD(series), .value = "FILE",
-     .help = "a CSV row for each second: keys, p50 and p99 (FILE is replaced)"},
+     .help = "a CSV row for each second: keys, p50 and p99 (FILE is replaced at the end)"},
     {"quiet", SW_STUDY_FLAG, FIELD(quiet), .letter = 'q',
      .help = "no progress and no report; the exit status tells"},
     {"key-of", SW_STUDY_OTHER, .take = take_key_of, .value = "I",

@@ -22,10 +22,10 @@ void sw_load_series_record(struct sw_load_series_counts *counts, uint64_t latenc
 bool sw_load_series_open(struct sw_load_series *series, const char *path)
 {
     memset(series, 0, sizeof(*series));
-    series->out = fopen(path, "w");
-    if (!series->out) {
+    if (!sw_cli_output_open(&series->output, path)) {
         return false;
     }
+    series->out = series->output.file;
     fputs("phase,second,seconds,keys,keys_per_second,units,p50_us,p99_us\n", series->out);
     return true;
 }
@@ -91,8 +91,7 @@ bool sw_load_series_close(struct sw_load_series *series)
     if (!series->out) {
         return true;
     }
-    bool failed = ferror(series->out) != 0;
-    failed |= fclose(series->out) != 0;
+    const bool has_rows = series->phase != NULL;
     series->out = NULL;
-    return !failed;
+    return sw_cli_output_end(&series->output, has_rows) || !has_rows;
 }

@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "client/cli/output.h"
+
 #define SW_LOAD_SERIES_BITS 7
 #define SW_LOAD_SERIES_LINEAR (2U << SW_LOAD_SERIES_BITS)
 #define SW_LOAD_SERIES_BUCKETS \
@@ -26,7 +28,8 @@ struct sw_load_series_counts {
 
 /* Of the main thread. */
 struct sw_load_series {
-    FILE *out; /* owned; NULL: there is no series */
+    FILE *out; /* of `output`; NULL: there is no series */
+    struct sw_cli_output output;
     const char *phase;
     uint64_t start_ns, row_ns; /* of the phase, of the row at hand */
     uint64_t keys;             /* until that row */
@@ -37,7 +40,8 @@ struct sw_load_series {
 
 void sw_load_series_record(struct sw_load_series_counts *counts, uint64_t latency_ns);
 
-/* Creates the file and writes the names of the columns. False with errno set. */
+/* Creates the file, beside an older one, and writes the names of the columns. False with errno set.
+ */
 bool sw_load_series_open(struct sw_load_series *series, const char *path);
 /* Begins a phase; the workers' counts are zero. */
 void sw_load_series_start(struct sw_load_series *series, const char *phase, uint64_t now_ns);
@@ -47,7 +51,8 @@ bool sw_load_series_is_due(const struct sw_load_series *series, uint64_t now_ns)
 void sw_load_series_add(struct sw_load_series *series, const struct sw_load_series_counts *counts);
 /* Writes the row, if anything was added; `keys_done` is the phase's. */
 void sw_load_series_row(struct sw_load_series *series, uint64_t keys_done, uint64_t now_ns);
-/* False if something could not be written. */
+/* Gives the file its name, unless no phase began. False with errno set: something could not be
+ * written, and an older file stays. */
 bool sw_load_series_close(struct sw_load_series *series);
 
 #endif

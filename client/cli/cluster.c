@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "client/cli/cli.h"
 #include "client/cli/move.h"
@@ -123,10 +124,18 @@ static int write_topology(struct sw_cli *cli, const struct sw_topology *topology
     sw_topology_free(again);
     FILE *file = fopen(path, "wx");
     bool written = file != NULL && fprintf(file, "%s\n", text) > 0;
-    written = file != NULL && fclose(file) == 0 && written;
+    written = written && fflush(file) == 0 && fsync(fileno(file)) == 0;
+    int failure = errno;
+    if (file != NULL && fclose(file) != 0 && written) {
+        written = false;
+        failure = errno;
+    }
     free(text);
     if (!written) {
-        fprintf(cli->messages, "%s: %s\n", path, strerror(errno));
+        fprintf(cli->messages, "%s: %s\n", path, strerror(failure));
+        if (file != NULL) { /* it is new: half a topology is none */
+            unlink(path);
+        }
         return 1;
     }
     for (unsigned i = 0; i < topology->node_count; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * dump.c - sherwood-cli dump: writes every pair of the table to a file.
+ * dump.c - sherwood-cli dump: writes every pair of the table to a file, which keeps its old
+ * contents until the dump is complete.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -8,6 +9,7 @@
 #include <string.h>
 
 #include "client/cli/cli.h"
+#include "client/cli/output.h"
 #include "client/cli/pairs.h"
 #include "client/cli/progress.h"
 #include "client/cli/values.h"
@@ -15,6 +17,7 @@
 struct dump {
     struct sw_cli *cli;
     FILE *out;
+    struct sw_cli_output output; /* what `out` belongs to, unless it is stdout */
     const char *name;
     enum sw_cli_format format;
     void *keys;
@@ -25,7 +28,8 @@ struct dump {
 
 static bool complain(const struct dump *dump, const char *text)
 {
-    fprintf(dump->cli->messages, "sherwood-cli: %s: %s; it is not complete\n", dump->name, text);
+    fprintf(dump->cli->messages, "sherwood-cli: %s: %s; %s\n", dump->name, text,
+            dump->output.beside != NULL ? "the file was not replaced" : "it is not complete");
     return false;
 }
 
@@ -101,17 +105,19 @@ int sw_cli_dump(struct sw_cli *cli, const char *path)
                 path);
         return 1;
     }
-    /* Connect first: an unreachable server must not empty the file. */
     if (!sw_cli_connect(cli)) {
         return 1;
     }
-    dump.out = is_stdout ? cli->out : fopen(path, "wbe");
-    if (dump.out == NULL) {
+    if (!is_stdout && !sw_cli_output_open(&dump.output, path)) {
         fprintf(cli->messages, "sherwood-cli: %s: %s\n", path, strerror(errno));
         return 1;
     }
+    dump.out = is_stdout ? cli->out : dump.output.file;
     bool good = dump_to(&dump);
-    if (!is_stdout && fclose(dump.out) != 0) {
+    if (!is_stdout && good && !sw_cli_output_settle(&dump.output)) {
+        good = complain(&dump, strerror(errno));
+    }
+    if (!is_stdout && !sw_cli_output_end(&dump.output, good) && good) {
         good = complain(&dump, strerror(errno));
     }
     return good ? 0 : 1;

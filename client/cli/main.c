@@ -89,7 +89,8 @@ int main(int argc, char **argv)
     int status = run(&cli, argc, argv);
     sherwood_close(cli.client);
     sw_cli_login_forget(&options.login);
-    if (fflush(stdout) != 0) {
+    /* A write that failed earlier leaves nothing to flush. */
+    if (fflush(stdout) != 0 || ferror(stdout) != 0) {
         fprintf(stderr, "sherwood-cli: stdout: the output could not be written\n");
         status = 1;
     }

@@ -12,6 +12,7 @@
 
 #include "client/cli/cli.h"
 #include "client/cli/numbers.h"
+#include "client/cli/output.h"
 #include "client/cli/pairs.h"
 #include "client/cli/progress.h"
 #include "client/cli/rows.h"
@@ -106,10 +107,12 @@ static int run_verify(struct sw_cli *cli, struct sw_cli_snapshot *snapshot, cons
 
 /* --- export ----------------------------------------------------------------------------------- */
 
+enum { KEYS, VALUES, SCORES, TIMES, COLUMNS };
+
 struct columns {
     struct sw_cli *cli;
-    FILE *keys, *values;
-    FILE *scores, *times; /* NULL without that column */
+    FILE *csv; /* instead of the outputs */
+    struct sw_cli_output outputs[COLUMNS];
 };
 
 static bool write_csv(void *context, const struct sw_cli_snapshot *snapshot)
@@ -121,9 +124,9 @@ static bool write_csv(void *context, const struct sw_cli_snapshot *snapshot)
     const struct sw_cli_row_format format = {header->value_format, header->value_type,
                                              header->value_bytes};
     bool written = header->value_format == SW_FRAME_VALUES_INTEGER
-                       ? sw_cli_pairs_write(columns->keys, SW_CLI_FORMAT_CSV, header->key_bytes,
+                       ? sw_cli_pairs_write(columns->csv, SW_CLI_FORMAT_CSV, header->key_bytes,
                                             header->value_bytes, keys, values, snapshot->entries)
-                       : sw_cli_rows_write(columns->keys, &format, header->key_bytes, keys, values,
+                       : sw_cli_rows_write(columns->csv, &format, header->key_bytes, keys, values,
                                            snapshot->entries);
     if (!written) {
         fprintf(columns->cli->messages, "sherwood-cli: the CSV: %s\n", strerror(errno));
@@ -132,18 +135,26 @@ static bool write_csv(void *context, const struct sw_cli_snapshot *snapshot)
     return true;
 }
 
+static bool complain(struct sw_cli *cli, const char *path)
+{
+    fprintf(cli->messages, "sherwood-cli: %s: %s\n", path, strerror(errno));
+    return false;
+}
+
 static int export_csv(struct sw_cli *cli, struct sw_cli_snapshot *snapshot, const char *path)
 {
     bool is_stdout = strcmp(path, "-") == 0;
-    struct columns columns = {.cli = cli, .keys = is_stdout ? cli->out : fopen(path, "wbe")};
-    if (columns.keys == NULL) {
-        fprintf(cli->messages, "sherwood-cli: %s: %s\n", path, strerror(errno));
+    struct columns columns = {.cli = cli, .csv = cli->out};
+    struct sw_cli_output *output = &columns.outputs[KEYS];
+    if (!is_stdout && !sw_cli_output_open(output, path)) {
+        complain(cli, path);
         return 1;
     }
+    columns.csv = is_stdout ? cli->out : output->file;
     bool good = read_all(cli, snapshot, "exported", write_csv, &columns);
-    if ((is_stdout ? fflush(columns.keys) : fclose(columns.keys)) != 0) {
-        fprintf(cli->messages, "sherwood-cli: %s: %s\n", path, strerror(errno));
-        good = false;
+    bool written = is_stdout ? fflush(cli->out) == 0 : sw_cli_output_end(output, good);
+    if (good && !written) {
+        good = complain(cli, path);
     }
     return good ? 0 : 1;
 }
@@ -152,20 +163,18 @@ static bool write_columns(void *context, const struct sw_cli_snapshot *snapshot)
 {
     struct columns *columns = context;
     const struct sw_snapshot_header *header = &snapshot->header;
+    static const uint32_t parts[] = {SW_SNAPSHOT_KEYS, SW_SNAPSHOT_VALUES, SW_SNAPSHOT_SCORES,
+                                     SW_SNAPSHOT_TIMES};
+    const size_t widths[] = {header->key_bytes, header->value_bytes, 8, 8};
     const size_t count = snapshot->entries;
-    bool good =
-        fwrite(sw_cli_snapshot_column(snapshot, SW_SNAPSHOT_KEYS), header->key_bytes, count,
-               columns->keys) == count &&
-        fwrite(sw_cli_snapshot_column(snapshot, SW_SNAPSHOT_VALUES), header->value_bytes, count,
-               columns->values) == count &&
-        (columns->scores == NULL || fwrite(sw_cli_snapshot_column(snapshot, SW_SNAPSHOT_SCORES), 8,
-                                           count, columns->scores) == count) &&
-        (columns->times == NULL || fwrite(sw_cli_snapshot_column(snapshot, SW_SNAPSHOT_TIMES), 8,
-                                          count, columns->times) == count);
-    if (!good) {
-        fprintf(columns->cli->messages, "sherwood-cli: a column: %s\n", strerror(errno));
+    for (int i = 0; i < COLUMNS; i++) {
+        FILE *file = columns->outputs[i].file;
+        if (file != NULL &&
+            fwrite(sw_cli_snapshot_column(snapshot, parts[i]), widths[i], count, file) != count) {
+            return complain(columns->cli, "a column");
+        }
     }
-    return good;
+    return true;
 }
 
 static const char *ending_of_integers(uint32_t bytes)
@@ -181,25 +190,30 @@ static const char *ending_of_values(const struct sw_snapshot_header *header)
 }
 
 /* Opens DIR/name.ending. */
-static FILE *open_column(struct sw_cli *cli, const char *folder, const char *name,
-                         const char *ending)
+static bool open_column(struct sw_cli *cli, struct sw_cli_output *output, const char *folder,
+                        const char *name, const char *ending)
 {
     char path[PATH_BYTES];
-    snprintf(path, sizeof(path), "%s/%s.%s", folder, name, ending);
-    FILE *file = fopen(path, "wbe");
-    if (file == NULL) {
-        fprintf(cli->messages, "sherwood-cli: %s: %s\n", path, strerror(errno));
-    }
-    return file;
+    int size = snprintf(path, sizeof(path), "%s/%s.%s", folder, name, ending);
+    errno = ENAMETOOLONG;
+    return (size < (int)sizeof(path) && sw_cli_output_open(output, path)) || complain(cli, path);
 }
 
-static bool close_column(struct sw_cli *cli, FILE *file)
+/* Gives all columns their names, once all are on storage, or removes them. */
+static bool end_columns(struct columns *columns, bool good)
 {
-    if (file != NULL && fclose(file) != 0) {
-        fprintf(cli->messages, "sherwood-cli: a column: %s\n", strerror(errno));
-        return false;
+    for (int i = 0; i < COLUMNS && good; i++) {
+        struct sw_cli_output *output = &columns->outputs[i];
+        good = output->file == NULL || sw_cli_output_settle(output) ||
+               complain(columns->cli, "a column");
     }
-    return true;
+    for (int i = 0; i < COLUMNS; i++) {
+        struct sw_cli_output *output = &columns->outputs[i];
+        if (output->file != NULL && !sw_cli_output_end(output, good) && good) {
+            good = complain(columns->cli, "a column");
+        }
+    }
+    return good;
 }
 
 static int export_columns(struct sw_cli *cli, struct sw_cli_snapshot *snapshot, const char *folder)
@@ -207,24 +221,19 @@ static int export_columns(struct sw_cli *cli, struct sw_cli_snapshot *snapshot, 
     const struct sw_snapshot_header *header = &snapshot->header;
     bool has_scores = (header->columns & SW_SNAPSHOT_SCORES) != 0, has_times = expires(header);
     if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
-        fprintf(cli->messages, "sherwood-cli: %s: %s\n", folder, strerror(errno));
+        complain(cli, folder);
         return 1;
     }
-    struct columns columns = {
-        .cli = cli,
-        .keys = open_column(cli, folder, "keys", ending_of_integers(header->key_bytes)),
-        .values = open_column(cli, folder, "values", ending_of_values(header)),
-        .scores = has_scores ? open_column(cli, folder, "scores", ending_of_integers(8)) : NULL,
-        .times = has_times ? open_column(cli, folder, "expires", ending_of_integers(8)) : NULL,
-    };
-    bool good = columns.keys != NULL && columns.values != NULL &&
-                (!has_scores || columns.scores != NULL) && (!has_times || columns.times != NULL) &&
-                read_all(cli, snapshot, "exported", write_columns, &columns);
-    good = close_column(cli, columns.keys) && good;
-    good = close_column(cli, columns.values) && good;
-    good = close_column(cli, columns.scores) && good;
-    good = close_column(cli, columns.times) && good;
-    return good ? 0 : 1;
+    struct columns columns = {.cli = cli};
+    struct sw_cli_output *outputs = columns.outputs;
+    const char *const words = ending_of_integers(8);
+    bool good =
+        open_column(cli, &outputs[KEYS], folder, "keys", ending_of_integers(header->key_bytes)) &&
+        open_column(cli, &outputs[VALUES], folder, "values", ending_of_values(header)) &&
+        (!has_scores || open_column(cli, &outputs[SCORES], folder, "scores", words)) &&
+        (!has_times || open_column(cli, &outputs[TIMES], folder, "expires", words)) &&
+        read_all(cli, snapshot, "exported", write_columns, &columns);
+    return end_columns(&columns, good) ? 0 : 1;
 }
 
 /* Texts of keys are in no format that is exported, and frames, by which rows are loaded, have none.

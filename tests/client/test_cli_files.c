@@ -3,9 +3,13 @@
  * test_cli_files.c - sherwood-cli load and dump: files of pairs, good and bad, there and back.
  */
 #include <criterion/criterion.h>
+#include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/client/cli_fixture.h"
@@ -249,5 +253,74 @@ Test(cli_files, files_that_cannot_be)
     cr_expect_eq(sw_cli_load(&cli, "/tmp"), 1, "a folder");
     run("SET 1 2");
     cr_expect_eq(sw_cli_dump(&cli, "/dev/full"), 1, "a full disk");
+    close_cli();
+}
+
+/* How many files of the folder of path_of begin with this name. */
+static int files_named(const char *name)
+{
+    int count = 0;
+    DIR *open = opendir(folder);
+    for (struct dirent *entry = readdir(open); entry != NULL; entry = readdir(open)) {
+        count += strncmp(entry->d_name, name, strlen(name)) == 0;
+    }
+    closedir(open);
+    return count;
+}
+
+static void expect_file(const char *name, const char *text)
+{
+    char seen[64] = "";
+    FILE *file = fopen(path_of(name), "r");
+    cr_assert_not_null(file, "%s", name);
+    seen[fread(seen, 1, sizeof(seen) - 1, file)] = '\0';
+    fclose(file);
+    cr_expect_str_eq(seen, text);
+}
+
+/* A disk that gets full in the middle of a dump leaves the backup of yesterday. */
+Test(cli_files, a_dump_that_fails_keeps_the_old_file)
+{
+    const struct rlimit small = {65536, RLIM_INFINITY};
+    struct rlimit before;
+    open_cli(8, 8, true);
+    there_and_back("all.csv", 50000, UINT64_MAX, UINT64_MAX);
+    write_file("backup.csv", "1,2\n", 4);
+    chmod(path_of("backup.csv"), 0640);
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before);
+    setrlimit(RLIMIT_FSIZE, &small);
+    cr_expect_eq(sw_cli_dump(&cli, path_of("backup.csv")), 1);
+    cr_expect_eq(sw_cli_dump(&cli, path_of("new.csv")), 1);
+    setrlimit(RLIMIT_FSIZE, &before);
+    expect_file("backup.csv", "1,2\n");
+    cr_expect_eq(files_named("backup"), 1);
+    cr_expect_eq(files_named("new"), 0);
+    fflush(cli.messages);
+    cr_expect_not_null(strstr(messages, "the file was not replaced"), "%s", messages);
+    sw_cli_dump(&cli, path_of("backup.csv"));
+    struct stat facts;
+    stat(path_of("backup.csv"), &facts);
+    cr_expect_eq(facts.st_mode & 07777, 0640);
+    cr_expect_gt(facts.st_size, 50000);
+    unlink(path_of("backup.csv"));
+    close_cli();
+}
+
+Test(cli_files, a_dump_through_a_link)
+{
+    char target[300];
+    open_cli(8, 8, true);
+    run("SET 1 2");
+    write_file("real.csv", "old", 3);
+    snprintf(target, sizeof(target), "%s", path_of("real.csv"));
+    cr_assert_eq(symlink(target, path_of("link.csv")), 0);
+    cr_expect_eq(sw_cli_dump(&cli, path_of("link.csv")), 0);
+    expect_file("real.csv", "1,2\n");
+    cr_expect_eq(sw_cli_dump(&cli, "/dev/null"), 1, "which format?");
+    options.format = SW_CLI_FORMAT_CSV;
+    cr_expect_eq(sw_cli_dump(&cli, "/dev/null"), 0, "in place");
+    unlink(path_of("real.csv"));
+    unlink(path_of("link.csv"));
     close_cli();
 }
