@@ -9,23 +9,24 @@
 
 static bool is_insert(const struct sw_command *command)
 {
-    return command->effect == SW_EFFECT_INSERT;
+    return command->effect == SW_COMMAND_EFFECT_INSERT;
 }
 
 static bool is_write(const struct sw_command *command)
 {
-    return command->effect == SW_EFFECT_INSERT || command->effect == SW_EFFECT_WRITE ||
-           command->effect == SW_EFFECT_DELETE;
+    return command->effect == SW_COMMAND_EFFECT_INSERT ||
+           command->effect == SW_COMMAND_EFFECT_WRITE ||
+           command->effect == SW_COMMAND_EFFECT_DELETE;
 }
 
 static bool is_read(const struct sw_command *command)
 {
-    return command->effect == SW_EFFECT_READ;
+    return command->effect == SW_COMMAND_EFFECT_READ;
 }
 
 static bool is_admin(const struct sw_command *command)
 {
-    return command->effect == SW_EFFECT_ADMIN;
+    return command->effect == SW_COMMAND_EFFECT_ADMIN;
 }
 
 static bool is_fast(const struct sw_command *command)
@@ -66,7 +67,7 @@ static void put_key_spec(struct sw_call *call, const struct sw_command *command)
 {
     struct sw_text *reply = call->reply;
     bool resp3 = call->session->resp3;
-    bool writes = is_write(command), deletes = command->effect == SW_EFFECT_DELETE;
+    bool writes = is_write(command), deletes = command->effect == SW_COMMAND_EFFECT_DELETE;
     int last = command->last_key < 0 ? command->last_key : command->last_key - command->first_key;
     sw_text_map(reply, 3, resp3);
     sw_text_bulk_string(reply, "flags");

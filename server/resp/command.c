@@ -56,7 +56,7 @@
      .arity = (arity_),                                                                            \
      SW_ROW_##keys_,                                                                               \
      .group = SW_GROUP_##group_,                                                                   \
-     .effect = SW_EFFECT_##effect_,                                                                \
+     .effect = SW_COMMAND_EFFECT_##effect_,                                                        \
      .fast = SW_SPEED_##speed_,                                                                    \
      .in_multi = SW_MULTI_##in_multi_,                                                             \
      SW_ROW_##how_,                                                                                \

@@ -47,12 +47,12 @@ enum sw_command_maker {
 };
 
 enum sw_command_effect {
-    SW_EFFECT_NONE,
-    SW_EFFECT_READ,
-    SW_EFFECT_INSERT, /* may add a key */
-    SW_EFFECT_WRITE,  /* changes keys otherwise */
-    SW_EFFECT_DELETE, /* removes the keys it names */
-    SW_EFFECT_ADMIN
+    SW_COMMAND_EFFECT_NONE,
+    SW_COMMAND_EFFECT_READ,
+    SW_COMMAND_EFFECT_INSERT, /* may add a key */
+    SW_COMMAND_EFFECT_WRITE,  /* changes keys otherwise */
+    SW_COMMAND_EFFECT_DELETE, /* removes the keys it names */
+    SW_COMMAND_EFFECT_ADMIN
 };
 
 /* How a command is treated between MULTI and EXEC: queued for EXEC, carried out at once, or
@@ -119,8 +119,9 @@ static inline bool sw_command_arity_fits(const struct sw_command *command, uint3
 /* Does the command change keys? */
 static inline bool sw_command_writes(const struct sw_command *command)
 {
-    return command->effect == SW_EFFECT_INSERT || command->effect == SW_EFFECT_WRITE ||
-           command->effect == SW_EFFECT_DELETE;
+    return command->effect == SW_COMMAND_EFFECT_INSERT ||
+           command->effect == SW_COMMAND_EFFECT_WRITE ||
+           command->effect == SW_COMMAND_EFFECT_DELETE;
 }
 /* Is the command one of the writes that the table numbers? FLUSHALL and RESIZE are, too. */
 bool sw_command_is_numbered(const struct sw_command *command);

@@ -195,7 +195,7 @@ static bool is_for_operators(const struct sw_command *command)
     case SW_COMMAND_CLUSTER:
         return true;
     default:
-        return strcmp(command->group, "server") == 0 && command->effect != SW_EFFECT_READ;
+        return strcmp(command->group, "server") == 0 && command->effect != SW_COMMAND_EFFECT_READ;
     }
 }
 

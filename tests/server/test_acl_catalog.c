@@ -38,7 +38,7 @@ Test(acl_catalog, what_cannot_be_limited_to_keys_needs_all)
             is_figure |= strcmp(figures[i], command->name) == 0;
         }
         bool needed = command->first_key == 0 && !is_figure &&
-                      (command->batch_kinds != 0 || command->effect != SW_EFFECT_NONE ||
+                      (command->batch_kinds != 0 || command->effect != SW_COMMAND_EFFECT_NONE ||
                        is_container(command->name));
         cr_assert_eq(row_of(command->name)->all_keys, needed, "%s", command->name);
     }

@@ -198,7 +198,7 @@ Test(command, rows_are_whole)
             cr_assert_eq(command->operations, 1U << needs, "%s", command->name);
             cr_assert_lt(command->operand, command->arity < 0 ? 2 : command->arity, "%s",
                          command->name);
-            cr_assert_neq(command->effect, SW_EFFECT_NONE, "%s", command->name);
+            cr_assert_neq(command->effect, SW_COMMAND_EFFECT_NONE, "%s", command->name);
         }
         cr_assert(command->kind == SW_KIND_DATA || command->kind == SW_KIND_SESSION ||
                       command->kind == SW_KIND_TRANSACTION ||
