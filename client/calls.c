@@ -16,7 +16,7 @@
 #include "client/wait.h"
 
 /* sherwood.h is installed without frame.h, so it repeats its enums; here they are compared. */
-#define SAME_OPERATION(name, number, operands) \
+#define SAME_OPERATION(name, number, ...) \
     static_assert((int)SHERWOOD_##name == (number), "sherwood.h: " #name);
 SW_DATA_OPERATION_MAP(SAME_OPERATION)
 SW_COMPOSED_OPERATION_MAP(SAME_OPERATION)
@@ -338,20 +338,7 @@ int sherwood_run_cache(struct sherwood *client, enum sherwood_operation operatio
 /* The operation that adds numbers as the server's rows have them; 0: they have none. */
 static enum sherwood_operation add_of(enum sherwood_type type, bool present_only)
 {
-    switch (type) {
-    case SHERWOOD_U32:
-        return present_only ? SHERWOOD_ADD_PRESENT_U32 : SHERWOOD_ADD_U32;
-    case SHERWOOD_U64:
-        return present_only ? SHERWOOD_ADD_PRESENT_U64 : SHERWOOD_ADD_U64;
-    case SHERWOOD_F32:
-        return present_only ? SHERWOOD_ADD_PRESENT_F32 : SHERWOOD_ADD_F32;
-    case SHERWOOD_F16:
-        return present_only ? SHERWOOD_ADD_PRESENT_F16 : SHERWOOD_ADD_F16;
-    case SHERWOOD_BF16:
-        return present_only ? SHERWOOD_ADD_PRESENT_BF16 : SHERWOOD_ADD_BF16;
-    default:
-        return (enum sherwood_operation)0;
-    }
+    return (enum sherwood_operation)sw_operation_that_adds(type, present_only);
 }
 
 int sherwood_add(struct sherwood *client, const void *keys, const void *rows, size_t count,

@@ -194,7 +194,7 @@ const char *sherwood_error(const struct sherwood *client);
 
 /* What a request does to each of its keys. */
 enum sherwood_operation {
-    SHERWOOD_GET = 1,
+    SHERWOOD_GET = 1,         /* read */
     SHERWOOD_SET = 2,         /* insert or replace */
     SHERWOOD_SUM = 3,         /* insert, or add modulo 2^width */
     SHERWOOD_MIN = 4,         /* insert, or keep the smaller value */
@@ -203,13 +203,12 @@ enum sherwood_operation {
     SHERWOOD_SET_PRESENT = 7, /* replace if present */
     SHERWOOD_INCREMENT = 8,   /* add; a key whose value would overflow keeps its value */
     SHERWOOD_DECREMENT = 9,   /* subtract; a key whose value would be negative keeps its value */
-    SHERWOOD_DELETE = 10,
-    /* The cache engine alone has these, and rows have ADD. There GET and what writes a value are
-     * uses of an entry, but for SET_ABSENT of a present key and SET_VALUE. */
-    SHERWOOD_PEEK = 11,            /* read; no use */
-    SHERWOOD_FIND_OR_INSERT = 12,  /* insert if absent; otherwise read, which is a use */
-    SHERWOOD_SET_SCORE = 13,       /* if present: a use, no more; takes no values */
-    SHERWOOD_SET_VALUE = 14,       /* replace if present; no use */
+    SHERWOOD_DELETE = 10,     /* remove */
+    SHERWOOD_PEEK = 11,       /* cache: read; no use of the entry */
+    SHERWOOD_FIND_OR_INSERT = 12, /* cache: insert if absent; otherwise read, which is a use */
+    /* cache: if present a use, with the score of the request; takes no values */
+    SHERWOOD_SET_SCORE = 13,
+    SHERWOOD_SET_VALUE = 14,       /* cache: replace if present; no use */
     SHERWOOD_ADD_F32 = 15,         /* insert, or add number by number: 32-bit floats */
     SHERWOOD_ADD_U32 = 16,         /* .. unsigned integers of 32 bits, which wrap around */
     SHERWOOD_ADD_U64 = 17,         /* .. of 64 bits: value_bytes is a multiple of 8 */
@@ -220,23 +219,23 @@ enum sherwood_operation {
     SHERWOOD_ADD_BF16 = 22, /* .. to the high 16 bits of a float of 32 */
     SHERWOOD_ADD_PRESENT_F16 = 23,
     SHERWOOD_ADD_PRESENT_BF16 = 24,
-    /* When keys expire, of servers where they may: sherwood-times.h. */
-    SHERWOOD_EXPIRE = 25, /* if present */
-    SHERWOOD_EXPIRE_NONE = 26,
-    SHERWOOD_EXPIRE_SOME = 27,
-    SHERWOOD_EXPIRE_LATER = 28,
-    SHERWOOD_EXPIRE_EARLIER = 29,
-    SHERWOOD_EXPIRE_SHORTEN = 30,
-    SHERWOOD_PERSIST = 71,
-    SHERWOOD_TTL = 72, /* `previous` receives times of 8 bytes */
-    /* What looks before it writes: sherwood-words.h says how, and has calls for the last three. */
-    SHERWOOD_OR = 64, /* integers, rows of BYTES, U32, U64; an absent key is 0 */
-    SHERWOOD_XOR = 65,
+    SHERWOOD_EXPIRE = 25,         /* a present key expires then */
+    SHERWOOD_EXPIRE_NONE = 26,    /* .. if it does not expire yet */
+    SHERWOOD_EXPIRE_SOME = 27,    /* .. if it does */
+    SHERWOOD_EXPIRE_LATER = 28,   /* .. if it does, and earlier than that */
+    SHERWOOD_EXPIRE_EARLIER = 29, /* .. if it does later than that, or never */
+    SHERWOOD_EXPIRE_SHORTEN = 30, /* .. if it does, and later than that */
+    /* integers, rows of BYTES, U32, U64, bit by bit; an absent key is 0, and inserted */
+    SHERWOOD_OR = 64,
+    SHERWOOD_XOR = 65,    /* likewise */
     SHERWOOD_AND = 66,    /* an absent key stays absent */
     SHERWOOD_ANDNOT = 67, /* the bits that the operand does not have; likewise */
-    SHERWOOD_CAS = 68,
+    SHERWOOD_CAS = 68, /* an operand is two values: a key that has the first one gets the second */
+    /* rows: replace a part of the value; an absent key is zeros, and inserted */
     SHERWOOD_SETRANGE = 69,
-    SHERWOOD_GETRANGE = 70
+    SHERWOOD_GETRANGE = 70, /* rows, those of a cache included: read a part of the value */
+    SHERWOOD_PERSIST = 71,  /* a present key that expires never does any more */
+    SHERWOOD_TTL = 72 /* when each key expires: values of 8 bytes; 0: never, or it is absent */
 };
 
 /* Blocking calls. The operations of a call take effect in order, also on repeated keys, and so do

@@ -76,4 +76,5 @@ install-system:
 # What is generated from the daemon, in the source tree. Tests say if it is old.
 .PHONY: docs
 docs: $(BUILD)/sherwoodd $(BUILD)/libsherwood.so $(BUILD)/libsherwood-cuda.so ## write sherwood.conf, METRICS.md, the man page's options and the list of symbols
+	@proto/ops/write
 	@deploy/docs $(BUILD)

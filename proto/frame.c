@@ -7,6 +7,7 @@
 
 #include <assert.h>
 
+#include "proto/ops/apply.h"
 #include "proto/sherwood.pb-c.h"
 #include "proto/value_type.h"
 
@@ -23,6 +24,22 @@ static_assert(SW_FRAME_HEAD_BYTES_MAX % SW_FRAME_ALIGN == 0, "a frame's body sta
     static_assert((number) > 0 && (number) < SW_OPERATION_NUMBERS, #name " has a number too " \
                                                                          "large");
 SW_OPERATION_MAP(SAME_OPERATION)
+
+/* Other maps take trailing columns as "..". These maps name all columns, so a missing one fails to
+ * compile. */
+enum { RIGHT_IS_SAME, RIGHT_IS_LIKE };
+#define WHOLE(name, number, op, verb, guard, element, on, use, times, device, acl, command, text) \
+    static_assert(RIGHT_IS_##acl >= 0 && sizeof(command) > 1 && sizeof(text) > 0 &&               \
+                      SW_WHEN_##guard < SW_WHEN_COUNT && SW_ELEMENT_##element >= 0 &&             \
+                      SW_ON_##on > 0 && SW_IS_##use + SW_IS_##times + SW_IS_##device >= 0,        \
+                  "proto/ops/operations.h: " #name);
+SW_DATA_OPERATION_MAP(WHOLE)
+SW_COMPOSED_OPERATION_MAP(WHOLE)
+#define WHOLE_CONTROL(name, number, who, needs, effect, acl, command, text)         \
+    static_assert(RIGHT_IS_##acl >= 0 && sizeof(command) > 0 && sizeof(text) > 0 && \
+                      SW_IS_##needs + (int)SW_DOES_##effect >= 0,                   \
+                  "proto/ops/operations.h: " #name);
+SW_CONTROL_OPERATION_MAP(WHOLE_CONTROL)
 
 #define SAME_FORMAT(name, number, word)                                   \
     static_assert((number) == (int)SHERWOOD__VALUE_FORMAT__VALUES_##name, \
@@ -70,122 +87,123 @@ const char *sw_frame_error_text(int error)
     }
 }
 
-/* What is true of each operation. */
-enum { IS_KNOWN = 1, IS_DATA = 2, HAS_OPERANDS = 4, IS_COMPOSED = 8 };
-#define KNOWN(name, number, ...) [number] = IS_KNOWN,
-#define DATA(name, number, operands) \
-    [number] = IS_KNOWN | IS_DATA | ((operands) ? HAS_OPERANDS : 0),
-#define COMPOSED(name, number, operands) \
-    [number] = IS_KNOWN | IS_DATA | IS_COMPOSED | ((operands) ? HAS_OPERANDS : 0),
-static const uint8_t operations[SW_OPERATION_NUMBERS] = {SW_CONTROL_OPERATION_MAP(
-    KNOWN) SW_DATA_OPERATION_MAP(DATA) SW_COMPOSED_OPERATION_MAP(COMPOSED)};
+/* Facts of each operation, from its row and its verb's row. */
+enum {
+    IS_KNOWN = 1,
+    IS_DATA = 2,
+    HAS_OPERANDS = 4,
+    IS_COMPOSED = 8,
+    IS_OF_PARTS = 16,
+    RETIMES = 32,
+    NEEDS_EXPIRY = 64,
+    TAKES_TIMES = 128,
+    WRITES = 256,
+    MAY_REFUSE = 512,
+    ADDS_ROWS = 1024,
+    IS_OF_16_BITS = 2048,
+    NEEDS_TABLE = 4096,
+    TAKES_DEVICE = 16384,
+    OF_BITS = 32768,
+    OF_INTEGERS = 65536
+};
+#define IF(condition, fact) ((condition) ? (fact) : 0)
+#define IS_BITS(verb)                                                 \
+    (SW_VERB_##verb == SW_VERB_OR || SW_VERB_##verb == SW_VERB_XOR || \
+     SW_VERB_##verb == SW_VERB_AND || SW_VERB_##verb == SW_VERB_ANDNOT)
+#define ON_KEYS(name, number, op, verb, guard, element, on, use, times, device, ...)           \
+    [number] = IS_KNOWN | IS_DATA | NEEDS_TABLE | IF(SW_HAS_OPERAND(verb), HAS_OPERANDS) |     \
+               IF(SW_VERB_##verb == SW_VERB_GETRANGE || SW_VERB_##verb == SW_VERB_SETRANGE,    \
+                  IS_OF_PARTS) |                                                               \
+               IF(SW_VERB_##verb == SW_VERB_EXPIRE, RETIMES) |                                 \
+               IF(SW_ON_##on == SW_ON_EXPIRY, NEEDS_EXPIRY) | IF(SW_IS_##times, TAKES_TIMES) | \
+               IF((int)SW_VERB_DOES_##verb != (int)SW_DOES_READS, WRITES) |                    \
+               IF(SW_WHEN_##guard == SW_WHEN_FITS, MAY_REFUSE) |                               \
+               IF(SW_VERB_##verb == SW_VERB_ADD_ROW, ADDS_ROWS) |                              \
+               IF(SW_ELEMENT_##element >= SW_ELEMENT_F16, IS_OF_16_BITS) |                     \
+               IF(SW_IS_##device, TAKES_DEVICE) | IF(IS_BITS(verb), OF_BITS) |                 \
+               IF(SW_ON_##on == SW_ON_INTEGERS, OF_INTEGERS)
+#define DATA(...) ON_KEYS(__VA_ARGS__),
+#define COMPOSED(...) ON_KEYS(__VA_ARGS__) | IS_COMPOSED,
+#define CONTROL(name, number, who, needs, effect, ...) \
+    [number] =                                         \
+        IS_KNOWN | IF(SW_IS_##needs, NEEDS_TABLE) |    \
+        IF(SW_DOES_##effect == SW_DOES_WRITES || SW_DOES_##effect == SW_DOES_CHANGES, WRITES),
+static const uint32_t operations[SW_OPERATION_NUMBERS] = {SW_CONTROL_OPERATION_MAP(
+    CONTROL) SW_DATA_OPERATION_MAP(DATA) SW_COMPOSED_OPERATION_MAP(COMPOSED)};
 
-static bool is(uint32_t operation, uint8_t what)
+static bool is(uint32_t operation, uint32_t what)
 {
     return operation < SW_OPERATION_NUMBERS && (operations[operation] & what) != 0;
 }
 
-bool sw_operation_is_data(uint32_t operation)
-{
-    return is(operation, IS_DATA);
-}
-
-bool sw_operation_is_composed(uint32_t operation)
-{
-    return is(operation, IS_COMPOSED);
-}
+#define PREDICATE(name, fact)                    \
+    bool sw_operation_##name(uint32_t operation) \
+    {                                            \
+        return is(operation, fact);              \
+    }
+PREDICATE(is_known, IS_KNOWN)
+PREDICATE(is_data, IS_DATA)
+PREDICATE(is_composed, IS_COMPOSED)
+PREDICATE(has_range, IS_OF_PARTS)
+PREDICATE(expires, RETIMES)
+PREDICATE(needs_expiry, NEEDS_EXPIRY)
+PREDICATE(takes_times, TAKES_TIMES)
+PREDICATE(writes, WRITES)
+PREDICATE(has_operands, HAS_OPERANDS)
+PREDICATE(may_overflow, MAY_REFUSE)
+PREDICATE(adds, ADDS_ROWS)
+PREDICATE(adds_16, IS_OF_16_BITS)
+PREDICATE(needs_table, NEEDS_TABLE)
+PREDICATE(takes_device, TAKES_DEVICE)
+PREDICATE(of_bits, OF_BITS)
+PREDICATE(of_integers, OF_INTEGERS)
 
 bool sw_operation_runs_alone(uint32_t operation)
 {
     return is(operation, IS_COMPOSED) && is(operation, HAS_OPERANDS);
 }
 
-bool sw_operation_has_range(uint32_t operation)
+uint32_t sw_operation_that_adds(uint32_t type, bool present_only)
 {
-    return operation == SW_OPERATION_GETRANGE || operation == SW_OPERATION_SETRANGE;
+#define ADDS(name, number, op, verb, guard, element, ...)                              \
+    if (SW_VERB_##verb == SW_VERB_ADD_ROW && (uint32_t)SW_ELEMENT_##element == type && \
+        (SW_WHEN_##guard == SW_WHEN_PRESENT) == present_only) {                        \
+        return (number);                                                               \
+    }
+    SW_DATA_OPERATION_MAP(ADDS)
+    return 0;
 }
 
-bool sw_operation_expires(uint32_t operation)
+const char *sw_operation_right(uint32_t operation)
 {
-    return operation >= SW_OPERATION_EXPIRE && operation <= SW_OPERATION_EXPIRE_SHORTEN;
-}
-
-bool sw_operation_needs_expiry(uint32_t operation)
-{
-    return sw_operation_expires(operation) || operation == SW_OPERATION_PERSIST ||
-           operation == SW_OPERATION_TTL;
-}
-
-bool sw_operation_takes_times(uint32_t operation)
-{
-    return (operation >= SW_OPERATION_SET && operation <= SW_OPERATION_INCREMENT) ||
-           (operation >= SW_OPERATION_ADD_F32 && operation <= SW_OPERATION_ADD_U64) ||
-           operation == SW_OPERATION_ADD_F16 || operation == SW_OPERATION_ADD_BF16;
-}
-
-bool sw_operation_writes(uint32_t operation)
-{
-    return (is(operation, IS_DATA) && operation != SW_OPERATION_GET &&
-            operation != SW_OPERATION_PEEK && operation != SW_OPERATION_GETRANGE &&
-            operation != SW_OPERATION_TTL) ||
-           operation == SW_OPERATION_CLEAR || operation == SW_OPERATION_RESIZE ||
-           operation == SW_OPERATION_ERASE_SCORES || operation == SW_OPERATION_EPOCH;
-}
-
-bool sw_operation_is_known(uint32_t operation)
-{
-    return is(operation, IS_KNOWN);
-}
-
-bool sw_operation_has_operands(uint32_t operation)
-{
-    return is(operation, HAS_OPERANDS);
-}
-
-bool sw_operation_may_overflow(uint32_t operation)
-{
-    return operation == SW_OPERATION_INCREMENT || operation == SW_OPERATION_DECREMENT;
-}
-
-bool sw_operation_adds(uint32_t operation)
-{
-    return operation >= SW_OPERATION_ADD_F32 && operation <= SW_OPERATION_ADD_PRESENT_BF16;
-}
-
-bool sw_operation_adds_16(uint32_t operation)
-{
-    return operation >= SW_OPERATION_ADD_F16 && operation <= SW_OPERATION_ADD_PRESENT_BF16;
+#define RIGHT_OF_KEYS(n, number, o, v, g, e, on, use, times, device, acl, command, ...) \
+    [number] = (command),
+#define RIGHT_OF_CONTROL(n, number, w, needs, effect, acl, command, ...) [number] = (command),
+    static const char *const rights[SW_OPERATION_NUMBERS] = {
+        SW_DATA_OPERATION_MAP(RIGHT_OF_KEYS) SW_COMPOSED_OPERATION_MAP(RIGHT_OF_KEYS)
+            SW_CONTROL_OPERATION_MAP(RIGHT_OF_CONTROL)};
+    return sw_operation_is_known(operation) ? rights[operation] : "";
 }
 
 bool sw_operation_apply(uint32_t operation, bool found, uint64_t old, uint64_t operand,
                         uint64_t max, uint64_t *out)
 {
-    *out = operand;
+    uint32_t narrow = 0;
+    uint64_t wide = 0;
+    enum sw_effect effect = SW_EFFECT_NONE;
+#define APPLIED(name, number, op, verb, guard, ...)                                               \
+    case (number):                                                                                \
+        effect = max > UINT32_MAX ? sw_verb_apply_s128(SW_VERB_##verb, SW_WHEN_##guard, found,    \
+                                                       old, operand, &wide)                       \
+                                  : sw_verb_apply_s64(SW_VERB_##verb, SW_WHEN_##guard, found,     \
+                                                      (uint32_t)old, (uint32_t)operand, &narrow); \
+        break;
     switch (operation) {
-    case SW_OPERATION_SUM:
-        *out = (old + operand) & max;
-        return true;
-    case SW_OPERATION_MIN:
-        *out = found && old < operand ? old : operand;
-        return true;
-    case SW_OPERATION_MAX:
-        *out = found && old > operand ? old : operand;
-        return true;
-    case SW_OPERATION_SET_ABSENT:
-        *out = found ? old : operand;
-        return true;
-    case SW_OPERATION_SET_PRESENT:
-        *out = found ? operand : old;
-        return true;
-    case SW_OPERATION_INCREMENT:
-        *out = operand <= max - old ? old + operand : old;
-        return operand <= max - old;
-    case SW_OPERATION_DECREMENT:
-        *out = operand <= old ? old - operand : old;
-        return operand <= old;
-    default: /* SET */
-        return true;
+        SW_DATA_OPERATION_MAP(APPLIED)
+        SW_COMPOSED_OPERATION_MAP(APPLIED)
     }
+    *out = effect == SW_EFFECT_WRITE ? (max > UINT32_MAX ? wide : narrow) : found ? old : 0;
+    return effect != SW_EFFECT_NONE || !sw_operation_may_overflow(operation);
 }
 
 const char *sw_operation_name(uint32_t operation)

@@ -30,6 +30,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "proto/ops/operations.h"
+
 #define SW_FRAME_MAGIC 0xD5
 #define SW_FRAME_VERSION 1
 #define SW_FRAME_PREFIX_BYTES 16
@@ -63,77 +65,7 @@ enum sw_frame_error {
 };
 const char *sw_frame_error_text(int error);
 
-/* The operations. The enum, the names and the predicates here, in the server and in the client are
- * expanded from these rows. A row that sherwood.proto, the table or sherwood.h does not have fails
- * to compile.
- *
- * Operations on keys: name, number, does it take operands? The table has one of the same name. */
-#define SW_DATA_OPERATION_MAP(X)  \
-    X(GET, 1, false)              \
-    X(SET, 2, true)               \
-    X(SUM, 3, true)               \
-    X(MIN, 4, true)               \
-    X(MAX, 5, true)               \
-    X(SET_ABSENT, 6, true)        \
-    X(SET_PRESENT, 7, true)       \
-    X(INCREMENT, 8, true)         \
-    X(DECREMENT, 9, true)         \
-    X(DELETE, 10, false)          \
-    X(PEEK, 11, false)            \
-    X(FIND_OR_INSERT, 12, true)   \
-    X(SET_SCORE, 13, false)       \
-    X(SET_VALUE, 14, true)        \
-    X(ADD_F32, 15, true)          \
-    X(ADD_U32, 16, true)          \
-    X(ADD_U64, 17, true)          \
-    X(ADD_PRESENT_F32, 18, true)  \
-    X(ADD_PRESENT_U32, 19, true)  \
-    X(ADD_PRESENT_U64, 20, true)  \
-    X(ADD_F16, 21, true)          \
-    X(ADD_BF16, 22, true)         \
-    X(ADD_PRESENT_F16, 23, true)  \
-    X(ADD_PRESENT_BF16, 24, true) \
-    X(EXPIRE, 25, false)          \
-    X(EXPIRE_NONE, 26, false)     \
-    X(EXPIRE_SOME, 27, false)     \
-    X(EXPIRE_LATER, 28, false)    \
-    X(EXPIRE_EARLIER, 29, false)  \
-    X(EXPIRE_SHORTEN, 30, false)
-/* Operations on keys that the server makes of those of the table: GETRANGE and TTL of a GET,
- * PERSIST of an EXPIRE, the others, which take operands, of a look and a write, between which
- * nobody else writes. Name, number, does it take operands? */
-#define SW_COMPOSED_OPERATION_MAP(X) \
-    X(OR, 64, true)                  \
-    X(XOR, 65, true)                 \
-    X(AND, 66, true)                 \
-    X(ANDNOT, 67, true)              \
-    X(CAS, 68, true)                 \
-    X(SETRANGE, 69, true)            \
-    X(GETRANGE, 70, false)           \
-    X(PERSIST, 71, false)            \
-    X(TTL, 72, false)
-/* Other operations: name, number, who carries it out (the SERVER, or the TABLE by a batch of the
- * kind of the same name). */
-#define SW_CONTROL_OPERATION_MAP(X) \
-    X(HELLO, 32, SERVER)            \
-    X(PING, 33, SERVER)             \
-    X(STATS, 34, SERVER)            \
-    X(CLEAR, 35, TABLE)             \
-    X(SCAN, 36, TABLE)              \
-    X(RESIZE, 37, TABLE)            \
-    X(COUNT_SCORES, 38, TABLE)      \
-    X(ERASE_SCORES, 39, TABLE)      \
-    X(EPOCH, 40, TABLE)             \
-    X(WAIT_DURABLE, 41, SERVER)     \
-    X(ATTACH, 42, SERVER)           \
-    X(REGION, 43, SERVER)           \
-    X(RELEASE, 44, SERVER)          \
-    X(BELL, 45, SERVER)             \
-    X(WAIT, 46, SERVER)             \
-    X(DIGEST, 47, SERVER)           \
-    X(TOPOLOGY, 90, SERVER)
-#define SW_OPERATION_MAP(X) \
-    SW_DATA_OPERATION_MAP(X) SW_COMPOSED_OPERATION_MAP(X) SW_CONTROL_OPERATION_MAP(X)
+/* The operations are rows of proto/ops/operations.h. */
 /* Numbers are smaller than this. */
 #define SW_OPERATION_NUMBERS 128
 
@@ -162,10 +94,22 @@ bool sw_operation_takes_times(uint32_t operation);
 bool sw_operation_writes(uint32_t operation);
 /* Does the body hold operands, too? */
 bool sw_operation_has_operands(uint32_t operation);
-/* Is it INCREMENT or DECREMENT, which leave a key unchanged if its new value would be too large or
- * negative? */
+/* Does it leave a key unchanged if the new value would not fit the width? */
 bool sw_operation_may_overflow(uint32_t operation);
+/* Does it need a loaded table? */
+bool sw_operation_needs_table(uint32_t operation);
+/* May its arrays lie in device memory, in regions and rings? */
+bool sw_operation_takes_device(uint32_t operation);
+/* Is it a bitwise operation? */
+bool sw_operation_of_bits(uint32_t operation);
+/* Is it for integers only? */
+bool sw_operation_of_integers(uint32_t operation);
+/* The RESP command whose right it requires. "": only users without limited rights may send it. */
+const char *sw_operation_right(uint32_t operation);
 /* Does it add numbers to those of a value? Are these of 16 bits? */
+/* The operation that adds numbers of this type (enum sw_value_type), to present keys only or to all
+ * keys. 0: none. */
+uint32_t sw_operation_that_adds(uint32_t type, bool present_only);
 bool sw_operation_adds(uint32_t operation);
 bool sw_operation_adds_16(uint32_t operation);
 /* Computes the value of a key after an operation that takes an operand. `old` is the value before

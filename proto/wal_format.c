@@ -4,6 +4,8 @@
  */
 #include "proto/wal_format.h"
 
+#include "proto/ops/operations.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -110,32 +112,10 @@ bool sw_wal_segment_decode(const uint8_t bytes[SW_WAL_HEADER_BYTES], struct sw_w
 
 const char *sw_wal_operation_name(uint8_t operation)
 {
-    static const char *const names[] = {NULL,
-                                        "SET",
-                                        "SUM",
-                                        "MIN",
-                                        "MAX",
-                                        "SET_ABSENT",
-                                        "SET_PRESENT",
-                                        "INCREMENT",
-                                        "DECREMENT",
-                                        "DELETE",
-                                        [14] = "ADD_F32",
-                                        "ADD_U32",
-                                        "ADD_U64",
-                                        "ADD_PRESENT_F32",
-                                        "ADD_PRESENT_U32",
-                                        "ADD_PRESENT_U64",
-                                        "ADD_F16",
-                                        "ADD_BF16",
-                                        "ADD_PRESENT_F16",
-                                        "ADD_PRESENT_BF16",
-                                        "EXPIRE",
-                                        "EXPIRE_NONE",
-                                        "EXPIRE_SOME",
-                                        "EXPIRE_LATER",
-                                        "EXPIRE_EARLIER",
-                                        "EXPIRE_SHORTEN"};
+#define NAME(name, number, op, verb, ...) \
+    [op] = (int)SW_VERB_DOES_##verb != (int)SW_DOES_READS ? #name : NULL,
+    static const char *const names[] = {SW_DATA_OPERATION_MAP(NAME)};
+#undef NAME
     return operation < sizeof(names) / sizeof(names[0]) ? names[operation] : NULL;
 }
 

@@ -5,9 +5,11 @@
 #ifndef SHERWOOD_TABLE_OP_H
 #define SHERWOOD_TABLE_OP_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "proto/ops/operations.h"
 #include "table/mix.h"
 
 /* What one operation does to its key. "operand" is values[i]. SUM adds modulo 2^width; INCREMENT
@@ -21,40 +23,22 @@
  *
  * EXPIRE changes the time at which its key expires, and not the value (sw_batch.expires); of an
  * absent key nothing. It does so always, or under a condition: sw_expire_holds. */
+enum { SW_OP_COUNT = 10 }; /* number of the operations on integers */
 enum sw_op {
-    SW_GET = 0,              /* read */
-    SW_SET = 1,              /* insert or replace */
-    SW_SUM = 2,              /* insert, or add the operand */
-    SW_MIN = 3,              /* insert, or keep the smaller */
-    SW_MAX = 4,              /* insert, or keep the larger */
-    SW_SET_ABSENT = 5,       /* insert if the key is absent (NX) */
-    SW_SET_PRESENT = 6,      /* replace if the key is present (XX) */
-    SW_INCREMENT = 7,        /* add, refused on overflow */
-    SW_DECREMENT = 8,        /* subtract, refused below zero */
-    SW_DELETE = 9,           /* remove */
-    SW_OP_COUNT = 10,        /* number of the operations above, those of tables of integers */
-    SW_PEEK = 10,            /* read; not a use */
-    SW_FIND_OR_INSERT = 11,  /* insert if the key is absent, otherwise read, which is a use */
-    SW_SET_SCORE = 12,       /* if the key is present, count a use and do nothing else */
-    SW_SET_VALUE = 13,       /* replace if the key is present; not a use */
-    SW_ADD_F32 = 14,         /* insert, or add: numbers of 32 bits, IEEE 754 */
-    SW_ADD_U32 = 15,         /* the same for unsigned integers */
-    SW_ADD_U64 = 16,         /* the same for 64 bits: value_bytes is a multiple of 8 */
-    SW_ADD_PRESENT_F32 = 17, /* add if the key is present */
-    SW_ADD_PRESENT_U32 = 18,
-    SW_ADD_PRESENT_U64 = 19,
-    SW_ADD_F16 = 20,         /* rows: as SW_ADD_F32, with each sum rounded to 16 bits, IEEE 754 */
-    SW_ADD_BF16 = 21,        /* .. to the high 16 bits of a number of 32 */
-    SW_ADD_PRESENT_F16 = 22, /* add if the key is present */
-    SW_ADD_PRESENT_BF16 = 23,
-    SW_EXPIRE = 24,
-    SW_EXPIRE_NONE = 25,    /* if the key does not expire yet (NX) */
-    SW_EXPIRE_SOME = 26,    /* if it does (XX) */
-    SW_EXPIRE_LATER = 27,   /* if it expires earlier than that (GT); never is later than any */
-    SW_EXPIRE_EARLIER = 28, /* if it expires later than that (LT), or never */
-    SW_EXPIRE_SHORTEN = 29, /* if it expires, and later than that (XX LT) */
-    SW_OP_END = 30          /* number of all operations */
+#define SW_ROW(name, number, op, ...) SW_##name = (op),
+    SW_DATA_OPERATION_MAP(SW_ROW)
+#undef SW_ROW
+        SW_OP_END = SW_OPS_END
 };
+/* No two rows have one number, and none passes the bits of a set. */
+#define SW_ROW(name, number, op, ...) +1
+static_assert(SW_DATA_OPERATION_MAP(SW_ROW) == SW_OP_END && SW_OP_END <= 32,
+              "proto/ops/operations.h: SW_OPS_END is the number of the table's operations");
+#undef SW_ROW
+#define SW_ROW(name, number, op, ...) ^1U << (op)
+static_assert((0U SW_DATA_OPERATION_MAP(SW_ROW)) == (uint32_t)((1ULL << SW_OP_END) - 1),
+              "proto/ops/operations.h: two operations of the table have one number");
+#undef SW_ROW
 
 /* Whether EXPIRE, or one of its kinds with a condition, changes a present key that expires `before`
  * to expire `at`; 0: never. A pure function. */
@@ -80,7 +64,7 @@ SW_HD static inline bool sw_expire_holds(uint32_t op, uint64_t before, uint64_t 
 }
 SW_HD static inline bool sw_op_expires(uint32_t op)
 {
-    return op >= SW_EXPIRE && op <= SW_EXPIRE_SHORTEN;
+    return SW_OPS_HAS(SW_OPS_EXPIRE, op);
 }
 
 /* Operations are counted in three classes. */

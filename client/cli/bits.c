@@ -7,20 +7,7 @@
 #include "client/cli/one.h"
 #include "client/cli/reply.h"
 #include "client/cli/values.h"
-
-static uint64_t combine(int code, uint64_t before, uint64_t operand)
-{
-    switch (code) {
-    case SHERWOOD_OR:
-        return before | operand;
-    case SHERWOOD_XOR:
-        return before ^ operand;
-    case SHERWOOD_AND:
-        return before & operand;
-    default:
-        return before & ~operand;
-    }
-}
+#include "proto/frame.h"
 
 /* Prints the value after, which follows from the one before that the server tells. */
 void sw_cli_bits(struct sw_cli *cli, int code, int count, char **words)
@@ -33,7 +20,7 @@ void sw_cli_bits(struct sw_cli *cli, int code, int count, char **words)
         return;
     }
     for (size_t i = 0; i < SW_CLI_VALUE_WORDS; i++) {
-        value[i] = combine(code, previous[i], value[i]);
+        sw_operation_apply((uint32_t)code, true, previous[i], value[i], UINT64_MAX, &value[i]);
     }
     found |= code == SHERWOOD_OR || code == SHERWOOD_XOR;
     sw_cli_value_reply(cli, found, value, 0);

@@ -12,6 +12,7 @@
 #include "client/cli/one.h"
 #include "client/cli/reply.h"
 #include "client/cli/values.h"
+#include "proto/frame.h"
 #include "proto/value_type.h"
 
 #define LENGTH_BYTES sizeof(uint32_t)
@@ -40,22 +41,6 @@ static bool run_request(struct sw_cli *cli, const struct sherwood_request *said,
 }
 
 /* --- ADD -------------------------------------------------------------------------------------- */
-
-static enum sherwood_operation add_of(enum sherwood_type type, bool present_only)
-{
-    switch (type) {
-    case SHERWOOD_U32:
-        return present_only ? SHERWOOD_ADD_PRESENT_U32 : SHERWOOD_ADD_U32;
-    case SHERWOOD_U64:
-        return present_only ? SHERWOOD_ADD_PRESENT_U64 : SHERWOOD_ADD_U64;
-    case SHERWOOD_F16:
-        return present_only ? SHERWOOD_ADD_PRESENT_F16 : SHERWOOD_ADD_F16;
-    case SHERWOOD_BF16:
-        return present_only ? SHERWOOD_ADD_PRESENT_BF16 : SHERWOOD_ADD_BF16;
-    default:
-        return present_only ? SHERWOOD_ADD_PRESENT_F32 : SHERWOOD_ADD_F32;
-    }
-}
 
 /* Reads SCALE and XX. */
 static bool add_options(struct sw_cli *cli, struct sherwood_request *request, bool *present_only,
@@ -105,7 +90,8 @@ void sw_cli_add(struct sw_cli *cli, int code, int count, char **words)
     if (!sw_cli_row_put(cli, &format, row, words[2])) {
         return;
     }
-    request.operation = add_of(server->value_type, present_only);
+    const uint32_t adds = sw_operation_that_adds(server->value_type, present_only);
+    request.operation = adds != 0 ? (enum sherwood_operation)adds : SHERWOOD_ADD_F32;
     request.values = row;
     if (run_request(cli, &request, words[1], &found)) {
         sw_cli_reply_integer(cli, found);

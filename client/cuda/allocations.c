@@ -9,49 +9,7 @@
 #include <string.h>
 
 #include "client/cuda/attached.h"
-
-/* All operations on keys: a switch over these two lists lacks none. */
-#define ONLY_FOR_HOST_MAP(X) \
-    X(OR)                    \
-    X(XOR)                   \
-    X(AND)                   \
-    X(ANDNOT)                \
-    X(CAS)                   \
-    X(SETRANGE)              \
-    X(GETRANGE)              \
-    X(EXPIRE)                \
-    X(EXPIRE_NONE)           \
-    X(EXPIRE_SOME)           \
-    X(EXPIRE_LATER)          \
-    X(EXPIRE_EARLIER)        \
-    X(EXPIRE_SHORTEN)        \
-    X(PERSIST)               \
-    X(TTL)
-#define TAKES_DEVICE_MAP(X) \
-    X(GET)                  \
-    X(SET)                  \
-    X(SUM)                  \
-    X(MIN)                  \
-    X(MAX)                  \
-    X(SET_ABSENT)           \
-    X(SET_PRESENT)          \
-    X(INCREMENT)            \
-    X(DECREMENT)            \
-    X(DELETE)               \
-    X(PEEK)                 \
-    X(FIND_OR_INSERT)       \
-    X(SET_SCORE)            \
-    X(SET_VALUE)            \
-    X(ADD_F32)              \
-    X(ADD_U32)              \
-    X(ADD_U64)              \
-    X(ADD_PRESENT_F32)      \
-    X(ADD_PRESENT_U32)      \
-    X(ADD_PRESENT_U64)      \
-    X(ADD_F16)              \
-    X(ADD_BF16)             \
-    X(ADD_PRESENT_F16)      \
-    X(ADD_PRESENT_BF16)
+#include "proto/ops/operations.h"
 
 static bool overlaps(const struct sw_cuda_allocation *entry, uintptr_t base, size_t bytes)
 {
@@ -151,24 +109,28 @@ int sw_cuda_share(struct sherwood_cuda *cuda, const void *pointer, uint64_t byte
  * device. */
 static const char *only_for_host(enum sherwood_operation operation)
 {
-#define ONLY_FOR_HOST(name) \
-    case SHERWOOD_##name:   \
-        return "SHERWOOD_" #name;
-#define TAKES_DEVICE(name) case SHERWOOD_##name:
+#define ROW(name, number, op, verb, guard, element, on, use, times, device, ...) \
+    case SHERWOOD_##name:                                                        \
+        return SW_IS_##device ? NULL : "SHERWOOD_" #name;
     switch (operation) {
-        ONLY_FOR_HOST_MAP(ONLY_FOR_HOST)
-        TAKES_DEVICE_MAP(TAKES_DEVICE)
-        return NULL;
+        SW_DATA_OPERATION_MAP(ROW)
+        SW_COMPOSED_OPERATION_MAP(ROW)
     }
-#undef ONLY_FOR_HOST
-#undef TAKES_DEVICE
+#undef ROW
     return NULL; /* none on keys, as libsherwood says */
 }
 
 static bool takes_values(enum sherwood_operation operation)
 {
-    return operation != SHERWOOD_GET && operation != SHERWOOD_DELETE &&
-           operation != SHERWOOD_PEEK && operation != SHERWOOD_SET_SCORE;
+#define ROW(name, number, op, verb, ...) \
+    case SHERWOOD_##name:                \
+        return SW_HAS_OPERAND(verb);
+    switch (operation) {
+        SW_DATA_OPERATION_MAP(ROW)
+        SW_COMPOSED_OPERATION_MAP(ROW)
+    }
+#undef ROW
+    return false;
 }
 
 int sw_cuda_share_all(struct sherwood_cuda *cuda, enum sherwood_operation operation,

@@ -20,16 +20,7 @@ enum sherwood_status { SHERWOOD_OK, SHERWOOD_E_INVALID, SHERWOOD_E_NOMEM, SHERWO
     SHERWOOD_E_REQUEST, SHERWOOD_E_SERVER, SHERWOOD_E_BUSY, SHERWOOD_E_PENDING,
     SHERWOOD_E_NOT_DURABLE, SHERWOOD_E_UNKNOWN_OUTCOME, SHERWOOD_E_LOGIN, SHERWOOD_E_PERMISSION,
     SHERWOOD_E_SHARD, ... };
-enum sherwood_operation { SHERWOOD_GET, SHERWOOD_SET, SHERWOOD_SUM, SHERWOOD_MIN, SHERWOOD_MAX,
-    SHERWOOD_SET_ABSENT, SHERWOOD_SET_PRESENT, SHERWOOD_INCREMENT, SHERWOOD_DECREMENT,
-    SHERWOOD_DELETE, SHERWOOD_PEEK, SHERWOOD_FIND_OR_INSERT, SHERWOOD_SET_SCORE, SHERWOOD_SET_VALUE,
-    SHERWOOD_ADD_F32, SHERWOOD_ADD_U32, SHERWOOD_ADD_U64, SHERWOOD_ADD_PRESENT_F32,
-    SHERWOOD_ADD_PRESENT_U32, SHERWOOD_ADD_PRESENT_U64, SHERWOOD_ADD_F16,
-    SHERWOOD_ADD_BF16, SHERWOOD_ADD_PRESENT_F16, SHERWOOD_ADD_PRESENT_BF16,
-    SHERWOOD_OR, SHERWOOD_XOR, SHERWOOD_AND, SHERWOOD_ANDNOT, SHERWOOD_CAS, SHERWOOD_GETRANGE,
-    SHERWOOD_SETRANGE, SHERWOOD_EXPIRE, SHERWOOD_EXPIRE_NONE, SHERWOOD_EXPIRE_SOME,
-    SHERWOOD_EXPIRE_LATER, SHERWOOD_EXPIRE_EARLIER, SHERWOOD_EXPIRE_SHORTEN, SHERWOOD_PERSIST,
-    SHERWOOD_TTL, ... };
+enum sherwood_operation { @OPERATIONS@ ... };
 enum sherwood_when { SHERWOOD_UNSAID, SHERWOOD_AT, SHERWOOD_IN, SHERWOOD_KEEP, ... };
 enum sherwood_values { SHERWOOD_VALUES_INTEGER, SHERWOOD_VALUES_STRING, SHERWOOD_VALUES_FIXED, ... };
 enum sherwood_request_flag { SHERWOOD_DELAY, ... };
@@ -156,6 +147,12 @@ def libraries(tls: str) -> "tuple[list[str], list[str]]":
     return archives, names
 
 
+def operations(header: str) -> str:
+    """The names of enum sherwood_operation in sherwood.h, each with a comma."""
+    body = header[header.index("enum sherwood_operation {"):]
+    return "".join(f"{name}, " for name in re.findall(r"^    (SHERWOOD_\w+) = \d+", body[:body.index("};")], flags=re.M))
+
+
 def builder() -> FFI:
     """The module's builder; setup.py has filled csrc/ before."""
     tls = tls_kind()
@@ -165,7 +162,7 @@ def builder() -> FFI:
     sources = sorted(str(path) for path in CSRC.rglob("*.c")
                      if not path.relative_to(CSRC).as_posix().startswith(tuple(left_out)))
     made = FFI()
-    made.cdef(DECLARATIONS)
+    made.cdef(DECLARATIONS.replace("@OPERATIONS@", operations((CSRC / "client" / "sherwood.h").read_text(encoding="utf-8"))))
     made.set_source(
         "sherwood._native", '#include "client/sherwood-cluster.h"\n#include "client/sherwood-replicas.h"\n#include "client/python/native.h"\n',
         sources=sources, include_dirs=[str(CSRC)], extra_objects=archives, libraries=names,

@@ -6,7 +6,7 @@
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 WHEEL_TLS ?= static
 PYTHON_SRC := $(wildcard $(addprefix client/python/,*.py *.[ch] *.toml *.md LICENSE* MANIFEST.in src/sherwood/*.py src/sherwood/*.pyi))
-PYTHON_C_SRC := $(wildcard client/*.[ch] proto/*.[ch] proto/tls/*.[ch]) proto/sherwood.proto Makefile
+PYTHON_C_SRC := $(wildcard proto/ops/*.h proto/ops/*.inl client/*.[ch] proto/*.[ch] proto/tls/*.[ch]) proto/sherwood.proto Makefile
 
 # $(call build_wheel,KIND,FOLDER): builds a wheel in the folder, of the platform that its module is fit for.
 define build_wheel

@@ -71,7 +71,8 @@ def copy_package(folder: pathlib.Path) -> None:
 
 def copy_c(root: pathlib.Path, csrc: pathlib.Path) -> None:
     """Copies the C sources, and writes the version."""
-    wanted = [*(root / "client").glob("*.[ch]"), *(root / "client" / "python").glob("*.[ch]"),
+    wanted = [*(root / "proto" / "ops").glob("*.h"), *(root / "proto" / "ops").glob("*.inl"),
+              *(root / "client").glob("*.[ch]"), *(root / "client" / "python").glob("*.[ch]"),
               *(root / "proto").glob("*.h"), *(root / "proto" / "tls").glob("*.[ch]"), *(root / "proto" / "cluster").glob("*.h"),
               *(root / "proto" / f"{name}.c" for name in PROTO)]
     for source in wanted:

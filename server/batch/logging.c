@@ -10,13 +10,9 @@
 #include "table/expiring.h"
 #include "table/scale.h"
 
-#define WITHOUT_OPERANDS                                                   \
-    (1U << SW_GET | 1U << SW_PEEK | 1U << SW_DELETE | 1U << SW_SET_SCORE | \
-     ((1U << (SW_EXPIRE_SHORTEN + 1)) - (1U << SW_EXPIRE)))
-
 static bool has_operand(enum sw_op op)
 {
-    return (WITHOUT_OPERANDS >> op & 1) == 0;
+    return SW_OPS_HAS(SW_OPS_OPERAND, (uint32_t)op);
 }
 
 static enum sw_op op_at(const struct sw_batch *batch, uint32_t i)

@@ -10,19 +10,15 @@
 /* Rows that are numbers are added to as such; those that are bytes, as what the client says. */
 static uint32_t without_sums_of_others(uint32_t operations, const struct sw_config *config)
 {
-    static const uint32_t sums[] = {[SW_TYPE_U32] = 1U << SW_ADD_U32 | 1U << SW_ADD_PRESENT_U32,
-                                    [SW_TYPE_U64] = 1U << SW_ADD_U64 | 1U << SW_ADD_PRESENT_U64,
-                                    [SW_TYPE_F32] = 1U << SW_ADD_F32 | 1U << SW_ADD_PRESENT_F32,
-                                    [SW_TYPE_F16] = 1U << SW_ADD_F16 | 1U << SW_ADD_PRESENT_F16,
-                                    [SW_TYPE_BF16] = 1U << SW_ADD_BF16 | 1U << SW_ADD_PRESENT_BF16};
-    uint32_t all = 0;
+    static const uint32_t sums[SW_TYPE_COUNT] = {[SW_TYPE_U32] = SW_OPS_U32,
+                                                 [SW_TYPE_U64] = SW_OPS_U64,
+                                                 [SW_TYPE_F32] = SW_OPS_F32,
+                                                 [SW_TYPE_F16] = SW_OPS_F16,
+                                                 [SW_TYPE_BF16] = SW_OPS_BF16};
     if (!sw_config_has_rows(config) || config->value_type == SW_TYPE_BYTES) {
         return operations;
     }
-    for (size_t type = 0; type < sizeof(sums) / sizeof(sums[0]); type++) {
-        all |= sums[type];
-    }
-    return operations & (~all | sums[config->value_type]);
+    return operations & (~SW_OPS_ADD | sums[config->value_type]);
 }
 
 struct sw_table_shape sw_table_shape_of(const struct sw_table *table,

@@ -11,6 +11,7 @@
 #include <uv.h>
 
 #include "proto/check.h"
+#include "proto/ops/apply.h"
 #include "server/batch/shape.h"
 
 enum { CHAINS = 1 << 16 };
@@ -208,16 +209,13 @@ static bool was_present(const struct sw_batch *batch, uint32_t i, bool otherwise
     return batch->found == NULL ? otherwise : (batch->found[i / 64] >> (i % 64) & 1) != 0;
 }
 
-/* Has INCREMENT or DECREMENT been carried out? */
+/* Was an operation executed that the table refuses if the result does not fit? */
 static bool fitted(const struct sw_batch *batch, uint32_t bytes, enum sw_op op, uint32_t i)
 {
-    const uint64_t most = bytes == 8 ? UINT64_MAX : UINT32_MAX;
-    if (batch->previous == NULL) {
-        return true;
-    }
-    uint64_t previous = sw_integer_at(batch->previous, bytes, i);
-    uint64_t operand = sw_integer_at(batch->values, bytes, i);
-    return op == SW_INCREMENT ? operand <= most - previous : operand <= previous;
+    uint64_t after = 0;
+    return batch->previous == NULL || sw_op_after(op, bytes, was_present(batch, i, true),
+                                                  sw_integer_at(batch->previous, bytes, i),
+                                                  sw_integer_at(batch->values, bytes, i), &after);
 }
 
 /* Has EXPIRE, of a present key, been carried out? */
@@ -232,33 +230,18 @@ static bool changes_time(const struct sw_batch *batch, enum sw_op op, uint32_t i
 static bool has_changed(const struct sw_batch *batch, uint32_t value_bytes, uint32_t i)
 {
     const enum sw_op op = batch->ops == NULL ? batch->op : (enum sw_op)batch->ops[i];
-    switch (op) {
-    case SW_GET:
-    case SW_PEEK:
+    if (SW_OPS_HAS(SW_OPS_READ, op)) {
         return false;
-    case SW_SET_ABSENT:
-        return !was_present(batch, i, false);
-    case SW_SET_PRESENT:
-    case SW_DELETE:
-    case SW_ADD_PRESENT_F32:
-    case SW_ADD_PRESENT_U32:
-    case SW_ADD_PRESENT_U64:
-    case SW_ADD_PRESENT_F16:
-    case SW_ADD_PRESENT_BF16:
-        return was_present(batch, i, true);
-    case SW_EXPIRE:
-    case SW_EXPIRE_NONE:
-    case SW_EXPIRE_SOME:
-    case SW_EXPIRE_LATER:
-    case SW_EXPIRE_EARLIER:
-    case SW_EXPIRE_SHORTEN:
-        return was_present(batch, i, true) && changes_time(batch, op, i);
-    case SW_INCREMENT:
-    case SW_DECREMENT:
-        return fitted(batch, value_bytes, op, i);
-    default:
-        return true;
     }
+    if (SW_OPS_HAS(SW_OPS_EXPIRE, op)) {
+        return was_present(batch, i, true) && changes_time(batch, op, i);
+    }
+    if (SW_OPS_HAS(SW_OPS_REFUSE, op)) {
+        return fitted(batch, value_bytes, op, i);
+    }
+    const bool inserts = SW_OPS_HAS(SW_OPS_INSERT, op);
+    return SW_OPS_HAS(SW_OPS_PUT | SW_OPS_DELETE, op) ? inserts || was_present(batch, i, true)
+                                                      : inserts && !was_present(batch, i, false);
 }
 
 /* Was group g refused? Without groups a batch is one. */

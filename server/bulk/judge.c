@@ -29,9 +29,7 @@ static const char *why(const struct sw_table_shape *shape, uint32_t operation)
     if (sw_operation_adds(operation) && !shape->has_scores) {
         return SW_WHY_NO_SUCH_ROWS;
     }
-    const bool reckons = operation == SW_OPERATION_SUM || operation == SW_OPERATION_MIN ||
-                         operation == SW_OPERATION_MAX || sw_operation_may_overflow(operation);
-    return reckons && !is_integer ? SW_WHY_NO_INTEGERS : "";
+    return sw_operation_of_integers(operation) && !is_integer ? SW_WHY_NO_INTEGERS : "";
 }
 
 /* Writes what is wrong with a frame (error < 0) or with the operation for this engine (0). Returns
@@ -127,8 +125,8 @@ static bool parts_fit(const struct sw_table_shape *shape, uint32_t type,
                  "a part of %u bytes from byte %u on: values have %u bytes, and a part has one at "
                  "least",
                  request->range_bytes, request->range_offset, shape->blob_bytes_max);
-    } else if (request->operation >= SW_OPERATION_OR && request->operation <= SW_OPERATION_ANDNOT &&
-               is_row && type != SW_TYPE_BYTES && type != SW_TYPE_U32 && type != SW_TYPE_U64) {
+    } else if (sw_operation_of_bits(request->operation) && is_row && type != SW_TYPE_BYTES &&
+               type != SW_TYPE_U32 && type != SW_TYPE_U64) {
         snprintf(message, message_bytes,
                  "operations on bits are for integers, and for rows of bytes, u32 or u64");
     } else {
@@ -137,22 +135,10 @@ static bool parts_fit(const struct sw_table_shape *shape, uint32_t type,
     return false;
 }
 
-/* Whether the operation needs the table, and whether it changes it. */
-static bool needs_table(uint32_t operation)
-{
-    return operation != SW_OPERATION_HELLO && operation != SW_OPERATION_PING &&
-           operation != SW_OPERATION_STATS && operation != SW_OPERATION_ATTACH &&
-           operation != SW_OPERATION_REGION && operation != SW_OPERATION_RELEASE &&
-           operation != SW_OPERATION_TOPOLOGY;
-}
-
+/* Whether it changes what a replica or a log has: not the capacity. */
 static bool writes(uint32_t operation)
 {
-    return needs_table(operation) && operation != SW_OPERATION_GET &&
-           operation != SW_OPERATION_PEEK && operation != SW_OPERATION_GETRANGE &&
-           operation != SW_OPERATION_TTL && operation != SW_OPERATION_SCAN &&
-           operation != SW_OPERATION_COUNT_SCORES && operation != SW_OPERATION_RESIZE &&
-           operation != SW_OPERATION_WAIT && operation != SW_OPERATION_DIGEST;
+    return sw_operation_writes(operation) && operation != SW_OPERATION_RESIZE;
 }
 
 /* Whether a replica can carry the operation out now. `serves`: by the topology it is the primary of
@@ -160,7 +146,7 @@ static bool writes(uint32_t operation)
 static enum sw_reply_status judge_role(struct sw_repl *repl, bool serves, uint32_t operation,
                                        char *message, size_t message_bytes)
 {
-    if (repl == NULL || !needs_table(operation)) {
+    if (repl == NULL || !sw_operation_needs_table(operation)) {
         return SW_REPLY_OK;
     }
     if (sw_repl_is_down(&repl->state)) { /* nobody knows who is */
@@ -194,7 +180,7 @@ enum sw_reply_status sw_bulk_judge_role(const struct sw_bulk *bulk,
 static enum sw_reply_status judge_time(const struct sw_saver *saver, uint32_t operation,
                                        char *message, size_t message_bytes)
 {
-    if (saver == NULL || !needs_table(operation)) {
+    if (saver == NULL || !sw_operation_needs_table(operation)) {
         return SW_REPLY_OK;
     }
     if (sw_saver_is_loading(saver)) {

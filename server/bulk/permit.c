@@ -10,73 +10,13 @@
 #include "server/bulk/bulk.h"
 #include "server/bulk/times.h"
 
-/* The command that does the same by RESP, for each operation. */
-static const struct {
-    uint32_t operation;
-    const char *command;
-} commands[] = {
-    {SW_OPERATION_GET, "get"},
-    {SW_OPERATION_SET, "set"},
-    {SW_OPERATION_SUM, "incrby"},
-    {SW_OPERATION_MIN, "set"},
-    {SW_OPERATION_MAX, "set"},
-    {SW_OPERATION_SET_ABSENT, "setnx"},
-    {SW_OPERATION_SET_PRESENT, "set"},
-    {SW_OPERATION_INCREMENT, "incrby"},
-    {SW_OPERATION_DECREMENT, "decrby"},
-    {SW_OPERATION_DELETE, "del"},
-    {SW_OPERATION_PEEK, "get"},
-    {SW_OPERATION_FIND_OR_INSERT, "set"},
-    {SW_OPERATION_SET_SCORE, "set"},
-    {SW_OPERATION_SET_VALUE, "set"},
-    {SW_OPERATION_ADD_F32, "incrby"},
-    {SW_OPERATION_ADD_U32, "incrby"},
-    {SW_OPERATION_ADD_U64, "incrby"},
-    {SW_OPERATION_ADD_PRESENT_F32, "incrby"},
-    {SW_OPERATION_ADD_PRESENT_U32, "incrby"},
-    {SW_OPERATION_ADD_PRESENT_U64, "incrby"},
-    {SW_OPERATION_ADD_F16, "incrby"},
-    {SW_OPERATION_ADD_BF16, "incrby"},
-    {SW_OPERATION_ADD_PRESENT_F16, "incrby"},
-    {SW_OPERATION_ADD_PRESENT_BF16, "incrby"},
-    {SW_OPERATION_EXPIRE, "expire"},
-    {SW_OPERATION_EXPIRE_NONE, "expire"},
-    {SW_OPERATION_EXPIRE_SOME, "expire"},
-    {SW_OPERATION_EXPIRE_LATER, "expire"},
-    {SW_OPERATION_EXPIRE_EARLIER, "expire"},
-    {SW_OPERATION_EXPIRE_SHORTEN, "expire"},
-    {SW_OPERATION_PERSIST, "persist"},
-    {SW_OPERATION_TTL, "ttl"},
-    {SW_OPERATION_OR, "or"},
-    {SW_OPERATION_XOR, "xor"},
-    {SW_OPERATION_AND, "and"},
-    {SW_OPERATION_ANDNOT, "andnot"},
-    {SW_OPERATION_CAS, "cas"},
-    {SW_OPERATION_SETRANGE, "setrange"},
-    {SW_OPERATION_GETRANGE, "getrange"},
-    {SW_OPERATION_PING, "ping"},
-    {SW_OPERATION_STATS, "info"},
-    {SW_OPERATION_CLEAR, "flushall"},
-    {SW_OPERATION_SCAN, "scan"},
-    {SW_OPERATION_RESIZE, "resize"},
-    {SW_OPERATION_COUNT_SCORES, "scan"},
-    {SW_OPERATION_ERASE_SCORES, "flushall"},
-    {SW_OPERATION_EPOCH, "config|set"},
-    {SW_OPERATION_WAIT_DURABLE, "waitaof"},
-    {SW_OPERATION_WAIT, "wait"},
-    {SW_OPERATION_DIGEST, "digest"},
-    {SW_OPERATION_ATTACH, "ping"},
-    {SW_OPERATION_REGION, "ping"},
-    {SW_OPERATION_RELEASE, "ping"},
-    {SW_OPERATION_TOPOLOGY, "ping"},
-};
-
 void sw_bulk_rights_init(struct sw_bulk_rights *rights, const struct sw_users *users)
 {
     memset(rights, 0xff, sizeof(*rights));
-    for (size_t i = 0; users != NULL && i < sizeof(commands) / sizeof(commands[0]); i++) {
-        rights->row[commands[i].operation] = (int16_t)sw_catalog_find(
-            sw_users_catalog(users), commands[i].command, strlen(commands[i].command));
+    for (uint32_t i = 0; users != NULL && i < SW_OPERATION_NUMBERS; i++) {
+        const char *command = sw_operation_right(i);
+        rights->row[i] =
+            (int16_t)sw_catalog_find(sw_users_catalog(users), command, strlen(command));
     }
 }
 

@@ -8,12 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proto/ops/apply.h"
 #include "server/batch/blob.h"
 #include "server/batch/refusals.h"
 #include "server/bulk/bulk.h"
 #include "server/bulk/cluster.h"
 #include "server/bulk/complete.h"
 #include "server/bulk/keep.h"
+#include "server/bulk/operations.h"
 #include "server/bulk/output.h"
 #include "server/bulk/times.h"
 
@@ -177,10 +179,13 @@ static void reply_to_data(struct sw_bulk_frame *frame, struct sw_reply *reply)
     } else if (request->operation == SW_OPERATION_GETRANGE && request->want_values) {
         cut_parts(frame);
     }
-    if (request->operation == SW_OPERATION_INCREMENT) { /* an absent key never is too large */
-        reply->overflows = reply->hits - counters->updated;
-    } else if (request->operation == SW_OPERATION_DECREMENT) {
-        reply->overflows = reply->count - counters->inserted - counters->updated;
+    if (sw_operation_may_overflow(request->operation)) {
+        /* The operation refuses either no absent key, or each one that it does not insert. */
+        uint64_t after = 0;
+        const bool any = sw_op_after(sw_bulk_op(request->operation), sizeof(after), false, 0,
+                                     UINT64_MAX, &after);
+        reply->overflows =
+            (any ? reply->hits : reply->count - counters->inserted) - counters->updated;
     }
     if (request->want_evicted != 0) {
         reply->evicted_count = frame->flight.batch.leftover_count;

@@ -9,14 +9,17 @@
 #include "server/resp/admin_call.h"
 #include "table/scale.h"
 
-/* What adds to rows of each type: present and absent keys, and present ones alone. */
-static const struct {
-    enum sw_op all, present;
-} ops[SW_TYPE_COUNT] = {[SW_TYPE_U32] = {SW_ADD_U32, SW_ADD_PRESENT_U32},
-                        [SW_TYPE_U64] = {SW_ADD_U64, SW_ADD_PRESENT_U64},
-                        [SW_TYPE_F32] = {SW_ADD_F32, SW_ADD_PRESENT_F32},
-                        [SW_TYPE_F16] = {SW_ADD_F16, SW_ADD_PRESENT_F16},
-                        [SW_TYPE_BF16] = {SW_ADD_BF16, SW_ADD_PRESENT_BF16}};
+/* The operation that adds to rows of this type: to all keys, or to present keys only. */
+static enum sw_op op_that_adds(uint32_t type, bool present)
+{
+#define ADDS(name, number, op, verb, guard, element, ...)                              \
+    if (SW_VERB_##verb == SW_VERB_ADD_ROW && (uint32_t)SW_ELEMENT_##element == type && \
+        (SW_WHEN_##guard == SW_WHEN_PRESENT) == present) {                             \
+        return SW_##name;                                                              \
+    }
+    SW_DATA_OPERATION_MAP(ADDS)
+    return SW_GET; /* the type has no numbers */
+}
 
 const char *sw_add_read(const struct sw_config *config, const struct sw_resp_command *arguments,
                         struct sw_add *add)
@@ -37,7 +40,7 @@ const char *sw_add_read(const struct sw_config *config, const struct sw_resp_com
     if (sw_value_type_bytes(type) == 0) {
         return "ERR ADD is for rows of numbers (--value-bytes, --value-type)";
     }
-    add->op = present ? ops[type].present : ops[type].all;
+    add->op = op_that_adds(type, present);
     memcpy(&add->scale_bits, &scale, sizeof(scale));
     return sw_scale_fits(add->op, false, add->scale_bits) ? NULL
            : type == SW_TYPE_F32

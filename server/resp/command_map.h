@@ -74,19 +74,19 @@
     X(TOUCH, "touch", -2, KEYS(1, -1, 1), GENERIC, READ, FAST, QUEUED, \
       EACH_KEY(GET, COUNT_PRESENT), "Count the keys that exist; cache: a use of each") \
     X(INCR, "incr", 2, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
-      ONE_KEY(INCREMENT, 0, INCREMENTED), "Add 1 to a key") \
+      ONE_KEY(INCREMENT, 0, AFTER), "Add 1 to a key") \
     X(DECR, "decr", 2, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
-      ONE_KEY(DECREMENT, 0, DECREMENTED), "Subtract 1 from a key") \
+      ONE_KEY(DECREMENT, 0, AFTER), "Subtract 1 from a key") \
     X(INCRBY, "incrby", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
-      KEY_FUNCTION(BY, INCREMENT, INCREMENTED), "Add to a key, or subtract: n may be negative") \
+      KEY_FUNCTION(BY, INCREMENT, AFTER), "Add to a key, or subtract: n may be negative") \
     X(DECRBY, "decrby", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
-      KEY_FUNCTION(BY, DECREMENT, DECREMENTED), "Subtract from a key, or add: n may be negative") \
+      KEY_FUNCTION(BY, DECREMENT, AFTER), "Subtract from a key, or add: n may be negative") \
     X(SUM, "sum", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
-      ONE_KEY(SUM, 2, SUMMED), "Add to a key modulo 2^width; an absent one is set") \
+      ONE_KEY(SUM, 2, AFTER), "Add to a key modulo 2^width; an absent one is set") \
     X(MIN, "min", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
-      ONE_KEY(MIN, 2, SMALLER), "Keep the smaller value; an absent key is set") \
+      ONE_KEY(MIN, 2, AFTER), "Keep the smaller value; an absent key is set") \
     X(MAX, "max", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
-      ONE_KEY(MAX, 2, LARGER), "Keep the larger value; an absent key is set") \
+      ONE_KEY(MAX, 2, AFTER), "Keep the larger value; an absent key is set") \
     X(OR, "or", 3, KEYS(1, 1, 1), STRING, INSERT, SLOW, REFUSED, \
       ALONE(ONE_KEY, 2, OK), "Set bits of a key's value; an absent one is set") \
     X(XOR, "xor", 3, KEYS(1, 1, 1), STRING, INSERT, SLOW, REFUSED, \

@@ -272,8 +272,7 @@ FOR_EACH_KIND void run_by(const struct data *data, const struct values *values)
         op = op == SW_INCREMENT ? SW_DECREMENT : SW_INCREMENT;
     }
     positive.arguments = &arguments;
-    run_one(&positive, values, op, 1, 2,
-            op == SW_INCREMENT ? SW_REPLY_KIND_INCREMENTED : SW_REPLY_KIND_DECREMENTED);
+    run_one(&positive, values, op, 1, 2, SW_REPLY_KIND_AFTER);
 }
 
 #include "server/resp/data_expire.inl"

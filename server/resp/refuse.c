@@ -69,8 +69,7 @@ static void refuse_unsupported(struct sw_conn *conn, const struct sw_command *co
     char name[SW_COMMAND_NAME_BYTES];
     sw_command_upper(command, name);
     const struct sw_table_shape *shape = &sw_resp_of(conn)->resp->batches->shape;
-    const uint32_t reckons =
-        1U << SW_SUM | 1U << SW_MIN | 1U << SW_MAX | 1U << SW_INCREMENT | 1U << SW_DECREMENT;
+    const uint32_t reckons = SW_OPS_INTEGERS & ~SW_OPS_ROWS;
     const char *why = "";
     if (command->kind == SW_KIND_ALONE && shape->has_scores) {
         why = SW_WHY_EVICTS;

@@ -19,30 +19,26 @@ enum sw_reply_kind {
     SW_REPLY_KIND_VALUES,        /* an array of the values before; null for each absent key */
     SW_REPLY_KIND_COUNT_PRESENT, /* the number of keys that were present */
     SW_REPLY_KIND_ONE_IF_ABSENT, /* 1; 0 if the key was present, or a cache did not admit it */
-    SW_REPLY_KIND_INCREMENTED,   /* value + operand, or the overflow error */
-    SW_REPLY_KIND_DECREMENTED,   /* value - operand, or the overflow error */
-    SW_REPLY_KIND_SUMMED,        /* value + operand modulo 2^width; an absent key counts as 0 */
-    SW_REPLY_KIND_SMALLER,       /* the smaller of value and operand; the operand if absent */
-    SW_REPLY_KIND_LARGER,        /* the larger; the operand if the key was absent */
-    SW_REPLY_KIND_PREFIX,        /* how many keys were present before the first absent one */
-    SW_REPLY_KIND_DIGITS,        /* the number of digits of the value; 0 if the key was absent */
-    SW_REPLY_KIND_TYPE,          /* +string; +none if the key was absent */
-    SW_REPLY_KIND_TTL,           /* seconds; -1: never; -2 if the key was absent */
-    SW_REPLY_KIND_PTTL,          /* .. milliseconds */
-    SW_REPLY_KIND_EXPIRETIME,    /* .. seconds since 1970 */
-    SW_REPLY_KIND_PEXPIRETIME,   /* .. milliseconds since 1970 */
-    SW_REPLY_KIND_EXPIRED,       /* 1; 0 if the key was absent, or its time was not changed */
-    SW_REPLY_KIND_PERSISTED,     /* 1; 0 if the key was absent, or never expired */
-    SW_REPLY_KIND_NULL,          /* null */
-    SW_REPLY_KIND_TRY_AGAIN,     /* the error of what was judged by an older topology */
-    SW_REPLY_KIND_NO_KEY,        /* the error of RENAME where there is no key to be renamed */
-    SW_REPLY_KIND_SAME_KEY,      /* the error of COPY to the key itself */
-    SW_REPLY_KIND_TOO_MANY,      /* the error of WATCH beyond watched-keys-max */
-    SW_REPLY_KIND_MADE,          /* the text of the round, which alone.c has made */
-    SW_REPLY_KIND_ONE,           /* 1 */
-    SW_REPLY_KIND_ZERO,          /* 0 */
-    SW_REPLY_KIND_BYTES,         /* the bytes that the entry takes; null if the key was absent */
-    SW_REPLY_KIND_ENCODING,      /* "int"; null if the key was absent */
+    SW_REPLY_KIND_AFTER,      /* the value after the operation, or the error that it does not fit */
+    SW_REPLY_KIND_PREFIX,     /* how many keys were present before the first absent one */
+    SW_REPLY_KIND_DIGITS,     /* the number of digits of the value; 0 if the key was absent */
+    SW_REPLY_KIND_TYPE,       /* +string; +none if the key was absent */
+    SW_REPLY_KIND_TTL,        /* seconds; -1: never; -2 if the key was absent */
+    SW_REPLY_KIND_PTTL,       /* .. milliseconds */
+    SW_REPLY_KIND_EXPIRETIME, /* .. seconds since 1970 */
+    SW_REPLY_KIND_PEXPIRETIME, /* .. milliseconds since 1970 */
+    SW_REPLY_KIND_EXPIRED,     /* 1; 0 if the key was absent, or its time was not changed */
+    SW_REPLY_KIND_PERSISTED,   /* 1; 0 if the key was absent, or never expired */
+    SW_REPLY_KIND_NULL,        /* null */
+    SW_REPLY_KIND_TRY_AGAIN,   /* the error of what was judged by an older topology */
+    SW_REPLY_KIND_NO_KEY,      /* the error of RENAME where there is no key to be renamed */
+    SW_REPLY_KIND_SAME_KEY,    /* the error of COPY to the key itself */
+    SW_REPLY_KIND_TOO_MANY,    /* the error of WATCH beyond watched-keys-max */
+    SW_REPLY_KIND_MADE,        /* the text of the round, which alone.c has made */
+    SW_REPLY_KIND_ONE,         /* 1 */
+    SW_REPLY_KIND_ZERO,        /* 0 */
+    SW_REPLY_KIND_BYTES,       /* the bytes that the entry takes; null if the key was absent */
+    SW_REPLY_KIND_ENCODING,    /* "int"; null if the key was absent */
     /* The following kinds are for tables whose values are byte strings. */
     SW_REPLY_KIND_BLOB,          /* the value before the operation; null if the key was absent */
     SW_REPLY_KIND_BLOBS,         /* an array of the values before; null for each absent key */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "proto/decimal.h"
+#include "proto/ops/apply.h"
 #include "proto/resp.h"
 #include "server/batch/blob.h"
 #include "server/batch/refusals.h"
@@ -84,40 +85,25 @@ static uint64_t count_of(const struct sw_round *round, const struct sw_pending *
                                                         : entered_at(round, pending->first);
 }
 
-/* Would the result of INCR or DECR not fit the width? Exactly then the table has refused it. */
-static bool overflowed(const struct sw_round *round, const struct sw_pending *pending)
-{
-    if (pending->kind != SW_REPLY_KIND_INCREMENTED && pending->kind != SW_REPLY_KIND_DECREMENTED) {
-        return false;
-    }
-    uint32_t bytes = round->batches->shape.value_bytes;
-    uint64_t previous = sw_integer_at(round->previous, bytes, pending->first);
-    uint64_t operand = sw_integer_at(round->values, bytes, pending->first);
-    uint64_t max = bytes == 8 ? UINT64_MAX : UINT32_MAX;
-    return (pending->kind == SW_REPLY_KIND_INCREMENTED && operand > max - previous) ||
-           (pending->kind == SW_REPLY_KIND_DECREMENTED && operand > previous);
-}
-
 /* The value before operation `i`. */
 static uint64_t value_at(const struct sw_round *round, uint32_t i)
 {
     return sw_integer_at(round->previous, round->batches->shape.value_bytes, i);
 }
 
-/* The value after INCR, DECR, SUM, MIN or MAX. */
-static uint64_t combined_at(const struct sw_round *round, enum sw_reply_kind kind, uint32_t i)
+/* Computes the value after operation `i`. Returns false if the table refused it because the result
+ * does not fit. */
+static bool after_at(const struct sw_round *round, uint32_t i, uint64_t *after)
 {
-    uint64_t value = value_at(round, i);
-    uint64_t operand = sw_integer_at(round->values, round->batches->shape.value_bytes, i);
-    if (kind == SW_REPLY_KIND_DECREMENTED) {
-        return value - operand;
-    }
-    if (kind == SW_REPLY_KIND_INCREMENTED || kind == SW_REPLY_KIND_SUMMED) { /* absent: 0 */
-        return round->batches->shape.value_bytes == 8 ? value + operand
-                                                      : (uint32_t)(value + operand);
-    }
-    return found_at(round, i) && (value < operand) == (kind == SW_REPLY_KIND_SMALLER) ? value
-                                                                                      : operand;
+    const uint32_t bytes = round->batches->shape.value_bytes;
+    return sw_op_after(round->ops[i], bytes, found_at(round, i), value_at(round, i),
+                       sw_integer_at(round->values, bytes, i), after);
+}
+
+static bool overflowed(const struct sw_round *round, const struct sw_pending *pending)
+{
+    uint64_t after = 0;
+    return pending->kind == SW_REPLY_KIND_AFTER && !after_at(round, pending->first, &after);
 }
 
 /* Of a SET with NX or XX. */
@@ -172,8 +158,10 @@ static void put_number(struct sw_writer *writer, const struct sw_round *round,
         put_time(writer, round, pending->first, kind, pending->resp3);
     } else if (kind == SW_REPLY_KIND_DIGITS) {
         put_digits(writer, round, pending->first, pending->resp3);
-    } else if (kind >= SW_REPLY_KIND_INCREMENTED && kind <= SW_REPLY_KIND_LARGER) {
-        sw_writer_unsigned(writer, combined_at(round, kind, pending->first), pending->resp3);
+    } else if (kind == SW_REPLY_KIND_AFTER) {
+        uint64_t after = 0;
+        after_at(round, pending->first, &after);
+        sw_writer_unsigned(writer, after, pending->resp3);
     } else {
         sw_writer_unsigned(writer, count_of(round, pending), pending->resp3);
     }
@@ -326,11 +314,7 @@ static void put_reply(struct sw_writer *writer, const struct sw_replies *replies
     case SW_REPLY_KIND_COUNT_PRESENT:
     case SW_REPLY_KIND_ONE_IF_ABSENT:
     case SW_REPLY_KIND_PREFIX:
-    case SW_REPLY_KIND_INCREMENTED:
-    case SW_REPLY_KIND_DECREMENTED:
-    case SW_REPLY_KIND_SUMMED:
-    case SW_REPLY_KIND_SMALLER:
-    case SW_REPLY_KIND_LARGER:
+    case SW_REPLY_KIND_AFTER:
     case SW_REPLY_KIND_TTL:
     case SW_REPLY_KIND_PTTL:
     case SW_REPLY_KIND_EXPIRETIME:

@@ -65,7 +65,7 @@ Test(cli, answers_for_people)
 /* Each operation on keys that every engine may have can be asked for at the prompt. */
 Test(cli, every_operation_on_keys_has_a_command)
 {
-#define ROW(name, number, operands) {SHERWOOD_##name, #name},
+#define ROW(name, number, ...) {SHERWOOD_##name, #name},
     static const struct {
         uint32_t operation;
         const char *name;

@@ -47,9 +47,7 @@ FRAMES = {
 }
 # Words whose frame says a time: which form.
 TIMES = {word: wire.KEEP if "KEEP" in word else wire.IN for word in WORDS if re.match("GETEX|EXPIRE|SET .. (PX|KEEPTTL)", word)}
-OPERATIONS = {number: name for name, number in vars(wire).items() if name.isupper() and isinstance(number, int) and
-              name in ("OR XOR AND ANDNOT CAS GETRANGE SETRANGE GET DELETE SET SCAN DECREMENT ADD_F32 SUM MIN MAX ADD_U32"
-                       " SET_ABSENT EXPIRE EXPIRE_NONE EXPIRE_SOME EXPIRE_LATER EXPIRE_EARLIER PERSIST TTL").split()}
+OPERATIONS = {number: name for name, number in wire.NUMBERS.items()}
 RUN = "sherwood_run"
 LIBRARY = {"CAS": "sherwood_cas", "SET .. IFEQ": "sherwood_cas", "GETRANGE": "sherwood_get_range",
            "SETRANGE": "sherwood_set_range", "PREFIXLEN": "sherwood_prefix", "EXISTS": "sherwood_get",

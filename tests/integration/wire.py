@@ -4,17 +4,16 @@
 RESP: command() and Replies. Bulk frames: frame() builds one, lies included; read_frame() reads one.
 """
 
+import pathlib
+import re
 import struct
 
+OPERATIONS = pathlib.Path(__file__).resolve().parents[2] / "proto" / "ops" / "operations.h"
 MAGIC = b"\xd5SW\x01"
-(GET, SET, SUM, MIN, MAX, SET_ABSENT, SET_PRESENT, INCREMENT, DECREMENT, DELETE, PEEK, FIND_OR_INSERT,
- SET_SCORE, SET_VALUE, ADD_F32, ADD_U32, ADD_U64, ADD_PRESENT_F32, ADD_PRESENT_U32,
- ADD_PRESENT_U64, ADD_F16, ADD_BF16, ADD_PRESENT_F16, ADD_PRESENT_BF16, EXPIRE, EXPIRE_NONE, EXPIRE_SOME,
- EXPIRE_LATER, EXPIRE_EARLIER, EXPIRE_SHORTEN) = range(1, 31)
-OR, XOR, AND, ANDNOT, CAS, SETRANGE, GETRANGE, PERSIST, TTL = range(64, 73)
+ROWS = re.findall(r"^    X\((\w+), (\d+), (\w+), (\w+), (\w+),", OPERATIONS.read_text(encoding="utf-8"), flags=re.M)
+NUMBERS = {name: int(number) for name, number, *_ in ROWS}
+globals().update(NUMBERS)  # GET, SET, ..: what peers have is in tests/proto/test_frame.c
 UNSAID, AT, IN, KEEP = range(4)  # what a frame says of times
-(HELLO, PING, STATS, CLEAR, SCAN, RESIZE, COUNT_SCORES, ERASE_SCORES, EPOCH) = range(32, 41)
-WAIT, DIGEST = 46, 47
 (OK, BAD_REQUEST, UNKNOWN_OPERATION, OUT_OF_MEMORY, SERVER_ERROR, SHUTTING_DOWN, TIMED_OUT,
  TOO_MANY_CONNECTIONS, NOT_DURABLE, OUTCOME_UNKNOWN) = range(10)
 LOADING = 10

@@ -13,6 +13,7 @@
 #include "server/repl/digest.h"
 #include "server/repl/snapshot_send.h"
 #include "server/repl/stream.h"
+#include "tests/support/ops.h"
 #include "tests/support/random.h"
 
 enum { OPS_MAX = 64, WRITES = 60, CAPACITY = 1024, KEYS = 300 };
@@ -88,7 +89,7 @@ static void write_once(struct sample *s)
         for (uint32_t i = 0; i < count; i++) {
             keys[i] = random_below(&s->random, KEYS);
             values[i] = random_next(&s->random);
-            ops[i] = (uint8_t)random_below(&s->random, SW_OP_COUNT);
+            ops[i] = (uint8_t)ops_draw(&s->random, SW_OPS_INTEGERS);
         }
     }
     cr_assert_eq(sw_batch_run(s->queue, &batch), SW_OK);

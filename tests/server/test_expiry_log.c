@@ -14,6 +14,7 @@
 #include "server/log/replay.h"
 #include "server/repl/feed.h"
 #include "table/expiring.h"
+#include "tests/support/ops.h"
 #include "tests/support/random.h"
 
 TestSuite(expiry_log, .timeout = 240);
@@ -163,7 +164,7 @@ static uint32_t draw_op(struct world *world)
         const uint32_t ops[] = {SW_SET, SW_SET_ABSENT, SW_SET_PRESENT, SW_ADD_F16, SW_DELETE};
         return ops[random_below(&world->random, 5)];
     }
-    return (uint32_t)random_below(&world->random, SW_OP_COUNT);
+    return (uint32_t)ops_draw(&world->random, SW_OPS_INTEGERS);
 }
 
 static void draw_operands(struct world *world, uint32_t count)

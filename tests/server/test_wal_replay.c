@@ -11,6 +11,7 @@
 
 #include "server/batch/logging.h"
 #include "server/log/recover.h"
+#include "tests/support/ops.h"
 #include "tests/support/random.h"
 
 enum { OPS_MAX = 300, CAPACITY = 4096 };
@@ -122,13 +123,13 @@ static void run_random(struct sample *s, bool round)
         uint64_t key = random_below(&s->random, CAPACITY * 3 / 2), value = random_next(&s->random);
         memcpy(keys + (size_t)i * s->width, &key, s->width);
         memcpy(values + (size_t)i * s->width, &value, s->width);
-        ops[i] = (uint8_t)random_below(&s->random, SW_OP_COUNT);
+        ops[i] = (uint8_t)ops_draw(&s->random, SW_OPS_INTEGERS);
         if (random_below(&s->random, 4) == 0 || i + 1 == count) {
             ends[groups++] = i + 1;
         }
     }
     struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
-                             .op = (enum sw_op)(1 + random_below(&s->random, SW_OP_COUNT - 1)),
+                             .op = (enum sw_op)ops_draw(&s->random, SW_OPS_INTEGERS & ~SW_OPS_READ),
                              .count = count,
                              .keys = keys,
                              .values = values};

@@ -13,12 +13,12 @@ from ._facts import Layout
 from ._link import Link
 from ._native import ffi, lib
 
+# What needs more than keys and values has calls of its own: parts, pairs and times.
+_OF_THEIR_OWN = ("CAS", "GETRANGE", "SETRANGE", "PERSIST", "TTL")
 OPERATIONS: dict[str, int] = {
-    name.lower(): getattr(lib, f"SHERWOOD_{name}")
-    for name in ("GET", "SET", "SUM", "MIN", "MAX", "SET_ABSENT", "SET_PRESENT", "INCREMENT",
-                 "DECREMENT", "DELETE", "PEEK", "FIND_OR_INSERT", "SET_SCORE", "SET_VALUE", "ADD_F32",
-                 "ADD_U32", "ADD_U64", "ADD_PRESENT_F32", "ADD_PRESENT_U32", "ADD_PRESENT_U64", "ADD_F16",
-                 "ADD_BF16", "ADD_PRESENT_F16", "ADD_PRESENT_BF16", "OR", "XOR", "AND", "ANDNOT")
+    name[len("SHERWOOD_"):].lower(): number
+    for number, name in ffi.typeof("enum sherwood_operation").elements.items()
+    if not name.endswith(_OF_THEIR_OWN) and not name.startswith("SHERWOOD_EXPIRE")
 }
 _WITHOUT_VALUES = {"get", "delete", "peek", "set_score"}
 _WANTS = {"previous", "found", "scores", "not_admitted", "evicted"}

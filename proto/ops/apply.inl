@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * apply.inl - the effect of each verb on an integer value. Host and device, the table, the server
+ * and the clients share this one definition. apply.h includes it once per width. The functions are
+ * pure. Callers pass `verb` and `when` as constants, so the compiler removes the switch.
+ */
+
+/* Applies a verb to a present key with value `old` (found) or to an absent key. *out is the value
+ * after; it is meaningful only if the effect is WRITE. */
+SW_HD static inline enum sw_effect
+SW_WIDTH_NAMED(sw_verb_apply)(enum sw_verb verb, enum sw_when when, bool found, SW_WIDTH_WORD old,
+                              SW_WIDTH_WORD operand, SW_WIDTH_WORD *out)
+{
+    const SW_WIDTH_WORD base = found ? old : 0;
+    *out = operand;
+    if (when == SW_WHEN_ABSENT ? found : when == SW_WHEN_PRESENT && !found) {
+        return SW_EFFECT_NONE;
+    }
+    switch (verb) {
+    case SW_VERB_SET:
+        return SW_EFFECT_WRITE;
+    case SW_VERB_FIND:
+        return found ? SW_EFFECT_NONE : SW_EFFECT_WRITE;
+    case SW_VERB_ADD:
+        *out = (SW_WIDTH_WORD)(base + operand);
+        return when == SW_WHEN_FITS && *out < base ? SW_EFFECT_NONE : SW_EFFECT_WRITE;
+    case SW_VERB_SUBTRACT:
+        *out = (SW_WIDTH_WORD)(base - operand);
+        return when == SW_WHEN_FITS && operand > base ? SW_EFFECT_NONE : SW_EFFECT_WRITE;
+    case SW_VERB_MIN:
+        *out = found && old < operand ? old : operand;
+        return SW_EFFECT_WRITE;
+    case SW_VERB_MAX:
+        *out = found && old > operand ? old : operand;
+        return SW_EFFECT_WRITE;
+    case SW_VERB_OR:
+        *out = base | operand;
+        return SW_EFFECT_WRITE;
+    case SW_VERB_XOR:
+        *out = base ^ operand;
+        return SW_EFFECT_WRITE;
+    case SW_VERB_AND:
+        *out = base & operand;
+        return SW_EFFECT_WRITE;
+    case SW_VERB_ANDNOT:
+        *out = base & (SW_WIDTH_WORD)~operand;
+        return SW_EFFECT_WRITE;
+    case SW_VERB_DELETE:
+        return found ? SW_EFFECT_REMOVE : SW_EFFECT_NONE;
+    default: /* reads, and verbs that integers do not have */
+        return SW_EFFECT_NONE;
+    }
+}
+
+/* Applies the table's operation `op`. Verb and guard are constants in each case. */
+SW_HD static inline enum sw_effect SW_WIDTH_NAMED(sw_decide)(uint32_t op, bool found,
+                                                             SW_WIDTH_WORD old,
+                                                             SW_WIDTH_WORD operand,
+                                                             SW_WIDTH_WORD *out)
+{
+#define SW_ROW(name, number, its_op, verb, guard, ...)                                             \
+    case (its_op):                                                                                 \
+        return SW_WIDTH_NAMED(sw_verb_apply)(SW_VERB_##verb, SW_WHEN_##guard, found, old, operand, \
+                                             out);
+    switch (op) {
+        SW_DATA_OPERATION_MAP(SW_ROW)
+    default:
+        *out = operand;
+        return SW_EFFECT_NONE;
+    }
+#undef SW_ROW
+}

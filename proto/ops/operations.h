@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * operations.h - the operations, one row each.
+ *
+ * C code for host and device expands every enum, mask and predicate of operations from these rows.
+ * proto/ops/write generates the enums of files that are not C or that are installed alone.
+ * proto/ops/README.md lists the steps to add an operation.
+ */
+#ifndef SHERWOOD_OPS_OPERATIONS_H
+#define SHERWOOD_OPS_OPERATIONS_H
+
+#include <stdint.h>
+
+/* Verbs: what an operation does to a key. X(verb, operand, absent, effect, repeated)
+ *
+ * operand   NONE, VALUE (a value of the table), PAIR (two values), PART (part of a value), TIME.
+ * absent    An absent key STAYS absent, or is BORN. A guard may keep it absent, never create it.
+ * effect    READS, WRITES the value, REMOVES the key, RETIMES (changes the expiry time).
+ * repeated  How table/change.h folds several operations on one key. SAME: they do not change the
+ *           value. STATE: the result does not depend on the value before. ADDS and CLAMPS compose
+ *           with each other. BITS composes with BITS. ORDER: the operations run one by one. */
+/* clang-format off */
+#define SW_VERB_MAP(X)                        \
+    X(READ,     NONE,  STAYS, READS,   SAME)  \
+    X(SET,      VALUE, BORN,  WRITES,  STATE) \
+    X(FIND,     VALUE, BORN,  WRITES,  SAME)  \
+    X(ADD,      VALUE, BORN,  WRITES,  ADDS)  \
+    X(SUBTRACT, VALUE, BORN,  WRITES,  ADDS)  \
+    X(MIN,      VALUE, BORN,  WRITES,  CLAMPS) \
+    X(MAX,      VALUE, BORN,  WRITES,  CLAMPS) \
+    X(ADD_ROW,  VALUE, BORN,  WRITES,  ORDER) \
+    X(DELETE,   NONE,  STAYS, REMOVES, STATE) \
+    X(USE,      NONE,  STAYS, WRITES,  SAME)  \
+    X(EXPIRE,   TIME,  STAYS, RETIMES, ORDER) \
+    X(PERSIST,  NONE,  STAYS, RETIMES, ORDER) \
+    X(TTL,      NONE,  STAYS, READS,   SAME)  \
+    X(OR,       VALUE, BORN,  WRITES,  BITS) \
+    X(XOR,      VALUE, BORN,  WRITES,  BITS) \
+    X(AND,      VALUE, STAYS, WRITES,  BITS) \
+    X(ANDNOT,   VALUE, STAYS, WRITES,  BITS) \
+    X(SWAP,     PAIR,  STAYS, WRITES,  ORDER) \
+    X(SETRANGE, PART,  BORN,  WRITES,  ORDER) \
+    X(GETRANGE, NONE,  STAYS, READS,   SAME)
+
+/* Guards: when the verb is applied. ALWAYS; if the key is ABSENT or PRESENT; if the result FITS the
+ * width; if the value is EQUAL to the operand's first value; or by the current expiry time. An
+ * operation whose guard fails changes nothing. */
+#define SW_WHEN_MAP(X) \
+    X(ALWAYS) X(ABSENT) X(PRESENT) X(FITS) X(EQUAL) X(NEVER) X(SOME) X(LATER) X(EARLIER) X(SHORTEN)
+
+/* Operations on keys that the table executes.
+ * X(name, number, op, verb, guard, element, on, use, times, device, acl, command, text)
+ *
+ * number    on the wire (sherwood.proto); never another.
+ * op        number in the table and in the log; never changes.
+ * element   type of the row's numbers: U32, U64, F32, F16, BF16. OWN: the table's own type.
+ * on        tables that support it: INTEGERS, ROWS, PLAIN (both), CACHE, BLOBS (rows and caches),
+ *           ANY, EXPIRY (tables whose keys expire).
+ * use       USE if it counts as a use of a cache entry, otherwise NO_USE.
+ * times     TIMES if a request may set an expiry time with it, otherwise NO_TIMES.
+ * device    DEVICE if its arrays may lie in device memory, otherwise HOST.
+ * acl       SAME: `command` does the same. LIKE: no command does the same; `command` is closest.
+ * command   RESP command whose ACL right the operation requires.
+ * text      one sentence for sherwood.proto and sherwood.h. */
+#define SW_DATA_OPERATION_MAP(X) \
+    X(GET, 1, 0, READ, ALWAYS, OWN, ANY, USE, NO_TIMES, DEVICE, SAME, "get", \
+      "read") \
+    X(SET, 2, 1, SET, ALWAYS, OWN, ANY, USE, TIMES, DEVICE, SAME, "set", \
+      "insert or replace") \
+    X(SUM, 3, 2, ADD, ALWAYS, OWN, INTEGERS, USE, TIMES, DEVICE, SAME, "sum", \
+      "insert, or add modulo 2^width") \
+    X(MIN, 4, 3, MIN, ALWAYS, OWN, INTEGERS, USE, TIMES, DEVICE, SAME, "min", \
+      "insert, or keep the smaller value") \
+    X(MAX, 5, 4, MAX, ALWAYS, OWN, INTEGERS, USE, TIMES, DEVICE, SAME, "max", \
+      "insert, or keep the larger value") \
+    X(SET_ABSENT, 6, 5, SET, ABSENT, OWN, ANY, NO_USE, TIMES, DEVICE, SAME, "setnx", \
+      "insert if absent") \
+    X(SET_PRESENT, 7, 6, SET, PRESENT, OWN, ANY, USE, TIMES, DEVICE, SAME, "set", \
+      "replace if present") \
+    X(INCREMENT, 8, 7, ADD, FITS, OWN, INTEGERS, USE, TIMES, DEVICE, SAME, "incrby", \
+      "add; a key whose value would overflow keeps its value") \
+    X(DECREMENT, 9, 8, SUBTRACT, FITS, OWN, INTEGERS, USE, NO_TIMES, DEVICE, SAME, "decrby", \
+      "subtract; a key whose value would be negative keeps its value") \
+    X(DELETE, 10, 9, DELETE, ALWAYS, OWN, ANY, NO_USE, NO_TIMES, DEVICE, SAME, "del", \
+      "remove") \
+    X(PEEK, 11, 10, READ, ALWAYS, OWN, CACHE, NO_USE, NO_TIMES, DEVICE, LIKE, "get", \
+      "cache: read; no use of the entry") \
+    X(FIND_OR_INSERT, 12, 11, FIND, ALWAYS, OWN, CACHE, USE, NO_TIMES, DEVICE, LIKE, "set", \
+      "cache: insert if absent; otherwise read, which is a use") \
+    X(SET_SCORE, 13, 12, USE, ALWAYS, OWN, CACHE, USE, NO_TIMES, DEVICE, LIKE, "set", \
+      "cache: if present a use, with the score of the request; takes no values") \
+    X(SET_VALUE, 14, 13, SET, PRESENT, OWN, CACHE, NO_USE, NO_TIMES, DEVICE, LIKE, "set", \
+      "cache: replace if present; no use") \
+    X(ADD_F32, 15, 14, ADD_ROW, ALWAYS, F32, BLOBS, USE, TIMES, DEVICE, SAME, "add", \
+      "insert, or add number by number: 32-bit floats") \
+    X(ADD_U32, 16, 15, ADD_ROW, ALWAYS, U32, BLOBS, USE, TIMES, DEVICE, SAME, "add", \
+      ".. unsigned integers of 32 bits, which wrap around") \
+    X(ADD_U64, 17, 16, ADD_ROW, ALWAYS, U64, BLOBS, USE, TIMES, DEVICE, SAME, "add", \
+      ".. of 64 bits: value_bytes is a multiple of 8") \
+    X(ADD_PRESENT_F32, 18, 17, ADD_ROW, PRESENT, F32, BLOBS, USE, NO_TIMES, DEVICE, SAME, "add", \
+      "add if present") \
+    X(ADD_PRESENT_U32, 19, 18, ADD_ROW, PRESENT, U32, BLOBS, USE, NO_TIMES, DEVICE, SAME, "add", "") \
+    X(ADD_PRESENT_U64, 20, 19, ADD_ROW, PRESENT, U64, BLOBS, USE, NO_TIMES, DEVICE, SAME, "add", "") \
+    X(ADD_F16, 21, 20, ADD_ROW, ALWAYS, F16, ROWS, USE, TIMES, DEVICE, SAME, "add", \
+      "rows: as ADD_F32, each sum rounded to 16 bits, IEEE 754") \
+    X(ADD_BF16, 22, 21, ADD_ROW, ALWAYS, BF16, ROWS, USE, TIMES, DEVICE, SAME, "add", \
+      ".. to the high 16 bits of a float of 32") \
+    X(ADD_PRESENT_F16, 23, 22, ADD_ROW, PRESENT, F16, ROWS, USE, NO_TIMES, DEVICE, SAME, "add", "") \
+    X(ADD_PRESENT_BF16, 24, 23, ADD_ROW, PRESENT, BF16, ROWS, USE, NO_TIMES, DEVICE, SAME, "add", "") \
+    X(EXPIRE, 25, 24, EXPIRE, ALWAYS, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "expire", \
+      "a present key expires then") \
+    X(EXPIRE_NONE, 26, 25, EXPIRE, NEVER, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "expire", \
+      ".. if it does not expire yet") \
+    X(EXPIRE_SOME, 27, 26, EXPIRE, SOME, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "expire", \
+      ".. if it does") \
+    X(EXPIRE_LATER, 28, 27, EXPIRE, LATER, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "expire", \
+      ".. if it does, and earlier than that") \
+    X(EXPIRE_EARLIER, 29, 28, EXPIRE, EARLIER, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "expire", \
+      ".. if it does later than that, or never") \
+    X(EXPIRE_SHORTEN, 30, 29, EXPIRE, SHORTEN, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "expire", \
+      ".. if it does, and later than that")
+/* The largest `op` plus one. table/op.h checks it at compile time. */
+#define SW_OPS_END 30
+
+/* Operations on keys that the server composes from operations of the table: from `op` alone, or
+ * from a read and a write between which no other write runs. The columns are the same. */
+#define SW_COMPOSED_OPERATION_MAP(X) \
+    X(OR, 64, SET, OR, ALWAYS, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "or", \
+      "integers, rows of BYTES, U32, U64, bit by bit; an absent key is 0, and inserted") \
+    X(XOR, 65, SET, XOR, ALWAYS, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "xor", \
+      "likewise") \
+    X(AND, 66, SET, AND, PRESENT, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "and", \
+      "an absent key stays absent") \
+    X(ANDNOT, 67, SET, ANDNOT, PRESENT, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "andnot", \
+      "the bits that the operand does not have; likewise") \
+    X(CAS, 68, SET, SWAP, EQUAL, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "cas", \
+      "an operand is two values: a key that has the first one gets the second") \
+    X(SETRANGE, 69, SET, SETRANGE, ALWAYS, OWN, ROWS, NO_USE, NO_TIMES, HOST, SAME, "setrange", \
+      "rows: replace a part of the value; an absent key is zeros, and inserted") \
+    X(GETRANGE, 70, GET, GETRANGE, ALWAYS, OWN, BLOBS, USE, NO_TIMES, HOST, SAME, "getrange", \
+      "rows, those of a cache included: read a part of the value") \
+    X(PERSIST, 71, EXPIRE, PERSIST, PRESENT, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "persist", \
+      "a present key that expires never does any more") \
+    X(TTL, 72, GET, TTL, ALWAYS, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "ttl", \
+      "when each key expires: values of 8 bytes; 0: never, or it is absent")
+
+/* Control operations. X(name, number, who, needs, effect, acl, command, text)
+ *
+ * who       The SERVER executes it, or the TABLE does, as a batch of the kind with the same name.
+ * needs     DATA: the table must be loaded first. NOTHING: it runs at any time.
+ * effect    WRITES: the log and replicas receive it. CHANGES: they do not (capacity). READS. */
+#define SW_CONTROL_OPERATION_MAP(X) \
+    X(HELLO, 32, SERVER, NOTHING, READS, LIKE, "hello", "the reply has a ServerInfo") \
+    X(PING, 33, SERVER, NOTHING, READS, SAME, "ping", "") \
+    X(STATS, 34, SERVER, NOTHING, READS, SAME, "info", \
+      "the reply has a body of figures, each a name of 56 bytes and a uint64 (frame.h)") \
+    X(CLEAR, 35, TABLE, DATA, WRITES, SAME, "flushall", "remove all keys") \
+    X(SCAN, 36, TABLE, DATA, READS, SAME, "scan", \
+      "the reply has a body of keys and values, and the cursor of the next SCAN") \
+    X(RESIZE, 37, TABLE, DATA, CHANGES, SAME, "resize", \
+      "give the table `capacity_slots` slots; the reply tells how many it has then") \
+    X(COUNT_SCORES, 38, TABLE, DATA, READS, LIKE, "scan", \
+      "cache: how many keys have a score in the range? `matched` of the reply") \
+    X(ERASE_SCORES, 39, TABLE, DATA, WRITES, LIKE, "flushall", \
+      "cache: remove them; how many were there? `matched`") \
+    X(EPOCH, 40, TABLE, DATA, WRITES, LIKE, "config|set", \
+      "cache: policies with epochs: go on to `epoch`; the reply has the current one") \
+    X(WAIT_DURABLE, 41, SERVER, DATA, READS, SAME, "waitaof", \
+      "wait until a write survives a crash of the machine; no body") \
+    X(ATTACH, 42, SERVER, NOTHING, READS, LIKE, "ping", \
+      "Unix sockets: the reply has the limits, `sharing`; descriptors are taken from now on") \
+    X(REGION, 43, SERVER, NOTHING, READS, LIKE, "ping", \
+      "register the memory that `region` says") \
+    X(RELEASE, 44, SERVER, NOTHING, READS, LIKE, "ping", \
+      "give back the region of `region.index`; the reply comes when nothing uses it") \
+    X(BELL, 45, SERVER, DATA, READS, LIKE, "", "there is something in the ring; no reply") \
+    X(WAIT, 46, SERVER, DATA, READS, SAME, "wait", \
+      "wait until `count` replicas have what this connection has written; the reply tells how many do") \
+    X(DIGEST, 47, SERVER, DATA, READS, SAME, "digest", \
+      "a checksum of all entries: the reply has a Digest") \
+    X(TOPOLOGY, 90, SERVER, NOTHING, READS, LIKE, "ping", \
+      "clusters: the reply has at most `count` bytes of a Topology, from byte `cursor` on")
+/* clang-format on */
+
+#define SW_OPERATION_MAP(X) \
+    SW_DATA_OPERATION_MAP(X) SW_COMPOSED_OPERATION_MAP(X) SW_CONTROL_OPERATION_MAP(X)
+
+/* --- the columns as constants ----------------------------------------------------------------- */
+
+enum sw_operand {
+    SW_OPERAND_NONE,
+    SW_OPERAND_VALUE,
+    SW_OPERAND_PAIR,
+    SW_OPERAND_PART,
+    SW_OPERAND_TIME
+};
+enum sw_absent { SW_ABSENT_STAYS, SW_ABSENT_BORN };
+enum sw_does { SW_DOES_READS, SW_DOES_WRITES, SW_DOES_REMOVES, SW_DOES_RETIMES, SW_DOES_CHANGES };
+enum sw_repeated {
+    SW_REPEATED_SAME,
+    SW_REPEATED_STATE,
+    SW_REPEATED_ADDS,
+    SW_REPEATED_CLAMPS,
+    SW_REPEATED_BITS,
+    SW_REPEATED_ORDER
+};
+/* The numbers of enum sw_value_type. */
+enum sw_element {
+    SW_ELEMENT_OWN = 0,
+    SW_ELEMENT_U32 = 2,
+    SW_ELEMENT_U64 = 3,
+    SW_ELEMENT_F32 = 4,
+    SW_ELEMENT_F16 = 5,
+    SW_ELEMENT_BF16 = 6
+};
+enum sw_verb {
+#define SW_ROW(verb, ...) SW_VERB_##verb,
+    SW_VERB_MAP(SW_ROW)
+#undef SW_ROW
+        SW_VERB_COUNT
+};
+enum sw_when {
+#define SW_ROW(guard) SW_WHEN_##guard,
+    SW_WHEN_MAP(SW_ROW)
+#undef SW_ROW
+        SW_WHEN_COUNT
+};
+/* The columns of each verb as constants: SW_VERB_OPERAND_ADD, .. */
+enum sw_verb_facts {
+#define SW_ROW(verb, operand, absent, effect, repeated)                                        \
+    SW_VERB_OPERAND_##verb = SW_OPERAND_##operand, SW_VERB_ABSENT_##verb = SW_ABSENT_##absent, \
+    SW_VERB_DOES_##verb = SW_DOES_##effect, SW_VERB_REPEATED_##verb = SW_REPEATED_##repeated,
+    SW_VERB_MAP(SW_ROW)
+#undef SW_ROW
+};
+enum sw_on {
+    SW_ON_INTEGERS = 1,
+    SW_ON_ROWS = 2,
+    SW_ON_PLAIN = 3,
+    SW_ON_CACHE = 4,
+    SW_ON_BLOBS = 6,
+    SW_ON_ANY = 7,
+    SW_ON_EXPIRY = 8
+};
+enum sw_yes {
+    SW_IS_NO_USE,
+    SW_IS_NO_TIMES = 0,
+    SW_IS_HOST = 0,
+    SW_IS_NOTHING = 0,
+    SW_IS_USE,
+    SW_IS_TIMES = 1,
+    SW_IS_DEVICE = 1,
+    SW_IS_DATA = 1
+};
+
+/* What follows from a verb and a guard, as constant expressions. */
+#define SW_INSERTS(verb, guard)                                                                 \
+    ((int)SW_VERB_ABSENT_##verb == (int)SW_ABSENT_BORN && SW_WHEN_##guard != SW_WHEN_PRESENT && \
+     SW_WHEN_##guard != SW_WHEN_EQUAL)
+#define SW_HAS_OPERAND(verb)                                \
+    ((int)SW_VERB_OPERAND_##verb != (int)SW_OPERAND_NONE && \
+     (int)SW_VERB_OPERAND_##verb != (int)SW_OPERAND_TIME)
+
+/* --- sets of the table's operations: bit 1 << op ---------------------------------------------- */
+
+/* A test of one bit replaces a switch, a range comparison or a chain of ==. The preprocessor
+ * computes every set from the rows. */
+#define SW_OPS_HAS(set, op) (((set) >> (op)&1U) != 0)
+#define SW_OP_BIT(op, condition) | (uint32_t)((condition) ? 1 : 0) << (op)
+#define SW_OPS_OF(ROW) ((uint32_t)(0U SW_DATA_OPERATION_MAP(ROW)))
+
+#define SW_MASK_ROW_INTEGERS(n, w, op, v, g, e, on, ...) SW_OP_BIT(op, SW_ON_##on &SW_ON_INTEGERS)
+#define SW_MASK_ROW_ROWS(n, w, op, v, g, e, on, ...) SW_OP_BIT(op, SW_ON_##on &SW_ON_ROWS)
+#define SW_MASK_ROW_CACHE(n, w, op, v, g, e, on, ...) SW_OP_BIT(op, SW_ON_##on &SW_ON_CACHE)
+#define SW_MASK_ROW_EXPIRE(n, w, op, v, ...) \
+    SW_OP_BIT(op, (int)SW_VERB_DOES_##v == (int)SW_DOES_RETIMES)
+#define SW_MASK_ROW_READ(n, w, op, v, ...) \
+    SW_OP_BIT(op, (int)SW_VERB_DOES_##v == (int)SW_DOES_READS)
+#define SW_MASK_ROW_DELETE(n, w, op, v, ...) \
+    SW_OP_BIT(op, (int)SW_VERB_DOES_##v == (int)SW_DOES_REMOVES)
+#define SW_MASK_ROW_INSERT(n, w, op, v, g, ...) SW_OP_BIT(op, SW_INSERTS(v, g))
+#define SW_MASK_ROW_PUT(n, w, op, v, g, ...)                                           \
+    SW_OP_BIT(op, (int)SW_VERB_DOES_##v == (int)SW_DOES_WRITES && SW_HAS_OPERAND(v) && \
+                      SW_VERB_##v != SW_VERB_FIND && SW_WHEN_##g != SW_WHEN_ABSENT)
+#define SW_MASK_ROW_OPERAND(n, w, op, v, ...) SW_OP_BIT(op, SW_HAS_OPERAND(v))
+#define SW_MASK_ROW_REFUSE(n, w, op, v, g, ...) SW_OP_BIT(op, SW_WHEN_##g == SW_WHEN_FITS)
+#define SW_MASK_ROW_PRESENT(n, w, op, v, g, ...) SW_OP_BIT(op, SW_WHEN_##g == SW_WHEN_PRESENT)
+#define SW_MASK_ROW_ABSENT(n, w, op, v, g, ...) \
+    SW_OP_BIT(op, SW_WHEN_##g == SW_WHEN_ABSENT || SW_VERB_##v == SW_VERB_FIND)
+#define SW_MASK_ROW_ADD(n, w, op, v, ...) SW_OP_BIT(op, SW_VERB_##v == SW_VERB_ADD_ROW)
+#define SW_MASK_ROW_USE(n, w, op, v, g, e, on, use, ...) SW_OP_BIT(op, SW_IS_##use)
+#define SW_MASK_ROW_U32(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_U32)
+#define SW_MASK_ROW_U64(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_U64)
+#define SW_MASK_ROW_F32(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_F32)
+#define SW_MASK_ROW_F16(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_F16)
+#define SW_MASK_ROW_BF16(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_BF16)
+
+#define SW_OPS_INTEGERS SW_OPS_OF(SW_MASK_ROW_INTEGERS) /* supported by tables of integers */
+#define SW_OPS_ROWS SW_OPS_OF(SW_MASK_ROW_ROWS)
+#define SW_OPS_CACHE SW_OPS_OF(SW_MASK_ROW_CACHE)
+#define SW_OPS_EXPIRE SW_OPS_OF(SW_MASK_ROW_EXPIRE)   /* change the expiry time alone */
+#define SW_OPS_READ SW_OPS_OF(SW_MASK_ROW_READ)       /* change scores at most */
+#define SW_OPS_DELETE SW_OPS_OF(SW_MASK_ROW_DELETE)   /* remove */
+#define SW_OPS_INSERT SW_OPS_OF(SW_MASK_ROW_INSERT)   /* may insert an absent key */
+#define SW_OPS_PUT SW_OPS_OF(SW_MASK_ROW_PUT)         /* may write the value of a present key */
+#define SW_OPS_OPERAND SW_OPS_OF(SW_MASK_ROW_OPERAND) /* have operands */
+#define SW_OPS_REFUSE SW_OPS_OF(SW_MASK_ROW_REFUSE)   /* refuse a result that does not fit */
+#define SW_OPS_PRESENT SW_OPS_OF(SW_MASK_ROW_PRESENT) /* change present keys only */
+#define SW_OPS_ABSENT SW_OPS_OF(SW_MASK_ROW_ABSENT)   /* do not change a present value */
+#define SW_OPS_ADD SW_OPS_OF(SW_MASK_ROW_ADD)         /* add to rows, number by number */
+#define SW_OPS_USE SW_OPS_OF(SW_MASK_ROW_USE)         /* count as uses of a cache entry */
+#define SW_OPS_U32 SW_OPS_OF(SW_MASK_ROW_U32)         /* work on rows of this type: */
+#define SW_OPS_U64 SW_OPS_OF(SW_MASK_ROW_U64)
+#define SW_OPS_F32 SW_OPS_OF(SW_MASK_ROW_F32)
+#define SW_OPS_F16 SW_OPS_OF(SW_MASK_ROW_F16)
+#define SW_OPS_BF16 SW_OPS_OF(SW_MASK_ROW_BF16)
+
+#endif
