@@ -3,9 +3,14 @@
  * key.c - the keys of texts.
  */
 #include "client/sherwood.h"
-#include "proto/check.h"
+#include "proto/key_form.h"
 
 uint64_t sherwood_hash_key(const void *text, size_t size)
 {
-    return sw_check64(text, size, 0);
+    return sw_key_of_hash(text, size);
+}
+
+uint64_t sherwood_text_key(const void *text, size_t size)
+{
+    return sw_key_of_auto(text, size);
 }

@@ -167,11 +167,15 @@ struct sherwood_server {
 enum sherwood_resp_keys {
     SHERWOOD_RESP_KEYS_DECIMAL = 0, /* digits */
     SHERWOOD_RESP_KEYS_RAW = 1,     /* the bytes of the number, the lowest first */
-    SHERWOOD_RESP_KEYS_HASH = 2     /* any text: the number is sherwood_hash_key of it */
+    SHERWOOD_RESP_KEYS_HASH = 2,    /* any text: the number is sherwood_hash_key of it */
+    SHERWOOD_RESP_KEYS_AUTO = 3     /* any text: the number is sherwood_text_key of it */
 };
 
 /* The key that a server with --resp-keys hash makes of this text: its XXH3-64. Pure. */
 uint64_t sherwood_hash_key(const void *text, size_t size);
+/* The key that a server with --resp-keys auto makes of this text: a decimal up to 2^64 - 1 without
+ * leading zeros is that number, any other text is sherwood_hash_key. Pure. */
+uint64_t sherwood_text_key(const void *text, size_t size);
 
 /* Connects to "host:port", "[v6]:port" or "unix:/path", or by TLS to "tls://host:port" or
  * "tls://[v6]:port", whose certificate is verified, and asks the server for its facts. If

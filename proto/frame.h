@@ -234,7 +234,7 @@ struct sw_server_info {
     char policy[16];
     uint64_t frame_bytes_max;
     uint64_t incarnation; /* of the log, another one at each start and full resync; 0: no log */
-    uint32_t resp_keys;   /* enum sw_resp_keys of server/config, or a number of a later version */
+    uint32_t resp_keys;   /* enum sw_resp_keys of key_form.h, or a number of a later version */
     uint32_t value_type;  /* enum ValueType of sherwood.proto, or a number of a later version */
     uint32_t dimension;
     bool is_cluster;    /* it has keys of its own slots alone */

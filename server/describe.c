@@ -43,12 +43,16 @@ void sw_describe_widths(const struct sw_config *config, const struct sw_table_in
     static const char of_hashes[] =
         ", RESP keys are hashes of texts (two of n texts are one key with "
         "a chance of n^2 / 2^65)";
+    static const char of_both[] =
+        ", RESP keys are integers or texts, which are hashed (two of n keys are one with a "
+        "chance of at most n^2 / 2^65)";
     char of_texts[96];
     snprintf(of_texts, sizeof(of_texts),
              ", RESP keys are hashes of texts, which are kept and compared, of up to %u bytes",
              config->resp_key_text_bytes);
     const char *keys = info->key_text_bytes > 0                 ? of_texts
                        : config->resp_keys == SW_RESP_KEYS_HASH ? of_hashes
+                       : config->resp_keys == SW_RESP_KEYS_AUTO ? of_both
                        : config->resp_keys == SW_RESP_KEYS_RAW  ? ", RESP keys are raw bytes"
                                                                 : "";
     int used;

@@ -292,7 +292,7 @@ static int join_cluster(struct sw_server *server)
     sw_ha_shard(&server->config, shard);
     const struct sw_cluster_owner owner = {server,   holds_keys, wake_loops,
                                            on_roles, on_moved,   shard};
-    return sw_cluster_is_wanted(&server->config)
+    return sw_config_in_cluster(&server->config)
                ? sw_cluster_create(&server->config, &owner, &server->cluster)
                : 0;
 }

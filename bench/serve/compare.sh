@@ -213,7 +213,7 @@ report() {
     echo "Raw measurements, summary and machine: $output"
 }
 
-start_sherwood --backend "$backend" --capacity "$capacity" --key-bits 64 "${sherwood_flags[@]}"
+start_sherwood --backend "$backend" --capacity "$capacity" --key-bits 64 --resp-keys decimal "${sherwood_flags[@]}"
 start_redis --io-threads "$io_threads"
 write_info
 grep -E '^(cpu|gpu|kernel|redis-server|sherwoodd):' "$output/run_info.txt"

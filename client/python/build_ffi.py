@@ -55,6 +55,7 @@ struct sherwood_stats { uint64_t occupied, capacity_slots; ...; };
 
 const char *sherwood_status_text(int status);
 uint64_t sherwood_hash_key(const void *text, size_t size);
+uint64_t sherwood_text_key(const void *text, size_t size);
 int sherwood_connect_text(const char *address, const struct sherwood_options *options,
                           struct sherwood **out, char *text, size_t text_bytes);
 int sherwood_connect_cluster_text(const char *const *addresses, size_t count,

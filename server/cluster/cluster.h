@@ -57,12 +57,6 @@ struct sw_cluster_facts {
     uint16_t primary_port;
 };
 
-/* Is the configuration that of a node of a cluster? */
-static inline bool sw_cluster_is_wanted(const struct sw_config *config)
-{
-    return config->cluster_config[0] != '\0' || config->cluster_state[0] != '\0';
-}
-
 /* Reads the state, then the file. `config` is borrowed. Returns 0, or -1 with a sentence logged. */
 int sw_cluster_create(const struct sw_config *config, const struct sw_cluster_owner *owner,
                       struct sw_cluster **out);

@@ -11,7 +11,7 @@
 static const char *wrong(const struct sw_config *config)
 {
     char ip[SW_TOPOLOGY_IP_MAX + 1];
-    bool is_wanted = config->cluster_config[0] != '\0' || config->cluster_state[0] != '\0';
+    bool is_wanted = sw_config_in_cluster(config);
     if (config->cluster_node_id[0] != '\0' && !sw_topology_is_id(config->cluster_node_id)) {
         return "cluster-node-id is not 40 hex digits in lower case";
     }
@@ -32,7 +32,11 @@ static const char *wrong(const struct sw_config *config)
     }
     if (is_wanted && config->resp_keys == SW_RESP_KEYS_HASH) {
         return "resp-keys is hash in a cluster: slots are those of texts, which the table does not "
-               "keep";
+               "keep; choose --resp-keys decimal or raw";
+    }
+    if (is_wanted && config->resp_keys == SW_RESP_KEYS_AUTO) {
+        return "resp-keys is auto in a cluster: slots are those of texts, which the table does not "
+               "keep; leave --resp-keys out, which is decimal in a cluster, or choose raw";
     }
     return NULL;
 }

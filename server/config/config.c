@@ -178,8 +178,7 @@ static const char *wrong_with_member(const struct sw_config *config)
     return config->replicaof[0] != '\0' ? "replicaof: etcd says who follows whom"
            : config->engine == SW_ENGINE_CACHE
                ? "the cache engine: what it holds may leave at any time, so it has no replicas"
-           : (config->cluster_config[0] != '\0' || config->cluster_state[0] != '\0') &&
-                   !sw_config_shares_topology(config)
+           : sw_config_in_cluster(config) && !sw_config_shares_topology(config)
                ? "a cluster whose topology is in a file: the primary is elected, so the topology "
                  "has to be in etcd, too (cluster-config etcd://..)"
                : NULL;
@@ -210,7 +209,7 @@ static int check_replication(const struct sw_config *config, char *error, size_t
                  "so it has no replicas");
         return -1;
     }
-    if (config->cluster_config[0] != '\0' || config->cluster_state[0] != '\0') {
+    if (sw_config_in_cluster(config)) {
         snprintf(error, error_bytes,
                  "replicaof is set in cluster mode, in which a topology says who is what");
         return -1;
@@ -336,13 +335,17 @@ static void print(int what)
 static int read_all(struct sw_config *config, const struct sw_config_origin *origin,
                     struct flags *flags, char *error, size_t error_bytes)
 {
+    unsigned set_at_line[SW_OPTION_COUNT] = {0};
     sw_config_init(config);
     config->origin = *origin;
     if ((origin->path != NULL &&
-         sw_config_read_file(origin->path, config, NULL, error, error_bytes) != 0) ||
+         sw_config_read_file(origin->path, config, set_at_line, error, error_bytes) != 0) ||
         read_flags(origin->argc, origin->argv, flags, config, error, error_bytes) != 0 ||
         sw_config_check_given(config, flags->given, error, error_bytes) != 0) {
         return -1;
+    }
+    if (!flags->given[SW_OPTION_AT_resp_keys] && set_at_line[SW_OPTION_AT_resp_keys] == 0) {
+        sw_config_fit_keys(config);
     }
     sw_config_fit(config);
     return 0;

@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "proto/key_form.h"
 #include "proto/value_type.h"
 
 #define SW_CONFIG_PATH_MAX 108 /* of a Unix socket: sizeof(sun_path), the NUL included */
@@ -117,7 +118,7 @@ struct sw_config {
     uint32_t policy;         /* cache engine: enum sw_cache_policy */
     uint32_t cache_mode;     /* cache engine: enum sw_cache_mode */
     uint32_t default_ttl;    /* robin_hood engine: seconds; 0: none */
-    uint32_t resp_keys;      /* enum sw_resp_keys */
+    uint32_t resp_keys;      /* enum sw_resp_keys of proto/key_form.h */
     uint32_t resp_key_text_bytes; /* texts of hashes that rows keep; 0: none */
 
     /* [persistence] */
@@ -197,13 +198,6 @@ struct sw_config {
 /* Of whom memory of the GPU is taken: of processes of the server's user and of root, or of any. */
 enum sw_device_regions { SW_DEVICE_REGIONS_OWN, SW_DEVICE_REGIONS_ANY };
 
-/* What a key is in RESP. Bulk frames have the number itself. */
-enum sw_resp_keys {
-    SW_RESP_KEYS_DECIMAL, /* digits */
-    SW_RESP_KEYS_RAW,     /* the bytes of the number, the lowest first */
-    SW_RESP_KEYS_HASH     /* any text: the number is its XXH3-64 */
-};
-
 /* What a value of the table is to clients. */
 enum sw_value_format {
     SW_VALUE_INTEGER, /* unsigned integers of the keys' width */
@@ -221,6 +215,12 @@ enum sw_config_action {
 };
 
 void sw_config_init(struct sw_config *config);
+
+/* Is the configuration that of a node of a cluster? */
+static inline bool sw_config_in_cluster(const struct sw_config *config)
+{
+    return config->cluster_config[0] != '\0' || config->cluster_state[0] != '\0';
+}
 
 /* Is the topology of the cluster in etcd, and not in a file? */
 static inline bool sw_config_shares_topology(const struct sw_config *config)

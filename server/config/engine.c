@@ -50,6 +50,13 @@ const char *sw_config_redis_policy(const struct sw_config *config)
                                                                                   : "allkeys-lru";
 }
 
+void sw_config_fit_keys(struct sw_config *config)
+{
+    config->resp_keys = config->key_bits != 64 || sw_config_in_cluster(config)
+                            ? SW_RESP_KEYS_DECIMAL
+                            : SW_RESP_KEYS_AUTO;
+}
+
 uint32_t sw_config_text_bytes(const struct sw_config *config)
 {
     const uint32_t text = config->resp_key_text_bytes;
@@ -180,7 +187,8 @@ static int check_rows(const struct sw_config *config, char *error, size_t error_
                  config->value_bytes, number, sw_option_text(config, "value-type"));
     } else if (config->resp_key_text_bytes != 0 && config->resp_keys != SW_RESP_KEYS_HASH) {
         snprintf(error, error_bytes,
-                 "resp-key-text-bytes is about keys that are hashes of texts: resp-keys hash");
+                 "resp-key-text-bytes is about keys that are hashes of texts: add --resp-keys "
+                 "hash");
     } else {
         return 0;
     }
@@ -233,9 +241,12 @@ int sw_config_check_table(const struct sw_config *config, char *error, size_t er
         check_rows(config, error, error_bytes) != 0) {
         return -1;
     }
-    if (config->resp_keys == SW_RESP_KEYS_HASH && config->key_bits != 64) {
+    if ((config->resp_keys == SW_RESP_KEYS_HASH || config->resp_keys == SW_RESP_KEYS_AUTO) &&
+        config->key_bits != 64) {
         snprintf(error, error_bytes,
-                 "resp-keys hash needs key-bits 64: of hashes of 32 bits two would soon be equal");
+                 "resp-keys %s needs key-bits 64, because two hashes of 32 bits would soon be "
+                 "equal; choose --key-bits 64, or --resp-keys decimal or raw",
+                 sw_option_text(config, "resp-keys"));
         return -1;
     }
     sw_config_table(config, &table);

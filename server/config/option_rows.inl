@@ -212,15 +212,14 @@ SW_OPTION(cache_mode, "cache-mode", "table", SW_CACHE, SW_CHOICE(modes), "memory
           "Cache engine: memory: a key may lie in two buckets, so that no entry is evicted before "
           "the cache is nearly full; throughput: a key may lie in one bucket, which is faster.")
 SW_OPTION(
-    resp_keys, "resp-keys", "table", SW_ANY, SW_CHOICE(resp_keys_forms), "decimal", "FORM",
-    "What a key is in RESP. decimal: a number in digits. raw: the bytes of the number, exactly 8 "
-    "or "
-    "4, the lowest first, as clients send them that keep integers in memory. hash: any text; the "
-    "key is its XXH3-64, and texts are not kept, but for resp-key-text-bytes. Then SCAN, KEYS and "
-    "RANDOMKEY are refused, and two "
-    "texts with one hash are one key: that any two of n texts are is a chance of n^2 / 2^65, at "
-    "10^6 texts 1 in 37 million, at 10^9 1 in 37. hash needs key-bits 64. Bulk frames have "
-    "numbers in each case. Files do not say the form: use the same at every start.")
+    resp_keys, "resp-keys", "table", SW_ANY, SW_CHOICE(resp_keys_forms), "auto", "FORM",
+    "Choose what a key is in RESP. auto: digits without a leading zero, up to 2^64 - 1, are that "
+    "integer; any other text is its XXH3-64. decimal: digits alone. raw: the 8 or 4 bytes of the "
+    "integer, the lowest first. hash: any text, digits included, is its XXH3-64; SCAN, KEYS and "
+    "RANDOMKEY are refused, unless rows keep the texts (resp-key-text-bytes). auto and hash: two "
+    "of n keys are one with a chance of at most n^2 / 2^65; they require key-bits 64 and no "
+    "cluster, for which the default is decimal. Files do not say the form: use the same at every "
+    "start.")
 SW_OPTION(
     resp_key_text_bytes, "resp-key-text-bytes", "table", SW_ROBIN_HOOD, SW_NUMBER(0, 1024), "0",
     "BYTES",

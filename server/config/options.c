@@ -57,7 +57,8 @@ static const struct sw_option_choice tls_clients[] = {{"no", SW_CONFIG_TLS_CLIEN
                                                       {"yes", SW_CONFIG_TLS_CLIENTS_REQUIRED},
                                                       {NULL, 0}};
 static const struct sw_option_choice tls_versions[] = {{"1.2", 12}, {"1.3", 13}, {NULL, 0}};
-static const struct sw_option_choice resp_keys_forms[] = {{"decimal", SW_RESP_KEYS_DECIMAL},
+static const struct sw_option_choice resp_keys_forms[] = {{"auto", SW_RESP_KEYS_AUTO},
+                                                          {"decimal", SW_RESP_KEYS_DECIMAL},
                                                           {"raw", SW_RESP_KEYS_RAW},
                                                           {"hash", SW_RESP_KEYS_HASH},
                                                           {NULL, 0}};

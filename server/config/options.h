@@ -135,6 +135,10 @@ void sw_config_ask_memory(const struct sw_config *config, struct sw_config_memor
 /* Derives capacity and max-capacity where they are auto (capacity.c). */
 void sw_config_fit_table(struct sw_config *config, const struct sw_config_memory *memory);
 
+/* Chooses resp-keys where neither a flag nor the file does: decimal with 32-bit keys and in a
+ * cluster, which have no room for texts; otherwise auto, the default. */
+void sw_config_fit_keys(struct sw_config *config);
+
 /* The memory of the table: its slots and what is allocated with them for as long as the table
  * lives. The options must have passed sw_config_check_table. */
 uint64_t sw_config_table_bytes(const struct sw_config *config);

@@ -147,7 +147,7 @@ int sw_repl_follow(struct sw_repl *repl, const char *primary, char *reason, size
         snprintf(reason, reason_bytes, "%s", repl->lacks);
         return -1;
     }
-    if (repl->config->cluster_config[0] != '\0' || repl->config->cluster_state[0] != '\0') {
+    if (sw_config_in_cluster(repl->config)) {
         snprintf(reason, reason_bytes, "REPLICAOF not allowed in cluster mode.");
         return -1;
     }

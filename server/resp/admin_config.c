@@ -52,7 +52,7 @@ static void fill_redis_parameter(const struct sw_config *config, size_t index,
     } else if (strcmp(parameter->name, "maxmemory-policy") == 0) {
         snprintf(parameter->value, VALUE_BYTES, "%s", sw_config_redis_policy(config));
     } else if (strcmp(parameter->name, "cluster-enabled") == 0) {
-        snprintf(parameter->value, VALUE_BYTES, "%s", sw_cluster_is_wanted(config) ? "yes" : "no");
+        snprintf(parameter->value, VALUE_BYTES, "%s", sw_config_in_cluster(config) ? "yes" : "no");
     } else if (strcmp(parameter->name, "dir") == 0) {
         snprintf(parameter->value, VALUE_BYTES, "%s", config->data_dir);
     } else if (strcmp(parameter->name, "maxclients") == 0) {

@@ -23,7 +23,7 @@
 #include "table/expiring.h"
 
 /* Size of the longest error line of this file. */
-#define ERROR_BYTES 128
+#define ERROR_BYTES 160
 
 struct data;
 

@@ -232,13 +232,17 @@ static void put_operation(struct sw_text *text, const char *name,
                    name, counters->operations, counters->probes, counters->hits, counters->misses);
 }
 
-/* How keys are written; of hashes, too, what the chance is that two of this many texts have one. */
+/* How keys are written. Where texts are hashed: the chance that two of this many keys are one; with
+ * auto an upper bound, because two integers never are. */
 static void put_keys(const struct sw_snapshot *snapshot, struct sw_text *text)
 {
     const double keys = (double)snapshot->stats.occupied;
     sw_text_printf(text, "resp_keys:%s\r\n", sw_option_text(snapshot->config, "resp-keys"));
-    if (snapshot->config->resp_keys == SW_RESP_KEYS_HASH) {
+    if (snapshot->config->resp_keys == SW_RESP_KEYS_HASH ||
+        snapshot->config->resp_keys == SW_RESP_KEYS_AUTO) {
         sw_text_printf(text, "resp_keys_collision_odds:%.3g\r\n", keys * keys / 0x1p65);
+    }
+    if (snapshot->config->resp_keys == SW_RESP_KEYS_HASH) {
         put(text, "resp_key_text_bytes", snapshot->config->resp_key_text_bytes);
         put(text, "resp_key_collisions", snapshot->counters.key_collisions);
     }

@@ -13,8 +13,16 @@ const char *sw_key_text_error(const struct sw_key_text *keys)
         return keys->key_bytes == 8 ? "ERR key must have exactly 8 bytes (--resp-keys raw)"
                                     : "ERR key must have exactly 4 bytes (--resp-keys raw)";
     }
-    return keys->form == SW_RESP_KEYS_HASH ? "ERR key is longer than resp-key-text-bytes"
-                                           : "ERR key is not an unsigned integer or out of range";
+    if (keys->form == SW_RESP_KEYS_HASH) {
+        return "ERR key is longer than resp-key-text-bytes";
+    }
+    if (keys->in_cluster) {
+        return "ERR key is not an unsigned integer or out of range; a cluster has no texts as keys";
+    }
+    return keys->key_bytes == 8 ? "ERR key is not an unsigned integer or out of range; for texts "
+                                  "as keys start the server with --resp-keys auto"
+                                : "ERR key is not an unsigned integer or out of range; for texts "
+                                  "as keys start the server with --key-bits 64";
 }
 
 size_t sw_key_text_write(const struct sw_key_text *keys, uint64_t key, char *out)
@@ -31,6 +39,7 @@ size_t sw_key_text_write(const struct sw_key_text *keys, uint64_t key, char *out
         memcpy(out, text, (size_t)size);
         return (size_t)size;
     case SW_RESP_KEYS_DECIMAL:
+    case SW_RESP_KEYS_AUTO:
         break;
     }
     return sw_decimal_format(key, out);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * key_text.h - how RESP writes keys (--resp-keys): as decimal numbers, as the bytes of the number,
- * or as any text, whose hash is the key; and the texts that rows keep. Pure functions, for any
- * thread.
+ * key_text.h - how RESP writes keys (--resp-keys, proto/key_form.h), and the texts that rows keep.
+ * Pure functions, for any thread.
  */
 #ifndef SHERWOOD_SERVER_RESP_KEY_TEXT_H
 #define SHERWOOD_SERVER_RESP_KEY_TEXT_H
@@ -13,17 +12,17 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "proto/check.h"
 #include "proto/decimal.h"
+#include "proto/key_form.h"
 #include "proto/resp.h"
 #include "server/batch/shape.h"
 #include "server/config/config.h"
 
 struct sw_key_text {
     enum sw_resp_keys form;
-    uint32_t key_bytes; /* 4 or 8; 8 where keys are hashes */
-    uint32_t
-        text_bytes; /* the longest text of a hash: resp-key-text-bytes; 0: any, and none is kept */
+    uint32_t key_bytes;  /* 4 or 8; 8 with the forms HASH and AUTO */
+    uint32_t text_bytes; /* longest text with HASH: resp-key-text-bytes; 0: any, and none is kept */
+    bool in_cluster;     /* the server is a node of a cluster: the form is DECIMAL or RAW */
 };
 
 /* Room for the text of any key. */
@@ -38,8 +37,12 @@ static inline bool sw_key_text_read(const struct sw_key_text *keys,
                                 keys->key_bytes == 8 ? UINT64_MAX : UINT32_MAX, out);
     }
     if (keys->form == SW_RESP_KEYS_HASH) {
-        *out = sw_check64(argument->text, argument->size, 0);
+        *out = sw_key_of_hash(argument->text, argument->size);
         return keys->text_bytes == 0 || argument->size <= keys->text_bytes;
+    }
+    if (keys->form == SW_RESP_KEYS_AUTO) {
+        *out = sw_key_of_auto(argument->text, argument->size);
+        return true;
     }
     if (argument->size != keys->key_bytes) {
         return false;
@@ -53,8 +56,9 @@ static inline bool sw_key_text_read(const struct sw_key_text *keys,
 /* The error line for an argument that is no key: static storage. */
 const char *sw_key_text_error(const struct sw_key_text *keys);
 
-/* Writes the text of a key, without a NUL, and returns its size. Of a hash the text is not known:
- * it is "hash:" and 16 hexadecimal digits, for people, and no command takes it for that key. */
+/* Writes the text of a key, without a NUL, and returns its size. With DECIMAL, RAW and AUTO the
+ * text addresses the key again. With HASH the text of a key is not known: the function writes
+ * "hash:" and 16 hexadecimal digits, for people, and no command takes it for that key. */
 size_t sw_key_text_write(const struct sw_key_text *keys, uint64_t key, char *out);
 
 /* Writes the text of its key to the end of a row: its length and 1 in 2 bytes, then the text. The

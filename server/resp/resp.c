@@ -428,8 +428,9 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
     sw_list_init(&resp->monitors);
     resp->run_data =
         shape->value_format == SW_VALUE_INTEGER ? sw_data_run_integers : sw_data_run_blobs;
-    resp->keys = (struct sw_key_text){(enum sw_resp_keys)net->config->resp_keys, shape->key_bytes,
-                                      net->config->resp_key_text_bytes};
+    resp->keys =
+        (struct sw_key_text){(enum sw_resp_keys)net->config->resp_keys, shape->key_bytes,
+                             net->config->resp_key_text_bytes, sw_config_in_cluster(net->config)};
     sw_commands_unsupported(shape->operations, shape->batch_kinds, &resp->unsupported);
     resp->admin = (struct sw_admin){.config = net->config,
                                     .snapshot = owner->snapshot,

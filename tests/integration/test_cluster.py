@@ -33,7 +33,8 @@ def keys_of_two_nodes():
         equal(one.ask("MSET", near, 1, f"0{near}", 2),
               Error("ERR key is not in canonical form, which cluster mode needs"), "the second key")
         for key, wrong in (("+1", "x"), ("-1", "x"), (" 1", "x"), ("", "x"), ("a", "x")):
-            equal(one.ask("GET", key), Error("ERR key is not an unsigned integer or out of range"), wrong)
+            equal(one.ask("GET", key), Error("ERR key is not an unsigned integer or out of range; a cluster has no texts as keys"),
+                  wrong)
         equal(one.ask("GET", near), b"7", "what was refused did nothing")
         moved = [line for line in (one.ask("SET", far, 1), one.ask("OBJECT", "ENCODING", far))]
         check(all(len(line.split()) == 3 and line.startswith("MOVED ") for line in moved), f"three words: {moved}")
@@ -485,7 +486,7 @@ def raw_keys():
 @case
 def no_cluster():
     """a daemon that is of no cluster says so, and takes what it always took"""
-    with Server() as server:
+    with Server("--resp-keys", "decimal") as server:
         replies = Replies(server.connect())
         for words in (("CLUSTER", "INFO"), ("CLUSTER", "x"), ("READONLY",), ("READWRITE",), ("ASKING",)):
             equal(replies.ask(*words), Error("ERR This instance has cluster support disabled"), words)

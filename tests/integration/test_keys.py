@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What a key is by RESP: --resp-keys decimal, raw and hash, and what tells which it is."""
+"""What a key is by RESP: --resp-keys auto, decimal, raw and hash, and what tells which it is."""
 
 import random
 import struct
@@ -29,8 +29,10 @@ def told():
     """the form is in the start line, HELLO, INFO, CONFIG GET and the facts of libsherwood's tools"""
     for form, said in (("decimal", None), ("raw", "RESP keys are raw bytes"),
                        ("hash", "RESP keys are hashes of texts (two of n texts are one key with a chance of"
-                                " n^2 / 2^65)")):
-        with Server("--resp-keys", form) as server, server.connect() as connection:
+                                " n^2 / 2^65)"),
+                       ("auto", "RESP keys are integers or texts, which are hashed (two of n keys are one with a chance"
+                                " of at most n^2 / 2^65)")):
+        with Server(*(() if form == "auto" else ("--resp-keys", form))) as server, server.connect() as connection:
             replies = wire.Replies(connection)
             equal("RESP keys" in server.line, said is not None, server.line)
             check(said is None or said in server.line, server.line)
@@ -39,7 +41,7 @@ def told():
             equal(list(replies.ask("CONFIG", "GET", "resp-keys").values()), [form.encode()], "CONFIG GET")
             facts = info(replies)
             equal(facts["resp_keys"], form, "INFO")
-            equal("resp_keys_collision_odds" in facts, form == "hash", "odds")
+            equal("resp_keys_collision_odds" in facts, form in ("hash", "auto"), "odds")
 
 
 @case
@@ -136,10 +138,84 @@ def hashes():
     check("resp-keys hash needs key-bits 64" in shown, shown)
 
 
+def key_of(text):
+    """What a text is as a key with --resp-keys auto."""
+    digits = text.isdigit() and (text == b"0" or text[:1] != b"0") and text.isascii() and len(text) <= 20
+    return int(text) if digits and int(text) < 2**64 else xxhash.xxh3_64_intdigest(text)
+
+
+@case
+def auto():
+    """auto: digits are the integer, any other text its hash; what SCAN, KEYS and RANDOMKEY show addresses the entries"""
+    rng = random.Random(drawn_seed())
+    numbers = [b"0", b"42", b"9" * 19, b"18446744073709551615", b"%d" % 2**63]
+    texts = [b"", b"page:home", b"042", b"00", b"+42", b"-1", b" 42", b"42 ", b"18446744073709551616", b"9" * 20, b"\0", b"\r\n",
+             b"hash:78af5f94892f3950", b"x" * 100000]
+    texts += [rng.randbytes(rng.randrange(1, 300)) for _ in range(200)]
+    with Server("--capacity", "64K") as server, server.connect() as connection:
+        replies, model = wire.Replies(connection), {}
+        for text in numbers + texts:
+            value = rng.randrange(2**64)
+            equal(replies.ask("SET", text, value), "OK", "SET")
+            model[text] = b"%d" % value
+        equal(replies.ask("MGET", *model), list(model.values()), "MGET")
+        equal(replies.ask("DBSIZE"), len(model), "every text is a key of its own")
+        shown = {b"%d" % key_of(text): value for text, value in model.items()}
+        cursor, keys = replies.ask("SCAN", 0, "COUNT", 10000)
+        equal((cursor, sorted(keys)), (b"0", sorted(shown)), "SCAN")
+        equal(sorted(replies.ask("KEYS", "*")), sorted(shown), "KEYS")
+        check(replies.ask("RANDOMKEY") in shown, "RANDOMKEY")
+        equal(replies.ask("MGET", *shown), list(shown.values()), "what is shown addresses the entries")
+        equal(sorted(replies.ask("KEYS", "4?")), [b"42"], "a pattern of digits")
+        for text in (b"42", b"page:home", b"042"):
+            got = run(BUILD / "sherwood-cli", "-a", server.address(), "--raw", "GET", str(key_of(text))).strip()
+            equal(got.encode(), model[text], "by frames")
+        by_number = b"%d" % key_of(b"page:home")
+        equal([replies.ask("INCR", b"visits"), replies.ask("INCR", b"%d" % key_of(b"visits"))], [1, 2], "one entry")
+        equal(replies.ask("COPY", b"visits", b"page:home"), 0, "COPY knows the entry")
+        equal([replies.ask("RENAME", b"visits", b"page:away"), replies.ask("GET", b"page:away"), replies.ask("EXISTS", b"visits")],
+              ["OK", b"2", 0], "RENAME")
+        equal([replies.ask("EXPIRE", b"page:home", 1000), replies.ask("TTL", by_number)], [1, 1000], "EXPIRE")
+        equal([replies.ask("WATCH", b"page:home"), replies.ask("MULTI"), replies.ask("GET", b"page:home")],
+              ["OK", "OK", "QUEUED"], "WATCH")
+        with server.connect() as second:
+            equal(wire.Replies(second).ask("SET", by_number, 1), "OK", "by the integer")
+        equal(replies.ask("EXEC"), None, "the watched text has changed")
+        equal([replies.ask("OBJECT", "ENCODING", b"page:home"), replies.ask("TYPE", b"page:home")], [b"int", "string"], "OBJECT")
+        equal(replies.ask("DEL", *model), len(model), "DEL")
+        equal(replies.ask("DEL", b"page:away"), 1, "DEL")
+        equal(replies.ask("CONFIG", "SET", "slowlog-log-slower-than", 0), "OK", "CONFIG")
+        replies.ask("GET", "abc")
+        check([b"get", b"%d" % key_of(b"abc")] in [entry[3] for entry in replies.ask("SLOWLOG", "GET", 10)], "SLOWLOG")
+
+
+@case
+def errors_of_decimal():
+    """where a text is no key, the error says what would take it; auto is refused where texts cannot be keys"""
+    refused = "ERR key is not an unsigned integer or out of range; "
+    for flags, cure in ((("--resp-keys", "decimal"), "for texts as keys start the server with --resp-keys auto"),
+                        (("--key-bits", "32"), "for texts as keys start the server with --key-bits 64")):
+        with Server(*flags, "--capacity", "1K") as server, server.connect() as connection:
+            replies = wire.Replies(connection)
+            equal(info(replies)["resp_keys"], "decimal", "the form")
+            for words in (("INCR", "page:home"), ("MGET", 1, "page:home"), ("WATCH", "page:home"), ("GET", "-1"), ("TTL", "")):
+                equal(replies.ask(*words), wire.Error(refused + cure), words)
+            equal([replies.ask("SET", "007", 5), replies.ask("GET", 7)], ["OK", b"5"], "leading zeros")
+    for flags, words in ((("--key-bits", "32"), "resp-keys auto needs key-bits 64"),
+                         (("--cluster-state", "/nowhere/c.json"), "resp-keys is auto in a cluster")):
+        shown = run(BUILD / "sherwoodd", "--resp-keys", "auto", *flags, "--port", "0", "--http-port", "0", rc=2)
+        check(words in shown, shown)
+
+
 @case
 def clients_as_they_are():
-    """hash: redis-benchmark's own tests and redis-py's usual calls run unchanged; with a cache, values of bytes too"""
-    with Server(*HASH) as server:
+    """auto, hash: redis-benchmark's own tests and redis-py's usual calls run unchanged; with a cache, values of bytes too"""
+    for flags in (HASH, ("--capacity", "64K")):
+        unchanged(*flags)
+
+
+def unchanged(*flags):
+    with Server(*flags) as server:
         base = ("redis-benchmark", "-p", server.port, "-q", "-n", "2000", "-r", "500", "-P", "8")
         for words in (("INCR", "counter:__rand_int__"), ("SET", "key:__rand_int__", "42"),
                       ("GET", "key:__rand_int__"), ("DEL", "key:__rand_int__"), ("-t", "incr,get")):
@@ -152,7 +228,7 @@ def clients_as_they_are():
             equal(pipe.set("a", 1).incr("a", 2).mget("a", "none").execute(), [True, 3, ["3", None]], "pipeline")
         equal(client.exists("foo", "page:views", "bar"), 2, "exists")
         client.close()
-    with Server(*HASH, "--engine", "cache", "--value-bytes", "64") as server:
+    with Server(*flags, "--engine", "cache", "--value-bytes", "64") as server:
         shown = run("redis-benchmark", "-p", server.port, "-q", "-n", "2000", "-r", "500", "-P", "8", "-t",
                     "set,get,mset")
         equal(shown.count("requests per second"), 3, shown)
@@ -192,7 +268,23 @@ def embedding_tier():
 
 @case
 def ranges():
-    """ranges of keys of users: raw keys are numbers; where keys are hashes such a range is refused, from a file too"""
+    """ranges of keys of users: raw keys and those of auto are numbers; with hash a range is refused, from a file too"""
+    inside, outside = b"page:home", b"page:news"
+    equal([key_of(inside) >> 63, key_of(outside) >> 63], [0, 1], "one hash in each half")
+    with Server("--capacity", "1K") as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        equal(replies.ask("ACL", "SETUSER", "ann", "on", ">secret", f"~0-{2**63 - 1}", "+@all"), "OK", "SETUSER")
+        equal(replies.ask("ACL", "SETUSER", "bob", "on", ">secret", "~1-100", "+@all"), "OK", "SETUSER")
+        equal([replies.ask("ACL", "DRYRUN", "bob", "GET", key) == "OK" for key in (b"1", b"100", b"101", b"01", inside)],
+              [True, True, False, False, False], "DRYRUN")
+        equal(replies.ask("AUTH", "ann", "secret"), "OK", "AUTH")
+        equal(replies.ask("SET", inside, 1), "OK", "the hash is in the range")
+        equal(replies.ask("GET", b"%d" % key_of(inside)), b"1", "and so is its integer")
+        for key in (outside, b"%d" % key_of(outside)):
+            check(str(replies.ask("SET", key, 1)).startswith("NOPERM"), key)
+        equal(replies.ask("AUTH", "bob", "secret"), "OK", "AUTH")
+        for key in (inside, outside, b"01", b"+1", b"101"):
+            check(str(replies.ask("MGET", 1, key)).startswith("NOPERM"), key)
     with Server(*RAW) as server, server.connect() as connection:
         replies = wire.Replies(connection)
         equal(replies.ask("ACL", "SETUSER", "ann", "on", ">secret", "~1000-1999", "+@all"), "OK", "SETUSER")
@@ -203,6 +295,7 @@ def ranges():
         equal(replies.ask("SET", packed(1500), 1), "OK", "inside")
         for number in (2500, 256 << 8, 512 << 8): # two of them begin with a byte of 0
             check(str(replies.ask("SET", packed(number), 1)).startswith("NOPERM"), "outside")
+        equal(replies.ask("AUTH", "default", ""), "OK", "who may read ACL LOG")
         equal([entry[7] for entry in replies.ask("ACL", "LOG")],
               ["".join(f"\\x{byte:02x}" for byte in packed(512 << 8)).encode(),
                "".join(f"\\x{byte:02x}" for byte in packed(256 << 8)).encode(),

@@ -183,7 +183,7 @@ def resp_counters():
             equal(replies.ask("DEL", 0, 0, 500), 1, "DEL")
             moved(server, before, delete=3, delete_hits=1, delete_misses=2, deleted=1, commands=1)
             before = operations(server)
-            check(isinstance(replies.ask("SET", "x", 1), wire.Error), "SET x")
+            check(isinstance(replies.ask("SET", 1, "x"), wire.Error), "SET 1 x")
             check(isinstance(replies.ask("NOSUCH"), wire.Error), "NOSUCH")
             equal(replies.ask("PING"), "PONG", "PING")
             moved(server, before, commands=3, command_errors=2)

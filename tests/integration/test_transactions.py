@@ -112,7 +112,7 @@ def what_may_not_be_queued():
     refused = ("SCAN 0", "FLUSHALL", "FLUSHDB ASYNC", "RESIZE 1000", "RANDOMKEY", "DBSIZE", "INFO",
                "SHUTDOWN", "SAVE", "BGSAVE", "HELLO 3", "CLIENT REPLY OFF", "CONFIG GET *",
                "COMMAND", "SLOWLOG GET")
-    with Server() as server, server.connect() as connection:
+    with Server("--resp-keys", "decimal") as server, server.connect() as connection:
         replies = wire.Replies(connection)
         equal(replies.ask("SET", 1, 1), "OK", "SET")
         for words in refused:

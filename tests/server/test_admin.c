@@ -95,7 +95,7 @@ Test(admin, quit_and_shutdown)
     "$6\r\nserver\r\n$8\r\nsherwood\r\n$7\r\nversion\r\n$5\r\n" SW_REDIS_VERSION                 \
     "\r\n$5\r\nproto\r\n:" proto "\r\n$2\r\nid\r\n:17\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n"    \
     "$4\r\nrole\r\n$6\r\nmaster\r\n$7\r\nmodules\r\n*0\r\n$6\r\nengine\r\n$10\r\nrobin_hood\r\n" \
-    "$4\r\nkeys\r\n$7\r\ndecimal\r\n"
+    "$4\r\nkeys\r\n$4\r\nauto\r\n"
 #define HELLO_2 "*18\r\n" HELLO_FACTS("2")
 #define HELLO_3 "%9\r\n" HELLO_FACTS("3")
 

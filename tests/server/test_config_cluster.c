@@ -22,6 +22,8 @@ Test(config_cluster, what_contradicts_is_refused)
          "cluster-announce-hostname is not a host name"},
         {{"--cluster-config", "c.json", "--resp-keys", "hash"},
          "resp-keys is hash in a cluster: slots are those of texts"},
+        {{"--cluster-state", "c.json", "--resp-keys", "auto"},
+         "resp-keys is auto in a cluster: slots are those of texts"},
         {{"--cluster-announce-port", "7379"}, "options of a cluster are set, and neither"},
         {{"--cluster-node-id", ID}, "this server would be in none"},
     };

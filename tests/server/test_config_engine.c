@@ -222,3 +222,63 @@ Test(config_engine, contradictions)
         cr_assert_eq(strchr(output.err, '\n') - output.err, (long)strlen(output.err) - 1);
     }
 }
+
+/* Texts need 64 bits and no cluster: without resp-keys, the form is the widest that there is. */
+Test(config_engine, default_form_of_keys)
+{
+    static const struct {
+        const char *flags[6];
+        enum sw_resp_keys form;
+    } rows[] = {{{NULL}, SW_RESP_KEYS_AUTO},
+                {{"--key-bits", "64", "--engine", "cache"}, SW_RESP_KEYS_AUTO},
+                {{"--key-bits", "32"}, SW_RESP_KEYS_DECIMAL},
+                {{"--cluster-config", "c.json"}, SW_RESP_KEYS_DECIMAL},
+                {{"--cluster-state", "c.json"}, SW_RESP_KEYS_DECIMAL},
+                {{"--cluster-config", "c.json", "--resp-keys", "raw"}, SW_RESP_KEYS_RAW},
+                {{"--key-bits", "32", "--resp-keys", "raw"}, SW_RESP_KEYS_RAW},
+                {{"--resp-keys", "auto"}, SW_RESP_KEYS_AUTO},
+                {{"--resp-keys", "decimal"}, SW_RESP_KEYS_DECIMAL}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct sw_config config;
+        cr_assert_eq(load(&config, &output, rows[i].flags), SW_CONFIG_RUN, "row %zu: %s", i,
+                     output.err);
+        cr_expect_eq(config.resp_keys, rows[i].form, "row %zu", i);
+    }
+}
+
+Test(config_engine, forms_of_keys_that_are_refused)
+{
+    static const struct {
+        const char *flags[6];
+        const char *error;
+    } rows[] = {
+        {{"--key-bits", "32", "--resp-keys", "auto"},
+         "resp-keys auto needs key-bits 64, because two hashes of 32 bits would soon be equal; "
+         "choose --key-bits 64, or --resp-keys decimal or raw"},
+        {{"--resp-keys", "hash", "--key-bits", "32"}, "resp-keys hash needs key-bits 64"},
+        {{"--value-bytes", "64", "--resp-key-text-bytes", "30"}, "add --resp-keys hash"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct sw_config config;
+        cr_expect_eq(load(&config, &output, rows[i].flags), SW_CONFIG_ERROR, "row %zu", i);
+        cr_expect_not_null(strstr(output.err, rows[i].error), "row %zu: %s", i, output.err);
+    }
+}
+
+/* What a file says holds, also where it says the default. */
+Test(config_engine, a_file_chooses_the_form_of_keys)
+{
+    char path[] = "/tmp/sherwood-keys-XXXXXX";
+    static const char lines[] = "[table]\nresp-keys = auto\n";
+    struct sw_config config;
+    int fd = mkstemp(path);
+    cr_assert_geq(fd, 0);
+    cr_assert_eq(write(fd, lines, sizeof(lines) - 1), (ssize_t)sizeof(lines) - 1);
+    close(fd);
+    cr_expect_eq(load(&config, &output, FLAGS("--config", path)), SW_CONFIG_RUN);
+    cr_expect_eq(config.resp_keys, SW_RESP_KEYS_AUTO);
+    cr_expect_eq(load(&config, &output, FLAGS("--config", path, "--key-bits", "32")),
+                 SW_CONFIG_ERROR);
+    cr_expect_not_null(strstr(output.err, "resp-keys auto needs key-bits 64"), "%s", output.err);
+    unlink(path);
+}

@@ -26,23 +26,27 @@ static void check_round_trip(const struct sw_key_text *keys, uint64_t key)
 
 Test(key_text, each_form)
 {
-    static const struct sw_key_text forms[] = {{SW_RESP_KEYS_DECIMAL, 8, 0},
-                                               {SW_RESP_KEYS_DECIMAL, 4, 0},
-                                               {SW_RESP_KEYS_RAW, 8, 0},
-                                               {SW_RESP_KEYS_RAW, 4, 0}};
+    static const struct sw_key_text forms[] = {{SW_RESP_KEYS_DECIMAL, 8, 0, false},
+                                               {SW_RESP_KEYS_DECIMAL, 4, 0, false},
+                                               {SW_RESP_KEYS_RAW, 8, 0, false},
+                                               {SW_RESP_KEYS_RAW, 4, 0, false},
+                                               {SW_RESP_KEYS_AUTO, 8, 0, false}};
     static const uint64_t keys[] = {0, 1, 10, 255, 256, 0x0a0d0020, UINT32_MAX};
-    for (size_t form = 0; form < 4; form++) {
+    for (size_t form = 0; form < 5; form++) {
         for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
             check_round_trip(&forms[form], keys[i]);
         }
     }
     check_round_trip(&forms[0], UINT64_MAX);
     check_round_trip(&forms[2], UINT64_MAX);
+    check_round_trip(&forms[4], UINT64_MAX);
+    check_round_trip(&forms[4], 0x2d06800538d394c2U); /* the hash of no bytes */
 }
 
 Test(key_text, raw_bytes)
 {
-    const struct sw_key_text eight = {SW_RESP_KEYS_RAW, 8, 0}, four = {SW_RESP_KEYS_RAW, 4, 0};
+    const struct sw_key_text eight = {SW_RESP_KEYS_RAW, 8, 0, false},
+                             four = {SW_RESP_KEYS_RAW, 4, 0, false};
     static const char bytes[9] = "\x01\x02\x03\x04\x00\x00\x00\x80z";
     uint64_t key = 7;
     cr_assert(reads(&eight, bytes, 8, &key));
@@ -61,7 +65,7 @@ Test(key_text, raw_bytes)
 
 Test(key_text, hashes)
 {
-    const struct sw_key_text keys = {SW_RESP_KEYS_HASH, 8, 0};
+    const struct sw_key_text keys = {SW_RESP_KEYS_HASH, 8, 0, false};
     char text[SW_KEY_TEXT_BYTES_MAX];
     uint64_t key = 0;
     /* XXH3-64 of no bytes and of "abc", as the definition of XXH3 has them. */
@@ -72,6 +76,70 @@ Test(key_text, hashes)
     cr_expect_eq(sherwood_hash_key("abc", 3), key);
     size_t size = sw_key_text_write(&keys, key, text);
     cr_expect(size == 21 && memcmp(text, "hash:78af5f94892f3950", size) == 0);
+}
+
+Test(key_text, auto_form)
+{
+    const struct sw_key_text keys = {SW_RESP_KEYS_AUTO, 8, 0, false};
+    static const struct {
+        const char *text;
+        uint64_t key;
+    } numbers[] = {{"0", 0},
+                   {"9", 9},
+                   {"42", 42},
+                   {"4294967296", 1ULL << 32},
+                   {"9999999999999999999", 9999999999999999999U},
+                   {"18446744073709551615", UINT64_MAX}};
+    /* Each is nearly the decimal of a number: its key is its hash, and no other text has it. */
+    static const char *const texts[] = {"",
+                                        "00",
+                                        "042",
+                                        "+42",
+                                        "-1",
+                                        "4 2",
+                                        " 42",
+                                        "42 ",
+                                        "42\n",
+                                        "0x2a",
+                                        "4.2",
+                                        "1e3",
+                                        "user",
+                                        "page:home",
+                                        "18446744073709551616",
+                                        "18446744073709551620",
+                                        "99999999999999999999",
+                                        "000000000042",
+                                        "100000000000000000000"};
+    uint64_t key = 0;
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        cr_expect(reads(&keys, numbers[i].text, strlen(numbers[i].text), &key));
+        cr_expect_eq(key, numbers[i].key, "%s", numbers[i].text);
+        cr_expect_eq(sherwood_text_key(numbers[i].text, strlen(numbers[i].text)), key);
+    }
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        cr_expect(reads(&keys, texts[i], strlen(texts[i]), &key));
+        cr_expect_eq(key, sherwood_hash_key(texts[i], strlen(texts[i])), "'%s'", texts[i]);
+        cr_expect_eq(sherwood_text_key(texts[i], strlen(texts[i])), key);
+    }
+    cr_expect(reads(&keys, "4\0002", 3, &key));
+    cr_expect_eq(key, sherwood_hash_key("4\0002", 3), "a NUL ends no key");
+    cr_expect_eq(sherwood_text_key(NULL, 0), sherwood_hash_key("", 0));
+}
+
+/* An error of decimal keys says what would take the key. */
+Test(key_text, errors_of_decimal_name_the_cure)
+{
+    static const struct {
+        struct sw_key_text keys;
+        const char *cure;
+    } rows[] = {{{SW_RESP_KEYS_DECIMAL, 8, 0, false}, "--resp-keys auto"},
+                {{SW_RESP_KEYS_DECIMAL, 4, 0, false}, "--key-bits 64"},
+                {{SW_RESP_KEYS_DECIMAL, 8, 0, true}, "a cluster has no texts as keys"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const char *error = sw_key_text_error(&rows[i].keys);
+        cr_expect_not_null(strstr(error, rows[i].cure), "%s", error);
+        cr_expect(strlen(error) < 128, "%s", error);
+    }
 }
 
 Test(glob, patterns)

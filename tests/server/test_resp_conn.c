@@ -19,7 +19,7 @@ static const char pipeline[] = "FLUSHALL\r\n"
                                "MGET 1 2 3 4\r\n"
                                "*1\r\n$7\r\nnothing\r\n"
                                "GET\r\n"
-                               "GET x\r\n"
+                               "SET 1 x\r\n"
                                "\r\n"
                                "SCAN 0\r\n"
                                "*0\r\n"
@@ -29,7 +29,7 @@ static const char replies[] = "+OK\r\n+OK\r\n+PONG\r\n:11\r\n+OK\r\n:3\r\n$6\r\n
                               "*4\r\n$2\r\n11\r\n$1\r\n7\r\n$1\r\n8\r\n$-1\r\n"
                               "-ERR unknown command 'nothing', with args beginning with: \r\n"
                               "-ERR wrong number of arguments for 'get' command\r\n"
-                              "-ERR key is not an unsigned integer or out of range\r\n";
+                              "-ERR value is not an unsigned integer or out of range\r\n";
 static const char last_replies[] = ":1\r\n$-1\r\n";
 
 /* The order of SCAN's keys is the table's. */

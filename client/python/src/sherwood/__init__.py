@@ -11,9 +11,9 @@ from ._client import Client, connect, connect_cluster
 from ._device import Device
 from ._errors import Denied, Error, Failed, Full, Lost, Refused, Timeout
 from ._facts import Server
-from ._keys import hash_key
+from ._keys import hash_key, text_key
 from ._regions import Region
 from ._version import __version__
 
 __all__ = ["Client", "Denied", "Device", "Error", "Failed", "Full", "Lost", "Refused", "Region", "Server", "Timeout",
-           "connect", "connect_cluster", "hash_key", "__version__"]
+           "connect", "connect_cluster", "hash_key", "text_key", "__version__"]

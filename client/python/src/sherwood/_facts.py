@@ -16,7 +16,7 @@ _FORMATS = {lib.SHERWOOD_VALUES_INTEGER: "integer", lib.SHERWOOD_VALUES_STRING: 
             lib.SHERWOOD_VALUES_FIXED: "fixed"}
 _TYPES = ("bytes", "string", "u32", "u64", "f32", "f16", "bf16")  # by enum sherwood_type
 _NUMBERS = {"u32": "u4", "u64": "u8", "f32": "f4", "f16": "f2", "bf16": "u2"}  # numpy has no bfloat16
-_RESP_KEYS = ("decimal", "raw", "hash")  # by enum sherwood_resp_keys
+_RESP_KEYS = ("decimal", "raw", "hash", "auto")  # by enum sherwood_resp_keys
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Server:
     requests_in_flight_max: int  # of a handle, all its stripes together
     capacity_slots: int
     occupied_max: int
-    resp_keys: str  # what a key is to clients by RESP: "decimal", "raw" or "hash" (see hash_key)
+    resp_keys: str  # what a key is to clients by RESP: "decimal", "raw", "hash" or "auto" (see hash_key, text_key)
     takes_times: bool  # keys may expire
 
     def same_arrays(self, other: Server) -> bool:
