@@ -21,6 +21,7 @@ int sw_access_open(struct sw_access *access, const struct sw_config *config, boo
         sw_log(SW_LOG_ERROR, "%s", error);
         return -1;
     }
+    sw_warn_of_rules(access->users);
     if (!activated) {
         sw_warn_of_open_address(config, sw_users_are_open(access->users));
     }

@@ -19,8 +19,8 @@ struct sw_access {
 };
 
 /* Reads the files that the options name, and warns if everybody gets in at an address that others
- * reach; `activated`: the addresses are the service manager's. Returns 0, or -1 with a sentence
- * logged; sw_access_close may be called after either. */
+ * reach, or a file has words without effect; `activated`: the addresses are the service manager's.
+ * Returns 0, or -1 with a sentence logged; sw_access_close may be called after either. */
 int sw_access_open(struct sw_access *access, const struct sw_config *config, bool activated);
 /* Reads the certificates, if anybody is to connect by TLS: else *door stays as it is. Returns 0, or
  * -1 with a sentence logged. */

@@ -138,8 +138,9 @@ static int serve(const struct sw_config *config, const struct sw_activated *acti
                  int signal_fd, const sigset_t *stopping)
 {
     struct waiting waiting = {.signal_fd = signal_fd};
-    if (sw_server_start(config, activated, &waiting.server) != 0) {
-        return 1;
+    int status = sw_server_start(config, activated, &waiting.server);
+    if (status != 0) {
+        return status == SW_START_CONFIG ? 2 : 1;
     }
     bool signalled = wait_for_stop(&waiting);
     sw_notify_stopping();

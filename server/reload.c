@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include "server/observe/log.h"
+#include "server/warnings.h"
 
 /* File descriptors of everything but connections: loops, listeners, HTTP, device. */
 #define OTHER_FDS 512
@@ -136,6 +137,7 @@ static int reload_users(struct sw_reload *reload, struct sw_live *live)
         return -1;
     }
     sw_log(SW_LOG_NOTICE, "SIGHUP: the users of %s were read", reload->config->acl_file);
+    sw_warn_of_rules(*reload->users);
     return 0;
 }
 

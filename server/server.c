@@ -372,8 +372,10 @@ static int start_parts(struct sw_server *server, const struct sw_activated *acti
     int http_fd = activated != NULL ? activated->http : -1;
     bool has_http = server->config.http_bind[0] != '\0' || http_fd >= 0;
     if (sw_access_open(&server->access, &server->config, server->has_activated) != 0 ||
-        sw_access_open_tls(&server->config, activated, &server->tls_door) != 0 ||
-        open_table(server) != 0 || create_log(server) != 0 || open_saver(server) != 0 ||
+        sw_access_open_tls(&server->config, activated, &server->tls_door) != 0) {
+        return SW_START_CONFIG;
+    }
+    if (open_table(server) != 0 || create_log(server) != 0 || open_saver(server) != 0 ||
         join_cluster(server) != 0 || create_replication(server) != 0 || init_loops(server) != 0 ||
         create_listener(server, activated) != 0) {
         return -1;
@@ -418,10 +420,11 @@ int sw_server_start(const struct sw_config *config, const struct sw_activated *a
     server->started_at = time(NULL);
     sw_random_id(server->run_id);
     server->stopped_fd = eventfd(0, EFD_CLOEXEC);
-    if (server->stopped_fd < 0 || start_parts(server, activated) != 0) {
+    int status = server->stopped_fd < 0 ? -1 : start_parts(server, activated);
+    if (status != 0) {
         stop_loops(server);
         free_server(server);
-        return -1;
+        return status;
     }
     __atomic_store_n(&server->ready, true, __ATOMIC_RELEASE);
     *out = server;

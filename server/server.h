@@ -21,8 +21,11 @@
 struct sw_server;
 
 /* Starts everything and returns with the loops running. `config` is copied; the server owns the
- * sockets of `activated` (NULL: none) from then on. Returns 0, and the server in *out; or -1 with a
- * sentence logged and nothing left running. Two servers may run in one process. */
+ * sockets of `activated` (NULL: none) from then on. Returns 0, and the server in *out; otherwise
+ * with a sentence logged and nothing left running: SW_START_CONFIG if a file of users, secrets or
+ * certificates that the options name is wrong, which a further start does not mend, or -1. Two
+ * servers may run in one process. */
+#define SW_START_CONFIG (-2)
 int sw_server_start(const struct sw_config *config, const struct sw_activated *activated,
                     struct sw_server **out);
 

@@ -50,3 +50,11 @@ void sw_warn_of_open_address(const struct sw_config *config, bool is_open)
                config->bind, config->tls_only ? "" : " and the port is not encrypted");
     }
 }
+
+void sw_warn_of_rules(struct sw_users *users)
+{
+    char notes[SW_ACL_NOTES_BYTES];
+    if (sw_users_notes(users, notes, sizeof(notes)) > 0) {
+        sw_log(SW_LOG_WARNING, "%s", notes);
+    }
+}

@@ -6,6 +6,7 @@
 #define SHERWOOD_SERVER_WARNINGS_H
 
 #include "server/config/config.h"
+#include "server/users/users.h"
 #include "table/table.h"
 
 /* The memory of the machine has no room for max-capacity. */
@@ -13,5 +14,7 @@ void sw_warn_of_growth(const struct sw_config *config, const struct sw_table *ta
 /* `is_open`: there is no password. Then every client that reaches the port may do everything, or
  * nobody from elsewhere is served. */
 void sw_warn_of_open_address(const struct sw_config *config, bool is_open);
+/* The ACL file that was read last has words that have no effect in this server. */
+void sw_warn_of_rules(struct sw_users *users);
 
 #endif

@@ -40,18 +40,25 @@ static const struct {
      "zrevrank zscan zscore zunion zunionstore"},
     {"there are no streams in this server",
      "xack xadd xautoclaim xclaim xdel xgroup xinfo xlen xpending xrange xread "
-     "xreadgroup xrevrange xsetid xtrim"},
+     "xreadgroup xrevrange xsetid xtrim xgroup|create xgroup|createconsumer "
+     "xgroup|delconsumer xgroup|destroy xgroup|help xgroup|setid xinfo|consumers "
+     "xinfo|groups xinfo|help xinfo|stream"},
     {"there are no places on a map in this server",
      "geoadd geodist geohash geopos georadius georadius_ro georadiusbymember "
      "georadiusbymember_ro geosearch geosearchstore"},
     {"there is no HyperLogLog in this server", "pfadd pfcount pfdebug pfmerge pfselftest"},
     {"there is no publish and subscribe in this server",
      "psubscribe publish pubsub punsubscribe spublish ssubscribe subscribe "
-     "sunsubscribe unsubscribe"},
+     "sunsubscribe unsubscribe pubsub|channels pubsub|help pubsub|numpat "
+     "pubsub|numsub pubsub|shardchannels pubsub|shardnumsub"},
     {"there are no scripts and functions in this server",
-     "eval eval_ro evalsha evalsha_ro fcall fcall_ro function script"},
+     "eval eval_ro evalsha evalsha_ro fcall fcall_ro function script "
+     "function|delete function|dump function|flush function|help function|kill "
+     "function|list function|load function|restore function|stats script|debug "
+     "script|exists script|flush script|help script|kill script|load"},
     {"replicas come by REPLICATE, and REPLICAOF makes one", "failover psync replconf sync"},
-    {"there are no modules in this server", "module"},
+    {"there are no modules in this server",
+     "module module|help module|list module|load module|loadex module|unload"},
     {"a server that is in use is not debugged by its clients", "debug"},
     {"this server draws no pictures", "lolwut"},
     {"COMMAND GETKEYS has the keys, COMMAND INFO the flags", "command|getkeysandflags"},
@@ -91,6 +98,23 @@ const char *sw_absent_reason(const uint8_t *name, size_t size)
         }
     }
     return NULL;
+}
+
+bool sw_absent_has_subcommands(const uint8_t *name, size_t size)
+{
+    for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+        const char *at = groups[i].names;
+        while (*at != '\0') {
+            size_t length = strcspn(at, " ");
+            if (length > size && at[size] == '|' &&
+                strncasecmp(at, (const char *)name, size) == 0) {
+                return true;
+            }
+            at += length;
+            at += *at == ' ';
+        }
+    }
+    return false;
 }
 
 const char *sw_absent_subcommand_reason(const char *command, const struct sw_resp_argument *word)

@@ -6,6 +6,7 @@
 #ifndef SHERWOOD_SERVER_RESP_ABSENT_H
 #define SHERWOOD_SERVER_RESP_ABSENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,7 +16,9 @@
  * expire in this server". The name may be in any case. Returns NULL if redis has no such command
  * either, or if this server has it. The text is constant. */
 const char *sw_absent_reason(const uint8_t *name, size_t size);
-/* The same for a subcommand of a command that this server has. */
+/* Does the list have subcommands of this command, whose name is in any case? */
+bool sw_absent_has_subcommands(const uint8_t *name, size_t size);
+/* The same as sw_absent_reason, for a subcommand of a command that this server has. */
 const char *sw_absent_subcommand_reason(const char *command, const struct sw_resp_argument *word);
 
 #endif

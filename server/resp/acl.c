@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/observe/log.h"
 #include "server/resp/acl_call.h"
 #include "server/resp/acl_catalog.h"
 #include "server/resp/permit.h"
@@ -215,11 +216,14 @@ static bool has_file(struct sw_call *call)
 
 static void acl_load(struct sw_call *call)
 {
-    char error[SW_USERS_ERROR_BYTES];
+    char error[SW_USERS_ERROR_BYTES], notes[SW_ACL_NOTES_BYTES];
     if (!has_file(call)) {
         return;
     }
     if (sw_users_load(call->admin->users, error, sizeof(error)) == 0) {
+        if (sw_users_notes(call->admin->users, notes, sizeof(notes)) > 0) {
+            sw_log(SW_LOG_WARNING, "%s", notes);
+        }
         sw_call_ok(call);
     } else {
         sw_call_error(call, "ERR %s WARNING: None of the users were changed", error);

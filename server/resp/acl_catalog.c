@@ -8,6 +8,9 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
+
+#include "server/resp/absent.h"
 
 #define C(name) SW_CATEGORY_##name
 #define ADMINS (C(ADMIN) | C(DANGEROUS))
@@ -76,6 +79,7 @@ static const struct sw_catalog_command subcommands[] = {
     SUBCOMMAND("cluster|info", NO_KEYS, C(SLOW)),
     SUBCOMMAND("cluster|keyslot", NO_KEYS, C(SLOW)),
     SUBCOMMAND("cluster|links", NO_KEYS, C(SLOW)),
+    SUBCOMMAND("cluster|move", ALL_KEYS, ADMINS | C(SLOW)),
     SUBCOMMAND("cluster|myid", NO_KEYS, C(SLOW)),
     SUBCOMMAND("cluster|myshardid", NO_KEYS, C(SLOW)),
     SUBCOMMAND("cluster|nodes", NO_KEYS, C(SLOW)),
@@ -112,6 +116,7 @@ static const struct sw_catalog_command subcommands[] = {
     SUBCOMMAND("slowlog|len", NO_KEYS, ADMINS | C(SLOW)),
     SUBCOMMAND("slowlog|reset", ALL_KEYS, ADMINS | C(SLOW)),
 };
+#define SUBCOMMAND_BYTES 32 /* no subcommand is longer: "count-failure-reports" */
 #define SUBCOMMANDS (sizeof(subcommands) / sizeof(subcommands[0]))
 static_assert(SW_COMMAND_COUNT + SUBCOMMANDS <= SW_CATALOG_COMMANDS_MAX,
               "rules have a bit for each");
@@ -147,8 +152,34 @@ static const struct {
     {SW_COMMAND_SLOWLOG, ADMINS | C(SLOW), true},
 };
 
+/* Commands that this server has for what redis does by others. Who may not run these of redis may
+ * not run ours: "+@all -psync" lets nobody copy the table by REPLICATE. */
+static const struct {
+    const char *redis, *ours;
+} stand_ins[] = {
+    {"psync", "replicate"},
+    {"sync", "replicate"},
+    {"migrate", "exportslots"},
+    {"failover", "ha"},
+    {"cluster|setslot", "cluster|move"},
+    {"cluster|failover", "ha"},
+    {"cluster|bumpepoch", "cluster|settopology"},
+    {"cluster|set-config-epoch", "cluster|settopology"},
+    {"cluster|addslots", "cluster|settopology"},
+    {"cluster|addslotsrange", "cluster|settopology"},
+    {"cluster|delslots", "cluster|settopology"},
+    {"cluster|delslotsrange", "cluster|settopology"},
+    {"cluster|flushslots", "cluster|settopology"},
+    {"cluster|forget", "cluster|settopology"},
+    {"cluster|meet", "cluster|settopology"},
+    {"cluster|replicate", "cluster|settopology"},
+    {"cluster|reset", "cluster|settopology"},
+};
+
+static enum sw_absence absence(const char *name, size_t size, int *stands_in);
+
 static struct sw_catalog_command rows[SW_COMMAND_COUNT + SUBCOMMANDS] = {SW_COMMAND_MAP(ROW)};
-static const struct sw_catalog catalog = {rows, SW_COMMAND_COUNT + SUBCOMMANDS};
+static const struct sw_catalog catalog = {rows, SW_COMMAND_COUNT + SUBCOMMANDS, absence};
 static bool has_subcommands[SW_COMMAND_COUNT]; /* in the list above */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -166,6 +197,27 @@ static void complete(void)
     }
 }
 
+static enum sw_absence absence(const char *name, size_t size, int *stands_in)
+{
+    const char *bar = memchr(name, '|', size);
+    const size_t command = bar != NULL ? (size_t)(bar - name) : 0;
+    *stands_in = -1;
+    for (size_t i = 0; i < sizeof(stand_ins) / sizeof(stand_ins[0]); i++) {
+        if (strlen(stand_ins[i].redis) == size &&
+            strncasecmp(stand_ins[i].redis, name, size) == 0) {
+            *stands_in = sw_catalog_find(&catalog, stand_ins[i].ours, strlen(stand_ins[i].ours));
+        }
+    }
+    if (sw_absent_reason((const uint8_t *)name, size) != NULL) {
+        return SW_ABSENCE_COMMAND;
+    }
+    return bar != NULL && command + 1 < size &&
+                   sw_absent_reason((const uint8_t *)name, command) != NULL &&
+                   !sw_absent_has_subcommands((const uint8_t *)name, command)
+               ? SW_ABSENCE_ARGUMENT
+               : SW_ABSENCE_UNKNOWN;
+}
+
 const struct sw_catalog *sw_acl_catalog(void)
 {
     pthread_once(&once, complete);
@@ -177,7 +229,7 @@ uint32_t sw_acl_row(const struct sw_command *command, const struct sw_resp_comma
     char name[64];
     pthread_once(&once, complete);
     if (!has_subcommands[command->id] || arguments->count < 2 ||
-        arguments->arguments[1].size > SW_COMMAND_NAME_BYTES) {
+        arguments->arguments[1].size > SUBCOMMAND_BYTES) {
         return command->id;
     }
     int size =

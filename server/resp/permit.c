@@ -50,8 +50,7 @@ static void note_refusal(struct sw_conn *conn, enum sw_acl_reason reason, const 
     sw_permit_log(conn, reason, object, command, user, strlen(user));
 }
 
-/* Redis lets these be sent whoever has logged in, and before. */
-static bool needs_no_login(const struct sw_command *command)
+bool sw_permit_needs_no_login(const struct sw_command *command)
 {
     return command->id == SW_COMMAND_AUTH || command->id == SW_COMMAND_HELLO ||
            command->id == SW_COMMAND_QUIT || command->id == SW_COMMAND_RESET;
@@ -90,7 +89,7 @@ bool sw_permit_refuses(struct sw_conn *conn, const struct sw_command *command,
         sw_resp_of(conn)->session.close_after_reply = true;
         return true;
     }
-    if (needs_no_login(command)) {
+    if (sw_permit_needs_no_login(command)) {
         return false;
     }
     if (login == SW_LOGIN_NONE) {

@@ -12,6 +12,10 @@
 #include "server/net/conn_login.h"
 #include "server/resp/command.h"
 
+/* May everybody run the command, before a login and whatever the rules of the user are? So it is in
+ * redis. */
+bool sw_permit_needs_no_login(const struct sw_command *command);
+
 /* Refuses a command, with an error as its reply: nobody has logged in, or the user may not run it.
  * Returns true if so. If the user was deleted, there is no reply, and the connection closes. To be
  * called only if sw_conn_is_free says no. */

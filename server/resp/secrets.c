@@ -16,6 +16,10 @@ struct sw_secrets sw_secrets_of(const struct sw_resp_command *command)
         sw_argument_is(&words[1], "SETUSER")) {
         return (struct sw_secrets){3, command->count};
     }
+    if (command->count > 4 && sw_argument_is(&words[0], "ACL") &&
+        sw_argument_is(&words[1], "DRYRUN")) { /* user command arguments */
+        return (struct sw_secrets){4, command->count};
+    }
     if (sw_argument_is(&words[0], "CONFIG")) {
         return (struct sw_secrets){3, command->count};
     }

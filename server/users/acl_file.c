@@ -14,6 +14,9 @@
 #include "server/users/secret.h"
 #include "server/users/users_parts.h"
 
+/* Longest word in a sentence, with the NUL. */
+#define WORD_BYTES 128
+
 /* --- reading ---------------------------------------------------------------------------------- */
 
 struct reader {
@@ -21,6 +24,7 @@ struct reader {
     unsigned line; /* from 1 */
     const struct sw_catalog *catalog;
     struct sw_user_list *list;
+    struct sw_acl_notes *notes;
     char *error;
     size_t error_bytes, error_used;
 };
@@ -34,6 +38,14 @@ static void refuse(struct reader *reader, const char *why)
     if (size > 0) {
         reader->error_used += (size_t)size < room ? (size_t)size : room - 1;
     }
+}
+
+static void refuse_word(struct reader *reader, const struct sw_word *word, const char *why)
+{
+    char shown[WORD_BYTES], sentence[WORD_BYTES + 256];
+    sw_acl_show_word(word->text, word->size, shown, sizeof(shown));
+    snprintf(sentence, sizeof(sentence), "%s: '%s'", why, shown);
+    refuse(reader, sentence);
 }
 
 /* Takes the next word of a line, which has no NUL. */
@@ -50,6 +62,19 @@ static bool next_word(const char **at, const char *end, struct sw_word *word)
     return word->size > 0;
 }
 
+/* Takes the next rule: a word, or a selector, which ends at its parenthesis. */
+static bool next_rule(const char **at, const char *end, struct sw_word *rule)
+{
+    if (!next_word(at, end, rule)) {
+        return false;
+    }
+    struct sw_word word = *rule;
+    while (rule->text[0] == '(' && word.text[word.size - 1] != ')' && next_word(at, end, &word)) {
+        rule->size = (size_t)(word.text + word.size - rule->text);
+    }
+    return true;
+}
+
 static void read_user(struct reader *reader, const struct sw_word *name, const char *at,
                       const char *end)
 {
@@ -64,12 +89,15 @@ static void read_user(struct reader *reader, const struct sw_word *name, const c
         return;
     }
     sw_user_init(&user, name->text, name->size);
-    while (next_word(&at, end, &word)) {
+    while (next_rule(&at, end, &word)) {
         const char *why = sw_user_apply(&user, reader->catalog, word.text, word.size);
         if (why != NULL) {
-            refuse(reader, why);
+            refuse_word(reader, &word, why);
+            sw_forget(&user, sizeof(user));
             return;
         }
+        sw_acl_notes_add(reader->notes, sw_user_effect(reader->catalog, word.text, word.size),
+                         reader->line, word.text, word.size);
     }
     if (!sw_user_list_add(reader->list, sw_user_create(&user))) {
         refuse(reader, "there is no memory for so many users");
@@ -97,10 +125,10 @@ static void read_line(struct reader *reader, const char *at, const char *end)
 }
 
 int sw_acl_text_read(const char *text, size_t size, const char *path,
-                     const struct sw_catalog *catalog, struct sw_user_list *list, char *error,
-                     size_t error_bytes)
+                     const struct sw_catalog *catalog, struct sw_user_list *list,
+                     struct sw_acl_notes *notes, char *error, size_t error_bytes)
 {
-    struct reader reader = {path, 0, catalog, list, error, error_bytes, 0};
+    struct reader reader = {path, 0, catalog, list, notes, error, error_bytes, 0};
     const char *at = text, *end = text + size;
     error[0] = '\0';
     while (at < end) {
@@ -114,14 +142,14 @@ int sw_acl_text_read(const char *text, size_t size, const char *path,
 }
 
 int sw_acl_file_read(const char *path, const struct sw_catalog *catalog, struct sw_user_list *list,
-                     char *error, size_t error_bytes)
+                     struct sw_acl_notes *notes, char *error, size_t error_bytes)
 {
     char *text = NULL;
     size_t size = 0;
     if (sw_secret_read(path, &text, &size, error, error_bytes) != 0) {
         return -1;
     }
-    int result = sw_acl_text_read(text, size, path, catalog, list, error, error_bytes);
+    int result = sw_acl_text_read(text, size, path, catalog, list, notes, error, error_bytes);
     sw_secret_free(text, size);
     return result;
 }

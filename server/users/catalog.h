@@ -57,9 +57,20 @@ struct sw_catalog_command {
     bool all_keys;       /* users who are limited to ranges of keys may not run it */
 };
 
+/* What redis has by a name that a catalog lacks. */
+enum sw_absence {
+    SW_ABSENCE_UNKNOWN,  /* nothing */
+    SW_ABSENCE_COMMAND,  /* a command, or a subcommand: "xinfo", "xinfo|stream" */
+    SW_ABSENCE_ARGUMENT, /* such a command with a first argument: "debug|sleep" */
+};
+
 struct sw_catalog {
     const struct sw_catalog_command *commands;
     uint32_t count;
+    /* What redis has by this name, which is in any case. If a command of the catalog does the work
+     * of that one here, *stands_in is its index: who may not run the one may not run the other.
+     * Otherwise *stands_in is -1. NULL: redis has nothing that the catalog lacks. */
+    enum sw_absence (*absence)(const char *name, size_t size, int *stands_in);
 };
 
 /* The index of the command or the category with this name, in any case; -1: there is none. */

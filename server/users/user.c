@@ -101,28 +101,88 @@ static void set_command(struct sw_user *user, const struct sw_catalog *catalog, 
     }
 }
 
-/* "@read", "get" or "client|id". */
+/* What the name of a rule about commands is. */
+struct named {
+    enum {
+        NAMED_UNKNOWN,
+        NAMED_ALL,
+        NAMED_CATEGORY,
+        NAMED_COMMAND,
+        NAMED_ABSENT,  /* a command of redis, which this server lacks */
+        NAMED_ARGUMENT /* a command of this server with a first argument, "select|0" */
+    } is;
+    int index; /* of the category or the command; of an absent one: of what stands in; -1: nothing
+                */
+};
+
+static bool has_subcommands(const struct sw_catalog *catalog, uint32_t command)
+{
+    for (uint32_t i = 0; i < catalog->count; i++) {
+        if (sw_catalog_is_within(catalog, i, command)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A name that the catalog lacks. Redis takes a first argument behind + alone, of commands without
+ * subcommands. */
+static struct named find_absent(const struct sw_catalog *catalog, bool allow, const char *name,
+                                size_t size)
+{
+    const char *bar = memchr(name, '|', size);
+    struct named named = {NAMED_UNKNOWN, -1};
+    enum sw_absence absence =
+        catalog->absence == NULL ? SW_ABSENCE_UNKNOWN : catalog->absence(name, size, &named.index);
+    if (absence == SW_ABSENCE_COMMAND || (absence == SW_ABSENCE_ARGUMENT && allow)) {
+        named.is = NAMED_ABSENT;
+    } else if (allow && bar != NULL && bar + 1 < name + size) {
+        int command = sw_catalog_find(catalog, name, (size_t)(bar - name));
+        if (command >= 0 && !has_subcommands(catalog, (uint32_t)command)) {
+            named.is = NAMED_ARGUMENT;
+        }
+    }
+    return named;
+}
+
+/* Finds "@read", "get" or "client|id". */
+static struct named find_named(const struct sw_catalog *catalog, bool allow, const char *name,
+                               size_t size)
+{
+    if (size == 4 && strncasecmp(name, "@all", 4) == 0) {
+        return (struct named){NAMED_ALL, -1};
+    }
+    const bool is_category = size > 0 && name[0] == '@';
+    const int index =
+        is_category ? sw_category_find(name + 1, size - 1) : sw_catalog_find(catalog, name, size);
+    if (index >= 0) {
+        return (struct named){is_category ? NAMED_CATEGORY : NAMED_COMMAND, index};
+    }
+    return is_category ? (struct named){NAMED_UNKNOWN, -1}
+                       : find_absent(catalog, allow, name, size);
+}
+
 static const char *apply_command(struct sw_user *user, const struct sw_catalog *catalog, bool allow,
                                  const char *name, size_t size)
 {
-    static const char unknown[] = "Unknown command or category name in ACL";
-    bool is_category = size > 0 && name[0] == '@';
-    if (size == 4 && strncasecmp(name, "@all", 4) == 0) {
+    const struct named named = find_named(catalog, allow, name, size);
+    if (named.is == NAMED_ALL) {
         set_all(user, allow);
         return NULL;
     }
-    int index =
-        is_category ? sw_category_find(name + 1, size - 1) : sw_catalog_find(catalog, name, size);
-    if (index < 0) {
-        return unknown;
+    if (named.is == NAMED_UNKNOWN) {
+        return "Unknown command or category name in ACL";
+    }
+    if (named.is == NAMED_ARGUMENT || (named.is == NAMED_ABSENT && named.index >= 0 && allow)) {
+        return NULL; /* in the text it would take back what an earlier - says of the stand-in */
     }
     if (!note_rule(user, allow, name, size)) {
         return too_long;
     }
-    if (is_category) {
-        set_category(user, catalog, (unsigned)index, allow);
-    } else {
-        set_command(user, catalog, (uint32_t)index, allow);
+    if (named.is == NAMED_CATEGORY) {
+        set_category(user, catalog, (unsigned)named.index, allow);
+    } else if (named.index >= 0) {
+        set_command(user, catalog, (uint32_t)named.index, allow);
     }
     user->all_commands = has_all(user, catalog);
     return NULL;
@@ -223,6 +283,12 @@ static void set_channels(struct sw_user *user, bool all)
     user->all_channels = all;
 }
 
+static void do_nothing(struct sw_user *user, bool on)
+{
+    (void)user;
+    (void)on;
+}
+
 static void reset(struct sw_user *user, bool on)
 {
     char name[SW_USER_NAME_BYTES];
@@ -247,14 +313,98 @@ static const struct {
     {"allchannels", set_channels, true},
     {"&*", set_channels, true},
     {"resetchannels", set_channels, false},
+    {"clearselectors", do_nothing, false}, /* nobody has selectors */
+    {"sanitize-payload", do_nothing, true},
+    {"skip-sanitize-payload", do_nothing, false},
     {"reset", reset, false},
 };
+
+static bool is_word(const char *word, size_t size, const char *wanted)
+{
+    return strlen(wanted) == size && strncasecmp(wanted, word, size) == 0;
+}
+
+/* --- selectors, and keys that a user may read or write alone -----------------------------------
+ */
+
+/* The length of "%R~", "%W~" or "%RW~" at the beginning of the word; 0: it is none of them. */
+static size_t permission_size(const char *word, size_t size, bool *reads, bool *writes)
+{
+    size_t i = 1;
+    *reads = *writes = false;
+    for (; i < size && word[i] != '~'; i++) {
+        bool *one = toupper((unsigned char)word[i]) == 'R'   ? reads
+                    : toupper((unsigned char)word[i]) == 'W' ? writes
+                                                             : NULL;
+        if (one == NULL || *one) {
+            return 0;
+        }
+        *one = true;
+    }
+    return i < size && (*reads || *writes) ? i + 1 : 0;
+}
+
+/* Keys that may be both read and written are keys as any. Others are not granted at all: the server
+ * does not tell reading from writing. */
+static const char *apply_permission(struct sw_user *user, const char *word, size_t size)
+{
+    bool reads, writes;
+    size_t sign = permission_size(word, size, &reads, &writes);
+    if (sign == 0) {
+        return syntax;
+    }
+    return reads && writes ? apply_keys(user, word + sign, size - sign) : NULL;
+}
+
+/* Is the word one that redis takes inside a selector? */
+static bool fits_selector(const struct sw_catalog *catalog, const char *word, size_t size)
+{
+    static const char *const known[] = {"allkeys",    "resetkeys",   "allcommands",
+                                        "nocommands", "allchannels", "resetchannels"};
+    bool reads, writes, fits = false;
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        fits |= is_word(word, size, known[i]);
+    }
+    switch (word[0]) {
+    case '~':
+    case '&':
+        return true;
+    case '%':
+        return permission_size(word, size, &reads, &writes) > 0;
+    case '+':
+    case '-':
+        return find_named(catalog, word[0] == '+', word + 1, size - 1).is != NAMED_UNKNOWN;
+    default:
+        return fits;
+    }
+}
+
+/* Checks "(+get ~5)", which gives further rights in redis and none here. */
+static const char *check_selector(const struct sw_catalog *catalog, const char *text, size_t size)
+{
+    if (size < 2 || text[size - 1] != ')') {
+        return "Unmatched parenthesis in acl selector";
+    }
+    for (size_t at = 1; at < size - 1;) {
+        size_t end = at;
+        while (end < size - 1 && strchr(" \t\r", text[end]) == NULL) {
+            end++;
+        }
+        if (end > at && !fits_selector(catalog, text + at, end - at)) {
+            return "A rule inside the selector is unknown";
+        }
+        at = end + 1;
+    }
+    return NULL;
+}
+
+/* --- any word --------------------------------------------------------------------------------- */
 
 const char *sw_user_apply(struct sw_user *user, const struct sw_catalog *catalog, const char *word,
                           size_t size)
 {
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        if (strlen(words[i].word) == size && strncasecmp(words[i].word, word, size) == 0) {
+        if (is_word(word, size, words[i].word)) {
             words[i].apply(user, words[i].on);
             return NULL;
         }
@@ -271,12 +421,40 @@ const char *sw_user_apply(struct sw_user *user, const struct sw_catalog *catalog
     case '-':
         return apply_command(user, catalog, word[0] == '+', word + 1, size - 1);
     case '&':
-        return "There are no channels in this server: &* alone is understood";
+        return NULL; /* there are no channels whose messages the user could get */
     case '%':
+        return apply_permission(user, word, size);
     case '(':
-        return "Selectors and permissions of single keys (%R~, %W~) are not supported";
+        return check_selector(catalog, word, size);
     default:
         return syntax;
+    }
+}
+
+enum sw_rule_effect sw_user_effect(const struct sw_catalog *catalog, const char *word, size_t size)
+{
+    bool reads = false, writes = false;
+    struct named named = {NAMED_UNKNOWN, -1};
+    switch (size > 0 ? word[0] : '\0') {
+    case '(':
+        return SW_RULE_LESS;
+    case '%':
+        return permission_size(word, size, &reads, &writes) > 0 && reads && writes ? SW_RULE_APPLIED
+                                                                                   : SW_RULE_LESS;
+    case '&':
+        return size == 2 && word[1] == '*' ? SW_RULE_APPLIED : SW_RULE_VOID;
+    case '+':
+    case '-':
+        named = find_named(catalog, word[0] == '+', word + 1, size - 1);
+        return named.is == NAMED_ARGUMENT                    ? SW_RULE_LESS
+               : named.is == NAMED_ABSENT && named.index < 0 ? SW_RULE_VOID
+               : named.is == NAMED_ABSENT && word[0] == '+'  ? SW_RULE_VOID
+                                                             : SW_RULE_APPLIED;
+    default:
+        return is_word(word, size, "sanitize-payload") ||
+                       is_word(word, size, "skip-sanitize-payload")
+                   ? SW_RULE_VOID
+                   : SW_RULE_APPLIED;
     }
 }
 

@@ -48,9 +48,18 @@ void sw_user_init_default(struct sw_user *user, const struct sw_catalog *catalog
 bool sw_user_name_fits(const char *name, size_t size);
 
 /* Applies one word: on, >password, +@read, ~1000-1999 and so on. Returns NULL, or why not, in the
- * words of redis where it has some; then nothing has changed. */
+ * words of redis where it has some; then nothing has changed. Takes every word that redis takes,
+ * except patterns of keys that are no range. No word gives a user more than redis would. */
 const char *sw_user_apply(struct sw_user *user, const struct sw_catalog *catalog, const char *word,
                           size_t size);
+
+/* What a word that sw_user_apply takes does here. */
+enum sw_rule_effect {
+    SW_RULE_APPLIED,
+    SW_RULE_VOID, /* nothing: it is about what this server does not have */
+    SW_RULE_LESS  /* nothing, though redis would give the user rights by it */
+};
+enum sw_rule_effect sw_user_effect(const struct sw_catalog *catalog, const char *word, size_t size);
 
 static inline bool sw_user_may(const struct sw_user *user, uint32_t command)
 {

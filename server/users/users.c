@@ -203,9 +203,10 @@ static int check_ranges(const struct sw_users *users, const struct sw_user *user
 static int load(struct sw_users *users, char *error, size_t error_bytes)
 {
     struct sw_user_list list = {0};
-    int result = users->acl_file[0] == '\0'
-                     ? 0
-                     : sw_acl_file_read(users->acl_file, users->catalog, &list, error, error_bytes);
+    struct sw_acl_notes notes = {.without_effect = {.more = 0}};
+    int result = users->acl_file[0] == '\0' ? 0
+                                            : sw_acl_file_read(users->acl_file, users->catalog,
+                                                               &list, &notes, error, error_bytes);
     if (result == 0) {
         result = add_default(users, &list, error, error_bytes);
     }
@@ -215,6 +216,7 @@ static int load(struct sw_users *users, char *error, size_t error_bytes)
     if (result == 0) {
         pthread_mutex_lock(&users->lock);
         bool done = replace_all(users, &list);
+        users->notes = done ? notes : users->notes;
         pthread_mutex_unlock(&users->lock);
         if (!done) {
             snprintf(error, error_bytes, "there is no memory for so many users");
@@ -228,6 +230,14 @@ static int load(struct sw_users *users, char *error, size_t error_bytes)
 int sw_users_load(struct sw_users *users, char *error, size_t error_bytes)
 {
     return load(users, error, error_bytes);
+}
+
+size_t sw_users_notes(struct sw_users *users, char *out, size_t out_bytes)
+{
+    pthread_mutex_lock(&users->lock);
+    size_t size = sw_acl_notes_text(&users->notes, users->acl_file, out, out_bytes);
+    pthread_mutex_unlock(&users->lock);
+    return size;
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -342,7 +352,11 @@ static int apply_words(const struct sw_users *users, struct sw_user *user,
                        const struct sw_word *words, uint32_t count, char *error, size_t error_bytes)
 {
     for (uint32_t i = 0; i < count; i++) {
-        const char *why = sw_user_apply(user, users->catalog, words[i].text, words[i].size);
+        const char *why =
+            sw_user_effect(users->catalog, words[i].text, words[i].size) == SW_RULE_LESS
+                ? "Selectors, keys to read or to write alone, and first arguments of commands are "
+                  "not supported"
+                : sw_user_apply(user, users->catalog, words[i].text, words[i].size);
         if (why != NULL) {
             snprintf(error, error_bytes, "Error in ACL SETUSER modifier '%.*s': %s",
                      (int)(words[i].size < 128 ? words[i].size : 128), words[i].text, why);

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "server/users/acl_log.h"
+#include "server/users/acl_notes.h"
 #include "server/users/catalog.h"
 #include "server/users/user.h"
 
@@ -40,6 +41,9 @@ struct sw_users_options {
 /* Reads the files. Returns 0, or -1 with a sentence that shows no secret in `error`. */
 int sw_users_create(const struct sw_users_options *options, struct sw_users **out, char *error,
                     size_t error_bytes);
+/* Writes a sentence about the words of the ACL file that have no effect here, at most
+ * SW_ACL_NOTES_BYTES with the NUL. Returns its length; 0: every word has its effect. */
+size_t sw_users_notes(struct sw_users *users, char *out, size_t out_bytes);
 /* Every login must have ended. NULL is allowed. */
 void sw_users_destroy(struct sw_users *users);
 

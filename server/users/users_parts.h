@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 
+#include "server/users/acl_notes.h"
 #include "server/users/secret.h"
 #include "server/users/users.h"
 
@@ -32,6 +33,7 @@ struct sw_users {
     uint32_t count;
     bool has_requirepass;
     struct sw_hash requirepass; /* of `default`, where the ACL file does not speak of it */
+    struct sw_acl_notes notes;  /* of the ACL file that was read last */
 
     uint64_t waiting;              /* atomic: connections that have not logged in */
     _Alignas(64) uint64_t version; /* read by every request: a cache line of its own */
@@ -59,13 +61,14 @@ struct sw_user *sw_user_list_find(const struct sw_user_list *list, const char *n
 /* Appends, and owns the user from then on. Returns false if there is no room or no memory. */
 bool sw_user_list_add(struct sw_user_list *list, struct sw_user *user);
 
-/* Reads the users of a file. Returns 0, or -1 with a sentence for every wrong line. */
+/* Reads the users of a file, and notes the words without effect. Returns 0, or -1 with a sentence
+ * for every wrong line. */
 int sw_acl_file_read(const char *path, const struct sw_catalog *catalog, struct sw_user_list *list,
-                     char *error, size_t error_bytes);
+                     struct sw_acl_notes *notes, char *error, size_t error_bytes);
 /* The same, of text. `path` is for the sentences. */
 int sw_acl_text_read(const char *text, size_t size, const char *path,
-                     const struct sw_catalog *catalog, struct sw_user_list *list, char *error,
-                     size_t error_bytes);
+                     const struct sw_catalog *catalog, struct sw_user_list *list,
+                     struct sw_acl_notes *notes, char *error, size_t error_bytes);
 /* Replaces the file by one with these users, which is on storage then. */
 int sw_acl_file_write(const char *path, const struct sw_user_list *list, char *error,
                       size_t error_bytes);

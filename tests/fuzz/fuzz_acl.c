@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "server/users/unix_users.h"
 #include "server/users/users_parts.h"
@@ -18,7 +19,23 @@ static const struct sw_catalog_command commands[] = {
     {"config|get", SW_CATEGORY_ADMIN, false},
     {"config|set", SW_CATEGORY_ADMIN | SW_CATEGORY_DANGEROUS, false},
 };
-static const struct sw_catalog catalog = {commands, sizeof(commands) / sizeof(commands[0])};
+
+/* Redis has these as well. DUMP is done here by GET. */
+static enum sw_absence absence(const char *name, size_t size, int *stands_in)
+{
+    static const char *const absent[] = {"dump", "debug", "xinfo", "xinfo|stream"};
+    *stands_in = size == 4 && strncasecmp(name, "dump", size) == 0 ? 0 : -1;
+    for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++) {
+        if (strlen(absent[i]) == size && strncasecmp(name, absent[i], size) == 0) {
+            return SW_ABSENCE_COMMAND;
+        }
+    }
+    return size > 6 && strncasecmp(name, "debug|", 6) == 0 ? SW_ABSENCE_ARGUMENT
+                                                           : SW_ABSENCE_UNKNOWN;
+}
+
+static const struct sw_catalog catalog = {commands, sizeof(commands) / sizeof(commands[0]),
+                                          absence};
 
 /* Kept in release builds, unlike assert. */
 static void require(bool condition)
@@ -36,7 +53,9 @@ static void check_user(const struct sw_user *user)
     struct sw_user_list again = {0};
     size_t size = sw_user_line(user, line, sizeof(line));
     require(size == strlen(line) && size < sizeof(line) - 1);
-    require(sw_acl_text_read(line, size, "line", &catalog, &again, error, sizeof(error)) == 0);
+    struct sw_acl_notes notes = {.without_effect = {.more = 0}};
+    require(sw_acl_text_read(line, size, "line", &catalog, &again, &notes, error, sizeof(error)) ==
+            0);
     require(again.count == 1);
     const struct sw_user *other = again.at[0];
     require(other->is_on == user->is_on && other->no_password == user->no_password);
@@ -81,8 +100,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size > 0) {
         memcpy(copy, data, size);
     }
-    int result =
-        sw_acl_text_read((const char *)copy, size, "file", &catalog, &list, error, sizeof(error));
+    struct sw_acl_notes notes = {.without_effect = {.more = 0}};
+    char text[SW_ACL_NOTES_BYTES];
+    int result = sw_acl_text_read((const char *)copy, size, "file", &catalog, &list, &notes, error,
+                                  sizeof(error));
+    require(sw_acl_notes_text(&notes, "file", text, sizeof(text)) == strlen(text));
     require((result == 0) == (error[0] == '\0'));
     for (uint32_t i = 0; i < list.count; i++) {
         check_user(list.at[i]);

@@ -4,6 +4,7 @@
 import atexit
 import contextlib
 import os
+import socket
 import tempfile
 
 import wire
@@ -66,3 +67,26 @@ class Frames:
     def ask(self, data):
         self.socket.sendall(data)
         return wire.read_frame(self.socket)
+
+
+class Redis:
+    """redis-server, reached as a Server is."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def connect(self):
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(self.path)
+        return connection
+
+
+def cannot_start(*flags):
+    """What a daemon says that does not start with these flags."""
+    server = Server(*flags)
+    try:
+        server.start()
+    except AssertionError as why:
+        return str(why)
+    server.kill()
+    raise AssertionError(f"it starts with {flags}")

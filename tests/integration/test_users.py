@@ -12,30 +12,7 @@ import time
 import wire
 from harness import (Moves, Server, SLOWER, case, check, equal, eventually, main, redis_server,
                      run)
-from people import ACL, Frames, NOAUTH, WRONG, guarded, hello, secret, session, text
-
-
-class Redis:
-    """redis-server, reached as a Server is."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def connect(self):
-        connection = socket.socket(socket.AF_UNIX)
-        connection.connect(self.path)
-        return connection
-
-
-def cannot_start(*flags):
-    """What a daemon says that does not start with these flags."""
-    server = Server(*flags)
-    try:
-        server.start()
-    except AssertionError as why:
-        return str(why)
-    server.kill()
-    raise AssertionError(f"it starts with {flags}")
+from people import ACL, Frames, NOAUTH, Redis, WRONG, cannot_start, guarded, hello, secret, session, text
 
 
 # --- by RESP -------------------------------------------------------------------------------------
@@ -320,52 +297,6 @@ def secrets_stay_secret():
     os.unlink(password)
     check("No such file" in cannot_start("--requirepass-file", password), "missing")
     os.unlink(token)
-
-
-OF_ALL_KEYS = """flushall|flushdb|resize 70000|scan 0|keys *|randomkey|shutdown|monitor|save|bgsave|bgrewriteaof|digest
-replicaof 127.0.0.1 1|slaveof no one|replicate 1 0000000000000000000000000000000000000000 0 8 8 0 0 1048576
-exportslots a b c d e f g h i j k|ha switch|ha forget x|ha adopt|ha nosuch|acl setuser alice ~*|acl setuser new on nopass ~* +@all
-acl getuser default|acl list|acl load|acl save|acl log|acl log reset|acl nosuch|config set maxclients 9|config rewrite
-config nosuch|client pause 9|client unpause|client nosuch|slowlog get|slowlog get -1|slowlog reset|slowlog nosuch|latency nosuch
-cluster settopology {}|cluster move status|cluster move cancel|cluster countkeysinslot 1|cluster countforeign|cluster getkeysinslot 1 9
-cluster nosuch"""
-OF_NO_KEYS = """ping|echo x|dbsize|info|time|role|lastsave|wait 0 0|waitaof 0 0 0|select 0|command|command count|command docs get|acl whoami
-acl users|acl deluser nobody|acl cat|acl dryrun alice get 1|client id|client list|client info|client setname x|client kill id 99999|config get port
-config resetstat|latency latest|latency histogram|slowlog len|memory help|object help|ha status|cluster info|cluster keyslot 1
-cluster topology|cluster myid|multi|discard|unwatch|readonly|asking|hello 3|reset"""
-
-
-@case
-def limited_to_keys():
-    """a user of ranges of keys may run no command and no frame that could show or change another key, whatever rights the user has"""
-    acl = ACL.replace("alice on >pw ~1000-1999 +@read +@write +@connection +multi +exec -@dangerous", "alice on >pw ~1000-1999 +@all")
-    with guarded("--slowlog-log-slower-than", "0", acl=acl) as server:
-        admin = session(server, "default", "top")
-        equal(admin.ask("SET", "5", "987654321"), "OK", "another key")
-        users = admin.ask("ACL", "LIST")
-        for line in OF_ALL_KEYS.replace("\n", "|").split("|"):
-            alice = session(server, "alice", "pw")
-            refused = alice.ask(*line.split())
-            name = " ".join(line.split()[:2])
-            check(str(refused).startswith("NOPERM") and "all keys (~*)" in refused, f"{line}: {refused}")
-            equal(alice.ask("MULTI"), "OK", "MULTI")
-            check(str(alice.ask(*line.split())).startswith("NOPERM"), f"{line} in MULTI")
-            tried = text(admin.ask("ACL", "DRYRUN", "alice", *line.split()))
-            check("no permissions to access the '*' key" in tried or "wrong number" in tried, f"{name}: {tried}")
-            equal(text(admin.ask("ACL", "DRYRUN", "default", *line.split())), "OK", f"{name} by default")
-        for line in OF_NO_KEYS.replace("\n", "|").split("|"):
-            reply = session(server, "alice", "pw").ask(*line.split())
-            check("NOPERM" not in str(reply), f"{line}: {reply}")
-        frames = Frames(server, b"alice", b"pw")
-        for operation in (wire.CLEAR, wire.SCAN, wire.RESIZE, wire.DIGEST, wire.COUNT_SCORES, wire.ERASE_SCORES,
-                          wire.EPOCH):
-            reply = frames.ask(wire.frame(operation, count=10, capacity=1 << 20))
-            equal(reply.status, wire.NO_PERMISSION, f"operation {operation}")
-        for operation in (wire.PING, wire.STATS, wire.WAIT):
-            equal(frames.ask(wire.frame(operation)).status, wire.OK, f"operation {operation}")
-        equal(text(admin.ask("GET", "5")), "987654321", "the other key")
-        equal(admin.ask("ACL", "LIST"), users, "the users")
-        check(all(entry[entry.index(b"reason") + 1] == b"key" for entry in admin.ask("ACL", "LOG", "100")), "ACL LOG")
 
 
 # --- other ways in ---------------------------------------------------------------------------------

@@ -1,186 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_users.c - the words of rules, the users they make, and logins.
+ * test_users.c - the users of a server, their files, and logins.
  */
-#include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "server/users/users.h"
-
-static const struct sw_catalog_command commands[] = {
-    {"get", SW_CATEGORY_READ | SW_CATEGORY_FAST, false},
-    {"set", SW_CATEGORY_WRITE | SW_CATEGORY_SLOW, false},
-    {"flushall", SW_CATEGORY_WRITE | SW_CATEGORY_DANGEROUS, false},
-    {"client", SW_CATEGORY_ADMIN, false},
-    {"client|id", SW_CATEGORY_CONNECTION, false},
-    {"client|kill", SW_CATEGORY_ADMIN | SW_CATEGORY_CONNECTION, false},
-};
-enum { GET, SET, FLUSHALL, CLIENT, CLIENT_ID, CLIENT_KILL };
-static const struct sw_catalog catalog = {commands, sizeof(commands) / sizeof(commands[0])};
-
-#define HASH_OF_PW "30c952fab122c3f9759f02a6d95c3758b246b4fee239957b2d4fee46e26170c4"
-
-/* Applies words separated by blanks to a new user. Returns the first refusal, or NULL. */
-static const char *apply(struct sw_user *user, const char *words)
-{
-    while (*words != '\0') {
-        size_t size = strcspn(words, " ");
-        const char *why = sw_user_apply(user, &catalog, words, size);
-        if (why != NULL) {
-            return why;
-        }
-        words += size;
-        words += *words == ' ';
-    }
-    return NULL;
-}
-
-static void make(struct sw_user *user, const char *words)
-{
-    memset(user, 0, sizeof(*user));
-    sw_user_init(user, "u", 1);
-    const char *why = apply(user, words);
-    cr_assert_null(why, "%s: %s", words, why);
-}
-
-Test(users, rules_as_text)
-{
-    static const char *const rows[][2] = {
-        {"", "user u off resetchannels -@all"},
-        {"on nopass allkeys allcommands allchannels", "user u on nopass ~* &* +@all"},
-        {"on >pw", "user u on #" HASH_OF_PW " resetchannels -@all"},
-        {"on #" HASH_OF_PW, "user u on #" HASH_OF_PW " resetchannels -@all"},
-        {"nopass >pw", "user u off #" HASH_OF_PW " resetchannels -@all"},
-        {">pw >pw nopass", "user u off nopass resetchannels -@all"},
-        {">pw <pw", "user u off resetchannels -@all"},
-        {">pw !" HASH_OF_PW, "user u off resetchannels -@all"},
-        {">pw >x resetpass", "user u off resetchannels -@all"},
-        {"~5 ~1-3 ~4", "user u off ~1-5 resetchannels -@all"},
-        {"~5 ~7", "user u off ~5 ~7 resetchannels -@all"},
-        {"~5 allkeys", "user u off ~* resetchannels -@all"},
-        {"~* resetkeys ~9", "user u off ~9 resetchannels -@all"},
-        {"~0-18446744073709551615", "user u off ~0-18446744073709551615 resetchannels -@all"},
-        {"+get -get +set", "user u off resetchannels -@all -get +set"},
-        {"+@READ +GET", "user u off resetchannels -@all +@read +get"},
-        {"+client|kill +client", "user u off resetchannels -@all +client"},
-        {"+client -client|kill", "user u off resetchannels -@all +client -client|kill"},
-        {"+get +@all", "user u off resetchannels +@all"},
-        {"+@all -@dangerous", "user u off resetchannels +@all -@dangerous"},
-        {"on >pw ~1 +get reset", "user u off resetchannels -@all"},
-        {"+@scripting", "user u off resetchannels -@all +@scripting"},
-    };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct sw_user user, again;
-        char line[SW_USER_LINE_BYTES];
-        make(&user, rows[i][0]);
-        sw_user_line(&user, line, sizeof(line));
-        cr_assert_str_eq(line, rows[i][1], "%s: %s", rows[i][0], line);
-        make(&again, line + strlen("user u "));
-        cr_assert_eq(memcmp(user.commands, again.commands, sizeof(user.commands)), 0, "%s", line);
-    }
-}
-
-Test(users, refused_words)
-{
-    static const char *const words[] = {
-        "gurk",
-        "",
-        "+nosuch",
-        "+@nosuch",
-        "-",
-        "+",
-        "~",
-        "~a",
-        "~1-",
-        "~-1",
-        "~3-2",
-        "~1-2-3",
-        "~00x",
-        "~18446744073709551616",
-        "#12",
-        "#" HASH_OF_PW "0",
-        "#30C952FAB122C3F9759F02A6D95C3758B246B4FEE239957B2D4FEE46E26170C4",
-        "<none",
-        "!" HASH_OF_PW,
-        "&news",
-        "%R~1",
-        "(+get ~1)",
-        "+get|x",
-    };
-    struct sw_user user, before;
-    make(&user, "on ~1-5 +get");
-    before = user;
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        const char *why = sw_user_apply(&user, &catalog, words[i], strlen(words[i]));
-        cr_assert_not_null(why, "%s", words[i]);
-        cr_assert_eq(memcmp(&user, &before, sizeof(user)), 0, "%s", words[i]);
-    }
-    cr_assert_not_null(apply(&user, "~* ~7")); /* it would have no effect */
-}
-
-static unsigned bits(const struct sw_user *user)
-{
-    unsigned set = 0;
-    for (uint32_t i = 0; i < catalog.count; i++) {
-        set |= (unsigned)sw_user_may(user, i) << i;
-    }
-    return set;
-}
-
-Test(users, who_may_do_what)
-{
-    static const struct {
-        const char *words;
-        unsigned may;
-    } rows[] = {
-        {"", 0},
-        {"+@all", 0x3f},
-        {"+@all -client", 0x3f & ~(1U << CLIENT | 1U << CLIENT_ID | 1U << CLIENT_KILL)},
-        {"+@all -client +client|id", 0x3f & ~(1U << CLIENT | 1U << CLIENT_KILL)},
-        {"+@connection", 1U << CLIENT_ID | 1U << CLIENT_KILL},
-        {"+@connection -@admin", 1U << CLIENT_ID},
-        {"+@write -@dangerous", 1U << SET},
-        {"-@dangerous +@write", 1U << SET | 1U << FLUSHALL},
-        {"+@read +@write -get", 1U << SET | 1U << FLUSHALL},
-    };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct sw_user user;
-        make(&user, rows[i].words);
-        cr_assert_eq(bits(&user), rows[i].may, "%s: %x", rows[i].words, bits(&user));
-        cr_assert_eq(user.all_commands, rows[i].may == 0x3f, "%s", rows[i].words);
-    }
-    struct sw_user user;
-    make(&user, "+@all -get +get allkeys");
-    cr_assert(sw_user_is_free(&user)); /* by whatever words */
-    make(&user, "+@all ~1");
-    cr_assert_not(sw_user_is_free(&user));
-}
-
-Test(users, limits_are_kept)
-{
-    struct sw_user user;
-    char word[32];
-    make(&user, "");
-    for (int i = 0; i < SW_USER_HASHES_MAX; i++) {
-        snprintf(word, sizeof(word), ">%d", i);
-        cr_assert_null(apply(&user, word));
-    }
-    cr_assert_not_null(apply(&user, ">one more"));
-    cr_assert_null(apply(&user, ">7")); /* it has this one */
-    for (int i = 0; i < SW_RANGES_MAX; i++) {
-        snprintf(word, sizeof(word), "~%d", i * 2);
-        cr_assert_null(apply(&user, word));
-    }
-    cr_assert_not_null(apply(&user, "~1000"));
-    cr_assert_null(apply(&user, "~1")); /* joins two */
-    cr_assert_eq(user.ranges.count, SW_RANGES_MAX - 1);
-    char line[SW_USER_LINE_BYTES];
-    cr_assert_lt(sw_user_line(&user, line, sizeof(line)), sizeof(line) - SW_USER_COMMANDS_BYTES);
-}
+#include "tests/server/users_fixture.h"
 
 /* --- users and logins ---------------------------------------------------------------------------
  */
@@ -332,7 +159,7 @@ Test(users, files_are_all_or_nothing)
 
     write_file(folder.acl, "user alice on gurk\nuser carol on\nuser carol off\nusr dave\n", 0600);
     cr_assert_eq(sw_users_load(users, error, sizeof(error)), -1);
-    cr_assert_not_null(strstr(error, "acl:1: Syntax error"), "%s", error);
+    cr_assert_not_null(strstr(error, "acl:1: Syntax error: 'gurk'"), "%s", error);
     cr_assert_not_null(strstr(error, "acl:3: this user is there already"), "%s", error);
     cr_assert_not_null(strstr(error, "acl:4: "), "%s", error);
     cr_assert_not(sw_users_find(users, "carol", 5, &user));
@@ -354,6 +181,66 @@ Test(users, files_are_all_or_nothing)
     sw_users_destroy(again);
     sw_login_end(&alice);
     sw_login_end(&bob);
+    sw_users_destroy(users);
+    remove_folder(&folder);
+}
+
+static void expect_notes(struct sw_users *users, const char *acl, const char *text,
+                         const char *notes)
+{
+    char error[SW_USERS_ERROR_BYTES], said[SW_ACL_NOTES_BYTES];
+    write_file(acl, text, 0600);
+    cr_assert_eq(sw_users_load(users, error, sizeof(error)), 0, "%s", error);
+    cr_assert_eq(sw_users_notes(users, said, sizeof(said)), strlen(said));
+    cr_assert_null(strstr(said, HASH_OF_PW));
+    const char *behind = strstr(said, "acl:");
+    cr_assert_str_eq(behind == NULL ? "" : behind + 4, notes);
+}
+
+Test(users, files_that_redis_writes)
+{
+    struct folder folder = make_folder();
+    char error[SW_USERS_ERROR_BYTES], text[4096] = "";
+    struct sw_user user;
+    write_file(folder.acl, "user a on sanitize-payload ~* resetchannels -@all\n", 0600);
+    struct sw_users *users = create(folder.acl, "");
+    expect_notes(users, folder.acl, "user a on #" HASH_OF_PW " ~* &* +@all\n", "");
+    expect_notes(users, folder.acl,
+                 "user a on sanitize-payload ~5 resetchannels &news +@all -debug -xinfo|stream\n"
+                 "user b on sanitize-payload %R~app:* resetchannels -@all (~1-3  resetchannels "
+                 "-@all +get) +set (%W~x +@read)\n",
+                 " these words have no effect in this server: 'sanitize-payload' (line 1), '&news' "
+                 "(line 1), '-debug' (line 1), '-xinfo|stream' (line 1); this server does not "
+                 "grant these rights, and ACL SAVE leaves them out: '%R~app:*' (line 2), '(~1-3  "
+                 "resetchannels -@all +get)' (line 2), '(%W~x +@read)' (line 2)");
+    cr_assert(sw_users_find(users, "b", 1, &user));
+    cr_assert_eq(bits(&user), 1U << SET);
+    cr_assert(!user.all_keys && user.ranges.count == 0 && !user.all_channels);
+
+    write_file(folder.acl,
+               "user a on (+get ~1\nuser b on +nosuch\nuser c on <secret\nuser d (>secret)\n"
+               "user e on\x01>secret\n",
+               0600);
+    cr_assert_eq(sw_users_load(users, error, sizeof(error)), -1);
+    cr_assert_not_null(strstr(error, "acl:1: Unmatched parenthesis in acl selector: '(+get ~1'"));
+    cr_assert_not_null(strstr(error, "acl:2: Unknown command or category name in ACL: '+nosuch'"));
+    cr_assert_not_null(strstr(error, "acl:3: "), "%s", error);
+    cr_assert_not_null(strstr(error, "'on?>...'"), "%s", error);
+    cr_assert_null(strstr(error, "secret"), "%s", error);
+    cr_assert_gt(sw_users_notes(users, error, sizeof(error)), 0); /* of the file that holds */
+
+    for (int i = 0; i < 99; i++) { /* more words than a sentence has room for */
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "user u%d &some-channel-%d\n", i,
+                 i);
+    }
+    write_file(folder.acl, text, 0600);
+    cr_assert_eq(sw_users_load(users, error, sizeof(error)), 0, "%s", error);
+    cr_assert_gt(sw_users_notes(users, text, SW_ACL_NOTES_BYTES), 300);
+    cr_assert_not_null(strstr(text, " more"), "%s", text);
+    cr_assert_eq(set(users, "x", "+get (+set)"), -1); /* who sets a user is told at once */
+    cr_assert_eq(set(users, "x", "%R~1"), -1);
+    cr_assert_eq(set(users, "x", "+get|x"), -1);
+    cr_assert_eq(set(users, "x", "sanitize-payload clearselectors -debug &news %RW~1"), 0);
     sw_users_destroy(users);
     remove_folder(&folder);
 }
