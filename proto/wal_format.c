@@ -20,6 +20,8 @@
 /* Keys that a batch removes before its operations, for each of them (table.h). */
 #define BURIED_MAX 2U
 #define TIME_BYTES 8U
+/* In the header of a segment, behind the version's text of at most 64 bytes. */
+#define BOOT_AT 168
 
 static const uint8_t segment_magic[8] = {'S', 'W', 'L', 'O', 'G', 0, 0, 1};
 
@@ -79,7 +81,9 @@ void sw_wal_segment_encode(const struct sw_wal_segment *segment, uint8_t bytes[S
     put32(bytes + 80, segment->by_recovery);
     put32(bytes + 84, shape->value_type);
     put32(bytes + 88, shape->key_text_bytes);
+    put64(bytes + 96, segment->bytes);
     put(bytes + 104, SHERWOOD_VERSION, sizeof(SHERWOOD_VERSION));
+    put(bytes + BOOT_AT, segment->boot, sizeof(segment->boot));
     put64(bytes + 4088, sw_check64(bytes, 4088, 0));
 }
 
@@ -103,8 +107,10 @@ bool sw_wal_segment_decode(const uint8_t bytes[SW_WAL_HEADER_BYTES], struct sw_w
         .through = u64_at(bytes + 64),
         .wall_us = u64_at(bytes + 72),
         .by_recovery = u32_at(bytes + 80) != 0,
+        .bytes = u64_at(bytes + 96),
     };
     memcpy(segment->log_id, bytes + 16, sizeof(segment->log_id));
+    memcpy(segment->boot, bytes + BOOT_AT, sizeof(segment->boot));
     return true;
 }
 
@@ -189,6 +195,18 @@ bool sw_wal_record_decode(const uint8_t *bytes, uint64_t salt, struct sw_wal_rec
         .columns_check = u64_at(bytes + 48),
     };
     return true;
+}
+
+bool sw_wal_record_resembles_mark(const uint8_t bytes[SW_WAL_RECORD_BYTES], uint64_t next)
+{
+    return bytes[4] >= SW_WAL_SEAL && bytes[4] <= SW_WAL_MARK && next != 0 &&
+           u64_at(bytes + 8) == next - 1;
+}
+
+bool sw_wal_record_resembles_write(const uint8_t bytes[SW_WAL_RECORD_BYTES], uint64_t next)
+{
+    return (u32_at(bytes) == RECORD_MAGIC || (next != 0 && u64_at(bytes + 8) == next)) &&
+           !sw_wal_record_resembles_mark(bytes, next);
 }
 
 bool sw_wal_record_is_known(const struct sw_wal_record *record, const struct sw_wal_shape *shape)

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "proto/boot_id.h"
+
 #define SW_WAL_PAGE 4096U         /* what is durable is never written again, page by page */
 #define SW_WAL_HEADER_BYTES 4096U /* of a segment */
 #define SW_WAL_ALIGN 64U          /* records, and their columns, begin at multiples of it */
@@ -37,6 +39,9 @@ struct sw_wal_segment {
     uint64_t through; /* everything up to here was durable when the segment got its name */
     uint64_t wall_us;
     bool by_recovery; /* written by a start, from what it had found */
+    /* What follows is 0 in segments of earlier versions. */
+    uint64_t bytes;                 /* length of the file */
+    uint8_t boot[SW_BOOT_ID_BYTES]; /* the kernel that ran while it was written */
 };
 
 enum sw_wal_kind {
@@ -118,6 +123,13 @@ void sw_wal_segment_encode(const struct sw_wal_segment *segment,
 bool sw_wal_record_decode(const uint8_t *bytes, uint64_t salt, struct sw_wal_record *record);
 void sw_wal_record_encode(const struct sw_wal_record *record, uint64_t salt,
                           uint8_t bytes[SW_WAL_RECORD_BYTES]);
+
+/* Are these 64 bytes, whose check does not hold, the header of a write, as far as what is left of
+ * it says? `next` is the sequence of the next write; 0: not known. Damage to the header of a MARK,
+ * an END or a SEAL loses no write. */
+bool sw_wal_record_resembles_write(const uint8_t bytes[SW_WAL_RECORD_BYTES], uint64_t next);
+/* Are they such a mark behind the write `next` - 1? */
+bool sw_wal_record_resembles_mark(const uint8_t bytes[SW_WAL_RECORD_BYTES], uint64_t next);
 
 /* Is a record whose check holds one that this version can read? */
 bool sw_wal_record_is_known(const struct sw_wal_record *record, const struct sw_wal_shape *shape);

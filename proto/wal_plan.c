@@ -10,12 +10,13 @@
 
 #include "proto/value_type.h"
 
-void sw_wal_look(struct sw_wal_found *found, const uint8_t *bytes, uint64_t size)
+void sw_wal_look(struct sw_wal_found *found, const uint8_t *bytes, uint64_t size,
+                 uint64_t file_bytes, const uint8_t boot[SW_BOOT_ID_BYTES])
 {
     found->is_whole = size >= SW_WAL_HEADER_BYTES &&
                       sw_wal_segment_decode(bytes, &found->segment, &found->is_newer);
     if (found->is_whole && !found->is_newer) {
-        sw_wal_run_read(bytes, size, &found->segment, &found->run);
+        sw_wal_run_read(bytes, size, file_bytes, &found->segment, boot, &found->run);
     }
 }
 
@@ -94,7 +95,12 @@ static void take(struct sw_wal_plan *plan, struct sw_wal_found *found, size_t i)
         if (!found[i].is_passed) {
             add_piece(plan, i, most(run->first, plan->base + 1), run->last);
             plan->is_torn = false;
+            plan->damaged = 0;
         }
+    }
+    /* what follows a write that was cut was not durable either */
+    if (run->damaged > plan->end && !plan->is_torn && !found[i].is_passed && plan->damaged == 0) {
+        plan->damaged = i + 1;
     }
     plan->is_torn |= found[i].is_passed || run->behind > plan->end;
 }
@@ -144,6 +150,18 @@ static void tell_damage(const struct sw_wal_plan *plan, const struct sw_wal_foun
              name, last->run.end, plan->end + 1, plan->evidence);
 }
 
+/* Writes where a write cannot be read that may have been acknowledged. */
+static void tell_unreadable(const struct sw_wal_found *found, uint64_t end,
+                            char refusal[SW_WAL_REFUSAL_BYTES])
+{
+    char name[SW_WAL_NAME_BYTES];
+    sw_wal_name(found->number, name);
+    snprintf(refusal, SW_WAL_REFUSAL_BYTES,
+             "%s is damaged at byte %" PRIu64 " (sequence %" PRIu64 "): the record was written "
+             "whole, so it may have been acknowledged; sherwood-cli log check --fix cuts it",
+             name, found->run.end, end + 1);
+}
+
 bool sw_wal_plan(struct sw_wal_plan *plan, struct sw_wal_found *found, size_t count, uint64_t base,
                  uint64_t named, const struct sw_wal_shape *shape,
                  char refusal[SW_WAL_REFUSAL_BYTES])
@@ -153,6 +171,7 @@ bool sw_wal_plan(struct sw_wal_plan *plan, struct sw_wal_found *found, size_t co
     plan->evidence = most(base, named);
     plan->pieces = 0;
     plan->is_torn = false;
+    plan->damaged = 0;
     if (!headers_hold(found, count, shape, refusal)) {
         return false;
     }
@@ -164,6 +183,10 @@ bool sw_wal_plan(struct sw_wal_plan *plan, struct sw_wal_found *found, size_t co
     const struct sw_wal_found *sealed = lost_follower(found, count);
     if (plan->end < plan->evidence) {
         tell_damage(plan, found, count, refusal);
+        return false;
+    }
+    if (plan->damaged != 0) {
+        tell_unreadable(&found[plan->damaged - 1], plan->end, refusal);
         return false;
     }
     if (sealed != NULL) {

@@ -26,14 +26,18 @@ struct sw_wal_piece {
     uint64_t from, to;
 };
 
-/* Fills in all but the number, from the bytes of the segment's file. */
-void sw_wal_look(struct sw_wal_found *found, const uint8_t *bytes, uint64_t size);
+/* Fills in all but the number, from the bytes of the segment's file, as sw_wal_run_read takes them.
+ */
+void sw_wal_look(struct sw_wal_found *found, const uint8_t *bytes, uint64_t size,
+                 uint64_t file_bytes, const uint8_t boot[SW_BOOT_ID_BYTES]);
 
 struct sw_wal_plan {
     uint64_t base;     /* sequence of the snapshot; 0: none */
     uint64_t end;      /* sequence of the last write that is recovered */
     uint64_t evidence; /* everything up to here was durable */
-    bool is_torn;      /* behind the end a write is cut: it was never durable */
+    bool is_torn;      /* behind the end a write cannot be read, as a crash leaves it */
+    size_t damaged;    /* the segment, + 1, in which a write behind the end was written whole and
+                          cannot be read; 0: there is none */
     size_t pieces;
     struct sw_wal_piece *piece; /* the caller's, with room for every segment */
 };

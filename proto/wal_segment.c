@@ -4,7 +4,15 @@
  */
 #include "proto/wal_segment.h"
 
+#include <string.h>
+
 #include "proto/check.h"
+
+#define SECTOR_BYTES 512U /* storage writes each of them whole or not at all */
+#define CHECK_AT 56       /* in the header of a record */
+/* Of columns up to these lengths every byte, or every bit, is changed to find the damage. */
+#define ONE_BYTE_MAX 2048U
+#define ONE_BIT_MAX 16384U
 
 void sw_wal_reader_init(struct sw_wal_reader *reader, const uint8_t *bytes, uint64_t size,
                         const struct sw_wal_segment *segment)
@@ -67,29 +75,187 @@ static void raise_to(uint64_t *number, uint64_t least)
     *number = *number < least ? least : *number;
 }
 
-/* Looks for records behind the run. Their sequences say nothing, for they may be of a life that was
- * cut off; what they say was durable before they were written was. */
-static void search(const uint8_t *bytes, uint64_t size, const struct sw_wal_segment *segment,
-                   struct sw_wal_run *run)
+/* --- behind the run --------------------------------------------------------------------------- */
+
+/* Looks for records behind the run. Their sequences do not count, for they may be of a life that
+ * was cut off; what they say was durable before they were written was. Returns the first of their
+ * sequences, or 0. */
+static uint64_t search(const uint8_t *bytes, uint64_t size, const struct sw_wal_segment *segment,
+                       struct sw_wal_run *run)
 {
     struct sw_wal_record record;
+    uint64_t first = 0;
     for (uint64_t at = run->end; at + SW_WAL_RECORD_BYTES <= size; at += SW_WAL_ALIGN) {
         if (sw_wal_record_decode(bytes + at, segment->salt, &record)) {
             raise_to(&run->evidence, record.synced);
             raise_to(&run->evidence, record.kind == SW_WAL_END ? record.sequence : 0);
-            run->behind = run->behind == 0 ? record.sequence : run->behind;
+            raise_to(&run->behind, record.sequence);
+            first = first == 0 ? record.sequence : first;
         }
+    }
+    return first;
+}
+
+/* --- a record that cannot be read --------------------------------------------------------------
+ */
+
+static bool is_zero(const uint8_t *bytes, uint64_t size, uint64_t from, uint64_t to)
+{
+    for (uint64_t at = from; at < to && at < size; at++) {
+        if (bytes[at] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Do `bytes` have this check once one byte of them is another? The zeros at the end stay: a crash
+ * may have cut what was there. Tries every byte up to ONE_BYTE_MAX, every bit up to ONE_BIT_MAX.
+ * Leaves the bytes as they were. */
+static bool is_one_off(uint8_t *bytes, uint64_t size, uint64_t seed, uint64_t check)
+{
+    const bool every = size <= ONE_BYTE_MAX;
+    uint64_t end = size <= ONE_BIT_MAX ? size : 0;
+    bool found = false;
+    while (end > 0 && bytes[end - 1] == 0) {
+        end--;
+    }
+    for (uint64_t at = 0; at < end && !found; at++) {
+        const uint8_t was = bytes[at];
+        for (unsigned flip = 1; flip < 256 && !found; flip = every ? flip + 1 : flip * 2) {
+            bytes[at] = (uint8_t)(was ^ flip);
+            found = sw_check64(bytes, size, seed) == check;
+        }
+        bytes[at] = was;
+    }
+    return found;
+}
+
+/* May a crash have cut the columns of the record? A write that a kill ends leaves zeros behind some
+ * line of 64 bytes, and a loss of power leaves sectors as they were before: zero. */
+static bool columns_may_be_cut(const struct sw_wal_reader *reader, uint64_t at, uint64_t end)
+{
+    bool is_cut = end > at + SW_WAL_RECORD_BYTES &&
+                  is_zero(reader->bytes, reader->size, end - SW_WAL_ALIGN, end);
+    for (uint64_t from = at; from < end && !is_cut;) {
+        const uint64_t to = (from / SECTOR_BYTES + 1) * SECTOR_BYTES;
+        is_cut = is_zero(reader->bytes, reader->size, from, to < end ? to : end);
+        from = to;
+    }
+    return is_cut;
+}
+
+static bool has_bad_columns(const struct sw_wal_reader *reader, uint64_t at,
+                            const struct sw_wal_record *record)
+{
+    const uint64_t end = at + (uint64_t)record->units * SW_WAL_ALIGN;
+    uint8_t copy[ONE_BIT_MAX];
+    if (!is_next(reader, record) || !sw_wal_record_is_known(record, &reader->segment->shape)) {
+        return false;
+    }
+    if (reader->is_same_boot && !columns_may_be_cut(reader, at, end)) {
+        return true;
+    }
+    const uint64_t columns = end - at - SW_WAL_RECORD_BYTES;
+    if (end > reader->size || columns > sizeof(copy)) {
+        return false;
+    }
+    memcpy(copy, reader->bytes + at + SW_WAL_RECORD_BYTES, columns);
+    return is_one_off(copy, columns, reader->segment->salt, record->columns_check);
+}
+
+/* Is the check of the header cut at some byte, the rest of it zero? */
+static bool check_is_cut(uint64_t check, uint64_t right)
+{
+    for (unsigned bytes = 0; bytes < sizeof(check); bytes++) {
+        if (check == (right & ((1ULL << 8 * bytes) - 1))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* `is_start`: nothing but the header of a record begins here. Otherwise columns of a record may be
+ * here whose header is lost. */
+static bool has_bad_header(const struct sw_wal_reader *reader, uint64_t at, bool is_start)
+{
+    const uint64_t salt = reader->segment->salt;
+    uint8_t header[SW_WAL_RECORD_BYTES];
+    uint64_t check;
+    memcpy(header, reader->bytes + at, sizeof(header));
+    memcpy(&check, header + CHECK_AT, sizeof(check));
+    const uint64_t right = sw_check64(header, CHECK_AT, salt), wrong = right ^ check;
+    if (is_zero(header, sizeof(header), 0, sizeof(header)) || check_is_cut(check, right) ||
+        sw_wal_record_resembles_mark(header, reader->next)) {
+        return false;
+    }
+    const bool resembles = sw_wal_record_resembles_write(header, reader->next);
+    if (reader->is_same_boot && (is_start || resembles)) {
+        return true;
+    }
+    bool is_in_one_byte = false;
+    for (unsigned byte = 0; byte < sizeof(check); byte++) {
+        is_in_one_byte |= (wrong & ~(0xffULL << 8 * byte)) == 0;
+    }
+    return (is_in_one_byte && resembles) || is_one_off(header, CHECK_AT, salt, check);
+}
+
+/* Is there a record at this offset that was written whole, and cannot be read? */
+static bool is_damaged_at(const struct sw_wal_reader *reader, uint64_t at, bool is_start)
+{
+    struct sw_wal_record record;
+    if (at + SW_WAL_RECORD_BYTES > reader->size) {
+        return false;
+    }
+    return sw_wal_record_decode(reader->bytes + at, reader->segment->salt, &record)
+               ? has_bad_columns(reader, at, &record)
+               : has_bad_header(reader, at, is_start);
+}
+
+/* The sequence of the damaged record, or a lower bound. */
+static uint64_t damaged_sequence(const struct sw_wal_run *run, uint64_t first_behind)
+{
+    return run->last != 0 ? run->last + 1 : first_behind > 1 ? first_behind - 1 : UINT64_MAX;
+}
+
+/* Where does the record end that begins at the end of the run, if its header holds? */
+static uint64_t end_of_record(const struct sw_wal_reader *reader, uint64_t at)
+{
+    struct sw_wal_record record;
+    return at + SW_WAL_RECORD_BYTES <= reader->size &&
+                   sw_wal_record_decode(reader->bytes + at, reader->segment->salt, &record)
+               ? at + (uint64_t)record.units * SW_WAL_ALIGN
+               : 0;
+}
+
+static void look_for_damage(const struct sw_wal_reader *reader, uint64_t file_bytes,
+                            uint64_t first_behind, struct sw_wal_run *run)
+{
+    const uint64_t at = run->end, page = sw_wal_align(at, SW_WAL_PAGE);
+    const uint64_t line = at + SW_WAL_RECORD_BYTES;
+    if (run->is_ended || run->is_sealed || run->is_unknown || run->evidence > run->last) {
+        return; /* nothing follows, or what follows was durable, which says more */
+    }
+    bool is_here = is_damaged_at(reader, at, true);
+    bool is_next_page = !is_here && page != at && is_zero(reader->bytes, reader->size, at, line) &&
+                        is_damaged_at(reader, page, false);
+    if (is_here || is_next_page || reader->segment->bytes > file_bytes) {
+        run->damaged = damaged_sequence(run, first_behind);
     }
 }
 
-void sw_wal_run_read(const uint8_t *bytes, uint64_t size, const struct sw_wal_segment *segment,
+void sw_wal_run_read(const uint8_t *bytes, uint64_t size, uint64_t file_bytes,
+                     const struct sw_wal_segment *segment, const uint8_t boot[SW_BOOT_ID_BYTES],
                      struct sw_wal_run *run)
 {
+    static const uint8_t unknown[SW_BOOT_ID_BYTES];
     struct sw_wal_reader reader;
     struct sw_wal_record record;
     const uint8_t *columns;
     *run = (struct sw_wal_run){.evidence = segment->through};
     sw_wal_reader_init(&reader, bytes, size, segment);
+    reader.is_same_boot = memcmp(boot, segment->boot, sizeof(unknown)) == 0 &&
+                          memcmp(boot, unknown, sizeof(unknown)) != 0;
     while (sw_wal_reader_next(&reader, &record, &columns)) {
         if (run->first == 0 && sw_wal_is_write(&record)) {
             run->first = record.sequence;
@@ -102,5 +268,8 @@ void sw_wal_run_read(const uint8_t *bytes, uint64_t size, const struct sw_wal_se
     }
     run->end = reader.at;
     run->is_unknown = reader.unknown;
-    search(bytes, size, segment, run);
+    look_for_damage(&reader, file_bytes, search(bytes, size, segment, run), run);
+    raise_to(&run->wants, end_of_record(&reader, run->end));
+    raise_to(&run->wants, end_of_record(&reader, sw_wal_align(run->end, SW_WAL_PAGE)));
+    run->wants = run->wants > size && run->wants <= file_bytes ? run->wants : 0;
 }

@@ -94,7 +94,7 @@ static void decide(struct fix *fix)
     for (size_t i = 0; i < fix->count; i++) {
         const struct sw_wal_found *found = &fix->us[i];
         struct fate *fate = &fix->fates[fix->places[i]];
-        const bool tells = found->run.evidence > end;
+        const bool tells = found->run.evidence > end || fix->wal->plan.damaged == i + 1;
         if (found->is_alias) {
             continue;
         }
@@ -172,7 +172,9 @@ static bool judge(struct fix *fix)
     if (!cut_last_seal(fix)) {
         return false;
     }
-    fix->lost = wal->plan.evidence > wal->plan.end ? wal->plan.evidence : 0;
+    fix->lost = wal->plan.evidence > wal->plan.end ? wal->plan.evidence
+                : wal->plan.damaged != 0           ? wal->plan.end + 1
+                                                   : 0;
     for (size_t i = 0; i < wal->count; i++) {
         struct fate *fate = &fix->fates[i];
         if (fate->what == STAYS || !wal->found[i].is_whole) {
@@ -228,8 +230,10 @@ static bool tell(const struct fix *fix)
     if (fix->lost > 0) {
         fprintf(out,
                 "%s: writes %" PRIu64 " to %" PRIu64 " are lost, of which those up to %" PRIu64
-                " were durable; those up to %" PRIu64 " stay\n",
-                wal->path, wal->plan.end + 1, fix->lost, wal->plan.evidence, wal->plan.end);
+                " were durable%s; those up to %" PRIu64 " stay\n",
+                wal->path, wal->plan.end + 1, fix->lost, wal->plan.evidence,
+                wal->plan.damaged != 0 ? ", and others may have been acknowledged" : "",
+                wal->plan.end);
     } else if (any) {
         fprintf(out, "%s: no write is known to be lost; those up to %" PRIu64 " stay\n", wal->path,
                 wal->plan.end);
@@ -311,8 +315,10 @@ static int cut(const struct fix *fix, const struct sw_wal_found *found, uint64_t
     if (bytes == NULL) {
         return -1;
     }
-    if (segment.through > fix->wal->plan.end) {
-        segment.through = fix->wal->plan.end;
+    if (segment.through > fix->wal->plan.end || segment.bytes > size) {
+        segment.through =
+            segment.through > fix->wal->plan.end ? fix->wal->plan.end : segment.through;
+        segment.bytes = segment.bytes > size ? size : segment.bytes;
         sw_wal_segment_encode(&segment, bytes);
     }
     memset(bytes + at, 0, size - at);

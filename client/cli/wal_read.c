@@ -171,6 +171,8 @@ uint8_t *sw_cli_wal_load(const struct sw_cli_wal *wal, uint64_t number, uint64_t
 
 static bool look_at_all(struct sw_cli_wal *wal)
 {
+    uint8_t boot[SW_BOOT_ID_BYTES];
+    sw_boot_id(boot);
     for (size_t i = 0; i < wal->count; i++) {
         struct sw_wal_found *found = &wal->found[i];
         uint64_t size = 0;
@@ -178,7 +180,7 @@ static bool look_at_all(struct sw_cli_wal *wal)
         if (bytes == NULL) {
             return false;
         }
-        sw_wal_look(found, bytes, size);
+        sw_wal_look(found, bytes, size, size, boot);
         free(bytes);
     }
     return true;

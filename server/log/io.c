@@ -144,6 +144,7 @@ const struct sw_io *sw_io_system(void)
         .unlink = system_unlink,
         .link = system_link,
         .make = system_make,
+        .boot_id = sw_boot_id,
         .lock_directory = sw_data_lock_directory,
         .lock = sw_data_lock_file,
         .list = system_list,

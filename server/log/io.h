@@ -18,6 +18,8 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "proto/boot_id.h"
+
 struct sw_io {
     /* sw_open_regular(), or openat(2) with O_CLOEXEC if `flags` has O_DIRECTORY. */
     int (*open)(int dir, const char *name, int flags, mode_t mode);
@@ -39,7 +41,8 @@ struct sw_io {
     int (*rename)(int dir, const char *from, const char *to);
     int (*unlink)(int dir, const char *name);
     int (*link)(int dir, const char *from, const char *to);
-    int (*make)(int dir, const char *name); /* a directory, which only its owner reads */
+    int (*make)(int dir, const char *name);        /* a directory, which only its owner reads */
+    void (*boot_id)(uint8_t id[SW_BOOT_ID_BYTES]); /* proto/boot_id.h */
     /* proto/data_lock.h; EAGAIN: another has it. */
     int (*lock_directory)(int fd);
     int (*lock)(int fd);

@@ -97,7 +97,9 @@ static int put_segment_header(struct sw_wal *wal, const struct sw_wal_file *file
         .shape = wal->config.shape,
         .through = through,
         .wall_us = sw_log_wall_us(),
+        .bytes = file->size,
     };
+    wal->io->boot_id(segment.boot);
     memcpy(segment.log_id, wal->log_id, sizeof(segment.log_id));
     sw_wal_segment_encode(&segment, bytes);
     return sw_io_write(wal->io, file->fd, bytes, sizeof(bytes), 0);

@@ -45,7 +45,9 @@ static bool may_cut(const struct sw_recover *recover, const struct sw_wal_plan *
                  recover->directory->path, (unsigned long long)plan->end);
         return false;
     }
-    sw_log(SW_LOG_WARNING, "%s: behind write %llu the log is torn: what was cut was never durable",
+    sw_log(SW_LOG_WARNING,
+           "%s: behind write %llu the log is torn: parts of the next write were never written to "
+           "storage, as after a crash; it is cut",
            recover->directory->path, (unsigned long long)plan->end);
     return true;
 }

@@ -81,13 +81,15 @@ static int look_at_all(struct sw_wal_survey *survey, const struct sw_directory *
                        const uint64_t *numbers, const struct sw_wal_memory *memory,
                        char reason[SW_WAL_REASON_BYTES])
 {
+    uint8_t boot[SW_BOOT_ID_BYTES];
+    directory->io->boot_id(boot);
     for (size_t i = 0; i < survey->count; i++) {
         struct file file;
         survey->found[i].number = numbers[i];
         if (load(directory, numbers[i], memory, &file, reason) != 0) {
             return -1;
         }
-        sw_wal_look(&survey->found[i], file.bytes, file.size);
+        sw_wal_look(&survey->found[i], file.bytes, file.size, file.size, boot);
         memory->give(memory->context, file.bytes, file.size);
     }
     return 0;

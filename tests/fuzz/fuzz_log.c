@@ -175,6 +175,7 @@ static size_t sort(struct sw_wal_found *found, uint8_t *places, size_t count)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static uint8_t bytes[SEGMENTS_MAX][SEGMENT_BYTES];
+    static const uint8_t boot[SW_BOOT_ID_BYTES];
     struct input input = {data, size};
     struct sw_wal_found found[SEGMENTS_MAX + 1] = {0};
     struct sw_wal_piece pieces[SEGMENTS_MAX];
@@ -185,7 +186,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint64_t base = take(&input), named = take(&input);
     for (size_t i = 0; i < count; i++) {
         make_segment(&input, bytes[i], &found[i].number);
-        sw_wal_look(&found[i], bytes[i], SEGMENT_BYTES);
+        sw_wal_look(&found[i], bytes[i], SEGMENT_BYTES, SEGMENT_BYTES, boot);
         require(found[i].is_whole && !found[i].is_newer);
         check_run(&found[i], bytes[i]);
         check_flip(&found[i], bytes[i],

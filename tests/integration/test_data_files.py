@@ -115,6 +115,42 @@ def unfinished_files_that_are_no_files():
 
 
 @case
+def a_last_record_that_is_damaged():
+    """what may have been acknowledged is never cut in silence: the start names file, offset and the tool that cuts it"""
+    for value, place in (("222", 128), ("0", 64), ("222", 8), ("222", 0), ("222", 60)):
+        with Directory() as path:
+            with durable(path, "always") as server, server.connect() as connection:
+                replies = wire.Replies(connection)
+                equal([replies.ask("SET", 1, 111), replies.ask("SET", 2, value)], ["OK", "OK"], "set")
+                end_by_kill(server)
+            segment = path / "log-0000000000000001"
+            whole = segment.read_bytes()
+            last = max(at for at in range(4096, len(whole), 64) if whole[at:at + 4] == b"SWR1")
+            segment.write_bytes(whole[:last + place] + bytes([whole[last + place] ^ 1]) + whole[last + place + 1:])
+            said = does_not_start("--data-dir", str(path))
+            check("is damaged at byte" in said and "(sequence 2)" in said and "log check --fix" in said, said)
+            status, said = cli("log", "check", "--fix", "--yes", path)
+            check(status == 0 and "writes 2 to 2 are lost" in said and "may have been acknowledged" in said, said)
+            with Server("--data-dir", str(path), *SMALL) as server:
+                equal(server.redis_cli("DBSIZE").strip(), "1", "keys")
+
+
+@case
+def a_segment_that_is_shorter():
+    """a segment that somebody has cut is no torn end"""
+    with Directory() as path:
+        with durable(path, "always") as server:
+            equal(server.redis_cli("SET", "1", "1").strip(), "OK", "set")
+            end_by_kill(server)
+        os.truncate(path / "log-0000000000000001", 4096)
+        check("is damaged at byte 4096" in does_not_start("--data-dir", str(path)), "refused")
+        status, said = cli("log", "check", "--fix", "--yes", path)
+        equal(status, 0, said)
+        with Server("--data-dir", str(path), *SMALL) as server:
+            equal(server.redis_cli("DBSIZE").strip(), "0", "keys")
+
+
+@case
 def a_lock_that_was_removed():
     """the directory itself is locked: a second daemon is refused though somebody has removed the file, and so is --fix"""
     with Directory() as path, durable(path, "always") as server:

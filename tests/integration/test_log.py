@@ -272,9 +272,12 @@ def torn_and_damaged():
         segment = path / "log-0000000000000001"
         whole = segment.read_bytes()
         end = max(i for i in range(4096, len(whole), 64) if whole[i:i + 4] == b"SWR1")
-        segment.write_bytes(whole[:end + 64] + bytes([whole[end + 64] ^ 1]) + whole[end + 65:])
+        segment.write_bytes(whole[:end + 128] + bytes(len(whole) - end - 128))
         said = does_not_start("--data-dir", str(path), "--aof-load-truncated", "no")
         check("aof-load-truncated is no" in said, said)
+        segment.write_bytes(whole[:end + 64] + bytes([whole[end + 64] ^ 1]) + whole[end + 65:])
+        said = does_not_start("--data-dir", str(path))
+        check("is damaged at byte" in said and "(sequence 20)" in said and "may have been acknowledged" in said, said)
         first = 4096
         segment.write_bytes(whole[:first + 8] + b"\xff" + whole[first + 9:])
         said = does_not_start("--data-dir", str(path))

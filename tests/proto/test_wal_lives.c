@@ -24,6 +24,7 @@ enum {
     SEGMENT_BYTES = 10 * SW_WAL_PAGE,
 };
 
+static const uint8_t no_boot[SW_BOOT_ID_BYTES];
 static const struct sw_wal_shape shape = {.key_bytes = 8, .value_bytes = 8};
 
 /* --- histories -------------------------------------------------------------------------------- */
@@ -160,7 +161,7 @@ static void look(const struct segment *segment, struct sw_wal_found *found)
         at += size;
     }
     *found = (struct sw_wal_found){.number = segment->number};
-    sw_wal_look(found, bytes, SEGMENT_BYTES);
+    sw_wal_look(found, bytes, SEGMENT_BYTES, SEGMENT_BYTES, no_boot);
 }
 
 /* --- a start ---------------------------------------------------------------------------------- */

@@ -15,6 +15,9 @@ enum { SEGMENT_BYTES = 5 * SW_WAL_PAGE, SEGMENTS_MAX = 4 };
 
 static const struct sw_wal_shape shape = {.key_bytes = 8, .value_bytes = 8};
 
+/* The kernel that runs; zeros: not known. */
+static uint8_t boot[SW_BOOT_ID_BYTES];
+
 /* A segment as a writer would have left it. */
 struct image {
     struct sw_wal_segment header;
@@ -88,7 +91,7 @@ static void judge(struct verdict *verdict, const struct image *const *images, si
         struct sw_wal_found *found = &verdict->found[i];
         uint64_t bytes = i + 1 == count ? size : SEGMENT_BYTES;
         found->number = i + 1;
-        sw_wal_look(found, images[i]->bytes, bytes);
+        sw_wal_look(found, images[i]->bytes, bytes, bytes, boot);
     }
     verdict->starts =
         sw_wal_plan(&verdict->plan, verdict->found, count, base, 0, &shape, verdict->refusal);
@@ -274,7 +277,7 @@ Test(wal_read, what_an_earlier_start_has_cut_is_not_torn)
     uint64_t torn = first.at;
     put_write(&first, 2, 0);
     put_write(&first, 2, 0);
-    first.bytes[torn] ^= 1;
+    memset(first.bytes + torn, 0, SW_WAL_RECORD_BYTES);
     begin(&second, 2, 2, 1);
     judge(&verdict, images, 2, SEGMENT_BYTES, 0);
     cr_assert(verdict.plan.is_torn, "the second one may have been made before");
@@ -296,7 +299,7 @@ Test(wal_read, what_was_never_durable_may_be_gone)
     uint64_t second = first.at;
     put_write(&first, 2, 0);
     put_write(&first, 2, 0);
-    first.bytes[second] ^= 1;
+    memset(first.bytes + second, 0, SW_WAL_RECORD_BYTES);
     judge(&verdict, images, 1, SEGMENT_BYTES, 0);
     cr_assert(verdict.starts, "%s", verdict.refusal);
     cr_assert_eq(verdict.plan.end, 1);
@@ -306,6 +309,116 @@ Test(wal_read, what_was_never_durable_may_be_gone)
     cr_assert_not(verdict.starts);
     cr_assert_str_eq(verdict.refusal, "log-0000000000000001 is damaged at byte 4288 (sequence 2); "
                                       "writes up to 3 were durable");
+}
+
+/* Writes 1 to 3, the last of one key and its value, in one segment of this boot. */
+static uint64_t put_three(struct image *image, const uint8_t *of_boot)
+{
+    begin(image, 1, 1, 0);
+    memcpy(image->header.boot, of_boot, SW_BOOT_ID_BYTES);
+    sw_wal_segment_encode(&image->header, image->bytes);
+    put_write(image, 2, 0);
+    put_write(image, 9, 0);
+    uint64_t last = image->at;
+    put_write(image, 1, 0);
+    return last;
+}
+
+/* A byte of the last record that is another is damage, whenever it was written, and no start gives
+ * up a write in silence that may have been acknowledged. */
+Test(wal_read, a_flip_in_the_last_record_is_damage)
+{
+    static struct image image;
+    const struct image *images[] = {&image};
+    const uint8_t boots[2][SW_BOOT_ID_BYTES] = {{0}, {1, 2}};
+    struct verdict verdict;
+    for (unsigned same = 0; same < 2; same++) {
+        memcpy(boot, boots[same], sizeof(boot));
+        uint64_t last = put_three(&image, boots[1]);
+        for (uint64_t at = last; at < image.at; at++) {
+            for (unsigned flip = 1; flip < 256; flip = flip * 2 + (flip == 4)) {
+                image.bytes[at] ^= (uint8_t)flip;
+                judge(&verdict, images, 1, SEGMENT_BYTES, 0);
+                cr_assert_not(verdict.starts, "byte %lu", (unsigned long)(at - last));
+                cr_assert_not_null(strstr(verdict.refusal, "is damaged at byte"));
+                cr_assert_not_null(strstr(verdict.refusal, "(sequence 3)"), "%s", verdict.refusal);
+                image.bytes[at] ^= (uint8_t)flip;
+            }
+        }
+        judge(&verdict, images, 1, SEGMENT_BYTES, 3);
+        cr_assert(verdict.starts, "a snapshot stands for it");
+    }
+}
+
+/* More than a byte is another: damage if the kernel is that of before; otherwise a loss of power
+ * may have left that. */
+Test(wal_read, what_a_loss_of_power_may_leave_starts)
+{
+    static struct image image;
+    const struct image *images[] = {&image};
+    const uint8_t boots[2][SW_BOOT_ID_BYTES] = {{3}, {1, 2}};
+    struct verdict verdict;
+    for (unsigned same = 0; same < 2; same++) {
+        memcpy(boot, boots[same], sizeof(boot));
+        uint64_t last = put_three(&image, boots[1]);
+        for (unsigned where = 0; where < 2; where++) {
+            uint8_t *bytes = image.bytes + last + where * SW_WAL_RECORD_BYTES;
+            bytes[0] ^= 0x55;
+            bytes[1] ^= 0x77;
+            bytes[2] ^= 0x99;
+            judge(&verdict, images, 1, SEGMENT_BYTES, 0);
+            cr_assert_eq(verdict.starts, same == 0, "%s", verdict.refusal);
+            cr_assert(verdict.plan.end == 2);
+            bytes[0] ^= 0x55;
+            bytes[1] ^= 0x77;
+            bytes[2] ^= 0x99;
+        }
+    }
+}
+
+/* Whatever a crash leaves of the last record starts: some of its lines, and zeros. */
+Test(wal_read, a_record_that_is_not_whole_is_torn)
+{
+    static struct image image;
+    const struct image *images[] = {&image};
+    struct verdict verdict;
+    const uint8_t now[SW_BOOT_ID_BYTES] = {1, 2};
+    memcpy(boot, now, sizeof(boot));
+    uint64_t last = put_three(&image, now);
+    static struct image whole;
+    whole = image;
+    for (unsigned lines = 0; lines < 4; lines++) { /* how many are there; 3: all but the first */
+        uint64_t from = last + lines % 3 * SW_WAL_ALIGN;
+        uint64_t to = lines < 3 ? image.at : last + SW_WAL_ALIGN;
+        memset(image.bytes + from, 0, to - from);
+        judge(&verdict, images, 1, SEGMENT_BYTES, 0);
+        cr_assert(verdict.starts, "%s", verdict.refusal);
+        cr_assert_eq(verdict.plan.end, 2);
+        image = whole;
+    }
+    /* a file that was cut is none that a crash left */
+    image.header.bytes = SEGMENT_BYTES;
+    sw_wal_segment_encode(&image.header, image.bytes);
+    judge(&verdict, images, 1, last, 0);
+    cr_assert_not(verdict.starts);
+}
+
+/* What only tells what is durable loses nothing when it is damaged. */
+Test(wal_read, a_damaged_mark_loses_nothing)
+{
+    static struct image image;
+    const struct image *images[] = {&image};
+    struct verdict verdict;
+    const uint8_t now[SW_BOOT_ID_BYTES] = {1, 2};
+    memcpy(boot, now, sizeof(boot));
+    (void)put_three(&image, now);
+    image.at = sw_wal_align(image.at, SW_WAL_PAGE);
+    uint64_t mark = image.at;
+    put_other(&image, SW_WAL_MARK, 3);
+    image.bytes[mark + 16] ^= 1;
+    judge(&verdict, images, 1, SEGMENT_BYTES, 0);
+    cr_assert(verdict.starts, "%s", verdict.refusal);
+    cr_assert_eq(verdict.plan.end, 3);
 }
 
 /* The rule of salt: what an earlier use of the file left is not read. */

@@ -149,6 +149,12 @@ static int disk_open(int dir, const char *name, int flags, mode_t mode)
     return done(FIRST_FD + file, 0);
 }
 
+/* Each life may be behind a loss of power. */
+static void disk_boot_id(uint8_t id[SW_BOOT_ID_BYTES])
+{
+    memset(id, 0, SW_BOOT_ID_BYTES);
+}
+
 static int disk_close(int fd) /* .. or to lock it */
 {
     (void)fd;
@@ -357,6 +363,7 @@ const struct sw_io *power_disk_io(void)
         .links = disk_links,
         .rename = disk_rename,
         .unlink = disk_unlink,
+        .boot_id = disk_boot_id,
         .lock_directory = disk_close,
         .lock = disk_close,
         .list = disk_list,

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * boot_id.h - the identity of the running kernel.
+ *
+ * While it is the same no power was lost: whatever a process wrote to a file is there, or was
+ * damaged.
+ *
+ * Threads: any.
+ */
+#ifndef SHERWOOD_PROTO_BOOT_ID_H
+#define SHERWOOD_PROTO_BOOT_ID_H
+
+#include <stdint.h>
+
+#define SW_BOOT_ID_BYTES 16
+
+/* Fills in the id from /proc/sys/kernel/random/boot_id; zeros if it cannot be read. */
+void sw_boot_id(uint8_t id[SW_BOOT_ID_BYTES]);
+
+#endif
