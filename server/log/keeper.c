@@ -22,9 +22,9 @@
 
 uint64_t sw_wal_segment_bytes(const struct sw_wal *wal)
 {
-    /* a header, the longest record at the beginning of a page, and the last page for a SEAL */
+    /* a header, the longest record at the beginning of a page, and the pages behind the last */
     uint64_t least = SW_WAL_HEADER_BYTES + SW_WAL_RECORD_BYTES + wal->config.columns_bytes_max +
-                     2ULL * SW_WAL_PAGE;
+                     SW_WAL_PAGE + SW_WAL_ENDING_BYTES;
     uint64_t bytes = wal->config.segment_bytes > least ? wal->config.segment_bytes : least;
     return sw_wal_align(bytes, SW_WAL_PAGE);
 }

@@ -16,9 +16,11 @@
 
 #include "server/log/wal.h"
 
-#define SW_WAL_RING 65536U            /* writes that were handed in and are not written */
-#define SW_WAL_RECORDS_MAX 32768U     /* .. of which so many shut the door */
-#define SW_WAL_UNSYNCED_MAX 2U        /* full segments that are not synced */
+#define SW_WAL_RING 65536U        /* writes that were handed in and are not written */
+#define SW_WAL_RECORDS_MAX 32768U /* .. of which so many shut the door */
+#define SW_WAL_UNSYNCED_MAX 2U    /* full segments that are not synced */
+/* The last pages of a segment are for a MARK, which follows the last write, and the SEAL. */
+#define SW_WAL_ENDING_BYTES (2ULL * SW_WAL_PAGE)
 #define SW_WAL_NEW_NAME "new-log"     /* a segment that is being made */
 #define SW_WAL_STAGE_BYTES (4U << 20) /* what goes past the page cache is copied to, first */
 

@@ -90,7 +90,8 @@ static void gather(struct sw_wal *wal, struct piece *piece)
     if (wal->current.direct) {
         wal->current.at = sw_wal_align(wal->current.at, SW_WAL_PAGE);
     }
-    uint64_t room = has_segment ? wal->current.size - SW_WAL_PAGE - wal->current.at : 0;
+    const uint64_t end = wal->current.size - SW_WAL_ENDING_BYTES;
+    uint64_t room = has_segment ? end - wal->current.at : 0;
     piece->records = 0;
     piece->bytes = 0;
     piece->count = 0;
@@ -101,8 +102,7 @@ static void gather(struct sw_wal *wal, struct piece *piece)
             return;
         }
         uint64_t bytes = SW_WAL_RECORD_BYTES + sw_wal_write_bytes(&slot->write);
-        piece->is_full = !has_segment || wal->current.at > wal->current.size - SW_WAL_PAGE ||
-                         bytes > room - piece->bytes;
+        piece->is_full = !has_segment || wal->current.at > end || bytes > room - piece->bytes;
         if (piece->is_full) {
             return;
         }

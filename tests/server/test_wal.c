@@ -215,6 +215,52 @@ Test(wal, segments_go_though_another_one_cannot_be_made)
     finish(&f);
 }
 
+/* Reads a segment. Returns its size, or 0 if there is none; and whether there is a MARK in it. */
+static uint64_t look_at_segment(const struct fixture *f, uint64_t number, bool *has_mark)
+{
+    static uint8_t bytes[1 << 18];
+    char path[128];
+    snprintf(path, sizeof(path), "%s/log-%016llx", f->path, (unsigned long long)number);
+    FILE *file = fopen(path, "rb");
+    uint64_t size = file == NULL ? 0 : fread(bytes, 1, sizeof(bytes), file);
+    *has_mark = false;
+    for (uint64_t at = SW_WAL_HEADER_BYTES; at + SW_WAL_RECORD_BYTES <= size; at += SW_WAL_ALIGN) {
+        *has_mark |= memcmp(bytes + at, "SWR1", 4) == 0 && bytes[at + 4] == SW_WAL_MARK;
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return size;
+}
+
+/* A MARK that follows the last write which a segment has room for leaves a page to the SEAL: a
+ * rotation needs no space that the segment has not. */
+Test(wal, a_mark_leaves_room_for_the_seal)
+{
+    for (uint64_t writes = 13; writes <= 14; writes++) { /* of 16 pages */
+        struct fixture f;
+        bool first, second = false;
+        begin(&f, SW_WAL_ALWAYS);
+        for (uint64_t i = 1; i <= writes; i++) {
+            hand_in(f.wal, i);
+            wait_until(f.wal, i);
+        }
+        for (int i = 0; !second; i++) {
+            cr_assert_lt(i, 20000, "a mark of what is durable");
+            usleep(1000);
+            (void)look_at_segment(&f, 2, &second);
+            (void)look_at_segment(&f, 1, &first);
+            second |= first;
+        }
+        hand_in(f.wal, writes + 1);
+        hand_in(f.wal, writes + 2);
+        wait_until(f.wal, writes + 2);
+        cr_assert_eq(look_at_segment(&f, 1, &first), 1 << 16, "%d writes", (int)writes);
+        cr_assert_eq(stop(&f), 0);
+        finish(&f);
+    }
+}
+
 static uint64_t now_ms(void)
 {
     struct timespec now;
