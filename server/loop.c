@@ -68,17 +68,18 @@ static void move_deadlines(struct sw_loop *loop)
  * bytes that arrived while the loop was busy are not late. */
 static void sweep(struct sw_loop *loop)
 {
-    bool expired = loop->stopping && now_ms(loop) - loop->stop_since_ms > SW_STOP_MS;
+    const uint64_t stopping_ms = loop->stopping ? now_ms(loop) - loop->stop_since_ms : 0;
+    const bool expired = stopping_ms > SW_STOP_MS;
     loop->sweep_due = false;
     move_deadlines(loop);
     if (loop->watch != NULL) {
         sw_watch_look(loop->watch, now_ms(loop));
     }
     sw_batches_look_at_growth(&loop->batches);
-    sw_net_sweep(&loop->net, expired);
-    if (expired && sw_batches_are_held(&loop->batches)) {
+    if (stopping_ms > SW_STOP_LOG_MS && sw_batches_are_held(&loop->batches)) {
         sw_wal_give_up(loop->batches.wal); /* or the loop would never end */
     }
+    sw_net_sweep(&loop->net, expired);
     sw_bulk_pool_sweep(&loop->bulk.pool);
     sw_sweeper_look(&loop->sweeper);
 }

@@ -51,6 +51,7 @@ static void leave_files(struct sw_wal *wal, uint64_t through)
     }
     wal->current = (struct sw_wal_file){.fd = -1, .last = through};
     wal->since_next_ns = 0;
+    wal->stuck_ns = 0;
     __atomic_store_n(&wal->since_ns, 0, __ATOMIC_RELEASE);
     __atomic_store_n(&wal->current_bytes, 0, __ATOMIC_RELAXED);
     uint64_t names;

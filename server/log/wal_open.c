@@ -261,6 +261,17 @@ static void stop_others(struct sw_wal *wal, bool syncer, bool keeper)
     }
 }
 
+/* What may be on its way when writes begin to be refused is not bounded by less than the memory of
+ * all loops. In practice it is less than what waits elsewhere before writes wait. */
+static uint64_t margin_of(const struct sw_wal *wal)
+{
+    const uint64_t longest =
+        sw_wal_align(SW_WAL_RECORD_BYTES + wal->config.columns_bytes_max, SW_WAL_PAGE);
+    const uint64_t half = sw_wal_segment_bytes(wal) / 2;
+    const uint64_t usual = half < wal->config.backlog_bytes ? half : wal->config.backlog_bytes;
+    return usual > longest ? usual : longest;
+}
+
 static int start_threads(struct sw_wal *wal)
 {
     bool syncer = pthread_create(&wal->syncer, NULL, sw_wal_run_syncer, wal) == 0;
@@ -283,6 +294,7 @@ int sw_wal_open(struct sw_wal *wal, const struct sw_directory *directory,
     __atomic_store_n(&wal->durable, end, __ATOMIC_RELEASE);
     __atomic_store_n(&wal->handed, end, __ATOMIC_RELEASE);
     wal->begun_at = end;
+    wal->margin_bytes = margin_of(wal);
     wal->next_number = survey->count > 0 ? survey->found[survey->count - 1].number + 1 : 1;
     if (begin(wal, survey, reason) != 0) {
         close_files(wal);

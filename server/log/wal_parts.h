@@ -89,12 +89,16 @@ struct sw_wal {
     struct sw_wal_file current;
     void *stage;       /* ALWAYS: SW_WAL_STAGE_BYTES; else NULL */
     uint64_t wrote_ns; /* when it wrote last */
-    uint64_t broke_ns; /* when the log broke */
+    uint64_t broke_ns; /* when the log broke, or the write was stuck that broke it */
+    uint64_t
+        stuck_ns; /* since when a write waits for a segment that cannot be made; 0: none does */
 
     /* The keeper's: what there was when it made a segment last, and what it has concluded. */
     uint64_t counted_bytes, counted_syncs;
     bool syncs_are_large;
 
+    /* Room in the current segment below which writes are refused while the next cannot be made. */
+    uint64_t margin_bytes;
     uint64_t begun_at; /* the last write that was recovered: those of this life are behind it */
 
     pthread_mutex_t lock;

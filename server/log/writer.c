@@ -63,7 +63,8 @@ static void break_log(struct sw_wal *wal, const char *what, int error)
                "%s: %s: %s; writes are refused until a snapshot stands for those that were applied",
                wal->directory->path, what, strerror(error));
     }
-    wal->broke_ns = sw_log_now_ns();
+    wal->broke_ns = wal->stuck_ns != 0 ? wal->stuck_ns : sw_log_now_ns();
+    wal->stuck_ns = 0;
     __atomic_store_n(&wal->is_hopeless, gives_up, __ATOMIC_RELEASE);
     set_state(wal, SW_WAL_BROKEN);
 }
@@ -156,6 +157,22 @@ static void write_piece(struct sw_wal *wal, struct piece *piece)
     publish(wal, piece);
 }
 
+/* The next segment is not there, and the last try to make it has failed; `lock` is held. */
+static bool segment_is_missing(const struct sw_wal *wal)
+{
+    return wal->prepared.fd < 0 && wal->preparing_fails;
+}
+
+/* FULL before the current segment is: writes that were let in have the margin to go to, so that
+ * those which are refused were not applied. `lock` is held. */
+static enum sw_wal_state state_by_room(const struct sw_wal *wal)
+{
+    const struct sw_wal_file *file = &wal->current;
+    const bool has_margin = file->fd >= 0 && file->at + SW_WAL_ENDING_BYTES <= file->size &&
+                            file->size - SW_WAL_ENDING_BYTES - file->at >= wal->margin_bytes;
+    return segment_is_missing(wal) && !has_margin ? SW_WAL_FULL : SW_WAL_OK;
+}
+
 /* Makes the prepared segment the current one. */
 static void take_prepared(struct sw_wal *wal)
 {
@@ -178,11 +195,11 @@ static void rotate(struct sw_wal *wal)
 {
     pthread_mutex_lock(&wal->lock);
     bool is_there = wal->prepared.fd >= 0 && wal->unsynced_count < SW_WAL_UNSYNCED_MAX;
-    bool fails = wal->prepared.fd < 0 && wal->preparing_fails;
+    bool is_stuck = segment_is_missing(wal) && slot_of(wal, wal->written + 1) != NULL;
     wal->needs_segment = !is_there;
+    wal->stuck_ns = !is_stuck ? 0 : wal->stuck_ns != 0 ? wal->stuck_ns : sw_log_now_ns();
     pthread_cond_signal(&wal->keep_work);
     pthread_mutex_unlock(&wal->lock);
-    set_state(wal, !is_there && fails ? SW_WAL_FULL : SW_WAL_OK);
     if (is_there && wal->current.fd >= 0 && sw_wal_put_mark(wal, &wal->current, SW_WAL_SEAL) != 0) {
         break_log(wal, "a write of the log has failed", errno);
     } else if (is_there) {
@@ -298,12 +315,26 @@ void *sw_wal_run_syncer(void *argument)
 
 /* --- the writer ------------------------------------------------------------------------------- */
 
+static uint64_t patience_ns(const struct sw_wal *wal)
+{
+    return wal->config.patience_ms * 1000000U;
+}
+
+/* Has a write that was let in waited for a segment for as long as answers wait? */
+static bool has_waited(const struct sw_wal *wal)
+{
+    return wal->stuck_ns != 0 && sw_log_now_ns() - wal->stuck_ns >= patience_ns(wal);
+}
+
 /* When the writer has something to do though it is handed nothing that it can write; 0: never.
  * `lock` is held. */
 static uint64_t alarm_ns(const struct sw_wal *wal)
 {
     if (wal->syncing || wal->trouble != NULL) {
         return 0;
+    }
+    if (wal->stuck_ns != 0) {
+        return wal->stuck_ns + patience_ns(wal);
     }
     if (wal->written == wal->durable) {
         bool marks = wal->current.told < wal->durable && !wal->needs_segment;
@@ -317,7 +348,8 @@ static bool has_work(struct sw_wal *wal)
 {
     bool waits =
         wal->needs_segment && (wal->prepared.fd < 0 || wal->unsynced_count == SW_WAL_UNSYNCED_MAX);
-    return wal->trouble != NULL || wal->gives_up || sync_is_due(wal) ||
+    return wal->trouble != NULL || wal->gives_up || sync_is_due(wal) || has_waited(wal) ||
+           state_by_room(wal) != wal->state ||
            (!waits && (wal->current.fd < 0 || slot_of(wal, wal->written + 1) != NULL));
 }
 
@@ -361,7 +393,9 @@ static void mark(struct sw_wal *wal)
 static bool turn(struct sw_wal *wal, struct piece *piece)
 {
     pthread_mutex_lock(&wal->lock);
-    const char *trouble = wal->gives_up ? "the end" : wal->trouble;
+    const char *trouble = wal->gives_up     ? "the end"
+                          : has_waited(wal) ? "no room for a write that was applied"
+                                            : wal->trouble;
     int error = wal->error;
     pthread_mutex_unlock(&wal->lock);
     if (trouble != NULL) {
@@ -375,6 +409,12 @@ static bool turn(struct sw_wal *wal, struct piece *piece)
         rotate(wal);
     } else {
         mark(wal);
+    }
+    if (wal->state != SW_WAL_BROKEN) {
+        pthread_mutex_lock(&wal->lock);
+        const enum sw_wal_state state = state_by_room(wal);
+        pthread_mutex_unlock(&wal->lock);
+        set_state(wal, state);
     }
     return wal->state != SW_WAL_BROKEN;
 }

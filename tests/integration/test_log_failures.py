@@ -15,6 +15,8 @@ import wire
 from data_directory import Directory, FilesLimited, durable, small_disk
 from harness import case, check, drawn_seed, equal, eventually, main, refusal
 
+OUTCOME_UNKNOWN = 9  # enum Status
+
 
 @case
 def a_disk_that_is_full():
@@ -118,6 +120,30 @@ def killed_while_it_is_mended():
             with durable(path, "always") as server:
                 values = server.redis_cli("MGET", *(str(key) for key in range(20))).split()
                 check(len(set(values)) == 1 and int(values[0]) in (answered, answered + 1), f"{answered}: {values}")
+
+
+@case
+def a_stop_while_the_outcome_is_unknown():
+    """SIGTERM while writes wait for a log that is broken: frames get OUTCOME_UNKNOWN, RESP connections
+    are closed, and the daemon ends in time"""
+    with Directory() as path:
+        with durable(path, "always", errors="of the log has failed|no snapshot was written|cannot be made|is lost|"
+                     "may lack them") as server:
+            with server.connect() as frames, server.connect() as words:
+                limit = FilesLimited(server)
+                frames.sendall(wire.frame(wire.SET, list(range(250)), [5] * 250))
+                words.sendall(wire.command("MSET", *range(1000)))
+                eventually(lambda: server.metrics()["sherwood_persistence_log_broken"] == 1, "broken")
+                server.process.terminate()
+                equal(wire.read_frame(frames).status, OUTCOME_UNKNOWN, "the frame")
+                answer = words.recv(100)
+                check(answer == b"" or answer.startswith(b"-MISCONF"), f"RESP: closed, or refused: {answer}")
+                server.stop_rc = server.process.wait(20)
+                equal(server.stop_rc, 1, "what the log lacks is lost")
+                limit.end()
+        with durable(path, "always") as server, server.connect() as connection:
+            found = wire.Replies(connection).ask("DBSIZE")
+            check(found in (0, 250, 500, 625), f"{found} keys: each write is there whole, or not at all")
 
 
 @case

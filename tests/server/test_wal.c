@@ -153,45 +153,34 @@ Test(wal, a_failed_write_breaks_the_log)
     finish(&f);
 }
 
-/* Without space for another segment writes are refused when the current one is full; with space
- * the log goes on, and nothing is lost. */
+/* Without space for another segment writes are refused before the current one is full: those that
+ * were let in are written. With space the log goes on, and nothing is lost. */
 Test(wal, service_returns_when_space_returns)
 {
     struct fixture f;
     begin(&f, SW_WAL_ALWAYS);
-    __atomic_store_n(&opens_left, 0, __ATOMIC_SEQ_CST);
-    uint64_t next = 1;
-    while (sw_wal_state(f.wal) == SW_WAL_OK) {
-        hand_in(f.wal, next++);
-        usleep(200);
-    }
-    cr_assert_eq(sw_wal_state(f.wal), SW_WAL_FULL);
+    uint64_t last = fill_disk(&f, 1, 10);
     cr_assert_not(sw_wal_has_room(f.wal));
-    cr_assert_lt(sw_wal_answerable(f.wal), next - 1);
+    wait_until(f.wal, last);
+    cr_assert_eq(sw_wal_state(f.wal), SW_WAL_FULL);
     __atomic_store_n(&opens_left, -1, __ATOMIC_SEQ_CST);
-    wait_until(f.wal, next - 1);
-    cr_assert_eq(sw_wal_state(f.wal), SW_WAL_OK);
+    wait_for_state(f.wal, SW_WAL_OK);
+    hand_in(f.wal, ++last);
     cr_assert_eq(stop(&f), 0);
     start(&f, SW_WAL_ALWAYS);
-    cr_assert_eq(f.end, next - 1);
+    cr_assert_eq(f.end, last);
     cr_assert_eq(stop(&f), 0);
     finish(&f);
 }
 
-/* Hands in writes until the disk has no room for another segment. Returns how many there were. */
-static uint64_t fill_disk(struct fixture *f)
+/* Writes several segments, and then more than the disk has room for. */
+static uint64_t overfill_disk(struct fixture *f)
 {
-    uint64_t next = 1;
-    for (; next <= 1000; next++) {
+    for (uint64_t next = 1; next <= 1000; next++) {
         hand_in(f->wal, next);
     }
     wait_until(f->wal, 1000);
-    __atomic_store_n(&opens_left, 0, __ATOMIC_SEQ_CST);
-    while (sw_wal_state(f->wal) == SW_WAL_OK) {
-        hand_in(f->wal, next++);
-        usleep(200);
-    }
-    return next - 1;
+    return fill_disk(f, 1001, LATE);
 }
 
 /* A snapshot may be what makes room on a full disk. */
@@ -200,7 +189,7 @@ Test(wal, segments_go_though_another_one_cannot_be_made)
     struct sw_wal_figures figures;
     struct fixture f;
     begin(&f, SW_WAL_ALWAYS);
-    uint64_t last = fill_disk(&f);
+    uint64_t last = overfill_disk(&f);
     sw_wal_figures(f.wal, &figures);
     cr_assert_gt(figures.segments, 2);
     sw_wal_forget(f.wal, last);
@@ -288,7 +277,7 @@ Test(wal, what_waits_for_a_segment_sleeps)
 {
     struct fixture f;
     begin(&f, SW_WAL_ALWAYS);
-    uint64_t last = fill_disk(&f);
+    uint64_t last = overfill_disk(&f);
     usleep(1200000);
     uint64_t before = cpu_ms();
     usleep(300000);

@@ -154,19 +154,44 @@ Test(wal_mend, answers_wait_so_long_and_not_longer)
     finish(&f);
 }
 
+/* Writes that were let in and found no room: whoever waits for them hears of it when patience is
+ * over, and a snapshot stands for them. */
+Test(wal_mend, a_full_disk_has_the_same_patience)
+{
+    struct fixture f;
+    begin(&f, SW_WAL_EVERYSEC);
+    cr_assert_eq(stop(&f), 0);
+    f.patience_ms = 300;
+    start(&f, SW_WAL_EVERYSEC);
+    uint64_t last = fill_disk(&f, 1, LATE);
+    uint64_t wakes = __atomic_load_n(&f.wakes, __ATOMIC_RELAXED);
+    wait_for_state(f.wal, SW_WAL_BROKEN);
+    for (int i = 0; !sw_wal_is_hopeless(f.wal); i++) {
+        cr_assert_lt(i, 20000);
+        usleep(1000);
+    }
+    for (int i = 0; __atomic_load_n(&f.wakes, __ATOMIC_RELAXED) == wakes; i++) {
+        cr_assert_lt(i, 20000, "those that wait are told");
+        usleep(1000);
+    }
+    cr_assert_lt(sw_wal_answerable(f.wal), last);
+    set(&opens_left, -1);
+    cr_assert_eq(mend(&f, last), 0);
+    cr_assert_not(sw_wal_is_hopeless(f.wal));
+    wait_for_state(f.wal, SW_WAL_OK);
+    hand_in(f.wal, last + 1);
+    wait_until(f.wal, last + 1);
+    restart(&f, last + 1);
+    end_all(&f);
+}
+
 /* There is a snapshot, but no room for a segment: nothing is in doubt, so answers go out. */
 Test(wal_mend, without_space_for_a_segment)
 {
     char command[128];
     struct fixture f;
     begin(&f, SW_WAL_ALWAYS);
-    uint64_t next = 1;
-    set(&opens_left, 0);
-    for (; sw_wal_state(f.wal) == SW_WAL_OK; next++) { /* until the prepared one is full, too */
-        hand_in(f.wal, next);
-        usleep(200);
-    }
-    cr_assert_eq(sw_wal_state(f.wal), SW_WAL_FULL);
+    uint64_t next = fill_disk(&f, 1, LATE) + 1;
     cr_assert_lt(sw_wal_answerable(f.wal), next - 1);
     snprintf(command, sizeof(command), "rm %s/log-*", f.path);
     cr_assert_eq(system(command), 0);

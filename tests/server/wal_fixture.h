@@ -15,6 +15,7 @@
 #include "server/log/wal.h"
 
 enum { KEYS_MAX = 64 };
+enum { LATE = 1000 }; /* writes that fill more than a segment */
 
 /* --- a disk whose calls can fail -------------------------------------------------------------- */
 
@@ -215,6 +216,23 @@ static inline void wait_until(struct sw_wal *wal, uint64_t answerable)
                      (unsigned long)answerable);
         usleep(100);
     }
+}
+
+/* Hands in writes until the log refuses more, since the disk has no room for another segment. Those
+ * that are `late` were let in before it refused, and are more than what it has kept room for.
+ * Returns the last one. */
+static inline uint64_t fill_disk(struct fixture *f, uint64_t next, uint64_t late)
+{
+    __atomic_store_n(&opens_left, 0, __ATOMIC_SEQ_CST);
+    while (sw_wal_state(f->wal) == SW_WAL_OK) {
+        hand_in(f->wal, next++);
+        usleep(200);
+    }
+    cr_assert_eq(sw_wal_state(f->wal), SW_WAL_FULL);
+    for (uint64_t i = 0; i < late; i++) {
+        hand_in(f->wal, next++);
+    }
+    return next - 1;
 }
 
 static inline void wait_for_state(struct sw_wal *wal, enum sw_wal_state state)
