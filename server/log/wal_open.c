@@ -255,6 +255,7 @@ static void stop_others(struct sw_wal *wal, bool syncer, bool keeper)
         char name[SW_WAL_NAME_BYTES];
         sw_wal_name(wal->prepared.number, name);
         wal->io->close(wal->prepared.fd);
+        wal->prepared.fd = -1;
         if (wal->state != SW_WAL_BROKEN && wal->current.fd >= 0) {
             wal->io->unlink(wal->directory->fd, name);
         }

@@ -236,6 +236,28 @@ Test(wal_mend, files_that_are_removed)
     }
 }
 
+/* The last snapshot goes to a directory that was made anew: what the log has closed stays closed.
+ */
+Test(wal_mend, follows_behind_its_end)
+{
+    char command[192];
+    struct fixture f;
+    begin(&f, SW_WAL_ALWAYS);
+    hand_in(f.wal, 1);
+    wait_until(f.wal, 1);
+    snprintf(command, sizeof(command), "%s/log-%016x", f.path, 2);
+    while (access(command, F_OK) != 0) { /* the one that is prepared */
+        usleep(1000);
+    }
+    snprintf(command, sizeof(command), "rm -r %s && mkdir %s", f.path, f.path);
+    cr_assert_eq(system(command), 0);
+    cr_assert_eq(sw_wal_close(f.wal), -1, "its files were removed");
+    cr_assert(sw_wal_follow(f.wal, &f.directory));
+    sw_wal_destroy(f.wal);
+    sw_directory_close(&f.directory);
+    finish(&f);
+}
+
 /* --- a start that cannot write ---------------------------------------------------------------- */
 
 /* A life whose end is that of a kill: nothing says what was durable. */

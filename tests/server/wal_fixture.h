@@ -22,6 +22,7 @@ enum { LATE = 1000 }; /* writes that fill more than a segment */
 /* The next failures, by call: how many calls succeed before; atomic. -1: none fails. */
 static int syncs_left = -1, writes_left = -1, opens_left = -1, names_left = -1;
 static int failed_fd = -1, syncs_after_failure;
+static int bad_closes; /* of what is not open */
 
 static inline bool fails(int *left)
 {
@@ -73,7 +74,9 @@ static inline int noting_close(int fd)
     int expected = fd;
     __atomic_compare_exchange_n(&failed_fd, &expected, -1, false, __ATOMIC_SEQ_CST,
                                 __ATOMIC_SEQ_CST);
-    return sw_io_system()->close(fd);
+    int status = sw_io_system()->close(fd);
+    __atomic_fetch_add(&bad_closes, status != 0, __ATOMIC_SEQ_CST);
+    return status;
 }
 
 static inline int failing_fsync(int fd)
@@ -187,6 +190,7 @@ static inline void finish(struct fixture *f)
     char command[128];
     snprintf(command, sizeof(command), "rm -rf %s", f->path);
     cr_assert_eq(system(command), 0);
+    cr_assert_eq(bad_closes, 0, "closed twice");
 }
 
 static inline void hand_in(struct sw_wal *wal, uint64_t sequence)
