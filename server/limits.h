@@ -40,7 +40,7 @@
 #define SW_TURN_SHARED_MS 1000
 
 /* The time in which a phase of an iteration begins requests (net/turn.h), and the least share of a
- * connection. An iteration has four phases, and what they begin is carried out and answered after
+ * connection. An iteration has five phases, and what they begin is carried out and answered after
  * them: together some milliseconds. */
 #define SW_TURN_NS 1000000
 #define SW_TURN_NS_MIN 20000
@@ -52,6 +52,7 @@
 #define SW_COST_BYTES 512  /* as many bytes that were received or answered cost 1 */
 #define SW_COST_RETRY 4    /* of a stalled connection that is tried again */
 #define SW_COST_CLOSE 64   /* of a connection that ends */
+#define SW_COST_OPEN 64    /* of a connection that begins */
 #define SW_COST_SESSION 8  /* of a command that answers from its connection: PING */
 #define SW_COST_REPORT 128 /* of one that reads or changes the server: INFO, CONFIG SET */
 #define SW_COST_FRAME 16   /* of a bulk frame, beside its keys */

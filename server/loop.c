@@ -161,6 +161,41 @@ static void note_pause(struct sw_loop *loop)
     }
 }
 
+/* Opens the connections that the listener has accepted, while the phase has time for one. Returns
+ * true if there was one. */
+static bool open_accepted(struct sw_loop *loop)
+{
+    struct sw_turn *turn = &loop->net.turn;
+    struct sw_inbox_item item;
+    bool any = false;
+    sw_turn_begin_phase(turn);
+    while (loop->has_accepted && !turn->is_spent) {
+        sw_turn_start(turn);
+        loop->has_accepted = sw_inbox_take(&loop->net.inbox, &item);
+        any |= loop->has_accepted;
+        if (loop->has_accepted && loop->stopping) {
+            close(item.fd);
+        } else if (loop->has_accepted) {
+            sw_conn_open(&loop->net, item);
+        }
+        (void)sw_turn_add(turn, SW_COST_OPEN);
+    }
+    return any;
+}
+
+/* Begins what needs no event of a socket. Returns true if there was something. */
+static bool begin_requests(struct sw_loop *loop)
+{
+    struct sw_net *net = &loop->net;
+    bool began = open_accepted(loop);
+    sw_turn_begin_phase(&net->turn);
+    began |= sw_tls_shake_hands(&net->tls, &net->turn);
+    sw_turn_begin_phase(&net->turn);
+    began |= sw_tls_resume(&net->tls);
+    began |= sw_bulk_take_rings(&loop->bulk);
+    return began;
+}
+
 /* Does everything of a turn except reading sockets. Returns true if there may be work left that
  * needs no event: then the next turn must not sleep. */
 static bool turn(struct sw_loop *loop)
@@ -173,9 +208,7 @@ static bool turn(struct sw_loop *loop)
     if (loop->owner.ha != NULL) {
         look_at_lease(loop);
     }
-    sw_turn_begin_phase(&loop->net.turn);
-    bool began = sw_tls_resume(&loop->net.tls);
-    began |= sw_bulk_take_rings(&loop->bulk);
+    bool began = begin_requests(loop);
     bool moved = sw_resp_submit(&loop->resp);
     if (moved) {
         loop->net.turn.single_at_ms = now_ms(loop);
@@ -274,24 +307,10 @@ static void run(void *argument)
 
 /* --- what wakes a loop ------------------------------------------------------------------------ */
 
-static void take_inbox(struct sw_loop *loop)
-{
-    size_t count;
-    struct sw_inbox_item *items = sw_inbox_take(&loop->net.inbox, &count);
-    for (size_t i = 0; i < count; i++) {
-        if (loop->stopping) {
-            close(items[i].fd);
-        } else {
-            sw_conn_open(&loop->net, items[i]);
-        }
-    }
-    free(items);
-}
-
 static void on_wake(uv_async_t *wake)
 {
     struct sw_loop *loop = wake->data;
-    take_inbox(loop);
+    loop->has_accepted = true;
     sw_net_kill(&loop->net);
     loop->net.retry |= loop->batches.wal != NULL; /* some may wait for its room */
     if (__atomic_load_n(&loop->stop_asked, __ATOMIC_ACQUIRE) && !loop->stopping) {

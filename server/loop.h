@@ -82,6 +82,7 @@ struct sw_loop {
     bool initialised;       /* the libuv loop is open, and the thread does not run */
     uint64_t swept_at_ms;   /* when the last sweep ran, by the loop's clock */
     bool sweep_due;         /* the timer has expired; the sweep runs after the sockets were read */
+    bool has_accepted;      /* the inbox may have sockets */
     bool stopping;
     uint64_t stop_since_ms; /* when `stopping` was set */
     uint64_t rounds_before; /* that are over when none was parsed before CLIENT PAUSE was seen */

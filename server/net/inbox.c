@@ -19,12 +19,12 @@ void sw_inbox_init(struct sw_inbox *inbox)
 
 void sw_inbox_fini(struct sw_inbox *inbox)
 {
-    for (size_t i = 0; i < inbox->count; i++) {
+    for (size_t i = inbox->first; i < inbox->end; i++) {
         close(inbox->items[i].fd);
     }
     free(inbox->items);
     inbox->items = NULL;
-    inbox->count = inbox->capacity = 0;
+    inbox->first = inbox->end = inbox->capacity = 0;
     pthread_mutex_destroy(&inbox->lock);
 }
 
@@ -33,7 +33,7 @@ int sw_inbox_put(struct sw_inbox *inbox, struct sw_inbox_item item)
     int result = -1;
     assert(inbox->wake != NULL);
     pthread_mutex_lock(&inbox->lock);
-    if (inbox->count == inbox->capacity) {
+    if (inbox->end == inbox->capacity) {
         size_t capacity = inbox->capacity > 0 ? inbox->capacity * 2 : SW_ACCEPT_BURST;
         struct sw_inbox_item *grown = realloc(inbox->items, capacity * sizeof(*grown));
         if (grown != NULL) {
@@ -41,8 +41,8 @@ int sw_inbox_put(struct sw_inbox *inbox, struct sw_inbox_item item)
             inbox->capacity = capacity;
         }
     }
-    if (inbox->count < inbox->capacity) {
-        inbox->items[inbox->count++] = item;
+    if (inbox->end < inbox->capacity) {
+        inbox->items[inbox->end++] = item;
         result = 0;
     }
     pthread_mutex_unlock(&inbox->lock);
@@ -52,13 +52,18 @@ int sw_inbox_put(struct sw_inbox *inbox, struct sw_inbox_item item)
     return result;
 }
 
-struct sw_inbox_item *sw_inbox_take(struct sw_inbox *inbox, size_t *count)
+bool sw_inbox_take(struct sw_inbox *inbox, struct sw_inbox_item *item)
 {
     pthread_mutex_lock(&inbox->lock);
-    struct sw_inbox_item *items = inbox->items;
-    *count = inbox->count;
-    inbox->items = NULL;
-    inbox->count = inbox->capacity = 0;
+    const bool any = inbox->first < inbox->end;
+    if (any) {
+        *item = inbox->items[inbox->first++];
+    }
+    if (inbox->first == inbox->end) {
+        free(inbox->items);
+        inbox->items = NULL;
+        inbox->first = inbox->end = inbox->capacity = 0;
+    }
     pthread_mutex_unlock(&inbox->lock);
-    return items;
+    return any;
 }

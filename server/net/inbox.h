@@ -20,7 +20,7 @@ struct sw_inbox_item {
 struct sw_inbox {
     pthread_mutex_t lock; /* protects all fields but `wake` */
     struct sw_inbox_item *items;
-    size_t count;
+    size_t first, end; /* the sockets that were not taken yet: items[first] to items[end - 1] */
     size_t capacity;
     uv_async_t *wake; /* the loop's handle, which every put signals. Borrowed */
 };
@@ -33,8 +33,8 @@ void sw_inbox_fini(struct sw_inbox *inbox);
  * from any thread. Returns 0, or -1 if there is no memory: then the caller keeps the socket. */
 int sw_inbox_put(struct sw_inbox *inbox, struct sw_inbox_item item);
 
-/* Removes and returns all items; the caller owns the sockets and frees the array. To be called on
- * the loop's thread. */
-struct sw_inbox_item *sw_inbox_take(struct sw_inbox *inbox, size_t *count);
+/* Removes the oldest socket, which the caller owns from then on. Returns false if there is none. To
+ * be called on the loop's thread. */
+bool sw_inbox_take(struct sw_inbox *inbox, struct sw_inbox_item *item);
 
 #endif

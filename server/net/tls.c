@@ -19,32 +19,11 @@
 #include <unistd.h>
 
 #include "proto/tls/context.h"
-#include "server/net/tls_first.h"
-#include "server/net/tls_queue.h"
-
-/* The TLS side of a transport. */
-struct sw_tls {
-    struct sw_tls_stream stream;
-    struct sw_transport *transport;
-    struct sw_tls_loop *loop;
-    struct sw_list ready;      /* link in loop->ready */
-    int fd;                    /* owned */
-    int events;                /* of the socket, that are polled for */
-    int error;                 /* with which the connection has failed, of libuv; 0: none */
-    bool reading;              /* the connection wants its input */
-    bool first_byte_known;     /* the peer has begun, and with a record of TLS */
-    bool ending;               /* close_notify is sent, and the socket's side ends behind it */
-    struct sw_tls_queue queue; /* of sw_transport_write */
-};
+#include "server/net/tls_parts.h"
 
 static struct sw_transport *transport_of(uv_handle_t *handle)
 {
     return SW_CONTAINER(handle, struct sw_transport, uv.handle);
-}
-
-static bool is_closing(const struct sw_tls *tls)
-{
-    return uv_is_closing(&tls->transport->uv.handle);
 }
 
 /* --- the loop's share ------------------------------------------------------------------------- */
@@ -53,6 +32,7 @@ int sw_tls_loop_init(struct sw_tls_loop *loop, bool is_on)
 {
     memset(loop, 0, sizeof(*loop));
     sw_list_init(&loop->ready);
+    sw_list_init(&loop->handshakes);
     return is_on ? sw_tls_scratch_init(&loop->scratch) : 0;
 }
 
@@ -68,7 +48,7 @@ static void on_poll(uv_poll_t *poll, int status, int events);
 /* Polls the socket for these events. */
 static void watch(struct sw_tls *tls, int events)
 {
-    if (events == tls->events || is_closing(tls)) {
+    if (events == tls->events || sw_tls_is_closing(tls)) {
         return;
     }
     tls->events = events;
@@ -81,8 +61,12 @@ static void watch(struct sw_tls *tls, int events)
 
 /* Polls for what is needed: always for writing while there is something to send, and for reading
  * at least if somebody wants to read. */
-static void watch_needed(struct sw_tls *tls, bool drop_reading)
+void sw_tls_watch_needed(struct sw_tls *tls, bool drop_reading)
 {
+    if (sw_list_is_linked(&tls->ready) && tls->transport->opening) {
+        watch(tls, 0); /* its handshake goes on without an event */
+        return;
+    }
     bool read = tls->error == 0 && (tls->reading || tls->transport->opening);
     bool write = tls->error == 0 && (sw_tls_is_sending(&tls->stream) ||
                                      (tls->transport->writing && !tls->transport->opening));
@@ -97,7 +81,7 @@ static void make_ready(struct sw_tls *tls)
     }
 }
 
-static void tell(struct sw_tls *tls, enum sw_transport_news news, const char *text)
+void sw_tls_tell(struct sw_tls *tls, enum sw_transport_news news, const char *text)
 {
     if (tls->transport->events->news != NULL) {
         tls->transport->events->news(tls->transport, news, text);
@@ -108,9 +92,9 @@ static void tell(struct sw_tls *tls, enum sw_transport_news news, const char *te
 static void tell_failure(struct sw_tls *tls, const char *text)
 {
     if (tls->transport->opening) {
-        tell(tls, SW_NEWS_HANDSHAKE_FAILED, text);
+        sw_tls_tell(tls, SW_NEWS_HANDSHAKE_FAILED, text);
     } else if (tls->stream.error == 0 && tls->error != UV_ECONNRESET) {
-        tell(tls, SW_NEWS_BROKEN, text);
+        sw_tls_tell(tls, SW_NEWS_BROKEN, text);
     }
     tls->transport->opening = false;
 }
@@ -123,7 +107,7 @@ static void finish_write(struct sw_tls *tls, int status)
 }
 
 /* The connection cannot go on: whoever waits is told. */
-static void fail(struct sw_tls *tls, int error, const char *text)
+void sw_tls_fail(struct sw_tls *tls, int error, const char *text)
 {
     if (tls->error != 0) {
         return;
@@ -133,51 +117,16 @@ static void fail(struct sw_tls *tls, int error, const char *text)
     if (tls->transport->writing) {
         finish_write(tls, error);
     }
-    if (tls->reading && !is_closing(tls)) {
+    if (tls->reading && !sw_tls_is_closing(tls)) {
         make_ready(tls); /* not from here: the caller may be in the midst of a write */
     }
-    watch_needed(tls, true);
+    sw_tls_watch_needed(tls, true);
 }
 
 static void fail_stream(struct sw_tls *tls)
 {
     int error = tls->stream.error != 0 ? -tls->stream.error : UV_EPROTO;
-    fail(tls, error, tls->loop->scratch.trouble);
-}
-
-/* --- the handshake ---------------------------------------------------------------------------- */
-
-/* Looks whether the peer speaks TLS at all. Returns false if it does not, or nothing has come. */
-static bool speaks_tls(struct sw_tls *tls)
-{
-    char text[SW_TLS_TROUBLE_BYTES];
-    if (!tls->first_byte_known) {
-        enum sw_tls_first first = sw_tls_first_byte(tls->fd, NULL, text, sizeof(text));
-        tls->first_byte_known = first == SW_TLS_FIRST_RECORD;
-        if (first == SW_TLS_FIRST_OTHER) {
-            fail(tls, UV_EPROTO, text);
-        }
-    }
-    return tls->first_byte_known;
-}
-
-static void read_some(struct sw_tls *tls);
-
-static void handshake(struct sw_tls *tls)
-{
-    if (!speaks_tls(tls)) {
-        return;
-    }
-    int result = sw_tls_handshake(&tls->stream);
-    if (result == SW_TLS_FAILED) {
-        fail(tls, UV_EPROTO, tls->loop->scratch.trouble);
-    } else if (result == 1) {
-        tls->transport->opening = false;
-        tell(tls, SW_NEWS_SECURED, SSL_get_version(tls->stream.ssl));
-        if (tls->reading) {
-            read_some(tls);
-        }
-    }
+    sw_tls_fail(tls, error, tls->loop->scratch.trouble);
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -189,7 +138,7 @@ static void end_input(struct sw_tls *tls, int64_t result)
     int error = UV_EOF;
     if (result == SW_TLS_CUT) {
         if (!tls->ending) { /* after our own end nothing more was expected */
-            tell(tls, SW_NEWS_CUT, tls->loop->scratch.trouble);
+            sw_tls_tell(tls, SW_NEWS_CUT, tls->loop->scratch.trouble);
         }
     } else if (result != SW_TLS_END) {
         error = tls->stream.error != 0 ? -tls->stream.error : UV_EPROTO;
@@ -201,15 +150,15 @@ static void end_input(struct sw_tls *tls, int64_t result)
             finish_write(tls, error);
         }
     }
-    if (tls->reading && !is_closing(tls)) {
+    if (tls->reading && !sw_tls_is_closing(tls)) {
         transport->events->received(transport, error, NULL);
     }
 }
 
-static void read_some(struct sw_tls *tls)
+void sw_tls_read_some(struct sw_tls *tls)
 {
     struct sw_transport *transport = tls->transport;
-    while (tls->reading && tls->error == 0 && !is_closing(tls)) {
+    while (tls->reading && tls->error == 0 && !sw_tls_is_closing(tls)) {
         uv_buf_t room = transport->events->room(transport);
         if (room.len == 0) {
             transport->events->received(transport, UV_ENOBUFS, NULL);
@@ -228,7 +177,7 @@ static void read_some(struct sw_tls *tls)
             break;
         }
     }
-    if (tls->stream.buffered && tls->reading && !is_closing(tls)) {
+    if (tls->stream.buffered && tls->reading && !sw_tls_is_closing(tls)) {
         make_ready(tls);
     }
 }
@@ -243,14 +192,14 @@ bool sw_tls_resume(struct sw_tls_loop *loop)
     }
     while (!sw_list_is_empty(&now)) {
         struct sw_tls *tls = SW_CONTAINER(sw_list_pop(&now), struct sw_tls, ready);
-        if (!tls->reading || is_closing(tls)) {
+        if (!tls->reading || sw_tls_is_closing(tls)) {
             continue;
         }
         if (tls->error != 0) {
             tls->transport->events->received(tls->transport, tls->error, NULL);
         } else {
-            read_some(tls);
-            watch_needed(tls, false);
+            sw_tls_read_some(tls);
+            sw_tls_watch_needed(tls, false);
         }
     }
     return any;
@@ -259,12 +208,12 @@ bool sw_tls_resume(struct sw_tls_loop *loop)
 static void read_start(struct sw_transport *transport)
 {
     struct sw_tls *tls = transport->tls;
-    assert(!is_closing(tls));
+    assert(!sw_tls_is_closing(tls));
     tls->reading = true;
     if (tls->error != 0 || tls->stream.buffered) {
         make_ready(tls);
     }
-    watch_needed(tls, false);
+    sw_tls_watch_needed(tls, false);
 }
 
 static void read_stop(struct sw_transport *transport)
@@ -289,7 +238,7 @@ static int try_write(struct sw_transport *transport, const uv_buf_t *pieces, uns
         fail_stream(tls);
         return tls->error;
     }
-    watch_needed(tls, false);
+    sw_tls_watch_needed(tls, false);
     return sent == SW_TLS_AGAIN ? UV_EAGAIN : (int)sent;
 }
 
@@ -305,7 +254,7 @@ static int write_all(struct sw_transport *transport, const uv_buf_t *pieces, uns
         return error;
     }
     transport->writing = true; /* sw_transport_write sets it, too, but then it is polled for */
-    watch_needed(tls, false);
+    sw_tls_watch_needed(tls, false);
     return 0;
 }
 
@@ -351,13 +300,14 @@ static uint64_t queued_bytes(const struct sw_transport *transport)
 static void on_reset(struct sw_tls *tls)
 {
     tls->events = 0;
+    tls->is_reset = true;
     if (tls->transport->opening) {
-        handshake(tls);
-    } else {
-        read_some(tls);
+        sw_tls_await_handshake(tls);
+        return;
     }
-    if (!is_closing(tls)) {
-        fail(tls, UV_ECONNRESET, strerror(ECONNRESET));
+    sw_tls_read_some(tls);
+    if (!sw_tls_is_closing(tls)) {
+        sw_tls_fail(tls, UV_ECONNRESET, strerror(ECONNRESET));
     }
 }
 
@@ -369,24 +319,24 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         return;
     }
     if (tls->transport->opening) {
-        handshake(tls);
-    } else {
-        if ((events & UV_WRITABLE) != 0) {
-            on_writable(tls);
-        }
-        if ((events & UV_READABLE) != 0) {
-            read_some(tls);
-        }
+        sw_tls_await_handshake(tls);
+        return;
     }
-    if (!is_closing(tls)) {
-        watch_needed(tls, !tls->reading);
+    if ((events & UV_WRITABLE) != 0) {
+        on_writable(tls);
+    }
+    if ((events & UV_READABLE) != 0) {
+        sw_tls_read_some(tls);
+    }
+    if (!sw_tls_is_closing(tls)) {
+        sw_tls_watch_needed(tls, !tls->reading);
     }
 }
 
 static void shut_down(struct sw_transport *transport)
 {
     struct sw_tls *tls = transport->tls;
-    assert(!is_closing(tls));
+    assert(!sw_tls_is_closing(tls));
     if (tls->error != 0) {
         return;
     }
@@ -401,7 +351,7 @@ static void shut_down(struct sw_transport *transport)
     } else if (sent == 1) {
         shutdown(tls->fd, SHUT_WR);
     }
-    watch_needed(tls, false);
+    sw_tls_watch_needed(tls, false);
 }
 
 static void on_closed(uv_handle_t *handle)
@@ -471,7 +421,7 @@ int sw_tls_open(struct sw_transport *transport, uv_loop_t *uv, int fd, SSL_CTX *
     sw_list_init(&tls->ready);
     transport->tls = tls;
     transport->opening = true;
-    watch_needed(tls, false);
+    sw_tls_watch_needed(tls, false);
     return 0;
 }
 
@@ -481,7 +431,7 @@ void sw_tls_hand_over(struct sw_transport *transport, struct sw_tls_stream *to, 
     struct sw_tls *tls = transport->tls;
     sw_tls_stream_move(to, &tls->stream, fd, scratch);
     tls->error = UV_ECANCELED;
-    watch_needed(tls, true);
+    sw_tls_watch_needed(tls, true);
 }
 
 void sw_tls_take_back(struct sw_transport *transport, struct sw_tls_stream *from)
@@ -489,7 +439,7 @@ void sw_tls_take_back(struct sw_transport *transport, struct sw_tls_stream *from
     struct sw_tls *tls = transport->tls;
     sw_tls_stream_move(&tls->stream, from, tls->fd, &tls->loop->scratch);
     tls->error = 0;
-    watch_needed(tls, false);
+    sw_tls_watch_needed(tls, false);
 }
 
 bool sw_tls_peer_name(const struct sw_transport *transport, char *name, size_t room)

@@ -13,10 +13,13 @@
 #include "server/list.h"
 #include "server/net/transport.h"
 
+struct sw_turn;
+
 /* What the TLS transports of a loop share. */
 struct sw_tls_loop {
     struct sw_tls_scratch scratch;
-    struct sw_list ready; /* transports that have input which the socket will not announce */
+    struct sw_list ready;      /* transports that have input which the socket will not announce */
+    struct sw_list handshakes; /* .. whose handshakes can go on, the one that waits longest first */
 };
 
 /* `is_on`: there will be transports. Returns 0, or -1 if there is no memory; sw_tls_loop_fini may
@@ -30,8 +33,12 @@ void sw_tls_loop_fini(struct sw_tls_loop *loop);
 bool sw_tls_resume(struct sw_tls_loop *loop);
 static inline bool sw_tls_is_ready(const struct sw_tls_loop *loop)
 {
-    return !sw_list_is_empty(&loop->ready);
+    return !sw_list_is_empty(&loop->ready) || !sw_list_is_empty(&loop->handshakes);
 }
+
+/* Continues the handshakes that wait, while the phase has time for one. To be called once an
+ * iteration. Returns true if one was waiting. */
+bool sw_tls_shake_hands(struct sw_tls_loop *loop, struct sw_turn *turn);
 
 /* Opens a transport on a connected TCP socket. As sw_transport_open; `context` is not needed
  * afterwards. The handshake goes on by itself; `opening` of the transport says that it is not

@@ -39,9 +39,7 @@ void sw_turn_look(struct sw_turn *turn)
 
 void sw_turn_enter(struct sw_turn *turn, struct sw_turn_share *share)
 {
-    if (turn->until_ns == 0) {
-        sw_turn_look(turn);
-    }
+    sw_turn_start(turn);
     if (share->phase != turn->phase) {
         const uint64_t ns = SW_TURN_NS / sw_turn_sharers(turn);
         share->phase = turn->phase;

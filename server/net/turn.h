@@ -2,15 +2,13 @@
  *
  * turn.h - the time and the bytes that connections may use in one iteration of the event loop.
  *
- * An iteration has several phases, in each of which connections begin requests: events of sockets,
- * TLS and rings, stalled connections, steps of commands that read the whole table. Each phase has a
- * budget of SW_TURN_NS of the loop's time. Invariants:
+ * An iteration has several phases: events of sockets, accepted connections, TLS handshakes, rings,
+ * stalled connections. Each phase has a budget of SW_TURN_NS of the loop's time. Invariants:
  *
  * 1. No phase begins a request once its budget is spent. A request that has begun ends, so a phase
  *    takes at most SW_TURN_NS and the time of its longest request.
  * 2. The connections that a phase serves share its budget. A connection that has used its share
- *    yields (SW_STALL_TURN): it goes behind all stalled connections, and continues in a later
- * phase.
+ *    yields (SW_STALL_TURN): it goes behind all stalled ones, and continues in a later phase.
  * 3. While sockets have more requests than the budget, each connection is read once before any is
  *    read a second time (`pass`).
  *
@@ -76,6 +74,14 @@ void sw_turn_end(struct sw_turn *turn, bool shared);
 
 /* Reads the clock: is the budget spent? */
 void sw_turn_look(struct sw_turn *turn);
+
+/* To be called before a request that belongs to no connection's share: the time begins. */
+static inline void sw_turn_start(struct sw_turn *turn)
+{
+    if (turn->until_ns == 0) {
+        sw_turn_look(turn);
+    }
+}
 
 /* Begins the share of a connection in this phase, unless it has begun. */
 void sw_turn_enter(struct sw_turn *turn, struct sw_turn_share *share);

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "server/net/tls.h"
+#include "server/net/turn.h"
 #include "tests/support/random.h"
 #include "tests/tls/certificate.h"
 
@@ -18,6 +19,7 @@ struct fixture {
     SSL_CTX *contexts[2];
     uv_loop_t uv;
     struct sw_tls_loop loop;
+    struct sw_turn turn;
     struct sw_transport transport;
     struct random random;
 
@@ -102,6 +104,7 @@ static void set_up(void)
     fixture->contexts[0] = certificate_client(&fixture->certificate);
     fixture->contexts[1] = certificate_server(&fixture->certificate);
     uv_loop_init(&fixture->uv);
+    sw_turn_init(&fixture->turn);
     cr_assert_eq(sw_tls_loop_init(&fixture->loop, true), 0);
     cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
     for (int i = 0; i < 2; i++) {
@@ -122,6 +125,8 @@ static void set_up(void)
 static void turn(void)
 {
     uv_run(&fixture->uv, UV_RUN_NOWAIT);
+    sw_turn_begin_phase(&fixture->turn);
+    sw_tls_shake_hands(&fixture->loop, &fixture->turn);
     sw_tls_resume(&fixture->loop);
 }
 
@@ -332,4 +337,64 @@ Test(tls, half_a_handshake_and_an_end, .init = set_up, .fini = tear_down)
     }
     cr_assert(fixture->end < 0 && fixture->failures == 1);
     cr_assert_not(fixture->transport.opening);
+}
+
+/* --- many handshakes -------------------------------------------------------------------------- */
+
+/* Each look at the clock finds that the time of a phase is over. */
+static uint64_t fast_clock(void)
+{
+    static uint64_t time_ns;
+    return time_ns += SW_TURN_NS;
+}
+
+Test(tls, a_phase_begins_no_handshake_after_its_time, .init = set_up, .fini = tear_down)
+{
+    enum { OTHERS = 4 };
+    const struct sw_socket_sizes sizes = {0, 0};
+    struct sw_transport servers[OTHERS];
+    struct sw_tls_stream clients[OTHERS];
+    int fds[OTHERS];
+    fixture->turn.clock_ns = fast_clock;
+    for (int i = 0; i < OTHERS; i++) {
+        int pair[2];
+        cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+        cr_assert_eq(sw_tls_open(&servers[i], &fixture->uv, pair[1], fixture->contexts[1], sizes,
+                                 &fixture->loop, &events),
+                     0);
+        fds[i] = pair[0];
+        cr_assert_eq(
+            sw_tls_stream_open(&clients[i], fixture->contexts[0], fds[i], false, &fixture->scratch),
+            0);
+        cr_assert_eq(sw_tls_handshake(&clients[i]), SW_TLS_AGAIN);
+    }
+    for (int turns = 1; turns <= OTHERS; turns++) {
+        turn();
+        int replied = 0;
+        for (int i = 0; i < OTHERS; i++) {
+            char byte;
+            replied += recv(fds[i], &byte, 1, MSG_PEEK) > 0;
+        }
+        cr_assert_eq(replied, turns, "one handshake goes on in each iteration");
+        cr_assert_eq(sw_tls_is_ready(&fixture->loop), turns < OTHERS, "the loop must not sleep");
+    }
+    for (int i = 0; i < OTHERS; i++) {
+        sw_transport_close(&servers[i]);
+        sw_tls_stream_close(&clients[i]);
+        close(fds[i]);
+    }
+    while (fixture->closed < OTHERS) {
+        turn();
+    }
+    fixture->closed = 0;
+}
+
+/* What closes while its handshake waits is taken off the list. */
+Test(tls, one_closes_while_its_handshake_waits, .init = set_up, .fini = tear_down)
+{
+    cr_assert_eq(sw_tls_handshake(&fixture->client), SW_TLS_AGAIN);
+    uv_run(&fixture->uv, UV_RUN_NOWAIT);
+    cr_assert(sw_tls_is_ready(&fixture->loop));
+    close_server();
+    cr_assert_not(sw_tls_is_ready(&fixture->loop));
 }
