@@ -228,6 +228,10 @@ static void info_server(FILE *out, const char *address, const struct sherwood_se
 static void info_table(FILE *out, const struct sherwood_server *server,
                        const struct sherwood_stats *stats)
 {
+    static const char *const forms[] = {[SHERWOOD_RESP_KEYS_DECIMAL] = "decimal",
+                                        [SHERWOOD_RESP_KEYS_RAW] = "raw",
+                                        [SHERWOOD_RESP_KEYS_HASH] = "hash",
+                                        [SHERWOOD_RESP_KEYS_AUTO] = "auto"};
     double load =
         stats->capacity_slots == 0 ? 0 : (double)stats->occupied / (double)stats->capacity_slots;
     fprintf(out, "\n# Table\n");
@@ -237,6 +241,9 @@ static void info_table(FILE *out, const struct sherwood_server *server,
         fprintf(out, "policy:%s\n", server->policy);
     }
     fprintf(out, "key_bytes:%" PRIu32 "\n", server->key_bytes);
+    if (server->resp_keys <= SHERWOOD_RESP_KEYS_AUTO) {
+        fprintf(out, "resp_keys:%s\n", forms[server->resp_keys]);
+    }
     fprintf(out, "value_bytes:%" PRIu32 "\n", server->value_bytes);
     fprintf(out, "keys:%" PRIu64 "\n", stats->occupied);
     fprintf(out, "keys_max:%" PRIu64 "\n", stats->occupied_max);

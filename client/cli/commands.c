@@ -22,7 +22,9 @@ static const struct sw_cli_command commands[] = {
      "  EX: it expires in n seconds, PX: milliseconds, EXAT, PXAT: so many after 1970. KEEPTTL: "
      "its\n"
      "  time stays. Otherwise it has none, or that of the server's --default-ttl.\n"
-     "  Keys and values are unsigned decimal integers of the server's width (INFO shows it).\n"
+     "  Keys and values are unsigned decimal integers of the server's width (INFO shows it). A "
+     "key\n"
+     "  may be any text where INFO shows resp_keys:auto: its hash is the key, as by redis-cli.\n"
      "  Values of a server with the cache engine are strings: SET 42 \"two words\\n\".\n",
      3, 7, true, sw_cli_set, SHERWOOD_SET},
     {"MGET", "key [key ...]", "The values of keys, in one frame.", NULL, 2, 0, true, sw_cli_mget,

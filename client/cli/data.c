@@ -12,11 +12,6 @@
 #include "client/cli/values.h"
 #include "proto/frame.h"
 
-static uint64_t key_max(const struct sw_cli *cli)
-{
-    return sw_cli_width_max(sherwood_server(cli->client)->key_bytes);
-}
-
 static uint64_t value_max(const struct sw_cli *cli)
 {
     return sw_cli_width_max(sherwood_server(cli->client)->value_bytes);
@@ -30,7 +25,7 @@ static bool read_arrays(struct sw_cli *cli, struct sw_cli_arrays *arrays, int st
     for (size_t i = 0; i < arrays->count; i++) {
         uint64_t key = 0;
         char **at = words + i * (size_t)stride;
-        if (!sw_cli_number(cli, "key", at[0], key_max(cli), &key) ||
+        if (!sw_cli_key(cli, at[0], &key) ||
             (stride == 2 && !sw_cli_value_put(cli, arrays->values, i, at[1]))) {
             return false;
         }
@@ -45,7 +40,7 @@ bool sw_cli_run_timed(struct sw_cli *cli, int operation, const char *key_word, c
     uint64_t number = 0;
     uint64_t key = 0;
     uint64_t bits = 0;
-    if (!sw_cli_number(cli, "key", key_word, key_max(cli), &number)) {
+    if (!sw_cli_key(cli, key_word, &number)) {
         return false;
     }
     sw_cli_number_put(&key, sherwood_server(cli->client)->key_bytes, 0, number);

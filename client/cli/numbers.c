@@ -22,6 +22,16 @@ bool sw_cli_number(struct sw_cli *cli, const char *what, const char *word, uint6
     return false;
 }
 
+bool sw_cli_key(struct sw_cli *cli, const char *word, uint64_t *out)
+{
+    const struct sherwood_server *server = sherwood_server(cli->client);
+    if (server->resp_keys == SHERWOOD_RESP_KEYS_AUTO) {
+        *out = sherwood_text_key(word, strlen(word));
+        return true;
+    }
+    return sw_cli_number(cli, "key", word, sw_cli_width_max(server->key_bytes), out);
+}
+
 bool sw_cli_arrays_init(struct sw_cli *cli, struct sw_cli_arrays *arrays, size_t count)
 {
     *arrays = (struct sw_cli_arrays){.count = count};

@@ -29,6 +29,10 @@ static inline void sw_cli_number_put(void *array, uint32_t bytes, size_t i, uint
 bool sw_cli_number(struct sw_cli *cli, const char *what, const char *word, uint64_t max,
                    uint64_t *out);
 
+/* Reads a word as a key, as the server reads one by RESP if its keys are auto; otherwise as a
+ * number of its width. If the word is no key, prints an error and returns false. */
+bool sw_cli_key(struct sw_cli *cli, const char *word, uint64_t *out);
+
 /* The arrays of a command on several keys. */
 struct sw_cli_arrays {
     size_t count;

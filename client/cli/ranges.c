@@ -25,7 +25,7 @@ static bool run_request(struct sw_cli *cli, const struct sherwood_request *said,
     struct sherwood_request request = *said;
     const uint32_t key_bytes = sherwood_server(cli->client)->key_bytes;
     uint64_t number = 0, key = 0, bits = 0;
-    if (!sw_cli_number(cli, "key", key_word, sw_cli_width_max(key_bytes), &number)) {
+    if (!sw_cli_key(cli, key_word, &number)) {
         return false;
     }
     sw_cli_number_put(&key, key_bytes, 0, number);

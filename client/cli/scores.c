@@ -12,7 +12,7 @@ void sw_cli_score(struct sw_cli *cli, int code, int count, char **words)
     struct sherwood_cache cache = SHERWOOD_CACHE_INIT;
     uint64_t number = 0, key = 0, given = 0, score = 0, found = 0;
     (void)code;
-    if (!sw_cli_number(cli, "key", words[1], key_bytes == 4 ? UINT32_MAX : UINT64_MAX, &number) ||
+    if (!sw_cli_key(cli, words[1], &number) ||
         (count > 2 && !sw_cli_number(cli, "score", words[2], UINT64_MAX, &given))) {
         return;
     }

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "server/config/options.h"
 #include "server/observe/problems.h"
 
 /* Digits of numbers that are no integers. */
@@ -49,15 +50,16 @@ static json_t *server_of(const struct sw_snapshot *snapshot)
     static const char *const formats[] = {
         [SW_VALUE_INTEGER] = "integer", [SW_VALUE_STRING] = "string", [SW_VALUE_FIXED] = "fixed"};
     const struct sw_table_info *info = &snapshot->info;
-    return json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:s, s:i, s:I, s:s, s:I, s:I, s:f}", "version",
-                     SHERWOOD_VERSION, "engine", info->engine_name, "backend", info->backend_name,
-                     "backend_reason", info->backend_reason, "key_bytes", (int)info->key_bytes,
-                     "value_bytes", (int)(info->value_bytes - info->key_text_bytes), "value_format",
-                     formats[sw_config_value_format(snapshot->config)], "loops",
-                     (int)snapshot->loops, "process_id", integer(snapshot->process_id), "run_id",
-                     snapshot->run_id, "started_at", integer(snapshot->start_time_seconds),
-                     "uptime_seconds", integer(snapshot->uptime_seconds), "cpu_seconds",
-                     snapshot->cpu_user_seconds + snapshot->cpu_system_seconds);
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:i, s:s, s:i, s:s, s:i, s:I, s:s, s:I, s:I, s:f}", "version",
+        SHERWOOD_VERSION, "engine", info->engine_name, "backend", info->backend_name,
+        "backend_reason", info->backend_reason, "key_bytes", (int)info->key_bytes, "resp_keys",
+        sw_option_text(snapshot->config, "resp-keys"), "value_bytes",
+        (int)(info->value_bytes - info->key_text_bytes), "value_format",
+        formats[sw_config_value_format(snapshot->config)], "loops", (int)snapshot->loops,
+        "process_id", integer(snapshot->process_id), "run_id", snapshot->run_id, "started_at",
+        integer(snapshot->start_time_seconds), "uptime_seconds", integer(snapshot->uptime_seconds),
+        "cpu_seconds", snapshot->cpu_user_seconds + snapshot->cpu_system_seconds);
 }
 
 static json_t *class_of(const struct sw_op_counters *class)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What a key is by RESP: --resp-keys auto, decimal, raw and hash, and what tells which it is."""
 
+import json
 import random
 import struct
 
@@ -167,9 +168,14 @@ def auto():
         check(replies.ask("RANDOMKEY") in shown, "RANDOMKEY")
         equal(replies.ask("MGET", *shown), list(shown.values()), "what is shown addresses the entries")
         equal(sorted(replies.ask("KEYS", "4?")), [b"42"], "a pattern of digits")
+        cli = (BUILD / "sherwood-cli", "-a", server.address(), "--raw")
         for text in (b"42", b"page:home", b"042"):
-            got = run(BUILD / "sherwood-cli", "-a", server.address(), "--raw", "GET", str(key_of(text))).strip()
-            equal(got.encode(), model[text], "by frames")
+            equal(run(*cli, "GET", str(key_of(text))).strip().encode(), model[text], "by frames")
+            equal(run(*cli, "GET", text.decode()).strip().encode(), model[text], "by sherwood-cli, as a text")
+        equal(run(*cli, "MGET", "page:home", "42", "none").split("\n")[:2], [model[text].decode() for text in (b"page:home", b"42")],
+              "MGET")
+        check("\nresp_keys:auto\n" in run(*cli, "INFO"), "INFO of sherwood-cli")
+        equal(json.loads(server.http("/status.json")[2])["server"]["resp_keys"], "auto", "status page")
         by_number = b"%d" % key_of(b"page:home")
         equal([replies.ask("INCR", b"visits"), replies.ask("INCR", b"%d" % key_of(b"visits"))], [1, 2], "one entry")
         equal(replies.ask("COPY", b"visits", b"page:home"), 0, "COPY knows the entry")
@@ -198,6 +204,8 @@ def errors_of_decimal():
         with Server(*flags, "--capacity", "1K") as server, server.connect() as connection:
             replies = wire.Replies(connection)
             equal(info(replies)["resp_keys"], "decimal", "the form")
+            shown = run(BUILD / "sherwood-cli", "-a", server.address(), "GET", "page:home", rc=1)
+            check('ERR key "page:home" is not an unsigned integer' in shown, shown)
             for words in (("INCR", "page:home"), ("MGET", 1, "page:home"), ("WATCH", "page:home"), ("GET", "-1"), ("TTL", "")):
                 equal(replies.ask(*words), wire.Error(refused + cure), words)
             equal([replies.ask("SET", "007", 5), replies.ask("GET", 7)], ["OK", b"5"], "leading zeros")

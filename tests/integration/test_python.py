@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.configuration import set_hypothesis_home_dir
 
-from harness import ROOT, case, check, drawn_seed, equal, main
+from harness import ROOT, Server, case, check, drawn_seed, equal, main
 from package import LIB, daemon, np, raises, same, sherwood
 from wire import Replies
 
@@ -68,9 +68,44 @@ def one_key():
         raises(KeyError, "42", lambda: c[42])
         raises(KeyError, "42", c.__delitem__, 42)
         raises(TypeError, "not iterable", iter, c)
-        raises(TypeError, "", lambda: c["42"])
+        raises(TypeError, "", lambda: c[4.2])
         raises(ValueError, "not within", lambda: c[-1])
         check(bool(c), "a client is true, whatever its table holds")
+
+
+@case
+def texts():
+    """texts as keys: the entries of redis clients, by the form of the server; refused where keys are integers"""
+    words = ["page:home", b"\0\xff", "42", "042", "", "ü", "18446744073709551616"]
+    for form in ("auto", "hash"):
+        with Server("--resp-keys", form) as server, sherwood.connect(server.address()) as c, server.connect() as connection:
+            replies = Replies(connection)
+            for i, word in enumerate(words):
+                equal(replies.ask("SET", word, i + 1), "OK", word)
+            values, found = c.get_many(words)
+            equal((values.tolist(), found.all()), (list(range(1, 8)), True), "a list")
+            equal([c.get(word) for word in words], list(range(1, 8)), "one")
+            equal([c[word] for word in words], list(range(1, 8)), "one")
+            equal((42 in c, c.get(42)), (form == "auto", 3 if form == "auto" else None), "an integer is itself")
+            c["page:news"] = 9
+            c.add_many(("page:news", "page:home"), 1)
+            equal([replies.ask("GET", word) for word in ("page:news", "page:home")], [b"10", b"2"], "by redis clients")
+            del c["page:news"]
+            check("page:news" not in c, "del")
+            square = np.array([["page:home", "042"], ["none", "42"]])
+            equal(c.get_many(square, default=0).tolist(), [[2, 4], [0, 3]], "an array of texts, and its shape")
+            equal(c.get_many(square.astype(object), default=0).tolist(), [[2, 4], [0, 3]], "of objects")
+            equal(c.submit.contains_many(["page:home", "none"]).result().tolist(), [True, False], "submit")
+            raises(TypeError, "texts beside what is none", c.get_many, ["a", 1])
+            raises(TypeError, "not all integers", c.get_many, [1, "a"])
+            raises(TypeError, "give a list of texts", c.get_many, "page:home")
+    equal([sherwood.text_key(word) == sherwood.hash_key(word) for word in words], [word != "42" for word in words], "keys")
+    equal((sherwood.text_key(b"42"), sherwood.text_key("18446744073709551615")), (42, TOP), "decimals")
+    for flags in (("--resp-keys", "decimal"), ("--key-bits", "32"), ("--resp-keys", "raw")):
+        with Server(*flags) as server, sherwood.connect(server.address()) as c:
+            raises(TypeError, "sherwood.hash_key", c.get, "page:home")
+            raises(TypeError, "this server's keys are integers", c.set_many, ["a"], [1])
+            equal(len(c), 0, "nothing was stored")
 
 
 @case
@@ -129,7 +164,7 @@ def refused():
             raises(TypeError, "uint64 or int64", c.get_many, keys)
             raises(TypeError, "uint64 or int64", c.set_many, [1, 2], keys)
         raises(TypeError, "not all integers", c.get_many, [1.0])
-        raises(TypeError, "not all integers", c.get_many, ["1"])
+        raises(TypeError, "not all integers", c.get_many, [1, "1"])
         raises(ValueError, "lists of one length", c.get_many, [[1, 2], [3]])
         raises(ValueError, "lists of one length", c.get_many, [[1, 2], 3])
         for none in (None, "12", 1.5, {1: 2}, 12):

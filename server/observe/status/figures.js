@@ -161,7 +161,7 @@ function factsOf(document, nowMs) {
         ['engine', server.engine],
         ['backend', server.backend],
         ['because', server.backend_reason],
-        ['keys', server.key_bytes * 8 + ' bits'],
+        ['keys', `${server.key_bytes * 8} bits, by RESP ${server.resp_keys}`],
         ['values', server.value_format === 'integer' ? server.value_bytes * 8 + ' bits'
           : `${server.value_format}, ${server.value_bytes} bytes`],
         ['I/O threads', String(server.loops)],

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
-from . import _arrays, _plans
+from . import _arrays, _keys, _plans
 from ._errors import Refused
 from ._facts import Layout
 from ._link import Link
@@ -45,7 +45,7 @@ def run_many(link: Link, layout: Layout, operation: str, keys: Any, values: Any,
     wanted = {want} if isinstance(want, str) else set(want)
     if wanted - _WANTS:
         raise ValueError(f"want {sorted(wanted - _WANTS)}: there are {', '.join(sorted(_WANTS))}")
-    taken = _arrays.take(keys, layout.key_dtype, "keys", layout.regions)
+    taken = _keys.take(keys, layout)
     shape, count = taken.shape, taken.flat.size
     value_shape = shape + layout.value_shape
     sent = None

@@ -9,11 +9,12 @@ from typing import Any, Iterator, Optional, Sequence, Union
 
 import numpy as np
 
-from . import _arrays, _cache, _files, _plans
+from . import _cache, _files, _keys, _plans
 from ._aio import Aio
 from ._device import Device
 from ._errors import Lost, Refused
 from ._facts import Digest, Layout, Server
+from ._keys import one_key
 from ._link import Link, Options, address_of, milliseconds
 from ._native import ffi, lib
 from ._regions import Memory, Region, bytes_of
@@ -131,14 +132,14 @@ class Client(ClientCalls):
         """How many keys are present before the first that is absent, in the order of the array: 65,536 are looked
         at together, and none behind those among which one is absent."""
         layout = self._layout()
-        taken, present = _arrays.take(keys, layout.key_dtype, "keys", layout.regions), ffi.new("size_t *")
+        taken, present = _keys.take(keys, layout), ffi.new("size_t *")
         with self._link.lock:
             self._link.check(lib.sherwood_prefix(self._link.use(), address_of(taken.flat), taken.flat.size, present))
         return int(present[0])
 
     # --- single keys: a round trip each ----------------------------------------------------------
-    def __getitem__(self, key: int) -> Any:
-        values, found = self.get_many([operator.index(key)])
+    def __getitem__(self, key: Union[int, str, bytes]) -> Any:
+        values, found = self.get_many([one_key(key)])
         if not found[0]:
             raise KeyError(key)
         return self._plain(values[0])
@@ -149,23 +150,24 @@ class Client(ClientCalls):
             return _plans.unpack(np.asarray(value))[0]
         return value if layout.value_shape else value.item()
 
-    def get(self, key: int, default: Any = None) -> Any:
-        """The value of a key, or `default` if it is absent."""
-        values, found = self.get_many([operator.index(key)])
+    def get(self, key: Union[int, str, bytes], default: Any = None) -> Any:
+        """The value of a key, or `default` if it is absent. A key is an integer, or a text where the server has
+        --resp-keys auto or hash: then it is the entry that redis clients have by this text."""
+        values, found = self.get_many([one_key(key)])
         return self._plain(values[0]) if found[0] else default
 
-    def __setitem__(self, key: int, value: Any) -> None:
+    def __setitem__(self, key: Union[int, str, bytes], value: Any) -> None:
         given: Any = [value]
         if self._layout().value_shape:
             given = value if isinstance(value, (int, float)) else np.asarray(value)[np.newaxis]
-        self.set_many([operator.index(key)], given)
+        self.set_many([one_key(key)], given)
 
-    def __delitem__(self, key: int) -> None:
-        if not self.delete_many([operator.index(key)])[0]:
+    def __delitem__(self, key: Union[int, str, bytes]) -> None:
+        if not self.delete_many([one_key(key)])[0]:
             raise KeyError(key)
 
-    def __contains__(self, key: int) -> bool:
-        return bool(self.contains_many([operator.index(key)])[0])
+    def __contains__(self, key: Union[int, str, bytes]) -> bool:
+        return bool(self.contains_many([one_key(key)])[0])
 
     def __len__(self) -> int:
         return int(self._ask_stats()[0].occupied)

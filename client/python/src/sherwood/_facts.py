@@ -81,6 +81,7 @@ class Layout:
     is_integer: bool  # values are integers for the server; otherwise they are bytes
     is_cache: bool
     has_scores: bool
+    resp_keys: str  # as that of Server
     regions: Regions = dataclasses.field(compare=False, repr=False)
 
     @property
@@ -119,4 +120,4 @@ def layout_of(server: Server, wanted: Any, regions: Regions) -> Layout:
                           f" which is no multiple of {dtype.itemsize}")
         shape = (count,)
     return Layout(np.dtype(f"u{server.key_bytes}"), dtype, shape, server.value_bytes, server.value_type,
-                  integer, server.engine == "cache", server.policy != "", regions)
+                  integer, server.engine == "cache", server.policy != "", server.resp_keys, regions)

@@ -12,7 +12,7 @@ from typing import Any, Callable, Optional
 
 import numpy as np
 
-from . import _arrays, _times
+from . import _arrays, _keys, _times
 from ._errors import Refused
 from ._facts import Layout
 from ._native import ffi, lib
@@ -113,7 +113,7 @@ def unpack(records: np.ndarray[Any, Any]) -> list[bytes]:
 
 def get(layout: Layout, keys: Any, default: Any, out: Any, found: Any) -> Plan:
     """values, found; with a default and without `found` the values alone."""
-    taken = _arrays.take(keys, layout.key_dtype, "keys", layout.regions)
+    taken = _keys.take(keys, layout)
     shape = _values_shape(layout, taken)
     into = _arrays.receive(out, layout.value_dtype, shape, "out", taken)
     mask = None
@@ -150,7 +150,7 @@ def store(layout: Layout, keys: Any, values: Any, only: Optional[str], previous:
 
     if only is None or previous:
         return write(layout, _ONLY[only], keys, values, previous, times)
-    taken = _arrays.take(keys, layout.key_dtype, "keys", layout.regions)
+    taken = _keys.take(keys, layout)
     sent = values_of(layout, values, _values_shape(layout, taken), "values", taken)
     mask = np.empty(taken.shape, _BOOL)
 
@@ -168,7 +168,7 @@ def _no_times(_: tuple[int, ...]) -> dict[str, Any]:
 def write(layout: Layout, operation: int, keys: Any, values: Any, previous: bool,
           times: Callable[[tuple[int, ...]], dict[str, Any]] = _no_times) -> Plan:
     """None; or the values before, and which keys had one. `times`: what to say of those of keys of a shape."""
-    taken = _arrays.take(keys, layout.key_dtype, "keys", layout.regions)
+    taken = _keys.take(keys, layout)
     shape = _values_shape(layout, taken)
     sent = values_of(layout, values, shape, "values", taken)
     if not previous:
@@ -206,7 +206,7 @@ def bits(layout: Layout, word: str, keys: Any, values: Any, previous: bool) -> P
 
 def compare_and_set(layout: Layout, keys: Any, old: Any, new: Any) -> Plan:
     """Which keys had the old value, and have the new one."""
-    taken = _arrays.take(keys, layout.key_dtype, "keys", layout.regions)
+    taken = _keys.take(keys, layout)
     shape = _values_shape(layout, taken)
     pairs = taken.empty((taken.flat.size, 2, *layout.value_shape), layout.value_dtype)
     for at, (given, what) in enumerate(((old, "old"), (new, "new"))):
@@ -218,6 +218,6 @@ def compare_and_set(layout: Layout, keys: Any, old: Any, new: Any) -> Plan:
 
 def ask(layout: Layout, operation: int, keys: Any, found: Any) -> Plan:
     """Which keys were present: of delete and of contains."""
-    taken = _arrays.take(keys, layout.key_dtype, "keys", layout.regions)
+    taken = _keys.take(keys, layout)
     mask = _arrays.receive_mask(found, taken)
     return Plan(operation, taken, lambda: _arrays.give(mask, found, taken.is_torch), found=mask)

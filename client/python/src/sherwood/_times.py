@@ -9,7 +9,7 @@ from typing import Any, Optional
 
 import numpy as np
 
-from . import _arrays, _plans
+from . import _arrays, _keys, _plans
 from ._facts import Layout
 from ._native import lib
 
@@ -79,7 +79,7 @@ def expire(layout: Layout, keys: Any, ttl: Any, expire_at: Any, only: Optional[s
         raise ValueError(f"only is {only!r}: give one of {', '.join(repr(name) for name in _ONLY)}")
     if ttl is None and expire_at is None:
         raise ValueError("expire_many: give ttl or expire_at; persist_many ends times")
-    taken = _arrays.take(keys, layout.key_dtype, "keys", layout.regions)
+    taken = _keys.take(keys, layout)
     times = said(ttl, expire_at, False, taken.shape)
     mask = np.empty(taken.shape, np.bool_)
     if not previous:
@@ -92,7 +92,7 @@ def expire(layout: Layout, keys: Any, ttl: Any, expire_at: Any, only: Optional[s
 
 def left(layout: Layout, keys: Any, at: bool) -> _plans.Plan:
     """How long keys live, or until when; and which are present."""
-    taken = _arrays.take(keys, layout.key_dtype, "keys", layout.regions)
+    taken = _keys.take(keys, layout)
     times, mask = np.zeros(taken.shape, _U64), np.empty(taken.shape, np.bool_)
 
     def result() -> Any:

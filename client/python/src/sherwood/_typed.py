@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
         def data_ptr(self) -> int: ...
 
-    Keys = Union[Array, Sequence[int], Column]
+    Keys = Union[Array, Sequence[int], Sequence[str], Sequence[bytes], Column]
     Out = Union[Array, Tensor, bytearray, memoryview]
     Default = Union[int, float, bytes, Array]
     Only = Literal["absent", "present"]

@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 import numpy as np
 
-from . import _arrays, _plans
+from . import _arrays, _keys, _plans
 from ._errors import Refused
 from ._facts import Layout
 from ._native import lib
@@ -32,7 +32,7 @@ def add_rows(layout: Layout, keys: Any, rows: Any, scale: float, only: Optional[
                       f" {layout.value_dtype}")
     if only not in (None, "present"):
         raise ValueError(f'only is {only!r}: give "present" or None')
-    taken = _arrays.take(keys, layout.key_dtype, "keys", layout.regions)
+    taken = _keys.take(keys, layout)
     sent, kind = _rows(layout, rows, taken)
     operation = getattr(lib, f"SHERWOOD_ADD_{'' if only is None else 'PRESENT_'}{layout.adds.upper()}")
     return _plans.Plan(operation, taken, _plans.nothing, values=sent, scale=scale, operand_type=kind)
@@ -53,7 +53,7 @@ def _part(layout: Layout, first: int, count: int) -> dict[str, Any]:
 
 def get_range(layout: Layout, keys: Any, first: int, count: int) -> _plans.Plan:
     """parts, found."""
-    taken = _arrays.take(keys, layout.key_dtype, "keys", layout.regions)
+    taken = _keys.take(keys, layout)
     part = _part(layout, operator.index(first), operator.index(count))
     parts, mask = np.zeros((*taken.shape, count), _dtype(layout)), np.empty(taken.shape, np.bool_)
     return _plans.Plan(lib.SHERWOOD_GETRANGE, taken, lambda: (
@@ -63,7 +63,7 @@ def get_range(layout: Layout, keys: Any, first: int, count: int) -> _plans.Plan:
 
 def set_range(layout: Layout, keys: Any, first: int, parts: Any) -> _plans.Plan:
     """Which keys were present."""
-    taken = _arrays.take(keys, layout.key_dtype, "keys", layout.regions)
+    taken = _keys.take(keys, layout)
     given = _arrays.as_numpy(parts, _dtype(layout), "parts")
     if given.ndim == 0:
         raise ValueError("parts: give an array whose last dimension is the numbers of a part")
@@ -76,7 +76,7 @@ def set_range(layout: Layout, keys: Any, first: int, parts: Any) -> _plans.Plan:
 
 def prefix(layout: Layout, keys: Any) -> _plans.Plan:
     """How many keys lead; all of them are looked at."""
-    taken = _arrays.take(keys, layout.key_dtype, "keys", layout.regions)
+    taken = _keys.take(keys, layout)
     mask = np.empty(taken.flat.size, np.bool_)
     operation = lib.SHERWOOD_PEEK if layout.is_cache else lib.SHERWOOD_GET
     return _plans.Plan(operation, taken, lambda: int(mask.size if mask.all() else mask.argmin()), found=mask)
