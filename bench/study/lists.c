@@ -25,7 +25,8 @@ bool sw_study_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *
     bool power = strncmp(text, "2^", 2) == 0;
     text += power ? 2 : 0;
     errno = 0;
-    unsigned long long value = strtoull(text, &end, 0);
+    const bool is_hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+    unsigned long long value = strtoull(text, &end, is_hex ? 16 : 10); /* 010 is ten */
     unsigned shift = power ? 0 : shift_of(end);
     end += shift > 0;
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || (power && value > 63) ||

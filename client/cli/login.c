@@ -11,6 +11,8 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "client/cli/lines.h"
+
 static bool take(struct sw_cli_login *login, const char *text, size_t size)
 {
     if (size >= sizeof(login->password)) {
@@ -35,8 +37,9 @@ static bool read_line(struct sw_cli_login *login, FILE *in)
 {
     char line[SW_CLI_PASSWORD_BYTES + 2];
     setvbuf(in, NULL, _IONBF, 0); /* no copy stays behind in a buffer */
-    bool got = fgets(line, sizeof(line), in) != NULL;
-    size_t size = got ? strcspn(line, "\r\n") : 0;
+    bool got = sw_cli_line_read(in, line, sizeof(line)) == SW_CLI_LINE_GOOD;
+    size_t size = got ? strlen(line) : 0;
+    size -= size > 0 && line[size - 1] == '\r';
     bool is_right = size > 0 && take(login, line, size);
     explicit_bzero(line, sizeof(line));
     return is_right;
@@ -52,7 +55,8 @@ static bool read_file(struct sw_cli_login *login, char *text, size_t text_bytes)
     bool is_right = read_line(login, file);
     fclose(file);
     if (!is_right) {
-        snprintf(text, text_bytes, "%s: the first line must be a password of 1 to %d bytes",
+        snprintf(text, text_bytes,
+                 "%s: the first line must be a password of 1 to %d bytes, none of them NUL",
                  login->file, SW_CLI_PASSWORD_BYTES - 1);
     }
     return is_right;

@@ -91,8 +91,7 @@ static struct field trim(const uint8_t *text, size_t size)
         text++;
         size--;
     }
-    while (size > 0 &&
-           (text[size - 1] == ' ' || text[size - 1] == '\t' || text[size - 1] == '\r')) {
+    while (size > 0 && (text[size - 1] == ' ' || text[size - 1] == '\t')) {
         size--;
     }
     return (struct field){text, size};
@@ -141,6 +140,18 @@ static void tell_header(const struct sw_cli_pairs_reader *reader, struct field l
     }
 }
 
+/* Returns what no line may have, or NULL. */
+static const char *why_no_line(struct field line)
+{
+    if (memchr(line.text, '\0', line.size) != NULL) {
+        return "the line has a NUL byte (is it UTF-16? write UTF-8)";
+    }
+    if (memchr(line.text, '\r', line.size) != NULL) {
+        return "the line has a carriage return before its end (end lines with a newline)";
+    }
+    return NULL;
+}
+
 static bool looks_like_a_number(struct field field)
 {
     return field.size > 0 && ((field.text[0] >= '0' && field.text[0] <= '9') ||
@@ -166,11 +177,17 @@ static const char *take_value(const struct sw_cli_pairs_reader *reader, struct f
 static bool take_line(struct sw_cli_pairs_reader *reader, const uint8_t *line, size_t size,
                       uint64_t *key, void *value)
 {
+    size -= size > 0 && line[size - 1] == '\r';
     struct field whole = trim(line, size);
     if (reader->line == 1) {
         whole = without_byte_order_mark(whole);
     }
     if (whole.size == 0) {
+        return false;
+    }
+    const char *wrong = why_no_line(whole);
+    if (wrong != NULL) {
+        report(reader, wrong, whole.text, whole.size);
         return false;
     }
     const uint8_t *comma = memchr(whole.text, ',', whole.size);
@@ -181,7 +198,11 @@ static bool take_line(struct sw_cli_pairs_reader *reader, const uint8_t *line, s
     size_t before = (size_t)(comma - whole.text);
     struct field first = unquote(trim(whole.text, before));
     struct field second = unquote(trim(comma + 1, whole.size - before - 1));
-    bool header = reader->line == 1 && !looks_like_a_number(first) && !looks_like_a_number(second);
+    wrong = take_value(reader, second, value);
+    /* A line with a value is a pair with a bad key, even if its value is hex that reads as a name.
+     */
+    bool header = reader->line == 1 && !looks_like_a_number(first) &&
+                  !looks_like_a_number(second) && wrong != NULL;
     if (header && first.size > 0 && second.size > 0) {
         tell_header(reader, whole);
         return false;
@@ -191,7 +212,6 @@ static bool take_line(struct sw_cli_pairs_reader *reader, const uint8_t *line, s
                whole.size);
         return false;
     }
-    const char *wrong = take_value(reader, second, value);
     if (wrong != NULL) {
         report(reader, wrong, whole.text, whole.size);
     }

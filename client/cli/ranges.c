@@ -2,6 +2,7 @@
  *
  * ranges.c - commands on rows and their parts: ADD, GETRANGE and SETRANGE, as they are by RESP.
  */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,8 +148,9 @@ static bool is_whole(struct sw_cli *cli, const struct part *part, uint64_t offse
 static bool place(struct sw_cli *cli, const char *word, uint32_t bytes, int64_t *out)
 {
     char *end;
+    errno = 0;
     const long long number = strtoll(word, &end, 10);
-    if (end == word || *end != '\0') {
+    if (end == word || *end != '\0' || errno != 0) {
         sw_cli_reply_error(cli, "ERR value is not an integer or out of range");
         return false;
     }

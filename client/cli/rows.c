@@ -33,19 +33,26 @@ static double half_of(uint32_t bits)
     return sign * (exponent == 0 ? ldexp(mantissa, -24) : ldexp(1024 + mantissa, exponent - 25));
 }
 
+double sw_cli_float_of(uint32_t type, uint32_t bits)
+{
+    return type == SW_TYPE_F16    ? half_of(bits)
+           : type == SW_TYPE_BF16 ? float_of(bits << 16) /* the high half of a float of 32 bits */
+                                  : float_of(bits);
+}
+
 static void put_number(FILE *out, uint32_t type, const uint8_t *at)
 {
     uint64_t bits = 0;
     memcpy(&bits, at, sw_value_type_bytes(type));
     switch (type) {
     case SW_TYPE_F32:
-        fprintf(out, "%.9g", float_of((uint32_t)bits));
+        fprintf(out, "%.9g", sw_cli_float_of(type, (uint32_t)bits));
         break;
     case SW_TYPE_F16:
-        fprintf(out, "%.5g", half_of((uint32_t)bits));
+        fprintf(out, "%.5g", sw_cli_float_of(type, (uint32_t)bits));
         break;
-    case SW_TYPE_BF16: /* the high half of a float of 32 bits */
-        fprintf(out, "%.4g", float_of((uint32_t)bits << 16));
+    case SW_TYPE_BF16:
+        fprintf(out, "%.4g", sw_cli_float_of(type, (uint32_t)bits));
         break;
     default:
         fprintf(out, "%" PRIu64, bits);

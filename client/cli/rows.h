@@ -24,13 +24,18 @@ struct sw_cli_row_format {
  * from every other number of their type. */
 void sw_cli_row_write(FILE *out, const struct sw_cli_row_format *format, const void *value);
 
+/* The number that these bits are, of a type of floats. */
+double sw_cli_float_of(uint32_t type, uint32_t bits);
+
 /* Writes a line for each entry: key,number,number,.. or key,hex. Returns false, with errno set, if
  * writing failed. */
 bool sw_cli_rows_write(FILE *out, const struct sw_cli_row_format *format, uint32_t key_bytes,
                        const void *keys, const void *values, size_t count);
 
-/* Reads a value from text as sw_cli_row_write writes it; blanks around numbers are ignored. Numbers
- * are rounded to the nearest of their type. Returns NULL, or what is wrong, static storage. */
+/* Reads a value from text as sw_cli_row_write writes it; blanks around numbers are ignored.
+ * Fractions are rounded to the nearest number of their type. Numbers that are too large or too
+ * small for the type are refused, and so are integers that a type of floats does not have. Returns
+ * NULL, or a phrase for what is wrong, static storage. */
 const char *sw_cli_row_read(const struct sw_cli_row_format *format, const void *text, size_t size,
                             void *value);
 

@@ -4,8 +4,10 @@
  */
 #include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "client/cli/numbers.h"
 #include "client/cli/rows.h"
@@ -75,39 +77,98 @@ static uint32_t small_float(double number, int exponent_bits, int mantissa_bits)
     return sign | (bits >= infinity ? infinity : (uint32_t)bits);
 }
 
-static bool read_float(uint32_t type, const char *text, uint8_t *out)
+#define NO_NUMBER "the row has a field that is no number of its type"
+
+/* Is it a word of sw_cli_row_write for a float that is no finite number? */
+static bool is_word(const char *text)
+{
+    text += *text == '-' || *text == '+';
+    return strcasecmp(text, "inf") == 0 || strcasecmp(text, "infinity") == 0 ||
+           strcasecmp(text, "nan") == 0;
+}
+
+/* Is the text, an integer in decimal, just this number? */
+static bool is_same(const char *text, double number)
+{
+    char digits[NUMBER_BYTES_MAX];
+    text += *text == '-' || *text == '+';
+    text += strspn(text, "0");
+    snprintf(digits, sizeof(digits), "%.0f", fabs(number));
+    return strcmp(*text == '\0' ? "0" : text, digits) == 0;
+}
+
+/* Has the number no digit but 0 before its exponent? */
+static bool is_zero(const char *text)
+{
+    text += *text == '-' || *text == '+';
+    if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {
+        text += 2;
+        return strcspn(text, "123456789abcdefABCDEF") >= strcspn(text, "pP");
+    }
+    return strcspn(text, "123456789") >= strcspn(text, "eE");
+}
+
+/* Returns what the type cannot hold of a number, or NULL. `text` has no more than a number. */
+static const char *check_float(uint32_t type, const char *text, uint32_t bits)
+{
+    const bool is_integer = strpbrk(text, ".eExXpP") == NULL;
+    const uint32_t infinity = type == SW_TYPE_F32   ? 0x7F800000
+                              : type == SW_TYPE_F16 ? 0x7C00
+                                                    : 0x7F80;
+    const uint32_t sign = type == SW_TYPE_F32 ? 0x80000000 : 0x8000;
+    if ((bits & ~sign) == infinity) {
+        return "the row has a number that is too large for its type";
+    }
+    if ((bits & ~sign) == 0 && !is_zero(text)) {
+        return "the row has a number that its type can only hold as 0: write 0";
+    }
+    return is_integer && !is_same(text, sw_cli_float_of(type, bits))
+               ? "the row has an integer that its type cannot hold: write it with a decimal point "
+                 "to have it rounded"
+               : NULL;
+}
+
+static const char *read_float(uint32_t type, const char *text, uint8_t *out)
 {
     char *end;
     const float narrow = strtof(text, &end);
-    if (end == text || *end != '\0') {
-        return false;
+    uint32_t bits = 0;
+    if (end == text || *end != '\0' || isspace((unsigned char)text[0])) {
+        return NO_NUMBER;
     }
     if (type == SW_TYPE_F32) {
-        memcpy(out, &narrow, sizeof(narrow));
-        return true;
+        memcpy(&bits, &narrow, sizeof(narrow));
+    } else {
+        const double number = strtod(text, NULL);
+        bits = type == SW_TYPE_F16 ? small_float(number, 5, 10) : small_float(number, 8, 7);
     }
-    const double number = strtod(text, &end);
-    const uint16_t bits =
-        (uint16_t)(type == SW_TYPE_F16 ? small_float(number, 5, 10) : small_float(number, 8, 7));
-    memcpy(out, &bits, sizeof(bits));
-    return true;
+    const char *wrong = NULL;
+    if (isfinite(narrow) || !is_word(text)) {
+        wrong = isnan(narrow) ? NO_NUMBER : check_float(type, text, bits);
+    }
+    memcpy(out, &bits, sw_value_type_bytes(type)); /* the low bytes come first */
+    return wrong;
 }
 
-static bool read_number(uint32_t type, const uint8_t *text, size_t size, uint8_t *out)
+static const char *read_number(uint32_t type, const uint8_t *text, size_t size, uint8_t *out)
 {
     char word[NUMBER_BYTES_MAX + 1];
     const uint32_t bytes = sw_value_type_bytes(type);
     uint64_t number = 0;
     if (type != SW_TYPE_U32 && type != SW_TYPE_U64) {
-        memcpy(word, text, size < NUMBER_BYTES_MAX ? size : NUMBER_BYTES_MAX);
-        word[size < NUMBER_BYTES_MAX ? size : 0] = '\0';
+        if (size > NUMBER_BYTES_MAX || memchr(text, '\0', size) != NULL) {
+            return size > NUMBER_BYTES_MAX ? NO_NUMBER ": it has more than 64 characters"
+                                           : NO_NUMBER;
+        }
+        memcpy(word, text, size);
+        word[size] = '\0';
         return read_float(type, word, out);
     }
     if (!sw_decimal_parse(text, size, sw_cli_width_max(bytes), &number)) {
-        return false;
+        return NO_NUMBER;
     }
     memcpy(out, &number, bytes);
-    return true;
+    return NULL;
 }
 
 static const char *read_numbers(const struct sw_cli_row_format *format, const uint8_t *text,
@@ -128,8 +189,10 @@ static const char *read_numbers(const struct sw_cli_row_format *format, const ui
         while (stop > text && isblank(stop[-1])) {
             stop--;
         }
-        if (!read_number(format->value_type, text, (size_t)(stop - text), value + at)) {
-            return "the row has a field that is no number of its type";
+        const char *wrong =
+            read_number(format->value_type, text, (size_t)(stop - text), value + at);
+        if (wrong != NULL) {
+            return wrong;
         }
         text = last + (comma != NULL);
     }

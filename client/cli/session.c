@@ -2,10 +2,13 @@
  *
  * session.c - the connection of the commands, and running commands from a pipe.
  */
+#include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "client/cli/commands.h"
+#include "client/cli/lines.h"
 #include "client/cli/reply.h"
 #include "client/sherwood-cluster.h"
 
@@ -69,6 +72,34 @@ void sw_cli_run_line(struct sw_cli *cli, char *line)
     fflush(cli->out);
 }
 
+/* Runs what was read as line `number` of stdin. Returns false if no further line is to be read. */
+static bool run_read(struct sw_cli *cli, enum sw_cli_line found, char *line, uint64_t number)
+{
+    switch (found) {
+    case SW_CLI_LINE_GOOD:
+        sw_cli_run_line(cli, line);
+        return true;
+    case SW_CLI_LINE_NUL:
+        sw_cli_reply_error(cli, "ERR stdin:%" PRIu64 ": the line has a NUL byte: it was not run",
+                           number);
+        fflush(cli->out);
+        return true;
+    case SW_CLI_LINE_LONG:
+        fprintf(cli->messages,
+                "sherwood-cli: stdin:%" PRIu64 ": a line is longer than %u bytes: split it, or use "
+                "load\n",
+                number, SW_CLI_LINE_BYTES_MAX - 1);
+        break;
+    case SW_CLI_LINE_UNREAD:
+        fprintf(cli->messages, "sherwood-cli: stdin:%" PRIu64 ": %s\n", number, strerror(errno));
+        break;
+    case SW_CLI_LINE_END:
+        break;
+    }
+    cli->failed = found != SW_CLI_LINE_END;
+    return false;
+}
+
 int sw_cli_pipe(struct sw_cli *cli, FILE *in)
 {
     char *line = malloc(SW_CLI_LINE_BYTES_MAX);
@@ -77,16 +108,10 @@ int sw_cli_pipe(struct sw_cli *cli, FILE *in)
         return 1;
     }
     int status = 0;
-    while (!cli->quit && fgets(line, SW_CLI_LINE_BYTES_MAX, in) != NULL) {
-        size_t size = strlen(line);
-        if (size + 1 == SW_CLI_LINE_BYTES_MAX && line[size - 1] != '\n') {
-            fprintf(cli->messages,
-                    "sherwood-cli: a line is longer than %u bytes: split it, or use load\n",
-                    SW_CLI_LINE_BYTES_MAX - 1);
-            status = 1;
-            break;
-        }
-        sw_cli_run_line(cli, line);
+    bool more = true;
+    for (uint64_t number = 1; more && !cli->quit; number++) {
+        cli->failed = false;
+        more = run_read(cli, sw_cli_line_read(in, line, SW_CLI_LINE_BYTES_MAX), line, number);
         status = cli->failed ? 1 : status;
     }
     free(line);

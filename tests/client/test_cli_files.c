@@ -106,6 +106,17 @@ Test(cli_files, csv_that_is_bad)
         {"1,2\n\xEF\xBB\xBF"
          "3,4\n",
          "in.csv:2: the key is not"},
+        {"1,2\r3,4\r", "in.csv:1: the line has a carriage return before its end"},
+        {"1\r,2\n", "in.csv:1: the line has a carriage return"},
+        {"1,2\r\r\n", "in.csv:1: the line has a carriage return"},
+        {"1,1e3\n", "in.csv:1: the value is not"},
+        {"1,2.0\n", "in.csv:1: the value is not"},
+        {"1,+2\n", "in.csv:1: the value is not"},
+        {"1,0x2\n", "in.csv:1: the value is not"},
+        {"1,\"2\n", "in.csv:1: the value is not"},
+        {"+7,5\n", "in.csv:1: the key is not"},
+        {"x7,5\n", "in.csv:1: the key is not"},
+        {" ,5\n", "in.csv:1: the key is not"},
     };
     open_cli(8, 8, true);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -117,6 +128,32 @@ Test(cli_files, csv_that_is_bad)
     strcpy(line + sizeof(line) - 8, "1,2\n");
     cr_expect(strstr(load_text(line, 1), "too long") != NULL);
     cr_expect_eq(table.occupied, 0, "nothing of a batch with a bad line is sent");
+    close_cli();
+}
+
+static const char *load_bytes(const void *bytes, size_t size)
+{
+    write_file("in.csv", bytes, size);
+    rewind(cli.messages);
+    cr_expect_eq(sw_cli_load(&cli, path_of("in.csv")), 1);
+    fputc('\0', cli.messages);
+    fflush(cli.messages);
+    unlink(path_of("in.csv"));
+    return messages;
+}
+
+Test(cli_files, bytes_that_are_no_text)
+{
+    static const char cut[] = "1,2\n3,4\0garbage\n", wide[] = "\xFF\xFE"
+                                                              "1\0,\0002\0\n\0";
+    open_cli(8, 8, true);
+    cr_expect_not_null(
+        strstr(load_bytes(cut, sizeof(cut) - 1), "in.csv:2: the line has a NUL byte"), "%s",
+        messages);
+    cr_expect_not_null(
+        strstr(load_bytes(wide, sizeof(wide) - 1), "in.csv:1: the line has a NUL byte"), "%s",
+        messages);
+    cr_expect_eq(table.occupied, 0);
     close_cli();
 }
 

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * lines.h - lines of text that a C string can hold as they are.
+ */
+#ifndef SHERWOOD_CLIENT_CLI_LINES_H
+#define SHERWOOD_CLIENT_CLI_LINES_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+enum sw_cli_line {
+    SW_CLI_LINE_GOOD,
+    SW_CLI_LINE_END,   /* there are no more */
+    SW_CLI_LINE_NUL,   /* the line has a NUL byte, at which a C string would end */
+    SW_CLI_LINE_LONG,  /* the line has `room` bytes or more */
+    SW_CLI_LINE_UNREAD /* the file cannot be read; errno is set */
+};
+
+/* Reads the next line, without its newline, into `line`. It is cut unless the result is GOOD, and
+ * the next call begins behind its newline in each case. */
+enum sw_cli_line sw_cli_line_read(FILE *in, char *line, size_t room);
+
+#endif
