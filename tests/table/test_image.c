@@ -348,6 +348,77 @@ Test(image, keeps_the_arrays_that_its_table_leaves)
     sw_table_destroy(table);
 }
 
+/* Sets keys [first, first + count) and lets them expire at `at`; 0: never. */
+static void set_until(struct writer *writer, uint32_t first, uint32_t count, uint64_t at)
+{
+    struct sw_batch batch = {.op = SW_SET,
+                             .count = count,
+                             .keys = writer->keys + (size_t)first * writer->info.key_bytes,
+                             .values = writer->values,
+                             .expire_at = at,
+                             .clock_ms = 1000};
+    cr_assert_eq(sw_batch_run(writer->queue, &batch), SW_OK);
+}
+
+/* Counts the entries of an image that expire at `at`. */
+static uint32_t count_until(struct writer *writer, struct sw_image *image, uint64_t at)
+{
+    uint64_t expires[64];
+    uint32_t got = 64, count = 0;
+    while (got == 64) {
+        cr_assert_eq(sw_image_read(image, 64, writer->keys, writer->values, expires, &got), SW_OK);
+        for (uint32_t i = 0; i < got; i++) {
+            count += expires[i] == at;
+        }
+    }
+    return count;
+}
+
+/* The table grows between two images, so its arrays are left to the first image. The times did not
+ * move: they still belong to the first image, and a second one must not take them over. */
+Test(image, keeps_its_times_beside_a_second_image)
+{
+    enum { TIMED = 64 };
+    for (int drops = 0; drops < 2; drops++) {
+        struct sw_table_config config;
+        struct sw_table *table = NULL;
+        struct sw_image *first = NULL, *second = NULL;
+        struct writer writer;
+        char reason[256] = "";
+        sw_table_config_init(&config);
+        config.backend = tested_backend();
+        config.slot_bits = 128;
+        config.value_bytes = tested_value_bytes();
+        config.capacity_slots = 128;
+        config.max_capacity_slots = CAPACITY;
+        config.batch_ops_max = KEYS;
+        cr_assert_eq(sw_table_create(&config, &table, reason, sizeof(reason)), SW_OK, "%s", reason);
+        open_writer(&writer, table);
+        set_until(&writer, 0, TIMED, 5000000);
+        cr_assert_eq(sw_image_take(writer.queue, false, &first), SW_OK);
+        set_until(&writer, TIMED, KEYS - TIMED, 0); /* grows */
+        const int status = sw_image_take(writer.queue, false, &second);
+        cr_assert(status == SW_OK || status == SW_E_BUSY, "%s", sw_status_text(status));
+        if (drops == 1) {
+            sw_image_drop(second);
+            second = NULL;
+            set_until(&writer, TIMED, KEYS - TIMED, 9000000); /* the times grow */
+        }
+        set_until(&writer, 0, TIMED / 2, 0);
+        set_until(&writer, TIMED / 2, TIMED / 2, 9000000);
+        cr_assert_eq(count_until(&writer, first, 5000000), TIMED, "every time as it was");
+        if (second != NULL) {
+            cr_assert_eq(count_until(&writer, second, 5000000), TIMED, "of the second one, too");
+        }
+        sw_image_drop(first);
+        sw_image_drop(second);
+        cr_assert_eq(sw_image_take(writer.queue, false, &first), SW_OK, "once both are dropped");
+        sw_image_drop(first);
+        close_writer(&writer);
+        sw_table_destroy(table);
+    }
+}
+
 Test(image, is_no_batch_of_users)
 {
     struct sw_image *image = (struct sw_image *)16;

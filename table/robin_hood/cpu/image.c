@@ -200,12 +200,30 @@ static bool begin_all(struct sw_cpu *cpu, struct sw_cpu_image *image)
     return begun;
 }
 
+/* Does an image guard the arrays, the rows or the times? Alone. Growth leaves the main table's
+ * arrays to their image, which then guards the times only. Dropping an image changes times->image
+ * under the lock of the times. */
+static bool is_guarded(struct sw_cpu *cpu)
+{
+    if (cpu->image != NULL || cpu->row_image != NULL) {
+        return true;
+    }
+    struct sw_cpu *times = cpu->expiry != NULL ? cpu->expiry->times : NULL;
+    if (times == NULL) {
+        return false;
+    }
+    sw_phase_lock_enter_read(&times->lock);
+    const bool guarded = times->image != NULL;
+    sw_phase_lock_leave_read(&times->lock);
+    return guarded;
+}
+
 /* Returns true once the guard was of the present arrays, or if trying again is of no use. */
 static bool try_image(struct sw_cpu *cpu, struct sw_batch *batch, struct sw_cpu_image *image)
 {
     batch->_image_sequence = sw_phase_lock_enter_alone(&cpu->lock);
     uint64_t began_ns = sw_now_ns();
-    bool busy = image->guard != NULL && (cpu->image != NULL || cpu->row_image != NULL);
+    bool busy = image->guard != NULL && is_guarded(cpu);
     bool begun = !busy && begin_all(cpu, image);
     batch->_held_ns = sw_now_ns() - began_ns;
     sw_phase_lock_leave_write(&cpu->lock);
