@@ -60,6 +60,20 @@ static int system_size(int fd, uint64_t *bytes)
     return 0;
 }
 
+static int system_data(int fd, uint64_t at, uint64_t *from, uint64_t *to)
+{
+    off_t data = lseek(fd, (off_t)at, SEEK_DATA);
+    if (data < 0 && errno == ENXIO) {
+        return 1;
+    }
+    off_t hole = data < 0 ? -1 : lseek(fd, data, SEEK_HOLE);
+    if (hole > data) {
+        *from = (uint64_t)data;
+        *to = (uint64_t)hole;
+    }
+    return 0;
+}
+
 static int system_links(int fd, uint64_t *count)
 {
     struct stat facts;
@@ -139,6 +153,7 @@ const struct sw_io *sw_io_system(void)
         .direct = system_direct,
         .allocate = system_allocate,
         .size = system_size,
+        .data = system_data,
         .links = system_links,
         .rename = system_rename,
         .unlink = system_unlink,

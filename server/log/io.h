@@ -37,6 +37,9 @@ struct sw_io {
     int (*direct)(int fd, bool is_direct);
     int (*allocate)(int fd, off_t bytes); /* fallocate(2): longer by zeros, with room on the disk */
     int (*size)(int fd, uint64_t *bytes);
+    /* Finds the next data behind `at` (SEEK_DATA): [*from, *to), which stay as they are where the
+     * file system cannot tell. Returns 0, or 1 if there is none up to the end of the file. */
+    int (*data)(int fd, uint64_t at, uint64_t *from, uint64_t *to);
     int (*links)(int fd, uint64_t *count);
     int (*rename)(int dir, const char *from, const char *to);
     int (*unlink)(int dir, const char *name);

@@ -127,8 +127,8 @@ int sw_recover(const struct sw_recover *recover, char reason[SW_WAL_REASON_BYTES
     if (recover_snapshot_only(recover, &named, reason) != 0) {
         return -1;
     }
-    int status = sw_wal_survey(&survey, recover->directory, recover->base, named, &recover->shape,
-                               sw_wal_heap(), reason);
+    int status =
+        sw_wal_survey(&survey, recover->directory, recover->base, named, &recover->shape, reason);
     if (status == 0) {
         status = recover_surveyed(recover, &survey, reason);
     }

@@ -12,30 +12,11 @@
 
 #include "proto/regular_file.h"
 
-static void *heap_take(void *context, size_t bytes)
-{
-    (void)context;
-    return aligned_alloc(SW_WAL_ALIGN, sw_wal_align(bytes, SW_WAL_ALIGN));
-}
-
-static void heap_give(void *context, void *memory, size_t bytes)
-{
-    (void)context;
-    (void)bytes;
-    free(memory);
-}
-
 const struct sw_wal_memory *sw_wal_heap(void)
 {
-    static const struct sw_wal_memory heap = {.take = heap_take, .give = heap_give};
+    static const struct sw_wal_memory heap = {.take = NULL};
     return &heap;
 }
-
-/* A segment's file in memory. */
-struct file {
-    uint8_t *bytes;
-    uint64_t size;
-};
 
 static int say(char reason[SW_WAL_REASON_BYTES], const struct sw_directory *directory,
                const char *name, const char *text)
@@ -44,60 +25,56 @@ static int say(char reason[SW_WAL_REASON_BYTES], const struct sw_directory *dire
     return -1;
 }
 
-static int read_file(const struct sw_directory *directory, int fd, const char *name,
-                     const struct sw_wal_memory *memory, struct file *file,
-                     char reason[SW_WAL_REASON_BYTES])
-{
-    if (directory->io->size(fd, &file->size) != 0) {
-        return say(reason, directory, name, strerror(errno));
-    }
-    file->bytes = memory->take(memory->context, file->size > 0 ? file->size : 1);
-    if (file->bytes == NULL) {
-        return say(reason, directory, name, "there is no memory to read it to");
-    }
-    if (sw_io_read(directory->io, fd, file->bytes, file->size, 0) != 0) {
-        memory->give(memory->context, file->bytes, file->size);
-        return say(reason, directory, name, strerror(errno));
-    }
-    return 0;
-}
-
-static int load(const struct sw_directory *directory, uint64_t number,
-                const struct sw_wal_memory *memory, struct file *file,
-                char reason[SW_WAL_REASON_BYTES])
+static int read_segment(const struct sw_directory *directory, uint64_t number,
+                        struct sw_segment_file *file, char reason[SW_WAL_REASON_BYTES])
 {
     char name[SW_DIRECTORY_NAME_MAX];
     sw_directory_name(SW_WAL_NAME, number, name);
-    int fd = directory->io->open(directory->fd, name, O_RDONLY, 0);
-    if (fd < 0) {
-        return say(reason, directory, name, sw_file_error(errno));
+    return sw_segment_file_read(file, directory, name) != 0
+               ? say(reason, directory, name, sw_file_error(errno))
+               : 0;
+}
+
+/* Gives back the oldest files beyond SW_WAL_KEPT_BYTES. The newest may be read twice more: for the
+ * replay, and to be copied. */
+static void keep_newest(struct sw_wal_survey *survey, size_t count)
+{
+    uint64_t kept = 0;
+    for (size_t i = count; i-- > 0;) {
+        kept += survey->file[i].size;
+        if (kept > SW_WAL_KEPT_BYTES) {
+            sw_segment_file_free(&survey->file[i]);
+        }
     }
-    int status = read_file(directory, fd, name, memory, file, reason);
-    directory->io->close(fd);
-    return status;
 }
 
 static int look_at_all(struct sw_wal_survey *survey, const struct sw_directory *directory,
-                       const uint64_t *numbers, const struct sw_wal_memory *memory,
-                       char reason[SW_WAL_REASON_BYTES])
+                       const uint64_t *numbers, char reason[SW_WAL_REASON_BYTES])
 {
     uint8_t boot[SW_BOOT_ID_BYTES];
     directory->io->boot_id(boot);
     for (size_t i = 0; i < survey->count; i++) {
-        struct file file;
-        survey->found[i].number = numbers[i];
-        if (load(directory, numbers[i], memory, &file, reason) != 0) {
+        struct sw_segment_file *file = &survey->file[i];
+        struct sw_wal_found *found = &survey->found[i];
+        found->number = numbers[i];
+        if (read_segment(directory, numbers[i], file, reason) != 0) {
             return -1;
         }
-        sw_wal_look(&survey->found[i], file.bytes, file.size, file.size, boot);
-        memory->give(memory->context, file.bytes, file.size);
+        sw_wal_look(found, file->bytes, file->size, file->file_bytes, boot);
+        while (found->run.wants > file->size) { /* a record that ends with zeros */
+            if (sw_segment_file_extend(file, found->run.wants) != 0) {
+                return say(reason, directory, "", "there is no memory for a segment");
+            }
+            sw_wal_look(found, file->bytes, file->size, file->file_bytes, boot);
+        }
+        keep_newest(survey, i + 1);
     }
     return 0;
 }
 
 int sw_wal_survey(struct sw_wal_survey *survey, const struct sw_directory *directory, uint64_t base,
                   uint64_t named, const struct sw_wal_shape *shape,
-                  const struct sw_wal_memory *memory, char reason[SW_WAL_REASON_BYTES])
+                  char reason[SW_WAL_REASON_BYTES])
 {
     uint64_t *numbers;
     char refusal[SW_WAL_REFUSAL_BYTES];
@@ -106,10 +83,11 @@ int sw_wal_survey(struct sw_wal_survey *survey, const struct sw_directory *direc
         return say(reason, directory, "", strerror(errno));
     }
     survey->found = calloc(survey->count + 1, sizeof(*survey->found));
+    survey->file = calloc(survey->count + 1, sizeof(*survey->file));
     survey->plan.piece = calloc(survey->count + 1, sizeof(*survey->plan.piece));
-    int status = survey->found == NULL || survey->plan.piece == NULL
+    int status = survey->found == NULL || survey->file == NULL || survey->plan.piece == NULL
                      ? say(reason, directory, "", "there is no memory for its list of segments")
-                     : look_at_all(survey, directory, numbers, memory, reason);
+                     : look_at_all(survey, directory, numbers, reason);
     free(numbers);
     if (status == 0 &&
         !sw_wal_plan(&survey->plan, survey->found, survey->count, base, named, shape, refusal)) {
@@ -120,6 +98,10 @@ int sw_wal_survey(struct sw_wal_survey *survey, const struct sw_directory *direc
 
 void sw_wal_survey_free(struct sw_wal_survey *survey)
 {
+    for (size_t i = 0; survey->file != NULL && i < survey->count; i++) {
+        sw_segment_file_free(&survey->file[i]);
+    }
+    free(survey->file);
     free(survey->found);
     free(survey->plan.piece);
     *survey = (struct sw_wal_survey){0};
@@ -142,8 +124,8 @@ int sw_wal_remove_unreachable(const struct sw_wal_survey *survey,
 
 /* --- replay ----------------------------------------------------------------------------------- */
 
-static int replay_piece(const struct file *file, const struct sw_wal_found *found, uint64_t from,
-                        uint64_t to, const struct sw_wal_taker *taker,
+static int replay_piece(const struct sw_segment_file *file, const struct sw_wal_found *found,
+                        uint64_t from, uint64_t to, const struct sw_wal_taker *taker,
                         char reason[SW_WAL_REASON_BYTES])
 {
     struct sw_wal_reader reader;
@@ -169,6 +151,51 @@ static int replay_piece(const struct file *file, const struct sw_wal_found *foun
     return 0;
 }
 
+/* What a replay reads records from: memory of the caller's kind, with a segment in it. */
+struct loaded {
+    struct sw_segment_file file;
+    struct sw_segment_file own; /* read again */
+    void *taken;
+};
+
+static int load(struct loaded *loaded, const struct sw_wal_survey *survey, size_t segment,
+                const struct sw_directory *directory, const struct sw_wal_memory *memory,
+                char reason[SW_WAL_REASON_BYTES])
+{
+    const uint64_t number = survey->found[segment].number;
+    *loaded = (struct loaded){.file = survey->file[segment]};
+    if (loaded->file.bytes == NULL) {
+        if (read_segment(directory, number, &loaded->own, reason) != 0) {
+            return -1;
+        }
+        if (loaded->own.size < survey->found[segment].run.end &&
+            sw_segment_file_extend(&loaded->own, survey->found[segment].run.end) != 0) {
+            sw_segment_file_free(&loaded->own);
+            return say(reason, directory, "", "there is no memory for a segment");
+        }
+        loaded->file = loaded->own;
+    }
+    if (memory->take != NULL) {
+        loaded->taken = memory->take(memory->context, loaded->file.size + 1);
+        if (loaded->taken == NULL) {
+            sw_segment_file_free(&loaded->own);
+            return say(reason, directory, "", "there is no I/O memory to read a segment to");
+        }
+        memcpy(loaded->taken, loaded->file.bytes, loaded->file.size);
+        loaded->file.bytes = loaded->taken;
+        sw_segment_file_free(&loaded->own);
+    }
+    return 0;
+}
+
+static void unload(struct loaded *loaded, const struct sw_wal_memory *memory)
+{
+    if (loaded->taken != NULL) {
+        memory->give(memory->context, loaded->taken, loaded->file.size + 1);
+    }
+    sw_segment_file_free(&loaded->own);
+}
+
 int sw_wal_replay(const struct sw_wal_survey *survey, const struct sw_directory *directory,
                   uint64_t after, const struct sw_wal_memory *memory,
                   const struct sw_wal_taker *taker, char reason[SW_WAL_REASON_BYTES])
@@ -177,20 +204,20 @@ int sw_wal_replay(const struct sw_wal_survey *survey, const struct sw_directory 
         const struct sw_wal_piece *piece = &survey->plan.piece[i];
         const struct sw_wal_found *found = &survey->found[piece->segment];
         uint64_t from = piece->from > after ? piece->from : after + 1;
-        struct file file;
+        struct loaded loaded;
         if (from > piece->to) {
             continue;
         }
-        if (load(directory, found->number, memory, &file, reason) != 0) {
+        if (load(&loaded, survey, piece->segment, directory, memory, reason) != 0) {
             return -1;
         }
         char ended[SW_WAL_REASON_BYTES] = "";
-        int status = replay_piece(&file, found, from, piece->to, taker, reason);
+        int status = replay_piece(&loaded.file, found, from, piece->to, taker, reason);
         if (taker->end(taker->context, ended) != 0 && status == 0) {
             memcpy(reason, ended, sizeof(ended));
             status = -1;
         }
-        memory->give(memory->context, file.bytes, file.size);
+        unload(&loaded, memory);
         if (status != 0) {
             return -1;
         }

@@ -2,20 +2,22 @@
  *
  * survey.h - reading the segments of a data directory: what is there, and its writes in order.
  *
- * Nothing is changed. Segments are read whole, one after the other, into memory of the caller's
- * kind. To be called by one thread.
+ * Nothing is changed. Of each segment what was written is read (segment_file.h), once: up to
+ * SW_WAL_KEPT_BYTES of the newest segments stay in memory for the replay. Older ones are read again
+ * by it. To be called by one thread.
  */
 #ifndef SHERWOOD_SERVER_LOG_SURVEY_H
 #define SHERWOOD_SERVER_LOG_SURVEY_H
 
 #include "proto/wal_plan.h"
-#include "server/log/directory.h"
+#include "server/log/segment_file.h"
 
+#define SW_WAL_KEPT_BYTES (256ULL << 20)
 #define SW_WAL_REASON_BYTES 1024 /* a path and a sentence */
 
-/* Where segments are read to. */
+/* Where a replay has its records. */
 struct sw_wal_memory {
-    void *(*take)(void *context, size_t bytes); /* NULL: there is none */
+    void *(*take)(void *context, size_t bytes); /* NULL: on the heap. Returns NULL: there is none */
     void (*give)(void *context, void *memory, size_t bytes);
     void *context;
 };
@@ -23,7 +25,8 @@ struct sw_wal_memory {
 const struct sw_wal_memory *sw_wal_heap(void);
 
 struct sw_wal_survey {
-    struct sw_wal_found *found; /* segments, by number */
+    struct sw_wal_found *found;   /* segments, by number */
+    struct sw_segment_file *file; /* of each, if it is kept */
     size_t count;
     struct sw_wal_plan plan;
 };
@@ -33,7 +36,7 @@ struct sw_wal_survey {
  * case, and the caller gives it back by sw_wal_survey_free. */
 int sw_wal_survey(struct sw_wal_survey *survey, const struct sw_directory *directory, uint64_t base,
                   uint64_t named, const struct sw_wal_shape *shape,
-                  const struct sw_wal_memory *memory, char reason[SW_WAL_REASON_BYTES]);
+                  char reason[SW_WAL_REASON_BYTES]);
 void sw_wal_survey_free(struct sw_wal_survey *survey);
 
 /* Removes what no start is to read again, where no new segment follows: segments that begin behind

@@ -83,8 +83,7 @@ static int recover(struct world *world, struct sw_wal_survey *survey,
                           SW_WAL_REASON_BYTES) != 0) {
         return -1;
     }
-    if (sw_wal_survey(survey, &world->directory, world->base, world->base, &shape, sw_wal_heap(),
-                      reason) != 0 ||
+    if (sw_wal_survey(survey, &world->directory, world->base, world->base, &shape, reason) != 0 ||
         sw_wal_replay(survey, &world->directory, world->base, sw_wal_heap(), &taker, reason) != 0) {
         sw_directory_close(&world->directory);
         return -1;

@@ -149,6 +149,13 @@ static int disk_open(int dir, const char *name, int flags, mode_t mode)
     return done(FIRST_FD + file, 0);
 }
 
+/* It cannot tell. */
+static int disk_data(int fd, uint64_t at, uint64_t *from, uint64_t *to)
+{
+    (void)fd, (void)at, (void)from, (void)to;
+    return 0;
+}
+
 /* Each life may be behind a loss of power. */
 static void disk_boot_id(uint8_t id[SW_BOOT_ID_BYTES])
 {
@@ -360,6 +367,7 @@ const struct sw_io *power_disk_io(void)
         .direct = disk_direct,
         .allocate = disk_truncate, /* zeros, whichever of them reach the disk before a sync */
         .size = disk_size,
+        .data = disk_data,
         .links = disk_links,
         .rename = disk_rename,
         .unlink = disk_unlink,
