@@ -234,8 +234,9 @@ SW_OPTION(
 SW_OPTION(
     data_dir, "data-dir", "persistence", SW_ANY, SW_TEXT(), "", "PATH",
     "Directory of snapshots, at most 127 bytes: the newest is loaded at the start, and one is "
-    "written by SAVE and BGSAVE, at --save, and when the server stops. One server at a time "
-    "uses a directory. Empty: the table lives in memory and nothing is saved.")
+    "written by SAVE and BGSAVE, at --save, and when the server stops without a log (see "
+    "appendonly). One server at a time uses a directory. Empty: the table lives in memory and "
+    "nothing is saved.")
 SW_LIVE_OPTION(
     save, "save", "persistence", SW_ANY, SW_TEXT(), "", "PAIRS",
     "Write a snapshot after so many seconds if so many keys were changed: pairs of both, up "

@@ -151,6 +151,21 @@ def a_segment_that_is_shorter():
 
 
 @case
+def what_a_stop_writes():
+    """without a log a snapshot; with a log, which has every write, none"""
+    for level in (None, "always", "everysec"):
+        with Directory() as path:
+            log = ("--appendonly", "yes", "--appendfsync", level) if level else ()
+            for _ in range(2):
+                with Server("--data-dir", str(path), *SMALL, *log) as server:
+                    equal(server.redis_cli("SET", "1", "1").strip(), "OK", "set")
+                    equal(server.redis_cli("DEL", "1").strip(), "1", "del")
+                    equal(server.redis_cli("SET", "1", "1").strip(), "OK", "set")
+                files = sorted(file.name for file in path.iterdir() if file.name != "lock")
+                check(all(name.startswith("snapshot-" if level is None else "log-") for name in files) and files, files)
+
+
+@case
 def a_lock_that_was_removed():
     """the directory itself is locked: a second daemon is refused though somebody has removed the file, and so is --fix"""
     with Directory() as path, durable(path, "always") as server:
