@@ -14,6 +14,7 @@
 #include "server/config/live.h"
 #include "server/limits.h"
 #include "server/net/conn.h"
+#include "server/resp/admin_call.h"
 #include "server/resp/control_parts.h"
 #include "server/resp/glob.h"
 #include "server/resp/output.h"
@@ -201,24 +202,11 @@ static void start(struct sw_control *control)
 
 /* --- commands --------------------------------------------------------------------------------- */
 
-/* Returns an error line, or NULL. */
-static const char *take_pattern(struct sw_control *control, const struct sw_resp_argument *pattern)
-{
-    if (pattern->size > sizeof(control->pattern)) {
-        return "ERR the pattern is longer than 64 bytes";
-    }
-    if (pattern->size > 0) {
-        memcpy(control->pattern, pattern->text, pattern->size);
-    }
-    control->pattern_bytes = pattern->size;
-    control->has_pattern = true;
-    return NULL;
-}
-
 /* Parses the options behind SCAN's cursor. Returns an error line, or NULL. */
 static const char *scan_options(struct sw_control *control, const struct sw_resp_command *arguments,
                                 uint64_t *count)
 {
+    int64_t given = 0;
     for (uint32_t i = 2; i < arguments->count; i += 2) {
         const struct sw_resp_argument *name = &arguments->arguments[i];
         const struct sw_resp_argument *value = name + 1;
@@ -226,16 +214,16 @@ static const char *scan_options(struct sw_control *control, const struct sw_resp
             return "ERR syntax error";
         }
         if (sw_argument_is(name, "COUNT")) {
-            if (!sw_decimal_parse(value->text, value->size, INT64_MAX, count)) {
+            if (!sw_argument_integer(value, &given)) {
                 return "ERR value is not an integer or out of range";
             }
-            if (*count == 0) {
+            if (given < 1) {
                 return "ERR syntax error";
             }
+            *count = (uint64_t)given;
         } else if (sw_argument_is(name, "MATCH")) {
-            const char *error = take_pattern(control, value);
-            if (error != NULL) {
-                return error;
+            if (!sw_control_take_pattern(control, value)) {
+                return control->error;
             }
         } else if (sw_argument_is(name, "TYPE")) {
             control->none = !sw_argument_is(value, "STRING");
@@ -263,7 +251,7 @@ static bool run_scan(struct sw_control *control, const struct sw_resp_command *a
         free(control);
         return true;
     }
-    count = count < count_max ? count : count_max;
+    count = sw_control_match_count(control, count < count_max ? (uint32_t)count : count_max);
     sw_text_init(&control->keys, SW_ROUND_TEXT_BYTES_MAX);
     if (!sw_control_prepare_scan(control, control->given << control->cursor_shift,
                                  (uint32_t)count + is_cut)) {
@@ -275,14 +263,11 @@ static bool run_scan(struct sw_control *control, const struct sw_resp_command *a
 
 static bool run_keys(struct sw_control *control, const struct sw_resp_command *arguments)
 {
-    const char *error = take_pattern(control, &arguments->arguments[1]);
-    if (error != NULL) {
-        sw_resp_error(control->conn, control->command, "%s", error);
-        free(control);
-        return true;
+    if (!sw_control_take_pattern(control, &arguments->arguments[1])) {
+        return sw_control_refuse(control, control->error);
     }
     sw_text_init(&control->keys, SW_LIVE(control->conn->net->config->output_bytes_max));
-    if (!sw_control_prepare_scan(control, 0, KEYS_COUNT)) {
+    if (!sw_control_prepare_scan(control, 0, sw_control_match_count(control, KEYS_COUNT))) {
         return false;
     }
     start(control);
@@ -369,10 +354,24 @@ bool sw_control_takes(struct sw_conn *conn, const struct sw_command *command,
            (command->id == SW_COMMAND_CLIENT && sw_control_is_pause(arguments));
 }
 
+/* Bytes of the longest argument that may be a pattern. */
+static uint32_t pattern_room(const struct sw_command *command,
+                             const struct sw_resp_command *arguments)
+{
+    uint32_t most = 0;
+    if (command->id != SW_COMMAND_SCAN && command->id != SW_COMMAND_KEYS) {
+        return 0;
+    }
+    for (uint32_t i = 1; i < arguments->count; i++) {
+        most = arguments->arguments[i].size > most ? arguments->arguments[i].size : most;
+    }
+    return most < SW_CONTROL_PATTERN_BYTES ? most : SW_CONTROL_PATTERN_BYTES;
+}
+
 bool sw_control_run(struct sw_conn *conn, const struct sw_command *command,
                     const struct sw_resp_command *arguments)
 {
-    struct sw_control *control = sw_control_create(conn, command);
+    struct sw_control *control = sw_control_create(conn, command, pattern_room(command, arguments));
     if (control == NULL) {
         return true;
     }

@@ -33,9 +33,10 @@ static const char *error_of(const struct sw_control *control)
     }
 }
 
-struct sw_control *sw_control_create(struct sw_conn *conn, const struct sw_command *command)
+struct sw_control *sw_control_create(struct sw_conn *conn, const struct sw_command *command,
+                                     uint32_t pattern_bytes)
 {
-    struct sw_control *control = calloc(1, sizeof(*control));
+    struct sw_control *control = calloc(1, sizeof(*control) + pattern_bytes);
     if (control == NULL) {
         sw_resp_error(conn, command, "ERR out of memory");
         return NULL;
@@ -43,6 +44,7 @@ struct sw_control *sw_control_create(struct sw_conn *conn, const struct sw_comma
     control->conn = conn;
     control->resp = sw_resp_of(conn)->resp;
     control->command = command;
+    control->pattern = (uint8_t *)(control + 1);
     sw_list_init(&control->waits);
     return control;
 }

@@ -14,7 +14,8 @@
 #include "server/repl/last_write.h"
 #include "server/resp/command.h"
 
-#define SW_CONTROL_PATTERN_BYTES 64
+/* Longest pattern: room for each byte of the longest key, escaped, and more. */
+#define SW_CONTROL_PATTERN_BYTES 4096
 #define SW_CONTROL_ERROR_BYTES 400
 
 struct sw_conn;
@@ -59,7 +60,7 @@ struct sw_control {
     bool counts_foreign;   /* COUNTFOREIGN */
     bool is_taken;         /* SETTOPOLOGY */
     uint32_t pattern_bytes;
-    uint8_t pattern[SW_CONTROL_PATTERN_BYTES];
+    uint8_t *pattern;                   /* behind this struct, in its allocation */
     char error[SW_CONTROL_ERROR_BYTES]; /* SAVE, DIGEST: empty: it went well */
 };
 
@@ -68,8 +69,10 @@ void sw_control_begin(struct sw_control *control);
 /* Sends the reply, and frees the command. */
 void sw_control_finish(struct sw_control *control);
 
-/* Makes a command, or replies with an error and returns NULL. */
-struct sw_control *sw_control_create(struct sw_conn *conn, const struct sw_command *command);
+/* Makes a command with room for a pattern of `pattern_bytes`, or replies with an error and returns
+ * NULL. */
+struct sw_control *sw_control_create(struct sw_conn *conn, const struct sw_command *command,
+                                     uint32_t pattern_bytes);
 /* Prepares the batch of a scan. Returns false, with `control` freed and the connection stalled, if
  * there is no arena memory now. */
 bool sw_control_prepare_scan(struct sw_control *control, uint64_t cursor, uint32_t count);
@@ -88,6 +91,12 @@ void sw_control_keep_mine(struct sw_control *control);
 /* Most keys of a reply: with its cursor and array heads it must not exceed output-bytes-max, nor
  * the text of a round. */
 uint32_t sw_control_scan_count_max(const struct sw_config *config);
+/* Returns `count`, or as many keys as the pattern is compared with in a few milliseconds, whatever
+ * the pattern and the keys are; at least 1. */
+uint32_t sw_control_match_count(const struct sw_control *control, uint32_t count);
+/* Copies the pattern of SCAN or KEYS. Returns false, with an error in `control->error`, if it is
+ * too long, or if no key can match it because keys are shown as integers. */
+bool sw_control_take_pattern(struct sw_control *control, const struct sw_resp_argument *pattern);
 
 /* Must DBSIZE be counted, and is this CLIENT PAUSE? */
 bool sw_control_must_count(struct sw_conn *conn);

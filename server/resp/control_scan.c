@@ -3,6 +3,7 @@
  * control_scan.c - what passes over the table share: their batch, and the keys that this node
  * shows.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,13 @@
 #include "server/limits.h"
 #include "server/net/conn.h"
 #include "server/resp/control_parts.h"
+#include "server/resp/glob.h"
 #include "server/resp/resp.h"
+
+/* Steps of sw_glob_matches between two batches: a few milliseconds. */
+#define MATCH_STEPS_MAX (4ULL << 20)
+/* Bytes of a pattern that an error shows. */
+#define PATTERN_SHOWN_BYTES 128
 
 uint64_t sw_control_key_at(const struct sw_control *control, uint32_t i)
 {
@@ -94,4 +101,40 @@ uint32_t sw_control_scan_count_max(const struct sw_config *config)
     const uint64_t room = bytes < SW_ROUND_TEXT_BYTES_MAX ? bytes : SW_ROUND_TEXT_BYTES_MAX;
     uint64_t fit = room / key - 3;
     return fit < SW_SCAN_COUNT_MAX ? (uint32_t)fit : SW_SCAN_COUNT_MAX;
+}
+
+uint32_t sw_control_match_count(const struct sw_control *control, uint32_t count)
+{
+    const uint32_t text_bytes = control->resp->keys.text_bytes;
+    const uint64_t steps =
+        (control->pattern_bytes + 1ULL) *
+        (text_bytes > SW_KEY_TEXT_BYTES_MAX ? text_bytes : SW_KEY_TEXT_BYTES_MAX);
+    const uint64_t most = MATCH_STEPS_MAX / steps;
+    return most >= count ? count : most > 1 ? (uint32_t)most : 1;
+}
+
+bool sw_control_take_pattern(struct sw_control *control, const struct sw_resp_argument *pattern)
+{
+    if (pattern->size > SW_CONTROL_PATTERN_BYTES) {
+        snprintf(control->error, sizeof(control->error), "ERR the pattern is longer than %u bytes",
+                 (unsigned)SW_CONTROL_PATTERN_BYTES);
+        return false;
+    }
+    if (control->resp->keys.form == SW_RESP_KEYS_AUTO &&
+        !sw_glob_may_match_digits(pattern->text, pattern->size)) {
+        char shown[PATTERN_SHOWN_BYTES];
+        sw_key_text_show(pattern, shown, sizeof(shown));
+        snprintf(control->error, sizeof(control->error),
+                 "ERR the pattern '%s' matches no key: keys that are texts are listed as the "
+                 "integers of their hashes (--resp-keys auto); rows list texts with --resp-keys "
+                 "hash and --resp-key-text-bytes",
+                 shown);
+        return false;
+    }
+    if (pattern->size > 0) {
+        memcpy(control->pattern, pattern->text, pattern->size);
+    }
+    control->pattern_bytes = pattern->size;
+    control->has_pattern = true;
+    return true;
 }

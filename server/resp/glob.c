@@ -68,3 +68,21 @@ bool sw_glob_matches(const uint8_t *pattern, size_t pattern_size, const uint8_t 
     }
     return at == pattern_size;
 }
+
+bool sw_glob_may_match_digits(const uint8_t *pattern, size_t pattern_size)
+{
+    size_t at = 0;
+    while (at < pattern_size) {
+        size_t next = at + 1;
+        bool any = pattern[at] == '*';
+        for (uint8_t digit = '0'; digit <= '9' && !any; digit++) {
+            next = at;
+            any = one_matches(pattern, pattern_size, &next, digit);
+        }
+        if (!any) {
+            return false;
+        }
+        at = next;
+    }
+    return pattern_size > 0; /* the empty pattern matches the empty text alone */
+}

@@ -190,9 +190,31 @@ def listed():
         check(replies.ask("RANDOMKEY") in keys, "RANDOMKEY")
         equal(replies.ask("GET", b"key:7"), b"v", "GET")
         check(any(entry[3] == [b"get", b"key:7"] for entry in replies.ask("SLOWLOG", "GET", -1)), "SLOWLOG")
+        pattern = b"".join(b"\\" + bytes([byte]) for byte in b"x" * 30)
+        equal(replies.ask("KEYS", pattern), [b"x" * 30], "a pattern of more than 64 bytes")
         too_long = wire.Error("ERR key is longer than resp-key-text-bytes")
         equal([replies.ask("SET", b"x" * 31, 1), replies.ask("MGET", b"a", b"x" * 31)], [too_long, too_long], "a long key")
         equal(replies.ask("DBSIZE"), len(keys), "DBSIZE")
+
+
+@case
+def long_patterns():
+    """patterns match keys of 1,024 bytes; one that costs much is compared with few keys at a time, and SCAN goes on"""
+    with Server(*texts(8, most=1024)) as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        keys = [b"%04d" % i * 256 for i in range(300)]
+        for key in keys:
+            equal(replies.ask("SET", key, b"8" * 8), "OK", "SET")
+        pattern = b"".join(b"\\" + bytes([byte]) for byte in keys[7])
+        equal(replies.ask("KEYS", pattern), [keys[7]], "each byte escaped")
+        dear = b"*[" + b"0123456789" * 400 + b"]" + b"7" * 60
+        equal(replies.ask("KEYS", dear), [], "KEYS")
+        cursor, calls = b"0", 0
+        while calls == 0 or cursor != b"0":
+            cursor, got = replies.ask("SCAN", cursor, "MATCH", dear, "COUNT", 1000)
+            equal(got, [], "SCAN")
+            calls += 1
+        check(calls > 10, f"{calls} calls")
 
 
 @case

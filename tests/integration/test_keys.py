@@ -168,6 +168,10 @@ def auto():
         check(replies.ask("RANDOMKEY") in shown, "RANDOMKEY")
         equal(replies.ask("MGET", *shown), list(shown.values()), "what is shown addresses the entries")
         equal(sorted(replies.ask("KEYS", "4?")), [b"42"], "a pattern of digits")
+        for pattern in (b"page:*", b"*:home", b"", b"[a-z]*", b"\\*"):
+            for words in (("KEYS", pattern), ("SCAN", 0, "MATCH", pattern)):
+                check(f"the pattern '{pattern.decode().replace(chr(92), chr(92) + 'x5c')}' matches no key: keys that are texts"
+                      in str(replies.ask(*words)), words)
         cli = (BUILD / "sherwood-cli", "-a", server.address(), "--raw")
         for text in (b"42", b"page:home", b"042"):
             equal(run(*cli, "GET", str(key_of(text))).strip().encode(), model[text], "by frames")

@@ -63,7 +63,7 @@ def keys():
             ours, theirs = both.ours.ask("KEYS", pattern), both.theirs.ask("KEYS", pattern)
             equal(sorted(ours), sorted(theirs), pattern)
         both.ask("KEYS")
-    beside_redis((), session)
+    beside_redis(("--resp-keys", "decimal"), session)
     rng = random.Random(drawn_seed())
     for flags in (("--capacity", "1M"), ("--capacity", "256K", "--engine", "cache")):
         names = {rng.randbytes(8) for _ in range(100000)}
@@ -74,7 +74,10 @@ def keys():
                 equal(replies.ask("MSET", *[word for name in some for word in (name, 1)]), "OK", "MSET")
             equal(sorted(replies.ask("KEYS", "*")), sorted(names), "more than one batch of a scan")
             equal(sorted(replies.ask("KEYS", b"\0*")), sorted(n for n in names if n[0] == 0), "a byte")
-            equal(replies.ask("KEYS", b"x" * 65), wire.Error("ERR the pattern is longer than 64 bytes"), "long")
+            equal(replies.ask("KEYS", b"x" * 4096), [], "long")
+            equal(replies.ask("KEYS", b"x" * 4097), wire.Error("ERR the pattern is longer than 4096 bytes"), "too long")
+            equal(sorted(replies.ask("KEYS", b"[" + b"\\\0" * 1000 + b"]*" + b"*" * 2000)), sorted(n for n in names if n[0] == 0),
+                  "a long pattern")
     with Server("--output-bytes-max", "64K", "--output-bytes-pause", "64K", "--resp-arguments-max", "1000",
                 "--capacity", "64K") as server, server.connect() as connection:
         replies = wire.Replies(connection)

@@ -167,6 +167,22 @@ Test(glob, patterns)
     }
 }
 
+Test(glob, patterns_that_no_number_matches)
+{
+    static const char *const some[] = {"*",   "**",   "?",    "4?",      "[0-9]*", "[^a]",
+                                       "\\4", "[a5]", "[^0]", "*[x-0]*", "1*2",    "[9"};
+    static const char *const none[] = {"",    "user:*", "*:*", "[a-c]", "4x",  "[^0-9]",
+                                       "\\*", "-1",     "a",   "1[]2",  "* *", "\\"};
+    for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++) {
+        cr_expect(sw_glob_may_match_digits((const uint8_t *)some[i], strlen(some[i])), "%s",
+                  some[i]);
+    }
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+        cr_expect_not(sw_glob_may_match_digits((const uint8_t *)none[i], strlen(none[i])), "%s",
+                      none[i]);
+    }
+}
+
 Test(glob, any_bytes)
 {
     static const uint8_t text[4] = {0, 0xff, '\n', '*'}, exact[5] = {0, 0xff, '\n', '\\', '*'};
