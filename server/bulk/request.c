@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proto/string_value.h"
 #include "server/batch/refusals.h"
 #include "server/bulk/bulk.h"
 #include "server/bulk/cluster.h"
@@ -31,17 +32,24 @@ static void launch(struct sw_bulk_frame *frame)
     sw_batches_start(frame->bulk->batches, &frame->flight, (uint32_t)frame->conn->peer.id);
 }
 
-/* Checks the lengths of strings. If one is longer than a value has room for, the whole frame is
- * refused: then it returns false, and the reply has been sent. */
-static bool check_values(struct sw_bulk_frame *frame, const void *values)
+/* Checks the lengths of strings, and clears what the client has behind them. If one is longer than
+ * a value has room for, the whole frame is refused: then it returns false, and the reply has been
+ * sent. The values are the frame's own copy: strings of a ring are copied (ring_frames.c), so that
+ * nobody changes them behind this check. */
+static bool check_values(struct sw_bulk_frame *frame)
 {
+    void *values = frame->arrays[SW_RING_OPERANDS];
     const struct sw_table_shape *shape = &frame->bulk->batches->shape;
     uint32_t first, length;
     const uint32_t each = frame->request.operation == SW_OPERATION_CAS ? 2 : 1;
+    const uint32_t count = frame->request.count * each;
     if (values == NULL || shape->value_format != SW_VALUE_STRING ||
-        frame->request.operation == SW_OPERATION_SETRANGE ||
-        sw_bulk_strings_fit(values, shape->value_bytes, frame->request.count * each, &first,
-                            &length)) {
+        frame->request.operation == SW_OPERATION_SETRANGE) {
+        return true;
+    }
+    assert(frame->memory != NULL);
+    if (sw_bulk_strings_fit(values, shape->value_bytes, count, &first, &length)) {
+        sw_string_values_clear_tails(values, shape->value_bytes, shape->value_bytes, count);
         return true;
     }
     struct sw_reply reply = {.request_id = frame->request.request_id,
@@ -185,7 +193,7 @@ static void start_data(struct sw_bulk_frame *frame)
     }
     scale(frame);
     if (check_times(frame) && check_keys(frame, batch->keys) && sw_bulk_owns_keys(frame) &&
-        check_values(frame, batch->values)) {
+        check_values(frame)) {
         if (sw_bulk_keeps(&frame->bulk->batches->shape, &frame->request)) {
             sw_bulk_keep_begin(frame);
         }
@@ -201,8 +209,7 @@ bool sw_bulk_may_write(struct sw_bulk_frame *frame)
         .keys = frame->arrays[SW_RING_KEYS],
         .values = frame->arrays[SW_RING_OPERANDS],
     };
-    return check_keys(frame, batch->keys) && sw_bulk_owns_keys(frame) &&
-           check_values(frame, batch->values);
+    return check_keys(frame, batch->keys) && sw_bulk_owns_keys(frame) && check_values(frame);
 }
 
 static void start_scan(struct sw_bulk_frame *frame)

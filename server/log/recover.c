@@ -79,8 +79,8 @@ static int recover_surveyed(const struct sw_recover *recover, const struct sw_wa
     struct sw_replayed replayed;
     uint64_t began = sw_log_now_ns();
     if (!ids_agree(recover, survey, reason) || !may_cut(recover, &survey->plan, reason) ||
-        sw_wal_replay_to_table(survey, recover->directory, recover->table, &recover->owner,
-                               &replayed, reason) != 0) {
+        sw_wal_replay_to_table(survey, recover->directory, recover->table, &recover->shape,
+                               &recover->owner, &replayed, reason) != 0) {
         return -1;
     }
     if (replayed.writes > 0) {

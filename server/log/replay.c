@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/frame.h"
+#include "proto/string_value.h"
+
 #define IN_FLIGHT_MAX 64
 
 struct replay {
@@ -19,6 +22,7 @@ struct replay {
     struct sw_queue *queue;
     const struct sw_replay_owner *owner;
     struct sw_table_info info;
+    const struct sw_wal_shape *shape;
     struct sw_replayed *replayed;
     struct sw_batch *batches; /* a ring: submitted, oldest first */
     uint32_t oldest, in_flight;
@@ -85,10 +89,10 @@ static int submit(struct replay *replay, const struct sw_batch *made,
 }
 
 void sw_wal_batch_of(const struct sw_wal_record *record, const struct sw_wal_shape *shape,
-                     const uint8_t *columns, struct sw_batch *batch)
+                     uint8_t *columns, struct sw_batch *batch)
 {
     const struct sw_wal_columns bytes = sw_wal_columns(shape, record);
-    const uint8_t *operands = columns + bytes.keys;
+    uint8_t *operands = columns + bytes.keys;
     const uint8_t *operations = operands + bytes.operands;
     const uint8_t *times = operations + bytes.operations;
     *batch = (struct sw_batch){.kind = record->count > 0 ? SW_BATCH_OPERATIONS : SW_BATCH_SWEEP,
@@ -97,6 +101,10 @@ void sw_wal_batch_of(const struct sw_wal_record *record, const struct sw_wal_sha
                                .keys = columns,
                                .values = bytes.operands > 0 ? operands : NULL,
                                .ops = bytes.operations > 0 ? operations : NULL};
+    if (bytes.operands > 0 && shape->value_format == SW_FRAME_VALUES_STRING) {
+        sw_string_values_clear_tails(operands, shape->value_bytes,
+                                     shape->value_bytes - shape->key_text_bytes, record->count);
+    }
     if (record->flags & SW_WAL_HAS_TIMES) {
         batch->expires = (const uint64_t *)(const void *)times;
     } else if (record->flags & SW_WAL_HAS_TIME) {
@@ -111,11 +119,9 @@ void sw_wal_batch_of(const struct sw_wal_record *record, const struct sw_wal_sha
 /* Submits the operations of a record, in pieces if it has more than a batch may have. Parts of it
  * that did not take effect are not in it, so a piece need not be one group with the next. */
 static int submit_operations(struct replay *replay, const struct sw_wal_record *record,
-                             const uint8_t *columns, char reason[SW_WAL_REASON_BYTES])
+                             uint8_t *columns, char reason[SW_WAL_REASON_BYTES])
 {
     const struct sw_table_info *info = &replay->info;
-    const struct sw_wal_shape shape = {.key_bytes = info->key_bytes,
-                                       .value_bytes = info->value_bytes};
     struct sw_batch whole;
     if (sw_wal_needs_expiry(record) && (info->operations >> SW_EXPIRE & 1) == 0) {
         snprintf(reason, SW_WAL_REASON_BYTES,
@@ -123,7 +129,7 @@ static int submit_operations(struct replay *replay, const struct sw_wal_record *
                  "robin_hood (see KEYS THAT EXPIRE in sherwoodd(8))");
         return -1;
     }
-    sw_wal_batch_of(record, &shape, columns, &whole);
+    sw_wal_batch_of(record, replay->shape, columns, &whole);
     if (whole.count == 0) {
         return whole.bury_count == 0 ? 0 : submit(replay, &whole, reason);
     }
@@ -145,7 +151,7 @@ static int submit_operations(struct replay *replay, const struct sw_wal_record *
     return 0;
 }
 
-static int take_write(void *context, const struct sw_wal_record *record, const uint8_t *columns,
+static int take_write(void *context, const struct sw_wal_record *record, uint8_t *columns,
                       char reason[SW_WAL_REASON_BYTES])
 {
     struct replay *replay = context;
@@ -176,10 +182,11 @@ static int finish_all(void *context, char reason[SW_WAL_REASON_BYTES])
 }
 
 int sw_wal_replay_to_table(const struct sw_wal_survey *survey, const struct sw_directory *directory,
-                           struct sw_table *table, const struct sw_replay_owner *owner,
-                           struct sw_replayed *replayed, char reason[SW_WAL_REASON_BYTES])
+                           struct sw_table *table, const struct sw_wal_shape *shape,
+                           const struct sw_replay_owner *owner, struct sw_replayed *replayed,
+                           char reason[SW_WAL_REASON_BYTES])
 {
-    struct replay replay = {.table = table, .owner = owner, .replayed = replayed};
+    struct replay replay = {.table = table, .shape = shape, .owner = owner, .replayed = replayed};
     const struct sw_wal_memory memory = sw_wal_table_memory(table);
     const struct sw_wal_taker taker = {take_write, finish_all, &replay};
     *replayed = (struct sw_replayed){0};

@@ -26,14 +26,16 @@ struct sw_replay_owner {
  * to it. The table's sequence is then survey->plan.end.
  * Returns 0; or -1 with a sentence in `reason`. */
 int sw_wal_replay_to_table(const struct sw_wal_survey *survey, const struct sw_directory *directory,
-                           struct sw_table *table, const struct sw_replay_owner *owner,
-                           struct sw_replayed *replayed, char reason[SW_WAL_REASON_BYTES]);
+                           struct sw_table *table, const struct sw_wal_shape *shape,
+                           const struct sw_replay_owner *owner, struct sw_replayed *replayed,
+                           char reason[SW_WAL_REASON_BYTES]);
 
-/* The batch of a record of operations, `columns` of which lie in I/O memory. One that only removed
+/* The batch of a record of operations, `columns` of which lie in I/O memory. Clears in them what
+ * stands behind strings. One that only removed
  * keys whose time had come is a sweep; one that did nothing has no operations, and no buried keys.
  */
 void sw_wal_batch_of(const struct sw_wal_record *record, const struct sw_wal_shape *shape,
-                     const uint8_t *columns, struct sw_batch *batch);
+                     uint8_t *columns, struct sw_batch *batch);
 /* Has the record what only tables know in which keys expire? */
 static inline bool sw_wal_needs_expiry(const struct sw_wal_record *record)
 {

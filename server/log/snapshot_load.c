@@ -13,6 +13,7 @@
 
 #include "proto/frame.h"
 #include "proto/regular_file.h"
+#include "proto/string_value.h"
 #include "proto/value_type.h"
 #include "server/log/snapshot_fits.h"
 #include "server/log/snapshot_restore.h"
@@ -168,6 +169,10 @@ static enum outcome submit(struct loading *loading, uint32_t entries, uint32_t f
               header->key_bytes, count);
     copy_wide(piece->values, loading->info.value_bytes,
               values + (size_t)first * header->value_bytes, header->value_bytes, count);
+    if (header->value_format == SW_FRAME_VALUES_STRING) {
+        sw_string_values_clear_tails(piece->values, loading->info.value_bytes,
+                                     loading->info.value_bytes - header->key_text_bytes, count);
+    }
     piece->batch = (struct sw_batch){
         .op = SW_SET, .count = count, .keys = piece->keys, .values = piece->values};
     if ((header->columns & SW_SNAPSHOT_TIMES) != 0) {

@@ -10,6 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "proto/frame.h"
+#include "proto/string_value.h"
+
 /* While some wait for the disk the others compute: so many more than there are processors. */
 #define MORE_THREADS 2
 #define THREADS_MAX 16
@@ -69,8 +72,8 @@ static void close_reader(struct reader *reader)
 
 /* Integers, and strings, are wider by zeros behind them. Returns the column, in `wide` if it is
  * another one. */
-static const void *widen(const uint8_t *column, uint32_t from_bytes, void *wide, uint32_t to_bytes,
-                         uint32_t count)
+static void *widen(uint8_t *column, uint32_t from_bytes, void *wide, uint32_t to_bytes,
+                   uint32_t count)
 {
     if (from_bytes == to_bytes) {
         return column;
@@ -99,10 +102,14 @@ static void restore_block(struct restoring *restoring, struct reader *reader, ui
         fail(restoring, at, 0, wrong);
         return;
     }
-    const uint8_t *columns = reader->block + SW_SNAPSHOT_BLOCK_HEAD_BYTES;
+    uint8_t *columns = reader->block + SW_SNAPSHOT_BLOCK_HEAD_BYTES;
     const void *keys = widen(columns, header->key_bytes, reader->keys, job->key_bytes, entries);
-    const void *values = widen(columns + sw_snapshot_column_at(header, entries, SW_SNAPSHOT_VALUES),
-                               header->value_bytes, reader->values, job->value_bytes, entries);
+    void *values = widen(columns + sw_snapshot_column_at(header, entries, SW_SNAPSHOT_VALUES),
+                         header->value_bytes, reader->values, job->value_bytes, entries);
+    if (header->value_format == SW_FRAME_VALUES_STRING) {
+        sw_string_values_clear_tails(values, job->value_bytes,
+                                     job->value_bytes - header->key_text_bytes, entries);
+    }
     if (sw_restore_add(job->restore, keys, values, entries) != SW_OK) {
         fail(restoring, at, ENOMEM, NULL);
     }

@@ -137,7 +137,8 @@ static int replay_piece(const struct sw_segment_file *file, const struct sw_wal_
         if (!sw_wal_is_write(&record) || record.sequence < from) {
             continue;
         }
-        if (taker->write(taker->context, &record, columns, reason) != 0) {
+        if (taker->write(taker->context, &record, file->bytes + (columns - file->bytes), reason) !=
+            0) {
             return -1;
         }
         next = record.sequence + 1;

@@ -22,7 +22,7 @@ struct copying {
     bool cannot_write;
 };
 
-static int copy_write(void *context, const struct sw_wal_record *record, const uint8_t *columns,
+static int copy_write(void *context, const struct sw_wal_record *record, uint8_t *columns,
                       char reason[SW_WAL_REASON_BYTES])
 {
     struct copying *copying = context;
@@ -40,7 +40,7 @@ static int copy_write(void *context, const struct sw_wal_record *record, const u
                   .flags = record->flags,
                   .count = record->count,
                   .buried = record->buried,
-                  .columns = {{(void *)(uintptr_t)columns, bytes - SW_WAL_RECORD_BYTES}}},
+                  .columns = {{columns, bytes - SW_WAL_RECORD_BYTES}}},
         .wall_us = record->wall_us,
         .salt = ~file->salt, /* so that the check is computed */
     };

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "proto/check.h"
+#include "proto/string_value.h"
 #include "server/cluster/fault.h"
 #include "server/limits.h"
 #include "server/log/clock.h"
@@ -111,6 +112,11 @@ static int write_columns(struct taking *taking, const struct sw_move_head *head)
         return -1;
     }
     if (head->flags & SW_MOVE_HAS_OPERANDS) {
+        if (sw_config_value_format(mover->parts.config) == SW_VALUE_STRING) {
+            const uint32_t bytes = mover->info.value_bytes;
+            sw_string_values_clear_tails(mover->values, bytes, bytes - mover->info.key_text_bytes,
+                                         head->count);
+        }
         batch.values = mover->values;
     }
     if (head->flags & SW_MOVE_HAS_OPERATIONS) {

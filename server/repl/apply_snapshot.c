@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/frame.h"
 #include "proto/snapshot_file.h"
+#include "proto/string_value.h"
 #include "proto/value_type.h"
 #include "server/repl/apply.h"
 
@@ -95,14 +97,18 @@ static int add_check(struct loading *loading, uint64_t check)
 static int add_entries(struct loading *loading, uint32_t entries)
 {
     const struct sw_snapshot_header *header = &loading->header;
-    const uint8_t *keys = loading->block + SW_SNAPSHOT_BLOCK_HEAD_BYTES;
-    const uint8_t *values = keys + sw_snapshot_column_at(header, entries, SW_SNAPSHOT_VALUES);
+    uint8_t *keys = loading->block + SW_SNAPSHOT_BLOCK_HEAD_BYTES;
+    uint8_t *values = keys + sw_snapshot_column_at(header, entries, SW_SNAPSHOT_VALUES);
     const uint64_t *times =
         (header->columns & SW_SNAPSHOT_TIMES) == 0
             ? NULL
             : (const uint64_t *)(const void *)(keys + sw_snapshot_column_at(header, entries,
                                                                             SW_SNAPSHOT_TIMES));
     const uint32_t most = loading->apply->info.batch_ops_max;
+    if (header->value_format == SW_FRAME_VALUES_STRING) {
+        sw_string_values_clear_tails(values, header->value_bytes,
+                                     header->value_bytes - header->key_text_bytes, entries);
+    }
     for (uint32_t first = 0; first < entries; first += most) {
         uint32_t rest = entries - first;
         struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,

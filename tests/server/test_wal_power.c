@@ -39,7 +39,7 @@ static void no_wake(void *context)
 }
 
 /* A record's keys tell its sequence and its life. */
-static int take(void *context, const struct sw_wal_record *record, const uint8_t *columns,
+static int take(void *context, const struct sw_wal_record *record, uint8_t *columns,
                 char reason[SW_WAL_REASON_BYTES])
 {
     const struct world *world = context;

@@ -107,7 +107,7 @@ static inline void wake(void *context)
 }
 
 /* What a start reads: sequence after sequence, with the keys that belong to it. */
-static inline int take(void *context, const struct sw_wal_record *record, const uint8_t *columns,
+static inline int take(void *context, const struct sw_wal_record *record, uint8_t *columns,
                        char reason[SW_WAL_REASON_BYTES])
 {
     uint64_t *next = context;
