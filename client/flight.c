@@ -87,14 +87,15 @@ struct sw_client_flight *sw_client_flight_queue(struct sw_client_stripe *stripe,
     uint64_t body_bytes = flight->pieces_count == 0 ? 0 : sw_request_layout(&flight->header).bytes;
     int head_bytes =
         frame->login != NULL
-            ? sw_frame_login_encode(&flight->header, frame->login, flight->head,
-                                    sizeof(flight->head))
+            ? sw_frame_login_encode(&flight->header, frame->login, frame->login_head,
+                                    SW_FRAME_HEAD_BYTES_MAX)
             : sw_request_encode(&flight->header, body_bytes, flight->head, sizeof(flight->head));
     if (head_bytes <= 0) {
         put_back(stripe, flight);
         return NULL;
     }
     stripe->has_written |= sw_operation_writes(flight->header.operation);
+    flight->login_head = frame->login != NULL ? frame->login_head : NULL;
     flight->head_bytes = (uint32_t)head_bytes;
     flight->frame_bytes = (uint64_t)head_bytes + body_bytes;
     uint32_t last = (stripe->queue_first + stripe->queue_count) % SW_CLIENT_FLIGHTS_MAX;

@@ -44,6 +44,7 @@ struct sw_client_flight {
     struct sw_request header;
     uint32_t head_bytes;
     uint8_t head[SW_CLIENT_HEAD_BYTES_MAX];
+    const uint8_t *login_head;    /* of a HELLO with a login, which is longer; NULL: `head` */
     uint64_t frame_bytes;         /* head and body */
     struct sherwood_piece single; /* what `pieces` points to if the caller has none */
     const struct sherwood_piece *pieces;
@@ -99,9 +100,10 @@ struct sw_client_frame {
     struct sherwood_cache *cache;
     uint64_t cache_at, cache_keys;
     const struct sw_frame_login *login; /* of a HELLO; NULL: none */
-    bool is_split;                      /* the places of what is evicted are not known yet */
-    bool by_ring;                       /* sw_client_ring_place has found that it can go there */
-    struct sw_submission submission;    /* .. as this record */
+    uint8_t *login_head; /* room for its head, SW_FRAME_HEAD_BYTES_MAX, until the reply has come */
+    bool is_split;       /* the places of what is evicted are not known yet */
+    bool by_ring;        /* sw_client_ring_place has found that it can go there */
+    struct sw_submission submission; /* .. as this record */
 };
 
 /* Takes a flight for a frame, which the caller sends. NULL: none is free. */

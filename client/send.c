@@ -44,7 +44,8 @@ static size_t add_array(struct iovec *iov, size_t n, const struct sw_client_flig
  * SW_CLIENT_FRAME_PARTS_MAX. */
 static size_t frame_parts(const struct sw_client_flight *flight, struct iovec *iov)
 {
-    size_t n = add(iov, 0, flight->head, flight->head_bytes);
+    const uint8_t *head = flight->login_head != NULL ? flight->login_head : flight->head;
+    size_t n = add(iov, 0, head, flight->head_bytes);
     n = add_array(iov, n, flight, false);
     if (sw_operation_has_operands(flight->header.operation)) {
         n = add_array(iov, n, flight, true);

@@ -36,13 +36,15 @@ static int greet(struct sw_client_stripe *stripe, const struct sherwood_options 
 {
     struct sw_client_call call = {.flights = 1, .reply = greeting};
     struct sw_frame_login login;
+    uint8_t login_head[SW_FRAME_HEAD_BYTES_MAX];
     if (!take_login(options, &login)) {
         return sw_client_fail(stripe->client, SHERWOOD_E_INVALID,
                               "connect: a user has at most %d bytes, a password %d",
                               SW_FRAME_USER_BYTES - 1, SW_FRAME_PASSWORD_BYTES);
     }
     const struct sw_client_frame frame = {.header = {.operation = SW_OPERATION_HELLO},
-                                          .login = login.is_there ? &login : NULL};
+                                          .login = login.is_there ? &login : NULL,
+                                          .login_head = login_head};
     struct sw_client_flight *flight = sw_client_flight_queue(stripe, &frame);
     if (flight == NULL) {
         return sw_client_fail(stripe->client, SHERWOOD_E_INVALID, "the greeting is not encoded");
@@ -50,7 +52,7 @@ static int greet(struct sw_client_stripe *stripe, const struct sherwood_options 
     flight->call = &call;
     int status = sw_client_finish_call(stripe->client, &call);
     explicit_bzero(&login, sizeof(login));
-    explicit_bzero(flight->head, sizeof(flight->head));
+    explicit_bzero(login_head, sizeof(login_head));
     return status;
 }
 

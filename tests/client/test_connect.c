@@ -307,3 +307,51 @@ Test(connect, facts_of_the_server)
     sw_fake_stop(&server);
     sw_fake_table_fini(&table);
 }
+
+/* Greets, and keeps the length of the password that came. */
+static void greet_user(int fd, void *user)
+{
+    uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
+    struct sw_frame_prefix prefix;
+    struct sw_frame_login login = {0};
+    struct sw_request request = {0};
+    uint32_t *password_bytes = user;
+    size_t size = 0;
+    for (ssize_t got = 1; got > 0 && (size < SW_FRAME_PREFIX_BYTES ||
+                                      sw_frame_prefix_decode(head, size, 0, &prefix) <= 0 ||
+                                      size < sw_frame_head_bytes(prefix.header_bytes));
+         size += got > 0 ? (size_t)got : 0) {
+        got = read(fd, head + size, sizeof(head) - size);
+    }
+    const uint8_t *header = head + SW_FRAME_PREFIX_BYTES;
+    cr_assert_eq(sw_request_decode(header, prefix.header_bytes, &request), 0);
+    cr_assert_eq(sw_frame_login_decode(header, prefix.header_bytes, &login), 0);
+    *password_bytes = login.password_bytes;
+    struct sw_reply reply = {.request_id = request.request_id, .has_info = true};
+    reply.info = (struct sw_server_info){
+        .key_bytes = 8, .value_bytes = 8, .frame_ops_max = 1024, .requests_in_flight_max = 4};
+    sw_fake_reply(fd, &reply, NULL, 0);
+}
+
+Test(connect, passwords_of_every_length)
+{
+    static const size_t sizes[] = {1, 105, 106, 300, SW_FRAME_PASSWORD_BYTES};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        char password[SW_FRAME_PASSWORD_BYTES + 2] = "", user[SW_FRAME_USER_BYTES] = "", text[512];
+        uint32_t got = 0;
+        struct sw_fake_server server;
+        struct sherwood *client = NULL;
+        struct sherwood_options options = SHERWOOD_OPTIONS_INIT;
+        memset(password, 'p', sizes[i]);
+        memset(user, 'u', sizeof(user) - 1);
+        options.user = user;
+        options.password = password;
+        sw_fake_start(&server, greet_user, &got);
+        int rc = sherwood_connect_text(server.address, &options, &client, text, sizeof(text));
+        cr_expect_eq(rc, SHERWOOD_OK, "%zu: %s", sizes[i], text);
+        sherwood_close(client);
+        client = NULL;
+        sw_fake_stop(&server);
+        cr_expect_eq(got, sizes[i]);
+    }
+}

@@ -72,6 +72,13 @@ def own_clients():
         check("no terminal" in run("setsid", "-w", cli, *where, "--askpass", "get", "1", rc=2),
               "no terminal")
         equal(typed(cli, *map(str, where), "--askpass", "get", "1000"), 'Password: \n"7"\n', "--askpass")
+        admin = redis.Redis(host=server.host, port=server.port, password="top")
+        for size in (105, 106, 512):
+            long = size * "p"
+            check(admin.acl_setuser(f"u{size}", enabled=True, passwords=["+" + long], keys=["*"], commands=["+@all"]), size)
+            equal(run(cli, *where, "--user", f"u{size}", "--pass", long, "get", "1000"), "7\n", f"a password of {size}")
+        run(load, "-a", server.address(), "-n", "1000", "--user", "u512", "--pass-file", secret(512 * "p" + "\n"))
+        admin.close()
         for protocol in ("bulk", "resp"):
             common = (load, "-a", server.address(), "--protocol", protocol, "-n", "1000")
             run("env", "SHERWOODCLI_AUTH=top", *common)
