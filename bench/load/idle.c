@@ -6,6 +6,7 @@
 
 #include "bench/load/dial.h"
 #include "bench/load/worker.h"
+#include "client/error.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -57,8 +58,9 @@ static bool greet(int fd, char *error)
         have += (size_t)got;
     }
     if (strcmp(answer, pong) != 0) {
-        answer[strcspn(answer, "\r\n")] = '\0';
-        snprintf(error, SW_LOAD_ERROR_BYTES, "idle connection: the answer to PING was: %s", answer);
+        char said[sizeof(answer)];
+        sw_client_clean(answer, strcspn(answer, "\r\n"), said, sizeof(said));
+        snprintf(error, SW_LOAD_ERROR_BYTES, "idle connection: the answer to PING was: %s", said);
         return false;
     }
     return true;

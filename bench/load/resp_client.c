@@ -6,6 +6,7 @@
 
 #include "bench/load/resp_mix.h"
 #include "bench/load/resp_reply.h"
+#include "client/error.h"
 #include "proto/decimal.h"
 #include "proto/resp.h"
 
@@ -160,9 +161,9 @@ int sw_load_resp_send(struct sw_load_resp_client *client, struct sw_load_worker 
 static int unexpected(struct sw_load_worker *worker, const struct sw_load_reply *reply)
 {
     if (reply->kind == SW_LOAD_REPLY_ERROR) {
-        return sw_load_worker_fail(worker, SW_LOAD_E_PEER, "the server answered: %.*s",
-                                   (int)(reply->size < 200 ? reply->size : 200),
-                                   (const char *)reply->text);
+        char said[200];
+        sw_client_clean((const char *)reply->text, reply->size, said, sizeof(said));
+        return sw_load_worker_fail(worker, SW_LOAD_E_PEER, "the server answered: %s", said);
     }
     return sw_load_worker_fail(worker, SW_LOAD_E_PEER,
                                "the server's reply does not fit the command");

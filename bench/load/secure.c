@@ -13,6 +13,7 @@
 
 #include "bench/load/dial.h"
 #include "bench/load/worker.h"
+#include "client/error.h"
 
 struct sherwood_options sw_load_tls_options(const struct sw_load_options *options)
 {
@@ -111,9 +112,10 @@ int sw_load_link_login(struct sw_load_link *link, const struct sw_load_options *
     if (strcmp(answer, "+OK\r\n") == 0) {
         return SW_LOAD_OK;
     }
-    answer[strcspn(answer, "\r\n")] = '\0';
+    char said[sizeof(answer)];
+    sw_client_clean(answer, strcspn(answer, "\r\n"), said, sizeof(said));
     snprintf(error, SW_LOAD_ERROR_BYTES, "the login was refused: %s",
-             have > 0 ? answer : "the server did not answer");
+             have > 0 ? said : "the server did not answer");
     return SW_LOAD_E_PEER;
 }
 

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * node.c - asking one node by RESP.
+ *
+ * Everything that a node sends is cleaned here, before any command prints it: each byte that is no
+ * printable character of ASCII or end of a line becomes a dot, so that no node writes to the
+ * terminal of an operator. A call has a deadline for all of its bytes: a node that sends one now
+ * and then does not hold a command.
  */
 #include "client/cli/node.h"
 
@@ -9,12 +14,21 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "client/secure.h"
 
 #define TIMEOUT_MS 10000
 #define LINE_BYTES 1024
 #define ANSWER_BYTES_MAX (SW_TOPOLOGY_BYTES_MAX + 4096)
+
+static void clean(char *text)
+{
+    for (; *text != '\0'; text++) {
+        bool is_kept = (*text >= ' ' && *text <= '~') || strchr("\r\n\t", *text) != NULL;
+        *text = is_kept ? *text : '.';
+    }
+}
 
 __attribute__((format(printf, 2, 3))) static bool fail(struct sw_cli_node *node, const char *format,
                                                        ...)
@@ -23,6 +37,7 @@ __attribute__((format(printf, 2, 3))) static bool fail(struct sw_cli_node *node,
     va_start(arguments, format);
     vsnprintf(node->error, sizeof(node->error), format, arguments);
     va_end(arguments);
+    clean(node->error);
     return false;
 }
 
@@ -37,13 +52,26 @@ void sw_cli_node_close(struct sw_cli_node *node)
 /* --- bytes --------------------------------------------------------------------------------------
  */
 
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static bool is_late(struct sw_cli_node *node)
+{
+    return now_ms() >= node->deadline_ms &&
+           !fail(node, "it has not answered within %d seconds", TIMEOUT_MS / 1000);
+}
+
 static bool wait_for(struct sw_cli_node *node, short events)
 {
     const struct sw_client_transport *transport = node->transport;
     struct pollfd ready = {.fd = transport->fd, .events = events};
-    int status = poll(&ready, 1, TIMEOUT_MS);
-    return status > 0 || (status < 0 && errno == EINTR) ||
-           fail(node, "it has not answered for %d seconds", TIMEOUT_MS / 1000);
+    const int64_t left_ms = node->deadline_ms - now_ms();
+    (void)poll(&ready, 1, left_ms > 0 ? (int)left_ms : 0);
+    return !is_late(node);
 }
 
 /* Is a call that returned this to be made again? */
@@ -73,7 +101,7 @@ static bool send_all(struct sw_cli_node *node, const char *bytes, size_t size)
         bytes += sent;
         size -= (size_t)sent;
     }
-    return true;
+    return !is_late(node);
 }
 
 static bool receive(struct sw_cli_node *node, char *bytes, size_t size)
@@ -90,7 +118,7 @@ static bool receive(struct sw_cli_node *node, char *bytes, size_t size)
         bytes += got;
         size -= (size_t)got;
     }
-    return true;
+    return !is_late(node);
 }
 
 static bool receive_line(struct sw_cli_node *node, char line[LINE_BYTES])
@@ -113,6 +141,7 @@ static bool receive_line(struct sw_cli_node *node, char line[LINE_BYTES])
 static bool send_command(struct sw_cli_node *node, int count, const char *const *words)
 {
     char head[48];
+    node->deadline_ms = now_ms() + TIMEOUT_MS;
     snprintf(head, sizeof(head), "*%d\r\n", count);
     bool sent = send_all(node, head, strlen(head));
     for (int i = 0; i < count && sent; i++) {
@@ -140,10 +169,15 @@ static char *receive_answer(struct sw_cli_node *node, const char *line)
         return NULL;
     }
     if (line[0] == '+' || line[0] == ':') {
-        return strdup(line + 1);
+        char *copy = strdup(line + 1);
+        if (copy != NULL) {
+            clean(copy);
+        }
+        return copy;
     }
     char *end = NULL;
-    unsigned long long size = line[0] == '$' ? strtoull(line + 1, &end, 10) : 0;
+    bool has_digits = line[0] == '$' && line[1] >= '0' && line[1] <= '9';
+    unsigned long long size = has_digits ? strtoull(line + 1, &end, 10) : 0;
     if (end == NULL || *end != '\0' || size > ANSWER_BYTES_MAX) {
         fail(node, "its answer is none of RESP");
         return NULL;
@@ -154,6 +188,7 @@ static char *receive_answer(struct sw_cli_node *node, const char *line)
         return NULL;
     }
     text[size] = '\0';
+    clean(text);
     return text;
 }
 

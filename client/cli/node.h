@@ -11,6 +11,7 @@
 
 struct sw_cli_node {
     struct sw_client_transport *transport; /* NULL: none */
+    int64_t deadline_ms;                   /* of the command at hand */
     char error[SW_CLI_ERROR_BYTES];        /* why the last call failed */
     bool refused;                          /* it was an error reply: the connection is good */
 };
@@ -23,8 +24,8 @@ bool sw_cli_node_open_at(struct sw_cli *cli, struct sw_cli_node *node,
                          const struct sw_topology_node *where);
 void sw_cli_node_close(struct sw_cli_node *node);
 
-/* Sends a command. Returns what it answers, a line, number or string, which the caller frees; NULL
- * with a sentence. */
+/* Sends a command. Returns the answer, a line, number or string, which the caller frees; NULL with
+ * a sentence. Both have only printable characters of ASCII, tabs and ends of lines. */
 char *sw_cli_node_ask(struct sw_cli_node *node, int count, const char *const *words);
 
 /* The same for an answer of exactly so many lines, numbers or strings. Returns false with a

@@ -17,6 +17,7 @@
 #include "client/cli/progress.h"
 #include "client/cli/rows.h"
 #include "client/cli/snapshot_read.h"
+#include "client/error.h"
 #include "proto/frame.h"
 #include "proto/value_type.h"
 
@@ -57,8 +58,10 @@ static void print_facts(FILE *out, const struct sw_cli_snapshot *snapshot)
     if (expires(header)) {
         fprintf(out, "expires:yes\n");
     }
+    char writer[sizeof(header->writer)];
+    sw_client_clean(header->writer, sizeof(header->writer), writer, sizeof(writer));
     fprintf(out, "blocks:%" PRIu64 "\nbytes:%" PRIu64 "\nwriter:%s\n", sw_snapshot_blocks(header),
-            snapshot->file_bytes, header->writer);
+            snapshot->file_bytes, writer);
 }
 
 /* Called of each block; false: stop, the reason was printed. */

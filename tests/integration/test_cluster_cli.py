@@ -8,7 +8,9 @@ import pathlib
 import random
 import re
 import socket
+import subprocess
 import tempfile
+import threading
 
 from cluster import slot_of
 from harness import BUILD, Server, case, check, equal, main, run
@@ -91,6 +93,50 @@ def refusals():
         check("File exists" in run(CLI, "cluster", "create", "--local-gpus", 2, "--output", file, rc=1), "it stays")
         with Server() as alone:
             check("not in cluster mode" in run(CLI, "-c", "-p", alone.port, "get", 1, rc=1), "no node of a cluster")
+
+
+EVIL = b"\x1b]0;pwned\x07\x1b[2J\xc2\x9b1mhello"
+
+
+@contextlib.contextmanager
+def evil_node(answer):
+    """The port of a node that answers each command with these bytes."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        def serve(connection):
+            with connection, contextlib.suppress(OSError):
+                while connection.recv(65536):
+                    connection.sendall(answer)
+
+        def accept():
+            with contextlib.suppress(OSError):
+                while True:
+                    threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+        threading.Thread(target=accept, daemon=True).start()
+        yield listener.getsockname()[1]
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+@case
+def escapes():
+    """no byte of a node reaches the terminal but printable ones"""
+    status = (b"ha_shard:" + EVIL + b"\r\nha_role:primary\r\nha_primary:" + EVIL + b"\r\nha_members:3" + EVIL +
+              b"\r\nha_in_sync_members:" + EVIL + b"\r\n")
+    answers = (b"-ERR " + EVIL + b"\r\n", b"+" + EVIL + b"\r\n", b"$%d\r\n%s\r\n" % (len(status), status),
+               b"*3\r\n" + 3 * (b"+" + EVIL + b"\r\n"))
+    said = 0
+    for answer in answers:
+        with evil_node(answer) as port:
+            cli, load = (CLI, "-p", str(port)), (BUILD / "sherwood-load", "-a", f"127.0.0.1:{port}", "-n", "100")
+            commands = [(*cli, *words.split()) for words in (
+                "cluster slots", "cluster check", "cluster rebalance --dry-run", "ha status", "ha adopt", "digest", "get 1")]
+            commands += [(*load, "--protocol", "resp"), (*load, "--protocol", "resp", "--idle-connections", "1"),
+                         ("env", "SHERWOODCLI_AUTH=x", *load, "--protocol", "resp", "--user", "me")]
+            for command in commands:
+                got = subprocess.run(command, capture_output=True, timeout=60, check=False)
+                text = got.stdout + got.stderr
+                check(all(byte in b"\r\n\t" or 32 <= byte < 127 for byte in text), f"{command}: {text}")
+                said += b"hello" in text
+    check(said > 10, f"{said} of the answers were shown")
 
 
 main()
