@@ -11,12 +11,16 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "server/config/config.h"
+#include "server/config/options.h"
 #include "server/notify.h"
 #include "server/observe/log.h"
 #include "server/reload.h"
 #include "server/server.h"
+#include "server/start_check.h"
 
+/* Errors of the options, and of the files and folders that they name, which another start would
+ * meet again: deploy/sherwoodd.service starts no more after this status. */
+#define EXIT_CONFIG 2
 #define START_LINE_BYTES 1024
 /* How soon it is seen that a snapshot is loaded. */
 #define LOAD_POLL_MS 10
@@ -140,7 +144,7 @@ static int serve(const struct sw_config *config, const struct sw_activated *acti
     struct waiting waiting = {.signal_fd = signal_fd};
     int status = sw_server_start(config, activated, &waiting.server);
     if (status != 0) {
-        return status == SW_START_CONFIG ? 2 : 1;
+        return status == SW_START_CONFIG ? EXIT_CONFIG : 1;
     }
     bool signalled = wait_for_stop(&waiting);
     sw_notify_stopping();
@@ -149,6 +153,29 @@ static int serve(const struct sw_config *config, const struct sw_activated *acti
         arm_second_signal(stopping); /* after SHUTDOWN the first signal must not end the process */
     }
     return sw_server_join(waiting.server);
+}
+
+/* --check-config: what the options amount to, if a start would find all that they name. */
+static int check(const struct sw_config *config)
+{
+    char error[SW_START_ERROR_BYTES] = "";
+    if (sw_start_check(config, NULL, error) != 0) {
+        fprintf(stderr, "sherwoodd: %s\n", error);
+        return EXIT_CONFIG;
+    }
+    sw_config_print(config, stdout);
+    return fflush(stdout) == 0 ? 0 : 1;
+}
+
+static int check_and_serve(const struct sw_config *config, const struct sw_activated *activated,
+                           int signal_fd, const sigset_t *stopping)
+{
+    char error[SW_START_ERROR_BYTES] = "";
+    if (sw_start_check(config, activated, error) != 0) {
+        sw_log(SW_LOG_ERROR, "%s", error);
+        return EXIT_CONFIG;
+    }
+    return serve(config, activated, signal_fd, stopping);
 }
 
 int main(int argc, char **argv)
@@ -161,8 +188,10 @@ int main(int argc, char **argv)
     switch (sw_config_load(&config, argc, argv)) {
     case SW_CONFIG_EXIT:
         return fflush(stdout) == 0 ? 0 : 1;
+    case SW_CONFIG_CHECK:
+        return check(&config);
     case SW_CONFIG_ERROR:
-        return 2;
+        return EXIT_CONFIG;
     case SW_CONFIG_RUN:
         break;
     }
@@ -174,7 +203,7 @@ int main(int argc, char **argv)
         return 1;
     }
     if (sw_notify_sockets(&activated) == 0) {
-        status = serve(&config, &activated, signal_fd, &stopping);
+        status = check_and_serve(&config, &activated, signal_fd, &stopping);
     }
     close(signal_fd);
     return status;

@@ -408,6 +408,16 @@ static int open_file(struct sw_cluster *cluster)
     return 0;
 }
 
+void sw_cluster_state_path(const struct sw_config *config, char path[SW_CLUSTER_PATH_BYTES])
+{
+    path[0] = '\0';
+    if (config->cluster_state[0] != '\0') {
+        snprintf(path, SW_CLUSTER_PATH_BYTES, "%s", config->cluster_state);
+    } else if (config->data_dir[0] != '\0') {
+        snprintf(path, SW_CLUSTER_PATH_BYTES, "%s/cluster.json", config->data_dir);
+    }
+}
+
 int sw_cluster_create(const struct sw_config *config, const struct sw_cluster_owner *owner,
                       struct sw_cluster **out)
 {
@@ -427,12 +437,8 @@ int sw_cluster_create(const struct sw_config *config, const struct sw_cluster_ow
     snprintf(cluster->choices.shard, sizeof(cluster->choices.shard), "%s", owner->shard);
     pthread_mutex_init(&cluster->change, NULL);
     pthread_mutex_init(&cluster->lock, NULL);
-    if (config->cluster_state[0] != '\0') {
-        snprintf(cluster->state_path, sizeof(cluster->state_path), "%s", config->cluster_state);
-    } else if (config->data_dir[0] != '\0') {
-        snprintf(cluster->state_path, sizeof(cluster->state_path), "%s/cluster.json",
-                 config->data_dir);
-    } else {
+    sw_cluster_state_path(config, cluster->state_path);
+    if (cluster->state_path[0] == '\0') {
         sw_log(SW_LOG_WARNING,
                "cluster: neither cluster-state nor data-dir is set: after a restart "
                "the topology is that of cluster-config, and an id that was drawn is another");

@@ -57,6 +57,10 @@ struct sw_cluster_facts {
     uint16_t primary_port;
 };
 
+/* Where the state is kept; empty: nowhere. */
+#define SW_CLUSTER_PATH_BYTES (SW_CONFIG_DIR_MAX + SW_CONFIG_FILE_MAX)
+void sw_cluster_state_path(const struct sw_config *config, char path[SW_CLUSTER_PATH_BYTES]);
+
 /* Reads the state, then the file. `config` is borrowed. Returns 0, or -1 with a sentence logged. */
 int sw_cluster_create(const struct sw_config *config, const struct sw_cluster_owner *owner,
                       struct sw_cluster **out);

@@ -13,7 +13,7 @@ struct sw_cluster {
     const struct sw_config *config;
     struct sw_cluster_owner owner;
     struct sw_cluster_choices choices;
-    char state_path[SW_CONFIG_DIR_MAX + SW_CONFIG_FILE_MAX]; /* empty: nothing is remembered */
+    char state_path[SW_CLUSTER_PATH_BYTES]; /* empty: nothing is remembered */
     char id[SW_TOPOLOGY_ID + 1];
     pthread_mutex_t change; /* held by who takes a topology, or moves slots */
     bool may_have_foreign;  /* under `change`; a move's own slots do not count */

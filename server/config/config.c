@@ -5,7 +5,7 @@
  */
 #include "server/config/config.h"
 
-#include <getopt.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
@@ -14,10 +14,10 @@
 #include "server/config/save_points.h"
 #include "table/table.h"
 
-/* The codes that getopt_long returns: of the flags that are not options, then of the options, in
- * the order of their rows. */
+/* The flags that are no options, then the options, in the order of their rows. */
 enum {
-    FLAG_CONFIG = 256,
+    FLAG_NONE, /* no flag has this name */
+    FLAG_CONFIG,
     FLAG_CHECK,
     FLAG_TEMPLATE,
     FLAG_MANUAL,
@@ -25,16 +25,15 @@ enum {
     FLAG_VERSION,
     FLAG_OPTION
 };
-static const struct option general_flags[] = {
-    {"config", required_argument, NULL, FLAG_CONFIG},
-    {"check-config", no_argument, NULL, FLAG_CHECK},
-    {"print-template", no_argument, NULL, FLAG_TEMPLATE},
-    {"print-manual", no_argument, NULL, FLAG_MANUAL}, /* for `make docs` alone: not in --help */
-    {"help", no_argument, NULL, FLAG_HELP},
-    {"version", no_argument, NULL, FLAG_VERSION},
+static const struct {
+    const char *name;
+    int flag;
+} general_flags[] = {
+    {"config", FLAG_CONFIG},       {"check-config", FLAG_CHECK}, {"print-template", FLAG_TEMPLATE},
+    {"print-manual", FLAG_MANUAL}, /* for `make docs` alone: not in --help */
+    {"help", FLAG_HELP},           {"version", FLAG_VERSION},
 };
 #define GENERAL_FLAGS (sizeof(general_flags) / sizeof(general_flags[0]))
-#define FLAGS_MAX (GENERAL_FLAGS + SW_OPTION_COUNT + 1) /* one more, which ends the list */
 
 /* What the command line says apart from the values of options. */
 struct flags {
@@ -231,84 +230,115 @@ int sw_config_check(const struct sw_config *config, bool activated, char *error,
                : 0;
 }
 
-static void list_flags(struct option flags[FLAGS_MAX])
+/* The flag of this name, all of it: an abbreviation is no flag, since an option that is added later
+ * may change what it stands for. */
+static int find_flag(const char *name)
 {
-    memcpy(flags, general_flags, sizeof(general_flags));
-    for (size_t i = 0; i < SW_OPTION_COUNT; i++) {
-        flags[GENERAL_FLAGS + i] =
-            (struct option){sw_option_at(i)->name, required_argument, NULL, FLAG_OPTION + (int)i};
+    const struct sw_option *option = sw_option_find(name);
+    for (size_t i = 0; i < GENERAL_FLAGS; i++) {
+        if (strcmp(general_flags[i].name, name) == 0) {
+            return general_flags[i].flag;
+        }
     }
-    flags[FLAGS_MAX - 1] = (struct option){NULL, 0, NULL, 0};
+    return option == NULL ? FLAG_NONE : FLAG_OPTION + (int)(option - sw_option_at(0));
 }
 
-/* Writes the error message for a flag that getopt_long refused. */
-static void refuse_flag(const char *flag, int code, int refused, char *error, size_t error_bytes)
+static bool takes_value(int flag)
 {
-    char name[64];
-    if (code == ':') {
-        snprintf(error, error_bytes, "%.64s needs a value", flag);
-        return;
-    }
-    if (refused >= FLAG_CONFIG) { /* the flag exists, but takes no value */
-        snprintf(error, error_bytes, "%.64s: this flag takes no value", flag);
-        return;
-    }
-    snprintf(name, sizeof(name), "%.*s", (int)strcspn(flag + strspn(flag, "-"), "="),
-             flag + strspn(flag, "-"));
-    snprintf(error, error_bytes, "unknown flag '%.64s'; did you mean --%s? (--help lists them)",
-             flag, sw_option_nearest(name)->name);
+    return flag == FLAG_CONFIG || flag >= FLAG_OPTION;
 }
 
-static int set_option(size_t index, const char *value, struct flags *flags,
-                      struct sw_config *config, char *error, size_t error_bytes)
+/* An argument of the command line: --name, or --name=value. */
+struct argument {
+    char name[64]; /* without what cannot be part of a name: that may be a password */
+    const char *value;
+    int flag;
+};
+
+static struct argument take_apart(const char *text)
 {
-    flags->given[index] = true;
-    return config == NULL ? 0
-                          : sw_option_set(sw_option_at(index), value, config, error, error_bytes);
+    struct argument argument = {.value = NULL, .flag = FLAG_NONE};
+    const char *name = text + strspn(text, "-");
+    const size_t size = strcspn(name, "=");
+    if (name[size] == '=') {
+        argument.value = name + size + 1;
+    }
+    snprintf(argument.name, sizeof(argument.name), "%.*s", (int)strcspn(name, "=: \t"), name);
+    if (strlen(argument.name) == size && strncmp(text, "--", 2) == 0 && name == text + 2) {
+        argument.flag = find_flag(argument.name);
+    }
+    return argument;
+}
+
+/* Says what is wrong with an argument that is no flag. Shows no more than a name: what follows may
+ * be a password. */
+static int refuse_argument(const char *text, const struct argument *argument, char *error,
+                           size_t error_bytes)
+{
+    const int dashes = (int)strspn(text, "-") < 8 ? (int)strspn(text, "-") : 8;
+    if (dashes == 0 || argument->name[0] == '\0') {
+        snprintf(error, error_bytes,
+                 "unexpected argument '%.*s%s': options are written --name value", dashes, text,
+                 argument->name);
+    } else {
+        snprintf(error, error_bytes,
+                 "unknown flag '%.*s%s'; did you mean --%s? (--help lists them)", dashes, text,
+                 argument->name, sw_option_nearest(argument->name)->name);
+    }
+    return -1;
+}
+
+static int set_flag(const struct argument *argument, struct flags *flags, struct sw_config *config,
+                    char *error, size_t error_bytes)
+{
+    const size_t index = (size_t)(argument->flag - FLAG_OPTION);
+    switch (argument->flag) {
+    case FLAG_CONFIG:
+        flags->config_path = argument->value;
+        return 0;
+    case FLAG_CHECK:
+        flags->check = true;
+        return 0;
+    case FLAG_TEMPLATE:
+    case FLAG_MANUAL:
+    case FLAG_HELP:
+    case FLAG_VERSION:
+        flags->print = argument->flag;
+        return 0;
+    default:
+        flags->given[index] = true;
+        return config == NULL ? 0
+                              : sw_option_set(sw_option_at(index), argument->value, config, error,
+                                              error_bytes);
+    }
 }
 
 /* Reads the command line once. If `config` is NULL, only `flags` is filled. */
 static int read_flags(int argc, char **argv, struct flags *flags, struct sw_config *config,
                       char *error, size_t error_bytes)
 {
-    struct option list[FLAGS_MAX];
-    int code = 0;
-    list_flags(list);
-    opterr = 0;
-    optind = 0; /* in glibc 0 resets getopt_long completely */
-    while ((code = getopt_long(argc, argv, "+:h", list, NULL)) != -1) {
-        switch (code) {
-        case FLAG_CONFIG:
-            flags->config_path = optarg;
-            break;
-        case FLAG_CHECK:
-            flags->check = true;
-            break;
-        case 'h':
-            flags->print = FLAG_HELP;
-            break;
-        case FLAG_TEMPLATE:
-        case FLAG_MANUAL:
-        case FLAG_HELP:
-        case FLAG_VERSION:
-            flags->print = code;
-            break;
-        case ':':
-        case '?':
-            refuse_flag(argv[optind - 1], code, optopt, error, error_bytes);
+    for (int i = 1; i < argc; i++) {
+        struct argument argument = take_apart(argv[i]);
+        if (strcmp(argv[i], "-h") == 0) {
+            argument.flag = FLAG_HELP;
+        }
+        if (argument.flag == FLAG_NONE) {
+            return refuse_argument(argv[i], &argument, error, error_bytes);
+        }
+        if (!takes_value(argument.flag) && argument.value != NULL) {
+            snprintf(error, error_bytes, "--%s: this flag takes no value", argument.name);
             return -1;
-        default:
-            if (set_option((size_t)(code - FLAG_OPTION), optarg, flags, config, error,
-                           error_bytes) != 0) {
+        }
+        if (takes_value(argument.flag) && argument.value == NULL) {
+            if (i + 1 == argc) {
+                snprintf(error, error_bytes, "--%s needs a value", argument.name);
                 return -1;
             }
-            break;
+            argument.value = argv[++i];
         }
-    }
-    if (optind < argc) {
-        snprintf(error, error_bytes,
-                 "unexpected argument '%.64s': options are written --name value", argv[optind]);
-        return -1;
+        if (set_flag(&argument, flags, config, error, error_bytes) != 0) {
+            return -1;
+        }
     }
     return 0;
 }
@@ -376,11 +406,7 @@ enum sw_config_action sw_config_load(struct sw_config *config, int argc, char **
         sw_config_check(config, sd_listen_fds(0) > 0, error, sizeof(error)) != 0) {
         goto refused;
     }
-    if (flags.check) {
-        sw_config_print(config, stdout);
-        return SW_CONFIG_EXIT;
-    }
-    return SW_CONFIG_RUN;
+    return flags.check ? SW_CONFIG_CHECK : SW_CONFIG_RUN;
 
 refused:
     fprintf(stderr, "sherwoodd: %s\n", error);

@@ -209,9 +209,10 @@ enum sw_value_format {
 #define SW_VALUE_BYTES_MAX 4096U /* of a value in the table (table.h), its length included */
 
 enum sw_config_action {
-    SW_CONFIG_RUN,  /* start the daemon */
-    SW_CONFIG_EXIT, /* --help, --version, --check-config: done, exit 0 */
-    SW_CONFIG_ERROR /* a sentence on stderr was written; exit 2 */
+    SW_CONFIG_RUN,   /* start the daemon */
+    SW_CONFIG_CHECK, /* --check-config: check files and folders, too, then print the options */
+    SW_CONFIG_EXIT,  /* --help, --version: done, exit 0 */
+    SW_CONFIG_ERROR  /* a sentence on stderr was written; exit 2 */
 };
 
 void sw_config_init(struct sw_config *config);

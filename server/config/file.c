@@ -48,6 +48,14 @@ __attribute__((format(printf, 2, 3))) static void fail(struct file_reader *reade
     }
 }
 
+/* As much of a text as an error shows where a name should be: up to the first blank. What follows
+ * may be a password: "requirepass my=secret" is a line of redis. */
+static int name_size(const char *text)
+{
+    size_t size = strcspn(text, " \t");
+    return (int)(size < 64 ? size : 64);
+}
+
 static void check_section(struct file_reader *reader, char *line)
 {
     char *end = strchr(line, ']');
@@ -57,7 +65,7 @@ static void check_section(struct file_reader *reader, char *line)
     }
     *end = '\0';
     if (!sw_section_known(line + 1)) {
-        fail(reader, "unknown section [%.64s]; did you mean [%s]?", line + 1,
+        fail(reader, "unknown section [%.*s]; did you mean [%s]?", name_size(line + 1), line + 1,
              sw_section_nearest(line + 1));
     }
     *end = ']';
@@ -118,8 +126,10 @@ static int on_value(void *context, const char *section, const char *name, const 
     const struct sw_option *option = sw_option_find(name);
     char why[SW_CONFIG_ERROR_BYTES / 2];
     if (option == NULL) {
-        const struct sw_option *nearest = sw_option_nearest(name);
-        fail(reader, "unknown option '%.64s'; did you mean '%s' in [%s]?", name, nearest->name,
+        char shown[65];
+        snprintf(shown, sizeof(shown), "%.*s", name_size(name), name);
+        const struct sw_option *nearest = sw_option_nearest(shown);
+        fail(reader, "unknown option '%s'; did you mean '%s' in [%s]?", shown, nearest->name,
              nearest->section);
         return 0;
     }

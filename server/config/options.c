@@ -153,9 +153,27 @@ static size_t edit_distance(const char *a, const char *b)
     return row[b_size];
 }
 
+/* A name that needs no more edits than this is mistyped, and no abbreviation. */
+#define TYPO_EDITS 2
+
+/* The only option whose name begins with `name`; NULL if there is none, or there are several. */
+static const struct sw_option *find_abbreviated(const char *name)
+{
+    const struct sw_option *found = NULL;
+    for (size_t i = 0; i < SW_OPTION_COUNT && name[0] != '\0'; i++) {
+        if (strncmp(options[i].name, name, strlen(name)) == 0) {
+            if (found != NULL) {
+                return NULL;
+            }
+            found = &options[i];
+        }
+    }
+    return found;
+}
+
 const struct sw_option *sw_option_nearest(const char *name)
 {
-    const struct sw_option *nearest = &options[0];
+    const struct sw_option *nearest = &options[0], *abbreviated = find_abbreviated(name);
     size_t least = SIZE_MAX;
     for (size_t i = 0; i < SW_OPTION_COUNT; i++) {
         size_t distance = edit_distance(name, options[i].name);
@@ -164,7 +182,7 @@ const struct sw_option *sw_option_nearest(const char *name)
             nearest = &options[i];
         }
     }
-    return nearest;
+    return least > TYPO_EDITS && abbreviated != NULL ? abbreviated : nearest;
 }
 
 const char *sw_section_nearest(const char *name)

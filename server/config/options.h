@@ -64,7 +64,8 @@ const struct sw_option *sw_option_at(size_t index);
 const struct sw_option *sw_option_find(const char *name);
 /* May the value change while the server runs (live.h)? */
 bool sw_option_is_live(const struct sw_option *option);
-/* The row whose name needs the fewest edits to become `name`. */
+/* The row whose name needs the fewest edits to become `name`; or the only one whose name begins
+ * with `name`, if those are more than two. */
 const struct sw_option *sw_option_nearest(const char *name);
 /* The section, "server", "table", "persistence", "cluster", "replication" or "limits", whose name
  * needs the fewest edits to become `name`. */

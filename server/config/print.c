@@ -37,7 +37,8 @@ static const char help_head[] =
     "      is this file right? Prints what it amounts to, starts nothing.\n"
     "\n"
     "Flags override the file, the file overrides the defaults. In the file the same names\n"
-    "stand under [server], [table] and [limits]: 'port = 7379'. SLOTS, BYTES and most counts\n"
+    "stand under the sections below, such as [server]: 'port = 7379'. SLOTS, BYTES and most "
+    "counts\n"
     "accept K, M, G and T (1024, 1024^2, ..). Defaults are in brackets.\n"
     "\n"
     "General\n";
@@ -46,8 +47,11 @@ static const struct {
     const char *flag, *help;
 } general[] = {
     {"--config FILE", "Read options from FILE first."},
-    {"--check-config", "Check the options, print the configuration they amount to and the memory "
-                       "the table takes, and exit: 0 if it is right, 2 if not."},
+    {"--check-config",
+     "Check the options, and the files, keys and folders that they name, as a start "
+     "does; print the configuration they amount to and the memory the table "
+     "takes, and exit: 0 if it is right, 2 if not. Run it as the user that runs "
+     "the server."},
     {"--print-template", "Print every option with its default, commented out, as a file that "
                          "--config reads once comments are taken off, and exit."},
     {"-h, --help", "Print this and exit."},
@@ -58,7 +62,8 @@ static const char help_tail[] =
     "\n"
     "SIGHUP: read the file anew, and take over what is live; the log names the rest.\n"
     "SIGTERM or SIGINT: reply to what was accepted, then exit 0. A second one: exit 1 at once.\n"
-    "Exit status: 0 stopped, 1 failed to start or lost the device, 2 wrong options.\n"
+    "Exit status: 0 stopped, 1 failed to start or lost the device, 2 wrong options, or a\n"
+    "wrong file that they name: another start would fail alike.\n"
     "See sherwoodd(8).\n";
 
 /* Prints `help` in the columns from HELP_INDENT on, and breaks lines between words. `column` is the

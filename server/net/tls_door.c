@@ -57,11 +57,14 @@ static SSL_CTX *read_files(const struct sw_config *config, char *error, size_t e
         .clients = (enum sw_tls_clients)config->tls_auth_clients,
         .only_13 = config->tls_min_version == 13,
     };
-    SSL_CTX *context = sw_tls_server_context(&settings, error, error_bytes);
-    if (context != NULL) {
-        warn_of_dates(context, config->tls_cert);
-    }
-    return context;
+    return sw_tls_server_context(&settings, error, error_bytes);
+}
+
+int sw_tls_door_check(const struct sw_config *config, char *error, size_t error_bytes)
+{
+    SSL_CTX *context = read_files(config, error, error_bytes);
+    SSL_CTX_free(context);
+    return context != NULL ? 0 : -1;
 }
 
 int sw_tls_door_create(const struct sw_config *config, struct sw_tls_door **out)
@@ -75,6 +78,7 @@ int sw_tls_door_create(const struct sw_config *config, struct sw_tls_door **out)
         free(door);
         return -1;
     }
+    warn_of_dates(context, config->tls_cert);
     pthread_mutex_init(&door->lock, NULL);
     door->context = context;
     *out = door;
@@ -98,6 +102,7 @@ int sw_tls_reload(struct sw_tls_door *door, const struct sw_config *config)
         sw_log(SW_LOG_ERROR, "the certificates stay as they are: %s", error);
         return -1;
     }
+    warn_of_dates(context, config->tls_cert);
     pthread_mutex_lock(&door->lock);
     SSL_CTX *before = door->context;
     door->context = context;

@@ -14,6 +14,8 @@ struct sw_tls_door;
 
 /* Reads the files that the options name. Returns 0, or -1 with a sentence logged. */
 int sw_tls_door_create(const struct sw_config *config, struct sw_tls_door **out);
+/* Reads them, and keeps nothing. Returns 0, or -1 with a sentence in `error`. */
+int sw_tls_door_check(const struct sw_config *config, char *error, size_t error_bytes);
 /* NULL is allowed. */
 void sw_tls_door_destroy(struct sw_tls_door *door);
 

@@ -152,22 +152,28 @@ static void run(void *context)
  */
 
 /* Parses the options. Returns what is wrong, or NULL. */
-static const char *parse(struct sw_registry *registry, const struct sw_config *config)
+static const char *parse(struct sw_etcd_where *where, const struct sw_config *config)
 {
     const char *rest = "";
     struct sw_ha_where shard;
     char reason[SW_HA_REASON_BYTES];
-    const char *wrong = sw_etcd_where_parse(&registry->where, config->cluster_config, &rest);
+    const char *wrong = sw_etcd_where_parse(where, config->cluster_config, &rest);
     if (wrong != NULL || *rest != '\0') {
         return wrong != NULL ? wrong : "there is something behind the prefix";
     }
     if (config->ha[0] != '\0' &&
         sw_ha_where_parse(&shard, config->ha, reason, sizeof(reason)) == 0 &&
-        !sw_etcd_same_members(&shard.etcd, &registry->where)) {
+        !sw_etcd_same_members(&shard.etcd, where)) {
         return "--ha names other members of etcd: a new primary is told by one transaction about "
                "its term and the topology";
     }
     return NULL;
+}
+
+const char *sw_registry_wrong(const struct sw_config *config)
+{
+    struct sw_etcd_where where;
+    return parse(&where, config);
 }
 
 int sw_registry_create(const struct sw_config *config, struct sw_cluster *cluster, struct sw_ha *ha,
@@ -181,7 +187,7 @@ int sw_registry_create(const struct sw_config *config, struct sw_cluster *cluste
     const char *wrong = !sw_etcd_is_built() ? "this server was built without libcurl (Debian's "
                                               "libcurl4-openssl-dev), by which etcd is asked"
                         : registry == NULL  ? "no memory"
-                                            : parse(registry, config);
+                                            : parse(&registry->where, config);
     if (wrong != NULL) {
         sw_log(SW_LOG_ERROR,
                "cluster-config: %s: it is etcd://host:port,host:port/prefix, or "

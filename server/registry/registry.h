@@ -24,6 +24,9 @@ struct sw_registry_owner {
     void (*wake)(void *server); /* an order is over: loops may wait for it */
 };
 
+/* What is wrong with the options about a topology in etcd, which `config` has; NULL: nothing. */
+const char *sw_registry_wrong(const struct sw_config *config);
+
 /* Returns 0 and NULL in *out where the topology is not in etcd; -1 with a sentence logged. Borrows
  * everything; `ha` may be NULL. */
 int sw_registry_create(const struct sw_config *config, struct sw_cluster *cluster, struct sw_ha *ha,

@@ -27,7 +27,7 @@ def refused():
                       ("etcd://h:1/p?shard=a&ttl=0", "ttl"), ("etcd://h:1/p?shard=a&quorum=9", "quorum"),
                       ("etcd://h:1/p?shard=a&x=1", "unknown word"), ("etcd://h:1/p?shard=a b", "shard"),
                       ("etcd://h:1/p?shard=a&announce=here", "announce")):
-        said = run(DAEMON, "--port", free_port(), "--ha", text, *SMALL, rc=1)
+        said = run(DAEMON, "--port", free_port(), "--ha", text, *SMALL, rc=2)
         check(why in said or "built without libcurl" in said, (text, said))
     for flags, why in ((("--replicaof", "h:1"), "replicaof"), (("--engine", "cache"), "cache engine"),
                        (("--cluster-config", "/nowhere"), "a cluster")):

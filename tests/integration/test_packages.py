@@ -93,7 +93,7 @@ def configuration():
     with tempfile.TemporaryDirectory() as root:
         run("dpkg-deb", "-x", packages()["sherwood-server"], root)
         path = root + "/etc/sherwood/sherwood.conf"
-        run(root + "/usr/bin/sherwoodd", "--config", path, "--check-config")
+        run(root + "/usr/bin/sherwoodd", "--config", path, "--data-dir", root, "--check-config")  # systemd makes the folder
         with open(path, encoding="utf-8") as file:
             set_lines = [line.strip() for line in file if re.match(r"[a-z]", line)]
         equal(set_lines, ["data-dir = /var/lib/sherwood"], "what the package sets")

@@ -56,10 +56,10 @@ def refused():
     good = "etcd://127.0.0.1:2379/sherwood"
     for text, why in (("etcd://h/p", "no host:port"), ("etcds://h:1", "prefix"), ("etcd://h:1/p?x=1", "behind the prefix"),
                       ("etcd://h:1/", "prefix")):
-        said = run(DAEMON, "--port", free_port(), "--cluster-config", text, *SMALL, rc=1)
+        said = run(DAEMON, "--port", free_port(), "--cluster-config", text, *SMALL, rc=2)
         check(why in said or "built without libcurl" in said, (text, said))
     said = run(DAEMON, "--port", free_port(), "--cluster-config", good, "--ha", "etcd://127.0.0.1:2380/sherwood?shard=a",
-               *SMALL, rc=1)
+               *SMALL, rc=2)
     check("other members of etcd" in said or "built without libcurl" in said, said)
 
 

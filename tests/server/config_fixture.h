@@ -51,6 +51,10 @@ static inline enum sw_config_action load(struct sw_config *config, struct output
     fflush(stdout);
     int out = capture(STDOUT_FILENO), err = capture(STDERR_FILENO);
     enum sw_config_action action = sw_config_load(config, argc, argv);
+    if (action == SW_CONFIG_CHECK) { /* main() does so if all files are as a start needs them */
+        sw_config_print(config, stdout);
+        action = SW_CONFIG_EXIT;
+    }
     fflush(stdout);
     fflush(stderr);
     dup2(saved_out, STDOUT_FILENO);

@@ -85,6 +85,10 @@ Test(config, flags_are_read)
     cr_assert_str_empty(output.err);
 }
 
+#define NO_REQUIREPASS                                                                   \
+    "sherwoodd: unknown flag '--requirepass'; did you mean --requirepass-file? (--help " \
+    "lists them)\n"
+
 Test(config, flag_errors)
 {
     static const struct {
@@ -94,12 +98,26 @@ Test(config, flag_errors)
         {{"--prt", "1"},
          "sherwoodd: unknown flag '--prt'; did you mean --port? (--help lists them)\n"},
         {{"--capacty=1M"},
-         "sherwoodd: unknown flag '--capacty=1M'; did you mean --capacity? "
+         "sherwoodd: unknown flag '--capacty'; did you mean --capacity? "
          "(--help lists them)\n"},
+        /* nothing is abbreviated, and what may be a password is not shown */
+        {{"--max-cap", "1M"},
+         "sherwoodd: unknown flag '--max-cap'; did you mean --max-capacity? (--help lists them)\n"},
+        {{"--prot", "5"},
+         "sherwoodd: unknown flag '--prot'; did you mean --port? (--help lists them)\n"},
+        {{"--requirepass", "s3cret"}, NO_REQUIREPASS},
+        {{"--requirepass=s3cret"}, NO_REQUIREPASS},
+        {{"--requirepass s3cret"}, NO_REQUIREPASS},
+        {{"--requirepass:s3cret"}, NO_REQUIREPASS},
+        {{"requirepass=s3cret"},
+         "sherwoodd: unexpected argument 'requirepass': options are written --name value\n"},
+        {{"---port", "1"},
+         "sherwoodd: unknown flag '---port'; did you mean --port? (--help lists them)\n"},
+        {{"--"}, "sherwoodd: unexpected argument '--': options are written --name value\n"},
         {{"-x"}, "sherwoodd: unknown flag '-x'; did you mean --ha? (--help lists them)\n"},
         {{"--port"}, "sherwoodd: --port needs a value\n"},
         {{"--config"}, "sherwoodd: --config needs a value\n"},
-        {{"--version=1"}, "sherwoodd: --version=1: this flag takes no value\n"},
+        {{"--version=1"}, "sherwoodd: --version: this flag takes no value\n"},
         {{"7379"}, "sherwoodd: unexpected argument '7379': options are written --name value\n"},
         {{"--port", "1", "x", "--help"},
          "sherwoodd: unexpected argument 'x': options are written --name value\n"},
@@ -220,6 +238,15 @@ Test(config, file_errors)
 {
     static const char *const rows[][2] = {
         {"[server]\nprot = 1\n", ":2: unknown option 'prot'; did you mean 'port' in [server]?\n"},
+        /* what is behind a name may be a password */
+        {"[server]\nrequirepass = s3cret\n",
+         ":2: unknown option 'requirepass'; did you mean 'requirepass-file' in [server]?\n"},
+        {"[server]\nrequirepass my=s3cret\n",
+         ":2: unknown option 'requirepass'; did you mean 'requirepass-file' in [server]?\n"},
+        {"[server]\nrequirepass s3cret\n",
+         ":2: this is neither [section], name = value nor a comment (# or ;)\n"},
+        {"[requirepass s3cret]\n",
+         ":1: unknown section [requirepass]; did you mean [persistence]?\n"},
         {"[server]\n\n# x\ncapacity = 1\n", ":4: option 'capacity' belongs in section [table]\n"},
         {"port = 1\n", ":1: option 'port' belongs in section [server]\n"},
         {"[tabel]\n", ":1: unknown section [tabel]; did you mean [table]?\n"},

@@ -1,0 +1,114 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Files, keys and folders that options name: --check-config finds what ends a start, and no error shows a password."""
+
+import os
+import pathlib
+import shutil
+import tempfile
+
+import wire
+from certificates import Authority
+from harness import DAEMON, Server, case, check, equal, flags_with, free_port, main, run
+
+
+class Folder:
+    """A folder for files of a case."""
+
+    def __enter__(self):
+        self.path = pathlib.Path(tempfile.mkdtemp(prefix="sherwood-"))
+        return self
+
+    def __exit__(self, kind, value, trace):
+        shutil.rmtree(self.path)
+
+    def file(self, name, text="", mode=0o600):
+        path = self.path / name
+        path.write_text(text, encoding="ascii")
+        path.chmod(mode)
+        return str(path)
+
+
+def wrong_options(folder, authority):
+    """Options that no start can do with, each with a word of the error."""
+    cert, key = map(str, authority.sign("server"))
+    _, other = map(str, authority.sign("other"))
+    absent, plain, read_only = str(folder.path / "absent"), folder.file("plain"), folder.path / "read-only"
+    read_only.mkdir(mode=0o500)
+    tls = ("--tls-port", str(free_port()), "--tls-cert", cert)
+    yield from (
+        (("--requirepass-file", absent), absent),
+        (("--requirepass-file", folder.file("open", "word\n", 0o644)), "may be read by everybody"),
+        (("--primary-password-file", absent), "--primary-password-file"),
+        (("--acl-file", absent), absent), (("--acl-file", folder.file("acl", "nonsense\n")), "acl"),
+        (("--http-token-file", absent), absent), (("--unix-users", "nonsense"), "unix-users"),
+        ((*tls, "--tls-key", absent), absent), ((*tls, "--tls-key", other), "key"),
+        ((*tls, "--tls-key", key, "--tls-ca", absent, "--tls-auth-clients", "yes"), absent),
+        (("--tls-replication", "yes", "--tls-ca", absent), "--tls-replication"),
+        (("--ha-tls-ca", absent), "--ha-tls-ca"), (("--ha-tls-cert", cert, "--ha-tls-key", other), "--ha-tls-key"),
+        (("--replicaof", "nonsense"), "--replicaof"), (("--ha", "etcd://h/p"), "--ha"),
+        (("--cluster-config", absent), "--cluster-config"),
+        (("--cluster-config", folder.file("topology", "{")), "--cluster-config"),
+        (("--cluster-config", "etcd://h/p"), "--cluster-config"),
+        (("--cluster-state", folder.file("state", "{")), "--cluster-state"),
+        (("--data-dir", absent), "--data-dir"), (("--data-dir", plain), "--data-dir"),
+        (("--unix-socket", f"{absent}/s"), "--unix-socket"), (("--unix-socket", plain), "--unix-socket"))
+    if os.geteuid() != 0:
+        yield from ((("--data-dir", str(read_only)), "--data-dir"), (("--unix-socket", f"{read_only}/s"), "--unix-socket"))
+
+
+@case
+def wrong_files():
+    """a start and --check-config end with the same sentence and with exit status 2, after which systemd rests"""
+    with Folder() as folder, Authority() as authority:
+        for options, word in wrong_options(folder, authority):
+            said = [run(DAEMON, *flags_with(), *options, *more, rc=2) for more in (("--check-config",), ())]
+            check(word in said[0], f"{options}: {said[0]}")
+            equal(said[0].split(": ", 1)[1], said[1].split(": ", 1)[1], f"{options}: both")
+
+
+@case
+def beside_the_daemon():
+    """--check-config passes what a running daemon holds: its lock, its socket, its ports"""
+    with Folder() as folder, Authority() as authority:
+        cert, key = authority.sign("server")
+        with Server("--data-dir", str(folder.path), "--unix-socket", str(folder.path / "s"), "--tls-port", str(free_port()),
+                    "--tls-cert", str(cert), "--tls-key", str(key)) as server:
+            check(f"data-dir = {folder.path}" in run(DAEMON, *server.flags, "--check-config"), "passed")
+
+
+@case
+def no_passwords():
+    """what redis' users type by habit is refused, and no error, log line, SLOWLOG or MONITOR shows the password"""
+    secret = "s3cret"
+    with Folder() as folder:
+        for number, line in enumerate(("requirepass = s3cret", "requirepass s3cret", "requirepass my=s3cret",
+                                       "masterauth s3cret=", "user default on >s3cret=", "[requirepass s3cret]",
+                                       "tls-key-file-pass: s3cret")):
+            said = run(DAEMON, "--config", folder.file(str(number), f"[server]\n{line}\n"), rc=2)
+            check(secret not in said, f"{line}: {said}")
+    for flags in (("--requirepass", secret), (f"--requirepass={secret}",), (f"--requirepass {secret}",),
+                  ("--masterauth", secret), ("-a", secret), (f"requirepass={secret}",), ("--pass:" + secret,),
+                  ("requirepass", secret)):
+        said = run(DAEMON, *flags, rc=2)
+        check(secret not in said and "check" not in said.split("(")[0], f"{flags}: {said}")
+    with Server("--slowlog-log-slower-than", "0") as server, server.connect() as one, server.connect() as two:
+        replies, shown = wire.Replies(one), wire.Replies(two)
+        equal(shown.ask("MONITOR"), "OK", "MONITOR")
+        for words in (("requirepass", secret), ("masterauth", secret), ("requirepass-file", secret),
+                      ("log-level", "info", "requirepass", secret)):
+            reply = replies.ask("CONFIG", "SET", *words)
+            check(isinstance(reply, wire.Error) and secret not in reply, f"{words}: {reply}")
+        equal(replies.ask("ECHO", "last"), b"last", "ECHO")
+        seen = ""
+        while "ECHO" not in seen:
+            seen += str(shown.read())
+        check(secret not in seen, seen)
+        check(secret not in str(replies.ask("SLOWLOG", "GET", "100")), "SLOWLOG")
+        check(secret not in str(replies.ask("CONFIG", "GET", "*")), "CONFIG GET")
+        check(secret not in str(replies.ask("INFO", "everything")), "INFO")
+        check(secret not in server.log(), server.log())
+
+
+if __name__ == "__main__":
+    main()
