@@ -128,3 +128,30 @@ int sw_live_reload(struct sw_live *live, const char *who, struct sw_live_changes
     pthread_mutex_unlock(&live->lock);
     return count;
 }
+
+int sw_live_note(struct sw_live *live, const struct sw_option *option, const char *value,
+                 char *error, size_t error_bytes)
+{
+    pthread_mutex_lock(&live->lock);
+    struct sw_config next = *live->config;
+    int status = sw_option_set(option, value, &next, error, error_bytes);
+    if (status == 0) {
+        copy_field(option, live->config, &next);
+    }
+    pthread_mutex_unlock(&live->lock);
+    return status;
+}
+
+bool sw_live_is_flag(const struct sw_live *live, const char *name)
+{
+    const struct sw_config_origin *origin = &live->config->origin;
+    const size_t size = strlen(name);
+    for (int i = 1; i < origin->argc; i++) {
+        const char *word = origin->argv[i];
+        if (strncmp(word, "--", 2) == 0 && strncmp(word + 2, name, size) == 0 &&
+            (word[2 + size] == '\0' || word[2 + size] == '=')) {
+            return true;
+        }
+    }
+    return false;
+}

@@ -70,6 +70,14 @@ int sw_live_set(struct sw_live *live, const struct sw_live_pair *pairs, size_t c
 int sw_live_reload(struct sw_live *live, const char *who, struct sw_live_changes *restart,
                    char *error, size_t error_bytes);
 
+/* What an option is by now, that no CONFIG SET changes: as REPLICAOF does `replicaof`. The next
+ * rewrite writes that. Returns 0; or -1 with a sentence in `error`, if the option cannot hold it.
+ */
+int sw_live_note(struct sw_live *live, const struct sw_option *option, const char *value,
+                 char *error, size_t error_bytes);
+/* Does the command line set the option, whatever the file says? */
+bool sw_live_is_flag(const struct sw_live *live, const char *name);
+
 /* Writes what differs from the configuration file into it (rewrite.c). Its other lines stay as they
  * are. Returns the number of options that were written; or -1 with a sentence in `error` and the
  * file untouched. */

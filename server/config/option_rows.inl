@@ -330,7 +330,8 @@ SW_OPTION(
     "Be a replica of this server: \"host port\", host:port or unix:/path, at most 127 bytes. "
     "A replica takes over everything that its primary holds, follows "
     "its writes, serves reads and refuses writes. REPLICAOF changes it, REPLICAOF NO ONE "
-    "ends it. Widths, and what rows are, must be those of the primary. Not with the cache engine. "
+    "ends it; with data-dir the next start has that role, unless this option has another value by "
+    "then. Widths, and what rows are, must be those of the primary. Not with the cache engine. "
     "Empty: this server is a primary.")
 SW_OPTION(tls_replication, "tls-replication", "replication", SW_ANY, SW_CHOICE(switches), "no",
           "yes|no",
@@ -350,9 +351,10 @@ SW_OPTION(
     "or "
     "a cluster whose topology is in a file. Empty: it is of no shard.")
 SW_OPTION(ha_discarded_max, "ha-discarded-max", "replication", SW_ANY, SW_NUMBER(0, 1000), "4", "N",
-          "How many directories discarded-TERM-WRITE a member keeps in data-dir: the files that it "
-          "had when it dropped writes that the shard's new primary lacks. With so many there, the "
-          "next ones are removed, which the log says.")
+          "Limit the directories discarded-.. in data-dir: each has the files of this server with "
+          "writes that its new primary lacks. At the limit a member of a shard removes the next "
+          "files, and its log says so; another replica keeps its files and follows nobody. 0: keep "
+          "none.")
 SW_OPTION(
     ha_tls_ca, "ha-tls-ca", "replication", SW_ANY, SW_TEXT(), "", "FILE",
     "PEM file with the roots that vouch for the members of etcd (etcds://), whose "

@@ -31,7 +31,21 @@ static int link_file(const struct sw_directory *directory, const char *name, con
 {
     char to[SW_ASIDE_NAME_MAX + SW_DIRECTORY_NAME_MAX + 1];
     snprintf(to, sizeof(to), "%s/%s", name, file);
-    return directory->io->link(directory->fd, file, to) == 0 || errno == EEXIST ? 0 : -1;
+    return directory->io->link(directory->fd, file, to);
+}
+
+/* A file of that name is there: is it this one? Then this one has another name. */
+static bool is_linked(const struct sw_directory *directory, const char *file)
+{
+    const struct sw_io *io = directory->io;
+    uint64_t names = 0;
+    int fd = io->open(directory->fd, file, O_RDONLY, 0);
+    bool linked = fd >= 0 && io->links(fd, &names) == 0 && names > 1;
+    if (fd >= 0) {
+        io->close(fd);
+    }
+    errno = EEXIST;
+    return linked;
 }
 
 static int link_kind(const struct sw_directory *directory, const char *name, const char *kind)
@@ -43,6 +57,7 @@ static int link_kind(const struct sw_directory *directory, const char *name, con
     for (size_t i = 0; i < count && status == 0; i++) {
         sw_directory_name(kind, numbers[i], file);
         status = link_file(directory, name, file);
+        status = status != 0 && errno == EEXIST && is_linked(directory, file) ? 0 : status;
     }
     free(numbers);
     return status;
@@ -68,18 +83,20 @@ int sw_aside_keep(const struct sw_directory *directory, const char *name, uint64
     struct others others = {name, 0};
     if (io->list(directory->fd, count_one, &others) == 0 && others.count >= most) {
         snprintf(reason, SW_HISTORY_REASON_BYTES,
-                 "%s has %" PRIu64 " directories of this kind already (ha-discarded-max)",
+                 "%s has %" PRIu64 " directories " SW_ASIDE_KIND
+                 "-.. already: remove those that are "
+                 "not wanted, or raise --ha-discarded-max",
                  directory->path, others.count);
         return -1;
     }
-    if ((io->make(directory->fd, name) != 0 && errno != EEXIST) ||
-        link_kind(directory, name, SW_SNAPSHOT_KIND) != 0 ||
-        link_kind(directory, name, SW_WAL_NAME) != 0 ||
-        (link_file(directory, name, SW_HISTORY_NAME) != 0 && errno != ENOENT) ||
-        sync_both(directory, name) != 0) {
-        snprintf(reason, SW_HISTORY_REASON_BYTES, "%s/%s: %s", directory->path, name,
-                 strerror(errno));
-        return -1;
+    if ((io->make(directory->fd, name) == 0 || errno == EEXIST) &&
+        link_kind(directory, name, SW_SNAPSHOT_KIND) == 0 &&
+        link_kind(directory, name, SW_WAL_NAME) == 0 &&
+        (link_file(directory, name, SW_HISTORY_NAME) == 0 || errno == ENOENT || errno == EEXIST) &&
+        sync_both(directory, name) == 0) {
+        return 0;
     }
-    return 0;
+    const int error = errno;
+    snprintf(reason, SW_HISTORY_REASON_BYTES, "%s/%s: %s", directory->path, name, strerror(error));
+    return error == EEXIST ? 1 : -1;
 }

@@ -16,7 +16,8 @@
 
 /* Links all snapshots and segments, and `history`, into the directory `name`, durably, unless
  * `most` other directories of the kind are there. One of that name, with a part of the files, is of
- * a time that ended by a crash: it gets the rest. Returns 0, or -1 with a sentence. */
+ * a time that ended by a crash: it gets the rest. Returns 0; or -1 with a sentence; or 1, if one of
+ * that name has another file of the same name. */
 int sw_aside_keep(const struct sw_directory *directory, const char *name, uint64_t most,
                   char reason[SW_HISTORY_REASON_BYTES]);
 

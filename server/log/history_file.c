@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * history_file.c - one line of text, and for a member of a shard another one.
+ * history_file.c - one line of text; for a primary that was a replica, and for a member of a shard,
+ * another one each.
  */
 #include "server/log/history_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 
 #include "proto/regular_file.h"
 #include "proto/wal_format.h"
+#include "server/log/small_file.h"
 #include "server/log/snapshot_write.h"
 
 #define TEXT_BYTES 1024
@@ -61,6 +62,22 @@ static int write_terms(const struct sw_terms *terms, char *out, size_t bytes)
     return size == 0 ? 0 : size + snprintf(out + size, bytes - (size_t)size, "\n");
 }
 
+/* "own 120". Files of earlier versions lack the line: where a primary came from another history,
+ * all writes may be its own. */
+static const char *parse_own(const char *line, struct sw_history *history)
+{
+    int taken = 0;
+    const bool is_copy = strspn(history->before, "0") == SW_HISTORY_TEXT - 1;
+    history->own_from = is_copy ? SW_OWNS_NOTHING : 0;
+    const bool is_there = sscanf(line, "own %" SCNu64 "%n", &history->own_from, &taken) == 1;
+    return !is_there ? line : line[taken] == '\n' ? line + taken + 1 : "own";
+}
+
+static int write_own(uint64_t own_from, char *out, size_t bytes)
+{
+    return own_from == SW_OWNS_NOTHING ? 0 : snprintf(out, bytes, "own %" PRIu64 "\n", own_from);
+}
+
 static bool parse(const char *line, struct sw_history *history)
 {
     char kind[16], end;
@@ -70,54 +87,39 @@ static bool parse(const char *line, struct sw_history *history)
         words > 0 && strcmp(kind, "whole") == 0 ? SW_HISTORY_WHOLE : SW_HISTORY_REPLACED;
     return words == 5 && end == '\n' && is_id(history->id) && is_id(history->before) &&
            (history->kind == SW_HISTORY_WHOLE || strcmp(kind, "replaced") == 0) &&
-           parse_terms(strchr(line, '\n') + 1, &history->terms);
+           parse_terms(parse_own(strchr(line, '\n') + 1, history), &history->terms);
 }
 
 int sw_history_read(const struct sw_directory *directory, struct sw_history *history,
                     char reason[SW_HISTORY_REASON_BYTES])
 {
-    const struct sw_io *io = directory->io;
-    char line[TEXT_BYTES] = "";
+    char text[TEXT_BYTES];
     memset(history, 0, sizeof(*history));
-    int fd = io->open(directory->fd, SW_HISTORY_NAME, O_RDONLY, 0);
-    if (fd < 0) {
-        return errno == ENOENT ? 0 : fail(directory, "opened", reason);
+    if (sw_small_file_read(directory, SW_HISTORY_NAME, text, sizeof(text)) < 0) {
+        return errno == ENOENT ? 0 : fail(directory, "read", reason);
     }
-    ssize_t got = io->pread(fd, line, sizeof(line) - 1, 0);
-    int status = got < 0 ? fail(directory, "read", reason) : 0;
-    io->close(fd);
-    if (status == 0 && !parse(line, history)) {
+    if (!parse(text, history)) {
         snprintf(reason, SW_HISTORY_REASON_BYTES,
                  "%s/" SW_HISTORY_NAME " does not say whose writes the directory holds: without "
                  "that file its data are those of a primary, and replicas begin anew",
                  directory->path);
-        status = -1;
+        return -1;
     }
-    return status;
+    return 0;
 }
 
 int sw_history_write(const struct sw_directory *directory, const struct sw_history *history,
                      char reason[SW_HISTORY_REASON_BYTES])
 {
-    const struct sw_io *io = directory->io;
-    char line[TEXT_BYTES];
-    int size = snprintf(line, sizeof(line), "sherwood-history 1 %s %s %s %" PRIu64 "\n",
+    char text[TEXT_BYTES];
+    int size = snprintf(text, sizeof(text), "sherwood-history 1 %s %s %s %" PRIu64 "\n",
                         history->kind == SW_HISTORY_WHOLE ? "whole" : "replaced", history->id,
                         history->before, history->before_through);
-    size += write_terms(&history->terms, line + size, sizeof(line) - (size_t)size);
-    int fd = io->open(directory->fd, SW_HISTORY_NEW, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    bool done =
-        fd >= 0 && sw_io_write(io, fd, line, (size_t)size, 0) == 0 && io->fdatasync(fd) == 0;
-    int error = errno;
-    if (fd >= 0) {
-        io->close(fd);
-    }
-    errno = error;
-    if (!done || io->rename(directory->fd, SW_HISTORY_NEW, SW_HISTORY_NAME) != 0 ||
-        io->fsync(directory->fd) != 0) {
-        return fail(directory, "written", reason);
-    }
-    return 0;
+    size += write_own(history->own_from, text + size, sizeof(text) - (size_t)size);
+    size += write_terms(&history->terms, text + size, sizeof(text) - (size_t)size);
+    return sw_small_file_write(directory, SW_HISTORY_NAME, SW_HISTORY_NEW, text, (size_t)size) == 0
+               ? 0
+               : fail(directory, "written", reason);
 }
 
 static int remove_kind(const struct sw_directory *directory, const char *kind)

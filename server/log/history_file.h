@@ -32,6 +32,7 @@ struct sw_history {
     char id[SW_HISTORY_TEXT];
     char before[SW_HISTORY_TEXT]; /* the one that it came from, or zeros */
     uint64_t before_through;
+    uint64_t own_from;     /* see SW_OWNS_NOTHING */
     struct sw_terms terms; /* of a member of a shard */
 };
 

@@ -14,6 +14,11 @@
 
 #define SW_TERMS_MAX 16
 
+/* A server took the writes behind `own_from` from clients, as a primary: another server may lack
+ * them. It is 0 of a server that was never a replica, and SW_OWNS_NOTHING of one that has a copy of
+ * its primary's data. */
+#define SW_OWNS_NOTHING UINT64_MAX
+
 struct sw_terms {
     unsigned count;
     struct sw_term_start {

@@ -434,7 +434,8 @@ int sw_saver_create(const struct sw_config *config, struct sw_table *table,
         free(saver);
         return -1;
     }
-    if (sw_history_read(&saver->directory, &saver->history, reason) != 0) {
+    if (sw_history_read(&saver->directory, &saver->history, reason) != 0 ||
+        sw_role_read(&saver->directory, &saver->role, reason) != 0) {
         sw_log(SW_LOG_ERROR, "%s", reason);
         sw_directory_close(&saver->directory);
         free(saver);

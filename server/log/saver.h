@@ -16,7 +16,9 @@
 #include <stdint.h>
 
 #include "server/config/config.h"
+#include "server/log/aside.h"
 #include "server/log/history_file.h"
+#include "server/log/role_file.h"
 #include "server/log/wal.h"
 #include "server/observe/persistence.h"
 #include "table/table.h"
@@ -64,6 +66,19 @@ void sw_saver_set(struct sw_saver *saver, const char *points, bool stops_writes)
 void sw_saver_history(struct sw_saver *saver, struct sw_history *history);
 int sw_saver_set_history(struct sw_saver *saver, const struct sw_history *history,
                          char reason[SW_HISTORY_REASON_BYTES]);
+
+/* The role that REPLICAOF set, and setting it, durably. By one thread at a time. Returns 0, or -1
+ * with a sentence in `reason`, and nothing changed. */
+const struct sw_role *sw_saver_role(const struct sw_saver *saver);
+int sw_saver_set_role(struct sw_saver *saver, const struct sw_role *role,
+                      char reason[SW_ROLE_REASON_BYTES]);
+
+/* Keeps the files, as they are, in a directory discarded-HISTORY-WRITE below the data directory
+ * (aside.h), whose name it writes to `name`. Nobody writes to the files: the saver is held. Returns
+ * 0; or -1 with a sentence in `reason`, if they cannot be kept or ha-discarded-max such directories
+ * exist. */
+int sw_saver_keep_aside(struct sw_saver *saver, uint64_t sequence, char name[SW_ASIDE_NAME_MAX],
+                        char reason[SW_HISTORY_REASON_BYTES]);
 
 /* The table is to be emptied and filled: no snapshot begins any more. Returns false while one is
  * being written: ask again. */

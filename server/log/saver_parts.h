@@ -34,6 +34,8 @@ struct sw_saver {
     bool save_at_end;
     bool held;                 /* no snapshot begins: what the table holds is half of something */
     struct sw_history history; /* what the file says */
+    struct sw_role role;       /* the same, of the file `role`; the owner's until a thread starts,
+                                  then of who holds the lock of roles (server/repl/role.h) */
     bool end_failed;
     struct sw_persistence facts;
     char reason[SW_SNAPSHOT_REASON_BYTES]; /* why the last one failed */

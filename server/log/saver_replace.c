@@ -11,11 +11,15 @@
  *  3. A snapshot of the table is durable, and the log goes on behind it.
  *  4. `history` says whose the files are. Only now writes behind it are carried out.
  */
+#include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "server/log/aside.h"
 #include "server/log/saver_parts.h"
 #include "server/observe/log.h"
+
+#define ASIDE_NAMES_MAX 1000
 
 bool sw_saver_hold(struct sw_saver *saver)
 {
@@ -126,4 +130,43 @@ int sw_saver_finish_replacing(struct sw_saver *saver, char reason[SW_HISTORY_REA
         saver->history = status == 0 ? whole : saver->history;
     }
     return status;
+}
+
+const struct sw_role *sw_saver_role(const struct sw_saver *saver)
+{
+    return &saver->role;
+}
+
+int sw_saver_set_role(struct sw_saver *saver, const struct sw_role *role,
+                      char reason[SW_ROLE_REASON_BYTES])
+{
+    if (sw_role_write(&saver->directory, role, reason) != 0) {
+        return -1;
+    }
+    saver->role = *role;
+    return 0;
+}
+
+/* If a directory of this name has the same files, or a part of them, it is of a time that ended by
+ * a crash. With another file of the same name, it is of other writes with these numbers. */
+int sw_saver_keep_aside(struct sw_saver *saver, uint64_t sequence, char name[SW_ASIDE_NAME_MAX],
+                        char reason[SW_HISTORY_REASON_BYTES])
+{
+    struct sw_history history;
+    uint64_t number = 0;
+    sw_saver_history(saver, &history);
+    memcpy(&number, saver->directory.log_id, sizeof(number));
+    if (history.kind == SW_HISTORY_NONE) {
+        snprintf(history.id, sizeof(history.id), "%016" PRIx64, number);
+    }
+    int status = 1;
+    for (unsigned next = 1; status == 1 && next <= ASIDE_NAMES_MAX; next++) {
+        int size = snprintf(name, SW_ASIDE_NAME_MAX, SW_ASIDE_KIND "-%.16s-%" PRIu64, history.id,
+                            sequence);
+        if (next > 1) {
+            snprintf(name + size, SW_ASIDE_NAME_MAX - (size_t)size, "-%u", next);
+        }
+        status = sw_aside_keep(&saver->directory, name, saver->config->ha_discarded_max, reason);
+    }
+    return status == 0 ? 0 : -1;
 }

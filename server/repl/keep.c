@@ -121,6 +121,7 @@ static struct sw_history history_of(const struct sw_lineage *lineage)
 {
     struct sw_history history = {.kind = SW_HISTORY_WHOLE,
                                  .before_through = lineage->before_through,
+                                 .own_from = lineage->own_from,
                                  .terms = lineage->terms};
     memcpy(history.id, lineage->id, sizeof(history.id));
     memcpy(history.before, lineage->before, sizeof(history.before));
@@ -130,6 +131,62 @@ static struct sw_history history_of(const struct sw_lineage *lineage)
 bool sw_keep_hold(struct sw_keep *keep)
 {
     return keep->saver == NULL || wait_until(keep, is_held, 0);
+}
+
+/* --- what is kept aside ----------------------------------------------------------------------- */
+
+static bool is_durable(struct sw_keep *keep, uint64_t sequence)
+{
+    sw_wal_want_durable(keep->wal, sequence);
+    return sw_wal_durable(keep->wal) >= sequence; /* a broken log is mended first */
+}
+
+/* Asks for a snapshot. `keep->asked` has its number; 0: one is being written, ask again. */
+static bool has_asked(struct sw_keep *keep, uint64_t sequence)
+{
+    (void)sequence;
+    keep->asked = sw_saver_ask(keep->saver);
+    return keep->asked != 0;
+}
+
+static bool has_saved(struct sw_keep *keep, uint64_t sequence)
+{
+    char reason[SW_REPL_REASON_BYTES];
+    (void)sequence;
+    return sw_saver_outcome(keep->saver, keep->asked, reason, sizeof(reason)) != SW_SAVED_PENDING;
+}
+
+/* Writes a snapshot, unless the newest one has the writes up to `sequence`. */
+static int save(struct sw_keep *keep, uint64_t sequence, char reason[SW_REPL_REASON_BYTES])
+{
+    struct sw_persistence facts;
+    sw_saver_facts(keep->saver, &facts);
+    if (facts.saved_sequence == sequence && facts.changes == 0) {
+        return 0;
+    }
+    if (!wait_until(keep, has_asked, 0) || !wait_until(keep, has_saved, 0)) {
+        return -1;
+    }
+    return sw_saver_outcome(keep->saver, keep->asked, reason, SW_REPL_REASON_BYTES) == SW_SAVED_OK
+               ? 0
+               : -1;
+}
+
+int sw_keep_aside(struct sw_keep *keep, uint64_t sequence, char name[SW_ASIDE_NAME_MAX],
+                  char reason[SW_REPL_REASON_BYTES])
+{
+    if (keep->wal == NULL ? save(keep, sequence, reason) != 0
+                          : !wait_until(keep, is_durable, sequence)) {
+        return -1;
+    }
+    if (!sw_keep_hold(keep)) {
+        return -1;
+    }
+    if (sw_saver_keep_aside(keep->saver, sequence, name, reason) != 0) {
+        sw_saver_let_go(keep->saver);
+        return -1;
+    }
+    return 0;
 }
 
 int sw_keep_replace(struct sw_keep *keep, const struct sw_lineage *lineage, uint64_t sequence,
@@ -177,6 +234,7 @@ static void recall(struct sw_repl_state *state, const struct sw_history *history
     memcpy(state->history.id, history->id, sizeof(history->id));
     memcpy(state->history.before, history->before, sizeof(history->before));
     state->history.before_through = history->before_through;
+    state->history.own_from = history->own_from;
     state->history.terms = history->terms;
     pthread_mutex_unlock(&state->lock);
 }

@@ -22,7 +22,8 @@ struct sw_keep {
     void *context;
     pthread_mutex_t lock;
     pthread_cond_t moved;
-    bool waits; /* atomic: for the log */
+    bool waits;     /* atomic: for the log */
+    uint64_t asked; /* number of a snapshot */
 };
 
 void sw_keep_init(struct sw_keep *keep, struct sw_saver *saver, struct sw_wal *wal,
@@ -35,6 +36,12 @@ void sw_keep_log_moved(struct sw_keep *keep);
 bool sw_keep_wait_for_loading(struct sw_keep *keep);
 /* The table will be emptied: no snapshot is taken of it. */
 bool sw_keep_hold(struct sw_keep *keep);
+/* The table has writes up to `sequence`, which another server may lack. Keeps the files aside, once
+ * they have all of these: with a log as soon as they are durable, without one by a snapshot. Then
+ * no snapshot is taken any more. Returns 0; or -1, with a sentence in `reason` unless it is over.
+ */
+int sw_keep_aside(struct sw_keep *keep, uint64_t sequence, char name[SW_ASIDE_NAME_MAX],
+                  char reason[SW_REPL_REASON_BYTES]);
 /* The table is that of this history, and has its writes up to `sequence`: what is on disk goes, and
  * is replaced, and stays in `aside` if that is not NULL. Calls `beat` twice a second, until that is
  * done or it returns another value than 0. Returns 0, or -1; `reason` has a sentence then if files

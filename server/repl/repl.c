@@ -58,6 +58,8 @@ struct sw_repl *sw_repl_create(const struct sw_config *config, struct sw_table *
     repl->table = table;
     repl->lacks = lack_of(config);
     sw_repl_state_init(&repl->state);
+    sw_role_init(&repl->role, config, owner->saver);
+    snprintf(repl->replicaof, sizeof(repl->replicaof), "%s", config->replicaof);
     repl->feed = sw_feed_create(config->repl_backlog_bytes);
     const struct sw_senders_parts senders = {config,       table,           repl->feed,
                                              &repl->state, on_acknowledged, repl};
@@ -67,6 +69,7 @@ struct sw_repl *sw_repl_create(const struct sw_config *config, struct sw_table *
                                              .state = &repl->state,
                                              .saver = owner->saver,
                                              .wal = owner->wal,
+                                             .role = &repl->role,
                                              .is_quiet = is_quiet,
                                              .history_changed = on_history_changed,
                                              .promoted = on_promoted,
@@ -83,10 +86,16 @@ struct sw_repl *sw_repl_create(const struct sw_config *config, struct sw_table *
 
 int sw_repl_start(struct sw_repl *repl, struct sw_cluster *cluster)
 {
-    char reason[SW_REPL_REASON_BYTES] = "";
-    if (repl->config->replicaof[0] != '\0' &&
-        sw_repl_follow(repl, repl->config->replicaof, reason, sizeof(reason)) != 0) {
-        sw_log(SW_LOG_ERROR, "replicaof: %s", reason);
+    char reason[SW_REPL_REASON_BYTES] = "", primary[SW_ROLE_PRIMARY_BYTES];
+    const bool has_terms = repl->state.terms != NULL;
+    if (sw_role_at_start(&repl->role, has_terms, primary, reason) != 0) {
+        sw_log(SW_LOG_ERROR, "%s", reason);
+        return -1;
+    }
+    if (primary[0] != '\0' &&
+        (sw_repl_why_not(repl) != NULL ||
+         sw_replica_follow(repl->replica, primary, reason, sizeof(reason)) != 0)) {
+        sw_log(SW_LOG_ERROR, "replicaof: %s", reason[0] == '\0' ? sw_repl_why_not(repl) : reason);
         return -1;
     }
     sw_repl_take_role(repl, cluster);
@@ -136,27 +145,60 @@ void sw_repl_destroy(struct sw_repl *repl)
         sw_replica_destroy(repl->replica);
         sw_senders_destroy(repl->senders);
         sw_feed_destroy(repl->feed);
+        sw_role_fini(&repl->role);
         sw_repl_state_fini(&repl->state);
         free(repl);
     }
 }
 
-int sw_repl_follow(struct sw_repl *repl, const char *primary, char *reason, size_t reason_bytes)
+const char *sw_repl_why_not(const struct sw_repl *repl)
 {
-    if (repl->lacks != NULL) {
-        snprintf(reason, reason_bytes, "%s", repl->lacks);
+    return repl->lacks != NULL              ? repl->lacks
+           : !sw_role_is_free(repl->config) ? "REPLICAOF not allowed in cluster mode."
+           : repl->state.terms != NULL ? "this server is a member of a shard (--ha), whose primary "
+                                         "is elected: see HA SWITCH"
+                                       : NULL;
+}
+
+int sw_repl_follow(struct sw_repl *repl, const char *primary, char reason[SW_REPL_REASON_BYTES])
+{
+    char host[SW_REPL_ADDRESS_BYTES];
+    uint16_t port;
+    const char *why_not = sw_repl_why_not(repl);
+    if (why_not != NULL) {
+        snprintf(reason, SW_REPL_REASON_BYTES, "%s", why_not);
         return -1;
     }
-    if (sw_config_in_cluster(repl->config)) {
-        snprintf(reason, reason_bytes, "REPLICAOF not allowed in cluster mode.");
-        return -1;
+    pthread_mutex_lock(&repl->role.lock); /* the last one in the file is the last one that holds */
+    int status = 0;
+    if (sw_login_parse(primary, host, &port) == 0) { /* else the next call says so */
+        status = sw_role_keep(&repl->role, primary, reason);
     }
-    if (repl->state.terms != NULL) {
-        snprintf(reason, reason_bytes,
-                 "this server is a member of a shard (--ha), whose primary is elected");
-        return -1;
+    if (status == 0) {
+        status = sw_replica_follow(repl->replica, primary, reason, SW_REPL_REASON_BYTES);
     }
-    return sw_replica_follow(repl->replica, primary, reason, reason_bytes);
+    pthread_mutex_unlock(&repl->role.lock);
+    return status;
+}
+
+void sw_repl_replicaof(struct sw_repl *repl, char text[SW_ROLE_PRIMARY_BYTES])
+{
+    struct sw_repl_state *state = &repl->state;
+    char host[SW_REPL_ADDRESS_BYTES];
+    uint16_t port = 0;
+    const bool is_said = sw_login_parse(repl->replicaof, host, &port) == 0;
+    text[0] = '\0';
+    pthread_mutex_lock(&state->lock);
+    if (sw_repl_is_replica(state) && state->host[0] != '\0') {
+        if (is_said && port == state->port && strcmp(host, state->host) == 0) {
+            snprintf(text, SW_ROLE_PRIMARY_BYTES, "%s", repl->replicaof);
+        } else if (state->port == 0) {
+            snprintf(text, SW_ROLE_PRIMARY_BYTES, "unix:%s", state->host);
+        } else {
+            snprintf(text, SW_ROLE_PRIMARY_BYTES, "%s %u", state->host, state->port);
+        }
+    }
+    pthread_mutex_unlock(&state->lock);
 }
 
 void sw_repl_take_role(struct sw_repl *repl, struct sw_cluster *cluster)

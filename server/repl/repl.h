@@ -28,6 +28,8 @@ struct sw_repl {
     const struct sw_config *config; /* borrowed, as the table */
     struct sw_table *table;
     struct sw_repl_state state;
+    struct sw_role_keeper role;
+    char replicaof[SW_ROLE_PRIMARY_BYTES]; /* the option at the start */
     struct sw_feed *feed;
     struct sw_senders *senders;
     struct sw_replica *replica;
@@ -48,8 +50,13 @@ int sw_repl_start(struct sw_repl *repl, struct sw_cluster *cluster);
 void sw_repl_stop(struct sw_repl *repl);
 void sw_repl_destroy(struct sw_repl *repl);
 
-/* REPLICAOF: returns 0; or -1 with a sentence in `reason`. */
-int sw_repl_follow(struct sw_repl *repl, const char *primary, char *reason, size_t reason_bytes);
+/* May REPLICAOF change the role? Returns NULL, or why not. */
+const char *sw_repl_why_not(const struct sw_repl *repl);
+/* REPLICAOF: the data directory has the new role before the server has it. May block for the disk:
+ * call it from no loop. Returns 0; or -1 with a sentence in `reason`, and nothing changed. */
+int sw_repl_follow(struct sw_repl *repl, const char *primary, char reason[SW_REPL_REASON_BYTES]);
+/* Writes what replicaof would have to be for this role. */
+void sw_repl_replicaof(struct sw_repl *repl, char text[SW_ROLE_PRIMARY_BYTES]);
 /* A topology says whose replica this node is, or that it is a primary; one that is in no topology
  * stays what it was, and so does a member of a shard that elects its primary (--ha). What cannot be
  * done is logged. `cluster` may be NULL. */

@@ -166,7 +166,7 @@ static int take_snapshot(struct sw_replica *replica, const struct sw_repl_welcom
 static int take_history(struct sw_replica *replica, const struct sw_repl_welcome *welcome)
 {
     struct sw_repl_state *state = replica->parts.state;
-    struct sw_lineage history = {.before_through = 0};
+    struct sw_lineage history = {.before_through = 0, .own_from = SW_OWNS_NOTHING};
     char aside[SW_ASIDE_NAME_MAX];
     memcpy(history.id, welcome->history, sizeof(history.id));
     memset(history.before, '0', SW_HISTORY_ID_BYTES - 1);
@@ -258,54 +258,6 @@ static void note_end(struct sw_replica *replica)
     }
 }
 
-/* The first record of a term, which changes nothing: a position names one history from here on. The
- * log has room for it, and others may go on from here. */
-static void begin_term(struct sw_replica *replica)
-{
-    const uint64_t last = sw_table_last_sequence(replica->parts.table);
-    const struct sw_wal_write first = {
-        .sequence = last + 1, .kind = SW_WAL_OPERATIONS, .operation = SW_SET};
-    sw_table_set_sequence(replica->parts.table, first.sequence);
-    if (!sw_feed_is_on(replica->parts.feed)) {
-        sw_feed_restart(replica->parts.feed, last);
-    }
-    sw_feed_add(replica->parts.feed, &first);
-    (void)sw_keep_add(&replica->keep, &first);
-}
-
-/* Becomes primary, if the table is one that somebody had. With the lock held. */
-static void promote(struct sw_replica *replica)
-{
-    struct sw_repl_state *state = replica->parts.state;
-    struct sw_lineage next;
-    const uint64_t last = sw_table_last_sequence(replica->parts.table);
-    sw_repl_next_history(state, last, &next);
-    if (state->terms != NULL) {
-        pthread_mutex_lock(&state->lock);
-        next.terms = state->history.terms;
-        pthread_mutex_unlock(&state->lock);
-        sw_terms_begin(&next.terms, replica->rises, last + 1);
-    }
-    replica->why_not[0] = '\0';
-    replica->could_not = sw_repl_lacks_data(state) ||
-                         (sw_repl_is_replica(state) &&
-                          sw_keep_history(&replica->keep, &next, replica->why_not) != 0);
-    if (replica->could_not) {
-        sw_log(SW_LOG_WARNING, "this replica does not become a primary: %s",
-               replica->why_not[0] != '\0' ? replica->why_not : "it has no whole copy of one");
-    } else if (sw_repl_is_replica(state)) {
-        if (state->terms != NULL) {
-            begin_term(replica);
-        }
-        sw_repl_promote(state, &next);
-        replica->parts.history_changed(replica->parts.context);
-        sw_log(SW_LOG_NOTICE, "this server is a primary now, from write %" PRIu64 " on",
-               sw_table_last_sequence(replica->parts.table));
-        replica->parts.promoted(replica->parts.context);
-    }
-    replica->follows = replica->could_not;
-}
-
 static void pause_before_retry(struct sw_replica *replica)
 {
     while (!replica->stopping && replica->orders == replica->carried_out &&
@@ -364,10 +316,8 @@ static void *run(void *context)
         }
         replica->carried_out = replica->orders;
         if (!replica->follows) {
-            if (prepare_term(replica, &was_replica)) {
-                promote(replica);
-                replica->promoted = replica->carried_out;
-                was_replica = was_replica && replica->follows;
+            if (prepare_term(replica, &was_replica) && sw_replica_become_primary(replica)) {
+                was_replica = false;
             }
             continue;
         }

@@ -10,6 +10,7 @@
 #include "server/config/config.h"
 #include "server/log/saver.h"
 #include "server/repl/feed.h"
+#include "server/repl/role.h"
 #include "server/repl/stream.h"
 #include "table/table.h"
 
@@ -22,6 +23,7 @@ struct sw_replica_parts {
     struct sw_repl_state *state;
     struct sw_saver *saver; /* NULL: there is no data directory */
     struct sw_wal *wal;     /* NULL: writes are not logged */
+    struct sw_role_keeper *role;
     /* Has every loop seen the fence, with nothing in flight since? Wakes those that have not. */
     bool (*is_quiet)(void *context, uint64_t fence);
     void (*history_changed)(void *context); /* who replicates from this server has to ask again */

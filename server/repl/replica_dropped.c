@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * replica_dropped.c - of a member of a shard: writes that it had and that its new primary lacks.
+ * replica_dropped.c - writes that this server had and that its new primary lacks.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,12 +8,54 @@
 #include "server/observe/log.h"
 #include "server/repl/replica_parts.h"
 
+/* Of no shard. Keeps aside the writes that this server took from clients, while its table and its
+ * files still have them. A server without a data directory has nothing to keep. Returns false if
+ * that is over, or they cannot be kept: then nothing is replaced. */
+static bool keep_own(struct sw_replica *replica)
+{
+    struct sw_repl_state *state = replica->parts.state;
+    char name[SW_ASIDE_NAME_MAX], reason[SW_REPL_REASON_BYTES] = "";
+    const uint64_t last = replica->apply.applied;
+    pthread_mutex_lock(&state->lock);
+    const bool has_own = last > state->history.own_from;
+    pthread_mutex_unlock(&state->lock);
+    if (!has_own || replica->parts.saver == NULL) {
+        return true;
+    }
+    if (replica->parts.config->ha_discarded_max == 0) {
+        sw_log(SW_LOG_WARNING,
+               "the primary lacks writes of this server, up to write %" PRIu64
+               ": they are dropped, since ha-discarded-max is 0",
+               last);
+        return true;
+    }
+    if (sw_keep_aside(&replica->keep, last, name, reason) != 0) {
+        replica->apply.lacks_room = true; /* it asks for a snapshot less often */
+        if (reason[0] == '\0') {
+            return false; /* it is over */
+        }
+        snprintf(replica->apply.reason, SW_REPL_REASON_BYTES,
+                 "the primary lacks writes of this server, whose files cannot be kept aside, so "
+                 "they stay: %.200s",
+                 reason);
+        return false;
+    }
+    sw_log(SW_LOG_WARNING,
+           "the primary lacks writes of this server, up to write %" PRIu64
+           ": its files stay in %s/%s, a data directory of its own",
+           last, replica->parts.config->data_dir, name);
+    return true;
+}
+
 bool sw_replica_note_dropped(struct sw_replica *replica, const struct sw_repl_welcome *welcome)
 {
     struct sw_repl_state *state = replica->parts.state;
     const uint64_t last = replica->apply.applied;
-    if (state->terms == NULL || !replica->has_position || welcome->sequence == last) {
+    if (!replica->has_position || welcome->sequence == last) {
         return true;
+    }
+    if (state->terms == NULL) {
+        return keep_own(replica);
     }
     pthread_mutex_lock(&state->lock);
     replica->dropped =

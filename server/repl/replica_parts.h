@@ -48,14 +48,22 @@ struct sw_replica {
 
 /* --- replica_dropped.c --- */
 
-/* The table goes, and files with it once there is another one: notes its last write, if the primary
- * may not have that, once the log has it. Returns false if it is over before. */
+/* The table goes, and files with it once there is another one. If the primary may lack its last
+ * writes: a member of a shard notes the last one, once the log has it, and another server keeps its
+ * files aside, if it took writes from clients. Returns false if it is over before, or the files
+ * cannot be kept: then the table stays. */
 bool sw_replica_note_dropped(struct sw_replica *replica, const struct sw_repl_welcome *welcome);
 /* Writes that were dropped are of another term, so others may lack them: counts and tells that, and
  * names the directory in which their files stay. NULL: there are none. */
 const char *sw_replica_choose_aside(struct sw_replica *replica,
                                     const struct sw_repl_welcome *welcome,
                                     char name[SW_ASIDE_NAME_MAX]);
+
+/* --- replica_promote.c --- */
+
+/* Becomes a primary, if the table is one that somebody had and no later order supersedes this one.
+ * With the lock, which is given back meanwhile. Returns whether the server is a primary. */
+bool sw_replica_become_primary(struct sw_replica *replica);
 
 /* --- replica_orders.c --- */
 

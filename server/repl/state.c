@@ -92,8 +92,10 @@ void sw_repl_next_history(struct sw_repl_state *state, uint64_t sequence, struct
 {
     pthread_mutex_lock(&state->lock);
     memcpy(next->before, state->history.id, SW_HISTORY_ID_BYTES);
+    const uint64_t own_from = state->history.own_from;
     pthread_mutex_unlock(&state->lock);
     next->before_through = sequence;
+    next->own_from = own_from == SW_OWNS_NOTHING ? sequence : own_from;
     next->terms = (struct sw_terms){0};
     sw_random_id(next->id);
 }

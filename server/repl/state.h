@@ -28,6 +28,7 @@ struct sw_lineage {
     char id[SW_HISTORY_ID_BYTES];
     char before[SW_HISTORY_ID_BYTES]; /* the history that it came from; zeros: none */
     uint64_t before_through;          /* .. up to this write */
+    uint64_t own_from;                /* see SW_OWNS_NOTHING */
     struct sw_terms terms;            /* of a member of a shard */
 };
 

@@ -10,14 +10,16 @@
 #include "server/config/live.h"
 #include "server/net/conn.h"
 #include "server/observe/log.h"
+#include "server/repl/repl.h"
 #include "server/resp/admin_call.h"
 
 #define WORDS_MAX 128
 #define VALUE_BYTES 160
+#define SHOWN_BYTES SW_ROLE_PRIMARY_BYTES /* the longest value: replicaof */
 
 struct parameter {
     const char *name;
-    char value[VALUE_BYTES];
+    char value[SHOWN_BYTES];
 };
 
 /* Parameters of redis that clients and tools ask for, and their values in this server. NULL: the
@@ -74,6 +76,9 @@ static void fill_redis_parameter(const struct sw_config *config, size_t index,
 static bool parameter_at(const struct sw_admin *admin, size_t index, struct parameter *parameter)
 {
     if (sw_live_get(admin->live, index, &parameter->name, parameter->value, VALUE_BYTES)) {
+        if (index == SW_OPTION_AT_replicaof && admin->repl != NULL) {
+            sw_repl_replicaof(admin->repl, parameter->value); /* as it is now */
+        }
         return true;
     }
     fill_redis_parameter(admin->config, index - SW_OPTION_COUNT, parameter);
@@ -236,6 +241,30 @@ static void config_resetstat(struct sw_call *call)
                                "reset; take differences");
 }
 
+/* The file gets the role as REPLICAOF has set it. Returns 0, or -1 with a sentence. */
+static int note_role(const struct sw_admin *admin, char error[SW_CONFIG_ERROR_BYTES])
+{
+    char replicaof[SHOWN_BYTES];
+    if (admin->repl == NULL || sw_repl_why_not(admin->repl) != NULL) {
+        return 0;
+    }
+    sw_repl_replicaof(admin->repl, replicaof);
+    return sw_live_note(admin->live, sw_option_at(SW_OPTION_AT_replicaof), replicaof, error,
+                        SW_CONFIG_ERROR_BYTES);
+}
+
+/* A start finds that role in the file, unless a flag hides it. */
+static void keep_role(const struct sw_admin *admin)
+{
+    char value[VALUE_BYTES];
+    const char *name;
+    if (admin->repl != NULL && sw_repl_why_not(admin->repl) == NULL &&
+        !sw_live_is_flag(admin->live, "replicaof") &&
+        sw_live_get(admin->live, SW_OPTION_AT_replicaof, &name, value, sizeof(value))) {
+        sw_role_rewritten(&admin->repl->role, value);
+    }
+}
+
 static void config_rewrite(struct sw_call *call)
 {
     char error[SW_CONFIG_ERROR_BYTES];
@@ -243,11 +272,13 @@ static void config_rewrite(struct sw_call *call)
         sw_text_error(call->reply, "ERR The server is running without a config file");
         return;
     }
-    int count = sw_live_rewrite(call->admin->live, error, sizeof(error));
+    int count = note_role(call->admin, error);
+    count = count < 0 ? -1 : sw_live_rewrite(call->admin->live, error, sizeof(error));
     if (count < 0) {
         sw_call_error(call, "ERR Rewriting config file: %s", error);
         return;
     }
+    keep_role(call->admin);
     sw_log(SW_LOG_NOTICE, "CONFIG REWRITE from %s: %d option%s written to %s",
            call->session->conn->peer.address, count, count == 1 ? "" : "s",
            call->admin->config->origin.path);

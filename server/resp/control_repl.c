@@ -82,22 +82,44 @@ static bool promote(struct sw_control *control)
     return true;
 }
 
+/* --- REPLICAOF host port: by a thread of libuv, since the data directory gets the role first ---
+ */
+
+static void follow(uv_work_t *work)
+{
+    struct sw_control *control = work->data;
+    char reason[SW_REPL_REASON_BYTES] = "";
+    if (sw_repl_follow(control->resp->owner.repl, control->keys.data, reason) != 0) {
+        snprintf(control->error, sizeof(control->error), "ERR %s", reason);
+    }
+}
+
+static void on_followed(uv_work_t *work, int status)
+{
+    ((struct sw_control *)work->data)->is_computed = status == 0;
+}
+
+/* The thread has the command until then, whatever becomes of the connection. */
+static bool is_followed(struct sw_control *control)
+{
+    return control->is_computed;
+}
+
 bool sw_control_run_replicaof(struct sw_control *control, const struct sw_resp_command *arguments)
 {
     const struct sw_resp_argument *host = &arguments->arguments[1];
     const struct sw_resp_argument *port = &arguments->arguments[2];
-    char primary[SW_REPL_ADDRESS_BYTES + 16], error[SW_CONTROL_ERROR_BYTES], reason[256] = "";
+    const struct sw_repl *repl = control->resp->owner.repl;
+    char error[SW_CONTROL_ERROR_BYTES];
     uint64_t number = 0;
     control->says_ok = true;
     if (control->conn->net->seat.view != NULL) {
         return sw_control_refuse(control, "ERR REPLICAOF not allowed in cluster mode.");
     }
-    if (control->resp->owner.repl == NULL) {
-        return sw_control_refuse(control, "ERR there is no replication in this server");
-    }
-    if (control->resp->owner.repl->state.terms != NULL) {
-        return sw_control_refuse(control, "ERR this server is a member of a shard (--ha), whose "
-                                          "primary is elected: see HA SWITCH");
+    if (repl == NULL || sw_repl_why_not(repl) != NULL) {
+        snprintf(error, sizeof(error), "ERR %s",
+                 repl == NULL ? "there is no replication in this server" : sw_repl_why_not(repl));
+        return sw_control_refuse(control, error);
     }
     if (sw_argument_is(host, "NO") && sw_argument_is(port, "ONE")) {
         return promote(control);
@@ -108,13 +130,18 @@ bool sw_control_run_replicaof(struct sw_control *control, const struct sw_resp_c
     if (host->size >= SW_REPL_ADDRESS_BYTES || memchr(host->text, '\0', host->size) != NULL) {
         return sw_control_refuse(control, "ERR the host name is too long, or has a zero byte");
     }
-    snprintf(primary, sizeof(primary), number == 0 ? "%.*s" : "%.*s %u", (int)host->size,
-             (const char *)host->text, (unsigned)number);
-    if (sw_repl_follow(control->resp->owner.repl, primary, reason, sizeof(reason)) != 0) {
-        snprintf(error, sizeof(error), "ERR %s", reason);
-        return sw_control_refuse(control, error);
+    sw_text_init(&control->keys, SW_ROLE_PRIMARY_BYTES);
+    sw_text_append(&control->keys, host->text, host->size);
+    if (number != 0) {
+        sw_text_printf(&control->keys, " %u", (unsigned)number);
     }
-    sw_control_begin(control);
-    sw_control_finish(control);
+    sw_text_append(&control->keys, "", 1);
+    if (control->keys.failed) {
+        sw_text_fini(&control->keys);
+        return sw_control_refuse(control, "ERR there is no memory for it");
+    }
+    control->work.data = control;
+    sw_control_wait_until(control, is_followed);
+    uv_queue_work(control->resp->net->uv, &control->work, follow, on_followed);
     return true;
 }

@@ -8,7 +8,7 @@ import wire
 from data_directory import Directory, durable
 from faults import Faults
 from harness import Server, case, check, equal, eventually, main
-from replication import SMALL, ask, caught_up, info, session
+from replication import SMALL, ask, caught_up, info, session, to_be_killed
 
 
 def number(server):
@@ -19,6 +19,7 @@ def number(server):
 def waiting(server, faults, first):
     """Three writes by RESP and three by frames, none of which the log has answered."""
     plain, framed = [], []
+    faults.words.spare_small = 1 # the files that name role and history are no log
     faults.sync.held = 1
     for key in range(first, first + 3):
         before = number(server)
@@ -101,6 +102,7 @@ def waitaof_ends():
     faults = Faults()
     with Directory() as path, Server(*SMALL) as other, \
             durable(path, "no", *SMALL[4:], environment=faults.environment()) as server, session(server) as replies:
+        faults.words.spare_small = 1
         faults.sync.held = 1
         replies.ask("SET", 1, 7)
         replies.socket.sendall(wire.command("WAITAOF", 1, 0, 0))
@@ -136,7 +138,6 @@ def numbers_of_another_log():
             ask(server, "REPLICAOF", "127.0.0.1", other.port)
             equal(outcome(writer), b"", "who wrote is disconnected")
             caught_up(other, server)
-            equal(wait(reader, 1, life).status, wire.NOT_PRIMARY, "a replica")
             ask(server, "REPLICAOF", "NO", "ONE")
             reply = wait(reader, 1, life)
             equal(reply.status, wire.BAD_REQUEST, "a number of before")
@@ -145,6 +146,186 @@ def numbers_of_another_log():
             now = hello(again)
             check(now != life, "another log")
             equal(wait(again, 50, now).durable_through, 50, "its numbers")
+
+
+# --- the role, over a restart ---------------------------------------------------------------------
+def node(path, *flags, **how):
+    """A server with a log, all of whose answers are durable."""
+    return durable(path, "always", *SMALL[4:], *flags, **how)
+
+
+def role_of(server):
+    words = ask(server, "ROLE")
+    return words[0] if words[0] == b"master" else (words[0], words[2])
+
+
+def replicaof(server):
+    return ask(server, "CONFIG", "GET", "replicaof")[1].decode()
+
+
+def asides(path):
+    return sorted(each.name for each in path.glob("discarded-*"))
+
+
+@case
+def promoted_and_killed():
+    """REPLICAOF NO ONE, writes, kill -9, the same start: the server is a primary, and has its writes"""
+    with Directory() as path, Server(*SMALL) as primary:
+        same = ("--replicaof", f"127.0.0.1 {primary.port}")
+        ask(primary, "SET", 1, 1)
+        with to_be_killed(node(path, *same)) as server:
+            caught_up(primary, server)
+            equal(replicaof(server), same[1], "CONFIG GET of a replica")
+            equal(ask(server, "REPLICAOF", "NO", "ONE"), "OK", "promoted")
+            equal(replicaof(server), "", "CONFIG GET of a primary")
+            with session(server) as replies:
+                replies.ask("MSET", 10, 1, 11, 1)
+                equal(replies.ask("WAITAOF", 1, 0, 20000), [1, 0], "durable")
+            server.kill()
+        for _ in range(2):
+            with to_be_killed(node(path, *same)) as server:
+                equal((role_of(server), ask(server, "MGET", 1, 10, 11)), (b"master", [b"1"] * 3), "a primary")
+                check("though replicaof is 127.0.0.1" in server.log(), "in words")
+                equal(ask(server, "SET", 12, 1), "OK", "it takes writes")
+                server.kill()
+        with node(path, "--replicaof", f"localhost {primary.port}") as server: # another option is a newer decision
+            caught_up(primary, server)
+            equal(role_of(server), (b"slave", primary.port), "a replica")
+            check("the option is newer" in server.log(), "in words")
+        (kept,) = asides(path)
+        with node(path / kept, errors="x") as server:
+            equal(ask(server, "MGET", 1, 10, 11, 12), [b"1"] * 4, "the writes that the other primary lacks are aside")
+        with node(path, *same) as server:
+            equal(role_of(server), (b"slave", primary.port), "the role of before is forgotten")
+
+
+@case
+def replica_by_command():
+    """a server that REPLICAOF made a replica stays one after kill -9 and after a stop; its own writes are kept aside"""
+    with Directory() as path, Server(*SMALL) as primary:
+        ask(primary, "MSET", 1, 1, 2, 2)
+        with to_be_killed(node(path)) as server:
+            ask(server, "SET", 100, 7)
+            equal(ask(server, "REPLICAOF", "127.0.0.1", primary.port), "OK", "it follows")
+            equal(replicaof(server), f"127.0.0.1 {primary.port}", "CONFIG GET")
+            server.kill()
+        with to_be_killed(node(path)) as server:
+            caught_up(primary, server)
+            equal(role_of(server), (b"slave", primary.port), "after kill -9")
+            check("READONLY" in str(ask(server, "SET", 1, 2)), "it takes no writes")
+        with node(path) as server:
+            equal(role_of(server), (b"slave", primary.port), "after another")
+            equal(info(server)["sherwood_resyncs"], "0", "resumed")
+        (kept,) = asides(path)
+        with node(path / kept) as server:
+            equal((role_of(server), ask(server, "GET", 100)), (b"master", b"7"), "what it had is aside")
+        with node(path) as server:
+            equal(ask(server, "REPLICAOF", "NO", "ONE"), "OK", "promoted again")
+        with node(path) as server:
+            equal(role_of(server), b"master", "a primary")
+            equal(ask(server, "MGET", 1, 2), [b"1", b"2"], "with the data of the other")
+            equal(ask(server, "REPLICAOF", "127.0.0.1", primary.port), "OK", "back, with no write of its own")
+            caught_up(primary, server)
+        equal(asides(path), [kept], "nothing more is kept aside")
+
+
+@case
+def started_as_a_replica():
+    """a start with replicaof on the data of a primary keeps them aside; where it cannot it follows nobody, in words"""
+    with Directory() as path, Server(*SMALL) as primary:
+        ask(primary, "SET", 1, 1)
+        with node(path) as server:
+            ask(server, "SET", 100, 7)
+        (path / "discarded-other").mkdir()
+        flags = ("--replicaof", f"127.0.0.1 {primary.port}", "--ha-discarded-max")
+        with node(path, *flags, "1") as server:
+            eventually(lambda: "cannot be kept aside, so they stay" in server.log(), "in words")
+            check("raise --ha-discarded-max" in server.log(), "what to do")
+            equal(ask(server, "MGET", 100, 1), [b"7", None], "it has its own data, and serves them")
+        with node(path, *flags, "2") as server:
+            caught_up(primary, server)
+        (kept, _) = asides(path)
+        with node(path / kept) as server:
+            equal(ask(server, "GET", 100), b"7", "aside")
+
+
+@case
+def aside_without_a_log():
+    """without a log a snapshot is written first: what is kept aside has every write"""
+    with Directory() as path, Server(*SMALL) as primary, Server(*SMALL, "--data-dir", str(path)) as server:
+        ask(primary, "SET", 1, 1)
+        ask(server, "SET", 100, 7)
+        ask(server, "REPLICAOF", "127.0.0.1", primary.port)
+        caught_up(primary, server)
+        (kept,) = asides(path)
+        with Server(*SMALL, "--data-dir", str(path / kept)) as other:
+            equal(ask(other, "GET", 100), b"7", "aside")
+
+
+@case
+def rewritten():
+    """CONFIG REWRITE writes the role of now, whatever it was, and the next start has it; also without a data directory"""
+    with Directory() as path, Server(*SMALL) as primary:
+        ask(primary, "SET", 1, 1)
+        file, data = path / "conf", path / "data"
+        data.mkdir()
+        here = f"127.0.0.1 {primary.port}"
+        for flags in ((), ("--data-dir", str(data), "--appendonly", "yes")):
+            file.write_text("[replication]\n", encoding="ascii")
+            lines = lambda: [l.strip() for l in file.read_text(encoding="ascii").splitlines() if l.startswith("replicaof")]
+            flags = ("--config", str(file), *SMALL, *flags)
+            with Server(*flags) as server:
+                ask(server, "REPLICAOF", "127.0.0.1", primary.port)
+                equal(ask(server, "CONFIG", "REWRITE"), "OK", "a replica")
+                equal(lines(), [f"replicaof = {here}"], "the line")
+            with Server(*flags) as server:
+                caught_up(primary, server)
+                equal((role_of(server), replicaof(server)), ((b"slave", primary.port), here), "a replica")
+                ask(server, "REPLICAOF", "NO", "ONE")
+                equal(ask(server, "CONFIG", "REWRITE"), "OK", "a primary")
+                equal(lines(), ["replicaof ="], "the line")
+                ask(server, "SET", 2, 2)
+            with Server(*flags) as server:
+                equal((role_of(server), replicaof(server)), (b"master", ""), "a primary")
+                ask(server, "REPLICAOF", "127.0.0.1", primary.port)
+                equal(ask(server, "CONFIG", "REWRITE"), "OK", "a replica")
+                caught_up(primary, server)
+                equal(ask(server, "REPLICAOF", "NO", "ONE"), "OK", "a primary") # and not written: the data directory has it
+            with Server(*flags) as server:
+                equal(role_of(server), b"master" if "--data-dir" in flags else (b"slave", primary.port), "as redis")
+            with Server(*flags, "--replicaof", here) as server: # a flag says the same as the file
+                equal(role_of(server), b"master" if "--data-dir" in flags else (b"slave", primary.port), "as before")
+
+
+@case
+def role_file():
+    """a role that cannot be written is refused, and nothing changes; a file that is none stops the start in words"""
+    with Directory() as path, Server(*SMALL) as primary:
+        ask(primary, "SET", 1, 1)
+        follow = ("REPLICAOF", "127.0.0.1", primary.port)
+        with node(path) as server:
+            (path / "new-role").mkdir() # no file can be written there
+            check("role cannot be written" in str(ask(server, *follow)), "refused")
+            equal((role_of(server), ask(server, "SET", 2, 2)), (b"master", "OK"), "nothing has changed")
+            (path / "new-role").rmdir()
+            equal(ask(server, *follow), "OK", "once more")
+            caught_up(primary, server)
+            (path / "new-role").mkdir()
+            check("role cannot be written" in str(ask(server, "REPLICAOF", "NO", "ONE")), "refused")
+            equal(role_of(server)[0], b"slave", "nothing has changed")
+            ask(primary, "SET", 3, 3)
+            caught_up(primary, server)
+            (path / "new-role").rmdir()
+            equal(ask(server, "REPLICAOF", "NO", "ONE"), "OK", "once more")
+        for text in ("", "sherwood-role 1\n", "sherwood-role 1\nprimary\nreplicaof x", "sherwood-role 1\nreplica of \nreplicaof \n",
+                     "sherwood-role 2\nprimary\nreplicaof \n", "sherwood-role 1\nprimary\nreplicaof \n\n"):
+            (path / "role").write_text(text, encoding="ascii")
+            try:
+                node(path).start()
+            except AssertionError as error:
+                check("does not name the role that REPLICAOF set: remove it" in str(error), error)
+            else:
+                check(False, f"it started with {text!r}")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@
 
 #include "server/log/aside.h"
 #include "server/log/history_file.h"
+#include "server/log/role_file.h"
 
 struct place {
     char path[64];
@@ -113,6 +114,81 @@ Test(history_file, what_is_no_list_of_terms_is_refused)
         cr_assert_eq(sw_history_read(&place.directory, &history, reason), -1, "%s", bad[i]);
         cr_assert_not_null(strstr(reason, "does not say whose writes"));
     }
+    close_place(&place);
+}
+
+Test(history_file, own_writes_are_told_from_copies)
+{
+    static const struct {
+        int before;
+        const char *line;
+        uint64_t own_from;
+    } cases[] = {{0, "", SW_OWNS_NOTHING},
+                 {1, "", 0},
+                 {1, "own 7\n", 7},
+                 {1, "own 0\nterms 3:10\n", 0},
+                 {1, "own 18446744073709551614\n", UINT64_MAX - 1}};
+    struct place place;
+    char text[512], reason[SW_HISTORY_REASON_BYTES];
+    struct sw_history read, again;
+    open_place(&place);
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        snprintf(text, sizeof(text), "sherwood-history 1 whole %040d %040d 9\n%s", 1,
+                 cases[i].before, cases[i].line);
+        put(&place, SW_HISTORY_NAME, text);
+        cr_assert_eq(sw_history_read(&place.directory, &read, reason), 0, "%s", reason);
+        cr_assert_eq(read.own_from, cases[i].own_from, "%s", cases[i].line);
+        cr_assert_eq(sw_history_write(&place.directory, &read, reason), 0, "%s", reason);
+        cr_assert_eq(sw_history_read(&place.directory, &again, reason), 0, "%s", reason);
+        cr_assert_eq(memcmp(&read, &again, sizeof(read)), 0, "%s", cases[i].line);
+    }
+    snprintf(text, sizeof(text), "sherwood-history 1 whole %040d %040d 9\nown 7 \n", 1, 1);
+    put(&place, SW_HISTORY_NAME, text);
+    cr_assert_eq(sw_history_read(&place.directory, &read, reason), -1);
+    close_place(&place);
+}
+
+Test(history_file, a_role_is_kept_and_removed)
+{
+    static const char *const primaries[] = {"", "127.0.0.1 7000", "unix:/a b", "[::1]:7000"};
+    struct place place;
+    char reason[SW_ROLE_REASON_BYTES];
+    struct sw_role role, read;
+    open_place(&place);
+    for (unsigned i = 0; i < 16; i++) {
+        memset(&role, 0, sizeof(role));
+        role.is_set = true;
+        snprintf(role.primary, sizeof(role.primary), "%s", primaries[i / 4]);
+        snprintf(role.replicaof, sizeof(role.replicaof), "%s", primaries[i % 4]);
+        cr_assert_eq(sw_role_write(&place.directory, &role, reason), 0, "%s", reason);
+        cr_assert_eq(sw_role_read(&place.directory, &read, reason), 0, "%s", reason);
+        cr_assert_eq(memcmp(&role, &read, sizeof(role)), 0, "%u", i);
+    }
+    role.is_set = false;
+    cr_assert_eq(sw_role_write(&place.directory, &role, reason), 0, "%s", reason);
+    cr_assert_eq(sw_role_write(&place.directory, &role, reason), 0, "%s", reason);
+    cr_assert_eq(sw_role_read(&place.directory, &read, reason), 0, "%s", reason);
+    cr_assert_not(read.is_set);
+    put(&place, SW_ROLE_NAME, "sherwood-role 1\nreplica of\nreplicaof \n");
+    cr_assert_eq(sw_role_read(&place.directory, &read, reason), -1);
+    cr_assert_not_null(strstr(reason, "remove it"));
+    sw_role_write(&place.directory, &role, reason);
+    close_place(&place);
+}
+
+Test(history_file, another_file_of_the_same_name_is_not_taken_for_the_one_aside)
+{
+    struct place place;
+    char reason[SW_HISTORY_REASON_BYTES] = "", path[512];
+    open_place(&place);
+    put(&place, "snapshot-0000000000000003", "first");
+    cr_assert_eq(sw_aside_keep(&place.directory, "discarded-a-3", 9, reason), 0, "%s", reason);
+    cr_assert_eq(sw_aside_keep(&place.directory, "discarded-a-3", 9, reason), 0, "%s", reason);
+    snprintf(path, sizeof(path), "%s/snapshot-0000000000000003", place.path);
+    cr_assert_eq(unlink(path), 0);
+    put(&place, "snapshot-0000000000000003", "second");
+    cr_assert_eq(sw_aside_keep(&place.directory, "discarded-a-3", 9, reason), 1);
+    cr_assert_eq(sw_aside_keep(&place.directory, "discarded-a-3-2", 9, reason), 0, "%s", reason);
     close_place(&place);
 }
 

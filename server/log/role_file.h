@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * role_file.h - the file `role` of a data directory: the role that REPLICAOF gave its server, which
+ * the next start takes up again.
+ *
+ * Three lines of text: "sherwood-role 1"; "primary", or "replica of" and the primary; "replicaof"
+ * and what that option was. A start that finds another value in the option finds a newer decision:
+ * it takes the option, and removes the file.
+ *
+ * The file is not part of the data: directories discarded-.. have none.
+ */
+#ifndef SHERWOOD_SERVER_LOG_ROLE_FILE_H
+#define SHERWOOD_SERVER_LOG_ROLE_FILE_H
+
+#include "server/log/directory.h"
+
+#define SW_ROLE_NAME "role"
+#define SW_ROLE_NEW "new-role"
+#define SW_ROLE_PRIMARY_BYTES 288
+#define SW_ROLE_REASON_BYTES 320
+
+struct sw_role {
+    bool is_set;                           /* there is a file */
+    char primary[SW_ROLE_PRIMARY_BYTES];   /* as in REPLICAOF; empty: the server is a primary */
+    char replicaof[SW_ROLE_PRIMARY_BYTES]; /* the option then */
+};
+
+/* Reads the file. Returns 0; or -1, with a sentence in `reason`, if it cannot be read or is none.
+ */
+int sw_role_read(const struct sw_directory *directory, struct sw_role *role,
+                 char reason[SW_ROLE_REASON_BYTES]);
+/* Replaces the file durably, or removes it where the role is not set. Neither text has a line end.
+ * Returns 0, or -1 with a sentence in `reason`. */
+int sw_role_write(const struct sw_directory *directory, const struct sw_role *role,
+                  char reason[SW_ROLE_REASON_BYTES]);
+
+#endif

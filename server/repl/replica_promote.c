@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * replica_promote.c - a replica becomes a primary: its files say so first.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "server/observe/log.h"
+#include "server/repl/replica_parts.h"
+
+/* The first record of a term, which changes nothing: a position names one history from here on. The
+ * log has room for it, and others may go on from here. */
+static void begin_term(struct sw_replica *replica)
+{
+    const uint64_t last = sw_table_last_sequence(replica->parts.table);
+    const struct sw_wal_write first = {
+        .sequence = last + 1, .kind = SW_WAL_OPERATIONS, .operation = SW_SET};
+    sw_table_set_sequence(replica->parts.table, first.sequence);
+    if (!sw_feed_is_on(replica->parts.feed)) {
+        sw_feed_restart(replica->parts.feed, last);
+    }
+    sw_feed_add(replica->parts.feed, &first);
+    (void)sw_keep_add(&replica->keep, &first);
+}
+
+static void draw_history(struct sw_replica *replica, struct sw_lineage *next)
+{
+    struct sw_repl_state *state = replica->parts.state;
+    const uint64_t last = sw_table_last_sequence(replica->parts.table);
+    sw_repl_next_history(state, last, next);
+    if (state->terms != NULL) {
+        pthread_mutex_lock(&state->lock);
+        next->terms = state->history.terms;
+        pthread_mutex_unlock(&state->lock);
+        sw_terms_begin(&next->terms, replica->rises, last + 1);
+    }
+}
+
+/* Writes the history, and where an operator decides the role, to the data directory. */
+static bool write_files(struct sw_replica *replica, const struct sw_lineage *next,
+                        char reason[SW_REPL_REASON_BYTES])
+{
+    const bool is_free =
+        replica->parts.state->terms == NULL && sw_role_is_free(replica->parts.config);
+    return sw_keep_history(&replica->keep, next, reason) == 0 &&
+           (!is_free || sw_role_keep(replica->parts.role, "", reason) == 0);
+}
+
+static bool is_last(const struct sw_replica *replica)
+{
+    return replica->orders == replica->carried_out && !replica->stopping;
+}
+
+/* With the lock. */
+static void begin(struct sw_replica *replica, const struct sw_lineage *next)
+{
+    struct sw_repl_state *state = replica->parts.state;
+    if (state->terms != NULL) {
+        begin_term(replica);
+    }
+    sw_repl_promote(state, next);
+    replica->parts.history_changed(replica->parts.context);
+    sw_log(SW_LOG_NOTICE, "this server is a primary now, from write %" PRIu64 " on",
+           sw_table_last_sequence(replica->parts.table));
+    replica->parts.promoted(replica->parts.context);
+}
+
+/* With the lock, which is given back while files are written: loops take it. A later order
+ * supersedes this one even then; what the files say is overwritten when that is carried out. */
+static bool promote(struct sw_replica *replica)
+{
+    struct sw_repl_state *state = replica->parts.state;
+    char reason[SW_REPL_REASON_BYTES] = "";
+    struct sw_lineage next;
+    const bool was_replica = sw_repl_is_replica(state);
+    bool done = !sw_repl_lacks_data(state);
+    if (done && was_replica) {
+        pthread_mutex_unlock(&replica->lock);
+        draw_history(replica, &next);
+        done = write_files(replica, &next, reason);
+        pthread_mutex_lock(&replica->lock);
+        if (!is_last(replica)) {
+            return false;
+        }
+    }
+    memcpy(replica->why_not, reason, sizeof(replica->why_not));
+    if (!done) {
+        sw_log(SW_LOG_WARNING, "this replica does not become a primary: %s",
+               reason[0] != '\0' ? reason : "it has no whole copy of one");
+    } else if (was_replica) {
+        begin(replica, &next);
+    }
+    replica->could_not = replica->follows = !done;
+    replica->promoted = replica->carried_out;
+    return done;
+}
+
+bool sw_replica_become_primary(struct sw_replica *replica)
+{
+    struct sw_role_keeper *role = replica->parts.role;
+    pthread_mutex_unlock(&replica->lock);
+    pthread_mutex_lock(&role->lock);
+    pthread_mutex_lock(&replica->lock);
+    const bool done = is_last(replica) && promote(replica);
+    pthread_mutex_unlock(&role->lock);
+    return done;
+}
