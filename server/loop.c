@@ -330,17 +330,20 @@ static void on_sweep(uv_timer_t *timer)
 
 static int init_uv(struct sw_loop *loop)
 {
-    if (uv_mutex_init(&loop->wake_lock) != 0) {
-        return -1;
+    int error = uv_mutex_init(&loop->wake_lock);
+    if (error != 0) {
+        return error;
     }
-    if (uv_loop_init(&loop->uv) != 0) {
+    error = uv_loop_init(&loop->uv);
+    if (error != 0) {
         uv_mutex_destroy(&loop->wake_lock);
-        return -1;
+        return error;
     }
-    if (uv_async_init(&loop->uv, &loop->wake, on_wake) != 0) {
+    error = uv_async_init(&loop->uv, &loop->wake, on_wake);
+    if (error != 0) {
         uv_loop_close(&loop->uv);
         uv_mutex_destroy(&loop->wake_lock);
-        return -1;
+        return error;
     }
     loop->has_lock = true;
     loop->initialised = true;
@@ -416,7 +419,13 @@ int sw_loop_init(struct sw_loop *loop, const struct sw_config *config, struct sw
     memset(loop, 0, sizeof(*loop));
     loop->owner = *owner;
     loop->config = config;
-    if (init_uv(loop) != 0 || init_parts(loop, table, index, loops) != 0) {
+    const int error = init_uv(loop);
+    if (error != 0) {
+        sw_log(SW_LOG_ERROR, "an I/O loop cannot start: %s", uv_strerror(error));
+        sw_loop_fini(loop);
+        return -1;
+    }
+    if (init_parts(loop, table, index, loops) != 0) {
         sw_log(SW_LOG_ERROR,
                "no memory for an I/O loop: lower loops, arena-bytes or round-ops-max");
         sw_loop_fini(loop);

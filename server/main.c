@@ -196,7 +196,6 @@ int main(int argc, char **argv)
         break;
     }
     sw_log_init((enum sw_log_level)config.log_level);
-    sw_reload_fd_limit(&config);
     signal_fd = take_signals(&stopping);
     if (signal_fd < 0) {
         sw_log(SW_LOG_ERROR, "SIGTERM and SIGINT cannot be received: %s", strerror(errno));

@@ -5,30 +5,10 @@
 #include "server/reload.h"
 
 #include <string.h>
-#include <sys/resource.h>
 
+#include "server/fd_limit.h"
 #include "server/observe/log.h"
 #include "server/warnings.h"
-
-/* File descriptors of everything but connections: loops, listeners, HTTP, device. */
-#define OTHER_FDS 512
-
-void sw_reload_fd_limit(const struct sw_config *config)
-{
-    struct rlimit limit;
-    const uint32_t connections_max = SW_LIVE(config->connections_max);
-    rlim_t needed = (rlim_t)connections_max + (rlim_t)config->http_connections_max + OTHER_FDS;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) {
-        return;
-    }
-    limit.rlim_cur = limit.rlim_max < needed ? limit.rlim_max : needed;
-    if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < needed) {
-        sw_log(SW_LOG_WARNING,
-               "the limit of open files is %llu, and connections-max %u needs %llu: raise "
-               "LimitNOFILE= or ulimit -n, or lower connections-max",
-               (unsigned long long)limit.rlim_cur, connections_max, (unsigned long long)needed);
-    }
-}
 
 /* --- what follows a change -------------------------------------------------------------------- */
 
@@ -39,7 +19,7 @@ static void follow_log_level(struct sw_reload *reload)
 
 static void follow_connections(struct sw_reload *reload)
 {
-    sw_reload_fd_limit(reload->config);
+    sw_fd_limit_raise(reload->config);
 }
 
 static void follow_input_bytes(struct sw_reload *reload)

@@ -35,8 +35,4 @@ void sw_reload_changed(void *reload, const struct sw_live_changes *changes, cons
  * the main thread. */
 int sw_reload_all(struct sw_reload *reload, struct sw_live *live);
 
-/* Raises the soft limit of file descriptors, which is usually 1024 (for select()), so that
- * connections-max connections can be open. Warns if that is not possible. */
-void sw_reload_fd_limit(const struct sw_config *config);
-
 #endif

@@ -17,6 +17,7 @@
 #include "server/access.h"
 #include "server/cluster/cluster.h"
 #include "server/describe.h"
+#include "server/fd_limit.h"
 #include "server/limits.h"
 #include "server/log/saver.h"
 #include "server/log/wal_of_table.h"
@@ -420,7 +421,14 @@ int sw_server_start(const struct sw_config *config, const struct sw_activated *a
     server->started_at = time(NULL);
     sw_random_id(server->run_id);
     server->stopped_fd = eventfd(0, EFD_CLOEXEC);
-    int status = server->stopped_fd < 0 ? -1 : start_parts(server, activated);
+    int status = -1;
+    if (server->stopped_fd < 0) {
+        sw_log(SW_LOG_ERROR, "cannot open an eventfd: %s", strerror(errno));
+    } else if (sw_fd_limit_fit(&server->config) != 0) {
+        status = SW_START_CONFIG;
+    } else {
+        status = start_parts(server, activated);
+    }
     if (status != 0) {
         stop_loops(server);
         free_server(server);

@@ -23,7 +23,8 @@ struct sw_server;
 /* Starts everything and returns with the loops running. `config` is copied; the server owns the
  * sockets of `activated` (NULL: none) from then on. Returns 0, and the server in *out; otherwise
  * with a sentence logged and nothing left running: SW_START_CONFIG if a file of users, secrets or
- * certificates that the options name is wrong, which a further start does not mend, or -1. Two
+ * certificates that the options name is wrong, or the limit of open files too low, which a further
+ * start does not mend, or -1. Two
  * servers may run in one process. */
 #define SW_START_CONFIG (-2)
 int sw_server_start(const struct sw_config *config, const struct sw_activated *activated,

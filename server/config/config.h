@@ -163,7 +163,7 @@ struct sw_config {
     uint32_t replicas_max;                          /* 16 */
 
     /* [limits] */
-    uint32_t connections_max;              /* 10000 */
+    uint32_t connections_max;              /* 10000; see sw_config_connections */
     uint32_t connections_before_login_max; /* 1000 */
     uint32_t monitors_max;                 /* 8 */
     uint32_t login_timeout_ms;             /* 10000; 0: none */
@@ -193,7 +193,27 @@ struct sw_config {
     uint32_t http_connections_max;   /* 64 */
     uint32_t http_timeout_ms;        /* of a request and its reply as a whole, 10000 */
     uint64_t http_request_bytes_max; /* memory of an HTTP connection, 16 KiB */
+
+    /* No options: what the limit of open files allows (fd_limit.h). Constant once the server runs;
+     * 0: as many as the options say. */
+    uint32_t connections_fit;
+    uint32_t http_connections_fit;
 };
+
+/* Connections that are served at once: connections-max, or fewer. Threads: any. */
+static inline uint32_t sw_config_connections(const struct sw_config *config)
+{
+    const uint32_t most = __atomic_load_n(&config->connections_max, __ATOMIC_RELAXED);
+    const uint32_t fit = config->connections_fit;
+    return fit != 0 && fit < most ? fit : most;
+}
+
+/* The same of HTTP: http-connections-max, or fewer. */
+static inline uint32_t sw_config_http_connections(const struct sw_config *config)
+{
+    const uint32_t fit = config->http_connections_fit;
+    return fit != 0 ? fit : config->http_connections_max;
+}
 
 /* Of whom memory of the GPU is taken: of processes of the server's user and of root, or of any. */
 enum sw_device_regions { SW_DEVICE_REGIONS_OWN, SW_DEVICE_REGIONS_ANY };

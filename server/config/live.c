@@ -103,6 +103,14 @@ int sw_live_set(struct sw_live *live, const struct sw_live_pair *pairs, size_t c
         *wrong = i;
         status = sw_option_set(pairs[i].option, pairs[i].value, &next, error, error_bytes);
     }
+    if (status == 0 && next.connections_max != live->config->connections_max &&
+        sw_config_connections(&next) < next.connections_max) {
+        snprintf(error, error_bytes,
+                 "the limit of open files allows %u connections: set connections-max to at most "
+                 "that, or raise LimitNOFILE= or ulimit -n and start again",
+                 next.connections_fit);
+        status = -1;
+    }
     if (status == 0) {
         *wrong = 0;
         status = take_over(live, &next, who, error, error_bytes) < 0 ? -1 : 0;

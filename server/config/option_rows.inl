@@ -387,7 +387,10 @@ SW_OPTION(replicas_max, "replicas-max", "replication", SW_ANY, SW_NUMBER(0, 16),
 
 /* [limits] */
 SW_LIVE_OPTION(connections_max, "connections-max", "limits", SW_ANY, SW_NUMBER(1, 1000000), "10000",
-               "N", "Connections open at once. One more gets an error as its reply and is closed.")
+               "N",
+               "Connections open at once. One more gets an error as its reply and is closed. The "
+               "server serves fewer where the limit of open files (LimitNOFILE, ulimit -n) is too "
+               "low, and logs how many.")
 SW_LIVE_OPTION(
     connections_before_login_max, "connections-before-login-max", "limits", SW_ANY,
     SW_NUMBER(1, 1000000), "1000", "N",

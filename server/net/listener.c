@@ -12,9 +12,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "proto/frame.h"
 #include "server/config/live.h"
 #include "server/limits.h"
 #include "server/net/bind.h"
+#include "server/net/spare_fd.h"
 #include "server/observe/log.h"
 
 struct socket {
@@ -28,7 +30,8 @@ struct socket {
 struct sw_listener {
     uv_loop_t uv;
     uv_async_t stop;
-    uv_timer_t pause; /* runs while accepting is paused for lack of file descriptors */
+    uv_timer_t pause; /* runs while accepting is paused for lack of resources */
+    struct sw_spare_fd spare;
     uv_thread_t thread;
     const struct sw_config *config;
     struct sw_net *nets[SW_LOOPS_MAX]; /* one for each loop; borrowed */
@@ -72,7 +75,7 @@ static void give_to_loop(struct sw_listener *listener, int fd, const struct sock
 {
     uint64_t total = 0;
     uint32_t i = choose_loop(listener, &total);
-    bool is_refused = total >= SW_LIVE(listener->config->connections_max);
+    bool is_refused = total >= sw_config_connections(listener->config);
     struct sw_inbox_item item = {fd, from->is_unix, from->is_tls, is_refused};
     if (sw_inbox_put(&listener->nets[i]->inbox, item) != 0) {
         sw_log_limited(SW_LOG_NO_MEMORY, SW_LOG_ERROR, "no memory for a connection: it was closed");
@@ -97,15 +100,60 @@ static void on_pause_over(uv_timer_t *timer)
 
 /* accept() failed for lack of resources. The connection stays in the backlog, and epoll would
  * report it again at once, so accepting pauses for a moment. */
-static void pause_accepting(struct sw_listener *listener, int error)
+static void pause_accepting(struct sw_listener *listener)
 {
-    sw_log_limited(SW_LOG_ACCEPT, SW_LOG_WARNING,
-                   "accept: %s; trying again in %d ms (raise LimitNOFILE or ulimit -n)",
-                   strerror(error), SW_ACCEPT_PAUSE_MS);
     for (unsigned i = 0; i < listener->socket_count; i++) {
         uv_poll_stop(&listener->sockets[i].poll);
     }
     uv_timer_start(&listener->pause, on_pause_over, SW_ACCEPT_PAUSE_MS, 0);
+}
+
+/* The reply to a connection for which there is no descriptor. */
+static void refuse_fd(int fd)
+{
+    static const char line[] = "-ERR max number of clients reached\r\n";
+    const struct sw_reply reply = {
+        .status = SW_REPLY_TOO_MANY_CONNECTIONS,
+        .message = "the server has no file descriptor left",
+    };
+    uint8_t frame[SW_FRAME_HEAD_BYTES_MAX], first = 0;
+    const int bytes = sw_reply_encode(&reply, 0, frame, sizeof(frame));
+    if (recv(fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) == 1 && first == SW_FRAME_MAGIC && bytes > 0) {
+        (void)!send(fd, frame, (size_t)bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+    } else {
+        (void)!send(fd, line, sizeof(line) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
+}
+
+/* .. which speaks TLS: without a handshake nothing can be said. */
+static void refuse_tls_fd(int fd)
+{
+    (void)fd;
+}
+
+/* accept() failed. Returns false if accepting is to stop for now. */
+static bool go_on_after(const struct socket *socket, int error)
+{
+    struct sw_listener *listener = socket->listener;
+    if (error == ECONNABORTED || error == EINTR) {
+        return true;
+    }
+    if (!sw_spare_fd_helps(error) && error != ENOMEM && error != ENOBUFS) {
+        return false; /* EAGAIN: the backlog is empty */
+    }
+    if (sw_spare_fd_helps(error) &&
+        sw_spare_fd_refuse(&listener->spare, socket->fd,
+                           socket->is_tls ? refuse_tls_fd : refuse_fd)) {
+        __atomic_store_n(&listener->rejected, listener->rejected + 1, __ATOMIC_RELAXED);
+        sw_log_limited(SW_LOG_ACCEPT, SW_LOG_WARNING,
+                       "a connection was refused: accept: %s; raise LimitNOFILE= or ulimit -n",
+                       strerror(error));
+        return true;
+    }
+    sw_log_limited(SW_LOG_ACCEPT, SW_LOG_WARNING, "accept: %s; trying again in %d ms",
+                   strerror(error), SW_ACCEPT_PAUSE_MS);
+    pause_accepting(listener);
+    return false;
 }
 
 static void on_acceptable(uv_poll_t *poll, int status, int events)
@@ -117,11 +165,8 @@ static void on_acceptable(uv_poll_t *poll, int status, int events)
         int fd = accept4(socket->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
             give_to_loop(socket->listener, fd, socket);
-        } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-            pause_accepting(socket->listener, errno);
+        } else if (!go_on_after(socket, errno)) {
             return;
-        } else if (errno != ECONNABORTED && errno != EINTR) {
-            return; /* EAGAIN: the backlog is empty */
         }
     }
 }
@@ -211,6 +256,7 @@ static int bind_configured(struct sw_listener *listener)
 
 static void close_sockets(struct sw_listener *listener)
 {
+    sw_spare_fd_close(&listener->spare);
     sw_unbind_unix(listener->config->unix_socket, &listener->file); /* while it is open */
     for (unsigned i = 0; i < listener->socket_count; i++) {
         close(listener->sockets[i].fd);
@@ -228,6 +274,7 @@ int sw_listener_create(const struct sw_config *config, const struct sw_activated
         return -1;
     }
     listener->config = config;
+    listener->spare.fd = -1;
     for (uint32_t i = 0; i < loop_count; i++) {
         listener->nets[i] = nets[i];
     }
@@ -248,24 +295,31 @@ int sw_listener_create(const struct sw_config *config, const struct sw_activated
 
 int sw_listener_start(struct sw_listener *listener)
 {
-    if (uv_loop_init(&listener->uv) != 0) {
-        sw_log(SW_LOG_ERROR, "no memory for the listener");
+    int error = uv_loop_init(&listener->uv);
+    if (error == 0) {
+        error = uv_async_init(&listener->uv, &listener->stop, on_stop);
+        if (error != 0) {
+            uv_loop_close(&listener->uv);
+        }
+    }
+    if (error != 0) {
+        sw_log(SW_LOG_ERROR, "the listener cannot start: %s", uv_strerror(error));
         return -1;
     }
-    uv_async_init(&listener->uv, &listener->stop, on_stop);
+    sw_spare_fd_open(&listener->spare);
     uv_timer_init(&listener->uv, &listener->pause);
     listener->stop.data = listener;
     listener->pause.data = listener;
     for (unsigned i = 0; i < listener->socket_count; i++) {
         struct socket *socket = &listener->sockets[i];
-        int error = uv_poll_init(&listener->uv, &socket->poll, socket->fd);
+        error = uv_poll_init(&listener->uv, &socket->poll, socket->fd);
         assert(error == 0); /* polling fails only for files and for descriptors polled twice */
-        (void)error;
         socket->poll.data = socket;
         uv_poll_start(&socket->poll, UV_READABLE, on_acceptable);
     }
-    if (uv_thread_create(&listener->thread, run, listener) != 0) {
-        sw_log(SW_LOG_ERROR, "the listener's thread could not be started");
+    error = uv_thread_create(&listener->thread, run, listener);
+    if (error != 0) {
+        sw_log(SW_LOG_ERROR, "the listener's thread could not be started: %s", uv_strerror(error));
         on_stop(&listener->stop);
         uv_run(&listener->uv, UV_RUN_DEFAULT);
         uv_loop_close(&listener->uv);

@@ -18,14 +18,17 @@
 #include <uv.h>
 
 #include "server/net/bind.h"
+#include "server/net/spare_fd.h"
 #include "server/observe/http_connections.h"
 #include "server/observe/http_pages.h"
 #include "server/observe/http_tls.h"
 #include "server/observe/log.h"
 
-/* libmicrohttpd is run at least this often. If it has stopped listening for lack of descriptors, no
- * event says that there are descriptors again. */
+/* libmicrohttpd is run at least this often. */
 #define HTTP_RUN_MS 1000
+/* Connections that are accepted before libmicrohttpd is run: http_connections.h. */
+#define ACCEPT_BURST 10
+#define ACCEPT_PAUSE_MS 100 /* for lack of resources */
 
 static const char page_method[] = "Only GET and HEAD are served here.\n";
 static const char page_no_host[] = "A request of HTTP/1.1 has one Host header.\n";
@@ -38,6 +41,8 @@ struct sw_http {
     int fd;                                 /* the listening socket */
     int epoll_fd;                           /* the daemon's */
     struct sw_http_tls *tls;                /* the thread's; NULL: without TLS */
+    struct sw_spare_fd spare;               /* the thread's, without TLS */
+    uint64_t pause_ms;                      /* accepting goes on then; 0: it is not paused */
     int stop_fd;                            /* eventfd: readable once the thread is to end */
     struct sw_http_pages pages;             /* the thread's */
     struct sw_http_connections connections; /* the thread's */
@@ -175,6 +180,50 @@ static size_t keep_escapes(void *context, struct MHD_Connection *connection, cha
     return strlen(text);
 }
 
+/* A connection is there, by TLS or without. */
+static void give(void *context, int fd)
+{
+    struct sw_http *http = context;
+    const struct sockaddr none = {.sa_family = AF_UNSPEC};
+    (void)MHD_add_connection(http->daemon, fd, &none, sizeof(none));
+}
+
+/* The reply to a connection for which there is no descriptor. */
+static void refuse_fd(int fd)
+{
+    static const char reply[] =
+        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\n"
+        "Connection: close\r\n\r\nThe server has no file descriptor left.\n";
+    (void)!send(fd, reply, sizeof(reply) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* Accepts some connections, without TLS. libmicrohttpd would stop to accept at the limit of open
+ * files, or try again without a pause. */
+static void accept_some(struct sw_http *http)
+{
+    for (int i = 0; i < ACCEPT_BURST; i++) {
+        const int fd = accept4(http->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        const int error = errno;
+        if (fd >= 0) {
+            give(http, fd);
+        } else if (sw_spare_fd_helps(error) &&
+                   sw_spare_fd_refuse(&http->spare, http->fd, refuse_fd)) {
+            SW_COUNT(&http->counters, http_errors, 1);
+            sw_log_limited(SW_LOG_HTTP, SW_LOG_WARNING,
+                           "a connection by HTTP was refused: accept: %s; raise LimitNOFILE= or "
+                           "ulimit -n",
+                           strerror(error));
+        } else if (sw_spare_fd_helps(error) || error == ENOMEM || error == ENOBUFS) {
+            sw_log_limited(SW_LOG_HTTP, SW_LOG_WARNING, "http: accept: %s; trying again in %d ms",
+                           strerror(error), ACCEPT_PAUSE_MS);
+            http->pause_ms = now_ms() + ACCEPT_PAUSE_MS;
+            return;
+        } else if (error != ECONNABORTED && error != EINTR) {
+            return; /* EAGAIN: the backlog is empty */
+        }
+    }
+}
+
 /* --- the thread ------------------------------------------------------------------------------- */
 
 /* Takes a sample if one is due. Returns the milliseconds until the next one is, at most `most_ms`.
@@ -189,19 +238,34 @@ static int sample(struct sw_http *http, int most_ms)
     return sw_history_due(http->pages.history, now_ms(), most_ms);
 }
 
+/* The time until a pause of accepting is over, at most `most_ms`. */
+static int pause_left(struct sw_http *http, int most_ms)
+{
+    const uint64_t now = now_ms();
+    if (http->pause_ms <= now) {
+        http->pause_ms = 0;
+        return most_ms;
+    }
+    return (int)(http->pause_ms - now) < most_ms ? (int)(http->pause_ms - now) : most_ms;
+}
+
 static void run(void *argument)
 {
     struct sw_http *http = argument;
     struct pollfd fds[] = {
         {.fd = http->epoll_fd, .events = POLLIN},
         {.fd = http->stop_fd, .events = POLLIN},
-        {.fd = http->tls != NULL ? sw_http_tls_fd(http->tls) : -1, .events = POLLIN},
+        {.events = POLLIN}, /* where connections come in */
     };
     while (fds[1].revents == 0) {
         int timeout_ms = sw_http_connections_expire(&http->connections, now_ms(), HTTP_RUN_MS);
         if (http->tls != NULL) {
             timeout_ms = sw_http_tls_expire(http->tls, now_ms(), timeout_ms);
         }
+        timeout_ms = pause_left(http, timeout_ms);
+        fds[2].fd = http->tls != NULL     ? sw_http_tls_fd(http->tls)
+                    : http->pause_ms == 0 ? http->fd
+                                          : -1;
         timeout_ms = sample(http, timeout_ms);
         MHD_UNSIGNED_LONG_LONG soon_ms = 0;
         if (MHD_get_timeout(http->daemon, &soon_ms) == MHD_YES &&
@@ -214,32 +278,24 @@ static void run(void *argument)
         }
         if (http->tls != NULL) {
             sw_http_tls_run(http->tls, now_ms());
+        } else if (fds[2].revents != 0) {
+            accept_some(http);
         }
         MHD_run(http->daemon);
     }
-}
-
-/* A connection by TLS is there. */
-static void give(void *context, int fd)
-{
-    struct sw_http *http = context;
-    const struct sockaddr none = {.sa_family = AF_UNSPEC};
-    (void)MHD_add_connection(http->daemon, fd, &none, sizeof(none));
 }
 
 static int start_daemon(struct sw_http *http, const struct sw_config *config)
 {
     const union MHD_DaemonInfo *info = NULL;
     http->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_USE_ERROR_LOG | (http->tls != NULL ? MHD_USE_NO_LISTEN_SOCKET : 0), 0,
-        NULL, NULL, on_request, http, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
-        MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)sw_http_connections_room(config->http_connections_max),
+        MHD_USE_EPOLL | MHD_USE_ERROR_LOG | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, on_request,
+        http, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)sw_http_connections_room(sw_config_http_connections(config)),
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)config->http_request_bytes_max,
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_NOTIFY_COMPLETED,
         on_completed, http, MHD_OPTION_URI_LOG_CALLBACK, on_request_line, http,
-        MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
-        http->tls != NULL ? MHD_OPTION_END : MHD_OPTION_LISTEN_SOCKET, http->fd, MHD_OPTION_END);
+        MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_END);
     if (http->daemon == NULL) {
         return -1;
     }
@@ -265,7 +321,10 @@ static int open_socket(const struct sw_config *config, int fd)
     if (own < 0) {
         sw_log(SW_LOG_ERROR, "cannot use the HTTP socket passed by the service manager: %s",
                strerror(errno));
+        return -1;
     }
+    const int flags = fcntl(own, F_GETFL);
+    (void)fcntl(own, F_SETFL, flags | O_NONBLOCK);
     return own;
 }
 
@@ -274,16 +333,12 @@ static int open_tls(struct sw_http *http, const struct sw_config *config, struct
     const struct sw_http_tls_options options = {
         .door = door,
         .listener = http->fd,
-        .limit = config->http_connections_max,
+        .limit = sw_config_http_connections(config),
         .timeout_ms = config->http_timeout_ms,
         .counters = &http->counters,
         .give = give,
         .context = http,
     };
-    int flags = fcntl(http->fd, F_GETFL);
-    if (flags < 0 || fcntl(http->fd, F_SETFL, flags | O_NONBLOCK) < 0) {
-        return -1;
-    }
     return sw_http_tls_create(&options, &http->tls);
 }
 
@@ -295,7 +350,7 @@ int sw_http_start(const struct sw_config *config, int fd, const struct sw_http_t
     struct sw_http *http = calloc(1, sizeof(*http));
     *out = NULL;
     if (http == NULL || (http->pages.history = sw_history_create()) == NULL ||
-        sw_http_connections_init(&http->connections, config->http_connections_max,
+        sw_http_connections_init(&http->connections, sw_config_http_connections(config),
                                  config->http_timeout_ms, &http->counters) != 0) {
         sw_log(SW_LOG_ERROR, "not enough memory for the HTTP server");
         sw_history_destroy(http != NULL ? http->pages.history : NULL);
@@ -305,19 +360,22 @@ int sw_http_start(const struct sw_config *config, int fd, const struct sw_http_t
     http->pages.token = token;
     http->pages.snapshot = snapshot;
     http->pages.server = server;
-    http->stop_fd = -1;
+    http->stop_fd = http->spare.fd = -1;
     http->fd = open_socket(config, fd);
     if (http->fd < 0) {
         sw_http_stop(http);
         return -1;
+    }
+    if (config->http_tls == 0) {
+        sw_spare_fd_open(&http->spare);
     }
     /* The first request may come at once, and its snapshot asks the server for this. */
     *port = sw_bound_port(http->fd);
     *out = http;
     if ((config->http_tls != 0 && open_tls(http, config, door) != 0) ||
         start_daemon(http, config) != 0) {
-        sw_log(SW_LOG_ERROR, "the HTTP server did not start on port %u: no memory or descriptors?",
-               *port);
+        sw_log(SW_LOG_ERROR, "the HTTP server did not start on port %u: %s", *port,
+               strerror(errno));
         sw_http_stop(http);
         *out = NULL;
         return -1;
@@ -337,8 +395,6 @@ void sw_http_stop(struct sw_http *http)
         uv_thread_join(&http->thread);
     }
     if (http->daemon != NULL) {
-        /* This keeps libmicrohttpd from closing the socket. */
-        MHD_quiesce_daemon(http->daemon);
         MHD_stop_daemon(http->daemon);
     }
     sw_http_tls_destroy(http->tls);
@@ -348,6 +404,7 @@ void sw_http_stop(struct sw_http *http)
     if (http->fd >= 0) {
         close(http->fd);
     }
+    sw_spare_fd_close(&http->spare);
     sw_http_connections_fini(&http->connections);
     sw_history_destroy(http->pages.history);
     free(http);

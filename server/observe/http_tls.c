@@ -14,6 +14,7 @@
 
 #include "proto/tls/stream.h"
 #include "server/list.h"
+#include "server/net/spare_fd.h"
 #include "server/net/tls_first.h"
 #include "server/observe/log.h"
 
@@ -59,6 +60,7 @@ struct sw_http_tls {
     uint32_t waiting_count;
     struct sw_list open;
     struct sw_tls_scratch scratch;
+    struct sw_spare_fd spare;
 };
 
 static struct connection *connection_at(struct sw_list *link)
@@ -337,13 +339,30 @@ static void open_connection(struct sw_http_tls *tls, int fd, uint64_t now_ms)
     SSL_CTX_free(context);
 }
 
+/* Without a handshake nothing can be said to a connection for which there is no descriptor. */
+static void refuse_fd(int fd)
+{
+    (void)fd;
+}
+
 static void accept_some(struct sw_http_tls *tls, uint64_t now_ms)
 {
     int fd = accept4(tls->options.listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
         open_connection(tls, fd, now_ms);
-    } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-        sw_log_limited(SW_LOG_ACCEPT, SW_LOG_WARNING, "accept: %s", strerror(errno));
+        return;
+    }
+    const int error = errno;
+    if (sw_spare_fd_helps(error) &&
+        sw_spare_fd_refuse(&tls->spare, tls->options.listener, refuse_fd)) {
+        SW_COUNT(tls->options.counters, http_errors, 1);
+        sw_log_limited(SW_LOG_HTTP, SW_LOG_WARNING,
+                       "a connection by HTTPS was closed: accept: %s; raise LimitNOFILE= or "
+                       "ulimit -n",
+                       strerror(error));
+    } else if (sw_spare_fd_helps(error) || error == ENOMEM || error == ENOBUFS) {
+        sw_log_limited(SW_LOG_HTTP, SW_LOG_WARNING, "https: accept: %s; trying again in %d ms",
+                       strerror(error), ACCEPT_PAUSE_MS);
         tls->pause_ms = now_ms + ACCEPT_PAUSE_MS;
         watch_listener(tls, false);
     }
@@ -360,6 +379,7 @@ int sw_http_tls_create(const struct sw_http_tls_options *options, struct sw_http
         return -1;
     }
     tls->options = *options;
+    sw_spare_fd_open(&tls->spare);
     sw_list_init(&tls->waiting);
     sw_list_init(&tls->open);
     tls->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -386,6 +406,7 @@ void sw_http_tls_destroy(struct sw_http_tls *tls)
     if (tls->epoll >= 0) {
         close(tls->epoll);
     }
+    sw_spare_fd_close(&tls->spare);
     sw_tls_scratch_fini(&tls->scratch);
     free(tls);
 }

@@ -382,7 +382,7 @@ static void put_pause(struct page *page, const struct sw_snapshot *snapshot)
 static void put_process(struct page *page, const struct sw_snapshot *snapshot)
 {
     gauge(page, "sherwood_clients_max", "Connections allowed at once.",
-          SW_LIVE(snapshot->config->connections_max));
+          sw_config_connections(snapshot->config));
     counter_seconds(page, "process_cpu_seconds", "CPU time of the process, user and system.",
                     snapshot->cpu_user_seconds + snapshot->cpu_system_seconds);
     gauge(page, "process_resident_memory_bytes", "Resident memory of the process.",

@@ -221,7 +221,7 @@ static bool stash_in_use(const struct facts *facts, char *text, size_t room)
 static bool many_connections(const struct facts *facts, char *text, size_t room)
 {
     const uint64_t open = facts->now->counters.connected_clients;
-    const uint64_t most = facts->now->config->connections_max;
+    const uint64_t most = sw_config_connections(facts->now->config);
     return (double)open > 0.9 * (double)most &&
            SAY("%" PRIu64 " of the %" PRIu64 " connections allowed are open. At the limit new ones "
                "are refused (connections-max).",

@@ -118,7 +118,7 @@ static json_t *connections_of(const struct sw_snapshot *snapshot)
     const struct sw_loop_counters *counters = &snapshot->counters;
     return json_pack(
         "{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "clients", integer(counters->connected_clients),
-        "clients_max", integer(snapshot->config->connections_max), "paused",
+        "clients_max", integer(sw_config_connections(snapshot->config)), "paused",
         integer(counters->paused_clients), "accepted", integer(counters->connections_accepted),
         "closed", integer(counters->connections_closed), "rejected",
         integer(counters->connections_rejected), "http", integer(counters->http_connections));

@@ -58,7 +58,7 @@ static void fill_redis_parameter(const struct sw_config *config, size_t index,
     } else if (strcmp(parameter->name, "dir") == 0) {
         snprintf(parameter->value, VALUE_BYTES, "%s", config->data_dir);
     } else if (strcmp(parameter->name, "maxclients") == 0) {
-        snprintf(parameter->value, VALUE_BYTES, "%" PRIu32, SW_LIVE(config->connections_max));
+        snprintf(parameter->value, VALUE_BYTES, "%" PRIu32, sw_config_connections(config));
     } else if (strcmp(parameter->name, "timeout") == 0) { /* seconds; 0: none */
         snprintf(parameter->value, VALUE_BYTES, "%" PRIu32,
                  (SW_LIVE(config->idle_timeout_ms) + 999) / 1000);

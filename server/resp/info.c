@@ -54,7 +54,7 @@ static void section_server(const struct sw_snapshot *snapshot, struct sw_text *t
 static void section_clients(const struct sw_snapshot *snapshot, struct sw_text *text)
 {
     put(text, "connected_clients", snapshot->counters.connected_clients);
-    put(text, "maxclients", SW_LIVE(snapshot->config->connections_max));
+    put(text, "maxclients", sw_config_connections(snapshot->config));
     put(text, "blocked_clients", 0);
     put(text, "paused_clients", snapshot->counters.paused_clients);
     bool paused = snapshot->pause_left_ms > 0;
