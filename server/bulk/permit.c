@@ -61,7 +61,7 @@ static bool log_in(struct sw_conn *conn, const uint8_t *header, size_t header_by
 /* Has its reply values, though the command whose rights it needs shows none? */
 static bool shows_values(const struct sw_request *request)
 {
-    return request->operation == SW_OPERATION_SCAN ||
+    return request->operation == SW_OPERATION_SCAN || request->want_evicted != 0 ||
            (request->want_values && sw_bulk_shows_times(request));
 }
 
@@ -76,7 +76,9 @@ static bool rules_permit(struct sw_conn *conn, const struct sw_request *request,
     const struct sw_catalog *catalog = sw_users_catalog(conn->net->users);
     int row = operation < SW_OPERATION_NUMBERS ? bulk->rights.row[operation] : -1;
     bool may = row >= 0 && sw_user_may(user, (uint32_t)row);
-    const bool all_keys = row >= 0 && catalog->commands[row].all_keys;
+    /* entries that a cache gives up for those of the frame are any of its entries */
+    const bool all_keys =
+        row >= 0 && (catalog->commands[row].all_keys || request->want_evicted != 0);
     if (may && shows_values(request)) {
         row = bulk->rights.row[SW_OPERATION_GET];
         may = row >= 0 && sw_user_may(user, (uint32_t)row);
@@ -89,8 +91,8 @@ static bool rules_permit(struct sw_conn *conn, const struct sw_request *request,
     }
     if (conn->login.ranges != NULL && all_keys) {
         note_refusal(conn, SW_ACL_KEY, "*");
-        snprintf(message, message_bytes, "user %s may not run %s: it lacks all keys (~*)",
-                 user->name, name);
+        snprintf(message, message_bytes, "user %s may not run %s%s: it lacks all keys (~*)",
+                 user->name, name, request->want_evicted != 0 ? " and be sent evicted keys" : "");
         return false;
     }
     return true;

@@ -2,7 +2,7 @@
  *
  * permit.h - who may send which frames. The rights are those of the command by RESP that does the
  * same, so that nobody can do by frames what commands forbid. An operation whose command needs all
- * keys needs them as well. Everything runs on the loop.
+ * keys needs them as well, and so does a request for evicted keys. Everything runs on the loop.
  */
 #ifndef SHERWOOD_SERVER_BULK_PERMIT_H
 #define SHERWOOD_SERVER_BULK_PERMIT_H

@@ -53,9 +53,9 @@ static inline bool sw_wal_is_superfluous(const struct sw_wal_found *found)
 }
 
 /* What takes writes. `columns` are the keys, operands and operations, as sw_wal_columns says. They
- * stay where they are until `end` returns, and the taker may change them: what was
- * handed out is not read, nor checked, again. Both return 0, or -1 with
- * a sentence in `reason`, which ends the replay. */
+ * stay where they are until `end` returns. The taker may change them if they lie in memory that
+ * `take` of its sw_wal_memory has given. Both return 0, or -1 with a sentence in `reason`, which
+ * ends the replay. */
 struct sw_wal_taker {
     int (*write)(void *context, const struct sw_wal_record *record, uint8_t *columns,
                  char reason[SW_WAL_REASON_BYTES]);

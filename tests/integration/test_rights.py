@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Rights: what needs all keys, and ACL files as redis writes them."""
 
+import struct
+
 import wire
 from harness import case, check, equal, main, redis_server
-from people import ACL, Frames, Redis, cannot_start, guarded, secret, session, text
+from people import ACL, Frames, Redis, cannot_start, guarded, hello, secret, session, text
+from ring import EVICTED_KEYS, KEYS, OPERANDS, Ring, place, serving
 
 
 # --- keys ----------------------------------------------------------------------------------------
@@ -52,6 +55,31 @@ def limited_to_keys():
         equal(text(admin.ask("GET", "5")), "987654321", "the other key")
         equal(admin.ask("ACL", "LIST"), users, "the users")
         check(all(entry[entry.index(b"reason") + 1] == b"key" for entry in admin.ask("ACL", "LOG", "100")), "ACL LOG")
+
+
+@case
+def evicted_entries():
+    """a user of some keys is not sent what a full cache evicts, by frames or rings, and whoever is needs the right to read"""
+    acl = "user default on nopass ~* +@all\nuser some on >pw ~0-99999 +@all\nuser writer on >pw ~* -@all +set\n"
+    secret_values = range(1 << 40, (1 << 40) + 600)
+    with serving("--engine", "cache", "--value-format", "fixed", "--value-bytes", "8", "--capacity", "256", "--acl-file", secret(acl)) as server:
+        admin, some, writer = Frames(server), Frames(server, b"some", b"pw"), Frames(server, b"writer", b"pw")
+        keys = list(range(10**6, 10**6 + 600))
+        equal(admin.ask(wire.frame(wire.SET, keys, secret_values)).status, wire.OK, "a full cache")
+        for wants in (1, 2, 3, 4, 5, 7):
+            for person in (some, writer):
+                reply = person.ask(wire.frame(wire.SET, range(300), range(300), want_evicted=wants))
+                equal((reply.status, reply.body), (wire.NO_PERMISSION, b""), f"want_evicted {wants}: {reply.message}")
+        equal(some.ask(wire.frame(wire.SET, range(300), range(300))).status, wire.OK, "without the entries")
+        check(admin.ask(wire.frame(wire.SET, keys, secret_values, want_evicted=3)).evicted_count > 0, "an administrator")
+        with Ring(server) as own:
+            equal(own.ask(hello(b"some", b"pw")).status, wire.OK, "HELLO")
+            own.put(0, struct.pack("<300Q", *range(300)))
+            places = {KEYS: place(0, 0), OPERANDS: place(0, 0)}
+            equal(own.run(wire.SET, 300, places).status, wire.OK, "without the entries, by a ring")
+            done = own.run(wire.SET, 300, {**places, EVICTED_KEYS: place(0, 8192)})
+            equal(done.status, wire.NO_PERMISSION, done.message)
+            equal(own.get(8192, 2400), bytes(2400), "no key")
 
 
 # --- files of redis ------------------------------------------------------------------------------
