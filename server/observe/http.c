@@ -33,6 +33,11 @@
 static const char page_method[] = "Only GET and HEAD are served here.\n";
 static const char page_no_host[] = "A request of HTTP/1.1 has one Host header.\n";
 static const char page_two_lengths[] = "Content-Length and Transfer-Encoding exclude each other.\n";
+static const char page_repeated[] =
+    "A request has one Authorization, Content-Length and Transfer-Encoding at most.\n";
+static const char page_encoding[] = "Transfer-Encoding may only be chunked.\n";
+static const char page_name[] = "The name of a header ends before its colon, without blanks.\n";
+static const char page_nul[] = "A request has no NUL bytes.\n";
 
 struct sw_http {
     struct MHD_Daemon *daemon;
@@ -54,29 +59,59 @@ static uint64_t now_ms(void)
     return uv_hrtime() / 1000000;
 }
 
-static enum MHD_Result count_hosts(void *count, enum MHD_ValueKind kind, const char *name,
-                                   const char *value)
+static struct sw_http_connection *entry_of(struct MHD_Connection *connection)
 {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info != NULL ? info->socket_context : NULL;
+}
+
+/* How often a request has each header that says what the request is. */
+struct headers {
+    unsigned hosts, authorizations, lengths, encodings;
+    bool has_other_encoding; /* than chunked */
+    bool has_blank_name;     /* a name with a blank before its colon */
+};
+
+static enum MHD_Result count_header(void *context, enum MHD_ValueKind kind, const char *name,
+                                    const char *value)
+{
+    struct headers *headers = context;
+    const size_t size = strlen(name);
     (void)kind;
-    (void)value;
-    *(unsigned *)count += strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0;
+    headers->hosts += strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0;
+    headers->authorizations += strcasecmp(name, MHD_HTTP_HEADER_AUTHORIZATION) == 0;
+    headers->lengths += strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0;
+    if (strcasecmp(name, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0) {
+        headers->encodings++;
+        headers->has_other_encoding |= value == NULL || strcasecmp(value, "chunked") != 0;
+    }
+    headers->has_blank_name |= strcspn(name, " \t") < size;
     return MHD_YES;
 }
 
 /* Returns what is wrong with a request that libmicrohttpd accepts, or NULL if nothing is. */
-static const char *malformed(struct MHD_Connection *connection, const char *version)
+static const char *malformed(struct MHD_Connection *connection,
+                             const struct sw_http_connection *entry, const char *version)
 {
-    const enum MHD_ValueKind kind = MHD_HEADER_KIND;
-    unsigned hosts = 0;
-    MHD_get_connection_values(connection, kind, count_hosts, &hosts);
-    if (hosts != 1 && strcmp(version, MHD_HTTP_VERSION_1_1) == 0) {
+    struct headers headers = {0};
+    MHD_get_connection_values(connection, MHD_HEADER_KIND, count_header, &headers);
+    if (entry != NULL && entry->has_nul) {
+        return page_nul;
+    }
+    if (headers.has_blank_name) {
+        return page_name;
+    }
+    if (headers.hosts > 1 || (headers.hosts == 0 && strcmp(version, MHD_HTTP_VERSION_1_1) == 0)) {
         return page_no_host;
     }
-    if (MHD_lookup_connection_value(connection, kind, MHD_HTTP_HEADER_CONTENT_LENGTH) != NULL &&
-        MHD_lookup_connection_value(connection, kind, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL) {
+    if (headers.authorizations > 1 || headers.lengths > 1 || headers.encodings > 1) {
+        return page_repeated;
+    }
+    if (headers.lengths > 0 && headers.encodings > 0) {
         return page_two_lengths;
     }
-    return NULL;
+    return headers.has_other_encoding ? page_encoding : NULL;
 }
 
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection,
@@ -85,7 +120,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 {
     struct sw_http *http = context;
     (void)upload;
-    const char *problem = malformed(connection, version);
+    const char *problem = malformed(connection, entry_of(connection), version);
     if (problem != NULL) {
         return sw_http_reply_text(connection, MHD_HTTP_BAD_REQUEST, problem);
     }
@@ -130,13 +165,6 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
         sw_http_connection_closed(&http->connections, *entry);
     }
     SW_GAUGE(&http->counters, http_connections, http->connections.open);
-}
-
-static struct sw_http_connection *entry_of(struct MHD_Connection *connection)
-{
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    return info != NULL ? info->socket_context : NULL;
 }
 
 /* libmicrohttpd calls this when it has read a request line. The result is the initial state of the
@@ -281,6 +309,7 @@ static void run(void *argument)
         } else if (fds[2].revents != 0) {
             accept_some(http);
         }
+        sw_http_connections_peek(&http->connections);
         MHD_run(http->daemon);
     }
 }

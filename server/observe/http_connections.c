@@ -6,7 +6,10 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
+
+#define PEEK_BYTES (16U << 10)
 
 int sw_http_connections_init(struct sw_http_connections *connections, uint32_t limit,
                              uint64_t timeout_ms, struct sw_loop_counters *counters)
@@ -91,6 +94,7 @@ void sw_http_connection_replied(struct sw_http_connection *connection, uint64_t 
 {
     connection->since_ms = now_ms;
     connection->has_served = true;
+    connection->has_nul = false;
 }
 
 void sw_http_connection_closed(struct sw_http_connections *connections,
@@ -101,6 +105,18 @@ void sw_http_connection_closed(struct sw_http_connections *connections,
         connections->open--;
     }
     *connection = (struct sw_http_connection){.fd = -1};
+}
+
+void sw_http_connections_peek(struct sw_http_connections *connections)
+{
+    uint8_t bytes[PEEK_BYTES];
+    for (uint32_t i = 0; i < connections->entry_count; i++) {
+        struct sw_http_connection *entry = &connections->entries[i];
+        if (is_open(entry) && !entry->has_nul) {
+            const ssize_t size = recv(entry->fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
+            entry->has_nul = size > 0 && memchr(bytes, '\0', (size_t)size) != NULL;
+        }
+    }
 }
 
 int sw_http_connections_expire(struct sw_http_connections *connections, uint64_t now_ms,

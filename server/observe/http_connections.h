@@ -23,6 +23,7 @@ struct sw_http_connection {
     int fd;            /* -1: this entry is free */
     bool ended;        /* shut down by us; not yet closed by its owner */
     bool has_served;   /* a reply was sent, so that since_ms may be that of an idle connection */
+    bool has_nul;      /* a NUL byte has come since the last reply */
 };
 
 struct sw_http_connections {
@@ -57,6 +58,10 @@ void sw_http_connection_asked(struct sw_http_connection *connection, uint64_t no
 void sw_http_connection_replied(struct sw_http_connection *connection, uint64_t now_ms);
 void sw_http_connection_closed(struct sw_http_connections *connections,
                                struct sw_http_connection *connection);
+
+/* Sets has_nul of the connections among whose unread bytes is a NUL, which libmicrohttpd takes for
+ * the end of a header's value. Call it before libmicrohttpd reads. */
+void sw_http_connections_peek(struct sw_http_connections *connections);
 
 /* Ends the connections whose time is over. Returns the milliseconds until that of the next one is,
  * at most `most_ms`. */

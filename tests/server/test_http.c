@@ -165,19 +165,65 @@ static uint64_t now_ms(void)
 }
 
 /* What came back for these bytes until the server closed. */
-static const char *ask_raw(uint16_t port, const char *request)
+static const char *ask_bytes(uint16_t port, const char *request, size_t bytes)
 {
     size_t size = 0;
     ssize_t got = 0;
     int fd = dial(port);
     cr_assert_geq(fd, 0);
-    cr_assert_eq(send(fd, request, strlen(request), MSG_NOSIGNAL), (ssize_t)strlen(request));
+    cr_assert_eq(send(fd, request, bytes, MSG_NOSIGNAL), (ssize_t)bytes);
     while ((got = recv(fd, answer + size, sizeof(answer) - 1 - size, 0)) > 0) {
         size += (size_t)got;
     }
     answer[size] = '\0';
     close(fd);
     return answer;
+}
+
+static const char *ask_raw(uint16_t port, const char *request)
+{
+    return ask_bytes(port, request, strlen(request));
+}
+
+/* Two readers of such a request may see two requests, or two users: it is refused. */
+Test(http, ambiguous_requests)
+{
+#define HEAD "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+    static const char *const rows[] = {
+        HEAD "Content-Length: 0\r\nContent-Length: 5\r\n\r\n",
+        HEAD "Content-Length: 0\r\ncontent-length: 0\r\n\r\n",
+        HEAD "Authorization: Bearer a\r\nAuthorization: Bearer b\r\n\r\n",
+        HEAD "Transfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\n\r\n0\r\n\r\n",
+        HEAD "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+        HEAD "Content-Length : 0\r\n\r\n",
+        "GET /healthz HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n",
+    };
+    static const char *const plain[] = {
+        HEAD "Content-Length: 0\r\n\r\n",
+        HEAD "Authorization: Bearer a\r\n\r\n",
+        HEAD "Transfer-Encoding: Chunked\r\n\r\n0\r\n\r\n",
+    };
+    static const char nul[] = HEAD "X: #\r\nY: #\r\n\r\n";
+    struct sw_http *http = NULL;
+    uint16_t port = 0;
+    begin(&http, &port);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const char *got = ask_raw(port, rows[i]);
+        cr_expect_eq(strncmp(got, "HTTP/1.1 400 ", 13), 0, "row %zu: %s", i, got);
+    }
+    for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
+        const char *got = ask_raw(port, plain[i]);
+        cr_expect_eq(strncmp(got, "HTTP/1.1 200 ", 13), 0, "row %zu: %s", i, got);
+    }
+    /* a NUL at each place of a request before its end */
+    for (size_t i = 0; i + 5 < sizeof(nul); i++) {
+        char request[sizeof(nul)];
+        memcpy(request, nul, sizeof(nul));
+        request[i] = '\0';
+        const char *got = ask_bytes(port, request, sizeof(nul) - 1);
+        cr_expect_neq(strncmp(got, "HTTP/1.1 200 ", 13), 0, "a NUL at %zu: %s", i, got);
+    }
+    sw_http_stop(http);
 }
 
 Test(http, malformed_requests)
