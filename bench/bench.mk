@@ -89,7 +89,7 @@ $(BUILD)/obj/bench/study/commit: study-always
 	  echo "$$c" | cmp -s - $@ || echo "$$c" >$@
 $(BUILD)/obj/bench/study/report.o: $(BUILD)/obj/bench/study/commit
 $(BUILD)/obj/bench/study/report.o: REAL_CPPFLAGS += -DSW_STUDY_COMMIT='"$(shell git describe --always --dirty --abbrev=12 2>/dev/null || echo 'not known')"'
-$(BUILD)/libstudy.a: $(call obj,$(filter-out $(if $(NVCC),%/span_absent.c),$(wildcard bench/study/*.c))) \
+$(BUILD)/libstudy.a: $(call obj,$(filter-out $(if $(NVCC),%/span_absent.c),$(wildcard bench/study/*.c)) proto/decimal.c) \
   $(if $(NVCC),$(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard bench/study/*.cu)))
 
 # --- the timing study: Sherwood's table with keys in device memory (bench/timing/README.md) ------

@@ -127,35 +127,48 @@ bool sw_decimal_parse(const uint8_t *text, size_t size, uint64_t max, uint64_t *
     return true;
 }
 
-static unsigned suffix_shift(uint8_t c)
+/* The power of the unit that a letter stands for; 0: no unit. */
+static unsigned power_of(uint8_t letter)
 {
-    switch (c) {
+    switch (letter | 0x20) {
     case 'k':
-    case 'K':
-        return 10;
+        return 1;
     case 'm':
-    case 'M':
-        return 20;
+        return 2;
     case 'g':
-    case 'G':
-        return 30;
+        return 3;
     case 't':
-    case 'T':
-        return 40;
+        return 4;
     default:
         return 0;
     }
 }
 
-bool sw_decimal_parse_size(const uint8_t *text, size_t size, uint64_t max, uint64_t *out)
+/* `base`: of a unit without an i. */
+static bool parse_unit(const uint8_t *text, size_t size, uint64_t base, uint64_t max, uint64_t *out)
 {
-    unsigned shift = size == 0 ? 0 : suffix_shift(text[size - 1]);
-    uint64_t value = 0;
-    if (!sw_decimal_parse(text, size - (shift != 0), max >> shift, &value)) {
+    const bool binary = size > 2 && text[size - 1] == 'i' && power_of(text[size - 2]) > 0;
+    size -= binary;
+    const unsigned power = size == 0 ? 0 : power_of(text[size - 1]);
+    uint64_t value = 0, factor = 1;
+    for (unsigned i = 0; i < power; i++) {
+        factor *= binary ? 1024 : base;
+    }
+    if (!sw_decimal_parse(text, size - (power > 0), max / factor, &value)) {
         return false;
     }
-    *out = value << shift;
+    *out = value * factor;
     return true;
+}
+
+bool sw_decimal_parse_size(const uint8_t *text, size_t size, uint64_t max, uint64_t *out)
+{
+    return parse_unit(text, size, 1024, max, out);
+}
+
+bool sw_decimal_parse_count(const uint8_t *text, size_t size, uint64_t max, uint64_t *out)
+{
+    return parse_unit(text, size, 1000, max, out);
 }
 
 size_t sw_decimal_digits(uint64_t value)

@@ -4,6 +4,7 @@
  */
 #include "bench/study/options.h"
 #include "bench/load/options_check.h"
+#include "proto/decimal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -43,36 +44,7 @@ const char *sw_load_operation_name(enum sw_load_operation operation)
 
 bool sw_load_number_parse(const char *text, uint64_t max, uint64_t *out)
 {
-    static const char units[] = "kmg";
-    uint64_t value = 0;
-    const char *at = text;
-    for (; *at >= '0' && *at <= '9'; at++) {
-        if (__builtin_mul_overflow(value, 10, &value) ||
-            __builtin_add_overflow(value, (uint64_t)(*at - '0'), &value)) {
-            return false;
-        }
-    }
-    if (at == text) {
-        return false;
-    }
-    if (*at != '\0') {
-        const char *unit = strchr(units, *at | 0x20);
-        if (!unit) {
-            return false;
-        }
-        uint64_t base = at[1] == 'i' ? 1024 : 1000;
-        at += at[1] == 'i' ? 2 : 1;
-        for (const char *u = units; u <= unit; u++) {
-            if (__builtin_mul_overflow(value, base, &value)) {
-                return false;
-            }
-        }
-    }
-    if (*at != '\0' || value > max) {
-        return false;
-    }
-    *out = value;
-    return true;
+    return sw_decimal_parse_count((const uint8_t *)text, strlen(text), max, out);
 }
 
 /* --- options of a form of their own ------------------------------------------------------------
@@ -300,7 +272,7 @@ static const struct sw_study_command command = {
              "back,\n"
              "verifies every value, and prints throughput and latency of both phases.\n",
     .end =
-        "Numbers may end in K, M, G (thousands) or Ki, Mi, Gi (1024s).\n"
+        "Numbers may end in K, M, G, T (thousands) or Ki, Mi, Gi, Ti (1024s).\n"
         "\n"
         "Keys are a permutation of 0 .. N-1 spread over the width; a value is a function of key\n"
         "and seed, so a later `--operation get` with the same --keys and --seed verifies what an\n"

@@ -94,8 +94,8 @@ struct sw_load_options {
 int sw_load_options_parse(int argc, char **argv, struct sw_load_options *out, char *text,
                           size_t text_bytes);
 
-/* Digits, with an optional K, M, G (thousands) or Ki, Mi, Gi (1024s). Returns false for anything
- * else and for values above `max`. */
+/* Digits, with an optional K, M, G, T (thousands) or Ki, Mi, Gi, Ti (1024s). Returns false for
+ * anything else and for values above `max`. */
 bool sw_load_number_parse(const char *text, uint64_t max, uint64_t *out);
 
 /* The time that sets give to keys, in milliseconds. */

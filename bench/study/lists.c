@@ -9,32 +9,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT_MAX 512
+#include "proto/decimal.h"
 
-/* The power of two that the suffix of a number stands for; 0 if there is none. */
-static unsigned shift_of(const char *end)
-{
-    static const char units[] = "KMG";
-    const char *unit = *end != '\0' && end[1] == '\0' ? strchr(units, *end) : NULL;
-    return unit == NULL ? 0 : 10 * (unsigned)(unit - units + 1);
-}
+#define TEXT_MAX 512
 
 bool sw_study_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *out)
 {
-    char *end = NULL;
-    bool power = strncmp(text, "2^", 2) == 0;
-    text += power ? 2 : 0;
-    errno = 0;
+    const bool power = strncmp(text, "2^", 2) == 0;
     const bool is_hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
-    unsigned long long value = strtoull(text, &end, is_hex ? 16 : 10); /* 010 is ten */
-    unsigned shift = power ? 0 : shift_of(end);
-    end += shift > 0;
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || (power && value > 63) ||
-        value > UINT64_MAX >> shift) {
-        return false;
+    const char *digits = text + (power ? 2 : 0);
+    char *end = NULL;
+    bool good;
+    errno = 0;
+    if (is_hex) {
+        *out = strtoull(text, &end, 16);
+        good = end > text + 2 && *end == '\0' && errno == 0;
+    } else if (power) {
+        good = sw_decimal_parse((const uint8_t *)digits, strlen(digits), 63, out);
+        *out = good ? 1ULL << *out : 0;
+    } else {
+        good = sw_decimal_parse_size((const uint8_t *)text, strlen(text), UINT64_MAX, out);
     }
-    *out = power ? 1ULL << value : value << shift;
-    return *out >= min && *out <= max;
+    return good && *out >= min && *out <= max;
 }
 
 bool sw_study_parse_real(const char *text, double min, double max, double *out)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "bench/study/lists.h"
+#include "proto/whole_option.h"
 
 /* getopt's values: letters are their own, rows without one begin here. */
 #define ROWS 256
@@ -205,8 +206,16 @@ enum sw_study_parsed sw_study_parse(const struct sw_study_command *command, void
     list_options(command, list, letters);
     optind = 0; /* 0, not 1: glibc starts afresh, so that a process may parse twice */
     opterr = 0;
-    while ((option = getopt_long(argc, argv, letters, list, NULL)) != -1) {
+    for (;;) {
         size_t r = 0;
+        int index = -1;
+        option = getopt_long(argc, argv, letters, list, &index);
+        if (option == -1) {
+            break;
+        }
+        if (!sw_option_is_whole(argv, optind, index < 0 ? NULL : list[index].name)) {
+            option = '?';
+        }
         if (option == HELP) {
             sw_study_print_help(command);
             return SW_STUDY_DONE;
@@ -215,8 +224,10 @@ enum sw_study_parsed sw_study_parse(const struct sw_study_command *command, void
             r++;
         }
         if (r == command->count) {
-            snprintf(why, why_size, "%s: unknown option, or one without its argument",
-                     argv[optind > 1 ? optind - 1 : optind]);
+            int size = 0;
+            const char *wrong = sw_option_wrong(argv, argc, optind, &size);
+            snprintf(why, why_size, "%.*s: unknown option, or one without its argument", size,
+                     wrong);
             return SW_STUDY_WRONG;
         }
         mine[r] = true;

@@ -32,7 +32,8 @@ struct sw_cli_options {
     int raw; /* 1: plain output, 0: output for people, -1: plain unless stdout is a terminal */
     const char *watch; /* --stat, --latency: the word for sw_cli_watch; NULL: neither */
     bool quiet;
-    bool cluster; /* the address is one of the nodes of a cluster */
+    bool cluster;      /* the address is one of the nodes of a cluster */
+    bool names_server; /* an option says where the server is; else the address is the default */
     bool help;
     bool version;
     int words; /* index in argv where the command begins; argc if none */
@@ -55,6 +56,9 @@ struct sw_cli {
 bool sw_cli_options_read(int argc, char **argv, struct sw_cli_options *options, char *text,
                          size_t text_bytes);
 void sw_cli_help(FILE *out);
+/* Prints what the help says of a tool: load, cluster, snapshot, .. Returns false if there is none
+ * of this name. */
+bool sw_cli_help_tool(FILE *out, const char *tool);
 /* Return the format of a name ("csv", "bin"), or of a file by the end of its name. */
 enum sw_cli_format sw_cli_format_named(const char *name);
 enum sw_cli_format sw_cli_format_of_path(const char *path);

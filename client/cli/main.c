@@ -3,16 +3,35 @@
  * main.c - sherwood-cli: chooses between a prompt, one command, commands from a pipe, load and
  * dump.
  */
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
 #include "client/cli/commands.h"
 
+/* "cluster create --help", "get --help". Returns false if there is no help of that kind: the last
+ * word is a key or a value. */
+static bool help(struct sw_cli *cli, int count, char **words)
+{
+    char *asked[] = {(char *)(uintptr_t) "HELP", words[0]};
+    if (sw_cli_help_tool(cli->out, words[0])) {
+        return true;
+    }
+    if (count == 2) {
+        sw_cli_run(cli, 2, asked);
+    }
+    return count == 2;
+}
+
 /* Runs load, dump or snapshot, which take a file, log, which takes a directory, or a command of the
  * table. */
 static int run_words(struct sw_cli *cli, int count, char **words)
 {
+    if (count > 1 && strcmp(words[count - 1], "--help") == 0 && help(cli, count, words)) {
+        return cli->failed ? 1 : 0;
+    }
     if (strcasecmp(words[0], "snapshot") == 0) {
         return sw_cli_snapshot(cli, count - 1, words + 1);
     }

@@ -2,6 +2,7 @@
  *
  * options.c - the command line of sherwood-cli.
  */
+#include <ctype.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 
 #include "client/cli/cli.h"
 #include "proto/decimal.h"
+#include "proto/whole_option.h"
 
 #define DEFAULT_HOST "127.0.0.1"
 #define DEFAULT_PORT "7379"
@@ -109,6 +111,44 @@ static const char help_text[] =
 void sw_cli_help(FILE *out)
 {
     fputs(help_text, out);
+}
+
+/* Is `line`, of the help text, about the tool of this name? "snapshot info|verify" is about
+ * snapshot, "stat|latency [LINES]" about both. */
+static bool is_about(const char *line, size_t size, const char *tool)
+{
+    const char *word = line + strspn(line, " ");
+    const size_t length = strlen(tool);
+    word += strcspn(word, " "); /* sherwood-cli */
+    word += strspn(word, " ");
+    word += strncmp(word, "[options] ", 10) == 0 ? 10 : 0;
+    for (const char *end = line + size; word < end && *word != ' '; word += *word == '|') {
+        const size_t part = strcspn(word, "| \n");
+        if (part == length && islower(*word) && strncasecmp(word, tool, part) == 0) {
+            return true;
+        }
+        word += part;
+    }
+    return false;
+}
+
+bool sw_cli_help_tool(FILE *out, const char *tool)
+{
+    bool follows = false, found = false;
+    for (const char *line = help_text; strncmp(line, "Options\n", 8) != 0;) {
+        const size_t size = strcspn(line, "\n") + 1;
+        const bool begins = strncmp(line, "  sherwood-cli ", 15) == 0;
+        follows = begins ? is_about(line, size, tool) : follows && strncmp(line, "      ", 6) == 0;
+        if (follows) {
+            fwrite(line, 1, size, out);
+            found = true;
+        }
+        line += size;
+    }
+    if (found) {
+        fprintf(out, "sherwood-cli --help lists the options; sherwood-cli(1) has more.\n");
+    }
+    return found;
 }
 
 enum sw_cli_format sw_cli_format_named(const char *name)
@@ -291,11 +331,13 @@ static int read_options(int argc, char **argv, const char *order, struct sw_cli_
     opterr = 0;
     optind = 0; /* getopt begins again, whatever it has read before */
     for (;;) {
-        int option = getopt_long(argc, argv, letters, longs, NULL);
+        int index = -1;
+        int option = getopt_long(argc, argv, letters, longs, &index);
         if (option == -1) {
             return optind;
         }
-        if (!take_option(option, optarg, options, where)) {
+        if (!sw_option_is_whole(argv, optind, index < 0 ? NULL : longs[index].name) ||
+            !take_option(option, optarg, options, where)) {
             return -1;
         }
     }
@@ -319,12 +361,16 @@ bool sw_cli_options_read(int argc, char **argv, struct sw_cli_options *options, 
         }
     }
     if (words < 0) {
+        int size = 0;
+        const char *wrong = sw_option_wrong(argv, argc, optind, &size);
         snprintf(text, text_bytes,
-                 "\"%s\" is not understood: an unknown option, or a missing or wrong "
-                 "argument",
-                 argv[optind > 0 && optind <= argc ? optind - 1 : 0]);
+                 "\"%.*s\" is not understood: an unknown or abbreviated option, or a missing or "
+                 "wrong argument",
+                 size, wrong);
         return false;
     }
+    options->names_server =
+        where.host != NULL || where.port != NULL || where.socket != NULL || where.address != NULL;
     options->cluster |= words < argc && strcasecmp(argv[words], "cluster") == 0;
     options->words = words;
     return set_address(options, &where, text, text_bytes);

@@ -101,6 +101,8 @@ Test(study_options, one_sentence_says_what_is_wrong)
         {"--seen no", "no is not wanted"},
         {"--seen other", "--seen other is not known"},
         {"--wat", "--wat: unknown option, or one without its argument"},
+        {"--wat=s3cret", "--wat: unknown option, or one without its argument"},
+        {"--rep 3", "--rep: unknown option, or one without its argument"},
         {"--reps", "--reps: unknown option, or one without its argument"},
         {"word", "word: there are no arguments besides options"},
     };
@@ -128,10 +130,13 @@ Test(study_lists, ranges_double)
 
 Test(study_lists, units)
 {
-    static const char *const wrong[] = {"K", "1KK", "1k", "2^3K", "17179869184G", "1 K", "-1K"};
+    static const char *const wrong[] = {"K",   "1KK", "1KI", "2^3K", "17179869184G",
+                                        "1 K", "-1K", "1i"};
     uint64_t value = 0;
     cr_assert(sw_study_parse_u64("3K", 1, 1 << 20, &value));
     cr_expect_eq(value, 3072);
+    cr_assert(sw_study_parse_u64("1Mi", 1, 1 << 20, &value));
+    cr_expect_eq(value, 1 << 20);
     cr_assert(sw_study_parse_u64("17179869183G", 1, UINT64_MAX, &value));
     cr_expect_eq(value, 17179869183ULL << 30);
     cr_expect_not(sw_study_parse_u64("2M", 1, 1 << 20, &value), "above the most");

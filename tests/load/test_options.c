@@ -156,6 +156,7 @@ Test(options, what_is_wrong_is_said)
         {"--protocol resp --key-bits 32 -n 4294967297", "2^32 keys"},
         {"--value-of 4294967296 --key-bits 32", "more than 32 bits"},
         {"--nonsense", "unknown option"},
+        {"--pass=s3cret", "--pass: unknown option"}, /* no abbreviation of --pass-file */
         {"--seed", "without its argument"},
         {"something", "no arguments besides options"},
         {"--distribution zipfian --seconds 1", "--distribution zipfian is not known"},
@@ -222,9 +223,16 @@ Test(options, numbers)
         const char *text;
         uint64_t value;
     } good[] = {
-        {"0", 0},           {"1", 1},         {"007", 7},
-        {"64Ki", 65536},    {"64k", 64000},   {"10M", 10000000},
-        {"2g", 2000000000}, {"1Gi", 1 << 30}, {"18446744073709551615", UINT64_MAX},
+        {"0", 0},
+        {"1", 1},
+        {"007", 7},
+        {"64Ki", 65536},
+        {"64k", 64000},
+        {"10M", 10000000},
+        {"2g", 2000000000},
+        {"1Gi", 1 << 30},
+        {"18446744073709551615", UINT64_MAX},
+        {"1T", 1000000000000},
     };
     static const char *const bad[] = {
         "",
@@ -234,7 +242,7 @@ Test(options, numbers)
         "1 ",
         "1.5",
         "k",
-        "1T",
+        "1P",
         "1KiB",
         "1kk",
         "18446744073709551616",
