@@ -57,15 +57,16 @@ addresses=$nodes
 echo "\$ sherwood-cli cluster create --nodes $nodes --output topology.json"
 "$build/sherwood-cli" cluster create --nodes "$nodes" --output "$work/topology.json" >"$work/nodes" ||
     fail "cluster create"
-sed "s|$work/||" "$work/nodes"
+sed "s|$work/||g" "$work/nodes"
 
 title 'start a daemon for each of them'
 i=0
 while read -r flags; do
     device=()
     [ "$gpus" -eq 0 ] || device=(--device $((i % gpus)))
+    mkdir -p "$work/s$i"
     # shellcheck disable=SC2086
-    "$build/sherwoodd" --backend "$backend" $flags "${device[@]}" --cluster-state "$work/state-$i" --http-port 0 \
+    "$build/sherwoodd" --backend "$backend" $flags "${device[@]}" --http-port 0 \
         --loops 2 >"$work/$i.log" 2>&1 &
     pids+=($!)
     i=$((i + 1))

@@ -140,11 +140,14 @@ static int write_topology(struct sw_cli *cli, const struct sw_topology *topology
     }
     for (unsigned i = 0; i < topology->node_count; i++) {
         const struct sw_topology_node *node = &topology->nodes[i];
+        const char *shard = topology->shards[i].name, *slash = strrchr(path, '/');
+        const int folder = slash == NULL ? 0 : (int)(slash + 1 - path); /* "" or "FOLDER/" */
+        /* a node without a data directory remembers no move, so it takes none */
         fprintf(cli->out,
-                "%s: slots %u to %u: sherwoodd --port %u --cluster-config %s "
-                "--cluster-node-id %s",
-                topology->shards[i].name, topology->shards[i].ranges[0].first,
-                topology->shards[i].ranges[0].last, node->port, path, node->id);
+                "%s: slots %u to %u: mkdir -p %.*s%s && sherwoodd --port %u --cluster-config %s "
+                "--cluster-node-id %s --data-dir %.*s%s",
+                shard, topology->shards[i].ranges[0].first, topology->shards[i].ranges[0].last,
+                folder, path, shard, node->port, path, node->id, folder, path, shard);
         fprintf(cli->out, on_gpus ? " --device %u\n" : "\n", i);
     }
     return 0;

@@ -145,7 +145,9 @@ static bool compare_shard(struct sw_cli *cli, const struct sw_topology *topology
 
 int sw_cli_digest(struct sw_cli *cli, int count, char **words)
 {
-    const char *address = cli->options->address;
+    /* without an option that names a server, the first address is the one to compare with */
+    const bool is_listed = count > 0 && !cli->options->names_server;
+    const char *address = is_listed ? words[0] : cli->options->address;
     struct sw_cli_node node;
     struct compared first;
     struct sw_topology *topology = NULL;
@@ -161,7 +163,7 @@ int sw_cli_digest(struct sw_cli *cli, int count, char **words)
         all = open_and_ask(cli, address, &first);
         if (all) {
             print(cli, address, &first, "");
-            all = compare_servers(cli, &first, count, words);
+            all = compare_servers(cli, &first, count - is_listed, words + is_listed);
         }
         release(&first);
     }

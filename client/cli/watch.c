@@ -7,6 +7,7 @@
  * size is asked for before every frame, and the terminal is as it was after q, Ctrl-C and SIGTERM.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -20,6 +21,7 @@
 #include "client/cli/numbers.h"
 
 #define SECOND_MS 1000
+#define FIRST_S 0.25 /* from the first look of top to its first frame */
 #define HEADING_LINES 20
 #define PING_PAUSE_MS 10
 #define FIGURES_MAX 512
@@ -124,15 +126,34 @@ static double load_of(const struct look *look)
                : 100.0 * (double)look->stats.occupied / (double)look->stats.capacity_slots;
 }
 
-/* Sleeps, or until a signal, or a key of a terminal that is being read: returns that, or 0. */
-static int pause_ms(int milliseconds, bool reads_keys)
+/* Does the key leave? q, Q and ^D do. */
+static bool leaves(char key)
+{
+    return key == 'q' || key == 'Q' || key == 4;
+}
+
+/* Sleeps until then, or a signal, or a key that leaves of a terminal that is being read. Returns
+ * whether there was such a key. Other keys do not shorten the pause: rates of an interval that is a
+ * few microseconds long mean nothing. */
+static bool pause_until(double until_s, bool reads_keys)
 {
     struct pollfd input = {.fd = reads_keys ? STDIN_FILENO : -1, .events = POLLIN};
-    char key = 0;
-    if (poll(&input, 1, milliseconds) > 0 && read(STDIN_FILENO, &key, 1) <= 0) {
-        key = 'q';
+    for (;;) {
+        const double left_s = until_s - now_s();
+        char key = 0;
+        if (left_s <= 0 || is_over != 0) {
+            return false;
+        }
+        const int ready = poll(&input, 1, (int)(left_s * SECOND_MS) + 1);
+        if (ready > 0 && (read(STDIN_FILENO, &key, 1) <= 0 || leaves(key))) {
+            return true;
+        }
     }
-    return key;
+}
+
+static void pause_ms(int milliseconds)
+{
+    (void)pause_until(now_s() + 1e-3 * milliseconds, false);
 }
 
 static void catch_signals(void)
@@ -157,7 +178,7 @@ static int run_stat(struct sw_cli *cli, uint64_t lines)
     for (uint64_t i = 0; (lines == 0 || i < lines) && is_over == 0; i++) {
         const struct look *before = &looks[i % 2];
         struct look *now = &looks[(i + 1) % 2];
-        (void)pause_ms(SECOND_MS, false);
+        pause_ms(SECOND_MS);
         if (is_over != 0) {
             break;
         }
@@ -199,7 +220,7 @@ static int run_latency(struct sw_cli *cli, uint64_t lines, uint64_t seconds, boo
             most = took > most ? took : most;
             sum += took;
             count++;
-            (void)pause_ms(PING_PAUSE_MS, false);
+            pause_ms(PING_PAUSE_MS);
         }
         if (count > 0 && is_history) {
             char text[32];
@@ -299,7 +320,8 @@ static void draw(struct frame *frame, const struct sw_cli *cli, const struct loo
          ratio(figure(now, "batch_operations") - figure(before, "batch_operations"),
                figure(now, "batches") - figure(before, "batches")),
          brief(rate(before, now, "commands_processed"), text[1]),
-         brief(rate(before, now, "frames_processed"), text[2]));
+         brief(seconds > 0 ? fmax(rate(before, now, "frames_processed") - 1 / seconds, 0) : 0,
+               text[2])); /* without the frame that asked */
     line(frame, "clients  %" PRIu64 " connected, %" PRIu64 " paused; %s B/s in, %s B/s out",
          figure(now, "connected_clients"), figure(now, "paused_clients"),
          brief(rate(before, now, "net_input_bytes"), text[0]),
@@ -311,7 +333,7 @@ static void draw(struct frame *frame, const struct sw_cli *cli, const struct loo
     line(frame, "a second, of what moves");
     for (uint32_t i = 0; i < now->count; i++) {
         double moved = rate(before, now, now->names[i]);
-        if (moved > 0 && strcmp(now->names[i], "uptime_seconds") != 0 && moved < 1e18) {
+        if (moved > 0 && strncmp(now->names[i], "uptime_", 7) != 0 && moved < 1e18) {
             line(frame, "  %-32s %10s", now->names[i], brief(moved, text[0]));
         }
     }
@@ -338,8 +360,8 @@ static int run_top(struct sw_cli *cli, bool once)
         fprintf(cli->out, "\033[?1049h\033[?25l");
     }
     for (unsigned i = 0; is_over == 0; i++) {
-        int key = pause_ms(i == 0 ? SECOND_MS / 4 : SECOND_MS, is_terminal);
-        if (is_over != 0 || key == 'q' || key == 'Q' || key == 4) {
+        const double until_s = looks[i % 2].at_s + (i == 0 ? FIRST_S : 1.0);
+        if (pause_until(until_s, is_terminal) || is_over != 0) {
             break;
         }
         if (!look(cli, &looks[(i + 1) % 2])) {

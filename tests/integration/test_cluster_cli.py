@@ -40,7 +40,8 @@ def created(count):
         for line, port in zip(said.splitlines(), ports):
             flags = re.search(r"sherwoodd (.*)$", line)[1].split()
             equal(flags[:2], ["--port", str(port)], line)
-            servers.append(stack.enter_context(Server(*flags, "--cluster-state", f"{folder}/state-{port}")))
+            subprocess.run(re.search(r": (mkdir .*) && sherwoodd", line)[1], shell=True, check=True, timeout=60)
+            servers.append(stack.enter_context(Server(*flags)))
         yield file, servers
 
 
@@ -88,7 +89,7 @@ def refusals():
         for wrong in ([], ["create"], ["create", "--output", file], ["slots", "x"], ["create", "--local-gpus", "2"]):
             check("usage: sherwood-cli cluster" in run(CLI, "cluster", *wrong, rc=2), wrong)
         said = run(CLI, "cluster", "create", "--local-gpus", 2, "--output", file)
-        check("s1: slots 8192 to 16383: sherwoodd --port 7380 " in said, said)
+        check(f"s1: slots 8192 to 16383: mkdir -p {folder}/s1 && sherwoodd --port 7380 " in said, said)
         equal([line.split()[-2:] for line in said.splitlines()], [["--device", "0"], ["--device", "1"]], said)
         check("File exists" in run(CLI, "cluster", "create", "--local-gpus", 2, "--output", file, rc=1), "it stays")
         with Server() as alone:

@@ -136,6 +136,9 @@ def program_compares():
             equal(wire.Replies(connection).ask("SET", 3, 5), "OK", "SET")
         said = run(CLI, "-p", one.port, "digest", f"127.0.0.1:{two.port}", f"127.0.0.1:{one.port}", rc=1)
         equal([": not the same" in each for each in said.splitlines()], [False, True, False], said)
+        said = run(CLI, "digest", f"127.0.0.1:{two.port}", f"127.0.0.1:{one.port}", rc=1)
+        equal([each.split(": ")[0] for each in said.splitlines()], [f"127.0.0.1:{s.port}" for s in (two, one)],
+              "those that are named, and no third one")
         two.stop()
         check("127.0.0.1" in run(CLI, "-p", one.port, "digest", f"127.0.0.1:{two.port}", rc=1), "one that is gone")
 

@@ -1,0 +1,73 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""sherwood-cli: the help of every tool, options that are not abbreviated, and the first frame of top."""
+
+import os
+import pty
+import re
+import subprocess
+import time
+
+from harness import BUILD, Server, case, check, equal, main, run
+
+CLI = BUILD / "sherwood-cli"
+TOOLS = ("cluster", "cluster create", "cluster move", "cluster slots", "cluster check", "cluster rebalance", "ha",
+         "ha status", "ha adopt", "log", "log check", "log export", "snapshot", "snapshot info", "snapshot verify",
+         "snapshot export", "snapshot load", "stat", "latency", "top", "summary", "digest", "load", "dump")
+
+
+@case
+def help_of_everything():
+    """--help behind any tool or command prints how it is used, asks no server, and exits 0"""
+    for tool in TOOLS:
+        said = run(CLI, *tool.split(), "--help")
+        check("sherwood-cli" in said and tool.split()[0] in said, f"{tool}: {said}")
+    for line in run(CLI, "HELP").splitlines():
+        name = line.split()[0]
+        check(run(CLI, name.lower(), "--help").split()[0] == name, name)
+    check("unknown" not in run(CLI, "cluster", "create", "--help"), "cluster create")
+
+
+@case
+def no_passwords():
+    """an option that is mistyped or abbreviated is refused, and its argument, which may be a password, is not shown"""
+    for program in (CLI, BUILD / "sherwood-load"):
+        for words in (("--password", "s3cret"), ("--password=s3cret",), ("--us", "s3cret"), ("--password s3cret",),
+                      ("--pass-fil=s3cret",), ("--passwd:s3cret",)):
+            said = run(program, *words, rc=2)
+            check("s3cret" not in said, f"{program} {words}: {said}")
+
+
+def first_frame(server, typed):
+    """What top shows first on a terminal where somebody types meanwhile."""
+    main_end, terminal = pty.openpty()
+    with subprocess.Popen([CLI, "-p", str(server.port), "top"], stdin=terminal, stdout=terminal, stderr=terminal) as top:
+        os.close(terminal)
+        shown, until = b"", time.monotonic() + 20
+        while b"remove" not in shown and time.monotonic() < until:
+            os.write(main_end, typed)
+            shown += os.read(main_end, 4096)
+        os.write(main_end, b"q")
+        try:
+            while os.read(main_end, 4096):
+                pass
+        except OSError:
+            pass  # it has ended
+        equal(top.wait(20), 0, "q")
+    os.close(main_end)
+    return shown.decode(errors="replace")
+
+
+@case
+def an_idle_server():
+    """top of an idle server shows next to nothing, from the first frame on, whatever is typed"""
+    with Server() as server:
+        for typed in (b"", b"x\n"):
+            shown = first_frame(server, typed) if typed else run(CLI, "-p", server.port, "top", "--once")
+            frames = float(re.search(r"([0-9.]+) frames/s", shown).group(1))
+            check(frames < 10, f"{frames} frames/s: {shown}")
+            check("uptime" not in shown, shown)
+
+
+if __name__ == "__main__":
+    main()
