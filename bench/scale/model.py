@@ -287,6 +287,8 @@ def stampede(options, sizes, results, say):
 
 # --- all of it --------------------------------------------------------------------------------------
 def commit():
+    if shutil.which("git") is None:
+        return "not known"
     told = subprocess.run(["git", "describe", "--always", "--dirty", "--abbrev=12"], cwd=HERE, text=True,
                           capture_output=True, check=False)
     return told.stdout.strip() or "not known"

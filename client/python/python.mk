@@ -8,6 +8,14 @@ WHEEL_TLS ?= static
 PYTHON_SRC := $(wildcard $(addprefix client/python/,*.py *.[ch] *.toml *.md LICENSE* MANIFEST.in src/sherwood/*.py src/sherwood/*.pyi))
 PYTHON_C_SRC := $(wildcard proto/ops/*.h proto/ops/*.inl client/*.[ch] proto/*.[ch] proto/tls/*.[ch]) proto/sherwood.proto Makefile
 
+# What build_ffi.py and the wheel of a static module need, which deploy/deps installs where apt-get is.
+.PHONY: wheel-deps
+wheel-deps:
+	@deploy/deps wheel
+	@$(PYTHON) -c 'import cffi, setuptools, wheel' 2>/dev/null || { \
+	  echo "make wheel: $(PYTHON) has not all of cffi, setuptools and wheel: apt-get install python3-cffi" \
+	    "python3-setuptools python3-wheel, or: $(PYTHON) -m pip install cffi setuptools wheel" >&2; exit 1; }
+
 # $(call build_wheel,KIND,FOLDER): builds a wheel in the folder, of the platform that its module is fit for.
 define build_wheel
 	@mkdir -p $(2)
@@ -21,7 +29,7 @@ define build_wheel
 endef
 
 .PHONY: wheel python
-wheel: $(PYTHON_SRC) $(PYTHON_C_SRC) ## build the Python package, a wheel in build/dist/
+wheel: wheel-deps $(PYTHON_SRC) $(PYTHON_C_SRC) ## build the Python package, a wheel in build/dist/
 	$(call build_wheel,$(WHEEL_TLS),build/dist)
 	@if command -v auditwheel >/dev/null; then auditwheel show build/dist/sherwood-*.whl; fi
 	@if command -v abi3audit >/dev/null; then abi3audit --strict build/dist/sherwood-*.whl; fi

@@ -243,8 +243,9 @@ def main():
         print(f"{library:14} {operation:18} {batch:8} {metric:26} median {statistics.median(values):12.4g}"
               f" ({min(values):.4g} to {max(values):.4g}) {unit}")
     if options.output:
-        commit = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, check=False, text=True,
-                                stdout=subprocess.PIPE).stdout.strip()
+        commit = "not known" if shutil.which("git") is None else subprocess.run(
+            ["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, check=False, text=True,
+            stdout=subprocess.PIPE).stdout.strip()
         cpu = [line.split(":")[1].strip() for line in open("/proc/cpuinfo", encoding="utf-8")
                if line.startswith("model name")]
         table.write(options.output, f"date: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%dT%H:%M:%SZ}\n"
