@@ -78,10 +78,10 @@ static bool advance(void *context, uint64_t term, uint64_t *incarnation)
     pthread_mutex_lock(&ha->lock);
     bool takes = sw_ha_takes(&ha->member, term);
     *incarnation = ha->member.self.incarnation;
-    pthread_mutex_unlock(&ha->lock);
     if (takes && sw_repl_is_down(&ha->repl->state)) {
         sw_repl_rise(&ha->repl->state); /* a replica, whose reads are served */
     }
+    pthread_mutex_unlock(&ha->lock);
     return takes;
 }
 

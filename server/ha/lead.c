@@ -22,9 +22,13 @@ void sw_ha_begin_to_lead(struct sw_ha *ha)
     pthread_mutex_lock(&state->lock);
     const uint64_t start = state->history.before_through + 1;
     pthread_mutex_unlock(&state->lock);
+    ha->deadline_ns = sw_ha_deadline(ha->asked_ns, ha->where.ttl_ns);
     pthread_mutex_lock(&ha->lock);
     bool is_it = ha->member.stands && ha->member.round == ha->round;
     if (is_it) {
+        /* with the lock: a poll that closes the term comes before it is served, or undoes this */
+        sw_repl_set_lease(state, ha->deadline_ns);
+        sw_repl_rise(state);
         const uint64_t before = ha->member.answer[0].position.term;
         sw_ha_elected(&ha->member, ha->elected_revision, start);
         ha->history = (struct sw_ha_history){ha->member.serves, start, before};
@@ -45,15 +49,12 @@ void sw_ha_begin_to_lead(struct sw_ha *ha)
         ha->following[0] = '\0';
         return;
     }
-    ha->deadline_ns = sw_ha_deadline(ha->asked_ns, ha->where.ttl_ns);
     ha->next_renewal_ns = ha->asked_ns + ha->where.ttl_ns / 3;
     ha->renewals = 0;
     ha->is_adopting = false;
     ha->is_frozen = ha->is_sending_change = false;
     ha->last_sequence = start;
     memset(ha->track, 0, sizeof(ha->track));
-    sw_repl_set_lease(state, ha->deadline_ns);
-    sw_repl_rise(state);
     sw_log(SW_LOG_NOTICE, "this member is primary of term %" PRIu64 " from write %" PRIu64 " on",
            ha->was_serving, start);
     if (ha->elected != NULL) {
@@ -65,13 +66,13 @@ static void end_term(struct sw_ha *ha, const char *why)
 {
     pthread_mutex_lock(&ha->lock);
     sw_ha_step_down(&ha->member);
+    sw_repl_lose(&ha->repl->state);
     ha->facts.losses++;
     pthread_mutex_unlock(&ha->lock);
     sw_log(SW_LOG_WARNING, "this member is not primary of term %" PRIu64 " any more: %s",
            ha->was_serving, why);
     ha->was_serving = 0;
     ha->is_frozen = false;
-    sw_repl_lose(&ha->repl->state);
     (void)sw_replica_hold(ha->repl->replica);
     sw_repl_set_lease(&ha->repl->state, UINT64_MAX);
     ha->repl->owner.wake_all(ha->repl->owner.server);
@@ -355,6 +356,17 @@ static bool find_heir(struct sw_ha *ha)
     return found;
 }
 
+/* Serves clients again, unless a poll has closed the term meanwhile. */
+static void stay(struct sw_ha *ha)
+{
+    ha->is_frozen = false;
+    pthread_mutex_lock(&ha->lock);
+    if (ha->member.serves > 0) {
+        sw_repl_rise(&ha->repl->state);
+    }
+    pthread_mutex_unlock(&ha->lock);
+}
+
 /* Not while a renewal is on its way: behind the end it would have the others be patient. */
 static void hand_over(struct sw_ha *ha, uint64_t now)
 {
@@ -364,8 +376,7 @@ static void hand_over(struct sw_ha *ha, uint64_t now)
         if (now - ha->frozen_ns > FROZEN_NS) {
             sw_log(SW_LOG_WARNING, "no member in sync had every write within two seconds: this one "
                                    "stays primary");
-            ha->is_frozen = false;
-            sw_repl_rise(&ha->repl->state);
+            stay(ha);
             __atomic_store_n(&ha->has_left, true, __ATOMIC_RELEASE);
         }
         return;

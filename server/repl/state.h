@@ -117,7 +117,8 @@ void sw_repl_lose(struct sw_repl_state *state);
 /* Nothing is read or written for a while. What is on its way is over once every loop has seen the
  * fence that this returns. */
 uint64_t sw_repl_pause(struct sw_repl_state *state);
-/* It follows a primary, or is one: reads, or writes, too, are served. */
+/* It follows a primary, or is one: reads, or writes, too, are served. Called with the lock under
+ * which it was found to be so (server/ha), and under which sw_repl_lose follows when it ends. */
 void sw_repl_rise(struct sw_repl_state *state);
 
 /* Refuses reads, or writes, from now on. Those on their way are over once every loop has seen the
