@@ -89,8 +89,10 @@ void sw_peer_ask(struct sw_peers *peers, const char *address, const char *words,
     }
     question->peers = peers;
     question->answered.data = question;
-    question->link =
-        (struct sw_link_to){.wire = {.fd = -1}, .wake_fd = peers->end_fd, .timeout_ms = timeout_ms};
+    question->link = (struct sw_link_to){.wire = {.fd = -1},
+                                         .wake_fd = peers->end_fd,
+                                         .lookups = peers->lookups,
+                                         .timeout_ms = timeout_ms};
     snprintf(question->words, sizeof(question->words), "%s", words);
     question->done = done;
     question->context = context;
@@ -102,8 +104,9 @@ void sw_peer_ask(struct sw_peers *peers, const char *address, const char *words,
 
 int sw_peers_init(struct sw_peers *peers, uv_loop_t *uv, const struct sw_config *config)
 {
-    *peers = (struct sw_peers){uv, config, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-    return peers->end_fd < 0 ? -1 : 0;
+    *peers =
+        (struct sw_peers){uv, config, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), sw_lookups_create()};
+    return peers->end_fd < 0 || peers->lookups == NULL ? -1 : 0;
 }
 
 void sw_peers_end(struct sw_peers *peers)
@@ -115,6 +118,8 @@ void sw_peers_end(struct sw_peers *peers)
 
 void sw_peers_fini(struct sw_peers *peers)
 {
+    sw_lookups_destroy(peers->lookups);
+    peers->lookups = NULL;
     if (peers->end_fd >= 0) {
         close(peers->end_fd);
     }

@@ -10,11 +10,13 @@
 #include <uv.h>
 
 #include "server/config/config.h"
+#include "server/repl/lookup.h"
 
 struct sw_peers {
     uv_loop_t *uv;
     const struct sw_config *config;
     int end_fd; /* readable once all questions are to end */
+    struct sw_lookups *lookups;
 };
 
 /* Returns 0, or -1: there is no descriptor. Borrows both. */

@@ -5,7 +5,6 @@
 #include "server/repl/link.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -76,16 +75,16 @@ static int dial_unix(struct sw_link_to *link, const char *path)
 
 int sw_link_dial(struct sw_link_to *link, const char *host, uint16_t port)
 {
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
     char digits[8];
     if (port == 0) {
         return dial_unix(link, host);
     }
     snprintf(digits, sizeof(digits), "%u", port);
-    int error = getaddrinfo(host, digits, &hints, &found);
-    if (error != 0) {
-        return fail(link, gai_strerror(error));
+    const char *wrong =
+        sw_lookup(link->lookups, host, digits, link->wake_fd, link->timeout_ms, &found);
+    if (wrong != NULL) {
+        return fail(link, wrong);
     }
     int status = -1;
     for (const struct addrinfo *next = found; next != NULL && status != 0; next = next->ai_next) {

@@ -11,12 +11,14 @@
 
 #include <openssl/ssl.h>
 
+#include "server/repl/lookup.h"
 #include "server/repl/state.h"
 #include "server/repl/wire.h"
 
 struct sw_link_to {
     struct sw_wire wire;
     int wake_fd;
+    struct sw_lookups *lookups;        /* borrowed; NULL: hosts are addresses */
     uint64_t timeout_ms;               /* without a byte */
     char reason[SW_REPL_REASON_BYTES]; /* why the last call failed */
 };

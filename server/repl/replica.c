@@ -377,6 +377,7 @@ struct sw_replica *sw_replica_create(const struct sw_replica_parts *parts)
     pthread_condattr_destroy(&monotonic);
     replica->link = (struct sw_link_to){.wire = {.fd = -1},
                                         .wake_fd = replica->wake_fd,
+                                        .lookups = sw_lookups_create(),
                                         .timeout_ms = parts->config->repl_timeout * 1000ULL};
     replica->apply = (struct sw_apply){
         .table = parts->table,
@@ -392,7 +393,7 @@ struct sw_replica *sw_replica_create(const struct sw_replica_parts *parts)
     replica->apply.keep = &replica->keep;
     replica->apply.reason = calloc(1, SW_REPL_REASON_BYTES);
     sw_table_info(parts->table, &replica->apply.info);
-    if (replica->apply.reason == NULL) {
+    if (replica->apply.reason == NULL || replica->link.lookups == NULL) {
         sw_replica_destroy(replica);
         return NULL;
     }
@@ -426,6 +427,7 @@ void sw_replica_destroy(struct sw_replica *replica)
         pthread_cond_destroy(&replica->changed);
         pthread_mutex_destroy(&replica->lock);
         free(replica->apply.reason);
+        sw_lookups_destroy(replica->link.lookups);
         free(replica);
     }
 }

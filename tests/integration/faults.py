@@ -38,7 +38,7 @@ class Fault(ctypes.Structure):
 class Words(ctypes.Structure):
     """`struct faults`."""
 
-    _fields_ = [(kind, Fault) for kind in KINDS] + [(name, ctypes.c_uint32) for name in ("repeated", "spare_small")]
+    _fields_ = [(kind, Fault) for kind in KINDS] + [(name, ctypes.c_uint32) for name in ("repeated", "spare_small", "silent", "asking")]
 
 
 class Faults:
