@@ -375,7 +375,8 @@ SW_OPTION(primary_password_file, "primary-password-file", "replication", SW_ANY,
 SW_OPTION(repl_backlog_bytes, "repl-backlog-bytes", "replication", SW_ANY, SW_SIZE(SW_M, SW_T),
           "64M", "BYTES",
           "Memory for the last writes, from the first replica on: one that is behind by more, or "
-          "was away for longer, begins anew with a snapshot.")
+          "was away for longer, begins anew with a snapshot. The newest write stays, even if it is "
+          "larger.")
 SW_OPTION(repl_timeout, "repl-timeout", "replication", SW_ANY, SW_NUMBER(1, 86400), "60", "SECONDS",
           "After so long without a byte a primary and a replica give each other up.")
 SW_OPTION(repl_snapshot_timeout, "repl-snapshot-timeout", "replication", SW_ANY,

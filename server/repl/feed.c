@@ -78,7 +78,8 @@ static void advance(struct sw_feed *feed)
     while (feed->next < feed->high && *place(feed, feed->next) != NULL) {
         feed->next++;
     }
-    while (feed->bytes > feed->bytes_max && feed->first < feed->next) {
+    /* the newest one stays, however large it is: else no replica could ever get it */
+    while (feed->bytes > feed->bytes_max && feed->first + 1 < feed->next) {
         forget_below(feed, feed->first + 1);
     }
 }
@@ -269,6 +270,14 @@ void sw_feed_leave(struct sw_feed *feed, struct sw_feed_reader *reader)
     }
     *link = reader->next;
     pthread_mutex_unlock(&feed->lock);
+}
+
+bool sw_feed_has(struct sw_feed *feed, uint64_t sequence)
+{
+    pthread_mutex_lock(&feed->lock);
+    bool has = sequence < feed->next;
+    pthread_mutex_unlock(&feed->lock);
+    return has;
 }
 
 bool sw_feed_ask(struct sw_feed *feed, struct sw_feed_reader *reader, uint64_t sequence)

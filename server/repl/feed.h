@@ -66,6 +66,9 @@ struct sw_feed_reader {
 };
 void sw_feed_join(struct sw_feed *feed, struct sw_feed_reader *reader);
 void sw_feed_leave(struct sw_feed *feed, struct sw_feed_reader *reader);
+/* Has the feed this write, and all before it, or had it them? False while a loop has done one and
+ * not handed it in. */
+bool sw_feed_has(struct sw_feed *feed, uint64_t sequence);
 /* Asks to be told of what comes behind `sequence`. Returns false if there is something already. */
 bool sw_feed_ask(struct sw_feed *feed, struct sw_feed_reader *reader, uint64_t sequence);
 

@@ -241,6 +241,24 @@ static bool goes_on(void *context)
     return refuse_if_cut(sender) == 0 && take_acks(sender) == 0;
 }
 
+/* The image of a snapshot may have a write that its loop has done, and not handed in to the feed
+ * yet. Waits until the feed has it: else the replica would seem to be ahead of the feed. */
+static int wait_for_feed(struct sw_sender *sender)
+{
+    struct sw_senders *senders = sender->senders;
+    sender->moved_ns = sw_log_now_ns();
+    while (!sw_feed_has(senders->parts.feed, sender->sent)) {
+        if (is_late(sender)) {
+            return fail(sender, &senders->dropped,
+                        "the last write of its snapshot was not handed in for repl-timeout");
+        }
+        if (wait_for(sender, 0, 2) != 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
 static int begin(struct sw_sender *sender)
 {
     struct sw_senders *senders = sender->senders;
@@ -264,7 +282,7 @@ static int begin(struct sw_sender *sender)
     }
     sender->sends_snapshot = false;
     sender->snapshot_ns = 0;
-    return 0;
+    return wait_for_feed(sender);
 }
 
 static int send_mark(struct sw_sender *sender)

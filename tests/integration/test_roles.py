@@ -148,6 +148,39 @@ def numbers_of_another_log():
             equal(wait(again, 50, now).durable_through, 50, "its numbers")
 
 
+@case
+def silent_resolver():
+    """a resolver that does not answer keeps nobody waiting: not REPLICAOF NO ONE, not another primary, not the stop"""
+    faults = Faults()
+    with Server(*SMALL) as primary, Server(*SMALL, environment=faults.environment()) as server:
+        ask(primary, "SET", 1, 1)
+        faults.words.silent = 1
+        for turn in range(20): # no more threads than there may be
+            equal(ask(server, "REPLICAOF", f"host{turn}.example", 1), "OK", "it follows a name")
+            eventually(lambda t=turn: faults.asking >= min(t + 1, 16), "the resolver is asked")
+            equal(ask(server, "REPLICAOF", "NO", "ONE"), "OK", "a primary again")
+        check(faults.asking <= 16, "look-ups at a time")
+        equal(ask(server, "REPLICAOF", "127.0.0.1", primary.port), "OK", "an address needs no resolver")
+        caught_up(primary, server)
+        ask(server, "REPLICAOF", "other.example", 1)
+        server.stop()
+        faults.words.silent = 0
+
+
+@case
+def large_frames():
+    """a write that is larger than the backlog reaches a replica that has all before it, without a snapshot"""
+    flags = ("--capacity", "512K", "--frame-ops-max", "131072", "--repl-backlog-bytes", "1M")
+    with Server(*flags) as primary, Server("--replicaof", f"127.0.0.1 {primary.port}", *flags) as replica, \
+            primary.connect() as connection:
+        caught_up(primary, replica)
+        for turn in range(5):
+            connection.sendall(wire.frame(wire.SET, range(1, 120_001), [turn] * 120_000))
+            equal(wire.read_frame(connection).status, wire.OK, "written")
+            caught_up(primary, replica)
+        equal(info(replica)["sherwood_resyncs"], "1", "snapshots")
+
+
 # --- the role, over a restart ---------------------------------------------------------------------
 def node(path, *flags, **how):
     """A server with a log, all of whose answers are durable."""

@@ -389,6 +389,35 @@ Test(apply, feed_is_bounded_and_in_order)
     sw_table_destroy(table);
 }
 
+Test(apply, feed_keeps_a_record_larger_than_the_backlog)
+{
+    struct sw_table *table = make_table(CAPACITY);
+    struct sw_feed *feed = sw_feed_create(1 << 20);
+    struct sw_feed_record *records[8];
+    struct sw_feed_figures figures;
+    static uint8_t column[3 << 20];
+    struct sw_wal_write write = {.kind = SW_WAL_OPERATIONS, .operation = SW_DELETE, .count = 512};
+    sw_feed_turn_on(feed, table);
+    for (write.sequence = 1; write.sequence <= 9; write.sequence++) {
+        const size_t size = write.sequence % 3 == 0 ? sizeof(column) : 4096;
+        write.columns[0] = (struct iovec){column, size};
+        sw_feed_add(feed, &write);
+        cr_assert(sw_feed_has(feed, write.sequence));
+        cr_assert_not(sw_feed_has(feed, write.sequence + 1));
+        /* a replica that had everything gets it */
+        cr_assert_eq(sw_feed_take(feed, write.sequence - 1, records, 8, 8 << 20), 1);
+        cr_assert_eq(records[0]->sequence, write.sequence);
+        sw_feed_give(records, 1);
+    }
+    write.sequence = 10;
+    write.columns[0].iov_len = 4096;
+    sw_feed_add(feed, &write);
+    sw_feed_figures(feed, &figures);
+    cr_assert_leq(figures.bytes, 1 << 20, "it goes once there is another");
+    sw_feed_destroy(feed);
+    sw_table_destroy(table);
+}
+
 /* --- words ------------------------------------------------------------------------------------ */
 
 /* Who may go on with writes alone. */
