@@ -33,7 +33,7 @@ $(BUNDLE)/sherwoodd-null: BUNDLE_LIBS = $(SERVER_LIBS)
 bundle-serve:
 	@mkdir -p $(BUNDLE)/serve
 	cp bench/serve/*.py bench/serve/plot.gp bench/scale/gpus.py $(BUNDLE)/serve/
-bundle: $(BUNDLE)/sherwoodd-null bundle-serve
+bundle-files: $(BUNDLE)/sherwoodd-null bundle-serve
 bundle-redis: ## build/bundle/redis: redis-server of this machine, for the study of served rates
 	@deploy/deps build redis-server
 	@mkdir -p $(BUNDLE)/redis/lib
@@ -59,7 +59,7 @@ $(BUILD)/durability-ceilings: $(CEILINGS_OBJ) $(BUILD)/libproto.a $(BUILD)/libta
 ifneq ($(NVCC),)
 $(BUNDLE)/durability-ceilings: $(CEILINGS_OBJ) $(BUILD)/libproto.a $(BUILD)/libtable.a
 $(BUNDLE)/durability-ceilings: BUNDLE_LIBS = $(CUDA_LIBS) -lm
-bundle: $(BUNDLE)/durability-ceilings
+bundle-files: $(BUNDLE)/durability-ceilings
 endif
 .PHONY: bench-durability
 bench-durability: ## what the log and snapshots cost, beside plain programs on the same disk, into output/<time>/durability
@@ -105,7 +105,7 @@ $(BUILD)/timing: $(TIMING_OBJ) $(PEER_OBJ) $(BUILD)/libstudy.a $(BUILD)/libtable
 # Into the bundle too; tests/gpu/gpu.mk has the recipe and the list of libraries.
 $(BUNDLE)/timing: $(TIMING_OBJ) $(PEER_OBJ) $(BUILD)/libstudy.a $(BUILD)/libtable.a
 $(BUNDLE)/timing: BUNDLE_LIBS = $(CUDA_LIBS) -lm
-bundle: $(BUNDLE)/timing
+bundle-files: $(BUNDLE)/timing
 else
 bench-timing:
 	@echo "make $@ needs nvcc, which was not found: install the CUDA toolkit, or say NVCC=/path/to/nvcc" >&2; exit 1
@@ -134,7 +134,7 @@ bundle-run:
 	@mkdir -p $(BUNDLE)/plot
 	cp bench/run $(BUNDLE)/
 	for plot in $(wildcard bench/*/plot.gp); do cp $$plot $(BUNDLE)/plot/$$(basename $$(dirname $$plot)).gp || exit 1; done
-bundle: $(BUNDLE)/memory_bandwidth bundle-run
+bundle-files: $(BUNDLE)/memory_bandwidth bundle-run
 else
 bench-memory-bandwidth:
 	@echo "make $@ needs nvcc, which was not found: install the CUDA toolkit, or say NVCC=/path/to/nvcc" >&2; exit 1
@@ -158,7 +158,7 @@ $(BUILD)/cuckoo: $(call obj,bench/cuckoo/main.c) $(CUCKOO_BENCH_OBJ) $(BUILD)/li
 ifneq ($(NVCC),)
 $(BUNDLE)/cuckoo: $(call obj,bench/cuckoo/main.c) $(CUCKOO_BENCH_OBJ) $(BUILD)/libtable.a
 $(BUNDLE)/cuckoo: BUNDLE_LIBS = $(CUDA_LIBS) -lm
-bundle: $(BUNDLE)/cuckoo
+bundle-files: $(BUNDLE)/cuckoo
 endif
 
 # --- the cache study (bench/cache/README.md) -------------------------------------------------------
@@ -178,7 +178,7 @@ $(BUILD)/cache: $(call obj,bench/cache/main.c) $(CACHE_BENCH_OBJ) $(BUILD)/libta
 ifneq ($(NVCC),)
 $(BUNDLE)/cache: $(call obj,bench/cache/main.c) $(CACHE_BENCH_OBJ) $(BUILD)/libtable.a
 $(BUNDLE)/cache: BUNDLE_LIBS = $(CUDA_LIBS) -lm
-bundle: $(BUNDLE)/cache
+bundle-files: $(BUNDLE)/cache
 endif
 
 # Its test: the study without its device.
@@ -203,7 +203,7 @@ $(BUILD)/rows: $(call obj,bench/rows/main.c) $(ROWS_BENCH_OBJ) $(BUILD)/libtable
 ifneq ($(NVCC),)
 $(BUNDLE)/rows: $(call obj,bench/rows/main.c) $(ROWS_BENCH_OBJ) $(BUILD)/libtable.a
 $(BUNDLE)/rows: BUNDLE_LIBS = $(CUDA_LIBS) -lm
-bundle: $(BUNDLE)/rows
+bundle-files: $(BUNDLE)/rows
 endif
 
 # Its test: the study without its device.

@@ -86,15 +86,17 @@ $(BUNDLE)/%:
 	@mkdir -p $(@D)
 	$(CC) $(BUNDLE_LDFLAGS) -o $@ $^ $(BUNDLE_LIBS)
 
-# Before anything of it is compiled: the tests of the table are Criterion's.
-.PHONY: bundle-deps
+# The tests of the table are Criterion's. That it is there is looked at before anything is compiled.
+.PHONY: bundle-deps bundle-files
 bundle-deps:
 	@deploy/deps bundle
 	@echo '#include <criterion/criterion.h>' | $(CC) -E -o /dev/null - 2>/dev/null || { \
 	  echo "make bundle: criterion/criterion.h was not found: install libcriterion-dev (or Criterion's headers)" >&2; exit 1; }
-$(BUNDLE_PROGRAMS): | bundle-deps
 
-bundle: $(BUNDLE_PROGRAMS) tests/gpu/run-gpu-tests.sh tests/table/engines.txt ## build/bundle: what a GPU machine needs to run the tests
+bundle: bundle-deps ## build/bundle: what a GPU machine needs to run the tests
+	@$(MAKE) --no-print-directory bundle-files
+
+bundle-files: $(BUNDLE_PROGRAMS) tests/gpu/run-gpu-tests.sh tests/table/engines.txt
 	rm -rf $(BUNDLE)/lib
 	mkdir -p $(BUNDLE)/lib
 	cp tests/gpu/run-gpu-tests.sh tests/table/engines.txt $(BUNDLE)/

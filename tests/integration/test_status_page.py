@@ -209,6 +209,37 @@ def widths_and_colours():
             check(least >= 4.5, f"{text!r} has a contrast of {least:.2f}, dark {dark}")
 
 
+# Cards of figures whose table is wider than they are, and pairs that lie on each other.
+OVER_CARDS = """(() => {
+  const cards = [...document.querySelectorAll('.facts section')], over = [];
+  for (const card of cards) {
+    const box = card.getBoundingClientRect(), table = card.querySelector('table');
+    if (table && table.getBoundingClientRect().right > box.right) over.push(card.firstChild.textContent);
+  }
+  cards.forEach((one, i) => cards.slice(i + 1).forEach((other) => {
+    const a = one.getBoundingClientRect(), b = other.getBoundingClientRect();
+    if (a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)
+      over.push(one.firstChild.textContent + ' on ' + other.firstChild.textContent);
+  }));
+  return over;
+})()"""
+
+
+@case
+def cards_of_figures():
+    """Chromium: no table of figures runs over the next card, at the widths of phones, laptops and screens"""
+    with Server() as server, Load(server), chromium() as tab:
+        for width in (360, 390, 520, 768, 1024, 1150, 1280, 1300, 1440, 1920, 2560):
+            page = tab.open(f"http://{server.host}:{server.http_port}/", width=width)
+            page.until("document.querySelectorAll('.facts section').length > 5")
+            equal(page.value(OVER_CARDS), [], f"{width} pixels")
+            # figures of a server that has run for years
+            page.value("document.querySelectorAll('.facts td + td, .facts th + td').forEach((cell) => { "
+                       "if (/^[0-9,]+$/.test(cell.textContent)) cell.textContent = '123,456,789,012'; })")
+            equal(page.value(OVER_CARDS), [], f"{width} pixels, large figures")
+            check(page.value(OVERFLOW) <= 0, f"{width}: {page.value(OVERFLOW)} pixels too wide")
+
+
 @case
 def gone_and_back():
     """Chromium: a daemon that is killed, then started again on its port"""
