@@ -222,7 +222,7 @@ void sw_repl_take_role(struct sw_repl *repl, struct sw_cluster *cluster)
     }
 }
 
-int sw_repl_serve(struct sw_repl *repl, const struct sw_wire *wire, const char *address,
+int sw_repl_serve(struct sw_repl *repl, const struct sw_wire *wire, const struct sw_repl_peer *peer,
                   const struct sw_repl_hello *hello, char *reason, size_t reason_bytes)
 {
     struct sw_repl_hello own;
@@ -247,7 +247,7 @@ int sw_repl_serve(struct sw_repl *repl, const struct sw_wire *wire, const char *
     if (terms != NULL && !terms->serve(terms->context, hello, &who, reason, reason_bytes)) {
         return -1;
     }
-    return sw_senders_add(repl->senders, wire, address, hello, &who, reason, reason_bytes);
+    return sw_senders_add(repl->senders, wire, peer, hello, &who, reason, reason_bytes);
 }
 
 unsigned sw_repl_reached(struct sw_repl *repl, uint64_t sequence)

@@ -62,7 +62,7 @@ void sw_repl_replicaof(struct sw_repl *repl, char text[SW_ROLE_PRIMARY_BYTES]);
  * done is logged. `cluster` may be NULL. */
 void sw_repl_take_role(struct sw_repl *repl, struct sw_cluster *cluster);
 /* REPLICATE: takes over the wire. Returns 0; or -1 with a sentence. */
-int sw_repl_serve(struct sw_repl *repl, const struct sw_wire *wire, const char *address,
+int sw_repl_serve(struct sw_repl *repl, const struct sw_wire *wire, const struct sw_repl_peer *peer,
                   const struct sw_repl_hello *hello, char *reason, size_t reason_bytes);
 
 /* How many replicas that count have carried out the writes up to this one. */

@@ -78,7 +78,9 @@ static int refuse_if_cut(struct sw_sender *sender)
 {
     return __atomic_load_n(&sender->is_cut, __ATOMIC_ACQUIRE)
                ? fail(sender, &sender->senders->dropped, "this server is not its primary any more")
-               : 0;
+           : sw_sender_has_right(sender)
+               ? 0
+               : fail(sender, &sender->senders->dropped, "its user may not run REPLICATE any more");
 }
 
 /* Waits until the socket takes more (POLLOUT), or there is something to do. */
@@ -399,8 +401,7 @@ static void reap(struct sw_senders *senders, bool all)
         struct sw_sender *sender = gone;
         gone = sender->next;
         pthread_join(sender->thread, NULL);
-        close(sender->reader.fd);
-        free(sender);
+        sw_sender_free(sender);
     }
 }
 
@@ -414,20 +415,12 @@ struct sw_senders *sw_senders_create(const struct sw_senders_parts *parts)
     return senders;
 }
 
-/* With the lock held. */
-static void nudge(struct sw_sender *sender)
-{
-    const uint64_t one = 1;
-    ssize_t written = write(sender->reader.fd, &one, sizeof(one));
-    (void)written;
-}
-
 void sw_senders_stop(struct sw_senders *senders)
 {
     __atomic_store_n(&senders->stopping, true, __ATOMIC_RELEASE);
     pthread_mutex_lock(&senders->lock);
     for (struct sw_sender *sender = senders->list; sender != NULL; sender = sender->next) {
-        nudge(sender);
+        sw_sender_nudge(sender);
     }
     pthread_mutex_unlock(&senders->lock);
     reap(senders, true);
@@ -451,9 +444,9 @@ static unsigned length(const struct sw_senders *senders)
     return n;
 }
 
-int sw_senders_add(struct sw_senders *senders, const struct sw_wire *wire, const char *address,
-                   const struct sw_repl_hello *hello, const struct sw_repl_ack *who, char *reason,
-                   size_t reason_bytes)
+int sw_senders_add(struct sw_senders *senders, const struct sw_wire *wire,
+                   const struct sw_repl_peer *peer, const struct sw_repl_hello *hello,
+                   const struct sw_repl_ack *who, char *reason, size_t reason_bytes)
 {
     reap(senders, false);
     struct sw_sender *sender = calloc(1, sizeof(*sender));
@@ -469,7 +462,8 @@ int sw_senders_add(struct sw_senders *senders, const struct sw_wire *wire, const
     sender->hello = *hello;
     sender->who = *who;
     sender->heard_ns = sender->moved_ns = sw_log_now_ns();
-    snprintf(sender->address, sizeof(sender->address), "%s", address);
+    snprintf(sender->address, sizeof(sender->address), "%s", peer->address);
+    sw_sender_take_right(sender, peer);
     pthread_mutex_lock(&senders->lock);
     bool full = length(senders) >= senders->parts.config->replicas_max;
     bool started = !full && pthread_create(&sender->thread, NULL, run, sender) == 0;
@@ -479,8 +473,7 @@ int sw_senders_add(struct sw_senders *senders, const struct sw_wire *wire, const
     }
     pthread_mutex_unlock(&senders->lock);
     if (!started) {
-        close(event);
-        free(sender);
+        sw_sender_free(sender);
         snprintf(reason, reason_bytes, "%s",
                  full ? "there are replicas-max replicas already"
                       : "no thread for another replica could be started");
@@ -494,7 +487,7 @@ void sw_senders_cut(struct sw_senders *senders)
     pthread_mutex_lock(&senders->lock);
     for (struct sw_sender *sender = senders->list; sender != NULL; sender = sender->next) {
         __atomic_store_n(&sender->is_cut, true, __ATOMIC_RELEASE);
-        nudge(sender);
+        sw_sender_nudge(sender);
     }
     pthread_mutex_unlock(&senders->lock);
 }

@@ -13,9 +13,18 @@
 #include "server/repl/stream.h"
 #include "server/repl/terms.h"
 #include "server/repl/wire.h"
+#include "server/users/users.h"
 #include "table/table.h"
 
 struct sw_senders;
+
+/* Who sent REPLICATE. Borrowed for the call, except the users. */
+struct sw_repl_peer {
+    const char *address;
+    struct sw_users *users;       /* NULL: the server has none */
+    const struct sw_login *login; /* as whom it has logged in */
+    uint32_t command;             /* of the users' catalog, which the login was allowed to run */
+};
 
 struct sw_senders_parts {
     const struct sw_config *config;
@@ -31,11 +40,11 @@ struct sw_senders *sw_senders_create(const struct sw_senders_parts *parts);
 void sw_senders_stop(struct sw_senders *senders);
 void sw_senders_destroy(struct sw_senders *senders);
 
-/* Serves a replica by a wire, which is taken over. Returns 0; or -1 with a sentence in `reason`,
- * and the wire is the caller's. */
-int sw_senders_add(struct sw_senders *senders, const struct sw_wire *wire, const char *address,
-                   const struct sw_repl_hello *hello, const struct sw_repl_ack *who, char *reason,
-                   size_t reason_bytes);
+/* Serves a replica by a wire, which is taken over, for as long as its user may run REPLICATE.
+ * Returns 0; or -1 with a sentence in `reason`, and the wire is the caller's. */
+int sw_senders_add(struct sw_senders *senders, const struct sw_wire *wire,
+                   const struct sw_repl_peer *peer, const struct sw_repl_hello *hello,
+                   const struct sw_repl_ack *who, char *reason, size_t reason_bytes);
 /* Ends all connections: the server is no primary any more, or of another history. */
 void sw_senders_cut(struct sw_senders *senders);
 

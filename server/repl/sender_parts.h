@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sender_parts.h - what sender.c sends by and sender_figures.c tells of. For these two alone.
+ * sender_parts.h - what sender.c sends by, with sender_right.c, and sender_figures.c tells of. For
+ * these alone.
  */
 #ifndef SHERWOOD_SERVER_REPL_SENDER_PARTS_H
 #define SHERWOOD_SERVER_REPL_SENDER_PARTS_H
@@ -16,6 +17,9 @@ struct sw_sender {
     struct sw_wire wire;
     struct sw_feed_reader reader;
     char address[64];
+    struct sw_users *users; /* NULL: the server has none; borrowed */
+    struct sw_login login;  /* of the replica; the thread's, until it ends */
+    uint32_t command;       /* REPLICATE, which the login must be allowed to run */
     struct sw_repl_hello hello;
     struct sw_repl_ack who; /* with the term in which it is served */
     bool joined;            /* under the lock of `senders`: the thread may be */
@@ -35,6 +39,15 @@ struct sw_sender {
     size_t ack_size;
     char reason[SW_REPL_REASON_BYTES];
 };
+
+/* Notes who the replica is. */
+void sw_sender_take_right(struct sw_sender *sender, const struct sw_repl_peer *peer);
+/* May the replica still be sent the table, as the rules of its user are now? By the thread. */
+bool sw_sender_has_right(struct sw_sender *sender);
+/* Wakes the thread; with the lock held. */
+void sw_sender_nudge(struct sw_sender *sender);
+/* Frees a sender without a thread, and without a wire. */
+void sw_sender_free(struct sw_sender *sender);
 
 struct sw_senders {
     struct sw_senders_parts parts;

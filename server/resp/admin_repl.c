@@ -103,10 +103,12 @@ void sw_call_replicate(struct sw_call *call)
         sw_call_error(call, "ERR these are no words of a replica");
         return;
     }
+    const struct sw_repl_peer peer = {conn->peer.address, conn->net->users, &conn->login,
+                                      (uint32_t)call->command->id};
     if (call->admin->repl == NULL || !sw_wire_take(conn, &wire)) {
         sw_call_error(call, "ERR no descriptor, or no memory, for a replica");
-    } else if (sw_repl_serve(call->admin->repl, &wire, conn->peer.address, &hello, reason,
-                             sizeof(reason)) != 0) {
+    } else if (sw_repl_serve(call->admin->repl, &wire, &peer, &hello, reason, sizeof(reason)) !=
+               0) {
         sw_wire_give_back(conn, &wire);
         sw_call_error(call, "ERR %s", reason);
     } else {

@@ -108,10 +108,7 @@ bool sw_permit_refuses_queued(struct sw_conn *conn, const struct sw_command *com
 
 bool sw_permit_still(struct sw_conn *conn, enum sw_command_id id)
 {
-    const struct sw_catalog_command *row = &sw_acl_catalog()->commands[id];
-    return sw_conn_is_free(conn) ||
-           (sw_login_look(conn->net->users, &conn->login) == SW_LOGIN_IN &&
-            sw_user_may(conn->login.user, id) && (conn->login.ranges == NULL || !row->all_keys));
+    return sw_conn_is_free(conn) || sw_login_may(conn->net->users, &conn->login, id);
 }
 
 void sw_permit_refuse_key(struct sw_conn *conn, const struct sw_command *command,

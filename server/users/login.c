@@ -108,6 +108,22 @@ enum sw_login_state sw_login_look(struct sw_users *users, struct sw_login *login
     return state;
 }
 
+void sw_login_copy(struct sw_users *users, const struct sw_login *from, struct sw_login *to)
+{
+    pthread_mutex_lock(&users->lock);
+    *to = (struct sw_login){0};
+    __atomic_fetch_add(&from->account->refs, 1, __ATOMIC_RELAXED);
+    note(users, to, from->account);
+    to->version = from->version; /* if the user is gone meanwhile, the next look finds that */
+    pthread_mutex_unlock(&users->lock);
+}
+
+bool sw_login_may(struct sw_users *users, struct sw_login *login, uint32_t command)
+{
+    return sw_login_look(users, login) == SW_LOGIN_IN && sw_user_may(login->user, command) &&
+           (login->ranges == NULL || !users->catalog->commands[command].all_keys);
+}
+
 void sw_users_count_waiting(struct sw_users *users, int change)
 {
     __atomic_fetch_add(&users->waiting, (uint64_t)(int64_t)change, __ATOMIC_RELAXED);

@@ -92,6 +92,12 @@ bool sw_login_without_password(struct sw_users *users, struct sw_login *login, c
 void sw_login_end(struct sw_login *login);
 /* Looks what the user is by now. */
 enum sw_login_state sw_login_look(struct sw_users *users, struct sw_login *login);
+/* Makes a second login of the same user, to be ended by itself: for what goes on without the
+ * connection. `from` has logged in. */
+void sw_login_copy(struct sw_users *users, const struct sw_login *from, struct sw_login *to);
+/* May the login run this command of the catalog as the rules are now, with all keys if it needs
+ * them? One thread at a time uses a login. */
+bool sw_login_may(struct sw_users *users, struct sw_login *login, uint32_t command);
 
 /* --- looking and changing ----------------------------------------------------------------------
  */

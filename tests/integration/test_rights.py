@@ -5,7 +5,7 @@
 import struct
 
 import wire
-from harness import DAEMON, case, check, equal, free_port, main, redis_server, run
+from harness import DAEMON, case, check, equal, eventually, free_port, main, redis_server, run
 from people import ACL, Frames, Redis, guarded, hello, secret, session, text
 from ring import EVICTED_KEYS, KEYS, OPERANDS, Ring, place, serving
 
@@ -55,6 +55,35 @@ def limited_to_keys():
         equal(text(admin.ask("GET", "5")), "987654321", "the other key")
         equal(admin.ask("ACL", "LIST"), users, "the users")
         check(all(entry[entry.index(b"reason") + 1] == b"key" for entry in admin.ask("ACL", "LOG", "100")), "ACL LOG")
+
+
+@case
+def rights_that_end():
+    """a replica whose user is deleted, or loses the right or a key, is sent nothing more; one of another user stays"""
+    words = ("REPLICATE", "1", "0" * 40, "0", "8", "8", "0", "0", "1048576")
+    with guarded() as server:
+        admin = session(server, "default", "top")
+
+        def stream(name):
+            equal(admin.ask("ACL", "SETUSER", name, "on", ">pw", "~*", "+replicate"), "OK", "SETUSER")
+            replies = session(server, name, "pw")
+            replies.socket.sendall(wire.command(*words))
+            check(replies.socket.recv(1) == b"+", "the stream begins")
+            return replies.socket
+        stays = stream("stays")
+        for ends in (("SETUSER", "copies", "-replicate"), ("SETUSER", "copies", "resetkeys", "~1-9"), ("DELUSER", "copies")):
+            gone = stream("copies")
+            eventually(lambda: b"online" in admin.ask("INFO", "replication"), "it is served")
+            admin.ask("ACL", *ends)
+            equal(admin.ask("SET", "1000", "987654321987"), "OK", "a write after that")
+            got = b""
+            while data := gone.recv(1 << 16):
+                got += data
+            check((987654321987).to_bytes(8, "little") not in got, f"{ends}: the write was sent")
+        eventually(lambda: "its user may not run REPLICATE any more" in server.log(), "the log says why")
+        got = b""
+        while (987654321987).to_bytes(8, "little") not in got:
+            got += stays.recv(1 << 16)
 
 
 @case
