@@ -171,16 +171,31 @@ static const char *read_number(uint32_t type, const uint8_t *text, size_t size, 
     return NULL;
 }
 
+/* Returns how many numbers a row has that has too many or too few: a text that holds until the next
+ * call. */
+static const char *wrong_count(const struct sw_cli_row_format *format, const uint8_t *text,
+                               size_t size)
+{
+    static char said[64];
+    size_t found = 1;
+    for (size_t i = 0; i < size; i++) {
+        found += text[i] == ',';
+    }
+    snprintf(said, sizeof(said), "the row has %zu number%s, and must have %u", found,
+             found == 1 ? "" : "s", format->value_bytes / sw_value_type_bytes(format->value_type));
+    return said;
+}
+
 static const char *read_numbers(const struct sw_cli_row_format *format, const uint8_t *text,
                                 size_t size, uint8_t *value)
 {
     const uint32_t bytes = sw_value_type_bytes(format->value_type);
-    const uint8_t *const end = text + size;
+    const uint8_t *const row = text, *const end = text + size;
     for (uint32_t at = 0; at < format->value_bytes; at += bytes) {
         const uint8_t *comma = memchr(text, ',', (size_t)(end - text));
         const uint8_t *last = comma != NULL ? comma : end;
         if ((comma == NULL) != (at + bytes == format->value_bytes)) {
-            return "the row has another number of numbers";
+            return wrong_count(format, row, size);
         }
         while (text < last && isblank(text[0])) {
             text++;

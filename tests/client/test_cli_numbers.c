@@ -76,7 +76,7 @@ Test(cli_numbers, that_are_refused)
         {SW_TYPE_F32, "9007199254740993", "an integer that its type cannot hold"},
         {SW_TYPE_F32, "", "no number"},
         {SW_TYPE_F32, "1.5x", "no number"},
-        {SW_TYPE_F32, "1,5", "another number of numbers"},
+        {SW_TYPE_F32, "1,5", "the row has 2 numbers, and must have 1"},
         {SW_TYPE_F32, "nan(7)", "no number"},
         {SW_TYPE_F32, "infinit", "no number"},
         {SW_TYPE_F32, "\v1.5", "no number"},

@@ -97,12 +97,12 @@ def lists_of_numbers():
         equal(cli("SET", "1", "1,2.5,-3e-2"), "OK", "SET")
         equal(cli("--raw", "GET", "1"), "1,2.5,-0.0299999993", "GET")
         equal(cli("--no-raw", "MGET", "1", "2"), '1) "1,2.5,-0.0299999993"\n2) (nil)', "MGET")
-        for word, wrong in (("1,2", "another number"), ("1,2,3,4", "another number"), ("", "another number"),
+        for word, wrong in (("1,2", "2 numbers, and must have 3"), ("1,2,3,4", "4 numbers"), ("", "1 number,"),
                             ("1,2,x", "no number of its type"), ("1,2,", "no number of its type"),
                             ("1,2,3x", "no number of its type"), ("1,2," + "3" * 70, "no number of its type")):
             text = cli("SET", "1", word, rc=1)
             check(wrong in text and "3 of f32, separated by commas" in text, f"{word}: {text}")
-        for line, wrong in (("5,1,2", "another number"), ("5,1,2,3,4", "another number"), ("x,1,2,3", "the key"),
+        for line, wrong in (("5,1,2", "2 numbers, and must have 3"), ("5,1,2,3,4", "4 numbers"), ("x,1,2,3", "the key"),
                             ("5,1,,3", "no number of its type"), ("5", "not key,value"),
                             ("5," + " " * 70000 + "1,2,3", "too long")):
             text = cli("load", "--format", "csv", "-", stdin=f"4,1,2,3\n{line}\n", rc=1)
@@ -130,7 +130,7 @@ def sums_and_parts():
               ("GETRANGE 1 1 4", "(error) a part has whole ones"), ("GETRANGE 1 0 x", "(error) not an integer"),
               ("GETRANGE 1 0 1 OCT", "(error) syntax error"), ("SETRANGE 1 12 1,2", "(error) ends within the 16"),
               ("SETRANGE 1 4 0g HEX", "(error) in hex"), ("SETRANGE 1 4 1,x", "(error) no number of its type"),
-              ("SETRANGE 1 -4 1", "(error) offset"), ("ADD 1 1,2,3", "(error) another number"),
+              ("SETRANGE 1 -4 1", "(error) offset"), ("ADD 1 1,2,3", "(error) the row has 3 numbers, and must have 4"),
               ("ADD 1 1,2,3,4 SCALE x", "(error) a scale is a number"), ("ADD 1 1,2,3,4 NX", "(error) syntax error"),
               ("GET 1", '"1.5,2.5,7,-8"'))
     with start(4, "f16") as server:
