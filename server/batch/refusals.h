@@ -32,7 +32,8 @@
     "COLLISION another key that is there has the same hash (resp-keys hash): nothing was done"
 /* Why an engine lacks what looks at keys before it writes, and what reckons. */
 #define SW_WHY_EVICTS ": a write may evict what was looked at before"
-#define SW_WHY_NO_INTEGERS ": values are no integers"
+#define SW_WHY_NO_INTEGERS \
+    ": values are no integers; a server of --engine robin_hood without --value-bytes has integers"
 #define SW_WHY_NO_SUCH_ROWS ": values are no rows of such numbers"
 
 #define SW_NO_CLEAR                                                                                \
