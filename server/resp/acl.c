@@ -74,7 +74,8 @@ static void acl_cat(struct sw_call *call)
     const struct sw_catalog *catalog = sw_acl_catalog();
     uint64_t count = 0;
     if (call->count > 3) {
-        sw_call_syntax_error(call);
+        sw_text_error(call->reply, "ERR unknown subcommand or wrong number of arguments for 'CAT'. "
+                                   "Try ACL HELP.");
         return;
     }
     if (call->count == 2) {
@@ -185,8 +186,12 @@ static void acl_genpass(struct sw_call *call)
 {
     char password[SW_GENPASS_BITS_MAX / 4 + 1];
     int64_t bits = 256;
-    if (call->count > 3 || (call->count == 3 && (!sw_argument_integer(&call->arguments[2], &bits) ||
-                                                 bits < 1 || bits > SW_GENPASS_BITS_MAX))) {
+    if (call->count > 3) {
+        sw_text_error(call->reply, "ERR unknown subcommand or wrong number of arguments for "
+                                   "'GENPASS'. Try ACL HELP.");
+    } else if (call->count == 3 && !sw_argument_integer(&call->arguments[2], &bits)) {
+        sw_text_error(call->reply, "ERR value is not an integer or out of range");
+    } else if (bits < 1 || bits > SW_GENPASS_BITS_MAX) {
         sw_call_error(
             call,
             "ERR ACL GENPASS argument must be the number of bits for the output password, "

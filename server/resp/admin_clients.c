@@ -162,11 +162,11 @@ static bool take_type(struct sw_call *call, const struct sw_resp_argument *type,
     return false;
 }
 
-static bool take_id(struct sw_call *call, const struct sw_resp_argument *argument,
+static bool take_id(struct sw_call *call, const struct sw_resp_argument *argument, int64_t least,
                     const char *error, struct filter *filter)
 {
     int64_t id = 0;
-    if (!sw_argument_integer(argument, &id) || id < 1) {
+    if (!sw_argument_integer(argument, &id) || id < least) {
         sw_text_error(call->reply, error);
         return false;
     }
@@ -191,7 +191,7 @@ void sw_client_list(struct sw_call *call)
         return;
     }
     for (uint32_t i = 3; by_id && i < call->count; i++) {
-        if (!take_id(call, &call->arguments[i], "ERR Invalid client ID", &filter)) {
+        if (!take_id(call, &call->arguments[i], INT64_MIN, "ERR Invalid client ID", &filter)) {
             return;
         }
     }
@@ -225,6 +225,17 @@ static bool take_skipme(struct sw_call *call, const struct sw_resp_argument *val
     return true;
 }
 
+/* Replies with an error, and returns false, if there is no such user. */
+static bool user_exists(struct sw_call *call, const struct sw_resp_argument *name)
+{
+    struct sw_user user;
+    if (sw_users_find(call->admin->users, (const char *)name->text, name->size, &user)) {
+        return true;
+    }
+    sw_call_error(call, "ERR No such user '%.*s'", SW_CALL_SHOWN(name));
+    return false;
+}
+
 /* Reads the new form: pairs of a filter and its value. Replies with an error if it is wrong. */
 static bool take_filters(struct sw_call *call, struct filter *filter)
 {
@@ -237,7 +248,7 @@ static bool take_filters(struct sw_call *call, struct filter *filter)
         }
         if (sw_argument_is(name, "ID")) {
             filter->id_count = 0;
-            fine = take_id(call, value, "ERR client-id should be greater than 0", filter);
+            fine = take_id(call, value, 1, "ERR client-id should be greater than 0", filter);
         } else if (sw_argument_is(name, "TYPE")) {
             fine = take_type(call, value, filter);
         } else if (sw_argument_is(name, "ADDR")) {
@@ -246,6 +257,7 @@ static bool take_filters(struct sw_call *call, struct filter *filter)
             filter->own = value;
         } else if (sw_argument_is(name, "USER")) {
             filter->user = value;
+            fine = user_exists(call, value);
         } else if (sw_argument_is(name, "SKIPME")) {
             fine = take_skipme(call, value, filter);
         } else if (sw_argument_is(name, "MAXAGE")) {

@@ -120,10 +120,11 @@ static void config_get(struct sw_call *call)
 
 /* --- CONFIG SET ------------------------------------------------------------------------------- */
 
-/* Parameters of redis that stand for one of our options, and what follows their value in ours. */
-static const struct {
-    const char *name, *option, *suffix;
-} aliases[] = {{"maxclients", "connections-max", ""}, {"timeout", "idle-timeout-ms", "000"}};
+/* Parameters of redis that stand for one of our options, and by what their value is multiplied. */
+static const struct alias {
+    const char *name, *option;
+    uint64_t unit;
+} aliases[] = {{"maxclients", "connections-max", 1}, {"timeout", "idle-timeout-ms", 1000}};
 #define ALIASES (sizeof(aliases) / sizeof(aliases[0]))
 
 /* The pairs of a CONFIG SET, with their values as texts. */
@@ -150,14 +151,15 @@ static bool parameter_known(const struct sw_admin *admin, const struct sw_resp_a
     return false;
 }
 
-/* The live option that the argument names, or NULL. *suffix receives what follows the value. */
+/* The live option that the argument names, or NULL. *alias receives the parameter of redis that it
+ * is, or NULL. */
 static const struct sw_option *live_option(const struct sw_resp_argument *argument,
-                                           const char **suffix)
+                                           const struct alias **alias)
 {
-    *suffix = "";
+    *alias = NULL;
     for (size_t i = 0; i < ALIASES; i++) {
         if (is_named(argument, aliases[i].name)) {
-            *suffix = aliases[i].suffix;
+            *alias = &aliases[i];
             return sw_option_find(aliases[i].option);
         }
     }
@@ -175,12 +177,32 @@ static void refuse_pair(struct sw_call *call, const struct sw_resp_argument *nam
                   SW_CALL_SHOWN(name), why);
 }
 
-/* Adds a pair. Returns NULL, or why it cannot be set. */
-static const char *add_pair(struct setting *setting, const struct sw_resp_argument *name,
-                            const struct sw_resp_argument *value)
+/* Writes the value of a parameter of redis as that of our option. Returns NULL, or what redis says
+ * of a wrong one; `why` is room for that. */
+static const char *convert(const struct alias *alias, const struct sw_option *option,
+                           const struct sw_resp_argument *value, char out[VALUE_BYTES],
+                           char why[VALUE_BYTES])
 {
-    const char *suffix = "";
-    const struct sw_option *option = live_option(name, &suffix);
+    int64_t number = 0;
+    if (!sw_argument_integer(value, &number)) {
+        return "argument couldn't be parsed into an integer";
+    }
+    if (number < (int64_t)(option->min / alias->unit) ||
+        number > (int64_t)(option->max / alias->unit)) {
+        snprintf(why, VALUE_BYTES, "argument must be between %" PRIu64 " and %" PRIu64 " inclusive",
+                 option->min / alias->unit, option->max / alias->unit);
+        return why;
+    }
+    snprintf(out, VALUE_BYTES, "%" PRIu64, (uint64_t)number * alias->unit);
+    return NULL;
+}
+
+/* Adds a pair. Returns NULL, or why it cannot be set, for which `why` is room. */
+static const char *add_pair(struct setting *setting, const struct sw_resp_argument *name,
+                            const struct sw_resp_argument *value, char why[VALUE_BYTES])
+{
+    const struct alias *alias = NULL;
+    const struct sw_option *option = live_option(name, &alias);
     if (option == NULL) {
         return "can't set immutable config";
     }
@@ -189,13 +211,17 @@ static const char *add_pair(struct setting *setting, const struct sw_resp_argume
             return "duplicate parameter";
         }
     }
-    if (value->size + strlen(suffix) >= VALUE_BYTES || memchr(value->text, '\0', value->size)) {
-        return "argument is too long, or no text";
-    }
-    bool is_zero = value->size == 1 && value->text[0] == '0'; /* 000 would be no number */
     char *text = setting->values[setting->count];
-    snprintf(text, VALUE_BYTES, "%.*s%s", (int)value->size, (const char *)value->text,
-             is_zero ? "" : suffix);
+    const char *wrong = alias != NULL ? convert(alias, option, value, text, why) : NULL;
+    if (wrong != NULL) {
+        return wrong;
+    }
+    if (alias == NULL) {
+        if (value->size >= VALUE_BYTES || memchr(value->text, '\0', value->size)) {
+            return "argument is too long, or no text";
+        }
+        snprintf(text, VALUE_BYTES, "%.*s", (int)value->size, (const char *)value->text);
+    }
     setting->pairs[setting->count++] = (struct sw_live_pair){option, text};
     return NULL;
 }
@@ -203,7 +229,7 @@ static const char *add_pair(struct setting *setting, const struct sw_resp_argume
 static void config_set(struct sw_call *call)
 {
     struct setting setting = {.count = 0};
-    char error[SW_CONFIG_ERROR_BYTES], who[128];
+    char error[SW_CONFIG_ERROR_BYTES], who[128], range[VALUE_BYTES];
     size_t wrong = 0;
     if (call->count % 2 != 0) {
         sw_call_syntax_error(call);
@@ -220,7 +246,7 @@ static void config_set(struct sw_call *call)
         }
     }
     for (uint32_t i = 2; i < call->count; i += 2) {
-        const char *why = add_pair(&setting, &call->arguments[i], &call->arguments[i + 1]);
+        const char *why = add_pair(&setting, &call->arguments[i], &call->arguments[i + 1], range);
         if (why != NULL) {
             refuse_pair(call, &call->arguments[i], why);
             return;

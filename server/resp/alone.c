@@ -10,6 +10,7 @@
 #include "proto/decimal.h"
 #include "server/batch/blob.h"
 #include "server/net/conn.h"
+#include "server/resp/admin_call.h"
 #include "server/resp/alone_words.h"
 #include "server/resp/resp.h"
 #include "server/resp/watching.h"
@@ -305,7 +306,7 @@ const char *sw_alone_copy_options(const struct sw_resp_command *arguments)
 {
     const struct sw_resp_argument *words = arguments->arguments;
     for (uint32_t i = 3; i < arguments->count; i++) {
-        uint64_t database = 0;
+        int64_t database = 0;
         if (sw_argument_is(&words[i], "REPLACE")) {
             continue;
         }
@@ -313,8 +314,11 @@ const char *sw_alone_copy_options(const struct sw_resp_command *arguments)
             return "ERR syntax error";
         }
         i++;
-        if (!sw_decimal_parse(words[i].text, words[i].size, INT32_MAX, &database)) {
+        if (!sw_argument_integer(&words[i], &database)) {
             return "ERR value is not an integer or out of range";
+        }
+        if (database < INT32_MIN || database > INT32_MAX) {
+            return "ERR value is out of range, value must between -2147483648 and 2147483647";
         }
         if (database != 0) {
             return "ERR DB index is out of range";

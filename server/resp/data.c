@@ -257,6 +257,16 @@ FOR_EACH_KIND void run_copy(const struct data *data, const struct values *values
     }
 }
 
+/* Is the operand of INCRBY, without its sign, digits as redis takes them: no zeros in front, and no
+ * -0? */
+static bool is_amount(const struct data *data, const struct sw_resp_argument *digits, bool turned)
+{
+    const bool wide = data->resp->batches->shape.value_bytes == 8;
+    uint64_t amount = 0;
+    return sw_decimal_parse(digits->text, digits->size, wide ? UINT64_MAX : UINT32_MAX, &amount) &&
+           (digits->text[0] != '0' || (digits->size == 1 && !turned));
+}
+
 /* INCRBY and DECRBY: a negative operand turns the one into the other. */
 FOR_EACH_KIND void run_by(const struct data *data, const struct values *values)
 {
@@ -270,6 +280,10 @@ FOR_EACH_KIND void run_by(const struct data *data, const struct values *values)
     if (turned) {
         words[2] = (struct sw_resp_argument){argument->text + 1, argument->size - 1};
         op = op == SW_INCREMENT ? SW_DECREMENT : SW_INCREMENT;
+    }
+    if (!is_amount(data, &words[2], turned)) {
+        refuse(data, "ERR value is not an integer or out of range");
+        return;
     }
     positive.arguments = &arguments;
     run_one(&positive, values, op, 1, 2, SW_REPLY_KIND_AFTER);
@@ -333,8 +347,13 @@ FOR_EACH_KIND void run_subcommand(const struct data *data, const struct values *
     const struct sw_resp_argument *word = &data->arguments->arguments[1];
     char line[ERROR_BYTES * 4];
     const bool is_it = sw_argument_is(word, list->name);
+    const char *wrong = is_it && data->command->maker == SW_MAKER_MEMORY
+                            ? sw_data_wrong_samples(data->arguments)
+                            : NULL;
     if (sw_argument_is(word, "HELP") && data->arguments->count == 2) {
         sw_data_help(data->conn, data->command, list, data->purpose);
+    } else if (wrong != NULL) {
+        refuse(data, "%s", wrong);
     } else if (is_it && sw_subcommand_arity_fits(list, data->arguments->count)) {
         run_one(data, values, op_of(data), 2, 0, (enum sw_reply_kind)data->command->reply);
     } else {

@@ -33,16 +33,29 @@ static bool time_at(const struct data *data, uint32_t i, enum sw_time_form form,
 /* GETEX key [EX n | PX n | EXAT n | PXAT n | PERSIST] */
 FOR_EACH_KIND void run_getex(const struct data *data, const struct values *values)
 {
-    const struct sw_resp_argument *option = &data->arguments->arguments[2];
     const uint32_t count = data->arguments->count;
-    const enum sw_time_form form = count == 4 ? sw_time_form_of(option) : SW_TIME_NONE;
-    const bool persists = count == 3 && sw_argument_is(option, "PERSIST");
+    enum sw_time_form form = SW_TIME_NONE;
+    bool persists = false;
+    uint32_t time = 0; /* the last argument behind EX */
     uint64_t at = 0;
-    if (count > 2 && form == SW_TIME_NONE && !persists) {
-        refuse(data, "ERR syntax error");
-    } else if (count == 2 || (persists && !sw_expire_some(data->resp))) {
+    for (uint32_t i = 2; i < count; i++) {
+        const struct sw_resp_argument *option = &data->arguments->arguments[i];
+        const enum sw_time_form given = sw_time_form_of(option);
+        if (sw_argument_is(option, "PERSIST") && time == 0) {
+            persists = true;
+        } else if (given != SW_TIME_NONE && i + 1 < count && !persists &&
+                   (time == 0 || form == given)) {
+            form = given;
+            time = ++i;
+        } else {
+            refuse(data, "ERR syntax error");
+            return;
+        }
+    }
+    if (count == 2 || (persists && !sw_expire_some(data->resp))) {
         run_one(data, values, SW_GET, 1, 0, SW_REPLY_KIND_VALUE);
-    } else if ((persists || (time_at(data, 3, form, true, &at) && may_expire(data, "GETEX EX"))) &&
+    } else if ((persists ||
+                (time_at(data, time, form, true, &at) && may_expire(data, "GETEX EX"))) &&
                values->add(data, SW_EXPIRE, 1, 0)) {
         sw_round_give_time(data->round, at);
         data->round->shows_times = true; /* whoever watches the key wants to know */

@@ -36,3 +36,20 @@ void sw_data_help(struct sw_conn *conn, const struct sw_command *command,
     }
     sw_replies_add_text(replies, conn, command, first);
 }
+
+const char *sw_data_wrong_samples(const struct sw_resp_command *arguments)
+{
+    int64_t samples = 0;
+    for (uint32_t i = 3; i < arguments->count; i += 2) {
+        if (!sw_argument_is(&arguments->arguments[i], "SAMPLES") || i + 1 == arguments->count) {
+            return "ERR syntax error";
+        }
+        if (!sw_argument_integer(&arguments->arguments[i + 1], &samples)) {
+            return "ERR value is not an integer or out of range";
+        }
+        if (samples < 0) {
+            return "ERR syntax error";
+        }
+    }
+    return NULL;
+}

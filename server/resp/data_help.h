@@ -16,4 +16,7 @@ const struct sw_subcommand *sw_data_subcommands(const struct sw_command *command
 void sw_data_help(struct sw_conn *conn, const struct sw_command *command,
                   const struct sw_subcommand *list, enum sw_data_purpose purpose);
 
+/* Returns the error for the words behind the key of MEMORY USAGE, or NULL. They change nothing. */
+const char *sw_data_wrong_samples(const struct sw_resp_command *arguments);
+
 #endif

@@ -26,7 +26,8 @@ FOR_EACH_KIND void run_set(const struct data *data, const struct values *values)
         } else if (sw_argument_is(option, "KEEPTTL")) {
             keeps = true;
         } else if (sw_time_form_of(option) != SW_TIME_NONE && i + 1 < data->arguments->count &&
-                   time == 0) {
+                   (time == 0 || form == sw_time_form_of(option))) {
+            /* of two times of one form the last holds, as in redis */
             form = sw_time_form_of(option);
             time = ++i;
         } else {

@@ -45,18 +45,14 @@ static void refuse_unknown(struct sw_conn *conn, const struct sw_resp_command *c
         refuse_absent(conn, &command->arguments[0], reason);
         return;
     }
-    char arguments[ARGUMENTS_BYTES] = "";
+    char arguments[ARGUMENTS_BYTES + sizeof("'' ")] = "";
     size_t used = 0;
-    for (uint32_t i = 1; i < command->count && used < sizeof(arguments) - 1; i++) {
-        int room = (int)(sizeof(arguments) - used);
-        int size = (int)(command->arguments[i].size < 128 ? command->arguments[i].size : 128);
-        int count = snprintf(arguments + used, (size_t)room, "'%.*s' ", size,
-                             (const char *)command->arguments[i].text);
-        if (count < 0 || count >= room) {
-            arguments[used] = '\0';
-            break;
-        }
-        used += (size_t)count;
+    /* the last one is cut, as redis does */
+    for (uint32_t i = 1; i < command->count && used < ARGUMENTS_BYTES; i++) {
+        const size_t room = ARGUMENTS_BYTES - used, given = command->arguments[i].size;
+        const int size = (int)(given < room ? given : room);
+        used += (size_t)snprintf(arguments + used, sizeof(arguments) - used, "'%.*s' ", size,
+                                 (const char *)command->arguments[i].text);
     }
     int size = (int)(command->arguments[0].size < 128 ? command->arguments[0].size : 128);
     sw_resp_error(conn, NULL, "ERR unknown command '%.*s', with args beginning with: %s", size,

@@ -381,7 +381,7 @@ def client_kill():
         first, _ = opened()
         equal(replies.ask("CLIENT", "KILL", "ADDR", "%s:%d" % first.getsockname(), "USER", "default"), 1, "ADDR")
         check(is_closed(first), "closed")
-        equal(replies.ask("CLIENT", "KILL", "USER", "nobody"), 0, "USER")
+        equal(replies.ask("CLIENT", "KILL", "USER", "nobody"), wire.Error("ERR No such user 'nobody'"), "USER")
         equal(replies.ask("CLIENT", "KILL", "MAXAGE", 3600), 0, "MAXAGE")
         many = [opened()[0] for _ in range(20)]
         bulk = server.connect()

@@ -132,8 +132,10 @@ def numbers():
                 asked = [rng.choice([0, 1, 2, 3, top]) for _ in range(rng.randrange(1, 6))]
                 prefix = next((i for i, one in enumerate(asked) if one not in model), len(asked))
                 equal(replies.ask("PREFIXLEN", *asked), prefix, asked)
-            for words in (("SUM", 1, -1), ("MIN", 1, "x"), ("MAX", 1, top + 1), ("INCRBY", 1, -top - 1)):
+            for words in (("SUM", 1, -1), ("MIN", 1, "x"), ("MAX", 1, top + 1)):
                 equal(replies.ask(*words), wire.Error("ERR value is not an unsigned integer or out of range"), words)
+            for words in (("INCRBY", 1, -top - 1), ("DECRBY", 1, top + 1), ("INCRBY", 1, "01"), ("DECRBY", 1, "-0"), ("INCRBY", 1, "")):
+                equal(replies.ask(*words), wire.Error("ERR value is not an integer or out of range"), words)
             equal(replies.ask("CONFIG", "SET", "slowlog-log-slower-than", 0), "OK", "CONFIG")
             replies.ask("INCRBY", 3, 9)
             replies.ask("INCRBY", 3, -7)
@@ -144,7 +146,7 @@ def numbers():
         replies = wire.Replies(connection)
         replies.ask("MSET", 1, "a", 2, "b")
         equal([replies.ask("PREFIXLEN", 1, 2, 3, 1), replies.ask("GETEX", 2)], [2, b"b"], "of a cache")
-        equal(replies.ask("SUM", 1, 1), wire.Error("ERR the cache engine has no SUM: values are no integers"), "SUM")
+        equal(replies.ask("SUM", 1, 1), wire.Error("ERR the cache engine has no SUM: values are no integers; " + wire.INTEGERS), "SUM")
 
 
 @case

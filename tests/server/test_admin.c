@@ -167,7 +167,7 @@ Test(admin, client)
         {"CLIENT|LIST|TYPE|pubsub", "$0\r\n\r\n"},
         {"CLIENT|LIST|ID|18|19", "$0\r\n\r\n"},
         {"CLIENT|LIST|ID|18|x", "-ERR Invalid client ID\r\n"},
-        {"CLIENT|LIST|ID|0", "-ERR Invalid client ID\r\n"},
+        {"CLIENT|LIST|ID|0", "$0\r\n\r\n"},
         {"CLIENT|KILL|ID|0", "-ERR client-id should be greater than 0\r\n"},
         {"CLIENT|KILL|TYPE|x", "-ERR Unknown client type 'x'\r\n"},
         {"CLIENT|KILL|TYPE", "-ERR No such client\r\n"},
@@ -179,6 +179,7 @@ Test(admin, client)
         {"CLIENT|KILL|ID|18", ":0\r\n"},
         {"CLIENT|KILL|ID|17", ":0\r\n"},
         {"CLIENT|KILL|ID|17|SKIPME|no|TYPE|pubsub", ":0\r\n"},
+        {"CLIENT|KILL|USER|nobody", "-ERR No such user 'nobody'\r\n"},
         {"CLIENT|KILL|LADDR|127.0.0.1:7379|USER|default|SKIPME|no", ":1\r\n"},
         {"CLIENT|GETREDIR", ":-1\r\n"},
     };
