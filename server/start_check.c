@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "proto/data_lock.h"
 #include "proto/tls/context.h"
 #include "server/cluster/cluster.h"
 #include "server/cluster/state_file.h"
@@ -192,10 +193,18 @@ static int check_data_directory(const struct check *check)
                                              : "");
     }
     close(fd);
-    return eaccess(path, W_OK | X_OK) == 0
+    char lock[SW_CONFIG_DIR_MAX + 16];
+    snprintf(lock, sizeof(lock), "%s/" SW_DATA_LOCK_NAME, path);
+    const bool has_lock = access(lock, F_OK) == 0;
+    if (eaccess(path, W_OK | X_OK) != 0) {
+        return refuse_path(check, "data-dir", path,
+                           ": the server writes there; give it to the user that runs it");
+    }
+    return !has_lock || eaccess(lock, R_OK | W_OK) == 0
                ? 0
-               : refuse_path(check, "data-dir", path,
-                             ": the server writes there; give it to the user that runs it");
+               : refuse_path(check, "data-dir", lock,
+                             ": another user owns it, perhaps since root ran the server; give all "
+                             "files there to the user that runs it, by chown -R");
 }
 
 static int check_unix_socket(const struct check *check)

@@ -62,6 +62,8 @@ bool sw_cli_help_tool(FILE *out, const char *tool);
 /* Return the format of a name ("csv", "bin"), or of a file by the end of its name. */
 enum sw_cli_format sw_cli_format_named(const char *name);
 enum sw_cli_format sw_cli_format_of_path(const char *path);
+/* Prints what to do about a file whose format nothing tells. */
+void sw_cli_format_unknown(struct sw_cli *cli, const char *name);
 
 /* Connects, unless there is a connection. On failure it prints the reason to `messages` and returns
  * false. */

@@ -99,10 +99,7 @@ int sw_cli_dump(struct sw_cli *cli, const char *path)
         dump.format = is_stdout ? SW_CLI_FORMAT_CSV : sw_cli_format_of_path(path);
     }
     if (dump.format == SW_CLI_FORMAT_UNKNOWN) {
-        fprintf(cli->messages,
-                "sherwood-cli: %s: CSV or binary? Name it .csv or .bin, or add --format csv or "
-                "--format bin\n",
-                path);
+        sw_cli_format_unknown(cli, path);
         return 1;
     }
     if (!sw_cli_connect(cli)) {

@@ -183,10 +183,7 @@ int sw_cli_load(struct sw_cli *cli, const char *path)
         format = sw_cli_format_of_path(path);
     }
     if (format == SW_CLI_FORMAT_UNKNOWN) {
-        fprintf(cli->messages,
-                "sherwood-cli: %s: is it CSV or binary? Name it .csv or .bin, or add --format csv "
-                "or --format bin\n",
-                name);
+        sw_cli_format_unknown(cli, name);
         return 1;
     }
     int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);

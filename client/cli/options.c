@@ -166,6 +166,25 @@ enum sw_cli_format sw_cli_format_of_path(const char *path)
     return dot == NULL ? SW_CLI_FORMAT_UNKNOWN : sw_cli_format_named(dot + 1);
 }
 
+void sw_cli_format_unknown(struct sw_cli *cli, const char *name)
+{
+    static const char *const of_python[] = {".parquet", ".npz", ".npy"};
+    const char *dot = strrchr(name, '.');
+    for (size_t i = 0; dot != NULL && i < sizeof(of_python) / sizeof(of_python[0]); i++) {
+        if (strcasecmp(dot, of_python[i]) == 0) {
+            fprintf(cli->messages,
+                    "sherwood-cli: %s: %s files are read and written by the Python client: "
+                    "sherwood.connect(..).load(path) and .dump(path)\n",
+                    name, of_python[i]);
+            return;
+        }
+    }
+    fprintf(cli->messages,
+            "sherwood-cli: %s: is it CSV or binary? Name it .csv or .bin, or add --format csv or "
+            "--format bin\n",
+            name);
+}
+
 struct where {
     const char *host, *port, *socket, *address;
     bool tls;

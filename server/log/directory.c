@@ -68,8 +68,13 @@ static int take_locks(struct sw_directory *directory, char *reason, size_t reaso
     }
     directory->lock_fd = io->open(directory->fd, SW_DATA_LOCK_NAME, O_RDWR | O_CREAT, 0600);
     if (directory->lock_fd < 0) {
-        snprintf(reason, reason_bytes, "%s/%s cannot be opened: %s", directory->path,
-                 SW_DATA_LOCK_NAME, sw_file_error(errno));
+        snprintf(reason, reason_bytes, "%s/%s cannot be opened: %s%s", directory->path,
+                 SW_DATA_LOCK_NAME, sw_file_error(errno),
+                 errno == EACCES
+                     ? ": another user owns it or the directory, perhaps since root ran "
+                       "the server; give all files there to the user that runs it, "
+                       "by chown -R"
+                     : "");
         return -1;
     }
     if (io->lock(directory->lock_fd) != 0) {

@@ -18,6 +18,9 @@
 #include "server/limits.h"
 #include "server/observe/log.h"
 
+/* Ports below this are for root, unless net.ipv4.ip_unprivileged_port_start says otherwise. */
+#define PRIVILEGED_PORTS 1024
+
 static int listen_on(const struct addrinfo *address)
 {
     int on = 1;
@@ -34,6 +37,24 @@ static int listen_on(const struct addrinfo *address)
         return -1;
     }
     return fd;
+}
+
+/* What to do about an error of bind() or listen(). */
+static const char *cure_of(int error, uint16_t port)
+{
+    switch (error) {
+    case EADDRINUSE:
+        return " (another server? choose another port)";
+    case EACCES:
+        return port < PRIVILEGED_PORTS
+                   ? " (a port below 1024 is for root, or needs CAP_NET_BIND_SERVICE: choose "
+                     "another one, or let systemd pass the socket)"
+                   : " (a security module, such as SELinux, forbids it: choose another port)";
+    case EADDRNOTAVAIL:
+        return " (this machine does not have the address: see --bind and --http-bind)";
+    default:
+        return "";
+    }
 }
 
 int sw_bind_tcp(const char *host, uint16_t port)
@@ -57,7 +78,7 @@ int sw_bind_tcp(const char *host, uint16_t port)
     freeaddrinfo(found);
     if (fd < 0) {
         sw_log(SW_LOG_ERROR, "cannot listen on %s port %u: %s%s", host, port, strerror(errno),
-               errno == EADDRINUSE ? " (another server? choose another port)" : "");
+               cure_of(errno, port));
     }
     return fd;
 }
@@ -150,7 +171,10 @@ int sw_bind_unix(const char *path, uint32_t mode, struct sw_bound_file *file)
     }
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0 || listen_at(fd, &address, mode, file) != 0) {
-        sw_log(SW_LOG_ERROR, "cannot listen on '%s': %s", path, strerror(errno));
+        sw_log(SW_LOG_ERROR, "cannot listen on '%s': %s%s", path, strerror(errno),
+               errno == EACCES   ? " (the user that runs the server may not write the folder)"
+               : errno == ENOENT ? " (the folder does not exist)"
+                                 : "");
         if (fd >= 0) {
             sw_unbind_unix(path, file);
             close(fd);

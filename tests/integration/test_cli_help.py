@@ -38,6 +38,16 @@ def no_passwords():
             check("s3cret" not in said, f"{program} {words}: {said}")
 
 
+@case
+def files_of_python():
+    """load and dump of a file that only the Python client reads say so"""
+    for tool in ("load", "dump"):
+        for name in ("x.parquet", "x.NPZ", "x.npy"):
+            said = run(CLI, tool, name, rc=1)
+            check("the Python client" in said and name in said, said)
+        check("Name it .csv or .bin" in run(CLI, tool, "x.txt", rc=1), tool)
+
+
 def first_frame(server, typed):
     """What top shows first on a terminal where somebody types meanwhile."""
     main_end, terminal = pty.openpty()

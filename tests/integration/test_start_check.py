@@ -9,7 +9,7 @@ import tempfile
 
 import wire
 from certificates import Authority
-from harness import DAEMON, Server, case, check, equal, flags_with, free_port, main, run
+from harness import DAEMON, Server, Skip, case, check, equal, flags_with, free_port, main, run
 
 
 class Folder:
@@ -75,6 +75,24 @@ def beside_the_daemon():
         with Server("--data-dir", str(folder.path), "--unix-socket", str(folder.path / "s"), "--tls-port", str(free_port()),
                     "--tls-cert", str(cert), "--tls-key", str(key)) as server:
             check(f"data-dir = {folder.path}" in run(DAEMON, *server.flags, "--check-config"), "passed")
+
+
+@case
+def another_user():
+    """files that root left behind, and ports of root: the error says so, and what to do"""
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        raise Skip("needs root and setpriv")
+    lower = ("setpriv", "--reuid=65534", "--clear-groups", "--inh-caps=-all", DAEMON, *flags_with())
+    with Folder() as folder:
+        folder.file("lock")
+        os.chown(folder.path, 65534, 65534)
+        for more in (("--check-config",), ()):
+            said = run(*lower, "--data-dir", str(folder.path), *more, rc=2)
+            check("another user owns it" in said and "chown -R" in said, said)
+    with open("/proc/sys/net/ipv4/ip_unprivileged_port_start", encoding="ascii") as file:
+        if int(file.read()) > 1:
+            said = run(*lower, "--port", "1", rc=1)
+            check("CAP_NET_BIND_SERVICE" in said, said)
 
 
 @case
