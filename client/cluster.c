@@ -111,11 +111,12 @@ static struct sw_topology *ask(struct sw_client_stripe *stripe, int *status)
 static void address_of(const struct sw_client_cluster *cluster, const struct sw_topology_node *node,
                        char out[SW_CLIENT_ADDRESS_BYTES])
 {
-    const char *host = cluster->is_secure && node->hostname[0] != '\0' ? node->hostname : node->ip;
+    const char *host =
+        cluster->endpoints.is_secure && node->hostname[0] != '\0' ? node->hostname : node->ip;
     bool is_v6 = strchr(host, ':') != NULL;
     snprintf(out, SW_CLIENT_ADDRESS_BYTES, "%s%s%.90s%s:%u",
-             cluster->is_secure ? SECURE_PREFIX : "", is_v6 ? "[" : "", host, is_v6 ? "]" : "",
-             node->port);
+             cluster->endpoints.is_secure ? SECURE_PREFIX : "", is_v6 ? "[" : "", host,
+             is_v6 ? "]" : "", node->port);
 }
 
 static struct sw_client_stripe *connected_to(const struct sherwood *client, const char *address)
@@ -138,8 +139,9 @@ static struct sw_client_stripe *dial(struct sherwood *client, const char *addres
         *status = SHERWOOD_E_CONNECTION;
         return NULL;
     }
-    return sw_client_open_stripe(client, &cluster->dialer, address, &cluster->options, status,
-                                 cluster->trouble, sizeof(cluster->trouble));
+    return sw_client_open_stripe(client, &cluster->endpoints.dialer, address,
+                                 &cluster->endpoints.options, status, cluster->trouble,
+                                 sizeof(cluster->trouble));
 }
 
 /* Takes the connections that have ended from their shards. */
@@ -246,8 +248,8 @@ static struct sw_topology *ask_others(struct sherwood *client, int *status)
     const struct sw_client_cluster *cluster = client->cluster;
     struct sw_topology *best = NULL;
     char address[SW_CLIENT_ADDRESS_BYTES];
-    for (size_t i = 0; i < cluster->seeds_count && best == NULL; i++) {
-        best = ask_address(client, cluster->seeds[i], status);
+    for (size_t i = 0; i < cluster->endpoints.count && best == NULL; i++) {
+        best = ask_address(client, cluster->endpoints.addresses[i], status);
     }
     for (uint32_t n = 0;
          cluster->topology != NULL && n < cluster->topology->node_count && best == NULL; n++) {
@@ -296,15 +298,6 @@ struct sw_client_stripe *sw_client_cluster_stripe(const struct sherwood *client,
 
 /* --- the life of a handle --------------------------------------------------------------------- */
 
-static void free_text(const char *text)
-{
-    char *owned = (char *)(uintptr_t)text;
-    if (owned != NULL) {
-        explicit_bzero(owned, strlen(owned));
-    }
-    free(owned);
-}
-
 static void free_jobs(struct sw_client_job *job)
 {
     while (job != NULL) {
@@ -314,92 +307,42 @@ static void free_jobs(struct sw_client_job *job)
     }
 }
 
-#define TEXTS(X) X(tls_ca) X(tls_cert) X(tls_key) X(tls_server_name) X(user) X(password)
-
 void sw_client_cluster_free(struct sw_client_cluster *cluster)
 {
     if (cluster == NULL) {
         return;
     }
-#define FREE_TEXT(name) free_text(cluster->options.name);
-    TEXTS(FREE_TEXT)
-    if (cluster->is_secure) {
-        sw_client_secure_end(&cluster->dialer);
-    }
+    sw_client_endpoints_fini(&cluster->endpoints);
     free_jobs(cluster->first);
     free_jobs(cluster->idle);
     sw_map_free(cluster->topology);
-    free(cluster->seeds);
     free(cluster);
-}
-
-/* Copies the options, with their texts. */
-static bool keep_options(struct sw_client_cluster *cluster, const struct sherwood_options *options)
-{
-    bool done = true;
-    cluster->options = *options;
-#define COPY_TEXT(name)                                                           \
-    cluster->options.name = options->name == NULL ? NULL : strdup(options->name); \
-    done &= options->name == NULL || cluster->options.name != NULL;
-    TEXTS(COPY_TEXT)
-    return done;
-}
-
-static bool keep_seeds(struct sw_client_cluster *cluster, const char *const *addresses,
-                       size_t count)
-{
-    cluster->seeds = calloc(count, sizeof(*cluster->seeds));
-    for (size_t i = 0; i < count && cluster->seeds != NULL; i++) {
-        snprintf(cluster->seeds[i], sizeof(cluster->seeds[i]), "%s", addresses[i]);
-    }
-    cluster->seeds_count = count;
-    return cluster->seeds != NULL;
-}
-
-/* Returns NULL or a phrase for what is wrong with the addresses and options. */
-static const char *check(const char *const *addresses, size_t count,
-                         const struct sherwood_options *options)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (addresses[i] == NULL || strlen(addresses[i]) >= SW_CLIENT_ADDRESS_BYTES) {
-            return "an address is missing, or has more than 127 bytes";
-        }
-        if (sw_client_is_secure(addresses[i]) != sw_client_is_secure(addresses[0])) {
-            return "some addresses begin with tls:// and some do not";
-        }
-    }
-    return options->stripes > 1 ? "a handle of a cluster has one connection to a node: stripes "
-                                  "must be 0 or 1"
-                                : NULL;
 }
 
 static int open_cluster(struct sherwood *client, const char *const *addresses, size_t count,
                         const struct sherwood_options *taken, char *text, size_t text_bytes)
 {
-    const char *wrong = check(addresses, count, taken);
     struct timespec now;
-    if (wrong != NULL) {
-        snprintf(text, text_bytes, "connect: %s", wrong);
+    if (taken->stripes > 1) {
+        snprintf(text, text_bytes,
+                 "connect: a handle of a cluster has one connection to a node: stripes must be 0 "
+                 "or 1");
         return SHERWOOD_E_INVALID;
     }
     struct sw_client_cluster *cluster = client->cluster = calloc(1, sizeof(*cluster));
-    if (cluster == NULL || !keep_options(cluster, taken) ||
-        !keep_seeds(cluster, addresses, count)) {
+    if (cluster == NULL) {
         snprintf(text, text_bytes, "not enough memory for a handle of a cluster");
         return SHERWOOD_E_NOMEM;
+    }
+    int status =
+        sw_client_endpoints_init(&cluster->endpoints, addresses, count, taken, text, text_bytes);
+    if (status != SHERWOOD_OK) {
+        return status;
     }
     clock_gettime(CLOCK_MONOTONIC, &now);
     cluster->random =
         ((uint64_t)now.tv_nsec << 32 ^ (uint64_t)getpid() << 16 ^ (uintptr_t)client) | 1;
-    cluster->dialer = sw_client_plain_dialer;
-    if (sw_client_is_secure(addresses[0])) {
-        int status = sw_client_secure_begin(&cluster->dialer, &cluster->options, text, text_bytes);
-        cluster->is_secure = status == SHERWOOD_OK;
-        if (status != SHERWOOD_OK) {
-            return status;
-        }
-    }
-    int status = sw_client_cluster_load(client, NULL);
+    status = sw_client_cluster_load(client, NULL);
     cluster->is_open = true;
     if (status != SHERWOOD_OK) {
         snprintf(text, text_bytes, "%s", client->error);

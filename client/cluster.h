@@ -13,17 +13,14 @@
 #ifndef SHERWOOD_CLIENT_CLUSTER_H
 #define SHERWOOD_CLIENT_CLUSTER_H
 
+#include "client/endpoints.h"
 #include "client/handle.h"
 #include "client/share.h"
 
 struct sw_client_cluster {
-    struct sw_topology *topology;    /* owned; NULL: none was loaded yet */
-    struct sherwood_options options; /* with copies of the texts */
-    struct sw_client_dialer dialer;
-    bool is_secure;
-    bool is_open;                           /* the limits of the handle are fixed */
-    char (*seeds)[SW_CLIENT_ADDRESS_BYTES]; /* as the caller gave them */
-    size_t seeds_count;
+    struct sw_topology *topology; /* owned; NULL: none was loaded yet */
+    struct sw_client_endpoints endpoints;
+    bool is_open;                                           /* the limits of the handle are fixed */
     struct sw_client_stripe *stripes[SHERWOOD_STRIPES_MAX]; /* of the shards; NULL: none */
     uint32_t places[SHERWOOD_STRIPES_MAX];
 
