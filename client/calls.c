@@ -10,6 +10,7 @@
 #include "client/cache.h"
 #include "client/cluster.h"
 #include "client/error.h"
+#include "client/follow.h"
 #include "client/request.h"
 #include "client/send.h"
 #include "client/times.h"
@@ -240,13 +241,13 @@ static struct span cut(const struct sherwood *client, const struct span *call, s
     };
 }
 
-/* Queues the whole call, frame by frame. The frames of a read go to any stripe; those of a write
- * all go to one, which keeps their order. */
-static int queue_call(struct sherwood *client, const struct span *whole, size_t count,
+/* Queues the call from key `from` on, frame by frame. The frames of a read go to any stripe; those
+ * of a write all go to one, which keeps their order. */
+static int queue_call(struct sherwood *client, const struct span *whole, size_t from, size_t count,
                       struct sw_client_call *call)
 {
     struct sw_client_stripe *only = NULL;
-    for (size_t at = 0; at < count && call->status == SHERWOOD_OK;) {
+    for (size_t at = from; at < count && call->status == SHERWOOD_OK;) {
         struct span span = cut(client, whole, at, frame_keys(client, whole, count - at));
         span.cache_keys = count;
         span.is_split = whole->cache != NULL && span.count < count &&
@@ -273,6 +274,7 @@ static int queue_call(struct sherwood *client, const struct span *whole, size_t 
             return sw_client_fail(client, SHERWOOD_E_INVALID, "the frame cannot be encoded");
         }
         flight->call = call;
+        flight->call_at = at;
         call->flights++;
         at += span.count;
         only = sw_operation_writes((uint32_t)whole->operation) ? stripe : NULL;
@@ -283,12 +285,22 @@ static int queue_call(struct sherwood *client, const struct span *whole, size_t 
 
 static int run_whole(struct sherwood *client, const struct span *whole, size_t count)
 {
-    struct sw_client_call call = {0};
+    size_t from = 0;
+    uint64_t overflows = 0;
+    int ended, follows = 0;
     client->overflows = 0;
-    int rc = queue_call(client, whole, count, &call);
-    int ended = sw_client_finish_call(client, &call);
-    client->overflows = call.overflows;
-    return ended != SHERWOOD_OK ? ended : rc;
+    do {
+        struct sw_client_call call = {.refused_from = SW_CLIENT_NOT_REFUSED};
+        int rc = queue_call(client, whole, from, count, &call);
+        ended = sw_client_finish_call(client, &call);
+        overflows += call.overflows;
+        client->overflows = overflows;
+        if (ended == SHERWOOD_OK || rc != SHERWOOD_OK) {
+            return ended != SHERWOOD_OK ? ended : rc;
+        }
+        ended = sw_client_follow_call(client, &call, &follows, &from);
+    } while (ended == SHERWOOD_OK);
+    return ended;
 }
 
 int sherwood_run(struct sherwood *client, enum sherwood_operation operation, const void *keys,

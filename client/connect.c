@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "client/cluster.h"
+#include "client/endpoints.h"
 #include "client/error.h"
+#include "client/follow.h"
 #include "client/region.h"
 #include "client/secure.h"
 
@@ -155,6 +157,7 @@ struct sw_client_stripe *sw_client_open_stripe(struct sherwood *client,
         take_info(client, &greeting.info, options->stripes == 0 ? 1 : options->stripes);
     }
     stripe->map_epoch = greeting.info.map_epoch;
+    stripe->incarnation = greeting.info.incarnation;
     return stripe;
 }
 
@@ -283,9 +286,25 @@ static int connect_secure(const char *address, const struct sherwood_options *op
     return rc;
 }
 
+static int connect_list(const char *list, const struct sherwood_options *options,
+                        struct sherwood **out, char *text, size_t text_bytes)
+{
+    char unread[SW_CLIENT_ERROR_BYTES];
+    if (text == NULL || text_bytes == 0) {
+        text = unread;
+        text_bytes = sizeof(unread);
+    }
+    text[0] = '\0';
+    *out = NULL;
+    return sw_client_connect_list(list, options, out, text, text_bytes);
+}
+
 int sherwood_connect_text(const char *address, const struct sherwood_options *options,
                           struct sherwood **out, char *text, size_t text_bytes)
 {
+    if (out != NULL && address != NULL && sw_client_is_list(address)) {
+        return connect_list(address, options, out, text, text_bytes);
+    }
     if (out != NULL && address != NULL && sw_client_is_secure(address)) {
         *out = NULL;
         return connect_secure(address, options, out, text, text_bytes);
@@ -312,6 +331,10 @@ void sherwood_close(struct sherwood *client)
         close(client->epoll);
     }
     sw_client_cluster_free(client->cluster);
+    if (client->endpoints != NULL) {
+        sw_client_endpoints_fini(client->endpoints);
+        free(client->endpoints);
+    }
     free(client);
 }
 

@@ -7,23 +7,20 @@
 
 #include "client/cluster.h"
 #include "client/error.h"
+#include "client/follow.h"
 #include "client/send.h"
 #include "client/wait.h"
 
 /* Waits for a free flight if necessary, queues a request without keys, and waits for its reply. It
- * goes to the stripe `only`, or to any one. The arrays receive its body. */
-static int exchange(struct sherwood *client, struct sw_client_stripe *only,
-                    const struct sw_request *header, void *first, void *second, uint64_t *scores,
-                    struct sw_reply *reply)
+ * goes to the stripe `only`, or to any one. */
+static int exchange_once(struct sherwood *client, struct sw_client_stripe *only,
+                         struct sw_client_frame *frame, struct sw_client_call *call)
 {
-    struct sw_client_call call = {.flights = 1, .reply = reply};
     struct sw_client_stripe *stripe = NULL;
-    struct sw_client_frame frame = {
-        .header = *header, .first = first, .second = second, .scores = scores};
     for (;;) {
         int ended = only != NULL ? only->broken : client->broken;
         if (only == NULL) {
-            int rc = sw_client_stripe_for(client, &frame, &stripe);
+            int rc = sw_client_stripe_for(client, frame, &stripe);
             if (rc != SHERWOOD_OK) {
                 return rc;
             }
@@ -39,12 +36,33 @@ static int exchange(struct sherwood *client, struct sw_client_stripe *only,
     if (stripe == NULL) {
         return only != NULL ? only->broken : client->broken;
     }
-    struct sw_client_flight *flight = sw_client_flight_queue(stripe, &frame);
+    struct sw_client_flight *flight = sw_client_flight_queue(stripe, frame);
     if (flight == NULL) {
         return sw_client_fail(client, SHERWOOD_E_INVALID, "the frame cannot be encoded");
     }
-    flight->call = &call;
-    return sw_client_finish_call(client, &call);
+    flight->call = call;
+    call->flights++;
+    return sw_client_finish_call(client, call);
+}
+
+/* Does the same, and follows the refusal of a replica. The arrays receive the body of the reply. */
+static int exchange(struct sherwood *client, struct sw_client_stripe *only,
+                    const struct sw_request *header, void *first, void *second, uint64_t *scores,
+                    struct sw_reply *reply)
+{
+    size_t from = 0;
+    int status, follows = 0;
+    do {
+        struct sw_client_call call = {.reply = reply, .refused_from = SW_CLIENT_NOT_REFUSED};
+        struct sw_client_frame frame = {
+            .header = *header, .first = first, .second = second, .scores = scores};
+        status = exchange_once(client, only, &frame, &call);
+        if (status == SHERWOOD_OK || only != NULL || call.status == SHERWOOD_OK) {
+            return status;
+        }
+        status = sw_client_follow_call(client, &call, &follows, &from);
+    } while (status == SHERWOOD_OK);
+    return status;
 }
 
 int sw_client_ask(struct sw_client_stripe *stripe, const struct sw_request *header, void *first,
@@ -207,6 +225,12 @@ int sherwood_wait_durable(struct sherwood *client, int timeout_ms)
     int one = sw_client_one_node(client, "wait_durable");
     if (one != SHERWOOD_OK) {
         return one;
+    }
+    if (client->lost_durable) {
+        client->lost_durable = false;
+        return sw_client_fail(client, SHERWOOD_E_CONNECTION,
+                              "wait_durable: the handle follows another primary since it has "
+                              "written: whether that one has these writes is not known");
     }
     if (client->incarnation == 0) {
         return sw_client_fail(client, SHERWOOD_E_REQUEST, "the server does not log writes");

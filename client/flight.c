@@ -219,6 +219,29 @@ void sw_client_request_finish(struct sherwood *client, struct sherwood_request *
     client->done_last = request;
 }
 
+/* Passes the result of a frame to its call. */
+static void finish_call(struct sw_client_call *call, const struct sw_client_flight *flight,
+                        int status, const struct sw_reply *reply)
+{
+    const uint64_t from = flight->call_at, to = from + flight->header.count;
+    call->flights--;
+    if (call->status == SHERWOOD_OK) {
+        call->status = status;
+    }
+    if (status == SHERWOOD_OK) {
+        call->done_to = to > call->done_to ? to : call->done_to;
+    } else if (reply != NULL && reply->status == SW_REPLY_NOT_PRIMARY) {
+        call->refused_from = from < call->refused_from ? from : call->refused_from;
+    } else {
+        call->has_failed = true;
+    }
+    call->overflows += reply == NULL ? 0 : reply->overflows;
+    call->least = reply != NULL && reply->count < call->least ? reply->count : call->least;
+    if (call->reply != NULL && reply != NULL) {
+        *call->reply = *reply;
+    }
+}
+
 void sw_client_flight_finish(struct sw_client_stripe *stripe, struct sw_client_flight *flight,
                              int status, const struct sw_reply *reply)
 {
@@ -238,15 +261,7 @@ void sw_client_flight_finish(struct sw_client_stripe *stripe, struct sw_client_f
         stripe->map_epoch = reply->map_epoch;
     }
     if (call != NULL) {
-        call->flights--;
-        if (call->status == SHERWOOD_OK) {
-            call->status = status;
-        }
-        call->overflows += reply == NULL ? 0 : reply->overflows;
-        call->least = reply != NULL && reply->count < call->least ? reply->count : call->least;
-        if (call->reply != NULL && reply != NULL) {
-            *call->reply = *reply;
-        }
+        finish_call(call, flight, status, reply);
     }
     if (request != NULL) {
         sw_client_request_finish(stripe->client, request, status, reply == NULL ? 0 : reply->hits,

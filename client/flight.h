@@ -26,9 +26,13 @@ enum sw_client_request_state {
     SW_CLIENT_REQUEST_DONE
 };
 
+#define SW_CLIENT_NOT_REFUSED UINT64_MAX
 /* A blocking call and the flights that it waits for. It lives on the stack of the call. */
 struct sw_client_call {
     uint32_t flights;       /* in flight */
+    bool has_failed;        /* a frame failed otherwise than by the refusal of a replica */
+    uint64_t refused_from;  /* the first key that a replica refused; SW_CLIENT_NOT_REFUSED */
+    uint64_t done_to;       /* keys before this one include all that were carried out */
     int status;             /* of the first flight that failed */
     uint64_t overflows;     /* of all flights */
     uint32_t least;         /* of all replies: the smallest count, if it is set to the largest */
@@ -63,6 +67,7 @@ struct sw_client_flight {
     const uint64_t *times_ms;     /* those of the keys, if the header has_times */
     struct sherwood_request *request; /* of sherwood_submit; or NULL */
     struct sw_client_call *call;      /* or NULL */
+    uint64_t call_at;                 /* the key of the call that is the frame's first one */
     struct sw_client_share *share;    /* of a request at a cluster; or NULL */
 };
 

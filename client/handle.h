@@ -8,6 +8,7 @@
 #include "client/stripe.h"
 
 struct sw_client_cluster;
+struct sw_client_endpoints;
 
 struct sherwood {
     int broken; /* 0, or, once all stripes have ended, the code that every further call returns */
@@ -36,6 +37,13 @@ struct sherwood {
     uint64_t last_write;  /* the highest write_sequence that the server has sent; 0: none */
     uint64_t incarnation; /* of the server; 0: it does not log writes */
     bool lost_writes;     /* a stripe that has written ended since sherwood_wait_replicas */
+    bool lost_durable;    /* .. since sherwood_wait_durable, by a fail-over */
+
+    struct sw_client_endpoints
+        *endpoints;     /* owned; NULL: the handle has one address, or a cluster */
+    bool is_fixed;      /* a call has used the facts of the server */
+    bool is_at_replica; /* a replica has refused the last request that was refused */
+    char primary[SW_CLIENT_ADDRESS_BYTES]; /* that it named; "": none */
 
     /* What the last sherwood_stats received. */
     uint32_t figures_count;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "client/error.h"
+#include "client/follow.h"
 #include "client/handle.h"
 
 static int contradiction(struct sw_client_stripe *stripe, const char *what)
@@ -73,7 +74,11 @@ static int refused(struct sw_client_stripe *stripe, struct sw_client_flight *fli
         return sw_client_break(stripe, SHERWOOD_E_CONNECTION,
                                "%s: the server ended the connection: %s", stripe->address, said);
     }
-    sw_client_fail(client, status, "the server refused the request: %s", said);
+    if (reply->status == SW_REPLY_NOT_PRIMARY && client->cluster == NULL) {
+        (void)sw_client_refused_by_replica(stripe, reply->message);
+    } else {
+        sw_client_fail(client, status, "the server refused the request: %s", said);
+    }
     sw_client_flight_finish(stripe, flight, status, &refusal);
     return SHERWOOD_OK;
 }

@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * sherwood-replicas.h - what libsherwood asks of servers with replicas: whether these have what was
- * written, and whether servers have the same entries.
+ * sherwood-replicas.h - servers with replicas: which one is the primary, whether replicas have what
+ * was written, and whether servers have the same entries.
+ *
+ * A handle of several addresses, sherwood_connect("10.0.0.1:7379,10.0.0.2:7379", ..), follows a
+ * fail-over. It connects to the primary: a replica names its primary, and while nobody is primary
+ * the addresses are tried again for connect_timeout_ms. If only replicas answer, it connects to one
+ * of them, for reads. When a replica refuses a write of a blocking call, nothing was done: the
+ * handle connects to the primary and sends the write again, up to 4 times a call. A request of
+ * sherwood_submit ends with SHERWOOD_E_SHARD instead; call sherwood_follow, then submit it again.
+ * After a lost connection the handle has ended, as any other: connect to the same addresses again.
+ * A handle of one address follows nobody: SHERWOOD_E_SHARD, and sherwood_error names the primary.
+ * Regions belong to one server: a handle that has some does not follow.
  */
 #ifndef SHERWOOD_REPLICAS_H
 #define SHERWOOD_REPLICAS_H
@@ -11,6 +21,15 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* The address of the primary that a replica named when it refused a request last; empty: none.
+ * Valid until the next call. */
+const char *sherwood_primary(const struct sherwood *client);
+/* Waits for the requests in flight, and connects a handle of several addresses to the primary, at
+ * first to sherwood_primary. Cursors of scans end. SHERWOOD_E_SHARD: no primary answers; the handle
+ * keeps its connections. Afterwards sherwood_wait_replicas and sherwood_wait_durable return
+ * SHERWOOD_E_CONNECTION once, if the handle has written before: nobody knows of these writes. */
+int sherwood_follow(struct sherwood *client);
 
 /* Waits until `replicas` replicas have all that this handle has written, for at most timeout_ms
  * milliseconds (negative: without limit), and tells in *reached how many have: perhaps fewer than

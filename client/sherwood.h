@@ -178,7 +178,8 @@ uint64_t sherwood_hash_key(const void *text, size_t size);
 uint64_t sherwood_text_key(const void *text, size_t size);
 
 /* Connects to "host:port", "[v6]:port" or "unix:/path", or by TLS to "tls://host:port" or
- * "tls://[v6]:port", whose certificate is verified, and asks the server for its facts. If
+ * "tls://[v6]:port", whose certificate is verified, and asks the server for its facts. Of several
+ * addresses with commas between them it connects to the primary (sherwood-replicas.h). If
  * `options` is NULL, the defaults are taken. The caller owns *out; on failure it is NULL. */
 int sherwood_connect(const char *address, const struct sherwood_options *options,
                      struct sherwood **out);

@@ -23,6 +23,7 @@ struct sw_client_part {
 struct sw_client_stripe {
     struct sherwood *client;
     struct sw_client_transport *transport; /* owned */
+    uint64_t incarnation;                  /* of the server; 0: it does not log writes */
     uint32_t number;                       /* no other stripe of the handle has had it */
     int broken;                            /* 0, or the code with which it ended */
     uint32_t in_flight;

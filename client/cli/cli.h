@@ -12,7 +12,9 @@
 #include "client/cli/login.h"
 #include "client/sherwood.h"
 
-#define SW_CLI_ADDRESS_BYTES 300
+#define SW_CLI_ADDRESS_BYTES 1024
+/* Addresses that -a may have. */
+#define SW_CLI_ADDRESSES_MAX 64
 #define SW_CLI_ERROR_BYTES 512
 /* The largest length of a command that is typed or piped, which also limits the number of its
  * words. */

@@ -14,6 +14,11 @@
 #include "client/cli/pairs.h"
 #include "client/cli/progress.h"
 #include "client/cli/values.h"
+#include "client/endpoints.h"
+#include "client/sherwood-replicas.h"
+
+/* A batch goes to another primary at most this many times. */
+#define FOLLOWS_MAX 4
 
 struct batch {
     struct sherwood_request request;
@@ -32,6 +37,7 @@ struct load {
     uint32_t batch_keys;
     uint64_t whole_bytes; /* of the file; 0 if unknown */
     uint64_t stored;      /* pairs that the server has acknowledged */
+    bool follows;         /* a fail-over: there are several addresses */
 };
 
 static bool init(struct load *load)
@@ -59,6 +65,23 @@ static void fini(struct load *load)
     }
 }
 
+/* A replica has refused the batch, so nothing of it is stored. Sends it to the primary, if there
+ * are several addresses. Returns the status of the batch. */
+static int follow(struct load *load, struct batch *batch, int status)
+{
+    struct sherwood *client = load->cli->client;
+    for (int i = 0; i < FOLLOWS_MAX && status == SHERWOOD_E_SHARD && load->follows; i++) {
+        status = sherwood_follow(client);
+        if (status == SHERWOOD_OK) {
+            status = sherwood_submit(client, &batch->request);
+        }
+        if (status == SHERWOOD_OK) {
+            status = sherwood_wait(client, &batch->request);
+        }
+    }
+    return status;
+}
+
 /* Waits for the reply to a batch that was sent. Returns false, having printed the reason, if it was
  * refused or the connection ended. */
 static bool settle(struct load *load, struct batch *batch)
@@ -68,6 +91,7 @@ static bool settle(struct load *load, struct batch *batch)
     }
     batch->flying = false;
     int status = sherwood_wait(load->cli->client, &batch->request);
+    status = follow(load, batch, status);
     if (status == SHERWOOD_OK) {
         load->stored += batch->request.count;
         return true;
@@ -141,6 +165,7 @@ static bool load_file(struct sw_cli *cli, int fd, const char *name, enum sw_cli_
     const struct sherwood_server *server = sherwood_server(cli->client);
     struct stat facts;
     struct load load = {.cli = cli, .reader = calloc(1, sizeof(*load.reader))};
+    load.follows = !cli->options->cluster && sw_client_is_list(cli->options->address);
     bool good = false;
     if (load.reader == NULL) {
         fprintf(cli->messages, "sherwood-cli: not enough memory\n");

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "client/endpoints.h"
 #include "client/secure.h"
 
 #define TIMEOUT_MS 10000
@@ -233,7 +234,7 @@ static bool log_in(struct sw_cli *cli, struct sw_cli_node *node)
     return password == NULL || answer != NULL;
 }
 
-bool sw_cli_node_open(struct sw_cli *cli, struct sw_cli_node *node, const char *address)
+static bool open_one(struct sw_cli *cli, struct sw_cli_node *node, const char *address)
 {
     const struct sherwood_options *options = &cli->options->connection;
     struct sw_client_dialer dialer = sw_client_plain_dialer;
@@ -259,6 +260,19 @@ bool sw_cli_node_open(struct sw_cli *cli, struct sw_cli_node *node, const char *
         return false;
     }
     return true;
+}
+
+bool sw_cli_node_open(struct sw_cli *cli, struct sw_cli_node *node, const char *address)
+{
+    const char *addresses[SW_CLI_ADDRESSES_MAX];
+    char list[SW_CLI_ADDRESS_BYTES];
+    bool is_open = false;
+    snprintf(list, sizeof(list), "%s", address);
+    size_t count = sw_client_endpoints_split(list, addresses, SW_CLI_ADDRESSES_MAX);
+    for (size_t i = 0; i < count && !is_open; i++) {
+        is_open = open_one(cli, node, addresses[i]);
+    }
+    return is_open;
 }
 
 bool sw_cli_node_open_at(struct sw_cli *cli, struct sw_cli_node *node,

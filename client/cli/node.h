@@ -16,8 +16,8 @@ struct sw_cli_node {
     bool refused;                          /* it was an error reply: the connection is good */
 };
 
-/* Connects to an address, and logs in, by TLS if the options say so. Returns false with a
- * sentence. */
+/* Connects to an address, or to the first of several that answers, and logs in, by TLS if the
+ * options say so. Returns false with a sentence. */
 bool sw_cli_node_open(struct sw_cli *cli, struct sw_cli_node *node, const char *address);
 /* The same for a node of a topology. */
 bool sw_cli_node_open_at(struct sw_cli *cli, struct sw_cli_node *node,

@@ -63,6 +63,8 @@ static const char help_text[] =
     "  -s PATH             its Unix socket instead\n"
     "  -a ADDRESS          either as one text: host:port, [v6]:port, unix:/path or "
     "tls://host:port\n"
+    "  -a ADDRESS,ADDRESS..  the members of a shard: commands go to its primary, also after a\n"
+    "                      fail-over; with -c nodes of a cluster, of which one answers\n"
     "  -c, --cluster       the address is a node of a cluster: commands go to the owners of keys\n"
     "  --tls               by TLS: HOST and PORT are those of the server's tls-port\n"
     "  --cacert PATH       root certificates, a file or a folder (default: the system's)\n"
@@ -78,7 +80,10 @@ static const char help_text[] =
     "  --stat, --latency   as stat and latency, as redis-cli has them\n"
     "  -q                  load, dump and summary: no progress, no last line\n"
     "  --help, --version\n"
-    "\n"
+    "\n";
+
+/* A string of C99 has at most 4095 bytes. */
+static const char help_files[] =
     "Files\n"
     "  csv: a line a pair, key,value in decimal, quoted or not; the first line may be a header,\n"
     "  which load says. Tabs, semicolons and comments are refused. Rows: key,number,number,.. or\n"
@@ -111,6 +116,7 @@ static const char help_text[] =
 void sw_cli_help(FILE *out)
 {
     fputs(help_text, out);
+    fputs(help_files, out);
 }
 
 /* Is `line`, of the help text, about the tool of this name? "snapshot info|verify" is about

@@ -10,6 +10,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/lines.h"
 #include "client/cli/reply.h"
+#include "client/endpoints.h"
 #include "client/sherwood-cluster.h"
 
 bool sw_cli_connect(struct sw_cli *cli)
@@ -21,10 +22,13 @@ bool sw_cli_connect(struct sw_cli *cli)
     struct sherwood_options connection = cli->options->connection;
     connection.user = cli->options->login.user;
     connection.password = sw_cli_login_password(&cli->options->login);
-    const char *address = cli->options->address;
+    const char *address = cli->options->address, *seeds[SW_CLI_ADDRESSES_MAX];
+    char list[SW_CLI_ADDRESS_BYTES];
+    memcpy(list, address, sizeof(list));
+    size_t count = sw_client_endpoints_split(list, seeds, SW_CLI_ADDRESSES_MAX);
     int status =
         cli->options->cluster
-            ? sherwood_connect_cluster_text(&address, 1, &connection, &cli->client, text,
+            ? sherwood_connect_cluster_text(seeds, count, &connection, &cli->client, text,
                                             sizeof(text))
             : sherwood_connect_text(address, &connection, &cli->client, text, sizeof(text));
     if (status != SHERWOOD_OK) {

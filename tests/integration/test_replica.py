@@ -9,6 +9,7 @@ import random
 import re
 import socket
 import struct
+import subprocess
 
 import redis
 
@@ -66,6 +67,37 @@ def refuses_and_tells():
         status, *_, text = replica.http("/metrics")
         check(status == 200 and "sherwood_replication_is_replica 1" in str(text).replace("\\n", "\n"), "metrics")
         check("replica itself" in str(ask(replica, "REPLICATE", 1, "0" * 40, 0, 8, 8, 0, 0, 1 << 20)), "no chains")
+
+
+@case
+def clients_follow():
+    """sherwood-cli with the addresses of both finds the primary, and follows when the roles change"""
+    cli = BUILD / "sherwood-cli"
+    with to_be_killed(Server(*SMALL)) as one, replica_of(one.port) as two:
+        first, second = (f"127.0.0.1:{server.port}" for server in (one, two))
+        both = ("-a", f"{second},{first}")
+        equal(run(cli, *both, "set", 1, 10), "OK\n", "set")
+        caught_up(one, two)
+        said = run(cli, "-p", two.port, "set", 1, 11, rc=1)
+        check(f"this server is a replica; its primary is {first}" in said, said)
+        equal(run(cli, "-p", two.port, "get", 1), "10\n", "reads")
+        with subprocess.Popen([cli, *both], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as prompt:
+            def ask_prompt(line):
+                prompt.stdin.write(line + "\n")
+                prompt.stdin.flush()
+                return prompt.stdout.readline()
+            equal(ask_prompt("set 2 20"), "OK\n", "before")
+            caught_up(one, two)
+            equal(ask(two, "REPLICAOF", "NO", "ONE"), "OK", "two is a primary")
+            equal(ask(one, "REPLICAOF", "127.0.0.1", two.port), "OK", "one is a replica")
+            equal(ask_prompt("set 3 30"), "OK\n", "a write that was refused is sent to the primary")
+            equal(ask(two, "MGET", 1, 2, 3), [b"10", b"20", b"30"], "two")
+            prompt.stdin.close()
+        caught_up(two, one)
+        equal(run(cli, *both, "-q", "load", "--format", "csv", "-", stdin="4,40\n"), "", "load")
+        equal(ask(two, "GET", 4), b"40", "two")
+        one.kill()
+        equal(run(cli, *both, "set", 5, 50), "OK\n", "one of them is gone")
 
 
 @case

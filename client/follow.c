@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * follow.c - finding the primary among several addresses.
+ */
+#include "client/follow.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <time.h>
+
+#include "client/cluster.h"
+#include "client/endpoints.h"
+#include "client/error.h"
+#include "client/send.h"
+#include "client/sherwood-replicas.h"
+#include "client/wait.h"
+
+#define ADDRESSES_MAX 64
+/* Servers that are asked in a round: the addresses, and primaries that replicas name. */
+#define ASKED_MAX (2 * ADDRESSES_MAX)
+/* While members elect a primary, they are asked again after this time. */
+#define REST_MS 100
+/* Each of several addresses gets a share of the time to connect, but at least this one. */
+#define SHARE_MS_MIN 250
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* --- the role of a server --------------------------------------------------------------------- */
+
+enum role { PRIMARY, REPLICA, UNREACHABLE };
+
+/* Asks for a WAIT for no replica: a primary answers at once, and a replica refuses it and names its
+ * primary. A server that refuses it for another reason does not tell, and counts as a primary. */
+static enum role ask_role(struct sw_client_stripe *stripe, int timeout_ms)
+{
+    struct sherwood *client = stripe->client;
+    const struct sw_request header = {.operation = SW_OPERATION_WAIT,
+                                      .key_bytes = client->server.key_bytes,
+                                      .value_bytes = client->server.value_bytes};
+    const int request_ms = client->request_timeout_ms;
+    client->primary[0] = '\0';
+    client->is_at_replica = false;
+    client->request_timeout_ms = timeout_ms;
+    int status = sw_client_ask(stripe, &header, NULL, NULL, NULL);
+    client->request_timeout_ms = request_ms;
+    return stripe->broken != 0                                   ? UNREACHABLE
+           : status == SHERWOOD_E_SHARD && client->is_at_replica ? REPLICA
+                                                                 : PRIMARY;
+}
+
+/* --- connecting ------------------------------------------------------------------------------- */
+
+/* What a search has found so far. */
+struct search {
+    struct sherwood *client;
+    struct sherwood_options options;                /* of each attempt */
+    char asked[ASKED_MAX][SW_CLIENT_ADDRESS_BYTES]; /* in this round */
+    uint32_t asked_count;
+    char replica[SW_CLIENT_ADDRESS_BYTES]; /* the first one that was reached; "": none */
+    char *text;                            /* why the last attempt failed */
+    size_t text_bytes;
+    int status;
+};
+
+/* Closes the only connection of the handle. Its facts are forgotten if no call has used them. */
+static void drop(struct sherwood *client)
+{
+    sw_client_stripe_close(client->stripes[--client->stripes_count]);
+    client->broken = 0;
+    if (!client->is_fixed) {
+        client->server = (struct sherwood_server){0};
+        client->flights_max = 1;
+    }
+}
+
+static bool open_at(struct search *search, const char *address)
+{
+    struct sherwood *client = search->client;
+    bool done = sw_client_open_stripe(client, &client->endpoints->dialer, address, &search->options,
+                                      &search->status, search->text, search->text_bytes) != NULL;
+    client->broken = 0; /* by an attempt that failed, as if the handle had had no other */
+    return done;
+}
+
+/* Notes that a server is asked in this round. Returns false if it was asked before. */
+static bool is_new(struct search *search, const char *address)
+{
+    for (uint32_t i = 0; i < search->asked_count; i++) {
+        if (strcmp(search->asked[i], address) == 0) {
+            return false;
+        }
+    }
+    if (address[0] == '\0' || search->asked_count == ASKED_MAX) {
+        return false;
+    }
+    snprintf(search->asked[search->asked_count++], SW_CLIENT_ADDRESS_BYTES, "%s", address);
+    return true;
+}
+
+/* Connects to an address, and if a replica is there to the primary that it names, and so on.
+ * Returns true with a connection to a primary. */
+static bool try_address(struct search *search, const char *first)
+{
+    struct sherwood *client = search->client;
+    char address[SW_CLIENT_ADDRESS_BYTES];
+    snprintf(address, sizeof(address), "%s", first);
+    while (is_new(search, address) && open_at(search, address)) {
+        enum role role = ask_role(client->stripes[0], search->options.connect_timeout_ms);
+        if (role == PRIMARY) {
+            return true;
+        }
+        if (role == REPLICA && search->replica[0] == '\0') {
+            memcpy(search->replica, address, sizeof(address));
+        }
+        snprintf(search->text, search->text_bytes, "%s", client->error);
+        search->status = SHERWOOD_E_CONNECTION;
+        drop(client);
+        snprintf(address, sizeof(address), "%s", role == REPLICA ? client->primary : "");
+    }
+    return false;
+}
+
+/* Searches for the primary, at first where `hint` says. The handle has no connection, and one if
+ * this returns true. */
+static bool search_primary(struct search *search, const char *hint)
+{
+    const struct sw_client_endpoints *endpoints = search->client->endpoints;
+    const int limit_ms = endpoints->options.connect_timeout_ms > 0
+                             ? endpoints->options.connect_timeout_ms
+                             : SW_CLIENT_CONNECT_TIMEOUT_MS;
+    const int64_t deadline = now_ms() + limit_ms;
+    const int share_ms = limit_ms / (int)endpoints->count;
+    search->options = endpoints->options;
+    search->options.connect_timeout_ms = share_ms > SHARE_MS_MIN ? share_ms : SHARE_MS_MIN;
+    do {
+        search->asked_count = 0;
+        if (try_address(search, hint)) {
+            return true;
+        }
+        for (size_t i = 0; i < endpoints->count; i++) {
+            if (try_address(search, endpoints->addresses[i])) {
+                return true;
+            }
+        }
+        const struct timespec rest = {.tv_nsec = REST_MS * 1000000L};
+        (void)nanosleep(&rest, NULL);
+    } while (now_ms() < deadline);
+    return false;
+}
+
+/* Opens the other connections of a handle that has its first one. */
+static bool open_others(struct search *search)
+{
+    struct sherwood *client = search->client;
+    const uint32_t stripes = client->endpoints->options.stripes;
+    bool done = true;
+    for (uint32_t i = 1; i < stripes && done; i++) {
+        done = open_at(search, client->stripes[0]->address);
+    }
+    return done;
+}
+
+int sw_client_connect_list(const char *list, const struct sherwood_options *options,
+                           struct sherwood **out, char *text, size_t text_bytes)
+{
+    const char *addresses[ADDRESSES_MAX];
+    struct sherwood_options taken;
+    struct sherwood *client = NULL;
+    char *copy = strdup(list);
+    size_t count = copy == NULL ? 0 : sw_client_endpoints_split(copy, addresses, ADDRESSES_MAX);
+    int status = copy == NULL
+                     ? SHERWOOD_E_NOMEM
+                     : sw_client_make(addresses[0], options, &taken, &client, text, text_bytes);
+    if (status == SHERWOOD_OK) {
+        client->endpoints = calloc(1, sizeof(*client->endpoints));
+        status = client->endpoints == NULL
+                     ? SHERWOOD_E_NOMEM
+                     : sw_client_endpoints_init(client->endpoints, addresses, count, &taken, text,
+                                                text_bytes);
+    }
+    free(copy);
+    if (status == SHERWOOD_OK) {
+        struct search search = {.client = client, .text = text, .text_bytes = text_bytes};
+        /* Where there is no primary, a replica still takes reads. */
+        bool done = search_primary(&search, "") ||
+                    (search.replica[0] != '\0' && open_at(&search, search.replica));
+        status = done && open_others(&search) ? SHERWOOD_OK : search.status;
+    }
+    if (status != SHERWOOD_OK) {
+        sherwood_close(client);
+        return status;
+    }
+    client->is_fixed = true;
+    client->traffic = (struct sherwood_traffic){0};
+    *out = client;
+    return SHERWOOD_OK;
+}
+
+/* --- following -------------------------------------------------------------------------------- */
+
+int sw_client_refused_by_replica(struct sw_client_stripe *stripe, const char *primary)
+{
+    struct sherwood *client = stripe->client;
+    const char *colon = strrchr(primary, ':');
+    const bool is_path = strncmp(primary, "unix:", 5) == 0;
+    const bool is_v6 = !is_path && primary[0] != '[' && strchr(primary, ':') != colon;
+    char said[SW_CLIENT_ADDRESS_BYTES];
+    sw_client_clean(primary, strlen(primary), said, sizeof(said));
+    client->is_at_replica = true;
+    if (colon == NULL || said[0] == '\0') {
+        client->primary[0] = '\0';
+        return sw_client_fail(client, SHERWOOD_E_SHARD,
+                              "%s: this server is a replica, and does not know its primary: try "
+                              "again",
+                              stripe->address);
+    }
+    colon = strrchr(said, ':');
+    snprintf(client->primary, sizeof(client->primary), "%s%s%.*s%s%s",
+             client->endpoints != NULL && client->endpoints->is_secure && !is_path ? "tls://" : "",
+             is_v6 ? "[" : "", (int)(colon - said), said, is_v6 ? "]" : "", colon);
+    return sw_client_fail(client, SHERWOOD_E_SHARD,
+                          "%s: this server is a replica; its primary is %s", stripe->address, said);
+}
+
+const char *sherwood_primary(const struct sherwood *client)
+{
+    return client == NULL ? "" : client->primary;
+}
+
+/* Lets the program's descriptor wait on the new connections, too. */
+static void watch(struct sherwood *client)
+{
+    for (uint32_t i = 0; client->epoll >= 0 && i < client->stripes_count; i++) {
+        const struct sw_client_transport *transport = client->stripes[i]->transport;
+        struct epoll_event event = {.events = (uint32_t)transport->read_events};
+        (void)epoll_ctl(client->epoll, EPOLL_CTL_ADD, transport->fd, &event);
+    }
+}
+
+/* Replaces the connections of the handle, on which nothing is in flight. */
+static int move_to_primary(struct sherwood *client)
+{
+    struct sw_client_stripe *old[SHERWOOD_STRIPES_MAX];
+    const uint32_t count = client->stripes_count;
+    char hint[SW_CLIENT_ADDRESS_BYTES], text[SW_CLIENT_ERROR_BYTES] = "";
+    struct search search = {.client = client, .text = text, .text_bytes = sizeof(text)};
+    memcpy(hint, client->primary, sizeof(hint));
+    memcpy(old, client->stripes, count * sizeof(old[0]));
+    client->stripes_count = 0;
+    client->next = 0;
+    if (!search_primary(&search, hint) || !open_others(&search)) {
+        while (client->stripes_count > 0) {
+            drop(client);
+        }
+        memcpy(client->stripes, old, count * sizeof(old[0]));
+        client->stripes_count = count;
+        return sw_client_fail(client, SHERWOOD_E_SHARD, "no primary answers: %.400s", text);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        client->lost_writes |= old[i]->has_written;
+        sw_client_stripe_close(old[i]);
+    }
+    watch(client);
+    client->lost_durable |= client->last_write > 0;
+    client->last_write = 0;
+    client->incarnation = client->stripes[0]->incarnation;
+    client->has_cursors = false;
+    client->is_at_replica = false;
+    client->broken = 0;
+    return SHERWOOD_OK;
+}
+
+int sherwood_follow(struct sherwood *client)
+{
+    if (client == NULL || client->broken != 0) {
+        return client == NULL ? SHERWOOD_E_INVALID : client->broken;
+    }
+    if (client->endpoints == NULL) {
+        return sw_client_fail(client, SHERWOOD_E_INVALID,
+                              "follow: the handle has one address: connect to "
+                              "\"address,address,..\"");
+    }
+    if (client->regions != NULL) {
+        return sw_client_fail(client, SHERWOOD_E_INVALID,
+                              "follow: the handle has regions, which belong to its server: destroy "
+                              "them first");
+    }
+    sw_client_send_all(client);
+    while (client->in_flight > 0) {
+        sw_client_step(client, -1);
+    }
+    return client->broken != 0 ? client->broken : move_to_primary(client);
+}
+
+int sw_client_follow_call(struct sherwood *client, const struct sw_client_call *call, int *follows,
+                          size_t *from)
+{
+    const bool was_refused = call->status == SHERWOOD_E_SHARD && call->refused_from != UINT64_MAX;
+    /* A frame behind a refused one that was carried out must not be sent again. */
+    if (!was_refused || call->has_failed || call->done_to > call->refused_from ||
+        client->endpoints == NULL || client->regions != NULL ||
+        ++*follows > SW_CLIENT_FOLLOWS_MAX) {
+        return call->status;
+    }
+    *from = (size_t)call->refused_from;
+    return sherwood_follow(client);
+}
