@@ -22,3 +22,20 @@ uint64_t sw_key_of_auto(const void *text, size_t size)
     }
     return sw_key_of_hash(text, size);
 }
+
+bool sw_key_form_fits(uint32_t told, uint32_t now)
+{
+    return told == 0 || told == sw_key_form_told(now) ||
+           (told == sw_key_form_told(SW_RESP_KEYS_DECIMAL) && now == SW_RESP_KEYS_AUTO);
+}
+
+const char *sw_key_form_name(uint32_t told)
+{
+    static const char *const names[] = {[SW_RESP_KEYS_DECIMAL] = "decimal",
+                                        [SW_RESP_KEYS_RAW] = "raw",
+                                        [SW_RESP_KEYS_HASH] = "hash",
+                                        [SW_RESP_KEYS_AUTO] = "auto"};
+    return told == 0                                  ? "unknown"
+           : told <= sizeof(names) / sizeof(names[0]) ? names[told - 1]
+                                                      : "of a later version";
+}

@@ -6,6 +6,7 @@
 #ifndef SHERWOOD_PROTO_KEY_FORM_H
 #define SHERWOOD_PROTO_KEY_FORM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,5 +26,22 @@ uint64_t sw_key_of_hash(const void *text, size_t size);
 /* Returns the key of a text in the form AUTO. A canonical decimal from 0 to 2^64 - 1 (digits
  * without a leading zero) is that number. Every other text is sw_key_of_hash. */
 uint64_t sw_key_of_auto(const void *text, size_t size);
+
+/* The form as files and replicas tell it: 0 if it is not told, as by earlier versions, or the form
+ * + 1.
+ */
+static inline uint32_t sw_key_form_told(uint32_t form)
+{
+    return form + 1;
+}
+
+/* May a server of the form `now` serve keys that clients by RESP wrote in the form `told`? It may
+ * if every text that was a key then is the same key now: of the same form, and of DECIMAL with
+ * AUTO, where the decimals that DECIMAL shows are the same integers. What is not told may be any
+ * form. */
+bool sw_key_form_fits(uint32_t told, uint32_t now);
+
+/* The name of a told form, as --resp-keys has it; static storage. */
+const char *sw_key_form_name(uint32_t told);
 
 #endif

@@ -81,6 +81,7 @@ void sw_wal_segment_encode(const struct sw_wal_segment *segment, uint8_t bytes[S
     put32(bytes + 80, segment->by_recovery);
     put32(bytes + 84, shape->value_type);
     put32(bytes + 88, shape->key_text_bytes);
+    put32(bytes + 92, segment->key_form);
     put64(bytes + 96, segment->bytes);
     put(bytes + 104, SHERWOOD_VERSION, sizeof(SHERWOOD_VERSION));
     put(bytes + BOOT_AT, segment->boot, sizeof(segment->boot));
@@ -107,6 +108,7 @@ bool sw_wal_segment_decode(const uint8_t bytes[SW_WAL_HEADER_BYTES], struct sw_w
         .through = u64_at(bytes + 64),
         .wall_us = u64_at(bytes + 72),
         .by_recovery = u32_at(bytes + 80) != 0,
+        .key_form = u32_at(bytes + 92),
         .bytes = u64_at(bytes + 96),
     };
     memcpy(segment->log_id, bytes + 16, sizeof(segment->log_id));

@@ -40,6 +40,7 @@ struct sw_wal_segment {
     uint64_t wall_us;
     bool by_recovery; /* written by a start, from what it had found */
     /* What follows is 0 in segments of earlier versions. */
+    uint32_t key_form;              /* sw_key_form_told() */
     uint64_t bytes;                 /* length of the file */
     uint8_t boot[SW_BOOT_ID_BYTES]; /* the kernel that ran while it was written */
 };

@@ -19,6 +19,7 @@
 #include "client/cli/snapshot_read.h"
 #include "client/error.h"
 #include "proto/frame.h"
+#include "proto/key_form.h"
 #include "proto/value_type.h"
 
 #define PATH_BYTES 4096
@@ -46,6 +47,9 @@ static void print_facts(FILE *out, const struct sw_cli_snapshot *snapshot)
             sw_frame_values_name(header->value_format));
     if (header->value_type != SW_TYPE_BYTES) {
         fprintf(out, "value_type:%s\n", sw_value_type_name(header->value_type));
+    }
+    if (header->key_form != 0) {
+        fprintf(out, "resp_keys:%s\n", sw_key_form_name(header->key_form));
     }
     if (header->key_text_bytes > 0) {
         fprintf(out, "key_text_bytes:%u\n", header->key_text_bytes);

@@ -119,6 +119,7 @@ struct sw_config {
     uint32_t cache_mode;     /* cache engine: enum sw_cache_mode */
     uint32_t default_ttl;    /* robin_hood engine: seconds; 0: none */
     uint32_t resp_keys;      /* enum sw_resp_keys of proto/key_form.h */
+    uint32_t resp_keys_change;    /* 1: yes */
     uint32_t resp_key_text_bytes; /* texts of hashes that rows keep; 0: none */
 
     /* [persistence] */

@@ -218,8 +218,12 @@ SW_OPTION(
     "integer, the lowest first. hash: any text, digits included, is its XXH3-64; SCAN, KEYS and "
     "RANDOMKEY are refused, unless rows keep the texts (resp-key-text-bytes). auto and hash: two "
     "of n keys are one with a chance of at most n^2 / 2^65; they require key-bits 64 and no "
-    "cluster, for which the default is decimal. Files do not say the form: use the same at every "
-    "start.")
+    "cluster, for which the default is decimal. Files note the form, and a start in another one is "
+    "refused, except with auto after decimal.")
+SW_OPTION(
+    resp_keys_change, "resp-keys-change", "table", SW_ANY, SW_CHOICE(switches), "no", "yes|no",
+    "Load files whose keys clients by RESP wrote in another form (resp-keys). They do not find "
+    "these keys. Use it once if only bulk frames have written keys.")
 SW_OPTION(
     resp_key_text_bytes, "resp-key-text-bytes", "table", SW_ROBIN_HOOD, SW_NUMBER(0, 1024), "0",
     "BYTES",

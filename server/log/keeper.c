@@ -97,6 +97,7 @@ static int put_segment_header(struct sw_wal *wal, const struct sw_wal_file *file
         .shape = wal->config.shape,
         .through = through,
         .wall_us = sw_log_wall_us(),
+        .key_form = wal->config.key_form,
         .bytes = file->size,
     };
     wal->io->boot_id(segment.boot);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/key_form.h"
 #include "server/log/clock.h"
 #include "server/log/wal_parts.h"
 #include "server/observe/log.h"
@@ -39,7 +40,7 @@ static bool may_cut(const struct sw_recover *recover, const struct sw_wal_plan *
     if (!plan->is_torn) {
         return true;
     }
-    if (!recover->cuts_torn_tail) {
+    if (!recover->options.cuts_torn_tail) {
         snprintf(reason, SW_WAL_REASON_BYTES,
                  "%s: behind write %llu the log is torn, and aof-load-truncated is no",
                  recover->directory->path, (unsigned long long)plan->end);
@@ -50,6 +51,58 @@ static bool may_cut(const struct sw_recover *recover, const struct sw_wal_plan *
            "storage, as after a crash; it is cut",
            recover->directory->path, (unsigned long long)plan->end);
     return true;
+}
+
+/* In which form did clients by RESP write the keys that are there? The newest file that has it
+ * tells: a segment is newer than the snapshot, unless the snapshot stands for all that the segment
+ * knows. */
+static uint32_t form_of_files(const struct sw_recover *recover, const struct sw_wal_survey *survey)
+{
+    for (size_t i = survey->count; i-- > 0;) {
+        const struct sw_wal_found *found = &survey->found[i];
+        const uint64_t last =
+            found->run.last > found->segment.through ? found->run.last : found->segment.through;
+        if (!found->is_alias && found->segment.key_form != 0 && last >= recover->base) {
+            return found->segment.key_form;
+        }
+    }
+    return recover->snapshot != NULL ? recover->snapshot->key_form : 0;
+}
+
+/* May this start serve keys that were written in the form of the files? */
+static bool form_fits(const struct sw_recover *recover, const struct sw_wal_survey *survey,
+                      char reason[SW_WAL_REASON_BYTES])
+{
+    const struct sw_recover_options *options = &recover->options;
+    const uint32_t told = form_of_files(recover, survey);
+    const char *now = sw_key_form_name(sw_key_form_told(options->resp_keys));
+    const bool has_keys = recover->snapshot != NULL && recover->snapshot->entries > 0;
+    if (!options->has_form || (survey->plan.pieces == 0 && !has_keys)) {
+        return true; /* there are no keys */
+    }
+    if (told == 0) {
+        sw_log(SW_LOG_NOTICE,
+               "%s: its files are of a version that did not note the form of keys; --resp-keys %s "
+               "is assumed",
+               recover->directory->path, now);
+    }
+    if (sw_key_form_fits(told, options->resp_keys)) {
+        return true;
+    }
+    if (options->takes_other_form) {
+        sw_log(
+            SW_LOG_WARNING,
+            "%s: clients by RESP wrote keys with --resp-keys %s; with --resp-keys %s they do not "
+            "find them",
+            recover->directory->path, sw_key_form_name(told), now);
+        return true;
+    }
+    snprintf(reason, SW_WAL_REASON_BYTES,
+             "%s: clients by RESP wrote keys with --resp-keys %s and would not find them with "
+             "--resp-keys %s: start with --resp-keys %s; if no client by RESP has written, start "
+             "with --resp-keys-change yes",
+             recover->directory->path, sw_key_form_name(told), now, sw_key_form_name(told));
+    return false;
 }
 
 /* Goes on without a log. What cannot be reached now must not be reached once a snapshot stands for
@@ -79,6 +132,7 @@ static int recover_surveyed(const struct sw_recover *recover, const struct sw_wa
     struct sw_replayed replayed;
     uint64_t began = sw_log_now_ns();
     if (!ids_agree(recover, survey, reason) || !may_cut(recover, &survey->plan, reason) ||
+        !form_fits(recover, survey, reason) ||
         sw_wal_replay_to_table(survey, recover->directory, recover->table, &recover->shape,
                                &recover->owner, &replayed, reason) != 0) {
         return -1;
@@ -136,8 +190,8 @@ int sw_recover(const struct sw_recover *recover, char reason[SW_WAL_REASON_BYTES
     return status;
 }
 
-int sw_recover_behind(const struct sw_load *load, bool cuts_torn_tail, struct sw_wal *wal,
-                      char reason[SW_WAL_REASON_BYTES])
+int sw_recover_behind(const struct sw_load *load, const struct sw_recover_options *options,
+                      struct sw_wal *wal, char reason[SW_WAL_REASON_BYTES])
 {
     struct sw_table_info info;
     sw_table_info(load->table, &info);
@@ -149,7 +203,8 @@ int sw_recover_behind(const struct sw_load *load, bool cuts_torn_tail, struct sw
         .has_snapshot = load->found,
         .base = load->found ? load->header.sequence : 0,
         .named = load->highest,
-        .cuts_torn_tail = cuts_torn_tail,
+        .snapshot = load->found ? &load->header : NULL,
+        .options = *options,
         .owner = {load->stop, load->progress, load->context},
         .wal = wal,
     };

@@ -11,14 +11,23 @@
 #include "server/log/wal.h"
 #include "table/table.h"
 
+/* What the options say of a start. */
+struct sw_recover_options {
+    bool cuts_torn_tail;   /* otherwise a log whose end is torn is refused */
+    bool has_form;         /* otherwise the form of keys is not compared */
+    uint32_t resp_keys;    /* enum sw_resp_keys */
+    bool takes_other_form; /* files of another form are not refused */
+};
+
 struct sw_recover {
     struct sw_directory *directory; /* gets the log_id of the segments, if there is no snapshot */
     struct sw_table *table;         /* holds the snapshot; nobody else writes to it */
     struct sw_wal_shape shape;
     bool has_snapshot;
-    uint64_t base;       /* the snapshot's sequence; 0: there is none */
-    uint64_t named;      /* highest sequence in the name of a snapshot */
-    bool cuts_torn_tail; /* otherwise a log whose end is torn is refused */
+    uint64_t base;                             /* the snapshot's sequence; 0: there is none */
+    uint64_t named;                            /* highest sequence in the name of a snapshot */
+    const struct sw_snapshot_header *snapshot; /* or NULL */
+    struct sw_recover_options options;
     struct sw_replay_owner owner;
     struct sw_wal *wal; /* the log to begin; NULL: none, what follows is not logged */
 };
@@ -28,7 +37,7 @@ struct sw_recover {
 int sw_recover(const struct sw_recover *recover, char reason[SW_WAL_REASON_BYTES]);
 
 /* The same behind a snapshot that was loaded, or was not found. */
-int sw_recover_behind(const struct sw_load *load, bool cuts_torn_tail, struct sw_wal *wal,
-                      char reason[SW_WAL_REASON_BYTES]);
+int sw_recover_behind(const struct sw_load *load, const struct sw_recover_options *options,
+                      struct sw_wal *wal, char reason[SW_WAL_REASON_BYTES]);
 
 #endif

@@ -87,7 +87,12 @@ static bool load_newest(struct sw_saver *saver)
 {
     char reason[SW_WAL_REASON_BYTES] = "";
     struct sw_load *load = &saver->load;
-    const bool cuts = saver->config->aof_load_truncated != 0;
+    const struct sw_recover_options options = {
+        .cuts_torn_tail = saver->config->aof_load_truncated != 0,
+        .has_form = true,
+        .resp_keys = saver->config->resp_keys,
+        .takes_other_form = saver->config->resp_keys_change != 0,
+    };
     uint64_t began = sw_saver_now_ms();
     saver->logged_ms = began;
     sw_snapshot_remove_unfinished(&saver->directory);
@@ -107,7 +112,7 @@ static bool load_newest(struct sw_saver *saver)
     } else {
         sw_log(SW_LOG_NOTICE, "no snapshot in %s: the table begins empty", saver->directory.path);
     }
-    if (sw_recover_behind(load, cuts, saver->owner.wal, reason) != 0) {
+    if (sw_recover_behind(load, &options, saver->owner.wal, reason) != 0) {
         return cannot_load(saver, reason);
     }
     /* a log that ends badly may lack what was recovered behind the snapshot */

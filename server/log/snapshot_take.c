@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "proto/frame.h"
+#include "proto/key_form.h"
 #include "server/log/clock.h"
 #include "table/expiring.h"
 
@@ -40,6 +41,7 @@ static void fill_header(struct sw_snapshot_write *write, const struct sw_table *
         .policy = is_cache ? (uint32_t)info.cache_policy : 0,
         .value_type = sw_config_has_rows(config) ? sw_config_value_type(config) : SW_TYPE_BYTES,
         .key_text_bytes = info.key_text_bytes,
+        .key_form = sw_key_form_told(config->resp_keys),
         .writer = "sherwoodd " SHERWOOD_VERSION,
     };
     header->block_entries =

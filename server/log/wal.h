@@ -42,6 +42,7 @@ struct sw_wal_config {
     uint64_t backlog_bytes;     /* applied and not written, at which writes have to wait */
     uint64_t columns_bytes_max; /* of the longest record */
     uint64_t patience_ms;       /* so long answers wait for a broken log to be mended */
+    uint32_t key_form;          /* sw_key_form_told() */
     struct sw_wal_shape shape;
     /* Called by any thread of the log when answerable or the state may have changed, and when
      * writes that had to wait may go on. Must not block. */

@@ -4,6 +4,7 @@
  */
 #include "server/log/wal_of_table.h"
 
+#include "proto/key_form.h"
 #include "server/observe/log.h"
 
 /* A snapshot of a table of some GiB is written in that time. */
@@ -32,6 +33,7 @@ int sw_wal_of_table(const struct sw_config *config, const struct sw_table *table
         .columns_bytes_max = sw_wal_columns_bytes_max(&shape, info.batch_ops_max,
                                                       (info.operations >> SW_EXPIRE & 1) != 0),
         .shape = shape,
+        .key_form = sw_key_form_told(config->resp_keys),
         .wake = wake,
         .synced = synced,
         .context = context,

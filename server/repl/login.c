@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/key_form.h"
 #include "proto/tls/context.h"
 #include "server/users/password.h"
 #include "server/users/secret.h"
@@ -109,6 +110,7 @@ void sw_login_hello(const struct sw_table *table, const struct sw_config *config
                                     .value_format = (uint64_t)sw_config_value_format(config) +
                                                     SW_REPL_TYPE * sw_config_value_type(config) +
                                                     SW_REPL_TEXT * info.key_text_bytes,
-                                    .engine = (uint64_t)info.engine,
+                                    .engine = (uint64_t)info.engine +
+                                              SW_REPL_FORM * sw_key_form_told(config->resp_keys),
                                     .batch_ops_max = info.batch_ops_max};
 }

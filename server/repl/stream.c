@@ -11,6 +11,7 @@
 
 #include "proto/check.h"
 #include "proto/decimal.h"
+#include "proto/key_form.h"
 #include "proto/value_type.h"
 
 #define ACK_MAGIC 0x314b4157U /* "WAK1" */
@@ -103,6 +104,11 @@ static uint32_t type_of(const struct sw_repl_hello *hello)
     return (uint32_t)(hello->value_format % SW_REPL_TEXT / SW_REPL_TYPE);
 }
 
+static uint32_t form_of(const struct sw_repl_hello *hello)
+{
+    return (uint32_t)(hello->engine / SW_REPL_FORM);
+}
+
 bool sw_repl_hello_fits(const struct sw_repl_hello *replica, const struct sw_repl_hello *primary,
                         char *reason, size_t reason_bytes)
 {
@@ -135,6 +141,13 @@ bool sw_repl_hello_fits(const struct sw_repl_hello *replica, const struct sw_rep
                      rows[i].replica, rows[i].primary);
             return false;
         }
+    }
+    const uint32_t theirs = form_of(replica), ours = form_of(primary);
+    if (theirs != 0 && ours != 0 && !sw_key_form_fits(ours, theirs - 1)) {
+        snprintf(reason, reason_bytes,
+                 "the form of keys: the replica has --resp-keys %s, the primary --resp-keys %s",
+                 sw_key_form_name(theirs), sw_key_form_name(ours));
+        return false;
     }
     return true;
 }

@@ -8,7 +8,9 @@
  *               [shard node incarnation closed]
  *
  * where value_format is the format, and SW_REPL_TYPE times the type of rows (proto/value_type.h),
- * and SW_REPL_TEXT times the bytes of a row that are the text of its key,
+ * and SW_REPL_TEXT times the bytes of a row that are the text of its key; engine is the engine, and
+ * SW_REPL_FORM times the told form of keys (proto/key_form.h), which earlier versions neither write
+ * nor compare;
  * and nothing more before the line that answers it:
  *
  *     +RESUME history sequence salt [term start]    records behind the sequence follow
@@ -53,6 +55,7 @@ struct sw_repl_hello {
     uint64_t closed; /* it takes nothing of this term, or of one before */
 };
 #define SW_REPL_HELLO_WORDS 8
+#define SW_REPL_FORM 16U
 #define SW_REPL_TYPE 16U
 #define SW_REPL_TEXT 4096U
 #define SW_REPL_MEMBER_WORDS 12

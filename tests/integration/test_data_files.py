@@ -12,7 +12,7 @@ import subprocess
 import wire
 from certificates import Authority
 from data_directory import SMALL, Directory, durable
-from harness import BUILD, Server, Skip, case, check, equal, free_port, main
+from harness import BUILD, Server, Skip, case, check, equal, eventually, free_port, main
 
 CLI = str(BUILD / "sherwood-cli")
 NOBODY = 65534
@@ -163,6 +163,66 @@ def what_a_stop_writes():
                     equal(server.redis_cli("SET", "1", "1").strip(), "OK", "set")
                 files = sorted(file.name for file in path.iterdir() if file.name != "lock")
                 check(all(name.startswith("snapshot-" if level is None else "log-") for name in files) and files, files)
+
+
+FORMS = ("decimal", "raw", "hash", "auto")
+COMPATIBLE = {("decimal", "auto")} | {(form, form) for form in FORMS}
+
+
+@case
+def files_of_another_form_of_keys():
+    """files say how clients by RESP wrote keys: a start in a form that would not find them is refused, and names it"""
+    for log in ((), ("--appendonly", "yes")):
+        for wrote in FORMS:
+            with Directory() as path:
+                start = ("--data-dir", str(path), *SMALL, *log)
+                with Server(*start, "--resp-keys", wrote) as server:
+                    equal(server.redis_cli("SET", "12345678", "1").strip(), "OK", "set")
+                for wants in FORMS:
+                    if (wrote, wants) in COMPATIBLE:
+                        continue
+                    said = does_not_start(*start, "--resp-keys", wants)
+                    check(f"wrote keys with --resp-keys {wrote}" in said and f"start with --resp-keys {wrote}" in said, said)
+                if not log:
+                    snapshot = next(path.glob("snapshot-*"))
+                    check(f"resp_keys:{wrote}" in cli("snapshot", "info", snapshot)[1], "info")
+                for wants in FORMS:
+                    if (wrote, wants) in COMPATIBLE and wrote != wants:
+                        shutil.copytree(path, path / "copy")
+                        with Server("--data-dir", str(path / "copy"), *SMALL, *log, "--resp-keys", wants) as server:
+                            equal(server.redis_cli("GET", "12345678").strip(), "1", f"{wrote} read as {wants}")
+                        shutil.rmtree(path / "copy")
+                with Server(*start, "--resp-keys", wrote) as server:
+                    equal(server.redis_cli("GET", "12345678").strip(), "1", wrote)
+
+
+@case
+def the_form_of_keys_is_changed():
+    """--resp-keys-change yes loads them once; with a log the new form holds from then on. What has no keys has no form"""
+    with Directory() as path:
+        start = ("--data-dir", str(path), "--appendonly", "yes", *SMALL)
+        with Server(*start, "--resp-keys", "raw") as server:
+            equal(server.redis_cli("DBSIZE").strip(), "0", "keys")
+        with Server(*start, "--resp-keys", "hash") as server:
+            equal(server.redis_cli("SET", "k", "1").strip(), "OK", "set")
+        check("--resp-keys-change yes" in does_not_start(*start, "--resp-keys", "auto"), "refused")
+        with Server(*start, "--resp-keys", "auto", "--resp-keys-change", "yes") as server:
+            equal(server.redis_cli("DBSIZE").strip(), "1", "keys")
+            check("clients by RESP wrote keys with --resp-keys hash" in server.log(), server.log())
+        with Server(*start, "--resp-keys", "auto") as server:
+            equal(server.redis_cli("DBSIZE").strip(), "1", "keys")
+        check("--resp-keys auto" in does_not_start(*start, "--resp-keys", "hash"), "refused")
+
+
+@case
+def a_replica_of_another_form_of_keys():
+    """a primary refuses replicas that would show its keys by other texts, in words that both log"""
+    with Server("--resp-keys", "decimal") as primary:
+        primary.redis_cli("SET", "1", "1")
+        with Server("--resp-keys", "hash", "--replicaof", f"127.0.0.1 {primary.port}", errors="form of keys") as replica:
+            eventually(lambda: "the replica has --resp-keys hash, the primary --resp-keys decimal" in replica.log(), "words")
+        with Server("--resp-keys", "auto", "--replicaof", f"127.0.0.1 {primary.port}") as replica:
+            eventually(lambda: replica.redis_cli("GET", "1").strip() == "1", "a replica with auto follows decimal")
 
 
 @case

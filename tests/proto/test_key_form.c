@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_key_form.c - which form of keys finds the keys of which.
+ */
+#include <criterion/criterion.h>
+
+#include "proto/key_form.h"
+
+static const enum sw_resp_keys forms[] = {SW_RESP_KEYS_DECIMAL, SW_RESP_KEYS_RAW, SW_RESP_KEYS_HASH,
+                                          SW_RESP_KEYS_AUTO};
+#define FORMS (sizeof(forms) / sizeof(forms[0]))
+
+Test(key_form, numbers_in_files_stay)
+{
+    static const char *const names[] = {"unknown", "decimal", "raw", "hash", "auto"};
+    for (uint32_t i = 0; i < FORMS; i++) {
+        cr_assert_eq((uint32_t)forms[i], i);
+        cr_assert_eq(sw_key_form_told(forms[i]), i + 1);
+    }
+    for (uint32_t told = 0; told <= FORMS; told++) {
+        cr_assert_str_eq(sw_key_form_name(told), names[told]);
+    }
+    cr_assert_str_eq(sw_key_form_name(FORMS + 1), "of a later version");
+    cr_assert_str_eq(sw_key_form_name(UINT32_MAX), "of a later version");
+}
+
+Test(key_form, each_pair)
+{
+    static const bool fits[FORMS][FORMS] = {[SW_RESP_KEYS_DECIMAL] = {true, false, false, true},
+                                            [SW_RESP_KEYS_RAW] = {false, true, false, false},
+                                            [SW_RESP_KEYS_HASH] = {false, false, true, false},
+                                            [SW_RESP_KEYS_AUTO] = {false, false, false, true}};
+    for (uint32_t now = 0; now < FORMS; now++) {
+        for (uint32_t then = 0; then < FORMS; then++) {
+            cr_assert_eq(sw_key_form_fits(sw_key_form_told(then), now), fits[then][now], "%u, %u",
+                         then, now);
+        }
+        cr_assert(sw_key_form_fits(0, now), "not told");
+        cr_assert_not(sw_key_form_fits(FORMS + 1, now), "of a later version");
+    }
+}
