@@ -139,6 +139,8 @@ void sw_snapshot_put_header(const struct sw_snapshot_header *header,
     memcpy(bytes + 112, header->writer, SW_SNAPSHOT_TEXT_BYTES);
     put32(bytes + 176, header->key_text_bytes);
     put32(bytes + 180, header->key_form);
+    put64(bytes + 184, header->segment);
+    put64(bytes + 192, header->segments_from);
     put64(bytes + CHECK_AT, sw_check64(bytes, CHECK_AT, 0));
 }
 
@@ -202,6 +204,8 @@ const char *sw_snapshot_get_header(const uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES]
     memcpy(header->writer, bytes + 112, SW_SNAPSHOT_TEXT_BYTES);
     header->key_text_bytes = get32(bytes + 176);
     header->key_form = get32(bytes + 180);
+    header->segment = get64(bytes + 184);
+    header->segments_from = get64(bytes + 192);
     if ((header->columns & ~(uint32_t)KNOWN_COLUMNS) != 0) {
         *is_newer = true;
         return "has columns that this program does not know";

@@ -56,7 +56,9 @@ struct sw_snapshot_header {
     uint32_t value_type;                 /* of rows: enum sw_value_type; else 0 */
     uint32_t key_text_bytes;             /* of value_bytes, the last ones: the text of the key */
     char writer[SW_SNAPSHOT_TEXT_BYTES]; /* version of the daemon */
-    uint32_t key_form;                   /* sw_key_form_told(): how clients by RESP wrote keys */
+    uint64_t segment;       /* of the log beside it, which was written then; 0: none, or not told */
+    uint64_t segments_from; /* number of the first segment that a start may need behind it */
+    uint32_t key_form;      /* sw_key_form_told(): how clients by RESP wrote keys */
 };
 
 struct sw_snapshot_block {

@@ -22,6 +22,7 @@
 #define TIME_BYTES 8U
 /* In the header of a segment, behind the version's text of at most 64 bytes. */
 #define BOOT_AT 168
+#define PREVIOUS_AT 184
 
 static const uint8_t segment_magic[8] = {'S', 'W', 'L', 'O', 'G', 0, 0, 1};
 
@@ -85,6 +86,7 @@ void sw_wal_segment_encode(const struct sw_wal_segment *segment, uint8_t bytes[S
     put64(bytes + 96, segment->bytes);
     put(bytes + 104, SHERWOOD_VERSION, sizeof(SHERWOOD_VERSION));
     put(bytes + BOOT_AT, segment->boot, sizeof(segment->boot));
+    put64(bytes + PREVIOUS_AT, segment->previous);
     put64(bytes + 4088, sw_check64(bytes, 4088, 0));
 }
 
@@ -110,6 +112,7 @@ bool sw_wal_segment_decode(const uint8_t bytes[SW_WAL_HEADER_BYTES], struct sw_w
         .by_recovery = u32_at(bytes + 80) != 0,
         .key_form = u32_at(bytes + 92),
         .bytes = u64_at(bytes + 96),
+        .previous = u64_at(bytes + PREVIOUS_AT),
     };
     memcpy(segment->log_id, bytes + 16, sizeof(segment->log_id));
     memcpy(segment->boot, bytes + BOOT_AT, sizeof(segment->boot));

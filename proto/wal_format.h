@@ -43,7 +43,10 @@ struct sw_wal_segment {
     uint32_t key_form;              /* sw_key_form_told() */
     uint64_t bytes;                 /* length of the file */
     uint8_t boot[SW_BOOT_ID_BYTES]; /* the kernel that ran while it was written */
+    uint64_t previous;              /* number of the newest segment beside it when it was begun, or
+                                       SW_WAL_NO_PREVIOUS */
 };
+#define SW_WAL_NO_PREVIOUS UINT64_MAX
 
 enum sw_wal_kind {
     SW_WAL_OPERATIONS = 1, /* carried out one after the other */

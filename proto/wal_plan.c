@@ -162,6 +162,63 @@ static void tell_unreadable(const struct sw_wal_found *found, uint64_t end,
              name, found->run.end, end + 1);
 }
 
+static const struct sw_wal_found *find(const struct sw_wal_found *found, size_t count,
+                                       uint64_t number)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (found[i].number == number && !found[i].is_alias) {
+            return &found[i];
+        }
+    }
+    return NULL;
+}
+
+/* Looks for a segment that is gone though it may have had writes behind the snapshot. Each segment
+ * names the one beside which it was begun, so that the newest one leads to all that a start needs.
+ * Those that are on no such way, a start has seen and given up. Where no segment is left there is
+ * nothing to go by: a snapshot alone may be a backup. */
+static uint64_t find_gone(const struct sw_wal_plan *plan, const struct sw_wal_found *found,
+                          size_t count, uint64_t *by)
+{
+    const struct sw_wal_found *at = NULL;
+    for (size_t i = 0; i < count; i++) {
+        at = !found[i].is_alias && found[i].segment.previous != 0 ? &found[i] : at;
+    }
+    *by = 0;
+    const uint64_t needed = plan->beside.segment;
+    if (count > 0 && needed != 0 && (at == NULL || at->number < needed) &&
+        find(found, count, needed) == NULL) {
+        return needed;
+    }
+    while (at != NULL && at->segment.previous != 0) {
+        const uint64_t previous = at->segment.previous;
+        /* one with writes that follow the others without a gap has had nothing else before it */
+        bool ends = previous == SW_WAL_NO_PREVIOUS || previous < plan->beside.from ||
+                    previous >= at->number || (at->run.first != 0 && !at->is_passed);
+        const struct sw_wal_found *before = ends ? NULL : find(found, count, previous);
+        if (!ends && before == NULL) {
+            *by = at->number;
+            return previous;
+        }
+        at = before;
+    }
+    return 0;
+}
+
+static void tell_gone(const struct sw_wal_plan *plan, uint64_t by,
+                      char refusal[SW_WAL_REFUSAL_BYTES])
+{
+    char gone[SW_WAL_NAME_BYTES], beside[SW_WAL_NAME_BYTES] = "the newest snapshot";
+    sw_wal_name(plan->gone, gone);
+    if (by != 0) {
+        sw_wal_name(by, beside);
+    }
+    snprintf(refusal, SW_WAL_REFUSAL_BYTES,
+             "%s is gone, beside which %s was begun: writes behind %" PRIu64
+             " may be lost; sherwood-cli log check --fix goes on without it",
+             gone, beside, plan->end);
+}
+
 bool sw_wal_plan(struct sw_wal_plan *plan, struct sw_wal_found *found, size_t count, uint64_t base,
                  uint64_t named, const struct sw_wal_shape *shape,
                  char refusal[SW_WAL_REFUSAL_BYTES])
@@ -172,6 +229,7 @@ bool sw_wal_plan(struct sw_wal_plan *plan, struct sw_wal_found *found, size_t co
     plan->pieces = 0;
     plan->is_torn = false;
     plan->damaged = 0;
+    plan->gone = 0;
     if (!headers_hold(found, count, shape, refusal)) {
         return false;
     }
@@ -193,6 +251,12 @@ bool sw_wal_plan(struct sw_wal_plan *plan, struct sw_wal_found *found, size_t co
         char name[SW_WAL_NAME_BYTES];
         sw_wal_name(sealed->number, name);
         snprintf(refusal, SW_WAL_REFUSAL_BYTES, "the segment after %s is gone", name);
+        return false;
+    }
+    uint64_t by;
+    plan->gone = find_gone(plan, found, count, &by);
+    if (plan->gone != 0) {
+        tell_gone(plan, by, refusal);
         return false;
     }
     return true;

@@ -31,13 +31,21 @@ struct sw_wal_piece {
 void sw_wal_look(struct sw_wal_found *found, const uint8_t *bytes, uint64_t size,
                  uint64_t file_bytes, const uint8_t boot[SW_BOOT_ID_BYTES]);
 
+/* What a snapshot tells of the log beside it. */
+struct sw_wal_beside {
+    uint64_t segment; /* the one that was written then: it or a newer one is there; 0: not told */
+    uint64_t from;    /* no start behind the snapshot needs a segment of a lower number */
+};
+
 struct sw_wal_plan {
-    uint64_t base;     /* sequence of the snapshot; 0: none */
-    uint64_t end;      /* sequence of the last write that is recovered */
-    uint64_t evidence; /* everything up to here was durable */
-    bool is_torn;      /* behind the end a write cannot be read, as a crash leaves it */
-    size_t damaged;    /* the segment, + 1, in which a write behind the end was written whole and
-                          cannot be read; 0: there is none */
+    struct sw_wal_beside beside; /* in: of the snapshot `base`; zeros: not told */
+    uint64_t gone;               /* number of a segment that is needed and gone; 0: none is */
+    uint64_t base;               /* sequence of the snapshot; 0: none */
+    uint64_t end;                /* sequence of the last write that is recovered */
+    uint64_t evidence;           /* everything up to here was durable */
+    bool is_torn;                /* behind the end a write cannot be read, as a crash leaves it */
+    size_t damaged; /* the segment, + 1, in which a write behind the end was written whole and
+                       cannot be read; 0: there is none */
     size_t pieces;
     struct sw_wal_piece *piece; /* the caller's, with room for every segment */
 };
@@ -46,8 +54,9 @@ struct sw_wal_plan {
 
 /* Decides what is taken from the segments, which are sorted by number, on top of a snapshot of
  * sequence `base`; `named` is the highest sequence in a name of a snapshot, whole or not. Returns
- * false with a sentence in `refusal` if something that was durable is damaged or gone, or is not of
- * this log and shape (unless `shape` is NULL). */
+ * false with a sentence in `refusal` if something that was durable is damaged or gone, if a segment
+ * is gone that may have had more, or if something is not of this log and shape (unless `shape` is
+ * NULL). */
 bool sw_wal_plan(struct sw_wal_plan *plan, struct sw_wal_found *found, size_t count, uint64_t base,
                  uint64_t named, const struct sw_wal_shape *shape,
                  char refusal[SW_WAL_REFUSAL_BYTES]);

@@ -10,6 +10,7 @@
 
 #define SECTOR_BYTES 512U /* storage writes each of them whole or not at all */
 #define CHECK_AT 56       /* in the header of a record */
+#define TIME_BYTES 8U
 /* Of columns up to these lengths every byte, or every bit, is changed to find the damage. */
 #define ONE_BYTE_MAX 2048U
 #define ONE_BIT_MAX 16384U
@@ -131,12 +132,45 @@ static bool is_one_off(uint8_t *bytes, uint64_t size, uint64_t seed, uint64_t ch
     return found;
 }
 
-/* May a crash have cut the columns of the record? A write that a kill ends leaves zeros behind some
- * line of 64 bytes, and a loss of power leaves sectors as they were before: zero. */
-static bool columns_may_be_cut(const struct sw_wal_reader *reader, uint64_t at, uint64_t end)
+/* Where the last column of a record ends without its padding, and how long each of its numbers is.
+ */
+static uint64_t end_of_data(const struct sw_wal_shape *shape, const struct sw_wal_record *record,
+                            uint64_t *unit)
 {
-    bool is_cut = end > at + SW_WAL_RECORD_BYTES &&
-                  is_zero(reader->bytes, reader->size, end - SW_WAL_ALIGN, end);
+    const struct sw_wal_columns columns = sw_wal_columns(shape, record);
+    const uint64_t n = record->count, all = sw_wal_columns_bytes(&columns);
+    uint64_t bytes = n * shape->key_bytes, padded = columns.keys;
+    *unit = shape->key_bytes;
+    if (columns.buried > 0) {
+        padded = columns.buried;
+        bytes = (uint64_t)record->buried * shape->key_bytes;
+    } else if (columns.times > 0) {
+        padded = columns.times;
+        bytes = record->flags & SW_WAL_HAS_TIMES ? n * TIME_BYTES : TIME_BYTES;
+        *unit = TIME_BYTES;
+    } else if (columns.operations > 0) {
+        padded = columns.operations;
+        bytes = n;
+        *unit = 1;
+    } else if (columns.operands > 0) {
+        padded = columns.operands;
+        bytes = n * shape->value_bytes;
+        *unit = shape->value_bytes <= TIME_BYTES ? shape->value_bytes : 4;
+    }
+    return all - padded + bytes;
+}
+
+/* May a crash have cut the columns of the record? A write that ends early leaves zeros for the last
+ * number at least, and a loss of power leaves sectors as they were before: zero. */
+static bool columns_may_be_cut(const struct sw_wal_reader *reader, uint64_t at,
+                               const struct sw_wal_record *record)
+{
+    uint64_t unit;
+    const uint64_t end = at + (uint64_t)record->units * SW_WAL_ALIGN;
+    const uint64_t data =
+        at + SW_WAL_RECORD_BYTES + end_of_data(&reader->segment->shape, record, &unit);
+    bool is_cut =
+        data > at + SW_WAL_RECORD_BYTES && is_zero(reader->bytes, reader->size, data - unit, data);
     for (uint64_t from = at; from < end && !is_cut;) {
         const uint64_t to = (from / SECTOR_BYTES + 1) * SECTOR_BYTES;
         is_cut = is_zero(reader->bytes, reader->size, from, to < end ? to : end);
@@ -153,7 +187,7 @@ static bool has_bad_columns(const struct sw_wal_reader *reader, uint64_t at,
     if (!is_next(reader, record) || !sw_wal_record_is_known(record, &reader->segment->shape)) {
         return false;
     }
-    if (reader->is_same_boot && !columns_may_be_cut(reader, at, end)) {
+    if (reader->is_same_boot && !columns_may_be_cut(reader, at, record)) {
         return true;
     }
     const uint64_t columns = end - at - SW_WAL_RECORD_BYTES;

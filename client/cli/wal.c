@@ -26,8 +26,7 @@ static bool check(struct sw_cli_wal *wal)
         fprintf(out, "%s: a snapshot stands for those up to %" PRIu64 "\n", wal->path, wal->base);
     }
     if (wal->plan.is_torn) {
-        fprintf(out, "%s: behind them a write is cut: parts of it were never written to storage\n",
-                wal->path);
+        fprintf(out, "%s: the write behind them cannot be read, as after a crash\n", wal->path);
     }
     return true;
 }

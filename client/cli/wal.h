@@ -33,6 +33,9 @@ bool sw_cli_wal_read(struct sw_cli_wal *wal);
 uint8_t *sw_cli_wal_load(const struct sw_cli_wal *wal, uint64_t number, uint64_t *size);
 void sw_cli_wal_free(struct sw_cli_wal *wal);
 
+/* Locks the directory until the process ends. Returns it, open; or -1 with the reason printed. */
+int sw_cli_wal_lock(const struct sw_cli_wal *wal);
+
 /* log check --fix: says what is lost if the log is cut so that a server starts; with `yes` it does
  * that. Returns false if the log was not fixed. */
 bool sw_cli_wal_fix(struct sw_cli_wal *wal, bool yes);

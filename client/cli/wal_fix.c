@@ -12,12 +12,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "client/cli/wal.h"
-#include "proto/data_lock.h"
-#include "proto/regular_file.h"
 
 #define NEW_NAME "new-cut"
 #define NAME_BYTES 48
@@ -227,6 +226,12 @@ static bool tell(const struct fix *fix)
             any = true;
         }
     }
+    if (wal->plan.gone != 0) {
+        sw_wal_name(wal->plan.gone, name);
+        fprintf(out, "%s/%s: is gone; an empty segment takes its place, and its writes are lost\n",
+                wal->path, name);
+        any = true;
+    }
     if (fix->lost > 0) {
         fprintf(out,
                 "%s: writes %" PRIu64 " to %" PRIu64 " are lost, of which those up to %" PRIu64
@@ -327,6 +332,81 @@ static int cut(const struct fix *fix, const struct sw_wal_found *found, uint64_t
     return status;
 }
 
+/* Makes an empty segment in the place of the one that is gone, alike to the first that is there. */
+static int fill(const struct fix *fix)
+{
+    uint8_t bytes[SW_WAL_HEADER_BYTES];
+    char name[NAME_BYTES], alike[NAME_BYTES];
+    struct sw_wal_segment segment = fix->us[0].segment;
+    segment.number = fix->wal->plan.gone;
+    segment.through = fix->wal->base;
+    segment.bytes = sizeof(bytes);
+    segment.previous = 0;
+    if (getrandom(&segment.salt, sizeof(segment.salt), 0) != (ssize_t)sizeof(segment.salt)) {
+        return -1;
+    }
+    sw_wal_segment_encode(&segment, bytes);
+    sw_wal_name(segment.number, name);
+    sw_wal_name(fix->us[0].number, alike);
+    unlinkat(fix->dir, NEW_NAME, 0);
+    int fd = openat(fix->dir, NEW_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int status = fd < 0 || make_alike(fd, fix, alike) != 0 ||
+                         write_all(fd, bytes, sizeof(bytes)) != 0 || fsync(fd) != 0
+                     ? -1
+                     : renameat(fix->dir, NEW_NAME, fix->dir, name);
+    int error = errno;
+    if (fd >= 0) {
+        close(fd);
+    }
+    errno = error;
+    return status;
+}
+
+static bool alloc_parts(struct fix *fix)
+{
+    const struct sw_cli_wal *wal = fix->wal;
+    fix->fates = calloc(wal->count + 1, sizeof(*fix->fates));
+    fix->us = calloc(wal->count + 1, sizeof(*fix->us));
+    fix->places = calloc(wal->count + 1, sizeof(*fix->places));
+    return (fix->fates != NULL && fix->us != NULL && fix->places != NULL) ||
+           sw_cli_wal_complain(wal, "", strerror(ENOMEM));
+}
+
+static void free_parts(struct fix *fix)
+{
+    free(fix->fates);
+    free(fix->us);
+    free(fix->places);
+}
+
+/* Puts an empty segment in the place of one that is gone, or went aside, and is named by others.
+ * Returns 1, 0 if none is gone, or -1 with the reason printed. */
+static int fill_one(const struct fix *fix)
+{
+    struct sw_cli_wal now = {.cli = fix->wal->cli, .path = fix->wal->path};
+    struct fix next = {.wal = &now, .dir = fix->dir};
+    int filled = -1;
+    if (sw_cli_wal_read(&now) && alloc_parts(&next) && plan(&next)) {
+        filled = now.plan.gone == 0 ? 0 : 1;
+        if (filled == 1 && fill(&next) != 0) {
+            sw_cli_wal_complain(&now, NEW_NAME, strerror(errno));
+            filled = -1;
+        }
+    }
+    free_parts(&next);
+    sw_cli_wal_free(&now);
+    return filled;
+}
+
+static bool fill_all(const struct fix *fix)
+{
+    int filled;
+    do {
+        filled = fill_one(fix);
+    } while (filled > 0);
+    return filled == 0;
+}
+
 /* The newest first: whatever ends this, what is behind the gap never comes back. */
 static bool carry_out(const struct fix *fix)
 {
@@ -346,48 +426,14 @@ static bool carry_out(const struct fix *fix)
             return sw_cli_wal_complain(wal, name, strerror(errno));
         }
     }
+    if (!fill_all(fix)) {
+        return false;
+    }
     if (fsync(fix->dir) != 0) {
         return sw_cli_wal_complain(wal, "", strerror(errno));
     }
     fprintf(wal->cli->out, "%s: done; what was cut is beside, as cut-*\n", wal->path);
     return true;
-}
-
-/* Opens the file `lock`. Creates it for the owner of the directory, whose daemon must open it. */
-static int open_lock(int dir)
-{
-    struct stat status;
-    int fd = sw_open_regular(dir, SW_DATA_LOCK_NAME, O_RDWR, 0);
-    if (fd >= 0 || errno != ENOENT) {
-        return fd;
-    }
-    fd = sw_open_regular(dir, SW_DATA_LOCK_NAME, O_RDWR | O_CREAT | O_EXCL, 0600);
-    if (fd >= 0 && (fstat(dir, &status) != 0 || fchown(fd, status.st_uid, status.st_gid) != 0)) {
-        int error = errno;
-        unlinkat(dir, SW_DATA_LOCK_NAME, 0);
-        close(fd);
-        errno = error;
-        return -1;
-    }
-    return fd;
-}
-
-/* Opens the directory and locks it as a daemon does. */
-static bool lock(struct fix *fix)
-{
-    fix->dir = open(fix->wal->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fix->dir < 0) {
-        return sw_cli_wal_complain(fix->wal, "", strerror(errno));
-    }
-    /* both locks are held until the process ends */
-    if (sw_data_lock_directory(fix->dir) == 0) {
-        int fd = open_lock(fix->dir);
-        if (fd >= 0 && sw_data_lock_file(fd) == 0) {
-            return true;
-        }
-    }
-    return sw_cli_wal_complain(fix->wal, "",
-                               errno == EAGAIN ? "a sherwoodd uses it" : sw_file_error(errno));
 }
 
 static bool fix_locked(struct fix *fix, bool yes)
@@ -396,13 +442,7 @@ static bool fix_locked(struct fix *fix, bool yes)
     if (!sw_cli_wal_read(wal)) {
         return false;
     }
-    fix->fates = calloc(wal->count + 1, sizeof(*fix->fates));
-    fix->us = calloc(wal->count + 1, sizeof(*fix->us));
-    fix->places = calloc(wal->count + 1, sizeof(*fix->places));
-    if (fix->fates == NULL || fix->us == NULL || fix->places == NULL) {
-        return sw_cli_wal_complain(wal, "", strerror(ENOMEM));
-    }
-    if (!judge(fix)) {
+    if (!alloc_parts(fix) || !judge(fix)) {
         return false;
     }
     if (!tell(fix)) {
@@ -417,13 +457,11 @@ static bool fix_locked(struct fix *fix, bool yes)
 
 bool sw_cli_wal_fix(struct sw_cli_wal *wal, bool yes)
 {
-    struct fix fix = {.wal = wal, .dir = -1};
-    bool good = lock(&fix) && fix_locked(&fix, yes);
+    struct fix fix = {.wal = wal, .dir = sw_cli_wal_lock(wal)};
+    bool good = fix.dir >= 0 && fix_locked(&fix, yes);
     if (fix.dir >= 0) {
         close(fix.dir);
     }
-    free(fix.fates);
-    free(fix.us);
-    free(fix.places);
+    free_parts(&fix);
     return good;
 }

@@ -36,7 +36,7 @@ static bool is_named(const char *name, const char *kind, uint64_t *number)
 }
 
 /* Is every block of the snapshot sound? What is not is printed. */
-static bool is_whole(const struct sw_cli_wal *wal, uint64_t number)
+static bool is_whole(struct sw_cli_wal *wal, uint64_t number)
 {
     struct sw_cli_snapshot snapshot;
     char path[SW_CLI_WAL_PATH_BYTES];
@@ -45,6 +45,10 @@ static bool is_whole(const struct sw_cli_wal *wal, uint64_t number)
     if (sw_cli_snapshot_open(&snapshot, path, wal->cli->messages)) {
         while ((more = sw_cli_snapshot_next(&snapshot)) == 1) {
         }
+    }
+    if (more == 0) {
+        wal->plan.beside =
+            (struct sw_wal_beside){snapshot.header.segment, snapshot.header.segments_from};
     }
     sw_cli_snapshot_fini(&snapshot);
     return more == 0;

@@ -32,6 +32,7 @@ struct sw_directory {
      * there puts theirs in its place. */
     uint8_t log_id[SW_LOG_ID_BYTES];
     char path[SW_DIRECTORY_PATH_MAX];
+    uint64_t segments_from; /* a start behind a new snapshot needs no segment of a lower number */
 };
 
 /* Opens the directory, which must exist, locks it, and syncs it: what its names say is then what a

@@ -99,6 +99,7 @@ static int put_segment_header(struct sw_wal *wal, const struct sw_wal_file *file
         .wall_us = sw_log_wall_us(),
         .key_form = wal->config.key_form,
         .bytes = file->size,
+        .previous = wal->follows,
     };
     wal->io->boot_id(segment.boot);
     memcpy(segment.log_id, wal->log_id, sizeof(segment.log_id));
@@ -231,6 +232,16 @@ static void end_keeping(struct sw_wal *wal)
     pthread_cond_broadcast(&wal->moved);
 }
 
+uint64_t sw_wal_newest(const struct sw_wal *wal)
+{
+    uint64_t newest = 0;
+    for (size_t i = 0; i < wal->old_count; i++) {
+        newest = wal->old[i].number > newest ? wal->old[i].number : newest;
+    }
+    newest = wal->current.fd >= 0 ? wal->current.number : newest;
+    return newest == 0 ? SW_WAL_NO_PREVIOUS : newest;
+}
+
 /* The newest segment, while there is none to be written: the one before it may say that another one
  * follows, and its removal may not survive a crash. 0: there is none. */
 static uint64_t newest_needed(const struct sw_wal *wal)
@@ -249,7 +260,9 @@ static bool remove_one(struct sw_wal *wal)
     char name[SW_WAL_NAME_BYTES];
     const uint64_t needed = newest_needed(wal);
     size_t i = 0;
-    while (i < wal->old_count && (wal->old[i].last > wal->forget || wal->old[i].number == needed)) {
+    while (i < wal->old_count &&
+           (wal->old[i].last > wal->forget || wal->old[i].number >= wal->forget_from ||
+            wal->old[i].number == needed)) {
         i++;
     }
     if (i == wal->old_count) {
@@ -302,6 +315,7 @@ static void prepare_next(struct sw_wal *wal)
     wal->syncs_are_large = syncs > 0 && (bytes - wal->counted_bytes) / syncs >= LARGE_SYNC_BYTES;
     wal->counted_bytes = bytes;
     wal->counted_syncs = wal->syncs;
+    wal->follows = sw_wal_newest(wal);
     begin_keeping(wal);
     int status = prepare(wal, &file);
     int error = errno;

@@ -93,6 +93,7 @@ static void begin_anew(struct sw_wal *wal, uint64_t sequence)
                      __ATOMIC_RELEASE);
     wal->begun_at = sequence;
     wal->forget = 0;
+    wal->forget_from = 0;
     __atomic_store_n(&wal->taken, 0, __ATOMIC_SEQ_CST);
     __atomic_store_n(&wal->wanted, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&wal->handed, sequence, __ATOMIC_SEQ_CST);

@@ -46,10 +46,11 @@ static bool may_cut(const struct sw_recover *recover, const struct sw_wal_plan *
                  recover->directory->path, (unsigned long long)plan->end);
         return false;
     }
-    sw_log(SW_LOG_WARNING,
-           "%s: behind write %llu the log is torn: parts of the next write were never written to "
-           "storage, as after a crash; it is cut",
-           recover->directory->path, (unsigned long long)plan->end);
+    sw_log(
+        SW_LOG_WARNING,
+        "%s: behind write %llu the log is torn: the next write cannot be read, as after a crash, "
+        "and is cut; nothing shows that it was acknowledged",
+        recover->directory->path, (unsigned long long)plan->end);
     return true;
 }
 
@@ -126,6 +127,21 @@ static int go_without(const struct sw_recover *recover, const struct sw_wal_surv
     return 0;
 }
 
+/* Notes what the next snapshot tells of the log beside it, if no log begins. */
+static void note_segments(const struct sw_recover *recover, const struct sw_wal_survey *survey)
+{
+    const uint64_t segment = recover->snapshot != NULL ? recover->snapshot->segment : 0;
+    recover->directory->segments_from =
+        survey->count > 0 ? survey->found[survey->count - 1].number + 1 : 0;
+    if (survey->count == 0 && segment != 0) {
+        sw_log(
+            SW_LOG_WARNING,
+            "%s: no log is beside the snapshot, and one was when it was written: unless this is a "
+            "backup of the snapshot alone, the writes behind it are lost",
+            recover->directory->path);
+    }
+}
+
 static int recover_surveyed(const struct sw_recover *recover, const struct sw_wal_survey *survey,
                             char reason[SW_WAL_REASON_BYTES])
 {
@@ -137,6 +153,7 @@ static int recover_surveyed(const struct sw_recover *recover, const struct sw_wa
                                &recover->owner, &replayed, reason) != 0) {
         return -1;
     }
+    note_segments(recover, survey);
     if (replayed.writes > 0) {
         sw_log(
             SW_LOG_NOTICE, "replayed %llu writes of the log, %llu operations, %llu MiB, in %.3f s",
@@ -178,11 +195,16 @@ int sw_recover(const struct sw_recover *recover, char reason[SW_WAL_REASON_BYTES
 {
     struct sw_wal_survey survey;
     uint64_t named = recover->named;
+    const struct sw_snapshot_header *snapshot = recover->snapshot;
+    const struct sw_wal_beside beside = {
+        .segment = snapshot != NULL ? snapshot->segment : 0,
+        .from = snapshot != NULL ? snapshot->segments_from : 0,
+    };
     if (recover_snapshot_only(recover, &named, reason) != 0) {
         return -1;
     }
-    int status =
-        sw_wal_survey(&survey, recover->directory, recover->base, named, &recover->shape, reason);
+    int status = sw_wal_survey(&survey, recover->directory, recover->base, named, &beside,
+                               &recover->shape, reason);
     if (status == 0) {
         status = recover_surveyed(recover, &survey, reason);
     }
@@ -190,7 +212,7 @@ int sw_recover(const struct sw_recover *recover, char reason[SW_WAL_REASON_BYTES
     return status;
 }
 
-int sw_recover_behind(const struct sw_load *load, const struct sw_recover_options *options,
+int sw_recover_behind(const struct sw_load *load, const struct sw_config *config,
                       struct sw_wal *wal, char reason[SW_WAL_REASON_BYTES])
 {
     struct sw_table_info info;
@@ -204,7 +226,10 @@ int sw_recover_behind(const struct sw_load *load, const struct sw_recover_option
         .base = load->found ? load->header.sequence : 0,
         .named = load->highest,
         .snapshot = load->found ? &load->header : NULL,
-        .options = *options,
+        .options = {.cuts_torn_tail = config->aof_load_truncated != 0,
+                    .has_form = true,
+                    .resp_keys = config->resp_keys,
+                    .takes_other_form = config->resp_keys_change != 0},
         .owner = {load->stop, load->progress, load->context},
         .wal = wal,
     };

@@ -6,6 +6,7 @@
 #ifndef SHERWOOD_SERVER_LOG_RECOVER_H
 #define SHERWOOD_SERVER_LOG_RECOVER_H
 
+#include "server/config/config.h"
 #include "server/log/replay.h"
 #include "server/log/snapshot_load.h"
 #include "server/log/wal.h"
@@ -37,7 +38,7 @@ struct sw_recover {
 int sw_recover(const struct sw_recover *recover, char reason[SW_WAL_REASON_BYTES]);
 
 /* The same behind a snapshot that was loaded, or was not found. */
-int sw_recover_behind(const struct sw_load *load, const struct sw_recover_options *options,
+int sw_recover_behind(const struct sw_load *load, const struct sw_config *config,
                       struct sw_wal *wal, char reason[SW_WAL_REASON_BYTES]);
 
 #endif

@@ -87,12 +87,6 @@ static bool load_newest(struct sw_saver *saver)
 {
     char reason[SW_WAL_REASON_BYTES] = "";
     struct sw_load *load = &saver->load;
-    const struct sw_recover_options options = {
-        .cuts_torn_tail = saver->config->aof_load_truncated != 0,
-        .has_form = true,
-        .resp_keys = saver->config->resp_keys,
-        .takes_other_form = saver->config->resp_keys_change != 0,
-    };
     uint64_t began = sw_saver_now_ms();
     saver->logged_ms = began;
     sw_snapshot_remove_unfinished(&saver->directory);
@@ -112,7 +106,7 @@ static bool load_newest(struct sw_saver *saver)
     } else {
         sw_log(SW_LOG_NOTICE, "no snapshot in %s: the table begins empty", saver->directory.path);
     }
-    if (sw_recover_behind(load, &options, saver->owner.wal, reason) != 0) {
+    if (sw_recover_behind(load, saver->config, saver->owner.wal, reason) != 0) {
         return cannot_load(saver, reason);
     }
     /* a log that ends badly may lack what was recovered behind the snapshot */
@@ -144,6 +138,7 @@ static int try_snapshot(struct sw_saver *saver, bool borrow, struct saved *saved
     saved->write = (struct sw_snapshot_write){
         .directory = &saver->directory, .progress = on_saved_block, .context = saver};
     saved->write.header.incarnation = saver->incarnation;
+    sw_saver_note_beside(saver, &saved->write.header);
     if (sw_snapshot_take(&saved->write, saver->table, saver->config, borrow, reason) != 0) {
         return -1;
     }
@@ -191,7 +186,8 @@ static int write_snapshot(struct sw_saver *saver, bool borrow, struct saved *sav
                            load->damaged_count);
     if (saver->owner.wal != NULL) {
         sw_wal_forget(saver->owner.wal,
-                      sw_snapshot_oldest(&saver->directory, load->damaged, load->damaged_count));
+                      sw_snapshot_oldest(&saver->directory, load->damaged, load->damaged_count),
+                      saved->write.header.segments_from);
     }
     return 0;
 }

@@ -13,6 +13,16 @@ uint64_t sw_saver_changes(const struct sw_table *table)
     return stats.changes;
 }
 
+void sw_saver_note_beside(struct sw_saver *saver, struct sw_snapshot_header *header)
+{
+    struct sw_wal_beside beside = {.from = saver->directory.segments_from};
+    if (saver->owner.wal != NULL) {
+        sw_wal_beside(saver->owner.wal, &beside);
+    }
+    header->segment = beside.segment;
+    header->segments_from = beside.from;
+}
+
 bool sw_saver_is_loading(const struct sw_saver *saver)
 {
     return __atomic_load_n(&saver->loading, __ATOMIC_ACQUIRE);

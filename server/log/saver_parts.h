@@ -64,6 +64,9 @@ static inline uint64_t sw_saver_now_ms(void)
  * mutex held. Returns 0, or -1 with a sentence in `reason`. */
 int sw_saver_finish_replacing(struct sw_saver *saver, char reason[SW_HISTORY_REASON_BYTES]);
 
+/* Notes in the header of a snapshot, whose image is taken afterwards, what it tells of the log. */
+void sw_saver_note_beside(struct sw_saver *saver, struct sw_snapshot_header *header);
+
 /* Changes since the start of what a snapshot holds. */
 uint64_t sw_saver_changes(const struct sw_table *table);
 

@@ -73,12 +73,12 @@ static int look_at_all(struct sw_wal_survey *survey, const struct sw_directory *
 }
 
 int sw_wal_survey(struct sw_wal_survey *survey, const struct sw_directory *directory, uint64_t base,
-                  uint64_t named, const struct sw_wal_shape *shape,
-                  char reason[SW_WAL_REASON_BYTES])
+                  uint64_t named, const struct sw_wal_beside *beside,
+                  const struct sw_wal_shape *shape, char reason[SW_WAL_REASON_BYTES])
 {
     uint64_t *numbers;
     char refusal[SW_WAL_REFUSAL_BYTES];
-    *survey = (struct sw_wal_survey){0};
+    *survey = (struct sw_wal_survey){.plan.beside = *beside};
     if (sw_directory_numbers(directory, SW_WAL_NAME, &numbers, &survey->count) != 0) {
         return say(reason, directory, "", strerror(errno));
     }
@@ -107,15 +107,30 @@ void sw_wal_survey_free(struct sw_wal_survey *survey)
     *survey = (struct sw_wal_survey){0};
 }
 
+/* Was a segment given up that has a lower number? */
+static bool follows_passed(const struct sw_wal_survey *survey, size_t segment)
+{
+    for (size_t i = 0; i < segment; i++) {
+        if (survey->found[i].is_passed) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The newest first, each durably: a segment that names one that is gone must not stay. */
 int sw_wal_remove_unreachable(const struct sw_wal_survey *survey,
                               const struct sw_directory *directory,
                               char reason[SW_WAL_REASON_BYTES])
 {
-    for (size_t i = 0; i < survey->count; i++) {
+    for (size_t i = survey->count; i-- > 0;) {
+        const struct sw_wal_found *found = &survey->found[i];
+        const bool is_empty = found->run.first == 0 && follows_passed(survey, i);
         char name[SW_WAL_NAME_BYTES];
-        sw_wal_name(survey->found[i].number, name);
-        if ((survey->found[i].is_alias || survey->found[i].is_passed) &&
-            directory->io->unlink(directory->fd, name) != 0 && errno != ENOENT) {
+        sw_wal_name(found->number, name);
+        if ((found->is_alias || found->is_passed || is_empty) &&
+            ((directory->io->unlink(directory->fd, name) != 0 && errno != ENOENT) ||
+             directory->io->fsync(directory->fd) != 0)) {
             return say(reason, directory, name, strerror(errno));
         }
     }

@@ -35,8 +35,8 @@ struct sw_wal_survey {
  * see sw_wal_plan. Returns 0; or -1 with a sentence in `reason`. What was found is there in either
  * case, and the caller gives it back by sw_wal_survey_free. */
 int sw_wal_survey(struct sw_wal_survey *survey, const struct sw_directory *directory, uint64_t base,
-                  uint64_t named, const struct sw_wal_shape *shape,
-                  char reason[SW_WAL_REASON_BYTES]);
+                  uint64_t named, const struct sw_wal_beside *beside,
+                  const struct sw_wal_shape *shape, char reason[SW_WAL_REASON_BYTES]);
 void sw_wal_survey_free(struct sw_wal_survey *survey);
 
 /* Removes what no start is to read again, where no new segment follows: segments that begin behind

@@ -158,9 +158,21 @@ void sw_wal_give_up(struct sw_wal *wal)
     pthread_mutex_unlock(&wal->lock);
 }
 
-void sw_wal_forget(struct sw_wal *wal, uint64_t sequence)
+void sw_wal_beside(struct sw_wal *wal, struct sw_wal_beside *beside)
 {
     pthread_mutex_lock(&wal->lock);
+    const bool is_sound = sw_wal_state(wal) != SW_WAL_BROKEN && wal->current.fd >= 0;
+    beside->segment = is_sound ? wal->current.number : 0;
+    beside->from = is_sound                ? wal->current.number
+                   : wal->prepared.fd >= 0 ? wal->prepared.number
+                                           : wal->next_number;
+    pthread_mutex_unlock(&wal->lock);
+}
+
+void sw_wal_forget(struct sw_wal *wal, uint64_t sequence, uint64_t from)
+{
+    pthread_mutex_lock(&wal->lock);
+    wal->forget_from = wal->forget_from < from ? from : wal->forget_from;
     wal->forget = wal->forget < sequence ? sequence : wal->forget;
     pthread_cond_signal(&wal->keep_work);
     pthread_mutex_unlock(&wal->lock);

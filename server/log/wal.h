@@ -144,7 +144,9 @@ bool sw_wal_follow(struct sw_wal *wal, struct sw_directory *directory);
 
 /* Removes segments all of whose writes are up to `sequence`, which a snapshot that is durable
  * holds. Done later, by a thread of the log. */
-void sw_wal_forget(struct sw_wal *wal, uint64_t sequence);
+void sw_wal_forget(struct sw_wal *wal, uint64_t sequence, uint64_t from);
+/* What a snapshot tells of the log beside it whose image is taken afterwards. */
+void sw_wal_beside(struct sw_wal *wal, struct sw_wal_beside *beside);
 
 struct sw_wal_figures {
     enum sw_wal_state state;

@@ -109,6 +109,7 @@ static int put_first(struct copying *copying, const struct sw_wal_survey *survey
     struct sw_wal_file *file = &wal->current;
     uint64_t end = survey->plan.end;
     uint64_t bytes = sw_wal_align(sw_wal_segment_bytes(wal) + copying->bytes, SW_WAL_PAGE);
+    wal->follows = sw_wal_newest(wal);
     if (sw_wal_make_segment(wal, file, wal->next_number++, bytes, end) != 0) {
         copying->cannot_write = true;
         return say(wal, "the first segment of the log cannot be made", reason);

@@ -120,7 +120,9 @@ struct sw_wal {
     uint64_t sync_upto;
     struct sw_wal_old *old; /* by number */
     size_t old_count, old_room;
-    uint64_t forget; /* a snapshot stands for the writes up to here */
+    uint64_t forget;      /* a snapshot stands for the writes up to here */
+    uint64_t forget_from; /* .. and no start needs a segment of a lower number */
+    uint64_t follows;     /* `previous` of the segment that is made next */
     uint64_t next_number;
     bool preparing_fails;
     bool needs_segment;  /* the writer waits for the next one */
@@ -183,6 +185,9 @@ void sw_wal_leave_segment(struct sw_wal *wal, struct sw_wal_file *file);
  * segment that says that another one follows must not become the last. Returns 0, or -1 with errno.
  */
 int sw_wal_remove_ghosts(struct sw_wal *wal);
+/* The newest segment that may have writes, or SW_WAL_NO_PREVIOUS. `lock` is held, or there is no
+ * other thread. */
+uint64_t sw_wal_newest(const struct sw_wal *wal);
 /* Adds a segment to the old ones; `lock` is held, or there is no other thread. */
 int sw_wal_add_old(struct sw_wal *wal, uint64_t number, uint64_t last, uint64_t bytes);
 

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 
+import cluster
 import wire
 from certificates import Authority
 from data_directory import SMALL, Directory, durable
@@ -84,13 +85,15 @@ def files_of_options_that_are_no_files():
     """so it is with every file that an option names"""
     with Directory() as path, Authority() as authority:
         cert, key = authority.sign("server")
+        topology = path / "topology"
+        topology.write_text(cluster.topology(1, [{"port": 7001, "slots": [[0, 16383]]}]), encoding="ascii")
         for kind, words in KINDS.items():
             wrong = path / kind
             put(wrong, kind)
             tls = {"--tls-port": str(free_port()), "--tls-cert": cert, "--tls-key": key}
             tries = [{"--config": wrong}, {"--requirepass-file": wrong}, {"--acl-file": wrong},
                      {"--http-token-file": wrong}, {"--cluster-config": wrong},
-                     {"--cluster-config": path / "absent", "--cluster-state": wrong},
+                     {"--cluster-config": topology, "--cluster-state": wrong},
                      {**tls, "--tls-cert": wrong}, {**tls, "--tls-key": wrong}]
             if kind != "folder": # of roots one may be given
                 tries.append({**tls, "--tls-ca": wrong, "--tls-auth-clients": "yes"})
@@ -163,6 +166,61 @@ def what_a_stop_writes():
                     equal(server.redis_cli("SET", "1", "1").strip(), "OK", "set")
                 files = sorted(file.name for file in path.iterdir() if file.name != "lock")
                 check(all(name.startswith("snapshot-" if level is None else "log-") for name in files) and files, files)
+
+
+def numbers_of(path):
+    return sorted(int(file.name[4:], 16) for file in path.glob("log-*"))
+
+
+def life(path, *commands, kill=True):
+    with durable(path, "always") as server:
+        for command in commands:
+            equal(server.redis_cli(*command.split()).strip(), "OK", command)
+        if kill:
+            # the next segment is made by a thread of its own
+            eventually(lambda: not (path / "new-log").exists() and len(numbers_of(path)) >= 2, "the next segment")
+            end_by_kill(server)
+
+
+@case
+def a_newest_segment_that_is_gone():
+    """the next segment names the one beside which it was begun, and a snapshot the one that was written: a start says
+    which is gone; --fix goes on without it"""
+    for snapshot in (False, True):
+        for lives in (1, 2):
+            with Directory() as path:
+                for number in range(lives):
+                    life(path, *(["SET 1 1", "SAVE"] if snapshot else []), f"SET 2 {number}", "SET 3 3")
+                newest = numbers_of(path)[-2] # the last one was made, and not written
+                (path / f"log-{newest:016x}").unlink()
+                said = does_not_start("--data-dir", str(path))
+                check(f"log-{newest:016x} is gone" in said and "log check --fix" in said, said)
+                status, said = cli("log", "check", path)
+                check(status == 1 and "is gone" in said, said)
+                status, said = cli("log", "check", "--fix", "--yes", path)
+                check(status == 0 and "an empty segment takes its place" in said, said)
+                for _ in range(2):
+                    with durable(path, "always") as server:
+                        check(server.redis_cli("DBSIZE").strip() in ("0", "1", "2", "3"), "serves")
+
+
+@case
+def segments_that_may_be_gone():
+    """what no start needs may be gone: the segment that was not begun, those before a snapshot, and all beside a backup"""
+    with Directory() as path:
+        life(path, "SET 1 1", "SET 2 2")
+        (path / f"log-{numbers_of(path)[-1]:016x}").unlink()
+        life(path, "SET 3 3", "SAVE")
+        for number in numbers_of(path)[:-2]:
+            (path / f"log-{number:016x}").unlink()
+        life(path, "SET 4 4", "SAVE", kill=False)
+        with durable(path, "always") as server:
+            equal(server.redis_cli("DBSIZE").strip(), "4", "keys")
+        with Directory() as backup:
+            shutil.copy(max(path.glob("snapshot-*")), backup)
+            with durable(backup, "always") as server:
+                equal(server.redis_cli("DBSIZE").strip(), "4", "keys")
+                check("no log is beside the snapshot" in server.log(), server.log())
 
 
 FORMS = ("decimal", "raw", "hash", "auto")

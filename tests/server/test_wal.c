@@ -88,7 +88,7 @@ Test(wal, segments_go_that_a_snapshot_stands_for)
         hand_in(f.wal, i);
     }
     wait_until(f.wal, 2000);
-    sw_wal_forget(f.wal, 2000);
+    sw_wal_forget(f.wal, 2000, UINT64_MAX);
     for (int i = 0; i < 200000; i++) {
         sw_wal_figures(f.wal, &figures);
         if (figures.segments == 1) {
@@ -192,7 +192,7 @@ Test(wal, segments_go_though_another_one_cannot_be_made)
     uint64_t last = overfill_disk(&f);
     sw_wal_figures(f.wal, &figures);
     cr_assert_gt(figures.segments, 2);
-    sw_wal_forget(f.wal, last);
+    sw_wal_forget(f.wal, last, UINT64_MAX);
     for (int i = 0; figures.segments > 1; i++) {
         cr_assert_lt(i, 20000, "%lu segments", (unsigned long)figures.segments);
         usleep(1000);

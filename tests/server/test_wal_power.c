@@ -26,8 +26,9 @@ struct world {
     struct sw_wal *wal;
     enum sw_wal_level level;
     uint64_t life;
-    uint64_t next;              /* sequence of the next write */
-    uint64_t base;              /* a snapshot holds what is up to here */
+    uint64_t next; /* sequence of the next write */
+    uint64_t base; /* a snapshot holds what is up to here */
+    struct sw_wal_beside beside;
     uint64_t answered;          /* highest that could be answered in this life */
     uint32_t truth[WRITES_MAX]; /* the life that made the write of each sequence */
     uint64_t lost, mends, died_starting;
@@ -83,7 +84,8 @@ static int recover(struct world *world, struct sw_wal_survey *survey,
                           SW_WAL_REASON_BYTES) != 0) {
         return -1;
     }
-    if (sw_wal_survey(survey, &world->directory, world->base, world->base, &shape, reason) != 0 ||
+    if (sw_wal_survey(survey, &world->directory, world->base, world->base, &world->beside, &shape,
+                      reason) != 0 ||
         sw_wal_replay(survey, &world->directory, world->base, sw_wal_heap(), &taker, reason) != 0) {
         sw_directory_close(&world->directory);
         return -1;
@@ -154,11 +156,12 @@ static void hand_in(struct world *world)
 /* A snapshot, whose name is durable, and what the saver does with it. */
 static void save(struct world *world)
 {
+    sw_wal_beside(world->wal, &world->beside);
     world->base = world->next - 1;
     if (sw_wal_state(world->wal) == SW_WAL_BROKEN) {
         world->mends += sw_wal_mend(world->wal, world->base) == 0;
     }
-    sw_wal_forget(world->wal, world->base);
+    sw_wal_forget(world->wal, world->base, world->beside.from);
 }
 
 static void work(struct world *world)

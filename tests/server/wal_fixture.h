@@ -146,8 +146,9 @@ static inline void start(struct fixture *f, enum sw_wal_level level)
     const struct sw_wal_taker taker = {take, end, &next};
     cr_assert_eq(sw_directory_open(&f->directory, &f->io, f->path, reason, sizeof(reason)), 0, "%s",
                  reason);
-    cr_assert_eq(sw_wal_survey(&survey, &f->directory, f->base, f->base, &config.shape, reason), 0,
-                 "%s", reason);
+    cr_assert_eq(sw_wal_survey(&survey, &f->directory, f->base, f->base,
+                               &(struct sw_wal_beside){0, 0}, &config.shape, reason),
+                 0, "%s", reason);
     if (survey.count > 0) {
         memcpy(f->directory.log_id, survey.found[0].segment.log_id, 16);
     }

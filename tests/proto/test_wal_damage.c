@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_wal_damage.c - which of a log's ends a crash may leave, and which are damage that a start
+ * must not pass over: records that were written whole, and segments that are gone.
+ */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "tests/proto/wal_image.h"
+
+/* Writes 1 to 3, the last of one key and its value, in one segment of this boot. */
+static uint64_t put_three(struct image *image, const uint8_t *of_boot)
+{
+    begin(image, 1, 1, 0);
+    memcpy(image->header.boot, of_boot, SW_BOOT_ID_BYTES);
+    sw_wal_segment_encode(&image->header, image->bytes);
+    put_write(image, 2, 0);
+    put_write(image, 9, 0);
+    uint64_t last = image->at;
+    put_write(image, 1, 0);
+    return last;
+}
+
+/* A byte of the last record that is another is damage, whenever it was written, and no start gives
+ * up a write in silence that may have been acknowledged. */
+Test(wal_damage, a_flip_in_the_last_record_is_damage)
+{
+    static struct image image;
+    const struct image *images[] = {&image};
+    const uint8_t boots[2][SW_BOOT_ID_BYTES] = {{0}, {1, 2}};
+    struct verdict verdict;
+    for (unsigned same = 0; same < 2; same++) {
+        memcpy(boot, boots[same], sizeof(boot));
+        uint64_t last = put_three(&image, boots[1]);
+        for (uint64_t at = last; at < image.at; at++) {
+            for (unsigned flip = 1; flip < 256; flip = flip * 2 + (flip == 4)) {
+                image.bytes[at] ^= (uint8_t)flip;
+                judge(&verdict, images, 1, SEGMENT_BYTES, 0);
+                cr_assert_not(verdict.starts, "byte %lu", (unsigned long)(at - last));
+                cr_assert_not_null(strstr(verdict.refusal, "is damaged at byte"));
+                cr_assert_not_null(strstr(verdict.refusal, "(sequence 3)"), "%s", verdict.refusal);
+                image.bytes[at] ^= (uint8_t)flip;
+            }
+        }
+        judge(&verdict, images, 1, SEGMENT_BYTES, 3);
+        cr_assert(verdict.starts, "a snapshot stands for it");
+    }
+}
+
+/* More than a byte is another: damage if the kernel is that of before; otherwise a loss of power
+ * may have left that. */
+Test(wal_damage, what_a_loss_of_power_may_leave_starts)
+{
+    static struct image image;
+    const struct image *images[] = {&image};
+    const uint8_t boots[2][SW_BOOT_ID_BYTES] = {{3}, {1, 2}};
+    struct verdict verdict;
+    for (unsigned same = 0; same < 2; same++) {
+        memcpy(boot, boots[same], sizeof(boot));
+        uint64_t last = put_three(&image, boots[1]);
+        for (unsigned where = 0; where < 2; where++) {
+            uint8_t *bytes = image.bytes + last + where * SW_WAL_RECORD_BYTES;
+            bytes[0] ^= 0x55;
+            bytes[1] ^= 0x77;
+            bytes[2] ^= 0x99;
+            judge(&verdict, images, 1, SEGMENT_BYTES, 0);
+            cr_assert_eq(verdict.starts, same == 0, "%s", verdict.refusal);
+            cr_assert(verdict.plan.end == 2);
+            bytes[0] ^= 0x55;
+            bytes[1] ^= 0x77;
+            bytes[2] ^= 0x99;
+        }
+    }
+}
+
+/* Whatever a crash leaves of the last record starts: some of its lines, and zeros. */
+Test(wal_damage, a_record_that_is_not_whole_is_torn)
+{
+    static struct image image;
+    const struct image *images[] = {&image};
+    struct verdict verdict;
+    const uint8_t now[SW_BOOT_ID_BYTES] = {1, 2};
+    memcpy(boot, now, sizeof(boot));
+    uint64_t last = put_three(&image, now);
+    static struct image whole;
+    whole = image;
+    for (unsigned lines = 0; lines < 4; lines++) { /* how many are there; 3: all but the first */
+        uint64_t from = last + lines % 3 * SW_WAL_ALIGN;
+        uint64_t to = lines < 3 ? image.at : last + SW_WAL_ALIGN;
+        memset(image.bytes + from, 0, to - from);
+        judge(&verdict, images, 1, SEGMENT_BYTES, 0);
+        cr_assert(verdict.starts, "%s", verdict.refusal);
+        cr_assert_eq(verdict.plan.end, 2);
+        image = whole;
+    }
+    /* a file that was cut is none that a crash left */
+    image.header.bytes = SEGMENT_BYTES;
+    sw_wal_segment_encode(&image.header, image.bytes);
+    judge(&verdict, images, 1, last, 0);
+    cr_assert_not(verdict.starts);
+}
+
+/* What only tells what is durable loses nothing when it is damaged. */
+Test(wal_damage, a_damaged_mark_loses_nothing)
+{
+    static struct image image;
+    const struct image *images[] = {&image};
+    struct verdict verdict;
+    const uint8_t now[SW_BOOT_ID_BYTES] = {1, 2};
+    memcpy(boot, now, sizeof(boot));
+    (void)put_three(&image, now);
+    image.at = sw_wal_align(image.at, SW_WAL_PAGE);
+    uint64_t mark = image.at;
+    put_other(&image, SW_WAL_MARK, 3);
+    image.bytes[mark + 16] ^= 1;
+    judge(&verdict, images, 1, SEGMENT_BYTES, 0);
+    cr_assert(verdict.starts, "%s", verdict.refusal);
+    cr_assert_eq(verdict.plan.end, 3);
+}
+
+static void begin_behind(struct image *image, uint64_t number, uint64_t next, uint64_t through,
+                         uint64_t previous)
+{
+    begin(image, number, next, through);
+    image->header.previous = previous;
+    sw_wal_segment_encode(&image->header, image->bytes);
+}
+
+/* Judges images of these numbers beside a snapshot. */
+static bool starts_beside(const struct image *const *images, size_t count, uint64_t base,
+                          struct sw_wal_beside beside, char refusal[SW_WAL_REFUSAL_BYTES])
+{
+    struct sw_wal_found found[SEGMENTS_MAX] = {{0}};
+    struct sw_wal_piece piece[SEGMENTS_MAX];
+    struct sw_wal_plan plan = {.beside = beside, .piece = piece};
+    for (size_t i = 0; i < count; i++) {
+        found[i].number = images[i]->header.number;
+        sw_wal_look(&found[i], images[i]->bytes, SEGMENT_BYTES, SEGMENT_BYTES, boot);
+    }
+    return sw_wal_plan(&plan, found, count, base, base, &shape, refusal);
+}
+
+/* Of segments 1 and 2, with writes, and 3, which is empty: which may be gone beside which snapshot?
+ */
+Test(wal_damage, a_segment_that_is_gone)
+{
+    static struct image one, two, three;
+    char refusal[SW_WAL_REFUSAL_BYTES] = "";
+    const struct sw_wal_beside none = {0, 0}, first = {1, 1}, second = {2, 2}, mended = {0, 3};
+    begin_behind(&one, 1, 1, 0, SW_WAL_NO_PREVIOUS);
+    put_write(&one, 1, 0);
+    put_write(&one, 1, 0);
+    put_other(&one, SW_WAL_SEAL, 0);
+    begin_behind(&two, 2, 3, 0, 1);
+    put_write(&two, 1, 0);
+    begin_behind(&three, 3, 4, 0, 2);
+    const struct {
+        const struct image *images[3];
+        size_t count;
+        uint64_t base;
+        struct sw_wal_beside beside;
+        const char *gone;
+    } rows[] = {
+        {{&one, &two, &three}, 3, 0, none, NULL},
+        {{&one, &two}, 2, 0, none, NULL},
+        {{&one, &three},
+         2,
+         0,
+         none,
+         "log-0000000000000002 is gone, beside which log-0000000000000003"},
+        {{&three}, 1, 0, none, "log-0000000000000002 is gone"},
+        {{&two, &three}, 2, 2, none, NULL}, /* 1 ended with write 2 */
+        {{&two, &three}, 2, 2, first, NULL},
+        {{&two, &three}, 2, 2, second, NULL},
+        {{&three}, 1, 2, first, "log-0000000000000002 is gone"},
+        {{&three}, 1, 2, second, "log-0000000000000002 is gone"},
+        {{&three}, 1, 3, mended, NULL},
+        {{&one}, 1, 2, second, "the segment after log-0000000000000001 is gone"},
+        {{NULL}, 0, 2, second, NULL}, /* a backup of the snapshot */
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        bool starts =
+            starts_beside(rows[i].images, rows[i].count, rows[i].base, rows[i].beside, refusal);
+        if (rows[i].gone == NULL) {
+            cr_assert(starts, "row %zu: %s", i, refusal);
+        } else {
+            cr_assert_not(starts, "row %zu", i);
+            cr_assert_not_null(strstr(refusal, rows[i].gone), "row %zu: %s", i, refusal);
+        }
+    }
+}
