@@ -219,7 +219,7 @@
       REPORT(replicate), "What a replica sends: from here on the connection is its own") \
     X(EXPORTSLOTS, "exportslots", 12, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       REPORT(exportslots), "What a node sends that takes slots: from here on the connection is its own") \
-    X(HA, "ha", -2, ALL_KEYS, SERVER, ADMIN, FAST, REFUSED, \
+    X(HA, "ha", -2, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       SESSION(ha), "The shard that this server is a member of: STATUS, SWITCH, FORGET and more") \
     X(TIME, "time", 1, NO_KEYS, SERVER, NONE, FAST, QUEUED, \
       SESSION(time), "Seconds and microseconds of the clock") \
