@@ -7,9 +7,12 @@
 #include "server/log/clock.h"
 #include "server/repl/sender_parts.h"
 
-static bool is_online(const struct sw_sender *sender)
+/* Counts what it acknowledges? One that was cut has acknowledged numbers of a history that is over,
+ * until its thread ends. */
+static bool counts(const struct sw_sender *sender)
 {
-    return !sender->joined && __atomic_load_n(&sender->is_online, __ATOMIC_ACQUIRE);
+    return !sender->joined && __atomic_load_n(&sender->is_online, __ATOMIC_ACQUIRE) &&
+           !__atomic_load_n(&sender->is_cut, __ATOMIC_ACQUIRE);
 }
 
 unsigned sw_senders_acks(struct sw_senders *senders, struct sw_repl_ack *acks, unsigned max)
@@ -19,7 +22,7 @@ unsigned sw_senders_acks(struct sw_senders *senders, struct sw_repl_ack *acks, u
     for (const struct sw_sender *sender = senders->list; sender != NULL && n < max;
          sender = sender->next) {
         uint64_t incarnation = __atomic_load_n(&sender->incarnation, __ATOMIC_SEQ_CST);
-        if (is_online(sender) && incarnation != 0) {
+        if (counts(sender) && incarnation != 0) {
             acks[n] = sender->who;
             acks[n].incarnation = incarnation;
             acks[n++].sequence = __atomic_load_n(&sender->acknowledged, __ATOMIC_SEQ_CST);
@@ -34,8 +37,7 @@ unsigned sw_senders_reached(struct sw_senders *senders, uint64_t sequence)
     unsigned n = 0;
     pthread_mutex_lock(&senders->lock);
     for (const struct sw_sender *sender = senders->list; sender != NULL; sender = sender->next) {
-        n += !sender->joined && __atomic_load_n(&sender->is_online, __ATOMIC_ACQUIRE) &&
-             __atomic_load_n(&sender->acknowledged, __ATOMIC_SEQ_CST) >= sequence;
+        n += counts(sender) && __atomic_load_n(&sender->acknowledged, __ATOMIC_SEQ_CST) >= sequence;
     }
     pthread_mutex_unlock(&senders->lock);
     return n;
