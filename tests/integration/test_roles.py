@@ -5,6 +5,7 @@
 import time
 
 import wire
+from cluster import Node, node_id, topology
 from data_directory import Directory, durable
 from faults import Faults
 from harness import Server, case, check, equal, eventually, main
@@ -40,6 +41,18 @@ def outcome(connection):
         return b""
 
 
+def closed(plain, framed, faults):
+    """Those who wait hear nothing, or that their outcome is unknown."""
+    equal([outcome(each) for each in plain], [b""] * 3, "no answer, and the end")
+    faults.sync.end()
+    for each in framed:
+        try:
+            equal(wire.read_frame(each).status, wire.OUTCOME_UNKNOWN, "by frames")
+            equal(outcome(each), b"", "then the end")
+        except (wire.Closed, ConnectionResetError):
+            pass
+
+
 def held_answers(own, other):
     faults = Faults()
     with Directory() as path, Server(*SMALL) as primary, \
@@ -51,14 +64,7 @@ def held_answers(own, other):
         plain, framed = waiting(server, faults, 5000)
         with session(server) as reader:
             equal(reader.ask("REPLICAOF", "127.0.0.1", primary.port), "OK", "it follows")
-            equal([outcome(each) for each in plain], [b""] * 3, "no answer, and the end")
-            faults.sync.end()
-            for each in framed:
-                try:
-                    equal(wire.read_frame(each).status, wire.OUTCOME_UNKNOWN, "by frames")
-                    equal(outcome(each), b"", "then the end")
-                except (wire.Closed, ConnectionResetError):
-                    pass
+            closed(plain, framed, faults)
             caught_up(primary, server)
             equal(reader.ask("EXISTS", *range(5000, 5200)), 0, "the writes are undone")
 
@@ -73,6 +79,28 @@ def held_answers_of_the_one_ahead():
 def held_answers_of_the_one_behind():
     """the same, where the numbers of the new primary are higher"""
     held_answers(3, 60)
+
+
+@case
+def held_answers_in_a_cluster():
+    """the same, where a topology makes another node the primary"""
+    faults = Faults()
+    with Directory() as path, \
+            Node(0, "--data-dir", str(path), "--appendonly", "yes", "--appendfsync", "always", *SMALL,
+                 environment=faults.environment()) as server, Node(1, *SMALL) as other:
+        def text(epoch, primary):
+            nodes = [{"port": node.port, "id": node_id(number), "shard": "s0",
+                      **({"slots": [[0, 16383]]} if number == primary else {"role": "replica"})}
+                     for number, node in enumerate((server, other))]
+            return topology(epoch, sorted(nodes, key=lambda node: "role" in node))
+        for node in (server, other):
+            node.set_topology(text(1, 0))
+        eventually(lambda: info(other)["master_link_status"] == "up", "a replica")
+        plain, framed = waiting(server, faults, 5000)
+        server.set_topology(text(2, 1))
+        closed(plain, framed, faults)
+        other.set_topology(text(2, 1))
+        caught_up(other, server)
 
 
 @case
