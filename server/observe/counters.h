@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "proto/frame.h"
+#include "server/observe/error_replies.h"
 #include "server/resp/command.h"
 
 /* Counters: X(name, help). The metric is sherwood_<name>_total. */
@@ -123,6 +124,7 @@ struct sw_loop_counters {
 #undef SW_COUNTER_FIELD
     uint64_t frame_operations[SW_OPERATION_NUMBERS]; /* frames replied to, by operation */
     uint64_t commands[SW_COMMAND_COUNT];             /* replied to, by command */
+    uint64_t error_replies[SW_ERROR_WORDS];          /* command_errors, by enum sw_error_word */
     /* Of the time from the submission of a batch to its completion an equal share for each command
      * whose reply waited for it. */
     uint64_t command_ns[SW_COMMAND_COUNT];

@@ -346,6 +346,12 @@ static void put_commands(struct page *page, const struct sw_loop_counters *count
         sw_text_printf(page->text, "sherwood_commands_total{cmd=\"%s\"} %" PRIu64 "\n",
                        sw_command_at((enum sw_command_id)i)->name, counters->commands[i]);
     }
+    family(page, "sherwood_error_replies", "counter",
+           "RESP commands whose reply was an error, by the first word of the error.");
+    for (unsigned i = 0; i < SW_ERROR_WORDS; i++) {
+        sw_text_printf(page->text, "sherwood_error_replies_total{error=\"%s\"} %" PRIu64 "\n",
+                       sw_error_word((enum sw_error_word)i), counters->error_replies[i]);
+    }
     family(page, "sherwood_frames", "counter",
            "Bulk frames that were begun and replied to, by operation.");
     for (uint32_t i = 0; i < SW_OPERATION_NUMBERS; i++) {

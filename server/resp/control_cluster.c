@@ -257,8 +257,9 @@ static bool run_text(struct sw_control *control, const struct sw_resp_command *a
                            .session = &sw_resp_of(conn)->session,
                            .reply = &control->keys};
     sw_cluster_call(&call);
-    SW_COUNT(conn->net->counters, command_errors,
-             control->keys.size > 0 && control->keys.data[0] == '-');
+    if (control->keys.size > 0 && control->keys.data[0] == '-') {
+        sw_error_reply_count(conn->net->counters, control->keys.data);
+    }
     control->is_text = true;
     sw_control_begin(control);
     sw_control_finish(control);

@@ -77,7 +77,7 @@ static void refuse_long_reply(struct sw_control *control, struct sw_text *text)
     sw_text_reset(text);
     sw_text_printf(text, "-ERR the reply of '%s' would be too long: ask for less of it\r\n",
                    control->command->name);
-    SW_COUNT(control->conn->net->counters, command_errors, 1);
+    sw_error_reply_count(control->conn->net->counters, "ERR");
 }
 
 void sw_control_finish(struct sw_control *control)
@@ -102,14 +102,16 @@ void sw_control_finish(struct sw_control *control)
     }
     if (sw_resp_of(conn)->last_error != NULL) {
         sw_text_error(&text, sw_resp_of(conn)->last_error);
-        SW_COUNT(counters, command_errors, 1);
+        sw_error_reply_count(counters, sw_resp_of(conn)->last_error);
     }
     SW_COUNT(counters, commands_processed, 1);
     if (control->command->id == SW_COMMAND_WAIT) {
         SW_COUNT(counters, replica_waits, 1);
         SW_COUNT(counters, replica_waits_short, control->reached < control->wanted);
     }
-    SW_COUNT(counters, command_errors, error_of(control) != NULL);
+    if (error_of(control) != NULL) {
+        sw_error_reply_count(counters, error_of(control));
+    }
     uint64_t took_ns = uv_hrtime() - control->started_ns;
     SW_COUNT(counters, commands[control->command->id], 1);
     SW_COUNT(counters, command_ns[control->command->id], took_ns);

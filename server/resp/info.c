@@ -175,11 +175,15 @@ static void section_commandstats(const struct sw_snapshot *snapshot, struct sw_t
     }
 }
 
-/* Errors are only counted in total (section Stats), not by kind. */
 static void section_errorstats(const struct sw_snapshot *snapshot, struct sw_text *text)
 {
-    (void)snapshot;
-    (void)text;
+    for (unsigned i = 0; i < SW_ERROR_WORDS; i++) {
+        const uint64_t count = snapshot->counters.error_replies[i];
+        if (count > 0) {
+            sw_text_printf(text, "errorstat_%s:count=%" PRIu64 "\r\n",
+                           sw_error_word((enum sw_error_word)i), count);
+        }
+    }
 }
 
 /* The topology is in etcd. */

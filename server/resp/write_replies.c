@@ -388,13 +388,16 @@ static const char *refusal(const struct sw_round *round, const struct sw_pending
     }
 }
 
-/* Is the reply a text that is an error? */
-static bool is_error_text(const struct sw_replies *replies, const struct sw_pending *pending)
+/* The reply, if it is a text that is an error; or NULL. */
+static const char *error_text(const struct sw_replies *replies, const struct sw_pending *pending)
 {
     const char *text = replies->text.data;
-    return pending->kind == SW_REPLY_KIND_TEXT
-               ? pending->count > 0 && text[pending->first] == '-'
-               : pending->kind == SW_REPLY_KIND_MADE && *text == '-';
+    if (pending->kind == SW_REPLY_KIND_TEXT && pending->count > 0) {
+        text += pending->first;
+    } else if (pending->kind != SW_REPLY_KIND_MADE) {
+        return NULL;
+    }
+    return *text == '-' ? text : NULL;
 }
 
 static void write_one(struct sw_writer *writer, const struct sw_replies *replies,
@@ -406,10 +409,12 @@ static void write_one(struct sw_writer *writer, const struct sw_replies *replies
         return; /* the array's head has told, and none of its commands was carried out */
     }
     const char *error = refusal(&replies->round, pending);
-    bool is_error = error != NULL || is_error_text(replies, pending);
+    const char *shown = error != NULL ? error : error_text(replies, pending);
     bool is_carried_out = pending->kind != SW_REPLY_KIND_QUEUED;
     SW_COUNT(counters, commands_processed, is_carried_out);
-    SW_COUNT(counters, command_errors, is_error);
+    if (shown != NULL) {
+        sw_error_reply_count(counters, shown);
+    }
     SW_COUNT(counters, key_collisions, error == collision);
     if (pending->command < SW_COMMAND_COUNT) {
         SW_COUNT(counters, commands[pending->command], is_carried_out);

@@ -93,6 +93,34 @@ def errors():
 
 
 @case
+def errorstats():
+    """INFO errorstats and /metrics count errors by their first word, as redis does"""
+    wrong = [("GET",), ("nosuch",), ("SET", "k", "1", "EX", "0"), ("AUTH", "someone", "x"), ("AUTH", "someone", "y"),
+             ("HELLO", "4"), ("MULTI",), ("GET",), ("EXEC",), ("EXEC",), ("SET", "k", 2**64 - 1), ("CONFIG", "SET", "nosuch", "1"),
+             ("SCAN", "x"), ("KEYS",)]
+    with redis_server() as path, Server("--capacity", "1K") as server, server.connect() as ours:
+        theirs = socket.socket(socket.AF_UNIX)
+        theirs.connect(path)
+        pair = wire.Replies(ours), wire.Replies(theirs)
+        for words in wrong:
+            for replies in pair:
+                replies.ask(*words)
+        shown = [{line for line in replies.ask("INFO", "errorstats").split(b"\r\n") if line.startswith(b"errorstat_")}
+                 for replies in pair]
+        equal(shown[0], shown[1], "INFO errorstats")
+        equal(len(shown[0]), 4, shown[0])
+        metrics = server.metrics()
+        for line in shown[0]:
+            word, count = line.decode().removeprefix("errorstat_").split(":count=")
+            equal(metrics[f'sherwood_error_replies_total{{error="{word}"}}'], int(count), word)
+        equal(sum(int(line.split(b"=")[1]) for line in shown[0]), metrics["sherwood_command_errors_total"], "in total")
+        equal(pair[0].ask("ACL", "SETUSER", "default", "-get"), "OK", "a user without GET")
+        equal(str(pair[0].ask("GET", 1)).split()[0], "NOPERM", "GET")
+        check(b"errorstat_NOPERM:count=1" in pair[0].ask("INFO", "errorstats"), "NOPERM")
+        theirs.close()
+
+
+@case
 def timeout():
     """CONFIG SET timeout and maxclients: what is no number changes nothing; the range is said in the words of redis"""
     with Server("--capacity", "1K") as server, server.connect() as connection:
