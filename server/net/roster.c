@@ -77,37 +77,34 @@ void sw_roster_copy_entry(const struct sw_roster_entry *from, struct sw_roster_e
     };
 }
 
-struct sw_roster_entry *sw_roster_copy(struct sw_roster *roster, size_t *count)
+struct sw_roster_entry *sw_roster_copy(struct sw_roster *roster, sw_roster_is_meant *is_meant,
+                                       void *context, size_t *count)
 {
     *count = 0;
     pthread_mutex_lock(&roster->lock);
-    struct sw_roster_entry *copies = calloc(roster->count, sizeof(*copies));
+    struct sw_roster_entry *copies = malloc((roster->count + 1) * sizeof(*copies));
     if (copies != NULL) {
         SW_LIST_EACH(&roster->entries, link)
         {
-            sw_roster_copy_entry(entry_at(link), &copies[(*count)++]);
+            if (is_meant(context, entry_at(link))) {
+                memset(&copies[*count], 0, sizeof(*copies));
+                sw_roster_copy_entry(entry_at(link), &copies[(*count)++]);
+            }
         }
     }
     pthread_mutex_unlock(&roster->lock);
     return copies;
 }
 
-int sw_roster_compare_ids(const void *a, const void *b)
-{
-    uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
-    return (first > second) - (first < second);
-}
-
 /* A loop does not end while a connection of it is in the roster, so it can be woken. */
-size_t sw_roster_kill(struct sw_roster *roster, const uint64_t *ids, size_t count)
+size_t sw_roster_kill(struct sw_roster *roster, sw_roster_is_meant *is_meant, void *context)
 {
     size_t killed = 0;
     pthread_mutex_lock(&roster->lock);
     SW_LIST_EACH(&roster->entries, link)
     {
         struct sw_roster_entry *entry = entry_at(link);
-        if (count > 0 &&
-            bsearch(&entry->id, ids, count, sizeof(*ids), sw_roster_compare_ids) != NULL) {
+        if (is_meant(context, entry)) {
             __atomic_store_n(&entry->kill, true, __ATOMIC_RELAXED);
             __atomic_store_n(entry->kill_some, true, __ATOMIC_RELEASE);
             uv_async_send(entry->wake);

@@ -79,21 +79,22 @@ void sw_roster_enter(struct sw_roster *roster, struct sw_roster_entry *entry);
 /* Does nothing with an entry that is not in it. */
 void sw_roster_leave(struct sw_roster *roster, struct sw_roster_entry *entry);
 
-/* Returns copies of all entries, which the caller frees, or NULL if there is no memory or none. */
-struct sw_roster_entry *sw_roster_copy(struct sw_roster *roster, size_t *count);
+/* Is a command about this connection? Called under the lock: it calls no function of this file. */
+typedef bool sw_roster_is_meant(void *context, const struct sw_roster_entry *entry);
+
+/* Returns copies of the entries that are meant, which the caller frees, or NULL if there is no
+ * memory. */
+struct sw_roster_entry *sw_roster_copy(struct sw_roster *roster, sw_roster_is_meant *is_meant,
+                                       void *context, size_t *count);
 /* Copies what a connection's entry shows. To be called under the lock, or on its own loop. */
 void sw_roster_copy_entry(const struct sw_roster_entry *from, struct sw_roster_entry *to);
 
-/* Has the connections with these ids closed by their loops, soon. `ids` ascend. Returns how many of
- * them there are. */
-size_t sw_roster_kill(struct sw_roster *roster, const uint64_t *ids, size_t count);
+/* Has the connections that are meant closed by their loops, soon. Returns how many there are. */
+size_t sw_roster_kill(struct sw_roster *roster, sw_roster_is_meant *is_meant, void *context);
 
 /* Ends what the connection with this id waits in, soon: as if its time were over, or with an error.
  * Returns false if it waits in nothing, or there is none. */
 bool sw_roster_unblock(struct sw_roster *roster, uint64_t id, bool with_error);
-
-/* For qsort of ids. */
-int sw_roster_compare_ids(const void *a, const void *b);
 
 /* A request as the figures have it: a RESP command's id, or an operation of a frame. */
 #define SW_ROSTER_FRAME (1ULL << 32)

@@ -49,17 +49,25 @@ static bool is_text(const struct sw_resp_argument *argument, const char *text)
            (argument->size == strlen(text) && memcmp(argument->text, text, argument->size) == 0);
 }
 
-static bool is_meant(const struct sw_call *call, const struct sw_roster_entry *entry,
-                     const struct filter *filter)
+/* A command that looks for connections. */
+struct search {
+    const struct sw_call *call;
+    const struct filter *filter;
+    bool found_own; /* KILL: the connection that asks is meant */
+};
+
+static bool is_meant(void *context, const struct sw_roster_entry *entry)
 {
+    const struct search *search = context;
+    const struct filter *filter = search->filter;
     bool has_id = filter->id_count == 0;
     for (uint32_t i = 0; i < filter->id_count && !has_id; i++) {
         has_id = filter->ids[i] == entry->id;
     }
     return has_id && !filter->no_type && is_text(filter->peer, entry->peer) &&
            is_text(filter->own, entry->own) && is_text(filter->user, entry->user) &&
-           (int64_t)age_of(entry) >= filter->age_min &&
-           !(filter->skips_own && entry->id == own_id(call));
+           (filter->age_min == 0 || (int64_t)age_of(entry) >= filter->age_min) &&
+           !(filter->skips_own && entry->id == own_id(search->call));
 }
 
 /* --- LIST and INFO ---------------------------------------------------------------------------- */
@@ -121,16 +129,16 @@ static void reply_list(struct sw_call *call, const struct filter *filter, const 
 {
     struct sw_text lines;
     size_t count;
-    struct sw_roster_entry *entries = sw_roster_copy(call->admin->roster, &count);
+    struct search search = {call, filter, false};
+    struct sw_roster_entry *entries =
+        sw_roster_copy(call->admin->roster, is_meant, &search, &count);
     if (entries == NULL) {
         sw_text_error(call->reply, "ERR out of memory");
         return;
     }
     sw_text_init(&lines, count * CLIENT_LINE_BYTES);
     for (size_t i = 0; i < count; i++) {
-        if (is_meant(call, &entries[i], filter)) {
-            put_client(&lines, &entries[i], entries[i].id == own_id(call) ? doing : NULL);
-        }
+        put_client(&lines, &entries[i], entries[i].id == own_id(call) ? doing : NULL);
     }
     sw_text_verbatim(call->reply, lines.size > 0 ? lines.data : "", lines.size,
                      call->session->resp3);
@@ -273,34 +281,14 @@ static bool take_filters(struct sw_call *call, struct filter *filter)
     return true;
 }
 
-/* Closes what is meant, the connection that asks after its reply. Returns the number, or -1 if
- * there is no memory. */
-static int64_t kill_meant(struct sw_call *call, const struct filter *filter)
+/* The connection that asks is closed after its reply, and not by its loop. */
+static bool is_other(void *context, const struct sw_roster_entry *entry)
 {
-    size_t all, count = 0;
-    struct sw_roster_entry *entries = sw_roster_copy(call->admin->roster, &all);
-    uint64_t *ids = calloc(all, sizeof(*ids));
-    bool own = false;
-    if (entries == NULL || ids == NULL) {
-        sw_text_error(call->reply, "ERR out of memory");
-        free(entries);
-        free(ids);
-        return -1;
-    }
-    for (size_t i = 0; i < all; i++) {
-        if (is_meant(call, &entries[i], filter)) {
-            bool is_own = entries[i].id == own_id(call);
-            own |= is_own;
-            ids[count] = entries[i].id;
-            count += !is_own;
-        }
-    }
-    qsort(ids, count, sizeof(*ids), sw_roster_compare_ids);
-    int64_t killed = (int64_t)sw_roster_kill(call->admin->roster, ids, count) + own;
-    call->session->close_after_reply |= own;
-    free(ids);
-    free(entries);
-    return killed;
+    struct search *search = context;
+    const bool meant = is_meant(search, entry);
+    const bool is_own = meant && entry->id == own_id(search->call);
+    search->found_own |= is_own;
+    return meant && !is_own;
 }
 
 void sw_client_kill(struct sw_call *call)
@@ -311,12 +299,12 @@ void sw_client_kill(struct sw_call *call)
     } else if (!take_filters(call, &filter)) {
         return;
     }
-    int64_t killed = kill_meant(call, &filter);
-    if (killed < 0) {
-        return;
-    }
+    struct search search = {call, &filter, false};
+    size_t killed = sw_roster_kill(call->admin->roster, is_other, &search);
+    killed += search.found_own;
+    call->session->close_after_reply |= search.found_own;
     if (call->count > 3) {
-        sw_text_integer(call->reply, killed);
+        sw_text_integer(call->reply, (int64_t)killed);
     } else if (killed > 0) {
         sw_call_ok(call);
     } else {
