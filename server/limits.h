@@ -40,7 +40,7 @@
 #define SW_TURN_SHARED_MS 1000
 
 /* The time in which a phase of an iteration begins requests (net/turn.h), and the least share of a
- * connection. An iteration has five phases, and what they begin is carried out and answered after
+ * connection. An iteration has six phases, and what they begin is carried out and answered after
  * them: together some milliseconds. */
 #define SW_TURN_NS 1000000
 #define SW_TURN_NS_MIN 20000
@@ -57,6 +57,8 @@
 #define SW_COST_REPORT 128 /* of one that reads or changes the server: INFO, CONFIG SET */
 #define SW_COST_FRAME 16   /* of a bulk frame, beside its keys */
 #define SW_COST_KEYS 4     /* as many keys of one request cost 1 */
+#define SW_COST_ENTRY 2    /* of an entry that SCAN, KEYS or a count looks at */
+#define SW_COST_TEXT 32    /* as many bytes of a text cost 1, for each byte of a pattern */
 
 /* What is taken from a ring in a turn: no more once one of these is reached. */
 #define SW_RING_TURN_RECORDS 64

@@ -227,6 +227,7 @@ static bool turn(struct sw_loop *loop)
         sw_cluster_settle(&loop->net.seat);
     }
     moved |= sw_control_poll_waits(&loop->resp);
+    moved |= sw_control_poll_passes(&loop->resp);
     moved |= sw_alone_poll(&loop->resp);
     moved |= sw_bulk_alone_poll(&loop->bulk);
     moved |= sw_bulk_poll_waits(&loop->bulk);

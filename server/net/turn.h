@@ -3,7 +3,8 @@
  * turn.h - the time and the bytes that connections may use in one iteration of the event loop.
  *
  * An iteration has several phases: events of sockets, accepted connections, TLS handshakes, rings,
- * stalled connections. Each phase has a budget of SW_TURN_NS of the loop's time. Invariants:
+ * entries that SCAN and KEYS have read, stalled connections. Each phase has a budget of SW_TURN_NS
+ * of the loop's time. Invariants:
  *
  * 1. No phase begins a request once its budget is spent. A request that has begun ends, so a phase
  *    takes at most SW_TURN_NS and the time of its longest request.

@@ -148,7 +148,7 @@
     X(KEYS, "keys", 2, ALL_KEYS, GENERIC, READ, SLOW, REFUSED, \
       TABLE(SCAN, keys), "All keys that match a pattern") \
     X(RANDOMKEY, "randomkey", 1, ALL_KEYS, GENERIC, READ, SLOW, REFUSED, \
-      TABLE(SCAN, random), "Some key of the table; keys do not have equal chances") \
+      TABLE(SCAN, random), "Some key of the table; keys have about equal chances") \
     X(DBSIZE, "dbsize", 1, NO_KEYS, SERVER, READ, FAST, REFUSED, \
       REPORT(dbsize), "Number of keys") \
     X(INFO, "info", -1, NO_KEYS, SERVER, NONE, SLOW, REFUSED, \

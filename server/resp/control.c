@@ -22,11 +22,21 @@
 #include "server/resp/slow.h"
 
 #define SCAN_COUNT_DEFAULT 10
-/* RANDOMKEY scans this many entries, beginning at a random cursor, and picks one of them. */
-#define RANDOM_COUNT 16
+/* RANDOMKEY draws one of this many entries from a random cursor on, as if the table were a ring.
+ * The chance of a key is the sum of as many gaps between hashes before it: the more, the more alike
+ * (by 6 % of 256, by 25 % of 16). Where entries lie far apart it draws one of those in RANDOM_SLOTS
+ * slots, but of all of them if they are few. */
+#define RANDOM_COUNT 256U
+#define RANDOM_COUNT_MIN 16U
+#define RANDOM_SLOTS (128U << 10)
+#define RANDOM_SLOTS_ALL (8 * RANDOM_SLOTS)
+/* Bytes of a batch. */
+#define RANDOM_BYTES (64U << 10)
+/* .. and how often it passes the table while keys go away under it. */
+#define RANDOM_PASSES 4
 
-/* KEYS scans so many entries at a time. */
-#define KEYS_COUNT (64U << 10)
+/* KEYS scans so many entries at a time: some 0.1 ms in host memory. */
+#define KEYS_COUNT (16U << 10)
 
 /* A cursor of the table is a hash of a key, as wide as keys are. RESP clients keep cursors in
  * signed or floating-point numbers, so a cursor of 64 bits is cut to its upper 53 bits. A SCAN
@@ -62,43 +72,30 @@ static bool matches(const struct sw_control *control, uint32_t i)
     return sw_glob_matches(control->pattern, control->pattern_bytes, (const uint8_t *)text, size);
 }
 
-/* Adds the entries of a SCAN's batch to the reply and computes the next cursor. Returns true if
- * another batch must follow, because the range of the given cursor has more entries.
+/* Adds an entry to the reply, if it matches. */
+static bool take_entry(struct sw_control *control, uint32_t i)
+{
+    if (matches(control, i)) {
+        sw_control_put_key(control, i);
+    }
+    return !control->keys.failed;
+}
+
+/* Returns how many entries of a SCAN's batch belong to the reply, and computes the next cursor.
+ * Another batch must follow if the range of the given cursor has more entries.
  *
  * Where cursors are cut, a batch has one entry more than the client has asked for. The next cursor
  * names the range of this last entry, which is left to the next SCAN. Without it, each SCAN would
  * repeat the last entry of the one before. */
-static bool take_entries(struct sw_control *control)
+static uint32_t count_entries(struct sw_control *control)
 {
     struct sw_batch *batch = &control->flight.batch;
     uint32_t count = batch->scan_count;
     bool is_full = control->cursor_shift > 0 && batch->cursor != 0 && count == batch->count;
     control->next = (batch->cursor - is_full) >> control->cursor_shift;
-    bool more = batch->cursor != 0 && control->next == control->given;
-    count -= is_full && !more;
-    for (uint32_t i = 0; i < count; i++) {
-        if (matches(control, i)) {
-            sw_control_put_key(control, i);
-        }
-    }
+    control->follows = batch->cursor != 0 && control->next == control->given;
     batch->count = batch->count < SCAN_COUNT_MORE ? batch->count : SCAN_COUNT_MORE;
-    return more;
-}
-
-/* Adds the entries of a batch of KEYS to the reply. Returns true if another batch must follow. */
-static bool take_keys(struct sw_control *control)
-{
-    const struct sw_batch *batch = &control->flight.batch;
-    for (uint32_t i = 0; i < batch->scan_count && !control->keys.failed; i++) {
-        if (matches(control, i)) {
-            sw_control_put_key(control, i);
-        }
-    }
-    if (control->keys.failed) {
-        snprintf(control->error, sizeof(control->error),
-                 "ERR the keys that match take more than output-bytes-max: use SCAN");
-    }
-    return batch->cursor != 0 && !control->keys.failed;
+    return count - (is_full && !control->follows);
 }
 
 /* Appends the reply to SCAN: *2, the next cursor, and the keys that match. */
@@ -155,8 +152,7 @@ static void put_reply(const struct sw_control *control, struct sw_text *text)
             sw_text_append(text, control->keys.data, control->keys.size);
         }
     } else if (batch->scan_count > 0) {
-        sw_control_put_key_to(control, text,
-                              (uint32_t)(random_number(control->resp) >> 32) % batch->scan_count);
+        sw_control_put_key_to(control, text, control->drawn);
     } else {
         sw_text_null(text, sw_resp_of(control->conn)->session.resp3);
     }
@@ -169,25 +165,57 @@ static struct sw_control *control_of(struct sw_flight *flight)
     return SW_CONTAINER(flight, struct sw_control, flight);
 }
 
+/* The entries of a batch of SCAN or KEYS were taken. */
+static void go_on(struct sw_control *control)
+{
+    const bool is_long = control->keys.failed && control->command->id == SW_COMMAND_KEYS;
+    if (is_long) {
+        snprintf(control->error, sizeof(control->error),
+                 "ERR the keys that match take more than output-bytes-max: use SCAN");
+    }
+    if (control->follows && !is_long) {
+        sw_control_submit(control);
+    } else {
+        sw_control_finish(control);
+    }
+}
+
+/* Looks for the entry that RANDOMKEY has drawn. Returns true if another batch must follow. */
+static bool draws_again(struct sw_control *control)
+{
+    struct sw_batch *batch = &control->flight.batch;
+    sw_control_keep_mine(control);
+    control->passed += batch->scan_count;
+    if (control->drawn < batch->scan_count) {
+        return false;
+    }
+    control->drawn -= batch->scan_count;
+    batch->scan_count = 0;
+    if (batch->cursor == 0) {
+        const bool is_whole = control->passes > 0; /* the pass began at the beginning */
+        if (control->passes++ == RANDOM_PASSES || (is_whole && control->passed == 0)) {
+            return false;
+        }
+        control->drawn = is_whole ? control->drawn % control->passed : control->drawn;
+        control->passed = 0;
+    }
+    batch->count = control->drawn < batch->count ? control->drawn + 1 : batch->count;
+    return true;
+}
+
 static void on_done(struct sw_flight *flight)
 {
     struct sw_control *control = control_of(flight);
-    struct sw_batch *batch = &flight->batch;
-    bool again = batch->status == SW_OK;
-    if (control->command->id == SW_COMMAND_SCAN) {
-        again = again && take_entries(control);
+    const struct sw_batch *batch = &flight->batch;
+    if (batch->status != SW_OK) {
+        sw_control_finish(control);
+    } else if (control->command->id == SW_COMMAND_SCAN) {
+        sw_control_look_at(control, count_entries(control), take_entry, go_on);
     } else if (control->command->id == SW_COMMAND_KEYS) {
-        again = again && take_keys(control);
-    } else {
-        if (again && control->command->id == SW_COMMAND_RANDOMKEY) {
-            sw_control_keep_mine(control);
-        }
-        again = again && control->command->id == SW_COMMAND_RANDOMKEY && batch->scan_count == 0 &&
-                !(control->wrapped && batch->cursor == 0);
-        control->wrapped |= batch->cursor == 0;
-    }
-    if (again) {
-        sw_control_submit(control);
+        control->follows = batch->cursor != 0;
+        sw_control_look_at(control, batch->scan_count, take_entry, go_on);
+    } else if (control->command->id == SW_COMMAND_RANDOMKEY && draws_again(control)) {
+        sw_control_look_at(control, 0, NULL, sw_control_submit);
     } else {
         sw_control_finish(control);
     }
@@ -274,19 +302,41 @@ static bool run_keys(struct sw_control *control, const struct sw_resp_command *a
     return true;
 }
 
+/* Of how many entries RANDOMKEY draws one. */
+static uint32_t random_count(const struct sw_control *control, uint64_t capacity_slots)
+{
+    struct sw_table_stats stats;
+    sw_table_stats(control->resp->batches->table, &stats);
+    const uint64_t most = stats.occupied < RANDOM_COUNT ? stats.occupied : RANDOM_COUNT;
+    const double near = (double)stats.occupied / (double)capacity_slots * RANDOM_SLOTS;
+    uint64_t count = near < (double)most ? (uint64_t)near : most;
+    if (capacity_slots <= RANDOM_SLOTS_ALL) {
+        count = most;
+    } else if (count < RANDOM_COUNT_MIN) {
+        count = most < RANDOM_COUNT_MIN ? most : RANDOM_COUNT_MIN;
+    }
+    return count > 0 ? (uint32_t)count : 1;
+}
+
 static bool run_random(struct sw_control *control, const struct sw_resp_command *arguments)
 {
     (void)arguments;
     /* Cursors are hashes, so any number of the table's width is a fair place to begin. Cursors of
      * the cache engine are slots. */
     const struct sw_table_shape *shape = &control->resp->batches->shape;
+    struct sw_table_info info;
+    sw_table_info(control->resp->batches->table, &info);
     uint64_t place = random_number(control->resp);
     if (shape->engine == SW_ENGINE_CACHE) {
-        place %= shape->max_capacity_slots;
+        place %= info.capacity_slots;
     } else if (shape->key_bytes == 4) {
         place &= UINT32_MAX;
     }
-    if (!sw_control_prepare_scan(control, place, RANDOM_COUNT)) {
+    const uint32_t room = RANDOM_BYTES / (shape->key_bytes + shape->value_bytes);
+    control->drawn =
+        (uint32_t)(random_number(control->resp) >> 32) % random_count(control, info.capacity_slots);
+    if (!sw_control_prepare_scan(control, place,
+                                 control->drawn < room ? control->drawn + 1 : room)) {
         return false;
     }
     start(control);

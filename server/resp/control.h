@@ -30,6 +30,10 @@ struct sw_resp;
  * and WAITAOF whose writes are durable or whose time is over. Returns true if there were any. */
 bool sw_control_poll_waits(struct sw_resp *resp);
 
+/* Looks at entries that SCAN, KEYS and others have read, while the phase has time. Returns true if
+ * there were any. */
+bool sw_control_poll_passes(struct sw_resp *resp);
+
 /* Errors of SAVE and BGSAVE. */
 #define SW_NO_PERSISTENCE \
     "ERR there is no persistence: the table lives in memory; start with --data-dir to save it"

@@ -21,6 +21,9 @@
 #include "server/resp/output.h"
 #include "server/resp/resp.h"
 
+/* Entries of a batch. */
+#define PASS_COUNT (16U << 10)
+
 static const struct sw_cluster_view *view_of(const struct sw_control *control)
 {
     return control->conn->net->seat.view;
@@ -56,45 +59,46 @@ static void put(const struct sw_control *control, struct sw_text *text)
 /* --- passes over the table -----------------------------------------------------------------------
  */
 
-/* Looks at the keys of a batch. */
-static void take_keys(struct sw_control *control)
+/* Looks at a key. Returns false if no more are wanted. */
+static bool take_key(struct sw_control *control, uint32_t i)
 {
-    const struct sw_batch *batch = &control->flight.batch;
     const struct sw_cluster_view *view = view_of(control);
-    uint32_t bytes = control->resp->batches->shape.key_bytes;
-    for (uint32_t i = 0; i < batch->scan_count; i++) {
-        uint64_t key = sw_integer_at(batch->scan_keys, bytes, i);
-        unsigned slot = sw_cluster_slot(view, key);
-        if (control->slot < 0) {
-            control->keys_foreign += !sw_cluster_holds(view, slot);
-            control->keys_counted += sw_cluster_holds(view, slot);
-        } else if ((int)slot == control->slot) {
-            control->keys_counted++;
-            if (control->keys_wanted > control->keys_count) {
-                sw_control_put_key(control, i);
-            }
+    const unsigned slot = sw_cluster_slot(view, sw_control_key_at(control, i));
+    if (control->slot < 0) {
+        control->keys_foreign += !sw_cluster_holds(view, slot);
+        control->keys_counted += sw_cluster_holds(view, slot);
+    } else if ((int)slot == control->slot) {
+        control->keys_counted++;
+        if (control->keys_wanted > control->keys_count) {
+            sw_control_put_key(control, i);
         }
     }
+    return control->keys_wanted == 0 || control->keys_wanted > control->keys_count;
+}
+
+/* The keys of a batch were looked at. */
+static void go_on(struct sw_control *control)
+{
+    const struct sw_batch *batch = &control->flight.batch;
+    if (batch->cursor != 0 &&
+        (control->keys_wanted == 0 || control->keys_wanted > control->keys_count)) {
+        sw_control_submit(control);
+        return;
+    }
+    if (control->slot < 0 && control->keys_foreign == 0) {
+        sw_cluster_found_none_foreign(&control->conn->net->seat, control->view_number);
+    }
+    sw_control_finish(control);
 }
 
 static void on_scanned(struct sw_flight *flight)
 {
     struct sw_control *control = SW_CONTAINER(flight, struct sw_control, flight);
-    struct sw_batch *batch = &flight->batch;
-    bool again = batch->status == SW_OK;
-    if (again) {
-        take_keys(control);
-        again = batch->cursor != 0 &&
-                (control->keys_wanted == 0 || control->keys_wanted > control->keys_count);
+    if (flight->batch.status == SW_OK) {
+        sw_control_look_at(control, flight->batch.scan_count, take_key, go_on);
+    } else {
+        sw_control_finish(control);
     }
-    if (again) {
-        sw_control_submit(control);
-        return;
-    }
-    if (control->slot < 0 && control->keys_foreign == 0 && batch->status == SW_OK) {
-        sw_cluster_found_none_foreign(&control->conn->net->seat, control->view_number);
-    }
-    sw_control_finish(control);
 }
 
 /* Starts a pass over the table; `slot` is negative for all slots of this node. */
@@ -112,7 +116,7 @@ static bool scan(struct sw_control *control, int slot, uint64_t wanted)
         control->view_number = 0;
     }
     sw_text_init(&control->keys, SW_ROUND_TEXT_BYTES_MAX);
-    if (!sw_control_prepare_scan(control, 0, SW_SCAN_COUNT_MAX)) {
+    if (!sw_control_prepare_scan(control, 0, PASS_COUNT)) {
         return false;
     }
     control->flight.done = on_scanned;

@@ -19,7 +19,15 @@
 #define SW_CONTROL_ERROR_BYTES 400
 
 struct sw_conn;
+struct sw_control;
 struct sw_resp;
+
+/* A batch of entries that are looked at in portions (control_pass.c). */
+struct sw_control_pass {
+    uint32_t next, entries;                               /* of the batch: from 0 */
+    bool (*look)(struct sw_control *control, uint32_t i); /* false: the others do not matter */
+    void (*then)(struct sw_control *control);             /* all were looked at */
+};
 
 struct sw_control {
     struct sw_flight flight;
@@ -31,11 +39,15 @@ struct sw_control {
     uint64_t started_ns;
     bool has_pattern;     /* SCAN MATCH: `pattern` is to be matched */
     bool none;            /* SCAN TYPE of anything but string: no key matches */
-    bool wrapped;         /* RANDOMKEY: the scan has reached the end of the table */
+    uint8_t passes;       /* RANDOMKEY: how often it has reached the end of the table */
+    uint32_t drawn;       /* .. the entry that it draws, counted from here on */
+    uint64_t passed;      /* .. entries since the beginning of this pass */
     uint8_t cursor_shift; /* SCAN: low bits that the cursors of clients lack */
     uint64_t given, next; /* SCAN: the client's cursor, and that of the reply */
     void (*put)(const struct sw_control *control, struct sw_text *text); /* appends the reply */
-    struct sw_list waits;                        /* of those that wait: link in resp->waits */
+    struct sw_list waits; /* of those that wait: link in resp->waits, or in resp->passes */
+    struct sw_control_pass pass;
+    bool follows;                                /* SCAN, KEYS: another batch must follow */
     bool (*is_over)(struct sw_control *control); /* of these: may the reply be made? */
     uint64_t save_number;      /* SAVE, REPLICAOF NO ONE, PAUSE: of what it waits for */
     unsigned wanted, reached;  /* WAIT: replicas */
@@ -84,6 +96,10 @@ const char *sw_control_text_at(const struct sw_control *control, uint32_t i, cha
 /* Appends the key of entry i to `text`, or to `keys`, and counts it. */
 void sw_control_put_key_to(const struct sw_control *control, struct sw_text *text, uint32_t i);
 void sw_control_put_key(struct sw_control *control, uint32_t i);
+/* Calls `look` for each of so many entries of the batch that is done, in portions, then `then`. */
+void sw_control_look_at(struct sw_control *control, uint32_t entries,
+                        bool (*look)(struct sw_control *control, uint32_t i),
+                        void (*then)(struct sw_control *control));
 /* Is the key this node's to show? It is, where there is no cluster. */
 bool sw_control_is_mine(const struct sw_control *control, uint64_t key);
 /* Leaves, of the keys of the batch, those of this node. */

@@ -424,6 +424,7 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
     resp->random_state = seed;
     resp->filling = &resp->replies[0];
     sw_list_init(&resp->waits);
+    sw_list_init(&resp->passes);
     sw_list_init(&resp->gated);
     sw_list_init(&resp->monitors);
     resp->run_data =

@@ -72,6 +72,7 @@ struct sw_resp {
     sw_data_run *run_data;             /* for the kind of the table's values */
     struct sw_admin admin;
     struct sw_list waits;           /* commands SAVE and WAITAOF that wait */
+    struct sw_list passes;          /* commands whose entries are looked at in portions */
     uint64_t random_state;          /* for RANDOMKEY */
     struct sw_resp_text_share text; /* of all connections */
 
@@ -137,10 +138,10 @@ void sw_resp_fini(struct sw_resp *resp);
  * flight. Returns true if so. */
 bool sw_resp_submit(struct sw_resp *resp);
 
-/* Is a round in flight, or is there one to submit? */
+/* Is a round in flight, is there one to submit, or is a pass over the table under way? */
 static inline bool sw_resp_is_busy(const struct sw_resp *resp)
 {
-    return resp->running != NULL || resp->filling->pendings > 0;
+    return resp->running != NULL || resp->filling->pendings > 0 || !sw_list_is_empty(&resp->passes);
 }
 
 /* Asserts the invariants that hold between two events. */

@@ -3,6 +3,7 @@
 """SCAN by RESP: its cursors stay below 2^53, which clients that keep them in a double or a signed
 integer need, and every key is visited whatever the size of the table and the keys in it."""
 
+import collections
 import random
 
 import wire
@@ -113,6 +114,23 @@ def other_cursors():
             replies = wire.Replies(connection)
             put(replies, list(range(1, 2000)))
             equal(set(scan(replies, "COUNT", 9)), set(range(1, 2000)), flags)
+
+
+@case
+def random_keys_are_even():
+    """RANDOMKEY draws each of 20 keys about as often as any other: 100 times of 2000, give or take 50"""
+    for flags in ((), ("--key-bits", "32"), ("--engine", "cache"), ("--value-bytes", "256", "--arena-bytes", "64M")):
+        with Server("--loops", "1", *flags) as server, server.connect() as connection:
+            replies = wire.Replies(connection)
+            value = "x" * 256 if "256" in flags else "1"
+            for key in range(20):
+                equal(replies.ask("SET", key, value), "OK", "SET")
+            draws = collections.Counter()
+            for _ in range(20):
+                connection.sendall(wire.command("RANDOMKEY") * 100)
+                draws.update(replies.read() for _ in range(100))
+            equal(len(draws), 20, "keys")
+            check(min(draws.values()) >= 50 and max(draws.values()) <= 150, f"{flags}: {sorted(draws.values())}")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@
 
 #include "server/bulk/output.h"
 #include "server/limits.h"
+#include "server/resp/control.h"
 #include "tests/server/fake_transport.h"
 #include "tests/server/loop_fixture.h"
 
@@ -77,6 +78,7 @@ static inline bool serve_turn(struct serve *serve)
     struct sw_loop *loop = serve->loop;
     bool moved = sw_resp_submit(&loop->resp);
     moved |= sw_batches_poll(&loop->batches, true);
+    moved |= sw_control_poll_passes(&loop->resp);
     moved |= sw_net_retry_stalled(&loop->net);
     moved |= sw_bulk_flush(&loop->bulk);
     sw_net_end_turn(&loop->net);

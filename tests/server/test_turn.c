@@ -3,6 +3,7 @@
  * test_turn.c - the time of an iteration is shared: a connection with many requests yields, and
  * those behind it are served in the same iteration or the next. The clock is the test's.
  */
+#include "server/resp/control_parts.h"
 #include "tests/server/serve_fixture.h"
 
 /* Each look at the clock finds that STEP_NS have passed. */
@@ -12,6 +13,12 @@ static uint64_t time_ns;
 static uint64_t passing_clock(void)
 {
     return time_ns += STEP_NS;
+}
+
+/* .. that the time of a phase is over. */
+static uint64_t slow_clock(void)
+{
+    return time_ns += SW_TURN_NS;
 }
 
 static void begin(struct serve *serve)
@@ -125,6 +132,86 @@ Test(turn, frames_yield)
     cr_assert_leq(hog.conn->unsent_replies, SW_TURN_NS / STEP_NS + 1);
     free(all);
     serve_end(&serve, &hog);
+}
+
+/* --- commands that read the whole table ------------------------------------------------------- */
+
+static void fill(struct serve *serve, unsigned keys)
+{
+    struct fake peer;
+    char line[32];
+    serve_open(serve, &peer);
+    for (unsigned i = 0; i < keys; i++) {
+        snprintf(line, sizeof(line), "SET %u 1\r\n", i);
+        fake_say(&peer, line);
+        serve_until_idle(serve);
+    }
+    fake_fini(&peer);
+}
+
+/* Entries that the first pass of the list has looked at. */
+static uint32_t looked_at(const struct serve *serve)
+{
+    return SW_CONTAINER(serve->loop->resp.passes.next, struct sw_control, waits)->pass.next;
+}
+
+static unsigned keys_in(struct fake *peer)
+{
+    unsigned keys = 0;
+    fake_take_all(peer);
+    for (size_t i = 0; i < peer->out_bytes; i++) {
+        keys += peer->out[i] == '$';
+    }
+    return keys;
+}
+
+Test(turn, a_pass_looks_at_entries_in_portions)
+{
+    enum { KEYS = 2000, PASSES = 3 };
+    static const char *const commands[PASSES] = {"KEYS *\r\n", "KEYS *\r\n",
+                                                 "SCAN 0 COUNT 1000\r\n"};
+    const uint32_t most = SW_TURN_CLOCK_COST / SW_COST_ENTRY; /* then the time is over */
+    struct serve serve;
+    struct fake peers[PASSES], other;
+    begin(&serve);
+    fill(&serve, KEYS);
+    for (int i = 0; i < PASSES; i++) {
+        sw_turn_begin_phase(&serve.loop->net.turn);
+        serve_open(&serve, &peers[i]);
+        fake_say(&peers[i], commands[i]);
+    }
+    serve_open(&serve, &other);
+    serve.loop->net.turn.clock_ns = slow_clock;
+    for (int turns = 0; turns < 10; turns++) {
+        serve_turn(&serve);
+        cr_assert_not(sw_list_is_empty(&serve.loop->resp.passes));
+        cr_assert_leq(looked_at(&serve), (unsigned)(turns + 1) * most);
+        cr_assert_eq(fake_say(&other, "PING\r\n"), 6, "it is served meanwhile");
+    }
+    serve.loop->net.turn.clock_ns = passing_clock;
+    serve_until_idle(&serve);
+    cr_assert_eq(keys_in(&peers[0]), KEYS);
+    cr_assert_eq(keys_in(&peers[1]), KEYS);
+    cr_assert_geq(keys_in(&peers[2]), 1000);
+    for (int i = 0; i < PASSES; i++) {
+        fake_fini(&peers[i]);
+    }
+    serve_end(&serve, &other);
+}
+
+/* What is closed meanwhile ends, and gives its memory back. */
+Test(turn, a_pass_ends_with_its_connection)
+{
+    struct serve serve;
+    struct fake peer;
+    begin(&serve);
+    fill(&serve, 2000);
+    serve_open(&serve, &peer);
+    serve.loop->net.turn.clock_ns = slow_clock;
+    fake_say(&peer, "KEYS *\r\n");
+    serve_turn(&serve);
+    cr_assert_not(sw_list_is_empty(&serve.loop->resp.passes));
+    serve_end(&serve, &peer);
 }
 
 /* --- several ---------------------------------------------------------------------------------- */

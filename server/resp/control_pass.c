@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * control_pass.c - the entries of a batch of SCAN, KEYS and counts of a cluster, looked at in
+ * portions: as many in an iteration as a phase has time for (net/turn.h). Passes take turns.
+ */
+#include "server/limits.h"
+#include "server/net/conn.h"
+#include "server/resp/control.h"
+#include "server/resp/control_parts.h"
+#include "server/resp/resp.h"
+
+void sw_control_look_at(struct sw_control *control, uint32_t entries,
+                        bool (*look)(struct sw_control *control, uint32_t i),
+                        void (*then)(struct sw_control *control))
+{
+    control->pass = (struct sw_control_pass){.entries = entries, .look = look, .then = then};
+    sw_list_push(&control->resp->passes, &control->waits);
+}
+
+/* What one entry costs. Patterns are compared with texts, byte by byte. */
+static uint32_t cost_of(const struct sw_control *control)
+{
+    const uint32_t text = control->resp->keys.text_bytes;
+    return SW_COST_ENTRY + text / SW_COST_TEXT * (1 + control->pattern_bytes);
+}
+
+/* Looks at entries until all are, or the time is over. Returns true if all are. */
+static bool look_at_some(struct sw_control *control)
+{
+    struct sw_turn *turn = &control->resp->net->turn;
+    struct sw_control_pass *pass = &control->pass;
+    const uint32_t cost = cost_of(control);
+    bool is_spent = false;
+    sw_turn_start(turn);
+    while (pass->next < pass->entries && !is_spent) {
+        if (!pass->look(control, pass->next++)) {
+            pass->next = pass->entries;
+        }
+        is_spent = sw_turn_add(turn, cost);
+    }
+    return pass->next == pass->entries;
+}
+
+bool sw_control_poll_passes(struct sw_resp *resp)
+{
+    struct sw_turn *turn = &resp->net->turn;
+    if (sw_list_is_empty(&resp->passes)) {
+        return false;
+    }
+    sw_turn_begin_phase(turn);
+    while (!sw_list_is_empty(&resp->passes) && !turn->is_spent) {
+        struct sw_list *first = sw_list_pop(&resp->passes);
+        struct sw_control *control = SW_CONTAINER(first, struct sw_control, waits);
+        if (sw_control_is_gone(control)) {
+            sw_control_finish(control);
+        } else if (look_at_some(control)) {
+            control->pass.then(control); /* the next batch, or the reply */
+            (void)sw_turn_add(turn, SW_TURN_CLOCK_COST);
+        } else {
+            sw_list_push(&resp->passes, &control->waits);
+        }
+    }
+    return true;
+}
