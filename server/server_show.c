@@ -83,7 +83,7 @@ void sw_server_describe(const struct sw_server *server, char *line, size_t line_
     sw_describe_files(&server->config, saved, sizeof(saved));
     snprintf(line, line_bytes,
              "sherwoodd %s: RESP and bulk frames on %s, %s; %s engine, %s backend (%s); %s; %s, "
-             "%.1f MiB, and %.1f MiB for its batches; %s; %u I/O loop%s",
+             "%.1f MiB, and %.1f MiB for batches and growth; %s; %u I/O loop%s",
              SHERWOOD_VERSION, addresses, http, info.engine_name, info.backend_name,
              info.backend_reason, widths, slots, (double)table_bytes / 1048576.0,
              (double)more / 1048576.0, saved, server->loop_count,

@@ -102,7 +102,8 @@ static bool settle(struct load *load, struct batch *batch)
             sherwood_error(load->cli->client));
     if (status == SHERWOOD_E_FULL) {
         fprintf(load->cli->messages,
-                "sherwood-cli: start sherwoodd with a larger --max-capacity, then load again\n");
+                "sherwood-cli: delete keys, or restart sherwoodd with a larger table, then load "
+                "again\n");
     }
     return false;
 }

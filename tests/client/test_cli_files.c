@@ -188,7 +188,7 @@ Test(cli_files, a_full_table_stops_the_load)
     }
     const char *said = load_text(text, 1);
     cr_expect(strstr(said, "lines 65 to 128") != NULL, "%s", said);
-    cr_expect(strstr(said, "a larger --max-capacity") != NULL, "%s", said);
+    cr_expect(strstr(said, "a larger table") != NULL, "%s", said);
     cr_expect_eq(table.occupied, 64, "what was stored before");
     free(text);
     close_cli();

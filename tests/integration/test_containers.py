@@ -128,7 +128,7 @@ def configured():
         path.write_text(text.replace(options["requirepass-file"], str(secret)), encoding="utf-8")
         equal(volume_at("/run/secrets/sherwood")["secret"]["defaultMode"], 0o440, "the password's mode")
         equal(options["requirepass-file"], "/run/secrets/sherwood/password", "the password")
-        run(DAEMON, "--config", path, "--check-config")
+        run(DAEMON, "--config", path, "--data-dir", folder, "--check-config")
         command = [part for pair in ((f"--{k}", v) for k, v in options.items()) for part in pair]
         small = {"--port": "0", "--http-port": "0", "--bind": "127.0.0.1", "--http-bind": "127.0.0.1", "--data-dir": folder,
                  "--requirepass-file": str(secret), "--capacity": "64K", "--max-capacity": "256K"}

@@ -196,8 +196,8 @@ def one_daemon_a_directory():
                               "--capacity", "1K", "--data-dir", place.path, rc=1)
             check(f"another sherwoodd (pid {server.process.pid}) uses the data directory" in out, out)
     out = harness.run(harness.DAEMON, "--port", "0", "--http-port", "0", "--backend", "cpu",
-                      "--capacity", "1K", "--data-dir", "/no/such/place", rc=1)
-    check("the data directory /no/such/place cannot be opened: No such file or directory" in out, out)
+                      "--capacity", "1K", "--data-dir", "/no/such/place", rc=2)
+    check("--data-dir: '/no/such/place': No such file or directory" in out, out)
 
 
 @case
