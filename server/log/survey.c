@@ -35,16 +35,16 @@ static int read_segment(const struct sw_directory *directory, uint64_t number,
                : 0;
 }
 
-/* Gives back the oldest files beyond SW_WAL_KEPT_BYTES. The newest may be read twice more: for the
- * replay, and to be copied. */
+/* Gives back the oldest files: those that are kept have SW_WAL_KEPT_BYTES without the oldest of
+ * them. So the newest one with writes, which is needed up to three times more, is always kept. */
 static void keep_newest(struct sw_wal_survey *survey, size_t count)
 {
     uint64_t kept = 0;
     for (size_t i = count; i-- > 0;) {
-        kept += survey->file[i].size;
-        if (kept > SW_WAL_KEPT_BYTES) {
+        if (kept >= SW_WAL_KEPT_BYTES) {
             sw_segment_file_free(&survey->file[i]);
         }
+        kept += survey->file[i].size;
     }
 }
 
