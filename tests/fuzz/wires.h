@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * wires.h - connections of a client to a server that errs or lies: transports in memory. The
+ * fuzzer's bytes choose the order of the replies, and the lies in them. Behind the end of these
+ * bytes the server is honest, so that each call ends.
+ */
+#ifndef SHERWOOD_TESTS_FUZZ_WIRES_H
+#define SHERWOOD_TESTS_FUZZ_WIRES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "client/handle.h"
+#include "tests/fuzz/input.h"
+
+#define FRAME_KEYS 64 /* of a frame, as the server says */
+
+struct world {
+    struct fuzz_input input;
+    struct sw_server_info info;
+    struct sherwood *client;
+};
+extern struct world world;
+
+/* How the client connects. */
+extern const struct sw_client_dialer wire_dialer;
+
+/* Aborts unless the condition holds, also in release builds. */
+void require(bool condition);
+/* A block of just so many bytes, for AddressSanitizer to find a byte behind it. */
+void *block(size_t bytes);
+/* A number of one to four bytes. */
+uint32_t any_number(struct fuzz_input *input);
+/* The facts of a server, drawn by a byte. */
+struct sw_server_info any_server(uint8_t what);
+/* Scans once, into arrays of any length. */
+void run_scan(void);
+
+#endif
