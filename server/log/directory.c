@@ -15,6 +15,9 @@
 
 #include "proto/data_lock.h"
 #include "proto/regular_file.h"
+#include "proto/wal_format.h"
+#include "server/log/history_file.h"
+#include "server/log/snapshot_write.h"
 #include "server/observe/log.h"
 
 #define PID_BYTES 32
@@ -141,17 +144,75 @@ void sw_directory_close(struct sw_directory *directory)
     directory->fd = -1;
 }
 
-bool sw_directory_follow(struct sw_directory *directory)
+/* --- a directory that goes away --------------------------------------------------------------- */
+
+int sw_directory_check(const struct sw_directory *directory, char *reason, size_t reason_bytes)
+{
+    const int is_there = directory->io->is_at(directory->fd, directory->path);
+    const bool is_gone = is_there < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP);
+    if (is_gone) {
+        snprintf(reason, reason_bytes, "the data directory %s was moved or removed: %s",
+                 directory->path, strerror(errno));
+    } else if (is_there == 0) {
+        snprintf(reason, reason_bytes,
+                 "the data directory %s was replaced: its path names another one", directory->path);
+    }
+    return is_gone || is_there == 0 ? -1 : 0;
+}
+
+/* A file that says something of a daemon's data. */
+static bool is_of_daemon(const char *name)
+{
+    uint64_t number;
+    return sw_directory_is_named(name, SW_SNAPSHOT_KIND, &number) ||
+           sw_directory_is_named(name, SW_WAL_NAME, &number) || strcmp(name, SW_HISTORY_NAME) == 0;
+}
+
+static bool note_file(void *context, const char *name)
+{
+    char *found = context;
+    if (is_of_daemon(name)) {
+        snprintf(found, SW_DIRECTORY_NAME_MAX, "%s", name);
+    }
+    return found[0] == '\0';
+}
+
+/* Whether nobody's data would be mixed with those of this daemon. */
+static bool is_free(const struct sw_directory *directory, char *reason, size_t reason_bytes)
+{
+    char found[SW_DIRECTORY_NAME_MAX] = "";
+    if (directory->io->list(directory->fd, note_file, found) != 0) {
+        snprintf(reason, reason_bytes, "the data directory %s cannot be read: %s", directory->path,
+                 strerror(errno));
+        return false;
+    }
+    if (found[0] != '\0') {
+        snprintf(reason, reason_bytes,
+                 "the data directory %s was replaced by one that has data (%s), which are left "
+                 "alone: move it away, and create an empty one",
+                 directory->path, found);
+    }
+    return found[0] == '\0';
+}
+
+int sw_directory_follow(struct sw_directory *directory, char *reason, size_t reason_bytes)
 {
     struct sw_directory other;
-    char reason[SW_DIRECTORY_PATH_MAX + 128];
-    if (sw_directory_open(&other, directory->io, directory->path, reason, sizeof(reason)) != 0) {
-        return false;
+    if (directory->io->is_at(directory->fd, directory->path) < 0 &&
+        sw_directory_check(directory, reason, reason_bytes) != 0) {
+        return -1; /* there is none */
+    }
+    if (sw_directory_open(&other, directory->io, directory->path, reason, reason_bytes) != 0) {
+        return -1;
+    }
+    if (!is_free(&other, reason, reason_bytes)) {
+        sw_directory_close(&other);
+        return -1;
     }
     memcpy(other.log_id, directory->log_id, SW_LOG_ID_BYTES);
     sw_directory_close(directory);
     *directory = other;
-    return true;
+    return 0;
 }
 
 /* --- names ------------------------------------------------------------------------------------ */

@@ -42,10 +42,15 @@ int sw_directory_open(struct sw_directory *directory, const struct sw_io *io, co
                       char *reason, size_t reason_bytes);
 /* Gives the lock back. A directory that is not open (fd -1) is allowed. */
 void sw_directory_close(struct sw_directory *directory);
-/* If the directory was moved or removed, and there is another one at its path by now, takes that
- * one, locked, with the same log_id. Returns false, with nothing changed, if it is the same, or
- * there is none. */
-bool sw_directory_follow(struct sw_directory *directory);
+/* Checks that the path still names the directory: whoever starts with it finds what is written.
+ * Returns 0; or -1, with one sentence in `reason`, if the directory was moved, removed or replaced.
+ * Where the path cannot be looked up for another reason it returns 0. */
+int sw_directory_check(const struct sw_directory *directory, char *reason, size_t reason_bytes);
+/* Takes the directory that the path names by now, locked, with the same log_id. Returns 0; or -1,
+ * with nothing changed and one sentence in `reason`, if there is none, another process has it, or
+ * it has snapshots, segments, or other files of a daemon: these are somebody's data. To be called
+ * when sw_directory_check has failed. */
+int sw_directory_follow(struct sw_directory *directory, char *reason, size_t reason_bytes);
 
 /* Writes the name `kind`-%016x of a file. */
 void sw_directory_name(const char *kind, uint64_t number, char name[SW_DIRECTORY_NAME_MAX]);

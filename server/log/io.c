@@ -84,6 +84,15 @@ static int system_links(int fd, uint64_t *count)
     return 0;
 }
 
+static int system_is_at(int dir, const char *path)
+{
+    struct stat mine, found;
+    if (fstat(dir, &mine) != 0 || stat(path, &found) != 0) {
+        return -1;
+    }
+    return mine.st_dev == found.st_dev && mine.st_ino == found.st_ino;
+}
+
 static int system_rename(int dir, const char *from, const char *to)
 {
     return renameat(dir, from, dir, to);
@@ -155,6 +164,7 @@ const struct sw_io *sw_io_system(void)
         .size = system_size,
         .data = system_data,
         .links = system_links,
+        .is_at = system_is_at,
         .rename = system_rename,
         .unlink = system_unlink,
         .link = system_link,

@@ -41,6 +41,8 @@ struct sw_io {
      * file system cannot tell. Returns 0, or 1 if there is none up to the end of the file. */
     int (*data)(int fd, uint64_t at, uint64_t *from, uint64_t *to);
     int (*links)(int fd, uint64_t *count);
+    /* Returns 1 if the path names the open directory, 0 if it names another file, or -1. */
+    int (*is_at)(int dir, const char *path);
     int (*rename)(int dir, const char *from, const char *to);
     int (*unlink)(int dir, const char *name);
     int (*link)(int dir, const char *from, const char *to);

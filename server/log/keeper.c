@@ -305,6 +305,21 @@ static void look_for_name(struct sw_wal *wal)
     }
 }
 
+/* Breaks the log if its directory is not where a start would look for it. `lock` is held, and is
+ * not meanwhile. */
+static void look_for_directory(struct sw_wal *wal)
+{
+    char reason[SW_WAL_REASON_BYTES];
+    begin_keeping(wal);
+    const bool is_there = sw_directory_check(wal->directory, reason, sizeof(reason)) == 0;
+    end_keeping(wal);
+    if (!is_there && wal->trouble == NULL && sw_wal_state(wal) != SW_WAL_BROKEN) {
+        wal->trouble = "the data directory was moved, removed or replaced";
+        wal->error = ENOENT;
+        pthread_cond_signal(&wal->work);
+    }
+}
+
 /* Makes the next segment, or waits a second before it is tried again; `lock` is held, and is not
  * meanwhile. */
 static void prepare_next(struct sw_wal *wal)
@@ -346,6 +361,7 @@ void *sw_wal_run_keeper(void *argument)
             wait_a_second(wal, false);
             continue;
         }
+        look_for_directory(wal);
         if (remove_one(wal)) {
             continue; /* first, for it may make room for the next segment */
         }

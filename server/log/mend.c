@@ -221,15 +221,16 @@ void sw_wal_let_keep(struct sw_wal *wal)
     pthread_mutex_unlock(&wal->lock);
 }
 
-bool sw_wal_follow(struct sw_wal *wal, struct sw_directory *directory)
+int sw_wal_follow(struct sw_wal *wal, struct sw_directory *directory, char *reason,
+                  size_t reason_bytes)
 {
     pthread_mutex_lock(&wal->lock);
     wal->must_rest = true;
     while (wal->keeping) {
         pthread_cond_wait(&wal->moved, &wal->lock);
     }
-    bool moved = sw_directory_follow(directory);
-    if (moved) {
+    int status = sw_directory_follow(directory, reason, reason_bytes);
+    if (status == 0) {
         wal->old_count = 0;
         wal->ghost_count = 0;
         if (wal->prepared.fd >= 0) {
@@ -240,5 +241,5 @@ bool sw_wal_follow(struct sw_wal *wal, struct sw_directory *directory)
     wal->must_rest = false;
     pthread_cond_signal(&wal->keep_work);
     pthread_mutex_unlock(&wal->lock);
-    return moved;
+    return status;
 }

@@ -12,12 +12,10 @@
 #include "server/config/live.h"
 #include "server/log/recover.h"
 #include "server/log/saver_parts.h"
-#include "server/log/snapshot_take.h"
 #include "server/observe/log.h"
 
 #define LOOK_MS 100          /* how often save points and the log are looked at */
 #define RETRY_MS 5000        /* after a snapshot that failed none is due by itself for so long */
-#define MOVES_MS 5000        /* how often the owner is told that something goes on */
 #define PROGRESS_LOG_MS 5000 /* how often the log is told how far loading is */
 /* A broken log is mended at once; if that fails, again after the first, then twice as long, .. */
 #define MEND_FIRST_MS 1000
@@ -25,26 +23,11 @@
 
 /* --- progress --------------------------------------------------------------------------------- */
 
-/* Tells the owner that something goes on, every few seconds. */
-static void tell_owner(struct sw_saver *saver)
-{
-    uint64_t now = sw_saver_now_ms();
-    if (now - saver->moved_ms >= MOVES_MS) {
-        saver->moved_ms = now;
-        saver->owner.moves(saver->owner.server);
-    }
-}
-
-static void on_saved_block(void *context)
-{
-    tell_owner(context);
-}
-
 static void on_loaded_block(void *context)
 {
     struct sw_saver *saver = context;
     uint64_t now = sw_saver_now_ms();
-    tell_owner(saver);
+    sw_saver_tell_owner(saver);
     if (now - saver->logged_ms >= PROGRESS_LOG_MS) {
         struct sw_persistence facts;
         saver->logged_ms = now;
@@ -123,77 +106,8 @@ static bool load_newest(struct sw_saver *saver)
 
 /* --- saving ----------------------------------------------------------------------------------- */
 
-struct saved {
-    struct sw_snapshot_write write;
-    uint64_t hold_us;
-    uint64_t began_ms;
-};
-
-static int try_snapshot(struct sw_saver *saver, bool borrow, struct saved *saved,
-                        char reason[SW_SNAPSHOT_REASON_BYTES])
-{
-    saved->began_ms = sw_saver_now_ms();
-    uint64_t changes = sw_saver_changes(saver->table);
-    uint64_t logged = saver->owner.wal == NULL ? 0 : sw_wal_appended(saver->owner.wal);
-    saved->write = (struct sw_snapshot_write){
-        .directory = &saver->directory, .progress = on_saved_block, .context = saver};
-    saved->write.header.incarnation = saver->incarnation;
-    sw_saver_note_beside(saver, &saved->write.header);
-    if (sw_snapshot_take(&saved->write, saver->table, saver->config, borrow, reason) != 0) {
-        return -1;
-    }
-    saved->hold_us = sw_image_held_ns(saved->write.image) / 1000U;
-    int status = sw_snapshot_write(&saved->write, reason);
-    sw_image_drop(saved->write.image);
-    if (status == 0) {
-        __atomic_store_n(&saver->base_changes, changes, __ATOMIC_RELAXED);
-        saver->base_sequence = saved->write.header.sequence;
-        saver->base_log = logged;
-    }
-    return status;
-}
-
-static bool log_is_broken(const struct sw_saver *saver)
-{
-    return saver->owner.wal != NULL && sw_wal_state(saver->owner.wal) == SW_WAL_BROKEN;
-}
-
-/* A log stays where it is until it is broken, or has ended. */
-static bool follow(struct sw_saver *saver, bool at_end)
-{
-    struct sw_wal *wal = saver->owner.wal;
-    if (wal == NULL) {
-        return sw_directory_follow(&saver->directory);
-    }
-    return (at_end || log_is_broken(saver)) && sw_wal_follow(wal, &saver->directory);
-}
-
-/* Writes a snapshot. Returns 0; or -1 with `reason`. */
-static int write_snapshot(struct sw_saver *saver, bool borrow, struct saved *saved,
-                          char reason[SW_SNAPSHOT_REASON_BYTES])
-{
-    int status = try_snapshot(saver, borrow, saved, reason);
-    if (status != 0 && follow(saver, borrow)) {
-        sw_log(SW_LOG_NOTICE, "%s is another directory now: snapshots go there",
-               saver->directory.path);
-        status = try_snapshot(saver, borrow, saved, reason);
-    }
-    if (status != 0) {
-        return -1;
-    }
-    const struct sw_load *load = &saver->load;
-    sw_snapshot_remove_old(&saver->directory, SW_LIVE(saver->config->snapshots_keep), load->damaged,
-                           load->damaged_count);
-    if (saver->owner.wal != NULL) {
-        sw_wal_forget(saver->owner.wal,
-                      sw_snapshot_oldest(&saver->directory, load->damaged, load->damaged_count),
-                      saved->write.header.segments_from);
-    }
-    return 0;
-}
-
 /* With the mutex held. */
-static void note_saved(struct sw_saver *saver, const struct saved *saved)
+static void note_saved(struct sw_saver *saver, const struct sw_saved_file *saved)
 {
     struct sw_persistence *facts = &saver->facts;
     facts->saves++;
@@ -217,7 +131,7 @@ static void note_failed(struct sw_saver *saver, const char *reason)
     snprintf(saver->reason, sizeof(saver->reason), "%s", reason);
 }
 
-static void log_outcome(const struct sw_saver *saver, int status, const struct saved *saved,
+static void log_outcome(const struct sw_saver *saver, int status, const struct sw_saved_file *saved,
                         const char *reason)
 {
     if (status != 0) {
@@ -235,7 +149,7 @@ static void log_outcome(const struct sw_saver *saver, int status, const struct s
 
 /* A log that is broken goes on behind a snapshot; if there is none, or it lacks a write that came
  * late, there will be another try. */
-static void mend_log(struct sw_saver *saver, int status, const struct saved *saved)
+static void mend_log(struct sw_saver *saver, int status, const struct sw_saved_file *saved)
 {
     struct sw_wal *wal = saver->owner.wal;
     uint64_t wait_ms = 0;
@@ -266,23 +180,23 @@ static void decide_on_writes(struct sw_saver *saver, bool stops_writes)
 static int save(struct sw_saver *saver, bool borrow)
 {
     char reason[SW_SNAPSHOT_REASON_BYTES] = "";
-    struct saved saved = {.began_ms = 0};
+    struct sw_saved_file saved = {.began_ms = 0};
     pthread_mutex_lock(&saver->mutex);
     uint64_t number = saver->asked;
     saver->facts.saving = true;
     saver->moved_ms = borrow ? 0 : saver->moved_ms; /* the stop has a deadline: it asks at once */
     saver->facts.saving_since = (uint64_t)time(NULL);
     pthread_mutex_unlock(&saver->mutex);
-    int status = write_snapshot(saver, borrow, &saved, reason);
+    int status = sw_saver_write(saver, borrow, &saved, reason);
     log_outcome(saver, status, &saved, reason);
     if (status == 0) {
         saver->owner.held(saver->owner.server, saved.hold_us);
     }
-    if (!borrow && log_is_broken(saver)) {
+    if (!borrow && sw_saver_log_is_broken(saver)) {
         mend_log(saver, status, &saved);
     }
     pthread_mutex_lock(&saver->mutex);
-    if (status == 0 && (borrow || !log_is_broken(saver)) &&
+    if (status == 0 && (borrow || !sw_saver_log_is_broken(saver)) &&
         sw_saver_finish_replacing(saver, reason) != 0) {
         sw_log(SW_LOG_ERROR, "%s", reason);
         status = -1;
@@ -322,7 +236,7 @@ static bool is_due(const struct sw_saver *saver)
     if (saver->held) {
         return false;
     }
-    if (log_is_broken(saver) && now >= saver->mend_ms) {
+    if (sw_saver_log_is_broken(saver) && now >= saver->mend_ms) {
         return true;
     }
     if (saver->tried_ms != 0 && now - saver->tried_ms < RETRY_MS) {
@@ -356,13 +270,15 @@ static bool wait_for_work(struct sw_saver *saver)
     return !stopping;
 }
 
-/* Whether the newest snapshot has everything but, of a cache, the last uses. */
+/* Whether the next start finds a snapshot that has everything but, of a cache, the last uses. */
 static bool is_saved(const struct sw_saver *saver)
 {
+    char reason[SW_SNAPSHOT_REASON_BYTES];
     struct sw_table_info info;
     sw_table_info(saver->table, &info);
     return info.engine != SW_ENGINE_CACHE && saver->history.kind != SW_HISTORY_REPLACED &&
            (saver->facts.saves > 0 || saver->load.found) &&
+           sw_directory_check(&saver->directory, reason, sizeof(reason)) == 0 &&
            sw_table_last_sequence(saver->table) == saver->base_sequence;
 }
 

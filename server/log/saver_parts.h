@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * saver_parts.h - the saver from inside: what saver.c, which loads and saves, saver_ask.c, which
- * tells others of it, and saver_replace.c, by which a replica takes another history, share.
+ * saver_parts.h - the saver from inside: what saver.c, which loads and saves, saver_write.c, which
+ * writes a snapshot, saver_ask.c, which tells others, and saver_replace.c, by which a replica takes
+ * another history, share.
  */
 #ifndef SHERWOOD_SERVER_LOG_SAVER_PARTS_H
 #define SHERWOOD_SERVER_LOG_SAVER_PARTS_H
@@ -43,6 +44,7 @@ struct sw_saver {
     bool loading; /* atomic, as the next two */
     bool refuses_writes;
     bool stop_loading;
+    bool lacks_history;     /* the thread's: `history` is not yet in the directory it went on in */
     struct sw_load load;    /* the thread's; its progress is atomic */
     uint64_t base_changes;  /* atomic: changes that the table had counted by the last snapshot */
     uint64_t base_sequence; /* the table's last write that the files hold */
@@ -60,8 +62,24 @@ static inline uint64_t sw_saver_now_ms(void)
     return sw_log_now_ns() / 1000000U;
 }
 
+/* A snapshot that was written, or tried. */
+struct sw_saved_file {
+    struct sw_snapshot_write write;
+    uint64_t hold_us;  /* writes waited for the image */
+    uint64_t began_ms; /* monotonic; 0: no image was asked for */
+};
+
+/* Writes a snapshot to the directory that the path names, and removes what it stands for. Returns
+ * 0; or -1 with a sentence in `reason`. The saver's thread calls it. */
+int sw_saver_write(struct sw_saver *saver, bool borrow, struct sw_saved_file *saved,
+                   char reason[SW_SNAPSHOT_REASON_BYTES]);
+bool sw_saver_log_is_broken(const struct sw_saver *saver);
+/* Tells the owner that something goes on, every few seconds. */
+void sw_saver_tell_owner(struct sw_saver *saver);
+
 /* A snapshot of the contents that were to come is durable, and the log goes on behind it. With the
- * mutex held. Returns 0, or -1 with a sentence in `reason`. */
+ * mutex held. Returns
+ * 0, or -1 with a sentence in `reason`. */
 int sw_saver_finish_replacing(struct sw_saver *saver, char reason[SW_HISTORY_REASON_BYTES]);
 
 /* Notes in the header of a snapshot, whose image is taken afterwards, what it tells of the log. */

@@ -140,7 +140,8 @@ void sw_wal_let_keep(struct sw_wal *wal);
 /* sw_directory_follow for the directory of a log that is broken, or closed: its segments stay in
  * the one that is gone. `directory` is the one that was given to sw_wal_open, of which this is the
  * only thread that changes it. */
-bool sw_wal_follow(struct sw_wal *wal, struct sw_directory *directory);
+int sw_wal_follow(struct sw_wal *wal, struct sw_directory *directory, char *reason,
+                  size_t reason_bytes);
 
 /* Removes segments all of whose writes are up to `sequence`, which a snapshot that is durable
  * holds. Done later, by a thread of the log. */

@@ -321,6 +321,11 @@ static bool is_there(const struct sw_wal *wal)
         sw_log(SW_LOG_ERROR, "%s: somebody has removed the files of the log", wal->directory->path);
         return false;
     }
+    char reason[SW_WAL_REASON_BYTES];
+    if (sw_directory_check(wal->directory, reason, sizeof(reason)) != 0) {
+        sw_log(SW_LOG_ERROR, "%s", reason);
+        return false;
+    }
     return true;
 }
 

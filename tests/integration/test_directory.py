@@ -86,5 +86,141 @@ def directory_gone():
             equal(client(server).get(1), b"3", "the last one went to the new directory")
 
 
+# --- a directory that is moved or replaced -------------------------------------------------------
+def refused(r):
+    """What SAVE says of its failure."""
+    try:
+        r.save()
+    except redis.ResponseError as error:
+        return str(error)
+    return "+OK"
+
+
+def moved(path):
+    """Renames the directory, as a person does, and returns where it is."""
+    old = path.with_name(path.name + ".old")
+    path.rename(old)
+    return old
+
+
+class Moving(Directory):
+    """A data directory, and what it was renamed to."""
+
+    def __exit__(self, *why):
+        super().__exit__(*why)
+        for other in self.path.parent.glob(self.path.name + ".*"):
+            shutil.rmtree(other, ignore_errors=True)
+
+
+@case
+def renamed_and_made_anew():
+    """mv D D.old; mkdir D: snapshots go to the new one, the last one even if nothing changed since SAVE"""
+    for saves in (True, False):
+        with Moving() as path:
+            with serve(path, errors="was replaced|was moved") as server:
+                r = client(server)
+                r.set(1, 2)
+                if saves:
+                    check(r.save(), "SAVE")
+                old = moved(path)
+                path.mkdir()
+                if not saves:
+                    r.set(3, 4)
+                    check(r.save(), "SAVE goes to the new one")
+                    equal(len(list(old.glob("snapshot-*"))), 0, "none in the old one")
+            with serve(path) as server:
+                equal(client(server).get(1), b"2", "after the stop")
+            with serve(old):
+                pass
+
+
+@case
+def renamed_only():
+    """mv D D.old: SAVE and the stop fail in words; moved back it is used as before"""
+    with Moving() as path:
+        with serve(path, errors="was moved or removed|is lost") as server:
+            r = client(server)
+            r.set(1, 2)
+            old = moved(path)
+            for _ in range(2):
+                check("was moved or removed: No such file" in refused(r), refused(r))
+            old.rename(path)
+            equal(refused(r), "+OK", "it is back")
+            moved(path)
+            server.process.terminate()
+            server.stop_rc = server.process.wait(20)
+            equal(server.stop_rc, 1, "the next start would find nothing")
+
+
+@case
+def replaced_by_data_of_others():
+    """A directory with data takes the path, or one that another daemon has, or a symbolic link to an empty
+    one: data of others are left alone, in words; an empty one is used"""
+    with Moving() as path, Moving() as other, Moving() as empty:
+        with serve(other) as server:
+            client(server).set(7, 7)
+        before = sorted(other.iterdir())
+        with serve(path, errors="was replaced|another sherwoodd") as server:
+            r = client(server)
+            r.set(1, 2)
+            moved(path)
+            path.symlink_to(other)
+            check("by one that has data (snapshot-" in refused(r), refused(r))
+            equal(sorted(other.iterdir()), before, "left alone")
+            path.unlink()
+            path.symlink_to(empty)
+            with serve(empty) as holder:
+                check(f"another sherwoodd (pid {holder.process.pid})" in refused(r), refused(r))
+                holder.kill()
+                holder.stop_rc = -9
+            equal(refused(r), "+OK", "nobody has it")
+        with serve(path) as server:
+            equal(client(server).get(1), b"2", "the other one")
+        with serve(other) as server:
+            equal(client(server).get(7), b"7", "data of others")
+        path.unlink()
+
+
+@case
+def a_log_goes_on_in_the_new_one():
+    """mv D D.old; mkdir D, with a log: it is noticed within a second or two, and what was acknowledged is
+    where the next start looks, after a kill, too; data of others are left alone, and writes are refused"""
+    log = ("--appendonly", "yes", "--appendfsync", "always", "--log-segment-bytes", "1M", "--frame-ops-max", "256",
+           "--round-ops-max", "1024", "--capacity", "64K")
+    errors = "was replaced|was moved|no snapshot was written|still broken"
+    with Moving() as path, Moving() as other:
+        (other / "log-0000000000000001").write_bytes(b"")
+        with serve(path, *log, errors=errors) as server:
+            r = client(server)
+            r.mset({1: 2, 3: 4})
+            moved(path)
+            path.symlink_to(other)
+            eventually(lambda: "MISCONF" in answer(r, 1), "writes are refused", 40)
+            equal(r.get(3), b"4", "reads go on")
+            eventually(lambda: "by one that has data (log-" in server.log(), "why")
+            equal(sorted(each.name for each in other.iterdir()), ["lock", "log-0000000000000001"], "left alone")
+            path.unlink()
+            path.mkdir()
+            eventually(lambda: answer(r, 5) == "OK", "service returns", 40)
+            server.kill()
+            server.stop_rc = -9
+        with serve(path, *log, errors=errors) as server:
+            r = client(server)
+            equal(r.mget(1, 3, 5), [b"2", b"4", b"5"], "all of it")
+            path.rename(path.with_name(path.name + ".second"))
+            path.mkdir()
+        with serve(path, *log) as server:
+            equal(client(server).mget(1, 3, 5), [b"2", b"4", b"5"], "after a stop at once")
+
+
+def answer(r, key):
+    try:
+        return "OK" if r.set(key, key if key == 5 else 2) else "?"
+    except redis.ResponseError as error:
+        return str(error)
+    except redis.ConnectionError:
+        return "closed: it came while the log broke"
+
+
 if __name__ == "__main__":
     harness.main()

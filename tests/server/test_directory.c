@@ -294,3 +294,56 @@ Test(directory, short_calls_and_interrupted_ones_go_on)
     io.close(fd);
     remove_place(&place);
 }
+
+static int check_place(struct place *place)
+{
+    return sw_directory_check(&place->directory, place->reason, sizeof(place->reason));
+}
+
+static int follow_place(struct place *place)
+{
+    return sw_directory_follow(&place->directory, place->reason, sizeof(place->reason));
+}
+
+/* A directory that the path does not name any more: an empty one takes its place, and one that has
+ * data of others, or is in use, does not. */
+Test(directory, moved_and_replaced)
+{
+    static const char *const data[] = {"snapshot-0000000000000007", "log-0000000000000001",
+                                       "history"};
+    struct place place, other;
+    char old[96], file[128];
+    make_place(&place);
+    cr_assert_eq(open_place(&place, sw_io_system()), 0);
+    cr_assert_eq(check_place(&place), 0);
+    const struct sw_directory before = place.directory;
+    snprintf(old, sizeof(old), "%s.old", place.path);
+    cr_assert_eq(rename(place.path, old), 0);
+    cr_assert_eq(check_place(&place), -1);
+    cr_assert_not_null(strstr(place.reason, "was moved or removed"));
+    cr_assert_eq(follow_place(&place), -1, "there is none");
+    cr_assert_eq(symlink(old, place.path), 0);
+    cr_assert_eq(check_place(&place), 0, "the same one, by another way");
+    cr_assert_eq(unlink(place.path), 0);
+    cr_assert_eq(mkdir(place.path, 0700), 0);
+    cr_assert_eq(check_place(&place), -1);
+    cr_assert_not_null(strstr(place.reason, "was replaced"));
+    for (size_t i = 0; i < sizeof(data) / sizeof(data[0]); i++) {
+        snprintf(file, sizeof(file), "%s/%s", place.path, data[i]);
+        cr_assert_eq(mkdir(file, 0700), 0, "of whatever kind");
+        cr_assert_eq(follow_place(&place), -1);
+        cr_assert_not_null(strstr(place.reason, data[i]), "%s", place.reason);
+        cr_assert_eq(rmdir(file), 0);
+    }
+    strcpy(other.path, place.path);
+    cr_assert_eq(open_place(&other, sw_io_system()), 0);
+    cr_assert_eq(follow_place(&place), -1, "another has it");
+    cr_assert_eq(place.directory.fd, before.fd, "nothing is changed");
+    sw_directory_close(&other.directory);
+    cr_assert_eq(follow_place(&place), 0);
+    cr_assert_arr_eq(place.directory.log_id, before.log_id, SW_LOG_ID_BYTES);
+    cr_assert_eq(check_place(&place), 0);
+    remove_place(&place);
+    snprintf(file, sizeof(file), "rm -r %s", old);
+    cr_assert_eq(system(file), 0);
+}

@@ -207,6 +207,12 @@ Test(wal_mend, without_space_for_a_segment)
     end_all(&f);
 }
 
+static int follow(struct fixture *f)
+{
+    char reason[SW_WAL_REASON_BYTES];
+    return sw_wal_follow(f->wal, &f->directory, reason, sizeof(reason));
+}
+
 /* Somebody removes the segments, or all files: that is noticed though nobody writes. */
 Test(wal_mend, files_that_are_removed)
 {
@@ -223,10 +229,10 @@ Test(wal_mend, files_that_are_removed)
         wait_for_state(f.wal, SW_WAL_BROKEN);
         cr_assert_eq(sw_wal_durable(f.wal), 10);
         if (turn == 1) {
-            cr_assert_not(sw_wal_follow(f.wal, &f.directory), "there is none");
+            cr_assert_eq(follow(&f), -1, "there is none");
             snprintf(command, sizeof(command), "mkdir %s", f.path);
             cr_assert_eq(system(command), 0);
-            cr_assert(sw_wal_follow(f.wal, &f.directory));
+            cr_assert_eq(follow(&f), 0);
         }
         cr_assert_eq(mend(&f, 10), 0);
         hand_in(f.wal, 11);
@@ -234,6 +240,28 @@ Test(wal_mend, files_that_are_removed)
         restart(&f, 11);
         end_all(&f);
     }
+}
+
+/* Somebody moves the directory, with all files: a start would not find them. */
+Test(wal_mend, a_directory_that_is_moved)
+{
+    char command[256];
+    struct fixture f;
+    begin(&f, SW_WAL_ALWAYS);
+    hand_in(f.wal, 1);
+    wait_until(f.wal, 1);
+    snprintf(command, sizeof(command), "mv %s %s.old && mkdir %s", f.path, f.path, f.path);
+    cr_assert_eq(system(command), 0);
+    wait_for_state(f.wal, SW_WAL_BROKEN);
+    hand_in(f.wal, 2);
+    cr_assert_eq(follow(&f), 0);
+    cr_assert_eq(mend(&f, 2), 0);
+    hand_in(f.wal, 3);
+    wait_until(f.wal, 3);
+    restart(&f, 3);
+    snprintf(command, sizeof(command), "rm -r %s.old", f.path);
+    cr_assert_eq(system(command), 0);
+    end_all(&f);
 }
 
 /* The last snapshot goes to a directory that was made anew: what the log has closed stays closed.
@@ -252,7 +280,7 @@ Test(wal_mend, follows_behind_its_end)
     snprintf(command, sizeof(command), "rm -r %s && mkdir %s", f.path, f.path);
     cr_assert_eq(system(command), 0);
     cr_assert_eq(sw_wal_close(f.wal), -1, "its files were removed");
-    cr_assert(sw_wal_follow(f.wal, &f.directory));
+    cr_assert_eq(follow(&f), 0);
     sw_wal_destroy(f.wal);
     sw_directory_close(&f.directory);
     finish(&f);

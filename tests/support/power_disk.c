@@ -369,6 +369,7 @@ const struct sw_io *power_disk_io(void)
         .size = disk_size,
         .data = disk_data,
         .links = disk_links,
+        .is_at = power_file_is_at,
         .rename = disk_rename,
         .unlink = disk_unlink,
         .boot_id = disk_boot_id,

@@ -44,3 +44,10 @@ void power_file_lose(struct random *random, struct power_file *file)
     file->safe_bytes = coin(random) ? file->now_bytes : file->safe_bytes;
     memset(file->safe + file->safe_bytes, 0, POWER_FILE_MAX - file->safe_bytes);
 }
+
+int power_file_is_at(int dir, const char *path)
+{
+    (void)dir;
+    (void)path;
+    return 1;
+}

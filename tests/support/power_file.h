@@ -27,4 +27,7 @@ void power_file_lose(struct random *random, struct power_file *file);
 /* Is the piece not one that O_DIRECT takes? Of some descriptors none is. */
 bool power_file_refuses(const struct power_file *file, int fd, const struct iovec *piece, off_t at);
 
+/* Whether the path names the directory: always. */
+int power_file_is_at(int dir, const char *path);
+
 #endif

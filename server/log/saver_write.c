@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * saver_write.c - writes a snapshot to where the next start will look for it.
+ *
+ * A data directory that was moved takes its open descriptor with it: calls on its files succeed,
+ * and a start at the path finds nothing. So a snapshot counts only if the path names the directory
+ * before and after. If it names another one, which is empty, the files go there from now on.
+ */
+#include <stdio.h>
+
+#include "server/config/live.h"
+#include "server/log/saver_parts.h"
+#include "server/log/snapshot_take.h"
+#include "server/observe/log.h"
+
+/* How often the owner is told that something goes on. */
+#define MOVES_MS 5000
+
+void sw_saver_tell_owner(struct sw_saver *saver)
+{
+    uint64_t now = sw_saver_now_ms();
+    if (now - saver->moved_ms >= MOVES_MS) {
+        saver->moved_ms = now;
+        saver->owner.moves(saver->owner.server);
+    }
+}
+
+static void on_saved_block(void *context)
+{
+    sw_saver_tell_owner(context);
+}
+
+bool sw_saver_log_is_broken(const struct sw_saver *saver)
+{
+    return saver->owner.wal != NULL && sw_wal_state(saver->owner.wal) == SW_WAL_BROKEN;
+}
+
+static int check_directory(const struct sw_saver *saver, char reason[SW_SNAPSHOT_REASON_BYTES])
+{
+    return sw_directory_check(&saver->directory, reason, SW_SNAPSHOT_REASON_BYTES);
+}
+
+static int try_snapshot(struct sw_saver *saver, bool borrow, struct sw_saved_file *saved,
+                        char reason[SW_SNAPSHOT_REASON_BYTES])
+{
+    saved->began_ms = sw_saver_now_ms();
+    uint64_t changes = sw_saver_changes(saver->table);
+    uint64_t logged = saver->owner.wal == NULL ? 0 : sw_wal_appended(saver->owner.wal);
+    saved->write = (struct sw_snapshot_write){
+        .directory = &saver->directory, .progress = on_saved_block, .context = saver};
+    saved->write.header.incarnation = saver->incarnation;
+    sw_saver_note_beside(saver, &saved->write.header);
+    if (sw_snapshot_take(&saved->write, saver->table, saver->config, borrow, reason) != 0) {
+        return -1;
+    }
+    saved->hold_us = sw_image_held_ns(saved->write.image) / 1000U;
+    int status = sw_snapshot_write(&saved->write, reason);
+    sw_image_drop(saved->write.image);
+    status = status == 0 ? check_directory(saver, reason) : status;
+    if (status == 0) {
+        __atomic_store_n(&saver->base_changes, changes, __ATOMIC_RELAXED);
+        saver->base_sequence = saved->write.header.sequence;
+        saver->base_log = logged;
+    }
+    return status;
+}
+
+/* Goes on in the directory that the path names by now. A log stays where it is until it is broken,
+ * or has ended. Returns 0; or -1, with `reason` as it was or better. */
+static int follow(struct sw_saver *saver, bool at_end, char reason[SW_SNAPSHOT_REASON_BYTES])
+{
+    struct sw_wal *wal = saver->owner.wal;
+    if (wal != NULL && !at_end && !sw_saver_log_is_broken(saver)) {
+        return -1;
+    }
+    int status = wal == NULL
+                     ? sw_directory_follow(&saver->directory, reason, SW_SNAPSHOT_REASON_BYTES)
+                     : sw_wal_follow(wal, &saver->directory, reason, SW_SNAPSHOT_REASON_BYTES);
+    if (status == 0) {
+        saver->lacks_history = true;
+        saver->load.damaged_count = 0; /* they stay in the other one */
+        sw_log(SW_LOG_NOTICE, "%s is another directory now: snapshots go there",
+               saver->directory.path);
+    }
+    return status;
+}
+
+/* Writes `history` to a directory that has none yet: before the snapshot, so that none is taken for
+ * one of a server that had no other's writes. */
+static int bring_history(struct sw_saver *saver, char reason[SW_SNAPSHOT_REASON_BYTES])
+{
+    struct sw_history history;
+    char why[SW_HISTORY_REASON_BYTES] = "";
+    if (!saver->lacks_history) {
+        return 0;
+    }
+    sw_saver_history(saver, &history);
+    const int status =
+        history.kind == SW_HISTORY_NONE ? 0 : sw_history_write(&saver->directory, &history, why);
+    if (status != 0) {
+        snprintf(reason, SW_SNAPSHOT_REASON_BYTES, "%s", why);
+        return -1;
+    }
+    saver->lacks_history = false;
+    return 0;
+}
+
+static int write_there(struct sw_saver *saver, bool borrow, struct sw_saved_file *saved,
+                       char reason[SW_SNAPSHOT_REASON_BYTES])
+{
+    if (check_directory(saver, reason) != 0 && follow(saver, borrow, reason) != 0) {
+        return -1;
+    }
+    if (bring_history(saver, reason) != 0) {
+        return -1;
+    }
+    return try_snapshot(saver, borrow, saved, reason);
+}
+
+int sw_saver_write(struct sw_saver *saver, bool borrow, struct sw_saved_file *saved,
+                   char reason[SW_SNAPSHOT_REASON_BYTES])
+{
+    char gone[SW_SNAPSHOT_REASON_BYTES];
+    int status = write_there(saver, borrow, saved, reason);
+    if (status != 0 && saved->began_ms != 0 && check_directory(saver, gone) != 0) {
+        status = write_there(saver, borrow, saved, reason); /* it went away meanwhile */
+    }
+    if (status != 0) {
+        return -1;
+    }
+    const struct sw_load *load = &saver->load;
+    sw_snapshot_remove_old(&saver->directory, SW_LIVE(saver->config->snapshots_keep), load->damaged,
+                           load->damaged_count);
+    if (saver->owner.wal != NULL) {
+        sw_wal_forget(saver->owner.wal,
+                      sw_snapshot_oldest(&saver->directory, load->damaged, load->damaged_count),
+                      saved->write.header.segments_from);
+    }
+    return 0;
+}
