@@ -195,12 +195,12 @@ static int save(struct sw_saver *saver, bool borrow)
     if (!borrow && sw_saver_log_is_broken(saver)) {
         mend_log(saver, status, &saved);
     }
-    pthread_mutex_lock(&saver->mutex);
     if (status == 0 && (borrow || !sw_saver_log_is_broken(saver)) &&
         sw_saver_finish_replacing(saver, reason) != 0) {
         sw_log(SW_LOG_ERROR, "%s", reason);
         status = -1;
     }
+    pthread_mutex_lock(&saver->mutex);
     if (status == 0) {
         note_saved(saver, &saved);
     } else {
@@ -302,6 +302,7 @@ static void *run(void *context)
 static void init_parts(struct sw_saver *saver)
 {
     pthread_condattr_t monotonic;
+    pthread_mutex_init(&saver->history_file, NULL);
     pthread_mutex_init(&saver->mutex, NULL);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -408,6 +409,7 @@ void sw_saver_destroy(struct sw_saver *saver)
         sw_directory_close(&saver->directory);
         pthread_cond_destroy(&saver->changed);
         pthread_mutex_destroy(&saver->mutex);
+        pthread_mutex_destroy(&saver->history_file);
         free(saver);
     }
 }

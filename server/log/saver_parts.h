@@ -27,6 +27,8 @@ struct sw_saver {
     pthread_t thread;
     bool started;
 
+    /* Whoever writes `history` holds it, while the disk takes it. Taken before the mutex. */
+    pthread_mutex_t history_file;
     pthread_mutex_t mutex;
     pthread_cond_t changed; /* of what follows */
     uint64_t asked;         /* number of the last snapshot asked for */
@@ -77,8 +79,7 @@ bool sw_saver_log_is_broken(const struct sw_saver *saver);
 /* Tells the owner that something goes on, every few seconds. */
 void sw_saver_tell_owner(struct sw_saver *saver);
 
-/* A snapshot of the contents that were to come is durable, and the log goes on behind it. With the
- * mutex held. Returns
+/* A snapshot of the contents that were to come is durable, and the log goes on behind it. Returns
  * 0, or -1 with a sentence in `reason`. */
 int sw_saver_finish_replacing(struct sw_saver *saver, char reason[SW_HISTORY_REASON_BYTES]);
 

@@ -78,16 +78,20 @@ int sw_saver_replace(struct sw_saver *saver, const struct sw_history *history, u
     if (aside != NULL) {
         keep_aside(saver, aside);
     }
-    if (forget_files(saver, &replaced, sequence, reason) != 0) {
-        return -1;
+    pthread_mutex_lock(&saver->history_file);
+    const int status = forget_files(saver, &replaced, sequence, reason);
+    if (status == 0) {
+        pthread_mutex_lock(&saver->mutex);
+        saver->history = replaced;
+        saver->mend_ms = saver->tried_ms = 0;
+        saver->load.damaged_count = 0; /* they are gone */
+        pthread_mutex_unlock(&saver->mutex);
     }
-    pthread_mutex_lock(&saver->mutex);
-    saver->history = replaced;
-    saver->mend_ms = saver->tried_ms = 0;
-    saver->load.damaged_count = 0; /* they are gone */
-    pthread_mutex_unlock(&saver->mutex);
-    sw_saver_let_go(saver);
-    return 0;
+    pthread_mutex_unlock(&saver->history_file);
+    if (status == 0) {
+        sw_saver_let_go(saver);
+    }
+    return status;
 }
 
 bool sw_saver_is_replacing(struct sw_saver *saver)
@@ -98,18 +102,29 @@ bool sw_saver_is_replacing(struct sw_saver *saver)
     return replacing;
 }
 
+/* Writes the file, then tells what it says. `history_file` is held, and the mutex is not: loops
+ * take that, and the disk may be slow. */
+static int write_history(struct sw_saver *saver, const struct sw_history *history,
+                         char reason[SW_HISTORY_REASON_BYTES])
+{
+    int status = sw_directory_check(&saver->directory, reason, SW_HISTORY_REASON_BYTES);
+    status = status == 0 ? sw_history_write(&saver->directory, history, reason) : status;
+    if (status == 0) {
+        pthread_mutex_lock(&saver->mutex);
+        saver->history = *history;
+        pthread_mutex_unlock(&saver->mutex);
+    }
+    return status;
+}
+
 int sw_saver_set_history(struct sw_saver *saver, const struct sw_history *history,
                          char reason[SW_HISTORY_REASON_BYTES])
 {
-    int status = 0;
-    pthread_mutex_lock(&saver->mutex);
     struct sw_history next = *history;
-    next.kind = saver->history.kind == SW_HISTORY_REPLACED ? SW_HISTORY_REPLACED : SW_HISTORY_WHOLE;
-    status = sw_history_write(&saver->directory, &next, reason);
-    if (status == 0) {
-        saver->history = next;
-    }
-    pthread_mutex_unlock(&saver->mutex);
+    pthread_mutex_lock(&saver->history_file);
+    next.kind = sw_saver_is_replacing(saver) ? SW_HISTORY_REPLACED : SW_HISTORY_WHOLE;
+    const int status = write_history(saver, &next, reason);
+    pthread_mutex_unlock(&saver->history_file);
     return status;
 }
 
@@ -123,12 +138,14 @@ void sw_saver_history(struct sw_saver *saver, struct sw_history *history)
 int sw_saver_finish_replacing(struct sw_saver *saver, char reason[SW_HISTORY_REASON_BYTES])
 {
     int status = 0;
-    if (saver->history.kind == SW_HISTORY_REPLACED) {
-        struct sw_history whole = saver->history;
+    struct sw_history whole;
+    pthread_mutex_lock(&saver->history_file);
+    sw_saver_history(saver, &whole);
+    if (whole.kind == SW_HISTORY_REPLACED) {
         whole.kind = SW_HISTORY_WHOLE;
-        status = sw_history_write(&saver->directory, &whole, reason);
-        saver->history = status == 0 ? whole : saver->history;
+        status = write_history(saver, &whole, reason);
     }
+    pthread_mutex_unlock(&saver->history_file);
     return status;
 }
 

@@ -73,9 +73,11 @@ static int follow(struct sw_saver *saver, bool at_end, char reason[SW_SNAPSHOT_R
     if (wal != NULL && !at_end && !sw_saver_log_is_broken(saver)) {
         return -1;
     }
+    pthread_mutex_lock(&saver->history_file); /* whoever writes it uses the directory */
     int status = wal == NULL
                      ? sw_directory_follow(&saver->directory, reason, SW_SNAPSHOT_REASON_BYTES)
                      : sw_wal_follow(wal, &saver->directory, reason, SW_SNAPSHOT_REASON_BYTES);
+    pthread_mutex_unlock(&saver->history_file);
     if (status == 0) {
         saver->lacks_history = true;
         saver->load.damaged_count = 0; /* they stay in the other one */
@@ -94,9 +96,11 @@ static int bring_history(struct sw_saver *saver, char reason[SW_SNAPSHOT_REASON_
     if (!saver->lacks_history) {
         return 0;
     }
+    pthread_mutex_lock(&saver->history_file);
     sw_saver_history(saver, &history);
     const int status =
         history.kind == SW_HISTORY_NONE ? 0 : sw_history_write(&saver->directory, &history, why);
+    pthread_mutex_unlock(&saver->history_file);
     if (status != 0) {
         snprintf(reason, SW_SNAPSHOT_REASON_BYTES, "%s", why);
         return -1;

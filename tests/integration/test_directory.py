@@ -7,7 +7,9 @@ import shutil
 import redis
 
 import harness
+import wire
 from data_directory import Directory
+from faults import Faults
 from harness import case, check, equal, eventually
 
 
@@ -220,6 +222,33 @@ def answer(r, key):
         return str(error)
     except redis.ConnectionError:
         return "closed: it came while the log broke"
+
+
+@case
+def a_slow_disk_takes_the_history():
+    """REPLICAOF NO ONE while the disk does not finish a sync of `history`: nobody else waits for it"""
+    faults = Faults()
+    with Directory() as path, harness.Server() as primary:
+        client(primary).set(1, 1)
+        with serve(path, "--replicaof", f"127.0.0.1 {primary.port}", environment=faults.environment()) as server:
+            r = client(server)
+            eventually(lambda: server.redis_cli("GET", "1").strip() == "1" and (path / "history").exists(), "the data")
+            eventually(lambda: not r.info("persistence")["rdb_bgsave_in_progress"], "and its files")
+            with server.connect() as connection:
+                faults.sync.held = 1
+                connection.sendall(wire.command("REPLICAOF", "NO", "ONE"))
+                eventually(lambda: faults.sync.waiting == 1, "the sync")
+                with server.connect() as other:
+                    other.settimeout(10)
+                    replies = wire.Replies(other)
+                    for _ in range(20):  # iterations of the loop, which looks what became of the order
+                        equal(replies.ask("GET", 1), b"1", "reads")
+                        check(b"rdb_bgsave_in_progress" in replies.ask("INFO", "persistence"), "INFO persistence")
+                        check(b"role:" in replies.ask("INFO", "replication"), "INFO replication")
+                        check(server.http("/metrics")[0] == 200, "/metrics")
+                faults.sync.end()
+                equal(wire.Replies(connection).read(), "OK", "promoted")
+            eventually(lambda: r.set(2, 2), "a primary")
 
 
 if __name__ == "__main__":
