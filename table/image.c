@@ -2,12 +2,15 @@
  *
  * image.c - images of a table, whatever holds its entries.
  */
+#include "table/image.h"
+
 #include <stdlib.h>
 
 #include "table/expiring.h"
 #include "table/instance.h"
 
 struct sw_image {
+    struct sw_table *table;
     const struct sw_backend *backend;
     void *memory; /* the backend's */
     uint64_t sequence;
@@ -48,8 +51,10 @@ int sw_image_take(struct sw_queue *queue, bool borrow, struct sw_image **out)
         free(image);
         return status;
     }
-    *image = (struct sw_image){backend,     batch._image,   batch._image_sequence,
-                               batch.epoch, batch._held_ns, batch.some_expire};
+    *image =
+        (struct sw_image){queue->table, backend,        batch._image,     batch._image_sequence,
+                          batch.epoch,  batch._held_ns, batch.some_expire};
+    atomic_fetch_add_explicit(&queue->table->images, 1, memory_order_relaxed);
     *out = image;
     return SW_OK;
 }
@@ -93,8 +98,29 @@ void sw_image_drop(struct sw_image *image)
 {
     if (image != NULL) {
         image->backend->image_drop(image->memory);
+        atomic_fetch_sub_explicit(&image->table->images, 1, memory_order_relaxed);
         free(image);
     }
+}
+
+void sw_image_claim(struct sw_table *table)
+{
+    atomic_fetch_add_explicit(&table->image_claims, 1, memory_order_relaxed);
+}
+
+void sw_image_unclaim(struct sw_table *table)
+{
+    atomic_fetch_sub_explicit(&table->image_claims, 1, memory_order_relaxed);
+}
+
+bool sw_image_is_claimed(const struct sw_table *table)
+{
+    return atomic_load_explicit(&table->image_claims, memory_order_relaxed) > 0;
+}
+
+uint32_t sw_table_images(const struct sw_table *table)
+{
+    return atomic_load_explicit(&table->images, memory_order_relaxed);
 }
 
 void sw_table_set_sequence(struct sw_table *table, uint64_t sequence)

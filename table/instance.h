@@ -35,6 +35,7 @@ struct sw_table {
     _Atomic uint64_t stash_occupied;
     _Atomic uint64_t batches;
     _Atomic uint64_t writes;
+    _Atomic uint32_t images, image_claims;
     _Atomic bool may_expire; /* some batch has given a time, or will */
 };
 

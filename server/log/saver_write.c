@@ -40,14 +40,41 @@ static int check_directory(const struct sw_saver *saver, char reason[SW_SNAPSHOT
     return sw_directory_check(&saver->directory, reason, SW_SNAPSHOT_REASON_BYTES);
 }
 
+/* Returns whether the log broke after the image was taken: a snapshot of all writes is needed. */
+static bool lacks_writes(const struct sw_snapshot_write *write)
+{
+    const struct sw_saver *saver = write->context;
+    return sw_saver_log_is_broken(saver) &&
+           sw_wal_handed(saver->owner.wal) > write->header.sequence;
+}
+
+/* Checks that the disk has room for the snapshot which mends the log. Its image is claimed, and the
+ * other readers of the table begin anew: that must not be in vain. */
+static int probe_disk(struct sw_saver *saver, char reason[SW_SNAPSHOT_REASON_BYTES])
+{
+    struct sw_table_stats stats;
+    struct sw_table_info info;
+    sw_table_stats(saver->table, &stats);
+    sw_table_info(saver->table, &info);
+    const uint64_t bytes = stats.occupied * (info.key_bytes + info.value_bytes);
+    return sw_snapshot_probe(&saver->directory, bytes + SW_SNAPSHOT_HEADER_BYTES, reason);
+}
+
 static int try_snapshot(struct sw_saver *saver, bool borrow, struct sw_saved_file *saved,
                         char reason[SW_SNAPSHOT_REASON_BYTES])
 {
     saved->began_ms = sw_saver_now_ms();
     uint64_t changes = sw_saver_changes(saver->table);
     uint64_t logged = saver->owner.wal == NULL ? 0 : sw_wal_appended(saver->owner.wal);
-    saved->write = (struct sw_snapshot_write){
-        .directory = &saver->directory, .progress = on_saved_block, .context = saver};
+    const bool mends = !borrow && sw_saver_log_is_broken(saver);
+    saved->write = (struct sw_snapshot_write){.directory = &saver->directory,
+                                              .progress = on_saved_block,
+                                              .is_outdated = borrow ? NULL : lacks_writes,
+                                              .goes_first = mends,
+                                              .context = saver};
+    if (mends && probe_disk(saver, reason) != 0) {
+        return -1;
+    }
     saved->write.header.incarnation = saver->incarnation;
     sw_saver_note_beside(saver, &saved->write.header);
     if (sw_snapshot_take(&saved->write, saver->table, saver->config, borrow, reason) != 0) {
@@ -126,8 +153,10 @@ int sw_saver_write(struct sw_saver *saver, bool borrow, struct sw_saved_file *sa
 {
     char gone[SW_SNAPSHOT_REASON_BYTES];
     int status = write_there(saver, borrow, saved, reason);
-    if (status != 0 && saved->began_ms != 0 && check_directory(saver, gone) != 0) {
-        status = write_there(saver, borrow, saved, reason); /* it went away meanwhile */
+    if (status != 0 && saved->began_ms != 0 &&
+        (check_directory(saver, gone) != 0 ||
+         (!borrow && saved->write.image != NULL && lacks_writes(&saved->write)))) {
+        status = write_there(saver, borrow, saved, reason); /* that is new since it began */
     }
     if (status != 0) {
         return -1;

@@ -13,6 +13,7 @@
 #include "proto/key_form.h"
 #include "server/log/clock.h"
 #include "table/expiring.h"
+#include "table/image.h"
 
 static_assert((int)SW_VALUE_INTEGER == (int)SW_FRAME_VALUES_INTEGER &&
                   (int)SW_VALUE_STRING == (int)SW_FRAME_VALUES_STRING &&
@@ -66,7 +67,17 @@ static void say_why(struct sw_table *table, int status, char reason[SW_SNAPSHOT_
     }
 }
 
-int sw_snapshot_image(struct sw_table *table, bool borrow, bool (*waits)(void *context),
+/* Takes an image if nobody goes first. */
+static int try_image(struct sw_queue *queue, struct sw_table *table, bool first, bool borrow,
+                     struct sw_image **out)
+{
+    int status =
+        first || !sw_image_is_claimed(table) ? sw_image_take(queue, borrow, out) : SW_E_BUSY;
+    /* others have the memory, and are about to give it up */
+    return first && status == SW_E_NOMEM && sw_table_images(table) > 0 ? SW_E_BUSY : status;
+}
+
+int sw_snapshot_image(struct sw_table *table, bool first, bool borrow, bool (*waits)(void *context),
                       void *context, struct sw_image **out)
 {
     const struct timespec rest = {.tv_nsec = 2000000};
@@ -75,9 +86,15 @@ int sw_snapshot_image(struct sw_table *table, bool borrow, bool (*waits)(void *c
     if (status != SW_OK) {
         return status;
     }
-    while ((status = sw_image_take(queue, borrow, out)) == SW_E_BUSY &&
+    if (first) {
+        sw_image_claim(table);
+    }
+    while ((status = try_image(queue, table, first, borrow, out)) == SW_E_BUSY &&
            (waits == NULL || waits(context))) {
         nanosleep(&rest, NULL);
+    }
+    if (first) {
+        sw_image_unclaim(table);
     }
     sw_queue_destroy(queue);
     return status;
@@ -87,7 +104,8 @@ int sw_snapshot_take(struct sw_snapshot_write *write, struct sw_table *table,
                      const struct sw_config *config, bool borrow,
                      char reason[SW_SNAPSHOT_REASON_BYTES])
 {
-    int status = sw_snapshot_image(table, borrow, write->waits, write->context, &write->image);
+    int status = sw_snapshot_image(table, write->goes_first, borrow, write->waits, write->context,
+                                   &write->image);
     if (status != SW_OK) {
         say_why(table, status, reason);
         return -1;

@@ -12,9 +12,11 @@
 #include "server/log/snapshot_write.h"
 
 /* sw_image_take by a queue of its own, once nobody else has an image of a table that has one at a
- * time. Until then `waits` (NULL: it waits) is asked whether to go on waiting; if not, it returns
- * SW_E_BUSY. */
-int sw_snapshot_image(struct sw_table *table, bool borrow, bool (*waits)(void *context),
+ * time. Until then it calls `waits` (NULL: always true); if that returns false, it returns
+ * SW_E_BUSY. `first`: those who have an image give it up, and those who wait for one wait on. For
+ * the others that means: whoever has an image looks at sw_image_is_claimed (table/image.h) several
+ * times a second, and drops the image if it is. */
+int sw_snapshot_image(struct sw_table *table, bool first, bool borrow, bool (*waits)(void *context),
                       void *context, struct sw_image **out);
 
 /* Takes the image, which the caller drops, and fills in the header but for entries and incarnation.

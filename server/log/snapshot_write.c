@@ -5,6 +5,7 @@
 #include "server/log/snapshot_write.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,8 +121,13 @@ static int put_block(struct writing *writing, uint8_t *block, uint32_t entries)
 
 static int write_blocks(struct writing *writing)
 {
-    int64_t entries = writing->write->header.block_entries;
-    while (entries == writing->write->header.block_entries) {
+    const struct sw_snapshot_write *write = writing->write;
+    int64_t entries = write->header.block_entries;
+    while (entries == write->header.block_entries) {
+        if (write->is_outdated != NULL && write->is_outdated(write)) {
+            snprintf(writing->reason, SW_SNAPSHOT_REASON_BYTES, "a newer one is needed");
+            return -1;
+        }
         uint8_t *block = sw_block_writer_next(writing->writer);
         if (block == NULL) {
             return fail(writing, "written");
@@ -206,6 +212,34 @@ int sw_snapshot_write(struct sw_snapshot_write *write, char reason[SW_SNAPSHOT_R
         return -1;
     }
     return 0;
+}
+
+static int probe_file(const struct sw_io *io, int fd, uint64_t bytes)
+{
+    uint8_t page[SW_SNAPSHOT_HEADER_BYTES] = {0};
+    if (io->allocate(fd, (off_t)bytes) != 0 && errno != EOPNOTSUPP && errno != ENOSYS &&
+        errno != EINVAL) {
+        return -1;
+    }
+    return sw_io_write(io, fd, page, sizeof(page), 0) != 0 ? -1 : io->fdatasync(fd);
+}
+
+int sw_snapshot_probe(const struct sw_directory *directory, uint64_t bytes,
+                      char reason[SW_SNAPSHOT_REASON_BYTES])
+{
+    const struct sw_io *io = directory->io;
+    int fd = io->open(directory->fd, SW_SNAPSHOT_NEW, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    int status = fd < 0 ? -1 : probe_file(io, fd, bytes);
+    int error = errno;
+    if (fd >= 0) {
+        io->close(fd);
+        io->unlink(directory->fd, SW_SNAPSHOT_NEW);
+    }
+    if (status != 0) {
+        snprintf(reason, SW_SNAPSHOT_REASON_BYTES, "%s/%s cannot be written: %s", directory->path,
+                 SW_SNAPSHOT_NEW, strerror(error));
+    }
+    return status;
 }
 
 /* --- files that are not needed any more ------------------------------------------------------- */

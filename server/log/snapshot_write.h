@@ -21,7 +21,11 @@ struct sw_snapshot_write {
     struct sw_snapshot_header header; /* all but entries, which are counted */
     uint64_t file_bytes;              /* out */
     void (*progress)(void *context);  /* called after each block; or NULL */
-    bool (*waits)(void *context);     /* asked while somebody else has the image; NULL: it waits */
+    /* Called before each block: whether the file is of no use any more, and is given up; or NULL.
+     */
+    bool (*is_outdated)(const struct sw_snapshot_write *write);
+    bool (*waits)(void *context); /* asked while somebody else has the image; NULL: it waits */
+    bool goes_first;              /* who has the image gives it up: sw_snapshot_image */
     void *context;
 };
 
@@ -35,6 +39,11 @@ int sw_snapshot_fill_block(const struct sw_snapshot_header *header, struct sw_im
  * but that the new name may be there where syncing the directory failed. A failed sync is not
  * repeated. */
 int sw_snapshot_write(struct sw_snapshot_write *write, char reason[SW_SNAPSHOT_REASON_BYTES]);
+
+/* Whether a snapshot of `bytes` could be written, as far as the disk tells beforehand: allocates
+ * them, writes and syncs a page, and removes the file. Returns 0, or -1 with a sentence. */
+int sw_snapshot_probe(const struct sw_directory *directory, uint64_t bytes,
+                      char reason[SW_SNAPSHOT_REASON_BYTES]);
 
 /* Removes what a write that was interrupted has left. */
 void sw_snapshot_remove_unfinished(const struct sw_directory *directory);

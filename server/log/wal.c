@@ -105,6 +105,11 @@ uint64_t sw_wal_durable(const struct sw_wal *wal)
     return __atomic_load_n(&wal->durable, __ATOMIC_ACQUIRE);
 }
 
+uint64_t sw_wal_handed(const struct sw_wal *wal)
+{
+    return __atomic_load_n(&wal->handed, __ATOMIC_SEQ_CST);
+}
+
 enum sw_wal_state sw_wal_state(const struct sw_wal *wal)
 {
     return __atomic_load_n(&wal->state, __ATOMIC_ACQUIRE);

@@ -98,6 +98,8 @@ void sw_wal_skip(struct sw_wal *wal, uint64_t sequence);
 /* The writes up to here may be answered now. */
 uint64_t sw_wal_answerable(const struct sw_wal *wal);
 uint64_t sw_wal_durable(const struct sw_wal *wal);
+/* The highest write that was handed in. */
+uint64_t sw_wal_handed(const struct sw_wal *wal);
 /* The memory of writes up to here is not read any more. */
 uint64_t sw_wal_written(const struct sw_wal *wal);
 enum sw_wal_state sw_wal_state(const struct sw_wal *wal);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "server/move/mover_parts.h"
+#include "table/image.h"
 
 int sw_mover_fail(struct sw_mover *mover, const char *format, ...)
 {
@@ -92,9 +93,18 @@ int sw_mover_settle(struct sw_mover *mover, uint64_t number)
 /* --- connections --------------------------------------------------------------------------------
  */
 
+/* Whoever has an image does not wait for the other node while another one goes first. */
+static bool gives_way(const void *context)
+{
+    const struct sw_mover *mover = context;
+    return mover->has_image && sw_image_is_claimed(mover->parts.table);
+}
+
 struct sw_link_to sw_mover_link(const struct sw_mover *mover)
 {
     return (struct sw_link_to){.wire = {.fd = -1},
+                               .is_over = gives_way,
+                               .context = mover,
                                .wake_fd = mover->wake_fd,
                                .timeout_ms = mover->parts.config->repl_timeout * 1000};
 }

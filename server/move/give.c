@@ -103,6 +103,7 @@ static int send_final(struct giving *giving, uint64_t at, uint64_t epoch)
     }
     if (sw_giving_send_through(giving, &at, sw_image_sequence(image)) != 0) {
         sw_image_drop(image);
+        mover->has_image = false;
         return -1;
     }
     giving->of = at;

@@ -13,6 +13,7 @@
 #include "server/log/clock.h"
 #include "server/log/snapshot_take.h"
 #include "server/move/mover_parts.h"
+#include "table/image.h"
 
 /* --- writing ------------------------------------------------------------------------------------
  */
@@ -140,6 +141,9 @@ static int visit_all(struct sw_mover *mover, struct sw_image *image,
         if (sw_mover_is_over(mover)) {
             return sw_mover_fail(mover, "it was told to end");
         }
+        if (sw_image_is_claimed(mover->parts.table)) {
+            return sw_mover_fail(mover, "the snapshot that mends the log goes first");
+        }
         uint32_t kept = keep(mover, slots, got);
         if (kept > 0 && visit(mover, kept, user) != 0) {
             return -1;
@@ -163,7 +167,9 @@ static bool waits_for_image(void *context)
 int sw_mover_image(struct sw_mover *mover, uint64_t within_ms, struct sw_image **image)
 {
     struct waiting waiting = {mover, within_ms == 0 ? 0 : sw_log_now_ns() + within_ms * 1000000ULL};
-    int status = sw_snapshot_image(mover->parts.table, false, waits_for_image, &waiting, image);
+    int status =
+        sw_snapshot_image(mover->parts.table, false, false, waits_for_image, &waiting, image);
+    mover->has_image = status == SW_OK;
     if (status == SW_E_BUSY) {
         return sw_mover_is_over(mover)
                    ? sw_mover_fail(mover, "it was told to end")
@@ -183,6 +189,7 @@ int sw_mover_each_in(struct sw_mover *mover, struct sw_image *image,
 {
     int status = visit_all(mover, image, slots, visit, user);
     sw_image_drop(image);
+    mover->has_image = false;
     return status;
 }
 

@@ -40,6 +40,7 @@ struct sw_mover {
     struct sw_queue *queue;
     uint8_t *keys, *values, *ops; /* I/O memory of at_once each */
     uint64_t *times;              /* likewise: when entries expire, 0: never */
+    bool has_image;               /* of the table, which others may want */
     uint64_t failed;              /* this attempt has */
     bool gives_up;                /* .. and there is no use in another one */
     char reason[SW_MOVE_REASON_BYTES];

@@ -12,6 +12,7 @@
 #include "proto/check.h"
 #include "server/log/snapshot_take.h"
 #include "table/expiring.h"
+#include "table/image.h"
 
 /* Entries are read in arrays of about so many bytes. */
 #define BYTES_AT_ONCE (4U << 20)
@@ -66,8 +67,9 @@ static uint32_t entry_bytes(const struct sw_table_info *info)
     return info->key_bytes + info->value_bytes + (uint32_t)sizeof(uint64_t);
 }
 
-static int add_all(struct sw_image *image, const struct sw_table_info *info, uint8_t *memory,
-                   struct sw_digest *digest)
+/* SW_E_BUSY: another one goes first. */
+static int add_all(const struct sw_table *table, struct sw_image *image,
+                   const struct sw_table_info *info, uint8_t *memory, struct sw_digest *digest)
 {
     const uint32_t most = BYTES_AT_ONCE / entry_bytes(info) / 64 * 64;
     uint8_t *values = memory + (size_t)most * info->key_bytes;
@@ -81,25 +83,37 @@ static int add_all(struct sw_image *image, const struct sw_table_info *info, uin
         if (status != SW_OK) {
             return status;
         }
+        if (sw_image_is_claimed(table)) {
+            return SW_E_BUSY;
+        }
         sw_digest_add(digest, memory, info->key_bytes, values, info->value_bytes,
                       expires ? scores : NULL, got);
     }
     return SW_OK;
 }
 
-int sw_digest_of(struct sw_table *table, struct sw_digest *digest, char *reason,
-                 size_t reason_bytes)
+static int add_image(struct sw_table *table, uint8_t *memory, struct sw_digest *digest)
 {
     struct sw_table_info info;
     struct sw_image *image = NULL;
     sw_table_info(table, &info);
     *digest = (struct sw_digest){0};
-    uint8_t *memory = malloc(BYTES_AT_ONCE);
-    int status = memory == NULL ? SW_E_NOMEM : sw_snapshot_image(table, false, NULL, NULL, &image);
+    int status = sw_snapshot_image(table, false, false, NULL, NULL, &image);
     if (status == SW_OK) {
         digest->sequence = sw_image_sequence(image);
-        status = add_all(image, &info, memory, digest);
+        status = add_all(table, image, &info, memory, digest);
         sw_image_drop(image);
+    }
+    return status;
+}
+
+int sw_digest_of(struct sw_table *table, struct sw_digest *digest, char *reason,
+                 size_t reason_bytes)
+{
+    uint8_t *memory = malloc(BYTES_AT_ONCE);
+    int status = memory == NULL ? SW_E_NOMEM : SW_E_BUSY;
+    while (status == SW_E_BUSY) { /* once more, behind the one that goes first */
+        status = add_image(table, memory, digest);
     }
     free(memory);
     if (status != SW_OK) {

@@ -17,6 +17,8 @@
 
 #include "proto/tls/context.h"
 
+#define LOOK_MS 100 /* how often is_over is called */
+
 static int fail(struct sw_link_to *link, const char *what)
 {
     snprintf(link->reason, sizeof(link->reason), "%s", what);
@@ -28,7 +30,15 @@ static int wait_for(struct sw_link_to *link, short events)
 {
     struct pollfd fds[2] = {{.fd = link->wire.fd, .events = events},
                             {.fd = link->wake_fd, .events = POLLIN}};
-    int ready = poll(fds, 2, (int)link->timeout_ms);
+    int ready = 0;
+    for (uint64_t left = link->timeout_ms; ready == 0 && left > 0;) {
+        const uint64_t some = link->is_over != NULL && left > LOOK_MS ? LOOK_MS : left;
+        ready = poll(fds, 2, (int)some);
+        left -= some;
+        if (link->is_over != NULL && link->is_over(link->context)) {
+            return fail(link, "the snapshot that mends the log goes first");
+        }
+    }
     if (ready > 0 && fds[1].revents != 0) {
         return fail(link, "it was told to follow another one, or none");
     }

@@ -18,8 +18,11 @@
 struct sw_link_to {
     struct sw_wire wire;
     int wake_fd;
-    struct sw_lookups *lookups;        /* borrowed; NULL: hosts are addresses */
-    uint64_t timeout_ms;               /* without a byte */
+    struct sw_lookups *lookups; /* borrowed; NULL: hosts are addresses */
+    uint64_t timeout_ms;        /* without a byte */
+    /* Called several times a second while it waits: true ends that; or NULL. */
+    bool (*is_over)(const void *context);
+    const void *context;
     char reason[SW_REPL_REASON_BYTES]; /* why the last call failed */
 };
 

@@ -18,6 +18,7 @@
 #include "server/log/snapshot_take.h"
 #include "server/observe/log.h"
 #include "server/repl/snapshot_send.h"
+#include "table/image.h"
 
 #define AT_ONCE 64
 #define AT_ONCE_BYTES (4U << 20)
@@ -122,14 +123,19 @@ static bool is_late(struct sw_sender *sender)
            now - __atomic_load_n(&sender->heard_ns, __ATOMIC_RELAXED) > limit;
 }
 
-/* A snapshot holds the table's image, which DIGEST, BGSAVE and other replicas wait for. */
+/* A snapshot holds the table's image. DIGEST, BGSAVE and other replicas wait for it; a snapshot
+ * that mends the log does not. */
 static int refuse_if_slow(struct sw_sender *sender)
 {
-    uint64_t limit = sender->senders->parts.config->repl_snapshot_timeout * 1000000000ULL;
-    return sender->snapshot_ns != 0 && sw_log_now_ns() - sender->snapshot_ns > limit
-               ? fail(sender, &sender->senders->dropped,
-                      "its snapshot takes longer than repl-snapshot-timeout")
-               : 0;
+    const struct sw_senders_parts *parts = &sender->senders->parts;
+    const uint64_t limit = parts->config->repl_snapshot_timeout * 1000000000ULL;
+    const bool is_late = sw_log_now_ns() - sender->snapshot_ns > limit;
+    if (sender->snapshot_ns == 0 || (!is_late && !sw_image_is_claimed(parts->table))) {
+        return 0;
+    }
+    return fail(sender, &sender->senders->dropped,
+                is_late ? "its snapshot takes longer than repl-snapshot-timeout"
+                        : "the snapshot that mends the log goes before that of a replica");
 }
 
 static int send_pieces(struct sw_sender *sender, struct iovec *pieces, int n)
@@ -144,10 +150,7 @@ static int send_pieces(struct sw_sender *sender, struct iovec *pieces, int n)
             if (is_late(sender)) {
                 return fail(sender, &sender->senders->dropped, "it takes nothing (repl-timeout)");
             }
-            if (refuse_if_slow(sender) != 0) {
-                return -1;
-            }
-            if (wait_for(sender, POLLOUT, 100) != 0) {
+            if (refuse_if_slow(sender) != 0 || wait_for(sender, POLLOUT, 100) != 0) {
                 return -1;
             }
             continue;
@@ -188,21 +191,12 @@ static int send_bytes(void *context, const void *bytes, size_t size)
 
 /* --- what is sent ----------------------------------------------------------------------------- */
 
-/* Is what the replica has of a history that this server has? */
-static bool is_known(const struct sw_sender *sender)
-{
-    struct sw_repl_state *state = sender->senders->parts.state;
-    pthread_mutex_lock(&state->lock);
-    bool has = sw_lineage_has(&state->history, sender->hello.history, sender->hello.sequence);
-    pthread_mutex_unlock(&state->lock);
-    return has;
-}
-
 static int send_welcome(struct sw_sender *sender, bool resumes)
 {
     const struct sw_senders_parts *parts = &sender->senders->parts;
     struct sw_repl_welcome welcome = {.resumes = resumes,
-                                      .sequence = is_known(sender) ? sender->hello.sequence : 0,
+                                      .sequence =
+                                          sw_sender_is_known(sender) ? sender->hello.sequence : 0,
                                       .salt = sw_feed_salt(parts->feed),
                                       .term = sender->who.term};
     const struct sw_repl_terms *terms = parts->state->terms;
@@ -222,8 +216,9 @@ static bool can_resume(const struct sw_sender *sender)
 {
     const struct sw_senders_parts *parts = &sender->senders->parts;
     struct sw_feed_record *record;
-    int got =
-        is_known(sender) ? sw_feed_take(parts->feed, sender->hello.sequence, &record, 1, 1) : -1;
+    int got = sw_sender_is_known(sender)
+                  ? sw_feed_take(parts->feed, sender->hello.sequence, &record, 1, 1)
+                  : -1;
     if (got > 0) {
         sw_feed_give(&record, got);
     }

@@ -67,3 +67,12 @@ void sw_senders_figures(struct sw_senders *senders, struct sw_senders_figures *f
     }
     pthread_mutex_unlock(&senders->lock);
 }
+
+bool sw_sender_is_known(const struct sw_sender *sender)
+{
+    struct sw_repl_state *state = sender->senders->parts.state;
+    pthread_mutex_lock(&state->lock);
+    bool has = sw_lineage_has(&state->history, sender->hello.history, sender->hello.sequence);
+    pthread_mutex_unlock(&state->lock);
+    return has;
+}

@@ -57,4 +57,7 @@ struct sw_senders {
     uint64_t snapshots, resumes, dropped, errors, sent_bytes; /* atomic */
 };
 
+/* Is what the replica has of a history that this server has? */
+bool sw_sender_is_known(const struct sw_sender *sender);
+
 #endif

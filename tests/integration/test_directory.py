@@ -251,5 +251,35 @@ def a_slow_disk_takes_the_history():
             eventually(lambda: r.set(2, 2), "a primary")
 
 
+@case
+def a_mend_goes_first():
+    """A replica that takes nothing of its snapshot, and DIGEST, have the table's image when a sync of the log fails:
+    they give it up, and writes go on at once"""
+    faults, keys = Faults(), 300000
+    with Directory() as path:
+        with serve(path, "--capacity", "512K", "--appendonly", "yes", "--appendfsync", "always", "--log-segment-bytes",
+                   "16M", "--loops", "2", environment=faults.environment(),
+                   errors="a sync of the log has failed|is not served any more|no snapshot was written") as server:
+            with server.connect() as connection, server.connect() as replica, server.connect() as reader:
+                replies = wire.Replies(connection)
+                for first in range(0, keys, 10000):
+                    words = [word for key in range(first, first + 10000) for word in (key, key)]
+                    equal(replies.ask("MSET", *words), "OK", "filled")
+                replica.sendall(wire.command("REPLICATE", 1, "0" * 40, 0, 8, 8, 0, 0, 1048576))
+                check(replica.recv(9) == b"+SNAPSHOT", "it is sent a snapshot, and reads no more")
+                reader.sendall(wire.command("DIGEST") * 3)
+                faults.sync.fail(1)
+                connection.sendall(wire.command("SET", 1, 5))
+                equal(replies.read(), "OK", "the write that waited for the snapshot")
+                eventually(lambda: replies.ask("SET", 2, 5) == "OK", "writes go on")
+                check("the snapshot that mends the log goes before" in server.log(), "why the replica went")
+                digests = [wire.Replies(reader).read() for _ in range(1)]
+                check(all(not str(each).startswith("ERR") for each in digests), f"DIGEST began anew: {digests}")
+            server.kill()
+            server.stop_rc = -9
+        with serve(path, "--capacity", "512K", "--appendonly", "yes") as server:
+            equal(server.redis_cli("MGET", "1", "2", "299999").split(), ["5", "5", "299999"], "all of it")
+
+
 if __name__ == "__main__":
     harness.main()

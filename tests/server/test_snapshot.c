@@ -3,7 +3,10 @@
  * test_snapshot.c - writing and loading snapshots: what is there again, and every call failing.
  */
 #include <errno.h>
+#include <pthread.h>
 
+#include "server/log/snapshot_take.h"
+#include "table/image.h"
 #include "tests/server/snapshot_fixture.h"
 
 /* --- whole ------------------------------------------------------------------------------------ */
@@ -157,4 +160,107 @@ Test(snapshot, a_read_that_fails_stops_the_load)
     calls_left = -1;
     cr_assert_eq(refused, 5, "open, header, 2 blocks, footer");
     close_damage(&damage);
+}
+
+/* --- who goes first --------------------------------------------------------------------------- */
+
+static bool never(void *context)
+{
+    (void)context;
+    return false;
+}
+
+struct first {
+    struct sw_table *table;
+    struct sw_image *image;
+    int status;
+};
+
+static void *take_first(void *context)
+{
+    struct first *first = context;
+    first->status = sw_snapshot_image(first->table, true, false, NULL, NULL, &first->image);
+    return NULL;
+}
+
+/* While somebody who goes first waits for the image, its holder hears of it and nobody else gets
+ * it. */
+Test(snapshot, an_image_is_given_up_for_another)
+{
+    struct sw_table *table = new_table();
+    struct sw_image *held = NULL, *other = NULL;
+    struct first first = {table, NULL, SW_PENDING};
+    pthread_t thread;
+    set(table, 0, 100);
+    cr_assert_eq(sw_snapshot_image(table, false, false, NULL, NULL, &held), SW_OK);
+    cr_assert_eq(sw_snapshot_image(table, false, false, never, NULL, &other), SW_E_BUSY);
+    cr_assert_not(sw_image_is_claimed(table));
+    cr_assert_eq(pthread_create(&thread, NULL, take_first, &first), 0);
+    while (!sw_image_is_claimed(table)) {
+        usleep(100);
+    }
+    cr_assert_eq(sw_snapshot_image(table, false, false, never, NULL, &other), SW_E_BUSY);
+    sw_image_drop(held);
+    pthread_join(thread, NULL);
+    cr_assert_eq(first.status, SW_OK);
+    cr_assert_not(sw_image_is_claimed(table));
+    cr_assert_eq(sw_table_images(table), 1);
+    sw_image_drop(first.image);
+    cr_assert_eq(sw_table_images(table), 0);
+    sw_table_destroy(table);
+}
+
+static bool is_outdated(const struct sw_snapshot_write *write)
+{
+    return write->context != NULL;
+}
+
+/* A file that nobody needs any more is given up, and the directory is as it was. */
+Test(snapshot, one_that_is_outdated_is_given_up)
+{
+    struct place place;
+    struct sw_table *table = new_table();
+    set(table, 0, 100);
+    open_place(&place, sw_io_system());
+    cr_assert_eq(save(&place, table), 0, "%s", place.reason);
+    struct sw_snapshot_write write = {.directory = &place.directory,
+                                      .header = {.key_bytes = 8,
+                                                 .value_bytes = 8,
+                                                 .block_entries = 64,
+                                                 .columns = SW_SNAPSHOT_KEYS | SW_SNAPSHOT_VALUES},
+                                      .is_outdated = is_outdated};
+    for (int outdated = 1; outdated >= 0; outdated--) {
+        set(table, 200, 100);
+        write.context = outdated ? &place : NULL;
+        cr_assert_eq(sw_snapshot_image(table, false, false, NULL, NULL, &write.image), SW_OK);
+        write.header.sequence = sw_image_sequence(write.image);
+        cr_assert_eq(sw_snapshot_write(&write, place.reason), outdated ? -1 : 0);
+        sw_image_drop(write.image);
+        cr_assert_not(has(&place, "new-snapshot"));
+    }
+    cr_assert_not(has(&place, "snapshot-0000000000000002"));
+    cr_assert(has(&place, "snapshot-0000000000000003"));
+    close_place(&place);
+    sw_table_destroy(table);
+}
+
+static int no_space(int fd, off_t bytes)
+{
+    (void)fd;
+    errno = bytes > 1 << 20 ? ENOSPC : EOPNOTSUPP;
+    return -1;
+}
+
+/* Before others give the image up for a snapshot, the disk is asked. */
+Test(snapshot, the_disk_is_probed)
+{
+    struct place place;
+    struct sw_io io = *sw_io_system();
+    io.allocate = no_space;
+    open_place(&place, &io);
+    cr_assert_eq(sw_snapshot_probe(&place.directory, 1 << 20, place.reason), 0, "not supported");
+    cr_assert_eq(sw_snapshot_probe(&place.directory, 1 << 21, place.reason), -1);
+    cr_assert_not_null(strstr(place.reason, "cannot be written: No space left"));
+    cr_assert_not(has(&place, "new-snapshot"));
+    close_place(&place);
 }
