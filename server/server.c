@@ -259,10 +259,21 @@ static void on_held(void *argument, uint64_t us)
     sw_timings_event(&((struct sw_server *)argument)->timings, SW_LATENCY_SNAPSHOT, us);
 }
 
+static int on_directory_moved(void *argument, char *reason, size_t reason_bytes)
+{
+    struct sw_cluster *cluster = ((struct sw_server *)argument)->cluster;
+    return cluster == NULL ? 0 : sw_cluster_move_state(cluster, reason, reason_bytes);
+}
+
 static int open_saver(struct sw_server *server)
 {
-    const struct sw_saver_owner owner = {server,    on_saver_moves, on_cannot_load,
-                                         on_loaded, on_held,        server->wal};
+    const struct sw_saver_owner owner = {.server = server,
+                                         .moves = on_saver_moves,
+                                         .cannot_load = on_cannot_load,
+                                         .loaded = on_loaded,
+                                         .held = on_held,
+                                         .moved = on_directory_moved,
+                                         .wal = server->wal};
     return server->config.data_dir[0] == '\0'
                ? 0
                : sw_saver_create(&server->config, server->table, &owner, &server->saver);

@@ -64,6 +64,9 @@ void sw_cluster_state_path(const struct sw_config *config, char path[SW_CLUSTER_
 /* Reads the state, then the file. `config` is borrowed. Returns 0, or -1 with a sentence logged. */
 int sw_cluster_create(const struct sw_config *config, const struct sw_cluster_owner *owner,
                       struct sw_cluster **out);
+/* The data directory is another one by now: writes the state there, if that is where it is kept.
+ * Returns 0; or -1 with a sentence in `error`. Threads: any that has no lock of the cluster. */
+int sw_cluster_move_state(struct sw_cluster *cluster, char *error, size_t error_bytes);
 /* All loops have ended. NULL is allowed. */
 void sw_cluster_destroy(struct sw_cluster *cluster);
 

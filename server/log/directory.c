@@ -17,6 +17,7 @@
 #include "proto/regular_file.h"
 #include "proto/wal_format.h"
 #include "server/log/history_file.h"
+#include "server/log/role_file.h"
 #include "server/log/snapshot_write.h"
 #include "server/observe/log.h"
 
@@ -149,7 +150,8 @@ void sw_directory_close(struct sw_directory *directory)
 int sw_directory_check(const struct sw_directory *directory, char *reason, size_t reason_bytes)
 {
     const int is_there = directory->io->is_at(directory->fd, directory->path);
-    const bool is_gone = is_there < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP);
+    const bool is_gone =
+        is_there < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ESTALE);
     if (is_gone) {
         snprintf(reason, reason_bytes, "the data directory %s was moved or removed: %s",
                  directory->path, strerror(errno));

@@ -34,6 +34,9 @@ struct sw_saver_owner {
      * with the reason logged. */
     int (*loaded)(void *server);
     void (*held)(void *server, uint64_t us); /* writes waited so long for an image */
+    /* The data directory is another one by now, which is empty: what others keep there is to be
+     * written again. Returns 0; or -1 with a sentence in `reason`, and it is called again. */
+    int (*moved)(void *server, char *reason, size_t reason_bytes);
     struct sw_wal *wal; /* the log: begins when all is loaded, and forgets what snapshots stand for;
                            NULL: there is none. Borrowed */
 };

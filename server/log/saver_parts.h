@@ -27,7 +27,8 @@ struct sw_saver {
     pthread_t thread;
     bool started;
 
-    /* Whoever writes `history` holds it, while the disk takes it. Taken before the mutex. */
+    /* Whoever writes `history` or `role` holds it, while the disk takes it. Taken before the
+     * mutex. */
     pthread_mutex_t history_file;
     pthread_mutex_t mutex;
     pthread_cond_t changed; /* of what follows */
@@ -38,7 +39,8 @@ struct sw_saver {
     bool held;                 /* no snapshot begins: what the table holds is half of something */
     struct sw_history history; /* what the file says */
     struct sw_role role;       /* the same, of the file `role`; the owner's until a thread starts,
-                                  then of who holds the lock of roles (server/repl/role.h) */
+                                  then changed by who holds the lock of roles (server/repl/role.h),
+                                  and `history_file` */
     bool end_failed;
     struct sw_persistence facts;
     char reason[SW_SNAPSHOT_REASON_BYTES]; /* why the last one failed */
@@ -46,9 +48,9 @@ struct sw_saver {
     bool loading; /* atomic, as the next two */
     bool refuses_writes;
     bool stop_loading;
-    bool lacks_history;     /* the thread's: `history` is not yet in the directory it went on in */
-    struct sw_load load;    /* the thread's; its progress is atomic */
-    uint64_t base_changes;  /* atomic: changes that the table had counted by the last snapshot */
+    bool lacks_files;      /* the thread's: the directory that it went on in has no `history` yet */
+    struct sw_load load;   /* the thread's; its progress is atomic */
+    uint64_t base_changes; /* atomic: changes that the table had counted by the last snapshot */
     uint64_t base_sequence; /* the table's last write that the files hold */
     uint64_t saved_ms;      /* monotonic: when that began, or the start */
     uint64_t tried_ms;      /* monotonic: when the last one failed; 0: it did not */

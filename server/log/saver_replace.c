@@ -157,11 +157,12 @@ const struct sw_role *sw_saver_role(const struct sw_saver *saver)
 int sw_saver_set_role(struct sw_saver *saver, const struct sw_role *role,
                       char reason[SW_ROLE_REASON_BYTES])
 {
-    if (sw_role_write(&saver->directory, role, reason) != 0) {
-        return -1;
-    }
-    saver->role = *role;
-    return 0;
+    pthread_mutex_lock(&saver->history_file);
+    int status = sw_directory_check(&saver->directory, reason, SW_ROLE_REASON_BYTES);
+    status = status == 0 ? sw_role_write(&saver->directory, role, reason) : status;
+    saver->role = status == 0 ? *role : saver->role;
+    pthread_mutex_unlock(&saver->history_file);
+    return status;
 }
 
 /* If a directory of this name has the same files, or a part of them, it is of a time that ended by

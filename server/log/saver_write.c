@@ -106,7 +106,7 @@ static int follow(struct sw_saver *saver, bool at_end, char reason[SW_SNAPSHOT_R
                      : sw_wal_follow(wal, &saver->directory, reason, SW_SNAPSHOT_REASON_BYTES);
     pthread_mutex_unlock(&saver->history_file);
     if (status == 0) {
-        saver->lacks_history = true;
+        saver->lacks_files = true;
         saver->load.damaged_count = 0; /* they stay in the other one */
         sw_log(SW_LOG_NOTICE, "%s is another directory now: snapshots go there",
                saver->directory.path);
@@ -114,25 +114,32 @@ static int follow(struct sw_saver *saver, bool at_end, char reason[SW_SNAPSHOT_R
     return status;
 }
 
-/* Writes `history` to a directory that has none yet: before the snapshot, so that none is taken for
- * one of a server that had no other's writes. */
-static int bring_history(struct sw_saver *saver, char reason[SW_SNAPSHOT_REASON_BYTES])
+/* Both files say whose the data are, and what this server is to them. Taken as one by those who
+ * write them. */
+static int write_history_and_role(struct sw_saver *saver, char reason[SW_SNAPSHOT_REASON_BYTES])
 {
     struct sw_history history;
-    char why[SW_HISTORY_REASON_BYTES] = "";
-    if (!saver->lacks_history) {
-        return 0;
-    }
     pthread_mutex_lock(&saver->history_file);
     sw_saver_history(saver, &history);
-    const int status =
-        history.kind == SW_HISTORY_NONE ? 0 : sw_history_write(&saver->directory, &history, why);
+    int status =
+        history.kind == SW_HISTORY_NONE ? 0 : sw_history_write(&saver->directory, &history, reason);
+    if (status == 0 && saver->role.is_set) {
+        status = sw_role_write(&saver->directory, &saver->role, reason);
+    }
     pthread_mutex_unlock(&saver->history_file);
-    if (status != 0) {
-        snprintf(reason, SW_SNAPSHOT_REASON_BYTES, "%s", why);
+    return status;
+}
+
+/* Writes `history`, `role`, and what others keep there, to a directory that has none yet: before
+ * the snapshot, so that this is taken for no other server's. */
+static int bring_files(struct sw_saver *saver, char reason[SW_SNAPSHOT_REASON_BYTES])
+{
+    if (saver->lacks_files &&
+        (write_history_and_role(saver, reason) != 0 ||
+         saver->owner.moved(saver->owner.server, reason, SW_SNAPSHOT_REASON_BYTES) != 0)) {
         return -1;
     }
-    saver->lacks_history = false;
+    saver->lacks_files = false;
     return 0;
 }
 
@@ -142,7 +149,7 @@ static int write_there(struct sw_saver *saver, bool borrow, struct sw_saved_file
     if (check_directory(saver, reason) != 0 && follow(saver, borrow, reason) != 0) {
         return -1;
     }
-    if (bring_history(saver, reason) != 0) {
+    if (bring_files(saver, reason) != 0) {
         return -1;
     }
     return try_snapshot(saver, borrow, saved, reason);

@@ -8,6 +8,7 @@ import redis
 
 import harness
 import wire
+from cluster import node_id, topology
 from data_directory import Directory
 from faults import Faults
 from harness import case, check, equal, eventually
@@ -111,7 +112,10 @@ class Moving(Directory):
     def __exit__(self, *why):
         super().__exit__(*why)
         for other in self.path.parent.glob(self.path.name + ".*"):
-            shutil.rmtree(other, ignore_errors=True)
+            if other.is_dir():
+                shutil.rmtree(other, ignore_errors=True)
+            else:
+                other.unlink()
 
 
 @case
@@ -134,6 +138,33 @@ def renamed_and_made_anew():
                 equal(client(server).get(1), b"2", "after the stop")
             with serve(old):
                 pass
+
+
+@case
+def other_files_come_along():
+    """mv D D.old; mkdir D: a node of a cluster keeps its topology, and a replica that REPLICAOF made its role"""
+    with Moving() as path:
+        config, node = path.with_name(path.name + ".json"), {"port": 1, "slots": [[0, 16383]]}
+        config.write_text(topology(1, [node]))
+        flags = ("--cluster-node-id", node_id(0), "--cluster-config", str(config))
+        with serve(path, *flags, errors="was replaced|cluster") as server:
+            server.redis_cli("CLUSTER", "SETTOPOLOGY", topology(3, [node]))
+            moved(path)
+            path.mkdir()
+            check(client(server).save(), "SAVE")
+        with serve(path, *flags, errors="cluster") as server:
+            equal(server.metrics()["sherwood_cluster_epoch"], 3, "the newer topology")
+    with Moving() as path, harness.Server() as primary:
+        client(primary).set(1, 1)
+        with serve(path, errors="was replaced") as server:
+            server.redis_cli("REPLICAOF", "127.0.0.1", str(primary.port))
+            eventually(lambda: server.redis_cli("GET", "1").strip() == "1" and (path / "role").exists(), "the data")
+            moved(path)
+            path.mkdir()
+            check(client(server).save(), "SAVE")
+            equal({each.name for each in path.iterdir()} >= {"history", "role", "lock"}, True, "its files")
+        with serve(path) as server:
+            equal(server.redis_cli("ROLE").split()[0], "slave", "its role")
 
 
 @case
