@@ -278,7 +278,7 @@ def unwritable():
     """a move that cannot be ended, as the state cannot be written, is tried again after a while, not all the time"""
     with cluster(2) as servers:
         one, two = servers
-        two.errors = "cannot be written: Is a directory"
+        two.errors = "cannot be written: a directory, not a regular file"
         one.kill()
         equal(two.ask("CLUSTER", "MOVE", "TAKE", node_id(0), "5-7"), "OK", "TAKE")
         beside = two.directory / "cluster.json.new"
@@ -321,7 +321,7 @@ def gives_back():
     log, state = Faults(), Faults()
     with contextlib.ExitStack() as stack:
         def block(two):
-            two.errors = "cannot be written: Is a directory"
+            two.errors = "cannot be written: a directory, not a regular file"
             (two.directory / "cluster.json.new").mkdir()
             state.end()
         moves = [hangs(log, stack, lambda two: None), hangs(state, stack, block)]
