@@ -90,7 +90,9 @@ static const char *wait_for(struct request *request, int wake_fd, uint64_t timeo
     do {
         ready = poll(fds, 2, timeout_ms > INT_MAX ? INT_MAX : (int)timeout_ms);
     } while (ready < 0 && errno == EINTR);
-    if (ready <= 0 || fds[0].revents == 0) {
+    uint64_t told;
+    if (ready <= 0 || fds[0].revents == 0 ||
+        read(request->done_fd, &told, sizeof(told)) != (ssize_t)sizeof(told)) {
         return ready == 0 ? "the resolver has not answered in time"
                           : "it was told to follow another one, or none";
     }
