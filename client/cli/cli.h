@@ -46,11 +46,12 @@ struct sw_cli {
     const struct sw_cli_options *options;
     struct sherwood *client; /* owned; NULL after the connection was lost */
     FILE *out;               /* borrowed */
-    FILE *messages;          /* borrowed: errors and progress of load and dump */
+    FILE *messages;          /* borrowed: errors, warnings, and progress of load and dump */
     bool raw;
-    bool failed;       /* the reply to the last command was an error */
-    bool has_cursor;   /* SCAN has shown one by the connection at hand */
-    bool lost_cursors; /* SCAN has shown cursors by a connection that has ended */
+    bool failed;           /* the reply to the last command was an error */
+    bool has_cursor;       /* SCAN has shown one by the connection at hand */
+    bool lost_cursors;     /* SCAN has shown cursors by a connection that has ended */
+    bool warned_of_hashes; /* that keys are hashes by RESP, and numbers here */
     bool quit;
 };
 

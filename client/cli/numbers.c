@@ -29,6 +29,14 @@ bool sw_cli_key(struct sw_cli *cli, const char *word, uint64_t *out)
         *out = sherwood_text_key(word, strlen(word));
         return true;
     }
+    if (server->resp_keys == SHERWOOD_RESP_KEYS_HASH && !cli->warned_of_hashes &&
+        !cli->options->quiet) {
+        fprintf(cli->messages,
+                "sherwood-cli: keys are numbers here, and hashes of texts by redis clients "
+                "(--resp-keys hash): the key %.40s is another one there (-q: no warning)\n",
+                word);
+        cli->warned_of_hashes = true;
+    }
     return sw_cli_number(cli, "key", word, sw_cli_width_max(server->key_bytes), out);
 }
 

@@ -129,8 +129,11 @@ def hashes():
                 f"ERR {words[0]}: keys are kept as hashes of their texts (--resp-keys hash), so they cannot be listed"),
                 words)
         number = xxhash.xxh3_64_intdigest(b"user:1000:name")
-        equal(run(BUILD / "sherwood-cli", "-a", server.address(), "--raw", "GET", str(number)).strip(),
-              str(model[b"user:1000:name"]), "by frames: the hash")
+        cli = (BUILD / "sherwood-cli", "-a", server.address(), "--raw")
+        equal(run(*cli, "-q", "GET", str(number)).strip(), str(model[b"user:1000:name"]), "by frames: the hash")
+        shown = run(*cli, "MGET", "1", "2").splitlines()
+        equal((len(shown), shown[1:]), (3, ["", ""]), "1 is a text by RESP")
+        check("the key 1 is another one there" in shown[0], shown)
         equal(replies.ask("CONFIG", "SET", "slowlog-log-slower-than", 0), "OK", "CONFIG")
         replies.ask("GET", "abc")
         logged = [entry[3] for entry in replies.ask("SLOWLOG", "GET", 10)]
