@@ -119,7 +119,8 @@ static const struct sw_cli_command commands[] = {
      "  least over the nodes that were written to.\n",
      3, 3, true, sw_cli_wait, 0},
     {"RESIZE", "slots", "Give the table more or fewer slots.",
-     "  K, M, G or T may follow the number. Shows the capacity the table has then: whole\n"
+     "  K, M, G or T (or Ki, ..) may follow the number. Shows the capacity the table has then: "
+     "whole\n"
      "  buckets, and no less than its keys need, so RESIZE 1 makes it as small as it can be.\n"
      "  A cache gets what is said, and evicts keys that have no room.\n"
      "  The larger of the server's capacity and max-capacity is the most.\n",

@@ -5,8 +5,8 @@
 #ifndef SHERWOOD_SERVER_BATCH_REFUSALS_H
 #define SHERWOOD_SERVER_BATCH_REFUSALS_H
 
-/* A write would pass max-load, and the table did not grow: by what an operator may do about it. The
- * texts are sw_table_full's (shape.h). */
+/* Errors of a write that would pass max-load in a table that did not grow: one for each cure.
+ * sw_table_full (shape.h) chooses. */
 #define SW_FULL \
     "the table would pass its maximum load: nothing was changed; delete keys, or restart with "
 #define SW_FULL_GROWS SW_FULL "a larger --max-capacity or more memory"

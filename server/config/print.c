@@ -39,7 +39,8 @@ static const char help_head[] =
     "Flags override the file, the file overrides the defaults. In the file the same names\n"
     "stand under the sections below, such as [server]: 'port = 7379'. SLOTS, BYTES and most "
     "counts\n"
-    "accept K, M, G and T (1024, 1024^2, ..). Defaults are in brackets.\n"
+    "accept K, M, G and T (1024, 1024^2, ..), or Ki, Mi, Gi and Ti. Names are written whole.\n"
+    "Defaults are in brackets.\n"
     "\n"
     "General\n";
 

@@ -35,8 +35,8 @@ static uint64_t bytes_at(const struct sw_config *config, uint64_t slots)
     return sw_table_config_bytes(&table);
 }
 
-/* Every kind of values: what the first slots and values take is bounded, and so is what growth
- * takes; twice as much of either would pass a bound. */
+/* For every kind of values the first slots and values, and growth, keep their bounds. Growth uses
+ * its bound: twice as many slots would pass it. */
 Test(capacity, follows_the_bytes_of_values)
 {
     static const char *const kinds[][ARGUMENTS_MAX] = {
@@ -78,7 +78,7 @@ Test(capacity, follows_the_bytes_of_values)
     }
 }
 
-/* What an operator says holds, and the rest follows it. */
+/* An explicit value holds, and the other one follows it. */
 Test(capacity, explicit_values_hold)
 {
     struct sw_config config = fitted(IN(8 * GIB), FLAGS("--capacity", "1000"));
