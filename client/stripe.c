@@ -11,6 +11,7 @@
 
 #include "client/error.h"
 #include "client/handle.h"
+#include "client/send.h"
 #include "client/wait.h"
 
 /* Copies the login of the options. Returns false if it is too long. */
@@ -27,6 +28,28 @@ static bool take_login(const struct sherwood_options *options, struct sw_frame_l
     memcpy(login->password, options->password != NULL ? options->password : "", password);
     login->password_bytes = (uint32_t)password;
     return true;
+}
+
+/* Waits for the greeting, for the whole of which there is one limit: a peer that sends a byte now
+ * and then does not hold a program that connects. */
+static int await_greeting(struct sw_client_stripe *stripe, struct sw_client_call *call)
+{
+    struct sherwood *client = stripe->client;
+    const uint64_t begin = client->clock;
+    const uint64_t limit = (uint64_t)client->request_timeout_ms;
+    sw_client_send(stripe);
+    while (call->flights > 0) {
+        const uint64_t passed = client->clock - begin;
+        if (passed >= limit) {
+            sw_client_break(stripe, SHERWOOD_E_TIMEOUT,
+                            "%s: connected, but the greeting was not complete within %d ms: is it "
+                            "a Sherwood server, or is it overloaded?",
+                            stripe->address, client->request_timeout_ms);
+            break;
+        }
+        sw_client_step(client, (int)(limit - passed));
+    }
+    return call->status;
 }
 
 /* Sends HELLO, with the login if there is one, and waits for the reply, which has the facts of the
@@ -50,7 +73,7 @@ static int greet(struct sw_client_stripe *stripe, const struct sherwood_options 
         return sw_client_fail(stripe->client, SHERWOOD_E_INVALID, "the greeting is not encoded");
     }
     flight->call = &call;
-    int status = sw_client_finish_call(stripe->client, &call);
+    int status = await_greeting(stripe, &call);
     explicit_bzero(&login, sizeof(login));
     explicit_bzero(login_head, sizeof(login_head));
     return status;

@@ -355,3 +355,22 @@ Test(connect, passwords_of_every_length)
         cr_expect_eq(got, sizes[i]);
     }
 }
+
+/* A byte now and then, for ever. */
+static void trickle(int fd, void *unused)
+{
+    static const uint8_t head[] = {0xD5, 'S', 'W', 1, 200, 1, 0, 0};
+    (void)unused;
+    for (size_t i = 0; sw_fake_write(fd, i < sizeof(head) ? head + i : (const uint8_t *)"", 1);
+         i++) {
+        usleep(SILENCE_MS * 1000 / 10);
+    }
+}
+
+Test(connect, a_greeting_that_never_ends)
+{
+    struct sw_fake_server server;
+    sw_fake_start(&server, trickle, NULL);
+    expect_failure(server.address, SHERWOOD_E_TIMEOUT, "was not complete within");
+    sw_fake_stop(&server);
+}
