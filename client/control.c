@@ -142,6 +142,11 @@ static int scan(struct sherwood *client, struct sw_request header, uint64_t *cur
     struct sw_reply reply = {0};
     *count = 0;
     int rc = exchange(client, NULL, &header, keys, values, scores, &reply);
+    if (rc == SHERWOOD_OK && *cursor != 0 && !client->has_cursors) { /* it followed a refusal */
+        return sw_client_fail(client, SHERWOOD_E_CONNECTION,
+                              "scan: the handle follows another primary since the scan began: "
+                              "begin again with 0");
+    }
     if (rc == SHERWOOD_OK) {
         client->has_cursors |= reply.cursor != 0;
         *cursor = reply.cursor;

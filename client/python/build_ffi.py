@@ -111,6 +111,7 @@ int swpy_memory_make(struct sherwood *client, size_t bytes, struct swpy_memory *
 int swpy_memory_share(struct sherwood *client, const struct swpy_memory *memory,
                       struct sherwood_region **out);
 void swpy_memory_free(struct swpy_memory *memory);
+uint32_t swpy_connections(const struct sherwood *client);
 void swpy_forget(struct sherwood *client);
 """
 

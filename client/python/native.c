@@ -164,6 +164,11 @@ void swpy_memory_free(struct swpy_memory *memory)
     sw_client_memfd_close(memory->descriptor);
 }
 
+uint32_t swpy_connections(const struct sherwood *client)
+{
+    return client->cluster != NULL ? 0 : client->stripes_made;
+}
+
 /* Closing by TLS says so to the server, with the keys and on the connection of the parent. So
  * something else takes the place of each socket before. */
 void swpy_forget(struct sherwood *client)

@@ -52,6 +52,10 @@ int swpy_memory_share(struct sherwood *client, const struct swpy_memory *memory,
                       struct sherwood_region **out);
 void swpy_memory_free(struct swpy_memory *memory);
 
+/* Returns a number that changes when the handle replaces its connections. Cursors of scans end
+ * then. A handle of a cluster checks its cursors itself: 0. */
+uint32_t swpy_connections(const struct sherwood *client);
+
 /* Closes a handle in a forked child: its sockets, which are the parent's, too, get no byte. */
 void swpy_forget(struct sherwood *client);
 

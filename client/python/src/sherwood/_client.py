@@ -25,6 +25,20 @@ _NULL = ffi.NULL
 _Path = Union[str, "os.PathLike[str]", None]
 
 
+class _Cursor:
+    """The place of a scan. It means something to the connection that it came by, and to no other."""
+
+    def __init__(self) -> None:
+        self.place = ffi.new("uint64_t *")
+        self.connection: Optional[tuple[int, int]] = None  # None: the scan has not begun
+
+    def check(self, connection: tuple[int, int]) -> None:
+        """Raises Lost if the scan began by another connection than this one."""
+        if self.connection not in (None, connection):
+            raise Lost("scan: the connection by which it began has ended, and its place in the table with it: call"
+                       " scan() again for all entries")
+
+
 class Client(ClientCalls):
     """A connection to a server. Make one with sherwood.connect.
 
@@ -281,11 +295,13 @@ class Client(ClientCalls):
 
         An entry that is there throughout comes at least once; writes meanwhile may or may not be seen.
         Of a cache with scores, scores=(low, high) yields the entries with scores from low to high.
+        Lost: the connection by which the scan began has ended, and its place in the table with it; whoever
+        wants all entries calls scan() again.
         """
         batch = operator.index(batch)
         if not 1 <= batch < 2**32:
             raise ValueError(f"batch is {batch}: give 1 to {2**32 - 1}")
-        layout, cursor = self._layout(), ffi.new("uint64_t *")
+        layout, cursor = self._layout(), _Cursor()
         is_last = False
         while not is_last:
             keys = np.empty(batch, layout.key_dtype)
@@ -293,22 +309,24 @@ class Client(ClientCalls):
             filled = 0
             while filled < batch and not is_last:
                 filled += self._scan_some(cursor, keys[filled:], values[filled:], scores)
-                is_last = cursor[0] == 0
+                is_last = cursor.place[0] == 0
             if filled > 0:
                 yield keys[:filled], values[:filled]
 
-    def _scan_some(self, cursor: Any, keys: np.ndarray[Any, Any], values: np.ndarray[Any, Any],
+    def _scan_some(self, cursor: _Cursor, keys: np.ndarray[Any, Any], values: np.ndarray[Any, Any],
                    scores: Optional[tuple[int, int]]) -> int:
         """One frame of a scan into these arrays; returns how many entries came."""
         count = ffi.new("uint32_t *")
         into = (ffi.from_buffer(keys), ffi.from_buffer(values))
         with self._link.lock:
-            pointer = self._link.use()
+            cursor.check(self._link.connection())
+            pointer, place = self._link.use(), cursor.place
             if scores is None:
-                rc = lib.sherwood_scan(pointer, cursor, *into, len(keys), count)
+                rc = lib.sherwood_scan(pointer, place, *into, len(keys), count)
             else:
-                rc = lib.sherwood_scan_scores(pointer, cursor, *scores, *into, _NULL, len(keys), count)
+                rc = lib.sherwood_scan_scores(pointer, place, *scores, *into, _NULL, len(keys), count)
             self._link.check(rc)
+            cursor.connection = self._link.connection()
         return int(count[0])
 
     def load(self, path: Any, *, keys: str = "key", values: str = "value", batch: int = 1 << 20,
@@ -330,7 +348,8 @@ class Client(ClientCalls):
     def dump(self, path: Any, *, keys: str = "key", values: str = "value", batch: int = 1 << 20,
              progress: _files.Progress = False) -> int:
         """Writes all pairs to a file that load reads, and returns how many. The file is there when it
-        is complete. It is a scan: a pair that is moved meanwhile may come twice."""
+        is complete. It is a scan: a pair that is moved meanwhile may come twice. Lost: the connection has
+        ended meanwhile, and no file is written."""
         name, done = os.fspath(path), 0
         tell, about = _files.show(progress, name), len(self)
 

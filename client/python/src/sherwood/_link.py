@@ -134,6 +134,7 @@ class Link:
         self._shared = Shared()
         weakref.finalize(self, self._shared.leave).atexit = False
         self._pointer: Any = None
+        self._handles = 0  # that were made
         self._server: Optional[Server] = None
         self._layout: Optional[Layout] = None
         _links.add(self)
@@ -155,7 +156,13 @@ class Link:
                           " values have another width: make a new client")
         self._layout = self._layout or layout_of(server, self.options.value_dtype, self.regions)
         self._pointer, self._server = pointer, server
+        self._handles += 1
         return pointer
+
+    def connection(self) -> tuple[int, int]:
+        """Which connections there are; connects if there are none. Others have other numbers."""
+        pointer = self.use()
+        return self._handles, int(lib.swpy_connections(pointer))
 
     def facts(self) -> tuple[Server, Layout]:
         """The server's facts and the arrays that fit it, as of the last time it was connected to."""
