@@ -45,6 +45,9 @@
 #define SW_TURN_NS 1000000
 #define SW_TURN_NS_MIN 20000
 
+/* A connection that has yielded counts as heavy for this long: light ones are read first. */
+#define SW_TURN_HEAVY_NS 1000000000ULL
+
 /* Cost of requests in units of about 50 ns, which only decides when the clock is read: once for
  * SW_TURN_CLOCK_COST. It is read behind each request that costs as much. */
 #define SW_TURN_CLOCK_COST 128

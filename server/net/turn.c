@@ -8,8 +8,12 @@
 
 void sw_turn_init(struct sw_turn *turn)
 {
-    *turn = (struct sw_turn){
-        .number = 1, .bytes = SW_TURN_BYTES_ALONE, .clock_ns = uv_hrtime, .phase = 1, .pass = 1};
+    *turn = (struct sw_turn){.number = 1,
+                             .bytes = SW_TURN_BYTES_ALONE,
+                             .clock_ns = uv_hrtime,
+                             .phase = 1,
+                             .passes = {{.number = 1}, {.number = 2}},
+                             .pass_count = 2};
 }
 
 void sw_turn_end(struct sw_turn *turn, bool shared)
@@ -20,9 +24,13 @@ void sw_turn_end(struct sw_turn *turn, bool shared)
     turn->bytes = shared ? bytes : SW_TURN_BYTES_ALONE;
     turn->sharers = 0;
     turn->number++;
-    turn->is_behind = turn->left_out;
-    turn->pass += !turn->left_out;
-    turn->left_out = false;
+    for (int i = 0; i < 2; i++) {
+        struct sw_turn_pass *pass = &turn->passes[i];
+        pass->is_behind = pass->left_out;
+        pass->number = pass->left_out ? pass->number : ++turn->pass_count;
+        pass->left_out = false;
+    }
+    turn->lights_first = turn->passes[0].is_behind && !turn->lights_first;
     turn->refused_before = turn->refused;
     turn->refused = 0;
 }
@@ -47,19 +55,24 @@ void sw_turn_enter(struct sw_turn *turn, struct sw_turn_share *share)
     }
 }
 
-/* The same, but for counting who is refused. */
+/* sw_turn_may_read, without counting who is refused. */
 static bool may_read(struct sw_turn *turn, struct sw_turn_share *share)
 {
-    if (turn->is_spent) {
-        turn->left_out |= share->pass != turn->pass;
+    const bool is_heavy = turn->now_ns < share->heavy_until_ns;
+    struct sw_turn_pass *pass = &turn->passes[is_heavy];
+    if (turn->is_spent || (is_heavy && turn->lights_first)) {
+        pass->left_out |= share->pass != pass->number;
         return false;
     }
-    if (turn->is_behind && share->pass == turn->pass && share->phase != turn->phase) {
+    if (share->phase == turn->phase) { /* it goes on */
+        return !sw_turn_must_yield(turn, share) && share->bytes < turn->bytes;
+    }
+    if (pass->is_behind && share->pass == pass->number) {
         return false; /* others have not been read in this pass */
     }
-    share->pass = turn->pass;
+    share->pass = pass->number;
     sw_turn_enter(turn, share);
-    return !sw_turn_must_yield(turn, share) && share->bytes < turn->bytes;
+    return share->bytes < turn->bytes;
 }
 
 bool sw_turn_may_read(struct sw_turn *turn, struct sw_turn_share *share, bool is_sharer)

@@ -11,7 +11,9 @@
  * 2. The connections that a phase serves share its budget. A connection that has used its share
  *    yields (SW_STALL_TURN): it goes behind all stalled ones, and continues in a later phase.
  * 3. While sockets have more requests than the budget, each connection is read once before any is
- *    read a second time (`pass`).
+ *    read a second time (`passes`). Connections that have yielded lately are heavy, and have passes
+ *    of their own. If a light one was not read, the next iteration reads no heavy one. So a client
+ *    with small requests waits for one iteration, however many others send large ones.
  *
  * So the delay of a connection depends on the number of connections that want to be served, and not
  * on the requests that each of them sends at once.
@@ -28,6 +30,13 @@
 
 #include "server/limits.h"
 
+/* A pass over the sockets of one class: each is read once. */
+struct sw_turn_pass {
+    uint64_t number; /* from 1; no two passes have the same */
+    bool is_behind;  /* it began in an earlier iteration: some were not read */
+    bool left_out;   /* a socket was not read in this iteration that it has not read yet */
+};
+
 /* The state of a loop. */
 struct sw_turn {
     uint64_t number;       /* of this iteration, from 1 */
@@ -42,9 +51,9 @@ struct sw_turn {
     uint32_t cost;              /* since the clock was last read */
     bool is_spent;              /* the budget of this phase */
 
-    uint64_t pass;           /* number of the pass over the sockets, from 1 */
-    bool is_behind;          /* the pass began in an earlier iteration: some were not read */
-    bool left_out;           /* a socket was not read that this pass has not read yet */
+    struct sw_turn_pass passes[2]; /* of light connections, and of heavy ones */
+    uint64_t pass_count;
+    bool lights_first;       /* no heavy connection is read in this iteration */
     uint32_t waiting;        /* connections that have yielded, and wait for the next phase */
     uint32_t refused;        /* connections whose sockets were not read, or not to the end */
     uint32_t refused_before; /* .. in the iteration before */
@@ -52,11 +61,12 @@ struct sw_turn {
 
 /* The share of a connection. */
 struct sw_turn_share {
-    uint64_t number;   /* of the iteration in which it last received bytes */
-    uint64_t bytes;    /* that it received in that iteration */
-    uint64_t phase;    /* in which it was last served */
-    uint64_t until_ns; /* when its share of that phase is used up */
-    uint64_t pass;     /* that last read it */
+    uint64_t number;         /* of the iteration in which it last received bytes */
+    uint64_t bytes;          /* that it received in that iteration */
+    uint64_t phase;          /* in which it was last served */
+    uint64_t until_ns;       /* when its share of that phase is used up */
+    uint64_t heavy_until_ns; /* it is heavy until then */
+    uint64_t pass;           /* that last read it */
     uint64_t refused; /* number of the last iteration in which it was not read, or not to the end */
 };
 
@@ -97,10 +107,14 @@ static inline bool sw_turn_add(struct sw_turn *turn, uint32_t cost)
     return turn->is_spent;
 }
 
-/* Must a connection that was served in this phase yield? */
-static inline bool sw_turn_must_yield(const struct sw_turn *turn, const struct sw_turn_share *share)
+/* Must a connection that was served in this phase yield? It is heavy then. */
+static inline bool sw_turn_must_yield(const struct sw_turn *turn, struct sw_turn_share *share)
 {
-    return turn->is_spent || (share->phase == turn->phase && turn->now_ns >= share->until_ns);
+    if (turn->is_spent || (share->phase == turn->phase && turn->now_ns >= share->until_ns)) {
+        share->heavy_until_ns = turn->now_ns + SW_TURN_HEAVY_NS;
+        return true;
+    }
+    return false;
 }
 
 /* May the socket of a connection be read now? `is_sharer`: its protocol shares_turn. */

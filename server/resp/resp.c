@@ -203,6 +203,7 @@ static bool may_wait(struct sw_conn *conn, size_t size, const struct sw_resp_com
     struct sw_resp_conn *state = sw_resp_of(conn);
     size_t looked = (size_t)command->begun * SW_RESP_ARGUMENT_COST;
     size = looked > 0 && looked < size ? looked : size;
+    (void)sw_turn_add(&conn->net->turn, command->begun / SW_COST_KEYS);
     conn->input.need = command->need;
     state->reparsed = again ? state->reparsed + size : size;
     return state->reparsed <= SW_RESP_PASSES_MAX * conn->net->config->resp_request_bytes_max;

@@ -268,6 +268,39 @@ Test(turn, each_socket_is_read_before_any_is_read_again)
     serve_end(&serve, &last);
 }
 
+/* A client with small requests waits for one iteration, however many heavy ones there are. */
+Test(turn, light_connections_are_read_before_heavy_ones)
+{
+    enum { HEAVY = 20 };
+    struct sw_turn turn;
+    struct sw_turn_share heavy[HEAVY] = {{.phase = 0}}, light = {.phase = 0};
+    sw_turn_init(&turn);
+    turn.clock_ns = still_clock;
+    for (int i = 0; i < HEAVY; i++) {
+        heavy[i].heavy_until_ns = UINT64_MAX;
+    }
+    for (int pairs = 0; pairs < 2 * HEAVY; pairs++) {
+        bool light_was_read = false;
+        int read = 0;
+        for (int i = 0; i < 2; i++) { /* an iteration and the next */
+            sw_turn_begin_phase(&turn);
+            for (int k = 0; k < HEAVY; k++) {
+                if (sw_turn_may_read(&turn, &heavy[k], false)) {
+                    turn.is_spent = true; /* each uses up all the time */
+                    read++;
+                }
+            }
+            light_was_read |= sw_turn_may_read(&turn, &light, false);
+            sw_turn_end(&turn, false);
+        }
+        cr_assert(light_was_read, "iterations %d and %d", 2 * pairs, 2 * pairs + 1);
+        cr_assert_eq(read, 1, "heavy ones are read every other time");
+    }
+    for (int k = 0; k < HEAVY; k++) {
+        cr_assert_neq(heavy[k].phase, 0, "connection %d was never read", k);
+    }
+}
+
 /* The more connections want to be served, the smaller is the share of each. */
 Test(turn, a_share_is_a_part_of_the_time)
 {
