@@ -226,11 +226,15 @@ static int check_unix_socket(const struct check *check)
     } else {
         slash[slash == folder ? 1 : 0] = '\0';
     }
-    return eaccess(folder, W_OK | X_OK) == 0
-               ? 0
-               : refuse_path(check, "unix-socket", folder,
-                             ": the socket is made there; choose a folder that exists and that the "
-                             "user that runs the server may write");
+    if (eaccess(folder, W_OK | X_OK) == 0) {
+        return 0;
+    }
+    char why[WHY_BYTES];
+    snprintf(why, sizeof(why),
+             "'%s' cannot be made: folder '%s': %s; choose a folder that exists and that the user "
+             "that runs the server may write",
+             path, folder, strerror(errno));
+    return refuse(check, "unix-socket", why);
 }
 
 int sw_start_check(const struct sw_config *config, const struct sw_activated *activated,
