@@ -159,7 +159,7 @@ Test(wal, service_returns_when_space_returns)
 {
     struct fixture f;
     begin(&f, SW_WAL_ALWAYS);
-    uint64_t last = fill_disk(&f, 1, 10);
+    uint64_t last = fill_disk(&f, 1, 4);
     cr_assert_not(sw_wal_has_room(f.wal));
     wait_until(f.wal, last);
     cr_assert_eq(sw_wal_state(f.wal), SW_WAL_FULL);

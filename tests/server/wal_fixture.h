@@ -222,6 +222,14 @@ static inline void wait_until(struct sw_wal *wal, uint64_t answerable)
     }
 }
 
+static inline void wait_for_state(struct sw_wal *wal, enum sw_wal_state state)
+{
+    for (int i = 0; sw_wal_state(wal) != state; i++) {
+        cr_assert_lt(i, 200000, "state %d, not %d", (int)sw_wal_state(wal), (int)state);
+        usleep(100);
+    }
+}
+
 /* Hands in writes until the log refuses more, since the disk has no room for another segment. Those
  * that are `late` were let in before it refused, and are more than what it has kept room for.
  * Returns the last one. */
@@ -229,22 +237,14 @@ static inline uint64_t fill_disk(struct fixture *f, uint64_t next, uint64_t late
 {
     __atomic_store_n(&opens_left, 0, __ATOMIC_SEQ_CST);
     while (sw_wal_state(f->wal) == SW_WAL_OK) {
-        hand_in(f->wal, next++);
-        usleep(200);
+        hand_in(f->wal, next);
+        wait_until(f->wal, next++);
     }
     cr_assert_eq(sw_wal_state(f->wal), SW_WAL_FULL);
     for (uint64_t i = 0; i < late; i++) {
         hand_in(f->wal, next++);
     }
     return next - 1;
-}
-
-static inline void wait_for_state(struct sw_wal *wal, enum sw_wal_state state)
-{
-    for (int i = 0; sw_wal_state(wal) != state; i++) {
-        cr_assert_lt(i, 200000, "state %d, not %d", (int)sw_wal_state(wal), (int)state);
-        usleep(100);
-    }
 }
 
 #endif
