@@ -58,11 +58,20 @@ static bool log_in(struct sw_conn *conn, const uint8_t *header, size_t header_by
     return done;
 }
 
-/* Has its reply values, though the command whose rights it needs shows none? */
+/* Does the RESP command whose right the operation requires reply with the key's value? SET does
+ * with GET; DEL, SETNX, ADD, CAS and SETRANGE do not. */
+static bool command_shows_values(uint32_t operation)
+{
+    return !sw_operation_writes(operation) || sw_operation_of_integers(operation) ||
+           sw_operation_of_bits(operation) || strcmp(sw_operation_right(operation), "set") == 0;
+}
+
+/* Does the reply have values although the command with the same right replies with none? */
 static bool shows_values(const struct sw_request *request)
 {
     return request->operation == SW_OPERATION_SCAN || request->want_evicted != 0 ||
-           (request->want_values && sw_bulk_shows_times(request));
+           (request->want_values &&
+            (sw_bulk_shows_times(request) || !command_shows_values(request->operation)));
 }
 
 /* May the user do this? If not, the sentence is in `message`. */
