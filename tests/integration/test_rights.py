@@ -71,18 +71,20 @@ def rights_that_end():
             check(replies.socket.recv(1) == b"+", "the stream begins")
             return replies.socket
         stays = stream("stays")
+        value = 987654321987
         for ends in (("SETUSER", "copies", "-replicate"), ("SETUSER", "copies", "resetkeys", "~1-9"), ("DELUSER", "copies")):
+            value += 1  # the snapshot of the stream has the one before
             gone = stream("copies")
             eventually(lambda: b"online" in admin.ask("INFO", "replication"), "it is served")
             admin.ask("ACL", *ends)
-            equal(admin.ask("SET", "1000", "987654321987"), "OK", "a write after that")
+            equal(admin.ask("SET", "1000", value), "OK", "a write after that")
             got = b""
             while data := gone.recv(1 << 16):
                 got += data
-            check((987654321987).to_bytes(8, "little") not in got, f"{ends}: the write was sent")
+            check(value.to_bytes(8, "little") not in got, f"{ends}: the write was sent")
         eventually(lambda: "its user may not run REPLICATE any more" in server.log(), "the log says why")
         got = b""
-        while (987654321987).to_bytes(8, "little") not in got:
+        while value.to_bytes(8, "little") not in got:
             got += stays.recv(1 << 16)
 
 

@@ -32,7 +32,7 @@ def passed_by_the_service_manager():
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         eventually(lambda: connects(tls), "a connection starts it")
         said, _ = process.communicate(timeout=60)
-        equal(process.returncode, 1, said)
+        equal(process.returncode, 2, said)
         return said
 
     def connects(port):
