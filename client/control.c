@@ -225,7 +225,8 @@ int sherwood_erase_scores(struct sherwood *client, uint64_t score_min, uint64_t 
 /* How long one request waits: the server replies well before the limit of a request. */
 #define WAIT_MS 1000
 
-int sherwood_wait_durable(struct sherwood *client, int timeout_ms)
+int sw_client_wait_durable(struct sherwood *client, uint64_t incarnation, uint64_t sequence,
+                           int timeout_ms)
 {
     int one = sw_client_one_node(client, "wait_durable");
     if (one != SHERWOOD_OK) {
@@ -242,22 +243,28 @@ int sherwood_wait_durable(struct sherwood *client, int timeout_ms)
     }
     int rc = SHERWOOD_OK;
     struct sw_reply reply = {0};
-    while (rc == SHERWOOD_OK && reply.durable_through < client->last_write) {
+    while (rc == SHERWOOD_OK && reply.durable_through < sequence) {
         uint32_t wait = timeout_ms < 0 || timeout_ms > WAIT_MS ? WAIT_MS : (uint32_t)timeout_ms;
         const struct sw_request header = {.operation = SW_OPERATION_WAIT_DURABLE,
-                                          .sequence = client->last_write,
-                                          .incarnation = client->incarnation,
+                                          .sequence = sequence,
+                                          .incarnation = incarnation,
                                           .timeout_ms = wait};
         rc = exchange(client, NULL, &header, NULL, NULL, NULL, &reply);
-        if (rc == SHERWOOD_OK && reply.durable_through < client->last_write && timeout_ms == 0) {
+        if (rc == SHERWOOD_OK && reply.durable_through < sequence && timeout_ms == 0) {
             return sw_client_fail(client, SHERWOOD_E_TIMEOUT,
                                   "writes up to %llu are on storage, and not yet up to %llu",
                                   (unsigned long long)reply.durable_through,
-                                  (unsigned long long)client->last_write);
+                                  (unsigned long long)sequence);
         }
         timeout_ms -= timeout_ms < 0 ? 0 : (int)wait;
     }
     return rc;
+}
+
+int sherwood_wait_durable(struct sherwood *client, int timeout_ms)
+{
+    return sw_client_wait_durable(client, client == NULL ? 0 : client->incarnation,
+                                  client == NULL ? 0 : client->last_write, timeout_ms);
 }
 
 int sherwood_epoch(struct sherwood *client, uint64_t epoch, uint64_t *now)

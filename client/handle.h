@@ -66,6 +66,11 @@ int sw_client_connect(const struct sw_client_dialer *dialer, const char *address
                       const struct sherwood_options *options, struct sherwood **out, char *text,
                       size_t text_bytes);
 
+/* Does what sherwood_wait_durable does, for the writes up to `sequence` in the log of this
+ * incarnation. */
+int sw_client_wait_durable(struct sherwood *client, uint64_t incarnation, uint64_t sequence,
+                           int timeout_ms);
+
 /* Lets scans go on with cursors of another handle. The caller vouches that the server has not been
  * started anew since. */
 void sw_client_vouch_for_cursors(struct sherwood *client);

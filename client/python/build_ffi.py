@@ -90,7 +90,6 @@ int sherwood_count_scores(struct sherwood *client, uint64_t score_min, uint64_t 
 int sherwood_erase_scores(struct sherwood *client, uint64_t score_min, uint64_t score_max,
                           uint64_t *matched);
 int sherwood_epoch(struct sherwood *client, uint64_t epoch, uint64_t *now);
-int sherwood_wait_durable(struct sherwood *client, int timeout_ms);
 int sherwood_wait_replicas(struct sherwood *client, uint32_t replicas, int timeout_ms,
                            uint32_t *reached);
 struct sherwood_digest { uint64_t sequence; uint64_t entries; uint64_t sums[2]; };
@@ -112,6 +111,10 @@ int swpy_memory_share(struct sherwood *client, const struct swpy_memory *memory,
                       struct sherwood_region **out);
 void swpy_memory_free(struct swpy_memory *memory);
 uint32_t swpy_connections(const struct sherwood *client);
+uint64_t swpy_last_write(const struct sherwood *client);
+uint64_t swpy_log(const struct sherwood *client);
+int swpy_wait_durable(struct sherwood *client, uint64_t log, uint64_t sequence, int timeout_ms);
+bool swpy_has_written(const struct sherwood *client);
 void swpy_forget(struct sherwood *client);
 """
 

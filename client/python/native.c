@@ -169,6 +169,30 @@ uint32_t swpy_connections(const struct sherwood *client)
     return client->cluster != NULL ? 0 : client->stripes_made;
 }
 
+uint64_t swpy_last_write(const struct sherwood *client)
+{
+    return client->last_write;
+}
+
+uint64_t swpy_log(const struct sherwood *client)
+{
+    return client->incarnation;
+}
+
+int swpy_wait_durable(struct sherwood *client, uint64_t log, uint64_t sequence, int timeout_ms)
+{
+    return sw_client_wait_durable(client, log, sequence, timeout_ms);
+}
+
+bool swpy_has_written(const struct sherwood *client)
+{
+    bool has_written = client->lost_writes || client->lost_durable;
+    for (uint32_t i = 0; i < client->stripes_count; i++) {
+        has_written |= client->stripes[i]->has_written;
+    }
+    return has_written;
+}
+
 /* Closing by TLS says so to the server, with the keys and on the connection of the parent. So
  * something else takes the place of each socket before. */
 void swpy_forget(struct sherwood *client)

@@ -7,6 +7,7 @@
 #ifndef SHERWOOD_PYTHON_NATIVE_H
 #define SHERWOOD_PYTHON_NATIVE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -55,6 +56,15 @@ void swpy_memory_free(struct swpy_memory *memory);
 /* Returns a number that changes when the handle replaces its connections. Cursors of scans end
  * then. A handle of a cluster checks its cursors itself: 0. */
 uint32_t swpy_connections(const struct sherwood *client);
+
+/* The highest number of a write that the server has sent to the handle, and the log that the number
+ * belongs to; 0: none. */
+uint64_t swpy_last_write(const struct sherwood *client);
+uint64_t swpy_log(const struct sherwood *client);
+/* Does what sherwood_wait_durable does, for the writes up to `sequence` of a log. */
+int swpy_wait_durable(struct sherwood *client, uint64_t log, uint64_t sequence, int timeout_ms);
+/* Has the handle sent a request that may change the table? */
+bool swpy_has_written(const struct sherwood *client);
 
 /* Closes a handle in a forked child: its sockets, which are the parent's, too, get no byte. */
 void swpy_forget(struct sherwood *client);

@@ -77,8 +77,8 @@ def declarations():
     text = (PACKAGE / "build_ffi.py").read_text(encoding="utf-8")
     there = set(re.findall(r"^(?!static)\w[\w *]*?\b(sherwood_\w+)\(", header, flags=re.M))
     declared = set(re.findall(r"\b(sherwood_\w+)\(", text))
-    # What others of the list do as well, and waiting without an end, which would hold a lock.
-    absent = {"sherwood_connect", "sherwood_get", "sherwood_set", "sherwood_delete", "sherwood_run",
+    # What others of the list or of native.c do as well, and waiting without an end, which would hold a lock.
+    absent = {"sherwood_wait_durable", "sherwood_connect", "sherwood_get", "sherwood_set", "sherwood_delete", "sherwood_run",
               "sherwood_cas", "sherwood_add", "sherwood_set_times", "sherwood_run_times", "sherwood_expire", "sherwood_persist", "sherwood_ttl", "sherwood_get_range", "sherwood_set_range", "sherwood_wait", "sherwood_wait_for", "sherwood_wait_any"}
     # Regions: native.c makes their memory, which outlives the handle, and registers it.
     absent |= {f"sherwood_region_{what}" for what in ("create", "memory", "allocate", "reset", "register",

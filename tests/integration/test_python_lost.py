@@ -2,10 +2,16 @@
 # SPDX-License-Identifier: MIT
 """The Python package after its connection was lost: scans and waits that know of no other connection."""
 
+import asyncio
+import contextlib
 import os
+import signal
+import subprocess
+import sys
+import tempfile
 
-from harness import case, equal, main
-from package import daemon, np, raises, same, sherwood
+from harness import Server, case, equal, main
+from package import LIB, daemon, in_child, np, pause, raises, same, sherwood
 from wire import Replies
 
 U8 = np.uint64
@@ -57,6 +63,101 @@ def a_scan():
         raises(sherwood.Lost, "", c.ping)
         c.ping()
         raises(sherwood.Lost, "call scan() again", list, scan)
+
+
+@contextlib.contextmanager
+def logged(folder):
+    """A daemon with a log that it never syncs of its own accord."""
+    with Server("--data-dir", folder, "--appendonly", "yes", "--appendfsync", "no") as server:
+        yield server
+
+
+@case
+def durable():
+    """wait_durable after a reconnect: Lost, once; also where the server was replaced by an empty one, and after a fork"""
+    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
+        with logged(one) as server:
+            c, port = sherwood.connect(server.address()), server.port
+            c.set_many([1, 2], 7)
+            c.wait_durable()
+            cut(server)
+            raises(sherwood.Lost, "", c.ping)
+            raises(sherwood.Lost, "durable is not known", c.wait_durable)
+            c.wait_durable(5)
+            c.set_many([1, 2], 8)
+            in_child(lambda: (raises(sherwood.Lost, "durable is not known", c.wait_durable), c.wait_durable()))
+            c.wait_durable()
+            with sherwood.connect(server.address()) as reader:
+                reader.get_many([1])
+                cut(server)
+                raises(sherwood.Lost, "", reader.get_many, [1])
+                reader.wait_durable()  # it has written nothing
+            raises(sherwood.Lost, "", c.wait_durable)  # by the wait itself, of these writes
+            c.wait_durable()
+            c.set_many([1], 9)
+            server.kill()
+            server.stop = lambda: None
+        with Server("--port", str(port), "--data-dir", two, "--appendonly", "yes", "--appendfsync", "no"):
+            raises(sherwood.Lost, "", c.ping)
+            raises(sherwood.Lost, "durable is not known", c.wait_durable)
+            equal(len(c), 0)
+            c.close()
+
+
+@case
+def durable_of_futures():
+    """wait_durable and wait_replicas cover what submit and aio have written, and raise Lost with their connections"""
+    with tempfile.TemporaryDirectory() as folder, logged(folder) as server, \
+            sherwood.connect(server.address(), timeout=1) as c:
+        asyncio.run(waits_for(c, server, lambda: c.aio.set_many([3], 1)))
+        raises(sherwood.Refused, "aio", c.wait_replicas, 0)
+    with tempfile.TemporaryDirectory() as folder, logged(folder) as server, \
+            sherwood.connect(server.address(), timeout=1) as c:
+        asyncio.run(waits_for(c, server, lambda: asyncio.wrap_future(c.submit.set_many([3], 1))))
+        equal((c.wait_replicas(0), c.wait_replicas(1, 0.3)), (0, 0))
+        cut(server)
+        raises(sherwood.Lost, "", c.submit.get_many([3]).result)
+        raises(sherwood.Lost, "", c.wait_replicas, 0)
+        raises(sherwood.Lost, "durable is not known", c.wait_durable)
+        raises(sherwood.Lost, "", c.ping)
+        c.wait_durable()
+        c.wait_replicas(0)
+
+
+async def waits_for(c, server, write):
+    """A wait asks a server that is stopped after the write, and so cannot have returned."""
+    await write()
+    c.wait_durable()
+    await write()
+    pause(server)
+    try:
+        raises(sherwood.Timeout, "no byte moved", c.wait_durable)
+    finally:
+        os.kill(server.pid(), signal.SIGCONT)
+    c.ping()
+    c.wait_durable()
+
+
+@case
+def interrupted():
+    """^C ends a wait that has no limit, and the client is good afterwards"""
+    with daemon() as server:
+        for wait in ("c.wait_replicas(3)", "c.submit.set_many([1], 1).result(); c.wait_replicas(3)"):
+            program = f"""
+import sherwood, sys, threading
+c = sherwood.connect(sys.argv[1]); c[1] = 1
+threading.Timer(0.2, lambda: print('waits', c[1], flush=True)).start()
+try:
+    {wait}
+except KeyboardInterrupt:
+    print(c[1], len(c))
+"""
+            with subprocess.Popen([sys.executable, "-c", program, server.unix], stdout=subprocess.PIPE, text=True,
+                                  env={**os.environ, "PYTHONPATH": str(LIB)}) as process:
+                equal(process.stdout.readline(), "waits 1\n", "another thread's call takes its turn")
+                process.send_signal(signal.SIGINT)
+                equal(process.stdout.readline(), "1 1\n")
+                equal(process.wait(30), 0)
 
 
 if __name__ == "__main__":

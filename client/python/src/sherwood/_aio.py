@@ -15,15 +15,16 @@ from ._link import Link, Options
 from ._native import lib
 from ._plans import Plan
 from ._typed import AioCalls
+from ._waits import Writes
 
 
 class Reader:
     """The handle of one event loop. Everything here runs in that loop's thread."""
 
-    def __init__(self, options: Options, loop: asyncio.AbstractEventLoop) -> None:
-        self.link = Link(options)
+    def __init__(self, options: Options, writes: Writes, loop: asyncio.AbstractEventLoop) -> None:
+        self.link = Link(options, writes)
         self.link.on_drop = self.unwatch
-        self.engine = Engine(self.link)
+        self.engine = Engine(self.link, is_aio=True)
         self._loop = weakref.ref(loop)
         self._watched = -1
         self._opening = False
@@ -144,7 +145,7 @@ class Aio(AioCalls):
         loop = asyncio.get_running_loop()
         reader = self._readers.get(loop)
         if reader is None:
-            reader = self._readers[loop] = Reader(self._link.options, loop)
+            reader = self._readers[loop] = Reader(self._link.options, self._link.writes, loop)
         return reader.push(plan)
 
     def _turn(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Iterator, Optional, Sequence, Union
 
 import numpy as np
 
-from . import _cache, _files, _keys, _plans
+from . import _cache, _files, _keys, _plans, _waits
 from ._aio import Aio
 from ._device import Device
 from ._errors import Lost, Refused
@@ -251,35 +251,26 @@ class Client(ClientCalls):
     def wait_durable(self, timeout: Optional[float] = None) -> None:
         """Waits until this client's writes survive a crash of the machine; None: without a limit.
 
-        Timeout: they do not yet. Refused: the server does not log writes.
+        Its writes are those whose results are there: of the calls that block, of futures of `submit` and of
+        `aio` that are done. Timeout: they do not survive yet. Refused: the server does not log writes. Lost: a
+        connection that had written ended since the last call, so that nobody knows of its writes; the next
+        call is of what is written from then on.
         """
-        limit = -1 if timeout is None else milliseconds(timeout, "timeout")
-        with self._link.lock:
-            self._link.check(lib.sherwood_wait_durable(self._link.use(), limit))
+        _waits.durable(self._link, -1 if timeout is None else milliseconds(timeout, "timeout"))
 
     def wait_replicas(self, replicas: int, timeout: Optional[float] = None) -> int:
         """Waits until so many replicas have all writes of this client; returns how many have. None: no limit.
 
-        It may be fewer when the time is over. What it counts are writes of the calls that block; `submit` and
-        `aio` have connections of their own. Of a cluster it is the least over the nodes that were written to.
-        Lost: a connection ended since the last call, so that nobody knows of its writes; the next call is of
-        what is written from then on.
+        It may be fewer when the time is over. Its writes are those of the calls that block and those of
+        `submit`; after writes of `aio` it is Refused, since loops have connections of their own. Of a cluster it
+        is the least over the nodes that were written to. Lost: a connection that had written ended since the
+        last call, so that nobody knows of its writes; the next call is of what is written from then on.
         """
         limit = -1 if timeout is None else 0 if timeout == 0 else milliseconds(timeout, "timeout")
         count = operator.index(replicas)
         if not 0 <= count < 2**32:
             raise Refused(f"replicas is {count}: give 0 to {2**32 - 1}")
-        reached = ffi.new("uint32_t *")
-        with self._link.lock:
-            if self._link.dropped:
-                self._link.dropped = False
-                raise Lost("a connection has ended since the last call: whether replicas have its writes is not known")
-            try:
-                self._link.check(lib.sherwood_wait_replicas(self._link.use(), count, limit, reached))
-            except Lost:
-                self._link.dropped = False
-                raise
-        return int(reached[0])
+        return _waits.on_replicas(self._link, self.submit, count, limit)
 
     def digest(self) -> Digest:
         """A checksum of all entries, for which the server reads its whole table. It needs the right to DIGEST."""

@@ -84,8 +84,9 @@ def _times_of(job: Job) -> Any:
 class Engine:
     """The calls of one handle that have no reply yet."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: Link, *, is_aio: bool = False) -> None:
         self.link = link
+        self._is_aio = is_aio
         self.waiting: deque[Job] = deque()
         self.flights: dict[int, tuple[Job, Any]] = {}
         self._next = 1
@@ -190,6 +191,8 @@ class Engine:
             job, _ = self.flights.pop(int(ffi.cast("uintptr_t", self._out[0].user)))
             job.frames -= 1
             self.link.end_flight(job.plan.shared, rc)
+            if job.plan.operation not in _READS:
+                self.link.writes.note(pointer, self._is_aio)  # before its result is there
             if rc != lib.SHERWOOD_OK and job.error is None:
                 job.error = self.link.error(rc)
             if job.is_over and (not self.waiting or self.waiting[0] is not job):

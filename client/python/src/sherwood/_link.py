@@ -18,6 +18,7 @@ from ._errors import Lost, Refused, error_of
 from ._facts import Layout, Server, layout_of, server_of
 from ._native import ffi, lib
 from ._regions import Memory, Regions
+from ._waits import Writes
 
 _TEXT_BYTES = 512
 
@@ -124,12 +125,12 @@ class Shared:
 class Link:
     """One handle and its lock. `on_drop` is called before a handle is closed."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, writes: Optional[Writes] = None) -> None:
         self.options = options
+        self.writes = Writes() if writes is None else writes  # those of the client
         self.lock = threading.RLock()
         self.on_drop: Optional[Callable[[], None]] = None
         self.closed = False
-        self.dropped = False  # a handle was, since wait_replicas was called last
         self.regions = Regions()  # those of a client are in its own link
         self._shared = Shared()
         weakref.finalize(self, self._shared.leave).atexit = False
@@ -159,6 +160,11 @@ class Link:
         self._handles += 1
         return pointer
 
+    @property
+    def is_short(self) -> bool:
+        """Has the handle lost a connection?"""
+        return bool(lib.sherwood_stripes(self._pointer) < self.options.stripes)
+
     def connection(self) -> tuple[int, int]:
         """Which connections there are; connects if there are none. Others have other numbers."""
         pointer = self.use()
@@ -177,7 +183,7 @@ class Link:
         if code >= 0:
             return
         error = self.error(code)
-        if lib.sherwood_stripes(self._pointer) < self.options.stripes:
+        if self.is_short:
             self.drop()
         raise error
 
@@ -220,7 +226,8 @@ class Link:
             if self.on_drop is not None:
                 self.on_drop()
             self._pointer = None
-            self.dropped = True
+            if lib.swpy_has_written(pointer):
+                self.writes.lose()
             self._shared.leave()
             ffi.release(pointer)
 
@@ -240,8 +247,10 @@ class Link:
         self._shared.flights = 0
         self._shared.leave()
         pointer, self._pointer = self._pointer, None
-        self.dropped = self.dropped or pointer is not None
+        self.writes.forget()
         if pointer is not None:
+            if lib.swpy_has_written(pointer):
+                self.writes.lose()
             ffi.gc(pointer, None)  # what closes it here is another function
             lib.swpy_forget(pointer)
 

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import select
 import threading
 import weakref
 from concurrent.futures import Future
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
+from . import _waits
 from ._engine import Engine, Job
 from ._errors import Refused
 from ._facts import Layout
@@ -22,11 +24,12 @@ from ._typed import SubmitCalls
 class Worker:
     """A thread that carries out jobs on a handle of its own. It ends when it is stopped and idle."""
 
-    def __init__(self, options: Options, calls_max: int) -> None:
-        self.engine = Engine(Link(options))
+    def __init__(self, options: Options, calls_max: int, writes: _waits.Writes) -> None:
+        self.engine = Engine(Link(options, writes))
         self.room = threading.Semaphore(calls_max)
         self.lock = threading.Lock()
         self.inbox: list[Job] = []
+        self.asked: list[tuple[Callable[[Link], Any], Future[Any]]] = []
         self.futures: set[Future[Any]] = set()
         self.stopping = False
         self.asleep = False
@@ -64,6 +67,32 @@ class Worker:
             self.room.release()
         raise Refused("this client was closed")
 
+    def ask(self, function: Callable[[Link], Any]) -> Future[Any]:
+        """Has the thread call this with its link, which no other thread may use."""
+        future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()
+        with self.lock:
+            if self.stopping:
+                raise Refused("this client was closed")
+            self.asked.append((function, future))
+            self.futures.add(future)
+            self.wake()
+        return future
+
+    def answer(self, function: Callable[[Link], Any], future: Future[Any]) -> None:
+        """Carries out what was asked for."""
+        result, error = None, None
+        try:
+            result = function(self.engine.link)
+        except Exception as raised:  # pylint: disable=broad-except
+            error = raised
+        with self.lock:
+            self.futures.discard(future)
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
     def wake(self) -> None:
         """Wakes the thread; the caller holds the lock."""
         if self.asleep:
@@ -92,15 +121,19 @@ class Worker:
         """Takes what came in. False: there is no more to do, ever."""
         with self.lock:
             jobs, self.inbox = self.inbox, []
+            asked, self.asked = self.asked, []
             for job in jobs:
                 self.engine.push(job)
-            return not (self.stopping and self.engine.is_idle)
+        for one in asked:
+            self.answer(*one)
+        with self.lock:
+            return bool(self.inbox or self.asked) or not (self.stopping and self.engine.is_idle)
 
     def sleep(self) -> None:
         """Waits for a reply, for a job, or for the time to look at the clock."""
         link = self.engine.link
         with self.lock:
-            if self.inbox or (self.stopping and self.engine.is_idle):
+            if self.inbox or self.asked or (self.stopping and self.engine.is_idle):
                 return
             if self.engine.waiting and not link.is_open:
                 return
@@ -146,10 +179,24 @@ class Submit(SubmitCalls):
             if self._link.closed:
                 raise Refused("this client was closed")
             if self._worker is None:
-                self._worker = Worker(self._link.options, self._link.facts()[0].requests_in_flight_max)
+                self._worker = Worker(self._link.options, self._link.facts()[0].requests_in_flight_max,
+                                      self._link.writes)
                 weakref.finalize(self, self._worker.stop).atexit = False
             worker = self._worker
         return worker.push(plan)
+
+    def _wait_replicas(self, replicas: int, next_ms: Callable[[], int]) -> Optional[int]:
+        """Waits until replicas have what this has written; returns how many have, or None: it has written nothing."""
+        while True:
+            with self._lock:
+                worker = self._worker
+            if worker is None:
+                return None
+            wait_ms = next_ms()
+            reached: Optional[int] = worker.ask(functools.partial(
+                _waits.wait_of_worker, replicas=replicas, wait_ms=wait_ms)).result()
+            if reached is None or reached >= replicas or wait_ms == 0:
+                return reached
 
     def _turn(self) -> None:
         """Has the thread give back what was closed."""
