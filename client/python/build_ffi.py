@@ -110,6 +110,10 @@ int swpy_memory_make(struct sherwood *client, size_t bytes, struct swpy_memory *
 int swpy_memory_share(struct sherwood *client, const struct swpy_memory *memory,
                       struct sherwood_region **out);
 void swpy_memory_free(struct swpy_memory *memory);
+struct swpy_csv {
+    uint32_t key_bytes, value_bytes; char value_kind; bool has_begun, is_last; uint64_t lines;
+    size_t used, count; int status; };
+void swpy_csv_read(struct swpy_csv *csv, const char *text, size_t size, void *keys, void *values, size_t room);
 uint32_t swpy_connections(const struct sherwood *client);
 uint64_t swpy_last_write(const struct sherwood *client);
 uint64_t swpy_log(const struct sherwood *client);
@@ -169,7 +173,7 @@ def builder() -> FFI:
     made = FFI()
     made.cdef(DECLARATIONS.replace("@OPERATIONS@", operations((CSRC / "client" / "sherwood.h").read_text(encoding="utf-8"))))
     made.set_source(
-        "sherwood._native", '#include "client/sherwood-cluster.h"\n#include "client/sherwood-replicas.h"\n#include "client/python/native.h"\n',
+        "sherwood._native", '#include "client/sherwood-cluster.h"\n#include "client/sherwood-replicas.h"\n#include "client/python/csv.h"\n#include "client/python/native.h"\n',
         sources=sources, include_dirs=[str(CSRC)], extra_objects=archives, libraries=names,
         # sigprocmask is the same system call, for the calling thread, and older in glibc: with it the
         # wheel runs where glibc is 2.17.

@@ -9,7 +9,7 @@ from typing import Any, Iterator, Optional, Sequence, Union
 
 import numpy as np
 
-from . import _cache, _files, _keys, _plans, _waits
+from . import _arrays, _cache, _files, _keys, _plans, _waits
 from ._aio import Aio
 from ._device import Device
 from ._errors import Lost, Refused
@@ -173,7 +173,7 @@ class Client(ClientCalls):
     def __setitem__(self, key: Union[int, str, bytes], value: Any) -> None:
         given: Any = [value]
         if self._layout().value_shape:
-            given = value if isinstance(value, (int, float)) else np.asarray(value)[np.newaxis]
+            given = value if isinstance(value, (int, float)) else _arrays.plain(np.asanyarray(value), "value")[np.newaxis]
         self.set_many([one_key(key)], given)
 
     def __delitem__(self, key: Union[int, str, bytes]) -> None:
@@ -325,13 +325,20 @@ class Client(ClientCalls):
         """Stores the pairs of a file, and returns how many there were.
 
         .npz: arrays of these names. .npy: records with these fields, or two columns. .parquet: columns
-        of these names (pyarrow). .csv: lines of key,value. dtypes as set_many takes them. progress:
-        True for a line on stderr, or a function of (pairs stored, pairs of the file or None).
+        of these names (pyarrow). .csv: lines of key,value; a first line of two names is skipped. dtypes as
+        set_many takes them. progress: True for a line on stderr, or a function of (pairs stored, pairs of the
+        file or None). ValueError, with the line or the row: what the table cannot have as the file says it, such
+        as nulls, lists of other lengths than rows, or numbers out of range. Batches before it are stored.
         """
         name, done = os.fspath(path), 0
         tell = _files.show(progress, name)
-        for some, their, total in _files.read(name, self._layout(), (keys, values), batch):
-            self.set_many(some, their)
+        for some, their, total in _files.read(name, self._layout(), (keys, values), operator.index(batch)):
+            try:
+                plan = _plans.store(self._layout(), some, their, None, False)
+            except (TypeError, ValueError) as error:
+                kind = TypeError if isinstance(error, TypeError) else ValueError
+                raise kind(f"{name}: pairs {done} to {done + len(some) - 1}: {error}") from None
+            self._carry_out(plan)
             done += len(some)
             tell(done, total)
         return done

@@ -7,11 +7,9 @@ fields of an .npy of records, columns of a .parquet. A .csv has two columns with
 
 from __future__ import annotations
 
-import array
+import codecs
 import contextlib
-import csv
 import importlib
-import itertools
 import os
 import sys
 import tempfile
@@ -21,6 +19,7 @@ from typing import IO, Any, Callable, Iterator, Optional, Union
 import numpy as np
 
 from ._facts import Layout
+from ._native import ffi, lib
 
 Pairs = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 Progress = Union[bool, Callable[[int, Optional[int]], None]]
@@ -31,7 +30,9 @@ _NPY_HEAD_BYTES = 512  # of a dump: written first, and again when the number of 
 
 
 def read(path: str, layout: Layout, names: tuple[str, str], batch: int) -> Batches:
-    """The pairs of a file, `batch` at a time."""
+    """The pairs of a file, `batch` at a time. A file that has what arrays cannot take exactly is refused."""
+    if not 1 <= batch < 2**32:
+        raise ValueError(f"batch is {batch}: give 1 to {2**32 - 1}")
     reader = _of_suffix(path, {".npz": _read_npz, ".npy": _read_npy, ".csv": _read_csv,
                                ".parquet": _read_parquet})
     yield from reader(path, layout, names, batch)
@@ -94,6 +95,8 @@ def _named(path: str, there: Any, names: tuple[str, str]) -> None:
 
 # --- reading -------------------------------------------------------------------------------------
 def _cut(path: str, keys: Any, values: Any, batch: int) -> Batches:
+    if keys.ndim != 1 or values.ndim == 0:
+        raise ValueError(f"{path}: keys of shape {keys.shape} and values of shape {values.shape}: keys have one dimension")
     if len(keys) != len(values):
         raise ValueError(f"{path}: {len(keys)} keys and {len(values)} values")
     for at in range(0, len(keys), batch):
@@ -119,56 +122,93 @@ def _read_npy(path: str, _layout: Layout, names: tuple[str, str], batch: int) ->
                          f" {names[0]!r} and {names[1]!r} nor two columns")
 
 
-def _numbers(path: str, layout: Layout) -> Callable[[str], Any]:
-    """What makes a value of a field of a .csv."""
+def _has_no_rows(path: str, layout: Layout) -> None:
+    """Raises ValueError if the values are not what a .csv has."""
     if layout.value_shape or layout.value_dtype.names is not None:
         raise ValueError(f"{path}: a .csv has no rows: take .npz, .npy or .parquet")
-    makers: dict[str, Callable[[str], Any]] = {"u": _unsigned, "i": int, "f": float}
-    return makers[layout.value_dtype.kind]
+    if layout.value_dtype.kind not in "uif" or layout.value_dtype.itemsize not in (4, 8):
+        raise ValueError(f"{path}: a .csv has integers and floats of 32 or 64 bits, and value_dtype is"
+                         f" {layout.value_dtype}: take .npz or .npy")
 
 
-def _unsigned(field: str) -> int:
-    digits = field.strip()
-    if not (digits.isascii() and digits.isdigit()):
-        raise ValueError(f"{digits[:60]!r} is no unsigned integer")
-    return int(digits)
+_CSV_BLOCK = 4 << 20  # bytes that are read at a time
+_CSV_LINE = 1 << 16  # and the most that a line has
+_WRONG = {1: "not key,value", 2: "the key is not an unsigned integer of {} bits",
+          3: "the value is not one of {}, or out of its range", 4: "there is no memory"}
+
+
+def _wrong_line(path: str, csv: Any, line: bytes, layout: Layout) -> ValueError:
+    what = _WRONG[csv.status].format(layout.key_dtype.itemsize * 8 if csv.status == 2 else layout.value_dtype)
+    shown = ascii(line[:80].decode("utf-8", "replace"))
+    return ValueError(f"{path}:{csv.lines}: {what}: {shown}")
 
 
 def _read_csv(path: str, layout: Layout, _names: tuple[str, str], batch: int) -> Batches:
-    number_of = _numbers(path, layout)
-    with open(path, encoding="utf-8-sig", newline="") as file:
-        lines = csv.reader(file)
-        while True:
-            keys = array.array(layout.key_dtype.char)
-            values = array.array(layout.value_dtype.char)
-            for row in itertools.islice(lines, batch):
-                if lines.line_num == 1 and row and not row[0].strip()[:1].isdigit():
-                    continue  # names of columns
-                try:
-                    if len(row) != 2:
-                        if not row:
-                            continue
-                        raise ValueError("not key,value")
-                    keys.append(_unsigned(row[0]))
-                    values.append(number_of(row[1]))
-                except (ValueError, OverflowError) as error:
-                    raise ValueError(f"{path}:{lines.line_num}: {error}") from None
-            if not keys:
-                return
-            yield keys, np.asarray(values, layout.value_dtype), None
+    _has_no_rows(path, layout)
+    csv = ffi.new("struct swpy_csv *")
+    csv.key_bytes, csv.value_bytes = layout.key_dtype.itemsize, layout.value_dtype.itemsize
+    csv.value_kind = layout.value_dtype.kind.encode("ascii")
+    with open(path, "rb") as file:
+        text, at = file.read(_CSV_BLOCK), 0
+        at = len(codecs.BOM_UTF8) if text.startswith(codecs.BOM_UTF8) else 0
+        while not csv.is_last or at < len(text):
+            keys, values = np.empty(batch, layout.key_dtype), np.empty(batch, layout.value_dtype)
+            filled = 0
+            while filled < batch and not (csv.is_last and at == len(text)):
+                lib.swpy_csv_read(csv, ffi.from_buffer(text) + at, len(text) - at, ffi.from_buffer(keys[filled:]),
+                                  ffi.from_buffer(values[filled:]), batch - filled)
+                at, filled = at + int(csv.used), filled + int(csv.count)
+                rest = text[at: at + _CSV_LINE + 1]
+                if csv.status != 0:
+                    raise _wrong_line(path, csv, _first_line(rest), layout)
+                if filled < batch and not csv.is_last:  # the text has no whole line more
+                    if len(text) - at > _CSV_LINE:
+                        raise ValueError(f"{path}:{int(csv.lines) + 1}: a line of more than {_CSV_LINE} bytes")
+                    more = file.read(_CSV_BLOCK)
+                    csv.is_last = not more
+                    text, at = text[at:] + more, 0
+            if filled > 0:
+                yield keys[:filled], values[:filled], None
+
+
+def _first_line(text: bytes) -> bytes:
+    return text.splitlines()[0] if text else text
 
 
 def _read_parquet(path: str, layout: Layout, names: tuple[str, str], batch: int) -> Batches:
     file = _pyarrow("pyarrow.parquet").ParquetFile(path)
     _named(path, file.schema_arrow.names, names)
-    total = file.metadata.num_rows
+    total, before = file.metadata.num_rows, 0
     for part in file.iter_batches(batch_size=batch, columns=list(names)):
         keys, values = part.column(names[0]), part.column(names[1])
-        if keys.null_count or values.null_count:
-            raise ValueError(f"{path}: there are nulls, which a table does not have")
-        if layout.value_shape:
-            values = np.asarray(values.flatten()).reshape(len(keys), -1)
-        yield np.asarray(keys), np.asarray(values), total
+        for column, name in ((keys, names[0]), (values, names[1])):
+            if column.null_count:
+                row = before + int(np.flatnonzero(np.asarray(column.is_null()))[0])
+                raise ValueError(f"{path}: row {row} has a null in {name!r}, which a table does not have")
+        made = _rows(path, values, layout, before) if layout.value_shape else np.asarray(values)
+        yield np.asarray(keys), made, total
+        before += len(keys)
+
+
+def _rows(path: str, column: Any, layout: Layout, before: int) -> Any:
+    """The rows of a column of lists, each of which has the numbers of a row."""
+    types = _pyarrow("pyarrow.types")
+    wanted = layout.value_shape[0]
+    if types.is_fixed_size_list(column.type):
+        sizes = np.full(len(column), column.type.list_size)
+    elif types.is_list(column.type) or types.is_large_list(column.type):
+        sizes = np.asarray(column.value_lengths())
+    else:
+        raise ValueError(f"{path}: values of the type {column.type}, where this server has rows of {wanted}: give lists")
+    other = np.flatnonzero(sizes != wanted)
+    if other.size > 0:
+        raise ValueError(f"{path}: row {before + int(other[0])} has {int(sizes[other[0]])} numbers, and this server's"
+                         f" have {wanted}")
+    numbers = column.flatten()
+    if numbers.null_count:
+        at = int(np.flatnonzero(np.asarray(numbers.is_null()))[0])
+        raise ValueError(f"{path}: row {before + at // wanted} has a null within, which a table does not have")
+    return np.asarray(numbers).reshape(len(column), wanted)
 
 
 # --- writing -------------------------------------------------------------------------------------
@@ -214,7 +254,7 @@ def _write_npy(file: IO[bytes], layout: Layout, names: tuple[str, str], pairs: I
 
 
 def _write_csv(file: IO[bytes], layout: Layout, names: tuple[str, str], pairs: Iterator[Pairs]) -> None:
-    _numbers("dump", layout)
+    _has_no_rows("dump", layout)
     for keys, values in pairs:
         lines = zip(keys.tolist(), values.tolist())
         file.write("".join(f"{key},{value!r}\n" for key, value in lines).encode("ascii"))

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * csv.h - pairs of numbers of the text of a .csv: key,value on each line. A number that does not
+ * fit its type exactly (but for the rounding of fractions) is an error, never another number.
+ *
+ * Threads: any; no state but the caller's. Memory: the caller's. Nothing of Python is used.
+ */
+#ifndef SHERWOOD_PYTHON_CSV_H
+#define SHERWOOD_PYTHON_CSV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How the last line went that was read. */
+enum swpy_csv_status {
+    SWPY_CSV_OK,
+    SWPY_CSV_NOT_A_PAIR, /* the line has not just two fields */
+    SWPY_CSV_KEY,        /* the key is no unsigned integer of its width */
+    SWPY_CSV_VALUE,      /* the value is no number of its type */
+    SWPY_CSV_NO_MEMORY
+};
+
+struct swpy_csv {
+    uint32_t key_bytes, value_bytes; /* 4 or 8 */
+    char value_kind;                 /* 'u', 'i' or 'f', as numpy has it */
+    bool has_begun;                  /* a line with a pair, or with names of columns, was read */
+    bool is_last;                    /* no text follows this one */
+    uint64_t lines;                  /* that were read so far */
+    size_t used;                     /* bytes of the text that were read: whole lines */
+    size_t count;                    /* pairs that were read */
+    int status; /* enum swpy_csv_status, of line `lines`; pairs before it are good */
+};
+
+/* Reads whole lines, until the text ends, `room` pairs are there, or a line is wrong. A first line
+ * of two names is skipped. Empty lines are, too. */
+void swpy_csv_read(struct swpy_csv *csv, const char *text, size_t size, void *keys, void *values,
+                   size_t room);
+
+#endif
