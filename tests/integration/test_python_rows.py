@@ -324,6 +324,13 @@ def files_of_others():
         before = len(c)
         for text in ("1,1_0\n", "1,1e3\n", "-1,1\n", "1,-1\n", "1,1.5\n", "1\n", "1,2,3\n", f"1,{2**64}\n", "1,x\n"):
             raises(ValueError, "bad.csv:2: ", c.load, write("bad.csv", "5,50\n" + text))
+        for text in ("-1,5\n2,3\n", "+7,5\n", "x7,5\n", " ,5\n", "key,5\n", "7,value\n", ",\n", "7;5\n", "1,2\0\n", "\0,\0\n", "1,\"2\n",
+                     "key,value\nkey,value\n", "1,2,\n", "0x1,2\n", "1,٣\n", "1,2" + " " * 70_000 + "3\n"):
+            raises(ValueError, f"first.csv:{text.count('key,value') or 1}: ", c.load, write("first.csv", text))
+        equal(c.load(write("ends.csv", '\r\n\nid,"n"\r\n"6", "60" \r9,90\n\n8,80')), 3)
+        same(c.get_many([6, 9, 8], default=0), np.array([60, 90, 80], U8), "ends of lines, and quotes")
+        c.delete_many([6, 9, 8])
+        raises(ValueError, "batch is 0", c.load, write("none.csv", "4,40"), batch=0)
         raises(ValueError, "ends in none of", c.load, write("a.txt", ""))
         raises(ValueError, "ends in none of", c.dump, os.path.join(folder, "dump"))
         raises(FileNotFoundError, "", c.load, os.path.join(folder, "absent.npz"))
@@ -332,7 +339,7 @@ def files_of_others():
         raises(ValueError, "3 keys and 2 values", c.load, os.path.join(folder, "names.npz"), keys="ids",
                values="n")
         np.save(os.path.join(folder, "f.npy"), np.zeros((4, 2)))
-        raises(TypeError, "float64", c.load, os.path.join(folder, "f.npy"))
+        raises(TypeError, "f.npy: pairs 0 to 3: keys: dtype float64", c.load, os.path.join(folder, "f.npy"))
         np.save(os.path.join(folder, "one.npy"), np.arange(4))
         raises(ValueError, "neither records", c.load, os.path.join(folder, "one.npy"))
         equal(len(c), before)
@@ -340,6 +347,104 @@ def files_of_others():
         with contextlib.redirect_stderr(shown):
             c.load(os.path.join(folder, "two.npy"), progress=True)
         check("two.npy: 2 of 2 pairs\n" in shown.getvalue(), shown.getvalue())
+
+
+@case
+def numbers_of_csv():
+    """load: the numbers of a .csv are those that Python reads, across blocks of the file, or an error in words"""
+    rng = np.random.default_rng(drawn_seed())
+    with tempfile.TemporaryDirectory() as folder, daemon() as server:
+        path = os.path.join(folder, "n.csv")
+
+        def load(c, lines, end="\n"):
+            with open(path, "w", newline="", encoding="utf-8") as file:
+                file.write(end.join(lines))
+            c.flush()
+            return c.load(path, batch=100_000)
+        with sherwood.connect(server.unix, value_dtype=np.float64) as c:
+            texts = [repr(x) for x in rng.integers(0, 2**64 - 1, 1000, U8).view(np.float64)] + [
+                "0", "-0.0", "1e-320", ".5", "5.", "+1E5", "inf", "-Infinity", "NaN", "1" * 300, "0." + "0" * 300 + "1e300", "0e999"]
+            equal(load(c, [f"{i},{text}" for i, text in enumerate(texts)]), len(texts))
+            wanted = np.array([float(text) for text in texts])
+            got = c.get_many(np.arange(len(texts), dtype=U8), default=0.0)
+            np.testing.assert_array_equal(np.where(np.isnan(got), 7.0, got).view(U8), np.where(np.isnan(wanted), 7.0, wanted).view(U8))
+            for text in ("1e999", "-1e999", "1e-999", "0x10", "1_0", "1e", "e5", "1 2", "in", "nano", "--1", "1.2.3", "1,5", "", "."):
+                raises(ValueError, "n.csv:2: ", load, c, ["1,1", f"2,{text}"])
+            raises(ValueError, "n.csv:1: ", load, c, ["key,nan", "2,1"])
+        with sherwood.connect(server.unix, value_dtype=np.int64) as c:
+            equal(load(c, [f"1,{2**63 - 1}", f"2,{-2**63}", "3,+5", "4,-0"]), 4)
+            same(c.get_many([1, 2, 3, 4], default=1), np.array([2**63 - 1, -2**63, 5, 0]))
+            for text in (f"{2**63}", f"{-2**63 - 1}", "+-1", "-", "1.0"):
+                raises(ValueError, "out of its range", load, c, [f"2,{text}"])
+        with sherwood.connect(server.unix, value_dtype="M8[ns]") as c:
+            raises(ValueError, "integers and floats", load, c, ["1,1"])
+        with sherwood.connect(server.unix) as c:
+            for end in ("\n", "\r", "\r\n"):  # more than a block of the file
+                keys = np.unique(rng.integers(0, 2**64 - 1, 250_000, U8))
+                equal(load(c, [f"{key},{key ^ U8(5)}" for key in keys], end), keys.size)
+                same(c.get_many(keys, default=0), keys ^ U8(5), f"lines that end in {end!r}")
+    with daemon("--key-bits", "32") as server, sherwood.connect(server.unix, value_dtype=F4) as c:
+        path = os.path.join(tempfile.gettempdir(), f"f4-{os.getpid()}.csv")
+        for text, good in (("4294967295,0.1", True), ("4294967296,1", False), ("1,3.5e38", False), ("1,1e-46", False)):
+            with open(path, "w", encoding="ascii") as file:
+                file.write(text)
+            if good:
+                equal((c.load(path), c[4294967295]), (1, float(F4(0.1))))
+            else:
+                raises(ValueError, ":1: ", c.load, path)
+        os.unlink(path)
+
+
+@case
+def not_as_given():
+    """arrays whose elements are masked or null, results that nobody would see, bools, floats out of range"""
+    class Copies:
+        """As pyarrow's arrays: numpy gets a copy each time."""
+        null_count = 0
+
+        def __init__(self, held):
+            self.held = held
+
+        def __array__(self, *_):
+            return self.held.copy()
+
+    class Nulls(Copies):
+        """The same, of which elements are null."""
+        null_count = 1
+
+    keys = np.arange(1, 5, dtype=U8)
+    masked = np.ma.masked_array(keys, mask=[0, 1, 0, 0])
+    with daemon() as server, sherwood.connect(server.unix) as c:
+        c.set_many(keys, keys)
+        for call in (c.get_many, c.delete_many, c.contains_many, c.ttl_many, c.persist_many):
+            raises(ValueError, "1 elements of a masked array", call, masked)
+        raises(ValueError, "values: 1 elements", c.set_many, keys, masked)
+        raises(ValueError, "ttl: 1 elements", c.set_many, keys, keys, ttl=masked)
+        raises(ValueError, "old: 1 elements", c.cas_many, keys, masked, keys)
+        raises(ValueError, "nulls", c.get_many, Nulls(keys))
+        raises(ValueError, "nulls", c.set_many, keys, Nulls(keys))
+        same(c.get_many(np.ma.masked_array(keys), default=0), keys, "no element is masked")
+        same(c.get_many(Copies(keys), default=0), keys, "a copy is as good to send")
+        same(c.get_many(np.matrix(keys), default=0), keys[np.newaxis], "a matrix")
+        raises(TypeError, "masked array", c.get_many, keys, out=np.ma.zeros(4, U8))
+        raises(TypeError, "can only copy a Copies", c.get_many, keys, out=Copies(keys))
+        raises(TypeError, "can only copy a Copies", c.get_many, keys, found=Copies(np.zeros(4, bool)))
+        raises(TypeError, "can only copy a Copies", c.delete_many, keys, found=Copies(np.zeros(4, bool)))
+        room = np.zeros(4, U8)
+        raises(ValueError, "overlaps out", c.get_many, keys, out=room, found=room.view(bool)[:4])
+        for bools in ([True], (1, False), [np.bool_(True)]):
+            raises(TypeError, "bool", c.get_many, bools)
+            raises(TypeError, "bool", c.set_many, [1] * len(bools), bools)
+        raises(TypeError, "bool", c.get, True)
+        for other in (keys.astype(">u8"), keys.astype(object), keys.view("M8[ns]"), keys.view("V8"), keys.astype(float)):
+            raises(TypeError, "dtype", c.get_many, other)
+        same(c.get_many(keys, default=0), keys, "nothing was changed")
+    with cache("--value-bytes", "8", "--value-format", "fixed", value_dtype=F4) as c:
+        for value in (1e39, [[1e39, 0.0]], [[float("inf"), 1e39]]):
+            raises(ValueError, "out of the range of float32", c.set_many, [1], value)
+        raises(TypeError, "", c.set_many, [1], True)
+        raises(ValueError, "masked", c.__setitem__, 1, np.ma.masked_array(np.zeros(2, F4), mask=[1, 0]))
+        c.set_many([1], [[float("inf"), float("nan")]])
 
 
 @case
@@ -360,6 +465,17 @@ def parquet():
         with cache("--value-bytes", "32", "--value-format", "fixed", value_dtype=F4) as c:
             c.set_many(np.arange(2000), np.random.default_rng(4).random((2000, 8), F4))
             round_trip(c, folder, ".parquet")
+            import pyarrow.parquet as files_of  # pylint: disable=import-outside-toplevel
+            ids, path = pyarrow.array([1, 2], pyarrow.uint64()), os.path.join(folder, "r.parquet")
+            full, before = [1.0] * 8, contents(c)
+            for rows_of, words in (([full[:4], full + full[:4]], "row 0 has 4 numbers"), ([full, []], "row 1 has 0 numbers"),
+                                   ([full, full[:7] + [None]], "row 1 has a null within"), ([full, None], "row 1 has a null in")):
+                for kind in (pyarrow.list_(pyarrow.float32()), pyarrow.large_list(pyarrow.float32())):
+                    files_of.write_table(pyarrow.table({"key": ids, "value": pyarrow.array(rows_of, kind)}), path)
+                    raises(ValueError, words, c.load, path)
+            files_of.write_table(pyarrow.table({"key": ids, "value": pyarrow.array([1.0, 2.0], pyarrow.float32())}), path)
+            raises(ValueError, "give lists", c.load, path)
+            equal(contents(c), before, "nothing was stored")
     os.umask(old)
 
 

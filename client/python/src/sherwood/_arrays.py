@@ -16,6 +16,8 @@ import numpy as np
 from ._regions import Memory, Regions
 
 _CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
+_type_of: Any = type
+_BOOLS = frozenset((bool, np.bool_))
 _DLPACK_CPU = (1, 3, 11)  # host memory, and host memory that is pinned for CUDA or ROCm
 
 
@@ -45,6 +47,16 @@ def _of_torch(given: Any, what: str) -> np.ndarray[Any, Any]:
     return found
 
 
+def plain(given: np.ndarray[Any, Any], what: str) -> np.ndarray[Any, Any]:
+    """The same memory as an array of no other class. One whose elements are masked is refused."""
+    if isinstance(given, np.ma.MaskedArray):
+        held: Any = given
+        if held.count() != held.size:
+            raise ValueError(f"{what}: {held.size - held.count()} elements of a masked array are masked, which a table"
+                             " cannot have: give .compressed() or .filled(number)")
+    return given.view(np.ndarray)
+
+
 def _of_list(given: Any, dtype: np.dtype[Any], what: str) -> np.ndarray[Any, Any]:
     """The numbers of a list, each checked: by array.array, which takes no fractions."""
     if dtype.kind not in "iu":
@@ -57,6 +69,8 @@ def _of_list(given: Any, dtype: np.dtype[Any], what: str) -> np.ndarray[Any, Any
             raise ValueError(f"{what}: lists of one length in a list are an array, others are not")
         return np.stack(parts)
     code = _CODES[dtype.itemsize]
+    if not _BOOLS.isdisjoint(map(_type_of, given)):
+        raise TypeError(f"{what}: a list of what are not all integers, for {dtype}: it has a bool")
     try:
         return np.frombuffer(array.array(code if dtype.kind == "u" else code.lower(), given), dtype)
     except TypeError:
@@ -71,15 +85,24 @@ def _of_floats(given: Any, dtype: np.dtype[Any], what: str) -> np.ndarray[Any, A
         found = np.asarray(given)
     except ValueError:
         found = np.empty(0, object)
-    if found.dtype.kind not in "fiu":
+    if found.dtype.kind not in "fiu" or (found.ndim == 1 and not _BOOLS.isdisjoint(map(_type_of, given))):
         raise TypeError(f"{what}: a list of what are not all numbers, for {dtype}")
-    return found.astype(dtype)
+    return _narrow(found, dtype, what)
+
+
+def _narrow(found: np.ndarray[Any, Any], dtype: np.dtype[Any], what: str) -> np.ndarray[Any, Any]:
+    """Numbers of a list as floats, rounded; one that is out of their range is refused."""
+    with np.errstate(over="ignore"):
+        made = found.astype(dtype)
+    if not np.array_equal(np.isfinite(made), np.isfinite(found)):
+        raise ValueError(f"{what}: a number is out of the range of {dtype}")
+    return made
 
 
 def as_numpy(given: Any, dtype: np.dtype[Any], what: str) -> np.ndarray[Any, Any]:
     """What was given, as an array over the same memory. Its dtype is not looked at."""
     if isinstance(given, np.ndarray):
-        return given
+        return plain(given, what)
     if is_torch(given):
         return _of_torch(given, what)
     if isinstance(given, (list, tuple, range)):
@@ -100,10 +123,20 @@ def _of_protocol(given: Any, what: str) -> np.ndarray[Any, Any]:
     except TypeError:
         pass
     if hasattr(given, "__array__"):  # pandas and pyarrow
-        return np.asarray(given)
+        if _has_nulls(given):
+            raise ValueError(f"{what}: there are nulls, which a table does not have")
+        return plain(np.asanyarray(given), what)
     if hasattr(given, "__dlpack__"):
         return np.from_dlpack(given)
     raise TypeError(f"{what}: {type(given).__name__} is no array, list, buffer or DLPack tensor")
+
+
+def _has_nulls(given: Any) -> bool:
+    """Does a column have elements without a value, which numpy would show as NaN or as objects?"""
+    if getattr(given, "null_count", 0):  # pyarrow
+        return True
+    dtype = getattr(given, "dtype", None)
+    return hasattr(given, "isna") and dtype is not None and not isinstance(dtype, np.dtype) and bool(np.any(given.isna()))
 
 
 def fits(found: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
@@ -149,8 +182,8 @@ def take_values(given: Any, dtype: np.dtype[Any], shape: tuple[int, ...], what: 
     """An array to send of exactly this shape, or one integer for all of them, beside the keys."""
     if isinstance(given, (int, np.integer)) and not isinstance(given, bool) and dtype.kind in "iu":
         return _full(shape, _of_list([int(given)], dtype, what)[0], dtype, keys)
-    if dtype.kind == "f" and isinstance(given, (int, float, np.floating)):
-        return _full(shape, given, dtype, keys)
+    if dtype.kind == "f" and isinstance(given, (int, float, np.floating)) and not isinstance(given, bool):
+        return _full(shape, _narrow(np.asarray(given, np.float64), dtype, what), dtype, keys)
     found = as_numpy(given, dtype, what)
     if found.shape != shape and found.size == 0 and 0 in shape:
         return np.empty(shape, dtype)
@@ -166,6 +199,18 @@ def receive_mask(given: Any, keys: Taken) -> np.ndarray[Any, Any]:
     return receive(mask, np.dtype(np.bool_), keys.shape, "found", keys)
 
 
+def _to_receive(given: Any, dtype: np.dtype[Any], what: str) -> np.ndarray[Any, Any]:
+    """The caller's own memory. A copy of it would receive what the caller never sees."""
+    if isinstance(given, np.ma.MaskedArray):
+        raise TypeError(f"{what}: a masked array, whose mask would stay as it is: give an array without one")
+    found = as_numpy(given, dtype, what)
+    if not isinstance(given, np.ndarray) and hasattr(given, "__array__") and found.size > 0 \
+            and not np.shares_memory(found, as_numpy(given, dtype, what)):
+        raise TypeError(f"{what}: numpy can only copy a {type(given).__name__}, so that it would stay empty: give a numpy"
+                        " array")
+    return found
+
+
 def receive(given: Any, dtype: np.dtype[Any], shape: tuple[int, ...], what: str,
             keys: Taken) -> np.ndarray[Any, Any]:
     """The caller's array to receive into: nothing stands for a new one, beside the keys."""
@@ -173,7 +218,7 @@ def receive(given: Any, dtype: np.dtype[Any], shape: tuple[int, ...], what: str,
         return keys.empty(shape, dtype)
     if isinstance(given, (list, tuple, range)):
         raise TypeError(f"{what}: give an array; a list holds objects")
-    found = as_numpy(given, dtype, what)
+    found = _to_receive(given, dtype, what)
     if dtype.kind == "b" and found.dtype == np.dtype("u1"):
         found = found.view(dtype)
     check_dtype(found.dtype, dtype, what)

@@ -35,6 +35,8 @@ _TEXT = (str, bytes)
 
 def one_key(key: Any) -> Any:
     """A single key, as an element of a list for `take`: an integer or a text."""
+    if isinstance(key, bool):
+        raise TypeError(f"key {key}: a bool is no key: give an integer")
     return key if isinstance(key, _TEXT) else operator.index(key)
 
 

@@ -119,6 +119,8 @@ def get(layout: Layout, keys: Any, default: Any, out: Any, found: Any) -> Plan:
     mask = None
     if found is not None or default is None:
         mask = _arrays.receive_mask(found, taken)
+        if np.may_share_memory(mask, into):
+            raise ValueError("found: the array overlaps out")
     fill = None
     if default is not None:
         fill = values_of(layout, default if layout.value_dtype.names is None else [default],

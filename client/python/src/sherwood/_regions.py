@@ -168,7 +168,9 @@ class Region:
 
     def copy(self, array: Any) -> np.ndarray[Any, Any]:
         """A copy of an array in the region."""
-        given = np.asarray(array)
+        given = np.asanyarray(array)
+        if isinstance(given, np.ma.MaskedArray):
+            raise TypeError("region: a copy of a masked array would lose its mask: give .filled(number) or .compressed()")
         made = self.empty(given.shape, given.dtype)
         made[...] = given
         return made

@@ -34,7 +34,7 @@ def _plain(given: Any, what: str) -> Any:
 
 def _milliseconds(given: Any, what: str) -> np.ndarray[Any, Any]:
     """Seconds, or a timedelta64 or datetime64, as whole milliseconds, each of which is a time."""
-    found = np.asarray(given)
+    found = _arrays.plain(np.asanyarray(given), what)
     kind = found.dtype.kind
     if kind == ("m" if what == "ttl" else "M"):
         ms = found.astype(_MS[kind]).astype(np.int64)
