@@ -10,8 +10,9 @@ import subprocess
 import sys
 import tempfile
 
-from harness import Server, case, equal, main
+from harness import Server, case, equal, eventually, main
 from package import LIB, daemon, in_child, np, pause, raises, same, sherwood
+from replication import SMALL, ask, caught_up, info, replica_of, to_be_killed
 from wire import Replies
 
 U8 = np.uint64
@@ -158,6 +159,56 @@ except KeyboardInterrupt:
                 process.send_signal(signal.SIGINT)
                 equal(process.stdout.readline(), "1 1\n")
                 equal(process.wait(30), 0)
+
+
+def swap(old, new):
+    """The replica becomes the primary, and the primary its replica."""
+    caught_up(old, new)
+    equal(ask(new, "REPLICAOF", "NO", "ONE"), "OK", "a primary")
+    equal(ask(old, "REPLICAOF", "127.0.0.1", new.port), "OK", "a replica")
+
+
+@case
+def follows():
+    """several addresses: the primary is found, refused writes go to it, by calls that block, submit and aio"""
+    with to_be_killed(Server(*SMALL)) as one, replica_of(one.port) as two:
+        first, second = one.address(), two.address()
+        with sherwood.connect(second) as alone:
+            raises(sherwood.Refused, f"this server is a replica; its primary is {first}", alone.set_many, [1], 1)
+            raises(sherwood.Refused, "its primary is", alone.submit.set_many([1], 1).result)
+            eventually(lambda: info(two).get("master_link_status") == "up", "the replica has the table")
+            equal(alone.get(1), None)
+        keys = np.arange(20_000, dtype=U8)
+
+        async def write(c, turn):
+            await c.aio.set_many(keys, turn)
+            if turn < 3:
+                swap(*((one, two) if turn % 2 == 0 else (two, one)))
+            done = [c.aio.set_many(keys, turn + 10), c.aio.add_many(keys, 1), c.aio.get_many(keys, default=0)]
+            same((await asyncio.gather(*done))[2], np.full(keys.size, turn + 11, U8))
+        with sherwood.connect([second, first]) as c:
+            equal(c.address, f"{second},{first}")
+            c.set_many(keys, 5)
+            c.submit.add_many(keys, 1).result()
+            swap(one, two)
+            c.add_many(keys, 1)
+            swap(two, one)
+            done = [c.submit.add_many(keys, 1) for _ in range(5)] + [c.submit.get_many(keys, default=0)]
+            same(done[-1].result(60), np.full(keys.size, 12, U8))
+            asyncio.run(write(c, 0))
+            asyncio.run(write(c, 1))
+            raises(sherwood.Lost, "", c.wait_durable)
+            c.set_many([1], 1)
+            caught_up(one, two)
+            equal(ask(two, "REPLICAOF", "NO", "ONE"), "OK", "a primary")
+            one.kill()
+            raises(sherwood.Lost, "", c.set_many, [1], 2)
+            c.set_many([1], 3)
+            equal((c[1], c.submit.get_many([2], default=0).exception(60).__class__), (3, sherwood.Lost))
+            same(c.submit.get_many([1], default=0).result(60), np.array([3], U8))
+            raises(sherwood.Refused, "several addresses", c.attach)
+        for wrong in ([], [first, ""], [f"{first},{second}"], [7]):
+            raises(sherwood.Refused, "at least one", sherwood.connect, wrong)
 
 
 if __name__ == "__main__":

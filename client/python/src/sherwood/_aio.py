@@ -65,7 +65,7 @@ class Reader:
             self.open()
             return
         self.engine.turn()
-        if self.engine.waiting and not self.link.is_open:
+        if self.engine.has_more and not self.link.is_open:
             self.soon()
         if self._timer is None and not self.engine.is_idle:
             self._timer = self.loop.call_later(min(1.0, self.link.options.timeout / 4), self.tick)

@@ -119,7 +119,7 @@ class Client(ClientCalls):
 
     @property
     def address(self) -> str:
-        """The address that connect was given."""
+        """The address that connect was given; several of them with commas between them."""
         return self._link.options.address
 
     # --- what Many needs -------------------------------------------------------------------------
@@ -399,12 +399,17 @@ class Client(ClientCalls):
         return _plans.unpack(records)
 
 
-def connect(address: str, *, stripes: int = 1, timeout: float = 30.0, connect_timeout: float = 5.0,
+def connect(address: Union[str, Sequence[str]], *, stripes: int = 1, timeout: float = 30.0, connect_timeout: float = 5.0,
             value_dtype: Any = None, username: Optional[str] = None, password: Optional[str] = None,
             password_file: _Path = None, tls_ca: _Path = None, tls_cert: _Path = None,
             tls_key: _Path = None, tls_server_name: Optional[str] = None,
             tls_insecure: bool = False, _nodes: tuple[str, ...] = ()) -> Client:
     """Connects to "host:port", "[v6]:port" or "unix:/path", or by TLS to "tls://host:port".
+
+    Several addresses, a list or "host:port,host:port", are those of a primary and its replicas: the client
+    connects to the primary, and follows a fail-over. A write that a replica refuses goes to its primary. After
+    Lost the next call finds the primary that there is then, for connect_timeout seconds. With one address such a
+    write is Refused, and the sentence has the address of the primary.
 
     stripes: connections of the client, 1 to 256. With more than one, calls that are in flight at the
     same time may take effect in any order, but the writes of one call keep theirs.
@@ -419,6 +424,10 @@ def connect(address: str, *, stripes: int = 1, timeout: float = 30.0, connect_ti
     and tls_key, a certificate for servers that ask for one; tls_server_name, the name that the server's
     certificate must have (None: the host of the address); tls_insecure: any certificate will do.
     """
+    if not isinstance(address, str):
+        if not address or not all(isinstance(one, str) and one and "," not in one for one in address):
+            raise Refused("address: give one, or a list of them, at least one")
+        address = ",".join(address)
     dtype = None if value_dtype is None else np.dtype(value_dtype).str
     ca, cert, key, secret = (None if path is None else os.fspath(path)
                              for path in (tls_ca, tls_cert, tls_key, password_file))

@@ -66,6 +66,8 @@ class Device:
     """
 
     def __init__(self, options: Options, layout: Layout, name: Any) -> None:
+        if options.follows:
+            raise Refused("attach: the client has several addresses, and memory is that of one server: connect to it")
         self._ordinal = named(name)
         self._layout = layout
         self._address = options.address

@@ -20,6 +20,8 @@ from ._native import ffi, lib
 from ._plans import Plan
 
 _SPLIT_KEYS = 64  # found bits of a frame begin at a word
+_FOLLOWS_MAX = 4  # how often a frame goes to another primary
+
 _READS = (lib.SHERWOOD_GET, lib.SHERWOOD_PEEK, lib.SHERWOOD_TTL)
 
 Done = Callable[[Any, Optional[BaseException]], None]
@@ -70,15 +72,30 @@ class Job:
         self.done(result, self.error)
 
 
-def _times_of(job: Job) -> Any:
+def _times_of(job: Job, at: int) -> Any:
     """What the next frame of a job says of times: a struct that must outlive the frame, or NULL."""
     said: Any = job.plan.details
     if said.when == lib.SHERWOOD_UNSAID:
         return ffi.NULL
     times = ffi.new("struct sherwood_times *")
     times.size, times.when, times.time_ms = ffi.sizeof("struct sherwood_times"), said.when, said.time_ms
-    times.times_ms = said.times_ms + job.at if said.times_ms else ffi.NULL
+    times.times_ms = said.times_ms + at if said.times_ms else ffi.NULL
     return times
+
+
+class _Frame:
+    """A frame: which keys of a job it has. A replica may refuse it, and then it is sent again."""
+
+    __slots__ = ("job", "at", "count", "follows", "held", "number", "error")
+
+    def __init__(self, job: Job, at: int, count: int, follows: int, held: Any) -> None:
+        self.job = job
+        self.at = at
+        self.count = count
+        self.follows = follows  # how often it was refused
+        self.held = held  # what must outlive it
+        self.number = 0  # in the order in which frames were sent
+        self.error: Optional[BaseException] = None
 
 
 class Engine:
@@ -89,6 +106,9 @@ class Engine:
         self._is_aio = is_aio
         self.waiting: deque[Job] = deque()
         self.flights: dict[int, tuple[Job, Any]] = {}
+        self._refused: list[_Frame] = []  # by a replica, in the order in which they were sent
+        self._again: deque[_Frame] = deque()  # what goes to the primary before all else
+        self._done_last = 0  # the last write that was carried out, by the number of its frame
         self._next = 1
         self._out = ffi.new("struct sherwood_request **")
         self._traffic = ffi.new("struct sherwood_traffic *")
@@ -98,7 +118,12 @@ class Engine:
 
     @property
     def is_idle(self) -> bool:
-        return not self.waiting and not self.flights
+        return not self.has_more and not self.flights
+
+    @property
+    def has_more(self) -> bool:
+        """Is there something to send?"""
+        return bool(self.waiting or self._again)
 
     def push(self, job: Job) -> None:
         """Takes a job; the next turn sends it."""
@@ -118,11 +143,19 @@ class Engine:
             self._moved_at = time.monotonic()
         self.link.unshare()
         self._send(pointer)
-        while self._take(pointer) and self.waiting and self.link.is_open:
+        while self._take(pointer) and self.has_more and self.link.is_open:
             self._send(pointer)
 
     def _send(self, pointer: Any) -> None:
-        while self.waiting:
+        while self._again and not self._refused:
+            frame = self._again[0]
+            if frame.job.error is None and not self._send_frame(pointer, frame.job, frame.at, frame.count, frame.follows):
+                return
+            self._again.popleft()
+            if frame.job.error is not None:
+                frame.job.frames -= 1
+                self._end(frame.job)
+        while self.waiting and not self._refused:
             job = self.waiting[0]
             left = job.plan.count - job.at
             if left > 0 and job.error is None:
@@ -131,15 +164,16 @@ class Engine:
                     in_order = not self.flights or self._by_region == bool(job.plan.shared)
                 else:
                     in_order = job.plan.operation in _READS or job.frames == 0
-                if not in_order or not self._send_frame(pointer, job, left):
+                if not in_order or not self._send_frame(pointer, job, job.at, left):
                     return
             if job.at >= job.plan.count or job.error is not None:
                 self.waiting.popleft()
                 if job.is_over:
                     job.finish()
 
-    def _send_frame(self, pointer: Any, job: Job, left: int) -> bool:
-        """Queues a frame of the keys of a job that are left. False: as many are in flight as may be."""
+    def _send_frame(self, pointer: Any, job: Job, at: int, left: int, follows: int = 0) -> bool:
+        """Queues a frame of the keys of a job from `at` on; with `follows`, one that was sent before. False: as many
+        are in flight as may be."""
         facts, by_region = lib.sherwood_server(pointer), bool(job.plan.shared)
         keys, values, previous, bits = job.arrays
         if by_region:
@@ -152,16 +186,16 @@ class Engine:
         request.size = ffi.sizeof("struct sherwood_request")
         request.operation = job.plan.operation
         request.flags = lib.SHERWOOD_DELAY
-        request.keys = keys + job.at * facts.key_bytes
-        request.values = values + job.at * job.operand_bytes if values else ffi.NULL
-        request.previous = previous + job.at * job.answer_bytes if previous else ffi.NULL
-        request.found = ffi.cast("uint64_t *", bits + job.at // 8) if bits else ffi.NULL
+        request.keys = keys + at * facts.key_bytes
+        request.values = values + at * job.operand_bytes if values else ffi.NULL
+        request.previous = previous + at * job.answer_bytes if previous else ffi.NULL
+        request.found = ffi.cast("uint64_t *", bits + at // 8) if bits else ffi.NULL
         request.user = ffi.cast("void *", self._next)
         times = ffi.NULL
         if job.plan.details is not None:
             request.scale, request.operand_type = job.plan.details.scale, job.plan.details.operand_type
             request.range_offset, request.range_bytes = job.plan.details.range_offset, job.plan.details.range_bytes
-            request.times = times = _times_of(job)
+            request.times = times = _times_of(job, at)
         most = lib.sherwood_frame_keys(pointer, request)
         count = left if left <= most else most // _SPLIT_KEYS * _SPLIT_KEYS
         request.count = count
@@ -171,12 +205,13 @@ class Engine:
         if rc != lib.SHERWOOD_OK:
             job.error = self.link.error(rc)
             return True
-        self.flights[self._next] = (job, (request, times))
+        self.flights[self._next] = (job, _Frame(job, at, count, follows, (request, times)))
         self._by_region = by_region
         self.link.begin_flight(job.plan.shared)
         self._next += 1
-        job.at += count
-        job.frames += 1
+        if follows == 0:
+            job.at += count
+            job.frames += 1
         return True
 
     def _take(self, pointer: Any) -> int:
@@ -188,20 +223,50 @@ class Engine:
             if self._out[0] == ffi.NULL:
                 break
             taken += 1
-            job, _ = self.flights.pop(int(ffi.cast("uintptr_t", self._out[0].user)))
-            job.frames -= 1
+            number = int(ffi.cast("uintptr_t", self._out[0].user))
+            job, frame = self.flights.pop(number)
             self.link.end_flight(job.plan.shared, rc)
             if job.plan.operation not in _READS:
                 self.link.writes.note(pointer, self._is_aio)  # before its result is there
+            if rc == lib.SHERWOOD_E_SHARD and self.link.options.follows and frame.follows < _FOLLOWS_MAX:
+                frame.number, frame.error = number, self.link.error(rc)
+                self._refused.append(frame)
+                continue
+            if rc == lib.SHERWOOD_OK and job.plan.operation not in _READS:
+                self._done_last = max(self._done_last, number)
+            elif rc == lib.SHERWOOD_OK and self._refused and self.link.options.stripes == 1 \
+                    and number > min(other.number for other in self._refused):
+                frame.number = number  # it has read what was there before the write that was refused
+                self._refused.append(frame)
+                continue
+            job.frames -= 1
             if rc != lib.SHERWOOD_OK and job.error is None:
                 job.error = self.link.error(rc)
-            if job.is_over and (not self.waiting or self.waiting[0] is not job):
-                job.finish()
+            self._end(job)
         if taken > 0:
             self._moved_at = time.monotonic()  # a region moves no bytes
-        if not self.flights and lib.sherwood_stripes(pointer) < self.link.options.stripes:
+        if not self.flights and (self._follow() or self.link.is_short):
             self.link.drop()
         return taken
+
+    def _end(self, job: Job) -> None:
+        """Finishes a job that is over, unless it is still to be sent."""
+        if job.is_over and (not self.waiting or self.waiting[0] is not job):
+            job.finish()
+
+    def _follow(self) -> bool:
+        """Sends what a replica has refused again, by new connections. Nothing of it was done. Behind it nothing may
+        have been carried out, or the order would be another one: then the refusals stand. Returns whether to connect."""
+        refused, self._refused = sorted(self._refused, key=lambda frame: frame.number), []
+        for frame in refused:
+            if refused[0].number < self._done_last:
+                frame.job.error = frame.job.error or frame.error
+                frame.job.frames -= 1
+                self._end(frame.job)
+            else:
+                frame.follows += 1
+                self._again.append(frame)
+        return bool(refused)
 
     def tick(self) -> None:
         """Gives the connections up if no byte has moved for the time-out. libsherwood's own clock runs
@@ -229,6 +294,9 @@ class Engine:
             self.link.drop()
         jobs = {id(job): job for job, _ in self.flights.values()}
         jobs.update({id(job): job for job in self.waiting})
+        jobs.update({id(frame.job): frame.job for frame in (*self._again, *self._refused)})
+        self._again.clear()
+        self._refused.clear()
         self.flights.clear()
         self.waiting.clear()
         for job in jobs.values():

@@ -42,6 +42,11 @@ class Options:
     password_file: Optional[str] = None
     nodes: tuple[str, ...] = ()  # of a cluster; `address` is the first of them
 
+    @property
+    def follows(self) -> bool:
+        """Are there several addresses, of which one is the primary's?"""
+        return "," in self.address and not self.nodes
+
     def secret(self) -> Optional[str]:
         """The password, or the first line of its file as it is now: so it may change meanwhile."""
         if self.password_file is None:

@@ -135,7 +135,7 @@ class Worker:
         with self.lock:
             if self.inbox or self.asked or (self.stopping and self.engine.is_idle):
                 return
-            if self.engine.waiting and not link.is_open:
+            if self.engine.has_more and not link.is_open:
                 return
             self.asleep = True
         poll = select.poll()
