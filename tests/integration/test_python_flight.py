@@ -159,6 +159,31 @@ def threads_share():
         same(c.get_many(keys, default=0), np.full(300, 640, U8))
 
 
+@case
+def forks_beside_a_future():
+    """fork while another thread has the lock of a future that is in flight: the child does not wait for that thread"""
+    with daemon() as server, sherwood.connect(server.unix) as c:
+        c.submit.set_many([2], 2).result()
+        pause(server)
+        future = c.submit.get_many([2], default=0)
+        has_it, forked = threading.Event(), threading.Event()
+
+        def hold():
+            with future._condition:  # pylint: disable=protected-access
+                has_it.set()
+                forked.wait()
+        holder = threading.Thread(target=hold)
+        holder.start()
+        has_it.wait()
+        try:
+            in_child(lambda: raises(sherwood.Lost, "forked", future.result, 10))
+        finally:
+            forked.set()
+            os.kill(server.pid(), signal.SIGCONT)
+        holder.join()
+        same(future.result(20), np.array([2], U8), "the parent's future")
+
+
 def relay_of(server, path):
     """A thread for each direction between the path and the daemon: nothing gets through unless they run."""
     listener = socket.socket(socket.AF_UNIX)

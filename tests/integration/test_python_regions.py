@@ -342,6 +342,25 @@ def forks():
 
 
 @case
+def run_many_is_lost():
+    """run_many goes through regions as other calls do: after a Timeout during it the region is lost"""
+    with daemon() as server, sherwood.connect(server.unix, timeout=1.0) as c, c.region(1 << 16) as r:
+        keys = r.copy(np.arange(100, dtype=U8))
+        c.set_many(keys, keys)
+        requests = by_socket(c)[1]
+        c.run_many("set", keys, keys, want=())
+        equal(by_socket(c)[1] - requests, 1, "by the region")
+        check("lost" not in repr(r), repr(r))
+        pause(server)
+        try:
+            raises(sherwood.Timeout, "", c.run_many, "set", keys, keys, want=())
+        finally:
+            os.kill(server.pid(), signal.SIGCONT)
+        check("lost" in repr(r), repr(r))
+        raises(sherwood.Lost, "copy what is needed", c.run_many, "set", keys, keys, want=())
+
+
+@case
 def daemon_dies():
     """a daemon that is killed or silent mid-call: Lost or Timeout; then the region says so until closed"""
     with daemon() as server:

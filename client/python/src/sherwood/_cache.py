@@ -76,10 +76,16 @@ def run_many(link: Link, layout: Layout, operation: str, keys: Any, values: Any,
             ffi.cast("uint64_t *", buffer) for buffer in buffers[4:7])
         cache.evicted_keys, cache.evicted_values = buffers[7], buffers[8]
         cache.evicted_scores = ffi.cast("uint64_t *", buffers[9])
+    # The server reads arrays in regions where they are, also after the connection was lost.
+    homes = {taken.home, None if sent is None else taken.regions.of(sent, 1)}
+    memories = tuple(home for home in homes if home is not None)
     with link.lock:
         pointer = link.use()
-        link.check(lib.sherwood_run_cache(pointer, OPERATIONS[operation], buffers[0], buffers[1], count,
-                                          buffers[2], ffi.cast("uint64_t *", buffers[3]), cache))
+        link.begin_flight(memories)
+        code = lib.sherwood_run_cache(pointer, OPERATIONS[operation], buffers[0], buffers[1], count,
+                                      buffers[2], ffi.cast("uint64_t *", buffers[3]), cache)
+        link.end_flight(memories, code)
+        link.check(code)
         overflows = int(lib.sherwood_overflows(pointer))
     gone = int(cache.evicted_count) if cache else 0
     keys_out, values_out, scores_out = (None if array is None else array[:gone] for array in evicted)

@@ -224,6 +224,9 @@ class Submit(SubmitCalls):
             os.close(worker.wake_read)
             os.close(worker.wake_write)
             for future in list(worker.futures):
+                # Its lock may be another thread's, which is in the parent alone, as are those that wait for it.
+                parts: Any = future
+                parts._condition, parts._waiters = threading.Condition(), []
                 future.set_exception(lost_in_fork())
 
 
