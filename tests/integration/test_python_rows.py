@@ -412,6 +412,12 @@ def not_as_given():
         """The same, of which elements are null."""
         null_count = 1
 
+    class Counts(Copies):
+        """As series of polars: null_count is a function."""
+
+        def null_count(self):
+            return 0
+
     keys = np.arange(1, 5, dtype=U8)
     masked = np.ma.masked_array(keys, mask=[0, 1, 0, 0])
     with daemon() as server, sherwood.connect(server.unix) as c:
@@ -425,6 +431,7 @@ def not_as_given():
         raises(ValueError, "nulls", c.set_many, keys, Nulls(keys))
         same(c.get_many(np.ma.masked_array(keys), default=0), keys, "no element is masked")
         same(c.get_many(Copies(keys), default=0), keys, "a copy is as good to send")
+        same(c.get_many(Counts(keys), default=0), keys, "a series without nulls")
         same(c.get_many(np.matrix(keys), default=0), keys[np.newaxis], "a matrix")
         raises(TypeError, "masked array", c.get_many, keys, out=np.ma.zeros(4, U8))
         raises(TypeError, "can only copy a Copies", c.get_many, keys, out=Copies(keys))

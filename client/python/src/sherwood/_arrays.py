@@ -49,6 +49,8 @@ def _of_torch(given: Any, what: str) -> np.ndarray[Any, Any]:
 
 def plain(given: np.ndarray[Any, Any], what: str) -> np.ndarray[Any, Any]:
     """The same memory as an array of no other class. One whose elements are masked is refused."""
+    if type(given) is np.ndarray:
+        return given
     if isinstance(given, np.ma.MaskedArray):
         held: Any = given
         if held.count() != held.size:
@@ -133,7 +135,8 @@ def _of_protocol(given: Any, what: str) -> np.ndarray[Any, Any]:
 
 def _has_nulls(given: Any) -> bool:
     """Does a column have elements without a value, which numpy would show as NaN or as objects?"""
-    if getattr(given, "null_count", 0):  # pyarrow
+    nulls = getattr(given, "null_count", 0)  # an attribute of pyarrow, and a function of polars
+    if nulls() if callable(nulls) else nulls:
         return True
     dtype = getattr(given, "dtype", None)
     return hasattr(given, "isna") and dtype is not None and not isinstance(dtype, np.dtype) and bool(np.any(given.isna()))
@@ -205,7 +208,7 @@ def _to_receive(given: Any, dtype: np.dtype[Any], what: str) -> np.ndarray[Any, 
         raise TypeError(f"{what}: a masked array, whose mask would stay as it is: give an array without one")
     found = as_numpy(given, dtype, what)
     if not isinstance(given, np.ndarray) and hasattr(given, "__array__") and found.size > 0 \
-            and not np.shares_memory(found, as_numpy(given, dtype, what)):
+            and not np.may_share_memory(found, as_numpy(given, dtype, what)):
         raise TypeError(f"{what}: numpy can only copy a {type(given).__name__}, so that it would stay empty: give a numpy"
                         " array")
     return found
