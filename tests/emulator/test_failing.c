@@ -250,6 +250,22 @@ static void model_clock(struct script *script, uint32_t first, uint32_t count, u
     }
 }
 
+/* A batch that found no memory for times changes nothing. Its answers must not show what the
+ * table's arrays hold of other batches: a value is 0 or that of the key itself. */
+static void check_refused(struct script *script, const struct sw_batch *batch, uint32_t first)
+{
+    for (uint32_t i = 0; i < batch->count; i++) {
+        const uint64_t previous = script->config.slot_bits == 64
+                                      ? ((const uint32_t *)batch->previous)[i]
+                                      : ((const uint64_t *)batch->previous)[i];
+        expect(script, (batch->found[i / 64] >> (i % 64) & 1) == 0, "a refused batch finds no key");
+        expect(script, previous == 0 || previous == first + i + 1,
+               "a refused batch shows no other value");
+        expect(script, batch->expires_out[i] == 0 || batch->expires_out[i] == script->at[first + i],
+               "a refused batch shows no other time");
+    }
+}
+
 /* A batch at a clock, whose SETs, or EXPIREs, give the time `at`. */
 static void run_timed(struct script *script, enum sw_op op, uint32_t first, uint32_t count,
                       uint64_t clock_ms, uint64_t at)
@@ -259,11 +275,16 @@ static void run_timed(struct script *script, enum sw_op op, uint32_t first, uint
     batch.expire_at = at;
     batch.expires_out = script->times;
     batch.wants_buried = true;
+    memset(batch.previous, 0xa5, count * (script->config.slot_bits / 16));
+    memset(script->times, 0xa5, count * sizeof(*script->times));
     int status = sw_batch_submit(script->queues[0], &batch);
     if (status == SW_OK) {
         status = poll_to_end(script, script->queues[0], &batch);
     }
     free(batch.buried);
+    if (status == SW_E_FULL) {
+        check_refused(script, &batch, first);
+    }
     if (!is_good(script, status) || !script->is_known) {
         return;
     }

@@ -359,6 +359,28 @@ template <int BITS> static cudaError_t carry_out(const struct timed *launch)
     return error;
 }
 
+/* The answers of a refused batch: no key was found, none had a value or a time. What these arrays
+ * hold is of other batches. */
+static cudaError_t answer_nothing(const struct timed *launch)
+{
+    struct sw_cuda_table *table = table_of(launch);
+    const struct sw_batch *batch = launch->batch;
+    const uint64_t count = batch->count;
+    const bool rows = sw_cuda_has_rows(table);
+    void *previous = rows ? batch->previous : table->together.previous;
+    const uint64_t value_bytes = rows ? table->config.value_bytes : table->together.value_bytes;
+    const cudaStream_t stream = launch->queue->stream;
+    cudaError_t error =
+        cudaMemsetAsync(table->together.found, 0, (count + 63) / 64 * sizeof(uint64_t), stream);
+    if (error == cudaSuccess && previous != NULL) {
+        error = cudaMemsetAsync(previous, 0, count * value_bytes, stream);
+    }
+    if (error == cudaSuccess && batch->expires_out != NULL) {
+        error = cudaMemsetAsync(batch->expires_out, 0, count * sizeof(uint64_t), stream);
+    }
+    return error;
+}
+
 /* There is no memory for times: nothing is done. */
 template <int BITS> static cudaError_t refuse_all(const struct timed *launch)
 {
@@ -375,7 +397,7 @@ template <int BITS> static cudaError_t refuse_all(const struct timed *launch)
     whole->found = memory->found;
     cudaError_t error = sw_cuda_launch_close<BITS>(sw_cuda_device_of<BITS>(table), &typed, stream);
     if (error == cudaSuccess) {
-        error = cudaMemsetAsync(memory->found, 0, ((uint64_t)whole->count + 63) / 64 * 8, stream);
+        error = answer_nothing(launch);
     }
     if (error == cudaSuccess) {
         error = cudaMemsetAsync(whole->group_refused, SW_REFUSED_FULL, whole->group_count, stream);
