@@ -221,13 +221,29 @@ static uint64_t place_of(const struct sw_batch *batch)
     return batch->kind == SW_BATCH_IMAGE ? batch->_image_sequence : batch->write_sequence;
 }
 
-static void launch(struct sw_combiner *combiner, struct sw_together *together)
+/* The arrays of collected batches have room for one group per operation. A batch with more groups
+ * is refused when it is submitted if times concern it (valid.c). If another batch gave the first
+ * time since then, it is refused here. */
+static bool has_groups_to_collect(const struct sw_combiner *combiner, const struct sw_batch *batch)
+{
+    return !concerns_times(combiner, batch) || batch->group_count <= batch->count;
+}
+
+static int launch_on(const struct sw_combiner *combiner, struct sw_together *together)
 {
     const struct sw_backend *backend = combiner->backend;
-    uint64_t sequence = place_of(together->parts[together->count - 1]);
+    if (!has_groups_to_collect(combiner, together->parts[0])) {
+        return SW_E_INVALID;
+    }
     together->alone = together->count == 1 && !is_collected_alone(combiner, together->parts[0]);
-    int status = together->alone ? backend->submit(combiner->queue, together->parts[0])
-                                 : backend->submit_together(combiner->queue, together);
+    return together->alone ? backend->submit(combiner->queue, together->parts[0])
+                           : backend->submit_together(combiner->queue, together);
+}
+
+static void launch(struct sw_combiner *combiner, struct sw_together *together)
+{
+    uint64_t sequence = place_of(together->parts[together->count - 1]);
+    int status = launch_on(combiner, together);
     __atomic_store_n(&combiner->launched, sequence, __ATOMIC_RELEASE);
     __atomic_fetch_add(&combiner->launches, 1, __ATOMIC_RELAXED);
     if (status == SW_OK) {

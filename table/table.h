@@ -334,7 +334,7 @@ struct sw_batch {
 
     /* Group g is [group_ends[g-1], group_ends[g]); what becomes of it: admission.h. With
      * group_count 0 the batch is one group. group_refused (bytes, enum sw_admission) is written if
-     * not NULL. Rows on CUDA: a batch that writes has no more groups than operations. */
+     * not NULL. Robin Hood on CUDA: a batch that writes has no more groups than operations. */
     uint32_t group_count;
     const uint32_t *group_ends; /* [group_count], ascending, last == count */
     uint8_t *group_refused;     /* out [group_count], or NULL */

@@ -128,3 +128,51 @@ Test(combine_alone, one_of_shared_memory_is_however_large_it_is)
         cr_assert(counts.together == 1 && counts.alone == 0);
     }
 }
+
+static bool always(const void *table)
+{
+    (void)table;
+    return true;
+}
+
+/* Runs a write of two operations in three groups, where keys may expire or not. Returns how the
+ * batch ended. */
+static int launch_groups(bool expire, struct counts *counts)
+{
+    struct sw_backend timed = backend;
+    struct sw_combiner combiner;
+    struct sw_combine_queue own;
+    uint64_t unused[2] = {0, 0};
+    const uint32_t ends[3] = {1, 1, 2};
+    uint8_t refused[3];
+    struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
+                             .op = SW_SET,
+                             .count = 2,
+                             .keys = unused,
+                             .values = unused,
+                             .group_count = 3,
+                             .group_ends = ends,
+                             .group_refused = refused};
+    timed.keeps_times = expire ? always : NULL;
+    *counts = (struct counts){0, 0};
+    cr_assert_eq(sw_combiner_open(&combiner, &timed, counts, 64, 128, false), SW_OK);
+    sw_combine_queue_init(&own, &combiner, counts);
+    cr_assert_eq(sw_combine_submit(&own, &batch), SW_OK);
+    int status = sw_combine_poll(&own, &batch);
+    while (status == SW_PENDING) {
+        status = sw_combine_poll(&own, &batch);
+    }
+    sw_combiner_close(&combiner);
+    return status;
+}
+
+/* A batch that was submitted before the first time was given has more groups than operations. The
+ * arrays of collected batches have no room for these. */
+Test(combine_alone, more_groups_than_operations_are_not_collected)
+{
+    struct counts counts;
+    cr_assert_eq(launch_groups(false, &counts), SW_OK);
+    cr_assert(counts.together == 0 && counts.alone == 1);
+    cr_assert_eq(launch_groups(true, &counts), SW_E_INVALID);
+    cr_assert(counts.together == 0 && counts.alone == 0);
+}
