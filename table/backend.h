@@ -181,10 +181,10 @@ struct sw_backend {
 static inline bool sw_batch_only_reads(const struct sw_batch *batch)
 {
     if (batch->ops == NULL || batch->count == 0) {
-        return batch->op == SW_GET || batch->op == SW_PEEK || batch->count == 0;
+        return SW_OPS_HAS(SW_OPS_READ, (uint32_t)batch->op) || batch->count == 0;
     }
     for (uint32_t i = 0; i < batch->count; i++) {
-        if (batch->ops[i] != SW_GET && batch->ops[i] != SW_PEEK) {
+        if (!SW_OPS_HAS(SW_OPS_READ, batch->ops[i])) {
             return false;
         }
     }
@@ -200,10 +200,10 @@ static inline bool sw_batch_is_read(const struct sw_batch *batch)
 }
 
 /* EXPIRE and its kinds. */
-#define SW_BACKEND_EXPIRES ((1U << SW_OP_END) - (1U << SW_EXPIRE))
+#define SW_BACKEND_EXPIRES SW_OPS_EXPIRE
 
 /* Every operation on integers but those; every kind of batch but those of the cache, and SWEEP. */
-#define SW_BACKEND_ALL_OPERATIONS ((1U << SW_OP_COUNT) - 1)
+#define SW_BACKEND_ALL_OPERATIONS SW_OPS_INTEGERS
 #define SW_BACKEND_ALL_KINDS \
     (1U << SW_BATCH_OPERATIONS | 1U << SW_BATCH_CLEAR | 1U << SW_BATCH_SCAN | 1U << SW_BATCH_RESIZE)
 

@@ -21,6 +21,7 @@
 #define CH_WORD SW_WIDTH_WORD
 #define CH_MAX SW_WIDTH_ONES
 #define CH(name) SW_WIDTH_NAMED(sw_##name)
+#define CH_ENUM(name) SW_WIDTH_NAMED(SW_CHANGE_##name)
 #define SW_WIDTH_BODY "table/change.inl"
 #include "table/each_width.inl"
 

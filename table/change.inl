@@ -9,9 +9,15 @@ struct CH(key_state) {
     bool inserted; /* by one of the operations so far */
 };
 
-/* Absent keys become `absent`. Present ones become `present` if that is set; else their values,
- * those of [from, to], are clamped to [low, high], which lies in it, and `add` is added modulo
- * 2^width. What that comes to is in order, unless [low, high] is [from, to]. */
+/* The effect of several operations on one key. An absent key becomes `absent`. A present key
+ * becomes `present` if `is_state`. Otherwise its value v changes by kind:
+ *
+ *   RANGE    If v is in [from, to], it is clamped to [low, high], a part of [from, to], and `add`
+ * is added modulo 2^width. The sum keeps the order unless [low, high] is [from, to]. For other v
+ * the operations have to run one by one. BITS     v becomes (v & low) ^ add. UNKNOWN  The
+ * operations have to run one by one. */
+enum CH(change_kind) { CH_ENUM(RANGE), CH_ENUM(BITS), CH_ENUM(UNKNOWN) };
+
 struct CH(change) {
     CH_WORD from;
     CH_WORD to;
@@ -19,16 +25,15 @@ struct CH(change) {
     CH_WORD high;
     CH_WORD add;
     bool is_state;
+    uint8_t kind;
     struct CH(key_state) absent;
     struct CH(key_state) present;
 };
 
-/* Takes a key through one operation. */
-SW_HD static inline enum sw_effect CH(key_step)(struct CH(key_state) * key, uint32_t op,
-                                                CH_WORD operand)
+/* Applies an effect to a key. */
+SW_HD static inline void CH(key_become)(struct CH(key_state) * key, enum sw_effect effect,
+                                        CH_WORD out)
 {
-    CH_WORD out = 0;
-    enum sw_effect effect = CH(decide)(op, key->exists, key->value, operand, &out);
     if (effect == SW_EFFECT_WRITE) {
         key->inserted = key->inserted || !key->exists;
         key->value = out;
@@ -37,6 +42,15 @@ SW_HD static inline enum sw_effect CH(key_step)(struct CH(key_state) * key, uint
         key->value = 0;
         key->exists = false;
     }
+}
+
+/* Takes a key through one operation. */
+SW_HD static inline enum sw_effect CH(key_step)(struct CH(key_state) * key, uint32_t op,
+                                                CH_WORD operand)
+{
+    CH_WORD out = 0;
+    enum sw_effect effect = CH(decide)(op, key->exists, key->value, operand, &out);
+    CH(key_become)(key, effect, out);
     return effect;
 }
 
@@ -107,51 +121,102 @@ SW_HD static inline void CH(change_clamp)(struct CH(change) * change, CH_WORD le
     }
 }
 
-/* One operation more, on a present key of any value. */
-SW_HD static inline void CH(change_present)(struct CH(change) * change, uint32_t op,
-                                            CH_WORD operand)
+/* Is it the identity, as before the first operation? */
+SW_HD static inline bool CH(change_is_new)(const struct CH(change) * change)
 {
-    switch (op) {
-    case SW_SET:
-    case SW_SET_PRESENT:
-    case SW_DELETE:
+    return change->kind == CH_ENUM(RANGE) && change->from == 0 && change->low == 0 &&
+           change->to == CH_MAX && change->high == CH_MAX && change->add == 0;
+}
+
+/* Appends v -> (v & keep) ^ flip. */
+SW_HD static inline void CH(change_bits)(struct CH(change) * change, CH_WORD keep, CH_WORD flip)
+{
+    if (CH(change_is_new)(change)) {
+        change->kind = CH_ENUM(BITS);
+        change->low = CH_MAX;
+    } else if (change->kind != CH_ENUM(BITS)) {
+        change->kind = CH_ENUM(UNKNOWN);
+        return;
+    }
+    change->low &= keep;
+    change->add = (change->add & keep) ^ flip;
+}
+
+/* Appends one operation on a present key with an unknown value. A verb without a rule here makes
+ * the change UNKNOWN. */
+SW_HD static inline void CH(change_present)(struct CH(change) * change, enum sw_verb verb,
+                                            enum sw_when when, uint32_t repeated, CH_WORD operand)
+{
+    if (when == SW_WHEN_ABSENT || repeated == SW_REPEATED_SAME) {
+        return;
+    }
+    if (repeated == SW_REPEATED_STATE) {
         change->is_state = true;
-        change->present.exists = op != SW_DELETE;
-        change->present.value = op != SW_DELETE ? operand : 0;
-        break;
-    case SW_SUM:
+        change->present.exists = verb != SW_VERB_DELETE;
+        change->present.value = verb != SW_VERB_DELETE ? operand : 0;
+        return;
+    }
+    if (repeated == SW_REPEATED_BITS) {
+        CH(change_bits)
+        (change,
+         verb == SW_VERB_OR || verb == SW_VERB_ANDNOT ? (CH_WORD)~operand
+         : verb == SW_VERB_AND                        ? operand
+                                                      : CH_MAX,
+         verb == SW_VERB_OR || verb == SW_VERB_XOR ? operand : 0);
+        return;
+    }
+    if (change->kind != CH_ENUM(RANGE) || repeated == SW_REPEATED_ORDER) {
+        change->kind = CH_ENUM(UNKNOWN);
+    } else if (verb == SW_VERB_ADD && when != SW_WHEN_FITS) {
         if (change->low == change->from && change->high == change->to) {
             change->add += operand;
         } else {
             CH(change_add)(change, CH_MAX - operand, operand, false);
         }
-        break;
-    case SW_INCREMENT:
+    } else if (verb == SW_VERB_ADD) {
         CH(change_add)(change, CH_MAX - operand, operand, true);
-        break;
-    case SW_DECREMENT:
+    } else if (verb == SW_VERB_SUBTRACT && when == SW_WHEN_FITS) {
         CH(change_subtract)(change, operand);
-        break;
-    case SW_MIN:
+    } else if (verb == SW_VERB_MIN) {
         CH(change_clamp)(change, 0, operand);
-        break;
-    case SW_MAX:
+    } else if (verb == SW_VERB_MAX) {
         CH(change_clamp)(change, operand, CH_MAX);
-        break;
-    default: /* SW_GET, SW_SET_ABSENT */
-        break;
+    } else {
+        change->kind = CH_ENUM(UNKNOWN);
     }
 }
 
-/* Adds one operation to those that a change is of. */
+/* Appends one operation, given by its verb and guard. */
+SW_HD static inline void CH(change_verb)(struct CH(change) * change, enum sw_verb verb,
+                                         enum sw_when when, uint32_t repeated, CH_WORD operand)
+{
+    CH_WORD out = 0;
+    enum sw_effect effect =
+        CH(verb_apply)(verb, when, change->absent.exists, change->absent.value, operand, &out);
+    CH(key_become)(&change->absent, effect, out);
+    if (change->is_state) {
+        effect = CH(verb_apply)(verb, when, change->present.exists, change->present.value, operand,
+                                &out);
+        CH(key_become)(&change->present, effect, out);
+    } else {
+        CH(change_present)(change, verb, when, repeated, operand);
+    }
+}
+
+/* Appends one operation. */
 SW_HD static inline void CH(change_append)(struct CH(change) * change, uint32_t op, CH_WORD operand)
 {
-    CH(key_step)(&change->absent, op, operand);
-    if (change->is_state) {
-        CH(key_step)(&change->present, op, operand);
-    } else {
-        CH(change_present)(change, op, operand);
+#define SW_ROW(name, number, its_op, verb, guard, ...)                               \
+    case (its_op):                                                                   \
+        CH(change_verb)                                                              \
+        (change, SW_VERB_##verb, SW_WHEN_##guard, SW_VERB_REPEATED_##verb, operand); \
+        break;
+    switch (op) {
+        SW_INTEGER_OPERATION_MAP(SW_ROW)
+    default:
+        change->kind = CH_ENUM(UNKNOWN);
     }
+#undef SW_ROW
 }
 
 /* Takes a key through all operations of a change. False, with nothing changed, if its value is
@@ -166,7 +231,11 @@ SW_HD static inline bool CH(change_apply)(const struct CH(change) * change,
         key->inserted = key->inserted || inserted;
         return true;
     }
-    if (v < change->from || v > change->to) {
+    if (change->kind == CH_ENUM(BITS)) {
+        key->value = (v & change->low) ^ change->add;
+        return true;
+    }
+    if (change->kind == CH_ENUM(UNKNOWN) || v < change->from || v > change->to) {
         return false;
     }
     key->value = (v < change->low    ? change->low
@@ -174,6 +243,18 @@ SW_HD static inline bool CH(change_apply)(const struct CH(change) * change,
                                      : v) +
                  change->add;
     return true;
+}
+
+/* Appends `next` if one of the two is not of kind RANGE. Returns false if the operations have to
+ * run one by one. */
+SW_HD static inline bool CH(change_then_bits)(struct CH(change) * change,
+                                              const struct CH(change) * next)
+{
+    if (next->kind == CH_ENUM(BITS)) {
+        CH(change_bits)(change, next->low, next->add);
+        return change->kind == CH_ENUM(BITS);
+    }
+    return change->kind == CH_ENUM(BITS) && CH(change_is_new)(next);
 }
 
 /* Makes of a change what it and then another one come to. False if that is known of no value; then
@@ -192,8 +273,11 @@ SW_HD static inline bool CH(change_then)(struct CH(change) * change, const struc
         change->present = next.present;
         return true;
     }
+    if (change->kind != CH_ENUM(RANGE) || next.kind != CH_ENUM(RANGE)) {
+        return CH(change_then_bits)(change, &next);
+    }
     if (next.low == 0 && next.high == CH_MAX) { /* sums of any value */
-        CH(change_present)(change, SW_SUM, next.add);
+        CH(change_present)(change, SW_VERB_ADD, SW_WHEN_ALWAYS, SW_REPEATED_ADDS, next.add);
         return true;
     }
     CH(change_order)(&next);

@@ -23,7 +23,6 @@
  *
  * EXPIRE changes the time at which its key expires, and not the value (sw_batch.expires); of an
  * absent key nothing. It does so always, or under a condition: sw_expire_holds. */
-enum { SW_OP_COUNT = 10 }; /* number of the operations on integers */
 enum sw_op {
 #define SW_ROW(name, number, op, ...) SW_##name = (op),
     SW_DATA_OPERATION_MAP(SW_ROW)
@@ -38,6 +37,13 @@ static_assert(SW_DATA_OPERATION_MAP(SW_ROW) == SW_OP_END && SW_OP_END <= 32,
 #define SW_ROW(name, number, op, ...) ^1U << (op)
 static_assert((0U SW_DATA_OPERATION_MAP(SW_ROW)) == (uint32_t)((1ULL << SW_OP_END) - 1),
               "proto/ops/operations.h: two operations of the table have one number");
+#undef SW_ROW
+
+#define SW_ROW(name, number, op, verb, guard, element, on, ...) &&(SW_ON_##on & SW_ON_INTEGERS) != 0
+static_assert(1 SW_INTEGER_OPERATION_MAP(SW_ROW), "proto/ops/operations.h: integers have these");
+#undef SW_ROW
+#define SW_ROW(name, number, op, verb, guard, element, on, ...) &&(SW_ON_##on & SW_ON_INTEGERS) == 0
+static_assert(1 SW_OTHER_OPERATION_MAP(SW_ROW), "proto/ops/operations.h: integers lack these");
 #undef SW_ROW
 
 /* Whether EXPIRE, or one of its kinds with a condition, changes a present key that expires `before`

@@ -11,17 +11,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "proto/ops/apply.h"
 #include "table/mix.h"
 #include "table/table.h"
 #include "table/widths.h"
 
-/* What an operation does to the table once the state of its key is known. */
-enum sw_effect { SW_EFFECT_NONE, SW_EFFECT_WRITE, SW_EFFECT_REMOVE };
-
 /* Which class an operation is counted in. */
 SW_HD static inline enum sw_op_class sw_op_class_of(uint32_t op)
 {
-    return op == SW_GET ? SW_CLASS_GET : op == SW_DELETE ? SW_CLASS_DELETE : SW_CLASS_UPSERT;
+    return op == SW_GET                    ? SW_CLASS_GET
+           : SW_OPS_HAS(SW_OPS_DELETE, op) ? SW_CLASS_DELETE
+                                           : SW_CLASS_UPSERT;
 }
 
 /* The mutable state beside the slots. The key whose mixed value is all ones has no slot: it lives
@@ -32,8 +32,5 @@ struct sw_state {
     uint64_t side_value;
     uint64_t side_present; /* 0 or 1 */
 };
-
-#define SW_WIDTH_BODY "table/decide.inl"
-#include "table/each_width.inl"
 
 #endif

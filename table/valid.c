@@ -39,8 +39,7 @@ static uint32_t operations_of(const struct sw_batch *batch)
     return largest < SW_OP_END ? seen : 0;
 }
 
-#define WITHOUT_OPERANDS \
-    (1U << SW_GET | 1U << SW_PEEK | 1U << SW_DELETE | 1U << SW_SET_SCORE | SW_BACKEND_EXPIRES)
+#define WITHOUT_OPERANDS (~SW_OPS_OPERAND)
 
 static bool has_scores(const struct sw_table *table)
 {
@@ -72,8 +71,7 @@ static bool scores_are_valid(const struct sw_table *table, const struct sw_batch
     return policy != SW_CACHE_CUSTOM || (seen >> SW_SET_SCORE & 1) == 0;
 }
 
-#define OF_16_BITS \
-    (1U << SW_ADD_F16 | 1U << SW_ADD_BF16 | 1U << SW_ADD_PRESENT_F16 | 1U << SW_ADD_PRESENT_BF16)
+#define OF_16_BITS (SW_OPS_F16 | SW_OPS_BF16)
 
 /* Whether a batch that concerns times can be launched: where writes are combined it is collected,
  * whatever it hands back. */

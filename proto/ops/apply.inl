@@ -52,7 +52,8 @@ SW_WIDTH_NAMED(sw_verb_apply)(enum sw_verb verb, enum sw_when when, bool found, 
     }
 }
 
-/* Applies the table's operation `op`. Verb and guard are constants in each case. */
+/* Applies the table's operation `op`. Verb and guard are constants in each case. Tables of integers
+ * have no other operations than these. */
 SW_HD static inline enum sw_effect SW_WIDTH_NAMED(sw_decide)(uint32_t op, bool found,
                                                              SW_WIDTH_WORD old,
                                                              SW_WIDTH_WORD operand,
@@ -63,7 +64,7 @@ SW_HD static inline enum sw_effect SW_WIDTH_NAMED(sw_decide)(uint32_t op, bool f
         return SW_WIDTH_NAMED(sw_verb_apply)(SW_VERB_##verb, SW_WHEN_##guard, found, old, operand, \
                                              out);
     switch (op) {
-        SW_DATA_OPERATION_MAP(SW_ROW)
+        SW_INTEGER_OPERATION_MAP(SW_ROW)
     default:
         *out = operand;
         return SW_EFFECT_NONE;

@@ -48,7 +48,7 @@
 #define SW_WHEN_MAP(X) \
     X(ALWAYS) X(ABSENT) X(PRESENT) X(FITS) X(EQUAL) X(NEVER) X(SOME) X(LATER) X(EARLIER) X(SHORTEN)
 
-/* Operations on keys that the table executes.
+/* Operations on keys that the table executes: those that tables of integers have, and the others.
  * X(name, number, op, verb, guard, element, on, use, times, device, acl, command, text)
  *
  * number    on the wire (sherwood.proto); never another.
@@ -62,7 +62,7 @@
  * acl       SAME: `command` does the same. LIKE: no command does the same; `command` is closest.
  * command   RESP command whose ACL right the operation requires.
  * text      one sentence for sherwood.proto and sherwood.h. */
-#define SW_DATA_OPERATION_MAP(X) \
+#define SW_INTEGER_OPERATION_MAP(X) \
     X(GET, 1, 0, READ, ALWAYS, OWN, ANY, USE, NO_TIMES, DEVICE, SAME, "get", \
       "read") \
     X(SET, 2, 1, SET, ALWAYS, OWN, ANY, USE, TIMES, DEVICE, SAME, "set", \
@@ -82,7 +82,8 @@
     X(DECREMENT, 9, 8, SUBTRACT, FITS, OWN, INTEGERS, USE, NO_TIMES, DEVICE, SAME, "decrby", \
       "subtract; a key whose value would be negative keeps its value") \
     X(DELETE, 10, 9, DELETE, ALWAYS, OWN, ANY, NO_USE, NO_TIMES, DEVICE, SAME, "del", \
-      "remove") \
+      "remove")
+#define SW_OTHER_OPERATION_MAP(X) \
     X(PEEK, 11, 10, READ, ALWAYS, OWN, CACHE, NO_USE, NO_TIMES, DEVICE, LIKE, "get", \
       "cache: read; no use of the entry") \
     X(FIND_OR_INSERT, 12, 11, FIND, ALWAYS, OWN, CACHE, USE, NO_TIMES, DEVICE, LIKE, "set", \
@@ -119,6 +120,7 @@
       ".. if it does later than that, or never") \
     X(EXPIRE_SHORTEN, 30, 29, EXPIRE, SHORTEN, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "expire", \
       ".. if it does, and later than that")
+#define SW_DATA_OPERATION_MAP(X) SW_INTEGER_OPERATION_MAP(X) SW_OTHER_OPERATION_MAP(X)
 /* The largest `op` plus one. table/op.h checks it at compile time. */
 #define SW_OPS_END 30
 

@@ -14,11 +14,10 @@
 extern "C" {
 #endif
 
-#define SW_CACHE_OPERATIONS \
-    (1U << SW_GET | 1U << SW_SET | 1U << SW_SET_ABSENT | 1U << SW_SET_PRESENT | 1U << SW_DELETE)
+#define SW_CACHE_OPERATIONS (SW_OPS_CACHE & SW_OPS_INTEGERS)
 #define SW_CACHE_KINDS (1U << SW_BATCH_OPERATIONS | 1U << SW_BATCH_CLEAR | 1U << SW_BATCH_SCAN)
 /* .. and what no other engine has. */
-#define SW_CACHE_ALL_OPERATIONS (SW_CACHE_OPERATIONS | ((1U << SW_ADD_F16) - (1U << SW_PEEK)))
+#define SW_CACHE_ALL_OPERATIONS SW_OPS_CACHE
 #define SW_CACHE_ALL_KINDS                                                        \
     (SW_CACHE_KINDS | 1U << SW_BATCH_COUNT_SCORES | 1U << SW_BATCH_ERASE_SCORES | \
      1U << SW_BATCH_EPOCH)

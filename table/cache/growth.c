@@ -82,19 +82,14 @@ void sw_cache_growth_facts(const struct sw_cache_growth *growth, struct sw_backe
     facts->resize_failed = __atomic_load_n(&growth->resize_failed, __ATOMIC_RELAXED);
 }
 
-/* Operations that may make an entry. */
-#define INSERTS                                                                        \
-    (1U << SW_SET | 1U << SW_SET_ABSENT | 1U << SW_FIND_OR_INSERT | 1U << SW_ADD_F32 | \
-     1U << SW_ADD_U32 | 1U << SW_ADD_U64)
-
 void sw_cache_count_upserts(struct sw_batch *batch)
 {
     batch->_upserts = 0;
     if (batch->ops == NULL) {
-        batch->_upserts = (INSERTS >> batch->op & 1) != 0 ? batch->count : 0;
+        batch->_upserts = SW_OPS_HAS(SW_OPS_INSERT, batch->op) ? batch->count : 0;
         return;
     }
     for (uint32_t i = 0; i < batch->count; i++) {
-        batch->_upserts += INSERTS >> batch->ops[i] & 1;
+        batch->_upserts += SW_OPS_INSERT >> batch->ops[i] & 1;
     }
 }

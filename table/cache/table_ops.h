@@ -11,33 +11,13 @@
 
 SW_HD static inline uint32_t sw_cache_table_acts(uint32_t op, bool previous)
 {
-    uint32_t read = previous ? SW_CACHE_ACT_READ : 0;
-    switch (op) {
-    case SW_PEEK:
-        return read;
-    case SW_FIND_OR_INSERT:
-        return read | SW_CACHE_ACT_USE | SW_CACHE_ACT_INSERT;
-    case SW_SET_VALUE:
-        return read | SW_CACHE_ACT_WRITE;
-    case SW_ADD_F32:
-    case SW_ADD_U32:
-    case SW_ADD_U64:
-        return read | SW_CACHE_ACT_ADD | SW_CACHE_ACT_USE | SW_CACHE_ACT_INSERT;
-    case SW_ADD_PRESENT_F32:
-    case SW_ADD_PRESENT_U32:
-    case SW_ADD_PRESENT_U64:
-        return read | SW_CACHE_ACT_ADD | SW_CACHE_ACT_USE;
-    case SW_SET:
-        return read | SW_CACHE_ACT_WRITE | SW_CACHE_ACT_USE | SW_CACHE_ACT_INSERT;
-    case SW_SET_ABSENT:
-        return read | SW_CACHE_ACT_INSERT;
-    case SW_SET_PRESENT:
-        return read | SW_CACHE_ACT_WRITE | SW_CACHE_ACT_USE;
-    case SW_DELETE:
-        return read | SW_CACHE_ACT_ERASE;
-    default: /* GET, SET_SCORE */
-        return read | SW_CACHE_ACT_USE;
-    }
+    uint32_t acts = previous ? SW_CACHE_ACT_READ : 0;
+    acts |= SW_OPS_HAS(SW_OPS_USE, op) ? SW_CACHE_ACT_USE : 0;
+    acts |= SW_OPS_HAS(SW_OPS_INSERT, op) ? SW_CACHE_ACT_INSERT : 0;
+    acts |= SW_OPS_HAS(SW_OPS_ADD, op) ? SW_CACHE_ACT_ADD : 0;
+    acts |= SW_OPS_HAS(SW_OPS_DELETE, op) ? SW_CACHE_ACT_ERASE : 0;
+    acts |= SW_OPS_HAS(SW_OPS_PUT & SW_OPS_OPERAND & ~SW_OPS_ADD, op) ? SW_CACHE_ACT_WRITE : 0;
+    return acts;
 }
 
 /* The acts of an operation on an entry of its own policy: under CUSTOM a GET is no use, and nothing
@@ -62,23 +42,16 @@ SW_HD static inline uint64_t sw_cache_table_given(const uint64_t *scores, uint32
 /* Of an operation that adds. */
 SW_HD static inline uint32_t sw_cache_table_element(uint32_t op)
 {
-    switch (op) {
-    case SW_ADD_U32:
-    case SW_ADD_PRESENT_U32:
-        return SW_CACHE_U32;
-    case SW_ADD_U64:
-    case SW_ADD_PRESENT_U64:
-        return SW_CACHE_U64;
-    default:
-        return SW_CACHE_F32;
-    }
+    return SW_OPS_HAS(SW_OPS_U32, op)   ? SW_CACHE_U32
+           : SW_OPS_HAS(SW_OPS_U64, op) ? SW_CACHE_U64
+                                        : SW_CACHE_F32;
 }
 
 SW_HD static inline uint32_t sw_cache_table_class(uint32_t op)
 {
-    return op == SW_GET || op == SW_PEEK ? SW_CLASS_GET
-           : op == SW_DELETE             ? SW_CLASS_DELETE
-                                         : SW_CLASS_UPSERT;
+    return SW_OPS_HAS(SW_OPS_READ, op)     ? SW_CLASS_GET
+           : SW_OPS_HAS(SW_OPS_DELETE, op) ? SW_CLASS_DELETE
+                                           : SW_CLASS_UPSERT;
 }
 
 /* Key `index` of a batch; on the CPU loaded once. */

@@ -63,7 +63,7 @@ SW_CUCKOO_INLINE void sw_cuckoo_engine_seeds(struct sw_cuckoo_shape *shape, uint
 /* Whether an operation inserts an absent key. */
 SW_CUCKOO_INLINE bool sw_cuckoo_may_insert(uint32_t op)
 {
-    return op != SW_GET && op != SW_DELETE && op != SW_SET_PRESENT;
+    return SW_OPS_HAS(SW_OPS_INSERT, op);
 }
 
 SW_CUCKOO_INLINE void sw_cuckoo_add_counters(struct sw_counters *to, const struct sw_counters *from)

@@ -40,29 +40,14 @@ static __device__ inline bool bit_of(const uint64_t *words, uint32_t i)
  * rows. */
 static __device__ inline uint32_t plain_op(uint32_t op, bool found)
 {
-    switch (op) {
-    case SW_PEEK:
-        return SW_GET;
-    case SW_FIND_OR_INSERT:
-        return SW_SET_ABSENT;
-    case SW_SET_SCORE: /* neither has an effect */
-        return found ? SW_SET_ABSENT : SW_SET_PRESENT;
-    case SW_ADD_F32:
-    case SW_ADD_U32:
-    case SW_ADD_U64:
-    case SW_ADD_F16:
-    case SW_ADD_BF16:
-        return SW_SET;
-    case SW_SET_VALUE:
-    case SW_ADD_PRESENT_F32:
-    case SW_ADD_PRESENT_U32:
-    case SW_ADD_PRESENT_U64:
-    case SW_ADD_PRESENT_F16:
-    case SW_ADD_PRESENT_BF16:
-        return SW_SET_PRESENT;
-    default:
+    if (SW_OPS_HAS(SW_OPS_INTEGERS, op)) {
         return op;
     }
+    if (SW_OPS_HAS(SW_OPS_READ, op)) {
+        return SW_GET;
+    }
+    const bool writes = SW_OPS_HAS(found ? SW_OPS_PUT : SW_OPS_INSERT, op);
+    return writes ? SW_SET : found ? SW_SET_ABSENT : SW_SET_PRESENT;
 }
 
 /* Counts one operation in a thread's words; `old` and `operand` matter only where it may overflow.
@@ -110,7 +95,7 @@ static __device__ inline void count_operation(const struct arrays &all,
         words[SW_PART_COLLIDED] += admission == SW_REFUSED_COLLISION;
         return;
     }
-    if (op == SW_INCREMENT || op == SW_DECREMENT) { /* values are integers */
+    if (SW_OPS_HAS(SW_OPS_REFUSE, op)) { /* values are integers */
         bool narrow = memory->value_bytes == sizeof(uint32_t);
         old = narrow ? ((const uint32_t *)memory->previous)[at]
                      : ((const uint64_t *)memory->previous)[at];
@@ -348,7 +333,7 @@ static void describe(const struct sw_cuda_together *memory, struct sw_together *
     const enum sw_op op = together->parts[0]->op;
     bool uniform = true;
     bool values = false;
-    bool previous = op == SW_INCREMENT || op == SW_DECREMENT; /* what they did depends on it */
+    bool previous = SW_OPS_HAS(SW_OPS_REFUSE, op); /* what they did depends on it */
     uint32_t first = 0;
     uint32_t first_group = 0;
     uint32_t first_chunk = 0;

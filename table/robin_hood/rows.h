@@ -35,40 +35,18 @@ SW_HD static inline uint32_t sw_row_stride(uint32_t value_bytes)
  * contains: so groups are admitted before the first byte of a row is written. */
 SW_HD static inline enum sw_effect sw_row_effect(uint32_t op, bool found)
 {
-    switch (op) {
-    case SW_SET:
-    case SW_ADD_F32:
-    case SW_ADD_U32:
-    case SW_ADD_U64:
-    case SW_ADD_F16:
-    case SW_ADD_BF16:
-        return SW_EFFECT_WRITE;
-    case SW_SET_ABSENT:
-        return found ? SW_EFFECT_NONE : SW_EFFECT_WRITE;
-    case SW_SET_PRESENT:
-    case SW_ADD_PRESENT_F32:
-    case SW_ADD_PRESENT_U32:
-    case SW_ADD_PRESENT_U64:
-    case SW_ADD_PRESENT_F16:
-    case SW_ADD_PRESENT_BF16:
-        return found ? SW_EFFECT_WRITE : SW_EFFECT_NONE;
-    case SW_DELETE:
+    if (SW_OPS_HAS(SW_OPS_DELETE, op)) {
         return found ? SW_EFFECT_REMOVE : SW_EFFECT_NONE;
-    default:
-        return SW_EFFECT_NONE; /* SW_GET */
     }
+    return SW_OPS_HAS(found ? SW_OPS_PUT : SW_OPS_INSERT, op) ? SW_EFFECT_WRITE : SW_EFFECT_NONE;
 }
 
 /* The operations on rows. */
-#define SW_ROW_OPERATIONS                                                                         \
-    (1U << SW_GET | 1U << SW_SET | 1U << SW_SET_ABSENT | 1U << SW_SET_PRESENT | 1U << SW_DELETE | \
-     1U << SW_ADD_F32 | 1U << SW_ADD_U32 | 1U << SW_ADD_U64 | 1U << SW_ADD_PRESENT_F32 |          \
-     1U << SW_ADD_PRESENT_U32 | 1U << SW_ADD_PRESENT_U64 | 1U << SW_ADD_F16 | 1U << SW_ADD_BF16 | \
-     1U << SW_ADD_PRESENT_F16 | 1U << SW_ADD_PRESENT_BF16)
+#define SW_ROW_OPERATIONS SW_OPS_ROWS
 
 SW_HD static inline bool sw_row_adds(uint32_t op)
 {
-    return op >= SW_ADD_F32 && op <= SW_ADD_PRESENT_BF16;
+    return SW_OPS_HAS(SW_OPS_ADD, op);
 }
 
 /* Every sum that is no number is this one: which payload it would have differs from machine to

@@ -11,7 +11,7 @@
 
 static bool has_32_bits(enum sw_op op, bool wide_operands)
 {
-    return op == SW_ADD_F32 || op == SW_ADD_PRESENT_F32 || wide_operands;
+    return SW_OPS_HAS(SW_OPS_F32, op) || wide_operands;
 }
 
 bool sw_scale_fits(enum sw_op op, bool wide_operands, uint32_t scale_bits)
@@ -23,11 +23,11 @@ bool sw_scale_fits(enum sw_op op, bool wide_operands, uint32_t scale_bits)
 /* The operands with the other sign. */
 static void negate(enum sw_op op, void *operands, uint64_t bytes)
 {
-    if (op == SW_ADD_U64 || op == SW_ADD_PRESENT_U64) {
+    if (SW_OPS_HAS(SW_OPS_U64, op)) {
         for (uint64_t i = 0; i < bytes / sizeof(uint64_t); i++) {
             ((uint64_t *)operands)[i] = 0 - ((uint64_t *)operands)[i];
         }
-    } else if (op == SW_ADD_U32 || op == SW_ADD_PRESENT_U32) {
+    } else if (SW_OPS_HAS(SW_OPS_U32, op)) {
         for (uint64_t i = 0; i < bytes / sizeof(uint32_t); i++) {
             ((uint32_t *)operands)[i] = 0 - ((uint32_t *)operands)[i];
         }
@@ -56,7 +56,7 @@ void sw_scale_operands(enum sw_op op, bool wide_operands, uint32_t scale_bits, v
 
 void sw_scale_add_wide(enum sw_op op, void *row, const void *operand, uint32_t bytes)
 {
-    const bool is_f16 = op == SW_ADD_F16 || op == SW_ADD_PRESENT_F16;
+    const bool is_f16 = SW_OPS_HAS(SW_OPS_F16, op);
     uint16_t *to = row;
     const uint32_t *from = operand;
     for (uint32_t i = 0; i < bytes / sizeof(*to); i++) {

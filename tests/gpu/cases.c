@@ -59,7 +59,10 @@ bool case_each_operation(struct pair *pair, const struct scale *scale, double lo
 {
     uint64_t universe = entries_at(pair, load);
     for (uint32_t round = 0; round < 3 + scale->rounds / 8; round++) {
-        for (int op = SW_GET; op < SW_OP_COUNT; op++) {
+        for (int op = SW_GET; op < SW_OP_END; op++) {
+            if (!SW_OPS_HAS(SW_OPS_INTEGERS, op)) {
+                continue;
+            }
             fill_random(pair, pair->n_max / 2 + (uint32_t)pair_below(pair, 64), universe, 0);
             pair->in.op = op;
             if (!pair_run(pair, false)) {

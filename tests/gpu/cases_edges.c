@@ -9,6 +9,7 @@
 #include "tests/gpu/cases.h"
 #include "tests/gpu/known.h"
 #include "tests/gpu/ways.h"
+#include "tests/support/ops.h"
 
 static uint64_t smaller(uint64_t a, uint64_t b)
 {
@@ -53,7 +54,7 @@ static bool bare_batch(struct pair *pair, enum sw_op op)
 static bool empty_batches(struct pair *pair)
 {
     struct sw_table_stats before = stats_of(pair, 1);
-    for (int op = -1; op < SW_OP_COUNT; op++) {
+    for (int op = -1; op < (int)OPS_COUNT(SW_OPS_INTEGERS); op++) {
         for (int turn = 0; turn < 12; turn++) {
             pair->in.op = op;
             pair->in.count = 0;

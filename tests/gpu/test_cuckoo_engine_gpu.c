@@ -20,6 +20,7 @@
 
 #include "table/table.h"
 #include "tests/gpu/together.h"
+#include "tests/support/ops.h"
 #include "tests/support/random.h"
 
 struct test_case {
@@ -146,7 +147,9 @@ static void draw(struct pair *pair)
     uint32_t most = random_below(random, 3) == 0 ? test->ops : 1 + test->ops / 20;
     uint32_t count = 1 + (uint32_t)random_below(random, most);
     uint32_t groups = (uint32_t)random_below(random, 3) == 0 ? 0 : 1 + count / 50;
-    uint32_t all = (test->hot > 0 ? pair->drawn++ : (uint32_t)random_next(random)) % SW_OP_COUNT;
+    uint32_t all =
+        ops_at(SW_OPS_INTEGERS, (test->hot > 0 ? pair->drawn++ : (uint32_t)random_next(random)) %
+                                    OPS_COUNT(SW_OPS_INTEGERS));
     uint64_t keys = 1 + random_below(random, test->keys);
     uint64_t hot = random_below(random, 4) == 0 ? 0 : random_below(random, keys);
     for (uint32_t i = 0; i < count; i++) {
@@ -154,7 +157,7 @@ static void draw(struct pair *pair)
         uint64_t key = key_of(pair, is_hot ? hot : random_below(random, keys));
         uint64_t value =
             random_below(random, 5) == 0 ? random_next(random) : random_below(random, 100);
-        uint8_t op = (uint8_t)(test->one_op ? all : random_below(random, SW_OP_COUNT));
+        uint8_t op = (uint8_t)(test->one_op ? all : ops_draw(random, SW_OPS_INTEGERS));
         for (int s = 0; s < 2; s++) {
             word_set(pair, pair->side[s].keys, i, key);
             word_set(pair, pair->side[s].values, i, value);
@@ -344,7 +347,8 @@ static bool run_together(struct pair *pair)
             .count_max = n % 4 == 2 ? 3 : 300,
             .large = 5,
             .queues = 1 + n % TOGETHER_QUEUES,
-            .op = test->one_op ? (enum sw_op)(1 + random_below(random, SW_OP_COUNT - 1)) : SW_GET,
+            .op = test->one_op ? (enum sw_op)ops_draw(random, SW_OPS_INTEGERS & ~SW_OPS_READ)
+                               : SW_GET,
             .reads = n % TOGETHER_QUEUES == 0,
             .clears = n % 4 == 3,
             .fresh = 15,

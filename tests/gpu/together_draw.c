@@ -117,15 +117,15 @@ static bool draw_ops(struct together *together, const struct together_round *rou
     uint8_t *ops = together->memory[0] + place(together, batch->count, 1);
     memset(ops, (int)batch->op, batch->count);
     for (uint32_t i = round->reads ? 0 : 1; form != ONE_OPERATION && i < batch->count; i++) {
-        ops[i] = form == MIXED          ? draw_op(together, SW_GET, SW_OP_COUNT)
+        ops[i] = form == MIXED          ? draw_op(together, SW_GET, SW_DELETE + 1)
                  : chance(together, 50) ? (uint8_t)SW_GET
                                         : (uint8_t)SW_DELETE;
     }
     if (form == MIXED) {
-        ops[below(together, batch->count)] = draw_op(together, SW_SET, SW_OP_COUNT);
+        ops[below(together, batch->count)] = draw_op(together, SW_SET, SW_DELETE + 1);
     }
     batch->ops = ops;
-    batch->op = (enum sw_op)draw_op(together, SW_GET, SW_OP_COUNT); /* counts for nothing */
+    batch->op = (enum sw_op)draw_op(together, SW_GET, SW_DELETE + 1); /* counts for nothing */
     return form != DELETES_AND_READS;
 }
 

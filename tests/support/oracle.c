@@ -129,39 +129,68 @@ void oracle_destroy(struct oracle *oracle)
     }
 }
 
+/* What a verb makes of a number: a line each, which shares nothing with proto/ops/apply.inl.
+ * Returns false if the result does not fit, or nothing is written. */
+static bool result_of(enum sw_verb verb, bool found, uint64_t old, uint64_t x, uint64_t mask,
+                      uint64_t *result)
+{
+    switch (verb) {
+    case SW_VERB_SET:
+        *result = x;
+        return true;
+    case SW_VERB_FIND:
+        *result = x;
+        return !found;
+    case SW_VERB_ADD:
+        *result = (old + x) & mask;
+        return x <= mask - old;
+    case SW_VERB_SUBTRACT:
+        *result = (old - x) & mask;
+        return x <= old;
+    case SW_VERB_MIN:
+        *result = !found || x < old ? x : old;
+        return true;
+    case SW_VERB_MAX:
+        *result = !found || x > old ? x : old;
+        return true;
+    case SW_VERB_OR:
+        *result = (old & ~x) + x;
+        return true;
+    case SW_VERB_XOR:
+        *result = (old & ~x) + (x & ~old);
+        return true;
+    case SW_VERB_AND:
+        *result = old - (old & ~x);
+        return true;
+    case SW_VERB_ANDNOT:
+        *result = old & (x ^ mask);
+        return true;
+    case SW_VERB_READ:
+    case SW_VERB_DELETE:
+        return false;
+    default: /* a verb that the oracle does not know: add it here */
+        abort();
+    }
+}
+
 /* What becomes of the key: nothing (false), or the value in *result (true). */
 static bool written(const struct oracle *oracle, const struct oracle_operation *o, uint64_t *result)
 {
-    uint64_t old = o->found ? o->previous : 0;
-    uint64_t x = o->operand;
-    switch (o->op) {
-    case SW_SET:
-        *result = x;
-        return true;
-    case SW_SUM:
-        *result = (old + x) & oracle->mask;
-        return true;
-    case SW_MIN:
-        *result = !o->found || x < old ? x : old;
-        return true;
-    case SW_MAX:
-        *result = !o->found || x > old ? x : old;
-        return true;
-    case SW_SET_ABSENT:
-        *result = x;
-        return !o->found;
-    case SW_SET_PRESENT:
-        *result = x;
-        return o->found;
-    case SW_INCREMENT:
-        *result = (old + x) & oracle->mask;
-        return x <= oracle->mask - old;
-    case SW_DECREMENT:
-        *result = old - x;
-        return x <= old;
-    default:
+#define ROW(name, number, op, verb, guard, ...) [op] = {SW_VERB_##verb, SW_WHEN_##guard},
+    static const struct {
+        enum sw_verb verb;
+        enum sw_when when;
+    } rows[] = {SW_DATA_OPERATION_MAP(ROW)};
+#undef ROW
+    const enum sw_when when = rows[o->op].when;
+    if ((when == SW_WHEN_ABSENT && o->found) || (when == SW_WHEN_PRESENT && !o->found)) {
         return false;
     }
+    const bool fits = result_of(rows[o->op].verb, o->found, o->found ? o->previous : 0, o->operand,
+                                oracle->mask, result);
+    const bool wraps = when != SW_WHEN_FITS &&
+                       (rows[o->op].verb == SW_VERB_ADD || rows[o->op].verb == SW_VERB_SUBTRACT);
+    return fits || wraps;
 }
 
 /* Returns false if the limit forbids it. */

@@ -10,6 +10,7 @@
 
 #include "table/mix.h"
 #include "table/robin_hood/geometry.h"
+#include "tests/support/ops.h"
 #include "tests/support/tested.h"
 
 #define ULL(x) ((unsigned long long)(x))
@@ -214,7 +215,7 @@ enum sw_op fixture_draw_op(const struct fixture *fixture, struct random *random)
 {
     enum sw_op op;
     do {
-        op = (enum sw_op)random_below(random, SW_OP_COUNT);
+        op = (enum sw_op)ops_draw(random, SW_OPS_INTEGERS);
     } while (!fixture_can(fixture, op));
     return op;
 }

@@ -5,9 +5,19 @@
 #include <criterion/criterion.h>
 
 #include "table/change.h"
+#include "tests/support/ops.h"
 #include "tests/support/random.h"
 
 TestSuite(change, .timeout = 60);
+
+/* The verbs that do something to an integer. */
+static const struct {
+    enum sw_verb verb;
+    uint32_t repeated;
+} verb_rows[] = {
+#define VERB(verb, operand, absent, effect, repeated) {SW_VERB_##verb, SW_REPEATED_##repeated},
+    SW_VERB_MAP(VERB)};
+enum { VERBS = sizeof(verb_rows) / sizeof(verb_rows[0]) };
 
 #define WORD uint32_t
 #define WORD_MAX UINT32_MAX
@@ -30,8 +40,8 @@ static const struct {
     uint32_t mask;
     bool is_small; /* operands, too: nothing overflows */
 } drawn[] = {
-    {(1U << SW_OP_COUNT) - 1, false},
-    {(1U << SW_OP_COUNT) - 1, true},
+    {SW_OPS_INTEGERS, false},
+    {SW_OPS_INTEGERS, true},
     {1U << SW_SUM, false},
     {1U << SW_SUM | 1U << SW_INCREMENT, false},
     {1U << SW_INCREMENT, false},
@@ -104,4 +114,16 @@ Test(change, knows_all_that_does_not_overflow)
         middle_s64(&random);
         middle_s128(&random);
     }
+}
+
+Test(change, of_every_verb_is_exact)
+{
+    struct random random = random_of(5);
+    uint64_t known = 0, all = 0;
+    for (int n = 0; n < 4000; n++) {
+        try_verbs_s64(&random, (uint32_t)random_below(&random, 12), &known, &all);
+        try_verbs_s128(&random, (uint32_t)random_below(&random, 12), &known, &all);
+    }
+    cr_assert_gt(known, all / 4, "%llu of %llu", (unsigned long long)known,
+                 (unsigned long long)all);
 }

@@ -7,7 +7,7 @@ static uint32_t T(op_of)(struct random *random, uint32_t mask)
 {
     uint32_t op;
     do {
-        op = (uint32_t)random_below(random, SW_OP_COUNT);
+        op = (uint32_t)ops_draw(random, SW_OPS_INTEGERS);
     } while ((mask >> op & 1) == 0);
     return op;
 }
@@ -109,4 +109,48 @@ static void T(middle)(struct random *random)
     }
     cr_assert(S(change_apply)(&change, &whole));
     cr_assert(whole.exists && whole.value == key.value && !whole.inserted);
+}
+
+/* Every verb under every condition, those included of which the table has no operation yet: each
+ * alone, with its kin, or all of them. */
+static void T(try_verbs)(struct random *random, uint32_t length, uint64_t *known, uint64_t *all)
+{
+    WORD operands[300];
+    uint32_t verbs[300];
+    enum sw_when whens[300];
+    struct S(change) parts[2] = {S(change_none)(), S(change_none)()};
+    const uint32_t border = (uint32_t)random_below(random, length + 1);
+    const uint32_t kind = (uint32_t)random_below(random, 3);
+    const uint32_t first = (uint32_t)random_below(random, VERBS);
+    for (uint32_t i = 0; i < length; i++) {
+        do {
+            verbs[i] = (uint32_t)random_below(random, VERBS);
+        } while ((kind == 0 && verbs[i] != first) ||
+                 (kind == 1 && verb_rows[verbs[i]].repeated != verb_rows[first].repeated));
+        whens[i] = (enum sw_when)random_below(random, SW_WHEN_EQUAL);
+        operands[i] = T(word_of)(random, false);
+        S(change_verb)
+        (&parts[i >= border], verb_rows[verbs[i]].verb, whens[i], verb_rows[verbs[i]].repeated,
+         operands[i]);
+    }
+    const bool fits = S(change_then)(&parts[0], &parts[1]);
+    for (uint32_t k = 0; k < 60; k++) {
+        struct S(key_state) one = {0, k != 0, k % 2 != 0};
+        one.value = k == 0 ? 0 : T(word_of)(random, false);
+        struct S(key_state) whole = one;
+        for (uint32_t i = 0; i < length; i++) {
+            WORD out = 0;
+            enum sw_effect effect = S(verb_apply)(verb_rows[verbs[i]].verb, whens[i], one.exists,
+                                                  one.value, operands[i], &out);
+            S(key_become)(&one, effect, out);
+        }
+        const bool is_known = fits && S(change_apply)(&parts[0], &whole);
+        *all += 1;
+        *known += is_known;
+        cr_assert(!is_known || (whole.exists == one.exists && whole.value == one.value &&
+                                whole.inserted == one.inserted),
+                  "of verbs %u.. a key becomes %llx, present %d, instead of %llx, %d", verbs[0],
+                  (unsigned long long)whole.value, whole.exists, (unsigned long long)one.value,
+                  one.exists);
+    }
 }

@@ -15,6 +15,7 @@
 
 #include "table/mix.h"
 #include "table/robin_hood/cpu/parallel.h"
+#include "tests/support/ops.h"
 #include "tests/support/random.h"
 #include "tests/support/tested.h"
 
@@ -245,7 +246,7 @@ static void draw_mix(struct trial *trial)
 {
     for (uint32_t i = 0; i < trial->count; i++) {
         do {
-            trial->ops[i] = (uint8_t)random_below(&trial->random, SW_OP_COUNT);
+            trial->ops[i] = (uint8_t)ops_draw(&trial->random, SW_OPS_INTEGERS);
         } while ((trial->info.operations >> trial->ops[i] & 1) == 0);
         trial->group_ends[i] = (i + 1) * 10 < trial->count ? (i + 1) * 10 : trial->count;
     }
@@ -255,16 +256,16 @@ static void run_changing(struct trial *trial, uint32_t kind)
 {
     char what[32];
     struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
-                             .op = kind < SW_OP_COUNT ? (enum sw_op)kind : SW_GET,
+                             .op = kind < SW_OP_END ? (enum sw_op)kind : SW_GET,
                              .count = trial->count,
-                             .ops = kind < SW_OP_COUNT ? NULL : trial->ops,
+                             .ops = kind < SW_OP_END ? NULL : trial->ops,
                              .keys = trial->keys,
                              .values = trial->values,
                              .previous = trial->previous,
                              .found = trial->found,
                              .leftover_keys = trial->leftover_keys,
                              .leftover_values = trial->leftover_values};
-    if (kind > SW_OP_COUNT) {
+    if (kind > SW_OP_END) {
         batch.group_count = (trial->count + 9) / 10;
         batch.group_ends = trial->group_ends;
         batch.group_refused = trial->group_refused;
@@ -289,8 +290,8 @@ static void run_all(const struct sw_table_config *config, uint32_t count)
     struct trial trial;
     trial_open(&trial, config, count);
     start_changing(&trial, any_key, random_next);
-    for (uint32_t kind = 0; kind < SW_OP_COUNT + 2; kind++) {
-        if (kind >= SW_OP_COUNT || (trial.info.operations >> kind & 1) != 0) {
+    for (uint32_t kind = 0; kind < SW_OP_END + 2; kind++) {
+        if (kind >= SW_OP_END || (trial.info.operations >> kind & 1) != 0) {
             run_changing(&trial, kind);
         }
     }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "table/robin_hood/cpu/parallel.h"
+#include "tests/support/ops.h"
 #include "tests/support/table_fixture.h"
 #include "tests/support/tested.h"
 
@@ -320,7 +321,7 @@ static void *chaos_main(void *argument)
     uint64_t *keys = sw_io_alloc(me->table, me->ops * sizeof(*keys));
     uint64_t *values = sw_io_alloc(me->table, me->ops * sizeof(*values));
     for (uint32_t b = 0; b < me->batches; b++) {
-        const enum sw_op op = (enum sw_op)(b % SW_OP_COUNT);
+        const enum sw_op op = (enum sw_op)ops_at(SW_OPS_INTEGERS, b % OPS_COUNT(SW_OPS_INTEGERS));
         struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
                                  .op = can(me->table, op, SW_BATCH_OPERATIONS) ? op : SW_SET,
                                  .count = me->ops,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "table/cuckoo/cuckoo_backend.h"
+#include "tests/support/ops.h"
 #include "tests/support/table_fixture.h"
 
 TestSuite(cuckoo_engine, .timeout = 120);
@@ -28,7 +29,7 @@ static void draw(struct fixture *fixture, struct random *random, uint32_t count,
     for (uint32_t i = 0; i < count; i++) {
         uint32_t op;
         do {
-            op = (uint32_t)random_below(random, SW_OP_COUNT);
+            op = (uint32_t)ops_draw(random, SW_OPS_INTEGERS);
         } while ((op_mask >> op & 1) == 0);
         uint64_t key = random_below(random, keys);
         key = key == 0 ? fixture->key_max : key * 0x9e3779b97f4a7c15ULL;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "table/expiring.h"
+#include "tests/support/ops.h"
 #include "tests/support/table_fixture.h"
 #include "tests/support/tested.h"
 #include "tests/table/expiry_model.h"
@@ -256,7 +257,7 @@ static void draw_batch(struct world *world, struct sw_batch *batch, bool one_tim
         do {
             op = (enum sw_op)(random_below(&world->random, 3) == 0
                                   ? SW_EXPIRE + random_below(&world->random, 6)
-                                  : random_below(&world->random, SW_OP_COUNT));
+                                  : ops_draw(&world->random, SW_OPS_INTEGERS));
         } while (!fixture_can(fixture, op));
         fixture->ops[i] = (uint8_t)op;
         fixture_store(fixture, fixture->keys, i,

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "table/expiring.h"
+#include "tests/support/ops.h"
 #include "tests/table/expiry_pair.h"
 
 TestSuite(expiry_pair, .timeout = 600);
@@ -36,7 +37,7 @@ static uint8_t draw_op(struct world *world)
         return (uint8_t)(SW_EXPIRE + random_below(&world->random, 6));
     }
     return world->rows ? of_rows[random_below(&world->random, sizeof(of_rows))]
-                       : (uint8_t)random_below(&world->random, SW_OP_COUNT);
+                       : (uint8_t)ops_draw(&world->random, SW_OPS_INTEGERS);
 }
 
 /* The row, or the integer, of operation i. Of texts of its key it has the usual one, or, each in

@@ -6,6 +6,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "tests/support/ops.h"
 #include "tests/support/table_fixture.h"
 #include "tests/support/tested.h"
 
@@ -75,18 +76,19 @@ static void pairs(uint32_t slot_bits)
     fixture_open(&fixture, &config);
     const uint64_t operands[] = {0, 1, 5, fixture.key_max - 1, fixture.key_max};
     uint64_t keys[] = {3, fixture_key_of(&fixture, fixture.key_max)};
-    const uint32_t rounds = SW_OP_COUNT * SW_OP_COUNT * 25U * 4;
+    const uint32_t kinds = OPS_COUNT(SW_OPS_INTEGERS);
+    const uint32_t rounds = kinds * kinds * 25U * 4;
     for (uint32_t k = 0; k < 2; k++) {
         for (uint32_t x = 0; x < rounds; x++) {
             if (!tested_now(x, rounds)) {
                 continue;
             }
-            enum sw_op first = (enum sw_op)(x % SW_OP_COUNT);
-            enum sw_op second = (enum sw_op)(x / SW_OP_COUNT % SW_OP_COUNT);
+            enum sw_op first = (enum sw_op)ops_at(SW_OPS_INTEGERS, x % kinds);
+            enum sw_op second = (enum sw_op)ops_at(SW_OPS_INTEGERS, x / kinds % kinds);
             if (!fixture_can(&fixture, first) || !fixture_can(&fixture, second)) {
                 continue;
             }
-            uint32_t rest = x / (SW_OP_COUNT * SW_OP_COUNT);
+            uint32_t rest = x / (kinds * kinds);
             uint64_t a = operands[rest % 5];
             uint64_t b = operands[rest / 5 % 5];
             fixture_run_one(&fixture, rest / 25 % 2 ? SW_SET : SW_DELETE, keys[k], 7);
@@ -233,7 +235,7 @@ static void empty_batch(struct fixture *fixture, enum sw_op op, uint32_t groups)
 
 static void empty_batches(struct fixture *fixture)
 {
-    for (int op = SW_GET; op < SW_OP_COUNT; op++) {
+    for (int op = SW_GET; op < SW_OP_END; op++) {
         for (uint32_t groups = 0; groups <= 2 && fixture_can(fixture, (enum sw_op)op); groups++) {
             empty_batch(fixture, (enum sw_op)op, groups);
         }

@@ -22,8 +22,8 @@ static struct sw_cpu_mix mix_of(const struct sw_batch *batch)
             seen |= 1U << batch->ops[i];
         }
     }
-    uint32_t conditional = 1U << SW_DELETE | 1U << SW_INCREMENT | 1U << SW_DECREMENT;
-    struct sw_cpu_mix mix = {(seen & ~(1U << SW_GET)) != 0, (seen & (1U << SW_DELETE)) != 0,
+    const uint32_t conditional = SW_OPS_DELETE | SW_OPS_REFUSE;
+    struct sw_cpu_mix mix = {(seen & ~SW_OPS_READ) != 0, (seen & SW_OPS_DELETE) != 0,
                              (seen & conditional) != 0};
     return mix;
 }
@@ -31,8 +31,7 @@ static struct sw_cpu_mix mix_of(const struct sw_batch *batch)
 /* True if the operation inserts an absent key. */
 static bool inserts(uint32_t op)
 {
-    return op != SW_GET && op != SW_DELETE && op != SW_SET_PRESENT &&
-           (op < SW_ADD_PRESENT_F32 || op == SW_ADD_F16 || op == SW_ADD_BF16);
+    return SW_OPS_HAS(SW_OPS_INSERT, op);
 }
 
 bool sw_cpu_try_parallel(struct sw_cpu *cpu)

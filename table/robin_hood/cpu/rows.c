@@ -111,18 +111,18 @@ static void add_to_row(const struct sw_batch *batch, const void *operand, uint32
 {
     const uint32_t *from = operand;
     uint32_t *to = (uint32_t *)(void *)row;
-    if (op == SW_ADD_U64 || op == SW_ADD_PRESENT_U64) {
+    if (SW_OPS_HAS(SW_OPS_U64, op)) {
         const uint64_t *wide = operand;
         for (uint32_t k = 0; k < bytes / sizeof(*wide); k++) {
             ((uint64_t *)(void *)row)[k] += SW_LOAD_ONCE(wide + k);
         }
-    } else if (op == SW_ADD_F32 || op == SW_ADD_PRESENT_F32) {
+    } else if (SW_OPS_HAS(SW_OPS_F32, op)) {
         for (uint32_t k = 0; k < bytes / sizeof(*from); k++) {
             to[k] = sw_row_sum_f32(to[k], SW_LOAD_ONCE(from + k));
         }
-    } else if (op == SW_ADD_F16 || op == SW_ADD_PRESENT_F16) {
+    } else if (SW_OPS_HAS(SW_OPS_F16, op)) {
         add_to_f16((uint16_t *)(void *)row, operand, bytes / 2, batch->wide_operands);
-    } else if (op == SW_ADD_BF16 || op == SW_ADD_PRESENT_BF16) {
+    } else if (SW_OPS_HAS(SW_OPS_BF16, op)) {
         add_to_bf16((uint16_t *)(void *)row, operand, bytes / 2, batch->wide_operands);
     } else {
         for (uint32_t k = 0; k < bytes / sizeof(*from); k++) {

@@ -17,7 +17,7 @@
 /* In a number of an operation: what it does is above. */
 #define NUMBER_BITS 24
 #define NUMBER_MASK ((1U << NUMBER_BITS) - 1)
-static_assert(SW_CUDA_RANGED_MAX <= 1U << NUMBER_BITS && SW_OP_COUNT <= 1U << (32 - NUMBER_BITS),
+static_assert(SW_CUDA_RANGED_MAX <= 1U << NUMBER_BITS && SW_OP_END <= 1U << (32 - NUMBER_BITS),
               "a number and an operation in a word");
 
 template <int BITS> struct operation {

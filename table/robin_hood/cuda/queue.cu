@@ -18,7 +18,7 @@
 static bool may_insert(uint32_t op, bool rows)
 {
     return rows ? sw_row_effect(op, false) == SW_EFFECT_WRITE
-                : op != SW_GET && op != SW_DELETE && !sw_op_expires(op);
+                : !SW_OPS_HAS(SW_OPS_READ | SW_OPS_DELETE | SW_OPS_EXPIRE, op);
 }
 
 struct sw_cuda_mix sw_cuda_mix_of(const struct sw_batch *batch, bool rows)
