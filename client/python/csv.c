@@ -168,12 +168,39 @@ static bool read_float(struct field field, uint32_t bytes, void *array, size_t a
     return true;
 }
 
-/* Could this be the name of a column? A number with something about it is none. */
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* Could this be the name of a column? It begins with a letter, and is no word for an absent value.
+ */
 static bool is_name(struct field field)
 {
-    const char first = field.size > 0 ? field.at[0] : '0';
-    return first != '\0' && !is_digit(first) && strchr("+-.,;\"'", first) == NULL &&
-           !is_named_float(field) && memchr(field.at, '\0', field.size) == NULL;
+    static const char *const absent[] = {"na", "n/a", "nil", "none", "null", "true", "false"};
+    bool found = field.size > 0 && (is_letter(field.at[0]) || field.at[0] == '_') &&
+                 !is_named_float(field) && memchr(field.at, '\0', field.size) == NULL;
+    for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++) {
+        found &=
+            field.size != strlen(absent[i]) || strncasecmp(field.at, absent[i], field.size) != 0;
+    }
+    return found;
+}
+
+/* Could this be a number of base 16? One letter alone is a name. */
+static bool is_hex(struct field field)
+{
+    size_t digits = 0;
+    while (digits < field.size &&
+           (is_digit(field.at[digits]) || strchr("abcdefABCDEF", field.at[digits]) != NULL)) {
+        digits++;
+    }
+    return field.size > 1 && digits == field.size;
+}
+
+static bool is_header(struct field key, struct field value)
+{
+    return is_name(key) && is_name(value) && !(is_hex(key) && is_hex(value));
 }
 
 /* Reads a line without its end. Returns false if it is wrong. */
@@ -189,7 +216,7 @@ static bool read_line(struct swpy_csv *csv, struct field line, void *keys, void 
     const struct field value = plain((struct field){comma + 1, left});
     const bool is_first = !csv->has_begun;
     csv->has_begun = true;
-    if (is_first && is_name(key) && is_name(value)) {
+    if (is_first && is_header(key, value)) {
         return true;
     }
     if (!read_unsigned(key, csv->key_bytes, keys, csv->count)) {

@@ -324,10 +324,10 @@ def files_of_others():
         before = len(c)
         for text in ("1,1_0\n", "1,1e3\n", "-1,1\n", "1,-1\n", "1,1.5\n", "1\n", "1,2,3\n", f"1,{2**64}\n", "1,x\n"):
             raises(ValueError, "bad.csv:2: ", c.load, write("bad.csv", "5,50\n" + text))
-        for text in ("-1,5\n2,3\n", "+7,5\n", "x7,5\n", " ,5\n", "key,5\n", "7,value\n", ",\n", "7;5\n", "1,2\0\n", "\0,\0\n", "1,\"2\n",
+        for text in ("-1,5\n2,3\n", "+7,5\n", "x7,5\n", " ,5\n", "key,5\n", "7,value\n", "ff,aa\n", "null,None\n", "−1,−5\n", "١,٢\n", "# a,b\n", ",\n", "7;5\n", "1,2\0\n", "\0,\0\n", "1,\"2\n",
                      "key,value\nkey,value\n", "1,2,\n", "0x1,2\n", "1,٣\n", "1,2" + " " * 70_000 + "3\n"):
             raises(ValueError, f"first.csv:{text.count('key,value') or 1}: ", c.load, write("first.csv", text))
-        equal(c.load(write("ends.csv", '\r\n\nid,"n"\r\n"6", "60" \r9,90\n\n8,80')), 3)
+        equal(c.load(write("ends.csv", '\r\n\nid,"fee"\r\n"6", "60" \r9,90\n\n8,80')), 3)
         same(c.get_many([6, 9, 8], default=0), np.array([60, 90, 80], U8), "ends of lines, and quotes")
         c.delete_many([6, 9, 8])
         raises(ValueError, "batch is 0", c.load, write("none.csv", "4,40"), batch=0)

@@ -325,9 +325,9 @@ class Client(ClientCalls):
         """Stores the pairs of a file, and returns how many there were.
 
         .npz: arrays of these names. .npy: records with these fields, or two columns. .parquet: columns
-        of these names (pyarrow). .csv: lines of key,value; a first line of two names is skipped. dtypes as
-        set_many takes them. progress: True for a line on stderr, or a function of (pairs stored, pairs of the
-        file or None). ValueError, with the line or the row: what the table cannot have as the file says it, such
+        of these names (pyarrow). .csv: lines of key,value; a first line of two names, which begin with a
+        letter of ASCII, is skipped. dtypes as set_many takes them. progress: True for a line on stderr, or a
+        function of (pairs stored, pairs of the file or None). ValueError, with the line or the row: what the table cannot have as the file says it, such
         as nulls, lists of other lengths than rows, or numbers out of range. Batches before it are stored.
         """
         name, done = os.fspath(path), 0
