@@ -226,6 +226,8 @@ class Engine:
             number = int(ffi.cast("uintptr_t", self._out[0].user))
             job, frame = self.flights.pop(number)
             self.link.end_flight(job.plan.shared, rc)
+            if rc != lib.SHERWOOD_OK and self.link.is_short:
+                self.link.doubt()
             if job.plan.operation not in _READS:
                 self.link.writes.note(pointer, self._is_aio)  # before its result is there
             if rc == lib.SHERWOOD_E_SHARD and self.link.options.follows and frame.follows < _FOLLOWS_MAX:

@@ -141,6 +141,7 @@ class Link:
         weakref.finalize(self, self._shared.leave).atexit = False
         self._pointer: Any = None
         self._handles = 0  # that were made
+        self._is_doubted = False  # the writes of this handle are known to be in doubt
         self._server: Optional[Server] = None
         self._layout: Optional[Layout] = None
         _links.add(self)
@@ -163,7 +164,14 @@ class Link:
         self._layout = self._layout or layout_of(server, self.options.value_dtype, self.regions)
         self._pointer, self._server = pointer, server
         self._handles += 1
+        self._is_doubted = False
         return pointer
+
+    def doubt(self) -> None:
+        """The handle has ended, or a connection of it has. Says so, once, before anybody gets an error of that."""
+        if not self._is_doubted and lib.swpy_has_written(self._pointer):
+            self._is_doubted = True
+            self.writes.lose()
 
     @property
     def is_short(self) -> bool:
@@ -230,9 +238,8 @@ class Link:
         if pointer is not None:
             if self.on_drop is not None:
                 self.on_drop()
+            self.doubt()
             self._pointer = None
-            if lib.swpy_has_written(pointer):
-                self.writes.lose()
             self._shared.leave()
             ffi.release(pointer)
 

@@ -152,6 +152,7 @@ def on_replicas(link: Link, submit: Submit, replicas: int, limit_ms: int) -> int
                           " by the calls that block or by `submit`, or wait with another client")
         has_written = bool(lib.swpy_has_written(link.use()))
     theirs: Optional[int] = submit._wait_replicas(replicas, clock.next_ms)
+    link.writes.check("replicas")  # of a connection that ended meanwhile
     if theirs is not None and not has_written:
         return theirs
     own = _until_reached(link, replicas, clock)
