@@ -19,6 +19,7 @@
 
 #include "table/engine.h"
 #include "table/expiring.h"
+#include "table/image.h"
 #include "table/restore.h"
 #include "table/robin_hood/rows.h"
 
@@ -360,4 +361,27 @@ void sw_table_set_sequence(struct sw_table *table, uint64_t sequence)
 {
     (void)table;
     (void)sequence;
+}
+
+/* There are no images, so nobody waits for a claim. */
+void sw_image_claim(struct sw_table *table)
+{
+    (void)table;
+}
+
+void sw_image_unclaim(struct sw_table *table)
+{
+    (void)table;
+}
+
+bool sw_image_is_claimed(const struct sw_table *table)
+{
+    (void)table;
+    return false;
+}
+
+uint32_t sw_table_images(const struct sw_table *table)
+{
+    (void)table;
+    return 0;
 }

@@ -56,6 +56,17 @@ void sw_config_print_template(FILE *out)
     }
 }
 
+/* Prints `text` as scdoc, in which a * begins bold text. */
+static void print_escaped(FILE *out, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (*text == '*' || *text == '\\') {
+            fputc('\\', out);
+        }
+        fputc(*text, out);
+    }
+}
+
 void sw_config_print_manual(FILE *out)
 {
     const char *section = "";
@@ -65,8 +76,10 @@ void sw_config_print_manual(FILE *out)
             section = option->section;
             fprintf(out, "## %c%s\n\n", section[0] - 'a' + 'A', section + 1);
         }
-        fprintf(out, "*--%s* _%s_\n\t%s Default: %s.%s\n\n", option->name, option->metavar,
-                option->help, option->standard[0] != '\0' ? option->standard : "empty",
+        fprintf(out, "*--%s* _%s_\n\t", option->name, option->metavar);
+        print_escaped(out, option->help);
+        fprintf(out, " Default: %s.%s\n\n",
+                option->standard[0] != '\0' ? option->standard : "empty",
                 sw_option_is_live(option) ? " Live." : "");
     }
 }

@@ -169,7 +169,9 @@ static int prepare(struct sw_wal *wal, struct sw_wal_file *file)
         sw_wal_drop_segment(wal, file);
         return -1;
     }
+    pthread_mutex_lock(&wal->lock); /* sw_wal_beside reads it */
     wal->next_number++;
+    pthread_mutex_unlock(&wal->lock);
     if (sw_wal_name_segment(wal, file) != 0) {
         sw_wal_drop_segment(wal, file);
         return -1;
