@@ -115,6 +115,8 @@ class Gpus(Study):
         flags = [line.split() for line in re.findall(r"sherwoodd (--port .*)$", done.stdout, re.MULTILINE)]
         if done.returncode != 0 or len(flags) != count:
             raise Failed(f"sherwood-cli cluster create: {done.stderr.strip() or done.stdout}")
+        for words in flags:
+            pathlib.Path(words[words.index("--data-dir") + 1]).mkdir(parents=True, exist_ok=True)
         return self.started(count, more=flags)
 
     def tell(self, library, operation, count, rate, batch):

@@ -121,8 +121,9 @@ class Sherwood(Server):
 
     def __init__(self, program, work, flags):
         self.socket = pathlib.Path(work) / "sherwood.sock"
-        super().__init__(program.name, [program, "--bind", "127.0.0.1", "--port", "0", "--http-bind", "", "--unix-socket",
-                                        self.socket, *flags], pathlib.Path(work) / f"{program.name}.log")
+        # A study measures a table of one size: --max-capacity 0 keeps it from growing.
+        super().__init__(program.name, [program, "--bind", "127.0.0.1", "--port", "0", "--http-bind", "", "--max-capacity", "0",
+                                        "--unix-socket", self.socket, *flags], pathlib.Path(work) / f"{program.name}.log")
         port = self.wait_until(self.port)
         self.tcp = ("127.0.0.1", port)
         self.wait_until(self.answers)
