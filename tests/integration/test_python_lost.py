@@ -211,5 +211,26 @@ def follows():
             raises(sherwood.Refused, "at least one", sherwood.connect, wrong)
 
 
+@case
+def follows_to_smaller_frames():
+    """what a replica has refused reaches all its keys at a primary that takes fewer keys a frame"""
+    keys = np.arange(10_000, dtype=U8)
+
+    async def write(c):
+        await c.aio.set_many(keys, 1)
+        swap(two, one)
+        await c.aio.set_many(keys, 2)
+        swap(one, two)
+        await asyncio.gather(*(c.aio.add_many(keys, 1) for _ in range(3)))
+    with to_be_killed(Server(*SMALL)) as one, replica_of(one.port, "--frame-ops-max", "128") as two:
+        with sherwood.connect([one.address(), two.address()]) as c:
+            c.submit.set_many(keys, 5).result(60)
+            swap(one, two)
+            done = [c.submit.add_many(keys, 1) for _ in range(3)] + [c.submit.get_many(keys, default=0)]
+            same(done[-1].result(60), np.full(keys.size, 8, U8), "by submit")
+            asyncio.run(write(c))
+            same(c.get_many(keys, default=0), np.full(keys.size, 5, U8), "by aio")
+
+
 if __name__ == "__main__":
     main()

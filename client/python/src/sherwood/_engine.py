@@ -212,6 +212,9 @@ class Engine:
         if follows == 0:
             job.at += count
             job.frames += 1
+        elif count < left:  # this primary takes smaller frames: the rest is the next one
+            self._again.insert(1, _Frame(job, at + count, left - count, follows, None))
+            job.frames += 1
         return True
 
     def _take(self, pointer: Any) -> int:
