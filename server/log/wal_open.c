@@ -285,6 +285,16 @@ static int start_threads(struct sw_wal *wal)
     return writer ? 0 : -1;
 }
 
+/* Behind all segments that there are, and behind those that the snapshot names: these are not there
+ * where it is a backup, and the next start must take the new one for a newer one. */
+static uint64_t first_number(const struct sw_wal_survey *survey)
+{
+    const struct sw_wal_beside *beside = &survey->plan.beside;
+    uint64_t next = survey->count > 0 ? survey->found[survey->count - 1].number + 1 : 1;
+    next = next > beside->segment ? next : beside->segment + 1;
+    return next > beside->from ? next : beside->from;
+}
+
 int sw_wal_open(struct sw_wal *wal, const struct sw_directory *directory,
                 const struct sw_wal_survey *survey, char reason[SW_WAL_REASON_BYTES])
 {
@@ -297,7 +307,7 @@ int sw_wal_open(struct sw_wal *wal, const struct sw_directory *directory,
     __atomic_store_n(&wal->handed, end, __ATOMIC_RELEASE);
     wal->begun_at = end;
     wal->margin_bytes = margin_of(wal);
-    wal->next_number = survey->count > 0 ? survey->found[survey->count - 1].number + 1 : 1;
+    wal->next_number = first_number(survey);
     if (begin(wal, survey, reason) != 0) {
         close_files(wal);
         return -1;

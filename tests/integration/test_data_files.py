@@ -221,6 +221,10 @@ def segments_that_may_be_gone():
             with durable(backup, "always") as server:
                 equal(server.redis_cli("DBSIZE").strip(), "4", "keys")
                 check("no log is beside the snapshot" in server.log(), server.log())
+                equal(server.redis_cli("SET", "5", "5").strip(), "OK", "set")
+            life(backup, "SET 6 6") # behind the snapshot of the other directory, with a log of its own
+            with durable(backup, "always") as server:
+                equal(server.redis_cli("DBSIZE").strip(), "6", "keys")
 
 
 FORMS = ("decimal", "raw", "hash", "auto")
