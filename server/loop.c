@@ -156,7 +156,8 @@ static void note_pause(struct sw_loop *loop)
     const struct sw_batches *batches = &loop->batches;
     if (!sw_pause_is_settled(seat) && loop->resp.rounds >= loop->rounds_before &&
         batches->write_flights.count == 0 && !is_alone(loop) &&
-        (seat->mode != SW_PAUSE_ALL || batches->flights.count == 0)) {
+        (seat->mode != SW_PAUSE_ALL ||
+         (batches->flights.count == 0 && sw_list_is_empty(&loop->resp.passes)))) {
         sw_pause_settle(seat);
     }
 }

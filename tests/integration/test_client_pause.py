@@ -12,6 +12,7 @@ import wire
 from harness import Moves, Server, case, check, drawn_seed, equal, eventually, main, redis_server
 
 LONG = 600000  # milliseconds
+ONES = 1111111111111000000  # a key whose digits keep a pattern of ones busy
 
 
 @contextlib.contextmanager
@@ -283,6 +284,30 @@ def unblocked_once():
                 peer.send(f"CLIENT UNBLOCK {one.id} ERROR")
             ended, said = two.read() + third.read(), one.read()
             check((ended, isinstance(said, wire.Error)) in ((0, False), (1, True)), f"{ended} of 2, and {said}")
+
+
+@case
+def passes_are_over():
+    """ALL: its reply comes behind that of a KEYS which began before, though KEYS looks at keys in portions"""
+    keys = 4 * 65536
+    with tempfile.TemporaryDirectory(prefix="sherwood-") as directory, \
+            Server("--loops", "1", "--capacity", "1M", "--unix-socket", directory + "/socket") as server:
+        def connect():
+            connection = socket.socket(socket.AF_UNIX)  # what the server has sent is there at once
+            connection.settimeout(30)
+            connection.connect(directory + "/socket")
+            return connection
+        with server.connect() as frames:
+            for first in range(ONES, ONES + keys, 65536):
+                frames.sendall(wire.frame(wire.SET, range(first, first + 65536), [1] * 65536))
+                equal(wire.read_frame(frames).status, wire.OK, "SET")
+        with Peer(connect()) as one, Peer(connect()) as two:
+            one.send("KEYS " + "*1" * 12 + "*99999999")
+            equal(two.ask("ECHO", "x"), b"x", "an answer of the loop that has read KEYS")
+            pauses(two, LONG)
+            check(not one.silent(), "KEYS is still on its way")
+            equal(one.read(), [], "KEYS")
+            unpause(two)
 
 
 if __name__ == "__main__":
