@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 
 from harness import Server, case, equal, eventually, main
 from package import LIB, daemon, in_child, np, pause, raises, same, sherwood
@@ -166,6 +167,30 @@ def swap(old, new):
     caught_up(old, new)
     equal(ask(new, "REPLICAOF", "NO", "ONE"), "OK", "a primary")
     equal(ask(old, "REPLICAOF", "127.0.0.1", new.port), "OK", "a replica")
+
+
+@case
+def waits_of_futures():
+    """wait_replicas in what a future of submit calls is refused: its own thread would have to ask; wait_durable waits"""
+    with tempfile.TemporaryDirectory() as folder, logged(folder) as server, sherwood.connect(server.address()) as c:
+        told, called = [], threading.Event()
+
+        def wait(_):
+            try:
+                raises(sherwood.Refused, "in another thread", c.wait_replicas, 0)
+                c.wait_durable(20)
+                told.append(threading.current_thread() is not threading.main_thread())
+            finally:
+                called.set()
+        c.submit.set_many([1], 1).result()
+        pause(server)  # so that what the future calls is known before it is done
+        try:
+            c.submit.set_many([2], 2).add_done_callback(wait)
+        finally:
+            os.kill(server.pid(), signal.SIGCONT)
+        called.wait(20)
+        equal(told, [True], "what the future has called, in its own thread")
+        equal((c.wait_replicas(0), c.submit.get_many([2], default=0).result(20).tolist()), (0, [2]))
 
 
 @case

@@ -262,9 +262,10 @@ class Client(ClientCalls):
         """Waits until so many replicas have all writes of this client; returns how many have. None: no limit.
 
         It may be fewer when the time is over. Its writes are those of the calls that block and those of
-        `submit`; after writes of `aio` it is Refused, since loops have connections of their own. Of a cluster it
-        is the least over the nodes that were written to. Lost: a connection that had written ended since the
-        last call, so that nobody knows of its writes; the next call is of what is written from then on.
+        `submit`; after writes of `aio` it is Refused, since loops have connections of their own. A function that
+        a future of `submit` calls is Refused, too, since its thread has to ask. Of a cluster it is the least over
+        the nodes that were written to. Lost: a connection that had written ended since the last call, so that
+        nobody knows of its writes; the next call is of what is written from then on.
         """
         limit = -1 if timeout is None else 0 if timeout == 0 else milliseconds(timeout, "timeout")
         count = operator.index(replicas)

@@ -192,6 +192,9 @@ class Submit(SubmitCalls):
                 worker = self._worker
             if worker is None:
                 return None
+            if threading.current_thread() is worker.thread:
+                raise Refused("wait_replicas: a future of `submit` calls this in the thread that has to ask for it: wait in"
+                              " another thread")
             wait_ms = next_ms()
             reached: Optional[int] = worker.ask(functools.partial(
                 _waits.wait_of_worker, replicas=replicas, wait_ms=wait_ms)).result()
