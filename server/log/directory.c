@@ -167,7 +167,8 @@ static bool is_of_daemon(const char *name)
 {
     uint64_t number;
     return sw_directory_is_named(name, SW_SNAPSHOT_KIND, &number) ||
-           sw_directory_is_named(name, SW_WAL_NAME, &number) || strcmp(name, SW_HISTORY_NAME) == 0;
+           sw_directory_is_named(name, SW_WAL_NAME, &number) ||
+           strcmp(name, SW_HISTORY_NAME) == 0 || strcmp(name, SW_ROLE_NAME) == 0;
 }
 
 static bool note_file(void *context, const char *name)

@@ -202,6 +202,9 @@ def replaced_by_data_of_others():
             equal(sorted(other.iterdir()), before, "left alone")
             path.unlink()
             path.symlink_to(empty)
+            (empty / "role").write_text("sherwood-role 1\nreplica of 127.0.0.1 1\nreplicaof \n")
+            check("by one that has data (role)" in refused(r), "the next start would be a replica")
+            (empty / "role").unlink()
             with serve(empty) as holder:
                 check(f"another sherwoodd (pid {holder.process.pid})" in refused(r), refused(r))
                 holder.kill()
