@@ -148,8 +148,8 @@ def interrupted():
             program = f"""
 import sherwood, sys, threading
 c = sherwood.connect(sys.argv[1]); c[1] = 1
-threading.Timer(0.2, lambda: print('waits', c[1], flush=True)).start()
 try:
+    threading.Timer(0.2, lambda: print('waits', c[1], flush=True)).start()
     {wait}
 except KeyboardInterrupt:
     print(c[1], len(c))
