@@ -326,6 +326,11 @@ static bool has_waited(const struct sw_wal *wal)
     return wal->stuck_ns != 0 && sw_log_now_ns() - wal->stuck_ns >= patience_ns(wal);
 }
 
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* When the writer has something to do though it is handed nothing that it can write; 0: never.
  * `lock` is held. */
 static uint64_t alarm_ns(const struct sw_wal *wal)
@@ -333,14 +338,14 @@ static uint64_t alarm_ns(const struct sw_wal *wal)
     if (wal->syncing || wal->trouble != NULL) {
         return 0;
     }
-    if (wal->stuck_ns != 0) {
-        return wal->stuck_ns + patience_ns(wal);
+    uint64_t at = wal->stuck_ns != 0 ? wal->stuck_ns + patience_ns(wal) : UINT64_MAX;
+    if (wal->written != wal->durable && wal->config.level == SW_WAL_EVERYSEC) {
+        at = sooner(at, wal->since_ns + SYNC_AFTER_NS);
     }
-    if (wal->written == wal->durable) {
-        bool marks = wal->current.told < wal->durable && !wal->needs_segment;
-        return marks ? wal->wrote_ns + MARK_AFTER_NS : 0;
+    if (wal->written == wal->durable && wal->current.told < wal->durable && !wal->needs_segment) {
+        at = sooner(at, wal->wrote_ns + MARK_AFTER_NS);
     }
-    return wal->config.level == SW_WAL_EVERYSEC ? wal->since_ns + SYNC_AFTER_NS : 0;
+    return at == UINT64_MAX ? 0 : at;
 }
 
 /* Is there a write to write, and room for it? `lock` is held. */

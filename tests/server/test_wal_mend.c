@@ -185,6 +185,32 @@ Test(wal_mend, a_full_disk_has_the_same_patience)
     end_all(&f);
 }
 
+/* EVERYSEC: what was answered becomes durable in time though another write waits for a segment, and
+ * nothing else wakes the writer. */
+Test(wal_mend, a_write_without_room_keeps_no_sync_waiting)
+{
+    struct fixture f;
+    begin(&f, SW_WAL_EVERYSEC);
+    uint64_t last = fill_disk(&f, 1, 0);
+    const uint64_t fits = last + 1;
+    __atomic_store_n(&opens_hang, true, __ATOMIC_SEQ_CST);
+    while (!__atomic_load_n(&hanging, __ATOMIC_SEQ_CST)) {
+        usleep(1000);
+    }
+    for (uint64_t i = 0; i < LATE; i++) {
+        hand_in(f.wal, ++last);
+    }
+    while (sw_wal_durable(f.wal) < fits) {
+        cr_assert_eq(sw_wal_state(f.wal), SW_WAL_FULL, "it waits for the end of patience");
+        usleep(1000);
+    }
+    set(&opens_left, -1);
+    __atomic_store_n(&opens_hang, false, __ATOMIC_SEQ_CST);
+    wait_until(f.wal, last);
+    restart(&f, last);
+    end_all(&f);
+}
+
 /* There is a snapshot, but no room for a segment: nothing is in doubt, so answers go out. */
 Test(wal_mend, without_space_for_a_segment)
 {

@@ -21,6 +21,7 @@ enum { LATE = 1000 }; /* writes that fill more than a segment */
 
 /* The next failures, by call: how many calls succeed before; atomic. -1: none fails. */
 static int syncs_left = -1, writes_left = -1, opens_left = -1, names_left = -1;
+static bool opens_hang, hanging; /* atomic: segments are not made until then; one is not */
 static int failed_fd = -1, syncs_after_failure;
 static int bad_closes; /* of what is not open */
 
@@ -61,7 +62,12 @@ static inline ssize_t failing_pwritev(int fd, const struct iovec *pieces, int co
 
 static inline int failing_open(int dir, const char *name, int flags, mode_t mode)
 {
-    if (strcmp(name, "new-log") == 0 && __atomic_load_n(&opens_left, __ATOMIC_SEQ_CST) == 0) {
+    const bool is_new = strcmp(name, "new-log") == 0;
+    while (is_new && __atomic_load_n(&opens_hang, __ATOMIC_SEQ_CST)) {
+        __atomic_store_n(&hanging, true, __ATOMIC_SEQ_CST);
+        usleep(1000);
+    }
+    if (is_new && __atomic_load_n(&opens_left, __ATOMIC_SEQ_CST) == 0) {
         errno = ENOSPC;
         return -1;
     }
