@@ -181,14 +181,14 @@ static uint64_t find_gone(const struct sw_wal_plan *plan, const struct sw_wal_fo
                           size_t count, uint64_t *by)
 {
     const struct sw_wal_found *at = NULL;
+    uint64_t newest = 0; /* it may be of an earlier version, which told no previous one */
     for (size_t i = 0; i < count; i++) {
         at = !found[i].is_alias && found[i].segment.previous != 0 ? &found[i] : at;
+        newest = !found[i].is_alias ? found[i].number : newest;
     }
     *by = 0;
-    const uint64_t needed = plan->beside.segment;
-    if (count > 0 && needed != 0 && (at == NULL || at->number < needed) &&
-        find(found, count, needed) == NULL) {
-        return needed;
+    if (count > 0 && newest < plan->beside.segment) {
+        return plan->beside.segment;
     }
     while (at != NULL && at->segment.previous != 0) {
         const uint64_t previous = at->segment.previous;

@@ -144,7 +144,7 @@ static bool starts_beside(const struct image *const *images, size_t count, uint6
  */
 Test(wal_damage, a_segment_that_is_gone)
 {
-    static struct image one, two, three;
+    static struct image one, two, three, earlier;
     char refusal[SW_WAL_REFUSAL_BYTES] = "";
     const struct sw_wal_beside none = {0, 0}, first = {1, 1}, second = {2, 2}, mended = {0, 3};
     begin_behind(&one, 1, 1, 0, SW_WAL_NO_PREVIOUS);
@@ -154,6 +154,7 @@ Test(wal_damage, a_segment_that_is_gone)
     begin_behind(&two, 2, 3, 0, 1);
     put_write(&two, 1, 0);
     begin_behind(&three, 3, 4, 0, 2);
+    begin_behind(&earlier, 3, 4, 0, 0); /* by a version that told no previous segment */
     const struct {
         const struct image *images[3];
         size_t count;
@@ -175,6 +176,7 @@ Test(wal_damage, a_segment_that_is_gone)
         {{&three}, 1, 2, first, "log-0000000000000002 is gone"},
         {{&three}, 1, 2, second, "log-0000000000000002 is gone"},
         {{&three}, 1, 3, mended, NULL},
+        {{&earlier}, 1, 3, second, NULL},
         {{&one}, 1, 2, second, "the segment after log-0000000000000001 is gone"},
         {{NULL}, 0, 2, second, NULL}, /* a backup of the snapshot */
     };
