@@ -77,6 +77,24 @@ SW_CACHE_FN void sw_cache_copy(struct sw_cache_tile g, uint8_t *to, const uint8_
 #endif
 }
 
+/* A number of the caller's memory, which others may change meanwhile: loaded once. */
+#ifdef __CUDACC__
+#define SW_CACHE_GIVEN(pointer) (*(pointer))
+#else
+#define SW_CACHE_GIVEN(pointer) SW_LOAD_ONCE(pointer)
+#endif
+SW_CACHE_FN float sw_cache_given_float(const uint8_t *from)
+{
+#ifdef __CUDACC__
+    return *(const float *)(const void *)from;
+#else
+    const uint32_t bits = SW_LOAD_ONCE((const uint32_t *)(const void *)from);
+    float number;
+    memcpy(&number, &bits, sizeof(number));
+    return number;
+#endif
+}
+
 /* Adds `from` to `to`, number by number. */
 SW_CACHE_FN void sw_cache_add_value(struct sw_cache_tile g, uint8_t *to, const uint8_t *from,
                                     uint32_t bytes, uint32_t element)
@@ -86,15 +104,14 @@ SW_CACHE_FN void sw_cache_add_value(struct sw_cache_tile g, uint8_t *to, const u
         if (element == SW_CACHE_U64) {
             const uint64_t *addend = (const uint64_t *)(const void *)(from + at);
             uint64_t *sum = (uint64_t *)(void *)(to + at);
-            *sum = SW_CACHE_LOAD(sum) + *addend;
+            *sum = SW_CACHE_LOAD(sum) + SW_CACHE_GIVEN(addend);
         } else if (element == SW_CACHE_U32) {
             const uint32_t *addend = (const uint32_t *)(const void *)(from + at);
             uint32_t *sum = (uint32_t *)(void *)(to + at);
-            *sum = SW_CACHE_LOAD(sum) + *addend;
+            *sum = SW_CACHE_LOAD(sum) + SW_CACHE_GIVEN(addend);
         } else {
-            const float *addend = (const float *)(const void *)(from + at);
             float *sum = (float *)(void *)(to + at);
-            *sum = SW_CACHE_LOAD(sum) + *addend;
+            *sum = SW_CACHE_LOAD(sum) + sw_cache_given_float(from + at);
         }
     }
 }
