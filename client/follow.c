@@ -253,6 +253,7 @@ static int move_to_primary(struct sherwood *client)
     char hint[SW_CLIENT_ADDRESS_BYTES], text[SW_CLIENT_ERROR_BYTES] = "";
     struct search search = {.client = client, .text = text, .text_bytes = sizeof(text)};
     memcpy(hint, client->primary, sizeof(hint));
+    /* an array of pointers: NOLINTNEXTLINE(bugprone-sizeof-expression) */
     memcpy(old, client->stripes, count * sizeof(old[0]));
     client->stripes_count = 0;
     client->next = 0;
@@ -260,6 +261,7 @@ static int move_to_primary(struct sherwood *client)
         while (client->stripes_count > 0) {
             drop(client);
         }
+        /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
         memcpy(client->stripes, old, count * sizeof(old[0]));
         client->stripes_count = count;
         return sw_client_fail(client, SHERWOOD_E_SHARD, "no primary answers: %.400s", text);

@@ -29,15 +29,14 @@ SW_OPERATION_MAP(SAME_OPERATION)
  * compile. */
 enum { RIGHT_IS_SAME, RIGHT_IS_LIKE };
 #define WHOLE(name, number, op, verb, guard, element, on, use, times, device, acl, command, text) \
-    static_assert(RIGHT_IS_##acl >= 0 && sizeof(command) > 1 && sizeof(text) > 0 &&               \
-                      SW_WHEN_##guard < SW_WHEN_COUNT && SW_ELEMENT_##element >= 0 &&             \
-                      SW_ON_##on > 0 && SW_IS_##use + SW_IS_##times + SW_IS_##device >= 0,        \
+    static_assert(RIGHT_IS_##acl >= 0 && SW_WHEN_##guard < SW_WHEN_COUNT &&                       \
+                      SW_ELEMENT_##element >= 0 && SW_ON_##on > 0 &&                              \
+                      SW_IS_##use + SW_IS_##times + SW_IS_##device >= 0,                          \
                   "proto/ops/operations.h: " #name);
 SW_DATA_OPERATION_MAP(WHOLE)
 SW_COMPOSED_OPERATION_MAP(WHOLE)
-#define WHOLE_CONTROL(name, number, who, needs, effect, acl, command, text)         \
-    static_assert(RIGHT_IS_##acl >= 0 && sizeof(command) > 0 && sizeof(text) > 0 && \
-                      SW_IS_##needs + (int)SW_DOES_##effect >= 0,                   \
+#define WHOLE_CONTROL(name, number, who, needs, effect, acl, command, text)          \
+    static_assert(RIGHT_IS_##acl >= 0 && SW_IS_##needs + (int)SW_DOES_##effect >= 0, \
                   "proto/ops/operations.h: " #name);
 SW_CONTROL_OPERATION_MAP(WHOLE_CONTROL)
 

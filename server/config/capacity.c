@@ -110,9 +110,9 @@ static bool fits(const struct sw_config *config, const struct shares *shares,
     }
     const double row_bytes = rows * shares->row;
     const bool apart = sw_config_has_rows(config) && memory->rows != memory->slots;
-    const bool holds = apart ? slot_bytes <= (double)(memory->slots / GROWN_PART) &&
-                                   row_bytes <= (double)(memory->rows / GROWN_PART)
-                             : slot_bytes + row_bytes <= (double)(memory->slots / GROWN_PART);
+    const bool holds = apart ? slot_bytes <= (double)memory->slots / GROWN_PART &&
+                                   row_bytes <= (double)memory->rows / GROWN_PART
+                             : slot_bytes + row_bytes <= (double)memory->slots / GROWN_PART;
     grown.max_capacity = slots;
     sw_config_table(&grown, &table);
     return holds && slots <= GROWN_SLOTS_MAX &&
