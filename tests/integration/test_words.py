@@ -8,6 +8,8 @@ import wire
 from beside import Both
 from harness import Server, case, check, drawn_seed, equal, main, redis_server
 
+NOT_A_VALUE = "ERR value is not an unsigned integer or out of range"
+NO_TEXTS = NOT_A_VALUE + "; for texts start the server with --value-bytes N --value-type string"
 TOP = 2**64 - 1
 
 
@@ -133,7 +135,7 @@ def numbers():
                 prefix = next((i for i, one in enumerate(asked) if one not in model), len(asked))
                 equal(replies.ask("PREFIXLEN", *asked), prefix, asked)
             for words in (("SUM", 1, -1), ("MIN", 1, "x"), ("MAX", 1, top + 1)):
-                equal(replies.ask(*words), wire.Error("ERR value is not an unsigned integer or out of range"), words)
+                equal(replies.ask(*words), wire.Error(NOT_A_VALUE), words)
             for words in (("INCRBY", 1, -top - 1), ("DECRBY", 1, top + 1), ("INCRBY", 1, "01"), ("DECRBY", 1, "-0"), ("INCRBY", 1, "")):
                 equal(replies.ask(*words), wire.Error("ERR value is not an integer or out of range"), words)
             equal(replies.ask("CONFIG", "SET", "slowlog-log-slower-than", 0), "OK", "CONFIG")
@@ -202,7 +204,7 @@ def if_equal():
         for words in (("NX", "IFEQ", 1), ("IFEQ", 1, "XX"), ("IFEQ",), ("IFEQ", 1, "IFEQ", 2), ("IFEQ", 1, "NOPE")):
             equal(replies.ask("SET", 1, 2, *words), wire.Error("ERR syntax error"), words)
         for words in ((1, 2, "IFEQ", "x"), (1, "x", "IFEQ", 1), (1, 2, "IFEQ", -1)):
-            equal(replies.ask("SET", *words), wire.Error("ERR value is not an unsigned integer or out of range"), words)
+            equal(replies.ask("SET", *words), wire.Error(NO_TEXTS), words)
         for words in (("MSETNX", 1, 2), ("RENAME", 1, 2), ("COPY", 1, 2), ("SET", 1, 2, "IFEQ", 3)):
             replies.ask("MULTI")
             equal(replies.ask(*words), wire.Error("ERR Command not allowed inside a transaction"), words)

@@ -29,7 +29,8 @@ static const char replies[] = "+OK\r\n+OK\r\n+PONG\r\n:11\r\n+OK\r\n:3\r\n$6\r\n
                               "*4\r\n$2\r\n11\r\n$1\r\n7\r\n$1\r\n8\r\n$-1\r\n"
                               "-ERR unknown command 'nothing', with args beginning with: \r\n"
                               "-ERR wrong number of arguments for 'get' command\r\n"
-                              "-ERR value is not an unsigned integer or out of range\r\n";
+                              "-ERR value is not an unsigned integer or out of range; for texts "
+                              "start the server with --value-bytes N --value-type string\r\n";
 static const char last_replies[] = ":1\r\n$-1\r\n";
 
 /* The order of SCAN's keys is the table's. */

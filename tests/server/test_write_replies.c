@@ -164,7 +164,9 @@ Test(write_replies, integers_of_32_bits_overflow_where_they_end)
     both(pair, "SET 1 4294967294\r\nINCR 1\r\n", "+OK\r\n:4294967295\r\n");
     both(pair, "INCR 1\r\n", "-ERR increment or decrement would overflow\r\n");
     both(pair, "GET 1\r\n", "$10\r\n4294967295\r\n");
-    both(pair, "SET 1 4294967296\r\n", "-ERR value is not an unsigned integer or out of range\r\n");
+    both(pair, "SET 1 4294967296\r\n",
+         "-ERR value is not an unsigned integer or out of range; for texts start the server with "
+         "--value-bytes N --value-type string\r\n");
     both(pair, "MEMORY USAGE 1\r\n", ":8\r\n");
     destroy(pair);
 }
