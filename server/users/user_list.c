@@ -2,16 +2,25 @@
  *
  * user_list.c - counts of references, and lists of users.
  */
+#include <assert.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "server/users/users_parts.h"
 
+void sw_user_copy(struct sw_user *to, const struct sw_user *from)
+{
+    static_assert(offsetof(struct sw_user, refs) == 0, "the rest of a user is one piece");
+    memcpy((char *)to + sizeof(to->refs), (const char *)from + sizeof(from->refs),
+           sizeof(*to) - sizeof(to->refs));
+}
+
 struct sw_user *sw_user_create(const struct sw_user *like)
 {
     struct sw_user *user = malloc(sizeof(*user));
     if (user != NULL) {
-        *user = *like;
+        sw_user_copy(user, like);
         user->refs = 1;
     }
     return user;

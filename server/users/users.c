@@ -332,7 +332,8 @@ bool sw_users_find(struct sw_users *users, const char *name, size_t size, struct
     pthread_mutex_lock(&users->lock);
     const struct sw_account *account = sw_users_account(users, name, size);
     if (account != NULL) {
-        *out = *account->user;
+        sw_user_copy(out, account->user);
+        out->refs = 0;
     }
     pthread_mutex_unlock(&users->lock);
     return account != NULL;
@@ -380,7 +381,7 @@ int sw_users_set(struct sw_users *users, const char *name, size_t size, const st
     pthread_mutex_lock(&users->lock); /* of two who change a user at once, one comes second */
     const struct sw_account *account = sw_users_account(users, name, size);
     if (account != NULL) {
-        user = *account->user;
+        sw_user_copy(&user, account->user);
     } else {
         sw_user_init(&user, name, size);
     }

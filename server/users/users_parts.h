@@ -46,6 +46,8 @@ struct sw_user_list {
     uint32_t count, capacity;
 };
 
+/* Copies all but the references, whose count other threads change. */
+void sw_user_copy(struct sw_user *to, const struct sw_user *from);
 struct sw_user *sw_user_create(const struct sw_user *like);
 const struct sw_user *sw_user_keep(const struct sw_user *user);
 void sw_user_put(const struct sw_user *user);
