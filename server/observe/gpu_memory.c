@@ -3,6 +3,8 @@
  * gpu_memory.c - asks NVML once how much memory GPUs have, before a table is on one of them.
  */
 #include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -44,7 +46,7 @@ static uint64_t ask_all(const struct nvml *nvml)
     return least;
 }
 
-uint64_t sw_gpu_memory_least(const char *library)
+static uint64_t ask_library(const char *library)
 {
     struct nvml nvml;
     uint64_t least = SW_GPU_UNKNOWN;
@@ -62,5 +64,17 @@ uint64_t sw_gpu_memory_least(const char *library)
         nvml.nvmlShutdown();
     }
     dlclose(handle);
+    return least;
+}
+
+/* The driver keeps a thread that its library starts. main blocks signals later than this, so the
+ * thread must not take one: SIGTERM would end the process there and then. */
+uint64_t sw_gpu_memory_least(const char *library)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    const uint64_t least = ask_library(library);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return least;
 }

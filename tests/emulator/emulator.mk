@@ -91,7 +91,7 @@ $(EMU)/sherwoodd: $(call obj,server/main.c) $(BUILD)/libserver.a $(EMU)/libemula
 	$(EMU_CXX) -pthread -o $@ $^ $(SERVER_LIBS)
 $(EMU)/nvml/libnvidia-ml.so.1: tests/support/nvml/fake_nvml.c
 	@mkdir -p $(@D)
-	$(CC) $(REAL_CPPFLAGS) $(REAL_CFLAGS) -shared -o $@ $<
+	$(CC) $(REAL_CPPFLAGS) $(REAL_CFLAGS) -shared -Wl,-z,nodelete -o $@ $<
 # CUDA's driver for libsherwood-cuda, which finds a loaded library by this name of its own.
 $(EMU)/driver/libcuda.so.1: tests/support/cuda_driver/fake_cuda.c
 	@mkdir -p $(@D)

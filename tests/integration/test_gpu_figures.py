@@ -19,11 +19,11 @@ NAMES = ("gpu_memory_used_bytes", "gpu_memory_total_bytes", "gpu_busy_ratio", "g
 class Watched(Server):
     """The daemon with that library; `says` is what it says, "bus-id init total used busy memory-busy"."""
 
-    def __init__(self, says, library=BUILD / "emulator" / "nvml", **options):
+    def __init__(self, says, *flags, library=BUILD / "emulator" / "nvml", **options):
         self.file = tempfile.NamedTemporaryFile("w+", prefix="sherwood-nvml-")
-        super().__init__(*FLAGS, program=EMULATED, **options, environment={
-            "FAKE_NVML": self.file.name, "LD_LIBRARY_PATH": str(library)})
         self.say(says)
+        super().__init__(*FLAGS, *flags, program=EMULATED, **options, environment={
+            "FAKE_NVML": self.file.name, "LD_LIBRARY_PATH": str(library)})
 
     def say(self, says):
         self.file.seek(0)
@@ -109,6 +109,15 @@ def missing():
         absent(server, "Driver/library version mismatch$")
     with Watched("0000:0f:00.0 0 0 0 0 0") as server:
         absent(server, "Not Found$")
+
+
+@case
+def stops():
+    """SIGTERM stops a daemon as ever whose configuration asked NVML: the thread that the driver starts then takes no signal"""
+    with Watched(f"0000:0E:00.0 0 {80 * GIB} {20 * GIB} 75 30", "--max-capacity", "auto") as server:
+        check("growing to at most" in server.line, server.line)
+        server.stop()
+        check("SIGTERM" in server.log(), "it stopped by itself")
 
 
 @case
