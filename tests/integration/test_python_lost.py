@@ -254,6 +254,7 @@ def follows_to_smaller_frames():
             done = [c.submit.add_many(keys, 1) for _ in range(3)] + [c.submit.get_many(keys, default=0)]
             same(done[-1].result(60), np.full(keys.size, 8, U8), "by submit")
             asyncio.run(write(c))
+            caught_up(two, one)  # blocking calls read at the one, which is a replica now
             same(c.get_many(keys, default=0), np.full(keys.size, 5, U8), "by aio")
 
 
