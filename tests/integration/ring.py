@@ -7,6 +7,7 @@ import contextlib
 import fcntl
 import mmap
 import os
+import select
 import socket
 import struct
 import tempfile
@@ -163,12 +164,33 @@ class Ring:
     def bell(self):
         self.send(wire.frame(BELL))
 
+    def has_ended(self):
+        """Whether the server has closed the connection, or its side of it."""
+        poll = select.poll()
+        poll.register(self.socket, select.POLLRDHUP)
+        return bool(poll.poll(0))
+
+    def explain(self, why):
+        """An error that says what the ring and its socket show."""
+        words = ("submitted", "taken", "completed", "seen", "server_sleeps", "client_sleeps")
+        text = why + "; " + ", ".join(f"{name} {self.word(64 * i)}" for i, name in enumerate(words))
+        self.socket.settimeout(0.1)
+        try:
+            while True:
+                reply = self.read()
+                text += f"; reply {reply.request_id}, status {reply.status}: {reply.message}"
+        except (OSError, wire.Closed) as error:
+            text += f"; socket: {error!r}"
+        return AssertionError(text)
+
     def done(self, seconds=20.0):
-        """The next completion."""
+        """The next completion. Fails at once if the server ends the connection without it."""
         end = time.monotonic() + seconds * SLOWER
         while self.word(COMPLETED) == self.seen & 0xFFFFFFFF:
+            if self.has_ended() and self.word(COMPLETED) == self.seen & 0xFFFFFFFF:
+                raise self.explain("the server ended the connection")
             if time.monotonic() > end:
-                raise AssertionError("no completion")
+                raise self.explain(f"no completion in {seconds * SLOWER:g} s")
             time.sleep(0.0002)
         at = RECORDS + SUBMISSION * self.entries + COMPLETION * (self.seen % self.entries)
         completion = Completion(bytes(self.memory[at:at + COMPLETION]))
