@@ -11,6 +11,7 @@ import select
 import socket
 import struct
 import tempfile
+import threading
 import time
 
 import wire
@@ -73,7 +74,8 @@ class Ring:
         self.socket.settimeout(20 * SLOWER)
         self.socket.connect(server.unix_path)
         self.entries, self.submitted, self.seen = entries, 0, 0
-        self.maps, self.memory = {}, None
+        self.maps, self.memory, self.words = {}, None, None
+        self.fence = threading.Lock()
         if attach:
             self.attached = self.ask(wire.frame(ATTACH))
             assert self.attached.status == wire.OK, self.attached.message
@@ -118,6 +120,7 @@ class Ring:
             reply = self.ask(region_frame(REGION, kind=RING, entries=entries, bytes=size), [own])
             if reply.status == wire.OK:
                 self.memory = mmap.mmap(own, size)
+                self.words = memoryview(self.memory).cast("I")
         finally:
             os.close(own)
         return reply
@@ -138,10 +141,11 @@ class Ring:
 
     # --- by the ring -----------------------------------------------------------------------------
     def word(self, at):
-        return struct.unpack_from("<I", self.memory, at)[0]
+        return self.words[at // 4]
 
     def set_word(self, at, value):
-        struct.pack_into("<I", self.memory, at, value & 0xFFFFFFFF)
+        """Stores a word by one store. struct.pack_into stores 0 first, which the server may read."""
+        self.words[at // 4] = value & 0xFFFFFFFF
 
     def record(self, operation, count=0, places=None, request_id=1, arguments=(0, 0, 0), by_score=0,
                unused=0, unused_2=0):
@@ -157,6 +161,8 @@ class Ring:
         self.memory[at:at + len(record)] = record
         self.submitted += 1
         self.set_word(SUBMITTED, self.submitted)
+        with self.fence:  # its atomic instruction keeps the processor from loading before that store
+            pass
         if self.word(SERVER_SLEEPS):
             self.set_word(SERVER_SLEEPS, 0)
             self.send(wire.frame(BELL))

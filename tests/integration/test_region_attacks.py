@@ -193,6 +193,30 @@ def scribbled_rings():
 
 
 @case
+def words_are_whole():
+    """the client of these tests shows the server no other value while it stores a word"""
+    class Number:
+        """A number that the store asks for its value while it is under way."""
+
+        def __and__(self, _):
+            return self
+
+        def __index__(self):
+            seen.append(own.word(ring.SUBMITTED))
+            own.bell()
+            equal(own.ask(wire.frame(wire.PING, request_id=9)).request_id, 9, "the reply during the store")
+            return 2
+
+    seen = []
+    with serving() as server, Ring(server) as own, Moves(server, ring_errors=0, connections_closed=0):
+        own.run(wire.PING)
+        own.write(own.record(wire.PING))
+        own.set_word(ring.SUBMITTED, Number())
+        equal(seen, [2], "SUBMITTED during the store")
+        equal(own.done().status, wire.OK, "the second record")
+
+
+@case
 def random_rings():
     """random records and counters, 20 connections: the daemon and a bystander live"""
     rng = random.Random(drawn_seed())
