@@ -142,10 +142,10 @@ endif
 
 # --- the cuckoo study (bench/cuckoo/README.md) ---------------------------------------------------
 # Without nvcc it has the CPU backend only.
-CUCKOO_BENCH_OBJ := $(call obj,$(filter-out %/main.c %/device_absent.c,$(wildcard bench/cuckoo/*.c bench/cuckoo/set/*.c)))
+CUCKOO_BENCH_OBJ := $(call obj,$(filter-out %/main.c %/device_absent.c,$(wildcard bench/cuckoo/*.c)))
 ifneq ($(NVCC),)
 CUCKOO_BENCH_OBJ += $(CUCKOO_PEER_OBJ) \
-  $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard bench/cuckoo/*.cu bench/cuckoo/set/*.cu))
+  $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard bench/cuckoo/*.cu))
 else
 CUCKOO_BENCH_OBJ += $(call obj,bench/cuckoo/device_absent.c)
 endif

@@ -42,7 +42,7 @@ $(filter $(BUILD)/tests/load/%,$(UNIT_TESTS)): $(call archives,support load clie
 # The timing study's host code, with host_arrays.c for what it has of the device.
 $(BUILD)/libtiminghost.a: $(call obj,$(filter-out %/main.c %/ceilings.c,$(wildcard bench/timing/*.c)) tests/bench/host_arrays.c)
 # The cuckoo study without its device.
-$(BUILD)/libcuckoobench.a: $(call obj,$(filter-out %/main.c,$(wildcard bench/cuckoo/*.c bench/cuckoo/set/*.c)))
+$(BUILD)/libcuckoobench.a: $(call obj,$(filter-out %/main.c,$(wildcard bench/cuckoo/*.c)))
 $(filter $(BUILD)/tests/bench/%,$(UNIT_TESTS)): $(call archives,support timinghost cuckoobench study table)
 # Of the tuner all but the two main.c.
 $(filter $(BUILD)/tests/bench/test_tune_%,$(UNIT_TESTS)): $(call archives,tuneparts tune study)

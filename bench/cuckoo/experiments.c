@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * experiments.c - the four experiments of the cuckoo report, and one of the ways to insert and look
- * up.
+ * experiments.c - the four experiments of the cuckoo report, and inserts with look-ups in one call.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -29,14 +28,8 @@ static struct sw_cbench_wanted wanted_of(const struct sw_cbench_study *study, ui
         .table = table,
         .bound = bound_of(study, table, 1ULL << study->options->keys_log2),
         .keys_max = keys,
-        .variant = &study->options->variant,
     };
     return wanted;
-}
-
-static void name_insert(const struct sw_cbench_variant *variant, struct sw_cbench_subject *subject)
-{
-    sw_cbench_insert_name(variant, subject->variant, sizeof(subject->variant));
 }
 
 /* --- (1) -------------------------------------------------------------------------------------- */
@@ -51,7 +44,6 @@ static void experiment_of_calls(struct sw_cbench_study *study, uint32_t table,
     struct sw_cbench_subject subject = {.experiment = experiment, .x = "all"};
     struct sw_cbench_wanted wanted =
         wanted_of(study, table, 1ULL << options->table_log2, 1ULL << options->keys_log2);
-    name_insert(&options->variant, &subject);
     void *open = sw_cbench_study_table(study, &wanted, 1ULL << options->keys_log2, &subject);
     for (uint32_t s = options->first_log2; s <= options->keys_log2 && open != NULL; s++) {
         snprintf(subject.x, sizeof(subject.x), "%u", (unsigned)s);
@@ -95,7 +87,6 @@ static void experiment_lookup(struct sw_cbench_study *study, uint32_t table)
     struct sw_cbench_subject subject = {.experiment = SW_CBENCH_LOOKUP, .x = "all"};
     struct sw_cbench_wanted wanted =
         wanted_of(study, table, 1ULL << options->table_log2, 1ULL << options->keys_log2);
-    sw_cbench_find_name(&options->variant, subject.variant, sizeof(subject.variant));
     void *open = filled_table(study, &wanted, &subject);
     for (uint32_t tenths = 0; tenths <= 10 && open != NULL; tenths++) {
         snprintf(subject.x, sizeof(subject.x), "%u", (unsigned)tenths);
@@ -117,7 +108,6 @@ static void experiment_both(struct sw_cbench_study *study, uint32_t table)
 static void measure_table(struct sw_cbench_study *study, const struct sw_cbench_wanted *wanted,
                           struct sw_cbench_subject *subject)
 {
-    name_insert(&study->options->variant, subject);
     void *open = sw_cbench_study_table(study, wanted, wanted->keys_max, subject);
     if (open != NULL) {
         sw_cbench_measure_insert(study, subject, open);
@@ -161,72 +151,6 @@ static void experiment_bound(struct sw_cbench_study *study, uint32_t table)
     }
 }
 
-/* --- ways ------------------------------------------------------------------------------------- */
-
-static void insert_ways(struct sw_cbench_study *study, uint32_t table)
-{
-    static const struct sw_cbench_variant ways[] = {
-        {.way = SW_CSET_WAY_DIRECT, .insert_keys = 1},
-        {.way = SW_CSET_WAY_DIRECT, .insert_keys = 2},
-        {.way = SW_CSET_WAY_DIRECT, .insert_keys = 4},
-        {.way = SW_CSET_WAY_DIRECT, .insert_keys = 8},
-        {.way = SW_CSET_WAY_PARTITIONED},
-        {.way = SW_CSET_WAY_DIRECT, .insert_keys = 4, .block_size = 64},
-        {.way = SW_CSET_WAY_DIRECT, .insert_keys = 4, .block_size = 128},
-        {.way = SW_CSET_WAY_DIRECT, .insert_keys = 4, .block_size = 512},
-        {.way = SW_CSET_WAY_DIRECT, .insert_keys = 4, .block_size = 1024},
-    };
-    const struct sw_cbench_options *options = study->options;
-    for (size_t w = 0; w < COUNT(ways); w++) {
-        struct sw_cbench_subject subject = {.experiment = SW_CBENCH_VARIANTS, .x = "insert"};
-        struct sw_cbench_wanted wanted =
-            wanted_of(study, table, 1ULL << options->table_log2, 1ULL << options->keys_log2);
-        wanted.variant = &ways[w];
-        name_insert(&ways[w], &subject);
-        void *open = sw_cbench_study_table(study, &wanted, wanted.keys_max, &subject);
-        uint32_t first = options->keys_log2 > 18 ? 18 : options->first_log2;
-        for (uint32_t s = first; s <= options->keys_log2 && open != NULL; s++) {
-            snprintf(subject.x, sizeof(subject.x), "insert_%u", (unsigned)s);
-            subject.keys = 1ULL << s;
-            subject.load = (double)subject.keys / (double)subject.cells;
-            sw_cbench_measure_insert(study, &subject, open);
-        }
-        sw_cbench_study_table_close(open, &subject);
-    }
-}
-
-static void find_ways(struct sw_cbench_study *study, uint32_t table)
-{
-    static const uint32_t misses[] = {0, 5, 10};
-    static const uint32_t block_sizes[] = {64, 128, 512, 1024};
-    const struct sw_cbench_options *options = study->options;
-    for (uint32_t w = 0; w < 8 + COUNT(block_sizes); w++) {
-        struct sw_cbench_variant way = {.find_keys = 1U << w % 4, .find_together = w >= 4};
-        if (w >= 8) {
-            way = (struct sw_cbench_variant){.find_keys = 4, .block_size = block_sizes[w - 8]};
-        }
-        struct sw_cbench_subject subject = {.experiment = SW_CBENCH_VARIANTS, .x = "lookup"};
-        struct sw_cbench_wanted wanted =
-            wanted_of(study, table, 1ULL << options->table_log2, 1ULL << options->keys_log2);
-        wanted.variant = &way;
-        sw_cbench_find_name(&way, subject.variant, sizeof(subject.variant));
-        void *open = filled_table(study, &wanted, &subject);
-        for (size_t m = 0; m < COUNT(misses) && open != NULL; m++) {
-            snprintf(subject.x, sizeof(subject.x), "lookup_%u", (unsigned)misses[m]);
-            sw_cbench_measure_find(study, &subject, open, misses[m]);
-        }
-        sw_cbench_study_table_close(open, &subject);
-    }
-}
-
-static void experiment_variants(struct sw_cbench_study *study, uint32_t table)
-{
-    if (sw_cbench_library_of(table)->functions != 0 && !sw_cbench_library_of(table)->is_peer) {
-        insert_ways(study, table);
-        find_ways(study, table);
-    }
-}
-
 void sw_cbench_run(struct sw_cbench_study *study)
 {
     static const struct {
@@ -238,7 +162,6 @@ void sw_cbench_run(struct sw_cbench_study *study)
         [SW_CBENCH_SIZE] = {experiment_size, "n keys into a table of size x n"},
         [SW_CBENCH_BOUND] = {experiment_bound, "n keys, chains of at most x log2 n"},
         [SW_CBENCH_BOTH] = {experiment_both, "2^x keys into an empty table and as many look-ups"},
-        [SW_CBENCH_VARIANTS] = {experiment_variants, "ways to insert and to look up"},
     };
     for (int e = 0; e < SW_CBENCH_EXPERIMENTS; e++) {
         if (!study->options->experiments[e]) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * library.h - a table under test in the cuckoo study: a cuckoo set with 2 or 3 functions,
- * Sherwood's ordered Robin Hood table behind table.h, or another library's table (bench/peers).
+ * library.h - a table under test in the cuckoo study: Sherwood's cuckoo engine with 2 or
+ * 3 functions or its ordered Robin Hood table, both behind table.h, or another library's table
+ * (bench/peers).
  *
  * Members return when their work is done; those that return bool say on stderr what failed.
  * Threads: one.
@@ -24,13 +25,12 @@ struct sw_cbench_wanted {
     uint32_t bound;    /* exchanges of one insert; of Robin Hood the displacement in buckets, 0: no
                           bound; peers have their own */
     uint64_t keys_max; /* of one call */
-    const struct sw_cbench_variant *variant;
 };
 
 /* Result of an insert. */
 struct sw_cbench_inserted {
-    uint64_t rehashes;
-    uint64_t left; /* keys that found no place and were handed back */
+    uint64_t left;  /* keys that were refused or handed back */
+    uint64_t aside; /* entries without a cell that look-ups find in the stash */
 };
 
 struct sw_cbench_facts {

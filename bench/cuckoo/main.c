@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * main.c - the cuckoo study: cuckoo sets and the ordered Robin Hood table in the experiments of the
- * cuckoo report. README.md says what is measured and how.
+ * main.c - the cuckoo study: the cuckoo engine and the ordered Robin Hood table in the experiments
+ * of the cuckoo report. README.md says what is measured and how.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,16 +21,15 @@ static void write_run_info(const struct sw_cbench_study *study, int argc, char *
             "backend: %s\n"
             "keys: a bijection of a counter, seed %" PRIu64 ", n = 2^%" PRIu32 "\n"
             "size of a cuckoo table: cells of %s; bound: %g log2 n = %" PRIu32
-            " exchanges, but in experiment bound; at most %" PRIu32 " rehashes in a row\n"
-            "timing: host clock around the call that launches and waits, rehashes included; CUDA "
+            " exchanges, except in experiment bound\n"
+            "timing: host clock around the call that launches and waits, a rehash included; CUDA "
             "events "
             "around what it launches\n"
             "repetitions: %" PRIu32 " after one warm-up; MOPS of the mean time, deviation of the "
             "sample\n",
             study->place->memory->name, options->seed, options->keys_log2,
             options->size_is_total ? "all arrays together" : "each array", options->bound,
-            sw_cuckoo_chain_bound(options->bound, 1ULL << options->keys_log2), options->rehash_max,
-            options->reps);
+            sw_cuckoo_chain_bound(options->bound, 1ULL << options->keys_log2), options->reps);
 }
 
 /* A line for each peer's table that is measured. */
@@ -84,7 +83,7 @@ int main(int argc, char **argv)
         study.is_complete = false;
     }
     const char *correct = study.is_correct
-                              ? "every key found or handed back, no absent key found"
+                              ? "every key found or refused, no absent key found"
                               : "KEYS LOST OR FOUND THAT WERE NEVER STORED: see raw.csv";
     fprintf(report.run_info, "end: %s after %.1f s; %s\n",
             study.is_complete ? "complete" : "incomplete", sw_study_clock() - study.started,

@@ -10,6 +10,8 @@
 #include "bench/cuckoo/study.h"
 #include "bench/study/report.h"
 
+#define SOME_KEYS 4096
+
 static const struct sw_cbench_library *library_of(const struct sw_cbench_subject *subject)
 {
     return sw_cbench_library_of(subject->table);
@@ -50,9 +52,6 @@ void *sw_cbench_study_table(struct sw_cbench_study *study, const struct sw_cbenc
     subject->functions = library->functions;
     subject->keys = stored;
     snprintf(subject->library, sizeof(subject->library), "%s", library->name);
-    if (library->is_peer || library->functions == 0) {
-        snprintf(subject->variant, sizeof(subject->variant), "auto");
-    }
     void *table = library->open(study->options, study->place, wanted, reason, sizeof(reason));
     if (table == NULL) {
         fprintf(stderr, "cuckoo: %s: %s\n", subject->library, reason);
@@ -96,22 +95,34 @@ static bool ask(struct sw_cbench_study *study, const struct sw_cbench_subject *s
            study->place->judge(study->found, &order, verdict);
 }
 
+/* Look-ups read the stash to its end, so while it holds entries only the first keys are asked for.
+ */
+static bool ask_some(struct sw_cbench_study *study, const struct sw_cbench_subject *subject,
+                     void *table, struct sw_cbench_verdict *verdict)
+{
+    struct sw_cbench_subject some = *subject;
+    some.keys = some.keys < SOME_KEYS ? some.keys : SOME_KEYS;
+    return ask(study, &some, table, 0, verdict);
+}
+
 /* Checks an insert: the keys that are not found must be those that were handed back. */
 static bool check_insert(struct sw_cbench_study *study, const struct sw_cbench_subject *subject,
-                         void *table, struct sw_cbench_rep *rep)
+                         void *table, struct sw_cbench_inserted *inserted,
+                         struct sw_cbench_rep *rep)
 {
     struct sw_cbench_verdict stored;
-    struct sw_cbench_verdict absent;
-    if (!ask(study, subject, table, 0, &stored) ||
-        !ask(study, subject, table, subject->keys, &absent)) {
-        return false;
-    }
+    struct sw_cbench_verdict absent = {0};
+    bool asked = inserted->aside > 0 ? ask_some(study, subject, table, &stored)
+                                     : ask(study, subject, table, 0, &stored) &&
+                                           ask(study, subject, table, subject->keys, &absent);
     if (library_of(subject)->is_peer) {
-        rep->left = stored.missed; /* it does not tell */
+        inserted->left = stored.missed; /* it does not tell */
     }
-    rep->missed = stored.missed > rep->left ? stored.missed - rep->left : rep->left - stored.missed;
+    rep->left = inserted->left + inserted->aside;
+    rep->missed = stored.missed > inserted->left ? stored.missed - inserted->left
+                                                 : inserted->left - stored.missed;
     rep->phantom = absent.phantom;
-    return true;
+    return asked;
 }
 
 /* --- series ----------------------------------------------------------------------------------- */
@@ -129,9 +140,8 @@ static void take(struct sw_cbench_study *study, const struct sw_cbench_subject *
 static void end(struct sw_cbench_study *study, const struct sw_cbench_subject *subject, bool done)
 {
     const struct sw_cbench_series *series = &study->series;
-    fprintf(stderr, "[%6.1f s] %-8s %-5s %-10s %-14s ", sw_study_clock() - study->started,
-            sw_cbench_experiment_name(subject->experiment), subject->x, subject->library,
-            subject->variant);
+    fprintf(stderr, "[%6.1f s] %-8s %-5s %-10s ", sw_study_clock() - study->started,
+            sw_cbench_experiment_name(subject->experiment), subject->x, subject->library);
     if (!done || series->count == 0) {
         fprintf(stderr, "failed\n");
         sw_cbench_report_none(study->report, subject, "failed: see the log");
@@ -144,11 +154,10 @@ static void end(struct sw_cbench_study *study, const struct sw_cbench_subject *s
                 (double)sw_cbench_operations(subject) * 1e-6 / series->mean, series->mean * 1e3,
                 series->deviation * 1e3);
     } else {
-        fprintf(stderr, "did not end: %" PRIu64 " keys handed back, %10.4f ms", series->left,
+        fprintf(stderr, "did not end: %" PRIu64 " keys left over, %10.4f ms", series->left,
                 series->mean * 1e3);
     }
-    fprintf(stderr, ", rehashes %" PRIu64 ", missed %" PRIu64 ", phantom %" PRIu64 "\n",
-            series->rehashes, series->missed, series->phantom);
+    fprintf(stderr, ", missed %" PRIu64 ", phantom %" PRIu64 "\n", series->missed, series->phantom);
 }
 
 void sw_cbench_measure_insert(struct sw_cbench_study *study,
@@ -164,9 +173,7 @@ void sw_cbench_measure_insert(struct sw_cbench_study *study,
         sw_study_span_begin(&rep.took);
         done = done && library->insert(table, study->keys, subject->keys, &inserted);
         sw_study_span_end(&rep.took);
-        rep.rehashes = inserted.rehashes;
-        rep.left = inserted.left;
-        done = done && check_insert(study, subject, table, &rep);
+        done = done && check_insert(study, subject, table, &inserted, &rep);
         if (done) {
             take(study, subject, &rep, r == 0);
         }
@@ -217,11 +224,9 @@ void sw_cbench_measure_both(struct sw_cbench_study *study, const struct sw_cbenc
         done = done && library->insert_and_find(table, study->keys, subject->keys, &inserted,
                                                 study->queries, study->found, subject->keys);
         sw_study_span_end(&rep.took);
-        rep.rehashes = inserted.rehashes;
-        rep.left = inserted.left;
         done = done && settle(study, library, table, subject->keys) &&
                study->place->judge(study->found, &order, &verdict) &&
-               check_insert(study, subject, table, &rep);
+               check_insert(study, subject, table, &inserted, &rep);
         if (done) {
             /* where keys are left the look-ups of ours were not made */
             rep.missed += rep.left == 0 ? verdict.missed : 0;

@@ -14,57 +14,21 @@
 #define FIELD(name) SW_STUDY_FIELD(struct sw_cbench_options, name)
 
 static const char *const experiment_names[] = {
-#define SW_CBENCH_EXPERIMENT_NAME(name, text, what, unasked) text,
+#define SW_CBENCH_EXPERIMENT_NAME(name, text, what) text,
     SW_CBENCH_EXPERIMENT_MAP(SW_CBENCH_EXPERIMENT_NAME)
 #undef SW_CBENCH_EXPERIMENT_NAME
         NULL};
 static const char *const experiment_abouts[] = {
-#define SW_CBENCH_EXPERIMENT_ABOUT(name, text, what, unasked) \
-    (unasked) ? what : what " (only if asked for)",
+#define SW_CBENCH_EXPERIMENT_ABOUT(name, text, what) what,
     SW_CBENCH_EXPERIMENT_MAP(SW_CBENCH_EXPERIMENT_ABOUT)
 #undef SW_CBENCH_EXPERIMENT_ABOUT
 };
 static const char *const backends[] = {"cuda", "cpu", NULL};
 static const char *const sizes[] = {"each", "total", NULL};
-static const char *const ways[] = {
-    [SW_CSET_WAY_AUTO] = "auto",
-    [SW_CSET_WAY_DIRECT] = "direct",
-    [SW_CSET_WAY_PARTITIONED] = "partitioned",
-    NULL,
-};
 
 const char *sw_cbench_experiment_name(enum sw_cbench_experiment experiment)
 {
     return experiment_names[experiment];
-}
-
-static void name_block(const struct sw_cbench_variant *variant, char *name, size_t size)
-{
-    size_t used = strlen(name);
-    if (variant->block_size > 0) {
-        snprintf(name + used, size - used, "_block%u", (unsigned)variant->block_size);
-    }
-}
-
-void sw_cbench_insert_name(const struct sw_cbench_variant *variant, char *name, size_t size)
-{
-    if (variant->way == SW_CSET_WAY_DIRECT && variant->insert_keys > 0) {
-        snprintf(name, size, "direct%u", (unsigned)variant->insert_keys);
-    } else {
-        snprintf(name, size, "%s", ways[variant->way]);
-    }
-    name_block(variant, name, size);
-}
-
-void sw_cbench_find_name(const struct sw_cbench_variant *variant, char *name, size_t size)
-{
-    const char *order = variant->find_together ? "together" : "one_by_one";
-    if (variant->find_keys > 0) {
-        snprintf(name, size, "%s%u", order, (unsigned)variant->find_keys);
-    } else {
-        snprintf(name, size, "%s", variant->find_together ? order : "auto");
-    }
-    name_block(variant, name, size);
 }
 
 static bool take_tables(void *context, const char *text, char *why, size_t why_size)
@@ -93,7 +57,7 @@ static bool take_tables(void *context, const char *text, char *why, size_t why_s
 
 static const struct sw_study_option rows[] = {
     {"experiments", SW_STUDY_NAMES, FIELD(experiments), .words = experiment_names,
-     .about = experiment_abouts, .help = "experiments to run, of"},
+     .about = experiment_abouts, .help = "experiments to run (all) of"},
     {"tables", SW_STUDY_OTHER, .take = take_tables, .usual = "all",
      .help = "tables to measure: cuckoo2, cuckoo3, robin_hood, and peers' that\n"
              "are built in: bght_cht, bght_b16"},
@@ -112,21 +76,8 @@ static const struct sw_study_option rows[] = {
              "arrays together"},
     {"bound", SW_STUDY_REAL, FIELD(bound), .most = 1e6, .is_above = true, .usual = "19.2",
      .help = "chains of at most N log2 n exchanges, but in experiment bound"},
-    {"rehash-max", SW_STUDY_U32, FIELD(rehash_max), .max = 1000, .usual = "16",
-     .help = "rehashes in a row before an insert is given up"},
     {"reps", SW_STUDY_U32, FIELD(reps), .min = 1, .max = SW_CBENCH_REPS_MAX, .usual = "5",
      .quick = "2", .help = "timed repetitions, after one that warms up"},
-    {"insert", SW_STUDY_WORD, FIELD(variant.way), .words = ways, .usual = "auto", .value = "WAY",
-     .help = "auto, direct or partitioned; CUDA"},
-    {"insert-keys", SW_STUDY_U32, FIELD(variant.insert_keys), .min = 1, .max = 8,
-     .help = "keys in flight a thread: 1, 2, 4, 8; CUDA"},
-    {"find-keys", SW_STUDY_U32, FIELD(variant.find_keys), .min = 1, .max = 8,
-     .help = "the same of look-ups; CUDA"},
-    {"block-size", SW_STUDY_U32, FIELD(variant.block_size), .min = 64, .max = 1024,
-     .help = "threads of a block of inserts and look-ups: 64, 128, 256, 512,\n"
-             "1024; CUDA"},
-    {"find-together", SW_STUDY_FLAG, FIELD(variant.find_together),
-     .help = "look-ups read all arrays at once; CUDA"},
     {"seed", SW_STUDY_U64, FIELD(seed), .usual = "1", .help = "of the keys"},
     {"quick", SW_STUDY_FLAG, FIELD(quick),
      .help = "where these are not given: n = 2^20, table of 2^21, s from 16,\n"
@@ -139,8 +90,8 @@ static const struct sw_study_option rows[] = {
 static const struct sw_study_command command = {
     .name = "cuckoo",
     .usage = "[options]",
-    .about = "Measures cuckoo sets of 32-bit keys and Sherwood's ordered Robin Hood table (u32 to\n"
-             "u32) in the four experiments of the cuckoo report. Every answer is checked.\n",
+    .about = "Measures Sherwood's cuckoo engine and its ordered Robin Hood table (u32 to u32) in\n"
+             "the four experiments of the cuckoo report. Every answer is checked.\n",
     .options = rows,
     .count = sizeof(rows) / sizeof(rows[0]),
 };
@@ -148,19 +99,6 @@ static const struct sw_study_command command = {
 /* What is wrong with options that are each right, or NULL. */
 static const char *contradiction(const struct sw_cbench_options *options)
 {
-    const struct sw_cbench_variant *variant = &options->variant;
-    if ((variant->insert_keys & (variant->insert_keys - 1)) != 0 ||
-        (variant->find_keys & (variant->find_keys - 1)) != 0) {
-        return "--insert-keys and --find-keys are 1, 2, 4 or 8";
-    }
-    if ((variant->block_size & (variant->block_size - 1)) != 0) {
-        return "--block-size is 64, 128, 256, 512 or 1024";
-    }
-    if (variant->block_size != 0 && variant->block_size != 256 &&
-        (variant->insert_keys % 4 != 0 || variant->find_keys % 4 != 0 ||
-         variant->insert_keys == 8 || variant->find_keys == 8)) {
-        return "--block-size other than 256 has 4 keys of a thread in flight";
-    }
     if (options->keys_log2 > options->table_log2 || options->first_log2 > options->keys_log2) {
         return "--first-log2 <= --keys-log2 <= --table-log2 must hold";
     }
@@ -171,10 +109,7 @@ enum sw_study_parsed sw_cbench_options_parse(struct sw_cbench_options *options, 
                                              char **argv)
 {
     memset(options, 0, sizeof(*options));
-#define SW_CBENCH_EXPERIMENT_DEFAULT(name, text, what, unasked) \
-    options->experiments[SW_CBENCH_##name] = unasked;
-    SW_CBENCH_EXPERIMENT_MAP(SW_CBENCH_EXPERIMENT_DEFAULT)
-#undef SW_CBENCH_EXPERIMENT_DEFAULT
+    memset(options->experiments, true, sizeof(options->experiments));
     enum sw_study_parsed parsed = sw_study_options(&command, options, argc, argv);
     const char *wrong = parsed == SW_STUDY_RUN ? contradiction(options) : NULL;
     if (wrong != NULL) {

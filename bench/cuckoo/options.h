@@ -8,19 +8,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "bench/cuckoo/set/set.h"
 #include "bench/study/options.h"
 
 #define SW_CBENCH_REPS_MAX 1000
 
-/* Enum name, name on the command line and in the files, what it is, whether it runs unasked. */
-#define SW_CBENCH_EXPERIMENT_MAP(X)                                                            \
-    X(INSERT, "insert", "2^s keys into an empty table of 2^25, s = 10 .. 24", true)            \
-    X(LOOKUP, "lookup", "2^24 look-ups of which 0, 10, .. 100 % miss, table of 2^25", true)    \
-    X(SIZE, "size", "n = 2^24 keys into tables of 1.01n .. 2.0n", true)                        \
-    X(BOUND, "bound", "n = 2^24 keys into a table of 1.4n, chains of 0.2 .. 19.2 log n", true) \
-    X(BOTH, "insert_and_lookup", "insert, and look-ups of which half miss, in one call", true) \
-    X(VARIANTS, "variants", "each way of inserting and of looking up", false)
+/* Enum name, name on the command line and in the files, what it is. */
+#define SW_CBENCH_EXPERIMENT_MAP(X)                                                      \
+    X(INSERT, "insert", "2^s keys into an empty table of 2^25, s = 10 .. 24")            \
+    X(LOOKUP, "lookup", "2^24 look-ups of which 0, 10, .. 100 % miss, table of 2^25")    \
+    X(SIZE, "size", "n = 2^24 keys into tables of 1.01n .. 2.0n")                        \
+    X(BOUND, "bound", "n = 2^24 keys into a table of 1.4n, chains of 0.2 .. 19.2 log n") \
+    X(BOTH, "insert_and_lookup", "insert, and look-ups of which half miss, in one call")
 
 /* The tables, by number. */
 enum sw_cbench_table {
@@ -33,19 +31,10 @@ enum sw_cbench_table {
 };
 
 enum sw_cbench_experiment {
-#define SW_CBENCH_EXPERIMENT_ENUM(name, text, what, unasked) SW_CBENCH_##name,
+#define SW_CBENCH_EXPERIMENT_ENUM(name, text, what) SW_CBENCH_##name,
     SW_CBENCH_EXPERIMENT_MAP(SW_CBENCH_EXPERIMENT_ENUM)
 #undef SW_CBENCH_EXPERIMENT_ENUM
         SW_CBENCH_EXPERIMENTS
-};
-
-/* How a cuckoo table on CUDA inserts and looks up; 0, AUTO: its own choice. */
-struct sw_cbench_variant {
-    enum sw_cset_way way;
-    uint32_t insert_keys;
-    uint32_t find_keys;
-    uint32_t block_size; /* threads */
-    bool find_together;
 };
 
 struct sw_cbench_options {
@@ -57,10 +46,8 @@ struct sw_cbench_options {
     uint32_t first_log2; /* the smallest s */
     uint32_t table_log2; /* of experiments 1 and 2 */
     uint32_t reps;
-    double bound; /* l of the chain bound l * log2 n, but for experiment 4 */
-    uint32_t rehash_max;
+    double bound;           /* l of the chain bound l * log2 n, but for experiment 4 */
     unsigned size_is_total; /* 1: a size is that of all arrays together, not of each */
-    struct sw_cbench_variant variant;
     uint64_t seed;
     char commit[64];
     char output[512]; /* folder; created */
@@ -74,10 +61,5 @@ enum sw_study_parsed sw_cbench_options_parse(struct sw_cbench_options *options, 
 
 /* Static storage. */
 const char *sw_cbench_experiment_name(enum sw_cbench_experiment experiment);
-
-/* "auto", "direct4", "partitioned", ..: the insert half, or the find half ("one_by_one4",
- * "together2"); "_block512" behind it. */
-void sw_cbench_insert_name(const struct sw_cbench_variant *variant, char *name, size_t size);
-void sw_cbench_find_name(const struct sw_cbench_variant *variant, char *name, size_t size);
 
 #endif

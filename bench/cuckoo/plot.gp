@@ -9,10 +9,10 @@ set grid
 set yrange [0:*]
 set ylabel "M operations / s"
 
-# Columns: study,experiment,library,t,variant,x,keys,cells,slot_bits,rep,time_ms,mops,..
+# Columns: study,experiment,library,t,x,keys,cells,slot_bits,rep,time_ms,mops,..
 # A point is the keys over the mean time, as in tables.txt; nothing where a repetition did not end.
-tables(experiment) = system("awk -F, '$2 == \"" . experiment . "\" && $12 != \"\" && !seen[$3]++ { print $3 }' raw.csv")
-points(experiment, table) = "< awk -F, '$2 == \"" . experiment . "\" && $3 == \"" . table . "\" { n[$6]++; time[$6] += $11; keys[$6] = $7 * ($2 == \"insert_and_lookup\" ? 2 : 1); if ($12 == \"\") open[$6] = 1; if (!seen[$6]++) order[++count] = $6 } END { for (i = 1; i <= count; i++) { x = order[i]; if (!open[x]) print x \",\" keys[x] * n[x] / time[x] / 1000 } }' raw.csv"
+tables(experiment) = system("awk -F, '$2 == \"" . experiment . "\" && $11 != \"\" && !seen[$3]++ { print $3 }' raw.csv")
+points(experiment, table) = "< awk -F, '$2 == \"" . experiment . "\" && $3 == \"" . table . "\" { n[$5]++; time[$5] += $10; keys[$5] = $6 * ($2 == \"insert_and_lookup\" ? 2 : 1); if ($11 == \"\") open[$5] = 1; if (!seen[$5]++) order[++count] = $5 } END { for (i = 1; i <= count; i++) { x = order[i]; if (!open[x]) print x \",\" keys[x] * n[x] / time[x] / 1000 } }' raw.csv"
 
 do for [format in "png svg"] {
     if (format eq "png") { set terminal pngcairo size 1000,600 } else { set terminal svg size 1000,600 background "white" }

@@ -14,8 +14,9 @@
 
 static const struct sw_study_file files[] = {
     {FILE_AT(raw), "raw.csv",
-     "study,experiment,library,t,variant,x,keys,cells,slot_bits,rep,time_ms,mops,rehashes,left,"
-     "missed,phantom,correct,events_ms\n"},
+     "study,experiment,library,t,x,keys,cells,slot_bits,rep,time_ms,mops,left,missed,phantom,"
+     "correct,"
+     "events_ms\n"},
     {FILE_AT(summary), "summary.csv", SW_STUDY_SUMMARY_HEADER},
     {FILE_AT(tables), "tables.txt", ""},
     {FILE_AT(run_info), "run_info.txt", ""},
@@ -35,9 +36,9 @@ bool sw_cbench_report_close(struct sw_cbench_report *report)
 void sw_cbench_report_begin(struct sw_cbench_report *report, enum sw_cbench_experiment experiment,
                             const char *what)
 {
-    fprintf(report->tables, "\n%s: %s\n%-8s %-10s %-14s %14s %12s %12s %9s %10s %8s\n",
-            sw_cbench_experiment_name(experiment), what, "x", "table", "variant", "MOPS",
-            "Time (ms)", "StdDev", "rehashes", "left over", "correct");
+    fprintf(report->tables, "\n%s: %s\n%-8s %-10s %14s %12s %12s %10s %8s\n",
+            sw_cbench_experiment_name(experiment), what, "x", "table", "MOPS", "Time (ms)",
+            "StdDev", "left over", "correct");
 }
 
 /* Mean, and the standard deviation of the sample. */
@@ -52,7 +53,6 @@ static void sum_up(struct sw_cbench_series *series)
         sum += rep->took.seconds;
         events += rep->took.events;
         series->fastest = fmin(series->fastest, rep->took.seconds);
-        series->rehashes = rep->rehashes > series->rehashes ? rep->rehashes : series->rehashes;
         series->left = rep->left > series->left ? rep->left : series->left;
         series->missed = rep->missed > series->missed ? rep->missed : series->missed;
         series->phantom = rep->phantom > series->phantom ? rep->phantom : series->phantom;
@@ -76,16 +76,15 @@ static void write_raw(FILE *file, const struct sw_cbench_subject *subject,
     for (uint32_t r = 0; r < series->count; r++) {
         const struct sw_cbench_rep *rep = &series->reps[r];
         fprintf(file,
-                "cuckoo,%s,%s,%" PRIu32 ",%s,%s,%" PRIu64 ",%" PRIu64 ",%" PRIu32 ",%" PRIu32
-                ",%.6f,",
+                "cuckoo,%s,%s,%" PRIu32 ",%s,%" PRIu64 ",%" PRIu64 ",%" PRIu32 ",%" PRIu32 ",%.6f,",
                 sw_cbench_experiment_name(subject->experiment), subject->library,
-                subject->functions, subject->variant, subject->x, subject->keys, subject->cells,
-                subject->slot_bits, r + 1, rep->took.seconds * 1e3);
+                subject->functions, subject->x, subject->keys, subject->cells, subject->slot_bits,
+                r + 1, rep->took.seconds * 1e3);
         if (rep->left == 0) {
             fprintf(file, "%.6f", (double)sw_cbench_operations(subject) / rep->took.seconds * 1e-6);
         }
-        fprintf(file, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%s,", rep->rehashes,
-                rep->left, rep->missed, rep->phantom, correctness(rep->missed, rep->phantom));
+        fprintf(file, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%s,", rep->left, rep->missed,
+                rep->phantom, correctness(rep->missed, rep->phantom));
         sw_study_events(file, &rep->took);
         fputc('\n', file);
     }
@@ -97,11 +96,9 @@ static void write_metric(FILE *file, const struct sw_cbench_subject *subject, co
                          double value, const char *unit)
 {
     char text[SW_STUDY_SUBJECT_MAX];
-    bool names_variant = subject->experiment == SW_CBENCH_VARIANTS;
-    snprintf(text, sizeof(text), "cuckoo,%s,%s_%s%s%s,%" PRIu32 ",%.6g,%" PRIu64, subject->library,
-             sw_cbench_experiment_name(subject->experiment), subject->x, names_variant ? "_" : "",
-             names_variant ? subject->variant : "", subject->slot_bits, subject->load,
-             subject->keys);
+    snprintf(text, sizeof(text), "cuckoo,%s,%s_%s,%" PRIu32 ",%.6g,%" PRIu64, subject->library,
+             sw_cbench_experiment_name(subject->experiment), subject->x, subject->slot_bits,
+             subject->load, subject->keys);
     sw_study_summary(file, text, metric, value, unit);
 }
 
@@ -121,7 +118,6 @@ static void write_summary(FILE *file, const struct sw_cbench_subject *subject,
     write_metric(file, subject, "time", series->mean * 1e3, "ms");
     write_metric(file, subject, "stddev", series->deviation * 1e3, "ms");
     write_metric(file, subject, "reps", series->count, "");
-    write_metric(file, subject, "rehashes", (double)series->rehashes, "");
     write_metric(file, subject, "left", (double)series->left, "keys");
     write_metric(file, subject, "missed", (double)series->missed, "keys");
     write_metric(file, subject, "phantom", (double)series->phantom, "keys");
@@ -135,22 +131,20 @@ void sw_cbench_report_series(struct sw_cbench_report *report,
     sum_up(series);
     write_raw(report->raw, subject, series);
     write_summary(report->summary, subject, series);
-    fprintf(report->tables, "%-8s %-10s %-14s ", subject->x, subject->library, subject->variant);
+    fprintf(report->tables, "%-8s %-10s ", subject->x, subject->library);
     if (series->left == 0) {
         fprintf(report->tables, "%14.6f ",
                 (double)sw_cbench_operations(subject) * 1e-6 / series->mean);
     } else {
         fprintf(report->tables, "%14s ", "N/A");
     }
-    fprintf(report->tables, "%12.6f %12.6f %9" PRIu64 " %10" PRIu64 " %8s\n", series->mean * 1e3,
-            series->deviation * 1e3, series->rehashes, series->left,
-            correctness(series->missed, series->phantom));
+    fprintf(report->tables, "%12.6f %12.6f %10" PRIu64 " %8s\n", series->mean * 1e3,
+            series->deviation * 1e3, series->left, correctness(series->missed, series->phantom));
 }
 
 void sw_cbench_report_none(struct sw_cbench_report *report, const struct sw_cbench_subject *subject,
                            const char *reason)
 {
-    fprintf(report->tables, "%-8s %-10s %-14s %14s  %s\n", subject->x, subject->library,
-            subject->variant, "N/A", reason);
+    fprintf(report->tables, "%-8s %-10s %14s  %s\n", subject->x, subject->library, "N/A", reason);
     write_metric(report->summary, subject, "mops", NAN, "Mops/s");
 }

@@ -24,11 +24,10 @@ struct sw_cbench_report {
 /* The configuration that a series of repetitions measures. */
 struct sw_cbench_subject {
     enum sw_cbench_experiment experiment;
-    char x[32];         /* s, i, size or l, as text */
-    char library[24];   /* cuckoo2, cuckoo3, robin_hood, a peer's */
-    uint32_t table;     /* which one (library.h) */
-    uint32_t functions; /* 0: not a cuckoo table */
-    char variant[32];
+    char x[32];          /* s, i, size or l, as text */
+    char library[24];    /* cuckoo2, cuckoo3, robin_hood, a peer's */
+    uint32_t table;      /* which one (library.h) */
+    uint32_t functions;  /* 0: not a cuckoo table */
     uint64_t keys;       /* stored by a call, or looked up */
     uint64_t operations; /* of a call; 0: as many as keys */
     uint64_t cells;      /* of the table */
@@ -39,8 +38,7 @@ struct sw_cbench_subject {
 
 struct sw_cbench_rep {
     struct sw_study_took took;
-    uint64_t rehashes;
-    uint64_t left;
+    uint64_t left; /* keys that were refused, handed back or put into the stash */
     uint64_t missed;
     uint64_t phantom;
 };
@@ -53,8 +51,7 @@ struct sw_cbench_series {
     double mean_by_events; /* NAN: a repetition has none */
     double deviation;
     double fastest;
-    uint64_t rehashes; /* the most of any repetition, as those below */
-    uint64_t left;
+    uint64_t left;   /* the most of any repetition, as those below */
     uint64_t missed; /* beyond those that were handed back */
     uint64_t phantom;
 };

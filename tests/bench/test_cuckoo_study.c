@@ -102,7 +102,7 @@ Test(cuckoo_study, defaults_are_those_of_the_report)
     cr_expect(options.tables[SW_CBENCH_ROBIN_HOOD] && options.tables[SW_CBENCH_CUCKOO2] &&
               options.tables[SW_CBENCH_CUCKOO3]);
     for (int e = 0; e < SW_CBENCH_EXPERIMENTS; e++) {
-        cr_expect_eq(options.experiments[e], e != SW_CBENCH_VARIANTS);
+        cr_expect(options.experiments[e]);
     }
 }
 
@@ -110,11 +110,9 @@ Test(cuckoo_study, wrong_values_are_refused)
 {
     static const char *const wrong[][2] = {{"--backend", "gpu"},    {"--experiments", "insert,x"},
                                            {"--tables", "cuckoo4"}, {"--keys-log2", "40"},
-                                           {"--insert-keys", "3"},  {"--insert", "fast"},
                                            {"--bound", "0"},        {"--reps", "0"},
                                            {"--size", "both"},      {"--first-log2", "25"},
-                                           {"--find-keys", "16"},   {"--block-size", "32"},
-                                           {"--keys-log2", "26"},   {"--rehash-max", "1000000"}};
+                                           {"--keys-log2", "26"}};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         struct sw_cbench_options options;
         cr_expect_eq(parse(&options, wrong[i][0], wrong[i][1]), SW_STUDY_WRONG, "%s %s",

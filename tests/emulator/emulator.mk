@@ -19,7 +19,7 @@ EMU_KERNEL_FLAGS := $(EMU_FLAGS) -O1 -Wno-psabi -fno-strict-aliasing -fsanitize=
 EMU_OLDER := -U__CUDA_ARCH__ -D__CUDA_ARCH__=750
 
 # What is read through rewrite.py, each time: it writes what has changed.
-EMU_REWRITTEN := $(wildcard $(foreach d,table table/* table/*/cuda bench/cuckoo/set tests/gpu,\
+EMU_REWRITTEN := $(wildcard $(foreach d,table table/* table/*/cuda tests/gpu,\
   $(foreach e,h inl cu cuh,$(d)/*.$(e))))
 $(EMU)/rewritten: tests/emulator/rewrite.py FORCE
 	@mkdir -p $(@D)
@@ -68,13 +68,11 @@ EMU_SUITE := $(CUDA_SUITE:%=suite_%)
 $(EMU_SUITE:%=$(EMU)/%): $(EMU)/suite_%: $(CUDA_SUITE_OBJ) $(BUILD)/obj/tests/table/test_%.o $(EMU)/libemulated.a
 	$(EMU_CXX) -pthread -o $@ $^ -lm
 
-EMU_TESTS := test_failing test_table_gpu test_ways_gpu test_rows_gpu test_cuckoo_set_gpu test_cuckoo_engine_gpu test_cache_gpu test_shared_gpu
+EMU_TESTS := test_failing test_table_gpu test_ways_gpu test_rows_gpu test_cuckoo_engine_gpu test_cache_gpu test_shared_gpu
 $(EMU)/test_table_gpu: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) $(EMU)/libemulated.a
 $(EMU)/test_failing: EMU_LINK := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 $(EMU)/test_failing: $(call obj,tests/emulator/test_failing.c) $(EMU)/libemulated.a
 $(EMU)/test_ways_gpu $(EMU)/test_rows_gpu $(EMU)/test_shared_gpu: $(EMU)/%: $(EMU)/obj/tests/gpu/%.cu.o $(EMU)/libemulated.a
-$(EMU)/test_cuckoo_set_gpu: $(patsubst %,$(EMU)/obj/%.o,tests/gpu/test_cuckoo_set_gpu.cu $(wildcard bench/cuckoo/set/*.cu)) \
-  $(call obj,$(wildcard bench/cuckoo/set/*.c) bench/study/span_absent.c bench/study/report.c) $(EMU)/libemulated.a
 $(EMU)/test_cuckoo_engine_gpu: $(call obj,tests/gpu/test_cuckoo_engine_gpu.c \
   $(wildcard tests/gpu/together*.c) tests/support/random.c) $(EMU)/libemulated.a
 $(EMU)/test_cache_gpu: $(call obj,tests/gpu/test_cache_gpu.c $(wildcard tests/gpu/together*.c) tests/support/random.c) \

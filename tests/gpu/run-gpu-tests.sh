@@ -80,7 +80,6 @@ run_tests() {
     step test-ways 60 "$here/test_ways_gpu"
     step test-rows 60 "$here/test_rows_gpu"
     step test-shared 60 "$here/test_shared_gpu"
-    step test-cuckoo 180 "$here/test_cuckoo_set_gpu"
     step test-cuckoo-engine 180 "$here/test_cuckoo_engine_gpu"
     step test-cache 300 "$here/test_cache_gpu"
 }
@@ -97,7 +96,6 @@ run_quick() {
     step test-ways 60 "$here/test_ways_gpu"
     step test-rows 60 "$here/test_rows_gpu"
     step test-shared 60 "$here/test_shared_gpu"
-    step test-cuckoo 180 "$here/test_cuckoo_set_gpu"
     step test-cuckoo-engine 60 "$here/test_cuckoo_engine_gpu" --quick
     step test-cache 180 "$here/test_cache_gpu" --quick
     checker memcheck 60 --quick --one-queue --only "bulk: " --only "$ALL_KERNELS"

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/cuckoo/set/cell.h"
+#include "table/cuckoo/cuckoo.h"
+#include "table/mix.h"
 
 TestSuite(cuckoo_concurrent, .timeout = 120);
 
@@ -86,7 +87,6 @@ TestSuite(cuckoo_concurrent, .timeout = 120);
         return left;                                                                              \
     }
 
-CONCURRENT(k32, uint32_t, sw_mix_32)
 CONCURRENT(s64, uint32_t, sw_mix_32)
 CONCURRENT(s128, uint64_t, sw_mix_64)
 
@@ -104,7 +104,6 @@ Test(cuckoo_concurrent, nothing_is_lost_between_threads)
 {
     for (uint32_t functions = 2; functions <= 3; functions++) {
         struct sw_cuckoo_shape shape = shape_of(functions, 400, functions == 2 ? 0.4 : 0.8);
-        cr_expect_eq(run_k32(shape), 0);
         cr_expect_eq(run_s64(shape), 0);
         cr_expect_eq(run_s128(shape), 0);
     }
@@ -115,7 +114,6 @@ Test(cuckoo_concurrent, what_meets_the_bound_is_in_one_hand)
 {
     for (uint32_t functions = 2; functions <= 3; functions++) {
         struct sw_cuckoo_shape shape = shape_of(functions, 6, 0.9);
-        cr_expect_gt(run_k32(shape), 0);
         cr_expect_gt(run_s64(shape), 0);
         cr_expect_gt(run_s128(shape), 0);
     }
