@@ -13,8 +13,8 @@
 #include "client/follow.h"
 #include "client/request.h"
 #include "client/send.h"
+#include "client/step.h"
 #include "client/times.h"
-#include "client/wait.h"
 
 /* sherwood.h is installed without frame.h, so it repeats its enums; here they are compared. */
 #define SAME_OPERATION(name, number, ...) \
@@ -107,12 +107,13 @@ static struct sw_client_frame frame_of_request(const struct sherwood *client,
 }
 
 static struct sw_client_flight *queue_request(struct sw_client_stripe *stripe,
-                                              const struct sw_client_frame *frame,
+                                              struct sw_client_frame *frame,
                                               struct sherwood_request *request)
 {
-    struct sw_client_flight *flight = sw_client_flight_queue(stripe, frame);
+    frame->done = sw_client_request_done;
+    frame->owner = request;
+    struct sw_client_flight *flight = sw_client_queue(stripe, frame);
     if (flight != NULL) {
-        flight->request = request;
         sw_client_request_begin(request, flight->id);
     }
     return flight;
@@ -269,12 +270,12 @@ static int queue_call(struct sherwood *client, const struct span *whole, size_t 
             sw_client_step(client, -1);
             continue;
         }
-        struct sw_client_flight *flight = sw_client_flight_queue(stripe, &frame);
-        if (flight == NULL) {
+        frame.done = sw_client_call_done;
+        frame.owner = call;
+        frame.call_at = at;
+        if (sw_client_queue(stripe, &frame) == NULL) {
             return sw_client_fail(client, SHERWOOD_E_INVALID, "the frame cannot be encoded");
         }
-        flight->call = call;
-        flight->call_at = at;
         call->flights++;
         at += span.count;
         only = sw_operation_writes((uint32_t)whole->operation) ? stripe : NULL;

@@ -12,7 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client/ask.h"
 #include "client/error.h"
+#include "client/open.h"
 #include "client/secure.h"
 #include "client/sherwood-cluster.h"
 #include "proto/map.h"
@@ -215,6 +217,14 @@ static struct sw_topology *newer(struct sw_topology *one, struct sw_topology *ot
     return first ? one : other;
 }
 
+uint64_t sw_client_cluster_draw(struct sw_client_cluster *cluster, uint64_t below)
+{
+    cluster->random ^= cluster->random << 13;
+    cluster->random ^= cluster->random >> 7;
+    cluster->random ^= cluster->random << 17;
+    return cluster->random % below;
+}
+
 /* Asks the servers that are connected, until one has what is needed: any one of them at first, so
  * that the one which refuses many clients does not have to tell all of them; then that one. */
 static struct sw_topology *ask_connected(struct sherwood *client, struct sw_client_stripe *refused,
@@ -319,8 +329,8 @@ void sw_client_cluster_free(struct sw_client_cluster *cluster)
     free(cluster);
 }
 
-static int open_cluster(struct sherwood *client, const char *const *addresses, size_t count,
-                        const struct sherwood_options *taken, char *text, size_t text_bytes)
+int sw_client_cluster_open(struct sherwood *client, const char *const *addresses, size_t count,
+                           const struct sherwood_options *taken, char *text, size_t text_bytes)
 {
     struct timespec now;
     if (taken->stripes > 1) {
@@ -350,58 +360,11 @@ static int open_cluster(struct sherwood *client, const char *const *addresses, s
     return status;
 }
 
-int sherwood_connect_cluster_text(const char *const *addresses, size_t count,
-                                  const struct sherwood_options *options, struct sherwood **out,
-                                  char *text, size_t text_bytes)
-{
-    char unread[SW_CLIENT_ERROR_BYTES];
-    struct sherwood_options taken;
-    struct sherwood *client = NULL;
-    if (text == NULL || text_bytes == 0) {
-        text = unread;
-        text_bytes = sizeof(unread);
-    }
-    text[0] = '\0';
-    if (out == NULL || addresses == NULL || count == 0 || addresses[0] == NULL) {
-        snprintf(text, text_bytes, "connect: no %s given", out == NULL ? "handle" : "address");
-        return SHERWOOD_E_INVALID;
-    }
-    *out = NULL;
-    int status = sw_client_make(addresses[0], options, &taken, &client, text, text_bytes);
-    if (status == SHERWOOD_OK) {
-        status = open_cluster(client, addresses, count, &taken, text, text_bytes);
-    }
-    if (status != SHERWOOD_OK) {
-        sherwood_close(client);
-        return status;
-    }
-    client->traffic = (struct sherwood_traffic){0};
-    *out = client;
-    return SHERWOOD_OK;
-}
-
-int sherwood_connect_cluster(const char *const *addresses, size_t count,
-                             const struct sherwood_options *options, struct sherwood **out)
-{
-    return sherwood_connect_cluster_text(addresses, count, options, out, NULL, 0);
-}
-
 /* --- what a handle knows ---------------------------------------------------------------------- */
 
 uint64_t sherwood_cluster_epoch(const struct sherwood *client)
 {
     return client == NULL || client->cluster == NULL ? 0 : client->cluster->topology->epoch;
-}
-
-int sherwood_cluster_reload(struct sherwood *client)
-{
-    if (client == NULL || client->cluster == NULL) {
-        return client == NULL
-                   ? SHERWOOD_E_INVALID
-                   : sw_client_fail(client, SHERWOOD_E_INVALID, "the handle is not of a cluster");
-    }
-    sw_client_cluster_settle(client, true);
-    return sw_client_cluster_load(client, NULL);
 }
 
 bool sherwood_cluster_shard(const struct sherwood *client, uint32_t i, struct sherwood_shard *shard)

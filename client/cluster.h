@@ -46,6 +46,12 @@ struct sw_client_cluster {
 int sw_client_cluster_load(struct sherwood *client, struct sw_client_stripe *refused);
 /* Returns the connection to a shard, or NULL. */
 struct sw_client_stripe *sw_client_cluster_stripe(const struct sherwood *client, uint32_t shard);
+/* Draws a number below this one, which is not 0. */
+uint64_t sw_client_cluster_draw(struct sw_client_cluster *cluster, uint64_t below);
+/* Makes a handle without connections one of this cluster, and connects it. On failure it returns a
+ * code, with a sentence in `text`. */
+int sw_client_cluster_open(struct sherwood *client, const char *const *addresses, size_t count,
+                           const struct sherwood_options *taken, char *text, size_t text_bytes);
 /* Frees everything. NULL is allowed. */
 void sw_client_cluster_free(struct sw_client_cluster *cluster);
 
@@ -57,14 +63,9 @@ int sw_client_cluster_submit(struct sherwood *client, struct sherwood_request *r
 int sw_client_cluster_run(struct sherwood *client, enum sherwood_operation operation,
                           const struct sw_client_details *details, const void *keys,
                           const void *values, size_t count, void *previous, uint64_t *found);
-/* The answer to a share has come, or its connection has ended (NULL). */
-void sw_client_share_answered(struct sw_client_share *share, int status,
-                              const struct sw_reply *reply);
 /* Sends what can be sent, recovers if something was refused, and then waits as sw_client_step does.
  */
 void sw_client_cluster_turn(struct sherwood *client, int limit_ms);
-/* Draws a number below this one, which is not 0. */
-uint64_t sw_client_cluster_draw(struct sw_client_cluster *cluster, uint64_t below);
 /* Runs turns until every share was sent, and is answered if `answered`. */
 void sw_client_cluster_settle(struct sherwood *client, bool answered);
 
@@ -77,22 +78,5 @@ int sw_client_cluster_scan(struct sherwood *client, uint64_t *cursor, void *keys
 int sw_client_cluster_figures(struct sherwood *client);
 /* SHERWOOD_OK, or for a handle of a cluster SHERWOOD_E_INVALID: the call belongs to one node. */
 int sw_client_one_node(struct sherwood *client, const char *call);
-
-/* --- control.c, connect.c --------------------------------------------------------------------- */
-
-/* Sends a request without keys by this stripe, and waits for the reply. */
-int sw_client_ask(struct sw_client_stripe *stripe, const struct sw_request *header, void *first,
-                  void *second, struct sw_reply *reply);
-/* Opens one more stripe, and checks that its server fits the handle. NULL with a status and a
- * sentence. */
-struct sw_client_stripe *sw_client_open_stripe(struct sherwood *client,
-                                               const struct sw_client_dialer *dialer,
-                                               const char *address,
-                                               const struct sherwood_options *options, int *status,
-                                               char *text, size_t text_bytes);
-/* Checks options and makes a handle without stripes. */
-int sw_client_make(const char *address, const struct sherwood_options *options,
-                   struct sherwood_options *taken, struct sherwood **out, char *text,
-                   size_t text_bytes);
 
 #endif

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * cluster_control.c - requests without keys at a cluster: to every shard, or to one after another.
+ * cluster_control.c - requests without keys at a cluster: to every shard, or to one after another;
+ * and reloading its topology.
  */
 #include <string.h>
 
+#include "client/ask.h"
 #include "client/cluster.h"
 #include "client/error.h"
+#include "client/sherwood-cluster.h"
 
 #define CHANGES_MAX 16
 
@@ -183,4 +186,15 @@ int sw_client_cluster_figures(struct sherwood *client)
     }
     client->figures_count = status == SHERWOOD_OK ? client->figures_count : 0;
     return status;
+}
+
+int sherwood_cluster_reload(struct sherwood *client)
+{
+    if (client == NULL || client->cluster == NULL) {
+        return client == NULL
+                   ? SHERWOOD_E_INVALID
+                   : sw_client_fail(client, SHERWOOD_E_INVALID, "the handle is not of a cluster");
+    }
+    sw_client_cluster_settle(client, true);
+    return sw_client_cluster_load(client, NULL);
 }

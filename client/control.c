@@ -5,50 +5,15 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "client/ask.h"
 #include "client/cluster.h"
 #include "client/error.h"
 #include "client/follow.h"
-#include "client/send.h"
-#include "client/wait.h"
 
-/* Waits for a free flight if necessary, queues a request without keys, and waits for its reply. It
- * goes to the stripe `only`, or to any one. */
-static int exchange_once(struct sherwood *client, struct sw_client_stripe *only,
-                         struct sw_client_frame *frame, struct sw_client_call *call)
-{
-    struct sw_client_stripe *stripe = NULL;
-    for (;;) {
-        int ended = only != NULL ? only->broken : client->broken;
-        if (only == NULL) {
-            int rc = sw_client_stripe_for(client, frame, &stripe);
-            if (rc != SHERWOOD_OK) {
-                return rc;
-            }
-        } else {
-            stripe = sw_client_stripe_is_free(only) ? only : NULL;
-        }
-        if (ended != 0 || stripe != NULL) {
-            break;
-        }
-        sw_client_send_all(client);
-        sw_client_step(client, -1);
-    }
-    if (stripe == NULL) {
-        return only != NULL ? only->broken : client->broken;
-    }
-    struct sw_client_flight *flight = sw_client_flight_queue(stripe, frame);
-    if (flight == NULL) {
-        return sw_client_fail(client, SHERWOOD_E_INVALID, "the frame cannot be encoded");
-    }
-    flight->call = call;
-    call->flights++;
-    return sw_client_finish_call(client, call);
-}
-
-/* Does the same, and follows the refusal of a replica. The arrays receive the body of the reply. */
-static int exchange(struct sherwood *client, struct sw_client_stripe *only,
-                    const struct sw_request *header, void *first, void *second, uint64_t *scores,
-                    struct sw_reply *reply)
+/* Sends a request without keys to any server of the handle, waits for the reply, and follows the
+ * refusal of a replica. The arrays receive the body of the reply. */
+static int exchange(struct sherwood *client, const struct sw_request *header, void *first,
+                    void *second, uint64_t *scores, struct sw_reply *reply)
 {
     size_t from = 0;
     int status, follows = 0;
@@ -56,19 +21,13 @@ static int exchange(struct sherwood *client, struct sw_client_stripe *only,
         struct sw_client_call call = {.reply = reply, .refused_from = SW_CLIENT_NOT_REFUSED};
         struct sw_client_frame frame = {
             .header = *header, .first = first, .second = second, .scores = scores};
-        status = exchange_once(client, only, &frame, &call);
-        if (status == SHERWOOD_OK || only != NULL || call.status == SHERWOOD_OK) {
+        status = sw_client_ask_once(client, NULL, &frame, &call);
+        if (status == SHERWOOD_OK || call.status == SHERWOOD_OK) {
             return status;
         }
         status = sw_client_follow_call(client, &call, &follows, &from);
     } while (status == SHERWOOD_OK);
     return status;
-}
-
-int sw_client_ask(struct sw_client_stripe *stripe, const struct sw_request *header, void *first,
-                  void *second, struct sw_reply *reply)
-{
-    return exchange(stripe->client, stripe, header, first, second, NULL, reply);
 }
 
 static int control(struct sherwood *client, uint32_t operation, struct sw_reply *reply)
@@ -82,7 +41,7 @@ static int control(struct sherwood *client, uint32_t operation, struct sw_reply 
     const struct sw_request header = {.operation = operation,
                                       .key_bytes = client->server.key_bytes,
                                       .value_bytes = client->server.value_bytes};
-    return exchange(client, NULL, &header, NULL, NULL, NULL, reply);
+    return exchange(client, &header, NULL, NULL, NULL, reply);
 }
 
 int sherwood_ping(struct sherwood *client)
@@ -106,7 +65,7 @@ int sherwood_resize(struct sherwood *client, uint64_t capacity_slots, uint64_t *
                                 .value_bytes = client->server.value_bytes,
                                 .capacity_slots = capacity_slots};
     struct sw_reply reply = {0};
-    int rc = exchange(client, NULL, &header, NULL, NULL, NULL, &reply);
+    int rc = exchange(client, &header, NULL, NULL, NULL, &reply);
     if (rc == SHERWOOD_OK && now != NULL) {
         *now = reply.capacity_slots;
     }
@@ -141,7 +100,7 @@ static int scan(struct sherwood *client, struct sw_request header, uint64_t *cur
     header.cursor = *cursor;
     struct sw_reply reply = {0};
     *count = 0;
-    int rc = exchange(client, NULL, &header, keys, values, scores, &reply);
+    int rc = exchange(client, &header, keys, values, scores, &reply);
     if (rc == SHERWOOD_OK && *cursor != 0 && !client->has_cursors) { /* it followed a refusal */
         return sw_client_fail(client, SHERWOOD_E_CONNECTION,
                               "scan: the handle follows another primary since the scan began: "
@@ -194,7 +153,7 @@ static int ask(struct sherwood *client, struct sw_request header, struct sw_repl
     }
     header.key_bytes = client->server.key_bytes;
     header.value_bytes = client->server.value_bytes;
-    return exchange(client, NULL, &header, NULL, NULL, NULL, reply);
+    return exchange(client, &header, NULL, NULL, NULL, reply);
 }
 
 static int ask_range(struct sherwood *client, uint32_t operation, uint64_t score_min,
@@ -249,7 +208,7 @@ int sw_client_wait_durable(struct sherwood *client, uint64_t incarnation, uint64
                                           .sequence = sequence,
                                           .incarnation = incarnation,
                                           .timeout_ms = wait};
-        rc = exchange(client, NULL, &header, NULL, NULL, NULL, &reply);
+        rc = exchange(client, &header, NULL, NULL, NULL, &reply);
         if (rc == SHERWOOD_OK && reply.durable_through < sequence && timeout_ms == 0) {
             return sw_client_fail(client, SHERWOOD_E_TIMEOUT,
                                   "writes up to %llu are on storage, and not yet up to %llu",
@@ -354,7 +313,7 @@ static int ask_figures(struct sherwood *client)
                                       .value_bytes = client->server.value_bytes};
     struct sw_reply reply = {0};
     client->figures_count = 0;
-    int rc = exchange(client, NULL, &header, client->figures, NULL, NULL, &reply);
+    int rc = exchange(client, &header, client->figures, NULL, NULL, &reply);
     client->figures_count = rc == SHERWOOD_OK ? reply.count : 0;
     return rc;
 }

@@ -13,6 +13,9 @@
 #include "client/sherwood.h"
 #include "client/transport.h"
 
+/* A handle uses at most this many addresses of "address,address,..". */
+#define SW_CLIENT_ENDPOINTS_MAX 64
+
 struct sw_client_endpoints {
     struct sherwood_options options; /* with copies of the texts */
     struct sw_client_dialer dialer;

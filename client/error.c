@@ -4,13 +4,10 @@
  */
 #include "client/error.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "client/handle.h"
-#include "client/region.h"
 
 const char *sherwood_status_text(int status)
 {
@@ -36,38 +33,6 @@ int sw_client_fail(struct sherwood *client, int status, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(client->error, sizeof(client->error), format, arguments);
     va_end(arguments);
-    return status;
-}
-
-int sw_client_break(struct sw_client_stripe *stripe, int status, const char *format, ...)
-{
-    struct sherwood *client = stripe->client;
-    if (stripe->broken != 0) {
-        return stripe->broken;
-    }
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(client->error, sizeof(client->error), format, arguments);
-    va_end(arguments);
-    stripe->broken = status;
-    if (stripe->ring.in_flight > 0 && !sw_client_regions_part(stripe)) {
-        const size_t size = strlen(client->error);
-        snprintf(client->error + size, sizeof(client->error) - size,
-                 "; the server may still write to arrays of these requests in regions: %s",
-                 strerror(errno));
-    }
-    client->lost_writes |= stripe->has_written;
-    stripe->queue_count = 0;
-    stripe->receiving = NULL;
-    for (uint32_t i = 0; i < SW_CLIENT_FLIGHTS_MAX; i++) {
-        if (stripe->flights[i].id != 0) {
-            sw_client_flight_finish(stripe, &stripe->flights[i], status, NULL);
-        }
-    }
-    sw_client_stripe_watch(stripe);
-    if (sherwood_stripes(client) == 0 && client->cluster == NULL) {
-        client->broken = status;
-    }
     return status;
 }
 

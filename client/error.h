@@ -10,14 +10,9 @@
 #include <stdint.h>
 
 struct sherwood;
-struct sw_client_stripe;
 
 /* Stores the sentence for sherwood_error and returns `status`. */
 int sw_client_fail(struct sherwood *client, int status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-/* Does the same and ends the stripe: its requests in flight end with `status`, and the callers'
- * arrays are no longer touched. If it was the last stripe, further calls return `status`. */
-int sw_client_break(struct sw_client_stripe *stripe, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Returns the code for a status of the protocol; SHERWOOD_E_PROTOCOL if it is unknown. */
 int sw_client_status(uint32_t reply_status);

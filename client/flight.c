@@ -6,7 +6,7 @@
 
 #include <assert.h>
 
-#include "client/cluster.h"
+#include "client/handle.h"
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "arrays cross the wire as they are");
 
@@ -25,15 +25,9 @@ static struct sw_client_flight *take_slot(struct sw_client_stripe *stripe)
     return NULL;
 }
 
-/* Will the reply have a long body for the caller's arrays? */
-static bool is_direct(const struct sw_client_flight *flight)
+bool sw_client_stripe_is_free(const struct sw_client_stripe *stripe)
 {
-    bool is_wanted = false;
-    for (uint32_t i = 0; i < flight->pieces_count; i++) {
-        is_wanted |= flight->pieces[i].previous != NULL;
-    }
-    return is_wanted && (uint64_t)flight->header.count * sw_request_answer_bytes(&flight->header) >=
-                            SW_CLIENT_LONG_BYTES;
+    return stripe->broken == 0 && stripe->in_flight < stripe->client->flights_max;
 }
 
 struct sw_client_flight *sw_client_flight_take(struct sw_client_stripe *stripe,
@@ -41,6 +35,7 @@ struct sw_client_flight *sw_client_flight_take(struct sw_client_stripe *stripe,
 {
     struct sherwood *client = stripe->client;
     struct sw_client_flight *flight = sw_client_stripe_is_free(stripe) ? take_slot(stripe) : NULL;
+    assert(frame->done != NULL);
     if (flight == NULL) {
         return NULL;
     }
@@ -57,52 +52,20 @@ struct sw_client_flight *sw_client_flight_take(struct sw_client_stripe *stripe,
     flight->cache = frame->cache;
     flight->cache_at = frame->cache_at;
     flight->cache_keys = frame->cache_keys;
+    flight->done = frame->done;
+    flight->owner = frame->owner;
+    flight->call_at = frame->call_at;
     stripe->moved = stripe->in_flight == 0 ? client->clock : stripe->moved;
     stripe->in_flight++;
     client->in_flight++;
     return flight;
 }
 
-/* Gives a flight back of which nothing was sent. */
-static void put_back(struct sw_client_stripe *stripe, struct sw_client_flight *flight)
+void sw_client_flight_put_back(struct sw_client_stripe *stripe, struct sw_client_flight *flight)
 {
     flight->id = 0;
     stripe->in_flight--;
     stripe->client->in_flight--;
-}
-
-struct sw_client_flight *sw_client_flight_queue(struct sw_client_stripe *stripe,
-                                                const struct sw_client_frame *frame)
-{
-    struct sw_client_flight *flight = sw_client_flight_take(stripe, frame);
-    if (flight == NULL) {
-        return NULL;
-    }
-    if (frame->by_ring) {
-        stripe->has_written |= sw_operation_writes(flight->header.operation);
-        sw_client_ring_submit(stripe, flight, &frame->submission);
-        return flight;
-    }
-    flight->is_direct = is_direct(flight);
-    uint64_t body_bytes = flight->pieces_count == 0 ? 0 : sw_request_layout(&flight->header).bytes;
-    int head_bytes =
-        frame->login != NULL
-            ? sw_frame_login_encode(&flight->header, frame->login, frame->login_head,
-                                    SW_FRAME_HEAD_BYTES_MAX)
-            : sw_request_encode(&flight->header, body_bytes, flight->head, sizeof(flight->head));
-    if (head_bytes <= 0) {
-        put_back(stripe, flight);
-        return NULL;
-    }
-    stripe->has_written |= sw_operation_writes(flight->header.operation);
-    flight->login_head = frame->login != NULL ? frame->login_head : NULL;
-    flight->head_bytes = (uint32_t)head_bytes;
-    flight->frame_bytes = (uint64_t)head_bytes + body_bytes;
-    uint32_t last = (stripe->queue_first + stripe->queue_count) % SW_CLIENT_FLIGHTS_MAX;
-    stripe->queue[last] = (uint32_t)(flight - stripe->flights);
-    stripe->queue_count++;
-    stripe->direct += flight->is_direct;
-    return flight;
 }
 
 /* --- arrays ----------------------------------------------------------------------------------- */
@@ -219,11 +182,12 @@ void sw_client_request_finish(struct sherwood *client, struct sherwood_request *
     client->done_last = request;
 }
 
-/* Passes the result of a frame to its call. */
-static void finish_call(struct sw_client_call *call, const struct sw_client_flight *flight,
-                        int status, const struct sw_reply *reply)
+void sw_client_call_done(struct sherwood *client, const struct sw_client_flight *flight, int status,
+                         const struct sw_reply *reply)
 {
+    struct sw_client_call *call = flight->owner;
     const uint64_t from = flight->call_at, to = from + flight->header.count;
+    (void)client;
     call->flights--;
     if (call->status == SHERWOOD_OK) {
         call->status = status;
@@ -242,17 +206,18 @@ static void finish_call(struct sw_client_call *call, const struct sw_client_flig
     }
 }
 
+void sw_client_request_done(struct sherwood *client, const struct sw_client_flight *flight,
+                            int status, const struct sw_reply *reply)
+{
+    sw_client_request_finish(client, flight->owner, status, reply == NULL ? 0 : reply->hits,
+                             reply == NULL ? 0 : reply->overflows);
+}
+
 void sw_client_flight_finish(struct sw_client_stripe *stripe, struct sw_client_flight *flight,
                              int status, const struct sw_reply *reply)
 {
-    struct sherwood_request *request = flight->request;
-    struct sw_client_call *call = flight->call;
-    struct sw_client_share *share = flight->share;
     count_cache(flight->cache, reply);
     flight->id = 0;
-    flight->request = NULL;
-    flight->call = NULL;
-    flight->share = NULL;
     stripe->in_flight--;
     stripe->direct -= flight->is_direct;
     stripe->ring.in_flight -= flight->by_ring;
@@ -260,14 +225,5 @@ void sw_client_flight_finish(struct sw_client_stripe *stripe, struct sw_client_f
     if (reply != NULL && reply->map_epoch > stripe->map_epoch) {
         stripe->map_epoch = reply->map_epoch;
     }
-    if (call != NULL) {
-        finish_call(call, flight, status, reply);
-    }
-    if (request != NULL) {
-        sw_client_request_finish(stripe->client, request, status, reply == NULL ? 0 : reply->hits,
-                                 reply == NULL ? 0 : reply->overflows);
-    }
-    if (share != NULL) {
-        sw_client_share_answered(share, status, reply);
-    }
+    flight->done(stripe->client, flight, status, reply);
 }

@@ -16,7 +16,7 @@
 #include "proto/frame.h"
 #include "proto/region.h"
 
-struct sw_client_share;
+struct sw_client_flight;
 struct sw_client_stripe;
 
 /* Values of sherwood_request._state. */
@@ -38,6 +38,11 @@ struct sw_client_call {
     uint32_t least;         /* of all replies: the smallest count, if it is set to the largest */
     struct sw_reply *reply; /* out, for requests without keys; or NULL */
 };
+
+/* Receives the result of a flight, once. `reply` is NULL if the connection ended first. The slot of
+ * the flight is free already: the function reads `flight`, and queues no frame. */
+typedef void sw_client_done(struct sherwood *client, const struct sw_client_flight *flight,
+                            int status, const struct sw_reply *reply);
 
 /* A frame that is sent: head, keys in pieces, zeros, operands in pieces, zeros, scores, zeros,
  * times, zeros. */
@@ -65,10 +70,9 @@ struct sw_client_flight {
     uint64_t cache_keys;          /* of the whole call, for which the evicted arrays have room */
     uint64_t *scores;             /* receives the scores of a SCAN */
     const uint64_t *times_ms;     /* those of the keys, if the header has_times */
-    struct sherwood_request *request; /* of sherwood_submit; or NULL */
-    struct sw_client_call *call;      /* or NULL */
-    uint64_t call_at;                 /* the key of the call that is the frame's first one */
-    struct sw_client_share *share;    /* of a request at a cluster; or NULL */
+    sw_client_done *done;
+    void *owner;      /* for `done` */
+    uint64_t call_at; /* the key of the call that is the frame's first one */
 };
 
 /* What some operations have beside their arrays, as in struct sw_request. */
@@ -94,6 +98,9 @@ static inline void sw_client_add_details(struct sw_request *header,
 /* What a frame is made of, and where its reply goes, as in the flight. */
 struct sw_client_frame {
     struct sw_request header; /* without the id */
+    sw_client_done *done;
+    void *owner; /* for `done` */
+    uint64_t call_at;
     void *first;
     void *second;
     uint64_t *scores;
@@ -111,13 +118,13 @@ struct sw_client_frame {
     struct sw_submission submission; /* .. as this record */
 };
 
+/* Can the stripe take another frame? */
+bool sw_client_stripe_is_free(const struct sw_client_stripe *stripe);
 /* Takes a flight for a frame, which the caller sends. NULL: none is free. */
 struct sw_client_flight *sw_client_flight_take(struct sw_client_stripe *stripe,
                                                const struct sw_client_frame *frame);
-/* Queues a frame, or submits it to the ring. Returns its flight, of which the caller sets request
- * and call; or NULL if no flight is free or the head cannot be encoded. */
-struct sw_client_flight *sw_client_flight_queue(struct sw_client_stripe *stripe,
-                                                const struct sw_client_frame *frame);
+/* Frees a flight of which no byte was sent, without calling its `done`. */
+void sw_client_flight_put_back(struct sw_client_stripe *stripe, struct sw_client_flight *flight);
 /* An array of the caller's that a flight reads or writes. */
 struct sw_client_array {
     const void *at;
@@ -130,9 +137,13 @@ uint32_t sw_client_flight_arrays(const struct sw_client_flight *flight,
                                  struct sw_client_array arrays[SW_CLIENT_ARRAYS_MAX]);
 /* Returns the flight that has this request_id, or NULL. */
 struct sw_client_flight *sw_client_flight_find(struct sw_client_stripe *stripe, uint64_t id);
-/* Frees the flight, and passes its result to its request or call. */
+/* Frees the flight, and passes its result to `done`. */
 void sw_client_flight_finish(struct sw_client_stripe *stripe, struct sw_client_flight *flight,
                              int status, const struct sw_reply *reply);
+/* `done` of a frame of a blocking call: the owner is a struct sw_client_call. */
+sw_client_done sw_client_call_done;
+/* `done` of a submitted request: the owner is a struct sherwood_request. */
+sw_client_done sw_client_request_done;
 /* Begins a request under this id, and passes a result to it. */
 void sw_client_request_begin(struct sherwood_request *request, uint64_t id);
 void sw_client_request_finish(struct sherwood *client, struct sherwood_request *request, int status,

@@ -6,21 +6,20 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <time.h>
 
-#include "client/cluster.h"
+#include "client/ask.h"
 #include "client/endpoints.h"
 #include "client/error.h"
+#include "client/open.h"
 #include "client/send.h"
 #include "client/sherwood-replicas.h"
-#include "client/wait.h"
+#include "client/step.h"
 
-#define ADDRESSES_MAX 64
 /* Servers that are asked in a round: the addresses, and primaries that replicas name. */
-#define ASKED_MAX (2 * ADDRESSES_MAX)
+#define ASKED_MAX (2 * SW_CLIENT_ENDPOINTS_MAX)
 /* While members elect a primary, they are asked again after this time. */
 #define REST_MS 100
 /* Each of several addresses gets a share of the time to connect, but at least this one. */
@@ -168,67 +167,16 @@ static bool open_others(struct search *search)
     return done;
 }
 
-int sw_client_connect_list(const char *list, const struct sherwood_options *options,
-                           struct sherwood **out, char *text, size_t text_bytes)
+int sw_client_follow_open(struct sherwood *client, char *text, size_t text_bytes)
 {
-    const char *addresses[ADDRESSES_MAX];
-    struct sherwood_options taken;
-    struct sherwood *client = NULL;
-    char *copy = strdup(list);
-    size_t count = copy == NULL ? 0 : sw_client_endpoints_split(copy, addresses, ADDRESSES_MAX);
-    int status = copy == NULL
-                     ? SHERWOOD_E_NOMEM
-                     : sw_client_make(addresses[0], options, &taken, &client, text, text_bytes);
-    if (status == SHERWOOD_OK) {
-        client->endpoints = calloc(1, sizeof(*client->endpoints));
-        status = client->endpoints == NULL
-                     ? SHERWOOD_E_NOMEM
-                     : sw_client_endpoints_init(client->endpoints, addresses, count, &taken, text,
-                                                text_bytes);
-    }
-    free(copy);
-    if (status == SHERWOOD_OK) {
-        struct search search = {.client = client, .text = text, .text_bytes = text_bytes};
-        /* Where there is no primary, a replica still takes reads. */
-        bool done = search_primary(&search, "") ||
-                    (search.replica[0] != '\0' && open_at(&search, search.replica));
-        status = done && open_others(&search) ? SHERWOOD_OK : search.status;
-    }
-    if (status != SHERWOOD_OK) {
-        sherwood_close(client);
-        return status;
-    }
-    client->is_fixed = true;
-    client->traffic = (struct sherwood_traffic){0};
-    *out = client;
-    return SHERWOOD_OK;
+    struct search search = {.client = client, .text = text, .text_bytes = text_bytes};
+    /* Where there is no primary, a replica still takes reads. */
+    bool done = search_primary(&search, "") ||
+                (search.replica[0] != '\0' && open_at(&search, search.replica));
+    return done && open_others(&search) ? SHERWOOD_OK : search.status;
 }
 
 /* --- following -------------------------------------------------------------------------------- */
-
-int sw_client_refused_by_replica(struct sw_client_stripe *stripe, const char *primary)
-{
-    struct sherwood *client = stripe->client;
-    const char *colon = strrchr(primary, ':');
-    const bool is_path = strncmp(primary, "unix:", 5) == 0;
-    const bool is_v6 = !is_path && primary[0] != '[' && strchr(primary, ':') != colon;
-    char said[SW_CLIENT_ADDRESS_BYTES];
-    sw_client_clean(primary, strlen(primary), said, sizeof(said));
-    client->is_at_replica = true;
-    if (colon == NULL || said[0] == '\0') {
-        client->primary[0] = '\0';
-        return sw_client_fail(client, SHERWOOD_E_SHARD,
-                              "%s: this server is a replica, and does not know its primary: try "
-                              "again",
-                              stripe->address);
-    }
-    colon = strrchr(said, ':');
-    snprintf(client->primary, sizeof(client->primary), "%s%s%.*s%s%s",
-             client->endpoints != NULL && client->endpoints->is_secure && !is_path ? "tls://" : "",
-             is_v6 ? "[" : "", (int)(colon - said), said, is_v6 ? "]" : "", colon);
-    return sw_client_fail(client, SHERWOOD_E_SHARD,
-                          "%s: this server is a replica; its primary is %s", stripe->address, said);
-}
 
 const char *sherwood_primary(const struct sherwood *client)
 {

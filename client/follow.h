@@ -16,13 +16,9 @@
 /* A call goes to another primary at most this many times. */
 #define SW_CLIENT_FOLLOWS_MAX 4
 
-/* Does what sherwood_connect_text does for "address,address,..". */
-int sw_client_connect_list(const char *list, const struct sherwood_options *options,
-                           struct sherwood **out, char *text, size_t text_bytes);
-
-/* Notes that a replica has refused a request, and which primary it named. Returns the status, with
- * the sentence in the handle. */
-int sw_client_refused_by_replica(struct sw_client_stripe *stripe, const char *primary);
+/* Connects a handle that has endpoints and no connection: to the primary, or to a replica if there
+ * is no primary. On failure it returns a code, with a sentence in `text`. */
+int sw_client_follow_open(struct sherwood *client, char *text, size_t text_bytes);
 
 /* Can a call be sent again from key *from on, behind a refusal by a replica? If so, connects to the
  * primary and returns SHERWOOD_OK. Otherwise, and if no primary is found in time, returns the

@@ -11,7 +11,7 @@
 #include "client/error.h"
 #include "client/request.h"
 #include "client/send.h"
-#include "client/wait.h"
+#include "client/step.h"
 
 /* A blocking call has so many jobs under way, of about so many keys a shard. */
 #define RUN_JOBS 4
@@ -45,7 +45,6 @@ static struct sw_client_job *take_job(struct sherwood *client)
         job->next = NULL;
         job->request = NULL;
         job->call = NULL;
-        job->client = client;
         job->key_bytes = client->server.key_bytes;
         job->value_bytes = client->server.value_bytes;
         job->open = 0;
@@ -111,10 +110,11 @@ static bool is_refusal(uint32_t status)
            status == SW_REPLY_NOT_PRIMARY;
 }
 
-void sw_client_share_answered(struct sw_client_share *share, int status,
-                              const struct sw_reply *reply)
+/* `done` of a share's frame: its answer has come, or its connection has ended (NULL). */
+static void share_answered(struct sherwood *client, const struct sw_client_flight *flight,
+                           int status, const struct sw_reply *reply)
 {
-    struct sherwood *client = share->job->client;
+    struct sw_client_share *share = flight->owner;
     struct sw_client_cluster *cluster = client->cluster;
     if (reply != NULL && is_refusal(reply->status)) {
         cluster->stripes[share->shard]->refusals++;
@@ -143,7 +143,7 @@ static int unsplit(struct sherwood *client, int status, uint32_t slot)
 
 /* --- sending ---------------------------------------------------------------------------------- */
 
-static struct sw_client_frame frame_of(const struct sw_client_share *share, uint64_t epoch,
+static struct sw_client_frame frame_of(struct sw_client_share *share, uint64_t epoch,
                                        uint32_t frozen_seen)
 {
     const struct sw_client_job *job = share->job;
@@ -158,6 +158,8 @@ static struct sw_client_frame frame_of(const struct sw_client_share *share, uint
     sw_client_add_details(&header, &job->details);
     return (struct sw_client_frame){
         .header = header,
+        .done = share_answered,
+        .owner = share,
         .second = job->answers_found != NULL ? share->found : NULL,
         .times_ms = share->times_ms,
         .pieces = &share->piece,
@@ -189,13 +191,11 @@ static bool send_share(struct sherwood *client, struct sw_client_share *share)
         (struct sherwood_piece){share->keys, share->values,
                                 share->job->keeps_values ? share->previous : NULL, share->count};
     struct sw_client_frame frame = frame_of(share, epoch, stripe->frozen);
-    struct sw_client_flight *flight = sw_client_flight_queue(stripe, &frame);
-    if (flight == NULL) {
+    if (sw_client_queue(stripe, &frame) == NULL) {
         share_done(client, share,
                    sw_client_fail(client, SHERWOOD_E_INVALID, "the frame cannot be encoded"));
         return true;
     }
-    flight->share = share;
     share->state = SW_CLIENT_SHARE_FLYING;
     stripe->keys += share->count;
     stripe->frames++;
@@ -237,14 +237,6 @@ static void sleep_ms(uint64_t ms)
 {
     struct timespec left = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
     (void)nanosleep(&left, NULL);
-}
-
-uint64_t sw_client_cluster_draw(struct sw_client_cluster *cluster, uint64_t below)
-{
-    cluster->random ^= cluster->random << 13;
-    cluster->random ^= cluster->random >> 7;
-    cluster->random ^= cluster->random << 17;
-    return cluster->random % below;
 }
 
 /* Calls a function for each share that is not sent, or was refused; the function may end jobs. */

@@ -1,64 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * region.c - memory that is shared with the server: made, registered, looked up, given back.
+ * region.c - the calls on regions: making and registering them, giving them back; and the ring,
+ * which comes with the first one.
  */
-#include "client/region.h"
-
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/memfd.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "client/cluster.h"
 #include "client/error.h"
+#include "client/memory.h"
 #include "client/ring.h"
 #include "client/send.h"
-#include "client/wait.h"
+#include "client/step.h"
 
 /* What sherwood_region_allocate aligns to. */
 #define ALIGN 64
-
-/* --- memory ----------------------------------------------------------------------------------- */
-
-uint8_t *sw_client_memfd(struct sherwood *client, const char *name, uint64_t bytes, int *fd)
-{
-    void *memory = MAP_FAILED;
-    /* the C library has had the function since 2.27 only */
-    *fd = (int)syscall(SYS_memfd_create, name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    int error = *fd < 0 ? errno : 0;
-    if (error == 0 && (ftruncate(*fd, (off_t)bytes) != 0 ||
-                       fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)) {
-        error = errno;
-    }
-    if (error == 0) {
-        error = posix_fallocate(*fd, 0, (off_t)bytes);
-    }
-    if (error == 0) {
-        memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, *fd, 0);
-        error = memory == MAP_FAILED ? errno : 0;
-    }
-    if (error != 0) {
-        sw_client_memfd_close(*fd);
-        *fd = -1;
-        sw_client_fail(client, SHERWOOD_E_NOMEM, "%llu bytes of shared memory: %s",
-                       (unsigned long long)bytes, strerror(error));
-        return NULL;
-    }
-    return memory;
-}
-
-void sw_client_memfd_close(int fd)
-{
-    if (fd >= 0) {
-        close(fd);
-    }
-}
 
 /* --- talking to the server -------------------------------------------------------------------- */
 
@@ -103,7 +63,8 @@ static int exchange(struct sw_client_stripe *stripe, const struct sw_request *he
     struct sherwood *client = stripe->client;
     struct sw_client_call call = {.flights = 1, .reply = reply};
     uint8_t head[SW_FRAME_HEAD_BYTES_MAX];
-    const struct sw_client_frame frame = {.header = *header};
+    const struct sw_client_frame frame = {
+        .header = *header, .done = sw_client_call_done, .owner = &call};
     while (stripe->broken == 0 && (stripe->queue_count > 0 || !sw_client_stripe_is_free(stripe))) {
         sw_client_send_all(client);
         sw_client_step(client, -1);
@@ -115,7 +76,6 @@ static int exchange(struct sw_client_stripe *stripe, const struct sw_request *he
     }
     int bytes = said != NULL ? sw_region_request_encode(&flight->header, said, head, sizeof(head))
                              : sw_request_encode(&flight->header, 0, head, sizeof(head));
-    flight->call = &call;
     flight->sent = true;
     int error = bytes < 0 ? EMSGSIZE : send_frame(stripe, head, (size_t)bytes, fd);
     if (error != 0) {
@@ -125,11 +85,33 @@ static int exchange(struct sw_client_stripe *stripe, const struct sw_request *he
     return sw_client_finish_call(client, &call);
 }
 
-int sw_client_region_exchange(struct sw_client_stripe *stripe, uint32_t operation,
-                              const struct sw_region_request *said, int fd)
+/* Sends REGION or RELEASE, with a descriptor unless it is -1, and waits for the reply. */
+static int tell(struct sw_client_stripe *stripe, uint32_t operation,
+                const struct sw_region_request *said, int fd)
 {
     const struct sw_request header = {.operation = operation};
     return exchange(stripe, &header, said, fd, NULL);
+}
+
+/* Makes a ring and registers it. The stripe has attached. Returns a status. */
+static int add_ring(struct sw_client_stripe *stripe, uint32_t entries_max)
+{
+    const uint32_t entries = sw_client_ring_entries(entries_max);
+    struct sw_region_request said = {
+        .kind = SW_REGION_RING, .entries = entries, .bytes = sw_ring_bytes(entries)};
+    int fd = -1;
+    uint8_t *memory = sw_client_memfd(stripe->client, "sherwood ring", said.bytes, &fd);
+    if (memory == NULL) {
+        return SHERWOOD_E_NOMEM;
+    }
+    int status = tell(stripe, SW_OPERATION_REGION, &said, fd);
+    sw_client_memfd_close(fd);
+    if (status != SHERWOOD_OK) {
+        munmap(memory, said.bytes);
+        return status;
+    }
+    sw_client_ring_open(stripe, memory, entries);
+    return SHERWOOD_OK;
 }
 
 /* Asks for the limits, then makes the ring, if the handle has none yet. */
@@ -154,7 +136,7 @@ static int attach(struct sherwood *client)
     }
     if (status == SHERWOOD_OK) {
         client->sharing = reply.sharing;
-        status = sw_client_ring_open(stripe, reply.sharing.ring_entries_max);
+        status = add_ring(stripe, reply.sharing.ring_entries_max);
     }
     if (status == SHERWOOD_OK && stripe->ring.entries < client->flights_max) {
         client->flights_max = stripe->ring.entries;
@@ -163,30 +145,6 @@ static int attach(struct sherwood *client)
 }
 
 /* --- the regions of a handle ------------------------------------------------------------------ */
-
-bool sw_client_region_find(const struct sherwood *client, const void *array,
-                           struct sw_ring_extent extent, uint64_t *place)
-{
-    uintptr_t at = (uintptr_t)array;
-    for (const struct sherwood_region *r = client->regions; r != NULL; r = r->next) {
-        uintptr_t offset = at - (uintptr_t)r->memory;
-        if (at >= (uintptr_t)r->memory && offset < r->bytes) {
-            *place = sw_ring_place(r->index, offset);
-            return extent.bytes <= r->bytes - offset && offset % extent.align == 0;
-        }
-    }
-    return false;
-}
-
-bool sw_client_region_is_device(const struct sherwood *client, const void *array)
-{
-    for (const struct sherwood_region *r = client->regions; r != NULL; r = r->next) {
-        if (r->is_device && (uintptr_t)array - (uintptr_t)r->memory < r->bytes) {
-            return true;
-        }
-    }
-    return false;
-}
 
 /* The lowest index that no region of the handle has. */
 static uint32_t free_index(const struct sherwood *client)
@@ -214,7 +172,7 @@ static int add_region(struct sherwood *client, struct sw_region_request *said, i
         return sw_client_fail(client, SHERWOOD_E_NOMEM, "not enough memory for a region");
     }
     said->index = free_index(client);
-    int status = sw_client_region_exchange(client->stripes[0], SW_OPERATION_REGION, said, fd);
+    int status = tell(client->stripes[0], SW_OPERATION_REGION, said, fd);
     if (status != SHERWOOD_OK) {
         free(region);
         return status;
@@ -342,12 +300,6 @@ void sherwood_region_reset(struct sherwood_region *region)
 
 /* --- the end of a region ---------------------------------------------------------------------- */
 
-static bool lies_in(const struct sherwood_region *region, const struct sw_client_array *array)
-{
-    const uintptr_t at = (uintptr_t)array->at, from = (uintptr_t)region->memory;
-    return at < from + region->bytes && from < at + array->bytes;
-}
-
 /* Does a flight of the stripe read or write the region, by the socket or by the ring? */
 static bool stripe_uses(const struct sw_client_stripe *stripe, const struct sherwood_region *region)
 {
@@ -356,7 +308,7 @@ static bool stripe_uses(const struct sw_client_stripe *stripe, const struct sher
         const struct sw_client_flight *flight = &stripe->flights[f];
         uint32_t count = flight->id != 0 ? sw_client_flight_arrays(flight, arrays) : 0;
         for (uint32_t i = 0; i < count; i++) {
-            if (lies_in(region, &arrays[i])) {
+            if (sw_client_region_has(region, &arrays[i])) {
                 return true;
             }
         }
@@ -372,66 +324,6 @@ static bool is_used(const struct sherwood *client, const struct sherwood_region 
         }
     }
     return false;
-}
-
-/* Writes one byte of each page of an array, without a change, so that the kernel gives this process
- * a page of its own. An exchange, unlike a load and a store, loses no write of another thread. */
-static void own_pages(const struct sherwood_region *region, const struct sw_client_array *array)
-{
-    const uintptr_t from = (uintptr_t)array->at - (uintptr_t)region->memory;
-    const uintptr_t end = from + array->bytes < region->bytes ? from + array->bytes : region->bytes;
-    for (uintptr_t at = from / SW_REGION_PAGE * SW_REGION_PAGE; at < end; at += SW_REGION_PAGE) {
-        uint8_t *byte = region->memory + at;
-        uint8_t held = __atomic_load_n(byte, __ATOMIC_RELAXED);
-        while (!__atomic_compare_exchange_n(byte, &held, held, false, __ATOMIC_RELAXED,
-                                            __ATOMIC_RELAXED)) {
-        }
-    }
-}
-
-/* Maps the same pages again, in the same place, so that this process gets a copy of each page that
- * it writes from now on. */
-static bool part(struct sherwood_region *region)
-{
-    region->is_apart =
-        region->is_apart ||
-        mmap(region->memory, region->bytes, PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, region->fd, 0) == region->memory;
-    return region->is_apart;
-}
-
-bool sw_client_regions_part(struct sw_client_stripe *stripe)
-{
-    struct sw_client_array arrays[SW_CLIENT_ARRAYS_MAX];
-    bool done = true;
-    for (uint32_t f = 0; stripe->ring.in_flight > 0 && f < SW_CLIENT_FLIGHTS_MAX; f++) {
-        const struct sw_client_flight *flight = &stripe->flights[f];
-        bool is_there = flight->id != 0 && flight->by_ring;
-        uint32_t count = is_there ? sw_client_flight_arrays(flight, arrays) : 0;
-        for (uint32_t i = 0; i < count; i++) {
-            struct sherwood_region *region = stripe->client->regions;
-            while (region != NULL && !lies_in(region, &arrays[i])) {
-                region = region->next;
-            }
-            if (region == NULL || !region->is_own || !arrays[i].is_out) {
-                continue;
-            }
-            done &= part(region);
-            if (region->is_apart) {
-                own_pages(region, &arrays[i]);
-            }
-        }
-    }
-    return done;
-}
-
-static void free_region(struct sherwood_region *region)
-{
-    if (region->is_own) {
-        munmap(region->memory, region->bytes);
-        sw_client_memfd_close(region->fd);
-    }
-    free(region);
 }
 
 int sherwood_region_destroy(struct sherwood_region *region)
@@ -455,17 +347,8 @@ int sherwood_region_destroy(struct sherwood_region *region)
     }
     int status = stripe->broken;
     if (status == SHERWOOD_OK) {
-        status = sw_client_region_exchange(stripe, SW_OPERATION_RELEASE, &said, -1);
+        status = tell(stripe, SW_OPERATION_RELEASE, &said, -1);
     }
-    free_region(region);
+    sw_client_region_free(region);
     return status;
-}
-
-void sw_client_regions_close(struct sherwood *client)
-{
-    while (client->regions != NULL) {
-        struct sherwood_region *region = client->regions;
-        client->regions = region->next;
-        free_region(region);
-    }
 }

@@ -4,10 +4,11 @@
  */
 #include "client/sherwood-replicas.h"
 
+#include "client/ask.h"
 #include "client/cluster.h"
 #include "client/error.h"
 #include "client/send.h"
-#include "client/wait.h"
+#include "client/step.h"
 
 /* How long one request waits at most: the server replies well before the limit of a request. */
 #define WAIT_MS 1000
@@ -21,7 +22,9 @@ static int ask_all(struct sherwood *client, uint32_t replicas, uint32_t wait_ms,
                                                      .count = replicas,
                                                      .key_bytes = client->server.key_bytes,
                                                      .value_bytes = client->server.value_bytes,
-                                                     .timeout_ms = wait_ms}};
+                                                     .timeout_ms = wait_ms},
+                                          .done = sw_client_call_done,
+                                          .owner = &call};
     bool has_written = false;
     uint32_t asked = 0;
     for (uint32_t i = 0; i < client->stripes_count; i++) {
@@ -32,12 +35,11 @@ static int ask_all(struct sherwood *client, uint32_t replicas, uint32_t wait_ms,
         if (stripe->broken != 0 || (has_written && !stripe->has_written)) {
             continue;
         }
-        struct sw_client_flight *flight = sw_client_flight_queue(stripe, &frame);
-        if (flight == NULL) { /* cannot happen: nothing else is in flight */
+        if (sw_client_queue(stripe, &frame) ==
+            NULL) { /* cannot happen: nothing else is in flight */
             call.status = sw_client_fail(client, SHERWOOD_E_INVALID, "the frame cannot be encoded");
             break;
         }
-        flight->call = &call;
         call.flights++;
         asked++;
     }

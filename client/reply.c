@@ -9,10 +9,11 @@
  */
 #include "client/reply.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "client/endpoints.h"
 #include "client/error.h"
-#include "client/follow.h"
 #include "client/handle.h"
 
 static int contradiction(struct sw_client_stripe *stripe, const char *what)
@@ -53,6 +54,32 @@ static struct sw_reply refusal_of(const struct sw_reply *reply)
                              .map_epoch = reply->map_epoch};
 }
 
+/* Notes that a replica has refused a request, and which primary it named. */
+static void refused_by_replica(struct sw_client_stripe *stripe, const char *primary)
+{
+    struct sherwood *client = stripe->client;
+    const char *colon = strrchr(primary, ':');
+    const bool is_path = strncmp(primary, "unix:", 5) == 0;
+    const bool is_v6 = !is_path && primary[0] != '[' && strchr(primary, ':') != colon;
+    char said[SW_CLIENT_ADDRESS_BYTES];
+    sw_client_clean(primary, strlen(primary), said, sizeof(said));
+    client->is_at_replica = true;
+    if (colon == NULL || said[0] == '\0') {
+        client->primary[0] = '\0';
+        sw_client_fail(client, SHERWOOD_E_SHARD,
+                       "%s: this server is a replica, and does not know its primary: try "
+                       "again",
+                       stripe->address);
+        return;
+    }
+    colon = strrchr(said, ':');
+    snprintf(client->primary, sizeof(client->primary), "%s%s%.*s%s%s",
+             client->endpoints != NULL && client->endpoints->is_secure && !is_path ? "tls://" : "",
+             is_v6 ? "[" : "", (int)(colon - said), said, is_v6 ? "]" : "", colon);
+    sw_client_fail(client, SHERWOOD_E_SHARD, "%s: this server is a replica; its primary is %s",
+                   stripe->address, said);
+}
+
 /* Handles a reply whose status is not OK; it has no body. */
 static int refused(struct sw_client_stripe *stripe, struct sw_client_flight *flight,
                    const struct sw_reply *reply)
@@ -75,7 +102,7 @@ static int refused(struct sw_client_stripe *stripe, struct sw_client_flight *fli
                                "%s: the server ended the connection: %s", stripe->address, said);
     }
     if (reply->status == SW_REPLY_NOT_PRIMARY && client->cluster == NULL) {
-        (void)sw_client_refused_by_replica(stripe, reply->message);
+        refused_by_replica(stripe, reply->message);
     } else {
         sw_client_fail(client, status, "the server refused the request: %s", said);
     }

@@ -12,7 +12,7 @@
 
 #include "client/error.h"
 #include "client/handle.h"
-#include "client/region.h"
+#include "client/memory.h"
 #include "client/reply.h"
 
 /* A wait that took no longer than twice the limit lately spins; of the others one in so many does,
@@ -21,27 +21,18 @@
 /* Between two looks at the clock. */
 #define SPIN_PAUSES 64
 
-int sw_client_ring_open(struct sw_client_stripe *stripe, uint32_t entries_max)
+uint32_t sw_client_ring_entries(uint32_t entries_max)
 {
     uint32_t entries = SW_RING_ENTRIES_MIN;
     while (entries < SW_CLIENT_FLIGHTS_MAX && entries * 2 <= entries_max) {
         entries *= 2;
     }
-    struct sw_region_request said = {
-        .kind = SW_REGION_RING, .entries = entries, .bytes = sw_ring_bytes(entries)};
-    int fd = -1;
-    uint8_t *memory = sw_client_memfd(stripe->client, "sherwood ring", said.bytes, &fd);
-    if (memory == NULL) {
-        return SHERWOOD_E_NOMEM;
-    }
-    int status = sw_client_region_exchange(stripe, SW_OPERATION_REGION, &said, fd);
-    sw_client_memfd_close(fd);
-    if (status != SHERWOOD_OK) {
-        munmap(memory, said.bytes);
-        return status;
-    }
+    return entries;
+}
+
+void sw_client_ring_open(struct sw_client_stripe *stripe, uint8_t *memory, uint32_t entries)
+{
     stripe->ring = (struct sw_client_ring){.memory = memory, .entries = entries};
-    return SHERWOOD_OK;
 }
 
 void sw_client_ring_close(struct sw_client_ring *ring)

@@ -25,8 +25,11 @@ struct sw_client_ring {
     uint32_t waits;
 };
 
-/* Makes a ring and registers it. The stripe has attached. Returns a status. */
-int sw_client_ring_open(struct sw_client_stripe *stripe, uint32_t entries_max);
+/* The entries of a handle's ring, where the server allows this many. */
+uint32_t sw_client_ring_entries(uint32_t entries_max);
+/* Gives the stripe a ring, whose memory of sw_ring_bytes is registered with the server. */
+void sw_client_ring_open(struct sw_client_stripe *stripe, uint8_t *memory, uint32_t entries);
+/* Unmaps the memory, if there is any. */
 void sw_client_ring_close(struct sw_client_ring *ring);
 
 /* Decides whether a frame goes through the ring of its handle: if there is one, and all arrays lie

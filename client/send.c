@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * send.c - sends queued frames straight from the caller's arrays.
+ * send.c - chooses the connection of a frame, queues it, and sends what is queued straight from the
+ * caller's arrays.
  */
 #include "client/send.h"
 
@@ -12,6 +13,68 @@
 /* The largest number of parts of one write, and of writes before the caller may receive again. */
 #define SEND_PARTS_MAX 128
 #define SEND_CALLS_MAX 16
+
+/* --- queueing --------------------------------------------------------------------------------- */
+
+int sw_client_stripe_for(struct sherwood *client, struct sw_client_frame *frame,
+                         struct sw_client_stripe **out)
+{
+    const int status = sw_client_ring_place(client, frame);
+    *out = NULL;
+    if (status == SHERWOOD_OK && !frame->by_ring) {
+        *out = sw_client_stripe_pick(client);
+    } else if (status == SHERWOOD_OK && sw_client_stripe_is_free(client->stripes[0])) {
+        *out = client->stripes[0];
+    }
+    return status;
+}
+
+/* Will the reply have a long body for the caller's arrays? */
+static bool is_direct(const struct sw_client_flight *flight)
+{
+    bool is_wanted = false;
+    for (uint32_t i = 0; i < flight->pieces_count; i++) {
+        is_wanted |= flight->pieces[i].previous != NULL;
+    }
+    return is_wanted && (uint64_t)flight->header.count * sw_request_answer_bytes(&flight->header) >=
+                            SW_CLIENT_LONG_BYTES;
+}
+
+struct sw_client_flight *sw_client_queue(struct sw_client_stripe *stripe,
+                                         const struct sw_client_frame *frame)
+{
+    struct sw_client_flight *flight = sw_client_flight_take(stripe, frame);
+    if (flight == NULL) {
+        return NULL;
+    }
+    if (frame->by_ring) {
+        stripe->has_written |= sw_operation_writes(flight->header.operation);
+        sw_client_ring_submit(stripe, flight, &frame->submission);
+        return flight;
+    }
+    flight->is_direct = is_direct(flight);
+    uint64_t body_bytes = flight->pieces_count == 0 ? 0 : sw_request_layout(&flight->header).bytes;
+    int head_bytes =
+        frame->login != NULL
+            ? sw_frame_login_encode(&flight->header, frame->login, frame->login_head,
+                                    SW_FRAME_HEAD_BYTES_MAX)
+            : sw_request_encode(&flight->header, body_bytes, flight->head, sizeof(flight->head));
+    if (head_bytes <= 0) {
+        sw_client_flight_put_back(stripe, flight);
+        return NULL;
+    }
+    stripe->has_written |= sw_operation_writes(flight->header.operation);
+    flight->login_head = frame->login != NULL ? frame->login_head : NULL;
+    flight->head_bytes = (uint32_t)head_bytes;
+    flight->frame_bytes = (uint64_t)head_bytes + body_bytes;
+    uint32_t last = (stripe->queue_first + stripe->queue_count) % SW_CLIENT_FLIGHTS_MAX;
+    stripe->queue[last] = (uint32_t)(flight - stripe->flights);
+    stripe->queue_count++;
+    stripe->direct += flight->is_direct;
+    return flight;
+}
+
+/* --- sending ---------------------------------------------------------------------------------- */
 
 static const uint8_t zeros[SW_FRAME_ALIGN];
 

@@ -43,7 +43,6 @@ struct sw_client_share {
 };
 
 struct sw_client_job {
-    struct sherwood *client;
     struct sw_client_job *next;
     struct sherwood_request *request; /* of sherwood_submit; or NULL */
     struct sw_client_call *call;      /* of a blocking call; or NULL */

@@ -56,24 +56,15 @@ struct sw_client_stripe {
     uint8_t buffer[SW_CLIENT_BUFFER_BYTES];
 };
 
-/* Connects and exchanges HELLO. On failure it returns NULL, a code in *status and a sentence in
- * `text`. */
-struct sw_client_stripe *
-sw_client_stripe_open(struct sherwood *client, const struct sw_client_dialer *dialer,
-                      const char *address, const struct sherwood_options *options,
-                      struct sw_reply *greeting, int *status, char *text, size_t text_bytes);
-/* NULL is allowed. */
-void sw_client_stripe_close(struct sw_client_stripe *stripe);
-/* Can the stripe take another frame? */
-bool sw_client_stripe_is_free(const struct sw_client_stripe *stripe);
 /* Returns the free stripe that has the fewest frames in flight, or NULL if none is free. */
 struct sw_client_stripe *sw_client_stripe_pick(struct sherwood *client);
-/* *out is the one whose ring the frame can go through, or else the same. Returns a status: neither
- * the ring nor the socket carries the frame. */
-int sw_client_stripe_for(struct sherwood *client, struct sw_client_frame *frame,
-                         struct sw_client_stripe **out);
 /* Updates what the descriptor of sherwood_descriptor waits for on this stripe, and removes a stripe
  * that has ended from it. */
 void sw_client_stripe_watch(struct sw_client_stripe *stripe);
+/* Stores the sentence for sherwood_error and ends the stripe: its requests in flight end with
+ * `status`, and the callers' arrays are no longer touched. If it was the last stripe, further calls
+ * return `status`. */
+int sw_client_break(struct sw_client_stripe *stripe, int status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "client/handle.h"
-#include "client/region.h"
+#include "client/memory.h"
 
 /* A call is carried out in parts of so many keys, so that the bits of a part need 2 MiB at most. A
  * part is many frames, so that waiting between two of them costs little. */

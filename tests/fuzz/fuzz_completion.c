@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "client/handle.h"
-#include "client/region.h"
+#include "client/memory.h"
 #include "tests/fuzz/input.h"
 
 #define ENTRIES SW_RING_ENTRIES_MIN

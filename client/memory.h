@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * region.h - the regions of a handle: which memory the server shares. Used by the thread that uses
- * the handle.
+ * memory.h - the memory that a handle shares with its server: regions, and that of the ring. Used
+ * by the thread that uses the handle.
  */
-#ifndef SHERWOOD_CLIENT_REGION_H
-#define SHERWOOD_CLIENT_REGION_H
+#ifndef SHERWOOD_CLIENT_MEMORY_H
+#define SHERWOOD_CLIENT_MEMORY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,10 +32,6 @@ struct sherwood_region {
 uint8_t *sw_client_memfd(struct sherwood *client, const char *name, uint64_t bytes, int *fd);
 void sw_client_memfd_close(int fd);
 
-/* Sends REGION or RELEASE, with a descriptor unless it is -1, and waits for the reply. */
-int sw_client_region_exchange(struct sw_client_stripe *stripe, uint32_t operation,
-                              const struct sw_region_request *said, int fd);
-
 /* The place of an array, if it lies in a region as it must. */
 bool sw_client_region_find(const struct sherwood *client, const void *array,
                            struct sw_ring_extent extent, uint64_t *place);
@@ -43,11 +39,17 @@ bool sw_client_region_find(const struct sherwood *client, const void *array,
 /* Does it lie in a region that is memory of a device? */
 bool sw_client_region_is_device(const struct sherwood *client, const void *array);
 
+/* Does a region have a byte of this array? */
+bool sw_client_region_has(const struct sherwood_region *region,
+                          const struct sw_client_array *array);
+
 /* A stripe ends: takes the arrays that its requests in the ring would receive answers into away
  * from the server. Regions that were made here keep their contents and their addresses. Returns
  * false if there is no memory for that. Memory that the caller registered stays shared. */
 bool sw_client_regions_part(struct sw_client_stripe *stripe);
 
+/* Frees a region that no list has any more. */
+void sw_client_region_free(struct sherwood_region *region);
 /* Frees all regions of a handle that is being closed. */
 void sw_client_regions_close(struct sherwood *client);
 

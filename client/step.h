@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * wait.h - the loop of the blocking calls.
+ * step.h - the loop of the blocking calls.
  */
-#ifndef SHERWOOD_CLIENT_WAIT_H
-#define SHERWOOD_CLIENT_WAIT_H
+#ifndef SHERWOOD_CLIENT_STEP_H
+#define SHERWOOD_CLIENT_STEP_H
 
 struct sherwood;
 struct sw_client_call;

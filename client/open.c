@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * open.c - makes handles without connections, opens connections, exchanges HELLO, and checks the
+ * facts of the server.
+ */
+#include "client/open.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/cluster.h"
+#include "client/error.h"
+#include "client/secure.h"
+#include "client/send.h"
+#include "client/step.h"
+
+/* --- a connection ----------------------------------------------------------------------------- */
+
+void sw_client_stripe_close(struct sw_client_stripe *stripe)
+{
+    if (stripe == NULL) {
+        return;
+    }
+    if (stripe->transport != NULL) {
+        stripe->transport->calls->close(stripe->transport);
+    }
+    sw_client_ring_close(&stripe->ring);
+    free(stripe);
+}
+
+/* Copies the login of the options. Returns false if it is too long. */
+static bool take_login(const struct sherwood_options *options, struct sw_frame_login *login)
+{
+    *login =
+        (struct sw_frame_login){.is_there = options->user != NULL || options->password != NULL};
+    size_t user = options->user != NULL ? strlen(options->user) : 0;
+    size_t password = options->password != NULL ? strlen(options->password) : 0;
+    if (user >= sizeof(login->user) || password > sizeof(login->password)) {
+        return false;
+    }
+    memcpy(login->user, options->user != NULL ? options->user : "", user);
+    memcpy(login->password, options->password != NULL ? options->password : "", password);
+    login->password_bytes = (uint32_t)password;
+    return true;
+}
+
+/* Waits for the greeting, for the whole of which there is one limit: a peer that sends a byte now
+ * and then does not hold a program that connects. */
+static int await_greeting(struct sw_client_stripe *stripe, struct sw_client_call *call)
+{
+    struct sherwood *client = stripe->client;
+    const uint64_t begin = client->clock;
+    const uint64_t limit = (uint64_t)client->request_timeout_ms;
+    sw_client_send(stripe);
+    while (call->flights > 0) {
+        const uint64_t passed = client->clock - begin;
+        if (passed >= limit) {
+            sw_client_break(stripe, SHERWOOD_E_TIMEOUT,
+                            "%s: connected, but the greeting was not complete within %d ms: is it "
+                            "a Sherwood server, or is it overloaded?",
+                            stripe->address, client->request_timeout_ms);
+            break;
+        }
+        sw_client_step(client, (int)(limit - passed));
+    }
+    return call->status;
+}
+
+/* Sends HELLO, with the login if there is one, and waits for the reply, which has the facts of the
+ * server. */
+static int greet(struct sw_client_stripe *stripe, const struct sherwood_options *options,
+                 struct sw_reply *greeting)
+{
+    struct sw_client_call call = {.flights = 1, .reply = greeting};
+    struct sw_frame_login login;
+    uint8_t login_head[SW_FRAME_HEAD_BYTES_MAX];
+    if (!take_login(options, &login)) {
+        return sw_client_fail(stripe->client, SHERWOOD_E_INVALID,
+                              "connect: a user has at most %d bytes, a password %d",
+                              SW_FRAME_USER_BYTES - 1, SW_FRAME_PASSWORD_BYTES);
+    }
+    const struct sw_client_frame frame = {.header = {.operation = SW_OPERATION_HELLO},
+                                          .done = sw_client_call_done,
+                                          .owner = &call,
+                                          .login = login.is_there ? &login : NULL,
+                                          .login_head = login_head};
+    if (sw_client_queue(stripe, &frame) == NULL) {
+        return sw_client_fail(stripe->client, SHERWOOD_E_INVALID, "the greeting is not encoded");
+    }
+    int status = await_greeting(stripe, &call);
+    explicit_bzero(&login, sizeof(login));
+    explicit_bzero(login_head, sizeof(login_head));
+    return status;
+}
+
+/* Connects and exchanges HELLO. On failure it returns NULL, a code in *status and a sentence in
+ * `text`. */
+static struct sw_client_stripe *
+stripe_open(struct sherwood *client, const struct sw_client_dialer *dialer, const char *address,
+            const struct sherwood_options *options, struct sw_reply *greeting, int *status,
+            char *text, size_t text_bytes)
+{
+    int connect_ms = options->connect_timeout_ms <= 0 ? SW_CLIENT_CONNECT_TIMEOUT_MS
+                                                      : options->connect_timeout_ms;
+    struct sw_client_stripe *stripe = calloc(1, sizeof(*stripe));
+    if (stripe == NULL) {
+        snprintf(text, text_bytes, "not enough memory for a connection (%zu bytes)",
+                 sizeof(*stripe));
+        *status = SHERWOOD_E_NOMEM;
+        return NULL;
+    }
+    stripe->client = client;
+    stripe->number = ++client->stripes_made;
+    stripe->low_water = 1;
+    sw_client_clean(address, strlen(address), stripe->address, sizeof(stripe->address));
+    stripe->transport =
+        dialer->open(dialer, address, options, connect_ms, status, text, text_bytes);
+    if (stripe->transport == NULL) {
+        sw_client_stripe_close(stripe);
+        return NULL;
+    }
+    stripe->transport->traffic = &client->traffic;
+    client->stripes[client->stripes_count++] = stripe;
+    int request_ms = client->request_timeout_ms;
+    client->request_timeout_ms = connect_ms;
+    *status = greet(stripe, options, greeting);
+    client->request_timeout_ms = request_ms;
+    if (*status == SHERWOOD_OK) {
+        return stripe;
+    }
+    snprintf(text, text_bytes, "%s", client->error);
+    client->stripes_count--;
+    sw_client_stripe_close(stripe);
+    return NULL;
+}
+
+/* --- the facts of the server ------------------------------------------------------------------ */
+
+static bool is_width(uint32_t bytes)
+{
+    return bytes == 4 || bytes == 8;
+}
+
+static bool is_value_width(const struct sw_server_info *info)
+{
+    if (info->value_format == SW_FRAME_VALUES_INTEGER) {
+        return is_width(info->value_bytes);
+    }
+    return info->value_bytes % 4 == 0 && info->value_bytes >= 4 &&
+           info->value_bytes <= SW_CLIENT_VALUE_BYTES_MAX;
+}
+
+/* Returns NULL, or a phrase for what this client cannot work with. */
+static const char *check_info(const struct sw_server_info *info)
+{
+    if (!sw_frame_values_is_known(info->value_format)) {
+        return "values are of a kind that this client does not know";
+    }
+    if (!is_width(info->key_bytes)) {
+        return "key width is neither 4 nor 8 bytes";
+    }
+    if (!is_value_width(info)) {
+        return info->value_format == SW_FRAME_VALUES_INTEGER
+                   ? "value width is neither 4 nor 8 bytes"
+                   : "value width is not a multiple of 4 from 4 to 4096 bytes";
+    }
+    if (info->frame_ops_max < SW_CLIENT_SPLIT_KEYS || info->frame_ops_max > SW_FRAME_OPS_MAX) {
+        return "frame limit is outside 64 to 16777216 keys";
+    }
+    return info->requests_in_flight_max == 0 ? "limit of requests in flight is 0" : NULL;
+}
+
+static void take_info(struct sherwood *client, const struct sw_server_info *info, uint32_t stripes)
+{
+    struct sherwood_server *server = &client->server;
+    sw_client_clean(info->version, sizeof(info->version), server->version, sizeof(server->version));
+    sw_client_clean(info->backend, sizeof(info->backend), server->backend, sizeof(server->backend));
+    sw_client_clean(info->backend_reason, sizeof(info->backend_reason), server->backend_reason,
+                    sizeof(server->backend_reason));
+    server->key_bytes = info->key_bytes;
+    server->value_bytes = info->value_bytes;
+    server->frame_ops_max = info->frame_ops_max;
+    client->flights_max = info->requests_in_flight_max < SW_CLIENT_FLIGHTS_MAX
+                              ? info->requests_in_flight_max
+                              : SW_CLIENT_FLIGHTS_MAX;
+    server->requests_in_flight_max = client->flights_max * stripes;
+    sw_client_clean(info->engine, sizeof(info->engine), server->engine, sizeof(server->engine));
+    sw_client_clean(info->policy, sizeof(info->policy), server->policy, sizeof(server->policy));
+    server->frame_bytes_max = info->frame_bytes_max;
+    server->resp_keys = info->resp_keys;
+    client->incarnation = info->incarnation;
+    server->value_format = (enum sherwood_values)info->value_format;
+    server->capacity_slots = info->capacity_slots;
+    server->occupied_max = info->occupied_max;
+    server->value_type =
+        info->value_type <= SHERWOOD_BF16 ? (enum sherwood_type)info->value_type : SHERWOOD_BYTES;
+    server->dimension = info->dimension;
+    server->takes_times = info->takes_times;
+}
+
+/* Checks the facts of a further node of a cluster, and takes the smaller limits while those of the
+ * handle are not fixed. Returns NULL or a phrase for what is wrong. */
+static const char *check_node(struct sherwood *client, const struct sw_server_info *info)
+{
+    struct sherwood_server *server = &client->server;
+    if (info->key_bytes != server->key_bytes || info->value_bytes != server->value_bytes ||
+        info->value_format != (uint32_t)server->value_format) {
+        return "widths are not those of the other nodes";
+    }
+    bool is_smaller = info->frame_ops_max < server->frame_ops_max ||
+                      info->frame_bytes_max < server->frame_bytes_max ||
+                      info->requests_in_flight_max < client->flights_max;
+    if (is_smaller && client->cluster->is_open) {
+        return "limits are smaller than those of the other nodes";
+    }
+    if (is_smaller) {
+#define LOWER(to, from) (to) = (from) < (to) ? (from) : (to)
+        LOWER(server->frame_ops_max, info->frame_ops_max);
+        LOWER(server->frame_bytes_max, info->frame_bytes_max);
+        LOWER(client->flights_max, info->requests_in_flight_max);
+        LOWER(server->requests_in_flight_max, client->flights_max);
+    }
+    return NULL;
+}
+
+/* Checks the reply to HELLO; that of a further stripe must be the same as that of the first.
+ * Returns NULL or a phrase for what is wrong. */
+static const char *check_greeting(struct sherwood *client, const struct sw_reply *greeting)
+{
+    const struct sherwood_server *server = &client->server;
+    const struct sw_server_info *info = &greeting->info;
+    if (!greeting->has_info) {
+        return "greeting says nothing of it";
+    }
+    if (client->cluster != NULL && !info->is_cluster) {
+        return "greeting says that it is not in cluster mode (--cluster-config)";
+    }
+    const char *wrong = check_info(info);
+    if (wrong != NULL || server->key_bytes == 0) {
+        return wrong;
+    }
+    if (client->cluster != NULL) {
+        return check_node(client, info);
+    }
+    if (info->key_bytes != server->key_bytes || info->value_bytes != server->value_bytes ||
+        info->value_format != (uint32_t)server->value_format ||
+        info->frame_ops_max != server->frame_ops_max ||
+        info->frame_bytes_max != server->frame_bytes_max ||
+        info->requests_in_flight_max < client->flights_max) {
+        return "widths or limits are not the same on every connection";
+    }
+    return NULL;
+}
+
+struct sw_client_stripe *sw_client_open_stripe(struct sherwood *client,
+                                               const struct sw_client_dialer *dialer,
+                                               const char *address,
+                                               const struct sherwood_options *options, int *status,
+                                               char *text, size_t text_bytes)
+{
+    struct sw_reply greeting = {0};
+    struct sw_client_stripe *stripe =
+        stripe_open(client, dialer, address, options, &greeting, status, text, text_bytes);
+    if (stripe == NULL) {
+        return NULL;
+    }
+    const char *wrong = check_greeting(client, &greeting);
+    if (wrong != NULL) {
+        snprintf(text, text_bytes, "%s: this client cannot work with the server: its %s",
+                 stripe->address, wrong);
+        *status = SHERWOOD_E_PROTOCOL;
+        client->stripes_count--;
+        sw_client_stripe_close(stripe);
+        return NULL;
+    }
+    if (client->server.key_bytes == 0) {
+        take_info(client, &greeting.info, options->stripes == 0 ? 1 : options->stripes);
+    }
+    stripe->map_epoch = greeting.info.map_epoch;
+    stripe->incarnation = greeting.info.incarnation;
+    return stripe;
+}
+
+const char *sw_client_take_options(const struct sherwood_options *given,
+                                   struct sherwood_options *out)
+{
+    *out = (struct sherwood_options){0};
+    if (given == NULL) {
+        return NULL;
+    }
+    if (given->size < sizeof(given->size) || given->size > SW_CLIENT_STRUCT_BYTES_MAX) {
+        return "the options have no size: begin with SHERWOOD_OPTIONS_INIT";
+    }
+    if (!sw_client_is_zero(given, sizeof(*out), given->size)) {
+        return "the options ask for what this version of libsherwood does not have";
+    }
+    memcpy(out, given, given->size < sizeof(*out) ? given->size : sizeof(*out));
+    return NULL;
+}
+
+/* Where there is no core to spare, looking for an answer delays it. */
+static int default_spin_us(void)
+{
+    return sysconf(_SC_NPROCESSORS_ONLN) > 2 ? SW_CLIENT_SPIN_US : 0;
+}
+
+int sw_client_make(const char *address, const struct sherwood_options *options,
+                   struct sherwood_options *taken, struct sherwood **out, char *text,
+                   size_t text_bytes)
+{
+    const char *wrong = sw_client_take_options(options, taken);
+    if (wrong != NULL) {
+        snprintf(text, text_bytes, "connect: %s", wrong);
+        return SHERWOOD_E_INVALID;
+    }
+    if (sw_client_wants_secure(taken) && !sw_client_is_secure(address)) {
+        snprintf(text, text_bytes,
+                 "connect: options of TLS need an address that begins with tls://");
+        return SHERWOOD_E_INVALID;
+    }
+    if (taken->stripes > SHERWOOD_STRIPES_MAX ||
+        taken->send_buffer_bytes > SHERWOOD_SOCKET_BUFFER_MAX ||
+        taken->receive_buffer_bytes > SHERWOOD_SOCKET_BUFFER_MAX) {
+        snprintf(text, text_bytes,
+                 "connect: a handle has at most %d stripes, a socket buffer at most %u bytes",
+                 SHERWOOD_STRIPES_MAX, SHERWOOD_SOCKET_BUFFER_MAX);
+        return SHERWOOD_E_INVALID;
+    }
+    struct sherwood *client = calloc(1, sizeof(*client));
+    if (client == NULL) {
+        snprintf(text, text_bytes, "not enough memory for a connection (%zu bytes)",
+                 sizeof(*client));
+        return SHERWOOD_E_NOMEM;
+    }
+    client->epoll = -1;
+    client->spin_us = taken->spin_us > 0    ? taken->spin_us
+                      : taken->spin_us == 0 ? default_spin_us()
+                                            : 0;
+    client->flights_max = 1;
+    client->request_timeout_ms =
+        taken->request_timeout_ms > 0 ? taken->request_timeout_ms : SW_CLIENT_REQUEST_TIMEOUT_MS;
+    sw_client_clean(address, strlen(address), client->address, sizeof(client->address));
+    *out = client;
+    return SHERWOOD_OK;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * open.h - making handles, and opening and closing their connections. Used by the thread that uses
+ * the handle.
+ */
+#ifndef SHERWOOD_CLIENT_OPEN_H
+#define SHERWOOD_CLIENT_OPEN_H
+
+#include "client/handle.h"
+
+/* Copies the options of a program that may have been compiled with an older or a newer version.
+ * Returns NULL or a phrase for what is wrong with them. */
+const char *sw_client_take_options(const struct sherwood_options *given,
+                                   struct sherwood_options *out);
+/* Opens one more stripe, and checks that its server fits the handle. NULL with a status and a
+ * sentence. */
+struct sw_client_stripe *sw_client_open_stripe(struct sherwood *client,
+                                               const struct sw_client_dialer *dialer,
+                                               const char *address,
+                                               const struct sherwood_options *options, int *status,
+                                               char *text, size_t text_bytes);
+/* Checks options and makes a handle without stripes. */
+int sw_client_make(const char *address, const struct sherwood_options *options,
+                   struct sherwood_options *taken, struct sherwood **out, char *text,
+                   size_t text_bytes);
+/* NULL is allowed. */
+void sw_client_stripe_close(struct sw_client_stripe *stripe);
+
+#endif

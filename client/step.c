@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * step.c - the loop of the blocking calls. It sends and receives on all stripes at once, so that a
+ * server that replies while a large frame is still being sent cannot wait for a client that waits
+ * for it.
+ *
+ * A timeout is measured by a clock of the handle, which runs while the library waits. Between two
+ * calls it advances by at most SW_CLIENT_GAP_MS: a program that computes for a long time does not
+ * make the server look silent.
+ */
+#include "client/step.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <time.h>
+
+#include "client/handle.h"
+#include "client/receive.h"
+#include "client/send.h"
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void timed_out(struct sw_client_stripe *stripe)
+{
+    const struct sherwood *client = stripe->client;
+    if (!stripe->received_any) {
+        sw_client_break(stripe, SHERWOOD_E_TIMEOUT,
+                        "%s: connected, but there was no reply within %d ms: is it a Sherwood "
+                        "server, or is it overloaded?",
+                        stripe->address, client->request_timeout_ms);
+        return;
+    }
+    sw_client_break(stripe, SHERWOOD_E_TIMEOUT,
+                    "%s: no byte moved for %d ms, requests without a reply: %u: the connection "
+                    "is given up, and whether those requests took effect is unknown",
+                    stripe->address, client->request_timeout_ms, stripe->in_flight);
+}
+
+/* Sets the low-water mark for a large body, so that the thread is not woken before the end of the
+ * body is there, or the window is full. */
+static void set_low_water(struct sw_client_stripe *stripe)
+{
+    size_t left = 0;
+    for (uint32_t p = stripe->part; stripe->receiving != NULL && p < stripe->parts_count; p++) {
+        left += stripe->parts[p].bytes;
+    }
+    uint32_t want = left < SW_CLIENT_LOW_WATER_BYTES       ? 1
+                    : left < SW_CLIENT_LOW_WATER_BYTES_MAX ? (uint32_t)left
+                                                           : SW_CLIENT_LOW_WATER_BYTES_MAX;
+    if (stripe->transport->calls->low_water != NULL && want != stripe->low_water) {
+        stripe->low_water = stripe->transport->calls->low_water(stripe->transport, want);
+    }
+}
+
+/* Lists the stripes that have frames in flight, and the time until the first of them times out. */
+static nfds_t collect(struct sherwood *client, struct pollfd *fds,
+                      struct sw_client_stripe **stripes, uint64_t *left_ms)
+{
+    const uint64_t limit = (uint64_t)client->request_timeout_ms;
+    nfds_t n = 0;
+    *left_ms = limit;
+    for (uint32_t i = 0; i < client->stripes_count; i++) {
+        struct sw_client_stripe *stripe = client->stripes[i];
+        if (stripe->in_flight == 0) {
+            continue;
+        }
+        bool sending = stripe->queue_count > 0 && stripe->send_errno == 0;
+        uint64_t quiet = client->clock - stripe->moved;
+        uint64_t left = quiet < limit ? limit - quiet : 0;
+        set_low_water(stripe);
+        left = stripe->low_water > 1 && left > SW_CLIENT_LOOK_MS ? SW_CLIENT_LOOK_MS : left;
+        *left_ms = left < *left_ms ? left : *left_ms;
+        const struct sw_client_transport *transport = stripe->transport;
+        fds[n] = (struct pollfd){
+            .fd = transport->fd,
+            .events = (short)(transport->read_events | (sending ? transport->write_events : 0))};
+        stripes[n++] = stripe;
+    }
+    return n;
+}
+
+static void serve(struct sw_client_stripe *stripe, short events, bool nothing_came)
+{
+    const struct sherwood *client = stripe->client;
+    const struct sw_client_transport *transport = stripe->transport;
+    if ((events & transport->write_events) != 0) {
+        sw_client_send(stripe);
+    }
+    /* Bytes below the low-water mark are progress, too. They are read now and then, and before the
+     * connection is given up. */
+    bool looks = nothing_came && stripe->low_water > 1;
+    bool is_due = client->clock - stripe->moved >= (uint64_t)client->request_timeout_ms;
+    bool is_readable = (events & (transport->read_events | ~transport->write_events)) != 0;
+    if (is_readable || is_due || looks) {
+        (void)sw_client_receive(stripe);
+    }
+    if (is_due && stripe->in_flight > 0 &&
+        client->clock - stripe->moved >= (uint64_t)client->request_timeout_ms) {
+        timed_out(stripe);
+    }
+    if (client->epoll >= 0) {
+        set_low_water(stripe); /* the caller may wait on the descriptor next */
+    }
+}
+
+/* Looks for completions in the ring, and waits a little for one. Returns true if something has
+ * moved, so that the sockets need not be looked at now. If not, the server wakes a poll that
+ * follows; *limit_ms is 0 where it must not wait. */
+static bool look_at_ring(struct sherwood *client, int *limit_ms)
+{
+    struct sw_client_stripe *stripe = client->stripes[0];
+    struct sw_client_ring *ring = &stripe->ring;
+    if (ring->memory == NULL || ring->in_flight == 0) {
+        return false;
+    }
+    bool alone = ring->in_flight == client->in_flight;
+    bool moved = sw_client_ring_receive(stripe) > 0;
+    if (!moved && alone && *limit_ms != 0 && sw_client_ring_spin(stripe)) {
+        moved = sw_client_ring_receive(stripe) > 0;
+    }
+    if (moved && alone) {
+        ring->looks = 0;
+        return true;
+    }
+    if (moved) { /* others are in flight by sockets */
+        *limit_ms = 0;
+        return false;
+    }
+    if (alone && *limit_ms == 0 && client->epoll < 0 && ++ring->looks % SW_CLIENT_RING_LOOKS != 0) {
+        return true;
+    }
+    if (!sw_client_ring_sleep(stripe, true)) {
+        (void)sw_client_ring_receive(stripe);
+        *limit_ms = 0;
+    }
+    return false;
+}
+
+/* The poll is over. A program that waits on the handle's descriptor is still to be woken. */
+static void leave_ring(struct sherwood *client)
+{
+    struct sw_client_stripe *stripe = client->stripes[0];
+    if (stripe->ring.memory == NULL) {
+        return;
+    }
+    if (client->epoll < 0) {
+        (void)sw_client_ring_sleep(stripe, false);
+    }
+    (void)sw_client_ring_receive(stripe);
+}
+
+void sw_client_step(struct sherwood *client, int limit_ms)
+{
+    if (look_at_ring(client, &limit_ms)) {
+        return;
+    }
+    struct pollfd fds[SHERWOOD_STRIPES_MAX];
+    struct sw_client_stripe *stripes[SHERWOOD_STRIPES_MAX];
+    uint64_t left_ms, before = now_ms();
+    uint64_t gap = before - client->polled_ms;
+    client->clock += gap < SW_CLIENT_GAP_MS ? gap : SW_CLIENT_GAP_MS;
+    nfds_t n = collect(client, fds, stripes, &left_ms);
+    if (limit_ms >= 0 && (uint64_t)limit_ms < left_ms) {
+        left_ms = (uint64_t)limit_ms;
+    }
+    client->traffic.polls++;
+    int ready = poll(fds, n, (int)left_ms);
+    client->polled_ms = now_ms();
+    client->clock += client->polled_ms - before;
+    if (ready < 0 && errno != EINTR) {
+        const char *reason = strerror(errno);
+        for (nfds_t i = 0; i < n; i++) {
+            sw_client_break(stripes[i], SHERWOOD_E_CONNECTION, "poll: %s", reason);
+        }
+        return;
+    }
+    leave_ring(client);
+    for (nfds_t i = 0; i < n; i++) {
+        serve(stripes[i], ready > 0 ? fds[i].revents : 0, ready == 0);
+    }
+}
+
+int sw_client_finish_call(struct sherwood *client, struct sw_client_call *call)
+{
+    sw_client_send_all(client);
+    while (call->flights > 0) {
+        sw_client_step(client, -1);
+    }
+    return call->status;
+}
