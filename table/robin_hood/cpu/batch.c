@@ -2,14 +2,11 @@
  *
  * batch.c - chooses how a batch of operations is carried out, and does it.
  */
-#include "table/robin_hood/cpu/batch.h"
-
 #include <string.h>
 
 #include "table/robin_hood/cpu/expiring.h"
 #include "table/robin_hood/cpu/expiry.h"
 #include "table/robin_hood/cpu/parallel.h"
-#include "table/robin_hood/cpu/resize.h"
 #include "table/robin_hood/cpu/rows.h"
 
 static struct sw_cpu_mix mix_of(const struct sw_batch *batch)
@@ -26,24 +23,6 @@ static struct sw_cpu_mix mix_of(const struct sw_batch *batch)
     struct sw_cpu_mix mix = {(seen & ~SW_OPS_READ) != 0, (seen & SW_OPS_DELETE) != 0,
                              (seen & conditional) != 0};
     return mix;
-}
-
-/* True if the operation inserts an absent key. */
-static bool inserts(uint32_t op)
-{
-    return SW_OPS_HAS(SW_OPS_INSERT, op);
-}
-
-bool sw_cpu_try_parallel(struct sw_cpu *cpu)
-{
-    return sw_pool_threads(cpu->pool) > 1 && sw_pool_try_take(cpu->pool);
-}
-
-void sw_cpu_admit_all(struct sw_batch *batch)
-{
-    if (batch->group_refused != NULL && batch->group_count > 0) {
-        memset(batch->group_refused, 0, batch->group_count);
-    }
 }
 
 /* No key of the batch expires. */

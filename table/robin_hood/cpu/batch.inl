@@ -43,67 +43,6 @@ static void RH(hand_back)(const struct RH(table) * table, const struct RH(work) 
     batch->leftover_count = work->leftover_count;
 }
 
-static_assert(sizeof(struct RH(undo)) >= 2 * sizeof(RH_WORD), "the scratch holds a set of keys");
-
-/* The number of absent keys that some operation would insert, each counted once. The batch adds at
- * most so many entries; fewer, where operations are refused for their operand or delete. Loads the
- * keys once and for all (rule 9): work->keys becomes the copy. */
-static uint64_t RH(count_absent)(const struct sw_cpu *cpu, struct RH(work) * work)
-{
-    const struct RH(table) *table = &cpu->table.RH_FIELD;
-    RH_WORD *keys = cpu->scratch.keys;
-    RH_WORD *seen = cpu->scratch.records; /* open addressing, at most half full */
-    uint64_t size = 2 * (uint64_t)work->count;
-    uint64_t absent = 0;
-    uint64_t probes = 0;
-    bool side = false;
-    memset(seen, 0xFF, size * sizeof(*seen));
-    for (uint32_t i = 0; i < work->count && i < SW_CPU_AHEAD; i++) {
-        keys[i] = SW_LOAD_ONCE(work->keys + i);
-    }
-    for (uint32_t i = 0; i < work->count; i++) {
-        if (work->count - i > SW_CPU_AHEAD) {
-            keys[i + SW_CPU_AHEAD] = SW_LOAD_ONCE(work->keys + i + SW_CPU_AHEAD);
-            RH(prefetch)(table, RH(mix)(table, keys[i + SW_CPU_AHEAD]));
-        }
-        RH_WORD m = RH(mix)(table, keys[i]);
-        if (!inserts(work->ops != NULL ? work->ops[i] : work->op) ||
-            RH(locate)(table, m, &probes).found) {
-            continue;
-        }
-        if (m == RH_EMPTY) {
-            absent += !side;
-            side = true;
-            continue;
-        }
-        /* keys of one home are close together in m; here they must be spread */
-        uint64_t at = (uint64_t)(((sw_u128)(m * 0x9e3779b97f4a7c15ULL) * size) >> 64);
-        while (seen[at] != RH_EMPTY && seen[at] != m) {
-            at = at + 1 < size ? at + 1 : 0;
-        }
-        absent += seen[at] == RH_EMPTY;
-        seen[at] = m;
-    }
-    work->keys = keys;
-    return absent;
-}
-
-void RH(make_room)(struct sw_cpu *cpu, struct RH(work) * work, const struct sw_cpu_mix *mix)
-{
-    const struct RH(table) *table = &cpu->table.RH_FIELD;
-    uint64_t occupied = table->state->occupied;
-    bool stash_full = table->state->stash_occupied > table->stash_max;
-    if ((!stash_full && occupied + work->count <= table->occupied_max) || !sw_cpu_may_grow(cpu)) {
-        return;
-    }
-    uint64_t absent = RH(count_absent)(cpu, work);
-    bool in_vain = work->group_count == 1 && !mix->conditional &&
-                   !sw_geometry_may_hold(&cpu->config, occupied + absent);
-    if (absent > 0 && !in_vain && (stash_full || occupied + absent > table->occupied_max)) {
-        sw_cpu_grow(cpu, occupied + absent);
-    }
-}
-
 /* True if there is room for every key of the batch that is absent now. Looks all of them up, which
  * costs far less than carrying out a large batch in order. */
 static bool RH(absent_fit)(struct sw_cpu *cpu, struct RH(work) * work)

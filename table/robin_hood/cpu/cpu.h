@@ -13,6 +13,7 @@
 #include "table/host/pool.h"
 #include "table/robin_hood/cpu/arena.h"
 #include "table/robin_hood/robin_hood_backend.h"
+#include "table/robin_hood/times_of.h"
 
 /* Write batches carried out in parallel are cut by the top bits of m into this many partitions. */
 #define SW_CPU_PARTITION_BITS 6
@@ -67,8 +68,10 @@ struct sw_cpu {
     struct sw_cpu_scratch scratch;
     struct sw_cpu_failed failed;
     struct sw_cpu_image *image; /* the image that guards the arrays; NULL: none. Touched alone */
-    struct sw_row_image *row_image; /* what keeps rows for an image; likewise */
-    struct sw_expiry *expiry;       /* when entries expire; NULL: none ever did. As `slots` */
+    struct sw_row_image *row_image;     /* what keeps rows for an image; likewise */
+    struct sw_expiry *expiry;           /* when entries expire; NULL: none ever did. As `slots` */
+    const struct sw_times_of *times_of; /* what makes a table of times, a struct sw_cpu. Its `grow`
+                                           is called in that table's write phase */
     bool (*holds)(const void *context, uint64_t key); /* sw_table_hold; likewise */
     const void *holds_context;
     uint64_t clock_ms; /* the latest of a batch; atomic */
@@ -79,7 +82,7 @@ struct sw_cpu {
 /* batch.c: carries out a batch of operations, in the phase it needs. */
 void sw_cpu_run_operations(struct sw_cpu *cpu, struct sw_batch *batch);
 
-/* cpu_backend.c: a scan of the slots, in a read phase. */
+/* scan.c: a scan of the slots, in a read phase. */
 void sw_cpu_scan_slots(const struct sw_cpu *cpu, struct sw_batch *batch);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cpu_backend.c - the CPU backend: memory, phases, clear and scan.
+ * cpu_backend.c - the CPU backend: memory, phases, clear and scans.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include "table/robin_hood/cpu/resize.h"
 #include "table/robin_hood/cpu/restore.h"
 #include "table/robin_hood/cpu/rounding.h"
-#include "table/robin_hood/cpu/rows.h"
+#include "table/robin_hood/cpu/row_passes.h"
 #include "table/robin_hood/robin_hood_backend.h"
 #include "table/robin_hood/rows.h"
 
@@ -101,6 +101,21 @@ static int refuse_memory(uint64_t bytes, char *reason, size_t reason_size)
     return SW_E_NOMEM;
 }
 
+static int cpu_submit(void *queue, struct sw_batch *batch);
+static int times_open(const struct sw_table_config *config, void **times);
+
+static int times_grow(void *times, uint64_t entries)
+{
+    if (sw_cpu_may_grow(times)) {
+        sw_cpu_grow(times, entries);
+    }
+    return SW_OK;
+}
+
+/* The times of entries lie in a table of this backend. */
+static const struct sw_times_of times_of = {
+    .open = times_open, .close = cpu_close, .run = cpu_submit, .grow = times_grow};
+
 static int cpu_open(const struct sw_table_config *config, void **out, char *reason,
                     size_t reason_size)
 {
@@ -127,6 +142,7 @@ static int cpu_open(const struct sw_table_config *config, void **out, char *reas
     pthread_mutex_init(&cpu->facts_mutex, NULL);
     cpu->geometry = geometry;
     cpu->config = *config;
+    cpu->times_of = &times_of;
     cpu->scratch.bytes = cut_scratch(cpu, threads, NULL);
     if (map_memory(cpu, threads) != SW_OK) {
         uint64_t bytes = geometry.bytes_total + cpu->scratch.bytes;
@@ -149,6 +165,12 @@ static int cpu_open(const struct sw_table_config *config, void **out, char *reas
     snprintf(reason, reason_size, "%u thread%s", (unsigned)threads, threads > 1 ? "s" : "");
     *out = cpu;
     return SW_OK;
+}
+
+static int times_open(const struct sw_table_config *config, void **times)
+{
+    char reason[256];
+    return cpu_open(config, times, reason, sizeof(reason));
 }
 
 /* An image reads the arrays: they become the image's, if there is memory for new ones. */
@@ -181,38 +203,6 @@ static void run_clear(struct sw_cpu *cpu, struct sw_batch *batch)
     }
     sw_expiry_clear(cpu);
     sw_phase_lock_leave_write(&cpu->lock);
-}
-
-/* In a read phase. The memory itself serves as the windows. */
-void sw_cpu_scan_slots(const struct sw_cpu *cpu, struct sw_batch *batch)
-{
-    const struct sw_geometry *geometry = &cpu->geometry;
-    struct sw_scan_window main = {0};
-    struct sw_scan_window stash = {0};
-    uint64_t bucket_bytes = (uint64_t)SW_BUCKET_SLOTS * cpu->config.slot_bits / 8;
-
-    const uint8_t *slots = cpu->slots;
-    if (cpu->config.slot_bits == 64) {
-        uint32_t m = batch->cursor < UINT32_MAX ? (uint32_t)batch->cursor : UINT32_MAX;
-        main.first = sw_home_s64(&cpu->table.s64.main, m);
-        stash.first = sw_home_s64(&cpu->table.s64.stash, m);
-    } else {
-        main.first = sw_home_s128(&cpu->table.s128.main, batch->cursor);
-        stash.first = sw_home_s128(&cpu->table.s128.stash, batch->cursor);
-    }
-    main.slots = slots + main.first * bucket_bytes;
-    if (cpu->state.stash_occupied > 0) {
-        stash.slots = slots + (geometry->buckets_total + stash.first) * bucket_bytes;
-        stash.buckets = geometry->stash_buckets_total - stash.first;
-    }
-    const struct sw_scan_shape shape = {cpu->config.seed, geometry->buckets,
-                                        geometry->buckets_total, geometry->stash_buckets,
-                                        geometry->stash_buckets_total};
-    uint64_t rest = geometry->buckets_total - main.first;
-    main.buckets = SW_SCAN_WINDOW < rest ? SW_SCAN_WINDOW : rest;
-    while (!sw_scan_collect(cpu->config.slot_bits, &shape, &cpu->state, &main, &stash, batch)) {
-        main.buckets = main.buckets < rest / 2 ? main.buckets * 2 : rest;
-    }
 }
 
 /* In a read phase: the numbers of rows, and then the rows, piece by piece. */

@@ -8,7 +8,7 @@
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CPU_EXPIRING_H
 #define SHERWOOD_TABLE_ROBIN_HOOD_CPU_EXPIRING_H
 
-#include "table/robin_hood/cpu/batch.h"
+#include "table/robin_hood/cpu/room.h"
 
 /* Some entry expires. */
 void sw_run_expiring_reads_s64(struct sw_cpu *cpu, struct sw_batch *batch);

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "table/robin_hood/cpu/admit.h"
-#include "table/robin_hood/cpu/resize.h"
 #include "table/robin_hood/cpu/row_image.h"
 
 /* --- the clock -------------------------------------------------------------------------------- */
@@ -114,8 +113,8 @@ void sw_expiry_make_room(struct sw_cpu *cpu, const struct sw_batch *batch)
     uint64_t wanted = times->state.occupied + given;
     wanted = wanted < most ? wanted : most;
     bool fits = given == 0 || (!stash_is_full(times) && wanted <= times->geometry.occupied_max);
-    if (!fits && sw_cpu_may_grow(times)) {
-        sw_cpu_grow(times, wanted);
+    if (!fits) {
+        cpu->times_of->grow(times, wanted);
         fits = !stash_is_full(times) && wanted <= times->geometry.occupied_max;
     }
     expiry->roomy = fits;
@@ -285,7 +284,7 @@ void sw_expiry_clear(struct sw_cpu *cpu)
     struct sw_expiry *expiry = cpu->expiry;
     if (sw_expiry_some(cpu)) {
         struct sw_batch clear = {.kind = SW_BATCH_CLEAR};
-        sw_robin_hood_backend_cpu.submit(expiry->times, &clear);
+        cpu->times_of->run(expiry->times, &clear);
         sw_expiry_pass_clear(&expiry->pass);
         publish(cpu);
     }
@@ -295,7 +294,7 @@ void sw_expiry_resize(struct sw_cpu *cpu)
 {
     if (cpu->expiry != NULL) {
         struct sw_batch least = {.kind = SW_BATCH_RESIZE, .capacity = 1};
-        sw_robin_hood_backend_cpu.submit(cpu->expiry->times, &least);
+        cpu->times_of->run(cpu->expiry->times, &least);
         publish(cpu);
     }
 }

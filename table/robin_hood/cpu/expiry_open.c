@@ -28,7 +28,6 @@ static struct sw_table_config config_of(const struct sw_cpu *cpu)
 struct sw_expiry *sw_expiry_open(const struct sw_cpu *cpu)
 {
     const struct sw_table_config config = config_of(cpu);
-    char reason[256];
     void *times = NULL;
     struct sw_expiry *expiry = calloc(1, sizeof(*expiry));
     if (expiry == NULL) {
@@ -36,8 +35,7 @@ struct sw_expiry *sw_expiry_open(const struct sw_cpu *cpu)
     }
     expiry->walk_bytes = 2 * sizeof(uint64_t) * (uint64_t)cpu->config.batch_ops_max;
     expiry->walk = sw_memory_map(expiry->walk_bytes);
-    if (expiry->walk == NULL ||
-        sw_robin_hood_backend_cpu.open(&config, &times, reason, sizeof(reason)) != SW_OK) {
+    if (expiry->walk == NULL || cpu->times_of->open(&config, &times) != SW_OK) {
         sw_memory_unmap(expiry->walk, expiry->walk_bytes);
         free(expiry);
         return NULL;
@@ -51,7 +49,7 @@ void sw_expiry_close(struct sw_cpu *cpu)
 {
     struct sw_expiry *expiry = cpu->expiry;
     if (expiry != NULL) {
-        sw_robin_hood_backend_cpu.close(expiry->times);
+        cpu->times_of->close(expiry->times);
         sw_memory_unmap(expiry->walk, expiry->walk_bytes);
         free(expiry->buried);
         free(expiry);

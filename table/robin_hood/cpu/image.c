@@ -375,13 +375,35 @@ static void read_rows(struct sw_cpu_image *image, struct sw_image_columns *colum
 
 /* --- the backend's ---------------------------------------------------------------------------- */
 
+/* All times of the image go to image->known, since the order of both tables is another one. */
+static int know_times(struct sw_cpu_image *image)
+{
+    uint64_t *memory = malloc(2 * SW_IMAGE_TIMES_PIECE * sizeof(*memory));
+    struct sw_image_columns columns = {
+        .room = SW_IMAGE_TIMES_PIECE, .keys = memory, .values = memory + SW_IMAGE_TIMES_PIECE};
+    int status = memory == NULL ? SW_E_NOMEM
+                                : sw_image_times_open(image->cpu->times_of, image->times_count,
+                                                      image->kind.seed, &image->known);
+    bool more = status == SW_OK;
+    while (more) {
+        columns.count = 0;
+        read_slots(image->times, &columns);
+        status = is_lost(image->times) ? SW_E_NOMEM : SW_OK;
+        if (status == SW_OK && columns.count > 0) {
+            status = sw_image_times_add(image->known, columns.keys, columns.values, columns.count);
+        }
+        more = status == SW_OK && columns.count == columns.room;
+    }
+    free(memory);
+    return status;
+}
+
 /* Entries [from, count) get their times. */
 static int read_times(struct sw_cpu_image *image, struct sw_image_columns *columns, uint32_t from)
 {
     const uint32_t key_bytes = image->kind.slot_bits / 16;
     if (image->times != NULL) {
-        int status =
-            sw_image_times_read(image->times, image->times_count, image->kind.seed, &image->known);
+        int status = know_times(image);
         sw_cpu_image_drop(image->times);
         image->times = NULL;
         image->failed = status != SW_OK;

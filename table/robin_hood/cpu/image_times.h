@@ -9,13 +9,18 @@
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CPU_IMAGE_TIMES_H
 #define SHERWOOD_TABLE_ROBIN_HOOD_CPU_IMAGE_TIMES_H
 
-#include "table/robin_hood/cpu/image.h"
+#include "table/robin_hood/cpu/cpu.h"
 
-/* Reads `count` times, all that the image has. SW_OK, with a table that the caller closes by
- * sw_image_times_close; SW_E_NOMEM. */
-int sw_image_times_read(struct sw_cpu_image *image, uint64_t count, uint64_t seed,
+/* Times that are added together. */
+#define SW_IMAGE_TIMES_PIECE 4096U
+
+/* Opens a table for `count` times, which the caller closes by sw_image_times_close. SW_E_NOMEM. */
+int sw_image_times_open(const struct sw_times_of *times_of, uint64_t count, uint64_t seed,
                         struct sw_cpu **out);
 void sw_image_times_close(struct sw_cpu *times); /* NULL is allowed */
+/* Adds `count` times of keys, at most SW_IMAGE_TIMES_PIECE. SW_E_NOMEM. */
+int sw_image_times_add(struct sw_cpu *times, const uint64_t *keys, const uint64_t *values,
+                       uint32_t count);
 
 /* The times of `count` keys of `key_bytes` each; 0: never. */
 void sw_image_times_fill(const struct sw_cpu *times, const void *keys, uint32_t key_bytes,

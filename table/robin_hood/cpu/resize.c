@@ -11,7 +11,7 @@
 #include "table/robin_hood/cpu/expiry.h"
 #include "table/robin_hood/cpu/image.h"
 #include "table/robin_hood/cpu/row_image.h"
-#include "table/robin_hood/cpu/rows.h"
+#include "table/robin_hood/cpu/row_passes.h"
 
 /* Pause after a growth that failed: so long, and so many times as long as the attempt took. */
 #define RETRY_NS 1000000000ULL

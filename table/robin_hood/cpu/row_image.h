@@ -77,6 +77,14 @@ static inline void sw_row_image_given_out(struct sw_row_image *image, uint64_t r
     }
 }
 
+/* A row of the arena for an entry that is new, or that moves. */
+static inline uint32_t sw_row_image_give_out(struct sw_row_image *image, struct sw_arena *arena)
+{
+    const uint32_t row = sw_arena_take(arena);
+    sw_row_image_given_out(image, row);
+    return row;
+}
+
 /* Copies a row of the image; false: a writer does that, or has done it. */
 bool sw_row_image_take(struct sw_row_image *image, uint64_t row, uint8_t *to);
 /* The next entry that a writer has copied, and its row, valid until the next call; NULL: there is

@@ -138,7 +138,7 @@ static struct row_act RH(apply_to_row)(struct sw_cpu *cpu, const struct sw_batch
         counters->updated++;
     } else if (effect == SW_EFFECT_WRITE) {
         const uint64_t in_stash = table->state->stash_occupied, high = arena->high;
-        act.row = take_row(cpu);
+        act.row = sw_row_image_give_out(cpu->row_image, &cpu->arena);
         act.fresh = act.row >= high;
         RH(insert)(table, &work, m, act.row, &count->probes);
         counters->failures += table->state->stash_occupied - in_stash;
@@ -222,35 +222,4 @@ void RH(run_row_writes)(struct sw_cpu *cpu, struct sw_batch *batch, const struct
         sw_pool_give_back(cpu->pool);
     }
     batch->_stash_change = (int64_t)(table->state->stash_occupied - stash_before);
-}
-
-/* --- scans --- */
-
-/* The entries of a scan have the numbers of their rows in `words`; copies the rows. */
-static void RH(scan_rows)(const struct sw_cpu *cpu, const void *words, uint8_t *to, uint32_t count)
-{
-    const struct sw_arena *arena = &cpu->arena;
-    for (uint32_t i = 0; i < count; i++) {
-        memcpy(to + (size_t)i * arena->value_bytes,
-               sw_arena_row(arena, ((const RH_WORD *)words)[i]), arena->value_bytes);
-    }
-}
-
-/* --- moving --- */
-
-/* Gives entries whose rows are numbered `limit` or more lower ones. There are as many: no more than
- * `limit` entries are held. */
-static void RH(lower_rows)(struct sw_cpu *cpu, uint64_t limit)
-{
-    const struct RH(table) *table = &cpu->table.RH_FIELD;
-    struct RH(slot) *slots = table->main.slots;
-    sw_arena_limit(&cpu->arena, limit);
-    for (uint64_t i = 0; i < cpu->geometry.slots_total; i++) {
-        if (slots[i].m != RH_EMPTY && slots[i].value >= limit) {
-            slots[i].value = (RH_WORD)lower_row(cpu, slots[i].m, slots[i].value);
-        }
-    }
-    if (table->state->side_present != 0 && table->state->side_value >= limit) {
-        table->state->side_value = lower_row(cpu, RH_EMPTY, table->state->side_value);
-    }
 }

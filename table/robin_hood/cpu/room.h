@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * batch.h - what batches of integers and of rows have in common.
+ * room.h - what batches of integers and of rows do before their operations: find room and threads.
  *
  * Threads: the caller is in the phase that the batch needs.
  */
-#ifndef SHERWOOD_TABLE_ROBIN_HOOD_CPU_BATCH_H
-#define SHERWOOD_TABLE_ROBIN_HOOD_CPU_BATCH_H
+#ifndef SHERWOOD_TABLE_ROBIN_HOOD_CPU_ROOM_H
+#define SHERWOOD_TABLE_ROBIN_HOOD_CPU_ROOM_H
 
 #include "table/robin_hood/cpu/cpu.h"
 
