@@ -71,27 +71,6 @@ void sw_cli_hello(struct sw_cli *cli, int code, int count, char **words)
     reply_fact(cli, 8, "value_format", format_name(server));
 }
 
-void sw_cli_command_list(struct sw_cli *cli, int code, int count, char **words)
-{
-    uint64_t commands = 0;
-    (void)code;
-    if (count == 2 && strcasecmp(words[1], "COUNT") != 0) {
-        sw_cli_reply_error(cli, "ERR syntax error: COMMAND or COMMAND COUNT; HELP explains one");
-        return;
-    }
-    for (const struct sw_cli_command *c = sw_cli_commands(); c->name != NULL; c++) {
-        commands++;
-        if (count == 1 && cli->raw) {
-            fprintf(cli->out, "%s\n", c->name);
-        } else if (count == 1) {
-            fprintf(cli->out, "%2" PRIu64 ") \"%s\"\n", commands, c->name);
-        }
-    }
-    if (count == 2) {
-        sw_cli_reply_integer(cli, commands);
-    }
-}
-
 void sw_cli_dbsize(struct sw_cli *cli, int code, int count, char **words)
 {
     struct sherwood_stats stats;
@@ -293,28 +272,6 @@ void sw_cli_info(struct sw_cli *cli, int code, int count, char **words)
     info_server(cli->out, cli->options->address, server, &stats);
     info_table(cli->out, server, &stats);
     info_stats(cli->out, cli->client);
-}
-
-void sw_cli_help_command(struct sw_cli *cli, int code, int count, char **words)
-{
-    const struct sw_cli_command *command = sw_cli_commands();
-    (void)code;
-    for (; command->name != NULL; command++) {
-        if (count == 1) {
-            fprintf(cli->out, "  %-9s %-30s %s\n", command->name, command->arguments,
-                    command->summary);
-        } else if (strcasecmp(command->name, words[1]) == 0) {
-            fprintf(cli->out, "  %s %s\n  %s\n", command->name, command->arguments,
-                    command->summary);
-            if (command->details != NULL) {
-                fprintf(cli->out, "%s", command->details);
-            }
-            return;
-        }
-    }
-    if (count > 1) {
-        sw_cli_reply_error(cli, "ERR no help on '%s': HELP lists the commands", words[1]);
-    }
 }
 
 void sw_cli_quit(struct sw_cli *cli, int code, int count, char **words)

@@ -87,7 +87,7 @@ int sw_cli_load(struct sw_cli *cli, const char *path);
 int sw_cli_dump(struct sw_cli *cli, const char *path);
 
 /* Runs snapshot: `words` are those behind it. Returns the exit status. */
-int sw_cli_snapshot(struct sw_cli *cli, int count, char **words);
+int sw_cli_run_snapshot(struct sw_cli *cli, int count, char **words);
 
 /* Runs stat, latency and top, which look at a server again and again: `words` has the name and what
  * is behind it. Returns the exit status. */
@@ -107,7 +107,7 @@ int sw_cli_summary(struct sw_cli *cli);
 
 /* Runs log check and log export on a data directory, which no daemon need have open: `words` are
  * those behind log. Returns the exit status. */
-int sw_cli_wal(struct sw_cli *cli, int count, char **words);
+int sw_cli_run_wal(struct sw_cli *cli, int count, char **words);
 
 /* Splits a line into words in place. Words are separated by blanks. Text in double quotes, which
  * may have escapes ("\n", "\xff"), and in single quotes is one word. Returns the number of words,

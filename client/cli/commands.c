@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * commands.c - the table of commands, and looking up and running one.
+ * commands.c - the table of commands: listing it, and looking up and running one.
  */
 #include "client/cli/commands.h"
 
-#include <ctype.h>
+#include <inttypes.h>
 #include <strings.h>
 
 #include "client/cli/reply.h"
 #include "client/cli/times.h"
+
+static void list_commands(struct sw_cli *cli, int code, int count, char **words);
+static void help(struct sw_cli *cli, int code, int count, char **words);
 
 /* name, arguments, summary, details, words, connects, function, code */
 static const struct sw_cli_command commands[] = {
@@ -145,9 +148,8 @@ static const struct sw_cli_command commands[] = {
      true, sw_cli_hello, 0},
     {"ECHO", "text", "The text.", NULL, 2, 2, false, sw_cli_echo, 0},
     {"COMMAND", "[COUNT]", "The names of all commands, or how many.", NULL, 1, 2, false,
-     sw_cli_command_list, 0},
-    {"HELP", "[command]", "This list, or more on one command.", NULL, 1, 2, false,
-     sw_cli_help_command, 0},
+     list_commands, 0},
+    {"HELP", "[command]", "This list, or more on one command.", NULL, 1, 2, false, help, 0},
     {"QUIT", "", "Leave. So do EXIT and Ctrl-D.", NULL, 1, 1, false, sw_cli_quit, 0},
     {"EXIT", "", "Leave.", NULL, 1, 1, false, sw_cli_quit, 0},
     {.name = NULL},
@@ -156,6 +158,49 @@ static const struct sw_cli_command commands[] = {
 const struct sw_cli_command *sw_cli_commands(void)
 {
     return commands;
+}
+
+static void list_commands(struct sw_cli *cli, int code, int count, char **words)
+{
+    uint64_t listed = 0;
+    (void)code;
+    if (count == 2 && strcasecmp(words[1], "COUNT") != 0) {
+        sw_cli_reply_error(cli, "ERR syntax error: COMMAND or COMMAND COUNT; HELP explains one");
+        return;
+    }
+    for (const struct sw_cli_command *c = commands; c->name != NULL; c++) {
+        listed++;
+        if (count == 1 && cli->raw) {
+            fprintf(cli->out, "%s\n", c->name);
+        } else if (count == 1) {
+            fprintf(cli->out, "%2" PRIu64 ") \"%s\"\n", listed, c->name);
+        }
+    }
+    if (count == 2) {
+        sw_cli_reply_integer(cli, listed);
+    }
+}
+
+static void help(struct sw_cli *cli, int code, int count, char **words)
+{
+    const struct sw_cli_command *command = commands;
+    (void)code;
+    for (; command->name != NULL; command++) {
+        if (count == 1) {
+            fprintf(cli->out, "  %-9s %-30s %s\n", command->name, command->arguments,
+                    command->summary);
+        } else if (strcasecmp(command->name, words[1]) == 0) {
+            fprintf(cli->out, "  %s %s\n  %s\n", command->name, command->arguments,
+                    command->summary);
+            if (command->details != NULL) {
+                fprintf(cli->out, "%s", command->details);
+            }
+            return;
+        }
+    }
+    if (count > 1) {
+        sw_cli_reply_error(cli, "ERR no help on '%s': HELP lists the commands", words[1]);
+    }
 }
 
 static const struct sw_cli_command *look_up(const char *name)

@@ -63,8 +63,6 @@ void sw_cli_resize(struct sw_cli *cli, int code, int count, char **words);
 void sw_cli_info(struct sw_cli *cli, int code, int count, char **words);
 void sw_cli_hello(struct sw_cli *cli, int code, int count, char **words);
 void sw_cli_echo(struct sw_cli *cli, int code, int count, char **words);
-void sw_cli_command_list(struct sw_cli *cli, int code, int count, char **words);
-void sw_cli_help_command(struct sw_cli *cli, int code, int count, char **words);
 void sw_cli_quit(struct sw_cli *cli, int code, int count, char **words);
 
 #endif

@@ -36,7 +36,7 @@ static bool complain(const struct dump *dump, const char *text)
 static bool write_pairs(const struct dump *dump, uint32_t count)
 {
     const struct sherwood_server *server = sherwood_server(dump->cli->client);
-    const struct sw_cli_row_format rows = sw_cli_row_format(dump->cli);
+    const struct sw_cli_row_format rows = sw_cli_format_of_rows(dump->cli);
     if (dump->format == SW_CLI_FORMAT_CSV && !sw_cli_values_are_numbers(dump->cli)) {
         return sw_cli_rows_write(dump->out, &rows, server->key_bytes, dump->keys, dump->values,
                                  count);

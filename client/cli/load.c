@@ -176,7 +176,7 @@ static bool load_file(struct sw_cli *cli, int fd, const char *name, enum sw_cli_
                                                 .key_bytes = server->key_bytes,
                                                 .value_bytes = server->value_bytes,
                                                 .has_rows = !sw_cli_values_are_numbers(cli),
-                                                .rows = sw_cli_row_format(cli),
+                                                .rows = sw_cli_format_of_rows(cli),
                                                 .fd = fd,
                                                 .messages = cli->messages,
                                                 .name = name,

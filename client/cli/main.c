@@ -33,11 +33,11 @@ static int run_words(struct sw_cli *cli, int count, char **words)
         return cli->failed ? 1 : 0;
     }
     if (strcasecmp(words[0], "snapshot") == 0) {
-        return sw_cli_snapshot(cli, count - 1, words + 1);
+        return sw_cli_run_snapshot(cli, count - 1, words + 1);
     }
     bool load = strcasecmp(words[0], "load") == 0;
     if (strcasecmp(words[0], "log") == 0) {
-        return sw_cli_wal(cli, count - 1, words + 1);
+        return sw_cli_run_wal(cli, count - 1, words + 1);
     }
     if (strcasecmp(words[0], "cluster") == 0) {
         return sw_cli_cluster(cli, count - 1, words + 1);

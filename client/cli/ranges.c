@@ -80,7 +80,7 @@ void sw_cli_add(struct sw_cli *cli, int code, int count, char **words)
     if (!add_options(cli, &request, &present_only, count, words)) {
         return;
     }
-    struct sw_cli_row_format format = sw_cli_row_format(cli);
+    struct sw_cli_row_format format = sw_cli_format_of_rows(cli);
     if (request.scale != 0 && request.scale != 1 && request.scale != -1 &&
         sw_value_type_bytes(format.value_type) == sizeof(uint16_t)) {
         /* operands of f16 have no scale */
@@ -119,7 +119,7 @@ static bool part_of(struct sw_cli *cli, const char *name, const char *option, st
                            name);
         return false;
     }
-    part->format = sw_cli_row_format(cli);
+    part->format = sw_cli_format_of_rows(cli);
     const bool is_string = part->format.value_format == SHERWOOD_VALUES_STRING;
     part->room = part->format.value_bytes - (is_string ? (uint32_t)LENGTH_BYTES : 0);
     part->format.value_format = SHERWOOD_VALUES_FIXED;

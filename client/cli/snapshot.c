@@ -370,7 +370,7 @@ static const struct {
     {"load", 2, run_load},
 };
 
-int sw_cli_snapshot(struct sw_cli *cli, int count, char **words)
+int sw_cli_run_snapshot(struct sw_cli *cli, int count, char **words)
 {
     struct sw_cli_snapshot snapshot;
     for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {

@@ -17,7 +17,7 @@ bool sw_cli_values_are_numbers(const struct sw_cli *cli)
     return sherwood_server(cli->client)->value_format == SHERWOOD_VALUES_INTEGER;
 }
 
-struct sw_cli_row_format sw_cli_row_format(const struct sw_cli *cli)
+struct sw_cli_row_format sw_cli_format_of_rows(const struct sw_cli *cli)
 {
     const struct sherwood_server *server = sherwood_server(cli->client);
     return (struct sw_cli_row_format){(uint32_t)server->value_format, (uint32_t)server->value_type,
@@ -81,7 +81,7 @@ bool sw_cli_value_put(struct sw_cli *cli, void *values, size_t i, const char *wo
         return true;
     }
     if (sw_value_type_bytes((uint32_t)server->value_type) > 0) {
-        const struct sw_cli_row_format format = sw_cli_row_format(cli);
+        const struct sw_cli_row_format format = sw_cli_format_of_rows(cli);
         return sw_cli_row_put(cli, &format, (uint8_t *)values + i * server->value_bytes, word);
     }
     if (!fits(cli, size)) {
@@ -131,7 +131,7 @@ void sw_cli_value_reply(struct sw_cli *cli, bool present, const void *values, si
         return;
     }
     if (sw_value_type_bytes((uint32_t)server->value_type) > 0) {
-        const struct sw_cli_row_format format = sw_cli_row_format(cli);
+        const struct sw_cli_row_format format = sw_cli_format_of_rows(cli);
         fputs(cli->raw ? "" : "\"", cli->out);
         sw_cli_row_write(cli->out, &format, value);
         fputs(cli->raw ? "\n" : "\"\n", cli->out);

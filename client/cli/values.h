@@ -15,7 +15,7 @@
 
 bool sw_cli_values_are_numbers(const struct sw_cli *cli);
 /* Of a server whose values are no integers. */
-struct sw_cli_row_format sw_cli_row_format(const struct sw_cli *cli);
+struct sw_cli_row_format sw_cli_format_of_rows(const struct sw_cli *cli);
 
 /* Writes the word as value `i` of an array. If it cannot be one, prints an error and returns false.
  */

@@ -143,7 +143,7 @@ static bool run(struct sw_cli_wal *wal, bool (*command)(struct sw_cli_wal *wal))
                : sw_cli_wal_complain(wal, "", refusal);
 }
 
-int sw_cli_wal(struct sw_cli *cli, int count, char **words)
+int sw_cli_run_wal(struct sw_cli *cli, int count, char **words)
 {
     struct sw_cli_wal wal = {.cli = cli};
     bool fixes = false, yes = false;
