@@ -2,31 +2,11 @@
  *
  * attach.c - finding the server's device, and the calls that wait on the host.
  */
-#include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "client/cuda/attached.h"
-
-#define TEXT_BYTES 512
-
-static _Thread_local char sentence[TEXT_BYTES];
-
-int sw_cuda_fail(int status, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(sentence, sizeof(sentence), format, arguments);
-    va_end(arguments);
-    return status;
-}
-
-const char *sherwood_cuda_error(void)
-{
-    return sentence;
-}
 
 /* --- attach ----------------------------------------------------------------------------------- */
 
@@ -61,9 +41,10 @@ static int find_device(struct sherwood_cuda *cuda)
 static int attach(struct sherwood_cuda *cuda, const char *address,
                   const struct sherwood_options *options)
 {
-    int status = sherwood_connect_text(address, options, &cuda->client, sentence, sizeof(sentence));
+    char text[SW_CUDA_TEXT_BYTES];
+    int status = sherwood_connect_text(address, options, &cuda->client, text, sizeof(text));
     if (status != SHERWOOD_OK) {
-        return status;
+        return sw_cuda_fail(status, "%s", text);
     }
     status = sherwood_region_device(cuda->client, cuda->uuid);
     if (status != SHERWOOD_OK) {
@@ -92,7 +73,7 @@ int sherwood_cuda_attach(const char *address, const struct sherwood_options *opt
     }
     if (status != SHERWOOD_OK) {
         if (text != NULL && text_bytes > 0) {
-            (void)snprintf(text, text_bytes, "%s", sentence);
+            (void)snprintf(text, text_bytes, "%s", sherwood_cuda_error());
         }
         sherwood_cuda_close(cuda);
         return status;
@@ -129,18 +110,6 @@ int sherwood_cuda_device(const struct sherwood_cuda *cuda)
 }
 
 /* --- calls that wait -------------------------------------------------------------------------- */
-
-void sw_cuda_take_turn(struct sherwood_cuda *cuda)
-{
-    __atomic_fetch_add(&cuda->wanted, 1, __ATOMIC_RELAXED);
-    pthread_mutex_lock(&cuda->turn);
-    __atomic_fetch_sub(&cuda->wanted, 1, __ATOMIC_RELAXED);
-}
-
-void sw_cuda_give_turn(struct sherwood_cuda *cuda)
-{
-    pthread_mutex_unlock(&cuda->turn);
-}
 
 /* Takes the turn and makes the context current. */
 static void begin(struct sherwood_cuda *cuda)

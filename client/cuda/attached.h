@@ -13,6 +13,9 @@
 /* Allocations that are registered at a time; the one that was used least lately leaves. */
 #define SW_CUDA_ALLOCATIONS_MAX 32
 
+/* The sentence of an error. */
+#define SW_CUDA_TEXT_BYTES 512
+
 /* An allocation that the server shares. */
 struct sw_cuda_allocation {
     uintptr_t base;
