@@ -4,8 +4,8 @@
  */
 #include "bench/load/mix.h"
 
-#include "bench/load/options.h"
 #include "bench/load/random.h"
+#include "proto/decimal.h"
 
 #include <string.h>
 
@@ -29,7 +29,8 @@ static bool parse_part(const char *text, size_t size, bool *given, struct sw_loa
     memcpy(part, text, size);
     part[size] = '\0';
     char *equals = strchr(part, '=');
-    if (!equals || !sw_load_number_parse(equals + 1, SW_LOAD_MIX_WEIGHT_MAX, &weight)) {
+    if (!equals || !sw_decimal_parse_count((const uint8_t *)equals + 1, strlen(equals + 1),
+                                           SW_LOAD_MIX_WEIGHT_MAX, &weight)) {
         return false;
     }
     *equals = '\0';
