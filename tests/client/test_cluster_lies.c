@@ -4,6 +4,7 @@
  * on with the cursor of a lost connection, and no topology holds a call for ever.
  */
 #include <criterion/criterion.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@ static struct {
     bool always_newer;  /* another epoch with each page */
     uint32_t page_most; /* bytes of a page; 0: as many as were requested */
     bool refuses;       /* keys, once: another node is primary */
-    bool closes;        /* behind the next answer to SCAN */
+    atomic_bool closes; /* behind the next answer to SCAN */
     int topologies;     /* that were requested */
 } node;
 static struct sherwood *client;
@@ -114,9 +115,7 @@ static bool answer(int fd, const struct sw_request *request)
         break;
     }
     sw_fake_reply(fd, &reply, body, sw_reply_layout(&reply, request->operation).bytes);
-    bool ends = node.closes && request->operation == SW_OPERATION_SCAN;
-    node.closes = node.closes && !ends;
-    return !ends;
+    return request->operation != SW_OPERATION_SCAN || !atomic_exchange(&node.closes, false);
 }
 
 static void script(int fd, void *unused)
