@@ -212,31 +212,24 @@ $(BUILD)/tests/bench/test_rows_study: $(BUILD)/librowsbench.a \
   $(if $(CACHE_PEER_OBJ),$(CACHE_PEER_OBJ) $(BUILD)/obj/bench/study/device.cu.o)
 
 # --- the tuner of kernels (bench/tune/README.md) ---------------------------------------------------
-# build/tune has all that a machine with a GPU needs besides the source tree: the programs, their
-# libraries in lib/, and the variants once `build/tune/search --build-only` has built them.
-TUNE := $(BUILD)/tune
-TUNE_LDFLAGS = $(REAL_LDFLAGS) -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/lib$(if $(NVCC),:$(CUDA_HOME)/lib64)'
-TUNE_PROGRAMS := $(TUNE)/search $(TUNE)/analyze $(if $(NVCC),$(TUNE)/runner)
+# A study with other constants in one file of the library, which bench/tune/search.py asks for: STUDY, SOURCE,
+# DEFINES, PROGRAM. The object takes the place of the archive's.
+TUNE_OBJ_timing = $(TIMING_OBJ) $(PEER_OBJ)
+TUNE_OBJ_cuckoo = $(call obj,bench/cuckoo/main.c) $(CUCKOO_BENCH_OBJ)
+TUNE_OBJ_cache = $(call obj,bench/cache/main.c) $(CACHE_BENCH_OBJ)
+TUNE_OBJ_rows = $(call obj,bench/rows/main.c) $(ROWS_BENCH_OBJ)
 
-.PHONY: bench-tune tune-programs
-bench-tune: ## build the tuner of the CUDA kernels: build/tune/search --help
-	@deploy/deps build libsqlite3-dev gnuplot-nox
-	@$(MAKE) --no-print-directory tune-programs
-tune-programs: $(TUNE_PROGRAMS)
-	@mkdir -p $(TUNE)/lib
-	@for library in $$(ldd $(TUNE_PROGRAMS) | awk '$$1 ~ /^lib(sqlite3|cudart|stdc\+\+|gcc_s)/ && $$3 ~ /^\// {print $$3}' | sort -u); do \
-	  [ $$library -ef $(TUNE)/lib/$${library##*/} ] || cp -L $$library $(TUNE)/lib/ || exit 1; \
-	done
-
-$(BUILD)/libtune.a: $(call obj,$(wildcard bench/tune/*.c))
-$(BUILD)/libtuneparts.a: $(call obj,$(filter-out %/main.c,$(wildcard bench/tune/search/*.c bench/tune/analyze/*.c)))
-$(TUNE)/search $(TUNE)/analyze: $(TUNE)/%: $(BUILD)/obj/bench/tune/%/main.o $(BUILD)/libtuneparts.a $(BUILD)/libtune.a $(BUILD)/libstudy.a
-	@mkdir -p $(@D)
-	$(CC) $(TUNE_LDFLAGS) -o $@ $^ -lsqlite3 -lm
+.PHONY: bench-tune tune-variant
 ifneq ($(NVCC),)
-$(BUILD)/obj/bench/tune/search/options.o: REAL_CPPFLAGS += -DSW_TUNE_NVCC='"$(NVCC)"' -DSW_TUNE_ARCH='"$(firstword $(filter sm_%,$(ARCHES)) sm_90)"'
-# Variants are shared objects, so the runtime is a shared library here.
-$(TUNE)/runner: $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard bench/tune/runner/*.cu)) $(BUILD)/libtable.a
-	@mkdir -p $(@D)
-	$(CC) $(TUNE_LDFLAGS) -s -o $@ $^ -L$(CUDA_HOME)/lib64 -lcudart -lstdc++ -lrt -ldl -lm
+bench-tune: $(BUILD)/timing ## search for faster constants of the CUDA kernels on this machine's GPU: an hour
+	bench/tune/search.py --folder $(BUILD)/tune --results $(BUILD)/tune/results.csv
+	bench/tune/analyze.py --results $(BUILD)/tune/results.csv --coverage --top 5
+tune-variant: $(TUNE_OBJ_$(STUDY)) $(BUILD)/libstudy.a $(BUILD)/libtable.a
+	@mkdir -p $(dir $(PROGRAM))
+	$(NVCC) $(NVCCFLAGS) -DSW_TUNE $(DEFINES) -c -o $(PROGRAM).o $(SOURCE)
+	$(CC) $(REAL_LDFLAGS) -s -o $(PROGRAM).new $(PROGRAM).o $^ $(CUDA_LIBS) -lm
+	rm $(PROGRAM).o && mv $(PROGRAM).new $(PROGRAM)
+else
+bench-tune tune-variant:
+	@echo "make $@ needs nvcc, which was not found: install the CUDA toolkit, or say NVCC=/path/to/nvcc" >&2; exit 1
 endif

@@ -44,8 +44,6 @@ $(BUILD)/libtiminghost.a: $(call obj,$(filter-out %/main.c %/ceilings.c,$(wildca
 # The cuckoo study without its device.
 $(BUILD)/libcuckoobench.a: $(call obj,$(filter-out %/main.c,$(wildcard bench/cuckoo/*.c)))
 $(filter $(BUILD)/tests/bench/%,$(UNIT_TESTS)): $(call archives,support timinghost cuckoobench study table)
-# Of the tuner all but the two main.c.
-$(filter $(BUILD)/tests/bench/test_tune_%,$(UNIT_TESTS)): $(call archives,tuneparts tune study)
 
 # Tests are compiled without optimisation, which takes a fifth of the time and makes few of them slower:
 # what they test is optimised. SLOW_TESTS do much themselves, most of them in the inline functions of the table.
@@ -58,7 +56,7 @@ endif
 
 # Over a hundred programs are linked. gold, of the binutils, takes a third of the time.
 TEST_LD := $(shell $(CC) -fuse-ld=gold -Wl,--version >/dev/null 2>&1 && echo -fuse-ld=gold)
-TEST_LIBS = $(SERVER_LIBS) $(CLIENT_LIBS) -lhiredis -ledit -lsqlite3
+TEST_LIBS = $(SERVER_LIBS) $(CLIENT_LIBS) -lhiredis -ledit
 $(UNIT_TESTS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(RUNNER_OBJ)
 	@mkdir -p $(@D)
 	$(CC) $(REAL_LDFLAGS) $(TEST_LD) -Wl,--as-needed -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(TEST_LIBS)
@@ -85,10 +83,9 @@ shape-tests:
 	done
 
 # Everything the stages unit and integration (plain or sanitized) run.
-tests: all $(UNIT_TESTS) $(if $(SHAPE_TESTS),shape-tests) $(PEERS) $(PRELOADED) tune-search sherwoodd-null emulated-daemon durability-ceilings ## build the tests
-.PHONY: unit-tests tune-search print-unit-tests
+tests: all $(UNIT_TESTS) $(if $(SHAPE_TESTS),shape-tests) $(PEERS) $(PRELOADED) sherwoodd-null emulated-daemon durability-ceilings ## build the tests
+.PHONY: unit-tests print-unit-tests
 unit-tests: $(UNIT_TESTS)
-tune-search: $(BUILD)/tune/search $(BUILD)/tune/analyze
 print-unit-tests:
 	@printf '%s\n' $(UNIT_TESTS) $(ENGINE_TESTS:%=$(BUILD)/tests/table/test_%) $(SHAPE_TESTS)
 generated: $(GEN)

@@ -245,9 +245,6 @@ cudaError_t sw_cuda_launch_judged_get(const struct sw_cuda_device<BITS> *device,
 #define INSTANTIATE(BITS, N)                          \
     template cudaError_t sw_cuda_launch_get<BITS, N>( \
         const struct sw_cuda_device<BITS> *, bool, struct sw_cuda_reads<BITS, N> *, cudaStream_t);
-#ifdef SW_TUNE
-INSTANTIATE(SW_TUNE_SLOT, 1)
-#else
 #define INSTANTIATE_BOTH(BITS, ...)                                           \
     INSTANTIATE(BITS, 1)                                                      \
     INSTANTIATE(BITS, SW_CUDA_READS_MAX)                                      \
@@ -255,4 +252,3 @@ INSTANTIATE(SW_TUNE_SLOT, 1)
         const struct sw_cuda_device<BITS> *, struct sw_cuda_reads<BITS, 1> *, \
         const struct sw_cuda_judge *, cudaStream_t);
 SW_WIDTHS(INSTANTIATE_BOTH)
-#endif

@@ -3,10 +3,10 @@
  * policy.cuh - launch shapes and other constants of kernels, chosen by GPU.
  *
  * A kernel's file has its constants as macros, with what may be tried in their place
- * (bench/tune/README.md): base, which every GPU gets. policy_sm90.h, written by bench/tune/analyze
- * --export, has what was found to be faster on one GPU. A kernel's file defines, say, SW_POLICY_GET
- * and templates sw_policy_get_.. <ARCH, BITS> of its base, then includes this file for their
- * specialisations. ARCH is sw_cuda_device.arch, or 0 for base.
+ * (bench/tune/README.md): base, which every GPU gets. policy_sm90.h, written by
+ * bench/tune/analyze.py --export, has what was found to be faster on one GPU. A kernel's file
+ * defines, say, SW_POLICY_GET and templates sw_policy_get_.. <ARCH, BITS> of its base, then
+ * includes this file for their specialisations. ARCH is sw_cuda_device.arch, or 0 for base.
  *
  * Included by every kernel's file for its own part, so there is no guard around the
  * specialisations.

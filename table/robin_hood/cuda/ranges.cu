@@ -456,8 +456,4 @@ template <int BITS> cudaError_t sw_cuda_range_blocks(uint32_t multiprocessors, u
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t); \
     template cudaError_t sw_cuda_launch_ranges<BITS>(                                           \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);
-#ifdef SW_TUNE
-INSTANTIATE(SW_TUNE_SLOT)
-#else
 SW_WIDTHS(INSTANTIATE)
-#endif
