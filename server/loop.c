@@ -144,8 +144,9 @@ static void note_quiet(struct sw_loop *loop, uint64_t fence, bool leaves)
  * way are over when so many are. */
 static void follow_pause(struct sw_loop *loop)
 {
-    const struct sw_resp *resp = &loop->resp;
-    loop->rounds_before = resp->rounds + (resp->running != NULL) + (resp->filling->pendings > 0);
+    loop->rounds_before = sw_resp_rounds_begun(&loop->resp);
+    sw_obstacles_pause(&loop->batches.obstacles, loop->net.pause.mode != SW_PAUSE_NONE,
+                       loop->net.pause.mode == SW_PAUSE_ALL);
     sw_net_retry_paused(&loop->net);
 }
 
@@ -400,7 +401,7 @@ static int init_parts(struct sw_loop *loop, struct sw_table *table, uint32_t ind
     }
     sw_batches_set_log(&loop->batches, owner->wal,
                        owner->wal != NULL && loop->config->read_durable != 0);
-    sw_batches_set_feed(&loop->batches, owner->repl == NULL ? NULL : owner->repl->feed);
+    sw_batches_set_owner(&loop->batches, owner->saver, owner->repl);
     if (owner->ha != NULL) {
         sw_batches_set_lease(&loop->batches, look_at_lease, loop);
     }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "server/limits.h"
+#include "server/repl/repl.h"
 #include "table/expiring.h"
 
 int sw_batches_init(struct sw_batches *batches, struct sw_table *table,
@@ -86,8 +87,12 @@ void sw_batches_set_gate(struct sw_batches *batches, struct sw_gate *gate)
     }
 }
 
-void sw_batches_set_feed(struct sw_batches *batches, struct sw_feed *feed)
+void sw_batches_set_owner(struct sw_batches *batches, const struct sw_saver *saver,
+                          const struct sw_repl *repl)
 {
+    struct sw_feed *feed = repl == NULL ? NULL : repl->feed;
+    batches->obstacles.saver = saver;
+    batches->obstacles.role = repl == NULL ? NULL : &repl->state;
     batches->write_flights.feed = batches->round_flights.feed = feed;
     batches->alone_flights.feed = feed;
 }

@@ -14,6 +14,7 @@
 
 #include "server/batch/flight.h"
 #include "server/batch/io_arena.h"
+#include "server/batch/obstacles.h"
 #include "server/batch/shape.h"
 #include "server/log/wal.h"
 #include "server/observe/counters.h"
@@ -30,9 +31,10 @@ struct sw_batches {
     struct sw_flights round_flights;
     struct sw_submitter alone_submitter; /* of what holds the gate: it passes none */
     struct sw_flights alone_flights;
-    struct sw_gate_side gate; /* its gate is NULL: there is none */
-    struct sw_wal *wal;       /* borrowed; NULL: writes are not logged */
-    bool reads_wait;          /* .. until the writes that they may show are durable */
+    struct sw_obstacles obstacles; /* zeros: only the log keeps a request from running */
+    struct sw_gate_side gate;      /* its gate is NULL: there is none */
+    struct sw_wal *wal;            /* borrowed; NULL: writes are not logged */
+    bool reads_wait;               /* .. until the writes that they may show are durable */
     uint64_t waits_for_log;   /* atomic: the loop is to be woken when the log has got further */
     struct sw_io_arena arena; /* memory of frames: requests and replies */
 };
@@ -48,9 +50,10 @@ void sw_batches_fini(struct sw_batches *batches);
  * the first batch. */
 void sw_batches_set_log(struct sw_batches *batches, struct sw_wal *wal, bool reads_wait);
 
-/* From now on writes go to this feed, too. Borrowed until sw_batches_fini. To be called before the
- * first batch. */
-void sw_batches_set_feed(struct sw_batches *batches, struct sw_feed *feed);
+/* From now on writes also go to the feed of `repl`, and requests meet the obstacles of both. They
+ * are borrowed until sw_batches_fini; NULL: there is none. To be called before the first batch. */
+void sw_batches_set_owner(struct sw_batches *batches, const struct sw_saver *saver,
+                          const struct sw_repl *repl);
 
 /* Does somebody else than the table read what a write says? */
 static inline bool sw_batches_are_followed(const struct sw_batches *batches)

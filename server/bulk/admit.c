@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * admit.c - the order of the checks of a request.
+ * admit.c - the order of the checks of a request, and its obstacles.
  */
 #include "server/bulk/admit.h"
 
@@ -10,18 +10,96 @@
 #include "server/bulk/bulk.h"
 #include "server/bulk/judge.h"
 #include "server/config/live.h"
+#include "server/repl/repl.h"
 
-/* In the stricter mode all that touches the table is held back. Who has not logged in is refused.
- */
-bool sw_bulk_is_held_back(const struct sw_conn *conn, uint32_t operation)
+/* Does the operation change what a replica or a log has? The capacity is not part of that. */
+static bool writes(uint32_t operation)
 {
-    if (conn->net->pause.mode == SW_PAUSE_NONE || conn->lacks_login) {
-        return false;
+    return sw_operation_writes(operation) && operation != SW_OPERATION_RESIZE;
+}
+
+/* Does a replica refuse the operation? By the topology, `serves`, it may be the primary of slots:
+ * then its reads would be taken for a primary's. */
+static bool needs_primary(uint32_t operation, bool serves)
+{
+    return writes(operation) || operation == SW_OPERATION_RESIZE ||
+           operation == SW_OPERATION_WAIT || (serves && sw_operation_is_data(operation));
+}
+
+/* The obstacles that the operation heeds. */
+static unsigned heeded_by(const struct sw_bulk *bulk, uint32_t operation)
+{
+    const struct sw_cluster_view *view = bulk->net->seat.view;
+    const bool serves = view != NULL && view->shard != SW_CLUSTER_NO_SHARD;
+    unsigned heeded = 0;
+    if (sw_operation_needs_table(operation)) {
+        heeded |= SW_OBSTACLE_LOADING | SW_OBSTACLE_DOWN | SW_OBSTACLE_LACKS_DATA;
+        heeded |= writes(operation) ? (unsigned)SW_OBSTACLE_UNSAVED : 0;
+        heeded |= needs_primary(operation, serves) ? (unsigned)SW_OBSTACLE_REPLICA : 0;
     }
-    return sw_operation_writes(operation) ||
-           (conn->net->pause.mode == SW_PAUSE_ALL &&
-            (sw_operation_is_data(operation) || operation == SW_OPERATION_SCAN ||
-             operation == SW_OPERATION_COUNT_SCORES));
+    if (sw_operation_writes(operation)) {
+        heeded |= SW_OBSTACLE_WRITES_PAUSED | SW_OBSTACLES_OF_LOG;
+    }
+    if (sw_operation_is_data(operation) || operation == SW_OPERATION_SCAN ||
+        operation == SW_OPERATION_COUNT_SCORES) {
+        heeded |= SW_OBSTACLE_ALL_PAUSED;
+    }
+    return heeded;
+}
+
+/* Those of the obstacles `of` that the operation heeds and that are there now. */
+static unsigned met(const struct sw_bulk *bulk, uint32_t operation, unsigned of)
+{
+    return sw_obstacles_met(bulk->batches, heeded_by(bulk, operation) & of);
+}
+
+/* The status of the first obstacle that refuses, with its sentence in `message`; SW_REPLY_OK: none
+ * of them does. */
+static enum sw_reply_status refusal_of(const struct sw_bulk *bulk, unsigned met, char *message,
+                                       size_t message_bytes)
+{
+    static const struct {
+        enum sw_obstacle obstacle;
+        enum sw_reply_status status;
+        const char *text;
+    } refusals[] = {
+        {SW_OBSTACLE_LOADING, SW_REPLY_LOADING, "the server is loading a snapshot: try again"},
+        {SW_OBSTACLE_UNSAVED, SW_REPLY_NOT_DURABLE,
+         "the last snapshot could not be written, and stop-writes-on-bgsave-error is yes: "
+         "see the server's log"},
+        {SW_OBSTACLE_DOWN, SW_REPLY_NOT_PRIMARY, ""}, /* nobody knows who is */
+        {SW_OBSTACLE_REPLICA, SW_REPLY_NOT_PRIMARY, ""},
+        {SW_OBSTACLE_LACKS_DATA, SW_REPLY_LOADING,
+         "the replica is loading its primary's table: try again"},
+        {SW_OBSTACLE_LOG_BROKEN, SW_REPLY_NOT_DURABLE, SW_NOT_DURABLE},
+    };
+    for (size_t i = 0; met != 0 && i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+        if ((met & refusals[i].obstacle) == 0) {
+            continue;
+        }
+        snprintf(message, message_bytes, "%s", refusals[i].text);
+        if (refusals[i].obstacle == SW_OBSTACLE_REPLICA) {
+            sw_repl_primary(&bulk->owner.repl->state, message, message_bytes);
+        }
+        return refusals[i].status;
+    }
+    return SW_REPLY_OK;
+}
+
+enum sw_reply_status sw_bulk_role_refuses(const struct sw_bulk *bulk,
+                                          const struct sw_request *request, char *message,
+                                          size_t message_bytes)
+{
+    return refusal_of(bulk,
+                      met(bulk, request->operation,
+                          SW_OBSTACLE_DOWN | SW_OBSTACLE_REPLICA | SW_OBSTACLE_LACKS_DATA),
+                      message, message_bytes);
+}
+
+/* Who has not logged in is refused, and not held back. */
+bool sw_bulk_is_held_back(struct sw_conn *conn, uint32_t operation)
+{
+    return !conn->lacks_login && met(sw_bulk_of(conn)->bulk, operation, SW_OBSTACLES_OF_PAUSE) != 0;
 }
 
 static bool tells_of_earlier(uint32_t operation)
@@ -48,8 +126,7 @@ bool sw_bulk_must_wait(struct sw_conn *conn, const struct sw_request *request)
         sw_conn_stall(conn, SW_STALL_PAUSED);
         return true;
     }
-    if (sw_operation_writes(request->operation) &&
-        sw_batches_door(sw_bulk_of(conn)->bulk->batches) == SW_DOOR_WAIT) {
+    if (met(sw_bulk_of(conn)->bulk, request->operation, SW_OBSTACLE_LOG_FULL) != 0) {
         sw_conn_stall(conn, SW_STALL_LOG);
         return true;
     }
@@ -75,10 +152,10 @@ enum sw_reply_status sw_bulk_admit(struct sw_conn *conn, const struct sw_request
         return status;
     }
     status = sw_bulk_judge(bulk, request, body_bytes, reply_bytes, message, message_bytes);
-    if (status == SW_REPLY_OK && sw_operation_writes(request->operation) &&
-        sw_batches_door(bulk->batches) == SW_DOOR_REFUSE) {
-        snprintf(message, message_bytes, "%s", SW_NOT_DURABLE);
-        return SW_REPLY_NOT_DURABLE;
-    }
-    return status;
+    return status != SW_REPLY_OK
+               ? status
+               : refusal_of(bulk,
+                            met(bulk, request->operation,
+                                ~(SW_OBSTACLES_OF_PAUSE | (unsigned)SW_OBSTACLE_LOG_FULL)),
+                            message, message_bytes);
 }

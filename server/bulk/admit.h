@@ -13,8 +13,10 @@
 #include "proto/frame.h"
 #include "server/net/conn.h"
 
+struct sw_bulk;
+
 /* Does CLIENT PAUSE hold the operation back? */
-bool sw_bulk_is_held_back(const struct sw_conn *conn, uint32_t operation);
+bool sw_bulk_is_held_back(struct sw_conn *conn, uint32_t operation);
 
 /* Stalls the connection, and returns true, if the request must wait. */
 bool sw_bulk_must_wait(struct sw_conn *conn, const struct sw_request *request);
@@ -26,5 +28,11 @@ enum sw_reply_status sw_bulk_admit(struct sw_conn *conn, const struct sw_request
                                    const uint8_t *header, size_t header_bytes, uint64_t body_bytes,
                                    uint64_t reply_bytes, char *message, size_t message_bytes,
                                    bool *closes);
+
+/* The obstacles that may arise between a frame's head and its body: the role of the server. Returns
+ * SW_REPLY_OK, or the status of the refusal, with its sentence in `message`. */
+enum sw_reply_status sw_bulk_role_refuses(const struct sw_bulk *bulk,
+                                          const struct sw_request *request, char *message,
+                                          size_t message_bytes);
 
 #endif

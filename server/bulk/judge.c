@@ -12,8 +12,6 @@
 #include "server/bulk/cluster.h"
 #include "server/bulk/operations.h"
 #include "server/bulk/times.h"
-#include "server/log/saver.h"
-#include "server/repl/repl.h"
 #include "table/scale.h"
 
 /* Why the engine lacks an operation; "": its name says it. */
@@ -135,67 +133,6 @@ static bool parts_fit(const struct sw_table_shape *shape, uint32_t type,
     return false;
 }
 
-/* Whether it changes what a replica or a log has: not the capacity. */
-static bool writes(uint32_t operation)
-{
-    return sw_operation_writes(operation) && operation != SW_OPERATION_RESIZE;
-}
-
-/* Whether a replica can carry the operation out now. `serves`: by the topology it is the primary of
- * slots, so that its reads would be taken for a primary's. */
-static enum sw_reply_status judge_role(struct sw_repl *repl, bool serves, uint32_t operation,
-                                       char *message, size_t message_bytes)
-{
-    if (repl == NULL || !sw_operation_needs_table(operation)) {
-        return SW_REPLY_OK;
-    }
-    if (sw_repl_is_down(&repl->state)) { /* nobody knows who is */
-        message[0] = '\0';
-        return SW_REPLY_NOT_PRIMARY;
-    }
-    if (sw_repl_is_replica(&repl->state) &&
-        (writes(operation) || operation == SW_OPERATION_RESIZE || operation == SW_OPERATION_WAIT ||
-         (serves && sw_operation_is_data(operation)))) {
-        sw_repl_primary(&repl->state, message, message_bytes);
-        return SW_REPLY_NOT_PRIMARY;
-    }
-    if (sw_repl_lacks_data(&repl->state)) {
-        snprintf(message, message_bytes, "the replica is loading its primary's table: try again");
-        return SW_REPLY_LOADING;
-    }
-    return SW_REPLY_OK;
-}
-
-enum sw_reply_status sw_bulk_judge_role(const struct sw_bulk *bulk,
-                                        const struct sw_request *request, char *message,
-                                        size_t message_bytes)
-{
-    const struct sw_cluster_view *view = bulk->net->seat.view;
-    bool serves = view != NULL && view->shard != SW_CLUSTER_NO_SHARD;
-    return judge_role(bulk->owner.repl, serves, (uint32_t)request->operation, message,
-                      message_bytes);
-}
-
-/* Whether the server can carry the operation out now. */
-static enum sw_reply_status judge_time(const struct sw_saver *saver, uint32_t operation,
-                                       char *message, size_t message_bytes)
-{
-    if (saver == NULL || !sw_operation_needs_table(operation)) {
-        return SW_REPLY_OK;
-    }
-    if (sw_saver_is_loading(saver)) {
-        snprintf(message, message_bytes, "the server is loading a snapshot: try again");
-        return SW_REPLY_LOADING;
-    }
-    if (sw_saver_refuses_writes(saver) && writes(operation)) {
-        snprintf(message, message_bytes,
-                 "the last snapshot could not be written, and stop-writes-on-bgsave-error is yes: "
-                 "see the server's log");
-        return SW_REPLY_NOT_DURABLE;
-    }
-    return SW_REPLY_OK;
-}
-
 enum sw_reply_status sw_bulk_judge(const struct sw_bulk *bulk, const struct sw_request *request,
                                    uint64_t body_bytes, uint64_t reply_bytes, char *message,
                                    size_t message_bytes)
@@ -241,8 +178,5 @@ enum sw_reply_status sw_bulk_judge(const struct sw_bulk *bulk, const struct sw_r
             (unsigned long long)shape->frame_bytes_max);
         return SW_REPLY_BAD_REQUEST;
     }
-    enum sw_reply_status status =
-        judge_time(bulk->owner.saver, request->operation, message, message_bytes);
-    return status != SW_REPLY_OK ? status
-                                 : sw_bulk_judge_role(bulk, request, message, message_bytes);
+    return SW_REPLY_OK;
 }

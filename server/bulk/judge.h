@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * judge.h - may a request be carried out? Pure functions of the server's configuration, for any
- * thread.
+ * judge.h - whether this server can carry out a request at any time. A pure function of the
+ * configuration, for any thread. Obstacles that pass are looked for by admit.h.
  */
 #ifndef SHERWOOD_SERVER_BULK_JUDGE_H
 #define SHERWOOD_SERVER_BULK_JUDGE_H
@@ -18,10 +18,5 @@ struct sw_bulk;
 enum sw_reply_status sw_bulk_judge(const struct sw_bulk *bulk, const struct sw_request *request,
                                    uint64_t body_bytes, uint64_t reply_bytes, char *message,
                                    size_t message_bytes);
-
-/* The part of it that may change between a frame's head and its body: the role of the server. */
-enum sw_reply_status sw_bulk_judge_role(const struct sw_bulk *bulk,
-                                        const struct sw_request *request, char *message,
-                                        size_t message_bytes);
 
 #endif

@@ -10,10 +10,10 @@
 
 #include "proto/string_value.h"
 #include "server/batch/refusals.h"
+#include "server/bulk/admit.h"
 #include "server/bulk/bulk.h"
 #include "server/bulk/cluster.h"
 #include "server/bulk/figures.h"
-#include "server/bulk/judge.h"
 #include "server/bulk/keep.h"
 #include "server/bulk/operations.h"
 #include "server/bulk/reply.h"
@@ -347,7 +347,7 @@ static void start(struct sw_bulk_frame *frame)
     conn->last_request = sw_roster_frame((uint32_t)frame->request.operation);
     sw_conn_accept(conn, sw_operation_is_data(frame->request.operation));
     reply.status =
-        sw_bulk_judge_role(frame->bulk, &frame->request, reply.message, sizeof(reply.message));
+        sw_bulk_role_refuses(frame->bulk, &frame->request, reply.message, sizeof(reply.message));
     if (reply.status != SW_REPLY_OK) { /* the body took a while to come */
         sw_bulk_reply(frame, &reply, NULL, 0);
         return;

@@ -33,7 +33,7 @@ struct sw_pause_seat {
     struct sw_pause *pause; /* NULL: there is none */
     struct sw_list link;
     uv_async_t *wake;        /* the loop's. Borrowed */
-    enum sw_pause_mode mode; /* what is held back now: by this requests are judged */
+    enum sw_pause_mode mode; /* what is held back now, as the loop has seen it */
     uint64_t end;            /* as the loop has seen it */
     uint64_t version;
     uint64_t quiet; /* under the lock: what this version holds back is over */

@@ -9,9 +9,7 @@
 
 #include "server/batch/shape.h"
 #include "server/limits.h"
-#include "server/log/saver.h"
 #include "server/net/conn.h"
-#include "server/repl/repl.h"
 #include "server/resp/resp.h"
 
 #define NOT_YET "CLUSTERDOWN The cluster is down: this node is to become a primary, and is none yet"
@@ -50,16 +48,10 @@ static bool is_canonical(const struct sw_command *command, const struct sw_resp_
     return true;
 }
 
-static bool is_loading(const struct sw_conn *conn)
+/* Those of the obstacles that are there now. */
+static unsigned met(const struct sw_conn *conn, unsigned heeded)
 {
-    const struct sw_saver *saver = sw_resp_of((struct sw_conn *)conn)->resp->owner.saver;
-    return saver != NULL && sw_saver_is_loading(saver);
-}
-
-static const struct sw_repl_state *state_of(const struct sw_conn *conn)
-{
-    const struct sw_repl *repl = sw_resp_of((struct sw_conn *)(uintptr_t)conn)->resp->owner.repl;
-    return repl == NULL ? NULL : &repl->state;
+    return sw_obstacles_met(sw_resp_of((struct sw_conn *)(uintptr_t)conn)->resp->batches, heeded);
 }
 
 /* Does the node serve keys of the slot to this connection? A replica does, once the connection has
@@ -67,20 +59,18 @@ static const struct sw_repl_state *state_of(const struct sw_conn *conn)
 static bool serves(const struct sw_conn *conn, unsigned slot, bool writes)
 {
     const struct sw_cluster_view *view = conn->net->seat.view;
-    const struct sw_repl_state *state = state_of(conn);
     return sw_cluster_owns(view, slot) ||
            (view->owner[slot] == view->reads && !writes &&
             sw_resp_of((struct sw_conn *)(uintptr_t)conn)->session.reads_replicas &&
-            state != NULL && sw_repl_is_replica(state) && !sw_repl_lacks_data(state) &&
-            !sw_repl_is_down(state));
+            met(conn, SW_OBSTACLE_REPLICA | SW_OBSTACLE_LACKS_DATA | SW_OBSTACLE_DOWN) ==
+                SW_OBSTACLE_REPLICA);
 }
 
 /* A node that a topology makes a primary goes on behind what its primary has sent. */
 static bool is_not_primary_yet(const struct sw_conn *conn)
 {
-    const struct sw_repl_state *state = state_of(conn);
-    return conn->net->seat.view->shard != SW_CLUSTER_NO_SHARD && state != NULL &&
-           sw_repl_is_replica(state);
+    return conn->net->seat.view->shard != SW_CLUSTER_NO_SHARD &&
+           met(conn, SW_OBSTACLE_REPLICA) != 0;
 }
 
 bool sw_redirect_refuses(struct sw_conn *conn, const struct sw_command *command,
@@ -113,7 +103,7 @@ bool sw_redirect_refuses(struct sw_conn *conn, const struct sw_command *command,
         return refuse(conn, NOT_YET, line);
     }
     sw_resp_of(conn)->frozen_since_ms = 0;
-    return is_loading(conn) &&
+    return met(conn, SW_OBSTACLE_LOADING) != 0 &&
            refuse(conn, "CLUSTERDOWN The cluster is down: this node is loading its data", line);
 }
 

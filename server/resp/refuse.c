@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * refuse.c - why a command is refused before it runs, or is held back.
+ * refuse.c - why a command is refused whenever it comes.
  */
 #include "server/resp/refuse.h"
 #include "server/batch/refusals.h"
@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/log/saver.h"
-#include "server/repl/repl.h"
 #include "server/resp/absent.h"
 #include "server/resp/permit.h"
 #include "server/resp/resp.h"
@@ -18,9 +16,6 @@
 
 /* Longest list of arguments in an error line. */
 #define ARGUMENTS_BYTES 128
-
-#define DOWN_LINE "CLUSTERDOWN The cluster is down: this member of the shard knows of no primary"
-#define LOADING_LINE "LOADING Sherwood is loading the dataset in memory"
 
 /* Refuses a command that redis has and this server does not. */
 static void refuse_absent(struct sw_conn *conn, const struct sw_resp_argument *name,
@@ -105,104 +100,6 @@ static void refuse_count(struct sw_conn *conn, const struct sw_command *command)
                   ends ? "EXECABORT Transaction discarded because of:" : "ERR", command->name);
 }
 
-/* Whether a command is served before the data is there: what does not touch the table, but PING,
- * whose answer is to say whether the server serves. */
-static bool is_served_while_loading(const struct sw_command *command)
-{
-    return command->kind == SW_KIND_TRANSACTION || command->id == SW_COMMAND_INFO ||
-           command->id == SW_COMMAND_SHUTDOWN || command->id == SW_COMMAND_CLUSTER ||
-           (command->kind == SW_KIND_SESSION && command->id != SW_COMMAND_PING);
-}
-
-static bool is_down(const struct sw_resp_owner *owner)
-{
-    return owner->repl != NULL && sw_repl_is_down(&owner->repl->state);
-}
-
-const char *sw_refusal_of_reads(const struct sw_resp_owner *owner)
-{
-    if (is_down(owner)) {
-        return DOWN_LINE;
-    }
-    return owner->repl != NULL && sw_repl_lacks_data(&owner->repl->state) ? LOADING_LINE : NULL;
-}
-
-const char *sw_refusal_of_writes(const struct sw_resp_owner *owner)
-{
-    if (is_down(owner)) {
-        return DOWN_LINE;
-    }
-    if (owner->repl != NULL && sw_repl_is_replica(&owner->repl->state)) {
-        return "READONLY You can't write against a read only replica.";
-    }
-    return owner->saver == NULL || !sw_saver_refuses_writes(owner->saver)
-               ? NULL
-               : "MISCONF Sherwood is configured to save snapshots, but it's currently unable to "
-                 "persist to disk. Commands that may modify the data set are disabled, because "
-                 "this instance is configured to report errors during writes if snapshotting fails "
-                 "(stop-writes-on-bgsave-error option). Please check the Sherwood logs for details "
-                 "about the error.";
-}
-
-static bool is_about_keys(const struct sw_command *command)
-{
-    return command->kind == SW_KIND_DATA || command->kind == SW_KIND_ALONE;
-}
-
-/* Does the command show what the table holds? */
-static bool shows_data(const struct sw_command *command)
-{
-    return is_about_keys(command) || command->batch_kinds != 0 ||
-           command->id == SW_COMMAND_DBSIZE || command->id == SW_COMMAND_DIGEST;
-}
-
-/* Returns an error line if the server cannot carry the command out now, in the words of redis. */
-static const char *not_now(const struct sw_conn *conn, const struct sw_command *command)
-{
-    const struct sw_resp_owner *owner = &sw_resp_of((struct sw_conn *)(uintptr_t)conn)->resp->owner;
-    bool loads = owner->saver != NULL && sw_saver_is_loading(owner->saver);
-    /* Clients of a cluster take LOADING for an error of theirs: requests on keys get CLUSTERDOWN,
-     * or MOVED (redirect.c). */
-    bool is_redirected = conn->net->seat.view != NULL && is_about_keys(command);
-    if (loads && !is_redirected && !is_served_while_loading(command)) {
-        return LOADING_LINE;
-    }
-    if (is_redirected && owner->repl != NULL && sw_repl_is_replica(&owner->repl->state)) {
-        return NULL;
-    }
-    const char *line = shows_data(command) ? sw_refusal_of_reads(owner) : NULL;
-    if (line == NULL && command->id == SW_COMMAND_WATCH && owner->repl != NULL &&
-        sw_repl_is_replica(&owner->repl->state)) {
-        return "ERR WATCH: the writes of a replica come from its primary, and mark no keys";
-    }
-    return line == NULL && sw_command_is_numbered(command) ? sw_refusal_of_writes(owner) : line;
-}
-
-/* Is the command about the connection or the server, so that it never waits for them? */
-static bool is_for_operators(const struct sw_command *command)
-{
-    switch (command->id) {
-    case SW_COMMAND_CLIENT:
-    case SW_COMMAND_AUTH:
-    case SW_COMMAND_HELLO:
-    case SW_COMMAND_QUIT:
-    case SW_COMMAND_RESET:
-    case SW_COMMAND_CLUSTER:
-        return true;
-    default:
-        return strcmp(command->group, "server") == 0 && command->effect != SW_COMMAND_EFFECT_READ;
-    }
-}
-
-bool sw_is_held_back(const struct sw_conn *conn, const struct sw_command *command)
-{
-    const enum sw_pause_mode mode = conn->net->pause.mode;
-    bool writes = sw_command_is_numbered(command) ||
-                  (command->id == SW_COMMAND_EXEC && sw_transaction_writes(conn));
-    return (mode != SW_PAUSE_NONE && writes) ||
-           (mode == SW_PAUSE_ALL && !is_for_operators(command));
-}
-
 bool sw_refuse_wrong(struct sw_conn *conn, const struct sw_command *command,
                      const struct sw_resp_command *arguments)
 {
@@ -214,14 +111,8 @@ bool sw_refuse_wrong(struct sw_conn *conn, const struct sw_command *command,
         /* it has replied */
     } else if (sw_resp_of(conn)->resp->unsupported.has[command->id]) {
         refuse_unsupported(conn, command);
-    } else if (refuse_hidden_keys(conn, command)) {
-        /* it has replied */
-    } else {
-        const char *line = not_now(conn, command);
-        if (line == NULL) {
-            return false;
-        }
-        sw_resp_error(conn, command, "%s", line);
+    } else if (!refuse_hidden_keys(conn, command)) {
+        return false;
     }
     sw_transaction_spoil(conn);
     return true;

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/batch/refusals.h"
 #include "server/limits.h"
 #include "server/observe/log.h"
+#include "server/resp/admit.h"
 #include "server/resp/control.h"
 #include "server/resp/monitor.h"
 #include "server/resp/output.h"
@@ -68,24 +68,6 @@ static void run_admin(struct sw_conn *conn, const struct sw_command *command,
     if (session->shutdown_asked) {
         resp->owner.stop(resp->owner.server, !session->shutdown_unsaved);
     }
-}
-
-/* May a command that writes go on? If the log has no room for it the connection stalls; if the log
- * cannot be written, the command is refused. */
-static bool may_write(struct sw_conn *conn, const struct sw_command *command)
-{
-    switch (sw_batches_door(sw_resp_of(conn)->resp->batches)) {
-    case SW_DOOR_OPEN:
-        return true;
-    case SW_DOOR_WAIT:
-        sw_conn_stall(conn, SW_STALL_LOG);
-        return false;
-    case SW_DOOR_REFUSE:
-        sw_resp_error(conn, command, SW_NOT_DURABLE_LINE);
-        sw_transaction_spoil(conn);
-        return false;
-    }
-    return true;
 }
 
 /* The rest of the input waits for the next phase. */
@@ -154,12 +136,7 @@ static bool run(struct sw_conn *conn, const struct sw_command *command,
         return true;
     }
     conn->last_request = sw_roster_command(command->id);
-    if (conn->net->pause.mode != SW_PAUSE_NONE && sw_is_held_back(conn, command)) {
-        SW_COUNT(conn->net->counters, client_pauses, !conn->retried);
-        sw_conn_stall(conn, SW_STALL_PAUSED);
-        return false;
-    }
-    if (sw_command_is_numbered(command) && !may_write(conn, command)) {
+    if (!sw_admits(conn, command)) {
         return conn->stall == SW_STALL_NONE;
     }
     if (sw_resp_of(conn)->transaction != NULL && command->in_multi != SW_MULTI_AT_ONCE) {
@@ -434,6 +411,7 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
         (struct sw_key_text){(enum sw_resp_keys)net->config->resp_keys, shape->key_bytes,
                              net->config->resp_key_text_bytes, sw_config_in_cluster(net->config)};
     sw_commands_unsupported(shape->operations, shape->batch_kinds, &resp->unsupported);
+    sw_heeded_init(&resp->heeded);
     resp->admin = (struct sw_admin){.config = net->config,
                                     .snapshot = owner->snapshot,
                                     .server = owner->server,

@@ -19,6 +19,7 @@
 #include "server/observe/snapshot.h"
 #include "server/observe/text.h"
 #include "server/repl/last_write.h"
+#include "server/resp/admit.h"
 #include "server/resp/alone.h"
 #include "server/resp/data.h"
 #include "server/resp/key_text.h"
@@ -68,6 +69,7 @@ struct sw_resp {
     struct sw_list gated;       /* connections with replies that wait for the write-ahead log */
 
     struct sw_command_set unsupported; /* commands that the engine does not support */
+    struct sw_heeded heeded;           /* what keeps each command from running now */
     struct sw_key_text keys;           /* how keys are written */
     sw_data_run *run_data;             /* for the kind of the table's values */
     struct sw_admin admin;
@@ -142,6 +144,12 @@ bool sw_resp_submit(struct sw_resp *resp);
 static inline bool sw_resp_is_busy(const struct sw_resp *resp)
 {
     return resp->running != NULL || resp->filling->pendings > 0 || !sw_list_is_empty(&resp->passes);
+}
+
+/* Rounds that are over, in flight, or being filled. */
+static inline uint64_t sw_resp_rounds_begun(const struct sw_resp *resp)
+{
+    return resp->rounds + (resp->running != NULL) + (resp->filling->pendings > 0);
 }
 
 /* Asserts the invariants that hold between two events. */

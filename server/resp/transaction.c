@@ -12,9 +12,9 @@
 #include "server/limits.h"
 #include "server/net/input.h"
 #include "server/observe/log.h"
+#include "server/resp/admit.h"
 #include "server/resp/monitor.h"
 #include "server/resp/permit.h"
-#include "server/resp/refuse.h"
 #include "server/resp/resp.h"
 #include "server/resp/watching.h"
 
@@ -311,15 +311,8 @@ static bool has_room(const struct sw_replies *replies, const struct sw_transacti
 static bool refuse_now(struct sw_conn *conn, const struct sw_command *command)
 {
     const struct sw_resp_conn *state = sw_resp_of(conn);
-    const char *line =
-        state->transaction->operations > 0 ? sw_refusal_of_reads(&state->resp->owner) : NULL;
-    if (line == NULL && state->transaction->writes) {
-        line = sw_refusal_of_writes(&state->resp->owner);
-    }
-    if (line == NULL && state->transaction->writes &&
-        sw_batches_door(state->resp->batches) == SW_DOOR_REFUSE) {
-        line = SW_NOT_DURABLE_LINE;
-    }
+    const char *line = sw_refusal_of_exec(state->resp->batches, state->transaction->operations > 0,
+                                          state->transaction->writes);
     if (line != NULL) {
         sw_transaction_drop(conn);
         sw_resp_error(conn, command, "EXECABORT Transaction discarded because of: %s", line);
@@ -391,7 +384,7 @@ static bool run_exec(struct sw_conn *conn, const struct sw_command *command)
         sw_resp_error(conn, command, "EXECABORT Transaction discarded because of previous errors.");
         return true;
     }
-    if (transaction->writes && sw_batches_door(state->resp->batches) == SW_DOOR_WAIT) {
+    if (transaction->writes && sw_obstacles_met(state->resp->batches, SW_OBSTACLE_LOG_FULL) != 0) {
         sw_conn_stall(conn, SW_STALL_LOG);
         return false;
     }

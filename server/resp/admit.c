@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * admit.c - the obstacles of commands.
+ */
+#include "server/resp/admit.h"
+
+#include <string.h>
+
+#include "server/batch/refusals.h"
+#include "server/resp/resp.h"
+#include "server/resp/transaction.h"
+
+#define READS ((unsigned)(SW_OBSTACLE_DOWN | SW_OBSTACLE_LACKS_DATA))
+#define WRITES ((unsigned)(SW_OBSTACLE_DOWN | SW_OBSTACLE_REPLICA | SW_OBSTACLE_UNSAVED))
+
+static bool is_about_keys(const struct sw_command *command)
+{
+    return command->kind == SW_KIND_DATA || command->kind == SW_KIND_ALONE;
+}
+
+/* Does the command show what the table holds? */
+static bool shows_data(const struct sw_command *command)
+{
+    return is_about_keys(command) || command->batch_kinds != 0 ||
+           command->id == SW_COMMAND_DBSIZE || command->id == SW_COMMAND_DIGEST;
+}
+
+/* Whether a command is served before the data is there: all that do not touch the table except
+ * PING, whose reply says whether the server serves. */
+static bool is_served_while_loading(const struct sw_command *command)
+{
+    return command->kind == SW_KIND_TRANSACTION || command->id == SW_COMMAND_INFO ||
+           command->id == SW_COMMAND_SHUTDOWN || command->id == SW_COMMAND_CLUSTER ||
+           (command->kind == SW_KIND_SESSION && command->id != SW_COMMAND_PING);
+}
+
+/* Is the command about the connection or the server, so that it never waits for them? */
+static bool is_for_operators(const struct sw_command *command)
+{
+    switch (command->id) {
+    case SW_COMMAND_CLIENT:
+    case SW_COMMAND_AUTH:
+    case SW_COMMAND_HELLO:
+    case SW_COMMAND_QUIT:
+    case SW_COMMAND_RESET:
+    case SW_COMMAND_CLUSTER:
+        return true;
+    default:
+        return strcmp(command->group, "server") == 0 && command->effect != SW_COMMAND_EFFECT_READ;
+    }
+}
+
+static unsigned heeded_by(const struct sw_command *command)
+{
+    unsigned heeded = shows_data(command) ? READS : 0;
+    if (!is_served_while_loading(command)) {
+        heeded |= SW_OBSTACLE_LOADING;
+    }
+    if (sw_command_is_numbered(command)) {
+        heeded |= WRITES | SW_OBSTACLE_WRITES_PAUSED | SW_OBSTACLES_OF_LOG;
+    }
+    if (command->id == SW_COMMAND_WATCH) {
+        heeded |= SW_OBSTACLE_REPLICA;
+    }
+    return is_for_operators(command) ? heeded : heeded | SW_OBSTACLE_ALL_PAUSED;
+}
+
+void sw_heeded_init(struct sw_heeded *heeded)
+{
+    for (int id = 0; id < SW_COMMAND_COUNT; id++) {
+        heeded->by[id] = heeded_by(sw_command_at((enum sw_command_id)id));
+    }
+}
+
+/* The error line of the first obstacle that refuses; NULL: none of them does. */
+static const char *line_of(unsigned met)
+{
+    static const struct {
+        enum sw_obstacle obstacle;
+        const char *line;
+    } lines[] = {
+        {SW_OBSTACLE_LOADING, "LOADING Sherwood is loading the dataset in memory"},
+        {SW_OBSTACLE_DOWN,
+         "CLUSTERDOWN The cluster is down: this member of the shard knows of no primary"},
+        {SW_OBSTACLE_LACKS_DATA, "LOADING Sherwood is loading the dataset in memory"},
+        {SW_OBSTACLE_REPLICA, "READONLY You can't write against a read only replica."},
+        {SW_OBSTACLE_UNSAVED,
+         "MISCONF Sherwood is configured to save snapshots, but it's currently unable to "
+         "persist to disk. Commands that may modify the data set are disabled, because "
+         "this instance is configured to report errors during writes if snapshotting fails "
+         "(stop-writes-on-bgsave-error option). Please check the Sherwood logs for details "
+         "about the error."},
+        {SW_OBSTACLE_LOG_BROKEN, SW_NOT_DURABLE_LINE},
+    };
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        if ((met & lines[i].obstacle) != 0) {
+            return lines[i].line;
+        }
+    }
+    return NULL;
+}
+
+/* Clients of a cluster take LOADING for an error of theirs, and a replica redirects them: for
+ * commands on keys redirect.c finds the words. */
+static unsigned met_in_cluster(struct sw_batches *batches, unsigned heeded)
+{
+    heeded &= ~(unsigned)SW_OBSTACLE_LOADING;
+    const unsigned met = sw_obstacles_met(batches, heeded | SW_OBSTACLE_REPLICA);
+    return (met & SW_OBSTACLE_REPLICA) != 0 ? met & ~(READS | WRITES) : met;
+}
+
+/* Stalls the connection for the first obstacle that passes by itself. Returns false if there is
+ * none. */
+static bool waits(struct sw_conn *conn, unsigned met)
+{
+    if ((met & SW_OBSTACLES_OF_PAUSE) != 0) {
+        SW_COUNT(conn->net->counters, client_pauses, !conn->retried);
+        sw_conn_stall(conn, SW_STALL_PAUSED);
+    } else if ((met & SW_OBSTACLE_LOG_FULL) != 0) {
+        sw_conn_stall(conn, SW_STALL_LOG);
+    }
+    return conn->stall != SW_STALL_NONE;
+}
+
+bool sw_admits(struct sw_conn *conn, const struct sw_command *command)
+{
+    struct sw_resp *resp = sw_resp_of(conn)->resp;
+    unsigned heeded = resp->heeded.by[command->id];
+    if (command->id == SW_COMMAND_EXEC && sw_transaction_writes(conn)) {
+        heeded |= SW_OBSTACLE_WRITES_PAUSED;
+    }
+    const unsigned met = conn->net->seat.view != NULL && is_about_keys(command)
+                             ? met_in_cluster(resp->batches, heeded)
+                             : sw_obstacles_met(resp->batches, heeded);
+    if (met == 0) {
+        return true;
+    }
+    const char *line = line_of(met & ~SW_OBSTACLES_OF_LOG);
+    if (line == NULL && waits(conn, met)) {
+        return false;
+    }
+    if (command->id == SW_COMMAND_WATCH && line == line_of(SW_OBSTACLE_REPLICA)) {
+        line = "ERR WATCH: the writes of a replica come from its primary, and mark no keys";
+    }
+    sw_resp_error(conn, command, "%s", line != NULL ? line : line_of(met));
+    sw_transaction_spoil(conn);
+    return false;
+}
+
+const char *sw_refusal_of_exec(struct sw_batches *batches, bool reads, bool writes)
+{
+    const unsigned heeded = (reads ? READS : 0) | (writes ? WRITES | SW_OBSTACLE_LOG_BROKEN : 0);
+    return line_of(sw_obstacles_met(batches, heeded));
+}

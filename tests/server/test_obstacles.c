@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_obstacles.c - what keeps requests from running: by both protocols, alone and several at
+ * once. The replies are those of redis, or of the frame protocol.
+ */
+#include <criterion/criterion.h>
+
+#include "server/repl/repl.h"
+#include "server/resp/output.h"
+#include "tests/server/bulk_fixture.h"
+
+enum { REPLICA = 1, DOWN = 2, LACKS_DATA = 4, PAUSED = 8, WRITES_PAUSED = 16 };
+
+#define RUNS "+QUEUED"
+#define STALLS ""
+
+struct world {
+    struct serve serve;
+    struct fake peer;
+    struct sw_repl repl;
+};
+
+static void begin(struct world *world)
+{
+    memset(world, 0, sizeof(*world));
+    sw_repl_state_init(&world->repl.state);
+    serve_begin(&world->serve, &world->peer);
+    sw_batches_set_owner(&world->serve.loop->batches, NULL, &world->repl);
+    world->serve.loop->bulk.owner.repl = &world->repl;
+}
+
+static void raise_obstacles(struct world *world, unsigned which)
+{
+    struct sw_net *net = &world->serve.loop->net;
+    world->repl.state.is_replica = (which & REPLICA) != 0;
+    world->repl.state.is_down = (which & DOWN) != 0;
+    world->repl.state.lacks_data = (which & LACKS_DATA) != 0;
+    sw_obstacles_pause(&world->serve.loop->batches.obstacles,
+                       (which & (PAUSED | WRITES_PAUSED)) != 0, (which & PAUSED) != 0);
+    sw_net_retry_paused(net);
+}
+
+static void end(struct world *world)
+{
+    raise_obstacles(world, 0);
+    serve_end(&world->serve, &world->peer);
+    sw_repl_state_fini(&world->repl.state);
+}
+
+/* --- RESP ------------------------------------------------------------------------------------- */
+
+/* A row: a command, what is raised, and the beginning of the reply; STALLS: none comes. */
+static const struct row {
+    const char *command;
+    unsigned raised;
+    const char *reply;
+} rows[] = {
+    {"GET 1", 0, "$-1"},
+    {"GET 1", REPLICA, "$-1"},
+    {"GET 1", DOWN, "-CLUSTERDOWN"},
+    {"GET 1", LACKS_DATA | REPLICA, "-LOADING"},
+    {"GET 1", DOWN | LACKS_DATA, "-CLUSTERDOWN"},
+    {"GET 1", WRITES_PAUSED, "$-1"},
+    {"GET 1", PAUSED, STALLS},
+    {"GET 1", PAUSED | DOWN, "-CLUSTERDOWN"}, /* a refusal does not wait */
+    {"SET 1 2", 0, "+OK"},
+    {"SET 1 2", REPLICA, "-READONLY"},
+    {"SET 1 2", REPLICA | LACKS_DATA, "-LOADING"},
+    {"SET 1 2", REPLICA | DOWN, "-CLUSTERDOWN"},
+    {"SET 1 2", WRITES_PAUSED, STALLS},
+    {"SET 1 2", WRITES_PAUSED | REPLICA, "-READONLY"},
+    {"FLUSHALL", REPLICA, "-READONLY"},
+    {"FLUSHALL", WRITES_PAUSED, STALLS},
+    {"DBSIZE", LACKS_DATA, "-LOADING"},
+    {"DBSIZE", PAUSED, STALLS},
+    {"PING", REPLICA | DOWN | LACKS_DATA, "+PONG"},
+    {"PING", WRITES_PAUSED, "+PONG"},
+    {"PING", PAUSED, STALLS},
+    {"CLIENT ID", PAUSED | DOWN | LACKS_DATA, ":"},
+    {"CONFIG GET loops", PAUSED, "*2"},
+    {"WATCH 1", REPLICA, "-ERR WATCH"},
+    {"WATCH 1", REPLICA | DOWN, "-CLUSTERDOWN"},
+    {"MULTI", REPLICA | DOWN | LACKS_DATA, "+OK"},
+    {"NOSUCH", PAUSED, "-ERR unknown command"},
+    {"GET", PAUSED, "-ERR wrong number"},
+};
+
+static void ask(struct world *world, const struct row *row)
+{
+    char line[64];
+    const size_t reply_bytes = strlen(row->reply);
+    world->peer.out_bytes = 0;
+    raise_obstacles(world, row->raised);
+    snprintf(line, sizeof(line), "%s\r\n", row->command);
+    fake_send(&world->peer, line, strlen(line));
+    serve_until_idle(&world->serve);
+    fake_take_all(&world->peer);
+    if (reply_bytes == 0) {
+        cr_assert_eq(world->peer.out_bytes, 0, "%s, %u: not held back", row->command, row->raised);
+        cr_assert_eq(world->serve.loop->net.paused_count, 1);
+        raise_obstacles(world, 0); /* then it is carried out */
+        serve_until_idle(&world->serve);
+        fake_take_all(&world->peer);
+        cr_assert_gt(world->peer.out_bytes, 0, "%s, %u: never resumed", row->command, row->raised);
+        cr_assert_neq(world->peer.out[0], '-', "%s", row->command);
+    } else {
+        cr_assert(world->peer.out_bytes >= reply_bytes &&
+                      strncmp(world->peer.out, row->reply, reply_bytes) == 0,
+                  "%s, %u: got %.*s", row->command, row->raised, (int)world->peer.out_bytes,
+                  world->peer.out);
+    }
+}
+
+Test(obstacles, commands)
+{
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct world *world = malloc(sizeof(*world));
+        cr_assert_not_null(world);
+        begin(world);
+        ask(world, &rows[i]);
+        end(world);
+        free(world);
+    }
+}
+
+/* EXEC meets the obstacles of what was queued. */
+Test(obstacles, transactions)
+{
+    static const struct row execs[] = {
+        {"GET 1", REPLICA, "*1"},
+        {"GET 1", DOWN, "-EXECABORT Transaction discarded because of: CLUSTERDOWN"},
+        {"GET 1", LACKS_DATA, "-EXECABORT Transaction discarded because of: LOADING"},
+        {"SET 1 2", REPLICA, "-EXECABORT Transaction discarded because of: READONLY"},
+        {"SET 1 2", WRITES_PAUSED, STALLS},
+        {"GET 1", WRITES_PAUSED, "*1"},
+        {"PING", DOWN | LACKS_DATA | REPLICA, "*1"},
+    };
+    for (size_t i = 0; i < sizeof(execs) / sizeof(execs[0]); i++) {
+        struct world *world = malloc(sizeof(*world));
+        cr_assert_not_null(world);
+        begin(world);
+        ask(world, &(const struct row){"MULTI", 0, "+OK"});
+        ask(world, &(const struct row){execs[i].command, 0, RUNS});
+        ask(world, &(const struct row){"EXEC", execs[i].raised, execs[i].reply});
+        end(world);
+        free(world);
+    }
+}
+
+/* A command that is refused spoils the transaction. */
+Test(obstacles, spoil)
+{
+    struct world *world = malloc(sizeof(*world));
+    cr_assert_not_null(world);
+    begin(world);
+    ask(world, &(const struct row){"MULTI", 0, "+OK"});
+    ask(world, &(const struct row){"SET 1 2", REPLICA, "-READONLY"});
+    ask(world, &(const struct row){"EXEC", 0, "-EXECABORT"});
+    end(world);
+    free(world);
+}
+
+/* --- frames ----------------------------------------------------------------------------------- */
+
+enum { HELD = -1 };
+
+Test(obstacles, frames)
+{
+    static const struct {
+        uint32_t operation;
+        unsigned raised;
+        int status;
+    } frames[] = {
+        {SW_OPERATION_GET, 0, SW_REPLY_OK},
+        {SW_OPERATION_GET, REPLICA, SW_REPLY_OK},
+        {SW_OPERATION_GET, DOWN | REPLICA | LACKS_DATA, SW_REPLY_NOT_PRIMARY},
+        {SW_OPERATION_GET, REPLICA | LACKS_DATA, SW_REPLY_LOADING},
+        {SW_OPERATION_GET, WRITES_PAUSED, SW_REPLY_OK},
+        {SW_OPERATION_GET, PAUSED, HELD},
+        {SW_OPERATION_SET, 0, SW_REPLY_OK},
+        {SW_OPERATION_SET, REPLICA | LACKS_DATA, SW_REPLY_NOT_PRIMARY},
+        {SW_OPERATION_SET, WRITES_PAUSED, HELD},
+        {SW_OPERATION_SET, WRITES_PAUSED | REPLICA, HELD}, /* what it meets then, it meets then */
+        {SW_OPERATION_CLEAR, REPLICA, SW_REPLY_NOT_PRIMARY},
+        {SW_OPERATION_RESIZE, REPLICA, SW_REPLY_NOT_PRIMARY},
+        {SW_OPERATION_PING, PAUSED | REPLICA | DOWN | LACKS_DATA, SW_REPLY_OK},
+        {SW_OPERATION_STATS, PAUSED, SW_REPLY_OK},
+    };
+    for (size_t i = 0; i < sizeof(frames) / sizeof(frames[0]); i++) {
+        struct world *world = malloc(sizeof(*world));
+        struct stream *stream = calloc(1, sizeof(*stream));
+        struct sw_reply reply = {0};
+        cr_assert(world != NULL && stream != NULL);
+        begin(world);
+        raise_obstacles(world, frames[i].raised);
+        add_frame(stream, frames[i].operation, 7, 1,
+                  sw_operation_is_data(frames[i].operation) ? 1 : 0);
+        fake_send(&world->peer, stream->bytes, stream->size);
+        serve_until_idle(&world->serve);
+        fake_take_all(&world->peer);
+        const bool replied = take_reply(&world->peer, &reply);
+        cr_assert_eq(replied, frames[i].status != HELD, "frame %zu", i);
+        if (frames[i].status != HELD) {
+            cr_assert_eq((int)reply.status, frames[i].status, "frame %zu: %d", i,
+                         (int)reply.status);
+        } else {
+            raise_obstacles(world, 0);
+            serve_until_idle(&world->serve);
+            fake_take_all(&world->peer);
+            cr_assert(take_reply(&world->peer, &reply) && reply.status == SW_REPLY_OK);
+        }
+        end(world);
+        free(stream);
+        free(world);
+    }
+}
