@@ -108,7 +108,7 @@ struct sw_importing {
  * in the table as it is. It keeps a copy of the configuration. */
 struct sw_backend {
     const char *name;     /* "cpu" or "cuda" */
-    uint32_t operations;  /* bit 1 << enum sw_op: submit takes it; GET always */
+    uint64_t operations;  /* bit 1 << enum sw_op: submit takes it; GET always */
     uint32_t batch_kinds; /* bit 1 << enum sw_batch_kind; OPERATIONS always */
     bool leftovers_count; /* entries handed back (leftover_count) were held, and are held no more,
                              without being counted in `deleted` or `evicted` */

@@ -21,7 +21,7 @@ struct sw_table {
     const char *engine_name;
     struct sw_table_config config;
     uint64_t capacity_max; /* slots */
-    uint32_t operations;   /* as in sw_table_info, with this configuration */
+    uint64_t operations;   /* as in sw_table_info, with this configuration */
     uint32_t batch_kinds;
     bool filters_slots;
     bool combines; /* writes go through the combiner, and not to the queues */

@@ -31,11 +31,11 @@ enum sw_op {
 };
 /* No two rows have one number, and none passes the bits of a set. */
 #define SW_ROW(name, number, op, ...) +1
-static_assert(SW_DATA_OPERATION_MAP(SW_ROW) == SW_OP_END && SW_OP_END <= 32,
+static_assert(SW_DATA_OPERATION_MAP(SW_ROW) == SW_OP_END && SW_OP_END < 64,
               "proto/ops/operations.h: SW_OPS_END is the number of the table's operations");
 #undef SW_ROW
-#define SW_ROW(name, number, op, ...) ^1U << (op)
-static_assert((0U SW_DATA_OPERATION_MAP(SW_ROW)) == (uint32_t)((1ULL << SW_OP_END) - 1),
+#define SW_ROW(name, number, op, ...) ^SW_OPS_ONE(op)
+static_assert(((uint64_t)0 SW_DATA_OPERATION_MAP(SW_ROW)) == SW_OPS_ONE(SW_OP_END) - 1,
               "proto/ops/operations.h: two operations of the table have one number");
 #undef SW_ROW
 

@@ -105,7 +105,7 @@ static bool may_keep_times(const struct sw_table *table, const struct sw_backend
 /* Limits the operations to those that make sense with this configuration. */
 static void limit_operations(struct sw_table *table, const struct sw_backend_facts *facts)
 {
-    const uint32_t wide = SW_OPS_U64;
+    const uint64_t wide = SW_OPS_U64;
     table->operations = table->backend->operations;
     table->batch_kinds = table->backend->batch_kinds;
     if (sw_config_value_bytes(&table->config) % sizeof(uint64_t) != 0) {

@@ -202,7 +202,7 @@ struct sw_table_info {
     const char *bus_id;           /* PCI address of the GPU; empty: none, or not known */
     enum sw_engine engine;
     const char *engine_name;           /* "robin_hood", "cuckoo" or "cache" */
-    uint32_t operations;               /* bit 1 << enum sw_op is set if the table carries it out */
+    uint64_t operations;               /* bit 1 << enum sw_op is set if the table carries it out */
     uint32_t batch_kinds;              /* the same for enum sw_batch_kind */
     enum sw_cache_policy cache_policy; /* cache */
     uint32_t slot_bits;

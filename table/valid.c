@@ -25,16 +25,16 @@ static bool groups_are_valid(const struct sw_batch *batch)
 }
 
 /* The set of the operations of a batch, as bits; 0 if one of them does not exist. */
-static uint32_t operations_of(const struct sw_batch *batch)
+static uint64_t operations_of(const struct sw_batch *batch)
 {
     if (batch->ops == NULL) {
-        return (unsigned)batch->op < SW_OP_END ? 1U << batch->op : 0;
+        return (unsigned)batch->op < SW_OP_END ? SW_OPS_ONE(batch->op) : 0;
     }
-    uint32_t seen = 1U << SW_GET; /* an empty batch is valid */
+    uint64_t seen = SW_OPS_ONE(SW_GET); /* an empty batch is valid */
     uint8_t largest = 0;
     for (uint32_t i = 0; i < batch->count; i++) {
         largest = batch->ops[i] > largest ? batch->ops[i] : largest;
-        seen |= 1U << (batch->ops[i] & 31);
+        seen |= SW_OPS_ONE(batch->ops[i] & 63);
     }
     return largest < SW_OP_END ? seen : 0;
 }
@@ -49,7 +49,7 @@ static bool has_scores(const struct sw_table *table)
 /* Whether the engine, and the policy of a cache, use the scores that the batch gives; `seen` are
  * its operations. */
 static bool scores_are_valid(const struct sw_table *table, const struct sw_batch *batch,
-                             uint32_t seen)
+                             uint64_t seen)
 {
     const enum sw_cache_policy policy = table->config.cache_policy;
     if (batch->not_admitted != NULL && table->config.engine != SW_ENGINE_CACHE) {
@@ -60,7 +60,7 @@ static bool scores_are_valid(const struct sw_table *table, const struct sw_batch
                batch->leftover_scores == NULL && !batch->restores;
     }
     if (batch->restores) {
-        return batch->scores != NULL && seen == 1U << SW_SET;
+        return batch->scores != NULL && seen == SW_OPS_ONE(SW_SET);
     }
     if (batch->leftover_scores != NULL && batch->leftover_keys == NULL) {
         return false;
@@ -87,7 +87,7 @@ static int check_operations(const struct sw_table *table, struct sw_batch *batch
     if (batch->count > table->config.batch_ops_max || (batch->count > 0 && batch->keys == NULL)) {
         return SW_E_INVALID;
     }
-    uint32_t seen = operations_of(batch);
+    uint64_t seen = operations_of(batch);
     bool upserts = (seen & ~WITHOUT_OPERANDS) != 0 && batch->count > 0;
     if (seen == 0 || (upserts && batch->values == NULL)) {
         return SW_E_INVALID;
@@ -109,10 +109,10 @@ static int check_operations(const struct sw_table *table, struct sw_batch *batch
     if (table->config.key_text_bytes > 0 && (batch->shared || batch->wide_operands)) {
         return SW_E_INVALID;
     }
-    batch->_adjusts = (seen & (SW_BACKEND_EXPIRES | 1U << SW_SET_SCORE)) != 0;
+    batch->_adjusts = (seen & (SW_BACKEND_EXPIRES | SW_OPS_ONE(SW_SET_SCORE))) != 0;
     if (batch->expires != NULL || batch->expires_out != NULL || batch->bury_count > 0 ||
         (batch->expire_at != 0 && batch->expire_at != SW_EXPIRE_KEEP)) {
-        seen |= 1U << SW_EXPIRE;
+        seen |= SW_OPS_ONE(SW_EXPIRE);
     }
     batch->_times = (seen & SW_BACKEND_EXPIRES) != 0;
     if (!times_are_valid(table, batch)) {

@@ -266,10 +266,11 @@ enum sw_yes {
 /* --- sets of the table's operations: bit 1 << op ---------------------------------------------- */
 
 /* A test of one bit replaces a switch, a range comparison or a chain of ==. The preprocessor
- * computes every set from the rows. */
+ * computes every set from the rows. A set has 64 bits: 1U << op is too narrow for one. */
+#define SW_OPS_ONE(op) ((uint64_t)1 << (op))
 #define SW_OPS_HAS(set, op) (((set) >> (op)&1U) != 0)
-#define SW_OP_BIT(op, condition) | (uint32_t)((condition) ? 1 : 0) << (op)
-#define SW_OPS_OF(ROW) ((uint32_t)(0U SW_DATA_OPERATION_MAP(ROW)))
+#define SW_OP_BIT(op, condition) | (uint64_t)((condition) ? 1 : 0) << (op)
+#define SW_OPS_OF(ROW) ((uint64_t)0 SW_DATA_OPERATION_MAP(ROW))
 
 #define SW_MASK_ROW_INTEGERS(n, w, op, v, g, e, on, ...) SW_OP_BIT(op, SW_ON_##on &SW_ON_INTEGERS)
 #define SW_MASK_ROW_ROWS(n, w, op, v, g, e, on, ...) SW_OP_BIT(op, SW_ON_##on &SW_ON_ROWS)

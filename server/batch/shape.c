@@ -8,9 +8,9 @@
 #include "server/limits.h"
 
 /* Rows that are numbers are added to as such; those that are bytes, as what the client says. */
-static uint32_t without_sums_of_others(uint32_t operations, const struct sw_config *config)
+static uint64_t without_sums_of_others(uint64_t operations, const struct sw_config *config)
 {
-    static const uint32_t sums[SW_TYPE_COUNT] = {[SW_TYPE_U32] = SW_OPS_U32,
+    static const uint64_t sums[SW_TYPE_COUNT] = {[SW_TYPE_U32] = SW_OPS_U32,
                                                  [SW_TYPE_U64] = SW_OPS_U64,
                                                  [SW_TYPE_F32] = SW_OPS_F32,
                                                  [SW_TYPE_F16] = SW_OPS_F16,
@@ -79,7 +79,7 @@ const char *sw_table_full_line(const struct sw_table_shape *shape)
                   "-OOM " SW_FULL_GROWS "\r\n");
 }
 
-const char *sw_table_lacking(const struct sw_table_shape *shape, uint32_t operations)
+const char *sw_table_lacking(const struct sw_table_shape *shape, uint64_t operations)
 {
     const bool of_times = (operations >> SW_EXPIRE & 1) != 0;
     return shape->engine == SW_ENGINE_ROBIN_HOOD && !shape->is_in_host && of_times

@@ -18,7 +18,7 @@ struct sw_table_shape {
     const char *engine_name;
     const char *of_rows; /* " for rows" if values are rows, else "" */
     enum sw_value_format value_format;
-    uint32_t operations;         /* operations of the engine: bit 1 << enum sw_op */
+    uint64_t operations;         /* operations of the engine: bit 1 << enum sw_op */
     uint32_t batch_kinds;        /* kinds of batches of the engine: bit 1 << enum sw_batch_kind */
     bool is_in_host;             /* the table is on the CPU backend */
     bool expires;                /* the engine has EXPIRE */
@@ -48,7 +48,7 @@ const char *sw_table_full_line(const struct sw_table_shape *shape);
 
 /* What stands behind "the .. engine has no EXPIRE" where it lacks one of these operations: with
  * what it does, or for which values. */
-const char *sw_table_lacking(const struct sw_table_shape *shape, uint32_t operations);
+const char *sw_table_lacking(const struct sw_table_shape *shape, uint64_t operations);
 
 /* Reads and writes element `i` of an array of integers of `bytes` bytes each (4 or 8). */
 static inline uint64_t sw_integer_at(const void *array, uint32_t bytes, uint32_t i)

@@ -52,7 +52,7 @@ static enum sw_reply_status refuse_frame(const struct sw_table_shape *shape,
              epoch ? sw_cache_policy_name(shape->policy) : shape->engine_name,
              epoch ? "policy" : "engine", sw_operation_name(request->operation),
              sw_operation_needs_expiry(request->operation)
-                 ? sw_table_lacking(shape, 1U << SW_EXPIRE)
+                 ? sw_table_lacking(shape, SW_OPS_ONE(SW_EXPIRE))
                  : shape->of_rows,
              why(shape, request->operation));
     return SW_REPLY_UNKNOWN_OPERATION;

@@ -70,7 +70,7 @@ bool sw_bulk_times_fit(const struct sw_table_shape *shape, const struct sw_reque
     const bool gives = request->times == SW_FRAME_TIMES_AT || request->times == SW_FRAME_TIMES_IN;
     if (wrong == NULL && gives && !shape->expires) {
         snprintf(message, message_bytes, "the %s engine has no times of keys%s", shape->engine_name,
-                 sw_table_lacking(shape, 1U << SW_EXPIRE));
+                 sw_table_lacking(shape, SW_OPS_ONE(SW_EXPIRE)));
         return false;
     }
     if (wrong != NULL) {

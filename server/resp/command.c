@@ -32,7 +32,7 @@
 #define SW_SPEED_SLOW false
 
 /* Every engine can look at a key: where it has no PEEK, by a GET. */
-#define SW_NEEDS(op) (1U << ((op) == SW_PEEK ? SW_GET : (op)))
+#define SW_NEEDS(op) SW_OPS_ONE((op) == SW_PEEK ? SW_GET : (op))
 #define SW_ROW_DATA(made_by, operation, operand_argument, reply_kind)                          \
     .kind = SW_KIND_DATA, .operations = SW_NEEDS(SW_##operation), .maker = SW_MAKER_##made_by, \
     .op = SW_##operation, .operand = (operand_argument), .reply = SW_REPLY_KIND_##reply_kind
@@ -163,7 +163,7 @@ bool sw_argument_is(const struct sw_resp_argument *argument, const char *word)
     return word[argument->size] == '\0';
 }
 
-void sw_commands_unsupported(uint32_t operations, uint32_t batch_kinds,
+void sw_commands_unsupported(uint64_t operations, uint32_t batch_kinds,
                              struct sw_command_set *unsupported)
 {
     /* Where entries have scores they are evicted: also a key that was looked at, by the write. */

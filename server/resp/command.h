@@ -82,7 +82,7 @@ struct sw_command {
     const char *summary;
 
     /* Bit masks of the operations and kinds of batches that the engine must support. */
-    uint32_t operations;
+    uint64_t operations;
     uint32_t batch_kinds;
 
     /* Used by commands of the kinds DATA and ALONE. */
@@ -106,7 +106,7 @@ void sw_command_upper(const struct sw_command *command, char out[SW_COMMAND_NAME
 
 /* Computes the commands that need an operation or a kind of batch that an engine does not support.
  * The masks are those of sw_table_info. */
-void sw_commands_unsupported(uint32_t operations, uint32_t batch_kinds,
+void sw_commands_unsupported(uint64_t operations, uint32_t batch_kinds,
                              struct sw_command_set *unsupported);
 
 /* Does a command with `count` arguments, counting its name, fit the arity? */

@@ -60,7 +60,7 @@ static void refuse_unsupported(struct sw_conn *conn, const struct sw_command *co
     char name[SW_COMMAND_NAME_BYTES];
     sw_command_upper(command, name);
     const struct sw_table_shape *shape = &sw_resp_of(conn)->resp->batches->shape;
-    const uint32_t reckons = SW_OPS_INTEGERS & ~SW_OPS_ROWS;
+    const uint64_t reckons = SW_OPS_INTEGERS & ~SW_OPS_ROWS;
     const char *why = "";
     if (command->kind == SW_KIND_ALONE && shape->has_scores) {
         why = SW_WHY_EVICTS;

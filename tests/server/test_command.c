@@ -148,7 +148,7 @@ static bool waits_for_others(enum sw_command_id id)
 
 Test(command, what_an_engine_lacks)
 {
-    const uint32_t operations = SW_OPS_INTEGERS | 1U << SW_EXPIRE;
+    const uint64_t operations = SW_OPS_INTEGERS | SW_OPS_ONE(SW_EXPIRE);
     const uint32_t kinds = (1U << (SW_BATCH_RESIZE + 1)) - 1;
     struct sw_command_set lost;
     unsigned losses[SW_COMMAND_COUNT] = {0};
@@ -157,7 +157,7 @@ Test(command, what_an_engine_lacks)
         cr_assert_not(lost.has[id]);
     }
     for (unsigned op = 0; op < SW_OP_END; op++) {
-        sw_commands_unsupported(operations & ~(1U << op), kinds, &lost);
+        sw_commands_unsupported(operations & ~SW_OPS_ONE(op), kinds, &lost);
         for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) {
             losses[id] += lost.has[id];
         }
@@ -174,11 +174,11 @@ Test(command, what_an_engine_lacks)
                      (command->kind == SW_KIND_CONTROL && !waits_for_others(command->id));
         cr_assert_eq(losses[id], needs, "one operation or one kind for %s", command->name);
     }
-    sw_commands_unsupported(operations | 1U << SW_SET_SCORE, kinds, &lost);
+    sw_commands_unsupported(operations | SW_OPS_ONE(SW_SET_SCORE), kinds, &lost);
     for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) { /* what has scores evicts */
         cr_assert_eq(lost.has[id], sw_command_at((enum sw_command_id)id)->kind == SW_KIND_ALONE);
     }
-    sw_commands_unsupported(operations & ~(1U << SW_INCREMENT), kinds & ~(1U << SW_BATCH_SCAN),
+    sw_commands_unsupported(operations & ~SW_OPS_ONE(SW_INCREMENT), kinds & ~(1U << SW_BATCH_SCAN),
                             &lost);
     for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) {
         cr_assert_eq(lost.has[id], id == SW_COMMAND_INCR || id == SW_COMMAND_INCRBY ||
@@ -195,7 +195,7 @@ Test(command, rows_are_whole)
         cr_assert_eq(command->maker != SW_MAKER_NONE, is_on_keys(command), "%s", command->name);
         if (command->kind == SW_KIND_DATA) {
             unsigned needs = command->op == SW_PEEK ? SW_GET : command->op;
-            cr_assert_eq(command->operations, 1U << needs, "%s", command->name);
+            cr_assert_eq(command->operations, SW_OPS_ONE(needs), "%s", command->name);
             cr_assert_lt(command->operand, command->arity < 0 ? 2 : command->arity, "%s",
                          command->name);
             cr_assert_neq(command->effect, SW_COMMAND_EFFECT_NONE, "%s", command->name);

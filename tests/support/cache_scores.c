@@ -217,7 +217,7 @@ static void compare_operation(struct cache_scores *run, uint32_t i)
     memset(run->expected_value, 0, bytes);
     if (found) {
         memcpy(run->expected_value, value, bytes);
-        run->seen->operations |= 1U << op;
+        run->seen->operations |= SW_OPS_ONE(op);
     }
     enum sw_cache_result result = apply(run, op, key, found, before, i);
     if (cache_model_find(run->model, key, &after) == NULL) {

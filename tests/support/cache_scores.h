@@ -23,7 +23,7 @@ struct cache_scores_trial {
 /* What happened, so that a test knows that it tried what it is about. */
 struct cache_scores_seen {
     uint64_t evicted, not_admitted, erased_by_score, matched, listed, epochs;
-    uint32_t operations; /* bit 1 << enum sw_op: was carried out on a present key */
+    uint64_t operations; /* bit 1 << enum sw_op: was carried out on a present key */
 };
 
 /* Runs it: every answer, counter, eviction, entry and score is compared. A backend that does not

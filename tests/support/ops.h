@@ -10,18 +10,18 @@
 #include "tests/support/random.h"
 
 /* Number of operations in a set. */
-#define OPS_COUNT(set) ((uint32_t)__builtin_popcount(set))
+#define OPS_COUNT(set) ((uint32_t)__builtin_popcountll(set))
 
 /* Operation i of a set, in order. i is smaller than OPS_COUNT(set). */
-static inline uint32_t ops_at(uint32_t set, uint32_t i)
+static inline uint32_t ops_at(uint64_t set, uint32_t i)
 {
     for (; i > 0; i--) {
         set &= set - 1;
     }
-    return (uint32_t)__builtin_ctz(set);
+    return (uint32_t)__builtin_ctzll(set);
 }
 
-static inline uint32_t ops_draw(struct random *random, uint32_t set)
+static inline uint32_t ops_draw(struct random *random, uint64_t set)
 {
     return ops_at(set, (uint32_t)random_below(random, OPS_COUNT(set)));
 }

@@ -4,6 +4,7 @@
  * scores, ranges of scores, epochs and evictions; what is refused.
  */
 #include <criterion/criterion.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "tests/support/cache_config.h"
@@ -62,13 +63,14 @@ static void run(uint32_t slot_bits, uint32_t value_bytes, bool floats, uint32_t 
     if (tested_share() > 1) {
         return; /* too few of them to be sure of anything */
     }
-    const uint32_t wide = 1U << SW_ADD_U64 | 1U << SW_ADD_PRESENT_U64;
-    const uint32_t narrow = 1U << SW_ADD_U32 | 1U << SW_ADD_PRESENT_U32;
-    uint32_t own = floats                 ? 1U << SW_ADD_F32 | 1U << SW_ADD_PRESENT_F32
+    const uint64_t wide = SW_OPS_ONE(SW_ADD_U64) | SW_OPS_ONE(SW_ADD_PRESENT_U64);
+    const uint64_t narrow = SW_OPS_ONE(SW_ADD_U32) | SW_OPS_ONE(SW_ADD_PRESENT_U32);
+    uint64_t own = floats                 ? SW_OPS_ONE(SW_ADD_F32) | SW_OPS_ONE(SW_ADD_PRESENT_F32)
                    : value_bytes % 8 == 0 ? wide | narrow
                                           : narrow;
-    own |= 1U << SW_PEEK | 1U << SW_FIND_OR_INSERT | 1U << SW_SET_SCORE | 1U << SW_SET_VALUE;
-    cr_assert_eq(all.operations & own, own, "operations %x", all.operations);
+    own |= SW_OPS_ONE(SW_PEEK) | SW_OPS_ONE(SW_FIND_OR_INSERT) | SW_OPS_ONE(SW_SET_SCORE) |
+           SW_OPS_ONE(SW_SET_VALUE);
+    cr_assert_eq(all.operations & own, own, "operations %" PRIx64, all.operations);
     cr_assert_gt(all.matched, 0);
     cr_assert_gt(all.listed, 0);
     cr_assert_gt(all.erased_by_score, 0);

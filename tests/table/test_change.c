@@ -3,6 +3,7 @@
  * test_change.c - a change of many operations is what the operations make of a key one by one.
  */
 #include <criterion/criterion.h>
+#include <inttypes.h>
 
 #include "table/change.h"
 #include "tests/support/ops.h"
@@ -37,25 +38,27 @@ enum { VERBS = sizeof(verb_rows) / sizeof(verb_rows[0]) };
 
 /* Operations of these kinds, from `least` on, drawn anew each time. */
 static const struct {
-    uint32_t mask;
+    uint64_t mask;
     bool is_small; /* operands, too: nothing overflows */
 } drawn[] = {
     {SW_OPS_INTEGERS, false},
     {SW_OPS_INTEGERS, true},
-    {1U << SW_SUM, false},
-    {1U << SW_SUM | 1U << SW_INCREMENT, false},
-    {1U << SW_INCREMENT, false},
-    {1U << SW_DECREMENT, false},
-    {1U << SW_INCREMENT | 1U << SW_DECREMENT, false},
-    {1U << SW_MIN | 1U << SW_MAX, false},
-    {1U << SW_MIN | 1U << SW_MAX | 1U << SW_SUM, false},
-    {1U << SW_MIN | 1U << SW_MAX | 1U << SW_SUM | 1U << SW_INCREMENT | 1U << SW_DECREMENT, false},
-    {1U << SW_SET_ABSENT | 1U << SW_SUM | 1U << SW_GET, false},
-    {1U << SW_SET_PRESENT | 1U << SW_INCREMENT, false},
-    {1U << SW_DELETE | 1U << SW_INCREMENT | 1U << SW_MIN, false},
+    {SW_OPS_ONE(SW_SUM), false},
+    {SW_OPS_ONE(SW_SUM) | SW_OPS_ONE(SW_INCREMENT), false},
+    {SW_OPS_ONE(SW_INCREMENT), false},
+    {SW_OPS_ONE(SW_DECREMENT), false},
+    {SW_OPS_ONE(SW_INCREMENT) | SW_OPS_ONE(SW_DECREMENT), false},
+    {SW_OPS_ONE(SW_MIN) | SW_OPS_ONE(SW_MAX), false},
+    {SW_OPS_ONE(SW_MIN) | SW_OPS_ONE(SW_MAX) | SW_OPS_ONE(SW_SUM), false},
+    {SW_OPS_ONE(SW_MIN) | SW_OPS_ONE(SW_MAX) | SW_OPS_ONE(SW_SUM) | SW_OPS_ONE(SW_INCREMENT) |
+         SW_OPS_ONE(SW_DECREMENT),
+     false},
+    {SW_OPS_ONE(SW_SET_ABSENT) | SW_OPS_ONE(SW_SUM) | SW_OPS_ONE(SW_GET), false},
+    {SW_OPS_ONE(SW_SET_PRESENT) | SW_OPS_ONE(SW_INCREMENT), false},
+    {SW_OPS_ONE(SW_DELETE) | SW_OPS_ONE(SW_INCREMENT) | SW_OPS_ONE(SW_MIN), false},
 };
 
-typedef void try_fn(struct random *, uint32_t mask, bool is_small, uint32_t length, uint64_t *known,
+typedef void try_fn(struct random *, uint64_t mask, bool is_small, uint32_t length, uint64_t *known,
                     uint64_t *all);
 
 static void try_all_drawn(uint64_t stream, try_fn *narrow, try_fn *wide)
@@ -87,13 +90,14 @@ Test(change, of_two_changes_is_one)
 /* Of operations that say the same of all values nothing has to be found by going through them. */
 Test(change, knows_all_of_one_kind)
 {
-    static const uint32_t masks[] = {1U << SW_SET,
-                                     1U << SW_SUM,
-                                     1U << SW_MIN | 1U << SW_MAX,
-                                     1U << SW_GET,
-                                     1U << SW_SET_ABSENT,
-                                     1U << SW_SET_PRESENT,
-                                     1U << SW_DELETE | 1U << SW_SET | 1U << SW_SET_PRESENT};
+    static const uint64_t masks[] = {SW_OPS_ONE(SW_SET),
+                                     SW_OPS_ONE(SW_SUM),
+                                     SW_OPS_ONE(SW_MIN) | SW_OPS_ONE(SW_MAX),
+                                     SW_OPS_ONE(SW_GET),
+                                     SW_OPS_ONE(SW_SET_ABSENT),
+                                     SW_OPS_ONE(SW_SET_PRESENT),
+                                     SW_OPS_ONE(SW_DELETE) | SW_OPS_ONE(SW_SET) |
+                                         SW_OPS_ONE(SW_SET_PRESENT)};
     struct random random = random_of(2);
     for (size_t m = 0; m < sizeof(masks) / sizeof(masks[0]); m++) {
         uint64_t known = 0;
@@ -102,7 +106,7 @@ Test(change, knows_all_of_one_kind)
         try_s128(&random, masks[m], false, 300, &known, &all);
         try_parts_s64(&random, masks[m], false, 300, &known, &all);
         try_parts_s128(&random, masks[m], false, 300, &known, &all);
-        cr_assert_eq(known, all, "operations %x", masks[m]);
+        cr_assert_eq(known, all, "operations %" PRIx64, masks[m]);
     }
 }
 

@@ -3,7 +3,7 @@
  * test_change.inl - included by test_change.c once per width.
  */
 
-static uint32_t T(op_of)(struct random *random, uint32_t mask)
+static uint32_t T(op_of)(struct random *random, uint64_t mask)
 {
     uint32_t op;
     do {
@@ -29,7 +29,7 @@ static WORD T(word_of)(struct random *random, bool is_small)
 
 /* Draws operations and holds what they make of keys, absent and of many values, against their
  * change; counts those that it knows of. */
-static void T(try)(struct random *random, uint32_t mask, bool is_small, uint32_t length,
+static void T(try)(struct random *random, uint64_t mask, bool is_small, uint32_t length,
                    uint64_t *known, uint64_t *all)
 {
     uint32_t ops[300];
@@ -61,7 +61,7 @@ static void T(try)(struct random *random, uint32_t mask, bool is_small, uint32_t
 }
 
 /* The same of operations in two parts, each of which is a change. */
-static void T(try_parts)(struct random *random, uint32_t mask, bool is_small, uint32_t length,
+static void T(try_parts)(struct random *random, uint64_t mask, bool is_small, uint32_t length,
                          uint64_t *known, uint64_t *all)
 {
     uint32_t ops[300];
@@ -95,13 +95,14 @@ static void T(try_parts)(struct random *random, uint32_t mask, bool is_small, ui
 /* Sums and bounds of small numbers, on values in the middle. */
 static void T(middle)(struct random *random)
 {
-    const uint32_t mask =
-        1U << SW_SUM | 1U << SW_INCREMENT | 1U << SW_DECREMENT | 1U << SW_GET | 1U << SW_SET_ABSENT;
+    const uint64_t mask = SW_OPS_ONE(SW_SUM) | SW_OPS_ONE(SW_INCREMENT) | SW_OPS_ONE(SW_DECREMENT) |
+                          SW_OPS_ONE(SW_GET) | SW_OPS_ONE(SW_SET_ABSENT);
     struct S(key_state) key = {WORD_MAX / 2 + (WORD)random_below(random, 1000), true, false};
     struct S(key_state) whole = key;
     struct S(change) change = S(change_none)();
     for (uint32_t i = 0; i < 1000; i++) {
-        uint32_t op = T(op_of)(random, i % 100 == 99 ? 1U << SW_MIN | 1U << SW_MAX : mask);
+        uint32_t op =
+            T(op_of)(random, i % 100 == 99 ? SW_OPS_ONE(SW_MIN) | SW_OPS_ONE(SW_MAX) : mask);
         WORD operand = (WORD)random_below(random, 1000);
         operand += i % 100 == 99 ? WORD_MAX / 2 : 0;
         S(key_step)(&key, op, operand);

@@ -24,7 +24,7 @@ static struct sw_table_config config_of(uint32_t slot_bits, uint32_t functions, 
 /* --- operations ------------------------------------------------------------------------------- */
 
 static void draw(struct fixture *fixture, struct random *random, uint32_t count, uint64_t keys,
-                 uint32_t op_mask)
+                 uint64_t op_mask)
 {
     for (uint32_t i = 0; i < count; i++) {
         uint32_t op;
@@ -50,17 +50,17 @@ static void random_batches(uint32_t slot_bits, uint32_t functions, uint32_t max_
     fixture_open(&fixture, &config);
     fixture.seed = seed;
     for (uint32_t round = 0; round < 120; round++) {
-        static const uint32_t masks[] = {
+        static const uint64_t masks[] = {
             SW_BACKEND_ALL_OPERATIONS,
-            1U << SW_SET,
-            1U << SW_GET,
-            1U << SW_SUM,
-            1U << SW_DELETE,
-            1U << SW_SET | 1U << SW_DELETE,
-            1U << SW_INCREMENT | 1U << SW_DECREMENT | 1U << SW_SET_PRESENT,
+            SW_OPS_ONE(SW_SET),
+            SW_OPS_ONE(SW_GET),
+            SW_OPS_ONE(SW_SUM),
+            SW_OPS_ONE(SW_DELETE),
+            SW_OPS_ONE(SW_SET) | SW_OPS_ONE(SW_DELETE),
+            SW_OPS_ONE(SW_INCREMENT) | SW_OPS_ONE(SW_DECREMENT) | SW_OPS_ONE(SW_SET_PRESENT),
         };
         uint32_t count = 1 + (uint32_t)random_below(&random, round % 10 == 0 ? 4000 : 200);
-        uint32_t mask = masks[random_below(&random, sizeof(masks) / sizeof(masks[0]))];
+        uint64_t mask = masks[random_below(&random, sizeof(masks) / sizeof(masks[0]))];
         draw(&fixture, &random, count, 1 + random_below(&random, 1500), mask);
         uint32_t groups = (uint32_t)random_below(&random, 8);
         fixture_run(&fixture, count, groups < count ? groups : 0);

@@ -108,7 +108,7 @@ static int fake_check(void *table, char *violation, size_t violation_size)
 
 #define FAKE(kind, ...)                                                                          \
     {                                                                                            \
-        .name = (kind), .operations = 1U << SW_GET | 1U << SW_SET,                               \
+        .name = (kind), .operations = SW_OPS_ONE(SW_GET) | SW_OPS_ONE(SW_SET),                   \
         .batch_kinds = 1U << SW_BATCH_OPERATIONS | 1U << SW_BATCH_CLEAR, .open = fake_open,      \
         .close = fake_close, .facts = fake_facts, .io_alloc = fake_io_alloc,                     \
         .io_free = fake_io_free, .queue_open = fake_queue_open, .queue_close = fake_queue_close, \
@@ -223,7 +223,7 @@ Test(dispatch, info)
     sw_table_info(table, &info);
     cr_assert_eq(info.engine, SW_ENGINE_CACHE);
     cr_assert_str_eq(info.engine_name, "cache");
-    cr_assert_eq(info.operations, 1U << SW_GET | 1U << SW_SET);
+    cr_assert_eq(info.operations, SW_OPS_ONE(SW_GET) | SW_OPS_ONE(SW_SET));
     cr_assert_eq(info.batch_kinds, 1U << SW_BATCH_OPERATIONS | 1U << SW_BATCH_CLEAR);
     cr_assert_eq(info.key_bytes, 8);
     cr_assert_eq(info.value_bytes, 40);

@@ -159,7 +159,7 @@ Test(engines, of_this_build)
         cr_assert_str_eq(info.backend_name, "cpu");
         cr_assert_eq(info.operations, parts->cpu->operations);
         cr_assert_eq(info.operations >> SW_GET & 1, 1);
-        cr_assert_lt(info.operations, 1U << SW_OP_END);
+        cr_assert_lt(info.operations, SW_OPS_ONE(SW_OP_END));
         cr_assert_eq((info.operations >> SW_PEEK & 1) != 0, config.engine == SW_ENGINE_CACHE);
         cr_assert_eq(info.batch_kinds, parts->cpu->batch_kinds & ~(1U << SW_BATCH_EPOCH));
         cr_assert_eq(info.batch_kinds >> SW_BATCH_OPERATIONS & 1, 1);
@@ -224,7 +224,7 @@ Test(engines, robin_hood_does_everything)
     struct sw_table_info info;
     cr_assert_eq(sw_table_create(&config, &table, NULL, 0), SW_OK);
     sw_table_info(table, &info);
-    const uint32_t expires = SW_OPS_EXPIRE;
+    const uint64_t expires = SW_OPS_EXPIRE;
     cr_assert_eq(info.operations, SW_OPS_INTEGERS | expires);
     cr_assert_eq(info.batch_kinds, 15 | 1U << SW_BATCH_SWEEP);
     sw_table_destroy(table);

@@ -11,15 +11,15 @@
 
 static struct sw_cpu_mix mix_of(const struct sw_batch *batch)
 {
-    uint32_t seen = 0;
+    uint64_t seen = 0;
     if (batch->ops == NULL) {
-        seen = 1U << batch->op;
+        seen = SW_OPS_ONE(batch->op);
     } else {
         for (uint32_t i = 0; i < batch->count; i++) {
-            seen |= 1U << batch->ops[i];
+            seen |= SW_OPS_ONE(batch->ops[i]);
         }
     }
-    const uint32_t conditional = SW_OPS_DELETE | SW_OPS_REFUSE;
+    const uint64_t conditional = SW_OPS_DELETE | SW_OPS_REFUSE;
     struct sw_cpu_mix mix = {(seen & ~SW_OPS_READ) != 0, (seen & SW_OPS_DELETE) != 0,
                              (seen & conditional) != 0};
     return mix;
