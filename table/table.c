@@ -279,30 +279,6 @@ void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats)
     stats->stash_occupied = stats->stash_occupied >> 63 != 0 ? 0 : stats->stash_occupied;
 }
 
-uint64_t sw_table_clock(const struct sw_table *table, uint64_t wall_ms)
-{
-    const uint64_t last = table->backend->clock == NULL ? 0 : table->backend->clock(table->memory);
-    return last > wall_ms ? last : wall_ms;
-}
-
-void sw_table_hold(struct sw_table *table, bool (*holds)(const void *context, uint64_t key),
-                   const void *context)
-{
-    if (table->backend->hold != NULL) {
-        table->backend->hold(table->memory, holds, context);
-    }
-}
-
-bool sw_table_may_expire(const struct sw_table *table)
-{
-    return atomic_load_explicit(&table->may_expire, memory_order_relaxed);
-}
-
-void sw_table_will_expire(struct sw_table *table)
-{
-    atomic_store_explicit(&table->may_expire, true, memory_order_relaxed);
-}
-
 /* --- I/O memory and queues --- */
 
 void *sw_io_alloc(struct sw_table *table, size_t bytes)

@@ -1,24 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * engine.c - which configurations a cuckoo table can have, and what follows from them.
+ * engine.c - which configurations a cuckoo table can have; its backends.
  */
 #include "table/cuckoo/engine.h"
 
-#include <math.h>
-
 #include "table/config.h"
 #include "table/cuckoo/cuckoo_backend.h"
-
-uint32_t sw_cuckoo_chain_bound(double l, uint64_t n)
-{
-    double bound = n > 1 ? ceil(l * log2((double)n)) : 1;
-    return bound < 1 ? 1 : bound > 1e9 ? 1000000000U : (uint32_t)bound;
-}
-
-static uint32_t functions_of(const struct sw_table_config *config)
-{
-    return config->hash_functions == 0 ? SW_CUCKOO_FUNCTIONS_MAX : config->hash_functions;
-}
 
 static int valid(const struct sw_table_config *config, char *reason, size_t reason_size)
 {
@@ -26,7 +13,9 @@ static int valid(const struct sw_table_config *config, char *reason, size_t reas
         return sw_config_refuse(reason, reason_size, "there must be 2 or 3 hash functions, not %u",
                                 (unsigned)config->hash_functions);
     }
-    uint32_t functions = functions_of(config);
+    struct sw_cuckoo_geometry geometry;
+    sw_cuckoo_geometry_compute(config, &geometry);
+    const uint32_t functions = geometry.shape.functions;
     double most = functions == 2 ? SW_CUCKOO_LOAD_MAX_2 : SW_CUCKOO_LOAD_MAX_3;
     if (config->capacity_slots < 1 ||
         config->capacity_slots > functions * SW_CUCKOO_CELLS_EACH_MAX) {
@@ -42,8 +31,6 @@ static int valid(const struct sw_table_config *config, char *reason, size_t reas
                                 (unsigned)functions, most, config->max_load,
                                 functions == 2 ? ", or take 3 functions" : "");
     }
-    struct sw_cuckoo_geometry geometry;
-    sw_cuckoo_geometry_compute(config, &geometry);
     if (geometry.occupied_max < 1) {
         return sw_config_refuse(reason, reason_size,
                                 "a cuckoo table of %llu slots holds no key at a load of %g: raise "
@@ -51,27 +38,6 @@ static int valid(const struct sw_table_config *config, char *reason, size_t reas
                                 (unsigned long long)geometry.cells, config->max_load);
     }
     return SW_OK;
-}
-
-void sw_cuckoo_geometry_compute(const struct sw_table_config *config,
-                                struct sw_cuckoo_geometry *geometry)
-{
-    uint32_t functions = functions_of(config);
-    *geometry = (struct sw_cuckoo_geometry){
-        .shape.each = (config->capacity_slots + functions - 1) / functions,
-        .shape.functions = functions,
-    };
-    geometry->cells = sw_cuckoo_cells(&geometry->shape);
-    geometry->shape.chain_max =
-        config->max_probe != 0 ? config->max_probe
-                               : sw_cuckoo_chain_bound(SW_CUCKOO_CHAIN_FACTOR, geometry->cells);
-    geometry->occupied_max = (uint64_t)((double)geometry->cells * config->max_load);
-    geometry->stash_max = config->stash_slots;
-    /* A batch that begins with at most stash_max in the stash may add twice its operations:
-     * inserts, and undone deletes. One that begins with more may add undone deletes. One that
-     * begins with more than stash_most adds nothing. */
-    geometry->stash_most = geometry->stash_max + config->batch_ops_max;
-    geometry->stash_room = geometry->stash_most + config->batch_ops_max;
 }
 
 /* The cells, as many again for a rehash, and the stash. */

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * expiring.c - the clock of a table, which of its entries are held, and whether some may expire.
+ */
+#include "table/expiring.h"
+
+#include "table/instance.h"
+
+uint64_t sw_table_clock(const struct sw_table *table, uint64_t wall_ms)
+{
+    const uint64_t last = table->backend->clock == NULL ? 0 : table->backend->clock(table->memory);
+    return last > wall_ms ? last : wall_ms;
+}
+
+void sw_table_hold(struct sw_table *table, bool (*holds)(const void *context, uint64_t key),
+                   const void *context)
+{
+    if (table->backend->hold != NULL) {
+        table->backend->hold(table->memory, holds, context);
+    }
+}
+
+bool sw_table_may_expire(const struct sw_table *table)
+{
+    return atomic_load_explicit(&table->may_expire, memory_order_relaxed);
+}
+
+void sw_table_will_expire(struct sw_table *table)
+{
+    atomic_store_explicit(&table->may_expire, true, memory_order_relaxed);
+}
