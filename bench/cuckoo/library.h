@@ -29,7 +29,7 @@ struct sw_cbench_wanted {
 
 /* Result of an insert. */
 struct sw_cbench_inserted {
-    uint64_t left;  /* keys that were refused or handed back */
+    uint64_t left;  /* keys that were handed back */
     uint64_t aside; /* entries without a cell that look-ups find in the stash */
 };
 
@@ -46,6 +46,9 @@ struct sw_cbench_library {
                            no place are counted by the study */
     bool has_bound;     /* a bound can be chosen */
     uint32_t functions; /* of hashing; 0: not a cuckoo table */
+    /* Whether the wanted table holds the keys of one call; if not, `reason` says why. NULL: any. */
+    bool (*takes)(const struct sw_cbench_options *options, const struct sw_cbench_wanted *wanted,
+                  char *reason, size_t reason_size);
     /* NULL with a sentence in `reason`. */
     void *(*open)(const struct sw_cbench_options *options, const struct sw_cbench_place *place,
                   const struct sw_cbench_wanted *wanted, char *reason, size_t reason_size);

@@ -83,7 +83,7 @@ int main(int argc, char **argv)
         study.is_complete = false;
     }
     const char *correct = study.is_correct
-                              ? "every key found or refused, no absent key found"
+                              ? "every key found or handed back, no absent key found"
                               : "KEYS LOST OR FOUND THAT WERE NEVER STORED: see raw.csv";
     fprintf(report.run_info, "end: %s after %.1f s; %s\n",
             study.is_complete ? "complete" : "incomplete", sw_study_clock() - study.started,

@@ -52,6 +52,10 @@ void *sw_cbench_study_table(struct sw_cbench_study *study, const struct sw_cbenc
     subject->functions = library->functions;
     subject->keys = stored;
     snprintf(subject->library, sizeof(subject->library), "%s", library->name);
+    if (library->takes != NULL && !library->takes(study->options, wanted, reason, sizeof(reason))) {
+        sw_cbench_report_none(study->report, subject, reason);
+        return NULL;
+    }
     void *table = library->open(study->options, study->place, wanted, reason, sizeof(reason));
     if (table == NULL) {
         fprintf(stderr, "cuckoo: %s: %s\n", subject->library, reason);

@@ -38,7 +38,7 @@ struct sw_cbench_subject {
 
 struct sw_cbench_rep {
     struct sw_study_took took;
-    uint64_t left; /* keys that were refused, handed back or put into the stash */
+    uint64_t left; /* keys that were handed back or put into the stash */
     uint64_t missed;
     uint64_t phantom;
 };

@@ -187,9 +187,12 @@ Test(cuckoo_study, a_small_run_is_complete_and_right)
     run_study(&options, &study, &report);
     cr_expect(study.is_correct);
     cr_expect(study.is_complete);
-    /* 3 s, 11 S_i, 13 sizes, 18 bounds and 3 s again for three tables, twice each */
-    cr_expect_eq(count_in(&options, "raw.csv", ",yes,\n"), 3 * (3 + 11 + 13 + 18 + 3) * 2);
-    cr_expect_eq(count_in(&options, "summary.csv", ",missed,0,"), 3 * (3 + 11 + 13 + 18 + 3));
+    /* 3 s, 11 S_i, 13 sizes, 18 bounds and 3 s again for three tables, twice each; two functions do
+     * not take the load of the 4 smallest sizes */
+    uint32_t series = 3 * (3 + 11 + 13 + 18 + 3) - 4;
+    cr_expect_eq(count_in(&options, "raw.csv", ",yes,\n"), 2 * series);
+    cr_expect_eq(count_in(&options, "summary.csv", ",missed,0,"), series);
+    cr_expect_eq(count_in(&options, "tables.txt", "N/A  the load would be"), 4);
     remove_files(&options);
 }
 
@@ -206,6 +209,7 @@ Test(cuckoo_study, what_cannot_be_stored_is_reported)
     options.size_is_total = true;
     run_study(&options, &study, &report);
     cr_expect(study.is_correct);
-    cr_expect_geq(count_in(&options, "tables.txt", "N/A"), 11); /* below 1.9 n at the least */
+    cr_expect(study.is_complete);
+    cr_expect_eq(count_in(&options, "tables.txt", "N/A  the load would be"), 13);
     remove_files(&options);
 }
