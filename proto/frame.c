@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * frame.c - all of a bulk frame but its header, which is in header.c: the operations, the prefix,
- * the layout of the body, and the check of a request.
+ * frame.c - all of a bulk frame except its header, which is in header.c: the prefix, the layout of
+ * the body, and the check of a request.
  */
 #include "proto/frame.h"
 
 #include <assert.h>
 
-#include "proto/ops/apply.h"
 #include "proto/sherwood.pb-c.h"
 #include "proto/value_type.h"
 
@@ -17,28 +16,6 @@ enum { OFFSET_VERSION = 3, OFFSET_HEADER = 4, OFFSET_BODY = 8 };
 static_assert(SW_FRAME_PREFIX_BYTES + SW_FRAME_HEADER_BYTES_MAX == SW_FRAME_HEAD_BYTES_MAX,
               "the largest head has no padding");
 static_assert(SW_FRAME_HEAD_BYTES_MAX % SW_FRAME_ALIGN == 0, "a frame's body stays aligned");
-
-#define SAME_OPERATION(name, number, ...)                                                     \
-    static_assert((number) == (int)SHERWOOD__OPERATION__##name,                               \
-                  "sherwood.proto: Operation " #name);                                        \
-    static_assert((number) > 0 && (number) < SW_OPERATION_NUMBERS, #name " has a number too " \
-                                                                         "large");
-SW_OPERATION_MAP(SAME_OPERATION)
-
-/* Other maps take trailing columns as "..". These maps name all columns, so a missing one fails to
- * compile. */
-enum { RIGHT_IS_SAME, RIGHT_IS_LIKE };
-#define WHOLE(name, number, op, verb, guard, element, on, use, times, device, acl, command, text) \
-    static_assert(RIGHT_IS_##acl >= 0 && SW_WHEN_##guard < SW_WHEN_COUNT &&                       \
-                      SW_ELEMENT_##element >= 0 && SW_ON_##on > 0 &&                              \
-                      SW_IS_##use + SW_IS_##times + SW_IS_##device >= 0,                          \
-                  "proto/ops/operations.h: " #name);
-SW_DATA_OPERATION_MAP(WHOLE)
-SW_COMPOSED_OPERATION_MAP(WHOLE)
-#define WHOLE_CONTROL(name, number, who, needs, effect, acl, command, text)          \
-    static_assert(RIGHT_IS_##acl >= 0 && SW_IS_##needs + (int)SW_DOES_##effect >= 0, \
-                  "proto/ops/operations.h: " #name);
-SW_CONTROL_OPERATION_MAP(WHOLE_CONTROL)
 
 #define SAME_FORMAT(name, number, word)                                   \
     static_assert((number) == (int)SHERWOOD__VALUE_FORMAT__VALUES_##name, \
@@ -84,147 +61,6 @@ const char *sw_frame_error_text(int error)
     default:
         return "unknown error";
     }
-}
-
-/* Facts of each operation, from its row and its verb's row. */
-enum {
-    IS_KNOWN = 1,
-    IS_DATA = 2,
-    HAS_OPERANDS = 4,
-    IS_COMPOSED = 8,
-    IS_OF_PARTS = 16,
-    RETIMES = 32,
-    NEEDS_EXPIRY = 64,
-    TAKES_TIMES = 128,
-    WRITES = 256,
-    MAY_REFUSE = 512,
-    ADDS_ROWS = 1024,
-    IS_OF_16_BITS = 2048,
-    NEEDS_TABLE = 4096,
-    TAKES_DEVICE = 16384,
-    OF_BITS = 32768,
-    OF_INTEGERS = 65536
-};
-#define IF(condition, fact) ((condition) ? (fact) : 0)
-#define IS_BITS(verb)                                                 \
-    (SW_VERB_##verb == SW_VERB_OR || SW_VERB_##verb == SW_VERB_XOR || \
-     SW_VERB_##verb == SW_VERB_AND || SW_VERB_##verb == SW_VERB_ANDNOT)
-#define ON_KEYS(name, number, op, verb, guard, element, on, use, times, device, ...)           \
-    [number] = IS_KNOWN | IS_DATA | NEEDS_TABLE | IF(SW_HAS_OPERAND(verb), HAS_OPERANDS) |     \
-               IF(SW_VERB_##verb == SW_VERB_GETRANGE || SW_VERB_##verb == SW_VERB_SETRANGE,    \
-                  IS_OF_PARTS) |                                                               \
-               IF(SW_VERB_##verb == SW_VERB_EXPIRE, RETIMES) |                                 \
-               IF(SW_ON_##on == SW_ON_EXPIRY, NEEDS_EXPIRY) | IF(SW_IS_##times, TAKES_TIMES) | \
-               IF((int)SW_VERB_DOES_##verb != (int)SW_DOES_READS, WRITES) |                    \
-               IF(SW_WHEN_##guard == SW_WHEN_FITS, MAY_REFUSE) |                               \
-               IF(SW_VERB_##verb == SW_VERB_ADD_ROW, ADDS_ROWS) |                              \
-               IF(SW_ELEMENT_##element >= SW_ELEMENT_F16, IS_OF_16_BITS) |                     \
-               IF(SW_IS_##device, TAKES_DEVICE) | IF(IS_BITS(verb), OF_BITS) |                 \
-               IF(SW_ON_##on == SW_ON_INTEGERS, OF_INTEGERS)
-#define DATA(...) ON_KEYS(__VA_ARGS__),
-#define COMPOSED(...) ON_KEYS(__VA_ARGS__) | IS_COMPOSED,
-#define CONTROL(name, number, who, needs, effect, ...) \
-    [number] =                                         \
-        IS_KNOWN | IF(SW_IS_##needs, NEEDS_TABLE) |    \
-        IF(SW_DOES_##effect == SW_DOES_WRITES || SW_DOES_##effect == SW_DOES_CHANGES, WRITES),
-static const uint32_t operations[SW_OPERATION_NUMBERS] = {SW_CONTROL_OPERATION_MAP(
-    CONTROL) SW_DATA_OPERATION_MAP(DATA) SW_COMPOSED_OPERATION_MAP(COMPOSED)};
-
-static bool is(uint32_t operation, uint32_t what)
-{
-    return operation < SW_OPERATION_NUMBERS && (operations[operation] & what) != 0;
-}
-
-#define PREDICATE(name, fact)                    \
-    bool sw_operation_##name(uint32_t operation) \
-    {                                            \
-        return is(operation, fact);              \
-    }
-PREDICATE(is_known, IS_KNOWN)
-PREDICATE(is_data, IS_DATA)
-PREDICATE(is_composed, IS_COMPOSED)
-PREDICATE(has_range, IS_OF_PARTS)
-PREDICATE(expires, RETIMES)
-PREDICATE(needs_expiry, NEEDS_EXPIRY)
-PREDICATE(takes_times, TAKES_TIMES)
-PREDICATE(writes, WRITES)
-PREDICATE(has_operands, HAS_OPERANDS)
-PREDICATE(may_overflow, MAY_REFUSE)
-PREDICATE(adds, ADDS_ROWS)
-PREDICATE(adds_16, IS_OF_16_BITS)
-PREDICATE(needs_table, NEEDS_TABLE)
-PREDICATE(takes_device, TAKES_DEVICE)
-PREDICATE(of_bits, OF_BITS)
-PREDICATE(of_integers, OF_INTEGERS)
-
-bool sw_operation_runs_alone(uint32_t operation)
-{
-    return is(operation, IS_COMPOSED) && is(operation, HAS_OPERANDS);
-}
-
-uint32_t sw_operation_that_adds(uint32_t type, bool present_only)
-{
-#define ADDS(name, number, op, verb, guard, element, ...)                              \
-    if (SW_VERB_##verb == SW_VERB_ADD_ROW && (uint32_t)SW_ELEMENT_##element == type && \
-        (SW_WHEN_##guard == SW_WHEN_PRESENT) == present_only) {                        \
-        return (number);                                                               \
-    }
-    SW_DATA_OPERATION_MAP(ADDS)
-    return 0;
-}
-
-const char *sw_operation_right(uint32_t operation)
-{
-#define RIGHT_OF_KEYS(n, number, o, v, g, e, on, use, times, device, acl, command, ...) \
-    [number] = (command),
-#define RIGHT_OF_CONTROL(n, number, w, needs, effect, acl, command, ...) [number] = (command),
-    static const char *const rights[SW_OPERATION_NUMBERS] = {
-        SW_DATA_OPERATION_MAP(RIGHT_OF_KEYS) SW_COMPOSED_OPERATION_MAP(RIGHT_OF_KEYS)
-            SW_CONTROL_OPERATION_MAP(RIGHT_OF_CONTROL)};
-    return sw_operation_is_known(operation) ? rights[operation] : "";
-}
-
-bool sw_operation_apply(uint32_t operation, bool found, uint64_t old, uint64_t operand,
-                        uint64_t max, uint64_t *out)
-{
-    uint32_t narrow = 0;
-    uint64_t wide = 0;
-    enum sw_effect effect = SW_EFFECT_NONE;
-#define APPLIED(name, number, op, verb, guard, ...)                                               \
-    case (number):                                                                                \
-        effect = max > UINT32_MAX ? sw_verb_apply_s128(SW_VERB_##verb, SW_WHEN_##guard, found,    \
-                                                       old, operand, &wide)                       \
-                                  : sw_verb_apply_s64(SW_VERB_##verb, SW_WHEN_##guard, found,     \
-                                                      (uint32_t)old, (uint32_t)operand, &narrow); \
-        break;
-    switch (operation) {
-        SW_DATA_OPERATION_MAP(APPLIED)
-        SW_COMPOSED_OPERATION_MAP(APPLIED)
-    }
-    *out = effect == SW_EFFECT_WRITE ? (max > UINT32_MAX ? wide : narrow) : found ? old : 0;
-    return effect != SW_EFFECT_NONE || !sw_operation_may_overflow(operation);
-}
-
-const char *sw_operation_name(uint32_t operation)
-{
-    static const char *const names[] = {
-#define NAME(name, number, ...) [number] = #name,
-        SW_OPERATION_MAP(NAME)};
-    return sw_operation_is_known(operation) ? names[operation] : "?";
-}
-
-static const char *const format_words[] = {
-#define WORD(name, number, word) [number] = (word),
-    SW_FRAME_VALUES_MAP(WORD)};
-
-bool sw_frame_values_is_known(uint32_t format)
-{
-    return format < sizeof(format_words) / sizeof(format_words[0]) && format_words[format] != NULL;
-}
-
-const char *sw_frame_values_name(uint32_t format)
-{
-    return sw_frame_values_is_known(format) ? format_words[format] : "?";
 }
 
 /* Appends an array to a body of *bytes bytes. Returns where it begins. */

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "proto/check.h"
-#include "proto/frame.h"
 #include "proto/value_type.h"
 
 #define CHECK_AT 4088

@@ -4,6 +4,8 @@
  */
 #include "proto/value_type.h"
 
+#include <stddef.h>
+
 static const struct {
     const char *name;
     uint32_t bytes;
@@ -30,4 +32,18 @@ static bool are_bytes(uint32_t type)
 bool sw_value_types_fit(uint32_t one, uint32_t other)
 {
     return one == other || are_bytes(one) || are_bytes(other);
+}
+
+static const char *const format_words[] = {
+#define WORD(name, number, word) [number] = (word),
+    SW_FRAME_VALUES_MAP(WORD)};
+
+bool sw_frame_values_is_known(uint32_t format)
+{
+    return format < sizeof(format_words) / sizeof(format_words[0]) && format_words[format] != NULL;
+}
+
+const char *sw_frame_values_name(uint32_t format)
+{
+    return sw_frame_values_is_known(format) ? format_words[format] : "?";
 }

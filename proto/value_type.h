@@ -29,4 +29,22 @@ uint32_t sw_value_type_bytes(uint32_t type);
  * type, known here or not. */
 bool sw_value_types_fit(uint32_t one, uint32_t other);
 
+/* The formats of values: name, number of enum ValueFormat, word for people.
+ * INTEGER: an unsigned integer of value_bytes bytes.
+ * STRING: a length of 4 bytes, little-endian, then as many bytes, then zeros.
+ * FIXED: value_bytes bytes of any kind. */
+#define SW_FRAME_VALUES_MAP(X) \
+    X(INTEGER, 0, "integer")   \
+    X(STRING, 1, "string")     \
+    X(FIXED, 2, "fixed")
+
+enum sw_frame_values {
+#define SW_FRAME_VALUES_ENUM(name, number, word) SW_FRAME_VALUES_##name = (number),
+    SW_FRAME_VALUES_MAP(SW_FRAME_VALUES_ENUM)
+#undef SW_FRAME_VALUES_ENUM
+};
+bool sw_frame_values_is_known(uint32_t format);
+/* "integer", ..; "?" if it is not known. */
+const char *sw_frame_values_name(uint32_t format);
+
 #endif

@@ -12,7 +12,7 @@
 #include "client/handle.h"
 #include "client/sherwood-replicas.h"
 #include "proto/decimal.h"
-#include "proto/frame.h"
+#include "proto/value_type.h"
 
 #define SCAN_COUNT 10
 

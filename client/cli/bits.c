@@ -7,7 +7,7 @@
 #include "client/cli/one.h"
 #include "client/cli/reply.h"
 #include "client/cli/values.h"
-#include "proto/frame.h"
+#include "proto/operation.h"
 
 /* Prints the value after, which follows from the one before that the server tells. */
 void sw_cli_bits(struct sw_cli *cli, int code, int count, char **words)

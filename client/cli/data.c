@@ -10,7 +10,7 @@
 #include "client/cli/reply.h"
 #include "client/cli/times.h"
 #include "client/cli/values.h"
-#include "proto/frame.h"
+#include "proto/operation.h"
 
 static uint64_t value_max(const struct sw_cli *cli)
 {

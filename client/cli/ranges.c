@@ -13,7 +13,7 @@
 #include "client/cli/one.h"
 #include "client/cli/reply.h"
 #include "client/cli/values.h"
-#include "proto/frame.h"
+#include "proto/operation.h"
 #include "proto/value_type.h"
 
 #define LENGTH_BYTES sizeof(uint32_t)

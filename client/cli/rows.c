@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "client/cli/numbers.h"
-#include "proto/frame.h"
 #include "proto/value_type.h"
 
 #define LENGTH_BYTES ((uint32_t)sizeof(uint32_t))

@@ -12,7 +12,6 @@
 #include "client/cli/numbers.h"
 #include "client/cli/rows.h"
 #include "proto/decimal.h"
-#include "proto/frame.h"
 #include "proto/value_type.h"
 
 #define LENGTH_BYTES ((uint32_t)sizeof(uint32_t))

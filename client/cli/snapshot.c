@@ -18,7 +18,6 @@
 #include "client/cli/rows.h"
 #include "client/cli/snapshot_read.h"
 #include "client/error.h"
-#include "proto/frame.h"
 #include "proto/key_form.h"
 #include "proto/value_type.h"
 

@@ -10,7 +10,7 @@
 #include <strings.h>
 
 #include "client/cli/rows.h"
-#include "proto/frame.h"
+#include "proto/value_type.h"
 
 static bool check(struct sw_cli_wal *wal)
 {

@@ -16,7 +16,8 @@ import sys
 import tempfile
 
 # Of proto/ what frames need; the rest is the server's.
-PROTO = ("arena", "check", "decimal", "frame", "header", "key_form", "map", "region", "regular_file", "cluster/slot")
+PROTO = ("arena", "check", "decimal", "frame", "header", "key_form", "map", "operation", "region", "regular_file",
+         "value_type", "cluster/slot")
 
 
 def put(source: pathlib.Path, target: pathlib.Path) -> None:

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "proto/frame.h"
+#include "proto/operation.h"
 #include "server/batch/batches.h"
 #include "server/bulk/alone.h"
 #include "server/bulk/frame_pool.h"

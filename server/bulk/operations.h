@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "proto/frame.h"
+#include "proto/operation.h"
 #include "server/batch/shape.h"
 
 /* Fills in which operations of the protocol the engine supports. */

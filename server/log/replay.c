@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/frame.h"
 #include "proto/string_value.h"
+#include "proto/value_type.h"
 
 #define IN_FLIGHT_MAX 64
 

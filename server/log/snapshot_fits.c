@@ -6,7 +6,6 @@
 
 #include <stdio.h>
 
-#include "proto/frame.h"
 #include "proto/value_type.h"
 
 #define SAY(...) snprintf(reason, SW_LOAD_REASON_BYTES, __VA_ARGS__)

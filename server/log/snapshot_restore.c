@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "proto/frame.h"
 #include "proto/string_value.h"
+#include "proto/value_type.h"
 
 /* While some wait for the disk the others compute: so many more than there are processors. */
 #define MORE_THREADS 2

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "proto/frame.h"
 #include "proto/key_form.h"
+#include "proto/value_type.h"
 #include "server/log/clock.h"
 #include "table/expiring.h"
 #include "table/image.h"

@@ -9,9 +9,12 @@
 
 #include <stdint.h>
 
-#include "proto/frame.h"
 #include "server/observe/error_replies.h"
 #include "server/resp/command.h"
+
+/* The numbers of operations of frames, SW_OPERATION_NUMBERS of proto/operation.h, which this header
+ * does not include: most files of the server include this one. */
+#define SW_COUNTED_OPERATIONS 128
 
 /* Counters: X(name, help). The metric is sherwood_<name>_total. */
 #define SW_COUNTER_MAP(X)                                                                          \
@@ -122,9 +125,9 @@ struct sw_loop_counters {
     SW_COUNTER_MAP(SW_COUNTER_FIELD)
     SW_GAUGE_MAP(SW_COUNTER_FIELD)
 #undef SW_COUNTER_FIELD
-    uint64_t frame_operations[SW_OPERATION_NUMBERS]; /* frames replied to, by operation */
-    uint64_t commands[SW_COMMAND_COUNT];             /* replied to, by command */
-    uint64_t error_replies[SW_ERROR_WORDS];          /* command_errors, by enum sw_error_word */
+    uint64_t frame_operations[SW_COUNTED_OPERATIONS]; /* frames replied to, by operation */
+    uint64_t commands[SW_COMMAND_COUNT];              /* replied to, by command */
+    uint64_t error_replies[SW_ERROR_WORDS];           /* command_errors, by enum sw_error_word */
     /* Of the time from the submission of a batch to its completion an equal share for each command
      * whose reply waited for it. */
     uint64_t command_ns[SW_COMMAND_COUNT];

@@ -3,13 +3,17 @@
  * metrics.c - writes the snapshot as text for Prometheus. Every series exists from the start, and
  * the lines of a family stand together.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 
+#include "proto/operation.h"
 #include "server/config/live.h"
 #include "server/observe/http.h"
 #include "server/observe/metrics_page.h"
+
+static_assert(SW_COUNTED_OPERATIONS == SW_OPERATION_NUMBERS, "each number has a counter");
 
 static void put_build(struct page *page, const struct sw_snapshot *snapshot)
 {

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/frame.h"
 #include "proto/snapshot_file.h"
 #include "proto/string_value.h"
 #include "proto/value_type.h"

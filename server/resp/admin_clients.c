@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/frame.h"
+#include "proto/operation.h"
 #include "server/net/conn.h"
 #include "server/net/roster.h"
 

@@ -10,7 +10,6 @@
 
 #include "client/cli/lines.h"
 #include "client/cli/rows.h"
-#include "proto/frame.h"
 #include "proto/value_type.h"
 
 static const char *read_one(uint32_t type, const char *text, size_t size, uint64_t *bits)

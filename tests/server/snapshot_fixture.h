@@ -13,7 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "proto/frame.h"
 #include "proto/value_type.h"
 #include "server/log/snapshot_load.h"
 #include "server/log/snapshot_write.h"

@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "proto/frame.h"
+#include "proto/operation.h"
 #include "server/loop.h"
 #include "tests/server/loop_fixture.h"
 

@@ -7,7 +7,7 @@
 
 #include <criterion/criterion.h>
 
-#include "proto/frame.h"
+#include "proto/operation.h"
 #include "server/bulk/operations.h"
 #include "server/bulk/permit.h"
 #include "server/resp/acl_catalog.h"
