@@ -77,4 +77,4 @@ install-system:
 .PHONY: docs
 docs: $(BUILD)/sherwoodd $(BUILD)/libsherwood.so $(BUILD)/libsherwood-cuda.so ## write sherwood.conf, METRICS.md, the man page's options and the list of symbols
 	@proto/ops/write
-	@deploy/docs $(BUILD)
+	@deploy/generate $(BUILD)
