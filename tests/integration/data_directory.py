@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import tempfile
 
-from harness import Server, Skip
+from harness import Server, Skip, check
 
 SMALL = ("--log-segment-bytes", "1M", "--frame-ops-max", "256", "--round-ops-max", "1024",
          "--capacity", "64K")
@@ -16,6 +16,16 @@ SMALL = ("--log-segment-bytes", "1M", "--frame-ops-max", "256", "--round-ops-max
 def durable(directory, level, *flags, **how):
     return Server("--data-dir", str(directory), "--appendonly", "yes", "--appendfsync", level,
                   *SMALL, *flags, **how)
+
+
+def does_not_start(*flags):
+    """What a daemon says that does not come to serve."""
+    server = Server(*SMALL, *flags)
+    result = subprocess.run([str(server.program)] + server.flags, text=True, timeout=20,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    shutil.rmtree(server.directory, ignore_errors=True)
+    check(result.returncode not in (0, None), "it has started")
+    return result.stderr
 
 
 class Directory:

@@ -25,6 +25,8 @@ import threading
 import time
 import traceback
 
+import wire
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("SHERWOOD_BUILD", "build")
 SANITIZED = BUILD.name in ("address", "thread")
@@ -117,6 +119,26 @@ def talk(replies, *lines):
         equal(replies.ask(*words.split()), wanted, words)
 
 
+def talk_to_redis(*lines):
+    """talk with a redis-server: what is held against Sherwood is what redis has."""
+    with redis_server() as path, socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(path)
+        connection.settimeout(10)
+        talk(wire.Replies(connection), *lines)
+
+
+def send_beside(connection, data):
+    """Sends from a thread of its own, so that the answers can be read meanwhile."""
+    def send():
+        try:
+            connection.sendall(data)
+        except OSError:
+            pass  # seen by whoever reads
+    thread = threading.Thread(target=send, daemon=True)
+    thread.start()
+    return thread
+
+
 def eventually(function, what, seconds=30.0):
     """Waits until function() is true; for what another thread of the daemon does soon."""
     end = time.monotonic() + seconds * SLOWER
@@ -159,7 +181,9 @@ def relay(*command, timeout=120):
 
 @contextlib.contextmanager
 def redis_server():
-    """Redis itself, on a Unix socket whose path this yields."""
+    """Redis itself, on a Unix socket whose path this yields. Skips the case where it is not installed."""
+    if not shutil.which("redis-server"):
+        raise Skip("redis-server is not installed")
     with tempfile.TemporaryDirectory(prefix="sherwood-redis-") as directory:
         path = f"{directory}/redis.sock"
         process = subprocess.Popen(

@@ -52,7 +52,10 @@ def caught_up(primary, replica):
 
 
 class Load(threading.Thread):
-    """Writes of every kind, by both protocols in turn, until stopped or the server is gone."""
+    """Writes of every kind, by both protocols in turn, until stopped or, if `ends_with_server`, the server is gone."""
+
+    ends_with_server = True
+    pace = PACE
 
     def __init__(self, server, seed, flushes=True):
         super().__init__(daemon=True)
@@ -94,9 +97,9 @@ class Load(threading.Thread):
             while not self.ending.is_set():
                 self.step(replies)
                 self.written += 1
-                time.sleep(PACE)
-        except (wire.Closed, OSError):
-            pass
+                time.sleep(self.pace)
+        except (wire.Closed, OSError) as error:
+            self.error = None if self.ends_with_server else error
         except Exception as error:  # pylint: disable=broad-except
             self.error = error
         self.socket.close()

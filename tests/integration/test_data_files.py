@@ -3,7 +3,6 @@
 """Files that are not what their names say: FIFOs and devices, a lock that was removed, owners that a tool must keep."""
 
 import os
-import pathlib
 import shutil
 import signal
 import socket
@@ -12,21 +11,11 @@ import subprocess
 import cluster
 import wire
 from certificates import Authority
-from data_directory import SMALL, Directory, durable
+from data_directory import SMALL, Directory, does_not_start, durable
 from harness import BUILD, Server, Skip, case, check, equal, eventually, free_port, main
 
 CLI = str(BUILD / "sherwood-cli")
 NOBODY = 65534
-
-
-def does_not_start(*flags):
-    """What a daemon says that does not come to serve."""
-    server = Server(*SMALL, *flags)
-    result = subprocess.run([str(server.program)] + server.flags, text=True, timeout=20,
-                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
-    shutil.rmtree(server.directory, ignore_errors=True)
-    check(result.returncode not in (0, None), "it has started")
-    return result.stderr
 
 
 def cli(*words):

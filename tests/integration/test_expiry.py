@@ -9,7 +9,6 @@ import os
 import pathlib
 import random
 import re
-import shutil
 import subprocess
 import tempfile
 import threading
@@ -18,7 +17,7 @@ import time
 import wire
 from beside import Both
 from data_directory import durable
-from harness import (BUILD, DAEMON, Server, Skip, case, check, drawn_seed, equal, eventually, main, redis_server, run)
+from harness import (BUILD, DAEMON, Server, case, check, drawn_seed, equal, eventually, main, redis_server, run)
 from replication import SMALL, ask, caught_up, info, replica_of, to_be_killed
 
 KEYS = 12
@@ -55,8 +54,6 @@ def drawn(rng, now):
 @case
 def beside_redis():
     """random commands on keys with times, and transactions of them, have the replies of redis; so have all keys at the end"""
-    if not shutil.which("redis-server"):
-        raise Skip("redis-server is not installed")
     rng = random.Random(drawn_seed())
     with Server(*CPU) as server, redis_server() as path:
         for version in (2, 3):

@@ -14,12 +14,12 @@ import random
 import shutil
 import signal
 import subprocess
-import threading
 import time
 
 import wire
-from data_directory import SMALL, Directory, durable
+from data_directory import SMALL, Directory, does_not_start, durable
 from harness import BUILD, SANITIZED, Server, Skip, case, check, equal, eventually, main, refusal, run
+from log_writer import LogWriter
 
 SEED = int(os.environ.get("SHERWOOD_SEED", random.SystemRandom().randrange(2**32)))
 KILLS = int(os.environ.get("SHERWOOD_KILLS", 8 if SANITIZED else 30))
@@ -62,41 +62,18 @@ def as_frame(base, n):
     return wire.frame(operation, [d[1] for d in done], values, request_id=n)
 
 
-class Writer(threading.Thread):
-    """Writes as fast as it is answered, with some requests on their way, until the server is gone."""
+class Writer(LogWriter):
+    """Writes the steps of its own keys."""
 
     def __init__(self, server, number, frames, depth):
-        super().__init__(daemon=True)
+        super().__init__(server, frames, depth)
         self.base = number * 100
-        self.frames, self.depth = frames, depth
-        self.sent = self.acked = 0
-        self.error = None
-        self.socket = server.connect()
-        self.replies = wire.Replies(self.socket)
 
-    def receive(self):
-        if self.frames:
-            reply = wire.read_frame(self.socket)
-            assert reply.status == wire.OK, reply.message
-            assert reply.request_id <= self.sent
-            self.acked = max(self.acked, reply.request_id)
-        else:
-            reply = self.replies.read()
-            assert not isinstance(reply, wire.Error), reply
-            self.acked += 1
+    def as_frame(self, n):
+        return as_frame(self.base, n)
 
-    def run(self):
-        try:
-            while True:
-                while self.sent - self.acked < self.depth:
-                    self.sent += 1
-                    self.socket.sendall((as_frame if self.frames else as_command)(self.base, self.sent))
-                self.receive()
-        except (wire.Closed, OSError):
-            pass
-        except Exception as error:  # pylint: disable=broad-except
-            self.error = error
-        self.socket.close()
+    def as_command(self, n):
+        return as_command(self.base, n)
 
     def keys(self):
         return [self.base + i for i in range(KEYS)] + [self.base + COUNTER]
@@ -137,16 +114,6 @@ def from_log(path):
             assert row["operation"] == "DELETE", row
             state.pop(key, None)
     return state
-
-
-def does_not_start(*flags):
-    """What a daemon says that does not come to serve."""
-    server = Server(*SMALL, *flags)
-    result = subprocess.run([str(server.program)] + server.flags, text=True, timeout=20,
-                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
-    shutil.rmtree(server.directory, ignore_errors=True)
-    check(result.returncode not in (0, None), "it has started")
-    return result.stderr
 
 
 def kill_at_start(path, level, rng):

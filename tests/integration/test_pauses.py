@@ -9,7 +9,7 @@ import threading
 import time
 
 import wire
-from harness import Moves, Server, SLOWER, case, check, equal, eventually, main
+from harness import Moves, Server, SLOWER, case, check, equal, eventually, main, send_beside
 
 
 def narrow(server):
@@ -19,18 +19,6 @@ def narrow(server):
     connection.settimeout(20 * SLOWER)
     connection.connect((server.host, server.port))
     return connection
-
-
-def send_beside(connection, data):
-    """Sends from a thread of its own, so that the answers can be read meanwhile."""
-    def send():
-        try:
-            connection.sendall(data)
-        except OSError:
-            pass  # seen by whoever reads
-    thread = threading.Thread(target=send, daemon=True)
-    thread.start()
-    return thread
 
 
 @case

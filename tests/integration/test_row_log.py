@@ -9,12 +9,12 @@ import os
 import random
 import signal
 import struct
-import threading
 import time
 
 import wire
 from data_directory import Directory
 from harness import BUILD, SANITIZED, Server, case, check, equal, main, run
+from log_writer import LogWriter
 
 SEED = int(os.environ.get("SHERWOOD_SEED", random.SystemRandom().randrange(2**32)))
 KILLS = int(os.environ.get("SHERWOOD_KILLS", 4 if SANITIZED else 8))
@@ -78,40 +78,14 @@ class Writes:
         return wire.command("MSET", *(word for _, key, row in steps for word in (key, self.packed(row))))
 
 
-class Writer(threading.Thread):
-    """Writes as fast as it is answered, with some requests on their way, until the server is gone."""
+class Writer(LogWriter):
+    """Writes the rows of its own keys."""
 
     def __init__(self, server, number, size, frames, depth):
-        super().__init__(daemon=True)
+        super().__init__(server, frames, depth)
         self.writes = Writes(number * 100, size, frames)
-        self.frames, self.depth = frames, depth
-        self.sent = self.acked = 0
-        self.error = self.known = None
-        self.socket = server.connect()
-        self.replies = wire.Replies(self.socket)
-
-    def receive(self):
-        if self.frames:
-            reply = wire.read_frame(self.socket)
-            assert reply.status == wire.OK, reply.message
-            self.acked = max(self.acked, reply.request_id)
-        else:
-            reply = self.replies.read()
-            assert not isinstance(reply, wire.Error), reply
-            self.acked += 1
-
-    def run(self):
-        try:
-            while True:
-                while self.sent - self.acked < self.depth:
-                    self.sent += 1
-                    self.socket.sendall((self.writes.as_frame if self.frames else self.writes.as_command)(self.sent))
-                self.receive()
-        except (wire.Closed, OSError):
-            pass
-        except Exception as error:  # pylint: disable=broad-except
-            self.error = error
-        self.socket.close()
+        self.known = None
+        self.as_frame, self.as_command = self.writes.as_frame, self.writes.as_command
 
     def check_prefix(self, held):
         """What is held is the state after some write between the last answered and the last sent one."""

@@ -6,14 +6,13 @@ SHERWOOD_SEED=N repeats a run that failed."""
 
 import random
 import struct
-import threading
 
 import xxhash
 
 import wire
 from data_directory import Directory
 from harness import Server, case, check, drawn_seed, equal, eventually, main
-from replication import Relay, ask, caught_up, info, to_be_killed
+from replication import Load, Relay, ask, caught_up, info, to_be_killed
 
 KEYS = 600
 WORD = 2**64 - 1
@@ -28,16 +27,15 @@ def replica_of(port, *how):
     return Server("--replicaof", f"127.0.0.1 {port}", *how)
 
 
-class Load(threading.Thread):
+class RowLoad(Load):
     """Writes rows of floats, and adds to them, by both protocols in turn, until it is stopped."""
 
+    ends_with_server = False
+    pace = 0
+
     def __init__(self, server, size, seed):
-        super().__init__(daemon=True)
-        self.draw, self.size = random.Random(seed), size
-        self.socket, self.frames = server.connect(), server.connect()
-        self.ending = threading.Event()
-        self.error, self.written = None, 0
-        self.start()
+        self.size = size
+        super().__init__(server, seed)
 
     def row(self):
         return struct.pack(f"<{self.size // 4}f", *(self.draw.uniform(-1e3, 1e3) for _ in range(self.size // 4)))
@@ -59,22 +57,6 @@ class Load(threading.Thread):
         else:
             replies.ask("MSET", *(word for key in keys for word in (key, self.row())))
 
-    def run(self):
-        replies = wire.Replies(self.socket)
-        try:
-            while not self.ending.is_set():
-                self.step(replies)
-                self.written += 1
-        except Exception as error:  # pylint: disable=broad-except
-            self.error = error
-        self.socket.close()
-        self.frames.close()
-
-    def end(self):
-        self.ending.set()
-        self.join(60)
-        assert self.error is None, self.error
-
 
 @case
 def rows_follow():
@@ -83,7 +65,7 @@ def rows_follow():
     size = draw.choice((4, 60, 256, 1028, 4096))
     print(f"# rows of {size} bytes")
     with Server(*flags(size)) as primary:
-        loads = [Load(primary, size, draw.randrange(2**32)) for _ in range(2)]
+        loads = [RowLoad(primary, size, draw.randrange(2**32)) for _ in range(2)]
         with Relay(primary.port) as relay, replica_of(relay.port, *flags(size)) as cut, \
                 to_be_killed(replica_of(primary.port, *flags(size))) as killed, \
                 replica_of(primary.port, *flags(size, "f32", "--seed", "5", "--threads", "1")) as other:
@@ -129,7 +111,7 @@ def rows_follow_to_files():
     size = draw.choice((4, 60, 256, 1028))
     with Directory() as path, Server(*flags(size)) as primary:
         files = ("--data-dir", str(path), "--appendonly", "yes", "--appendfsync", "no", "--log-segment-bytes", "1M")
-        load = Load(primary, size, draw.randrange(2**32))
+        load = RowLoad(primary, size, draw.randrange(2**32))
         for _ in range(3):
             with to_be_killed(replica_of(primary.port, *flags(size, "f32", *files))) as replica:
                 eventually(lambda: info(replica).get("master_link_status") == "up", "the link", 30)

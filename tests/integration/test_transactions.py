@@ -5,12 +5,11 @@ what may be queued, in redis' words where redis has the same case."""
 
 import contextlib
 import random
-import shutil
 import socket
 import threading
 
 import wire
-from harness import Server, Skip, case, check, drawn_seed, equal, eventually, main, redis_server, talk
+from harness import Server, case, check, drawn_seed, equal, eventually, main, redis_server, talk, talk_to_redis
 
 SEED = drawn_seed()
 ABORT = wire.Error("EXECABORT Transaction discarded because of previous errors.")
@@ -60,12 +59,7 @@ def as_redis_has_it():
 @case
 def redis_itself():
     """a redis-server has the same replies to the same commands"""
-    if not shutil.which("redis-server"):
-        raise Skip("redis-server is not installed")
-    with redis_server() as path, socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(path)
-        connection.settimeout(10)
-        talk(wire.Replies(connection), *AS_REDIS)
+    talk_to_redis(*AS_REDIS)
 
 
 def random_command(rng):
@@ -85,8 +79,6 @@ def random_command(rng):
 @case
 def random_as_redis():
     """10,000 random commands, transactions among them, have the replies that a redis-server has"""
-    if not shutil.which("redis-server"):
-        raise Skip("redis-server is not installed")
     rng = random.Random(SEED)
     with redis_server() as path, Server() as server, server.connect() as ours, \
             socket.socket(socket.AF_UNIX) as theirs:

@@ -7,19 +7,7 @@ import threading
 import time
 
 import wire
-from harness import Moves, Server, case, check, drawn_seed, equal, main, soon
-
-
-def send_beside(connection, data):
-    """Sends from a thread of its own, so that the answers can be read meanwhile."""
-    def send():
-        try:
-            connection.sendall(data)
-        except OSError:
-            pass  # seen by whoever reads
-    thread = threading.Thread(target=send, daemon=True)
-    thread.start()
-    return thread
+from harness import Moves, Server, case, check, drawn_seed, equal, main, send_beside, soon
 
 
 def model_of(operation, held, keys, operands):

@@ -4,11 +4,10 @@
 
 import concurrent.futures
 import random
-import shutil
 import socket
 
 import wire
-from harness import Server, Skip, case, check, drawn_seed, equal, eventually, main, redis_server, talk
+from harness import Server, case, check, drawn_seed, equal, eventually, main, redis_server, talk, talk_to_redis
 from replication import SMALL, caught_up, replica_of, session
 from ring import KEYS, OPERANDS, VALUES, Ring, numbers, place, serving
 
@@ -62,12 +61,7 @@ def as_redis_has_it():
 @case
 def redis_itself():
     """a redis-server has the same replies to the same commands"""
-    if not shutil.which("redis-server"):
-        raise Skip("redis-server is not installed")
-    with redis_server() as path, socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(path)
-        connection.settimeout(10)
-        talk(wire.Replies(connection), *AS_REDIS)
+    talk_to_redis(*AS_REDIS)
 
 
 def random_command(rng, queues):
@@ -87,8 +81,6 @@ def random_command(rng, queues):
 def random_as_redis():
     """10,000 random commands of four clients in turn have the replies that a redis-server has: no EXEC is refused
     that redis carries out, nor the other way round"""
-    if not shutil.which("redis-server"):
-        raise Skip("redis-server is not installed")
     rng = random.Random(SEED)
     with redis_server() as path, Server(*CPU, "--loops", "2") as server:
         clients = []
