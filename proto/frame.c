@@ -92,18 +92,18 @@ bool sw_request_is_wide(const struct sw_request *request)
 
 uint32_t sw_request_operand_bytes(const struct sw_request *request)
 {
-    const bool is_pair = request->operation == SW_OPERATION_CAS || sw_request_is_wide(request);
+    const bool is_pair = sw_operation_has_pairs(request->operation) || sw_request_is_wide(request);
     return !sw_operation_has_operands(request->operation) ? 0
-           : request->operation == SW_OPERATION_SETRANGE  ? request->range_bytes
+           : sw_operation_has_range(request->operation)   ? request->range_bytes
            : is_pair                                      ? 2 * request->value_bytes
                                                           : request->value_bytes;
 }
 
 uint32_t sw_request_answer_bytes(const struct sw_request *request)
 {
-    return request->operation == SW_OPERATION_GETRANGE ? request->range_bytes
-           : request->operation == SW_OPERATION_TTL    ? (uint32_t)sizeof(uint64_t)
-                                                       : request->value_bytes;
+    return sw_operation_answers_parts(request->operation)   ? request->range_bytes
+           : sw_operation_answers_times(request->operation) ? (uint32_t)sizeof(uint64_t)
+                                                            : request->value_bytes;
 }
 
 struct sw_body_layout sw_request_layout(const struct sw_request *request)

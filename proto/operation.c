@@ -46,9 +46,13 @@ enum {
     ADDS_ROWS = 1024,
     IS_OF_16_BITS = 2048,
     NEEDS_TABLE = 4096,
+    HAS_PAIRS = 8192,
     TAKES_DEVICE = 16384,
     OF_BITS = 32768,
-    OF_INTEGERS = 65536
+    OF_INTEGERS = 65536,
+    ANSWERS_PARTS = 131072,
+    ANSWERS_TIMES = 262144,
+    OF_PRESENT = 524288
 };
 #define IF(condition, fact) ((condition) ? (fact) : 0)
 #define IS_BITS(verb)                                                 \
@@ -65,6 +69,10 @@ enum {
                IF(SW_VERB_##verb == SW_VERB_ADD_ROW, ADDS_ROWS) |                              \
                IF(SW_ELEMENT_##element >= SW_ELEMENT_F16, IS_OF_16_BITS) |                     \
                IF(SW_IS_##device, TAKES_DEVICE) | IF(IS_BITS(verb), OF_BITS) |                 \
+               IF((int)SW_VERB_OPERAND_##verb == (int)SW_OPERAND_PAIR, HAS_PAIRS) |            \
+               IF(SW_VERB_##verb == SW_VERB_GETRANGE, ANSWERS_PARTS) |                         \
+               IF(SW_VERB_##verb == SW_VERB_TTL, ANSWERS_TIMES) |                              \
+               IF(SW_WHEN_##guard == SW_WHEN_PRESENT, OF_PRESENT) |                            \
                IF(SW_ON_##on == SW_ON_INTEGERS, OF_INTEGERS)
 #define DATA(...) ON_KEYS(__VA_ARGS__),
 #define COMPOSED(...) ON_KEYS(__VA_ARGS__) | IS_COMPOSED,
@@ -101,6 +109,10 @@ PREDICATE(needs_table, NEEDS_TABLE)
 PREDICATE(takes_device, TAKES_DEVICE)
 PREDICATE(of_bits, OF_BITS)
 PREDICATE(of_integers, OF_INTEGERS)
+PREDICATE(has_pairs, HAS_PAIRS)
+PREDICATE(answers_parts, ANSWERS_PARTS)
+PREDICATE(answers_times, ANSWERS_TIMES)
+PREDICATE(of_present, OF_PRESENT)
 
 bool sw_operation_runs_alone(uint32_t operation)
 {

@@ -120,6 +120,13 @@ uint64_t swpy_log(const struct sherwood *client);
 int swpy_wait_durable(struct sherwood *client, uint64_t log, uint64_t sequence, int timeout_ms);
 bool swpy_has_written(const struct sherwood *client);
 void swpy_forget(struct sherwood *client);
+bool sw_operation_adds(uint32_t operation);
+bool sw_operation_has_operands(uint32_t operation);
+bool sw_operation_has_pairs(uint32_t operation);
+bool sw_operation_has_range(uint32_t operation);
+bool sw_operation_needs_expiry(uint32_t operation);
+bool sw_operation_takes_device(uint32_t operation);
+bool sw_operation_writes(uint32_t operation);
 """
 
 
@@ -173,7 +180,7 @@ def builder() -> FFI:
     made = FFI()
     made.cdef(DECLARATIONS.replace("@OPERATIONS@", operations((CSRC / "client" / "sherwood.h").read_text(encoding="utf-8"))))
     made.set_source(
-        "sherwood._native", '#include "client/sherwood-cluster.h"\n#include "client/sherwood-replicas.h"\n#include "client/python/csv.h"\n#include "client/python/native.h"\n',
+        "sherwood._native", '#include "client/sherwood-cluster.h"\n#include "client/sherwood-replicas.h"\n#include "client/python/csv.h"\n#include "client/python/native.h"\n#include "proto/operation.h"\n',
         sources=sources, include_dirs=[str(CSRC)], extra_objects=archives, libraries=names,
         # sigprocmask is the same system call, for the calling thread, and older in glibc: with it the
         # wheel runs where glibc is 2.17.

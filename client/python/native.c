@@ -13,6 +13,7 @@
 
 #include "client/handle.h"
 #include "client/memory.h"
+#include "proto/operation.h"
 
 /* A call is carried out in parts of so many keys, so that the bits of a part need 2 MiB at most. A
  * part is many frames, so that waiting between two of them costs little. */
@@ -62,13 +63,6 @@ static const void *skip(const void *array, size_t bytes)
     return array == NULL ? NULL : (const uint8_t *)array + bytes;
 }
 
-static bool adds_present(int operation)
-{
-    return operation == SHERWOOD_ADD_PRESENT_F32 || operation == SHERWOOD_ADD_PRESENT_F16 ||
-           operation == SHERWOOD_ADD_PRESENT_BF16 || operation == SHERWOOD_ADD_PRESENT_U32 ||
-           operation == SHERWOOD_ADD_PRESENT_U64;
-}
-
 /* `at`: the key of the call that is the first of this part. */
 static int run_timed(struct sherwood *client, int operation, const void *keys, const void *values,
                      size_t count, void *previous, uint64_t *found,
@@ -89,17 +83,19 @@ static int run_part(struct sherwood *client, int operation, const void *keys, co
     if (details != NULL && details->when != SHERWOOD_UNSAID) {
         return run_timed(client, operation, keys, values, count, previous, found, details, at);
     }
-    if (operation == SHERWOOD_GETRANGE) {
+    const uint32_t number = (uint32_t)operation;
+    if (sw_operation_answers_parts(number)) {
         return sherwood_get_range(client, keys, count, details->range_offset, details->range_bytes,
                                   previous, found);
     }
-    if (operation == SHERWOOD_SETRANGE) {
+    if (sw_operation_has_range(number)) {
         return sherwood_set_range(client, keys, values, count, details->range_offset,
                                   details->range_bytes, found);
     }
-    if (details != NULL && operation != SHERWOOD_CAS && operation != SHERWOOD_TTL) {
+    if (details != NULL && sw_operation_adds(number)) {
         return sherwood_add(client, keys, values, count, details->scale,
-                            (enum sherwood_type)details->operand_type, adds_present(operation));
+                            (enum sherwood_type)details->operand_type,
+                            sw_operation_of_present(number));
     }
     return sherwood_run(client, (enum sherwood_operation)operation, keys, values, count, previous,
                         found);

@@ -13,14 +13,13 @@ from ._facts import Layout
 from ._link import Link
 from ._native import ffi, lib
 
-# What needs more than keys and values has calls of its own: parts, pairs and times.
-_OF_THEIR_OWN = ("CAS", "GETRANGE", "SETRANGE", "PERSIST", "TTL")
+# Parts, pairs and times have calls of their own: they need more than keys and values.
 OPERATIONS: dict[str, int] = {
     name[len("SHERWOOD_"):].lower(): number
     for number, name in ffi.typeof("enum sherwood_operation").elements.items()
-    if not name.endswith(_OF_THEIR_OWN) and not name.startswith("SHERWOOD_EXPIRE")
+    if not (lib.sw_operation_has_pairs(number) or lib.sw_operation_has_range(number)
+            or lib.sw_operation_needs_expiry(number))
 }
-_WITHOUT_VALUES = {"get", "delete", "peek", "set_score"}
 _WANTS = {"previous", "found", "scores", "not_admitted", "evicted"}
 
 
@@ -49,7 +48,7 @@ def run_many(link: Link, layout: Layout, operation: str, keys: Any, values: Any,
     shape, count = taken.shape, taken.flat.size
     value_shape = shape + layout.value_shape
     sent = None
-    if operation not in _WITHOUT_VALUES:
+    if lib.sw_operation_has_operands(OPERATIONS[operation]):
         sent = _plans.values_of(layout, values, value_shape, "values")
     elif values is not None:
         raise Refused(f"{operation} takes no values")

@@ -22,8 +22,6 @@ from ._plans import Plan
 _SPLIT_KEYS = 64  # found bits of a frame begin at a word
 _FOLLOWS_MAX = 4  # how often a frame goes to another primary
 
-_READS = (lib.SHERWOOD_GET, lib.SHERWOOD_PEEK, lib.SHERWOOD_TTL)
-
 Done = Callable[[Any, Optional[BaseException]], None]
 
 
@@ -163,7 +161,7 @@ class Engine:
                 if self.link.options.stripes == 1:
                     in_order = not self.flights or self._by_region == bool(job.plan.shared)
                 else:
-                    in_order = job.plan.operation in _READS or job.frames == 0
+                    in_order = not lib.sw_operation_writes(job.plan.operation) or job.frames == 0
                 if not in_order or not self._send_frame(pointer, job, job.at, left):
                     return
             if job.at >= job.plan.count or job.error is not None:
@@ -231,13 +229,13 @@ class Engine:
             self.link.end_flight(job.plan.shared, rc)
             if rc != lib.SHERWOOD_OK and self.link.is_short:
                 self.link.doubt()
-            if job.plan.operation not in _READS:
+            if lib.sw_operation_writes(job.plan.operation):
                 self.link.writes.note(pointer, self._is_aio)  # before its result is there
             if rc == lib.SHERWOOD_E_SHARD and self.link.options.follows and frame.follows < _FOLLOWS_MAX:
                 frame.number, frame.error = number, self.link.error(rc)
                 self._refused.append(frame)
                 continue
-            if rc == lib.SHERWOOD_OK and job.plan.operation not in _READS:
+            if rc == lib.SHERWOOD_OK and lib.sw_operation_writes(job.plan.operation):
                 self._done_last = max(self._done_last, number)
             elif rc == lib.SHERWOOD_OK and self._refused and self.link.options.stripes == 1 \
                     and number > min(other.number for other in self._refused):

@@ -21,9 +21,6 @@ from ._regions import Memory
 Array = Any  # a numpy array, or a torch tensor where the keys are one
 
 _BOOL = np.dtype(np.bool_)
-# Of these libsherwood makes frames also where arrays lie in regions.
-_BY_SOCKET = (lib.SHERWOOD_OR, lib.SHERWOOD_XOR, lib.SHERWOOD_AND, lib.SHERWOOD_ANDNOT, lib.SHERWOOD_CAS,
-              lib.SHERWOOD_GETRANGE, lib.SHERWOOD_SETRANGE, lib.SHERWOOD_PERSIST)
 
 
 class Plan:
@@ -55,8 +52,10 @@ class Plan:
             self.details = ffi.new("struct swpy_details *", {
                 "operand_bytes": 0 if values is None else values.nbytes // self.count,
                 "answer_bytes": 0 if previous is None else previous.nbytes // self.count, **details})
-        # The regions in which all arrays lie, where they all do; then the found bits lie there, too.
-        self.shared = () if operation in _BY_SOCKET or details else _shared(keys, values, previous)
+        # The regions of all arrays, if every array lies in one; then the found bits also do. libsherwood sends
+        # operations that a ring does not have by frames.
+        by_ring = lib.sw_operation_takes_device(operation) and not details
+        self.shared = _shared(keys, values, previous) if by_ring else ()
         self.bits: Optional[np.ndarray[Any, Any]] = None
         if self.shared and (found is not None or fill is not None):
             self.bits = keys.empty(((self.count + 63) // 64,), np.dtype("u8"))
@@ -198,12 +197,9 @@ def combine(layout: Layout, word: str, keys: Any, values: Any, previous: bool) -
     return write(layout, operation, keys, values, previous)
 
 
-_BITS = {"or": lib.SHERWOOD_OR, "xor": lib.SHERWOOD_XOR, "and": lib.SHERWOOD_AND, "andnot": lib.SHERWOOD_ANDNOT}
-
-
 def bits(layout: Layout, word: str, keys: Any, values: Any, previous: bool) -> Plan:
     """or, xor, and or andnot."""
-    return write(layout, _BITS[word], keys, values, previous)
+    return write(layout, getattr(lib, f"SHERWOOD_{word.upper()}"), keys, values, previous)
 
 
 def compare_and_set(layout: Layout, keys: Any, old: Any, new: Any) -> Plan:
