@@ -34,7 +34,7 @@ enum sw_obstacle {
 #define SW_OBSTACLES_OF_PAUSE ((unsigned)(SW_OBSTACLE_WRITES_PAUSED | SW_OBSTACLE_ALL_PAUSED))
 #define SW_OBSTACLES_OF_LOG ((unsigned)(SW_OBSTACLE_LOG_FULL | SW_OBSTACLE_LOG_BROKEN))
 
-/* What a loop looks at. The pointers are borrowed. */
+/* The parts of the server in which a loop looks for obstacles. Borrowed. */
 struct sw_obstacles {
     const struct sw_saver *saver;     /* NULL: there is no data directory */
     const struct sw_repl_state *role; /* NULL: no replication */
@@ -49,8 +49,8 @@ static inline void sw_obstacles_pause(struct sw_obstacles *obstacles, bool write
                                  : 0;
 }
 
-/* Returns those of the obstacles `heeded` that are there now. If the log is full, the loop is woken
- * when it has room. */
+/* Returns the obstacles of `heeded` that exist now. If the log is full, it wakes the loop when it
+ * has room. */
 unsigned sw_obstacles_met(struct sw_batches *batches, unsigned heeded);
 
 #endif

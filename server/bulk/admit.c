@@ -47,7 +47,7 @@ static unsigned heeded_by(const struct sw_bulk *bulk, uint32_t operation)
     return heeded;
 }
 
-/* Those of the obstacles `of` that the operation heeds and that are there now. */
+/* The obstacles of `of` that the operation heeds and that exist now. */
 static unsigned met(const struct sw_bulk *bulk, uint32_t operation, unsigned of)
 {
     return sw_obstacles_met(bulk->batches, heeded_by(bulk, operation) & of);
@@ -96,7 +96,7 @@ enum sw_reply_status sw_bulk_role_refuses(const struct sw_bulk *bulk,
                       message, message_bytes);
 }
 
-/* Who has not logged in is refused, and not held back. */
+/* A connection that has not logged in is refused instead. */
 bool sw_bulk_is_held_back(struct sw_conn *conn, uint32_t operation)
 {
     return !conn->lacks_login && met(sw_bulk_of(conn)->bulk, operation, SW_OBSTACLES_OF_PAUSE) != 0;

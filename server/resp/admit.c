@@ -72,7 +72,7 @@ void sw_heeded_init(struct sw_heeded *heeded)
     }
 }
 
-/* The error line of the first obstacle that refuses; NULL: none of them does. */
+/* The error line of the first obstacle that refuses a command; NULL: these let it wait. */
 static const char *line_of(unsigned met)
 {
     static const struct {
@@ -143,7 +143,6 @@ bool sw_admits(struct sw_conn *conn, const struct sw_command *command)
         line = "ERR WATCH: the writes of a replica come from its primary, and mark no keys";
     }
     sw_resp_error(conn, command, "%s", line != NULL ? line : line_of(met));
-    sw_transaction_spoil(conn);
     return false;
 }
 

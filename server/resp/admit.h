@@ -19,8 +19,7 @@ struct sw_heeded {
 };
 void sw_heeded_init(struct sw_heeded *heeded);
 
-/* May the command run now? If not, the connection has stalled, or the command was refused; an open
- * transaction is then refused, too. */
+/* May the command run now? If not, the connection has stalled, or the command was refused. */
 bool sw_admits(struct sw_conn *conn, const struct sw_command *command);
 
 /* An error line, of static storage, if commands that read, or write, are refused now; NULL if they

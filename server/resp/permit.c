@@ -84,6 +84,9 @@ static bool refuses_by_rules(struct sw_conn *conn, const struct sw_command *comm
 bool sw_permit_refuses(struct sw_conn *conn, const struct sw_command *command,
                        const struct sw_resp_command *arguments)
 {
+    if (sw_conn_is_free(conn)) {
+        return false;
+    }
     enum sw_login_state login = sw_login_look(conn->net->users, &conn->login);
     if (login == SW_LOGIN_DELETED) { /* redis closes such a connection, too */
         sw_resp_of(conn)->session.close_after_reply = true;

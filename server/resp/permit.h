@@ -17,8 +17,7 @@
 bool sw_permit_needs_no_login(const struct sw_command *command);
 
 /* Refuses a command, with an error as its reply: nobody has logged in, or the user may not run it.
- * Returns true if so. If the user was deleted, there is no reply, and the connection closes. To be
- * called only if sw_conn_is_free says no. */
+ * Returns true if so. If the user was deleted, there is no reply, and the connection closes. */
 bool sw_permit_refuses(struct sw_conn *conn, const struct sw_command *command,
                        const struct sw_resp_command *arguments);
 

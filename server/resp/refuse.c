@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "server/resp/absent.h"
-#include "server/resp/permit.h"
 #include "server/resp/resp.h"
 #include "server/resp/transaction.h"
 
@@ -107,13 +106,18 @@ bool sw_refuse_wrong(struct sw_conn *conn, const struct sw_command *command,
         refuse_unknown(conn, arguments);
     } else if (!sw_command_arity_fits(command, arguments->count)) {
         refuse_count(conn, command);
-    } else if (!sw_conn_is_free(conn) && sw_permit_refuses(conn, command, arguments)) {
-        /* it has replied */
-    } else if (sw_resp_of(conn)->resp->unsupported.has[command->id]) {
-        refuse_unsupported(conn, command);
-    } else if (!refuse_hidden_keys(conn, command)) {
+    } else {
         return false;
     }
     sw_transaction_spoil(conn);
     return true;
+}
+
+bool sw_refuse_unable(struct sw_conn *conn, const struct sw_command *command)
+{
+    if (sw_resp_of(conn)->resp->unsupported.has[command->id]) {
+        refuse_unsupported(conn, command);
+        return true;
+    }
+    return refuse_hidden_keys(conn, command);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * refuse.h - refusing commands that this user, or this server, cannot run at any time. Obstacles
- * that pass are looked for by admit.h.
+ * refuse.h - refusing commands that this server cannot run at any time. permit.h refuses what the
+ * user may not run, and admit.h what cannot run now.
  */
 #ifndef SHERWOOD_SERVER_RESP_REFUSE_H
 #define SHERWOOD_SERVER_RESP_REFUSE_H
@@ -13,10 +13,13 @@
 
 struct sw_conn;
 
-/* Refuses an unknown command (NULL), a wrong number of arguments, a command that the user may not
- * run, and one that the engine does not support. Returns true if the command was refused; a
- * transaction that is open is then refused, too. To be called on the connection's loop. */
+/* Refuses an unknown command (NULL) and a wrong number of arguments. Returns true if the command
+ * was refused; EXEC then also refuses an open transaction. To be called on the connection's loop.
+ */
 bool sw_refuse_wrong(struct sw_conn *conn, const struct sw_command *command,
                      const struct sw_resp_command *arguments);
+
+/* Refuses a command that the engine, or this kind of keys, cannot carry out. Returns true if so. */
+bool sw_refuse_unable(struct sw_conn *conn, const struct sw_command *command);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * resp.c - parsing and running the commands of a RESP connection, and the functions of the
- * protocol.
+ * resp.c - parsing the commands of a RESP connection, and the functions of the protocol.
  */
 #include "server/resp/resp.h"
 
@@ -11,143 +10,12 @@
 #include <string.h>
 
 #include "server/limits.h"
-#include "server/observe/log.h"
-#include "server/resp/admit.h"
-#include "server/resp/control.h"
 #include "server/resp/monitor.h"
 #include "server/resp/output.h"
-#include "server/resp/refuse.h"
+#include "server/resp/run.h"
 #include "server/resp/share.h"
-#include "server/resp/slow.h"
 #include "server/resp/transaction.h"
 #include "server/resp/wrong_port.h"
-
-/* Replaces a text reply that could not be made, because it was longer than the text of a round may
- * be or there was no memory for it, by an error. If there is no memory for the error either, the
- * connection is closed, because its client would wait for ever. */
-static void refuse_long_reply(struct sw_conn *conn, const struct sw_command *command, size_t first)
-{
-    struct sw_text *text = &sw_resp_of(conn)->resp->filling->text;
-    text->failed = false;
-    text->size = first;
-    sw_resp_error(conn, command, "ERR the reply of '%s' would be too long: ask for less of it",
-                  command->name);
-    if (text->failed) {
-        text->failed = false;
-        text->size = first;
-        sw_log_limited(SW_LOG_NO_MEMORY, SW_LOG_ERROR,
-                       "no memory for a reply to '%s': the connection was closed", command->name);
-        sw_conn_abort(conn);
-    }
-}
-
-/* Carries out a command of kind REPORT or SESSION, whose text reply is made now. */
-static void run_admin(struct sw_conn *conn, const struct sw_command *command,
-                      const struct sw_resp_command *arguments)
-{
-    struct sw_resp *resp = sw_resp_of(conn)->resp;
-    struct sw_session *session = &sw_resp_of(conn)->session;
-    struct sw_text *text = &resp->filling->text;
-    size_t first = text->size;
-    if (command->in_multi == SW_MULTI_AT_ONCE) { /* RESET and QUIT end a transaction */
-        sw_transaction_drop(conn);
-    }
-    uint64_t began_ns = sw_slow_begin(resp);
-    sw_admin_run(&resp->admin, command, arguments, session, text);
-    sw_slow_admin(conn, arguments, began_ns);
-    if (text->failed) {
-        refuse_long_reply(conn, command, first);
-        return;
-    }
-    if (session->handed_over) {
-        text->size = first;
-        sw_conn_abort(conn);
-        return;
-    }
-    sw_replies_add_text(resp->filling, conn, command, first);
-    if (session->shutdown_asked) {
-        resp->owner.stop(resp->owner.server, !session->shutdown_unsaved);
-    }
-}
-
-/* The rest of the input waits for the next phase. */
-static void yield(struct sw_conn *conn)
-{
-    SW_COUNT(conn->net->counters, turn_pauses, !conn->retried);
-    sw_conn_stall(conn, SW_STALL_TURN);
-}
-
-/* Carries out a command that is neither refused nor queued. Returns false, with nothing done and
- * the connection stalled, if it has to wait. */
-static bool carry_out(struct sw_conn *conn, const struct sw_command *command,
-                      const struct sw_resp_command *arguments)
-{
-    const struct sw_resp *resp = sw_resp_of(conn)->resp;
-    bool waits = sw_control_takes(conn, command, arguments);
-    if (((command->kind == SW_KIND_CONTROL || waits) && conn->in_flight > 0) ||
-        (command->kind == SW_KIND_REPORT && conn->data_in_flight > 0)) {
-        sw_conn_stall(conn, SW_STALL_BARRIER);
-        return false;
-    }
-    if ((command->kind == SW_KIND_REPORT || command->kind == SW_KIND_SESSION) &&
-        resp->text.spent_in == conn->net->turn.number) {
-        yield(conn);
-        return false;
-    }
-    if (waits) {
-        return sw_control_run(conn, command, arguments);
-    }
-    switch (command->kind) {
-    case SW_KIND_ALONE:
-        return sw_alone_run(conn, command, arguments);
-    case SW_KIND_DATA:
-        if (sw_alone_takes(command, arguments)) {
-            return sw_alone_run(conn, command, arguments);
-        }
-        return resp->run_data(conn, command, arguments, SW_DATA_RUN);
-    case SW_KIND_CONTROL:
-        return sw_control_run(conn, command, arguments);
-    case SW_KIND_TRANSACTION:
-        return sw_transaction_run(conn, command);
-    case SW_KIND_REPORT:
-    case SW_KIND_SESSION:
-        run_admin(conn, command, arguments);
-        break;
-    }
-    return true;
-}
-
-/* Carries out one command. Returns false, with nothing done and the connection stalled, if it has
- * to wait. */
-static bool run(struct sw_conn *conn, const struct sw_command *command,
-                const struct sw_resp_command *arguments)
-{
-    struct sw_resp *resp = sw_resp_of(conn)->resp;
-    if (!sw_replies_has_room(resp->filling, 0)) {
-        SW_COUNT(conn->net->counters, round_pauses, !conn->retried);
-        sw_conn_stall(conn, SW_STALL_ROUND);
-        return false;
-    }
-    if (command == NULL && sw_begins_http(&arguments->arguments[0])) {
-        sw_close_wrong(conn, "HTTP");
-        return true;
-    }
-    if (sw_refuse_wrong(conn, command, arguments)) {
-        return true;
-    }
-    conn->last_request = sw_roster_command(command->id);
-    if (!sw_admits(conn, command)) {
-        return conn->stall == SW_STALL_NONE;
-    }
-    if (sw_resp_of(conn)->transaction != NULL && command->in_multi != SW_MULTI_AT_ONCE) {
-        return sw_transaction_queue(conn, command, arguments);
-    }
-    if (!carry_out(conn, command, arguments)) {
-        return false;
-    }
-    sw_monitor_look(conn, command, arguments);
-    return true;
-}
 
 /* Appends the last reply of a connection, an error, which is sent even after CLIENT REPLY OFF. */
 static void last_error(struct sw_conn *conn, const char *line)
@@ -187,14 +55,14 @@ static bool may_wait(struct sw_conn *conn, size_t size, const struct sw_resp_com
 }
 
 /* Carries out a complete command, and counts what it cost. */
-static bool run_counted(struct sw_conn *conn, const struct sw_resp_command *arguments)
+static bool run_counted(struct sw_resp_conn *state, const struct sw_resp_command *arguments)
 {
-    const struct sw_text *text = &sw_resp_of(conn)->resp->filling->text;
+    const struct sw_text *text = &state->resp->filling->text;
     const size_t before = text->size;
     const struct sw_command *command =
         sw_command_find(arguments->arguments[0].text, arguments->arguments[0].size);
-    const bool done = run(conn, command, arguments);
-    sw_share_add(conn, command, arguments, text->size > before ? text->size - before : 0);
+    const bool done = sw_resp_run(state, command, arguments);
+    sw_share_add(state->conn, command, arguments, text->size > before ? text->size - before : 0);
     return done;
 }
 
@@ -209,7 +77,7 @@ static size_t feed_one(struct sw_conn *conn, const uint8_t *bytes, size_t size, 
         .unquoted = resp->unquoted,
     };
     if (sw_share_text_is_spent(conn)) {
-        yield(conn);
+        sw_share_yield(conn);
         return 0;
     }
     const struct sw_resp_limits *limits =
@@ -231,7 +99,7 @@ static size_t feed_one(struct sw_conn *conn, const uint8_t *bytes, size_t size, 
         refuse_bytes(conn, (int)consumed, command.got, for_login);
         return size;
     }
-    if (command.count > 0 && !run_counted(conn, &command)) {
+    if (command.count > 0 && !run_counted(state, &command)) {
         return 0;
     }
     state->reparsed = 0;
@@ -271,7 +139,7 @@ static size_t feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
         }
         if (at < size && conn->stall == SW_STALL_NONE &&
             sw_turn_must_yield(&conn->net->turn, &conn->share)) {
-            yield(conn);
+            sw_share_yield(conn);
         }
     }
     sw_resp_of(conn)->frozen_refused &= conn->stall != SW_STALL_NONE;

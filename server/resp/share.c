@@ -18,6 +18,12 @@ static void add_text(struct sw_resp_text_share *share, uint64_t turn, size_t byt
     share->spent_in = share->bytes >= most ? turn : share->spent_in;
 }
 
+void sw_share_yield(struct sw_conn *conn)
+{
+    SW_COUNT(conn->net->counters, turn_pauses, !conn->retried);
+    sw_conn_stall(conn, SW_STALL_TURN);
+}
+
 bool sw_share_text_is_spent(struct sw_conn *conn)
 {
     const struct sw_resp_conn *state = sw_resp_of(conn);

@@ -14,6 +14,9 @@
 struct sw_command;
 struct sw_conn;
 
+/* Stalls the connection: the rest of its input waits for the next phase. */
+void sw_share_yield(struct sw_conn *conn);
+
 /* Must the connection wait for the next iteration, because of the text replies in this one? If all
  * connections together have used up theirs, one that has had none may still send commands on keys:
  * run() in resp.c stalls the others. */

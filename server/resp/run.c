@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * run.c - the way of a command from its name to the function that carries it out.
+ */
+#include "server/resp/run.h"
+
+#include "server/observe/log.h"
+#include "server/resp/admit.h"
+#include "server/resp/control.h"
+#include "server/resp/monitor.h"
+#include "server/resp/permit.h"
+#include "server/resp/refuse.h"
+#include "server/resp/share.h"
+#include "server/resp/slow.h"
+#include "server/resp/transaction.h"
+#include "server/resp/wrong_port.h"
+
+/* Replaces a text reply that could not be made, because it was longer than the text of a round may
+ * be or there was no memory for it, by an error. If there is no memory for the error either, the
+ * connection is closed, because its client would wait for ever. */
+static void refuse_long_reply(struct sw_conn *conn, const struct sw_command *command, size_t first)
+{
+    struct sw_text *text = &sw_resp_of(conn)->resp->filling->text;
+    text->failed = false;
+    text->size = first;
+    sw_resp_error(conn, command, "ERR the reply of '%s' would be too long: ask for less of it",
+                  command->name);
+    if (text->failed) {
+        text->failed = false;
+        text->size = first;
+        sw_log_limited(SW_LOG_NO_MEMORY, SW_LOG_ERROR,
+                       "no memory for a reply to '%s': the connection was closed", command->name);
+        sw_conn_abort(conn);
+    }
+}
+
+/* Functions that carry out the commands of one kind, which are neither refused nor queued. They
+ * return false, with nothing done and the connection stalled, if the command has to wait. */
+typedef bool carry_out(struct sw_resp_conn *state, const struct sw_command *command,
+                       const struct sw_resp_command *arguments);
+
+static bool run_data(struct sw_resp_conn *state, const struct sw_command *command,
+                     const struct sw_resp_command *arguments)
+{
+    return sw_alone_takes(command, arguments)
+               ? sw_alone_run(state->conn, command, arguments)
+               : state->resp->run_data(state->conn, command, arguments, SW_DATA_RUN);
+}
+
+static bool run_alone(struct sw_resp_conn *state, const struct sw_command *command,
+                      const struct sw_resp_command *arguments)
+{
+    return sw_alone_run(state->conn, command, arguments);
+}
+
+static bool run_control(struct sw_resp_conn *state, const struct sw_command *command,
+                        const struct sw_resp_command *arguments)
+{
+    if (state->conn->in_flight > 0) {
+        sw_conn_stall(state->conn, SW_STALL_BARRIER);
+        return false;
+    }
+    return sw_control_run(state->conn, command, arguments);
+}
+
+static bool run_transaction(struct sw_resp_conn *state, const struct sw_command *command,
+                            const struct sw_resp_command *arguments)
+{
+    (void)arguments;
+    return sw_transaction_run(state->conn, command);
+}
+
+/* Makes the text reply of a command. */
+static void make_text(struct sw_resp_conn *state, const struct sw_command *command,
+                      const struct sw_resp_command *arguments)
+{
+    struct sw_resp *resp = state->resp;
+    struct sw_session *session = &state->session;
+    struct sw_text *text = &resp->filling->text;
+    size_t first = text->size;
+    if (command->in_multi == SW_MULTI_AT_ONCE) { /* RESET and QUIT end a transaction */
+        sw_transaction_drop(state->conn);
+    }
+    uint64_t began_ns = sw_slow_begin(resp);
+    sw_admin_run(&resp->admin, command, arguments, session, text);
+    sw_slow_admin(state->conn, arguments, began_ns);
+    if (text->failed) {
+        refuse_long_reply(state->conn, command, first);
+        return;
+    }
+    if (session->handed_over) {
+        text->size = first;
+        sw_conn_abort(state->conn);
+        return;
+    }
+    sw_replies_add_text(resp->filling, state->conn, command, first);
+    if (session->shutdown_asked) {
+        resp->owner.stop(resp->owner.server, !session->shutdown_unsaved);
+    }
+}
+
+/* Some commands of these kinds, with some arguments, wait as those of kind CONTROL do. */
+static bool run_text(struct sw_resp_conn *state, const struct sw_command *command,
+                     const struct sw_resp_command *arguments)
+{
+    struct sw_conn *conn = state->conn;
+    const bool waits = sw_control_takes(conn, command, arguments);
+    if ((waits && conn->in_flight > 0) ||
+        (command->kind == SW_KIND_REPORT && conn->data_in_flight > 0)) {
+        sw_conn_stall(conn, SW_STALL_BARRIER);
+        return false;
+    }
+    if (state->resp->text.spent_in == conn->net->turn.number) {
+        sw_share_yield(conn);
+        return false;
+    }
+    if (waits) {
+        return sw_control_run(conn, command, arguments);
+    }
+    make_text(state, command, arguments);
+    return true;
+}
+
+static bool queue(struct sw_resp_conn *state, const struct sw_command *command,
+                  const struct sw_resp_command *arguments)
+{
+    return sw_transaction_queue(state->conn, command, arguments);
+}
+
+static carry_out *const runs[] = {
+    [SW_KIND_DATA] = run_data,       [SW_KIND_ALONE] = run_alone,
+    [SW_KIND_CONTROL] = run_control, [SW_KIND_REPORT] = run_text,
+    [SW_KIND_SESSION] = run_text,    [SW_KIND_TRANSACTION] = run_transaction,
+};
+
+enum outcome {
+    WAITS,   /* nothing was done, and the connection has stalled */
+    REFUSED, /* the command has a reply, or closes the connection */
+    QUEUED,  /* it has a reply, and EXEC will carry it out */
+    RAN
+};
+
+/* Carries out a command, if its user may run it, this server can, and nothing keeps it from running
+ * now. */
+static enum outcome run(struct sw_resp_conn *state, const struct sw_command *command,
+                        const struct sw_resp_command *arguments)
+{
+    struct sw_conn *conn = state->conn;
+    bool may = !sw_permit_refuses(conn, command, arguments) && !sw_refuse_unable(conn, command);
+    if (may) {
+        conn->last_request = sw_roster_command(command->id);
+        may = sw_admits(conn, command);
+    }
+    if (!may && conn->stall != SW_STALL_NONE) {
+        return WAITS;
+    }
+    if (!may) {
+        sw_transaction_spoil(conn);
+        return REFUSED;
+    }
+    const bool queues = state->transaction != NULL && command->in_multi != SW_MULTI_AT_ONCE;
+    carry_out *const carries_out = queues ? queue : runs[command->kind];
+    if (!carries_out(state, command, arguments)) {
+        return WAITS;
+    }
+    return queues ? QUEUED : RAN;
+}
+
+bool sw_resp_run(struct sw_resp_conn *state, const struct sw_command *command,
+                 const struct sw_resp_command *arguments)
+{
+    struct sw_conn *conn = state->conn;
+    if (!sw_replies_has_room(state->resp->filling, 0)) {
+        SW_COUNT(conn->net->counters, round_pauses, !conn->retried);
+        sw_conn_stall(conn, SW_STALL_ROUND);
+        return false;
+    }
+    if (command == NULL && sw_begins_http(&arguments->arguments[0])) {
+        sw_close_wrong(conn, "HTTP");
+        return true;
+    }
+    if (sw_refuse_wrong(conn, command, arguments)) {
+        return true;
+    }
+    const enum outcome outcome = run(state, command, arguments);
+    if (outcome == RAN) {
+        sw_monitor_look(conn, command, arguments);
+    }
+    return outcome != WAITS;
+}
