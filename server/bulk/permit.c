@@ -80,31 +80,33 @@ static bool rules_permit(struct sw_conn *conn, const struct sw_request *request,
 {
     const struct sw_bulk *bulk = sw_bulk_of(conn)->bulk;
     const uint32_t operation = request->operation;
-    const struct sw_user *user = conn->login.user;
+    const struct sw_users *users = conn->net->users;
+    const char *user = conn->login.user->name;
     const char *name = sw_operation_name(operation);
-    const struct sw_catalog *catalog = sw_users_catalog(conn->net->users);
+    const struct sw_catalog *catalog = sw_users_catalog(users);
     int row = operation < SW_OPERATION_NUMBERS ? bulk->rights.row[operation] : -1;
-    bool may = row >= 0 && sw_user_may(user, (uint32_t)row);
-    /* entries that a cache gives up for those of the frame are any of its entries */
-    const bool all_keys =
-        row >= 0 && (catalog->commands[row].all_keys || request->want_evicted != 0);
-    if (may && shows_values(request)) {
+    /* entries that a cache evicts for those of the frame are any of its entries */
+    enum sw_lack lack = sw_login_lacks(users, &conn->login, row, request->want_evicted != 0);
+    if (lack != SW_LACKS_COMMAND && shows_values(request)) {
         row = bulk->rights.row[SW_OPERATION_GET];
-        may = row >= 0 && sw_user_may(user, (uint32_t)row);
+        const enum sw_lack of_get = sw_login_lacks(users, &conn->login, row, false);
+        lack = of_get == SW_LACKS_COMMAND ? of_get : lack;
     }
-    if (!may) {
+    switch (lack) {
+    case SW_LACKS_NOTHING:
+        return true;
+    case SW_LACKS_COMMAND:
         note_refusal(conn, SW_ACL_COMMAND, name);
-        snprintf(message, message_bytes, "user %s may not run %s: it lacks the command %s",
-                 user->name, name, row >= 0 ? catalog->commands[row].name : name);
-        return false;
-    }
-    if (conn->login.ranges != NULL && all_keys) {
+        snprintf(message, message_bytes, "user %s may not run %s: it lacks the command %s", user,
+                 name, row >= 0 ? catalog->commands[row].name : name);
+        break;
+    case SW_LACKS_ALL_KEYS:
         note_refusal(conn, SW_ACL_KEY, "*");
-        snprintf(message, message_bytes, "user %s may not run %s%s: it lacks all keys (~*)",
-                 user->name, name, request->want_evicted != 0 ? " and be sent evicted keys" : "");
-        return false;
+        snprintf(message, message_bytes, "user %s may not run %s%s: it lacks all keys (~*)", user,
+                 name, request->want_evicted != 0 ? " and be sent evicted keys" : "");
+        break;
     }
-    return true;
+    return false;
 }
 
 bool sw_bulk_permits(struct sw_conn *conn, const struct sw_request *request, const uint8_t *header,

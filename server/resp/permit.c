@@ -60,25 +60,26 @@ bool sw_permit_needs_no_login(const struct sw_command *command)
 static bool refuses_by_rules(struct sw_conn *conn, const struct sw_command *command,
                              const struct sw_resp_command *arguments, const char *prefix)
 {
-    const struct sw_user *user = conn->login.user;
     uint32_t row = sw_acl_row(command, arguments);
     const char *name = sw_acl_catalog()->commands[row].name;
-    if (!sw_user_may(user, row)) {
+    switch (sw_login_lacks(conn->net->users, &conn->login, (int)row, false)) {
+    case SW_LACKS_NOTHING:
+        return false;
+    case SW_LACKS_COMMAND:
         note_refusal(conn, SW_ACL_COMMAND, name, name);
         sw_resp_error(conn, command,
                       "NOPERM %sthis user has no permissions to run the '%s' command", prefix,
                       name);
-        return true;
-    }
-    if (conn->login.ranges != NULL && sw_acl_catalog()->commands[row].all_keys) {
+        break;
+    case SW_LACKS_ALL_KEYS:
         note_refusal(conn, SW_ACL_KEY, "*", name);
         sw_resp_error(conn, command,
                       "NOPERM %sthis user has no permissions to access all keys (~*), which the "
                       "'%s' command needs",
                       prefix, name);
-        return true;
+        break;
     }
-    return false;
+    return true;
 }
 
 bool sw_permit_refuses(struct sw_conn *conn, const struct sw_command *command,

@@ -118,10 +118,21 @@ void sw_login_copy(struct sw_users *users, const struct sw_login *from, struct s
     pthread_mutex_unlock(&users->lock);
 }
 
+enum sw_lack sw_login_lacks(const struct sw_users *users, const struct sw_login *login, int command,
+                            bool all_keys)
+{
+    if (command < 0 || !sw_user_may(login->user, (uint32_t)command)) {
+        return SW_LACKS_COMMAND;
+    }
+    return login->ranges != NULL && (all_keys || users->catalog->commands[command].all_keys)
+               ? SW_LACKS_ALL_KEYS
+               : SW_LACKS_NOTHING;
+}
+
 bool sw_login_may(struct sw_users *users, struct sw_login *login, uint32_t command)
 {
-    return sw_login_look(users, login) == SW_LOGIN_IN && sw_user_may(login->user, command) &&
-           (login->ranges == NULL || !users->catalog->commands[command].all_keys);
+    return sw_login_look(users, login) == SW_LOGIN_IN &&
+           sw_login_lacks(users, login, (int)command, false) == SW_LACKS_NOTHING;
 }
 
 void sw_users_count_waiting(struct sw_users *users, int change)

@@ -95,6 +95,13 @@ enum sw_login_state sw_login_look(struct sw_users *users, struct sw_login *login
 /* Makes a second login of the same user, to be ended by itself: for what goes on without the
  * connection. `from` has logged in. */
 void sw_login_copy(struct sw_users *users, const struct sw_login *from, struct sw_login *to);
+/* The right that a login lacks. */
+enum sw_lack { SW_LACKS_NOTHING, SW_LACKS_COMMAND, SW_LACKS_ALL_KEYS };
+/* Compares what the user of a login may do with a command of the catalog; negative: the catalog has
+ * no such command. `all_keys`: the request touches any key, even if the command does not. The rules
+ * are those that sw_login_look has seen. All protocols ask this function. */
+enum sw_lack sw_login_lacks(const struct sw_users *users, const struct sw_login *login, int command,
+                            bool all_keys);
 /* May the login run this command of the catalog as the rules are now, with all keys if it needs
  * them? One thread at a time uses a login. */
 bool sw_login_may(struct sw_users *users, struct sw_login *login, uint32_t command);

@@ -41,6 +41,37 @@ static bool enter(struct sw_users *users, struct sw_login *login, const char *na
     return sw_login_with_password(users, login, name, strlen(name), password, strlen(password));
 }
 
+/* The right that a user made of these words lacks. */
+static enum sw_lack lack_of(const char *words, int command, bool all_keys)
+{
+    struct sw_users *users = create("", "");
+    struct sw_login login = {0};
+    cr_assert_eq(set(users, "u", words), 0);
+    cr_assert(enter(users, &login, "u", "pw"));
+    const enum sw_lack lack = sw_login_lacks(users, &login, command, all_keys);
+    cr_assert_eq(sw_login_may(users, &login, command < 0 ? SET : (uint32_t)command),
+                 sw_login_lacks(users, &login, command < 0 ? SET : command, false) ==
+                     SW_LACKS_NOTHING);
+    sw_login_end(&login);
+    sw_users_destroy(users);
+    return lack;
+}
+
+Test(users, one_right_is_lacking)
+{
+    static const char all[] = "on >pw +@all ~*", some[] = "on >pw +@all ~1-9",
+                      reads[] = "on >pw +get ~1-9";
+    cr_assert_eq(lack_of(all, FLUSHALL, true), SW_LACKS_NOTHING);
+    cr_assert_eq(lack_of(all, -1, false), SW_LACKS_COMMAND); /* no such command */
+    cr_assert_eq(lack_of(some, SET, false), SW_LACKS_NOTHING);
+    cr_assert_eq(lack_of(some, SET, true), SW_LACKS_ALL_KEYS);
+    cr_assert_eq(lack_of(some, FLUSHALL, false), SW_LACKS_ALL_KEYS);
+    cr_assert_eq(lack_of(reads, GET, false), SW_LACKS_NOTHING);
+    cr_assert_eq(lack_of(reads, GET, true), SW_LACKS_ALL_KEYS);
+    cr_assert_eq(lack_of(reads, SET, false), SW_LACKS_COMMAND);
+    cr_assert_eq(lack_of(reads, FLUSHALL, true), SW_LACKS_COMMAND); /* it is named first */
+}
+
 Test(users, logins_follow_changes)
 {
     struct sw_users *users = create("", "");

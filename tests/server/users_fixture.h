@@ -14,7 +14,7 @@
 static const struct sw_catalog_command commands[] = {
     {"get", SW_CATEGORY_READ | SW_CATEGORY_FAST, false},
     {"set", SW_CATEGORY_WRITE | SW_CATEGORY_SLOW, false},
-    {"flushall", SW_CATEGORY_WRITE | SW_CATEGORY_DANGEROUS, false},
+    {"flushall", SW_CATEGORY_WRITE | SW_CATEGORY_DANGEROUS, true},
     {"client", SW_CATEGORY_ADMIN, false},
     {"client|id", SW_CATEGORY_CONNECTION, false},
     {"client|kill", SW_CATEGORY_ADMIN | SW_CATEGORY_CONNECTION, false},
