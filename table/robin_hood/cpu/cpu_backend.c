@@ -314,51 +314,23 @@ static uint64_t cpu_clock(const void *table)
 static const struct sw_restoring restoring = {sw_cpu_restore_begin, sw_cpu_restore_add,
                                               sw_cpu_restore_end};
 
+/* What tables of integers and of rows have in common. */
+#define MEMBERS                                                                                    \
+    .name = "cpu", .batch_kinds = SW_BACKEND_ALL_KINDS | 1U << SW_BATCH_SWEEP, .open = cpu_open,   \
+    .close = cpu_close, .facts = sw_cpu_facts, .io_alloc = sw_cpu_io_alloc,                        \
+    .io_free = sw_cpu_io_free, .queue_open = sw_cpu_queue_open, .queue_close = sw_cpu_queue_close, \
+    .submit = cpu_submit, .poll = sw_cpu_poll, .check = cpu_check, .raw_copy = cpu_raw_copy,       \
+    .image_read = sw_cpu_image_read, .image_drop = sw_cpu_image_drop,                              \
+    .set_sequence = cpu_set_sequence, .last_sequence = cpu_last_sequence, .clock = cpu_clock,      \
+    .hold = sw_expiry_hold, .restoring = &restoring
+
 const struct sw_backend sw_robin_hood_backend_cpu = {
-    .name = "cpu",
+    MEMBERS,
     .operations = SW_BACKEND_ALL_OPERATIONS | SW_BACKEND_EXPIRES,
-    .batch_kinds = SW_BACKEND_ALL_KINDS | 1U << SW_BATCH_SWEEP,
     .leftovers_count = true,
-    .open = cpu_open,
-    .close = cpu_close,
-    .facts = sw_cpu_facts,
-    .io_alloc = sw_cpu_io_alloc,
-    .io_free = sw_cpu_io_free,
-    .queue_open = sw_cpu_queue_open,
-    .queue_close = sw_cpu_queue_close,
-    .submit = cpu_submit,
-    .poll = sw_cpu_poll,
-    .check = cpu_check,
-    .raw_copy = cpu_raw_copy,
-    .image_read = sw_cpu_image_read,
-    .image_drop = sw_cpu_image_drop,
-    .set_sequence = cpu_set_sequence,
-    .last_sequence = cpu_last_sequence,
-    .clock = cpu_clock,
-    .hold = sw_expiry_hold,
-    .restoring = &restoring,
 };
 
 const struct sw_backend sw_robin_hood_rows_backend_cpu = {
-    .name = "cpu",
+    MEMBERS,
     .operations = SW_ROW_OPERATIONS | SW_BACKEND_EXPIRES,
-    .batch_kinds = SW_BACKEND_ALL_KINDS | 1U << SW_BATCH_SWEEP,
-    .open = cpu_open,
-    .close = cpu_close,
-    .facts = sw_cpu_facts,
-    .io_alloc = sw_cpu_io_alloc,
-    .io_free = sw_cpu_io_free,
-    .queue_open = sw_cpu_queue_open,
-    .queue_close = sw_cpu_queue_close,
-    .submit = cpu_submit,
-    .poll = sw_cpu_poll,
-    .check = cpu_check,
-    .raw_copy = cpu_raw_copy,
-    .image_read = sw_cpu_image_read,
-    .image_drop = sw_cpu_image_drop,
-    .set_sequence = cpu_set_sequence,
-    .last_sequence = cpu_last_sequence,
-    .clock = cpu_clock,
-    .hold = sw_expiry_hold,
-    .restoring = &restoring,
 };
