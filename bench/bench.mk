@@ -219,17 +219,19 @@ TUNE_OBJ_cuckoo = $(call obj,bench/cuckoo/main.c) $(CUCKOO_BENCH_OBJ)
 TUNE_OBJ_cache = $(call obj,bench/cache/main.c) $(CACHE_BENCH_OBJ)
 TUNE_OBJ_rows = $(call obj,bench/rows/main.c) $(ROWS_BENCH_OBJ)
 
-.PHONY: bench-tune tune-variant
+.PHONY: bench-tune tune-objects tune-variant
 ifneq ($(NVCC),)
-bench-tune: $(BUILD)/timing ## search for faster constants of the CUDA kernels on this machine's GPU: an hour
-	bench/tune/search.py --folder $(BUILD)/tune --results $(BUILD)/tune/results.csv
+bench-tune: ## search for faster constants of the CUDA kernels on this machine's GPU: an hour
+	bench/tune/search.py --make '$(MAKE) BUILD=$(BUILD) NVCC=$(NVCC)' --folder $(BUILD)/tune --results $(BUILD)/tune/results.csv
 	bench/tune/analyze.py --results $(BUILD)/tune/results.csv --coverage --top 5
+# Once, before variants are built side by side.
+tune-objects: $(TUNE_OBJ_$(STUDY)) $(BUILD)/libstudy.a $(BUILD)/libtable.a
 tune-variant: $(TUNE_OBJ_$(STUDY)) $(BUILD)/libstudy.a $(BUILD)/libtable.a
 	@mkdir -p $(dir $(PROGRAM))
 	$(NVCC) $(NVCCFLAGS) -DSW_TUNE $(DEFINES) -c -o $(PROGRAM).o $(SOURCE)
 	$(CC) $(REAL_LDFLAGS) -s -o $(PROGRAM).new $(PROGRAM).o $^ $(CUDA_LIBS) -lm
 	rm $(PROGRAM).o && mv $(PROGRAM).new $(PROGRAM)
 else
-bench-tune tune-variant:
+bench-tune tune-objects tune-variant:
 	@echo "make $@ needs nvcc, which was not found: install the CUDA toolkit, or say NVCC=/path/to/nvcc" >&2; exit 1
 endif

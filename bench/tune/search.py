@@ -22,18 +22,23 @@ import time
 from space import FIELDS, ROOT, Wrong, kernels_matching, read_results, sources, variants_of
 
 
-def build(make, kernel, flags, program):
-    """What went wrong, in a line; "" if the program is there."""
-    if program.is_file():
-        return ""
-    program.parent.mkdir(parents=True, exist_ok=True)
-    command = [*make.split(), "--no-print-directory", "-s", "tune-variant", f"STUDY={kernel.study}", f"SOURCE={kernel.source}",
-               f"DEFINES={' '.join(flags)}", f"PROGRAM={program}"]
-    result = subprocess.run(command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    if result.returncode == 0 and program.is_file():
+def run_make(make, *words):
+    """What went wrong, in a line; "" if nothing."""
+    result = subprocess.run([*make.split(), "--no-print-directory", "-s", *words], cwd=ROOT, text=True, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, check=False)
+    if result.returncode == 0:
         return ""
     lines = [line for line in result.stdout.splitlines() if "error" in line or "needs" in line] or result.stdout.splitlines() or [""]
     return lines[0].strip() or f"make ended with status {result.returncode}"
+
+
+def build(make, kernel, flags, program):
+    """The same for a variant's program, unless it is there."""
+    if program.is_file():
+        return ""
+    program.parent.mkdir(parents=True, exist_ok=True)
+    return run_make(make, "tune-variant", f"STUDY={kernel.study}", f"SOURCE={kernel.source}", f"DEFINES={' '.join(flags)}",
+                    f"PROGRAM={program}")
 
 
 def measure(kernel, program, more, seconds):
@@ -97,6 +102,11 @@ def search(options):
     results = Results(options.results)
     wanted = plan(options, results.done)
     folder = options.folder / results.hash
+    for study in sorted({kernel.study for _, kernel, _, _ in wanted} if not options.no_build else ()):
+        # what all variants share: several makes at once would write the same files
+        if reason := run_make(options.make, f"-j{options.jobs}", "tune-objects", f"STUDY={study}"):
+            print(f"search: the study {study} cannot be built: {reason}", file=sys.stderr)
+            return 1
     ends = time.monotonic() + 60 * options.budget
     counts = {"good": 0, "wrong": 0, "failed": 0, "unbuilt": 0}
     pool = concurrent.futures.ThreadPoolExecutor(options.jobs)

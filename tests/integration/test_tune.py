@@ -178,7 +178,7 @@ def builds():
     """a variant is built by make with its defines, once; what does not build is a result with the compiler's error"""
     with Folder() as folder:
         maker = folder.path / "make"
-        maker.write_text("#!/bin/sh\nfor word; do case $word in PROGRAM=*) to=${word#*=} ;; DEFINES=*) defines=$word ;; esac; done\n"
+        maker.write_text("#!/bin/sh\nto=/dev/null\nfor word; do case $word in PROGRAM=*) to=${word#*=} ;; DEFINES=*) defines=$word ;; esac; done\n"
                          "echo \"$*\" >>$MADE\ncase $defines in *KEYS=4*) echo 'get.cu(7): error: too many keys'; exit 2 ;; esac\n"
                          f"cp '{folder.programs}/get_plain.kif_2.lpk_1.tpb_256.tpm_0' \"$to\"\n")
         maker.chmod(0o755)
@@ -193,7 +193,9 @@ def builds():
                   "-DSW_GET_RESIDENT=1024 PROGRAM=" in line for line in made), made[0])
         text = told([SEARCH, *flags], 0)
         check("24 of 24 variants: 12 good, 4 wrong, 0 failed, 8 unbuilt" in text, text)
-        equal(len((folder.path / "made").read_text().splitlines()), len(made) + 8, "what is built is not built again")
+        equal(made[0].split()[-3:], ["-j2", "tune-objects", "STUDY=timing"], "what variants share comes first, once")
+        equal(len(made), 1 + 24, made)
+        equal(len((folder.path / "made").read_text().splitlines()), len(made) + 1 + 8, "what is built is not built again")
         check("24 of 24 variants (100.0 %), of these 4 wrong, 8 unbuilt" in folder.analyze(), folder.analyze())
 
 
@@ -222,6 +224,9 @@ def declarations():
         refuses(folder.analyze(rc=1), "is no file of results: remove it")
         text = told(["make", "NVCC=", "-s", "tune-variant"], 2)
         check("make tune-variant needs nvcc" in text, text)
+        folder.results.unlink()
+        refuses(told([SEARCH, "--build-only", "--folder", folder.path / "new", "--results", folder.results, *PICK, "--make", "make NVCC="], 1),
+                "the study timing cannot be built: make tune-objects needs nvcc")
 
 
 if __name__ == "__main__":
