@@ -109,21 +109,30 @@ void sw_batches_set_lease(struct sw_batches *batches, void (*look)(void *context
 
 void sw_batches_set_timings(struct sw_batches *batches, struct sw_timings *timings)
 {
+    batches->timings = timings;
     batches->submitter.timings = batches->round_submitter.timings = timings;
     batches->alone_submitter.timings = timings;
-    batches->submitter.table = batches->round_submitter.table = batches->table;
-    batches->alone_submitter.table = batches->table;
 }
 
 void sw_batches_look_at_growth(struct sw_batches *batches)
 {
-    const struct sw_timings *timings = batches->submitter.timings;
+    struct sw_submitter *const all[] = {&batches->submitter, &batches->round_submitter,
+                                        &batches->alone_submitter};
+    struct sw_timings *timings = batches->timings;
     struct sw_table_stats stats;
-    if (timings != NULL && SW_LIVE(timings->config->latency_monitor_threshold) > 0) {
-        sw_table_stats(batches->table, &stats);
-        batches->submitter.grown = batches->round_submitter.grown = stats.grown;
-        batches->alone_submitter.grown = stats.grown;
+    uint64_t slowest_us = 0;
+    if (timings == NULL || SW_LIVE(timings->config->latency_monitor_threshold) == 0) {
+        return;
     }
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        slowest_us = all[i]->slowest_us > slowest_us ? all[i]->slowest_us : slowest_us;
+        all[i]->slowest_us = 0;
+    }
+    sw_table_stats(batches->table, &stats);
+    if (stats.grown > batches->grown) {
+        sw_timings_event(timings, SW_LATENCY_GROWTH, slowest_us);
+    }
+    batches->grown = stats.grown;
 }
 
 enum sw_batches_door sw_batches_door(struct sw_batches *batches)

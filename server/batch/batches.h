@@ -31,6 +31,8 @@ struct sw_batches {
     struct sw_flights round_flights;
     struct sw_submitter alone_submitter; /* of what holds the gate: it passes none */
     struct sw_flights alone_flights;
+    struct sw_timings *timings;    /* of submits; borrowed; NULL: they are not timed */
+    uint64_t grown;                /* times that the table had grown at the last look at growth */
     struct sw_obstacles obstacles; /* zeros: only the log keeps a request from running */
     struct sw_gate_side gate;      /* its gate is NULL: there is none */
     struct sw_wal *wal;            /* borrowed; NULL: writes are not logged */
@@ -80,7 +82,8 @@ void sw_batches_set_lease(struct sw_batches *batches, void (*look)(void *context
 /* From now on submits in which the table grows are timed. Borrowed until sw_batches_fini; NULL:
  * none. */
 void sw_batches_set_timings(struct sw_batches *batches, struct sw_timings *timings);
-/* To be called now and then: growth before this call is no reason of a submit after it. */
+/* To be called now and then. If the table has grown since the last call, notes the longest submit
+ * since then as an event: a table in host memory grows inside a submit. */
 void sw_batches_look_at_growth(struct sw_batches *batches);
 
 /* May writes go to the table now? If not they wait (SW_STALL_LOG) until the log has room, or are

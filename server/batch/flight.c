@@ -39,21 +39,13 @@ void sw_flights_init(struct sw_flights *flights, struct sw_submitter *submitter,
     sw_list_init(&flights->held);
 }
 
-/* Notes a submit that took long because the table grew. */
+/* Notes how long the submit took that ends now. */
 static void note_submit(struct sw_submitter *submitter)
 {
-    struct sw_timings *timings = submitter->timings;
-    if (timings == NULL || SW_LIVE(timings->config->latency_monitor_threshold) == 0) {
-        return;
-    }
-    uint64_t us = now_us() - submitter->submitting_since_us;
-    if (us / 1000 >= SW_LIVE(timings->config->latency_monitor_threshold)) {
-        struct sw_table_stats stats;
-        sw_table_stats(submitter->table, &stats);
-        if (stats.grown > submitter->grown) {
-            sw_timings_event(timings, SW_LATENCY_GROWTH, us);
-        }
-        submitter->grown = stats.grown;
+    if (submitter->timings != NULL &&
+        SW_LIVE(submitter->timings->config->latency_monitor_threshold) > 0) {
+        const uint64_t us = now_us() - submitter->submitting_since_us;
+        submitter->slowest_us = us > submitter->slowest_us ? us : submitter->slowest_us;
     }
 }
 

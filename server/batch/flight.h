@@ -55,9 +55,8 @@ struct sw_submitter {
     struct sw_watched_widths widths;
     struct sw_list waiting;       /* flights that the queue has not taken yet, oldest first */
     uint64_t submitting_since_us; /* atomic: when sw_batch_submit was called; 0: not inside it */
-    struct sw_timings *timings;   /* for submits in which the table grew; NULL: not timed */
-    const struct sw_table *table; /* to be asked whether it grew */
-    uint64_t grown;               /* times it had grown when that was last asked */
+    const struct sw_timings *timings; /* NULL: submits are not timed */
+    uint64_t slowest_us; /* the longest submit since sw_batches_look_at_growth; 0: none */
 };
 
 struct sw_flights {
