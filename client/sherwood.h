@@ -230,11 +230,10 @@ enum sherwood_operation {
     SHERWOOD_EXPIRE_LATER = 28,   /* .. if it does, and earlier than that */
     SHERWOOD_EXPIRE_EARLIER = 29, /* .. if it does later than that, or never */
     SHERWOOD_EXPIRE_SHORTEN = 30, /* .. if it does, and later than that */
-    /* integers, rows of BYTES, U32, U64, bit by bit; an absent key is 0, and inserted */
-    SHERWOOD_OR = 64,
-    SHERWOOD_XOR = 65,    /* likewise */
-    SHERWOOD_AND = 66,    /* an absent key stays absent */
-    SHERWOOD_ANDNOT = 67, /* the bits that the operand does not have; likewise */
+    SHERWOOD_OR = 64,  /* set the operand's bits; an absent key counts as 0, and is inserted */
+    SHERWOOD_XOR = 65, /* toggle the operand's bits; an absent key counts as 0, and is inserted */
+    SHERWOOD_AND = 66, /* keep the operand's bits; an absent key stays absent */
+    SHERWOOD_ANDNOT = 67, /* clear the operand's bits; an absent key stays absent */
     SHERWOOD_CAS = 68, /* an operand is two values: a key that has the first one gets the second */
     /* rows: replace a part of the value; an absent key is zeros, and inserted */
     SHERWOOD_SETRANGE = 69,

@@ -4,14 +4,37 @@
  */
 #include "client/cli/commands.h"
 
+#include <ctype.h>
 #include <inttypes.h>
+#include <string.h>
 #include <strings.h>
 
 #include "client/cli/reply.h"
 #include "client/cli/times.h"
+#include "proto/ops/operations.h"
 
 static void list_commands(struct sw_cli *cli, int code, int count, char **words);
 static void help(struct sw_cli *cli, int code, int count, char **words);
+
+static const char of_bits[] =
+    "  Shows the new value, or nil if there is none. Integers, and rows of bytes, u32 or u64.\n";
+
+/* An operation is a command of its own if that has its name, if one value is its operand, and if
+ * tables of integers have it. Others have rows by hand. The name of the rest is empty. */
+#define IS_COMMAND(name, verb, on, command)                               \
+    (sizeof(#name) == sizeof(command) && SW_VERB_##verb != SW_VERB_SET && \
+     (int)SW_VERB_OPERAND_##verb == (int)SW_OPERAND_VALUE &&              \
+     ((unsigned)SW_ON_##on & SW_ON_INTEGERS) != 0)
+#define ROW(name, number, op, verb, guard, element, on, use, times, device, acl, command, text) \
+    {IS_COMMAND(name, verb, on, command) ? #name : "",                                          \
+     SW_ON_##on == SW_ON_INTEGERS ? "key n" : "key value",                                      \
+     text,                                                                                      \
+     SW_ON_##on == SW_ON_INTEGERS ? "  Shows the new value.\n" : of_bits,                       \
+     3,                                                                                         \
+     3,                                                                                         \
+     true,                                                                                      \
+     SW_ON_##on == SW_ON_INTEGERS ? sw_cli_combine : sw_cli_bits,                               \
+     number},
 
 /* name, arguments, summary, details, words, connects, function, code */
 static const struct sw_cli_command commands[] = {
@@ -51,24 +74,9 @@ static const struct sw_cli_command commands[] = {
     {"DECRBY", "key n", "Subtract n; refused below zero.",
      "  An absent key counts as 0. Shows the new value.\n", 3, 3, true, sw_cli_combine,
      SHERWOOD_DECREMENT},
-    {"SUM", "key n", "Add n modulo 2^width; absent: set.", "  Shows the new value.\n", 3, 3, true,
-     sw_cli_combine, SHERWOOD_SUM},
-    {"MIN", "key n", "Keep the smaller; absent: set.", "  Shows the new value.\n", 3, 3, true,
-     sw_cli_combine, SHERWOOD_MIN},
-    {"MAX", "key n", "Keep the larger; absent: set.", "  Shows the new value.\n", 3, 3, true,
-     sw_cli_combine, SHERWOOD_MAX},
-    {"OR", "key value", "Set the bits of the value; absent: set.",
-     "  Shows the new value. Integers, and rows of bytes, u32 or u64.\n", 3, 3, true, sw_cli_bits,
-     SHERWOOD_OR},
-    {"XOR", "key value", "Turn the bits of the value over; absent: set.",
-     "  Shows the new value. Integers, and rows of bytes, u32 or u64.\n", 3, 3, true, sw_cli_bits,
-     SHERWOOD_XOR},
-    {"AND", "key value", "Keep the bits of the value.", "  Shows the new value, or nil.\n", 3, 3,
-     true, sw_cli_bits, SHERWOOD_AND},
-    {"ANDNOT", "key value", "Keep the bits that the value lacks.",
-     "  Shows the new value, or nil.\n", 3, 3, true, sw_cli_bits, SHERWOOD_ANDNOT},
-    {"CAS", "key old new", "Set a key that has the old value; 1 or 0.", NULL, 4, 4, true,
-     sw_cli_cas, SHERWOOD_CAS},
+    SW_DATA_OPERATION_MAP(ROW) SW_COMPOSED_OPERATION_MAP(ROW){
+        "CAS", "key old new", "Set a key that has the old value; 1 or 0.", NULL, 4, 4, true,
+        sw_cli_cas, SHERWOOD_CAS},
     {"SETNX", "key value", "Set a key that is absent; 1 or 0.", NULL, 3, 3, true, sw_cli_setnx,
      SHERWOOD_SET_ABSENT},
     {"GETSET", "key value", "Set a key, and show its value before.", NULL, 3, 3, true,
@@ -155,9 +163,13 @@ static const struct sw_cli_command commands[] = {
     {.name = NULL},
 };
 
-const struct sw_cli_command *sw_cli_commands(void)
+const struct sw_cli_command *sw_cli_command_next(const struct sw_cli_command *command)
 {
-    return commands;
+    command = command == NULL ? commands : command + 1;
+    while (command->name != NULL && command->name[0] == '\0') {
+        command++;
+    }
+    return command->name == NULL ? NULL : command;
 }
 
 static void list_commands(struct sw_cli *cli, int code, int count, char **words)
@@ -168,7 +180,7 @@ static void list_commands(struct sw_cli *cli, int code, int count, char **words)
         sw_cli_reply_error(cli, "ERR syntax error: COMMAND or COMMAND COUNT; HELP explains one");
         return;
     }
-    for (const struct sw_cli_command *c = commands; c->name != NULL; c++) {
+    for (const struct sw_cli_command *c = NULL; (c = sw_cli_command_next(c)) != NULL;) {
         listed++;
         if (count == 1 && cli->raw) {
             fprintf(cli->out, "%s\n", c->name);
@@ -181,17 +193,25 @@ static void list_commands(struct sw_cli *cli, int code, int count, char **words)
     }
 }
 
+/* The texts of operations begin with a small letter, and have no full stop. */
+static void put_sentence(FILE *out, const char *text)
+{
+    const size_t size = strlen(text);
+    const bool ends = size > 0 && strchr(".?", text[size - 1]) != NULL;
+    fprintf(out, "%c%s%s\n", toupper((unsigned char)text[0]), text + 1, ends ? "" : ".");
+}
+
 static void help(struct sw_cli *cli, int code, int count, char **words)
 {
-    const struct sw_cli_command *command = commands;
+    const struct sw_cli_command *command = NULL;
     (void)code;
-    for (; command->name != NULL; command++) {
+    while ((command = sw_cli_command_next(command)) != NULL) {
         if (count == 1) {
-            fprintf(cli->out, "  %-9s %-30s %s\n", command->name, command->arguments,
-                    command->summary);
+            fprintf(cli->out, "  %-9s %-30s ", command->name, command->arguments);
+            put_sentence(cli->out, command->summary);
         } else if (strcasecmp(command->name, words[1]) == 0) {
-            fprintf(cli->out, "  %s %s\n  %s\n", command->name, command->arguments,
-                    command->summary);
+            fprintf(cli->out, "  %s %s\n  ", command->name, command->arguments);
+            put_sentence(cli->out, command->summary);
             if (command->details != NULL) {
                 fprintf(cli->out, "%s", command->details);
             }
@@ -205,11 +225,11 @@ static void help(struct sw_cli *cli, int code, int count, char **words)
 
 static const struct sw_cli_command *look_up(const char *name)
 {
-    const struct sw_cli_command *command = commands;
-    while (command->name != NULL && strcasecmp(command->name, name) != 0) {
-        command++;
+    const struct sw_cli_command *command = sw_cli_command_next(NULL);
+    while (command != NULL && strcasecmp(command->name, name) != 0) {
+        command = sw_cli_command_next(command);
     }
-    return command->name == NULL ? NULL : command;
+    return command;
 }
 
 void sw_cli_run(struct sw_cli *cli, int count, char **words)

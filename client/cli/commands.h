@@ -23,8 +23,8 @@ struct sw_cli_command {
 
 /* Runs one command of `count` words. */
 void sw_cli_run(struct sw_cli *cli, int count, char **words);
-/* Returns the table; its last row has a NULL name. */
-const struct sw_cli_command *sw_cli_commands(void);
+/* The command behind this one in the table, or the first one. NULL: there is none. */
+const struct sw_cli_command *sw_cli_command_next(const struct sw_cli_command *command);
 
 /* data.c */
 void sw_cli_get(struct sw_cli *cli, int code, int count, char **words);

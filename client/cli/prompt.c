@@ -21,12 +21,11 @@ static char *next_command(const char *text, int state)
     static const struct sw_cli_command *at;
     size_t size = strlen(text);
     if (state == 0) {
-        at = sw_cli_commands();
+        at = NULL;
     }
-    while (at->name != NULL) {
-        const char *name = (at++)->name;
-        if (strncasecmp(name, text, size) == 0) {
-            return strdup(name);
+    while ((at = sw_cli_command_next(at)) != NULL) {
+        if (strncasecmp(at->name, text, size) == 0) {
+            return strdup(at->name);
         }
     }
     return NULL;

@@ -128,13 +128,13 @@
  * from a read and a write between which no other write runs. The columns are the same. */
 #define SW_COMPOSED_OPERATION_MAP(X) \
     X(OR, 64, SET, OR, ALWAYS, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "or", \
-      "integers, rows of BYTES, U32, U64, bit by bit; an absent key is 0, and inserted") \
+      "set the operand's bits; an absent key counts as 0, and is inserted") \
     X(XOR, 65, SET, XOR, ALWAYS, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "xor", \
-      "likewise") \
+      "toggle the operand's bits; an absent key counts as 0, and is inserted") \
     X(AND, 66, SET, AND, PRESENT, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "and", \
-      "an absent key stays absent") \
+      "keep the operand's bits; an absent key stays absent") \
     X(ANDNOT, 67, SET, ANDNOT, PRESENT, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "andnot", \
-      "the bits that the operand does not have; likewise") \
+      "clear the operand's bits; an absent key stays absent") \
     X(CAS, 68, SET, SWAP, EQUAL, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "cas", \
       "an operand is two values: a key that has the first one gets the second") \
     X(SETRANGE, 69, SET, SETRANGE, ALWAYS, OWN, ROWS, NO_USE, NO_TIMES, HOST, SAME, "setrange", \

@@ -53,6 +53,7 @@ Test(cli, answers_for_people)
     cr_expect_not_null(strstr(run("HELLO 3"), "1# \"server\" => sherwood\n"));
     cr_expect_not_null(strstr(run("COMMAND"), "\"FLUSHALL\"\n"));
     expect("COMMAND COUNT", "(integer) 53\n");
+    cr_expect(strstr(run("\"\" 1 2"), "unknown command ''") != NULL, "no row is found by no name");
     expect("DEL 1 1 2 99", "(integer) 2\n");
     expect("FLUSHALL", "OK\n");
     expect("SET 18446744073709551615 0", "OK\n");
@@ -158,7 +159,7 @@ Test(cli, info_and_help)
     cr_expect(strstr(answer, "of_a_later_server:15\n") != NULL, "%s", answer);
     cr_expect(strstr(strstr(answer, "# Stats"), "capacity_slots:") == NULL, "shown once");
     answer = run("HELP");
-    for (const struct sw_cli_command *c = sw_cli_commands(); c->name != NULL; c++) {
+    for (const struct sw_cli_command *c = NULL; (c = sw_cli_command_next(c)) != NULL;) {
         cr_expect(strstr(answer, c->name) != NULL, "%s", c->name);
     }
     cr_expect(strstr(run("help set"), "NX") != NULL);
