@@ -134,7 +134,7 @@ void sw_call_reset(struct sw_call *call)
     call->session->reads_replicas = false;
     sw_client_set_name(call, &no_name);
     call->session->reply_mode = SW_REPLY_ON;
-    sw_monitor_end(call->session->conn);
+    sw_monitor_end(sw_resp_of(call->session->conn));
     sw_conn_logout(call->session->conn);
     sw_text_simple(call->reply, "RESET");
 }

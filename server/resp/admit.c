@@ -111,8 +111,9 @@ static unsigned met_in_cluster(struct sw_batches *batches, unsigned heeded)
 
 /* Stalls the connection for the first obstacle that passes by itself. Returns false if there is
  * none. */
-static bool waits(struct sw_conn *conn, unsigned met)
+static bool waits(struct sw_resp_conn *state, unsigned met)
 {
+    struct sw_conn *conn = state->conn;
     if ((met & SW_OBSTACLES_OF_PAUSE) != 0) {
         SW_COUNT(conn->net->counters, client_pauses, !conn->retried);
         sw_conn_stall(conn, SW_STALL_PAUSED);
@@ -122,27 +123,27 @@ static bool waits(struct sw_conn *conn, unsigned met)
     return conn->stall != SW_STALL_NONE;
 }
 
-bool sw_admits(struct sw_conn *conn, const struct sw_command *command)
+bool sw_admits(struct sw_resp_conn *state, const struct sw_command *command)
 {
-    struct sw_resp *resp = sw_resp_of(conn)->resp;
+    struct sw_resp *resp = state->resp;
     unsigned heeded = resp->heeded.by[command->id];
-    if (command->id == SW_COMMAND_EXEC && sw_transaction_writes(conn)) {
+    if (command->id == SW_COMMAND_EXEC && sw_transaction_writes(state)) {
         heeded |= SW_OBSTACLE_WRITES_PAUSED;
     }
-    const unsigned met = conn->net->seat.view != NULL && is_about_keys(command)
+    const unsigned met = state->conn->net->seat.view != NULL && is_about_keys(command)
                              ? met_in_cluster(resp->batches, heeded)
                              : sw_obstacles_met(resp->batches, heeded);
     if (met == 0) {
         return true;
     }
     const char *line = line_of(met & ~SW_OBSTACLES_OF_LOG);
-    if (line == NULL && waits(conn, met)) {
+    if (line == NULL && waits(state, met)) {
         return false;
     }
     if (command->id == SW_COMMAND_WATCH && line == line_of(SW_OBSTACLE_REPLICA)) {
         line = "ERR WATCH: the writes of a replica come from its primary, and mark no keys";
     }
-    sw_resp_error(conn, command, "%s", line != NULL ? line : line_of(met));
+    sw_resp_error(state->conn, command, "%s", line != NULL ? line : line_of(met));
     return false;
 }
 

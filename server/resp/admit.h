@@ -11,7 +11,7 @@
 #include "server/resp/command.h"
 
 struct sw_batches;
-struct sw_conn;
+struct sw_resp_conn;
 
 /* The obstacles that each command heeds. */
 struct sw_heeded {
@@ -20,7 +20,7 @@ struct sw_heeded {
 void sw_heeded_init(struct sw_heeded *heeded);
 
 /* May the command run now? If not, the connection has stalled, or the command was refused. */
-bool sw_admits(struct sw_conn *conn, const struct sw_command *command);
+bool sw_admits(struct sw_resp_conn *state, const struct sw_command *command);
 
 /* An error line, of static storage, if commands that read, or write, are refused now; NULL if they
  * are not. */

@@ -254,7 +254,7 @@ static void on_looked(struct sw_round *round)
 static void watch(struct sw_alone *alone)
 {
     const struct sw_round *round = &alone->replies.round;
-    if (!sw_watching_add(alone->conn, round->keys, round->operations)) {
+    if (!sw_watching_add(sw_resp_of(alone->conn), round->keys, round->operations)) {
         pending_of(alone)->kind = SW_REPLY_KIND_TOO_MANY;
     }
     pending_of(alone)->group = SW_NO_GROUP;
@@ -275,7 +275,7 @@ static void on_watched(struct sw_round *round)
     for (uint32_t i = 0; round->shows_times && i < round->operations; i++) {
         first = round->expires_out[i] - 1 < first - 1 ? round->expires_out[i] : first;
     }
-    sw_watching_until(alone->conn, first);
+    sw_watching_until(sw_resp_of(alone->conn), first);
     watch(alone);
 }
 
@@ -283,14 +283,14 @@ static void on_watched(struct sw_round *round)
 static void execute(struct sw_alone *alone)
 {
     struct sw_replies *replies = &alone->replies;
-    if (sw_watching_is_changed(alone->conn)) {
+    if (sw_watching_is_changed(sw_resp_of(alone->conn))) {
         SW_COUNT(alone->conn->net->counters, watch_aborts, 1);
         pending_of(alone)->kind = SW_REPLY_KIND_NULL_ARRAY;
         pending_of(alone)->group = SW_NO_GROUP; /* of the batch before, which may have failed */
         replies->is_aborted = true;
         sw_round_reset(&replies->round);
     }
-    sw_watching_forget(alone->conn);
+    sw_watching_forget(sw_resp_of(alone->conn));
     if (replies->round.operations == 0) {
         finish(alone);
         return;

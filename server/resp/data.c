@@ -155,7 +155,7 @@ static bool refuse_keys(const struct data *data)
     const struct sw_command *command = data->command;
     uint32_t at = (uint32_t)command->first_key + bad * (uint32_t)command->key_step;
     sw_round_rewind(data->round, data->first);
-    sw_permit_refuse_key(data->conn, command, &data->arguments->arguments[at]);
+    sw_permit_refuse_key(sw_resp_of(data->conn), command, &data->arguments->arguments[at]);
     return true;
 }
 
@@ -165,13 +165,13 @@ static bool refuse_slots(const struct data *data)
     uint32_t bytes = data->resp->batches->shape.key_bytes;
     const uint8_t *keys = (const uint8_t *)data->round->keys + (size_t)data->first * bytes;
     char line[SW_CLUSTER_LINE_BYTES];
-    if (!sw_redirect_refuses(data->conn, data->command, data->arguments->arguments, keys, bytes,
-                             data->round->operations - data->first, &sw_resp_of(data->conn)->slots,
-                             line)) {
+    if (!sw_redirect_refuses(sw_resp_of(data->conn), data->command, data->arguments->arguments,
+                             keys, bytes, data->round->operations - data->first,
+                             &sw_resp_of(data->conn)->slots, line)) {
         return false;
     }
     sw_round_rewind(data->round, data->first);
-    if (line[0] != 'T' || !sw_redirect_waits(data->conn)) {
+    if (line[0] != 'T' || !sw_redirect_waits(sw_resp_of(data->conn))) {
         sw_resp_error(data->conn, data->command, "%s", line);
     }
     return true;

@@ -63,15 +63,14 @@ void sw_call_monitor(struct sw_call *call)
     sw_call_ok(call);
 }
 
-void sw_monitor_end(struct sw_conn *conn)
+void sw_monitor_end(struct sw_resp_conn *state)
 {
-    struct sw_resp_conn *state = sw_resp_of(conn);
     if (state->monitor != NULL) {
         sw_monitors_remove(monitors_of(state->resp), &state->monitor->shared);
         sw_list_remove(&state->monitor->link);
         free(state->monitor);
         state->monitor = NULL;
-        conn->is_shown_commands = false;
+        state->conn->is_shown_commands = false;
     }
 }
 
@@ -87,7 +86,7 @@ bool sw_monitor_send(struct sw_resp *resp)
             continue;
         }
         if (!sw_permit_still(conn, SW_COMMAND_MONITOR)) { /* the rules of its user have changed */
-            sw_monitor_end(conn);
+            sw_monitor_end(sw_resp_of(conn));
             sw_conn_drain(conn, false);
             continue;
         }
@@ -133,23 +132,24 @@ static void put_quoted(struct sw_text *line, const uint8_t *text, size_t size)
     sw_text_append(line, "\"", 1);
 }
 
-void sw_monitor_show(const struct sw_conn *conn, const struct sw_command *command,
+void sw_monitor_show(const struct sw_resp_conn *state, const struct sw_command *command,
                      const struct sw_resp_command *arguments)
 {
-    const struct sw_resp *resp = sw_resp_of((struct sw_conn *)conn)->resp;
+    const struct sw_resp *resp = state->resp;
     const struct sw_config *config = resp->net->config;
     const uint32_t row = sw_acl_row(command, arguments);
     if ((sw_acl_catalog()->commands[row].categories & SW_CATEGORY_ADMIN) != 0) {
         return;
     }
     const struct sw_secrets secrets = sw_secrets_of(arguments);
-    const bool is_unix = strncmp(conn->peer.address, "unix:", 5) == 0;
+    const bool is_unix = strncmp(state->conn->peer.address, "unix:", 5) == 0;
     struct timespec now;
     struct sw_text line;
     clock_gettime(CLOCK_REALTIME, &now);
     sw_text_init(&line, SW_LIVE(config->output_bytes_max));
     sw_text_printf(&line, "+%lld.%06ld [0 %s%s]", (long long)now.tv_sec, now.tv_nsec / 1000,
-                   is_unix ? "unix:" : conn->peer.address, is_unix ? config->unix_socket : "");
+                   is_unix ? "unix:" : state->conn->peer.address,
+                   is_unix ? config->unix_socket : "");
     for (uint32_t i = 0; i < arguments->count && !line.failed; i++) {
         if (i >= secrets.from && i < secrets.to) {
             sw_text_append(&line, " \"(redacted)\"", 13);

@@ -15,22 +15,22 @@
 
 /* Shows a command that is being carried out, unless it is an administrator's; see
  * sw_monitor_look. */
-void sw_monitor_show(const struct sw_conn *conn, const struct sw_command *command,
+void sw_monitor_show(const struct sw_resp_conn *state, const struct sw_command *command,
                      const struct sw_resp_command *arguments);
 
 /* The same, where somebody looks: one load and a branch where nobody does. */
-static inline void sw_monitor_look(struct sw_conn *conn, const struct sw_command *command,
+static inline void sw_monitor_look(struct sw_resp_conn *state, const struct sw_command *command,
                                    const struct sw_resp_command *arguments)
 {
-    const struct sw_timings *timings = sw_resp_of(conn)->resp->owner.timings;
+    const struct sw_timings *timings = state->resp->owner.timings;
     if (timings != NULL && sw_monitors_are_there(&timings->monitors)) {
-        sw_monitor_show(conn, command, arguments);
+        sw_monitor_show(state, command, arguments);
     }
 }
 
 /* Sends monitors of this loop what they have. Returns true if there was anything. */
 bool sw_monitor_send(struct sw_resp *resp);
 /* The connection is shown nothing any more. Does nothing if it is no monitor. */
-void sw_monitor_end(struct sw_conn *conn);
+void sw_monitor_end(struct sw_resp_conn *state);
 
 #endif

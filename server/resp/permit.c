@@ -57,9 +57,10 @@ bool sw_permit_needs_no_login(const struct sw_command *command)
 }
 
 /* Refuses what the rules of the user forbid. `prefix` stands before the reason. */
-static bool refuses_by_rules(struct sw_conn *conn, const struct sw_command *command,
+static bool refuses_by_rules(struct sw_resp_conn *state, const struct sw_command *command,
                              const struct sw_resp_command *arguments, const char *prefix)
 {
+    struct sw_conn *conn = state->conn;
     uint32_t row = sw_acl_row(command, arguments);
     const char *name = sw_acl_catalog()->commands[row].name;
     switch (sw_login_lacks(conn->net->users, &conn->login, (int)row, false)) {
@@ -82,15 +83,16 @@ static bool refuses_by_rules(struct sw_conn *conn, const struct sw_command *comm
     return true;
 }
 
-bool sw_permit_refuses(struct sw_conn *conn, const struct sw_command *command,
+bool sw_permit_refuses(struct sw_resp_conn *state, const struct sw_command *command,
                        const struct sw_resp_command *arguments)
 {
+    struct sw_conn *conn = state->conn;
     if (sw_conn_is_free(conn)) {
         return false;
     }
     enum sw_login_state login = sw_login_look(conn->net->users, &conn->login);
     if (login == SW_LOGIN_DELETED) { /* redis closes such a connection, too */
-        sw_resp_of(conn)->session.close_after_reply = true;
+        state->session.close_after_reply = true;
         return true;
     }
     if (sw_permit_needs_no_login(command)) {
@@ -101,13 +103,14 @@ bool sw_permit_refuses(struct sw_conn *conn, const struct sw_command *command,
         sw_resp_error(conn, command, "NOAUTH Authentication required.");
         return true;
     }
-    return refuses_by_rules(conn, command, arguments, "");
+    return refuses_by_rules(state, command, arguments, "");
 }
 
-bool sw_permit_refuses_queued(struct sw_conn *conn, const struct sw_command *command,
+bool sw_permit_refuses_queued(struct sw_resp_conn *state, const struct sw_command *command,
                               const struct sw_resp_command *arguments)
 {
-    return !sw_conn_is_free(conn) && refuses_by_rules(conn, command, arguments, QUEUED_REFUSED);
+    return !sw_conn_is_free(state->conn) &&
+           refuses_by_rules(state, command, arguments, QUEUED_REFUSED);
 }
 
 bool sw_permit_still(struct sw_conn *conn, enum sw_command_id id)
@@ -115,12 +118,12 @@ bool sw_permit_still(struct sw_conn *conn, enum sw_command_id id)
     return sw_conn_is_free(conn) || sw_login_may(conn->net->users, &conn->login, id);
 }
 
-void sw_permit_refuse_key(struct sw_conn *conn, const struct sw_command *command,
+void sw_permit_refuse_key(struct sw_resp_conn *state, const struct sw_command *command,
                           const struct sw_resp_argument *key)
 {
     char object[SW_ACL_LOG_TEXT_BYTES];
     sw_key_text_show(key, object, sizeof(object));
-    note_refusal(conn, SW_ACL_KEY, object, command->name);
-    sw_resp_error(conn, command, "NOPERM %s" KEY_REFUSED,
-                  sw_resp_of(conn)->in_exec ? QUEUED_REFUSED : "");
+    note_refusal(state->conn, SW_ACL_KEY, object, command->name);
+    sw_resp_error(state->conn, command, "NOPERM %s" KEY_REFUSED,
+                  state->in_exec ? QUEUED_REFUSED : "");
 }

@@ -15,9 +15,9 @@
 #define NOT_YET "CLUSTERDOWN The cluster is down: this node is to become a primary, and is none yet"
 #define CROSS_SLOT "CROSSSLOT Keys in request don't hash to the same slot"
 
-static bool refuse(struct sw_conn *conn, const char *text, char line[SW_CLUSTER_LINE_BYTES])
+static bool refuse(struct sw_resp_conn *state, const char *text, char line[SW_CLUSTER_LINE_BYTES])
 {
-    struct sw_loop_counters *counters = conn->net->counters;
+    struct sw_loop_counters *counters = state->conn->net->counters;
     snprintf(line, SW_CLUSTER_LINE_BYTES, "%s", text);
     SW_COUNT(counters, cluster_moved, line[0] == 'M' || line[0] == 'A');
     SW_COUNT(counters, cluster_cross_slot, strncmp(line, "CR", 2) == 0);
@@ -25,11 +25,11 @@ static bool refuse(struct sw_conn *conn, const char *text, char line[SW_CLUSTER_
     return true;
 }
 
-static bool refuse_slot(struct sw_conn *conn, unsigned slot, char line[SW_CLUSTER_LINE_BYTES])
+static bool refuse_slot(struct sw_resp_conn *state, unsigned slot, char line[SW_CLUSTER_LINE_BYTES])
 {
     char text[SW_CLUSTER_LINE_BYTES];
-    sw_cluster_refusal(conn->net->seat.view, slot, text);
-    return refuse(conn, text, line);
+    sw_cluster_refusal(state->conn->net->seat.view, slot, text);
+    return refuse(state, text, line);
 }
 
 /* 42 and 042 are one key, and the texts are in two slots: only the one without zeros in front is
@@ -49,44 +49,43 @@ static bool is_canonical(const struct sw_command *command, const struct sw_resp_
 }
 
 /* Those of the obstacles that are there now. */
-static unsigned met(const struct sw_conn *conn, unsigned heeded)
+static unsigned met(const struct sw_resp_conn *state, unsigned heeded)
 {
-    return sw_obstacles_met(sw_resp_of((struct sw_conn *)(uintptr_t)conn)->resp->batches, heeded);
+    return sw_obstacles_met(state->resp->batches, heeded);
 }
 
 /* Does the node serve keys of the slot to this connection? A replica does, once the connection has
  * said READONLY and the table is its primary's. */
-static bool serves(const struct sw_conn *conn, unsigned slot, bool writes)
+static bool serves(const struct sw_resp_conn *state, unsigned slot, bool writes)
 {
-    const struct sw_cluster_view *view = conn->net->seat.view;
+    const struct sw_cluster_view *view = state->conn->net->seat.view;
     return sw_cluster_owns(view, slot) ||
-           (view->owner[slot] == view->reads && !writes &&
-            sw_resp_of((struct sw_conn *)(uintptr_t)conn)->session.reads_replicas &&
-            met(conn, SW_OBSTACLE_REPLICA | SW_OBSTACLE_LACKS_DATA | SW_OBSTACLE_DOWN) ==
+           (view->owner[slot] == view->reads && !writes && state->session.reads_replicas &&
+            met(state, SW_OBSTACLE_REPLICA | SW_OBSTACLE_LACKS_DATA | SW_OBSTACLE_DOWN) ==
                 SW_OBSTACLE_REPLICA);
 }
 
 /* A node that a topology makes a primary goes on behind what its primary has sent. */
-static bool is_not_primary_yet(const struct sw_conn *conn)
+static bool is_not_primary_yet(const struct sw_resp_conn *state)
 {
-    return conn->net->seat.view->shard != SW_CLUSTER_NO_SHARD &&
-           met(conn, SW_OBSTACLE_REPLICA) != 0;
+    return state->conn->net->seat.view->shard != SW_CLUSTER_NO_SHARD &&
+           met(state, SW_OBSTACLE_REPLICA) != 0;
 }
 
-bool sw_redirect_refuses(struct sw_conn *conn, const struct sw_command *command,
+bool sw_redirect_refuses(struct sw_resp_conn *state, const struct sw_command *command,
                          const struct sw_resp_argument *arguments, const void *keys, uint32_t bytes,
                          uint32_t count, struct sw_slots *slots, char line[SW_CLUSTER_LINE_BYTES])
 {
-    const struct sw_cluster_view *view = conn->net->seat.view;
+    const struct sw_cluster_view *view = state->conn->net->seat.view;
     const bool writes = sw_command_is_numbered(command);
     int foreign = -1;
     *slots = (struct sw_slots){.first = -1};
     if (view->choices.raw_bytes == 0 && !is_canonical(command, arguments, count)) {
-        return refuse(conn, "ERR key is not in canonical form, which cluster mode needs", line);
+        return refuse(state, "ERR key is not in canonical form, which cluster mode needs", line);
     }
     for (uint32_t i = 0; i < count; i++) {
         int slot = (int)sw_cluster_slot(view, sw_integer_at(keys, bytes, i));
-        if (foreign < 0 && !serves(conn, (unsigned)slot, writes)) {
+        if (foreign < 0 && !serves(state, (unsigned)slot, writes)) {
             foreign = slot;
         }
         slots->is_several |= i > 0 && slot != slots->first;
@@ -94,29 +93,28 @@ bool sw_redirect_refuses(struct sw_conn *conn, const struct sw_command *command,
     }
     bool is_gap = foreign >= 0 && view->owner[slots->first] == SW_TOPOLOGY_NOBODY;
     if (slots->is_several && !view->choices.any_slots && !is_gap) {
-        return refuse(conn, CROSS_SLOT, line);
+        return refuse(state, CROSS_SLOT, line);
     }
     if (foreign >= 0) {
-        return refuse_slot(conn, (unsigned)(is_gap ? slots->first : foreign), line);
+        return refuse_slot(state, (unsigned)(is_gap ? slots->first : foreign), line);
     }
-    if (is_not_primary_yet(conn)) {
-        return refuse(conn, NOT_YET, line);
+    if (is_not_primary_yet(state)) {
+        return refuse(state, NOT_YET, line);
     }
-    sw_resp_of(conn)->frozen_since_ms = 0;
-    return met(conn, SW_OBSTACLE_LOADING) != 0 &&
-           refuse(conn, "CLUSTERDOWN The cluster is down: this node is loading its data", line);
+    state->frozen_since_ms = 0;
+    return met(state, SW_OBSTACLE_LOADING) != 0 &&
+           refuse(state, "CLUSTERDOWN The cluster is down: this node is loading its data", line);
 }
 
-bool sw_redirect_waits(struct sw_conn *conn)
+bool sw_redirect_waits(struct sw_resp_conn *state)
 {
-    struct sw_resp_conn *state = sw_resp_of(conn);
-    const uint64_t now_ms = sw_net_now_ms(conn->net);
+    const uint64_t now_ms = sw_net_now_ms(state->conn->net);
     if (state->frozen_since_ms == 0) {
         state->frozen_since_ms = now_ms;
     }
     bool may = !state->frozen_refused && now_ms - state->frozen_since_ms < SW_FROZEN_MS;
     if (may) {
-        sw_conn_stall(conn, SW_STALL_FROZEN);
+        sw_conn_stall(state->conn, SW_STALL_FROZEN);
     } else {
         state->frozen_since_ms = 0;
         state->frozen_refused = true;
@@ -124,23 +122,23 @@ bool sw_redirect_waits(struct sw_conn *conn)
     return may;
 }
 
-bool sw_redirect_refuses_exec(struct sw_conn *conn, const struct sw_slots *slots, uint64_t number,
-                              char line[SW_CLUSTER_LINE_BYTES])
+bool sw_redirect_refuses_exec(struct sw_resp_conn *state, const struct sw_slots *slots,
+                              uint64_t number, char line[SW_CLUSTER_LINE_BYTES])
 {
-    const struct sw_cluster_view *view = conn->net->seat.view;
+    const struct sw_cluster_view *view = state->conn->net->seat.view;
     if (slots->first < 0) {
         return false;
     }
     if (slots->is_several && !view->choices.any_slots) {
-        return refuse(conn, CROSS_SLOT, line);
+        return refuse(state, CROSS_SLOT, line);
     }
     if (slots->is_several && view->number != number) {
-        return refuse(conn, "EXECABORT Transaction discarded because the topology has changed.",
+        return refuse(state, "EXECABORT Transaction discarded because the topology has changed.",
                       line);
     }
-    if (is_not_primary_yet(conn)) {
-        return refuse(conn, NOT_YET, line);
+    if (is_not_primary_yet(state)) {
+        return refuse(state, NOT_YET, line);
     }
-    return !serves(conn, (unsigned)slots->first, false) &&
-           refuse_slot(conn, (unsigned)slots->first, line);
+    return !serves(state, (unsigned)slots->first, false) &&
+           refuse_slot(state, (unsigned)slots->first, line);
 }

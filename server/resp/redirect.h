@@ -13,7 +13,7 @@
 #include "server/cluster/cluster.h"
 #include "server/resp/command.h"
 
-struct sw_conn;
+struct sw_resp_conn;
 
 /* In which slots the keys of a command, or of a transaction, lie. */
 struct sw_slots {
@@ -24,17 +24,17 @@ struct sw_slots {
 /* Is there a reason to refuse a command with these arguments, whose `count` keys, `bytes` wide, are
  * at `keys`? Writes it to `line`, counts it, and returns true. Otherwise *slots says where the keys
  * are. */
-bool sw_redirect_refuses(struct sw_conn *conn, const struct sw_command *command,
+bool sw_redirect_refuses(struct sw_resp_conn *state, const struct sw_command *command,
                          const struct sw_resp_argument *arguments, const void *keys, uint32_t bytes,
                          uint32_t count, struct sw_slots *slots, char line[SW_CLUSTER_LINE_BYTES]);
 
 /* Stalls a connection whose command would be refused with TRYAGAIN. Returns false, with nothing
  * done, if it has waited for SW_FROZEN_MS. */
-bool sw_redirect_waits(struct sw_conn *conn);
+bool sw_redirect_waits(struct sw_resp_conn *state);
 
 /* The same for EXEC: `slots` are those of all queued commands, which were judged by the view of
  * this number. */
-bool sw_redirect_refuses_exec(struct sw_conn *conn, const struct sw_slots *slots, uint64_t number,
-                              char line[SW_CLUSTER_LINE_BYTES]);
+bool sw_redirect_refuses_exec(struct sw_resp_conn *state, const struct sw_slots *slots,
+                              uint64_t number, char line[SW_CLUSTER_LINE_BYTES]);
 
 #endif

@@ -17,7 +17,7 @@
 #define ARGUMENTS_BYTES 128
 
 /* Refuses a command that redis has and this server does not. */
-static void refuse_absent(struct sw_conn *conn, const struct sw_resp_argument *name,
+static void refuse_absent(struct sw_resp_conn *state, const struct sw_resp_argument *name,
                           const char *reason)
 {
     char upper[ARGUMENTS_BYTES];
@@ -25,18 +25,19 @@ static void refuse_absent(struct sw_conn *conn, const struct sw_resp_argument *n
     for (; size < (int)name->size && size < (int)sizeof(upper); size++) {
         upper[size] = (char)toupper(name->text[size]);
     }
-    sw_resp_error(conn, NULL, "ERR %.*s: %s", size, upper, reason);
+    sw_resp_error(state->conn, NULL, "ERR %.*s: %s", size, upper, reason);
 }
 
-static void refuse_unknown(struct sw_conn *conn, const struct sw_resp_command *command)
+static void refuse_unknown(struct sw_resp_conn *state, const struct sw_resp_command *command)
 {
+    struct sw_conn *conn = state->conn;
     if (conn->net->seat.view != NULL && sw_argument_is(&command->arguments[0], "SWAPDB")) {
         sw_resp_error(conn, NULL, "ERR SWAPDB is not allowed in cluster mode");
         return;
     }
     const char *reason = sw_absent_reason(command->arguments[0].text, command->arguments[0].size);
     if (reason != NULL) {
-        refuse_absent(conn, &command->arguments[0], reason);
+        refuse_absent(state, &command->arguments[0], reason);
         return;
     }
     char arguments[ARGUMENTS_BYTES + sizeof("'' ")] = "";
@@ -54,11 +55,11 @@ static void refuse_unknown(struct sw_conn *conn, const struct sw_resp_command *c
 }
 
 /* Refuses a command that the engine does not support. */
-static void refuse_unsupported(struct sw_conn *conn, const struct sw_command *command)
+static void refuse_unsupported(struct sw_resp_conn *state, const struct sw_command *command)
 {
     char name[SW_COMMAND_NAME_BYTES];
     sw_command_upper(command, name);
-    const struct sw_table_shape *shape = &sw_resp_of(conn)->resp->batches->shape;
+    const struct sw_table_shape *shape = &state->resp->batches->shape;
     const uint64_t reckons = SW_OPS_INTEGERS & ~SW_OPS_ROWS;
     const char *why = "";
     if (command->kind == SW_KIND_ALONE && shape->has_scores) {
@@ -66,21 +67,21 @@ static void refuse_unsupported(struct sw_conn *conn, const struct sw_command *co
     } else if ((command->operations & reckons) != 0 && shape->value_format != SW_VALUE_INTEGER) {
         why = SW_WHY_NO_INTEGERS;
     }
-    sw_resp_error(conn, command, "ERR the %s engine has no %s%s%s", shape->engine_name, name,
+    sw_resp_error(state->conn, command, "ERR the %s engine has no %s%s%s", shape->engine_name, name,
                   sw_table_lacking(shape, command->operations), why);
 }
 
 /* Refuses a command that would show keys whose texts nobody has kept. Returns true if so. */
-static bool refuse_hidden_keys(struct sw_conn *conn, const struct sw_command *command)
+static bool refuse_hidden_keys(struct sw_resp_conn *state, const struct sw_command *command)
 {
-    const struct sw_key_text *keys = &sw_resp_of(conn)->resp->keys;
+    const struct sw_key_text *keys = &state->resp->keys;
     if (keys->form != SW_RESP_KEYS_HASH || keys->text_bytes > 0 ||
         (command->batch_kinds & 1U << SW_BATCH_SCAN) == 0) {
         return false;
     }
     char name[SW_COMMAND_NAME_BYTES];
     sw_command_upper(command, name);
-    sw_resp_error(conn, command,
+    sw_resp_error(state->conn, command,
                   "ERR %s: keys are kept as hashes of their texts (--resp-keys hash), so they "
                   "cannot be listed",
                   name);
@@ -89,35 +90,35 @@ static bool refuse_hidden_keys(struct sw_conn *conn, const struct sw_command *co
 
 /* Refuses a wrong number of arguments. EXEC with arguments ends the transaction, as in redis:
  * otherwise a client that believes it has ended would queue its next commands. */
-static void refuse_count(struct sw_conn *conn, const struct sw_command *command)
+static void refuse_count(struct sw_resp_conn *state, const struct sw_command *command)
 {
     bool ends = command->id == SW_COMMAND_EXEC;
     if (ends) {
-        sw_transaction_drop(conn);
+        sw_transaction_drop(state);
     }
-    sw_resp_error(conn, command, "%s wrong number of arguments for '%s' command",
+    sw_resp_error(state->conn, command, "%s wrong number of arguments for '%s' command",
                   ends ? "EXECABORT Transaction discarded because of:" : "ERR", command->name);
 }
 
-bool sw_refuse_wrong(struct sw_conn *conn, const struct sw_command *command,
+bool sw_refuse_wrong(struct sw_resp_conn *state, const struct sw_command *command,
                      const struct sw_resp_command *arguments)
 {
     if (command == NULL) {
-        refuse_unknown(conn, arguments);
+        refuse_unknown(state, arguments);
     } else if (!sw_command_arity_fits(command, arguments->count)) {
-        refuse_count(conn, command);
+        refuse_count(state, command);
     } else {
         return false;
     }
-    sw_transaction_spoil(conn);
+    sw_transaction_spoil(state);
     return true;
 }
 
-bool sw_refuse_unable(struct sw_conn *conn, const struct sw_command *command)
+bool sw_refuse_unable(struct sw_resp_conn *state, const struct sw_command *command)
 {
-    if (sw_resp_of(conn)->resp->unsupported.has[command->id]) {
-        refuse_unsupported(conn, command);
+    if (state->resp->unsupported.has[command->id]) {
+        refuse_unsupported(state, command);
         return true;
     }
-    return refuse_hidden_keys(conn, command);
+    return refuse_hidden_keys(state, command);
 }

@@ -18,15 +18,15 @@
 #include "server/resp/wrong_port.h"
 
 /* Appends the last reply of a connection, an error, which is sent even after CLIENT REPLY OFF. */
-static void last_error(struct sw_conn *conn, const char *line)
+static void last_error(struct sw_resp_conn *state, const char *line)
 {
-    sw_resp_of(conn)->session.reply_mode = SW_REPLY_ON;
-    sw_resp_error(conn, NULL, "%s", line);
+    state->session.reply_mode = SW_REPLY_ON;
+    sw_resp_error(state->conn, NULL, "%s", line);
 }
 
 /* Refuses bytes that are not a command: the bytes after them cannot be parsed either, so the
  * connection is closed after the error. */
-static void refuse_bytes(struct sw_conn *conn, int error, uint8_t got, bool for_login)
+static void refuse_bytes(struct sw_resp_conn *state, int error, uint8_t got, bool for_login)
 {
     char text[64];
     char line[128];
@@ -34,18 +34,18 @@ static void refuse_bytes(struct sw_conn *conn, int error, uint8_t got, bool for_
     const char *what = for_login && strncmp(text, "invalid ", 8) == 0 ? text + 8 : text;
     snprintf(line, sizeof(line), "ERR Protocol error: %s%s", for_login ? "unauthenticated " : "",
              what);
-    SW_COUNT(conn->net->counters, resp_protocol_errors, 1);
-    last_error(conn, line);
-    sw_conn_drain(conn, false);
+    SW_COUNT(state->conn->net->counters, resp_protocol_errors, 1);
+    last_error(state, line);
+    sw_conn_drain(state->conn, false);
 }
 
 /* Notes that `size` bytes of an incomplete command were parsed in vain; `again`: not for the first
  * time. The parser reads only the beginning and the end of a long argument, so that counts less.
  * Returns false if more was parsed in vain than SW_RESP_PASSES_MAX allows. */
-static bool may_wait(struct sw_conn *conn, size_t size, const struct sw_resp_command *command,
+static bool may_wait(struct sw_resp_conn *state, size_t size, const struct sw_resp_command *command,
                      bool again)
 {
-    struct sw_resp_conn *state = sw_resp_of(conn);
+    struct sw_conn *conn = state->conn;
     size_t looked = (size_t)command->begun * SW_RESP_ARGUMENT_COST;
     size = looked > 0 && looked < size ? looked : size;
     (void)sw_turn_add(&conn->net->turn, command->begun / SW_COST_KEYS);
@@ -62,21 +62,21 @@ static bool run_counted(struct sw_resp_conn *state, const struct sw_resp_command
     const struct sw_command *command =
         sw_command_find(arguments->arguments[0].text, arguments->arguments[0].size);
     const bool done = sw_resp_run(state, command, arguments);
-    sw_share_add(state->conn, command, arguments, text->size > before ? text->size - before : 0);
+    sw_share_add(state, command, arguments, text->size > before ? text->size - before : 0);
     return done;
 }
 
 /* Carries out the command at the beginning of `bytes`. Returns the number of bytes consumed, or 0
  * if the command is incomplete or the connection has stalled; `again` is as in may_wait. */
-static size_t feed_one(struct sw_conn *conn, const uint8_t *bytes, size_t size, bool again)
+static size_t feed_one(struct sw_resp_conn *state, const uint8_t *bytes, size_t size, bool again)
 {
-    struct sw_resp_conn *state = sw_resp_of(conn);
+    struct sw_conn *conn = state->conn;
     struct sw_resp *resp = state->resp;
     struct sw_resp_command command = {
         .arguments = resp->arguments,
         .unquoted = resp->unquoted,
     };
-    if (sw_share_text_is_spent(conn)) {
+    if (sw_share_text_is_spent(state)) {
         sw_share_yield(conn);
         return 0;
     }
@@ -84,7 +84,7 @@ static size_t feed_one(struct sw_conn *conn, const uint8_t *bytes, size_t size, 
         conn->lacks_login ? &resp->limits_before_login : &resp->limits;
     int64_t consumed = sw_resp_parse(bytes, size, limits, &command);
     if (consumed == 0) {
-        if (may_wait(conn, size, &command, again)) {
+        if (may_wait(state, size, &command, again)) {
             return 0;
         }
         consumed = SW_RESP_E_REQUEST_SIZE;
@@ -96,7 +96,7 @@ static size_t feed_one(struct sw_conn *conn, const uint8_t *bytes, size_t size, 
         }
         bool for_login =
             conn->lacks_login && sw_resp_parse(bytes, size, &resp->limits, &command) >= 0;
-        refuse_bytes(conn, (int)consumed, command.got, for_login);
+        refuse_bytes(state, (int)consumed, command.got, for_login);
         return size;
     }
     if (command.count > 0 && !run_counted(state, &command)) {
@@ -108,25 +108,25 @@ static size_t feed_one(struct sw_conn *conn, const uint8_t *bytes, size_t size, 
 
 static size_t feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
 {
-    struct sw_session *session = &sw_resp_of(conn)->session;
+    struct sw_resp_conn *state = sw_resp_of(conn);
+    struct sw_session *session = &state->session;
     size_t at = 0;
-    if (sw_resp_of(conn)->control_in_flight) {
+    if (state->control_in_flight) {
         sw_conn_stall(conn, SW_STALL_BARRIER);
         return 0;
     }
-    if (conn->retried && !sw_replies_has_room(sw_resp_of(conn)->resp->filling,
-                                              sw_resp_of(conn)->operations_wanted)) {
+    if (conn->retried && !sw_replies_has_room(state->resp->filling, state->operations_wanted)) {
         sw_conn_stall(conn, SW_STALL_ROUND); /* without parsing the command again */
         return 0;
     }
-    sw_resp_of(conn)->operations_wanted = 0;
+    state->operations_wanted = 0;
     if (sw_begins_tls(bytes, size)) {
         sw_close_wrong(conn, "TLS");
         return size;
     }
     /* If the connection is stalled after a command, a control command is in flight. */
     while (at < size && conn->stall == SW_STALL_NONE) {
-        size_t consumed = feed_one(conn, bytes + at, size - at, at == 0);
+        size_t consumed = feed_one(state, bytes + at, size - at, at == 0);
         if (consumed == 0) {
             break;
         }
@@ -142,7 +142,7 @@ static size_t feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
             sw_share_yield(conn);
         }
     }
-    sw_resp_of(conn)->frozen_refused &= conn->stall != SW_STALL_NONE;
+    state->frozen_refused &= conn->stall != SW_STALL_NONE;
     return at;
 }
 
@@ -165,8 +165,9 @@ static void open_conn(struct sw_conn *conn, void *loop_state)
 
 static void close_conn(struct sw_conn *conn)
 {
-    sw_transaction_drop(conn);
-    sw_monitor_end(conn);
+    struct sw_resp_conn *state = sw_resp_of(conn);
+    sw_transaction_drop(state);
+    sw_monitor_end(state);
     sw_resp_output_fini(conn);
 }
 
@@ -193,14 +194,15 @@ static bool refuse(struct sw_conn *conn, enum sw_refusal why)
         [SW_REFUSAL_LOGIN_TIMED_OUT] = ("NOAUTH Authentication required: it did not come in "
                                         "time (login-timeout-ms)"),
     };
-    if (sw_resp_of(conn)->control_in_flight) { /* its reply is not part of a round */
-        sw_resp_of(conn)->last_error = lines[why];
+    struct sw_resp_conn *state = sw_resp_of(conn);
+    if (state->control_in_flight) { /* its reply is not part of a round */
+        state->last_error = lines[why];
         return true;
     }
-    if (!sw_replies_has_room(sw_resp_of(conn)->resp->filling, 0)) {
+    if (!sw_replies_has_room(state->resp->filling, 0)) {
         return false;
     }
-    last_error(conn, lines[why]);
+    last_error(state, lines[why]);
     return true;
 }
 

@@ -18,19 +18,20 @@
 /* Replaces a text reply that could not be made, because it was longer than the text of a round may
  * be or there was no memory for it, by an error. If there is no memory for the error either, the
  * connection is closed, because its client would wait for ever. */
-static void refuse_long_reply(struct sw_conn *conn, const struct sw_command *command, size_t first)
+static void refuse_long_reply(struct sw_resp_conn *state, const struct sw_command *command,
+                              size_t first)
 {
-    struct sw_text *text = &sw_resp_of(conn)->resp->filling->text;
+    struct sw_text *text = &state->resp->filling->text;
     text->failed = false;
     text->size = first;
-    sw_resp_error(conn, command, "ERR the reply of '%s' would be too long: ask for less of it",
-                  command->name);
+    sw_resp_error(state->conn, command,
+                  "ERR the reply of '%s' would be too long: ask for less of it", command->name);
     if (text->failed) {
         text->failed = false;
         text->size = first;
         sw_log_limited(SW_LOG_NO_MEMORY, SW_LOG_ERROR,
                        "no memory for a reply to '%s': the connection was closed", command->name);
-        sw_conn_abort(conn);
+        sw_conn_abort(state->conn);
     }
 }
 
@@ -67,7 +68,7 @@ static bool run_transaction(struct sw_resp_conn *state, const struct sw_command 
                             const struct sw_resp_command *arguments)
 {
     (void)arguments;
-    return sw_transaction_run(state->conn, command);
+    return sw_transaction_run(state, command);
 }
 
 /* Makes the text reply of a command. */
@@ -79,13 +80,13 @@ static void make_text(struct sw_resp_conn *state, const struct sw_command *comma
     struct sw_text *text = &resp->filling->text;
     size_t first = text->size;
     if (command->in_multi == SW_MULTI_AT_ONCE) { /* RESET and QUIT end a transaction */
-        sw_transaction_drop(state->conn);
+        sw_transaction_drop(state);
     }
     uint64_t began_ns = sw_slow_begin(resp);
     sw_admin_run(&resp->admin, command, arguments, session, text);
     sw_slow_admin(state->conn, arguments, began_ns);
     if (text->failed) {
-        refuse_long_reply(state->conn, command, first);
+        refuse_long_reply(state, command, first);
         return;
     }
     if (session->handed_over) {
@@ -124,7 +125,7 @@ static bool run_text(struct sw_resp_conn *state, const struct sw_command *comman
 static bool queue(struct sw_resp_conn *state, const struct sw_command *command,
                   const struct sw_resp_command *arguments)
 {
-    return sw_transaction_queue(state->conn, command, arguments);
+    return sw_transaction_queue(state, command, arguments);
 }
 
 static carry_out *const runs[] = {
@@ -146,16 +147,16 @@ static enum outcome run(struct sw_resp_conn *state, const struct sw_command *com
                         const struct sw_resp_command *arguments)
 {
     struct sw_conn *conn = state->conn;
-    bool may = !sw_permit_refuses(conn, command, arguments) && !sw_refuse_unable(conn, command);
+    bool may = !sw_permit_refuses(state, command, arguments) && !sw_refuse_unable(state, command);
     if (may) {
         conn->last_request = sw_roster_command(command->id);
-        may = sw_admits(conn, command);
+        may = sw_admits(state, command);
     }
     if (!may && conn->stall != SW_STALL_NONE) {
         return WAITS;
     }
     if (!may) {
-        sw_transaction_spoil(conn);
+        sw_transaction_spoil(state);
         return REFUSED;
     }
     const bool queues = state->transaction != NULL && command->in_multi != SW_MULTI_AT_ONCE;
@@ -179,12 +180,12 @@ bool sw_resp_run(struct sw_resp_conn *state, const struct sw_command *command,
         sw_close_wrong(conn, "HTTP");
         return true;
     }
-    if (sw_refuse_wrong(conn, command, arguments)) {
+    if (sw_refuse_wrong(state, command, arguments)) {
         return true;
     }
     const enum outcome outcome = run(state, command, arguments);
     if (outcome == RAN) {
-        sw_monitor_look(conn, command, arguments);
+        sw_monitor_look(state, command, arguments);
     }
     return outcome != WAITS;
 }

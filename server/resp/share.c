@@ -24,10 +24,9 @@ void sw_share_yield(struct sw_conn *conn)
     sw_conn_stall(conn, SW_STALL_TURN);
 }
 
-bool sw_share_text_is_spent(struct sw_conn *conn)
+bool sw_share_text_is_spent(struct sw_resp_conn *state)
 {
-    const struct sw_resp_conn *state = sw_resp_of(conn);
-    const uint64_t turn = conn->net->turn.number;
+    const uint64_t turn = state->conn->net->turn.number;
     return state->text.spent_in == turn ||
            (state->resp->text.spent_in == turn && state->text.turn == turn);
 }
@@ -42,16 +41,15 @@ static uint32_t cost_of(const struct sw_command *command, const struct sw_resp_c
     return is_small ? SW_COST_SESSION : SW_COST_REPORT;
 }
 
-void sw_share_add(struct sw_conn *conn, const struct sw_command *command,
+void sw_share_add(struct sw_resp_conn *state, const struct sw_command *command,
                   const struct sw_resp_command *arguments, size_t text_bytes)
 {
-    struct sw_resp_conn *state = sw_resp_of(conn);
-    const uint64_t turn = conn->net->turn.number;
+    const uint64_t turn = state->conn->net->turn.number;
     uint32_t cost = cost_of(command, arguments);
     if (text_bytes > 0) {
         add_text(&state->text, turn, text_bytes, SW_TURN_TEXT_BYTES);
         add_text(&state->resp->text, turn, text_bytes, SW_TURN_TEXT_BYTES_ALL);
         cost += (uint32_t)(text_bytes / SW_COST_BYTES);
     }
-    (void)sw_turn_add(&conn->net->turn, cost);
+    (void)sw_turn_add(&state->conn->net->turn, cost);
 }

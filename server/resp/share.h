@@ -13,6 +13,7 @@
 
 struct sw_command;
 struct sw_conn;
+struct sw_resp_conn;
 
 /* Stalls the connection: the rest of its input waits for the next phase. */
 void sw_share_yield(struct sw_conn *conn);
@@ -20,11 +21,11 @@ void sw_share_yield(struct sw_conn *conn);
 /* Must the connection wait for the next iteration, because of the text replies in this one? If all
  * connections together have used up theirs, one that has had none may still send commands on keys:
  * run() in resp.c stalls the others. */
-bool sw_share_text_is_spent(struct sw_conn *conn);
+bool sw_share_text_is_spent(struct sw_resp_conn *state);
 
 /* Adds a command that was carried out or refused, with this many bytes of text replies. `command`
  * may be NULL: it is unknown. */
-void sw_share_add(struct sw_conn *conn, const struct sw_command *command,
+void sw_share_add(struct sw_resp_conn *state, const struct sw_command *command,
                   const struct sw_resp_command *arguments, size_t text_bytes);
 
 #endif

@@ -41,9 +41,9 @@ struct sw_transaction {
 
 /* --- MULTI and DISCARD ------------------------------------------------------------------------ */
 
-static bool run_multi(struct sw_conn *conn, const struct sw_command *command)
+static bool run_multi(struct sw_resp_conn *state, const struct sw_command *command)
 {
-    struct sw_resp_conn *state = sw_resp_of(conn);
+    struct sw_conn *conn = state->conn;
     if (state->transaction != NULL) {
         sw_resp_error(conn, command, "ERR MULTI calls can not be nested");
         return true;
@@ -59,14 +59,14 @@ static bool run_multi(struct sw_conn *conn, const struct sw_command *command)
     return true;
 }
 
-static bool run_discard(struct sw_conn *conn, const struct sw_command *command)
+static bool run_discard(struct sw_resp_conn *state, const struct sw_command *command)
 {
-    if (sw_resp_of(conn)->transaction == NULL) {
-        sw_resp_error(conn, command, "ERR DISCARD without MULTI");
+    if (state->transaction == NULL) {
+        sw_resp_error(state->conn, command, "ERR DISCARD without MULTI");
         return true;
     }
-    sw_transaction_drop(conn);
-    sw_resp_line(conn, command, "+OK\r\n");
+    sw_transaction_drop(state);
+    sw_resp_line(state->conn, command, "+OK\r\n");
     return true;
 }
 
@@ -76,35 +76,34 @@ static void free_queue(struct sw_input *queue, struct sw_input_budget *budget)
     sw_input_free(queue, budget);
 }
 
-static void drop_queue(struct sw_conn *conn)
+static void drop_queue(struct sw_resp_conn *state)
 {
-    struct sw_resp_conn *state = sw_resp_of(conn);
     if (state->transaction != NULL) {
-        free_queue(&state->transaction->queue, conn->net->budget);
+        free_queue(&state->transaction->queue, state->conn->net->budget);
         free(state->transaction);
         state->transaction = NULL;
-        conn->queued_commands = -1;
+        state->conn->queued_commands = -1;
     }
 }
 
-bool sw_transaction_writes(const struct sw_conn *conn)
+bool sw_transaction_writes(const struct sw_resp_conn *state)
 {
-    const struct sw_transaction *transaction = sw_resp_of((struct sw_conn *)conn)->transaction;
+    const struct sw_transaction *transaction = state->transaction;
     return transaction != NULL && transaction->writes && !transaction->is_spoiled;
 }
 
-void sw_transaction_drop(struct sw_conn *conn)
+void sw_transaction_drop(struct sw_resp_conn *state)
 {
-    drop_queue(conn);
-    sw_watching_forget(conn);
+    drop_queue(state);
+    sw_watching_forget(state);
 }
 
-void sw_transaction_spoil(struct sw_conn *conn)
+void sw_transaction_spoil(struct sw_resp_conn *state)
 {
-    struct sw_transaction *transaction = sw_resp_of(conn)->transaction;
+    struct sw_transaction *transaction = state->transaction;
     if (transaction != NULL) {
         transaction->is_spoiled = true;
-        free_queue(&transaction->queue, conn->net->budget);
+        free_queue(&transaction->queue, state->conn->net->budget);
     }
 }
 
@@ -205,10 +204,10 @@ static const char *keep(const struct sw_conn *conn, struct sw_transaction *trans
 }
 
 /* Adds the slots of a command, which are those of its connection's last one. */
-static void count_slots(struct sw_conn *conn, struct sw_transaction *transaction)
+static void count_slots(struct sw_resp_conn *state, struct sw_transaction *transaction)
 {
-    const struct sw_cluster_view *view = conn->net->seat.view;
-    const struct sw_slots *slots = &sw_resp_of(conn)->slots;
+    const struct sw_cluster_view *view = state->conn->net->seat.view;
+    const struct sw_slots *slots = &state->slots;
     if (view == NULL) {
         return;
     }
@@ -219,11 +218,12 @@ static void count_slots(struct sw_conn *conn, struct sw_transaction *transaction
     transaction->slots.is_several |= slots->is_several || slots->first != transaction->slots.first;
 }
 
-bool sw_transaction_queue(struct sw_conn *conn, const struct sw_command *command,
+bool sw_transaction_queue(struct sw_resp_conn *state, const struct sw_command *command,
                           const struct sw_resp_command *arguments)
 {
-    struct sw_resp *resp = sw_resp_of(conn)->resp;
-    struct sw_transaction *transaction = sw_resp_of(conn)->transaction;
+    struct sw_conn *conn = state->conn;
+    struct sw_resp *resp = state->resp;
+    struct sw_transaction *transaction = state->transaction;
     uint32_t pendings = resp->filling->pendings;
     const char *error = NULL;
     if (command->in_multi == SW_MULTI_REFUSED || sw_alone_takes(command, arguments)) {
@@ -232,17 +232,17 @@ bool sw_transaction_queue(struct sw_conn *conn, const struct sw_command *command
                !resp->run_data(conn, command, arguments, SW_DATA_CHECK)) {
         return false;
     } else if (resp->filling->pendings > pendings) { /* the check has replied with an error */
-        sw_transaction_spoil(conn);
+        sw_transaction_spoil(state);
         return true;
     } else if (!transaction->is_spoiled) {
         error = keep(conn, transaction, command, arguments);
         if (command->kind == SW_KIND_DATA) {
-            count_slots(conn, transaction);
+            count_slots(state, transaction);
         }
     }
     if (error != NULL) {
         sw_resp_error(conn, command, "%s", error);
-        sw_transaction_spoil(conn);
+        sw_transaction_spoil(state);
     } else {
         conn->queued_commands = transaction->commands;
         sw_replies_add_queued(resp->filling, conn, command);
@@ -273,27 +273,26 @@ static const struct sw_command *next_queued(struct sw_input *queue, struct sw_re
 
 /* Carries out the queued commands: adds their operations to the round, and their replies behind
  * that of EXEC. The round has room. */
-static void replay_queue(struct sw_conn *conn, struct sw_input *queue)
+static void replay_queue(struct sw_resp_conn *state, struct sw_input *queue)
 {
-    struct sw_resp_conn *state = sw_resp_of(conn);
     struct sw_resp *resp = state->resp;
     struct sw_replies *replies = resp->filling;
     struct sw_resp_command arguments = {.arguments = resp->arguments};
     const struct sw_resp_argument exec = resp->arguments[0];
     while (queue->start < queue->end) {
         const struct sw_command *command = next_queued(queue, &arguments);
-        if (sw_permit_refuses_queued(conn, command, &arguments)) {
+        if (sw_permit_refuses_queued(state, command, &arguments)) {
             continue; /* as redis: the others are carried out */
         }
-        sw_monitor_look(conn, command, &arguments);
+        sw_monitor_look(state, command, &arguments);
         if (command->kind == SW_KIND_DATA) {
-            bool done = resp->run_data(conn, command, &arguments, SW_DATA_RUN);
+            bool done = resp->run_data(state->conn, command, &arguments, SW_DATA_RUN);
             assert(done);
             (void)done;
         } else {
             size_t first = replies->text.size;
             sw_admin_run(&resp->admin, command, &arguments, &state->session, &replies->text);
-            sw_replies_add_text(replies, conn, command, first);
+            sw_replies_add_text(replies, state->conn, command, first);
         }
     }
     resp->arguments[0] = exec;
@@ -308,79 +307,77 @@ static bool has_room(const struct sw_replies *replies, const struct sw_transacti
 }
 
 /* Refuses a transaction that reads or writes, if that is refused by now. */
-static bool refuse_now(struct sw_conn *conn, const struct sw_command *command)
+static bool refuse_now(struct sw_resp_conn *state, const struct sw_command *command)
 {
-    const struct sw_resp_conn *state = sw_resp_of(conn);
     const char *line = sw_refusal_of_exec(state->resp->batches, state->transaction->operations > 0,
                                           state->transaction->writes);
     if (line != NULL) {
-        sw_transaction_drop(conn);
-        sw_resp_error(conn, command, "EXECABORT Transaction discarded because of: %s", line);
+        sw_transaction_drop(state);
+        sw_resp_error(state->conn, command, "EXECABORT Transaction discarded because of: %s", line);
     }
     return line != NULL;
 }
 
 /* Refuses a transaction whose keys are not, or no more, in one slot of this node. */
-static bool refuse_slots(struct sw_conn *conn, const struct sw_command *command)
+static bool refuse_slots(struct sw_resp_conn *state, const struct sw_command *command)
 {
-    const struct sw_transaction *transaction = sw_resp_of(conn)->transaction;
+    const struct sw_transaction *transaction = state->transaction;
     char line[SW_CLUSTER_LINE_BYTES];
-    if (conn->net->seat.view == NULL ||
-        !sw_redirect_refuses_exec(conn, &transaction->slots, transaction->view_number, line)) {
+    if (state->conn->net->seat.view == NULL ||
+        !sw_redirect_refuses_exec(state, &transaction->slots, transaction->view_number, line)) {
         return false;
     }
-    sw_transaction_drop(conn);
-    sw_resp_error(conn, command, "%s", line);
+    sw_transaction_drop(state);
+    sw_resp_error(state->conn, command, "%s", line);
     return true;
 }
 
 /* Adds EXEC and what was queued to the round. */
-static void replay(struct sw_conn *conn, const struct sw_command *command)
+static void replay(struct sw_resp_conn *state, const struct sw_command *command)
 {
-    struct sw_resp_conn *state = sw_resp_of(conn);
     struct sw_replies *replies = state->resp->filling;
     struct sw_transaction *transaction = state->transaction;
     /* The array of EXEC and its elements are sent together, or not at all (CLIENT REPLY). */
     uint8_t mode = state->session.reply_mode;
     struct sw_replies_mark mark =
-        sw_replies_add_array(replies, conn, command, transaction->commands);
+        sw_replies_add_array(replies, state->conn, command, transaction->commands);
     state->session.reply_mode = SW_REPLY_ON;
     state->in_exec = true;
-    replay_queue(conn, &transaction->queue);
+    replay_queue(state, &transaction->queue);
     state->in_exec = false;
     sw_replies_join(replies, mark, mode != SW_REPLY_ON);
     state->session.reply_mode = mode == SW_REPLY_OFF ? SW_REPLY_OFF : SW_REPLY_ON;
-    drop_queue(conn);
+    drop_queue(state);
     if (replies->text.failed) {
         replies->text.failed = false;
         sw_log_limited(SW_LOG_NO_MEMORY, SW_LOG_ERROR,
                        "no memory for the replies of a transaction: the connection was closed");
-        sw_conn_abort(conn);
+        sw_conn_abort(state->conn);
     }
 }
 
 /* The EXEC of a connection that watches keys, in the round of commands that run alone. */
-static void replay_alone(struct sw_conn *conn, const struct sw_command *command)
+static void replay_alone(struct sw_resp_conn *state, const struct sw_command *command)
 {
-    struct sw_resp *resp = sw_resp_of(conn)->resp;
+    struct sw_resp *resp = state->resp;
     struct sw_replies *filling = resp->filling;
     resp->filling = &resp->alone.replies;
-    replay(conn, command);
+    replay(state, command);
     resp->filling = filling;
-    sw_alone_start(conn, command);
+    sw_alone_start(state->conn, command);
 }
 
-static bool run_exec(struct sw_conn *conn, const struct sw_command *command)
+static bool run_exec(struct sw_resp_conn *state, const struct sw_command *command)
 {
-    struct sw_resp_conn *state = sw_resp_of(conn);
+    struct sw_conn *conn = state->conn;
     struct sw_transaction *transaction = state->transaction;
-    const bool watches = sw_watching_is_on(conn);
+    const bool watches = sw_watching_is_on(state);
     if (transaction == NULL) {
         sw_resp_error(conn, command, "ERR EXEC without MULTI");
         return true;
     }
     if (transaction->is_spoiled) {
-        sw_transaction_drop(conn);
+        sw_transaction_drop(state);
         sw_resp_error(conn, command, "EXECABORT Transaction discarded because of previous errors.");
         return true;
     }
@@ -391,11 +388,11 @@ static bool run_exec(struct sw_conn *conn, const struct sw_command *command)
     if (watches && !sw_alone_is_free_for(conn)) {
         return false;
     }
-    if (refuse_slots(conn, command) || refuse_now(conn, command)) {
+    if (refuse_slots(state, command) || refuse_now(state, command)) {
         return true;
     }
     if (watches) {
-        replay_alone(conn, command);
+        replay_alone(state, command);
         return true;
     }
     if (!has_room(state->resp->filling, transaction)) {
@@ -403,7 +400,7 @@ static bool run_exec(struct sw_conn *conn, const struct sw_command *command)
         sw_conn_stall(conn, SW_STALL_ROUND);
         return false;
     }
-    replay(conn, command);
+    replay(state, command);
     return true;
 }
 
@@ -418,11 +415,11 @@ static bool run_exec(struct sw_conn *conn, const struct sw_command *command)
 #define SW_RUN_EACH_KEY(...) NULL
 #define SW_RUN_KEY_FUNCTION(...) NULL
 #define SW_RUN(id, name, arity, keys, group, effect, speed, in_multi, how, summary) SW_RUN_##how,
-static bool (*const runs[SW_COMMAND_COUNT])(struct sw_conn *conn,
+static bool (*const runs[SW_COMMAND_COUNT])(struct sw_resp_conn *state,
                                             const struct sw_command *command) = {
     SW_COMMAND_MAP(SW_RUN)};
 
-bool sw_transaction_run(struct sw_conn *conn, const struct sw_command *command)
+bool sw_transaction_run(struct sw_resp_conn *state, const struct sw_command *command)
 {
-    return runs[command->id](conn, command);
+    return runs[command->id](state, command);
 }

@@ -20,25 +20,26 @@
 #include "server/net/conn.h"
 #include "server/resp/command.h"
 
+struct sw_resp_conn;
 struct sw_transaction;
 
 /* Carries out a command of kind TRANSACTION. Returns false, with nothing done and the connection
  * stalled, if EXEC has to wait for room in the round. */
-bool sw_transaction_run(struct sw_conn *conn, const struct sw_command *command);
+bool sw_transaction_run(struct sw_resp_conn *state, const struct sw_command *command);
 
 /* Queues a command of an open transaction, or refuses it, with a reply either way. Its arity has
  * been checked, and the engine has it. Returns false, with nothing done and the connection stalled,
  * if the round has no room to check it. */
-bool sw_transaction_queue(struct sw_conn *conn, const struct sw_command *command,
+bool sw_transaction_queue(struct sw_resp_conn *state, const struct sw_command *command,
                           const struct sw_resp_command *arguments);
 
 /* To be called when a command was refused: EXEC will refuse the transaction, if one is open. */
-void sw_transaction_spoil(struct sw_conn *conn);
+void sw_transaction_spoil(struct sw_resp_conn *state);
 
 /* Is one open that changes keys? */
-bool sw_transaction_writes(const struct sw_conn *conn);
+bool sw_transaction_writes(const struct sw_resp_conn *state);
 
 /* Discards the open transaction, if there is one, and watches no key any more. */
-void sw_transaction_drop(struct sw_conn *conn);
+void sw_transaction_drop(struct sw_resp_conn *state);
 
 #endif

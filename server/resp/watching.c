@@ -11,90 +11,88 @@
 #include "server/resp/expire.h"
 #include "server/resp/resp.h"
 
-static struct sw_watched *watched_of(struct sw_conn *conn)
+static struct sw_watched *watched_of(struct sw_resp_conn *state)
 {
-    return sw_resp_of(conn)->resp->batches->submitter.watched;
+    return state->resp->batches->submitter.watched;
 }
 
-static void count_keys(struct sw_conn *conn, int64_t more)
+static void count_keys(struct sw_resp_conn *state, int64_t more)
 {
-    struct sw_loop_counters *counters = conn->net->counters;
+    struct sw_loop_counters *counters = state->conn->net->counters;
     SW_GAUGE(counters, watched_keys, counters->watched_keys + (uint64_t)more);
 }
 
-static uint64_t view_number(struct sw_conn *conn)
+static uint64_t view_number(struct sw_resp_conn *state)
 {
-    return conn->net->seat.view == NULL ? 0 : conn->net->seat.view->number;
+    return state->conn->net->seat.view == NULL ? 0 : state->conn->net->seat.view->number;
 }
 
-static uint64_t fence(struct sw_conn *conn)
+static uint64_t fence(struct sw_resp_conn *state)
 {
-    struct sw_repl *repl = sw_resp_of(conn)->resp->owner.repl;
+    struct sw_repl *repl = state->resp->owner.repl;
     return repl == NULL ? 0 : sw_repl_fence(&repl->state);
 }
 
-static bool is_replica(struct sw_conn *conn)
+static bool is_replica(const struct sw_resp_conn *state)
 {
-    struct sw_repl *repl = sw_resp_of(conn)->resp->owner.repl;
-    return repl != NULL && sw_repl_is_replica(&repl->state);
+    return sw_obstacles_met(state->resp->batches, SW_OBSTACLE_REPLICA) != 0;
 }
 
 /* Has the time of a watched key come? */
-static bool has_expired(struct sw_conn *conn, const struct sw_watch_state *watch)
+static bool has_expired(struct sw_resp_conn *state, const struct sw_watch_state *watch)
 {
-    const struct sw_resp *resp = sw_resp_of(conn)->resp;
-    return resp->batches->shape.expires && sw_watching_is_on(conn) &&
+    const struct sw_resp *resp = state->resp;
+    return resp->batches->shape.expires && sw_watching_is_on(state) &&
            watch->until <= sw_expire_now(resp);
 }
 
-bool sw_watching_is_on(struct sw_conn *conn)
+bool sw_watching_is_on(struct sw_resp_conn *state)
 {
-    return sw_watcher_has_keys(&sw_resp_of(conn)->watch.watcher);
+    return sw_watcher_has_keys(&state->watch.watcher);
 }
 
-bool sw_watching_add(struct sw_conn *conn, const void *keys, uint32_t count)
+bool sw_watching_add(struct sw_resp_conn *state, const void *keys, uint32_t count)
 {
-    struct sw_watch_state *watch = &sw_resp_of(conn)->watch;
-    if (!sw_watching_is_on(conn)) {
-        watch->view_number = view_number(conn);
-        watch->fence = fence(conn);
+    struct sw_watch_state *watch = &state->watch;
+    if (!sw_watching_is_on(state)) {
+        watch->view_number = view_number(state);
+        watch->fence = fence(state);
     }
-    int64_t added = sw_watched_add(watched_of(conn), &watch->watcher, keys,
-                                   sw_resp_of(conn)->resp->batches->shape.key_bytes, count);
-    SW_COUNT(conn->net->counters, watch_refusals, added < 0);
-    count_keys(conn, added < 0 ? 0 : added);
+    int64_t added = sw_watched_add(watched_of(state), &watch->watcher, keys,
+                                   state->resp->batches->shape.key_bytes, count);
+    SW_COUNT(state->conn->net->counters, watch_refusals, added < 0);
+    count_keys(state, added < 0 ? 0 : added);
     return added >= 0;
 }
 
-void sw_watching_until(struct sw_conn *conn, uint64_t at)
+void sw_watching_until(struct sw_resp_conn *state, uint64_t at)
 {
-    struct sw_watch_state *watch = &sw_resp_of(conn)->watch;
-    if (!sw_watching_is_on(conn)) {
+    struct sw_watch_state *watch = &state->watch;
+    if (!sw_watching_is_on(state)) {
         watch->until = at;
     }
     watch->until = at < watch->until ? at : watch->until;
 }
 
-bool sw_watching_is_changed(struct sw_conn *conn)
+bool sw_watching_is_changed(struct sw_resp_conn *state)
 {
-    const struct sw_watch_state *watch = &sw_resp_of(conn)->watch;
-    return sw_watcher_is_changed(&watch->watcher) || has_expired(conn, watch) ||
-           watch->view_number != view_number(conn) || watch->fence != fence(conn) ||
-           is_replica(conn);
+    const struct sw_watch_state *watch = &state->watch;
+    return sw_watcher_is_changed(&watch->watcher) || has_expired(state, watch) ||
+           watch->view_number != view_number(state) || watch->fence != fence(state) ||
+           is_replica(state);
 }
 
-void sw_watching_forget(struct sw_conn *conn)
+void sw_watching_forget(struct sw_resp_conn *state)
 {
-    if (sw_watching_is_on(conn)) {
-        count_keys(conn,
-                   -(int64_t)sw_watched_forget(watched_of(conn), &sw_resp_of(conn)->watch.watcher));
+    if (sw_watching_is_on(state)) {
+        count_keys(state, -(int64_t)sw_watched_forget(watched_of(state), &state->watch.watcher));
     }
 }
 
 void sw_call_unwatch(struct sw_call *call)
 {
     if (!sw_resp_of(call->session->conn)->in_exec) { /* there EXEC does it, after it has looked */
-        sw_watching_forget(call->session->conn);
+        sw_watching_forget(sw_resp_of(call->session->conn));
     }
     sw_call_ok(call);
 }

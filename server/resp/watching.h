@@ -10,23 +10,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct sw_conn;
+struct sw_resp_conn;
 
 /* Does EXEC depend on what became of keys? */
-bool sw_watching_is_on(struct sw_conn *conn);
+bool sw_watching_is_on(struct sw_resp_conn *state);
 
 /* Watches these keys, too; the loop holds the empty gate. Returns false, with none watched, if that
  * would pass watched-keys-max. */
-bool sw_watching_add(struct sw_conn *conn, const void *keys, uint32_t count);
+bool sw_watching_add(struct sw_resp_conn *state, const void *keys, uint32_t count);
 
 /* One of the keys that are to be added next expires at this time, none before; UINT64_MAX: none. */
-void sw_watching_until(struct sw_conn *conn, uint64_t at);
+void sw_watching_until(struct sw_resp_conn *state, uint64_t at);
 
 /* Was one of them changed? Whatever made the table another one counts, too: this server was a
  * replica, or its cluster has another topology. The loop holds the empty gate. */
-bool sw_watching_is_changed(struct sw_conn *conn);
+bool sw_watching_is_changed(struct sw_resp_conn *state);
 
 /* Watches nothing any more. */
-void sw_watching_forget(struct sw_conn *conn);
+void sw_watching_forget(struct sw_resp_conn *state);
 
 #endif
