@@ -17,7 +17,7 @@
 /* A record that has one of these bits means something else than one without. */
 #define CRITICAL_FLAGS 0xff00U
 #define KNOWN_FLAGS (SW_WAL_HAS_TIMES | SW_WAL_HAS_TIME | SW_WAL_HAS_BURIED)
-/* Keys that a batch removes before its operations, for each of them (table.h). */
+/* Keys that a batch removes before its operations, for each of them (table/batch.h). */
 #define BURIED_MAX 2U
 #define TIME_BYTES 8U
 /* In the header of a segment, behind the version's text of at most 64 bytes. */

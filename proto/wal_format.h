@@ -77,7 +77,7 @@ struct sw_wal_record {
     uint64_t columns_check;
 };
 
-/* Operations are those of table/table.h (enum sw_op), by number: 1 SET, 2 SUM, .. 9 DELETE, and of
+/* Operations are those of table/op.h (enum sw_op), by number: 1 SET, 2 SUM, .. 9 DELETE, and of
  * rows 14 ADD_F32, .. 23 ADD_PRESENT_BF16, and 24 EXPIRE, .. 29. Returns the name, static storage;
  * NULL: no log has it.
  */

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "server/config/options.h"
+#include "table/configuration.h"
+#include "table/info.h"
 
 void sw_describe_addresses(const struct sw_config *config, bool activated, uint16_t port,
                            uint16_t tls_port, char *out, size_t room)

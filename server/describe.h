@@ -11,7 +11,8 @@
 #include <stdint.h>
 
 #include "server/config/config.h"
-#include "table/table.h"
+
+struct sw_table_info;
 
 /* The addresses: "127.0.0.1:7379, 127.0.0.1:7380 by TLS and unix:/run/sherwood.sock". `activated`:
  * the service manager has passed sockets. The ports are those that are bound. */

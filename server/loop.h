@@ -30,7 +30,6 @@
 #include "server/repl/repl.h"
 #include "server/resp/resp.h"
 #include "server/sweeping.h"
-#include "table/table.h"
 
 /* The functions and shared objects of the server that a loop uses. The functions may be called from
  * any thread. */

@@ -10,6 +10,8 @@
 #include "server/batch/round.h"
 #include "server/config/config.h"
 #include "server/observe/log.h"
+#include "table/info.h"
+#include "table/table.h"
 
 #define KEYS 1024
 

@@ -5,7 +5,7 @@
 #ifndef SHERWOOD_SERVER_SELFTEST_H
 #define SHERWOOD_SERVER_SELFTEST_H
 
-#include "table/table.h"
+struct sw_table_config;
 
 /* Runs SET, GET and DELETE on a small table of its own, with the engine, backend and widths of the
  * configuration. Returns 0, or -1 with a sentence logged, which says if a result was wrong or the

@@ -32,6 +32,7 @@
 #include "server/selftest.h"
 #include "server/warnings.h"
 #include "table/expiring.h"
+#include "table/table.h"
 
 /* --- stop ------------------------------------------------------------------------------------- */
 

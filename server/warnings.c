@@ -9,6 +9,8 @@
 
 #include "server/config/live.h"
 #include "server/observe/log.h"
+#include "table/configuration.h"
+#include "table/info.h"
 
 void sw_warn_of_growth(const struct sw_config *config, const struct sw_table *table)
 {

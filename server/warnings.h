@@ -5,9 +5,12 @@
 #ifndef SHERWOOD_SERVER_WARNINGS_H
 #define SHERWOOD_SERVER_WARNINGS_H
 
+#include <stdbool.h>
+
 #include "server/config/config.h"
 #include "server/users/users.h"
-#include "table/table.h"
+
+struct sw_table;
 
 /* The memory of the machine has no room for max-capacity. */
 void sw_warn_of_growth(const struct sw_config *config, const struct sw_table *table);

@@ -4,6 +4,7 @@
  */
 #include "table/adjusted.h"
 
+#include "table/batch.h"
 #include "table/expiring.h"
 
 static uint64_t given_time(const struct sw_batch *batch, uint32_t i)

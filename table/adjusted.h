@@ -7,7 +7,9 @@
 #ifndef SHERWOOD_TABLE_ADJUSTED_H
 #define SHERWOOD_TABLE_ADJUSTED_H
 
-#include "table/table.h"
+#include <stdint.h>
+
+struct sw_batch;
 
 /* Returns how many operations of a batch that is done have changed only the time or the score of a
  * key, and 1 for an epoch. Counts an operation of which the batch's answers do not tell: a snapshot

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * admission.h - what becomes of a group of operations. Included by table.h.
+ * admission.h - what becomes of a group of operations. Included by batch.h.
  *
  * Admission is all or nothing by group: either every operation of a group takes effect or, where
  * one of its inserts would pass occupied_max, none. A group with an insert is also refused if the

@@ -8,7 +8,10 @@
 #ifndef SHERWOOD_TABLE_BACKEND_H
 #define SHERWOOD_TABLE_BACKEND_H
 
+#include "table/batch.h"
+#include "table/configuration.h"
 #include "table/memory.h"
+#include "table/ways.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -5,7 +5,14 @@
 #ifndef SHERWOOD_TABLE_EXPIRING_H
 #define SHERWOOD_TABLE_EXPIRING_H
 
-#include "table/table.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "table/op.h"
+
+struct sw_table;
+struct sw_batch;
+struct sw_image;
 
 /* Whether some entry may have a time: a batch has given one, or somebody has said that one will. */
 bool sw_table_may_expire(const struct sw_table *table);

@@ -8,6 +8,7 @@
 
 #include "table/expiring.h"
 #include "table/instance.h"
+#include "table/table.h"
 
 struct sw_image {
     struct sw_table *table;

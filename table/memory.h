@@ -7,7 +7,13 @@
 #ifndef SHERWOOD_TABLE_MEMORY_H
 #define SHERWOOD_TABLE_MEMORY_H
 
-#include "table/table.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sw_table;
+struct sw_batch;
+struct sw_table_config;
 
 #ifdef __cplusplus
 extern "C" {

@@ -3,7 +3,7 @@
  * once.h - loads from memory that others may change meanwhile: the keys and operands of a batch.
  *
  * Each of these loads an element exactly once, whatever the compiler would prefer, so that two uses
- * of the value cannot disagree (table.h, struct sw_batch; table/robin_hood/README.md, rule 9). Host
+ * of the value cannot disagree (batch.h, struct sw_batch; table/robin_hood/README.md, rule 9). Host
  * and device.
  */
 #ifndef SHERWOOD_TABLE_ONCE_H

@@ -13,7 +13,10 @@
 #ifndef SHERWOOD_TABLE_RESTORE_H
 #define SHERWOOD_TABLE_RESTORE_H
 
-#include "table/table.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sw_table;
 
 #ifdef __cplusplus
 extern "C" {

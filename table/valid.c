@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * valid.c - whether a batch keeps the rules of table.h, and the table has what it asks for.
+ * valid.c - whether a batch keeps the rules of batch.h, and the table has what it asks for.
  */
 #include "table/valid.h"
 

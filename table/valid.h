@@ -9,7 +9,7 @@
 
 #include "table/instance.h"
 
-/* SW_OK; SW_E_INVALID: it contradicts the rules of table.h; SW_E_UNSUPPORTED. Notes whether it
+/* SW_OK; SW_E_INVALID: it contradicts the rules of batch.h; SW_E_UNSUPPORTED. Notes whether it
  * concerns times by itself. */
 int sw_batch_check(const struct sw_table *table, struct sw_batch *batch);
 

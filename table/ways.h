@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * ways.h - how many batches were carried out in which way. Included by table.h.
+ * ways.h - how many batches were carried out in which way. Included by info.h.
  */
 #ifndef SHERWOOD_TABLE_WAYS_H
 #define SHERWOOD_TABLE_WAYS_H

@@ -10,6 +10,7 @@
 #include "server/limits.h"
 #include "server/repl/repl.h"
 #include "table/expiring.h"
+#include "table/info.h"
 
 int sw_batches_init(struct sw_batches *batches, struct sw_table *table,
                     const struct sw_config *config, struct sw_loop_counters *counters)

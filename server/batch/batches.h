@@ -11,6 +11,7 @@
 #define SHERWOOD_SERVER_BATCH_BATCHES_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "server/batch/flight.h"
 #include "server/batch/io_arena.h"
@@ -18,7 +19,6 @@
 #include "server/batch/shape.h"
 #include "server/log/wal.h"
 #include "server/observe/counters.h"
-#include "table/table.h"
 
 struct sw_batches {
     struct sw_table *table;

@@ -12,6 +12,8 @@
 
 #include "server/batch/logging.h"
 #include "server/limits.h"
+#include "table/info.h"
+#include "table/table.h"
 
 static uint64_t now_us(void)
 {

@@ -23,7 +23,7 @@
 #include "server/observe/counters.h"
 #include "server/observe/timings.h"
 #include "server/repl/feed.h"
-#include "table/table.h"
+#include "table/batch.h"
 
 struct sw_flights;
 

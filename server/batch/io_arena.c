@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "table/batch.h"
+
 int sw_io_arena_init(struct sw_io_arena *arena, struct sw_table *table, size_t bytes)
 {
     memset(arena, 0, sizeof(*arena));

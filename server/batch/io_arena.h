@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "table/table.h"
+struct sw_table;
 
 #define SW_IO_PAGE 4096
 

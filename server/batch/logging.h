@@ -6,10 +6,12 @@
 #define SHERWOOD_SERVER_BATCH_LOGGING_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "server/log/wal.h"
 #include "server/repl/feed.h"
-#include "table/table.h"
+
+struct sw_batch;
 
 /* Hands in a batch that has a write_sequence and is done: what it did, without the groups that were
  * refused. Returns false, with nothing done, if the log has no room for it now.

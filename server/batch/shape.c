@@ -6,6 +6,7 @@
 
 #include "server/batch/refusals.h"
 #include "server/limits.h"
+#include "table/info.h"
 
 /* Rows that are numbers are added to as such; those that are bytes, as what the client says. */
 static uint64_t without_sums_of_others(uint64_t operations, const struct sw_config *config)

@@ -11,7 +11,9 @@
 #include <stdint.h>
 
 #include "server/config/config.h"
-#include "table/table.h"
+#include "table/configuration.h"
+
+struct sw_table;
 
 struct sw_table_shape {
     enum sw_engine engine;

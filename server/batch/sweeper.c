@@ -6,6 +6,7 @@
 
 #include "server/limits.h"
 #include "table/expiring.h"
+#include "table/info.h"
 
 void sw_sweeper_init(struct sw_sweeper *sweeper, struct sw_batches *batches,
                      enum sw_sweeping (*may)(void *context), void *context)

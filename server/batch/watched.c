@@ -13,6 +13,7 @@
 #include "proto/check.h"
 #include "proto/ops/apply.h"
 #include "server/batch/shape.h"
+#include "table/batch.h"
 
 enum { CHAINS = 1 << 16 };
 

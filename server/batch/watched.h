@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "table/table.h"
+struct sw_batch;
 
 struct sw_watched;
 

@@ -7,6 +7,9 @@
 #include <assert.h>
 #include <string.h>
 
+#include "table/batch.h"
+#include "table/op.h"
+
 /* Operations of the protocol, translated to those of the table. */
 #define OP_OF(name, number, op, ...) [number] = (op),
 #define OP_BEHIND(name, number, op, ...) [number] = SW_##op,

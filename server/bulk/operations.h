@@ -10,6 +10,7 @@
 
 #include "proto/operation.h"
 #include "server/batch/shape.h"
+#include "table/op.h"
 
 /* Fills in which operations of the protocol the engine supports. */
 void sw_bulk_operations(const struct sw_table_shape *shape, bool served[SW_OPERATION_NUMBERS]);

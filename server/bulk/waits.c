@@ -12,6 +12,7 @@
 #include "server/bulk/reply.h"
 #include "server/repl/digest.h"
 #include "server/repl/repl.h"
+#include "table/image.h"
 
 static void refuse(struct sw_bulk_frame *frame, enum sw_reply_status status, const char *message)
 {

@@ -7,7 +7,9 @@
 
 #include "server/config/options.h"
 #include "server/observe/gpu.h"
+#include "table/configuration.h"
 #include "table/memory.h"
+#include "table/status.h"
 
 /* The first slots and their values take at most this many bytes, and this part of the memory. */
 #define FIRST_BYTES_MAX (640ULL << 20)

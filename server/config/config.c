@@ -12,7 +12,7 @@
 
 #include "server/config/options.h"
 #include "server/config/save_points.h"
-#include "table/table.h"
+#include "table/configuration.h"
 
 /* The flags that are no options, then the options, in the order of their rows. */
 enum {

@@ -7,7 +7,8 @@
 #include <uv.h>
 
 #include "server/config/options.h"
-#include "table/table.h"
+#include "table/configuration.h"
+#include "table/status.h"
 
 /* The default size of a value in the table, its length included: a cache line. */
 #define VALUE_BYTES_STANDARD 64U

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "server/observe/log.h"
-#include "table/table.h"
+#include "table/configuration.h"
 
 #define SW_K (1ULL << 10)
 #define SW_M (1ULL << 20)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "server/config/options.h"
-#include "table/table.h"
+#include "table/configuration.h"
 
 #define HELP_COLUMNS 96
 #define HELP_INDENT 30

@@ -9,6 +9,7 @@
 
 #include "server/ha/ha_parts.h"
 #include "server/observe/log.h"
+#include "table/table.h"
 
 uint64_t sw_ha_now(void)
 {

@@ -9,6 +9,7 @@
 #include "server/etcd/values.h"
 #include "server/ha/ha_parts.h"
 #include "server/observe/log.h"
+#include "table/table.h"
 
 #define LAG_NS 10000000000ULL   /* a member that is so far behind is in sync no more */
 #define FROZEN_NS 2000000000ULL /* so long a hand-over may keep clients waiting */

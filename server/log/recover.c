@@ -13,6 +13,7 @@
 #include "server/log/clock.h"
 #include "server/log/wal_parts.h"
 #include "server/observe/log.h"
+#include "table/info.h"
 
 /* Are the segments of the log that the snapshot is of? */
 static bool ids_agree(const struct sw_recover *recover, const struct sw_wal_survey *survey,

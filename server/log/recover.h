@@ -6,11 +6,13 @@
 #ifndef SHERWOOD_SERVER_LOG_RECOVER_H
 #define SHERWOOD_SERVER_LOG_RECOVER_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "server/config/config.h"
 #include "server/log/replay.h"
 #include "server/log/snapshot_load.h"
 #include "server/log/wal.h"
-#include "table/table.h"
 
 /* What the options say of a start. */
 struct sw_recover_options {

@@ -14,6 +14,9 @@
 
 #include "proto/string_value.h"
 #include "proto/value_type.h"
+#include "table/batch.h"
+#include "table/info.h"
+#include "table/table.h"
 
 #define IN_FLIGHT_MAX 64
 

@@ -5,8 +5,13 @@
 #ifndef SHERWOOD_SERVER_LOG_REPLAY_H
 #define SHERWOOD_SERVER_LOG_REPLAY_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "server/log/survey.h"
-#include "table/table.h"
+
+struct sw_table;
+struct sw_batch;
 
 struct sw_replayed {
     uint64_t writes; /* records */

@@ -13,6 +13,10 @@
 #include "server/log/recover.h"
 #include "server/log/saver_parts.h"
 #include "server/observe/log.h"
+#include "table/configuration.h"
+#include "table/image.h"
+#include "table/info.h"
+#include "table/table.h"
 
 #define LOOK_MS 100          /* how often save points and the log are looked at */
 #define RETRY_MS 5000        /* after a snapshot that failed none is due by itself for so long */

@@ -3,8 +3,8 @@
  * saver.h - the thread that loads the newest snapshot at the start and writes snapshots afterwards:
  * when it is asked to, when a save point is due, and at the end.
  *
- * A snapshot begins with an image of the table (table.h), for which writes wait as long as copying
- * the arrays takes; then it is written while they go on. One is written at a time.
+ * A snapshot begins with an image of the table (table/image.h), for which writes wait as long as
+ * copying the arrays takes; then it is written while they go on. One is written at a time.
  *
  * Threads: create, start, stop and destroy belong to the owner's; all else may be called from any.
  */
@@ -21,7 +21,8 @@
 #include "server/log/role_file.h"
 #include "server/log/wal.h"
 #include "server/observe/persistence.h"
-#include "table/table.h"
+
+struct sw_table;
 
 struct sw_saver;
 

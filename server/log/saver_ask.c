@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "server/log/saver_parts.h"
+#include "table/info.h"
 
 uint64_t sw_saver_changes(const struct sw_table *table)
 {

@@ -12,6 +12,8 @@
 #include "server/log/saver_parts.h"
 #include "server/log/snapshot_take.h"
 #include "server/observe/log.h"
+#include "table/image.h"
+#include "table/info.h"
 
 /* How often the owner is told that something goes on. */
 #define MOVES_MS 5000

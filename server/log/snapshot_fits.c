@@ -7,6 +7,8 @@
 #include <stdio.h>
 
 #include "proto/value_type.h"
+#include "table/info.h"
+#include "table/op.h"
 
 #define SAY(...) snprintf(reason, SW_LOAD_REASON_BYTES, __VA_ARGS__)
 

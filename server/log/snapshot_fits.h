@@ -7,6 +7,8 @@
 
 #include "server/log/snapshot_load.h"
 
+struct sw_table_info;
+
 /* By the header that was read, of the file of this name. If not, `reason` receives a sentence. */
 bool sw_snapshot_fits(const struct sw_load *load, const struct sw_table_info *info,
                       const char *name, char reason[SW_LOAD_REASON_BYTES]);

@@ -18,6 +18,10 @@
 #include "server/log/snapshot_restore.h"
 #include "server/log/snapshot_write.h"
 #include "server/observe/log.h"
+#include "table/batch.h"
+#include "table/configuration.h"
+#include "table/info.h"
+#include "table/table.h"
 
 /* One batch is made while the other is carried out. */
 #define BATCHES 2

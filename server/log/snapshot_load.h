@@ -8,9 +8,14 @@
 #ifndef SHERWOOD_SERVER_LOG_SNAPSHOT_LOAD_H
 #define SHERWOOD_SERVER_LOG_SNAPSHOT_LOAD_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "proto/snapshot_file.h"
 #include "server/log/directory.h"
-#include "table/table.h"
+
+struct sw_table;
 
 #define SW_LOAD_REASON_BYTES 512
 #define SW_LOAD_DAMAGED_MAX 16 /* damaged snapshots that are remembered */

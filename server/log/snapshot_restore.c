@@ -12,6 +12,7 @@
 
 #include "proto/string_value.h"
 #include "proto/value_type.h"
+#include "table/status.h"
 
 /* While some wait for the disk the others compute: so many more than there are processors. */
 #define MORE_THREADS 2

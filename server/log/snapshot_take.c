@@ -12,8 +12,11 @@
 #include "proto/key_form.h"
 #include "proto/value_type.h"
 #include "server/log/clock.h"
+#include "table/batch.h"
+#include "table/configuration.h"
 #include "table/expiring.h"
 #include "table/image.h"
+#include "table/info.h"
 
 static_assert((int)SW_VALUE_INTEGER == (int)SW_FRAME_VALUES_INTEGER &&
                   (int)SW_VALUE_STRING == (int)SW_FRAME_VALUES_STRING &&

@@ -10,6 +10,7 @@
 
 #include "server/config/config.h"
 #include "server/log/snapshot_write.h"
+#include "table/image.h"
 
 /* sw_image_take by a queue of its own, once nobody else has an image of a table that has one at a
  * time. Until then it calls `waits` (NULL: always true); if that returns false, it returns

@@ -14,6 +14,8 @@
 #include "proto/regular_file.h"
 #include "server/log/block_writer.h"
 #include "server/observe/log.h"
+#include "table/image.h"
+#include "table/status.h"
 
 struct writing {
     struct sw_snapshot_write *write;

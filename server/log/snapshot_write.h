@@ -7,9 +7,13 @@
 #ifndef SHERWOOD_SERVER_LOG_SNAPSHOT_WRITE_H
 #define SHERWOOD_SERVER_LOG_SNAPSHOT_WRITE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "proto/snapshot_file.h"
 #include "server/log/directory.h"
-#include "table/table.h"
+#include "table/image.h"
 
 #define SW_SNAPSHOT_KIND "snapshot"    /* of a name in the directory */
 #define SW_SNAPSHOT_NEW "new-snapshot" /* the file while it is written */

@@ -6,6 +6,7 @@
 
 #include "proto/key_form.h"
 #include "server/observe/log.h"
+#include "table/info.h"
 
 /* A snapshot of a table of some GiB is written in that time. */
 #define PATIENCE_MS 10000

@@ -5,9 +5,12 @@
 #ifndef SHERWOOD_SERVER_LOG_WAL_OF_TABLE_H
 #define SHERWOOD_SERVER_LOG_WAL_OF_TABLE_H
 
+#include <stdint.h>
+
 #include "server/config/config.h"
 #include "server/log/wal.h"
-#include "table/table.h"
+
+struct sw_table;
 
 /* Makes the log of a table as the configuration says; `wake` is called when it has moved,
  * `synced` after each sync. It has

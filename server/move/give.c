@@ -13,6 +13,8 @@
 #include "server/log/clock.h"
 #include "server/move/giving.h"
 #include "server/observe/log.h"
+#include "table/image.h"
+#include "table/table.h"
 
 /* The slots are handed over once the target acknowledges what it was sent within this time; the
  * longer that does not come, as by a slow link, the more is allowed, up to what commands wait for.

@@ -13,7 +13,10 @@
 #include "server/log/clock.h"
 #include "server/log/snapshot_take.h"
 #include "server/move/mover_parts.h"
+#include "table/batch.h"
 #include "table/image.h"
+#include "table/info.h"
+#include "table/table.h"
 
 /* --- writing ------------------------------------------------------------------------------------
  */

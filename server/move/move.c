@@ -13,6 +13,8 @@
 
 #include "server/move/mover_parts.h"
 #include "server/observe/log.h"
+#include "table/batch.h"
+#include "table/info.h"
 
 #define AGAIN_MS 100 /* between two attempts */
 

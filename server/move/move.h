@@ -12,6 +12,9 @@
 #ifndef SHERWOOD_SERVER_MOVE_MOVE_H
 #define SHERWOOD_SERVER_MOVE_MOVE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "server/cluster/moving.h"
 #include "server/log/saver.h"
 #include "server/log/wal.h"
@@ -19,7 +22,6 @@
 #include "server/move/stream.h"
 #include "server/repl/repl.h"
 #include "server/repl/wire.h"
-#include "table/table.h"
 
 struct sw_mover;
 

@@ -12,6 +12,7 @@
 #include "server/repl/link.h"
 #include "server/repl/login.h"
 #include "table/expiring.h"
+#include "table/info.h"
 
 /* Entries that are read, sent or removed at once: at most so many, of so many bytes. */
 #define SW_MOVE_ENTRIES_AT_ONCE 16384U

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "server/move/mover_parts.h"
+#include "table/image.h"
 
 void sw_mover_nudge(struct sw_mover *mover)
 {

@@ -14,6 +14,8 @@
 #include "server/log/clock.h"
 #include "server/move/mover_parts.h"
 #include "server/observe/log.h"
+#include "table/batch.h"
+#include "table/table.h"
 
 #define NOFIT "-NOFIT " /* the source refuses, and will again */
 

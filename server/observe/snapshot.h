@@ -20,7 +20,7 @@
 #include "server/observe/persistence.h"
 #include "server/registry/facts.h"
 #include "server/repl/facts.h"
-#include "table/table.h"
+#include "table/info.h"
 
 struct sw_snapshot {
     const struct sw_config *config;

@@ -6,6 +6,7 @@
 
 #include "server/limits.h"
 #include "server/observe/log.h"
+#include "table/info.h"
 
 void sw_watch_init(struct sw_watch *watch, const struct sw_table *table)
 {

@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#include "table/table.h"
+struct sw_table;
 
 struct sw_watch {
     const struct sw_table *table; /* borrowed */

@@ -16,6 +16,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "table/status.h"
+
 /* --- memfds ----------------------------------------------------------------------------------- */
 
 /* Returns NULL, or what is wrong with the descriptor. Only memory that nobody can shrink is mapped:

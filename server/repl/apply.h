@@ -8,11 +8,15 @@
 #ifndef SHERWOOD_SERVER_REPL_APPLY_H
 #define SHERWOOD_SERVER_REPL_APPLY_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "server/log/wal.h"
 #include "server/repl/feed.h"
 #include "server/repl/keep.h"
 #include "server/repl/link.h"
-#include "table/table.h"
+#include "table/info.h"
 
 /* Where the bytes come from: as sw_link_receive. Tests have another one. */
 struct sw_source {

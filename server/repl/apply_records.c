@@ -13,6 +13,8 @@
 #include "proto/check.h"
 #include "server/log/replay.h"
 #include "server/repl/apply.h"
+#include "table/batch.h"
+#include "table/table.h"
 
 #define IN_FLIGHT_MAX 64
 #define ROOM_LEAST (4U << 20)

@@ -10,6 +10,8 @@
 #include "proto/string_value.h"
 #include "proto/value_type.h"
 #include "server/repl/apply.h"
+#include "table/batch.h"
+#include "table/table.h"
 
 struct loading {
     struct sw_apply *apply;

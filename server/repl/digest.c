@@ -11,8 +11,11 @@
 
 #include "proto/check.h"
 #include "server/log/snapshot_take.h"
+#include "table/configuration.h"
 #include "table/expiring.h"
 #include "table/image.h"
+#include "table/info.h"
+#include "table/status.h"
 
 /* Entries are read in arrays of about so many bytes. */
 #define BYTES_AT_ONCE (4U << 20)

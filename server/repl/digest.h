@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "table/table.h"
+struct sw_table;
 
 struct sw_digest {
     uint64_t sequence; /* of the last write that is in it */
@@ -30,7 +30,7 @@ void sw_digest_add(struct sw_digest *digest, const void *keys, uint32_t key_byte
                    const void *values, uint32_t value_bytes, const uint64_t *times, uint32_t count);
 
 /* Computes the digest of what the table holds at one instant, while writes go on. Takes an image
- * (table.h), and waits for the one that somebody else may have. Blocks. Returns 0; or -1 with a
+ * (image.h), and waits for the one that somebody else may have. Blocks. Returns 0; or -1 with a
  * sentence in `reason`. */
 int sw_digest_of(struct sw_table *table, struct sw_digest *digest, char *reason,
                  size_t reason_bytes);

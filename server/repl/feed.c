@@ -13,6 +13,7 @@
 
 #include "proto/check.h"
 #include "server/log/clock.h"
+#include "table/table.h"
 
 struct sw_feed {
     uint64_t bytes_max;

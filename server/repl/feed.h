@@ -17,7 +17,8 @@
 #include <stdint.h>
 
 #include "server/log/wal.h"
-#include "table/table.h"
+
+struct sw_table;
 
 #define SW_FEED_RECORDS_MAX (1U << 20)
 

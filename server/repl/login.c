@@ -12,6 +12,7 @@
 #include "proto/tls/context.h"
 #include "server/users/password.h"
 #include "server/users/secret.h"
+#include "table/info.h"
 
 #define PASSWORD_BYTES 513
 

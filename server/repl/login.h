@@ -5,10 +5,13 @@
 #ifndef SHERWOOD_SERVER_REPL_LOGIN_H
 #define SHERWOOD_SERVER_REPL_LOGIN_H
 
+#include <stdint.h>
+
 #include "server/config/config.h"
 #include "server/repl/link.h"
 #include "server/repl/stream.h"
-#include "table/table.h"
+
+struct sw_table;
 
 /* Parses where a primary is: "host port", "host:port", "[v6]:port" or "unix:/path". Returns 0, or
  * -1. */

@@ -13,6 +13,8 @@
 #include "server/observe/log.h"
 #include "server/repl/login.h"
 #include "server/repl/terms.h"
+#include "table/configuration.h"
+#include "table/table.h"
 
 static void on_acknowledged(void *context)
 {

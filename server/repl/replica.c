@@ -22,6 +22,7 @@
 #include "server/repl/link.h"
 #include "server/repl/login.h"
 #include "server/repl/terms.h"
+#include "table/table.h"
 
 #define RETRY_NS 500000000ULL
 #define RETRY_NO_ROOM_NS 30000000000ULL /* a snapshot costs the primary time, and would not fit */

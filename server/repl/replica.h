@@ -7,12 +7,17 @@
 #ifndef SHERWOOD_SERVER_REPL_REPLICA_H
 #define SHERWOOD_SERVER_REPL_REPLICA_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "server/config/config.h"
 #include "server/log/saver.h"
 #include "server/repl/feed.h"
 #include "server/repl/role.h"
 #include "server/repl/stream.h"
-#include "table/table.h"
+
+struct sw_table;
 
 struct sw_replica;
 

@@ -7,6 +7,7 @@
 
 #include "server/observe/log.h"
 #include "server/repl/replica_parts.h"
+#include "table/table.h"
 
 /* The first record of a term, which changes nothing: a position names one history from here on. The
  * log has room for it, and others may go on from here. */

@@ -8,13 +8,18 @@
 #ifndef SHERWOOD_SERVER_REPL_SENDER_H
 #define SHERWOOD_SERVER_REPL_SENDER_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "server/config/config.h"
 #include "server/repl/feed.h"
 #include "server/repl/stream.h"
 #include "server/repl/terms.h"
 #include "server/repl/wire.h"
 #include "server/users/users.h"
-#include "table/table.h"
+
+struct sw_table;
 
 struct sw_senders;
 

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "proto/check.h"
+#include "table/image.h"
+#include "table/status.h"
 
 struct sending {
     struct sw_snapshot_write write;

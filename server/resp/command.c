@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "server/resp/reply_kind.h"
-#include "table/table.h"
+#include "table/batch.h"
 
 /* The columns of command_map.h as fields. */
 #define SW_ROW_KEYS(first, last, step) .first_key = (first), .last_key = (last), .key_step = (step)

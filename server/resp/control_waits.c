@@ -13,6 +13,7 @@
 #include "server/resp/control.h"
 #include "server/resp/control_parts.h"
 #include "server/resp/resp.h"
+#include "table/image.h"
 
 bool sw_control_refuse(struct sw_control *control, const char *error)
 {

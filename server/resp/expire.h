@@ -13,7 +13,7 @@
 
 #include "proto/resp.h"
 #include "server/resp/command.h"
-#include "table/table.h"
+#include "table/op.h"
 
 struct sw_resp;
 

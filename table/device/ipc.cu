@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "table/device/driver.cuh"
+#include "table/status.h"
 
 /* The driver's own word for the allocation an address is of. */
 typedef int (*address_range_function)(uintptr_t *base, size_t *bytes, uintptr_t address);

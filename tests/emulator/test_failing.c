@@ -17,6 +17,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "table/image.h"
 #include "table/table.h"
 #include "tests/emulator/failing.h"
 

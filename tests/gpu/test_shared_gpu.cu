@@ -11,6 +11,7 @@
  * A line per case, and a last line "N passed, N failed"; the exit status is 1 if any failed. On a
  * device the memory is of another process, which is started first; in the emulator of this one.
  */
+#include "table/table.h"
 #include "tests/gpu/shared.cuh"
 
 namespace

@@ -12,6 +12,7 @@
 #include "server/config/options.h"
 #include "server/loop.h"
 #include "server/observe/log.h"
+#include "table/table.h"
 
 /* What an owner has to offer that does nothing. */
 static inline void no_call(void *server)

@@ -9,6 +9,7 @@
 #include "server/bulk/output.h"
 #include "server/limits.h"
 #include "server/resp/control.h"
+#include "table/table.h"
 #include "tests/server/fake_transport.h"
 #include "tests/server/loop_fixture.h"
 

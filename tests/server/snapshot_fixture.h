@@ -17,6 +17,8 @@
 #include "server/log/snapshot_load.h"
 #include "server/log/snapshot_write.h"
 #include "server/observe/log.h"
+#include "table/image.h"
+#include "table/table.h"
 
 #define KEYS 300U
 #define VALUE_OF(key) ((key)*3 + 1)

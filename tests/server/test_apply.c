@@ -13,6 +13,7 @@
 #include "server/repl/digest.h"
 #include "server/repl/snapshot_send.h"
 #include "server/repl/stream.h"
+#include "table/table.h"
 #include "tests/support/ops.h"
 #include "tests/support/random.h"
 

@@ -14,6 +14,8 @@
 #include "server/log/replay.h"
 #include "server/repl/feed.h"
 #include "table/expiring.h"
+#include "table/image.h"
+#include "table/table.h"
 #include "tests/support/ops.h"
 #include "tests/support/random.h"
 

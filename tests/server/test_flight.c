@@ -9,6 +9,7 @@
 
 #include "server/batch/flight.h"
 #include "server/limits.h"
+#include "table/table.h"
 
 enum { FLIGHTS = 8 };
 

@@ -8,6 +8,7 @@
 
 #include "proto/operation.h"
 #include "server/loop.h"
+#include "table/table.h"
 #include "tests/server/loop_fixture.h"
 
 struct owner {

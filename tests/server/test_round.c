@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "table/table.h"
 #include "tests/server/serve_fixture.h"
 #include "tests/support/random.h"
 

@@ -7,6 +7,7 @@
 
 #include "server/log/snapshot_take.h"
 #include "table/image.h"
+#include "table/table.h"
 #include "tests/server/snapshot_fixture.h"
 
 /* --- whole ------------------------------------------------------------------------------------ */

@@ -13,6 +13,8 @@
 #include "server/repl/apply.h"
 #include "server/repl/digest.h"
 #include "server/repl/snapshot_send.h"
+#include "table/image.h"
+#include "table/table.h"
 #include "tests/server/snapshot_fixture.h"
 
 enum { ROW = 16, WIDE_ROW = 28, BATCH = 100 };

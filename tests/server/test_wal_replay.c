@@ -11,6 +11,7 @@
 
 #include "server/batch/logging.h"
 #include "server/log/recover.h"
+#include "table/table.h"
 #include "tests/support/ops.h"
 #include "tests/support/random.h"
 

@@ -11,6 +11,7 @@
 #include "server/limits.h"
 #include "server/observe/log.h"
 #include "server/observe/watch.h"
+#include "table/table.h"
 
 #define IMPOSSIBLE_SLOTS (1ULL << 44) /* addresses there are, memory there is not */
 

@@ -8,6 +8,7 @@
 
 #include "server/batch/gate.h"
 #include "server/batch/watched.h"
+#include "table/batch.h"
 
 enum { KEYS_MAX = 8, LOOPS = 4, TURNS = 4000, SHARED_KEYS = 3 };
 

@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#include "table/batch.h"
+
 static void expect(struct slow *fake, bool holds, const char *rule)
 {
     if (!holds && fake->broken == NULL) {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "table/batch.h"
 #include "tests/support/slow_backend.h"
 
 TestSuite(combine, .timeout = 120);

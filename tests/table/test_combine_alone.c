@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "table/batch.h"
 #include "table/combine.h"
 
 TestSuite(combine_alone, .timeout = 60);

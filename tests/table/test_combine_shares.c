@@ -6,6 +6,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
+#include "table/batch.h"
 #include "tests/support/slow_backend.h"
 
 TestSuite(combine_shares, .timeout = 120);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "table/engine.h"
+#include "table/table.h"
 
 TestSuite(dispatch, .timeout = 60);
 

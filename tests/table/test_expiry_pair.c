@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "table/expiring.h"
+#include "table/image.h"
 #include "tests/support/ops.h"
 #include "tests/table/expiry_pair.h"
 

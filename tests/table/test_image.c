@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "table/image.h"
 #include "tests/support/tested.h"
 
 TestSuite(image, .timeout = 120);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "table/image.h"
 #include "table/restore.h"
 #include "tests/support/random.h"
 #include "tests/support/table_fixture.h"

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "table/image.h"
 #include "tests/support/table_fixture.h"
 #include "tests/support/tested.h"
 #include "tests/table/row_model.h"

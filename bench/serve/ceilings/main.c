@@ -23,7 +23,9 @@
 #include "proto/check.h"
 #include "proto/resp.h"
 #include "proto/snapshot_file.h"
+#include "table/image.h"
 #include "table/restore.h"
+#include "table/table.h"
 
 #define LOAD 0.85
 #define IN_FLIGHT 2U
