@@ -1,0 +1,468 @@
+# SPDX-License-Identifier: MIT
+"""matrix - the rows of proto/ops/operations.h, what each must do to a dict, and the doors by which it comes in.
+
+The model knows the verbs and guards by itself: it shares no code with the table. A row that differs from `RELEASED` is
+found. A new row needs a line in `VERBS` if its verb is new, and nothing here otherwise.
+"""
+
+import ctypes
+import dataclasses
+import math
+import re
+import struct
+
+import wire
+from harness import BUILD, check
+from ring import FOUND, KEYS, OPERANDS, VALUES, Ring, place
+
+# name, number, verb, guard, element, on, times, acl, command: what peers, logs and rights of users rely on.
+RELEASED = """
+GET 1 READ ALWAYS OWN ANY NO_TIMES SAME get
+SET 2 SET ALWAYS OWN ANY TIMES SAME set
+SUM 3 ADD ALWAYS OWN INTEGERS TIMES SAME sum
+MIN 4 MIN ALWAYS OWN INTEGERS TIMES SAME min
+MAX 5 MAX ALWAYS OWN INTEGERS TIMES SAME max
+SET_ABSENT 6 SET ABSENT OWN ANY TIMES SAME setnx
+SET_PRESENT 7 SET PRESENT OWN ANY TIMES SAME set
+INCREMENT 8 ADD FITS OWN INTEGERS TIMES SAME incrby
+DECREMENT 9 SUBTRACT FITS OWN INTEGERS NO_TIMES SAME decrby
+DELETE 10 DELETE ALWAYS OWN ANY NO_TIMES SAME del
+PEEK 11 READ ALWAYS OWN CACHE NO_TIMES LIKE get
+FIND_OR_INSERT 12 FIND ALWAYS OWN CACHE NO_TIMES LIKE set
+SET_SCORE 13 USE ALWAYS OWN CACHE NO_TIMES LIKE set
+SET_VALUE 14 SET PRESENT OWN CACHE NO_TIMES LIKE set
+ADD_F32 15 ADD_ROW ALWAYS F32 BLOBS TIMES SAME add
+ADD_U32 16 ADD_ROW ALWAYS U32 BLOBS TIMES SAME add
+ADD_U64 17 ADD_ROW ALWAYS U64 BLOBS TIMES SAME add
+ADD_PRESENT_F32 18 ADD_ROW PRESENT F32 BLOBS NO_TIMES SAME add
+ADD_PRESENT_U32 19 ADD_ROW PRESENT U32 BLOBS NO_TIMES SAME add
+ADD_PRESENT_U64 20 ADD_ROW PRESENT U64 BLOBS NO_TIMES SAME add
+ADD_F16 21 ADD_ROW ALWAYS F16 ROWS TIMES SAME add
+ADD_BF16 22 ADD_ROW ALWAYS BF16 ROWS TIMES SAME add
+ADD_PRESENT_F16 23 ADD_ROW PRESENT F16 ROWS NO_TIMES SAME add
+ADD_PRESENT_BF16 24 ADD_ROW PRESENT BF16 ROWS NO_TIMES SAME add
+EXPIRE 25 EXPIRE ALWAYS OWN EXPIRY NO_TIMES SAME expire
+EXPIRE_NONE 26 EXPIRE NEVER OWN EXPIRY NO_TIMES SAME expire
+EXPIRE_SOME 27 EXPIRE SOME OWN EXPIRY NO_TIMES SAME expire
+EXPIRE_LATER 28 EXPIRE LATER OWN EXPIRY NO_TIMES SAME expire
+EXPIRE_EARLIER 29 EXPIRE EARLIER OWN EXPIRY NO_TIMES SAME expire
+EXPIRE_SHORTEN 30 EXPIRE SHORTEN OWN EXPIRY NO_TIMES SAME expire
+OR 64 OR ALWAYS OWN PLAIN NO_TIMES SAME or
+XOR 65 XOR ALWAYS OWN PLAIN NO_TIMES SAME xor
+AND 66 AND PRESENT OWN PLAIN NO_TIMES SAME and
+ANDNOT 67 ANDNOT PRESENT OWN PLAIN NO_TIMES SAME andnot
+CAS 68 SWAP EQUAL OWN PLAIN NO_TIMES SAME cas
+SETRANGE 69 SETRANGE ALWAYS OWN ROWS NO_TIMES SAME setrange
+GETRANGE 70 GETRANGE ALWAYS OWN BLOBS NO_TIMES SAME getrange
+PERSIST 71 PERSIST PRESENT OWN EXPIRY NO_TIMES SAME persist
+TTL 72 TTL ALWAYS OWN EXPIRY NO_TIMES SAME ttl
+"""
+LONG_OVER, FAR = 1, 4 * 10**12  # times, in ms
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A row of the operations on keys."""
+    name: str
+    number: int
+    verb: str
+    guard: str
+    element: str
+    on: str
+    times: bool
+    device: bool
+    acl: str
+    command: str
+
+    def released(self):
+        return " ".join(map(str, (self.name, self.number, self.verb, self.guard, self.element, self.on,
+                                  "TIMES" if self.times else "NO_TIMES", self.acl, self.command)))
+
+
+def rows():
+    """The rows of the operations on keys."""
+    text = wire.OPERATIONS.read_text(encoding="utf-8").replace("\\\n", " ")
+    found = []
+    for line in re.findall(r"^#define SW_\w+_OPERATION_MAP\(X\).*$", text, flags=re.M):
+        for body in re.findall(r'X\((\w+, \d+, \w+, .*?, "\w+"), +"', line):
+            if len(columns_of := body.split(", ")) == 12:  # those of controls have fewer
+                name, number, _, verb, guard, element, on, _, times, device, acl, command = columns_of
+                found.append(Row(name, int(number), verb, guard, element, on, times == "TIMES", device == "DEVICE", acl,
+                                 command.strip('"')))
+    return found
+
+
+def columns(verb):
+    """operand, absent, effect and repeated of a verb."""
+    text = wire.OPERATIONS.read_text(encoding="utf-8")
+    return re.search(rf"X\({verb}, +(\w+), +(\w+), +(\w+), +(\w+)\)", text).groups()
+
+
+# --- tables --------------------------------------------------------------------------------------
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    """A kind of table: its options, and what its values are."""
+    name: str
+    options: tuple
+    key_bytes: int
+    value_bytes: int
+    numbers: str  # integer, string, bytes, u32, ..
+    engine: str = "robin_hood"
+
+    @property
+    def on(self):
+        """Which columns `on` name this table."""
+        if self.engine == "cache":
+            return {"CACHE", "BLOBS", "ANY"}
+        kind = {"INTEGERS", "PLAIN", "ANY"} if self.numbers == "integer" else {"ROWS", "PLAIN", "BLOBS", "ANY"}
+        return kind | ({"EXPIRY"} if self.engine == "robin_hood" else set())
+
+    def stored(self, value):
+        """A value as frames have it; None: zeros."""
+        if value is None:
+            return bytes(self.value_bytes)
+        if self.numbers == "integer":
+            return value.to_bytes(self.value_bytes, "little")
+        if self.numbers == "string":
+            return len(value).to_bytes(4, "little") + value.ljust(self.value_bytes - 4, b"\0")
+        return value
+
+    def visible(self, data):
+        """What a client may read of a value in a reply: bytes behind a string are no part of it."""
+        if self.numbers == "string":
+            return data[:4 + int.from_bytes(data[:4], "little")].ljust(self.value_bytes, b"\0")
+        return data
+
+    def room(self):
+        return self.value_bytes - 4 if self.numbers == "string" else self.value_bytes
+
+    def zero(self):
+        return 0 if self.numbers == "integer" else b"" if self.numbers == "string" else bytes(self.value_bytes)
+
+    def draw(self, rng):
+        top = 2**(8 * self.value_bytes) - 1
+        if self.numbers == "integer":
+            return rng.choice((0, 1, 2, 7, top, top - 1, top >> 1, rng.randrange(top), rng.getrandbits(20)))
+        if self.numbers == "string":
+            return rng.choice((b"%d" % rng.randrange(-999, 999), rng.randbytes(rng.randrange(9)), b"1.5", b""))
+        if self.numbers in FLOATS:
+            return pack(self.numbers, [rng.randrange(-40, 40) / 2 for _ in range(self.value_bytes // WIDTHS[self.numbers])])
+        return rng.choice((rng.randbytes(self.value_bytes), bytes(self.value_bytes), b"\xff" * self.value_bytes))
+
+
+WIDTHS = {"u32": 4, "u64": 8, "f32": 4, "f16": 2, "bf16": 2}
+FLOATS = ("f32", "f16", "bf16")
+
+
+def rounded(value):
+    """A float of 32 bits; too large a number is infinity."""
+    try:
+        return struct.pack("<f", value)
+    except OverflowError:
+        return struct.pack("<f", math.copysign(math.inf, value))
+
+
+def pack(numbers, values):
+    """Numbers to bytes; floats are rounded to the nearest, ties to even."""
+    if numbers == "bf16":
+        words = [struct.unpack("<I", rounded(value))[0] for value in values]
+        return b"".join(struct.pack("<H", (w + 0x7fff + (w >> 16 & 1)) >> 16 & 0xffff) for w in words)
+    if numbers == "f32":
+        return b"".join(rounded(value) for value in values)
+    letter = {"u32": "I", "u64": "Q", "f16": "e"}[numbers]
+    return struct.pack(f"<{len(values)}{letter}", *values)
+
+
+def unpack(numbers, data):
+    if numbers == "bf16":
+        return struct.unpack(f"<{len(data) // 2}f", b"".join(b"\0\0" + data[i:i + 2] for i in range(0, len(data), 2)))
+    letter = {"u32": "I", "u64": "Q", "f32": "f", "f16": "e"}[numbers]
+    return struct.unpack(f"<{len(data) // WIDTHS[numbers]}{letter}", data)
+
+
+# --- the model -----------------------------------------------------------------------------------
+class Refused(Exception):
+    """The key keeps its value."""
+
+
+def bits(change):
+    """A change of integers, carried out on integers and on the bytes of rows."""
+    def apply(shape, _row, before, operand):
+        if shape.numbers == "integer":
+            return change(before or 0, operand)
+        one, other = (int.from_bytes(value or b"", "little") for value in (before, operand))
+        return change(one, other).to_bytes(shape.value_bytes, "little")
+    return apply
+
+
+def present(apply):
+    """An absent key stays absent."""
+    return lambda shape, row, before, operand: None if before is None else apply(shape, row, before, operand)
+
+
+def add_row(shape, row, before, operand):
+    if before is None:
+        return operand
+    numbers = row.element.lower()
+    sums = [a + b for a, b in zip(unpack(numbers, before), unpack(numbers, operand))]
+    return pack(numbers, sums if numbers in FLOATS else [s % 2**(8 * WIDTHS[numbers]) for s in sums])
+
+
+def set_range(shape, _row, before, operand):
+    offset, piece = operand
+    text = (shape.zero() if before is None else before).ljust(offset + len(piece), b"\0")
+    return text[:offset] + piece + text[offset + len(piece):]
+
+
+VERBS = {
+    "READ": lambda shape, row, before, _: before,
+    "GETRANGE": lambda shape, row, before, _: before,
+    "TTL": lambda shape, row, before, _: before,
+    "EXPIRE": lambda shape, row, before, _: before,
+    "PERSIST": lambda shape, row, before, _: before,
+    "USE": lambda shape, row, before, _: before,
+    "SET": lambda shape, row, before, operand: operand,
+    "FIND": lambda shape, row, before, operand: operand if before is None else before,
+    "ADD": lambda shape, row, before, operand: (before or 0) + operand,
+    "SUBTRACT": lambda shape, row, before, operand: (before or 0) - operand,
+    "MULTIPLY": present(lambda shape, row, before, operand: before * operand),
+    "MIN": lambda shape, row, before, operand: operand if before is None else min(before, operand),
+    "MAX": lambda shape, row, before, operand: operand if before is None else max(before, operand),
+    "OR": bits(lambda a, b: a | b),
+    "XOR": bits(lambda a, b: a + b - 2 * (a & b)),
+    "AND": present(bits(lambda a, b: a & b)),
+    "ANDNOT": present(bits(lambda a, b: a - (a & b))),
+    "SWAP": lambda shape, row, before, operand: operand[1],
+    "DELETE": lambda shape, row, before, _: None,
+    "ADD_ROW": add_row,
+    "SETRANGE": set_range,
+}
+
+
+class Table:
+    """What a server has: {key: value} and {key: when it expires}."""
+
+    def __init__(self, shape):
+        self.shape, self.values, self.times = shape, {}, {}
+
+    def holds(self, row, key, operand, at):
+        """Is the guard fulfilled?"""
+        there, time = key in self.values, self.times.get(key)
+        return {"ALWAYS": lambda: True, "FITS": lambda: True, "ABSENT": lambda: not there, "PRESENT": lambda: there,
+                "EQUAL": lambda: there and self.values[key] == operand[0],
+                "NEVER": lambda: time is None, "SOME": lambda: time is not None,
+                "LATER": lambda: time is not None and at > time, "EARLIER": lambda: time is None or at < time,
+                "SHORTEN": lambda: time is not None and at < time}[row.guard]()
+
+    def give(self, key, at):
+        """A present key expires then; None: never."""
+        self.times.pop(key, None)
+        if at == LONG_OVER:
+            del self.values[key]
+        elif at is not None:
+            self.times[key] = at
+
+    def apply(self, row, key, operand=None, at=None):
+        """Carries out one operation. Returns (value before, bit of its reply, whether it was refused)."""
+        before, there, time = self.values.get(key), key in self.values, self.times.get(key)
+        if row.verb in ("EXPIRE", "PERSIST"):
+            changes = there and self.holds(row, key, operand, at) and (row.verb == "EXPIRE" or time is not None)
+            if changes:
+                self.give(key, None if row.verb == "PERSIST" else at)
+            return before, changes, False
+        if not self.holds(row, key, operand, at):
+            return before, there and row.guard != "EQUAL", False
+        try:
+            after = VERBS[row.verb](self.shape, row, before, operand)
+            if self.shape.numbers == "integer" and after is not None:
+                top = 2**(8 * self.shape.value_bytes) - 1
+                if row.guard == "FITS" and not 0 <= after <= top:
+                    raise Refused
+                after &= top
+        except Refused:
+            return before, there, True
+        if after is None:
+            self.values.pop(key, None)
+            self.times.pop(key, None)
+        elif after != before or row.verb in ("SET", "SWAP"):
+            self.values[key] = after
+        if after is not None and (not there or row.verb == "SET"):
+            self.give(key, at)
+        return before, there, False
+
+
+def has(row, shape):
+    """Does such a table carry the operation out?"""
+    if row.on not in shape.on:
+        return False
+    if row.verb == "ADD_ROW":
+        numbers = row.element.lower()
+        return shape.numbers in (numbers, "bytes") and shape.value_bytes % WIDTHS[numbers] == 0
+    if row.element == "STRING":
+        return shape.numbers == "string"
+    if columns(row.verb)[3] == "BITS":
+        return shape.numbers in ("integer", "bytes", "u32", "u64")
+    return True
+
+
+# --- what is asked -------------------------------------------------------------------------------
+@dataclasses.dataclass
+class Ask:
+    """Operations on some keys, repeated ones included, and the times that they give."""
+    row: Row
+    keys: list
+    operands: list  # or None
+    each_ms: list = None  # or None
+
+    def at(self, i):
+        return self.each_ms[i] if self.each_ms else None
+
+    def answers(self, table):
+        return [table.apply(self.row, key, self.operands[i] if self.operands else None, self.at(i))
+                for i, key in enumerate(self.keys)]
+
+    def part(self):
+        """Offset and bytes of a range."""
+        return (self.operands[0][0], len(self.operands[0][1])) if self.row.verb == "SETRANGE" else (1, 2)
+
+    def body(self, shape):
+        """The operands as frames have them."""
+        kind = columns(self.row.verb)[0]
+        if kind == "VALUE":
+            return b"".join(shape.stored(value) for value in self.operands)
+        if kind == "PAIR":
+            return b"".join(shape.stored(value) for pair in self.operands for value in pair)
+        return b"".join(piece for _, piece in self.operands) if kind == "PART" else b""
+
+
+def draw(rng, row, table, pool, count):
+    """An Ask with drawn keys and operands; half of the comparisons are with what is there."""
+    shape, kind = table.shape, columns(row.verb)[0]
+    keys, operands = [rng.choice(pool) for _ in range(count)], None
+    if kind == "VALUE":
+        operands = [shape.draw(rng) for _ in keys]
+    elif kind == "PAIR":
+        operands = [(rng.choice((table.values.get(key, shape.zero()), shape.draw(rng))), shape.draw(rng)) for key in keys]
+    elif kind == "PART":
+        offset = rng.randrange(shape.room() - 2)
+        size = rng.randrange(1, 3)
+        floats = shape.numbers in FLOATS  # of which none is NaN
+        operands = [(offset, bytes(size) if floats else rng.randbytes(size)) for _ in keys]
+    each = None
+    if row.verb == "EXPIRE" or (row.times and "EXPIRY" in shape.on and rng.random() < .4):
+        each = [rng.choice((LONG_OVER, FAR, FAR, FAR + rng.randrange(10**6))) for _ in keys]
+    return Ask(row, keys, operands, each)
+
+
+# --- doors that take arrays ----------------------------------------------------------------------
+# Each returns (values or None, bits or None), or the sentence of a refusal. `absent`: the door has no such call.
+class Frames:
+    """Bulk frames."""
+    takes_times = True
+
+    def __init__(self, server, shape):
+        self.connection, self.shape = server.connect(), shape
+
+    def absent(self, _row):
+        return False
+
+    def refuses(self, _row):
+        return False
+
+    def send(self, ask, number=1):
+        row, shape = ask.row, self.shape
+        body = wire.array(ask.keys, shape.key_bytes) + wire.padded(ask.body(shape))
+        header = {"want_values": True}
+        if row.verb in ("SETRANGE", "GETRANGE"):
+            header["range_offset"], header["range_bytes"] = ask.part()
+        if ask.each_ms is not None:
+            body += wire.array(ask.each_ms, 8)
+            header |= {"times": wire.AT, "has_times": True}
+        self.connection.sendall(wire.envelope(wire.header_of(
+            row.number, count=len(ask.keys), key_bytes=shape.key_bytes, value_bytes=shape.value_bytes,
+            request_id=number, **header), body))
+        return wire.read_frame(self.connection)
+
+    def ask(self, ask):
+        reply = self.send(ask)
+        if reply.status != wire.OK:
+            return reply.message
+        arrays = reply.arrays()
+        check(reply.hits == sum(arrays["found"]), f"{ask.row.name}: hits")
+        return arrays["values"], arrays["found"]
+
+    def close(self):
+        self.connection.close()
+
+
+class Rings(Frames):
+    """Records of a ring in shared memory, which have no times."""
+    takes_times = False
+    AT = {KEYS: 0, OPERANDS: 1 << 16, VALUES: 1 << 17, FOUND: 1 << 18}
+
+    def __init__(self, server, shape):
+        self.ring, self.shape = Ring(server), shape
+
+    def refuses(self, row):
+        return not row.device
+
+    def ask(self, ask):
+        shape, count, body = self.shape, len(ask.keys), ask.body(self.shape)
+        arrays = {KEYS, VALUES, FOUND} | ({OPERANDS} if body else set())
+        self.ring.put(0, b"".join(key.to_bytes(shape.key_bytes, "little") for key in ask.keys))
+        self.ring.put(self.AT[OPERANDS], body)
+        done = self.ring.run(ask.row.number, count, {i: place(0, self.AT[i]) for i in arrays})
+        if done.status != wire.OK:
+            return done.message
+        values = self.ring.get(self.AT[VALUES], count * shape.value_bytes)
+        words = self.ring.get(self.AT[FOUND], -(-count // 64) * 8)
+        found = [words[i // 8] >> i % 8 & 1 for i in range(count)]
+        check(done.hits == sum(found), f"{ask.row.name}: hits")
+        return [values[i:i + shape.value_bytes] for i in range(0, len(values), shape.value_bytes)], found
+
+    def close(self):
+        self.ring.close()
+
+
+class Library(Frames):
+    """libsherwood: sherwood_run, and the calls of operations that have more than values."""
+
+    def __init__(self, server, shape):
+        self.lib, self.shape, self.client = ctypes.CDLL(str(BUILD / "libsherwood.so")), shape, ctypes.c_void_p()
+        self.lib.sherwood_error.restype = ctypes.c_char_p
+        check(self.lib.sherwood_connect(server.address().encode(), None, ctypes.byref(self.client)) == 0, "connect")
+
+    def ask(self, ask):
+        shape, count, verb, lib = self.shape, len(ask.keys), ask.row.verb, self.lib
+        keys = b"".join(key.to_bytes(shape.key_bytes, "little") for key in ask.keys)
+        size = 8 if verb == "TTL" else ask.part()[1] if verb == "GETRANGE" else shape.value_bytes
+        values, found = ctypes.create_string_buffer(size * count + 64), ctypes.create_string_buffer(8 * -(-count // 64))
+        body, number, offset = ask.body(shape), ctypes.c_size_t(count), ask.part()[0] if "RANGE" in verb else 0
+        given = None
+        if verb == "SWAP":
+            given, status = True, lib.sherwood_cas(self.client, keys, body, number, found)
+        elif verb == "SETRANGE":
+            given, status = True, lib.sherwood_set_range(self.client, keys, body, number, offset, ask.part()[1], found)
+        elif verb == "GETRANGE":
+            status = lib.sherwood_get_range(self.client, keys, number, offset, size, values, found)
+        elif verb == "PERSIST":
+            given, status = True, lib.sherwood_persist(self.client, keys, number, found)
+        elif verb == "TTL":
+            status = lib.sherwood_ttl(self.client, keys, number, values, found)
+        elif ask.each_ms is not None:
+            class Times(ctypes.Structure):  # struct sherwood_times
+                _fields_ = [("size", ctypes.c_size_t), ("when", ctypes.c_int), ("time_ms", ctypes.c_uint64),
+                            ("times_ms", ctypes.c_void_p)]
+            each = struct.pack(f"<{count}Q", *ask.each_ms)
+            times = Times(ctypes.sizeof(Times), wire.AT, 0, ctypes.cast(ctypes.c_char_p(each), ctypes.c_void_p))
+            status = lib.sherwood_run_times(self.client, ask.row.number, keys, body or None, number, values, found,
+                                            ctypes.byref(times))
+        else:
+            status = lib.sherwood_run(self.client, ask.row.number, keys, body or None, number, values, found)
+        if status != 0:
+            return lib.sherwood_error(self.client).decode()
+        bitmap = [found.raw[i // 8] >> i % 8 & 1 for i in range(count)]
+        return None if given else [values.raw[i * size:(i + 1) * size] for i in range(count)], bitmap
+
+    def close(self):
+        self.lib.sherwood_close(self.client)

@@ -1,0 +1,429 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Every operation, by every door, on tables of every kind: carried out as a dict says, or refused with a sentence.
+
+The operations are the rows of proto/ops/operations.h; matrix.py has the dict's verbs. Of each table the log and a
+replica have the same entries afterwards.
+"""
+
+import contextlib
+import importlib.util
+import random
+import re
+import subprocess
+import sys
+
+import wire
+from data_directory import Directory
+from harness import BUILD, ROOT, Server, Skip, case, check, drawn_seed, equal, main
+from matrix import (FLOATS, RELEASED, WIDTHS, VERBS, Ask, Frames, Library, Rings, Shape, Table, columns, draw, has, pack,
+                    rows, unpack)
+from people import hello
+from replication import caught_up, replica_of
+
+SEED = drawn_seed()
+ALL = rows()
+ROWS = [row for row in ALL if row.verb in VERBS]
+DONE = set()  # what was carried out: (door, name of the row)
+SHAPES = (
+    Shape("integers of 64 bits", (), 8, 8, "integer"),
+    Shape("integers of 32 bits", ("--key-bits", "32"), 4, 4, "integer"),
+    Shape("integers of cuckoo", ("--engine", "cuckoo"), 8, 8, "integer", "cuckoo"),
+    Shape("rows of u32", ("--value-bytes", "8", "--value-type", "u32"), 8, 8, "u32"),
+    Shape("rows of u64", ("--value-bytes", "16", "--value-type", "u64"), 8, 16, "u64"),
+    Shape("rows of f32", ("--value-bytes", "8", "--value-type", "f32"), 8, 8, "f32"),
+    Shape("rows of f16", ("--value-bytes", "8", "--value-type", "f16"), 8, 8, "f16"),
+    Shape("rows of bf16", ("--value-bytes", "8", "--value-type", "bf16"), 8, 8, "bf16"),
+    Shape("rows of bytes", ("--value-bytes", "20"), 8, 20, "bytes"),
+    Shape("rows of strings", ("--value-bytes", "20", "--value-type", "string"), 8, 24, "string"),
+    Shape("a cache", ("--engine", "cache", "--value-bytes", "8", "--value-format", "fixed"), 8, 8, "bytes", "cache"))
+EMULATED = BUILD / "emulator" / "sherwoodd"
+CUDA = ("--backend", "cuda", "--capacity", "512", "--max-capacity", "0", "--loops", "1", "--frame-ops-max", "512",
+        "--round-ops-max", "512")
+SMALL = ("--backend", "cpu", "--capacity", "4K", "--max-capacity", "0", "--frame-ops-max", "4096", "--round-ops-max", "4096")
+OF_STRINGS = {"string": ("incrby", "decrby")}  # commands that work on decimal texts
+POOL = list(range(1, 7))
+IN_MULTI = dict(re.findall(r'X\(\w+, "(\w+)", -?\d+, .*?, (?:FAST|SLOW), (\w+), ',
+                           (ROOT / "server/resp/command_map.h").read_text(encoding="utf-8").replace("\n", " ")))
+
+
+def sentence(text, what):
+    """A refusal is one: it says more than that there is no such command."""
+    check(not re.search(r"unknown command|syntax error|wrong number", text, re.I) and len(text.split()) >= 4,
+          f"{what}: no sentence: {text}")
+
+
+# --- doors that take arrays ----------------------------------------------------------------------
+def shown(table, ask):
+    """What a reply has for each key: bytes and a bit."""
+    out, shape, verb = [], table.shape, ask.row.verb
+    for i, key in enumerate(ask.keys):
+        time = table.times.get(key, 0)
+        before, bit, _ = table.apply(ask.row, key, ask.operands[i] if ask.operands else None, ask.at(i))
+        if verb == "TTL":
+            value = time.to_bytes(8, "little")
+        elif verb == "GETRANGE":
+            offset, size = ask.part()
+            value = (before or b"")[offset:offset + size].ljust(size, b"\0")
+        else:
+            value = shape.stored(before)
+        out.append((value, int(bit)))
+    return out
+
+
+def carried_out(door, table, ask, what):
+    """Asks, and compares the reply with the model's."""
+    wanted = shown(table, ask)
+    reply = door.ask(ask)
+    DONE.add((type(door).__name__, ask.row.name))
+    check(not isinstance(reply, str), f"{what}: {reply}")
+    values, found = reply
+    equal(found, [bit for _, bit in wanted], what + ": bits")
+    if values is not None:
+        if ask.row.verb not in ("TTL", "GETRANGE"):
+            values = [table.shape.visible(value) for value in values]
+        equal(values, [value for value, _ in wanted], what + ": values")
+
+
+def by_arrays(rng, door, table, what):
+    """Asks each row through a door: with one key, a few, and many that repeat."""
+    shape, of = table.shape, {row.name: row for row in ROWS}
+    for row in ROWS:
+        if door.absent(row):
+            continue
+        floats = row.element.lower() in FLOATS and shape.numbers == "bytes" and has(row, shape)
+        if floats:  # no bytes that are NaN
+            carried_out(door, table, Ask(of["DELETE"], POOL[3:], None), what)
+            carried_out(door, table, Ask(of["SET"], POOL[:3], draw_floats(rng, row, shape, 3)), what)
+        for count in (1, 5, 70):
+            ask = draw(rng, row, table, POOL, count)
+            if floats:
+                ask.operands = draw_floats(rng, row, shape, count)
+            if not door.takes_times:
+                ask.each_ms = None
+            name = f"{what}, {type(door).__name__}: {row.name} of {ask.keys[:5]}, {(ask.operands or [])[:5]}"
+            if not door.refuses(row) and has(row, shape):
+                carried_out(door, table, ask, name)
+                continue
+            reply = door.ask(ask)
+            check(isinstance(reply, str), f"{name}: carried out")
+            sentence(reply, name)
+            break
+
+
+def draw_floats(rng, row, shape, count):
+    numbers = row.element.lower()
+    return [pack(numbers, [rng.randrange(-40, 40) / 2 for _ in range(shape.value_bytes // WIDTHS[numbers])])
+            for _ in range(count)]
+
+
+class Python(Frames):
+    """run_many of the Python package."""
+    takes_times = False
+
+    def __init__(self, server, shape):
+        import package  # pylint: disable=import-outside-toplevel
+        self.np, self.shape = package.np, shape
+        self.client, self.refused = package.sherwood.connect(server.address()), package.sherwood.Error
+
+    def absent(self, row):
+        return columns(row.verb)[0] in ("PAIR", "PART", "TIME") or row.verb in ("GETRANGE", "PERSIST", "TTL")
+
+    def ask(self, ask):
+        shape, np = self.shape, self.np
+        values = None
+        if body := ask.body(shape):
+            values = np.frombuffer(body, np.uint8).reshape(len(ask.keys), shape.value_bytes)
+        try:
+            layout = self.client.value_dtype
+            if values is not None:
+                values = values.reshape(-1).view(layout).reshape(len(ask.keys), *self.client.value_shape)
+            keys = np.array(ask.keys, np.uint64 if shape.key_bytes == 8 else np.uint32)
+            got = self.client.run_many(ask.row.name.lower(), keys, values)
+        except (self.refused, ValueError, TypeError) as error:
+            return str(error)
+        raw = np.ascontiguousarray(got.previous).tobytes()
+        return ([raw[i:i + shape.value_bytes] for i in range(0, len(raw), shape.value_bytes)],
+                [int(bit) for bit in got.found])
+
+    def close(self):
+        self.client.close()
+
+
+# --- doors that take words -----------------------------------------------------------------------
+def text_of(shape, value, by_cli=False):
+    if shape.numbers == "integer":
+        return str(value)
+    return ",".join(f"{n:.9g}" if shape.numbers in FLOATS else str(n) for n in unpack(shape.numbers, value)) \
+        if by_cli and shape.numbers in WIDTHS else value
+
+
+def words_of(row, shape, key, operand, at, by_cli=False):
+    """The command that does what the row says; None: there is none."""
+    def text(value):
+        return text_of(shape, value, by_cli)
+    if row.acl == "LIKE" or (row.on == "EXPIRY" and "EXPIRY" not in shape.on):
+        return None
+    if not has(row, shape) and (row.command in OF_STRINGS.get(shape.numbers, ()) or any(
+            other.command == row.command and has(other, shape) for other in ROWS)):
+        return None  # on this table the command is another row's
+    if row.verb == "ADD_ROW":
+        own = shape.engine != "cache" and row.element.lower() == shape.numbers
+        return ["ADD", key, text(operand), *(["XX"] if row.guard == "PRESENT" else [])] if own else None
+    if row.verb == "SET" and row.guard != "ABSENT":
+        expires = ["PXAT", at] if at is not None else []
+        return ["SET", key, text(operand), *(["XX"] if row.guard == "PRESENT" else []), *expires]
+    if row.verb == "EXPIRE":
+        options = {"ALWAYS": [], "NEVER": ["NX"], "SOME": ["XX"], "LATER": ["GT"], "EARLIER": ["LT"]}
+        return ["PEXPIREAT", key, at, *options[row.guard]] if row.guard in options else None
+    if row.verb == "TTL":
+        return ["PEXPIRETIME", key]
+    if row.verb == "SWAP":
+        return ["CAS", key, *map(text, operand)]
+    if row.verb == "SETRANGE":
+        return ["SETRANGE", key, operand[0], operand[1].hex() if by_cli else operand[1], *(["HEX"] if by_cli else [])]
+    if row.verb == "GETRANGE":
+        own = shape.numbers != "integer"  # of integers the command shows digits
+        return ["GETRANGE", key, 1, 2, *(["HEX"] if by_cli else [])] if own else None
+    operands = [] if operand is None else [text(operand)]
+    return [row.command, key, *operands]
+
+
+def said(row, table, key, before, bit, refused, by_cli=False):
+    """The reply to a command that was carried out."""
+    shape, after = table.shape, table.values.get(key)
+
+    def text(value):
+        return None if value is None else text_of(shape, value, by_cli)
+    if refused:
+        return wire.Error
+    if row.verb == "SET":
+        return {"ALWAYS": "OK", "PRESENT": "OK" if bit else None, "ABSENT": 1 - bit}[row.guard]
+    if row.verb in ("DELETE", "ADD_ROW", "SWAP", "EXPIRE", "PERSIST"):
+        return int(bit)
+    if row.verb in ("SETRANGE", "APPEND"):
+        return int(bit) if by_cli else len(after)
+    if row.verb == "GETRANGE":
+        part = (before or b"")[1:3]
+        return part.hex() if by_cli else part
+    return text(before if row.verb == "READ" else after)
+
+
+def same(got, wanted, what):
+    """Replies and lines, of which integers are numbers, and nothing is an empty line."""
+    if wanted is wire.Error:
+        check(isinstance(got, wire.Error) or str(got).startswith("ERR"), f"{what}: {got!r} instead of a refusal")
+        return
+    def plain(value):
+        value = value.decode("latin-1") if isinstance(value, bytes) else value
+        return "" if value is None else ",".join(f"{float(n):.9g}" for n in value.split(",")) if "." in str(value) and "," in value else str(value)
+    equal(plain(got), plain(wanted), what)
+
+
+def is_plain(words):
+    """Can a line of sherwood-cli have these words?"""
+    return all(str(word).isprintable() and str(word) and not re.search(r"[\s\"'\\]", str(word)) for word in words)
+
+
+def commands(rng, table, count, of_cli=None):
+    """Drawn commands, and what is wanted: [(row, words, (reply,) or None: refused)]. `of_cli`: what sherwood-cli has."""
+    shape, out = table.shape, []
+    for row in rng.choices(ROWS, k=count) + ROWS:
+        ask = draw(rng, row, table, POOL[:4], 1)
+        key, operand = ask.keys[0], ask.operands[0] if ask.operands else None
+        if row.guard == "FITS" and shape.numbers == "integer":
+            operand &= 2**31 - 1  # the command takes signed numbers
+        at = ask.at(0) if row.verb in ("EXPIRE", "SET") and row.guard != "ABSENT" else None
+        words = words_of(row, shape, key, operand, at, of_cli is not None)
+        if words is None or (of_cli is not None and (words[0].lower() not in of_cli or not is_plain(words))):
+            continue
+        if not has(row, shape):
+            out.append((row, words, None))
+            continue
+        time = table.times.get(key, -1) if key in table.values else -2
+        outcome = table.apply(row, key, operand, at)
+        out.append((row, words, (time if row.verb == "TTL" else said(row, table, key, *outcome, of_cli is not None),)))
+    return out
+
+
+def by_resp(rng, replies, table, what):
+    """Commands that are sent behind each other are carried out in one batch."""
+    asked = commands(rng, table, 250)
+    for at in range(0, len(asked), 50):
+        replies.socket.sendall(b"".join(wire.command(*words) for _, words, _ in asked[at:at + 50]))
+        for row, words, wanted in asked[at:at + 50]:
+            got = replies.read()
+            if wanted is None:
+                check(isinstance(got, wire.Error), f"{what}, RESP: {words}: {got!r}")
+                sentence(got, f"{what}, RESP: {words}")
+            else:
+                same(got, wanted[0], f"{what}, RESP: {row.name}: {words}")
+                DONE.add(("RESP", row.name))
+
+
+def by_multi(rng, replies, table, what):
+    """The same between MULTI and EXEC; what a transaction may not have is refused, and nothing is done."""
+    for row in ROWS:
+        ask = draw(rng, row, table, POOL[:4], 1)
+        key, operand = ask.keys[0], ask.operands[0] if ask.operands else None
+        if row.guard == "FITS" and table.shape.numbers == "integer":
+            operand &= 2**31 - 1
+        at = ask.at(0) if row.verb in ("EXPIRE", "SET") and row.guard != "ABSENT" else None
+        words = words_of(row, table.shape, key, operand, at)
+        if words is None:
+            continue
+        equal(replies.ask("MULTI"), "OK")
+        queued = replies.ask(*words)
+        got = replies.ask("EXEC")
+        name = f"{what}, MULTI: {row.name}: {words}"
+        if IN_MULTI[str(words[0]).lower()] == "REFUSED" or not has(row, table.shape):
+            sentence(queued, name)
+            check(isinstance(got, wire.Error) and got.startswith("EXECABORT"), f"{name}: {got!r}")
+            continue
+        equal(queued, "QUEUED", name)
+        time = table.times.get(key, -1) if key in table.values else -2
+        outcome = table.apply(row, key, operand, at)
+        same(got[0], time if row.verb == "TTL" else said(row, table, key, *outcome), name)
+
+
+def by_cli(rng, server, table, what):
+    """sherwood-cli, which prints a line a command."""
+    has_command = set(subprocess.run([BUILD / "sherwood-cli", "COMMAND"], check=True, text=True,
+                                     stdout=subprocess.PIPE).stdout.lower().split())
+    asked = commands(rng, table, 60, has_command)
+    lines = subprocess.run([BUILD / "sherwood-cli", "-a", server.address()], check=False, text=True, encoding="latin-1",
+                           input="".join(" ".join(map(str, words)) + "\n" for _, words, _ in asked),
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout.split("\n")
+    for (row, words, wanted), line in zip(asked, lines):
+        if wanted is None:
+            sentence(line, f"{what}, CLI: {words}")
+        else:
+            same(line, wanted[0], f"{what}, CLI: {row.name}: {words}")
+
+
+# --- tables --------------------------------------------------------------------------------------
+def compare(server, table, what):
+    """Does the server have what the model has?"""
+    frames, shape = Frames(server, table.shape), table.shape
+    get = next(row for row in ROWS if row.name == ("PEEK" if shape.engine == "cache" else "GET"))
+    with contextlib.closing(frames):
+        for row in (get, *(row for row in ROWS if row.name == "TTL" and has(row, shape))):
+            values, found = frames.ask(Ask(row, POOL, None))
+            equal(found, [int(key in table.values) for key in POOL], f"{what}: keys")
+            wanted = [table.times.get(key, 0).to_bytes(8, "little") if row.verb == "TTL"
+                      else shape.stored(table.values.get(key)) for key in POOL]
+            equal([value if row.verb == "TTL" else shape.visible(value) for value in values], wanted, f"{what}: {row.name}")
+
+
+def session(server, table, what, doors):
+    """Every door in turn, in a drawn order."""
+    rng = random.Random(SEED)
+    with server.connect() as connection:
+        replies = wire.Replies(connection)
+        calls = [lambda: by_resp(rng, replies, table, what), lambda: by_multi(rng, replies, table, what)]
+        if table.shape.numbers not in ("f16", "bf16", "bytes"):
+            calls.append(lambda: by_cli(rng, server, table, what))
+        opened = []
+        for door in doors:
+            opened.append(door(server, table.shape))
+            calls.append(lambda door=opened[-1]: by_arrays(rng, door, table, what))
+        calls *= 1 if "CUDA" in what else 3
+        rng.shuffle(calls)
+        for call in calls:
+            call()
+            compare(server, table, what)
+        for door in opened:
+            door.close()
+
+
+def doors_here():
+    python = (ROOT / "build/python/lib/sherwood").exists() and importlib.util.find_spec("numpy")
+    return [Frames, Rings, Library] + ([Python] if python else [])
+
+
+def kept(shape):
+    """One kind of table: by every door; then its replica, and a server that reads its log."""
+    table, what = Table(shape), f"seed {SEED}: {shape.name}"
+    with Directory() as path:
+        own = (*SMALL, *shape.options, "--unix-socket", f"{path}/s")
+        if shape.engine == "cache":  # it has neither a log nor replicas
+            with Server(*own) as server:
+                session(server, table, what, doors_here())
+            return
+        own = (*own, "--data-dir", str(path), "--appendonly", "yes", "--appendfsync", "no")
+        with Server(*own) as server, replica_of(server.port, *SMALL, *shape.options) as replica:
+            session(server, table, what, doors_here())
+            caught_up(server, replica)
+            compare(replica, table, what + ", the replica")
+        with Server(*own) as server:
+            compare(server, table, what + ", from the log")
+
+
+@case
+def released():
+    """what was released of a row is in it: number, verb, guard, element, tables, times and right"""
+    now = {row.name: row.released() for row in ALL}
+    for line in RELEASED.strip().splitlines():
+        equal(now.get(line.split()[0]), line, "proto/ops/operations.h")
+    check(len({row.number for row in ALL}) == len(ALL) == len(now), "a name or a number comes twice")
+    missing = sorted({row.verb for row in ALL} - set(VERBS))
+    check(not missing, f"the model lacks the verbs {missing}: give each a line in VERBS of tests/integration/matrix.py")
+
+
+@case
+def rights():
+    """a row needs the right of its command, and no other, by frames and by RESP"""
+    with Server("--backend", "cpu", "--capacity", "4K") as server, server.connect() as connection:
+        admin, shape = wire.Replies(connection), SHAPES[0]
+        for row in ROWS:
+            for rules, may in ((("+@all", "-" + row.command), False), (("-@all", "+" + row.command), True)):
+                equal(admin.ask("ACL", "SETUSER", "peer", "reset", "on", "nopass", "~*", *rules), "OK", row.name)
+                with server.connect() as other:
+                    other.sendall(hello(b"peer", b"x"))
+                    equal(wire.read_frame(other).status, wire.OK, "HELLO")
+                    part = {"range_bytes": 1} if "RANGE" in row.verb else {}
+                    other.sendall(wire.envelope(wire.header_of(row.number, count=0, key_bytes=8, value_bytes=8, **part)))
+                    refused = wire.read_frame(other).status == wire.NO_PERMISSION
+                    equal(refused, not may, f"{row.name}: {rules}")
+                operand = {"NONE": None, "PAIR": (1, 2), "PART": (0, b"x")}.get(columns(row.verb)[0], 1)
+                words = words_of(row, shape, 1, operand, 10**13)
+                if words and words[0].lower() == row.command:
+                    with server.connect() as other:
+                        replies = wire.Replies(other)
+                        equal(replies.ask("AUTH", "peer", "x"), "OK", "AUTH")
+                        refused = str(replies.ask(*words)).startswith("NOPERM")
+                        equal(refused, not may, f"RESP: {words}: {rules}")
+
+
+for each in SHAPES:
+    def of_kind(shape=each):
+        kept(shape)
+    of_kind.__doc__ = f"{each.name}: every operation by every door; a replica, and the log"
+    of_kind.__name__ = re.sub(r"\W", "_", each.name)
+    case(of_kind)
+
+
+@case
+def emulated_cuda():
+    """integers and rows on the CUDA backend, whose kernels the emulator runs: by frames, RESP and MULTI"""
+    if not EMULATED.exists():
+        raise Skip("make emulated-daemon has not been run")
+    for shape in (SHAPES[0], SHAPES[3]):
+        table, what = Table(shape), f"seed {SEED}: {shape.name} on CUDA"
+        with Server(*CUDA, *shape.options, program=EMULATED) as server:
+            session(server, table, what, [Frames])
+
+
+@case
+def none_was_left_out():
+    """every row was carried out by frames on some table; by RESP what has a command, by rings what may be on a device"""
+    if len(sys.argv) > 1:
+        raise Skip("not all tables were tried")
+    for row in ROWS:
+        doors = {"Frames", "Library"} | ({"Rings"} if row.device else set())
+        doors |= {"RESP"} if row.acl == "SAME" and row.guard != "SHORTEN" else set()
+        check(doors <= {door for door, name in DONE if name == row.name}, f"{row.name} was not carried out by all of {doors}")
+
+
+if __name__ == "__main__":
+    main()
