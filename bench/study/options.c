@@ -226,8 +226,9 @@ enum sw_study_parsed sw_study_parse(const struct sw_study_command *command, void
         if (r == command->count) {
             int size = 0;
             const char *wrong = sw_option_wrong(argv, argc, optind, &size);
-            snprintf(why, why_size, "%.*s: unknown option, or one without its argument", size,
-                     wrong);
+            snprintf(why, why_size, "%.*s: unknown option, or one without its argument%s%s", size,
+                     wrong, command->hint == NULL ? "" : "; ",
+                     command->hint == NULL ? "" : command->hint);
             return SW_STUDY_WRONG;
         }
         mine[r] = true;

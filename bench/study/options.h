@@ -75,6 +75,7 @@ struct sw_study_option {
 struct sw_study_command {
     const char *name;  /* of the program */
     const char *usage; /* what follows the name, "[options]" */
+    const char *hint;  /* added to the error of an unknown option; or NULL */
     const char *about; /* of --help: before the options */
     const char *end;   /* and after them */
     const struct sw_study_option *options;

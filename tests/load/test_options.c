@@ -156,6 +156,8 @@ Test(options, what_is_wrong_is_said)
         {"--protocol resp --key-bits 32 -n 4294967297", "2^32 keys"},
         {"--value-of 4294967296 --key-bits 32", "more than 32 bits"},
         {"--nonsense", "unknown option"},
+        {"--port 7379",
+         "--port: unknown option, or one without its argument; -a HOST:PORT names the server"},
         {"--pass=s3cret", "--pass: unknown option"}, /* no abbreviation of --pass-file */
         {"--seed", "without its argument"},
         {"something", "no arguments besides options"},
