@@ -48,6 +48,14 @@ static void refuse_word(struct reader *reader, const struct sw_word *word, const
     refuse(reader, sentence);
 }
 
+/* Refuses a word behind a blank that is behind the sign of a password: it may be the password. */
+static void refuse_hidden(struct reader *reader, const char *why)
+{
+    char sentence[384];
+    snprintf(sentence, sizeof(sentence), "%s: a word not shown here; no blank may follow a >", why);
+    refuse(reader, sentence);
+}
+
 /* Takes the next word of a line, which has no NUL. */
 static bool next_word(const char **at, const char *end, struct sw_word *word)
 {
@@ -80,6 +88,7 @@ static void read_user(struct reader *reader, const struct sw_word *name, const c
 {
     struct sw_user user = {.refs = 0};
     struct sw_word word;
+    bool hides = sw_acl_ends_in_sign(name->text, name->size);
     if (!sw_user_name_fits(name->text, name->size)) {
         refuse(reader, "a user's name has 1 to 63 bytes, and no blanks");
         return;
@@ -92,12 +101,17 @@ static void read_user(struct reader *reader, const struct sw_word *name, const c
     while (next_rule(&at, end, &word)) {
         const char *why = sw_user_apply(&user, reader->catalog, word.text, word.size);
         if (why != NULL) {
-            refuse_word(reader, &word, why);
+            if (hides) {
+                refuse_hidden(reader, why);
+            } else {
+                refuse_word(reader, &word, why);
+            }
             sw_forget(&user, sizeof(user));
             return;
         }
         sw_acl_notes_add(reader->notes, sw_user_effect(reader->catalog, word.text, word.size),
                          reader->line, word.text, word.size);
+        hides |= sw_acl_ends_in_sign(word.text, word.size);
     }
     if (!sw_user_list_add(reader->list, sw_user_create(&user))) {
         refuse(reader, "there is no memory for so many users");

@@ -11,6 +11,11 @@
 #define SHOWN_BYTES 72
 #define SECRET_SIGNS "><#!"
 
+bool sw_acl_ends_in_sign(const char *word, size_t size)
+{
+    return size > 0 && word[size - 1] != '\0' && strchr(SECRET_SIGNS, word[size - 1]) != NULL;
+}
+
 void sw_acl_show_word(const char *word, size_t size, char *out, size_t out_bytes)
 {
     static const char dots[] = "...";

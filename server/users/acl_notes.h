@@ -32,9 +32,12 @@ void sw_acl_notes_add(struct sw_acl_notes *notes, enum sw_rule_effect effect, un
 size_t sw_acl_notes_text(const struct sw_acl_notes *notes, const char *path, char *out,
                          size_t out_bytes);
 
+/* Whether the word is the sign of a password without the password: a blank may have come between,
+ * so no later word of the line is shown. */
+bool sw_acl_ends_in_sign(const char *word, size_t size);
+
 /* Copies a word for a sentence of the log: nothing behind the sign of a password or behind a
- * leading
- * ~, and no byte that is not printable. Longer words are cut. */
+ * leading ~, and no byte that is not printable. Longer words are cut. */
 void sw_acl_show_word(const char *word, size_t size, char *out, size_t out_bytes);
 
 #endif

@@ -259,6 +259,17 @@ Test(users, files_that_redis_writes)
     cr_assert_not_null(strstr(error, "'on?>...'"), "%s", error);
     cr_assert_null(strstr(error, "secret"), "%s", error);
     cr_assert_gt(sw_users_notes(users, error, sizeof(error)), 0); /* of the file that holds */
+    write_file(folder.acl,
+               "user a on > secret\nuser b on on>\tsecret\nuser > secret on\n"
+               "user d > ~secret\nuser e off wat secret\n",
+               0600);
+    cr_assert_eq(sw_users_load(users, error, sizeof(error)), -1);
+    cr_assert_null(strstr(error, "secret"), "%s", error);
+    cr_assert_not_null(strstr(error, "acl:1: Syntax error: a word not shown here"), "%s", error);
+    cr_assert_not_null(strstr(error, "acl:2: Syntax error: 'on>'"), "%s", error);
+    cr_assert_not_null(strstr(error, "acl:3: Syntax error: a word not shown here"), "%s", error);
+    cr_assert_not_null(strstr(error, "acl:4: "), "%s", error);
+    cr_assert_not_null(strstr(error, "acl:5: Syntax error: 'wat'"), "%s", error);
 
     for (int i = 0; i < 99; i++) { /* more words than a sentence has room for */
         snprintf(text + strlen(text), sizeof(text) - strlen(text), "user u%d &some-channel-%d\n", i,
