@@ -65,11 +65,10 @@ struct sw_together {
 };
 
 /* A batch of SW_BATCH_IMAGE takes an image (sw_image_take). It has a place in the order of the
- * writes, but no number of its own. The backend leaves the image in _image, which is
- * dropped even if the batch then fails, and with _borrows one of the arrays themselves, without a
- * copy. Of a backend that orders writes itself _image_sequence
- * receives the number of the last write that is in it. _held_ns:
- * how long writes waited. SW_E_NOMEM: there is no memory for it. */
+ * writes, but no number of its own. The backend leaves the image in image.memory, which is dropped
+ * even if the batch then fails, and with image.borrows one of the arrays themselves, without a
+ * copy. Of a backend that orders writes itself image.sequence receives the number of the last write
+ * that is in it. image.held_ns: how long writes waited. SW_E_NOMEM: there is no memory for it. */
 
 /* Where entries of an image go. */
 struct sw_image_columns {
@@ -129,7 +128,7 @@ struct sw_backend {
     int (*queue_open)(void *table, void **out);
     void (*queue_close)(void *queue);
 
-    /* A valid batch; its outputs (status, counters, leftover_count, scan_count, _stash_change) are
+    /* A valid batch; its outputs (status, counters, leftover_count, scan.got, _stash_change) are
      * zero on entry. poll returns SW_PENDING, or anything else once they are final. table.c keeps
      * the number of entries as the sum over batches of inserted - deleted - evicted, minus
      * leftover_count where leftovers_count says so. */

@@ -112,9 +112,9 @@ static bool is_collected_alone(const struct sw_combiner *combiner, const struct 
     if (concerns_times(combiner, batch)) {
         return true;
     }
-    return batch->shared || combiner->collects_all
-               ? sw_combiner_collects(combiner, batch)
-               : batch->count >= SW_COLLECTED_MIN && shares(combiner, batch);
+    return sw_combiner_collects(combiner, batch) &&
+           (batch->shared || combiner->collects_all ||
+            (batch->count >= SW_COLLECTED_MIN && shares(combiner, batch)));
 }
 
 /* What all operations of a batch do; SW_OP_END if they differ. */
@@ -133,8 +133,8 @@ struct gathering {
 
 static bool stays_plain(const struct gathering *launch, const struct sw_batch *batch)
 {
-    return launch->is_plain && batch->previous == NULL && batch->ops == NULL &&
-           batch->op == launch->together->parts[0]->op;
+    return launch->is_plain && batch->kind == SW_BATCH_OPERATIONS && batch->previous == NULL &&
+           batch->ops == NULL && batch->op == launch->together->parts[0]->op;
 }
 
 /* Whether it has room for a batch. How much a plain one may have is asked only once it has as much
@@ -218,7 +218,7 @@ static bool is_sweep(const struct sw_batch *batch)
 /* The number of the write, or of the last one before the image. */
 static uint64_t place_of(const struct sw_batch *batch)
 {
-    return batch->kind == SW_BATCH_IMAGE ? batch->_image_sequence : batch->write_sequence;
+    return batch->kind == SW_BATCH_IMAGE ? batch->image.sequence : batch->write_sequence;
 }
 
 /* The arrays of collected batches have room for one group per operation. A batch with more groups
@@ -357,7 +357,7 @@ static void push(struct sw_combine_queue *queue, struct sw_batch *batch)
     struct sw_batch ***end = sweeps ? &combiner->sweeps_end : &combiner->waiting_end;
     pthread_mutex_lock(&combiner->lock);
     if (batch->kind == SW_BATCH_IMAGE) {
-        batch->_image_sequence = combiner->sequence;
+        batch->image.sequence = combiner->sequence;
     } else if (!sweeps) {
         batch->write_sequence = combiner->sequence + 1;
         __atomic_store_n(&combiner->sequence, batch->write_sequence, __ATOMIC_RELEASE);

@@ -35,7 +35,7 @@ static int take(struct sw_queue *queue, struct sw_batch *batch)
 int sw_image_take(struct sw_queue *queue, bool borrow, struct sw_image **out)
 {
     const struct sw_backend *backend = queue->table->backend;
-    struct sw_batch batch = {.kind = SW_BATCH_IMAGE, ._borrows = borrow};
+    struct sw_batch batch = {.kind = SW_BATCH_IMAGE, .image.borrows = borrow};
     *out = NULL;
     if (backend->image_read == NULL) {
         return SW_E_UNSUPPORTED;
@@ -46,15 +46,15 @@ int sw_image_take(struct sw_queue *queue, bool borrow, struct sw_image **out)
     }
     int status = take(queue, &batch);
     if (status != SW_OK) {
-        if (batch._image != NULL) { /* what came after it failed */
-            backend->image_drop(batch._image);
+        if (batch.image.memory != NULL) { /* what came after it failed */
+            backend->image_drop(batch.image.memory);
         }
         free(image);
         return status;
     }
-    *image =
-        (struct sw_image){queue->table, backend,        batch._image,     batch._image_sequence,
-                          batch.epoch,  batch._held_ns, batch.some_expire};
+    *image = (struct sw_image){queue->table,         backend,           batch.image.memory,
+                               batch.image.sequence, batch.image.epoch, batch.image.held_ns,
+                               batch.image.expires};
     atomic_fetch_add_explicit(&queue->table->images, 1, memory_order_relaxed);
     *out = image;
     return SW_OK;

@@ -229,13 +229,13 @@ void sw_table_account(struct sw_table *table, const struct sw_batch *batch)
             atomic_fetch_add_explicit(&table->counters[i], words[i], memory_order_relaxed);
         }
     }
-    if (table->backend->leftovers_count) {
+    if (batch->kind == SW_BATCH_OPERATIONS && table->backend->leftovers_count) {
         atomic_fetch_add_explicit(&table->handed_back, batch->leftover_count, memory_order_relaxed);
     }
     if (batch->expired != 0) {
         atomic_fetch_add_explicit(&table->expired, batch->expired, memory_order_relaxed);
     }
-    if (batch->_adjusts || batch->kind == SW_BATCH_EPOCH) {
+    if (batch->kind == SW_BATCH_EPOCH || (batch->kind == SW_BATCH_OPERATIONS && batch->_adjusts)) {
         atomic_fetch_add_explicit(&table->adjusted, sw_batch_adjusted(batch), memory_order_relaxed);
     }
     atomic_fetch_add_explicit(&table->stash_occupied, (uint64_t)batch->_stash_change,
@@ -324,27 +324,86 @@ void sw_queue_destroy(struct sw_queue *queue)
 int sw_batch_submit(struct sw_queue *queue, struct sw_batch *batch)
 {
     int status = sw_batch_check(queue->table, batch);
-    if (batch->expires != NULL || (batch->expire_at != 0 && batch->expire_at != SW_EXPIRE_KEEP)) {
+    if (batch->kind == SW_BATCH_OPERATIONS &&
+        (batch->expires != NULL || (batch->expire_at != 0 && batch->expire_at != SW_EXPIRE_KEEP))) {
         sw_table_will_expire(queue->table);
     }
     return status == SW_OK ? sw_queue_submit(queue, batch) : status;
 }
 
-int sw_queue_submit(struct sw_queue *queue, struct sw_batch *batch)
+/* Answers that are sums, or that a backend may leave as they are. */
+static void clear_answers(struct sw_batch *batch)
 {
     batch->status = SW_OK;
     batch->write_sequence = 0;
-    batch->scan_count = 0;
-    batch->leftover_count = 0;
-    batch->matched = 0;
     batch->some_expire = false;
     batch->buried = NULL;
     batch->buried_count = 0;
     batch->expired = 0;
     batch->_stash_change = 0;
-    batch->_upserts = 0;
-    batch->_way = 0;
     memset(&batch->counters, 0, sizeof(batch->counters));
+    switch (batch->kind) {
+    case SW_BATCH_OPERATIONS:
+        batch->leftover_count = 0;
+        batch->_upserts = 0;
+        batch->_way = 0;
+        break;
+    case SW_BATCH_SCAN:
+        batch->scan.got = 0;
+        break;
+    case SW_BATCH_COUNT_SCORES:
+        batch->range.matched = 0;
+        break;
+    case SW_BATCH_SWEEP:
+        batch->sweep.cursor = 0;
+        batch->sweep.looked = 0;
+        break;
+    default: /* CLEAR, RESIZE, ERASE_SCORES and EPOCH have none; an IMAGE comes empty */
+        break;
+    }
+}
+
+#ifdef SHERWOOD_CHECKS
+/* Bytes that a kind has of the union; CLEAR has none. */
+static size_t own_bytes(const struct sw_batch *batch)
+{
+    switch (batch->kind) {
+    case SW_BATCH_OPERATIONS:
+        return sizeof(*batch) - offsetof(struct sw_batch, op);
+    case SW_BATCH_SCAN:
+        return sizeof(batch->scan);
+    case SW_BATCH_RESIZE:
+        return sizeof(batch->capacity);
+    case SW_BATCH_COUNT_SCORES:
+    case SW_BATCH_ERASE_SCORES:
+        return sizeof(batch->range);
+    case SW_BATCH_EPOCH:
+        return sizeof(batch->epoch);
+    case SW_BATCH_SWEEP:
+        return sizeof(batch->sweep);
+    case SW_BATCH_IMAGE:
+        return sizeof(batch->image);
+    default:
+        return 0;
+    }
+}
+#endif
+
+/* Fills what other kinds have, so that tests find who reads it. */
+static void spoil_other_kinds(struct sw_batch *batch)
+{
+#ifdef SHERWOOD_CHECKS
+    const size_t from = offsetof(struct sw_batch, op) + own_bytes(batch);
+    memset((uint8_t *)batch + from, 0xa5, sizeof(*batch) - from);
+#else
+    (void)batch;
+#endif
+}
+
+int sw_queue_submit(struct sw_queue *queue, struct sw_batch *batch)
+{
+    spoil_other_kinds(batch);
+    clear_answers(batch);
     return queue->table->combines ? sw_combine_submit(&queue->combined, batch)
                                   : queue->table->backend->submit(queue->memory, batch);
 }

@@ -124,9 +124,9 @@ static int check_operations(const struct sw_table *table, struct sw_batch *batch
 static int check_scan(const struct sw_table *table, const struct sw_batch *batch)
 {
     bool valid = batch->count > 0 && batch->count <= table->config.batch_ops_max &&
-                 batch->scan_keys != NULL && batch->scan_values != NULL;
+                 batch->scan.keys != NULL && batch->scan.values != NULL;
     if (!has_scores(table)) {
-        valid = valid && batch->scan_scores == NULL && !batch->by_score;
+        valid = valid && batch->scan.scores == NULL && !batch->scan.by_score;
     }
     return valid ? SW_OK : SW_E_INVALID;
 }

@@ -232,8 +232,8 @@ int sw_batch_poll(struct sw_queue *queue, struct sw_batch *batch)
     }
     memset(&batch->counters, 0, sizeof(batch->counters));
     batch->counters.by_class[SW_CLASS_GET].hits = batch->count;
-    batch->scan_count = 0;
-    batch->cursor = 0;
+    batch->scan.got = 0;
+    batch->scan.cursor = 0;
     batch->status = SW_OK;
     return SW_OK;
 }

@@ -90,12 +90,14 @@ struct extra {
 
 static struct extra extra_of(const struct sw_batch *batch, uint32_t key_bytes)
 {
-    const bool may_differ = batch->some_expire || batch->expire_at != 0;
-    struct extra extra = {.has_column =
-                              batch->expires != NULL || (batch->wide_operands && may_differ)};
-    const uint64_t times = extra.has_column ? batch->count : batch->expire_at != 0;
-    extra.times = sw_wal_align(times * sizeof(uint64_t), SW_WAL_ALIGN);
-    extra.buried = sw_wal_align((uint64_t)batch->buried_count * key_bytes, SW_WAL_ALIGN);
+    struct extra extra = {
+        .buried = sw_wal_align((uint64_t)batch->buried_count * key_bytes, SW_WAL_ALIGN)};
+    if (batch->kind == SW_BATCH_OPERATIONS) {
+        const bool may_differ = batch->some_expire || batch->expire_at != 0;
+        extra.has_column = batch->expires != NULL || (batch->wide_operands && may_differ);
+        const uint64_t times = extra.has_column ? batch->count : batch->expire_at != 0;
+        extra.times = sw_wal_align(times * sizeof(uint64_t), SW_WAL_ALIGN);
+    }
     return extra;
 }
 
@@ -254,19 +256,23 @@ static bool copy_extra(const struct sw_batch *batch, const struct extra *extra, 
 
 /* --- handing in ------------------------------------------------------------------------------- */
 
+/* Did some group of a batch of operations take effect? */
+static bool some_took_effect(const struct sw_batch *batch)
+{
+    return batch->status == SW_OK || (batch->status == SW_E_FULL && batch->group_count > 0);
+}
+
 /* What a batch did. Returns false if there is no memory for a copy. */
 static bool describe(const struct sw_batch *batch, uint32_t key_bytes, uint32_t value_bytes,
                      bool copies, struct sw_wal_write *write)
 {
-    const bool is_full = batch->status == SW_E_FULL && batch->group_count > 0;
-    const bool some = batch->status == SW_OK || is_full; /* some group took effect */
     const struct extra extra = extra_of(batch, key_bytes);
     *write = (struct sw_wal_write){.sequence = batch->write_sequence, .kind = SW_WAL_OPERATIONS};
     if (batch->kind == SW_BATCH_CLEAR && batch->status == SW_OK) {
         write->kind = SW_WAL_CLEAR;
         return true;
     }
-    if (batch->kind == SW_BATCH_OPERATIONS && some) {
+    if (batch->kind == SW_BATCH_OPERATIONS && some_took_effect(batch)) {
         if (copies || batch->wide_operands || batch->ops != NULL) {
             return copy(batch, &extra, key_bytes, value_bytes, write);
         }
@@ -294,7 +300,7 @@ void sw_logging_feed(struct sw_feed *feed, const struct sw_batch *batch, uint32_
                      uint32_t value_bytes, bool copies)
 {
     struct sw_wal_write write;
-    if ((batch->shared && batch->kind == SW_BATCH_OPERATIONS) ||
+    if ((batch->kind == SW_BATCH_OPERATIONS && batch->shared) ||
         !describe(batch, key_bytes, value_bytes, copies, &write)) {
         sw_feed_skip(feed, batch->write_sequence);
         return;

@@ -27,7 +27,7 @@ static void on_done(struct sw_flight *flight)
 {
     struct sw_sweeper *sweeper = SW_CONTAINER(flight, struct sw_sweeper, flight);
     sweeper->is_running = false;
-    if (flight->batch.cursor != 0 && sweeper->left > 0 &&
+    if (flight->batch.sweep.cursor != 0 && sweeper->left > 0 &&
         sweeper->may(sweeper->context) == SW_SWEEPING_KEYS) {
         sweeper->left--;
         start(sweeper, piece_of(sweeper));

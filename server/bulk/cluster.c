@@ -155,19 +155,19 @@ uint32_t sw_bulk_keep_owned(struct sw_bulk_frame *frame, const struct sw_batch *
     const struct sw_cluster_view *view = sw_bulk_view(frame->bulk);
     const struct sw_table_shape *shape = &frame->bulk->batches->shape;
     const uint32_t kb = shape->key_bytes, vb = shape->value_bytes;
-    uint8_t *keys = batch->scan_keys, *values = batch->scan_values;
+    uint8_t *keys = batch->scan.keys, *values = batch->scan.values;
     uint32_t kept = 0;
     if (view == NULL || !view->may_have_foreign) {
-        return batch->scan_count;
+        return batch->scan.got;
     }
-    for (uint32_t i = 0; i < batch->scan_count; i++) {
+    for (uint32_t i = 0; i < batch->scan.got; i++) {
         if (!sw_cluster_holds(view, sw_cluster_slot(view, key_at(keys, kb, i)))) {
             continue;
         }
         memmove(keys + (size_t)kept * kb, keys + (size_t)i * kb, kb);
         memmove(values + (size_t)kept * vb, values + (size_t)i * vb, vb);
-        if (batch->scan_scores != NULL) {
-            batch->scan_scores[kept] = batch->scan_scores[i];
+        if (batch->scan.scores != NULL) {
+            batch->scan.scores[kept] = batch->scan.scores[i];
         }
         kept++;
     }

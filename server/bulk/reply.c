@@ -107,17 +107,38 @@ static void reply_to_scan(struct sw_bulk_frame *frame, struct sw_reply *reply)
     uv_buf_t arrays[SW_BULK_ARRAYS_MAX];
     unsigned n = 0;
     reply->count = (uint32_t)count;
-    reply->cursor = batch->cursor;
+    reply->cursor = batch->scan.cursor;
     reply->has_values = true;
-    reply->has_scores = batch->scan_scores != NULL;
+    reply->has_scores = batch->scan.scores != NULL;
     if (count > 0 && frame->ring == NULL) {
-        arrays[n++] = padded(batch->scan_keys, count * reply->key_bytes);
-        arrays[n++] = padded(batch->scan_values, count * reply->value_bytes);
+        arrays[n++] = padded(batch->scan.keys, count * reply->key_bytes);
+        arrays[n++] = padded(batch->scan.values, count * reply->value_bytes);
     }
     if (count > 0 && frame->ring == NULL && reply->has_scores) {
-        arrays[n++] = padded(batch->scan_scores, count * sizeof(uint64_t));
+        arrays[n++] = padded(batch->scan.scores, count * sizeof(uint64_t));
     }
     sw_bulk_reply(frame, reply, arrays, n);
+}
+
+/* What the reply says of a batch that has neither operations nor entries. */
+static void tell_of_table(const struct sw_batch *batch, struct sw_reply *reply)
+{
+    switch (batch->kind) {
+    case SW_BATCH_RESIZE:
+        reply->capacity_slots = batch->capacity;
+        break;
+    case SW_BATCH_COUNT_SCORES:
+        reply->matched = batch->range.matched;
+        break;
+    case SW_BATCH_ERASE_SCORES:
+        reply->matched = batch->counters.deleted;
+        break;
+    case SW_BATCH_EPOCH:
+        reply->epoch = batch->epoch;
+        break;
+    default: /* CLEAR */
+        break;
+    }
 }
 
 /* Adds the entries that were evicted to the reply. Returns the number of arrays. */
@@ -266,10 +287,7 @@ void sw_bulk_reply_to_batch(struct sw_flight *flight)
     } else if (flight->batch.kind == SW_BATCH_SCAN) {
         reply_to_scan(frame, &reply);
     } else if (flight->batch.kind != SW_BATCH_OPERATIONS) { /* the others have no body */
-        reply.capacity_slots = flight->batch.capacity;
-        reply.matched = flight->batch.kind == SW_BATCH_ERASE_SCORES ? flight->batch.counters.deleted
-                                                                    : flight->batch.matched;
-        reply.epoch = flight->batch.epoch;
+        tell_of_table(&flight->batch, &reply);
         sw_bulk_reply(frame, &reply, NULL, 0);
     } else if (sw_bulk_owned_keys(frame)) {
         reply_to_data(frame, &reply);

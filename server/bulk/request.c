@@ -218,13 +218,13 @@ static void start_scan(struct sw_bulk_frame *frame)
     frame->flight.batch = (struct sw_batch){
         .kind = SW_BATCH_SCAN,
         .count = request->count,
-        .cursor = request->cursor,
-        .scan_keys = frame->arrays[SW_RING_KEYS],
-        .scan_values = frame->arrays[SW_RING_VALUES],
-        .scan_scores = frame->arrays[SW_RING_SCORES_OUT],
-        .by_score = request->by_score,
-        .score_min = request->score_min,
-        .score_max = request->score_max,
+        .scan.cursor = request->cursor,
+        .scan.keys = frame->arrays[SW_RING_KEYS],
+        .scan.values = frame->arrays[SW_RING_VALUES],
+        .scan.scores = frame->arrays[SW_RING_SCORES_OUT],
+        .scan.by_score = request->by_score,
+        .scan.score_min = request->score_min,
+        .scan.score_max = request->score_max,
     };
     launch(frame);
 }
@@ -247,8 +247,8 @@ static void start_range(struct sw_bulk_frame *frame, enum sw_batch_kind kind)
 {
     frame->flight.batch = (struct sw_batch){
         .kind = kind,
-        .score_min = frame->request.score_min,
-        .score_max = frame->request.score_max,
+        .range.min = frame->request.score_min,
+        .range.max = frame->request.score_max,
     };
     launch(frame);
 }

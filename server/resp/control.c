@@ -90,10 +90,10 @@ static bool take_entry(struct sw_control *control, uint32_t i)
 static uint32_t count_entries(struct sw_control *control)
 {
     struct sw_batch *batch = &control->flight.batch;
-    uint32_t count = batch->scan_count;
-    bool is_full = control->cursor_shift > 0 && batch->cursor != 0 && count == batch->count;
-    control->next = (batch->cursor - is_full) >> control->cursor_shift;
-    control->follows = batch->cursor != 0 && control->next == control->given;
+    uint32_t count = batch->scan.got;
+    bool is_full = control->cursor_shift > 0 && batch->scan.cursor != 0 && count == batch->count;
+    control->next = (batch->scan.cursor - is_full) >> control->cursor_shift;
+    control->follows = batch->scan.cursor != 0 && control->next == control->given;
     batch->count = batch->count < SCAN_COUNT_MORE ? batch->count : SCAN_COUNT_MORE;
     return count - (is_full && !control->follows);
 }
@@ -151,7 +151,7 @@ static void put_reply(const struct sw_control *control, struct sw_text *text)
         if (control->keys.size > 0) {
             sw_text_append(text, control->keys.data, control->keys.size);
         }
-    } else if (batch->scan_count > 0) {
+    } else if (batch->scan.got > 0) {
         sw_control_put_key_to(control, text, control->drawn);
     } else {
         sw_text_null(text, sw_resp_of(control->conn)->session.resp3);
@@ -185,13 +185,13 @@ static bool draws_again(struct sw_control *control)
 {
     struct sw_batch *batch = &control->flight.batch;
     sw_control_keep_mine(control);
-    control->passed += batch->scan_count;
-    if (control->drawn < batch->scan_count) {
+    control->passed += batch->scan.got;
+    if (control->drawn < batch->scan.got) {
         return false;
     }
-    control->drawn -= batch->scan_count;
-    batch->scan_count = 0;
-    if (batch->cursor == 0) {
+    control->drawn -= batch->scan.got;
+    batch->scan.got = 0;
+    if (batch->scan.cursor == 0) {
         const bool is_whole = control->passes > 0; /* the pass began at the beginning */
         if (control->passes++ == RANDOM_PASSES || (is_whole && control->passed == 0)) {
             return false;
@@ -212,8 +212,8 @@ static void on_done(struct sw_flight *flight)
     } else if (control->command->id == SW_COMMAND_SCAN) {
         sw_control_look_at(control, count_entries(control), take_entry, go_on);
     } else if (control->command->id == SW_COMMAND_KEYS) {
-        control->follows = batch->cursor != 0;
-        sw_control_look_at(control, batch->scan_count, take_entry, go_on);
+        control->follows = batch->scan.cursor != 0;
+        sw_control_look_at(control, batch->scan.got, take_entry, go_on);
     } else if (control->command->id == SW_COMMAND_RANDOMKEY && draws_again(control)) {
         sw_control_look_at(control, 0, NULL, sw_control_submit);
     } else {

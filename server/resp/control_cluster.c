@@ -80,7 +80,7 @@ static bool take_key(struct sw_control *control, uint32_t i)
 static void go_on(struct sw_control *control)
 {
     const struct sw_batch *batch = &control->flight.batch;
-    if (batch->cursor != 0 &&
+    if (batch->scan.cursor != 0 &&
         (control->keys_wanted == 0 || control->keys_wanted > control->keys_count)) {
         sw_control_submit(control);
         return;
@@ -95,7 +95,7 @@ static void on_scanned(struct sw_flight *flight)
 {
     struct sw_control *control = SW_CONTAINER(flight, struct sw_control, flight);
     if (flight->batch.status == SW_OK) {
-        sw_control_look_at(control, flight->batch.scan_count, take_key, go_on);
+        sw_control_look_at(control, flight->batch.scan.got, take_key, go_on);
     } else {
         sw_control_finish(control);
     }

@@ -21,7 +21,7 @@
 
 uint64_t sw_control_key_at(const struct sw_control *control, uint32_t i)
 {
-    return sw_integer_at(control->flight.batch.scan_keys, control->resp->batches->shape.key_bytes,
+    return sw_integer_at(control->flight.batch.scan.keys, control->resp->batches->shape.key_bytes,
                          i);
 }
 
@@ -29,7 +29,7 @@ const char *sw_control_text_at(const struct sw_control *control, uint32_t i, cha
                                size_t *size)
 {
     return sw_key_text_at(&control->resp->keys, &control->resp->batches->shape,
-                          sw_control_key_at(control, i), control->flight.batch.scan_values, i, room,
+                          sw_control_key_at(control, i), control->flight.batch.scan.values, i, room,
                           size);
 }
 
@@ -57,14 +57,14 @@ void sw_control_keep_mine(struct sw_control *control)
 {
     struct sw_batch *batch = &control->flight.batch;
     const uint32_t bytes = control->resp->batches->shape.key_bytes;
-    uint8_t *keys = batch->scan_keys;
+    uint8_t *keys = batch->scan.keys;
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < batch->scan_count; i++) {
+    for (uint32_t i = 0; i < batch->scan.got; i++) {
         if (sw_control_is_mine(control, sw_integer_at(keys, bytes, i))) {
             memmove(keys + (size_t)kept++ * bytes, keys + (size_t)i * bytes, bytes);
         }
     }
-    batch->scan_count = kept;
+    batch->scan.got = kept;
 }
 
 bool sw_control_prepare_scan(struct sw_control *control, uint64_t cursor, uint32_t count)
@@ -87,9 +87,9 @@ bool sw_control_prepare_scan(struct sw_control *control, uint64_t cursor, uint32
     control->flight.batch = (struct sw_batch){
         .kind = SW_BATCH_SCAN,
         .count = count,
-        .cursor = cursor,
-        .scan_keys = control->memory,
-        .scan_values = (uint8_t *)control->memory + keys_bytes,
+        .scan.cursor = cursor,
+        .scan.keys = control->memory,
+        .scan.values = (uint8_t *)control->memory + keys_bytes,
     };
     return true;
 }

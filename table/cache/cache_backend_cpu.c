@@ -348,16 +348,16 @@ static void list_entry(const struct sw_cache_cpu_table *table, struct sw_batch *
 {
     const struct sw_cache_slots *slots = &table->slots;
     uint64_t key = sw_cache_entry_at(slots, slot)->key;
-    uint32_t at = batch->scan_count++;
+    uint32_t at = batch->scan.got++;
     if (table->key_bytes == 4) {
-        ((uint32_t *)batch->scan_keys)[at] = (uint32_t)key;
+        ((uint32_t *)batch->scan.keys)[at] = (uint32_t)key;
     } else {
-        ((uint64_t *)batch->scan_keys)[at] = key;
+        ((uint64_t *)batch->scan.keys)[at] = key;
     }
-    memcpy((uint8_t *)batch->scan_values + (size_t)at * slots->value_bytes,
+    memcpy((uint8_t *)batch->scan.values + (size_t)at * slots->value_bytes,
            sw_cache_value_at(slots, slot), slots->value_bytes);
-    if (batch->scan_scores != NULL) {
-        batch->scan_scores[at] = score;
+    if (batch->scan.scores != NULL) {
+        batch->scan.scores[at] = score;
     }
 }
 
@@ -366,24 +366,24 @@ static void scan_batch(struct sw_cache_cpu_table *table, struct sw_batch *batch)
 {
     const struct sw_cache_slots *slots = &table->slots;
     uint64_t capacity = slots->buckets * SW_CACHE_BUCKET_SLOTS;
-    uint64_t min = batch->by_score ? batch->score_min : 0;
-    uint64_t max = batch->by_score ? batch->score_max : UINT64_MAX;
-    uint64_t slot = sw_cache_growth_slot(&table->growth, batch->cursor);
-    for (; slot < capacity && batch->scan_count < batch->count; slot++) {
+    uint64_t min = batch->scan.by_score ? batch->scan.score_min : 0;
+    uint64_t max = batch->scan.by_score ? batch->scan.score_max : UINT64_MAX;
+    uint64_t slot = sw_cache_growth_slot(&table->growth, batch->scan.cursor);
+    for (; slot < capacity && batch->scan.got < batch->count; slot++) {
         uint64_t score;
         if (is_in_range(slots, slot, min, max, &score)) {
             list_entry(table, batch, slot, score);
         }
     }
-    batch->cursor = slot < capacity ? sw_cache_growth_cursor(&table->growth, slot) : 0;
+    batch->scan.cursor = slot < capacity ? sw_cache_growth_cursor(&table->growth, slot) : 0;
 }
 
 static void count_scores(struct sw_cache_cpu_table *table, struct sw_batch *batch)
 {
     const struct sw_cache_slots *slots = &table->slots;
-    for (uint64_t slot = 0; slot < slots->buckets * SW_CACHE_BUCKET_SLOTS; slot++) {
-        uint64_t score;
-        batch->matched += is_in_range(slots, slot, batch->score_min, batch->score_max, &score);
+    for (uint64_t slot = 0, score; slot < slots->buckets * SW_CACHE_BUCKET_SLOTS; slot++) {
+        batch->range.matched +=
+            is_in_range(slots, slot, batch->range.min, batch->range.max, &score);
     }
 }
 
@@ -392,7 +392,7 @@ static void erase_scores(struct sw_cache_cpu_table *table, struct sw_batch *batc
     const struct sw_cache_slots *slots = &table->slots;
     for (uint64_t slot = 0; slot < slots->buckets * SW_CACHE_BUCKET_SLOTS; slot++) {
         uint64_t score;
-        if (is_in_range(slots, slot, batch->score_min, batch->score_max, &score)) {
+        if (is_in_range(slots, slot, batch->range.min, batch->range.max, &score)) {
             slots->digests[slot] = 0;
             batch->counters.deleted++;
         }

@@ -86,18 +86,18 @@ void sw_cache_cpu_take_image(struct sw_cache_cpu_table *table, struct sw_batch *
     bool filled = false;
     while (!filled) {
         uint64_t bytes = __atomic_load_n(&table->growth.bytes, __ATOMIC_RELAXED);
-        struct cache_image *image = create(batch->_borrows ? 0 : bytes);
+        struct cache_image *image = create(batch->image.borrows ? 0 : bytes);
         if (image == NULL) {
             batch->status = SW_E_NOMEM;
             return;
         }
-        batch->_image_sequence = sw_phase_lock_enter_alone(&table->phases);
+        batch->image.sequence = sw_phase_lock_enter_alone(&table->phases);
         uint64_t began_ns = sw_now_ns();
-        batch->epoch = table->epoch;
+        batch->image.epoch = table->epoch;
         filled = fill(table, image);
-        batch->_held_ns = sw_now_ns() - began_ns;
+        batch->image.held_ns = sw_now_ns() - began_ns;
         sw_phase_lock_leave_write(&table->phases);
-        batch->_image = filled ? image : NULL;
+        batch->image.memory = filled ? image : NULL;
         if (!filled) {
             sw_cache_cpu_image_drop(image);
         }

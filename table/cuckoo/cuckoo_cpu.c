@@ -191,18 +191,18 @@ static void fill_image(const struct cuckoo *cuckoo, struct sw_host_image *image)
 static void take_image(struct cuckoo *cuckoo, struct sw_batch *batch)
 {
     struct sw_host_image *image =
-        sw_host_image_create(batch->_borrows ? 0 : cuckoo->cells_bytes + cuckoo->stash_bytes);
+        sw_host_image_create(batch->image.borrows ? 0 : cuckoo->cells_bytes + cuckoo->stash_bytes);
     if (image == NULL) {
         batch->status = SW_E_NOMEM;
         return;
     }
     sw_phase_lock_enter_read(&cuckoo->lock);
-    batch->_image_sequence = sw_phase_lock_writers(&cuckoo->lock);
+    batch->image.sequence = sw_phase_lock_writers(&cuckoo->lock);
     uint64_t began_ns = sw_now_ns();
     fill_image(cuckoo, image);
-    batch->_held_ns = sw_now_ns() - began_ns;
+    batch->image.held_ns = sw_now_ns() - began_ns;
     sw_phase_lock_leave_read(&cuckoo->lock);
-    batch->_image = image;
+    batch->image.memory = image;
 }
 
 static void set_sequence(void *table, uint64_t sequence)

@@ -96,7 +96,7 @@ int sw_cuda_image_poll(struct sw_cuda_image *image, struct sw_batch *batch)
     if (error == cudaErrorNotReady) {
         return SW_PENDING;
     }
-    batch->_held_ns = now_ns() - image->began_ns;
+    batch->image.held_ns = now_ns() - image->began_ns;
     return sw_cuda_check(image->owner, error, "the copy of an image") ? SW_OK : SW_E_DEVICE;
 }
 

@@ -60,13 +60,13 @@ struct sw_cuda_slots_image : sw_cuda_image {
 };
 
 /* submit of a batch of SW_BATCH_IMAGE. `take`, under the mutex and after all writes and reads,
- * calls sw_cuda_image_take of an image from malloc, of which batch->_image is the address as a
- * sw_cuda_image; or leaves that NULL where there is no memory. */
+ * calls sw_cuda_image_take of an image from malloc, of which batch->image.memory is the address as
+ * a sw_cuda_image; or leaves that NULL where there is no memory. */
 template <typename TAKE>
 static inline int sw_cuda_image_submit(struct sw_cuda_channel *channel, struct sw_batch *batch,
                                        TAKE take)
 {
-    batch->_image = NULL;
+    batch->image.memory = NULL;
     if (!sw_cuda_channel_begin(channel)) {
         return SW_E_DEVICE;
     }
@@ -80,11 +80,11 @@ static inline int sw_cuda_image_submit(struct sw_cuda_channel *channel, struct s
     if (error == cudaSuccess) {
         error = sw_cuda_write_submitted(channel);
     }
-    batch->status = batch->_image == NULL ? SW_E_NOMEM : SW_OK;
+    batch->status = batch->image.memory == NULL ? SW_E_NOMEM : SW_OK;
     return sw_cuda_channel_end(channel, error) ? SW_OK : SW_E_DEVICE;
 }
 
-/* poll of such a batch: `image` is batch->_image, or NULL. */
+/* poll of such a batch: `image` is batch->image.memory, or NULL. */
 static inline int sw_cuda_image_batch_poll(struct sw_cuda_image *image, struct sw_batch *batch)
 {
     int status = image == NULL ? batch->status : sw_cuda_image_poll(image, batch);

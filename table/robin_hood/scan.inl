@@ -97,15 +97,15 @@ static bool RH(collect)(const struct sw_scan_shape *shape, const struct sw_state
         .main = {.buckets = shape->buckets, .buckets_total = shape->buckets_total},
         .stash = {.buckets = shape->stash_buckets, .buckets_total = shape->stash_buckets_total},
         .seed = shape->seed};
-    RH_WORD *keys = batch->scan_keys;
-    RH_WORD *values = batch->scan_values;
+    RH_WORD *keys = batch->scan.keys;
+    RH_WORD *values = batch->scan.values;
     uint32_t count = 0;
-    if (batch->cursor > RH_EMPTY) {
-        batch->scan_count = 0;
-        batch->cursor = 0;
+    if (batch->scan.cursor > RH_EMPTY) {
+        batch->scan.got = 0;
+        batch->scan.cursor = 0;
         return true;
     }
-    RH_WORD cursor = (RH_WORD)batch->cursor;
+    RH_WORD cursor = (RH_WORD)batch->scan.cursor;
     RH_WORD limit = RH(window_limit)(&table.main, main);
     RH_WORD stash_limit = RH(window_limit)(&table.stash, stash);
     limit = stash_limit < limit ? stash_limit : limit;
@@ -132,7 +132,7 @@ static bool RH(collect)(const struct sw_scan_shape *shape, const struct sw_state
         count++;
         cursor = entry.m + 1;
     }
-    batch->cursor = cursor;
+    batch->scan.cursor = cursor;
     if (cursor == RH_EMPTY && (count < batch->count || state->side_present == 0)) {
         if (state->side_present != 0) {
             keys[count] = RH(unmix)(&table, RH_EMPTY);
@@ -141,8 +141,8 @@ static bool RH(collect)(const struct sw_scan_shape *shape, const struct sw_state
             }
             count++;
         }
-        batch->cursor = 0;
+        batch->scan.cursor = 0;
     }
-    batch->scan_count = count;
+    batch->scan.got = count;
     return true;
 }

@@ -195,8 +195,8 @@ static void run_kind(struct script *script, enum sw_batch_kind kind, uint64_t ca
     }
     struct sw_batch batch = {.kind = kind, .capacity = capacity};
     if (kind == SW_BATCH_SCAN) {
-        batch.scan_keys = script->keys;
-        batch.scan_values = script->values;
+        batch.scan.keys = script->keys;
+        batch.scan.values = script->values;
         batch.count = 64;
     }
     int status = sw_batch_submit(script->queues[0], &batch);

@@ -167,16 +167,16 @@ static struct entry *scan_side(struct pair *pair, int s, uint32_t wanted, uint64
         memset(batch, 0, sizeof(*batch));
         batch->kind = SW_BATCH_SCAN;
         batch->count = wanted;
-        batch->cursor = cursor;
-        batch->scan_keys = side->keys;
-        batch->scan_values = side->values;
+        batch->scan.cursor = cursor;
+        batch->scan.keys = side->keys;
+        batch->scan.values = side->values;
         int status = sw_batch_run(side->queue, batch);
-        if (status != SW_OK || ++calls > room || *count + batch->scan_count > room) {
+        if (status != SW_OK || ++calls > room || *count + batch->scan.got > room) {
             pair_fail(pair, "scan, side %d: call %" PRIu64 ", cursor %#" PRIx64 ": %s", s, calls,
                       cursor, status != SW_OK ? sw_status_text(status) : "does not end");
             break;
         }
-        for (uint32_t i = 0; i < batch->scan_count; i++) {
+        for (uint32_t i = 0; i < batch->scan.got; i++) {
             struct entry *entry = &entries[(*count)++];
             if (pair->slot_bits == 64) {
                 entry->m = ((const uint32_t *)side->keys)[i];
@@ -186,7 +186,7 @@ static struct entry *scan_side(struct pair *pair, int s, uint32_t wanted, uint64
                 entry->value = ((const uint64_t *)side->values)[i];
             }
         }
-        cursor = batch->cursor;
+        cursor = batch->scan.cursor;
     } while (cursor != 0);
     return entries;
 }

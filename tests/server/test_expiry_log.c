@@ -269,7 +269,7 @@ static void sweep_some(struct world *world, int step)
         cr_assert_eq(sw_batch_run(world->primary.queue, &sweep), SW_OK);
         tell(world, &sweep, true, step);
         free(sweep.buried);
-    } while (sweep.cursor != 0 && back);
+    } while (sweep.sweep.cursor != 0 && back);
 }
 
 static void step_once(struct world *world, int step)

@@ -146,21 +146,21 @@ static void list_held(struct evict *evict)
     struct sw_batch scan = {
         .kind = SW_BATCH_SCAN,
         .count = evict->n,
-        .scan_keys = evict->left_keys,
-        .scan_values = evict->left_values,
-        .scan_scores = evict->left_scores,
+        .scan.keys = evict->left_keys,
+        .scan.values = evict->left_values,
+        .scan.scores = evict->left_scores,
     };
     do {
         if (sw_batch_run(evict->queue, &scan) != SW_OK) {
             fail(evict, "scan", 0);
             return;
         }
-        for (uint32_t i = 0; i < scan.scan_count; i++) {
+        for (uint32_t i = 0; i < scan.scan.got; i++) {
             put(evict, key_at(evict, evict->left_keys, i),
                 evict->left_values + (size_t)i * evict->info.value_bytes, evict->left_scores[i],
                 HELD);
         }
-    } while (scan.cursor != 0);
+    } while (scan.scan.cursor != 0);
 }
 
 int cache_scores_evict(const struct cache_scores_trial *trial, struct cache_scores_seen *seen,

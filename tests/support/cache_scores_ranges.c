@@ -43,19 +43,19 @@ static uint64_t held_in(const struct cache_scores *run, uint64_t min, uint64_t m
 static void count_range(struct cache_scores *run, uint64_t min, uint64_t max)
 {
     struct sw_batch batch = {
-        .kind = SW_BATCH_COUNT_SCORES, .score_min = min, .score_max = max, .matched = 7};
+        .kind = SW_BATCH_COUNT_SCORES, .range.min = min, .range.max = max, .range.matched = 7};
     uint64_t matched = held_in(run, min, max);
     int status = sw_batch_run(run->queue, &batch);
-    if (status != SW_OK || batch.matched != matched || batch.write_sequence != 0) {
+    if (status != SW_OK || batch.range.matched != matched || batch.write_sequence != 0) {
         cache_scores_fail(run, "%s: %llu entries in a range, not %llu", sw_status_text(status),
-                          (unsigned long long)batch.matched, (unsigned long long)matched);
+                          (unsigned long long)batch.range.matched, (unsigned long long)matched);
     }
     run->seen->matched += matched;
 }
 
 static void erase_range(struct cache_scores *run, uint64_t min, uint64_t max)
 {
-    struct sw_batch batch = {.kind = SW_BATCH_ERASE_SCORES, .score_min = min, .score_max = max};
+    struct sw_batch batch = {.kind = SW_BATCH_ERASE_SCORES, .range.min = min, .range.max = max};
     uint64_t matched = held_in(run, min, max);
     int status = sw_batch_run(run->queue, &batch);
     if (status != SW_OK || batch.counters.deleted != matched || batch.write_sequence == 0) {
@@ -71,11 +71,11 @@ static void compare_listed(struct cache_scores *run, const struct sw_batch *scan
 {
     uint64_t score = 0;
     const void *value =
-        cache_model_find(run->model, cache_scores_key(run, scan->scan_keys, i), &score);
-    bool fits = score >= scan->score_min && score <= scan->score_max;
-    if (value == NULL || (scan->by_score && !fits) ||
-        (scan->scan_scores != NULL && scan->scan_scores[i] != score) ||
-        memcmp(value, (uint8_t *)scan->scan_values + (size_t)i * run->info.value_bytes,
+        cache_model_find(run->model, cache_scores_key(run, scan->scan.keys, i), &score);
+    bool fits = score >= scan->scan.score_min && score <= scan->scan.score_max;
+    if (value == NULL || (scan->scan.by_score && !fits) ||
+        (scan->scan.scores != NULL && scan->scan.scores[i] != score) ||
+        memcmp(value, (uint8_t *)scan->scan.values + (size_t)i * run->info.value_bytes,
                run->info.value_bytes) != 0) {
         cache_scores_fail(run, "a scanned entry, number %u", i);
     }
@@ -86,12 +86,12 @@ static void scan(struct cache_scores *run, bool by_score, uint64_t min, uint64_t
     struct sw_batch scan = {
         .kind = SW_BATCH_SCAN,
         .count = run->trial->ops_max,
-        .by_score = by_score,
-        .score_min = min,
-        .score_max = max,
-        .scan_keys = run->left_keys,
-        .scan_values = run->left_values,
-        .scan_scores = cache_scores_below(run, 3) > 0 ? run->scores_out : NULL,
+        .scan.by_score = by_score,
+        .scan.score_min = min,
+        .scan.score_max = max,
+        .scan.keys = run->left_keys,
+        .scan.values = run->left_values,
+        .scan.scores = cache_scores_below(run, 3) > 0 ? run->scores_out : NULL,
     };
     uint64_t listed = 0;
     do {
@@ -100,11 +100,11 @@ static void scan(struct cache_scores *run, bool by_score, uint64_t min, uint64_t
             cache_scores_fail(run, "scan: %s", sw_status_text(status));
             return;
         }
-        for (uint32_t i = 0; i < scan.scan_count; i++) {
+        for (uint32_t i = 0; i < scan.scan.got; i++) {
             compare_listed(run, &scan, i);
         }
-        listed += scan.scan_count;
-    } while (scan.cursor != 0);
+        listed += scan.scan.got;
+    } while (scan.scan.cursor != 0);
     uint64_t expected = by_score ? held_in(run, min, max) : cache_model_size(run->model);
     if (listed != expected) {
         cache_scores_fail(run, "%llu entries scanned, not %llu", (unsigned long long)listed,

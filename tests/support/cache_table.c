@@ -293,8 +293,8 @@ static void compare_entries(struct run *run)
 {
     size_t n = run->trial->ops_max;
     struct sw_batch scan = {.kind = SW_BATCH_SCAN, .count = run->trial->ops_max};
-    scan.scan_keys = io(run, n * run->info.key_bytes);
-    scan.scan_values = io(run, n * run->info.value_bytes);
+    scan.scan.keys = io(run, n * run->info.key_bytes);
+    scan.scan.values = io(run, n * run->info.value_bytes);
     uint64_t seen = 0;
     do {
         int status = sw_batch_run(run->queue, &scan);
@@ -302,24 +302,24 @@ static void compare_entries(struct run *run)
             fail(run, "scan: %s", sw_status_text(status));
             break;
         }
-        for (uint32_t i = 0; i < scan.scan_count; i++) {
+        for (uint32_t i = 0; i < scan.scan.got; i++) {
             uint64_t score;
-            uint64_t key = key_at(run, scan.scan_keys, i);
+            uint64_t key = key_at(run, scan.scan.keys, i);
             const void *value = cache_model_find(run->model, key, &score);
             if (value == NULL ||
-                memcmp(value, (uint8_t *)scan.scan_values + (size_t)i * run->info.value_bytes,
+                memcmp(value, (uint8_t *)scan.scan.values + (size_t)i * run->info.value_bytes,
                        run->info.value_bytes) != 0) {
                 fail(run, "a scanned entry, key %llu", (unsigned long long)key);
             }
         }
-        seen += scan.scan_count;
-    } while (scan.cursor != 0);
+        seen += scan.scan.got;
+    } while (scan.scan.cursor != 0);
     if (seen != cache_model_size(run->model)) {
         fail(run, "%llu entries scanned, not %llu", (unsigned long long)seen,
              (unsigned long long)cache_model_size(run->model));
     }
-    sw_io_free(run->table, scan.scan_keys, n * run->info.key_bytes);
-    sw_io_free(run->table, scan.scan_values, n * run->info.value_bytes);
+    sw_io_free(run->table, scan.scan.keys, n * run->info.key_bytes);
+    sw_io_free(run->table, scan.scan.values, n * run->info.value_bytes);
 }
 
 static void audit(struct run *run)

@@ -73,9 +73,9 @@ static void *table_main(void *argument)
             me->errors += hit && !whole(previous[i], keys[i]);
         }
         struct sw_batch scan = {
-            .kind = SW_BATCH_SCAN, .count = OPS, .scan_keys = keys, .scan_values = previous};
+            .kind = SW_BATCH_SCAN, .count = OPS, .scan.keys = keys, .scan.values = previous};
         me->errors += sw_batch_run(queue, &scan) != SW_OK;
-        for (uint32_t i = 0; i < scan.scan_count; i++) {
+        for (uint32_t i = 0; i < scan.scan.got; i++) {
             me->errors += !whole(previous[i], keys[i]);
         }
     }

@@ -261,18 +261,18 @@ Test(cache_growth, scans_across_changes)
     }
     struct sw_batch scan = {.kind = SW_BATCH_SCAN,
                             .count = 100,
-                            .scan_keys = trial.io->keys,
-                            .scan_values = trial.io->values};
+                            .scan.keys = trial.io->keys,
+                            .scan.values = trial.io->values};
     unsigned calls = 0;
     do {
         cr_assert_eq(sw_batch_run(trial.queue, &scan), SW_OK);
-        for (uint32_t i = 0; i < scan.scan_count; i++) {
+        for (uint32_t i = 0; i < scan.scan.got; i++) {
             seen[trial.io->keys[i]] = 1;
         }
         if (calls++ % 10 == 9 && calls < 100) {
             cr_assert_eq(resize(&trial, 12000 + random_below(&random, 50000), &now), SW_OK);
         }
-    } while (scan.cursor != 0);
+    } while (scan.scan.cursor != 0);
     cr_expect_gt(calls, 100);
     for (uint64_t key = 0; key < KEYS; key++) {
         cr_expect_eq(seen[key], 1, "key %llu", (unsigned long long)key);
@@ -281,11 +281,11 @@ Test(cache_growth, scans_across_changes)
      * none */
     uint32_t good = 0;
     for (uint64_t place = 0; place < 100000; place += 9999) {
-        scan.cursor = place;
+        scan.scan.cursor = place;
         do { /* the slots that one call looks at may all be empty */
             cr_assert_eq(sw_batch_run(trial.queue, &scan), SW_OK);
-        } while (scan.scan_count == 0 && scan.cursor != 0);
-        good += scan.scan_count > 0;
+        } while (scan.scan.got == 0 && scan.scan.cursor != 0);
+        good += scan.scan.got > 0;
     }
     cr_expect_geq(good, 9);
     cr_expect_eq(trial.evicted, 0);

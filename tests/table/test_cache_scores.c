@@ -251,11 +251,11 @@ Test(cache_scores, tables_of_integers_have_none)
     expect(&small, SW_OK);
     small.batch.scores_out = small.io->scores_out;
     expect(&small, SW_E_INVALID);
-    small.batch = (struct sw_batch){.kind = SW_BATCH_SCAN, .count = 2, .by_score = true};
-    small.batch.scan_keys = small.io->keys;
-    small.batch.scan_values = small.io->values;
+    small.batch = (struct sw_batch){.kind = SW_BATCH_SCAN, .count = 2, .scan.by_score = true};
+    small.batch.scan.keys = small.io->keys;
+    small.batch.scan.values = small.io->values;
     expect(&small, SW_E_INVALID);
-    small.batch.by_score = false;
+    small.batch.scan.by_score = false;
     expect(&small, SW_OK);
     for (int kind = SW_BATCH_COUNT_SCORES; kind <= SW_BATCH_EPOCH; kind++) {
         small.batch = (struct sw_batch){.kind = (enum sw_batch_kind)kind};

@@ -326,14 +326,13 @@ static void *chaos_main(void *argument)
                                  .op = can(me->table, op, SW_BATCH_OPERATIONS) ? op : SW_SET,
                                  .count = me->ops,
                                  .keys = keys,
-                                 .values = values,
-                                 .scan_keys = keys,
-                                 .scan_values = values};
+                                 .values = values};
         struct sw_table_stats stats;
         if (me->number == 0 && b % 4 == 0) {
             batch.kind = SW_BATCH_CLEAR;
         } else if (scans) {
-            batch.kind = SW_BATCH_SCAN;
+            batch = (struct sw_batch){
+                .kind = SW_BATCH_SCAN, .count = me->ops, .scan.keys = keys, .scan.values = values};
         }
         for (uint32_t i = 0; i < me->ops; i++) {
             keys[i] = random_below(&random, 5000);
@@ -377,14 +376,14 @@ static void *resize_main(void *argument)
     uint64_t *values = sw_io_alloc(me->table, me->ops * sizeof(*values));
     for (uint32_t b = 0; b < me->batches; b++) {
         struct sw_batch batch = {
-            .kind = SW_BATCH_SCAN, .count = me->ops, .scan_keys = keys, .scan_values = values};
+            .kind = SW_BATCH_SCAN, .count = me->ops, .scan.keys = keys, .scan.values = values};
         struct sw_table_info info;
         do {
             me->errors += sw_batch_run(queue, &batch) != SW_OK;
-            for (uint32_t i = 0; i < batch.scan_count; i++) {
+            for (uint32_t i = 0; i < batch.scan.got; i++) {
                 me->errors += values[i] != keys[i] * 3;
             }
-        } while (batch.cursor != 0);
+        } while (batch.scan.cursor != 0);
         batch.kind = SW_BATCH_RESIZE;
         /* less than what is inserted in the end, so the rest is growth */
         batch.capacity = random_below(&random, RESIZED_MAX);

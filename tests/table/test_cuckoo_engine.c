@@ -138,8 +138,8 @@ Test(cuckoo_engine, what_it_cannot_do_is_refused)
     fixture_open(&fixture, &config);
     struct sw_batch scan = {.kind = SW_BATCH_SCAN,
                             .count = 1,
-                            .scan_keys = fixture.keys,
-                            .scan_values = fixture.values};
+                            .scan.keys = fixture.keys,
+                            .scan.values = fixture.values};
     struct sw_batch resize = {.kind = SW_BATCH_RESIZE, .capacity = 1000};
     cr_expect_eq(sw_batch_submit(fixture.queue, &scan), SW_E_UNSUPPORTED);
     cr_expect_eq(sw_batch_submit(fixture.queue, &resize), SW_E_UNSUPPORTED);

@@ -276,7 +276,7 @@ Test(dispatch, operations_the_engine_lacks)
     for (uint32_t kind = SW_BATCH_CLEAR; kind <= SW_BATCH_RESIZE; kind++) {
         bool has = kind == SW_BATCH_CLEAR;
         struct sw_batch batch = {
-            .kind = (enum sw_batch_kind)kind, .count = 1, .scan_keys = keys, .scan_values = values};
+            .kind = (enum sw_batch_kind)kind, .count = 1, .scan.keys = keys, .scan.values = values};
         cr_assert_eq(submit(queue, &batch), has ? SW_OK : SW_E_UNSUPPORTED, "kind %u", kind);
         good += has;
     }

@@ -215,12 +215,12 @@ static void look_at_all(struct world *world, uint64_t given, int step)
     struct sw_batch scan = {.kind = SW_BATCH_SCAN,
                             .count = 64,
                             .clock_ms = given,
-                            .scan_keys = fixture->keys,
-                            .scan_values = fixture->values};
+                            .scan.keys = fixture->keys,
+                            .scan.values = fixture->values};
     cr_assert_eq(sw_batch_run(fixture->queue, &scan), SW_OK);
-    agree("the scan's cursor", 0, scan.cursor);
-    agree("the scan's length", living, scan.scan_count);
-    for (i = 0; i < scan.scan_count; i++) {
+    agree("the scan's cursor", 0, scan.scan.cursor);
+    agree("the scan's length", living, scan.scan.got);
+    for (i = 0; i < scan.scan.got; i++) {
         const struct entry *entry =
             &world->model.entries[number_of(world, fixture_load(fixture, fixture->keys, i))];
         agree("a scanned entry's life", 1, entry->held && !model_is_dead(entry, clock));
@@ -374,7 +374,7 @@ static void sweep_some(struct world *world, int step)
         agree("the sweep's clock", clock, batch.clock_ms);
         agree("a sweep's number", batch.buried_count > 0, batch.write_sequence > 0);
         take_buried(world, &batch, clock, step);
-        ended = batch.cursor == 0;
+        ended = batch.sweep.cursor == 0;
         if (ended && chance == 0) {
             agree("dead entries where the clock goes back", 0, has_dead(world, clock));
             world->clock = given;

@@ -35,7 +35,7 @@ static void *sweep_on(void *context)
         struct sw_batch sweep = {
             .kind = SW_BATCH_SWEEP, .count = KEYS / 4, .clock_ms = START + 1000};
         status = sw_batch_run(queue, &sweep);
-        atomic_fetch_add(&sweeper->passes, sweep.cursor == 0);
+        atomic_fetch_add(&sweeper->passes, sweep.sweep.cursor == 0);
     }
     atomic_store(&sweeper->status, status);
     sw_queue_destroy(queue);

@@ -223,7 +223,7 @@ static void sweep_some(struct world *world)
     agree("swept", sweep.buried_count, second.buried_count);
     agree_bytes("keys that were swept", sweep.buried, second.buried,
                 (size_t)sweep.buried_count * world->key_bytes);
-    agree("a cursor", world->replays ? 0 : sweep.cursor, second.cursor);
+    agree("a cursor", world->replays ? 0 : sweep.sweep.cursor, second.sweep.cursor);
     world->clock = sw_table_clock(world->sides[0].table, 0);
     free(sweep.buried);
     free(second.buried);

@@ -277,12 +277,12 @@ static void scan_across(uint32_t slot_bits, uint64_t seed)
     memset(seen, 0, sizeof(seen));
     struct sw_batch scan = {.kind = SW_BATCH_SCAN,
                             .count = WINDOW,
-                            .scan_keys = sw_io_alloc(fixture.table, WINDOW * 8),
-                            .scan_values = sw_io_alloc(fixture.table, WINDOW * fixture.value_room)};
+                            .scan.keys = sw_io_alloc(fixture.table, WINDOW * 8),
+                            .scan.values = sw_io_alloc(fixture.table, WINDOW * fixture.value_room)};
     do {
         cr_assert_eq(sw_batch_run(fixture.queue, &scan), SW_OK);
-        for (uint32_t i = 0; i < scan.scan_count; i++) {
-            uint64_t key = fixture_load(&fixture, scan.scan_keys, i);
+        for (uint32_t i = 0; i < scan.scan.got; i++) {
+            uint64_t key = fixture_load(&fixture, scan.scan.keys, i);
             if (key == fixture_key_of(&fixture, fixture.key_max)) {
                 seen[STAY - 1] = 1;
             } else if (key - 1000000 < STAY - 1) {
@@ -295,12 +295,12 @@ static void scan_across(uint32_t slot_bits, uint64_t seed)
         }
         fixture_run(&fixture, 100, 0);
         cr_assert_eq(fixture_resize(&fixture, random_below(&random, 1 << 14)), SW_OK);
-    } while (scan.cursor != 0);
+    } while (scan.scan.cursor != 0);
     for (int k = 0; k < STAY; k++) {
         cr_assert(seen[k], "seed %llu: key %d was not returned", ULL(seed), k);
     }
-    sw_io_free(fixture.table, scan.scan_keys, WINDOW * 8);
-    sw_io_free(fixture.table, scan.scan_values, WINDOW * fixture.value_room);
+    sw_io_free(fixture.table, scan.scan.keys, WINDOW * 8);
+    sw_io_free(fixture.table, scan.scan.values, WINDOW * fixture.value_room);
     fixture_close(&fixture);
 }
 

@@ -124,14 +124,14 @@ static uint8_t *contents_of(const struct both *both, const struct side *side, ui
     uint8_t *keys = sw_io_alloc(side->table, both->ops_max * key_bytes);
     struct sw_batch scan = {.kind = SW_BATCH_SCAN,
                             .count = both->ops_max, /* no fewer than there are keys */
-                            .scan_keys = keys,
-                            .scan_values = values};
+                            .scan.keys = keys,
+                            .scan.values = values};
     *got = 0;
     do {
         cr_assert_eq(sw_batch_run(side->queue, &scan), SW_OK);
-        memcpy(all + *got * value_bytes, values, scan.scan_count * value_bytes);
-        *got += scan.scan_count;
-    } while (scan.cursor != 0);
+        memcpy(all + *got * value_bytes, values, scan.scan.got * value_bytes);
+        *got += scan.scan.got;
+    } while (scan.scan.cursor != 0);
     sw_io_free(side->table, values, both->ops_max * value_bytes);
     sw_io_free(side->table, keys, both->ops_max * key_bytes);
     return all;

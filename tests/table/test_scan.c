@@ -18,12 +18,12 @@ static int scan(struct fixture *fixture, uint64_t *cursor, uint32_t count, uint3
 {
     struct sw_batch batch = {.kind = SW_BATCH_SCAN,
                              .count = count,
-                             .cursor = *cursor,
-                             .scan_keys = fixture->keys,
-                             .scan_values = fixture->values};
+                             .scan.cursor = *cursor,
+                             .scan.keys = fixture->keys,
+                             .scan.values = fixture->values};
     int status = sw_batch_run(fixture->queue, &batch);
-    *cursor = batch.cursor;
-    *got = batch.scan_count;
+    *cursor = batch.scan.cursor;
+    *got = batch.scan.got;
     fixture->batches++;
     return status;
 }
@@ -140,23 +140,23 @@ Test(scan, run_longer_than_the_window)
         struct sw_scan_window window = {slots + HOME * SW_BUCKET_SLOTS, HOME, buckets};
         struct sw_batch batch = {.kind = SW_BATCH_SCAN,
                                  .count = 100,
-                                 .cursor = first + 81,
-                                 .scan_keys = keys,
-                                 .scan_values = values};
+                                 .scan.cursor = first + 81,
+                                 .scan.keys = keys,
+                                 .scan.values = values};
         bool moved = sw_scan_collect(128, &shape, &state, &window, &stash, &batch);
         cr_assert_eq(moved, buckets * SW_BUCKET_SLOTS > 81, "%llu buckets",
                      (unsigned long long)buckets);
         if (!moved) {
-            cr_assert(batch.cursor == first + 81 && batch.scan_count == 0);
+            cr_assert(batch.scan.cursor == first + 81 && batch.scan.got == 0);
             continue;
         }
         uint32_t expected = (uint32_t)(buckets < RUN ? buckets : RUN) * SW_BUCKET_SLOTS - 81;
-        cr_assert_eq(batch.scan_count, expected);
+        cr_assert_eq(batch.scan.got, expected);
         for (uint32_t i = 0; i < expected; i++) {
             cr_assert_eq(values[i], 81 + i);
         }
         bool complete = HOME + buckets >= BUCKETS; /* what follows is tail, and empty */
-        cr_assert_eq(batch.cursor == 0, complete);
+        cr_assert_eq(batch.scan.cursor == 0, complete);
     }
 }
 
@@ -174,12 +174,12 @@ Test(scan, cursor_stops_at_the_end_of_the_window)
         struct sw_scan_window window = {slots, 0, end};
         struct sw_scan_window stash = {NULL, 0, 0};
         struct sw_batch batch = {
-            .kind = SW_BATCH_SCAN, .count = 4, .scan_keys = keys, .scan_values = values};
+            .kind = SW_BATCH_SCAN, .count = 4, .scan.keys = keys, .scan.values = values};
         memset(slots, 0xFF, sizeof(slots));
         cr_assert(sw_scan_collect(64, &shape, &state, &window, &stash, &batch));
-        cr_assert_eq(batch.scan_count, 0);
-        cr_assert_eq(sw_home_s64(&view, (uint32_t)batch.cursor), end);
-        cr_assert_eq(sw_home_s64(&view, (uint32_t)batch.cursor - 1), end - 1);
+        cr_assert_eq(batch.scan.got, 0);
+        cr_assert_eq(sw_home_s64(&view, (uint32_t)batch.scan.cursor), end);
+        cr_assert_eq(sw_home_s64(&view, (uint32_t)batch.scan.cursor - 1), end - 1);
     }
 }
 

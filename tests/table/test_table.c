@@ -142,8 +142,6 @@ static int submit(struct fixture *fixture, void (*spoil)(struct sw_batch *, stru
                              .found = fixture->found,
                              .group_count = 2,
                              .group_ends = fixture->group_ends,
-                             .scan_keys = fixture->keys,
-                             .scan_values = fixture->values,
                              .leftover_keys = fixture->leftover_keys,
                              .leftover_values = fixture->leftover_values};
     memset(fixture->ops, SW_SET, 200);
@@ -157,6 +155,14 @@ static int submit(struct fixture *fixture, void (*spoil)(struct sw_batch *, stru
         } while (status == SW_PENDING);
     }
     return status;
+}
+
+static void make_scan(struct sw_batch *batch, struct fixture *fixture)
+{
+    *batch = (struct sw_batch){.kind = SW_BATCH_SCAN,
+                               .count = 100,
+                               .scan.keys = fixture->keys,
+                               .scan.values = fixture->values};
 }
 
 #define SPOIL(name, code)                                             \
@@ -180,10 +186,11 @@ SPOIL(groups_end_early, fixture->group_ends[1] = 99)
 SPOIL(groups_end_late, fixture->group_ends[1] = 101)
 SPOIL(no_group_ends, batch->group_ends = NULL)
 SPOIL(nobody_is_turned_away, batch->not_admitted = fixture->found)
-SPOIL(scan_nothing, batch->kind = SW_BATCH_SCAN; batch->count = 0)
-SPOIL(scan_nowhere, batch->kind = SW_BATCH_SCAN; batch->scan_keys = NULL)
-SPOIL(scan_no_values, batch->kind = SW_BATCH_SCAN; batch->scan_values = NULL)
-SPOIL(scan_too_many, batch->kind = SW_BATCH_SCAN; batch->count = 4097)
+SPOIL(scan_of_all, make_scan(batch, fixture))
+SPOIL(scan_nothing, make_scan(batch, fixture); batch->count = 0)
+SPOIL(scan_nowhere, make_scan(batch, fixture); batch->scan.keys = NULL)
+SPOIL(scan_no_values, make_scan(batch, fixture); batch->scan.values = NULL)
+SPOIL(scan_too_many, make_scan(batch, fixture); batch->count = 4097)
 SPOIL(no_leftovers, batch->leftover_keys = NULL)
 SPOIL(no_leftover_values, batch->leftover_values = NULL)
 SPOIL(reads_need_little, memset(fixture->ops, SW_GET, 50); memset(fixture->ops + 50, SW_DELETE, 50);
@@ -208,6 +215,7 @@ Test(table, batches_that_are_not_valid)
     cr_assert_eq(stats.batches, 0);
     cr_assert_eq(stats.occupied, 0);
     cr_assert_eq(submit(&fixture, nothing), SW_OK);
+    cr_assert_eq(submit(&fixture, scan_of_all), SW_OK);
     cr_assert_eq(submit(&fixture, reads_need_little), SW_OK);
     cr_assert_eq(submit(&fixture, no_leftovers), SW_OK, "the stash takes them");
     fixture_close(&fixture);

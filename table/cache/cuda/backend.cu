@@ -296,18 +296,19 @@ cudaError_t enqueue_scan(struct sw_cache_cuda_queue *queue, struct sw_batch *bat
 {
     uint64_t capacity = all->slots.buckets * SW_CACHE_BUCKET_SLOTS;
     const struct sw_cache_growth *growth = &queue->table->growth;
-    uint64_t first = sw_cache_growth_slot(growth, batch->cursor);
+    uint64_t first = sw_cache_growth_slot(growth, batch->scan.cursor);
     first = first < capacity ? first : capacity;
     uint64_t slots = batch->count < capacity - first ? batch->count : capacity - first;
     struct sw_cache_window what = sw_cache_window();
-    batch->cursor = first + slots < capacity ? sw_cache_growth_cursor(growth, first + slots) : 0;
+    batch->scan.cursor =
+        first + slots < capacity ? sw_cache_growth_cursor(growth, first + slots) : 0;
     what.first = first;
     what.slots = slots;
-    what.score_min = batch->by_score ? batch->score_min : 0;
-    what.score_max = batch->by_score ? batch->score_max : UINT64_MAX;
-    what.keys = batch->scan_keys;
-    what.values = batch->scan_values;
-    what.scores = batch->scan_scores;
+    what.score_min = batch->scan.by_score ? batch->scan.score_min : 0;
+    what.score_max = batch->scan.by_score ? batch->scan.score_max : UINT64_MAX;
+    what.keys = batch->scan.keys;
+    what.values = batch->scan.values;
+    what.scores = batch->scan.scores;
     return sw_cache_table_scan(all, &what, queue->stream);
 }
 
@@ -319,7 +320,7 @@ cudaError_t enqueue_read(struct sw_cache_cuda_queue *queue, struct sw_batch *bat
     case SW_BATCH_SCAN:
         return enqueue_scan(queue, batch, all);
     case SW_BATCH_COUNT_SCORES:
-        return sw_cache_table_count(all, batch->score_min, batch->score_max, queue->stream);
+        return sw_cache_table_count(all, batch->range.min, batch->range.max, queue->stream);
     default:
         return sw_cache_table_read(all, queue->stream);
     }
@@ -332,7 +333,7 @@ cudaError_t enqueue_write(struct sw_cache_cuda_queue *queue, struct sw_batch *ba
     case SW_BATCH_CLEAR:
         return sw_cache_table_clear(all, queue->stream);
     case SW_BATCH_ERASE_SCORES:
-        return sw_cache_table_erase(all, batch->score_min, batch->score_max, queue->stream);
+        return sw_cache_table_erase(all, batch->range.min, batch->range.max, queue->stream);
     case SW_BATCH_EPOCH:
         sw_cache_cuda_set_epoch(queue->table, batch);
         return sw_cache_table_end(all, queue->stream);
@@ -404,9 +405,9 @@ int poll(void *context, struct sw_batch *batch)
         const struct sw_cache_record *record = record_of(queue, batch->_ticket);
         batch->counters = record->counters;
         if (batch->kind == SW_BATCH_SCAN) {
-            batch->scan_count = (uint32_t)record->listed;
+            batch->scan.got = (uint32_t)record->listed;
         } else if (batch->kind == SW_BATCH_COUNT_SCORES) {
-            batch->matched = record->listed;
+            batch->range.matched = record->listed;
         } else if (batch->kind == SW_BATCH_OPERATIONS) {
             batch->leftover_count = (uint32_t)record->listed;
         }

@@ -51,14 +51,14 @@ static cudaError_t take(struct sw_cache_cuda_queue *queue, struct sw_batch *batc
     if (image == NULL) {
         return cudaSuccess;
     }
-    cudaError_t error = sw_cuda_image_take(image, queue, parts, batch->_borrows, &done);
+    cudaError_t error = sw_cuda_image_take(image, queue, parts, batch->image.borrows, &done);
     if (!done) {
         free(image);
         return error;
     }
     describe(image, table);
-    batch->epoch = table->epoch;
-    batch->_image = image;
+    batch->image.epoch = table->epoch;
+    batch->image.memory = image;
     return error;
 }
 
@@ -69,7 +69,7 @@ int sw_cache_cuda_submit_image(struct sw_cache_cuda_queue *queue, struct sw_batc
 
 int sw_cache_cuda_poll_image(struct sw_batch *batch)
 {
-    return sw_cuda_image_batch_poll((struct cache_image *)batch->_image, batch);
+    return sw_cuda_image_batch_poll((struct cache_image *)batch->image.memory, batch);
 }
 
 /* Has the next slots in the staging memory: digests, entries, values. False on a lost table. */

@@ -40,7 +40,7 @@ static cudaError_t take(struct sw_cuckoo_queue *queue, struct sw_batch *batch)
         {cells, table->geometry.cells * (bits / 8)},
         {table->stash, table->geometry.stash_room * (bits / 8)},
         {table->state, sizeof(*table->state)}};
-    error = sw_cuda_image_take(image, queue, parts, batch->_borrows, &done);
+    error = sw_cuda_image_take(image, queue, parts, batch->image.borrows, &done);
     if (!done) {
         free(image);
         return error;
@@ -48,7 +48,7 @@ static cudaError_t take(struct sw_cuckoo_queue *queue, struct sw_batch *batch)
     image->kind.slot_bits = bits;
     image->counts[0] = table->geometry.cells;
     image->stash_is_part = true;
-    batch->_image = image;
+    batch->image.memory = image;
     return error;
 }
 
@@ -59,5 +59,5 @@ int sw_cuckoo_submit_image(struct sw_cuckoo_queue *queue, struct sw_batch *batch
 
 int sw_cuckoo_poll_image(struct sw_batch *batch)
 {
-    return sw_cuda_image_batch_poll((struct sw_cuda_slots_image *)batch->_image, batch);
+    return sw_cuda_image_batch_poll((struct sw_cuda_slots_image *)batch->image.memory, batch);
 }

@@ -213,19 +213,19 @@ static void scan_rows(const struct sw_cpu *cpu, struct sw_batch *batch)
     struct sw_batch piece = *batch;
     uint32_t got = 0;
     bool more = true;
-    piece.scan_values = numbers;
+    piece.scan.values = numbers;
     while (more) {
         piece.count = batch->count - got < SCAN_ROWS ? batch->count - got : SCAN_ROWS;
-        piece.scan_keys = (uint8_t *)batch->scan_keys + got * key_bytes;
+        piece.scan.keys = (uint8_t *)batch->scan.keys + got * key_bytes;
         sw_cpu_scan_slots(cpu, &piece);
         sw_cpu_scan_rows(cpu, numbers,
-                         (uint8_t *)batch->scan_values + (size_t)got * cpu->arena.value_bytes,
-                         piece.scan_count);
-        got += piece.scan_count;
-        more = piece.cursor != 0 && got < batch->count && piece.scan_count == piece.count;
+                         (uint8_t *)batch->scan.values + (size_t)got * cpu->arena.value_bytes,
+                         piece.scan.got);
+        got += piece.scan.got;
+        more = piece.scan.cursor != 0 && got < batch->count && piece.scan.got == piece.count;
     }
-    batch->cursor = piece.cursor;
-    batch->scan_count = got;
+    batch->scan.cursor = piece.scan.cursor;
+    batch->scan.got = got;
 }
 
 static void run_scan(struct sw_cpu *cpu, struct sw_batch *batch)

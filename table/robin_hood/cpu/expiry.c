@@ -152,12 +152,12 @@ static uint32_t sweep_piece(struct sw_cpu *cpu, uint64_t clock_ms, uint32_t coun
     struct sw_expiry *expiry = cpu->expiry;
     struct sw_batch scan = {.kind = SW_BATCH_SCAN,
                             .count = count < SW_EXPIRY_PIECE ? count : SW_EXPIRY_PIECE,
-                            .cursor = expiry->pass.cursor,
-                            .scan_keys = expiry->piece_keys,
-                            .scan_values = expiry->piece_times};
+                            .scan.cursor = expiry->pass.cursor,
+                            .scan.keys = expiry->piece_keys,
+                            .scan.values = expiry->piece_times};
     sw_expiry_pass_begin(&expiry->pass);
     sw_cpu_scan_slots(expiry->times, &scan);
-    for (uint32_t i = 0; i < scan.scan_count; i++) {
+    for (uint32_t i = 0; i < scan.scan.got; i++) {
         const uint64_t at = expiry->piece_times[i];
         const bool buries =
             at <= clock_ms && !sw_expiry_is_held(cpu, expiry->piece_keys[i]) && most > 0;
@@ -169,8 +169,8 @@ static uint32_t sweep_piece(struct sw_cpu *cpu, uint64_t clock_ms, uint32_t coun
             sw_expiry_pass_kept(&expiry->pass, at, clock_ms);
         }
     }
-    expiry->pass.cursor = scan.cursor;
-    return scan.scan_count;
+    expiry->pass.cursor = scan.scan.cursor;
+    return scan.scan.got;
 }
 
 /* Removes entries whose time has come until there were `most`, or no more are left. */
@@ -368,7 +368,7 @@ void sw_expiry_run_sweep(struct sw_cpu *cpu, struct sw_batch *batch)
         return;
     }
     batch->clock_ms = sw_expiry_clock(cpu, wall_ms);
-    batch->cursor = 0;
+    batch->sweep.cursor = 0;
     if (batch->clock_ms == 0 || !some_are_due(cpu, batch->clock_ms, goes_back)) {
         return;
     }
@@ -380,15 +380,15 @@ void sw_expiry_run_sweep(struct sw_cpu *cpu, struct sw_batch *batch)
         expiry->pass.steps_back = true;
         expiry->pass.cursor = 0;
     }
-    while (batch->matched < batch->count && !expiry->failed) {
-        batch->matched += sweep_piece(cpu, batch->clock_ms, batch->count - (uint32_t)batch->matched,
-                                      batch->count);
+    while (batch->sweep.looked < batch->count && !expiry->failed) {
+        batch->sweep.looked += sweep_piece(
+            cpu, batch->clock_ms, batch->count - (uint32_t)batch->sweep.looked, batch->count);
         if (expiry->pass.cursor == 0) {
             end_sweep(cpu, wall_ms, goes_back);
             break;
         }
     }
-    batch->cursor = expiry->pass.cursor;
+    batch->sweep.cursor = expiry->pass.cursor;
     batch->_stash_change = (int64_t)(cpu->state.stash_occupied - stash_before);
     if (expiry->expired > 0) {
         batch->write_sequence = sw_phase_lock_count(&cpu->lock);

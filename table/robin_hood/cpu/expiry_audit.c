@@ -14,9 +14,9 @@ void sw_expiry_filter(const struct sw_cpu *cpu, struct sw_batch *batch)
     const size_t key_bytes = cpu->config.slot_bits / 16;
     const size_t value_bytes =
         cpu->config.value_bytes > 0 ? cpu->config.value_bytes : cpu->config.slot_bits / 16;
-    uint8_t *keys = batch->scan_keys, *values = batch->scan_values;
+    uint8_t *keys = batch->scan.keys, *values = batch->scan.values;
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < batch->scan_count; i++) {
+    for (uint32_t i = 0; i < batch->scan.got; i++) {
         const uint64_t at = sw_expiry_of(cpu->expiry, sw_expiry_key(cpu, keys, i));
         if (at != 0 && at <= batch->clock_ms) {
             continue;
@@ -27,7 +27,7 @@ void sw_expiry_filter(const struct sw_cpu *cpu, struct sw_batch *batch)
         }
         kept++;
     }
-    batch->scan_count = kept;
+    batch->scan.got = kept;
 }
 
 /* --- the invariants --------------------------------------------------------------------------- */

@@ -221,15 +221,15 @@ static bool is_guarded(struct sw_cpu *cpu)
 /* Returns true once the guard was of the present arrays, or if trying again is of no use. */
 static bool try_image(struct sw_cpu *cpu, struct sw_batch *batch, struct sw_cpu_image *image)
 {
-    batch->_image_sequence = sw_phase_lock_enter_alone(&cpu->lock);
+    batch->image.sequence = sw_phase_lock_enter_alone(&cpu->lock);
     uint64_t began_ns = sw_now_ns();
     bool busy = image->guard != NULL && is_guarded(cpu);
     bool begun = !busy && begin_all(cpu, image);
-    batch->_held_ns = sw_now_ns() - began_ns;
+    batch->image.held_ns = sw_now_ns() - began_ns;
     sw_phase_lock_leave_write(&cpu->lock);
     batch->status = busy ? SW_E_BUSY : SW_OK;
-    batch->_image = begun ? image : NULL;
-    batch->some_expire = begun && image->times != NULL;
+    batch->image.memory = begun ? image : NULL;
+    batch->image.expires = begun && image->times != NULL;
     return begun || busy;
 }
 
@@ -258,13 +258,13 @@ void sw_cpu_take_image(struct sw_cpu *cpu, struct sw_batch *batch)
 {
     bool tried = false;
     while (!tried) {
-        struct sw_cpu_image *image = create(cpu, batch->_borrows);
+        struct sw_cpu_image *image = create(cpu, batch->image.borrows);
         if (image == NULL) {
             batch->status = SW_E_NOMEM;
             return;
         }
         tried = try_image(cpu, batch, image);
-        if (batch->_image == NULL) {
+        if (batch->image.memory == NULL) {
             free_image(image);
         }
     }

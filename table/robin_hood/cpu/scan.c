@@ -13,12 +13,12 @@ void sw_cpu_scan_slots(const struct sw_cpu *cpu, struct sw_batch *batch)
 
     const uint8_t *slots = cpu->slots;
     if (cpu->config.slot_bits == 64) {
-        uint32_t m = batch->cursor < UINT32_MAX ? (uint32_t)batch->cursor : UINT32_MAX;
+        uint32_t m = batch->scan.cursor < UINT32_MAX ? (uint32_t)batch->scan.cursor : UINT32_MAX;
         main.first = sw_home_s64(&cpu->table.s64.main, m);
         stash.first = sw_home_s64(&cpu->table.s64.stash, m);
     } else {
-        main.first = sw_home_s128(&cpu->table.s128.main, batch->cursor);
-        stash.first = sw_home_s128(&cpu->table.s128.stash, batch->cursor);
+        main.first = sw_home_s128(&cpu->table.s128.main, batch->scan.cursor);
+        stash.first = sw_home_s128(&cpu->table.s128.stash, batch->scan.cursor);
     }
     main.slots = slots + main.first * bucket_bytes;
     if (cpu->state.stash_occupied > 0) {

@@ -287,13 +287,13 @@ cudaError_t sw_cuda_sweep_piece(struct sw_cuda_queue *queue, uint64_t clock_ms, 
     struct sw_batch scan = {};
     scan.kind = SW_BATCH_SCAN;
     scan.count = count < SW_EXPIRY_PIECE ? count : SW_EXPIRY_PIECE;
-    scan.cursor = sw_cuda_expiry_is_open(expiry) ? pass->cursor : 0;
-    scan.scan_keys = expiry->piece_keys;
-    scan.scan_values = expiry->piece_times;
+    scan.scan.cursor = sw_cuda_expiry_is_open(expiry) ? pass->cursor : 0;
+    scan.scan.keys = expiry->piece_keys;
+    scan.scan.values = expiry->piece_times;
     sw_expiry_pass_begin(pass);
     cudaError_t error =
         sw_cuda_expiry_is_open(expiry) ? sw_cuda_times_run(expiry, &scan) : cudaSuccess;
-    for (uint32_t i = 0; i < scan.scan_count && error == cudaSuccess; i++) {
+    for (uint32_t i = 0; i < scan.scan.got && error == cudaSuccess; i++) {
         const uint64_t at = expiry->piece_times[i];
         const uint64_t key = expiry->piece_keys[i];
         if (at <= clock_ms && most > 0 && !is_held(queue->table, key) &&
@@ -303,8 +303,8 @@ cudaError_t sw_cuda_sweep_piece(struct sw_cuda_queue *queue, uint64_t clock_ms, 
             sw_expiry_pass_kept(pass, at, clock_ms);
         }
     }
-    pass->cursor = scan.cursor;
-    *looked = scan.scan_count;
+    pass->cursor = scan.scan.cursor;
+    *looked = scan.scan.got;
     return error;
 }
 

@@ -64,11 +64,12 @@ static cudaError_t sweep(struct sw_cuda_queue *queue, struct sw_batch *batch, ui
         expiry->pass.steps_back = true;
         expiry->pass.cursor = 0;
     }
-    while (batch->matched < batch->count && !expiry->failed && error == cudaSuccess) {
+    while (batch->sweep.looked < batch->count && !expiry->failed && error == cudaSuccess) {
         uint32_t looked = 0;
-        error = sw_cuda_sweep_piece(queue, batch->clock_ms, batch->count - (uint32_t)batch->matched,
-                                    batch->count, &looked);
-        batch->matched += looked;
+        error = sw_cuda_sweep_piece(queue, batch->clock_ms,
+                                    batch->count - (uint32_t)batch->sweep.looked, batch->count,
+                                    &looked);
+        batch->sweep.looked += looked;
         if (expiry->pass.cursor == 0) {
             end_sweep(table, wall_ms, goes_back);
             break;
@@ -77,7 +78,7 @@ static cudaError_t sweep(struct sw_cuda_queue *queue, struct sw_batch *batch, ui
     if (error == cudaSuccess) {
         error = sw_cuda_remove_doomed(queue);
     }
-    batch->cursor = expiry->pass.cursor;
+    batch->sweep.cursor = expiry->pass.cursor;
     batch->_stash_change = expiry->now.stash_change;
     sw_cuda_expiry_deactivate(table, batch);
     return error;
@@ -104,7 +105,7 @@ static cudaError_t carry_out(struct sw_cuda_queue *queue, struct sw_batch *batch
         return cudaSuccess;
     }
     batch->clock_ms = sw_cuda_take_clock(table, wall_ms);
-    batch->cursor = 0;
+    batch->sweep.cursor = 0;
     return batch->clock_ms == 0 || !is_due(table, batch->clock_ms, goes_back)
                ? cudaSuccess
                : sweep(queue, batch, wall_ms, goes_back);

@@ -26,13 +26,13 @@ static cudaError_t take(struct sw_cuda_queue *queue, struct sw_batch *batch)
     image->kind.seed = table->config.seed;
     if (sw_cuda_keeps_times(table)) {
         error = sw_cuda_times_image_take(&image->times, table->expiry, &done);
-        batch->some_expire = true;
+        batch->image.expires = true;
     }
     if (done && error == cudaSuccess && sw_cuda_has_rows(table)) {
-        error = sw_cuda_rows_image_begin(image, queue, batch->_borrows, &parts[1], &done);
+        error = sw_cuda_rows_image_begin(image, queue, batch->image.borrows, &parts[1], &done);
     }
     if (done && error == cudaSuccess) {
-        error = sw_cuda_image_take(image, queue, parts, batch->_borrows, &done);
+        error = sw_cuda_image_take(image, queue, parts, batch->image.borrows, &done);
     }
     if (!done || error != cudaSuccess) {
         sw_cuda_rows_image_end(image);
@@ -41,7 +41,7 @@ static cudaError_t take(struct sw_cuda_queue *queue, struct sw_batch *batch)
         return error;
     }
     image->counts[0] = geometry->slots_total;
-    batch->_image = (struct sw_cuda_slots_image *)image;
+    batch->image.memory = (struct sw_cuda_slots_image *)image;
     return error;
 }
 
@@ -52,7 +52,7 @@ int sw_cuda_submit_image(struct sw_cuda_queue *queue, struct sw_batch *batch)
 
 int sw_cuda_poll_image(struct sw_batch *batch)
 {
-    return sw_cuda_image_batch_poll((struct sw_cuda_slots_image *)batch->_image, batch);
+    return sw_cuda_image_batch_poll((struct sw_cuda_slots_image *)batch->image.memory, batch);
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */

@@ -40,7 +40,7 @@ static int go_on_scanning(struct sw_cuda_queue *queue, struct sw_batch *batch)
     if (!sw_cuda_scan_answer(queue, batch)) {
         return scan_again(queue, batch);
     }
-    if (!sw_cuda_scan_asks(queue) || batch->scan_count == 0) {
+    if (!sw_cuda_scan_asks(queue) || batch->scan.got == 0) {
         return SW_OK;
     }
     return sw_cuda_scan_ask_rows(queue, batch) ? go_on(queue, batch) : SW_E_NOMEM;
@@ -50,9 +50,10 @@ static int go_on_scanning(struct sw_cuda_queue *queue, struct sw_batch *batch)
  * what it did. */
 static void correct_bound(struct sw_cuda_table *table, const struct sw_batch *batch)
 {
-    const struct sw_counters *counters = &batch->counters;
-    uint64_t change =
-        counters->inserted - counters->deleted - batch->leftover_count - batch->_upserts;
+    uint64_t change = batch->counters.inserted - batch->counters.deleted;
+    if (batch->kind == SW_BATCH_OPERATIONS) {
+        change -= (uint64_t)batch->leftover_count + batch->_upserts;
+    }
     if (change != 0) {
         __atomic_fetch_add(&table->entries, change, __ATOMIC_RELAXED);
     }
@@ -105,6 +106,19 @@ void sw_cuda_count_way(struct sw_cuda_table *table, const struct sw_batch *batch
     __atomic_fetch_add(&way->operations, operations, __ATOMIC_RELAXED);
 }
 
+/* What the record says of operations alone. */
+static void take_answers(struct sw_cuda_table *table, struct sw_batch *batch,
+                         const struct sw_cuda_record *record)
+{
+    batch->leftover_count = record->leftover_count;
+    batch->first_outside = record->first_outside;
+    if (batch->_way != 0) {
+        batch->_way = 1 + (uint32_t)way_taken(batch, record);
+        sw_cuda_count_way(table, batch, 1, batch->count);
+    }
+    age_hints(table, batch);
+}
+
 /* Takes the results from the record. Returns the status, SW_PENDING if the batch goes on. */
 static int collect(struct sw_cuda_queue *queue, struct sw_batch *batch)
 {
@@ -117,8 +131,6 @@ static int collect(struct sw_cuda_queue *queue, struct sw_batch *batch)
         return go_on_scanning(queue, batch);
     }
     batch->counters = record->counters;
-    batch->leftover_count = record->leftover_count;
-    batch->first_outside = record->first_outside;
     batch->_stash_change = record->stash_change;
     __atomic_fetch_add(&queue->table->stash, (uint64_t)batch->_stash_change, __ATOMIC_RELAXED);
     if (batch->_ticket == queue->trim_ticket) {
@@ -127,12 +139,10 @@ static int collect(struct sw_cuda_queue *queue, struct sw_batch *batch)
     if (batch->kind == SW_BATCH_RESIZE) {
         return queue->resize_status;
     }
-    if (batch->_way != 0) {
-        batch->_way = 1 + (uint32_t)way_taken(batch, record);
-        sw_cuda_count_way(queue->table, batch, 1, batch->count);
+    if (batch->kind == SW_BATCH_OPERATIONS) {
+        take_answers(queue->table, batch, record);
     }
     correct_bound(queue->table, batch);
-    age_hints(queue->table, batch);
     note_new_keys(queue->table, batch);
     return record->collided != 0 ? SW_E_FULL : record->status;
 }

@@ -58,7 +58,7 @@ static cudaError_t copy_windows(struct sw_cuda_queue *queue, const struct sw_bat
         }
     }
     char *main_at = scan->staging + STATE_BYTES;
-    typename W::word cursor = (typename W::word)batch->cursor;
+    typename W::word cursor = (typename W::word)batch->scan.cursor;
 
     scan->main.slots = main_at;
     scan->main.first = W::home(&table->main, cursor);
@@ -99,14 +99,14 @@ bool sw_cuda_scan_answer(struct sw_cuda_queue *queue, struct sw_batch *batch)
     const struct sw_cuda_scan *scan = &queue->scan;
     struct sw_batch answer = *batch;
     if (sw_cuda_scan_asks(queue)) {
-        answer.scan_values = NULL;
+        answer.scan.values = NULL;
     }
     if (!sw_scan_collect(table->slot_bits, &scan->shape, (const struct sw_state *)scan->staging,
                          &scan->main, &scan->stash, &answer)) {
         return false;
     }
-    batch->cursor = answer.cursor;
-    batch->scan_count = answer.scan_count;
+    batch->scan.cursor = answer.scan.cursor;
+    batch->scan.got = answer.scan.got;
     return true;
 }
 
@@ -134,9 +134,9 @@ bool sw_cuda_scan_ask_rows(struct sw_cuda_queue *queue, const struct sw_batch *b
     memset(rows, 0, sizeof(*rows));
     rows->kind = SW_BATCH_OPERATIONS;
     rows->op = SW_GET;
-    rows->count = batch->scan_count;
-    rows->keys = batch->scan_keys;
-    rows->previous = batch->scan_values;
+    rows->count = batch->scan.got;
+    rows->keys = batch->scan.keys;
+    rows->previous = batch->scan.values;
     rows->found = queue->scan.found;
     rows->clock_ms = batch->clock_ms;
     queue->scan.reads_rows = true;
@@ -148,10 +148,10 @@ void sw_cuda_scan_take_rows(struct sw_cuda_queue *queue, struct sw_batch *batch)
     const size_t key_bytes = queue->table->slot_bits / 16;
     const size_t row_bytes =
         sw_cuda_has_rows(queue->table) ? queue->table->config.value_bytes : key_bytes;
-    uint8_t *keys = (uint8_t *)batch->scan_keys;
-    uint8_t *rows = (uint8_t *)batch->scan_values;
+    uint8_t *keys = (uint8_t *)batch->scan.keys;
+    uint8_t *rows = (uint8_t *)batch->scan.values;
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < batch->scan_count; i++) {
+    for (uint32_t i = 0; i < batch->scan.got; i++) {
         if ((queue->scan.found[i / 64] >> (i % 64) & 1) == 0) {
             continue;
         }
@@ -161,6 +161,6 @@ void sw_cuda_scan_take_rows(struct sw_cuda_queue *queue, struct sw_batch *batch)
         }
         kept++;
     }
-    batch->scan_count = kept;
+    batch->scan.got = kept;
     batch->clock_ms = queue->scan.rows.clock_ms;
 }

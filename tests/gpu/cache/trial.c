@@ -120,14 +120,14 @@ struct trial_contents *trial_contents(const struct trial_setting *setting,
     uint8_t *values = trial_pinned(setting, capacity * bytes);
     struct sw_batch scan = {.kind = SW_BATCH_SCAN,
                             .count = (uint32_t)capacity,
-                            .scan_keys = keys,
-                            .scan_values = values,
-                            .scan_scores = scores};
-    if (sw_batch_run(cache->queue, &scan) != SW_OK || scan.cursor != 0) {
+                            .scan.keys = keys,
+                            .scan.values = values,
+                            .scan.scores = scores};
+    if (sw_batch_run(cache->queue, &scan) != SW_OK || scan.scan.cursor != 0) {
         printf("a scan failed\n");
         exit(2);
     }
-    uint64_t count = scan.scan_count;
+    uint64_t count = scan.scan.got;
     struct trial_contents *contents = allocate(sizeof(*contents));
     contents->count = count;
     contents->keys = allocate(count * sizeof(*keys));
