@@ -12,6 +12,7 @@ import functools
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -58,7 +59,7 @@ class Shell:
         return re.sub(r"^(build/sherwood-(?:cli|load))", rf"\1 -a 127.0.0.1:{self.ports['7379']}", line)
 
     def start(self, line):
-        words = line.rstrip("& ").split()
+        words = shlex.split(line.rstrip("& "))
         process = subprocess.Popen(words, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.started.append(process)
         port = words[words.index("--port") + 1]
