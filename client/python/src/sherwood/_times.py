@@ -11,14 +11,17 @@ import numpy as np
 
 from . import _arrays, _keys, _plans
 from ._facts import Layout
-from ._native import lib
+from ._native import ffi, lib
 
 _MOST = 2**63 - 1
 _U64 = np.dtype(np.uint64)
 _MS = {"m": "timedelta64[ms]", "M": "datetime64[ms]"}
-_ONLY = {None: lib.SHERWOOD_EXPIRE, "none": lib.SHERWOOD_EXPIRE_NONE, "some": lib.SHERWOOD_EXPIRE_SOME,
-         "later": lib.SHERWOOD_EXPIRE_LATER, "earlier": lib.SHERWOOD_EXPIRE_EARLIER,
-         "shorten": lib.SHERWOOD_EXPIRE_SHORTEN}
+# EXPIRE, and by their conditions its kinds: "none", "later", ..
+_ONLY: dict[Optional[str], int] = {
+    name[len("SHERWOOD_EXPIRE_"):].lower() or None: number
+    for number, name in ffi.typeof("enum sherwood_operation").elements.items()
+    if name.startswith("SHERWOOD_EXPIRE")
+}
 
 
 def _plain(given: Any, what: str) -> Any:
