@@ -83,11 +83,12 @@ static void refuse_long_reply(struct sw_control *control, struct sw_text *text)
 void sw_control_finish(struct sw_control *control)
 {
     struct sw_conn *conn = control->conn;
+    struct sw_resp_conn *state = sw_resp_of(conn);
     struct sw_batches *batches = control->resp->batches;
     struct sw_loop_counters *counters = conn->net->counters;
     struct sw_text text;
     sw_text_init(&text, SW_LIVE(conn->net->config->output_bytes_max) + SW_SCRATCH_BYTES);
-    if (sw_resp_of(conn)->session.reply_mode == SW_REPLY_ON) {
+    if (state->session.reply_mode == SW_REPLY_ON) {
         const char *error = error_of(control);
         if (error != NULL) {
             sw_text_error(&text, error);
@@ -97,12 +98,12 @@ void sw_control_finish(struct sw_control *control)
         if (text.failed) {
             refuse_long_reply(control, &text);
         }
-    } else if (sw_resp_of(conn)->session.reply_mode == SW_REPLY_SKIP_NEXT) {
-        sw_resp_of(conn)->session.reply_mode = SW_REPLY_ON;
+    } else if (state->session.reply_mode == SW_REPLY_SKIP_NEXT) {
+        state->session.reply_mode = SW_REPLY_ON;
     }
-    if (sw_resp_of(conn)->last_error != NULL) {
-        sw_text_error(&text, sw_resp_of(conn)->last_error);
-        sw_error_reply_count(counters, sw_resp_of(conn)->last_error);
+    if (state->last_error != NULL) {
+        sw_text_error(&text, state->last_error);
+        sw_error_reply_count(counters, state->last_error);
     }
     SW_COUNT(counters, commands_processed, 1);
     if (control->command->id == SW_COMMAND_WAIT) {
@@ -116,13 +117,13 @@ void sw_control_finish(struct sw_control *control)
     SW_COUNT(counters, commands[control->command->id], 1);
     SW_COUNT(counters, command_ns[control->command->id], took_ns);
     sw_slow_control(conn, control->command, took_ns / 1000);
-    sw_last_write_note(&sw_resp_of(conn)->last_write, control->resp->owner.repl,
+    sw_last_write_note(&state->last_write, control->resp->owner.repl,
                        control->flight.batch.write_sequence);
     if (text.failed || control->flight.is_unknown) { /* the client must not hear of a write that a
                                                         crash may undo */
         sw_conn_abort(conn);
     } else {
-        sw_resp_send(conn, text.data, text.size);
+        sw_resp_send(state, text.data, text.size);
     }
     sw_text_fini(&text);
     sw_text_fini(&control->keys);
@@ -131,6 +132,6 @@ void sw_control_finish(struct sw_control *control)
         conn->net->retry = true;
     }
     free(control);
-    sw_resp_of(conn)->control_in_flight = false;
+    state->control_in_flight = false;
     sw_conn_request_done(conn, true);
 }

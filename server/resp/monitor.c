@@ -95,7 +95,7 @@ bool sw_monitor_send(struct sw_resp *resp)
             SW_COUNT(resp->net->counters, output_limit_closes, 1);
             sw_conn_abort(conn);
         } else if (lines.size > 0) {
-            sw_resp_send(conn, lines.data, lines.size);
+            sw_resp_send(sw_resp_of(conn), lines.data, lines.size);
             sent = true;
         }
         sw_text_fini(&lines);

@@ -18,30 +18,30 @@
 /* A buffer larger than this is freed when it has been sent. */
 #define KEEP_BYTES 4096
 
-void sw_resp_output_init(struct sw_conn *conn)
+void sw_resp_output_init(struct sw_resp_conn *state)
 {
     for (int i = 0; i < 2; i++) {
-        sw_text_init(&sw_resp_of(conn)->output.unsent[i],
-                     SW_LIVE(conn->net->config->output_bytes_max));
-        sw_text_init(&sw_resp_of(conn)->output.held[i].text,
-                     SW_LIVE(conn->net->config->output_bytes_max));
+        sw_text_init(&state->output.unsent[i], SW_LIVE(state->conn->net->config->output_bytes_max));
+        sw_text_init(&state->output.held[i].text,
+                     SW_LIVE(state->conn->net->config->output_bytes_max));
     }
-    sw_list_init(&sw_resp_of(conn)->output.gated);
+    sw_list_init(&state->output.gated);
 }
 
-void sw_resp_output_fini(struct sw_conn *conn)
+void sw_resp_output_fini(struct sw_resp_conn *state)
 {
     for (int i = 0; i < 2; i++) {
-        sw_text_fini(&sw_resp_of(conn)->output.unsent[i]);
-        sw_text_fini(&sw_resp_of(conn)->output.held[i].text);
+        sw_text_fini(&state->output.unsent[i]);
+        sw_text_fini(&state->output.held[i].text);
     }
-    sw_list_remove(&sw_resp_of(conn)->output.gated);
+    sw_list_remove(&state->output.gated);
 }
 
 /* Starts to write the buffer that was filled, unless it is empty or the other is being written. */
-static void start_writing(struct sw_conn *conn)
+static void start_writing(struct sw_resp_conn *state)
 {
-    struct sw_resp_output *output = &sw_resp_of(conn)->output;
+    struct sw_conn *conn = state->conn;
+    struct sw_resp_output *output = &state->output;
     struct sw_text *text = &output->unsent[output->filling];
     if (conn->transport.writing || text->size == 0) {
         return;
@@ -71,15 +71,16 @@ void sw_resp_written(struct sw_conn *conn, int status)
         return;
     }
     if (conn->state != SW_CONN_CLOSED) {
-        start_writing(conn);
+        start_writing(sw_resp_of(conn));
         sw_conn_output_changed(conn);
     }
 }
 
 /* Appends bytes that the socket did not take to a buffer. */
-static void keep(struct sw_conn *conn, const void *bytes, size_t size)
+static void keep(struct sw_resp_conn *state, const void *bytes, size_t size)
 {
-    struct sw_resp_output *output = &sw_resp_of(conn)->output;
+    struct sw_conn *conn = state->conn;
+    struct sw_resp_output *output = &state->output;
     struct sw_text *text = &output->unsent[output->filling];
     sw_text_append(text, bytes, size);
     conn->unsent_bytes = text->size;
@@ -88,12 +89,13 @@ static void keep(struct sw_conn *conn, const void *bytes, size_t size)
         sw_conn_abort(conn);
         return;
     }
-    start_writing(conn);
+    start_writing(state);
     sw_conn_output_changed(conn);
 }
 
-static void send_now(struct sw_conn *conn, const void *bytes, size_t size)
+static void send_now(struct sw_resp_conn *state, const void *bytes, size_t size)
 {
+    struct sw_conn *conn = state->conn;
     size_t sent = 0;
     if (sw_conn_unsent_bytes(conn) == 0) {
         uv_buf_t buffer = uv_buf_init((char *)(uintptr_t)bytes, (unsigned)size);
@@ -106,16 +108,17 @@ static void send_now(struct sw_conn *conn, const void *bytes, size_t size)
         SW_COUNT(conn->net->counters, net_output_bytes, sent);
     }
     if (sent < size) {
-        keep(conn, (const char *)bytes + sent, size - sent);
+        keep(state, (const char *)bytes + sent, size - sent);
     }
 }
 
 /* --- what waits for the log ------------------------------------------------------------------- */
 
-static void hold(struct sw_conn *conn, const void *bytes, size_t size, uint64_t sequence)
+static void hold(struct sw_resp_conn *state, const void *bytes, size_t size, uint64_t sequence)
 {
-    struct sw_resp *resp = sw_resp_of(conn)->resp;
-    struct sw_resp_output *output = &sw_resp_of(conn)->output;
+    struct sw_conn *conn = state->conn;
+    struct sw_resp *resp = state->resp;
+    struct sw_resp_output *output = &state->output;
     bool first = output->held[0].text.size == 0 ||
                  (output->held[1].text.size == 0 && sequence <= output->held[0].sequence);
     struct sw_resp_held *held = &output->held[first ? 0 : 1];
@@ -134,29 +137,31 @@ static void hold(struct sw_conn *conn, const void *bytes, size_t size, uint64_t 
     sw_conn_output_changed(conn);
 }
 
-void sw_resp_send_after(struct sw_conn *conn, const void *bytes, size_t size, uint64_t sequence)
+void sw_resp_send_after(struct sw_resp_conn *state, const void *bytes, size_t size,
+                        uint64_t sequence)
 {
-    const struct sw_wal *wal = sw_resp_of(conn)->resp->batches->wal;
-    if (size == 0 || conn->state >= SW_CONN_LINGERING) {
+    const struct sw_wal *wal = state->resp->batches->wal;
+    if (size == 0 || state->conn->state >= SW_CONN_LINGERING) {
         return;
     }
-    if (conn->held_bytes > 0 ||
+    if (state->conn->held_bytes > 0 ||
         (wal != NULL && sequence > 0 && sequence > sw_wal_answerable(wal))) {
-        hold(conn, bytes, size, sequence);
+        hold(state, bytes, size, sequence);
     } else {
-        send_now(conn, bytes, size);
+        send_now(state, bytes, size);
     }
 }
 
-void sw_resp_send(struct sw_conn *conn, const void *bytes, size_t size)
+void sw_resp_send(struct sw_resp_conn *state, const void *bytes, size_t size)
 {
-    sw_resp_send_after(conn, bytes, size, 0);
+    sw_resp_send_after(state, bytes, size, 0);
 }
 
 /* Takes the first buffer of what is held. Its memory goes to the caller. */
-static struct sw_text take_held(struct sw_conn *conn)
+static struct sw_text take_held(struct sw_resp_conn *state)
 {
-    struct sw_resp_output *output = &sw_resp_of(conn)->output;
+    struct sw_conn *conn = state->conn;
+    struct sw_resp_output *output = &state->output;
     struct sw_text text = output->held[0].text;
     output->held[0] = output->held[1];
     output->held[1].sequence = 0;
@@ -168,14 +173,15 @@ static struct sw_text take_held(struct sw_conn *conn)
     return text;
 }
 
-static bool open_gate(struct sw_conn *conn, uint64_t answerable, bool abandons)
+static bool open_gate(struct sw_resp_conn *state, uint64_t answerable, bool abandons)
 {
-    const struct sw_resp_output *output = &sw_resp_of(conn)->output;
+    struct sw_conn *conn = state->conn;
+    const struct sw_resp_output *output = &state->output;
     bool opened = false;
     while (conn->held_bytes > 0 && conn->state < SW_CONN_LINGERING &&
            output->held[0].sequence <= answerable) {
-        struct sw_text text = take_held(conn);
-        send_now(conn, text.data, text.size);
+        struct sw_text text = take_held(state);
+        send_now(state, text.data, text.size);
         sw_text_fini(&text);
         opened = true;
     }
@@ -199,7 +205,7 @@ bool sw_resp_open_gates(struct sw_resp *resp, bool leaves)
     SW_LIST_EACH(&resp->gated, link)
     {
         struct sw_resp_conn *state = SW_CONTAINER(link, struct sw_resp_conn, output.gated);
-        opened |= open_gate(state->conn, answerable, abandons);
+        opened |= open_gate(state, answerable, abandons);
     }
     return opened;
 }

@@ -12,18 +12,20 @@
 
 struct sw_conn;
 struct sw_resp;
+struct sw_resp_conn;
 
-void sw_resp_output_init(struct sw_conn *conn);
-void sw_resp_output_fini(struct sw_conn *conn);
+void sw_resp_output_init(struct sw_resp_conn *state);
+void sw_resp_output_fini(struct sw_resp_conn *state);
 
 /* Sends bytes. Those that the socket does not take now are copied and sent later. Does nothing if
  * the connection is LINGERING or CLOSED. Closes the connection if output-bytes-max is reached. */
-void sw_resp_send(struct sw_conn *conn, const void *bytes, size_t size);
+void sw_resp_send(struct sw_resp_conn *state, const void *bytes, size_t size);
 
 /* The same, for replies that show what write number `sequence` did: they and what is sent behind
  * them leave when the write-ahead log says that it may be answered. If the log breaks before, the
  * connection closes: nobody knows whether the write is there after a crash. 0: no write. */
-void sw_resp_send_after(struct sw_conn *conn, const void *bytes, size_t size, uint64_t sequence);
+void sw_resp_send_after(struct sw_resp_conn *state, const void *bytes, size_t size,
+                        uint64_t sequence);
 
 /* Sends what the log has held and may be sent now. With `leaves`, the numbers of the log are about
  * to be another history's: sends nothing, and closes the connections. Returns true if something was

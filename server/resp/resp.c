@@ -160,7 +160,7 @@ static void open_conn(struct sw_conn *conn, void *loop_state)
     state->resp = loop_state;
     state->conn = conn;
     sw_session_init(&state->session, conn);
-    sw_resp_output_init(conn);
+    sw_resp_output_init(state);
 }
 
 static void close_conn(struct sw_conn *conn)
@@ -168,7 +168,7 @@ static void close_conn(struct sw_conn *conn)
     struct sw_resp_conn *state = sw_resp_of(conn);
     sw_transaction_drop(state);
     sw_monitor_end(state);
-    sw_resp_output_fini(conn);
+    sw_resp_output_fini(state);
 }
 
 static bool refuse(struct sw_conn *conn, enum sw_refusal why)

@@ -14,6 +14,7 @@
 #include "proto/decimal.h"
 #include "proto/resp.h"
 #include "server/resp/output.h"
+#include "server/resp/resp.h"
 
 struct sw_conn;
 
@@ -29,8 +30,8 @@ struct sw_writer {
 static inline void sw_writer_flush(struct sw_writer *writer)
 {
     assert(writer->at <= writer->end);
-    sw_resp_send_after(writer->conn, writer->begin, (size_t)(writer->at - writer->begin),
-                       writer->sequence);
+    sw_resp_send_after(sw_resp_of(writer->conn), writer->begin,
+                       (size_t)(writer->at - writer->begin), writer->sequence);
     writer->at = writer->begin;
 }
 
@@ -56,7 +57,7 @@ static inline void sw_writer_text(struct sw_writer *writer, const char *text, si
         sw_writer_flush(writer);
     }
     if ((size_t)(writer->end - writer->at) < size) {
-        sw_resp_send_after(writer->conn, text, size, writer->sequence);
+        sw_resp_send_after(sw_resp_of(writer->conn), text, size, writer->sequence);
         return;
     }
     writer->at = sw_resp_put_bytes(writer->at, text, size);

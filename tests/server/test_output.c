@@ -34,7 +34,7 @@ static void destroy(struct output *output)
 
 static void send_text(struct output *output, const char *text)
 {
-    sw_resp_send(output->peer.conn, text, strlen(text));
+    sw_resp_send(sw_resp_of(output->peer.conn), text, strlen(text));
     serve_check(&output->serve);
 }
 
