@@ -40,7 +40,10 @@
     X(ANDNOT,   VALUE, STAYS, WRITES,  BITS) \
     X(SWAP,     PAIR,  STAYS, WRITES,  ORDER) \
     X(SETRANGE, PART,  BORN,  WRITES,  ORDER) \
-    X(GETRANGE, NONE,  STAYS, READS,   SAME)
+    X(GETRANGE, NONE,  STAYS, READS,   SAME)  \
+    X(INCRBY,   VALUE, BORN,  WRITES,  ORDER) \
+    X(INCRBYFLOAT, VALUE, BORN, WRITES, ORDER) \
+    X(APPEND,   VALUE, BORN,  WRITES,  ORDER)
 
 /* Guards: when the verb is applied. ALWAYS; if the key is ABSENT or PRESENT; if the result FITS the
  * width; if the value is EQUAL to the operand's first value; or by the current expiry time. An
@@ -209,6 +212,7 @@ enum sw_repeated {
 /* The numbers of enum sw_value_type. */
 enum sw_element {
     SW_ELEMENT_OWN = 0,
+    SW_ELEMENT_STRING = 1,
     SW_ELEMENT_U32 = 2,
     SW_ELEMENT_U64 = 3,
     SW_ELEMENT_F32 = 4,
