@@ -230,6 +230,12 @@ enum sherwood_operation {
     SHERWOOD_EXPIRE_LATER = 28,   /* .. if it does, and earlier than that */
     SHERWOOD_EXPIRE_EARLIER = 29, /* .. if it does later than that, or never */
     SHERWOOD_EXPIRE_SHORTEN = 30, /* .. if it does, and later than that */
+    /* rows of strings: add the integer in the operand to the one in the value, as redis does */
+    SHERWOOD_INCRBY = 77,
+    /* .. numbers with a point; a value that is no number, or has no room, stays as it is */
+    SHERWOOD_INCRBYFLOAT = 78,
+    /* .. put the operand behind the value; an absent key is an empty string, and inserted */
+    SHERWOOD_APPEND = 79,
     SHERWOOD_OR = 64,  /* set the operand's bits; an absent key counts as 0, and is inserted */
     SHERWOOD_XOR = 65, /* toggle the operand's bits; an absent key counts as 0, and is inserted */
     SHERWOOD_AND = 66, /* keep the operand's bits; an absent key stays absent */

@@ -56,7 +56,7 @@
  *
  * number    on the wire (sherwood.proto); never another.
  * op        number in the table and in the log; never changes.
- * element   type of the row's numbers: U32, U64, F32, F16, BF16. OWN: the table's own type.
+ * element   type of the row's numbers: U32, U64, F32, F16, BF16; STRING. OWN: the table's own type.
  * on        tables that support it: INTEGERS, ROWS, PLAIN (both), CACHE, BLOBS (rows and caches),
  *           ANY, EXPIRY (tables whose keys expire).
  * use       USE if it counts as a use of a cache entry, otherwise NO_USE.
@@ -122,10 +122,16 @@
     X(EXPIRE_EARLIER, 29, 28, EXPIRE, EARLIER, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "expire", \
       ".. if it does later than that, or never") \
     X(EXPIRE_SHORTEN, 30, 29, EXPIRE, SHORTEN, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "expire", \
-      ".. if it does, and later than that")
+      ".. if it does, and later than that") \
+    X(INCRBY, 77, 30, INCRBY, ALWAYS, STRING, ROWS, USE, TIMES, HOST, SAME, "incrby", \
+      "rows of strings: add the integer in the operand to the one in the value, as redis does") \
+    X(INCRBYFLOAT, 78, 31, INCRBYFLOAT, ALWAYS, STRING, ROWS, USE, TIMES, HOST, SAME, "incrbyfloat", \
+      ".. numbers with a point; a value that is no number, or has no room, stays as it is") \
+    X(APPEND, 79, 32, APPEND, ALWAYS, STRING, ROWS, USE, TIMES, HOST, SAME, "append", \
+      ".. put the operand behind the value; an absent key is an empty string, and inserted")
 #define SW_DATA_OPERATION_MAP(X) SW_INTEGER_OPERATION_MAP(X) SW_OTHER_OPERATION_MAP(X)
 /* The largest `op` plus one. table/op.h checks it at compile time. */
-#define SW_OPS_END 30
+#define SW_OPS_END 33
 
 /* Operations on keys that the server composes from operations of the table: from `op` alone, or
  * from a read and a write between which no other write runs. The columns are the same. */
@@ -296,6 +302,8 @@ enum sw_yes {
     SW_OP_BIT(op, SW_WHEN_##g == SW_WHEN_ABSENT || SW_VERB_##v == SW_VERB_FIND)
 #define SW_MASK_ROW_ADD(n, w, op, v, ...) SW_OP_BIT(op, SW_VERB_##v == SW_VERB_ADD_ROW)
 #define SW_MASK_ROW_USE(n, w, op, v, g, e, on, use, ...) SW_OP_BIT(op, SW_IS_##use)
+#define SW_MASK_ROW_STRING(n, w, op, v, g, e, ...) \
+    SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_STRING)
 #define SW_MASK_ROW_U32(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_U32)
 #define SW_MASK_ROW_U64(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_U64)
 #define SW_MASK_ROW_F32(n, w, op, v, g, e, ...) SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_F32)
@@ -316,6 +324,7 @@ enum sw_yes {
 #define SW_OPS_ABSENT SW_OPS_OF(SW_MASK_ROW_ABSENT)   /* do not change a present value */
 #define SW_OPS_ADD SW_OPS_OF(SW_MASK_ROW_ADD)         /* add to rows, number by number */
 #define SW_OPS_USE SW_OPS_OF(SW_MASK_ROW_USE)         /* count as uses of a cache entry */
+#define SW_OPS_STRING SW_OPS_OF(SW_MASK_ROW_STRING)   /* work on rows that are strings */
 #define SW_OPS_U32 SW_OPS_OF(SW_MASK_ROW_U32)         /* work on rows of this type: */
 #define SW_OPS_U64 SW_OPS_OF(SW_MASK_ROW_U64)
 #define SW_OPS_F32 SW_OPS_OF(SW_MASK_ROW_F32)

@@ -83,8 +83,8 @@ void sw_batches_set_gate(struct sw_batches *batches, struct sw_gate *gate)
                                         &batches->alone_submitter};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         all[i]->watched = sw_gate_watched(gate);
-        all[i]->widths =
-            (struct sw_watched_widths){batches->shape.key_bytes, batches->shape.value_bytes};
+        all[i]->widths = (struct sw_watched_widths){
+            batches->shape.key_bytes, batches->shape.value_bytes, batches->shape.blob_bytes_max};
     }
 }
 

@@ -34,6 +34,12 @@
 #define SW_WHY_EVICTS ": a write may evict what was looked at before"
 #define SW_WHY_NO_INTEGERS \
     ": values are no integers; a server of --engine robin_hood without --value-bytes has integers"
+#define SW_WHY_NO_COUNTERS \
+    SW_WHY_NO_INTEGERS ", and one with --value-bytes N --value-type string has them as texts"
+#define SW_NO_FLOATS_LINE                                                               \
+    "ERR INCRBYFLOAT is for strings (--value-type string), and for rows of one number " \
+    "(--value-type f32 --value-bytes 4)"
+#define SW_WHY_NO_STRINGS ": rows with --value-bytes N --value-type string have it"
 #define SW_WHY_NO_SUCH_ROWS ": values are no rows of such numbers"
 
 #define SW_NO_CLEAR                                                                                \

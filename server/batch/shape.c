@@ -8,18 +8,24 @@
 #include "server/limits.h"
 #include "table/info.h"
 
-/* Rows that are numbers are added to as such; those that are bytes, as what the client says. */
-static uint64_t without_sums_of_others(uint64_t operations, const struct sw_config *config)
+/* Rows that are numbers are added to as such; those that are bytes, as what the client says. Rows
+ * of strings alone have the operations on strings. */
+static uint64_t without_those_of_others(uint64_t operations, const struct sw_config *config)
 {
     static const uint64_t sums[SW_TYPE_COUNT] = {[SW_TYPE_U32] = SW_OPS_U32,
                                                  [SW_TYPE_U64] = SW_OPS_U64,
                                                  [SW_TYPE_F32] = SW_OPS_F32,
                                                  [SW_TYPE_F16] = SW_OPS_F16,
                                                  [SW_TYPE_BF16] = SW_OPS_BF16};
-    if (!sw_config_has_rows(config) || config->value_type == SW_TYPE_BYTES) {
+    if (!sw_config_has_rows(config)) {
         return operations;
     }
-    return operations & (~SW_OPS_ADD | sums[config->value_type]);
+    if (config->value_type != SW_TYPE_STRING) {
+        operations &= ~SW_OPS_STRING;
+    }
+    return config->value_type == SW_TYPE_BYTES
+               ? operations
+               : operations & (~SW_OPS_ADD | sums[config->value_type]);
 }
 
 struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
@@ -32,7 +38,7 @@ struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
         .engine_name = info.engine_name,
         .of_rows = sw_config_has_rows(config) ? " for rows" : "",
         .value_format = sw_config_value_format(config),
-        .operations = without_sums_of_others(info.operations, config),
+        .operations = without_those_of_others(info.operations, config),
         .batch_kinds = info.batch_kinds,
         .is_in_host = info.backend == SW_BACKEND_CPU,
         .expires = (info.operations >> SW_EXPIRE & 1) != 0,

@@ -12,6 +12,7 @@
 
 #include "proto/check.h"
 #include "proto/ops/apply.h"
+#include "proto/ops/string_apply.h"
 #include "server/batch/shape.h"
 #include "table/batch.h"
 
@@ -219,6 +220,23 @@ static bool fitted(const struct sw_batch *batch, uint32_t bytes, enum sw_op op, 
                                                   sw_integer_at(batch->values, bytes, i), &after);
 }
 
+/* Was an operation on a string carried out? */
+static bool changed_string(const struct sw_batch *batch, struct sw_watched_widths widths,
+                           enum sw_op op, uint32_t i)
+{
+    struct sw_string_space space;
+    uint32_t size = 0;
+    if (batch->previous == NULL || !was_present(batch, i, false)) {
+        return true;
+    }
+    const size_t at = (size_t)i * widths.value;
+    const struct sw_string old = sw_string_at((const uint8_t *)batch->previous + at, widths.string);
+    const struct sw_string operand =
+        sw_string_at((const uint8_t *)batch->values + at, widths.string);
+    return sw_string_after(sw_string_verb(op), true, old, operand, widths.string, &space, &size) ==
+           SW_STRING_DONE;
+}
+
 /* Has EXPIRE, of a present key, been carried out? */
 static bool changes_time(const struct sw_batch *batch, enum sw_op op, uint32_t i)
 {
@@ -228,7 +246,7 @@ static bool changes_time(const struct sw_batch *batch, enum sw_op op, uint32_t i
 }
 
 /* Has operation i, of a group that was admitted, changed its key? */
-static bool has_changed(const struct sw_batch *batch, uint32_t value_bytes, uint32_t i)
+static bool has_changed(const struct sw_batch *batch, struct sw_watched_widths widths, uint32_t i)
 {
     const enum sw_op op = batch->ops == NULL ? batch->op : (enum sw_op)batch->ops[i];
     if (SW_OPS_HAS(SW_OPS_READ, op)) {
@@ -238,7 +256,10 @@ static bool has_changed(const struct sw_batch *batch, uint32_t value_bytes, uint
         return was_present(batch, i, true) && changes_time(batch, op, i);
     }
     if (SW_OPS_HAS(SW_OPS_REFUSE, op)) {
-        return fitted(batch, value_bytes, op, i);
+        return fitted(batch, widths.value, op, i);
+    }
+    if (SW_OPS_HAS(SW_OPS_STRING, op)) {
+        return changed_string(batch, widths, op, i);
     }
     const bool inserts = SW_OPS_HAS(SW_OPS_INSERT, op);
     return SW_OPS_HAS(SW_OPS_PUT | SW_OPS_DELETE, op) ? inserts || was_present(batch, i, true)
@@ -263,7 +284,7 @@ static void note_operations(struct sw_watched *watched, const struct sw_batch *b
         for (bool refused = is_refused(batch, g); !refused && i < end; i++) {
             uint64_t key = sw_integer_at(batch->keys, widths.key, i);
             if (__atomic_load_n(chain_of(watched, key), __ATOMIC_RELAXED) == 0 ||
-                !has_changed(batch, widths.value, i)) {
+                !has_changed(batch, widths, i)) {
                 continue;
             }
             pthread_mutex_lock(&watched->lock);

@@ -30,9 +30,9 @@ struct sw_watcher {
     bool is_changed; /* atomic: one of them was changed */
 };
 
-/* Of the elements of arrays of keys and values. */
+/* Of the elements of arrays of keys and values, and the longest string of a value. */
 struct sw_watched_widths {
-    uint32_t key, value;
+    uint32_t key, value, string;
 };
 
 /* At most `keys_max` keys are watched, one that several clients watch counted for each. Returns

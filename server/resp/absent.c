@@ -19,7 +19,7 @@ static const struct {
      "hexpire hexpireat hexpiretime hpersist hpexpire hpexpireat hpexpiretime hpttl "
      "httl"},
     {"a value is read and written whole, but for GETRANGE and SETRANGE",
-     "append substr lcs bitcount bitfield bitfield_ro bitop bitpos "
+     "substr lcs bitcount bitfield bitfield_ro bitop bitpos "
      "getbit setbit"},
     {"there is one database, 0", "move swapdb"},
     {"a value has no serialised form", "dump migrate restore restore-asking"},

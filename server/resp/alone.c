@@ -47,8 +47,12 @@ bool sw_alone_is_of_older_view(const struct sw_resp *resp)
     return sw_alone_is_busy(resp) && resp->alone.view_number != view_number(resp);
 }
 
-bool sw_alone_takes(const struct sw_command *command, const struct sw_resp_command *arguments)
+bool sw_alone_takes(const struct sw_resp *resp, const struct sw_command *command,
+                    const struct sw_resp_command *arguments)
 {
+    if (command->id == SW_COMMAND_INCRBYFLOAT) {
+        return !SW_OPS_HAS(resp->batches->shape.operations, SW_INCRBYFLOAT);
+    }
     for (uint32_t i = 3; command->id == SW_COMMAND_SET && i + 1 < arguments->count; i++) {
         if (sw_argument_is(&arguments->arguments[i], "IFEQ")) {
             return true;

@@ -47,7 +47,8 @@ int sw_alone_init(struct sw_alone *alone, struct sw_resp *resp);
 void sw_alone_fini(struct sw_alone *alone);
 
 /* Is this command of kind DATA, with these arguments, one of them? */
-bool sw_alone_takes(const struct sw_command *command, const struct sw_resp_command *arguments);
+bool sw_alone_takes(const struct sw_resp *resp, const struct sw_command *command,
+                    const struct sw_resp_command *arguments);
 
 /* Checks what stands behind the keys of COPY source destination [DB 0] [REPLACE]. Returns an error
  * line, or NULL. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "server/batch/blob.h"
+#include "server/batch/refusals.h"
 #include "server/net/conn.h"
 #include "server/resp/admin_call.h"
 #include "server/resp/resp.h"
@@ -51,7 +52,7 @@ const char *sw_word_error(const struct sw_resp *resp, const struct sw_command *c
     }
     if (command->id == SW_COMMAND_INCRBYFLOAT) {
         return !is_row || type != SW_TYPE_F32 || shape->blob_bytes_max != sizeof(number)
-                   ? "ERR INCRBYFLOAT is for rows of one number (--value-type f32 --value-bytes 4)"
+                   ? SW_NO_FLOATS_LINE
                : !sw_argument_float(&arguments->arguments[2], &number)
                    ? "ERR value is not a valid float"
                    : NULL;

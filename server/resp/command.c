@@ -168,8 +168,12 @@ void sw_commands_unsupported(uint64_t operations, uint32_t batch_kinds,
 {
     /* Where entries have scores they are evicted: also a key that was looked at, by the write. */
     const bool evicts = (operations >> SW_SET_SCORE & 1) != 0;
+    if (SW_OPS_HAS(operations, SW_INCRBY)) { /* INCR and DECR of strings are made of it */
+        operations |= SW_OPS_ONE(SW_INCREMENT) | SW_OPS_ONE(SW_DECREMENT);
+    }
     for (size_t i = 0; i < SW_COMMAND_COUNT; i++) {
-        unsupported->has[i] = (evicts && commands[i].kind == SW_KIND_ALONE) ||
+        unsupported->has[i] = (evicts && (commands[i].kind == SW_KIND_ALONE ||
+                                          commands[i].id == SW_COMMAND_INCRBYFLOAT)) ||
                               (commands[i].operations & ~operations) != 0 ||
                               (commands[i].batch_kinds & ~batch_kinds) != 0;
     }

@@ -32,6 +32,7 @@ enum sw_command_maker {
     SW_MAKER_SET,
     SW_MAKER_MSET,
     SW_MAKER_BY,
+    SW_MAKER_BY_FLOAT,
     SW_MAKER_GETEX,
     SW_MAKER_SETEX,
     SW_MAKER_EXPIRE,

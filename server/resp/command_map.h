@@ -74,9 +74,9 @@
     X(TOUCH, "touch", -2, KEYS(1, -1, 1), GENERIC, READ, FAST, QUEUED, \
       EACH_KEY(GET, COUNT_PRESENT), "Count the keys that exist; cache: a use of each") \
     X(INCR, "incr", 2, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
-      ONE_KEY(INCREMENT, 0, AFTER), "Add 1 to a key") \
+      KEY_FUNCTION(BY, INCREMENT, AFTER), "Add 1 to a key") \
     X(DECR, "decr", 2, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
-      ONE_KEY(DECREMENT, 0, AFTER), "Subtract 1 from a key") \
+      KEY_FUNCTION(BY, DECREMENT, AFTER), "Subtract 1 from a key") \
     X(INCRBY, "incrby", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
       KEY_FUNCTION(BY, INCREMENT, AFTER), "Add to a key, or subtract: n may be negative") \
     X(DECRBY, "decrby", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
@@ -97,8 +97,10 @@
       ALONE(ONE_KEY, 2, OK), "Clear bits of a key's value") \
     X(CAS, "cas", 4, KEYS(1, 1, 1), STRING, WRITE, SLOW, REFUSED, \
       ALONE(CAS, 0, ONE), "key old new: set a key if its value is the old one") \
-    X(INCRBYFLOAT, "incrbyfloat", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, REFUSED, \
-      ALONE(ONE_KEY, 0, OK), "Add to a row of one number, f32") \
+    X(INCRBYFLOAT, "incrbyfloat", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
+      KEY_FUNCTION(BY_FLOAT, GET, FLOAT), "Add to a number with a point: strings, and rows of one f32") \
+    X(APPEND, "append", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
+      ONE_KEY(APPEND, 2, APPENDED), "Put a text behind a key's string; an absent key is set") \
     X(ADD, "add", -3, KEYS(1, 1, 1), STRING, INSERT, SLOW, QUEUED, \
       KEY_FUNCTION(ADD, SET, COUNT_PRESENT), "Add to a row, number by number: key row [SCALE s] [XX]") \
     X(GETRANGE, "getrange", 4, KEYS(1, 1, 1), STRING, READ, SLOW, QUEUED, \

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "proto/decimal.h"
+#include "proto/ops/string_apply.h"
 #include "server/batch/blob.h"
 #include "server/net/conn.h"
 #include "server/resp/add.h"
@@ -260,37 +261,7 @@ FOR_EACH_KIND void run_copy(const struct data *data, const struct values *values
     }
 }
 
-/* Is the operand of INCRBY, without its sign, digits as redis takes them: no zeros in front, and no
- * -0? */
-static bool is_amount(const struct data *data, const struct sw_resp_argument *digits, bool turned)
-{
-    const bool wide = data->resp->batches->shape.value_bytes == 8;
-    uint64_t amount = 0;
-    return sw_decimal_parse(digits->text, digits->size, wide ? UINT64_MAX : UINT32_MAX, &amount) &&
-           (digits->text[0] != '0' || (digits->size == 1 && !turned));
-}
-
-/* INCRBY and DECRBY: a negative operand turns the one into the other. */
-FOR_EACH_KIND void run_by(const struct data *data, const struct values *values)
-{
-    const struct sw_resp_argument *argument = &data->arguments->arguments[2];
-    bool turned = argument->size > 1 && argument->text[0] == '-';
-    struct sw_resp_argument words[3];
-    struct sw_resp_command arguments = {.arguments = words, .count = 3};
-    struct data positive = *data;
-    enum sw_op op = (enum sw_op)data->command->op;
-    memcpy(words, data->arguments->arguments, sizeof(words));
-    if (turned) {
-        words[2] = (struct sw_resp_argument){argument->text + 1, argument->size - 1};
-        op = op == SW_INCREMENT ? SW_DECREMENT : SW_INCREMENT;
-    }
-    if (!is_amount(data, &words[2], turned)) {
-        refuse(data, "ERR value is not an integer or out of range");
-        return;
-    }
-    positive.arguments = &arguments;
-    run_one(&positive, values, op, 1, 2, SW_REPLY_KIND_AFTER);
-}
+#include "server/resp/data_string.inl"
 
 #include "server/resp/data_expire.inl"
 
@@ -403,6 +374,9 @@ FOR_EACH_KIND void run(const struct data *data, const struct values *values)
         break;
     case SW_MAKER_BY:
         run_by(data, values);
+        break;
+    case SW_MAKER_BY_FLOAT:
+        run_by_float(data, values);
         break;
     case SW_MAKER_GETEX:
         run_getex(data, values);

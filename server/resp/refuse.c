@@ -62,10 +62,15 @@ static void refuse_unsupported(struct sw_resp_conn *state, const struct sw_comma
     const struct sw_table_shape *shape = &state->resp->batches->shape;
     const uint64_t reckons = SW_OPS_INTEGERS & ~SW_OPS_ROWS;
     const char *why = "";
-    if (command->kind == SW_KIND_ALONE && shape->has_scores) {
+    if ((command->kind == SW_KIND_ALONE || command->maker == SW_MAKER_BY_FLOAT) &&
+        shape->has_scores) {
         why = SW_WHY_EVICTS;
+    } else if (command->maker == SW_MAKER_BY) {
+        why = SW_WHY_NO_COUNTERS;
     } else if ((command->operations & reckons) != 0 && shape->value_format != SW_VALUE_INTEGER) {
         why = SW_WHY_NO_INTEGERS;
+    } else if ((command->operations & SW_OPS_STRING) != 0) {
+        why = SW_WHY_NO_STRINGS;
     }
     sw_resp_error(state->conn, command, "ERR the %s engine has no %s%s%s", shape->engine_name, name,
                   sw_table_lacking(shape, command->operations), why);

@@ -44,7 +44,10 @@ enum sw_reply_kind {
     SW_REPLY_KIND_BLOBS,         /* an array of the values before; null for each absent key */
     SW_REPLY_KIND_BLOB_BYTES,    /* the length of the value; 0 if the key was absent */
     SW_REPLY_KIND_BLOB_ENCODING, /* "raw"; null if the key was absent */
-    SW_REPLY_KIND_RANGE          /* part of a value, of integers, too: the operand says which */
+    SW_REPLY_KIND_RANGE,         /* part of a value, also of an integer; the operand says which */
+    SW_REPLY_KIND_COUNTED,       /* the integer after INCRBY of a string, or why it stayed */
+    SW_REPLY_KIND_FLOAT,         /* the text after INCRBYFLOAT of a string, likewise */
+    SW_REPLY_KIND_APPENDED       /* the length after APPEND, likewise */
 };
 
 #endif

@@ -38,15 +38,26 @@ static bool put_operand(struct sw_slowlog_draft *draft, const struct sw_round *r
         memcpy(&size, blob, sizeof(size));
         blob += SW_VALUE_LENGTH_BYTES;
     }
+    if (is_negative && blob[0] == '-') {
+        return sw_slowlog_argument(draft, blob + 1, size - 1);
+    }
+    if (is_negative) {
+        char text[SW_DECIMAL_DIGITS_MAX + 2] = "-"; /* an integer */
+        memcpy(text + 1, blob, size);
+        return sw_slowlog_argument(draft, text, size + 1);
+    }
     return sw_slowlog_argument(draft, blob, size);
 }
 
 /* Does the command's text have an operand for each key, which its operations still have? Where OR
  * and others of one key have written, the result stands in its place. */
-static bool has_operand(const struct sw_command *command)
+static bool has_operand(const struct sw_round *round, const struct sw_command *command)
 {
-    return command->maker == SW_MAKER_SET || command->maker == SW_MAKER_MSET ||
-           command->maker == SW_MAKER_BY || command->maker == SW_MAKER_PAIRS ||
+    const bool is_string = round->batches->shape.value_format == SW_VALUE_STRING;
+    return (command->maker == SW_MAKER_BY_FLOAT && is_string) ||
+           (command->maker == SW_MAKER_BY && command->arity == 3) ||
+           command->maker == SW_MAKER_SET || command->maker == SW_MAKER_MSET ||
+           command->maker == SW_MAKER_PAIRS ||
            (command->maker == SW_MAKER_ONE_KEY && command->operand != 0 &&
             command->kind != SW_KIND_ALONE);
 }
@@ -69,7 +80,7 @@ static void put_command(struct sw_slowlog_draft *draft, const struct sw_round *r
     const struct sw_key_text *keys = &sw_resp_of(pending->conn)->resp->keys;
     char room[SW_KEY_TEXT_BYTES_MAX];
     size_t size = 0;
-    bool operand = has_operand(command), more = true;
+    bool operand = has_operand(round, command), more = true;
     more = sw_slowlog_word(draft, command->name);
     if (command->maker == SW_MAKER_MEMORY || command->maker == SW_MAKER_OBJECT) {
         more = sw_slowlog_word(draft, command->maker == SW_MAKER_MEMORY ? "usage" : "encoding");
@@ -79,8 +90,10 @@ static void put_command(struct sw_slowlog_draft *draft, const struct sw_round *r
         const char *text =
             sw_key_text_at(keys, &round->batches->shape, key, round->values, i, room, &size);
         more = sw_slowlog_argument(draft, text, size);
-        /* what INCRBY and DECRBY made of a negative operand */
-        bool turned = command->maker == SW_MAKER_BY && round->ops[i] != command->op;
+        /* INCRBY and DECRBY turn a negative operand round, and DECRBY that of strings. */
+        bool turned = command->maker == SW_MAKER_BY &&
+                      (SW_OPS_HAS(SW_OPS_STRING, round->ops[i]) ? command->id == SW_COMMAND_DECRBY
+                                                                : round->ops[i] != command->op);
         more = more && (!operand || put_operand(draft, round, i, turned));
     }
     const uint64_t at = time_of(round, pending);
@@ -101,8 +114,9 @@ static void log_commands(const struct sw_replies *replies, struct sw_timings *ti
             continue; /* a text was timed when it was made, and the array is that of EXEC */
         }
         const struct sw_command *command = sw_command_at((enum sw_command_id)pending->command);
-        uint64_t arguments = (uint64_t)pending->count * (has_operand(command) ? 2 : 1) + 1 +
-                             (time_of(&replies->round, pending) != 0 ? 2 : 0);
+        uint64_t arguments =
+            (uint64_t)pending->count * (has_operand(&replies->round, command) ? 2 : 1) + 1 +
+            (time_of(&replies->round, pending) != 0 ? 2 : 0);
         sw_slowlog_begin(&draft, us, pending->conn->peer.address, pending->conn->shown.name,
                          arguments);
         put_command(&draft, &replies->round, pending, command);

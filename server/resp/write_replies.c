@@ -19,6 +19,7 @@
 #include "server/net/conn.h"
 #include "server/resp/output.h"
 #include "server/resp/resp.h"
+#include "server/resp/string_replies.h"
 #include "server/resp/substring.h"
 #include "server/resp/writer.h"
 
@@ -303,7 +304,10 @@ static void put_reply(struct sw_writer *writer, const struct sw_replies *replies
     case SW_REPLY_KIND_NO_KEY:
     case SW_REPLY_KIND_SAME_KEY:
     case SW_REPLY_KIND_TOO_MANY:
-        break; /* refusal() has the error */
+    case SW_REPLY_KIND_COUNTED:
+    case SW_REPLY_KIND_FLOAT:
+    case SW_REPLY_KIND_APPENDED:
+        break; /* refusal() has the error, or string_replies.c the reply */
     case SW_REPLY_KIND_VALUE:
         put_value(writer, found_at(round, i), value_at(round, i), resp3);
         break;
@@ -371,6 +375,9 @@ static const char *refusal(const struct sw_round *round, const struct sw_pending
     if (error != NULL) {
         return error;
     }
+    if (sw_string_reply_is(pending)) {
+        return sw_string_reply_error(round, pending);
+    }
     if (overflowed(round, pending)) {
         return "-ERR increment or decrement would overflow\r\n";
     }
@@ -422,6 +429,8 @@ static void write_one(struct sw_writer *writer, const struct sw_replies *replies
     }
     if (!pending->silent && error != NULL) {
         sw_writer_line(writer, error);
+    } else if (!pending->silent && sw_string_reply_is(pending)) {
+        sw_string_reply_put(writer, &replies->round, pending);
     } else if (!pending->silent) {
         put_reply(writer, replies, pending);
     }

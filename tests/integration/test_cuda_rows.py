@@ -88,7 +88,7 @@ def texts_of_keys():
         equal(replies.ask("MSET", *(word for key in keys for word in (key, b"v"))), "OK", "MSET")
         equal(sorted(replies.ask("KEYS", "*")), sorted(keys), "KEYS")
         equal(server.metrics()["sherwood_key_collisions_total"], 5, "counted")
-        equal(replies.ask("INCR", 1), wire.Error("ERR the robin_hood engine has no INCR for rows: values are no integers; " + wire.INTEGERS), "INCR")
+        equal(replies.ask("INCR", 1), wire.Error("ERR the robin_hood engine has no INCR for rows: values are no integers; " + wire.COUNTERS), "INCR")
 
 
 @case

@@ -153,7 +153,7 @@ def fractions():
         equal(replies.ask("GET", 9), struct.pack("<f", 3e38), "nothing was written")
     with Server(*CPU) as server, server.connect() as connection:
         equal(wire.Replies(connection).ask("INCRBYFLOAT", 1, 1), wire.Error(
-            "ERR INCRBYFLOAT is for rows of one number (--value-type f32 --value-bytes 4)"), "integers")
+            "ERR INCRBYFLOAT is for strings (--value-type string), and for rows of one number (--value-type f32 --value-bytes 4)"), "integers")
 
 
 @case

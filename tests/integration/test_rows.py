@@ -42,7 +42,7 @@ def rows_over_resp():
                   list(range(400, 500)), "SCAN")
             equal(replies.ask("FLUSHALL"), "OK", "FLUSHALL")
             equal(replies.ask("DBSIZE"), 0, "DBSIZE")
-            equal(error_of(replies, "INCR", 1), "ERR the robin_hood engine has no INCR for rows: values are no integers; " + wire.INTEGERS, "INCR")
+            equal(error_of(replies, "INCR", 1), "ERR the robin_hood engine has no INCR for rows: values are no integers; " + wire.COUNTERS, "INCR")
             equal(error_of(replies, "SET", 1, row(1) + b"x"),
                   f"ERR value must have exactly {size} bytes (--value-bytes)", "another size")
 

@@ -48,6 +48,9 @@ def writes(flags, tail):
     else:
         pairs = b"".join(strings([old], tail) + strings([new], tail) for old, new in zip(TEXTS, other))
         yield wire.CAS, keys, pairs, {}
+        yield wire.APPEND, range(4, 9), strings([b"x"] * 5, tail), {}
+        yield wire.INCRBY, range(20, 25), strings([b"7"] * 5, tail), {}
+        yield wire.INCRBYFLOAT, range(20, 25), strings([b"-1.5"] * 5, tail), {}
         yield wire.SET, keys, strings(TEXTS, tail), {"times": wire.IN, "time_ms": 10**9}
         yield wire.SET, keys, strings(other, tail), {"times": wire.KEEP}
 

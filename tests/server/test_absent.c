@@ -21,7 +21,7 @@ Test(absent, by_name)
                      "there are no hashes, whose fields would expire, in this server");
     cr_assert_str_eq(reason("Georadiusbymember_RO"), "there are no places on a map in this server");
     cr_assert_str_eq(
-        reason("append"),
+        reason("substr"),
         "a value is read and written whole, but for GETRANGE and SETRANGE"); /* first of a list */
     cr_assert_str_eq(
         reason("setbit"),

@@ -148,7 +148,7 @@ static bool waits_for_others(enum sw_command_id id)
 
 Test(command, what_an_engine_lacks)
 {
-    const uint64_t operations = SW_OPS_INTEGERS | SW_OPS_ONE(SW_EXPIRE);
+    const uint64_t operations = SW_OPS_INTEGERS | SW_OPS_ONE(SW_EXPIRE) | SW_OPS_ONE(SW_APPEND);
     const uint32_t kinds = (1U << (SW_BATCH_RESIZE + 1)) - 1;
     struct sw_command_set lost;
     unsigned losses[SW_COMMAND_COUNT] = {0};
@@ -176,7 +176,8 @@ Test(command, what_an_engine_lacks)
     }
     sw_commands_unsupported(operations | SW_OPS_ONE(SW_SET_SCORE), kinds, &lost);
     for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) { /* what has scores evicts */
-        cr_assert_eq(lost.has[id], sw_command_at((enum sw_command_id)id)->kind == SW_KIND_ALONE);
+        cr_assert_eq(lost.has[id], sw_command_at((enum sw_command_id)id)->kind == SW_KIND_ALONE ||
+                                       id == SW_COMMAND_INCRBYFLOAT);
     }
     sw_commands_unsupported(operations & ~SW_OPS_ONE(SW_INCREMENT), kinds & ~(1U << SW_BATCH_SCAN),
                             &lost);
@@ -184,6 +185,12 @@ Test(command, what_an_engine_lacks)
         cr_assert_eq(lost.has[id], id == SW_COMMAND_INCR || id == SW_COMMAND_INCRBY ||
                                        id == SW_COMMAND_SCAN || id == SW_COMMAND_KEYS ||
                                        id == SW_COMMAND_RANDOMKEY);
+    }
+    sw_commands_unsupported((operations | SW_OPS_ONE(SW_INCRBY)) & ~SW_OPS_ONE(SW_INCREMENT) &
+                                ~SW_OPS_ONE(SW_DECREMENT),
+                            kinds, &lost);
+    for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) { /* strings count, too */
+        cr_assert_not(lost.has[id]);
     }
 }
 

@@ -12,7 +12,7 @@
 
 enum { KEYS_MAX = 8, LOOPS = 4, TURNS = 4000, SHARED_KEYS = 3 };
 
-static const struct sw_watched_widths wide = {8, 8};
+static const struct sw_watched_widths wide = {8, 8, 0};
 
 static bool is_marked_by(const struct sw_batch *batch, uint64_t key, bool is_shared)
 {
@@ -103,12 +103,51 @@ Test(watched, widths_of_32_bits)
     struct sw_watcher watchers[2] = {0};
     cr_assert_eq(sw_watched_add(watched, &watchers[0], &keys[0], 4, 1), 1);
     cr_assert_eq(sw_watched_add(watched, &watchers[1], &keys[1], 4, 1), 1);
-    sw_watched_note(watched, &batch, (struct sw_watched_widths){4, 4}, false, true);
+    sw_watched_note(watched, &batch, (struct sw_watched_widths){4, 4, 0}, false, true);
     cr_expect_not(sw_watcher_is_changed(&watchers[0]), "it overflowed");
     cr_expect(sw_watcher_is_changed(&watchers[1]));
     sw_watched_forget(watched, &watchers[0]);
     sw_watched_forget(watched, &watchers[1]);
     sw_watched_destroy(watched);
+}
+
+/* Strings of at most 4 bytes. */
+static bool marks_string(enum sw_op op, bool was_present, const char *before, const char *operand)
+{
+    const uint64_t key = 5;
+    uint64_t found = was_present;
+    char rows[2][9] = {"\0\0\0\0", "\0\0\0\0"};
+    const char *texts[] = {before, operand};
+    for (int i = 0; i < 2; i++) {
+        rows[i][0] = (char)strlen(texts[i]);
+        strcpy(rows[i] + 4, texts[i]);
+    }
+    struct sw_batch batch = {.op = op,
+                             .count = 1,
+                             .keys = &key,
+                             .values = rows[1],
+                             .previous = rows[0],
+                             .found = &found};
+    struct sw_watched *watched = sw_watched_create(KEYS_MAX);
+    struct sw_watcher watcher = {0};
+    cr_assert_eq(sw_watched_add(watched, &watcher, &key, 8, 1), 1);
+    sw_watched_note(watched, &batch, (struct sw_watched_widths){8, 8, 4}, false, true);
+    const bool marked = sw_watcher_is_changed(&watcher);
+    sw_watched_forget(watched, &watcher);
+    sw_watched_destroy(watched);
+    return marked;
+}
+
+Test(watched, strings)
+{
+    cr_expect(marks_string(SW_INCRBY, true, "7", "1"));
+    cr_expect_not(marks_string(SW_INCRBY, true, "abc", "1"), "no integer");
+    cr_expect_not(marks_string(SW_INCRBY, true, "9999", "1"), "too long");
+    cr_expect(marks_string(SW_INCRBY, false, "", "1"));
+    cr_expect(marks_string(SW_INCRBYFLOAT, true, "1.5", ".5"));
+    cr_expect_not(marks_string(SW_INCRBYFLOAT, true, "1.5", "inf"));
+    cr_expect(marks_string(SW_APPEND, true, "ab", "cd"));
+    cr_expect_not(marks_string(SW_APPEND, true, "abc", "de"), "too long");
 }
 
 Test(watched, limit_is_whole)

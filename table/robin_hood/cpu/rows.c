@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "proto/ops/string_apply.h"
 #include "table/robin_hood/cpu/admit.h"
 #include "table/robin_hood/cpu/expiry.h"
 #include "table/robin_hood/cpu/parallel.h"
@@ -138,12 +139,16 @@ static inline void write_row(const struct sw_arena *arena, const struct sw_batch
     const uint32_t op = sw_cpu_op_at(batch, i);
     const uint32_t bytes = arena->value_bytes - arena->text_bytes;
     const uint8_t *operand = operand_of(arena, batch, i);
-    const bool adds = sw_row_adds(op);
-    if (adds && !found) {
+    const bool adds = sw_row_adds(op), is_string = SW_OPS_HAS(SW_OPS_STRING, op);
+    if ((adds || is_string) && !found) {
         memset(row, 0, bytes);
     }
     if (adds) {
         add_to_row(batch, operand, op, bytes, row);
+    } else if (is_string) {
+        struct sw_string_space space;
+        sw_string_apply(sw_string_verb(op), found, row, operand, bytes - SW_STRING_HEAD_BYTES,
+                        &space);
     } else {
         sw_copy_once(row, operand, bytes);
     }

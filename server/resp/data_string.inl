@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * data_string.inl - INCR, INCRBYFLOAT and the like. Part of data.c.
+ */
+
+/* Is the operand of INCRBY, without its sign, digits as redis takes them: no zeros in front, and no
+ * -0? */
+static bool is_amount(const struct data *data, const struct sw_resp_argument *digits, bool turned)
+{
+    const bool wide = data->resp->batches->shape.value_bytes == 8;
+    uint64_t amount = 0;
+    return sw_decimal_parse(digits->text, digits->size, wide ? UINT64_MAX : UINT32_MAX, &amount) &&
+           (digits->text[0] != '0' || (digits->size == 1 && !turned));
+}
+
+/* INCRBY and DECRBY of integers: a negative operand turns the one into the other. */
+FOR_EACH_KIND void run_by_integer(const struct data *data, const struct values *values)
+{
+    const struct sw_resp_argument *argument = &data->arguments->arguments[2];
+    bool turned = argument->size > 1 && argument->text[0] == '-';
+    struct sw_resp_argument words[3];
+    struct sw_resp_command arguments = {.arguments = words, .count = 3};
+    struct data positive = *data;
+    enum sw_op op = (enum sw_op)data->command->op;
+    memcpy(words, data->arguments->arguments, sizeof(words));
+    if (turned) {
+        words[2] = (struct sw_resp_argument){argument->text + 1, argument->size - 1};
+        op = op == SW_INCREMENT ? SW_DECREMENT : SW_INCREMENT;
+    }
+    if (!is_amount(data, &words[2], turned)) {
+        refuse(data, "ERR value is not an integer or out of range");
+        return;
+    }
+    positive.arguments = &arguments;
+    run_one(&positive, values, op, 1, 2, SW_REPLY_KIND_AFTER);
+}
+
+/* INCR, DECR, INCRBY and DECRBY of strings: the operand is what is added, as text. */
+FOR_EACH_KIND void run_by_string(const struct data *data, const struct values *values)
+{
+    uint8_t text[SW_NUMBER_TEXT_BYTES];
+    struct sw_resp_argument words[3] = {{0}};
+    struct sw_resp_command arguments = {.arguments = words, .count = 3};
+    struct data made = *data;
+    int64_t amount = 1;
+    memcpy(words, data->arguments->arguments, data->arguments->count * sizeof(*words));
+    if (data->arguments->count > 2 &&
+        !sw_string_integer((struct sw_string){words[2].text, words[2].size}, &amount)) {
+        refuse(data, "ERR value is not an integer or out of range");
+        return;
+    }
+    const bool subtracts =
+        data->command->id == SW_COMMAND_DECR || data->command->id == SW_COMMAND_DECRBY;
+    if (subtracts && amount == INT64_MIN) {
+        refuse(data, "ERR decrement would overflow");
+        return;
+    }
+    words[2].size = sw_string_put_integer(subtracts ? -amount : amount, text);
+    words[2].text = text;
+    made.arguments = &arguments;
+    run_one(&made, values, SW_INCRBY, 1, 2, SW_REPLY_KIND_COUNTED);
+}
+
+FOR_EACH_KIND void run_by(const struct data *data, const struct values *values)
+{
+    if (values->are_bytes) {
+        run_by_string(data, values);
+    } else if (data->arguments->count == 2) {
+        run_one(data, values, (enum sw_op)data->command->op, 1, 0, SW_REPLY_KIND_AFTER);
+    } else {
+        run_by_integer(data, values);
+    }
+}
+
+/* INCRBYFLOAT of strings. An operand that an absent key refuses only reads the key: redis does not
+ * insert it then. INCRBYFLOAT of rows of one number is carried out by alone.c. */
+FOR_EACH_KIND void run_by_float(const struct data *data, const struct values *values)
+{
+    const struct sw_table_shape *shape = &data->resp->batches->shape;
+    const struct sw_resp_argument *argument = &data->arguments->arguments[2];
+    const struct sw_string operand = {argument->text, argument->size};
+    const struct sw_string absent = {NULL, 0};
+    struct sw_string_space space;
+    uint32_t size = 0;
+    if (!values->are_bytes) {
+        refuse(data, "%s", SW_NO_FLOATS_LINE);
+        return;
+    }
+    if (!SW_OPS_HAS(shape->operations, SW_INCRBYFLOAT)) {
+        run_one(data, values, SW_GET, 1, 0, SW_REPLY_KIND_OK);
+        return;
+    }
+    const enum sw_string_fault fault = sw_string_after(SW_VERB_INCRBYFLOAT, false, absent, operand,
+                                                       shape->blob_bytes_max, &space, &size);
+    if (fault == SW_STRING_NO_FLOAT) {
+        refuse(data, "ERR value is not a valid float");
+    } else {
+        run_one(data, values, fault == SW_STRING_DONE ? SW_INCRBYFLOAT : SW_GET, 1, 2,
+                SW_REPLY_KIND_FLOAT);
+    }
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * string_replies.c - the results of operations on strings.
+ */
+#include "server/resp/string_replies.h"
+
+#include "proto/ops/string_apply.h"
+#include "server/batch/blob.h"
+
+bool sw_string_reply_is(const struct sw_pending *pending)
+{
+    return pending->kind == SW_REPLY_KIND_COUNTED || pending->kind == SW_REPLY_KIND_FLOAT ||
+           pending->kind == SW_REPLY_KIND_APPENDED;
+}
+
+static struct sw_string string_at(const struct sw_round *round, const void *array, uint32_t i)
+{
+    struct sw_string string = {NULL, 0};
+    string.bytes = sw_blob_at(&round->batches->shape, array, i, &string.size);
+    return string;
+}
+
+static enum sw_verb verb_of(const struct sw_pending *pending)
+{
+    return pending->kind == SW_REPLY_KIND_COUNTED ? SW_VERB_INCRBY
+           : pending->kind == SW_REPLY_KIND_FLOAT ? SW_VERB_INCRBYFLOAT
+                                                  : SW_VERB_APPEND;
+}
+
+/* What became of the one operation of a reply: as sw_string_after. */
+static enum sw_string_fault result_of(const struct sw_round *round,
+                                      const struct sw_pending *pending,
+                                      struct sw_string_space *space, uint32_t *size)
+{
+    const uint32_t i = pending->first, room = round->batches->shape.blob_bytes_max;
+    const bool found = (round->found[i / 64] >> (i % 64) & 1) != 0;
+    const enum sw_verb verb = verb_of(pending);
+    const struct sw_string operand = string_at(round, round->values, i);
+    struct sw_string old = {NULL, 0};
+    if (found) {
+        old = string_at(round, round->previous, i);
+    }
+    const enum sw_string_fault fault =
+        sw_string_after(verb, found, old, operand, room, space, size);
+    /* The operation has read the value only: an absent key refuses the operand. */
+    return fault == SW_STRING_DONE && SW_OPS_HAS(SW_OPS_READ, round->ops[i])
+               ? sw_string_after(verb, false, old, operand, room, space, size)
+               : fault;
+}
+
+const char *sw_string_reply_error(const struct sw_round *round, const struct sw_pending *pending)
+{
+    struct sw_string_space space;
+    uint32_t size = 0;
+    switch (result_of(round, pending, &space, &size)) {
+    case SW_STRING_NO_INTEGER:
+        return "-ERR value is not an integer or out of range\r\n";
+    case SW_STRING_NO_FLOAT:
+        return "-ERR value is not a valid float\r\n";
+    case SW_STRING_OVERFLOWS:
+        return "-ERR increment or decrement would overflow\r\n";
+    case SW_STRING_NOT_FINITE:
+        return "-ERR increment would produce NaN or Infinity\r\n";
+    case SW_STRING_TOO_LONG:
+        return "-ERR value would be longer than a row allows (--value-bytes)\r\n";
+    case SW_STRING_DONE:
+        break;
+    }
+    return NULL;
+}
+
+void sw_string_reply_put(struct sw_writer *writer, const struct sw_round *round,
+                         const struct sw_pending *pending)
+{
+    struct sw_string_space space;
+    uint32_t size = 0;
+    result_of(round, pending, &space, &size);
+    if (pending->kind == SW_REPLY_KIND_APPENDED) {
+        sw_writer_unsigned(writer, size, pending->resp3);
+    } else if (pending->kind == SW_REPLY_KIND_FLOAT) {
+        sw_writer_bulk(writer, space.text, size);
+    } else {
+        sw_writer_text(writer, ":", 1);
+        sw_writer_text(writer, (const char *)space.text, size);
+        sw_writer_text(writer, "\r\n", 2);
+    }
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * string_replies.h - replies to INCRBY, INCRBYFLOAT and APPEND of strings: computed from the value
+ * before and the operand. The table has computed the value after by the same function.
+ *
+ * Threads: the loop's.
+ */
+#ifndef SHERWOOD_SERVER_RESP_STRING_REPLIES_H
+#define SHERWOOD_SERVER_RESP_STRING_REPLIES_H
+
+#include "server/resp/replies.h"
+#include "server/resp/writer.h"
+
+/* Is the reply of one of their kinds? */
+bool sw_string_reply_is(const struct sw_pending *pending);
+
+/* Returns the error line of an operation that the table has refused; NULL if it was carried out. */
+const char *sw_string_reply_error(const struct sw_round *round, const struct sw_pending *pending);
+
+/* Writes the reply to an operation that was carried out. */
+void sw_string_reply_put(struct sw_writer *writer, const struct sw_round *round,
+                         const struct sw_pending *pending);
+
+#endif
