@@ -51,7 +51,9 @@ static const struct {
      "psubscribe publish pubsub punsubscribe spublish ssubscribe subscribe "
      "sunsubscribe unsubscribe pubsub|channels pubsub|help pubsub|numpat "
      "pubsub|numsub pubsub|shardchannels pubsub|shardnumsub"},
-    {"there are no scripts and functions in this server",
+    {"there are no scripts in this server: SET key token NX PX ms takes a lock, DELEX key IFEQ "
+     "token "
+     "gives it back, and INCREX key UBOUND n EX seconds ENX limits a rate",
      "eval eval_ro evalsha evalsha_ro fcall fcall_ro function script "
      "function|delete function|dump function|flush function|help function|kill "
      "function|list function|load function|restore function|stats script|debug "

@@ -14,6 +14,10 @@
 #include "server/resp/alone_words.h"
 #include "server/resp/resp.h"
 #include "server/resp/watching.h"
+#include "table/expiring.h"
+
+/* Size of the longest error line of this file. */
+#define ERROR_BYTES 256
 
 int sw_alone_init(struct sw_alone *alone, struct sw_resp *resp)
 {
@@ -51,7 +55,9 @@ bool sw_alone_takes(const struct sw_resp *resp, const struct sw_command *command
                     const struct sw_resp_command *arguments)
 {
     if (command->id == SW_COMMAND_INCRBYFLOAT) {
-        return !SW_OPS_HAS(resp->batches->shape.operations, SW_INCRBYFLOAT);
+        const struct sw_table_shape *shape = &resp->batches->shape;
+        return shape->value_format != SW_VALUE_INTEGER &&
+               !SW_OPS_HAS(shape->operations, SW_INCRBYFLOAT);
     }
     for (uint32_t i = 3; command->id == SW_COMMAND_SET && i + 1 < arguments->count; i++) {
         if (sw_argument_is(&arguments->arguments[i], "IFEQ")) {
@@ -216,6 +222,18 @@ static uint32_t decide_set(struct sw_alone *alone)
     return equal;
 }
 
+/* DELEX and DELIFEQ. Without a condition there is one look. */
+static uint32_t decide_delex(struct sw_alone *alone)
+{
+    struct sw_round *round = &alone->replies.round;
+    const bool has_condition = round->operations > 1;
+    const bool deletes =
+        is_found(alone, 0) && (!has_condition || is_equal(alone) != alone->unless_equal);
+    pending_of(alone)->kind = deletes ? SW_REPLY_KIND_ONE : SW_REPLY_KIND_ZERO;
+    round->ops[0] = SW_DELETE;
+    return deletes;
+}
+
 static uint32_t decide(struct sw_alone *alone)
 {
     if (alone->replies.round.flight.batch.status != SW_OK) {
@@ -233,6 +251,12 @@ static uint32_t decide(struct sw_alone *alone)
     case SW_COMMAND_SET:
     case SW_COMMAND_CAS:
         return decide_set(alone);
+    case SW_COMMAND_DELEX:
+    case SW_COMMAND_DELIFEQ:
+        return decide_delex(alone);
+    case SW_COMMAND_INCREX:
+        give_time(alone, 0);
+        return sw_counter_decide(alone);
     default:
         return decide_rename(alone);
     }
@@ -402,13 +426,25 @@ bool sw_alone_run(struct sw_conn *conn, const struct sw_command *command,
     if (resp->filling->pendings > pendings) { /* the check has replied with an error */
         return true;
     }
+    struct sw_counter counter = {0};
+    char line[ERROR_BYTES];
     const char *error = sw_word_is(command) ? sw_word_error(resp, command, arguments) : NULL;
+    if (command->id == SW_COMMAND_INCREX &&
+        !sw_counter_read(resp, command, arguments, &counter, line, sizeof(line))) {
+        error = line;
+    }
     if (error != NULL) {
         sw_resp_error(conn, command, "%s", error);
         return true;
     }
     add_looks(conn, command, arguments);
     resp->alone.replaces = has_replace(arguments);
+    resp->alone.unless_equal = command->id == SW_COMMAND_DELEX && arguments->count > 3 &&
+                               sw_argument_is(&arguments->arguments[2], "IFNE");
+    resp->alone.counter = counter;
+    if (counter.at != 0) { /* some key may have a time from here on */
+        sw_table_will_expire(resp->batches->table);
+    }
     sw_word_begin(&resp->alone, command, arguments);
     sw_alone_start(conn, command);
     return true;

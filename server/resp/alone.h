@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * alone.h - commands that look at keys and then write what depends on that: MSETNX, RENAME,
- * RENAMENX, COPY, CAS, SET with IFEQ, and those of alone_words.h; and WATCH, with the EXEC behind
- * it, which carries nothing out if a watched key was changed in between (watching.h).
+ * RENAMENX, COPY, CAS, SET with IFEQ, DELEX, and those of alone_words.h and alone_counter.h; and
+ * WATCH, with the EXEC behind it, which carries nothing out if a watched key was changed in between
+ * (watching.h).
  *
  * Such a command closes the gate of writes (batch/gate.h) and waits until the writes that were
  * before it have taken effect. Then it looks, decides, writes one group, and opens the gate again:
@@ -17,6 +18,7 @@
 #include <stdbool.h>
 
 #include "proto/resp.h"
+#include "server/resp/alone_counter.h"
 #include "server/resp/command.h"
 #include "server/resp/replies.h"
 
@@ -33,10 +35,12 @@ struct sw_alone {
     struct sw_replies replies; /* a round of its own */
     struct sw_conn *conn;      /* whose command it is; NULL: there is none */
     const struct sw_command *command;
-    bool replaces;        /* COPY .. REPLACE */
-    float number;         /* of INCRBYFLOAT */
-    uint32_t offset;      /* of SETRANGE */
-    uint32_t piece_bytes; /* .. which has so many bytes to write, where its operand would be */
+    bool replaces;             /* COPY .. REPLACE */
+    bool unless_equal;         /* DELEX .. IFNE */
+    struct sw_counter counter; /* of INCREX */
+    float number;              /* of INCRBYFLOAT */
+    uint32_t offset;           /* of SETRANGE */
+    uint32_t piece_bytes;      /* .. which has so many bytes to write, where its operand would be */
     uint64_t view_number; /* of the cluster's view that it was judged by; 0: there is no cluster */
     enum sw_alone_state state;
 };

@@ -41,6 +41,7 @@ enum sw_command_maker {
     SW_MAKER_RENAME, /* looks at two keys */
     SW_MAKER_COPY,
     SW_MAKER_CAS,
+    SW_MAKER_DELEX,
     SW_MAKER_RANGE,
     SW_MAKER_ADD,
     SW_MAKER_MEMORY,

@@ -65,6 +65,10 @@
       ONE_KEY(DELETE, 0, VALUE), "Delete a key, return its value") \
     X(DEL, "del", -2, KEYS(1, -1, 1), GENERIC, DELETE, SLOW, QUEUED, \
       EACH_KEY(DELETE, COUNT_PRESENT), "Delete keys") \
+    X(DELEX, "delex", -2, KEYS(1, 1, 1), STRING, DELETE, FAST, REFUSED, \
+      ALONE(DELEX, 0, ONE), "Delete a key: key [IFEQ value | IFNE value]") \
+    X(DELIFEQ, "delifeq", 3, KEYS(1, 1, 1), STRING, DELETE, FAST, REFUSED, \
+      ALONE(DELEX, 0, ONE), "Delete a key if it has this value") \
     X(UNLINK, "unlink", -2, KEYS(1, -1, 1), GENERIC, DELETE, FAST, QUEUED, \
       EACH_KEY(DELETE, COUNT_PRESENT), "Delete keys") \
     X(EXISTS, "exists", -2, KEYS(1, -1, 1), GENERIC, READ, FAST, QUEUED, \
@@ -81,6 +85,9 @@
       KEY_FUNCTION(BY, INCREMENT, AFTER), "Add to a key, or subtract: n may be negative") \
     X(DECRBY, "decrby", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
       KEY_FUNCTION(BY, DECREMENT, AFTER), "Subtract from a key, or add: n may be negative") \
+    X(INCREX, "increx", -2, KEYS(1, 1, 1), STRING, INSERT, FAST, REFUSED, \
+      ALONE(ONE_KEY, 0, OK), "Add within bounds: key [BYINT n] [LBOUND n] [UBOUND n] [SATURATE] " \
+      "[EX n | PX n | EXAT n | PXAT n | PERSIST] [ENX]") \
     X(SUM, "sum", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
       ONE_KEY(SUM, 2, AFTER), "Add to a key modulo 2^width; an absent one is set") \
     X(MIN, "min", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \

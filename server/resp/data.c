@@ -314,6 +314,23 @@ FOR_EACH_KIND void run_add(const struct data *data, const struct values *values)
 
 #include "server/resp/data_set.inl"
 
+/* DELEX key [IFEQ value | IFNE value], DELIFEQ key value: looks at the key, likewise. */
+FOR_EACH_KIND void run_delex(const struct data *data, const struct values *values)
+{
+    const struct sw_resp_argument *words = data->arguments->arguments;
+    const uint32_t count = data->arguments->count;
+    const bool names = data->command->id == SW_COMMAND_DELEX; /* its condition */
+    if (names && count == 2) {
+        run_one(data, values, SW_GET, 1, 0, SW_REPLY_KIND_ONE);
+    } else if (names && count != 4) {
+        refuse(data, "ERR wrong number of arguments for '%s' command", data->command->name);
+    } else if (names && !sw_argument_is(&words[2], "IFEQ") && !sw_argument_is(&words[2], "IFNE")) {
+        refuse(data, "ERR Invalid condition. Use IFEQ or IFNE");
+    } else {
+        run_compare(data, values, count - 1, count - 1, 0, SW_REPLY_KIND_ONE);
+    }
+}
+
 /* Runs a command whose only subcommand has a key as its argument. */
 FOR_EACH_KIND void run_subcommand(const struct data *data, const struct values *values,
                                   const struct sw_subcommand *list)
@@ -365,6 +382,9 @@ FOR_EACH_KIND void run(const struct data *data, const struct values *values)
         break;
     case SW_MAKER_CAS:
         run_compare(data, values, 3, 2, 0, SW_REPLY_KIND_ONE);
+        break;
+    case SW_MAKER_DELEX:
+        run_delex(data, values);
         break;
     case SW_MAKER_RANGE:
         run_range(data, values);

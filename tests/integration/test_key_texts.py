@@ -39,7 +39,9 @@ COMMANDS = {
     "RENAMENX": (ONE, TWIN), "COPY": (TWIN, b"absent"), "TYPE": (TWIN,), "TTL": (TWIN,), "PTTL": (TWIN,),
     "EXPIRETIME": (TWIN,), "PEXPIRETIME": (TWIN,), "EXPIRE": (TWIN, 1000), "PEXPIRE": (TWIN, 1000000),
     "EXPIREAT": (TWIN, FAR), "PEXPIREAT": (TWIN, FAR * 1000), "PERSIST": (TWIN,), "MEMORY": ("USAGE", TWIN),
-    "OBJECT": ("ENCODING", TWIN), "WATCH": (b"absent", TWIN),
+    "OBJECT": ("ENCODING", TWIN), "WATCH": (b"absent", TWIN), "INCR": (TWIN,), "DECR": (TWIN,), "INCRBY": (TWIN, 1),
+    "DECRBY": (TWIN, 1), "INCRBYFLOAT": (TWIN, "1.5"), "APPEND": (TWIN, "x"), "INCREX": (TWIN,), "DELEX": (TWIN, "IFEQ", "was"),
+    "DELIFEQ": (TWIN, "was"),
 }
 OF_BITS = {name: (TWIN, b"\1\2\3\4") for name in ("OR", "XOR", "AND", "ANDNOT")}
 OF_FLOATS = {"INCRBYFLOAT": (TWIN, "1.5"), "ADD": (TWIN, struct.pack("<f", 1.5))}

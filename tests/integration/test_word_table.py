@@ -15,6 +15,7 @@ PAGE = ROOT / "deploy" / "WORDS.md"
 KINDS = {  # name: options, bytes of a value
     "integers": ((), 8),
     "rows": (("--value-bytes", "4", "--value-type", "u32"), 4),
+    "strings": (("--value-bytes", "12", "--value-type", "string"), 16),
     "rows of f32": (("--value-bytes", "4", "--value-type", "f32"), 4),
     "cuckoo": (("--engine", "cuckoo"), 8),
     "cache": (("--engine", "cache", "--value-bytes", "16", "--value-format", "fixed"), 16)}
@@ -26,13 +27,15 @@ WORDS = {
     "SET .. IFEQ": "SET 1 {v} IFEQ {v}", "GETRANGE": "GETRANGE 1 0 1", "SETRANGE": "SETRANGE 1 0 ab",
     "PREFIXLEN": "PREFIXLEN 1 2", "EXISTS": "EXISTS 1 2", "GETDEL": "GETDEL 1", "GETSET": "GETSET 1 {v}",
     "GETEX": "GETEX 1 PX 100000", "KEYS": "KEYS *", "MSETNX": "MSETNX 8 {v} 9 {v}", "RENAME": "RENAME 1 2", "COPY": "COPY 1 3",
-    "INCRBY by a negative number": "INCRBY 1 -1", "INCRBYFLOAT": "INCRBYFLOAT 1 0.5", "SUM": "SUM 1 2",
+    "INCRBY by a negative number": "INCRBY 1 -1", "INCRBYFLOAT": "INCRBYFLOAT 1 0.5", "APPEND": "APPEND 1 0", "SUM": "SUM 1 2",
+    "INCREX": "INCREX 1 UBOUND 9 EX 100", "DELEX": "DELEX 1 IFEQ {v}",
     "MIN": "MIN 1 2", "MAX": "MAX 1 2", "ADD": "ADD 1 {v}", "SETNX": "SETNX 7 {v}",
     "SET .. PX": "SET 1 {v} PX 100000", "SET .. KEEPTTL": "SET 1 {v} KEEPTTL", "EXPIRE": "EXPIRE 1 100", "EXPIRE .. NX": "EXPIRE 1 100 NX",
     "EXPIRE .. XX": "EXPIRE 1 100 XX", "EXPIRE .. GT": "EXPIRE 1 100 GT", "EXPIRE .. LT": "EXPIRE 1 100 LT",
     "PERSIST": "PERSIST 1", "TTL": "PTTL 1", "WATCH": "WATCH 1", "UNWATCH": "UNWATCH",
 }
 TWO = "its keys are read by one frame and written by another: by RESP it is one command"
+ALONE = "it reads and writes while no other write runs: by RESP it is one command"
 RESP_ALONE = "it is a rule of a connection's commands: of frames CAS does it"
 # Word: the operation of a frame, or why there is none.
 FRAMES = {
@@ -40,6 +43,7 @@ FRAMES = {
     "GETRANGE": wire.GETRANGE, "SETRANGE": wire.SETRANGE, "PREFIXLEN": wire.GET, "EXISTS": wire.GET,
     "GETDEL": wire.DELETE, "GETSET": wire.SET, "GETEX": wire.EXPIRE, "KEYS": wire.SCAN,
     "MSETNX": TWO, "RENAME": TWO, "COPY": TWO, "INCRBY by a negative number": wire.DECREMENT, "INCRBYFLOAT": wire.ADD_F32,
+    "APPEND": wire.APPEND, "INCREX": ALONE, "DELEX": ALONE,
     "SUM": wire.SUM, "MIN": wire.MIN, "MAX": wire.MAX, "ADD": wire.ADD_U32, "SETNX": wire.SET_ABSENT,
     "SET .. PX": wire.SET, "SET .. KEEPTTL": wire.SET, "EXPIRE": wire.EXPIRE, "EXPIRE .. NX": wire.EXPIRE_NONE, "EXPIRE .. XX": wire.EXPIRE_SOME,
     "EXPIRE .. GT": wire.EXPIRE_LATER, "EXPIRE .. LT": wire.EXPIRE_EARLIER, "PERSIST": wire.PERSIST, "TTL": wire.TTL,
@@ -80,7 +84,7 @@ def by_resp(server, size, word):
     """"yes", or the sentence of the refusal."""
     with server.connect() as connection:
         replies = wire.Replies(connection)
-        value = b"2" if size == 8 else bytes([2]) + bytes(size - 1)
+        value = b"2" if size == 8 or "string" in server.flags else bytes([2]) + bytes(size - 1)
         parts = [value if part == "{v}" else part for part in WORDS[word].split()]
         for key in (1, 2):
             replies.ask("SET", key, value)
@@ -146,7 +150,7 @@ def page():
     return "\n".join([
         "# Words, by engine and by protocol", "",
         "Servers of each kind were asked (`tests/integration/test_word_table.py`, which compares this page, and writes it with",
-        "`--write`): integers and rows are of the engine robin_hood, rows of u32 and of f32. A number in brackets is how the",
+        "`--write`): integers, rows and strings are of the engine robin_hood, rows of u32 and of f32. A number in brackets is how the",
         "server refuses the WORD, or why there is no such frame; a word of which a client has no cell is redis-cli's, at the",
         "same port. Frames work on arrays of keys; EXISTS and PREFIXLEN are made of the bitmap of a GET (of a cache: PEEK),",
         "GETSET is a SET that asks for the values before, GETEX an EXPIRE that asks for the values, and SET .. IFEQ is CAS.", "",

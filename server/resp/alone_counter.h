@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * alone_counter.h - INCREX, a command of alone.h: adds to an integer within bounds, and may say
+ * when the key expires. Syntax, replies and what happens at a bound are those of redis 8.8; there
+ * is no BYFLOAT.
+ *
+ * Threads: the loop's.
+ */
+#ifndef SHERWOOD_SERVER_RESP_ALONE_COUNTER_H
+#define SHERWOOD_SERVER_RESP_ALONE_COUNTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/resp.h"
+
+struct sw_alone;
+struct sw_command;
+struct sw_resp;
+
+/* The arguments of INCREX. */
+struct sw_counter {
+    int64_t amount, low, high; /* the result is from low to high */
+    bool saturates;            /* a result beyond a bound becomes that bound */
+    bool gives_time;           /* the key expires at `at`; 0: never */
+    bool keeps_time;           /* a key that expires keeps its time */
+    uint64_t at;
+};
+
+/* Reads INCREX key [BYINT n] [LBOUND n] [UBOUND n] [SATURATE] [EX n | PX n | EXAT n | PXAT n |
+ * PERSIST] [ENX]. On failure returns false, with an error line. */
+bool sw_counter_read(struct sw_resp *resp, const struct sw_command *command,
+                     const struct sw_resp_command *arguments, struct sw_counter *counter,
+                     char *line, size_t line_size);
+
+/* Makes the reply of what the look has found, and puts what is to be written in the place of the
+ * look. Returns how many operations that is. */
+uint32_t sw_counter_decide(struct sw_alone *alone);
+
+#endif
