@@ -18,8 +18,8 @@ struct sw_times_of {
     void (*close)(void *times);
     /* Carries out a batch, from its submission to its end. */
     int (*run)(void *times, struct sw_batch *batch);
-    /* Grows the table for `entries` in all, if it may grow. Too little memory is no error. */
-    int (*grow)(void *times, uint64_t entries);
+    /* Grows the table for `more` entries, if it may grow. Too little memory is no error. */
+    int (*grow)(void *times, uint64_t more);
 };
 
 #endif

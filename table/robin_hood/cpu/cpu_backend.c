@@ -104,10 +104,11 @@ static int refuse_memory(uint64_t bytes, char *reason, size_t reason_size)
 static int cpu_submit(void *queue, struct sw_batch *batch);
 static int times_open(const struct sw_table_config *config, void **times);
 
-static int times_grow(void *times, uint64_t entries)
+static int times_grow(void *context, uint64_t more)
 {
+    struct sw_cpu *times = context;
     if (sw_cpu_may_grow(times)) {
-        sw_cpu_grow(times, entries);
+        sw_cpu_grow(times, times->state.occupied + more);
     }
     return SW_OK;
 }

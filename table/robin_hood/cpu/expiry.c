@@ -114,7 +114,7 @@ void sw_expiry_make_room(struct sw_cpu *cpu, const struct sw_batch *batch)
     wanted = wanted < most ? wanted : most;
     bool fits = given == 0 || (!stash_is_full(times) && wanted <= times->geometry.occupied_max);
     if (!fits) {
-        cpu->times_of->grow(times, wanted);
+        cpu->times_of->grow(times, wanted - times->state.occupied);
         fits = !stash_is_full(times) && wanted <= times->geometry.occupied_max;
     }
     expiry->roomy = fits;

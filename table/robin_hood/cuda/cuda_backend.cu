@@ -283,6 +283,67 @@ static uint64_t bytes_of_rows(const struct sw_table_config *config)
                : sw_geometry_rows_max(config) * sw_row_stride(config->value_bytes);
 }
 
+/* --- the times of entries --------------------------------------------------------------------- */
+
+static int cuda_open(const struct sw_table_config *config, void **out, char *reason,
+                     size_t reason_size);
+
+/* A table of this backend, by its one queue. */
+static int times_open(const struct sw_table_config *config, void **out)
+{
+    char reason[256];
+    void *times = NULL;
+    int status = cuda_open(config, &times, reason, sizeof(reason));
+    if (status == SW_OK) {
+        status = sw_cuda_queue_open(times, out);
+        if (status != SW_OK) {
+            cuda_close(times);
+        }
+    }
+    return status;
+}
+
+static void times_close(void *context)
+{
+    struct sw_cuda_table *times = ((struct sw_cuda_queue *)context)->table;
+    sw_cuda_queue_close(context);
+    cuda_close(times);
+}
+
+static int times_run(void *context, struct sw_batch *batch)
+{
+    struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
+    int status = sw_cuda_submit(queue, batch);
+    if (status != SW_OK) {
+        return cudaErrorUnknown; /* submit has reported what it was */
+    }
+    do {
+        const cudaError_t error = cudaStreamSynchronize(queue->stream);
+        if (error != cudaSuccess) {
+            return error;
+        }
+        status = sw_cuda_poll(queue, batch);
+    } while (status == SW_PENDING);
+    return status == SW_OK ? cudaSuccess : cudaErrorUnknown;
+}
+
+static int times_grow(void *context, uint64_t more)
+{
+    struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
+    if (!sw_cuda_channel_begin(queue)) {
+        return cudaErrorUnknown;
+    }
+    cudaError_t error =
+        sw_cuda_must_grow(queue->table, more) ? sw_cuda_grow_for(queue, more, 0) : cudaSuccess;
+    if (error == cudaSuccess) {
+        error = sw_cuda_write_submitted(queue);
+    }
+    error = sw_cuda_channel_end(queue, error) ? error : cudaErrorUnknown;
+    return error == cudaSuccess ? cudaStreamSynchronize(queue->stream) : error;
+}
+
+static const struct sw_times_of times_of = {times_open, times_close, times_run, times_grow};
+
 static int cuda_open(const struct sw_table_config *config, void **out, char *reason,
                      size_t reason_size)
 {
@@ -307,6 +368,7 @@ static int cuda_open(const struct sw_table_config *config, void **out, char *rea
     table->config = *config;
     table->slot_bits = config->slot_bits;
     table->has_hints = keeps_hints(config);
+    table->times_of = &times_of;
     table->new_keys = SW_CUDA_NEW_KEYS_ALL;
     pthread_mutex_init(&table->growth, NULL); /* as the owner's: this cannot fail */
     cudaError_t error = sw_cuda_owner_open(table, config->device);

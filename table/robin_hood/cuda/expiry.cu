@@ -58,19 +58,7 @@ void sw_cuda_tell_clock(struct sw_cuda_table *table, struct sw_batch *batch)
 
 cudaError_t sw_cuda_times_run(struct sw_cuda_expiry *expiry, struct sw_batch *batch)
 {
-    struct sw_cuda_queue *queue = expiry->times_queue;
-    int status = sw_cuda_submit(queue, batch);
-    if (status != SW_OK) {
-        return cudaErrorUnknown; /* what it was has been told */
-    }
-    do {
-        const cudaError_t error = cudaStreamSynchronize(queue->stream);
-        if (error != cudaSuccess) {
-            return error;
-        }
-        status = sw_cuda_poll(queue, batch);
-    } while (status == SW_PENDING);
-    return status == SW_OK ? cudaSuccess : cudaErrorUnknown;
+    return (cudaError_t)expiry->times->times_of->run(expiry->times_queue, batch);
 }
 
 cudaError_t sw_cuda_times_write(struct sw_cuda_expiry *expiry, enum sw_op op, const uint64_t *keys,

@@ -83,11 +83,8 @@ static cudaError_t allocate(struct sw_cuda_table *table, struct sw_cuda_expiry *
 /* Frees what was opened; what is known of the sweep stays. */
 static void close_memory(struct sw_cuda_expiry *expiry)
 {
-    if (expiry->times_queue != NULL) {
-        sw_cuda_queue_close(expiry->times_queue);
-    }
     if (expiry->times != NULL) {
-        sw_robin_hood_backend_cuda()->close(expiry->times);
+        expiry->times->times_of->close(expiry->times_queue);
     }
     sw_cuda_together_close(&expiry->inner);
     (void)cudaFreeHost(expiry->pinned);
@@ -107,13 +104,11 @@ static void close_memory(struct sw_cuda_expiry *expiry)
 static bool open_memory(struct sw_cuda_table *table, struct sw_cuda_expiry *expiry)
 {
     const struct sw_table_config config = config_of(table);
-    char reason[256];
     void *opened = NULL;
-    int status = sw_robin_hood_backend_cuda()->open(&config, &opened, reason, sizeof(reason));
-    expiry->times = (struct sw_cuda_table *)opened;
+    const int status = table->times_of->open(&config, &opened);
     if (status == SW_OK) {
-        status = sw_cuda_queue_open(opened, &opened);
         expiry->times_queue = (struct sw_cuda_queue *)opened;
+        expiry->times = expiry->times_queue->table;
     }
     const cudaError_t error = status == SW_OK ? allocate(table, expiry) : cudaErrorUnknown;
     if (error != cudaSuccess) {

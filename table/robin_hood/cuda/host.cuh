@@ -17,6 +17,7 @@
 #include "table/robin_hood/cuda/arrays.cuh"
 #include "table/robin_hood/cuda/device.cuh"
 #include "table/robin_hood/robin_hood_backend.h"
+#include "table/robin_hood/times_of.h"
 
 /* Batches of fewer operations are never streamed. */
 #define SW_CUDA_LARGE_MIN 65536
@@ -29,16 +30,18 @@ struct sw_cuda_table : sw_cuda_channel_owner {
     uint32_t slot_bits;
     bool has_hints;
     pthread_mutex_t growth;
-    struct sw_cuda_pool pool;         /* what the arrays lie in */
-    struct sw_cuda_arrays arrays;     /* under `order`, as everything down to `resize_failed` */
-    struct sw_state *state;           /* device */
-    struct sw_cuda_control *control;  /* device */
-    void *scratch;                    /* device: the arrays of sw_cuda_scratch */
-    struct sw_cuda_together together; /* of the queue of the writes */
-    struct sw_cuda_arena arena;       /* of a table with rows; else zero */
-    uint64_t scratch_bytes;           /* of device memory: all but the arrays */
-    struct sw_cuda_expiry *expiry;    /* atomic: expiry.cuh; NULL: no key was ever given a time */
-    uint64_t clock_ms;                /* atomic: the latest of its batches */
+    struct sw_cuda_pool pool;           /* what the arrays lie in */
+    struct sw_cuda_arrays arrays;       /* under `order`, as everything down to `resize_failed` */
+    struct sw_state *state;             /* device */
+    struct sw_cuda_control *control;    /* device */
+    void *scratch;                      /* device: the arrays of sw_cuda_scratch */
+    struct sw_cuda_together together;   /* of the queue of the writes */
+    struct sw_cuda_arena arena;         /* of a table with rows; else zero */
+    uint64_t scratch_bytes;             /* of device memory: all but the arrays */
+    struct sw_cuda_expiry *expiry;      /* atomic: expiry.cuh; NULL: no key was ever given a time */
+    const struct sw_times_of *times_of; /* what makes a table of times: its queue is a struct
+                                           sw_cuda_queue, the caller's alone */
+    uint64_t clock_ms;                  /* atomic: the latest of its batches */
     bool (*holds)(const void *context, uint64_t key); /* sw_table_hold; under `order` */
     const void *holds_context;
 #define DEVICE(bits, word, suffix) struct sw_cuda_device<bits> suffix;
@@ -150,7 +153,7 @@ struct sw_cuda_mix {
 };
 struct sw_cuda_mix sw_cuda_mix_of(const struct sw_batch *batch, bool rows);
 
-/* Several writes together (write_together.cu); under `order`. What is done with operations that
+/* Several writes together (carry_out.cu); under `order`. What is done with operations that
  * were collected in `memory`: the whole is together->whole, and the report goes to memory->record.
  * Then all of it, from collecting to dealing; `record` is the channel's, or another one that the
  * device reaches. */
@@ -245,7 +248,12 @@ sw_cuda_typed_batch(struct sw_cuda_queue *queue, const struct sw_batch *batch, u
 /* Whether look-ups are faster with hints, at the load there may be: where a key is often not in its
  * home bucket; measured on an H200. */
 #define SW_CUDA_HINTS_LOAD 0.86
-bool sw_cuda_hints_pay(const struct sw_cuda_table *table);
+static inline bool
+sw_cuda_hints_pay(const struct sw_cuda_table *table)
+{
+    return table->config.tuning.hints == SW_CHOICE_ALWAYS ||
+           sw_cuda_load(table) > SW_CUDA_HINTS_LOAD;
+}
 
 /* Scans (scan.cu). Room for windows of `window` buckets; what was there before is freed. */
 cudaError_t sw_cuda_scan_reserve(struct sw_cuda_queue *queue, uint64_t window);

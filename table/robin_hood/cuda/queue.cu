@@ -45,12 +45,6 @@ struct sw_cuda_mix sw_cuda_mix_of(const struct sw_batch *batch, bool rows)
     return mix;
 }
 
-bool sw_cuda_hints_pay(const struct sw_cuda_table *table)
-{
-    return table->config.tuning.hints == SW_CHOICE_ALWAYS ||
-           sw_cuda_load(table) > SW_CUDA_HINTS_LOAD;
-}
-
 /* A batch of reads, or a scan, with types. */
 template <int BITS>
 static struct sw_cuda_read<BITS> typed_read(struct sw_cuda_queue *queue,

@@ -250,25 +250,14 @@ static bool has_room(const struct sw_cuda_table *times, uint64_t entries)
 static cudaError_t make_room(const struct timed *launch, struct sw_cuda_times_room *room)
 {
     const struct sw_cuda_expiry *expiry = table_of(launch)->expiry;
-    struct sw_cuda_table *times = expiry->times;
+    const struct sw_cuda_table *times = expiry->times;
     const uint64_t given = expiry->pinned->control.given;
     const uint64_t most = table_of(launch)->arrays.geometry.occupied_max;
     const uint64_t wanted = expiry->held + given < most ? expiry->held + given : most;
     cudaError_t error = cudaSuccess;
     if (given > 0 && !has_room(times, wanted)) {
         const uint64_t more = wanted > expiry->held ? wanted - expiry->held : 1;
-        struct sw_cuda_queue *queue = expiry->times_queue;
-        if (!sw_cuda_channel_begin(queue)) {
-            return cudaErrorUnknown;
-        }
-        error = sw_cuda_must_grow(times, more) ? sw_cuda_grow_for(queue, more, 0) : cudaSuccess;
-        if (error == cudaSuccess) {
-            error = sw_cuda_write_submitted(queue);
-        }
-        error = sw_cuda_channel_end(queue, error) ? error : cudaErrorUnknown;
-        if (error == cudaSuccess) {
-            error = cudaStreamSynchronize(queue->stream);
-        }
+        error = (cudaError_t)times->times_of->grow(expiry->times_queue, more);
     }
     room->none = expiry->failed;
     room->certain = !expiry->failed && (given == 0 || has_room(times, wanted));

@@ -1,84 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * write_together.cu - several writes together: what is enqueued from collecting their operations to
- * dealing out the answers (device/together.cuh).
+ * write_together.cu - submit and poll of several writes together.
  */
 #include "table/robin_hood/cuda/expiry.cuh"
-
-/* The engine skips what was looked up before, if `looked_up` is not NULL. */
-template <int BITS>
-static cudaError_t carry_out(struct sw_cuda_queue *queue, const struct sw_cuda_together *memory,
-                             struct sw_together *together, struct sw_cuda_mix mix, uint64_t ticket,
-                             const uint64_t *looked_up)
-{
-    struct sw_cuda_batch<BITS> typed = sw_cuda_typed_batch<BITS>(queue, &together->whole, ticket);
-    typed.record = (struct sw_cuda_record *)memory->record;
-    typed.collected = true;
-    typed.skips = (const uint32_t *)looked_up;
-    if (looked_up != NULL && mix.upserts == 0) { /* it has nothing to do but to report */
-        return sw_cuda_launch_close<BITS>(sw_cuda_device_of<BITS>(queue->table), &typed,
-                                          queue->stream);
-    }
-    return sw_cuda_write<BITS>(queue, &together->whole, &typed, mix.upserts, mix.deletes);
-}
-
-/* The same of a table with rows, and what is done with their bytes. */
-template <int BITS>
-static cudaError_t
-carry_out_on_rows(struct sw_cuda_queue *queue, const struct sw_cuda_together *memory,
-                  struct sw_together *together, struct sw_cuda_mix mix, uint64_t ticket)
-{
-    struct sw_cuda_row_batch<BITS> rows;
-    cudaError_t error = sw_cuda_rows_begin<BITS>(queue, memory, together, mix, &rows);
-    if (error == cudaSuccess) {
-        error = carry_out<BITS>(queue, memory, together, mix, ticket,
-                                rows.looked_up ? rows.found : NULL);
-    }
-    return error == cudaSuccess ? sw_cuda_rows_end<BITS>(queue, &rows) : error;
-}
-
-template <int BITS>
-cudaError_t sw_cuda_carry_out(struct sw_cuda_queue *queue, struct sw_cuda_together *memory,
-                              struct sw_together *together, struct sw_cuda_mix mix, uint64_t ticket)
-{
-    return sw_cuda_has_rows(queue->table)
-               ? carry_out_on_rows<BITS>(queue, memory, together, mix, ticket)
-               : carry_out<BITS>(queue, memory, together, mix, ticket, NULL);
-}
-
-/* Of one batch that gives no time, where no entry has one: none has one before it either. To the
- * engine EXPIRE and its kind are operations without an effect. */
-static cudaError_t answer_no_times(struct sw_cuda_queue *queue, const struct sw_batch *batch)
-{
-    return batch->expires_out != NULL
-               ? cudaMemsetAsync(batch->expires_out, 0,
-                                 (uint64_t)batch->count * sizeof(*batch->expires_out),
-                                 queue->stream)
-               : cudaSuccess;
-}
-
-template <int BITS>
-cudaError_t sw_cuda_enqueue_together(struct sw_cuda_queue *queue, struct sw_cuda_together *memory,
-                                     struct sw_together *together, struct sw_cuda_mix mix,
-                                     uint64_t ticket, void *record)
-{
-    cudaError_t error = sw_cuda_wait_for_write(queue);
-    if (error == cudaSuccess) {
-        error = sw_cuda_together_collect(memory, together, queue->stream);
-    }
-    if (error == cudaSuccess && together->parts[0]->_times) {
-        error = answer_no_times(queue, together->parts[0]);
-    }
-    if (error == cudaSuccess) {
-        error = sw_cuda_carry_out<BITS>(queue, memory, together, mix, ticket);
-    }
-    if (error == cudaSuccess) {
-        error = sw_cuda_together_deal(memory, together,
-                                      &((struct sw_cuda_record *)memory->record)->status, record,
-                                      queue->stream);
-    }
-    return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
-}
 
 /* What the operations of all parts are. */
 static struct sw_cuda_mix mix_of_all(const struct sw_together *together, bool rows)
@@ -137,12 +61,3 @@ int sw_cuda_poll_together(void *context, struct sw_together *together)
     }
     return status;
 }
-
-#define INSTANTIATE(BITS, ...)                                                                    \
-    template cudaError_t sw_cuda_carry_out<BITS>(struct sw_cuda_queue *,                          \
-                                                 struct sw_cuda_together *, struct sw_together *, \
-                                                 struct sw_cuda_mix, uint64_t);                   \
-    template cudaError_t sw_cuda_enqueue_together<BITS>(                                          \
-        struct sw_cuda_queue *, struct sw_cuda_together *, struct sw_together *,                  \
-        struct sw_cuda_mix, uint64_t, void *);
-SW_WIDTHS(INSTANTIATE)
