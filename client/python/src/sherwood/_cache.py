@@ -16,7 +16,7 @@ from ._native import ffi, lib
 # Parts, pairs and times have calls of their own: they need more than keys and values.
 OPERATIONS: dict[str, int] = {
     name[len("SHERWOOD_"):].lower(): number
-    for number, name in ffi.typeof("enum sherwood_operation").elements.items()
+    for number, name in sorted(ffi.typeof("enum sherwood_operation").elements.items())
     if not (lib.sw_operation_has_pairs(number) or lib.sw_operation_has_range(number)
             or lib.sw_operation_needs_expiry(number))
 }

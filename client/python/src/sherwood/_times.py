@@ -19,7 +19,7 @@ _MS = {"m": "timedelta64[ms]", "M": "datetime64[ms]"}
 # EXPIRE, and by their conditions its kinds: "none", "later", ..
 _ONLY: dict[Optional[str], int] = {
     name[len("SHERWOOD_EXPIRE_"):].lower() or None: number
-    for number, name in ffi.typeof("enum sherwood_operation").elements.items()
+    for number, name in sorted(ffi.typeof("enum sherwood_operation").elements.items())
     if name.startswith("SHERWOOD_EXPIRE")
 }
 
