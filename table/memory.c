@@ -66,9 +66,3 @@ bool sw_memory_device(const struct sw_table *table, uint8_t uuid[16])
     const struct sw_importing *importing = table->backend->importing;
     return importing != NULL && importing->device != NULL && importing->device(table->memory, uuid);
 }
-
-bool sw_batch_loads_once(const struct sw_table *table, const struct sw_batch *batch)
-{
-    return !table->combines || sw_batch_is_read(batch) ||
-           sw_combiner_collects(&table->combiner, batch);
-}

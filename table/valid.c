@@ -5,6 +5,7 @@
 #include "table/valid.h"
 
 #include "table/expiring.h"
+#include "table/memory.h"
 
 static bool groups_are_valid(const struct sw_batch *batch)
 {
@@ -80,6 +81,12 @@ static bool times_are_valid(const struct sw_table *table, const struct sw_batch 
     const bool concerns = batch->_times || sw_table_may_expire(table);
     return !table->combines || !concerns || batch->group_count <= batch->count ||
            sw_batch_is_read(batch);
+}
+
+bool sw_batch_loads_once(const struct sw_table *table, const struct sw_batch *batch)
+{
+    return !table->combines || sw_batch_is_read(batch) ||
+           sw_combiner_collects(&table->combiner, batch);
 }
 
 static int check_operations(const struct sw_table *table, struct sw_batch *batch)

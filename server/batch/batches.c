@@ -166,8 +166,8 @@ bool sw_batches_release(struct sw_batches *batches, bool leaves)
 void sw_batches_start(struct sw_batches *batches, struct sw_flight *flight, uint32_t stream)
 {
     flight->batch.stream = stream;
-    sw_flight_start(
-        sw_batch_only_reads(&flight->batch) ? &batches->flights : &batches->write_flights, flight);
+    sw_flight_start(sw_flight_reads(&flight->batch) ? &batches->flights : &batches->write_flights,
+                    flight);
 }
 
 bool sw_batches_are_of_one_generation(const struct sw_batches *batches)

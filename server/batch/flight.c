@@ -27,6 +27,13 @@ uint64_t sw_flight_wall_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+bool sw_flight_reads(const struct sw_batch *batch)
+{
+    return batch->kind == SW_BATCH_SCAN || batch->kind == SW_BATCH_COUNT_SCORES ||
+           (batch->kind == SW_BATCH_OPERATIONS && batch->ops == NULL &&
+            (batch->op == SW_GET || batch->op == SW_PEEK));
+}
+
 void sw_submitter_init(struct sw_submitter *submitter, struct sw_queue *queue)
 {
     *submitter = (struct sw_submitter){.queue = queue};
@@ -54,7 +61,7 @@ static void note_submit(struct sw_submitter *submitter)
 /* May the flight go to the table, as far as the gate is concerned? */
 static bool pass_gate(struct sw_submitter *submitter, struct sw_flight *flight)
 {
-    flight->is_inside = submitter->gate != NULL && !sw_batch_only_reads(&flight->batch);
+    flight->is_inside = submitter->gate != NULL && !sw_flight_reads(&flight->batch);
     return !flight->is_inside || sw_gate_enter(submitter->gate);
 }
 
@@ -68,7 +75,7 @@ static bool goes_back(const struct sw_batch *batch)
 /* Marks who watches what a write that is done has changed. */
 static void note_changes(const struct sw_submitter *submitter, const struct sw_flight *flight)
 {
-    if (submitter->watched != NULL && flight->submitted && !sw_batch_only_reads(&flight->batch)) {
+    if (submitter->watched != NULL && flight->submitted && !sw_flight_reads(&flight->batch)) {
         sw_watched_note(submitter->watched, &flight->batch, submitter->widths, flight->is_shared,
                         goes_back(&flight->batch));
     }

@@ -84,13 +84,9 @@ struct sw_flights {
     uint64_t held_count; /* its length; not counted above */
 };
 
-/* Does the batch only read the table? */
-static inline bool sw_batch_only_reads(const struct sw_batch *batch)
-{
-    return batch->kind == SW_BATCH_SCAN || batch->kind == SW_BATCH_COUNT_SCORES ||
-           (batch->kind == SW_BATCH_OPERATIONS && batch->ops == NULL &&
-            (batch->op == SW_GET || batch->op == SW_PEEK));
-}
+/* Does the batch go with the reads? A batch with an operation for each key goes with the writes,
+ * whatever these are. */
+bool sw_flight_reads(const struct sw_batch *batch);
 
 /* Borrows the queue. The struct must not move afterwards. */
 void sw_submitter_init(struct sw_submitter *submitter, struct sw_queue *queue);

@@ -157,7 +157,7 @@ static void on_done(struct sw_flight *flight)
 static void give_default_time(struct sw_round *round, struct sw_batch *batch)
 {
     const uint64_t at = sw_batches_default_time(round->batches);
-    if (at == 0 || sw_batch_only_reads(batch)) {
+    if (at == 0 || sw_flight_reads(batch)) {
         return;
     }
     if (!round->gives_times) {

@@ -188,7 +188,7 @@ static void start_data(struct sw_bulk_frame *frame)
         return;
     }
     *batch = sw_bulk_batch_of(frame);
-    if (!sw_batch_only_reads(batch)) {
+    if (!sw_flight_reads(batch)) {
         batch->expire_at = sw_batches_default_time(frame->bulk->batches);
     }
     scale(frame);
