@@ -38,7 +38,7 @@ struct sw_backend_facts {
     uint64_t epoch;
     uint64_t expires;
     uint64_t expires_next;
-    uint64_t ttl_mean_ms;
+    uint64_t expires_mean; /* when entries expire on average; 0: not known */
     uint64_t clock_steps;
     struct sw_way_counters ways[SW_WAY_COUNT]; /* of the batches polled */
     uint32_t together_ops_max;  /* operations that submit_together takes, at least 1; 0: there is no

@@ -72,7 +72,7 @@ struct sw_table_stats {
     uint64_t expired;                          /* entries removed since their time had come */
     uint64_t expires;      /* entries that expire, those included whose time has come */
     uint64_t expires_next; /* none of them does before; 0: there are none */
-    uint64_t ttl_mean_ms;  /* of those that the last whole sweep kept */
+    uint64_t ttl_mean_ms;  /* about how long entries that expire have left on average */
     uint64_t clock_steps;  /* times the clock was followed when it went back */
     uint64_t changes;      /* of what an image holds, but for uses in a cache */
 };

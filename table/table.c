@@ -262,7 +262,8 @@ void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats)
                      atomic_load_explicit(&table->adjusted, memory_order_relaxed);
     stats->expires = facts.expires;
     stats->expires_next = facts.expires_next;
-    stats->ttl_mean_ms = facts.ttl_mean_ms;
+    const uint64_t clock_ms = sw_table_clock(table, 0);
+    stats->ttl_mean_ms = facts.expires_mean > clock_ms ? facts.expires_mean - clock_ms : 0;
     stats->clock_steps = facts.clock_steps;
     memcpy(stats->ways, facts.ways, sizeof(stats->ways));
     stats->batches = atomic_load_explicit(&table->batches, memory_order_relaxed);

@@ -18,6 +18,12 @@
 #define SW_EXPIRY_STASH_SLOTS 1024U
 /* Later than any time. */
 #define SW_EXPIRY_NEVER UINT64_MAX
+/* A sweep that removes nothing surveys a piece of the times, at most this often. */
+#define SW_EXPIRY_SURVEY_MS 1000U
+/* The mean counts no time to live as longer: the sum stays far from its limit. */
+#define SW_EXPIRY_TTL_MAX (1ULL << 62)
+/* A survey of a whole piece moves the mean by one part of so many. */
+#define SW_EXPIRY_SURVEY_PARTS 4U
 
 /* Whether an operation may give its key the time `wanted`: reads and deletes give none, whatever
  * the batch says. */
@@ -83,10 +89,15 @@ static inline uint64_t sw_expiry_take_clock(uint64_t *clock, uint64_t clock_ms)
 struct sw_expiry_pass {
     uint64_t next; /* no entry has an earlier time */
     uint64_t cursor;
-    uint64_t seen_next;  /* the earliest time that it has seen, or that was given since it began */
-    uint64_t sum, count; /* of those that it kept: milliseconds to live */
-    uint64_t ttl_mean_ms;
-    bool steps_back; /* it began because the clock is to go back when it ends */
+    uint64_t seen_next;   /* the earliest time that it has seen, or that was given since it began */
+    uint64_t began_ms;    /* the clock when it began */
+    double sum;           /* of the times that it kept: milliseconds from began_ms on */
+    uint64_t count;       /* of these times */
+    uint64_t mean_at;     /* the mean of all times: exact at the end of a pass, then an estimate; 0:
+                             none was seen */
+    uint64_t surveyed_ms; /* the clock when the mean was last brought up to date */
+    uint64_t survey_cursor; /* where the next survey begins */
+    bool steps_back;        /* it began because the clock is to go back when it ends */
     uint64_t clock_steps;
 };
 
@@ -98,28 +109,68 @@ static inline void sw_expiry_pass_given(struct sw_expiry_pass *pass, uint64_t at
 }
 
 /* Before a piece. */
-static inline void sw_expiry_pass_begin(struct sw_expiry_pass *pass)
+static inline void sw_expiry_pass_begin(struct sw_expiry_pass *pass, uint64_t clock_ms)
 {
     if (pass->cursor == 0) {
         pass->seen_next = SW_EXPIRY_NEVER;
+        pass->began_ms = clock_ms;
         pass->sum = 0;
         pass->count = 0;
     }
 }
 
+/* From `from_ms` to a time; no less than 0, and no more than SW_EXPIRY_TTL_MAX. */
+static inline double sw_expiry_ttl(uint64_t at, uint64_t from_ms)
+{
+    const uint64_t ttl = at > from_ms ? at - from_ms : 0;
+    return (double)(ttl < SW_EXPIRY_TTL_MAX ? ttl : SW_EXPIRY_TTL_MAX);
+}
+
 /* It has come upon a time that stays. */
-static inline void sw_expiry_pass_kept(struct sw_expiry_pass *pass, uint64_t at, uint64_t clock_ms)
+static inline void sw_expiry_pass_kept(struct sw_expiry_pass *pass, uint64_t at)
 {
     pass->seen_next = at < pass->seen_next ? at : pass->seen_next;
-    pass->sum += at > clock_ms ? at - clock_ms : 0;
+    pass->sum += sw_expiry_ttl(at, pass->began_ms);
     pass->count++;
 }
 
 /* It has come to its end. */
-static inline void sw_expiry_pass_end(struct sw_expiry_pass *pass)
+static inline void sw_expiry_pass_end(struct sw_expiry_pass *pass, uint64_t clock_ms)
 {
     pass->next = pass->seen_next;
-    pass->ttl_mean_ms = pass->count > 0 ? pass->sum / pass->count : 0;
+    pass->mean_at =
+        pass->count > 0 ? pass->began_ms + (uint64_t)(pass->sum / (double)pass->count) : 0;
+    pass->surveyed_ms = clock_ms;
+}
+
+/* Whether the mean is to be brought up to date although no time has come. A clock that went back
+ * makes it due. */
+static inline bool sw_expiry_survey_is_due(const struct sw_expiry_pass *pass, uint64_t clock_ms)
+{
+    return clock_ms < pass->surveyed_ms || clock_ms - pass->surveyed_ms >= SW_EXPIRY_SURVEY_MS;
+}
+
+/* Brings the mean up to date by a piece of the times, which began at `survey_cursor` and after
+ * which the next one begins at `cursor`. Pieces are in the order of hashes, so each is a random
+ * sample; one that is the whole is exact. */
+static inline void sw_expiry_survey(struct sw_expiry_pass *pass, const uint64_t *times,
+                                    uint32_t count, uint64_t cursor, uint64_t clock_ms)
+{
+    const bool whole = pass->survey_cursor == 0 && cursor == 0;
+    const double known = sw_expiry_ttl(pass->mean_at, clock_ms);
+    double sum = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        sum += sw_expiry_ttl(times[i], clock_ms);
+    }
+    if (count > 0) {
+        const double ttl = sum / count;
+        const double parts = SW_EXPIRY_SURVEY_PARTS * SW_EXPIRY_PIECE;
+        const bool replaces = whole || pass->mean_at == 0;
+        pass->mean_at =
+            clock_ms + (uint64_t)(replaces ? ttl : known + (ttl - known) * count / parts);
+    }
+    pass->survey_cursor = cursor;
+    pass->surveyed_ms = clock_ms;
 }
 
 /* Nothing expires any more: a clear. */
@@ -127,7 +178,7 @@ static inline void sw_expiry_pass_clear(struct sw_expiry_pass *pass)
 {
     pass->next = SW_EXPIRY_NEVER;
     pass->seen_next = SW_EXPIRY_NEVER;
-    pass->ttl_mean_ms = 0;
+    pass->mean_at = 0;
 }
 
 #endif

@@ -158,6 +158,20 @@ def times_come():
 
 
 @case
+def mean_time_to_live():
+    """avg_ttl of INFO is known where no key is due, grows shorter with the time, and hears of keys that get another time"""
+    with Server(*CPU) as server, server.connect() as connection:
+        replies = wire.Replies(connection)
+        mean = lambda: int(replies.ask("INFO", "keyspace").decode().partition("avg_ttl=")[2].split()[0])
+        equal(replies.ask("SET", 1, 5, "EX", 1000), "OK", "SET")
+        eventually(lambda: 990000 < mean() <= 1000000, "the mean of one key", 20)
+        first = mean()
+        eventually(lambda: mean() < first, "time goes on", 20)
+        equal(replies.ask("SET", 2, 5, "EX", 3000), "OK", "SET")
+        eventually(lambda: 1980000 < mean() <= 2000000, "the mean of two keys", 20)
+
+
+@case
 def watched_keys_expire():
     """EXEC replies nil if a watched key has expired meanwhile, and if EXPIRE was carried out; not for one without effect"""
     with Server(*CPU) as server, server.connect() as connection, server.connect() as second:

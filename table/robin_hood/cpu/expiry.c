@@ -155,7 +155,7 @@ static uint32_t sweep_piece(struct sw_cpu *cpu, uint64_t clock_ms, uint32_t coun
                             .scan.cursor = expiry->pass.cursor,
                             .scan.keys = expiry->piece_keys,
                             .scan.values = expiry->piece_times};
-    sw_expiry_pass_begin(&expiry->pass);
+    sw_expiry_pass_begin(&expiry->pass, clock_ms);
     sw_cpu_scan_slots(expiry->times, &scan);
     for (uint32_t i = 0; i < scan.scan.got; i++) {
         const uint64_t at = expiry->piece_times[i];
@@ -166,7 +166,7 @@ static uint32_t sweep_piece(struct sw_cpu *cpu, uint64_t clock_ms, uint32_t coun
             most -= !expiry->failed;
         }
         if (!buries || expiry->failed) {
-            sw_expiry_pass_kept(&expiry->pass, at, clock_ms);
+            sw_expiry_pass_kept(&expiry->pass, at);
         }
     }
     expiry->pass.cursor = scan.scan.cursor;
@@ -183,7 +183,7 @@ static void bury_some(struct sw_cpu *cpu, uint64_t clock_ms, uint32_t most)
            !expiry->failed) {
         sweep_piece(cpu, clock_ms, SW_EXPIRY_PIECE, most - (uint32_t)(expiry->expired - before));
         if (expiry->pass.cursor == 0) {
-            sw_expiry_pass_end(&expiry->pass);
+            sw_expiry_pass_end(&expiry->pass, clock_ms);
             ends++;
         }
     }
@@ -232,7 +232,7 @@ static void publish(struct sw_cpu *cpu)
     expiry->bytes = bytes;
     cpu->facts.expires = expiry->times->state.occupied;
     cpu->facts.expires_next = cpu->facts.expires > 0 ? expiry->pass.next : 0;
-    cpu->facts.ttl_mean_ms = expiry->pass.ttl_mean_ms;
+    cpu->facts.expires_mean = cpu->facts.expires > 0 ? expiry->pass.mean_at : 0;
     cpu->facts.clock_steps = expiry->pass.clock_steps;
     pthread_mutex_unlock(&cpu->facts_mutex);
 }
@@ -273,7 +273,7 @@ void sw_expiry_end(struct sw_cpu *cpu, struct sw_batch *batch)
     expiry->buried_room = 0;
     expiry->active = false;
     if (expiry->times->state.occupied == 0) {
-        expiry->pass.next = SW_EXPIRY_NEVER;
+        sw_expiry_pass_clear(&expiry->pass);
     }
     sw_phase_lock_leave_write(&expiry->times->lock);
     publish(cpu);
@@ -301,11 +301,25 @@ void sw_expiry_resize(struct sw_cpu *cpu)
 
 /* --- the sweep -------------------------------------------------------------------------------- */
 
-/* What a call of it may do. */
+/* Whether a sweep has anything to look for. */
 static bool is_due(const struct sw_cpu *cpu, uint64_t clock_ms, bool goes_back)
 {
-    return cpu->expiry != NULL &&
-           (goes_back || cpu->expiry->pass.cursor != 0 || cpu->expiry->pass.next <= clock_ms);
+    const struct sw_expiry_pass *pass = &cpu->expiry->pass;
+    return goes_back || pass->cursor != 0 || pass->next <= clock_ms;
+}
+
+/* Brings the mean of the times up to date; nothing is removed. */
+static void survey(struct sw_cpu *cpu, uint64_t clock_ms)
+{
+    struct sw_expiry *expiry = cpu->expiry;
+    struct sw_batch scan = {.kind = SW_BATCH_SCAN,
+                            .count = SW_EXPIRY_PIECE,
+                            .scan.cursor = expiry->pass.survey_cursor,
+                            .scan.keys = expiry->piece_keys,
+                            .scan.values = expiry->piece_times};
+    sw_cpu_scan_slots(expiry->times, &scan);
+    sw_expiry_survey(&expiry->pass, expiry->piece_times, scan.scan.got, scan.scan.cursor, clock_ms);
+    publish(cpu);
 }
 
 /* The clock goes back, and nothing is removed. */
@@ -318,10 +332,10 @@ static void follow_back(struct sw_cpu *cpu, uint64_t wall_ms, bool goes_back)
     }
 }
 
-static void end_sweep(struct sw_cpu *cpu, uint64_t wall_ms, bool goes_back)
+static void end_sweep(struct sw_cpu *cpu, uint64_t clock_ms, uint64_t wall_ms, bool goes_back)
 {
     struct sw_expiry *expiry = cpu->expiry;
-    sw_expiry_pass_end(&expiry->pass);
+    sw_expiry_pass_end(&expiry->pass, clock_ms);
     if (expiry->pass.steps_back && goes_back) {
         expiry->pass.clock_steps++;
         __atomic_store_n(&cpu->clock_ms, wall_ms, __ATOMIC_RELAXED);
@@ -349,9 +363,38 @@ static void sweep_named(struct sw_cpu *cpu, struct sw_batch *batch)
 static bool some_are_due(struct sw_cpu *cpu, uint64_t clock_ms, bool goes_back)
 {
     sw_phase_lock_enter_read(&cpu->lock);
-    const bool due = is_due(cpu, clock_ms, goes_back);
+    const bool due =
+        cpu->expiry != NULL &&
+        (is_due(cpu, clock_ms, goes_back) ||
+         (sw_expiry_some(cpu) && sw_expiry_survey_is_due(&cpu->expiry->pass, clock_ms)));
     sw_phase_lock_leave_read(&cpu->lock);
     return due;
+}
+
+/* Looks at `count` entries, at the clock that the batch has been told. The table is alone. */
+static void sweep(struct sw_cpu *cpu, struct sw_batch *batch, uint64_t wall_ms, bool goes_back)
+{
+    struct sw_expiry *expiry = cpu->expiry;
+    const uint64_t stash_before = cpu->state.stash_occupied;
+    activate(expiry, batch);
+    if (goes_back && !expiry->pass.steps_back) {
+        expiry->pass.steps_back = true;
+        expiry->pass.cursor = 0;
+    }
+    while (batch->sweep.looked < batch->count && !expiry->failed) {
+        batch->sweep.looked += sweep_piece(
+            cpu, batch->clock_ms, batch->count - (uint32_t)batch->sweep.looked, batch->count);
+        if (expiry->pass.cursor == 0) {
+            end_sweep(cpu, batch->clock_ms, wall_ms, goes_back);
+            break;
+        }
+    }
+    batch->sweep.cursor = expiry->pass.cursor;
+    batch->_stash_change = (int64_t)(cpu->state.stash_occupied - stash_before);
+    if (expiry->expired > 0) {
+        batch->write_sequence = sw_phase_lock_count(&cpu->lock);
+    }
+    sw_expiry_end(cpu, batch);
 }
 
 void sw_expiry_run_sweep(struct sw_cpu *cpu, struct sw_batch *batch)
@@ -373,26 +416,10 @@ void sw_expiry_run_sweep(struct sw_cpu *cpu, struct sw_batch *batch)
         return;
     }
     (void)sw_phase_lock_enter_alone(&cpu->lock);
-    struct sw_expiry *expiry = cpu->expiry;
-    const uint64_t stash_before = cpu->state.stash_occupied;
-    activate(expiry, batch);
-    if (goes_back && !expiry->pass.steps_back) {
-        expiry->pass.steps_back = true;
-        expiry->pass.cursor = 0;
+    if (is_due(cpu, batch->clock_ms, goes_back)) {
+        sweep(cpu, batch, wall_ms, goes_back);
+    } else {
+        survey(cpu, batch->clock_ms);
     }
-    while (batch->sweep.looked < batch->count && !expiry->failed) {
-        batch->sweep.looked += sweep_piece(
-            cpu, batch->clock_ms, batch->count - (uint32_t)batch->sweep.looked, batch->count);
-        if (expiry->pass.cursor == 0) {
-            end_sweep(cpu, wall_ms, goes_back);
-            break;
-        }
-    }
-    batch->sweep.cursor = expiry->pass.cursor;
-    batch->_stash_change = (int64_t)(cpu->state.stash_occupied - stash_before);
-    if (expiry->expired > 0) {
-        batch->write_sequence = sw_phase_lock_count(&cpu->lock);
-    }
-    sw_expiry_end(cpu, batch);
     sw_phase_lock_leave_write(&cpu->lock);
 }

@@ -30,7 +30,7 @@ void sw_cuda_expiry_facts(struct sw_cuda_table *table, struct sw_backend_facts *
         }
         facts->expires = held;
         facts->expires_next = held > 0 ? expiry->pass.next : 0;
-        facts->ttl_mean_ms = expiry->pass.ttl_mean_ms;
+        facts->expires_mean = held > 0 ? expiry->pass.mean_at : 0;
         facts->clock_steps = expiry->pass.clock_steps;
     }
 }
@@ -114,7 +114,7 @@ void sw_cuda_expiry_deactivate(struct sw_cuda_table *table, struct sw_batch *bat
     expiry->buried_count = 0;
     expiry->buried_room = 0;
     if (expiry->held == 0) {
-        expiry->pass.next = SW_EXPIRY_NEVER;
+        sw_expiry_pass_clear(&expiry->pass);
     }
 }
 
@@ -278,7 +278,7 @@ cudaError_t sw_cuda_sweep_piece(struct sw_cuda_queue *queue, uint64_t clock_ms, 
     scan.scan.cursor = sw_cuda_expiry_is_open(expiry) ? pass->cursor : 0;
     scan.scan.keys = expiry->piece_keys;
     scan.scan.values = expiry->piece_times;
-    sw_expiry_pass_begin(pass);
+    sw_expiry_pass_begin(pass, clock_ms);
     cudaError_t error =
         sw_cuda_expiry_is_open(expiry) ? sw_cuda_times_run(expiry, &scan) : cudaSuccess;
     for (uint32_t i = 0; i < scan.scan.got && error == cudaSuccess; i++) {
@@ -288,7 +288,7 @@ cudaError_t sw_cuda_sweep_piece(struct sw_cuda_queue *queue, uint64_t clock_ms, 
             sw_cuda_doom(queue, key, &error)) {
             most--;
         } else {
-            sw_expiry_pass_kept(pass, at, clock_ms);
+            sw_expiry_pass_kept(pass, at);
         }
     }
     pass->cursor = scan.scan.cursor;
@@ -309,7 +309,7 @@ cudaError_t sw_cuda_bury_some(struct sw_cuda_queue *queue, uint64_t clock_ms, ui
                                     most - (uint32_t)(expiry->expired - before), &looked);
         if (error == cudaSuccess && expiry->pass.cursor == 0) {
             error = sw_cuda_remove_doomed(queue); /* the next pass must not see them */
-            sw_expiry_pass_end(&expiry->pass);
+            sw_expiry_pass_end(&expiry->pass, clock_ms);
             ends++;
         }
     }

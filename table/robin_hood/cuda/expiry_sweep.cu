@@ -15,11 +15,27 @@ void sw_cuda_hold(void *context, bool (*holds)(const void *context, uint64_t key
     pthread_mutex_unlock(&table->order);
 }
 
-/* What a call of it may do. */
-static bool is_due(const struct sw_cuda_table *table, uint64_t clock_ms, bool goes_back)
+/* Whether a sweep has anything to look for. */
+static bool is_due(const struct sw_expiry_pass *pass, uint64_t clock_ms, bool goes_back)
 {
-    return table->expiry != NULL &&
-           (goes_back || table->expiry->pass.cursor != 0 || table->expiry->pass.next <= clock_ms);
+    return goes_back || pass->cursor != 0 || pass->next <= clock_ms;
+}
+
+/* Brings the mean of the times up to date; nothing is removed, so neither table waits for reads. */
+static cudaError_t survey(struct sw_cuda_expiry *expiry, uint64_t clock_ms)
+{
+    struct sw_batch scan = {};
+    scan.kind = SW_BATCH_SCAN;
+    scan.count = SW_EXPIRY_PIECE;
+    scan.scan.cursor = expiry->pass.survey_cursor;
+    scan.scan.keys = expiry->piece_keys;
+    scan.scan.values = expiry->piece_times;
+    const cudaError_t error = sw_cuda_times_run(expiry, &scan);
+    if (error == cudaSuccess) {
+        sw_expiry_survey(&expiry->pass, expiry->piece_times, scan.scan.got, scan.scan.cursor,
+                         clock_ms);
+    }
+    return error;
 }
 
 /* What a sweep elsewhere has removed. */
@@ -41,10 +57,11 @@ static cudaError_t sweep_named(struct sw_cuda_queue *queue, struct sw_batch *bat
     return error;
 }
 
-static void end_sweep(struct sw_cuda_table *table, uint64_t wall_ms, bool goes_back)
+static void end_sweep(struct sw_cuda_table *table, uint64_t clock_ms, uint64_t wall_ms,
+                      bool goes_back)
 {
     struct sw_expiry_pass *pass = &table->expiry->pass;
-    sw_expiry_pass_end(pass);
+    sw_expiry_pass_end(pass, clock_ms);
     if (pass->steps_back && goes_back) {
         pass->clock_steps++;
         __atomic_store_n(&table->clock_ms, wall_ms, __ATOMIC_RELAXED);
@@ -71,7 +88,7 @@ static cudaError_t sweep(struct sw_cuda_queue *queue, struct sw_batch *batch, ui
                                     &looked);
         batch->sweep.looked += looked;
         if (expiry->pass.cursor == 0) {
-            end_sweep(table, wall_ms, goes_back);
+            end_sweep(table, batch->clock_ms, wall_ms, goes_back);
             break;
         }
     }
@@ -106,9 +123,16 @@ static cudaError_t carry_out(struct sw_cuda_queue *queue, struct sw_batch *batch
     }
     batch->clock_ms = sw_cuda_take_clock(table, wall_ms);
     batch->sweep.cursor = 0;
-    return batch->clock_ms == 0 || !is_due(table, batch->clock_ms, goes_back)
-               ? cudaSuccess
-               : sweep(queue, batch, wall_ms, goes_back);
+    struct sw_cuda_expiry *expiry = table->expiry;
+    if (batch->clock_ms == 0 || expiry == NULL) {
+        return cudaSuccess;
+    }
+    if (is_due(&expiry->pass, batch->clock_ms, goes_back)) {
+        return sweep(queue, batch, wall_ms, goes_back);
+    }
+    return sw_cuda_keeps_times(table) && sw_expiry_survey_is_due(&expiry->pass, batch->clock_ms)
+               ? survey(expiry, batch->clock_ms)
+               : cudaSuccess;
 }
 
 int sw_cuda_sweep(struct sw_cuda_queue *queue, struct sw_batch *batch)
