@@ -126,6 +126,7 @@ static uint32_t operation_of(const struct sw_batch *batch)
 /* A launch that is being put together. */
 struct gathering {
     struct sw_together *together;
+    const struct sw_batch *own; /* what the leader is about to submit or poll */
     uint32_t operations;
     bool is_plain; /* all of them do the same, and none wants `previous` */
     uint32_t most; /* operations, if it is plain; 0 until it is asked for */
@@ -156,13 +157,15 @@ static bool has_room(const struct sw_combiner *combiner, struct gathering *launc
     return operations <= launch->most;
 }
 
-/* Whether the launch is to have this batch too. */
+/* Whether the launch is to have this batch too. A backend may copy much to the host for an image.
+ * So only the thread that asked for it launches it, which waits anyway; and only when nothing is in
+ * flight, since launches are not completed meanwhile. */
 static bool takes(const struct sw_combiner *combiner, struct gathering *launch,
                   const struct sw_batch *batch)
 {
     const struct sw_together *together = launch->together;
     if (together->count == 0) {
-        return true;
+        return batch->kind != SW_BATCH_IMAGE || (batch == launch->own && combiner->flying == 0);
     }
     return together->count < SW_TOGETHER_MAX && shares(combiner, together->parts[0]) &&
            shares(combiner, batch) && batch->wide_operands == together->parts[0]->wide_operands &&
@@ -179,10 +182,11 @@ static void add(struct gathering *launch, struct sw_batch *batch)
     launch->is_plain = stays_plain(launch, batch);
 }
 
-/* Takes waiting batches, the oldest first. False if there are none. */
-static bool take(struct sw_combiner *combiner, struct sw_together *together)
+/* Takes waiting batches, the oldest first. False if there are none that may be launched. */
+static bool take(struct sw_combiner *combiner, struct sw_together *together,
+                 const struct sw_batch *own)
 {
-    struct gathering gathering = {.together = together, .is_plain = true};
+    struct gathering gathering = {.together = together, .own = own, .is_plain = true};
     together->count = 0;
     if (__atomic_load_n(&combiner->gathered, __ATOMIC_ACQUIRE) == 0) {
         return false;
@@ -221,22 +225,18 @@ static uint64_t place_of(const struct sw_batch *batch)
     return batch->kind == SW_BATCH_IMAGE ? batch->image.sequence : batch->write_sequence;
 }
 
-/* The arrays of collected batches have room for one group per operation. A batch with more groups
- * is refused when it is submitted if times concern it (valid.c). If another batch gave the first
- * time since then, it is refused here. */
-static bool has_groups_to_collect(const struct sw_combiner *combiner, const struct sw_batch *batch)
-{
-    return !concerns_times(combiner, batch) || batch->group_count <= batch->count;
-}
-
 static int launch_on(const struct sw_combiner *combiner, struct sw_together *together)
 {
     const struct sw_backend *backend = combiner->backend;
-    if (!has_groups_to_collect(combiner, together->parts[0])) {
+    struct sw_batch *first = together->parts[0];
+    /* The arrays of collected batches have room for one group per operation. A batch with more
+     * groups is refused when it is submitted if times concern it (valid.c). If another batch gave
+     * the first time since then, it is refused here. */
+    if (concerns_times(combiner, first) && first->group_count > first->count) {
         return SW_E_INVALID;
     }
-    together->alone = together->count == 1 && !is_collected_alone(combiner, together->parts[0]);
-    return together->alone ? backend->submit(combiner->queue, together->parts[0])
+    together->alone = together->count == 1 && !is_collected_alone(combiner, first);
+    return together->alone ? backend->submit(combiner->queue, first)
                            : backend->submit_together(combiner->queue, together);
 }
 
@@ -310,7 +310,7 @@ static void sweep(struct sw_combiner *combiner)
 
 /* Completes what is done and launches what has gathered, unless another thread is at it. What
  * gathers too late for that thread to see is launched by the next poll. */
-static void lead(struct sw_combiner *combiner)
+static void lead(struct sw_combiner *combiner, const struct sw_batch *own)
 {
     if (__atomic_load_n(&combiner->is_led, __ATOMIC_RELAXED) ||
         __atomic_exchange_n(&combiner->is_led, true, __ATOMIC_ACQUIRE)) {
@@ -320,7 +320,7 @@ static void lead(struct sw_combiner *combiner)
     }
     while (combiner->flying < SW_TOGETHERS) {
         uint32_t next = (combiner->oldest + combiner->flying) % SW_TOGETHERS;
-        if (!take(combiner, &combiner->together[next])) {
+        if (!take(combiner, &combiner->together[next], own)) {
             break;
         }
         launch(combiner, &combiner->together[next]);
@@ -332,11 +332,6 @@ static void lead(struct sw_combiner *combiner)
 }
 
 /* --- submit and poll; the queue's thread ------------------------------------------------------ */
-
-static bool is_write(const struct sw_batch *batch)
-{
-    return !sw_batch_is_read(batch);
-}
 
 static uint32_t stream_of(const struct sw_batch *batch)
 {
@@ -373,13 +368,14 @@ static void push(struct sw_combine_queue *queue, struct sw_batch *batch)
 /* Whether a batch, before which nothing of its stream is deferred, may go on. */
 static bool may_go(const struct sw_combine_queue *queue, const struct sw_batch *batch)
 {
-    return is_write(batch) || queue->last_write[stream_of(batch)] <=
-                                  __atomic_load_n(&queue->combiner->launched, __ATOMIC_ACQUIRE);
+    return !sw_batch_is_read(batch) ||
+           queue->last_write[stream_of(batch)] <=
+               __atomic_load_n(&queue->combiner->launched, __ATOMIC_ACQUIRE);
 }
 
 static int go(struct sw_combine_queue *queue, struct sw_batch *batch)
 {
-    if (is_write(batch)) {
+    if (!sw_batch_is_read(batch)) {
         push(queue, batch);
         return SW_OK;
     }
@@ -456,7 +452,7 @@ static void forget_other_eras(struct sw_combine_queue *queue)
 
 int sw_combine_submit(struct sw_combine_queue *queue, struct sw_batch *batch)
 {
-    bool reads = !is_write(batch);
+    bool reads = sw_batch_is_read(batch);
     forget_other_eras(queue);
     batch->write_sequence = 0;
     if (reads && !take_place(queue, batch)) {
@@ -470,7 +466,7 @@ int sw_combine_submit(struct sw_combine_queue *queue, struct sw_batch *batch)
     if (reads && status != SW_OK) {
         leave_place(queue, batch);
     }
-    lead(queue->combiner);
+    lead(queue->combiner, batch);
     return status;
 }
 
@@ -481,7 +477,7 @@ static int status_of(struct sw_combine_queue *queue, struct sw_batch *batch)
         return queue->combiner->backend->poll(queue->backend_queue, batch);
     }
     if (stage_of(batch) != DONE) {
-        lead(queue->combiner);
+        lead(queue->combiner, batch);
     }
     return stage_of(batch) == DONE ? batch->status : SW_PENDING;
 }

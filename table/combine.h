@@ -25,7 +25,11 @@
  * out when nothing waits: nobody may take the next number meanwhile.
  *
  * Nothing here has a thread of its own. Whoever submits or polls and finds nobody doing so leads:
- * it completes launches that are done and starts the next ones, whosever batches they are.
+ * it completes launches that are done and starts the next ones, whosever batches they are. Only an
+ * image is launched by nobody but the thread that asked for it, and with nothing in flight.
+ *
+ * Only the leader calls the backend with the queue of the launches, and no other queue is given
+ * writes. So while submit runs there, no write begins, whatever mutex the backend gives up.
  *
  * Threads: struct sw_combine_queue belongs to the queue's thread; a combiner is shared. `lock` is
  * held for a few instructions, and never during a launch; but during a sweep.

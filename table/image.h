@@ -19,9 +19,9 @@ struct sw_table;
 /* Images: what a table holds at one instant, between two writes. For robin_hood on the CPU nothing
  * is copied beforehand: a write first copies what it changes and the image has not read, and where
  * there is no memory for that the image is lost. Elsewhere writes wait while the arrays are copied;
- * reads go on, except on CUDA while rows in host memory or times are copied. With `borrow` nothing
- * is copied: no batch that writes may be submitted before the image is dropped. Blocks; the queue
- * must be idle. SW_OK; SW_E_NOMEM: no memory for sw_image_bytes more where the slots lie;
+ * reads go on, except those of a cache. With `borrow` nothing is copied: no batch that writes may
+ * be submitted before the image is dropped. Only the calling thread is busy with the copy. Blocks;
+ * the queue must be idle. SW_OK; SW_E_NOMEM: no memory for sw_image_bytes more where the slots lie;
  * SW_E_BUSY: there is an image; SW_E_UNSUPPORTED; SW_E_DEVICE. Drop images before the table. */
 struct sw_image;
 int sw_image_take(struct sw_queue *queue, bool borrow, struct sw_image **out);

@@ -12,7 +12,7 @@
 
 #define PART_ALIGN 256U
 
-static uint64_t now_ns()
+uint64_t sw_cuda_image_now_ns()
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -26,7 +26,7 @@ static uint64_t aligned(uint64_t bytes)
 
 /* --- taking ----------------------------------------------------------------------------------- */
 
-static cudaError_t open_image(struct sw_cuda_image *image, uint64_t bytes)
+static cudaError_t allocate(struct sw_cuda_image *image, uint64_t bytes)
 {
     cudaError_t error = cudaStreamCreateWithFlags(&image->stream, cudaStreamNonBlocking);
     if (error == cudaSuccess) {
@@ -57,7 +57,7 @@ static cudaError_t copy_parts(struct sw_cuda_image *image, struct sw_cuda_channe
     return error;
 }
 
-cudaError_t sw_cuda_image_take(struct sw_cuda_image *image, struct sw_cuda_channel *channel,
+cudaError_t sw_cuda_image_open(struct sw_cuda_image *image, struct sw_cuda_channel *channel,
                                const struct sw_cuda_image_part parts[SW_CUDA_IMAGE_PARTS],
                                bool borrow, bool *done)
 {
@@ -66,13 +66,24 @@ cudaError_t sw_cuda_image_take(struct sw_cuda_image *image, struct sw_cuda_chann
         bytes += borrow ? 0 : aligned(parts[p].bytes);
     }
     image->owner = channel->owner;
-    image->began_ns = now_ns();
-    cudaError_t error = open_image(image, bytes);
-    if (error == cudaErrorMemoryAllocation) {
-        (void)cudaGetLastError(); /* leaves the context as it was */
+    const cudaError_t error = allocate(image, bytes);
+    *done = error == cudaSuccess;
+    if (!*done) {
         sw_cuda_image_close(image);
-        *done = false;
-        return cudaSuccess;
+    }
+    if (error != cudaErrorMemoryAllocation) {
+        return error;
+    }
+    (void)cudaGetLastError(); /* leaves the context as it was */
+    return cudaSuccess;
+}
+
+cudaError_t sw_cuda_image_copy(struct sw_cuda_image *image, struct sw_cuda_channel *channel,
+                               const struct sw_cuda_image_part parts[SW_CUDA_IMAGE_PARTS])
+{
+    cudaError_t error = sw_cuda_wait_for_write(channel);
+    if (error == cudaSuccess) {
+        error = sw_cuda_wait_for_reads(channel);
     }
     if (error == cudaSuccess) {
         error = copy_parts(image, channel, parts);
@@ -80,11 +91,7 @@ cudaError_t sw_cuda_image_take(struct sw_cuda_image *image, struct sw_cuda_chann
     if (error == cudaSuccess) {
         error = cudaEventRecord(image->taken, channel->stream);
     }
-    if (error != cudaSuccess) {
-        sw_cuda_image_close(image);
-    }
-    *done = error == cudaSuccess;
-    return error;
+    return error == cudaSuccess ? sw_cuda_write_submitted(channel) : error;
 }
 
 int sw_cuda_image_poll(struct sw_cuda_image *image, struct sw_batch *batch)
@@ -96,7 +103,7 @@ int sw_cuda_image_poll(struct sw_cuda_image *image, struct sw_batch *batch)
     if (error == cudaErrorNotReady) {
         return SW_PENDING;
     }
-    batch->image.held_ns = now_ns() - image->began_ns;
+    batch->image.held_ns = sw_cuda_image_now_ns() - image->began_ns;
     return sw_cuda_check(image->owner, error, "the copy of an image") ? SW_OK : SW_E_DEVICE;
 }
 

@@ -3,8 +3,8 @@
  * image.cuh - images of a table on a device: its arrays are copied there between two write batches,
  * and the host reads the copy piece by piece, on a stream of its own.
  *
- * Threads: taken under the owner's mutex, by the thread of the channel; polled by that thread; read
- * and dropped by any one.
+ * Threads: taken and polled by the thread of the channel, which is that of all writes of the table
+ * (combine.h); read and dropped by any one.
  */
 #ifndef SHERWOOD_TABLE_DEVICE_IMAGE_CUH
 #define SHERWOOD_TABLE_DEVICE_IMAGE_CUH
@@ -28,15 +28,17 @@ struct sw_cuda_image {
     const char *parts[SW_CUDA_IMAGE_PARTS]; /* device: the copies, or what they are of */
     void *memory;                           /* device: all copies; NULL: borrowed */
     char *staging;                          /* pinned [SW_CUDA_IMAGE_PIECE] */
-    uint64_t began_ns;
+    uint64_t began_ns;                      /* since when no write begins */
 };
 
-/* Under the mutex: enqueues the copies behind the last write batch, and before what comes next.
- * *done is false after an error and, without one, if there is no memory; nothing is left open then.
- * Zeroed memory is what it takes. */
-cudaError_t sw_cuda_image_take(struct sw_cuda_image *image, struct sw_cuda_channel *channel,
+/* Has memory for the copies. *done is false after an error and, without one, if there is no memory;
+ * nothing is left open then. Zeroed memory is what it takes. */
+cudaError_t sw_cuda_image_open(struct sw_cuda_image *image, struct sw_cuda_channel *channel,
                                const struct sw_cuda_image_part parts[SW_CUDA_IMAGE_PARTS],
                                bool borrow, bool *done);
+/* Under the mutex: enqueues the copies behind the last write batch, and before what comes next. */
+cudaError_t sw_cuda_image_copy(struct sw_cuda_image *image, struct sw_cuda_channel *channel,
+                               const struct sw_cuda_image_part parts[SW_CUDA_IMAGE_PARTS]);
 /* SW_PENDING until the copies are made. Fills in what a batch of SW_BATCH_IMAGE tells. */
 int sw_cuda_image_poll(struct sw_cuda_image *image, struct sw_batch *batch);
 /* Copies bytes of a part to the host, and waits for them. False on a lost table. */
@@ -59,29 +61,36 @@ struct sw_cuda_slots_image : sw_cuda_image {
     uint64_t staged, held; /* slots in the staging memory: looked at, and there */
 };
 
-/* submit of a batch of SW_BATCH_IMAGE. `take`, under the mutex and after all writes and reads,
- * calls sw_cuda_image_take of an image from malloc, of which batch->image.memory is the address as
- * a sw_cuda_image; or leaves that NULL where there is no memory. */
-template <typename TAKE>
+uint64_t sw_cuda_image_now_ns();
+
+/* submit of a batch of SW_BATCH_IMAGE. `prepare` says what the parts are, and returns an image from
+ * malloc that it has opened, whose address as a sw_cuda_image is in batch->image.memory; or leaves
+ * that NULL where there is no memory. It may wait for the device and copy what it likes: it runs
+ * without the mutex, so other channels submit reads meanwhile. They cannot submit writes, and so
+ * neither entries nor arrays change before the copies are enqueued. */
+template <typename PREPARE>
 static inline int sw_cuda_image_submit(struct sw_cuda_channel *channel, struct sw_batch *batch,
-                                       TAKE take)
+                                       PREPARE prepare)
 {
+    struct sw_cuda_channel_owner *owner = channel->owner;
+    struct sw_cuda_image_part parts[SW_CUDA_IMAGE_PARTS] = {};
+    const uint64_t began_ns = sw_cuda_image_now_ns();
     batch->image.memory = NULL;
-    if (!sw_cuda_channel_begin(channel)) {
+    if (sw_cuda_is_lost(owner) ||
+        !sw_cuda_check(owner, cudaSetDevice(owner->device), "choosing the device") ||
+        !sw_cuda_check(owner, prepare(parts), "preparing an image")) {
         return SW_E_DEVICE;
     }
-    cudaError_t error = sw_cuda_wait_for_write(channel);
-    if (error == cudaSuccess) {
-        error = sw_cuda_wait_for_reads(channel);
+    struct sw_cuda_image *image = (struct sw_cuda_image *)batch->image.memory;
+    batch->status = image == NULL ? SW_E_NOMEM : SW_OK;
+    if (image == NULL) {
+        return SW_OK;
     }
-    if (error == cudaSuccess) {
-        error = take();
-    }
-    if (error == cudaSuccess) {
-        error = sw_cuda_write_submitted(channel);
-    }
-    batch->status = batch->image.memory == NULL ? SW_E_NOMEM : SW_OK;
-    return sw_cuda_channel_end(channel, error) ? SW_OK : SW_E_DEVICE;
+    image->began_ns = began_ns;
+    return sw_cuda_channel_begin(channel) &&
+                   sw_cuda_channel_end(channel, sw_cuda_image_copy(image, channel, parts))
+               ? SW_OK
+               : SW_E_DEVICE;
 }
 
 /* poll of such a batch: `image` is batch->image.memory, or NULL. */

@@ -86,6 +86,9 @@ static int slow_submit(void *context, struct sw_batch *batch)
     batch->_ticket = delay(fake);
     if (fake->lost) {
         status = SW_E_DEVICE;
+    } else if (batch->kind == SW_BATCH_IMAGE) {
+        expect(fake, fake->writes_in_flight == 0, "an image with nothing in flight");
+        fake->images++;
     } else if (batch->write_sequence != 0) {
         expect(fake, fake->writes_in_flight < SW_TOGETHERS, "at most so many launches of writes");
         fake->writes_in_flight++;
@@ -111,7 +114,7 @@ static int slow_poll(void *context, struct sw_batch *batch)
     pthread_mutex_lock(&queue->fake->lock);
     queue->fake->writes_in_flight -= batch->write_sequence != 0;
     pthread_mutex_unlock(&queue->fake->lock);
-    queue->reads -= batch->write_sequence == 0;
+    queue->reads -= batch->write_sequence == 0 && batch->kind != SW_BATCH_IMAGE;
     return SW_OK;
 }
 

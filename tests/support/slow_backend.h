@@ -3,7 +3,7 @@
  * slow_backend.h - a backend for the combiner that completes batches some polls after they were
  * launched, and that checks what it is given.
  *
- * Batches are of SET and GET; keys are below SLOW_KEYS, of 32 bits, and values have 64.
+ * Batches are of SET, GET and IMAGE; keys are below SLOW_KEYS, of 32 bits, and values have 64.
  */
 #ifndef SHERWOOD_TESTS_SUPPORT_SLOW_BACKEND_H
 #define SHERWOOD_TESTS_SUPPORT_SLOW_BACKEND_H
@@ -22,6 +22,7 @@ struct slow {
     uint64_t sequence;          /* of the last write carried out */
     uint64_t together;          /* batches that shared a launch */
     unsigned writes_in_flight;
+    unsigned images;   /* that were submitted */
     bool lost;         /* every submit is SW_E_DEVICE */
     bool stalled;      /* nothing completes */
     uint32_t streamed; /* what together_ops says for SW_SET; 0: SLOW_TOGETHER_OPS */

@@ -101,6 +101,66 @@ Test(combine_shares, no_more_operations_than_fit)
     finish(g, 3);
 }
 
+/* Polls a batch `polls` times; whether it is done. */
+static bool is_done(struct sw_combine_queue *queue, struct sw_batch *batch, int polls)
+{
+    int status = SW_PENDING;
+    for (int i = 0; i < polls && status == SW_PENDING; i++) {
+        status = sw_combine_poll(queue, batch);
+    }
+    return status == SW_OK;
+}
+
+/* Other queues complete what is in flight, and launch neither the image nor what comes after it. */
+Test(combine_shares, an_image_is_launched_by_who_asks_for_it)
+{
+    struct gathered *g = gather();
+    struct sw_combine_queue other;
+    struct sw_batch image = {.kind = SW_BATCH_IMAGE};
+    void *queue;
+    slow_queue_open(&g->fake, &queue);
+    sw_combine_queue_init(&other, &g->combiner, queue);
+    cr_assert_eq(sw_combine_submit(&other, &image), SW_OK);
+    submit_all(g);
+    g->fake.stalled = false;
+    for (int i = 0; i < SW_TOGETHERS; i++) {
+        cr_assert(is_done(&g->own, &g->first[i], 1000));
+    }
+    cr_assert_not(is_done(&g->own, &g->batches[0], 1000));
+    cr_assert_eq(g->fake.images, 0, "the other queue was not polled");
+    cr_assert(is_done(&other, &image, 1000));
+    cr_assert_eq(g->fake.images, 1);
+    slow_queue_close(queue);
+    finish(g, 2);
+}
+
+/* One that is asked for while a launch is in flight waits for its end. */
+Test(combine_shares, an_image_waits_for_what_is_in_flight)
+{
+    struct gathered *g = gather();
+    struct sw_batch image = {.kind = SW_BATCH_IMAGE};
+    g->fake.stalled = false;
+    cr_assert(is_done(&g->own, &g->first[0], 1000));
+    g->fake.stalled = true;
+    cr_assert_eq(sw_combine_submit(&g->own, &g->first[0]), SW_OK);
+    cr_assert_eq(sw_combine_submit(&g->own, &image), SW_OK);
+    cr_assert_not(is_done(&g->own, &image, 1000));
+    cr_assert_eq(g->fake.images, 0);
+    g->fake.stalled = false;
+    cr_assert(is_done(&g->own, &image, 1000));
+    cr_assert_null(g->fake.broken, "%s", g->fake.broken);
+    for (int i = 0; i < BATCHES; i++) {
+        cr_assert_eq(sw_combine_submit(&g->own, &g->batches[i]), SW_OK);
+    }
+    while (g->combiner.flying > 0) {
+        is_done(&g->own, &g->batches[BATCHES - 1], 1);
+    }
+    sw_combiner_close(&g->combiner);
+    pthread_mutex_destroy(&g->fake.lock);
+    slow_queue_close(g->queue);
+    free(g);
+}
+
 /* Batches of 40 operations where 100 may be streamed, of which those before `plain` do not want
  * `previous`. */
 static struct gathered *gather_streamed(int plain)

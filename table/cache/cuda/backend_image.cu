@@ -37,21 +37,19 @@ static void describe(struct cache_image *image, const struct sw_cache_cuda_table
         slots->value_stride == slots->entry_stride ? 0 : capacity * sizeof(struct sw_cache_entry);
 }
 
-/* Under the mutex. */
-static cudaError_t take(struct sw_cache_cuda_queue *queue, struct sw_batch *batch)
+static cudaError_t prepare(struct sw_cache_cuda_queue *queue, struct sw_batch *batch,
+                           struct sw_cuda_image_part parts[SW_CUDA_IMAGE_PARTS])
 {
     struct sw_cache_cuda_table *table = queue->table;
     const struct sw_cache_slots *slots = &table->arrays.slots;
-    const struct sw_cuda_image_part parts[SW_CUDA_IMAGE_PARTS] = {
-        {slots->digests, slots->buckets * SW_CACHE_BUCKET_SLOTS},
-        {slots->entries, slots->buckets * sw_cache_entries_bytes(slots->value_bytes)},
-        {NULL, 0}};
+    parts[0] = {slots->digests, slots->buckets * SW_CACHE_BUCKET_SLOTS};
+    parts[1] = {slots->entries, slots->buckets * sw_cache_entries_bytes(slots->value_bytes)};
     struct cache_image *image = (struct cache_image *)calloc(1, sizeof(*image));
     bool done = false;
     if (image == NULL) {
         return cudaSuccess;
     }
-    cudaError_t error = sw_cuda_image_take(image, queue, parts, batch->image.borrows, &done);
+    const cudaError_t error = sw_cuda_image_open(image, queue, parts, batch->image.borrows, &done);
     if (!done) {
         free(image);
         return error;
@@ -64,7 +62,9 @@ static cudaError_t take(struct sw_cache_cuda_queue *queue, struct sw_batch *batc
 
 int sw_cache_cuda_submit_image(struct sw_cache_cuda_queue *queue, struct sw_batch *batch)
 {
-    return sw_cuda_image_submit(queue, batch, [=]() { return take(queue, batch); });
+    return sw_cuda_image_submit(queue, batch, [=](struct sw_cuda_image_part *parts) {
+        return prepare(queue, batch, parts);
+    });
 }
 
 int sw_cache_cuda_poll_image(struct sw_batch *batch)

@@ -21,8 +21,8 @@ template <int BITS> static cudaError_t find_cells(struct sw_cuckoo_queue *queue,
     return error;
 }
 
-/* Under the mutex. */
-static cudaError_t take(struct sw_cuckoo_queue *queue, struct sw_batch *batch)
+static cudaError_t prepare(struct sw_cuckoo_queue *queue, struct sw_batch *batch,
+                           struct sw_cuda_image_part parts[SW_CUDA_IMAGE_PARTS])
 {
     struct sw_cuckoo_device_table *table = queue->table;
     const uint32_t bits = table->config.slot_bits;
@@ -36,11 +36,10 @@ static cudaError_t take(struct sw_cuckoo_queue *queue, struct sw_batch *batch)
     if (image == NULL) {
         return cudaSuccess;
     }
-    const struct sw_cuda_image_part parts[SW_CUDA_IMAGE_PARTS] = {
-        {cells, table->geometry.cells * (bits / 8)},
-        {table->stash, table->geometry.stash_room * (bits / 8)},
-        {table->state, sizeof(*table->state)}};
-    error = sw_cuda_image_take(image, queue, parts, batch->image.borrows, &done);
+    parts[0] = {cells, table->geometry.cells * (bits / 8)};
+    parts[1] = {table->stash, table->geometry.stash_room * (bits / 8)};
+    parts[2] = {table->state, sizeof(*table->state)};
+    error = sw_cuda_image_open(image, queue, parts, batch->image.borrows, &done);
     if (!done) {
         free(image);
         return error;
@@ -54,7 +53,9 @@ static cudaError_t take(struct sw_cuckoo_queue *queue, struct sw_batch *batch)
 
 int sw_cuckoo_submit_image(struct sw_cuckoo_queue *queue, struct sw_batch *batch)
 {
-    return sw_cuda_image_submit(queue, batch, [=]() { return take(queue, batch); });
+    return sw_cuda_image_submit(queue, batch, [=](struct sw_cuda_image_part *parts) {
+        return prepare(queue, batch, parts);
+    });
 }
 
 int sw_cuckoo_poll_image(struct sw_batch *batch)

@@ -7,20 +7,21 @@
 #include "table/robin_hood/cuda/expiry.cuh"
 #include "table/robin_hood/cuda/row_image.cuh"
 
-/* Under the mutex. */
-static cudaError_t take(struct sw_cuda_queue *queue, struct sw_batch *batch)
+/* Rows in memory of the host, and times, are copied here. */
+static cudaError_t prepare(struct sw_cuda_queue *queue, struct sw_batch *batch,
+                           struct sw_cuda_image_part parts[SW_CUDA_IMAGE_PARTS])
 {
     struct sw_cuda_table *table = queue->table;
     const struct sw_geometry *geometry = &table->arrays.geometry;
     const uint64_t slots_bytes = geometry->slots_total * (table->slot_bits / 8);
-    struct sw_cuda_image_part parts[SW_CUDA_IMAGE_PARTS] = {
-        {table->arrays.slots, slots_bytes}, {NULL, 0}, {table->state, sizeof(*table->state)}};
     struct sw_cuda_rows_image *image = (struct sw_cuda_rows_image *)calloc(1, sizeof(*image));
     cudaError_t error = cudaSuccess;
     bool done = true;
     if (image == NULL) {
         return cudaSuccess;
     }
+    parts[0] = {table->arrays.slots, slots_bytes};
+    parts[2] = {table->state, sizeof(*table->state)};
     image->kind.slot_bits = table->slot_bits;
     image->kind.mixed = true;
     image->kind.seed = table->config.seed;
@@ -32,7 +33,7 @@ static cudaError_t take(struct sw_cuda_queue *queue, struct sw_batch *batch)
         error = sw_cuda_rows_image_begin(image, queue, batch->image.borrows, &parts[1], &done);
     }
     if (done && error == cudaSuccess) {
-        error = sw_cuda_image_take(image, queue, parts, batch->image.borrows, &done);
+        error = sw_cuda_image_open(image, queue, parts, batch->image.borrows, &done);
     }
     if (!done || error != cudaSuccess) {
         sw_cuda_rows_image_end(image);
@@ -47,7 +48,9 @@ static cudaError_t take(struct sw_cuda_queue *queue, struct sw_batch *batch)
 
 int sw_cuda_submit_image(struct sw_cuda_queue *queue, struct sw_batch *batch)
 {
-    return sw_cuda_image_submit(queue, batch, [=]() { return take(queue, batch); });
+    return sw_cuda_image_submit(queue, batch, [=](struct sw_cuda_image_part *parts) {
+        return prepare(queue, batch, parts);
+    });
 }
 
 int sw_cuda_poll_image(struct sw_batch *batch)

@@ -37,7 +37,7 @@ static cudaError_t allocate(struct sw_cuda_rows_image *image, bool in_host)
 }
 
 /* Copies `count` rows to memory of the host. cudaErrorMemoryAllocation: there is not so much. The
- * device is at rest. */
+ * device does no write. */
 static cudaError_t copy_in_host(struct sw_cuda_rows_image *image, uint64_t count,
                                 cudaStream_t stream)
 {

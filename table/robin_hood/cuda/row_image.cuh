@@ -24,8 +24,9 @@ struct sw_cuda_rows_image : sw_cuda_slots_image {
 
 /* The part of the image's copy on the device that the rows are, or what is borrowed. Waits for all
  * that was enqueued on the channel's stream: only then is it known how many rows were used. A copy
- * in host memory is made at once. *done is false after an error and, without one, if there is no
- * memory. The other fields of the image are zero, but for those of `kind`. */
+ * in host memory is made at once; nobody may write meanwhile. *done is false after an error and,
+ * without one, if there is no memory. The other fields of the image are zero, but for those of
+ * `kind`. */
 cudaError_t sw_cuda_rows_image_begin(struct sw_cuda_rows_image *image, struct sw_cuda_queue *queue,
                                      bool borrow, struct sw_cuda_image_part *part, bool *done);
 /* Frees what sw_cuda_rows_image_begin allocated. */

@@ -23,7 +23,7 @@ struct sw_cuda_times_image {
     void *slots; /* NULL: no entry expires */
 };
 
-/* Under `order`; waits for the copy. *done is false if there is no memory. */
+/* Waits for the copy; nobody may write meanwhile. *done is false if there is no memory. */
 cudaError_t sw_cuda_times_image_take(struct sw_cuda_times_image *image,
                                      const struct sw_cuda_expiry *expiry, bool *done);
 void sw_cuda_times_image_drop(struct sw_cuda_times_image *image);
