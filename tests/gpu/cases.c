@@ -54,28 +54,6 @@ bool case_mixed(struct pair *pair, const struct scale *scale, double load)
            ways_taken(pair, &before, way_where_certain(pair));
 }
 
-/* Batches of one operation each, without an array of operations. */
-bool case_each_operation(struct pair *pair, const struct scale *scale, double load)
-{
-    uint64_t universe = entries_at(pair, load);
-    for (uint32_t round = 0; round < 3 + scale->rounds / 8; round++) {
-        for (int op = SW_GET; op < SW_OP_END; op++) {
-            if (!SW_OPS_HAS(SW_OPS_INTEGERS, op)) {
-                continue;
-            }
-            fill_random(pair, pair->n_max / 2 + (uint32_t)pair_below(pair, 64), universe, 0);
-            pair->in.op = op;
-            if (!pair_run(pair, false)) {
-                return false;
-            }
-        }
-        if (!pair_compare(pair, false)) {
-            return false;
-        }
-    }
-    return pair_lookup(pair, 0, universe);
-}
-
 /* Deletes half of a full table at random, in batches that ask for less and less, then fills it
  * again, then deletes everything. */
 bool case_delete_half(struct pair *pair, const struct scale *scale, double load)
@@ -111,20 +89,6 @@ bool case_delete_half(struct pair *pair, const struct scale *scale, double load)
            pair_lookup(pair, 0, entries);
 }
 
-/* One key, many operations in one batch: all increments, then all kinds. */
-bool case_hot_key(struct pair *pair, const struct scale *scale, double load)
-{
-    (void)load;
-    for (int kind = 0; kind < 2; kind++) {
-        fill_random(pair, scale->hot, 1, 10);
-        pair->in.op = kind == 0 ? SW_INCREMENT : -1;
-        if (!pair_run(pair, false) || !pair_compare(pair, false)) {
-            return false;
-        }
-    }
-    return pair_lookup(pair, 0, 1);
-}
-
 /* Batches beyond the size from which a thread answers several keys. */
 bool case_big_batch(struct pair *pair, const struct scale *scale, double load)
 {
@@ -140,21 +104,4 @@ bool case_big_batch(struct pair *pair, const struct scale *scale, double load)
     }
     fill_random(pair, pair->n_max, entries, 30);
     return pair_run(pair, false) && pair_compare(pair, false) && pair_lookup(pair, 0, entries);
-}
-
-bool case_scan_and_clear(struct pair *pair, const struct scale *scale, double load)
-{
-    uint64_t entries = entries_at(pair, load);
-    (void)scale;
-    pair->in.op = SW_SET;
-    pair->in.count = 2;
-    pair->in.group_count = 0;
-    pair->in.keys[0] = pair_key_of(pair, UINT64_MAX);
-    pair->in.keys[1] = pair_key_of(pair, 0);
-    return pair_scan(pair, 7) && pair_run(pair, false) && pair_scan(pair, 1) &&
-           pair_range(pair, SW_SET, 0, entries - 2) && pair_scan(pair, pair->n_max) &&
-           pair_scan(pair, 1000) && pair_clear(pair) && pair_compare(pair, false) &&
-           pair_scan(pair, 5) && pair_lookup(pair, 0, entries) &&
-           pair_range(pair, SW_SET_ABSENT, 0, entries / 2) && pair_compare(pair, false) &&
-           pair_clear(pair) && pair_compare(pair, false);
 }

@@ -22,7 +22,6 @@ struct scale {
         uint32_t batch; /* operations of a batch */
     } size[SIZE_COUNT];
     uint32_t rounds; /* of random batches */
-    uint32_t hot;    /* operations on one key in a batch */
     enum sw_backend_kind tested;
 };
 
@@ -57,18 +56,13 @@ const struct test_case *test_cases(size_t *count);
 
 /* cases.c: contents and layout */
 bool case_mixed(struct pair *pair, const struct scale *scale, double load);
-bool case_each_operation(struct pair *pair, const struct scale *scale, double load);
 bool case_delete_half(struct pair *pair, const struct scale *scale, double load);
-bool case_hot_key(struct pair *pair, const struct scale *scale, double load);
 bool case_big_batch(struct pair *pair, const struct scale *scale, double load);
-bool case_scan_and_clear(struct pair *pair, const struct scale *scale, double load);
 
-/* cases_limits.c: the probe cap, the maximum load, queues */
+/* cases_limits.c: the probe cap, the maximum load, many batches of one queue */
 bool case_scan_long_run(struct pair *pair, const struct scale *scale, double load);
-bool case_groups_at_limit(struct pair *pair, const struct scale *scale, double load);
 bool case_full(struct pair *pair, const struct scale *scale, double load);
 bool case_in_flight(struct pair *pair, const struct scale *scale, double load);
-bool case_threads(struct pair *pair, const struct scale *scale, double load);
 
 /* cases_bulk.c: batches of one upsert, merged in bulk or not */
 bool case_repeated(struct pair *pair, const struct scale *scale, double load);
@@ -84,18 +78,13 @@ bool case_beyond_ranges(struct pair *pair, const struct scale *scale, double loa
 bool case_hot_keys(struct pair *pair, const struct scale *scale, double load);
 bool case_small(struct pair *pair, const struct scale *scale, double load);
 
-/* cases_growth.c: growth and resizing */
-bool case_growth(struct pair *pair, const struct scale *scale, double load);
-bool case_resize(struct pair *pair, const struct scale *scale, double load);
-
-/* cases_flight.c: growth and bulk batches with several batches or queues at work */
+/* cases_flight.c: bulk batches, clears and resizes with several batches at work */
 bool case_pipeline(struct pair *pair, const struct scale *scale, double load);
-bool case_growth_threads(struct pair *pair, const struct scale *scale, double load);
 
 /* cases_hints.c: present keys and their nearest neighbours in nearly full tables */
 bool case_neighbours(struct pair *pair, const struct scale *scale, double load);
 
-/* cases_edges.c: empty batches, an overfull stash, deletes in bulk, resizes that cannot be */
+/* cases_edges.c: an overfull stash, deletes in bulk, resizes that cannot be */
 bool case_stash_over(struct pair *pair, const struct scale *scale, double load);
 bool case_delete_bulk(struct pair *pair, const struct scale *scale, double load);
 bool case_resize_cannot(struct pair *pair, const struct scale *scale, double load);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cases_edges.c - cases about batches of nothing, an overfull stash, deletes in bulk, and resizes
- * that cannot be.
+ * cases_edges.c - cases about an overfull stash, deletes in bulk, and resizes that cannot be.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,68 +13,6 @@
 static uint64_t smaller(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
-}
-
-/* --- nothing --- */
-
-/* An empty batch that was given memory left it alone, and counted nothing. */
-static bool check_nothing(struct pair *pair)
-{
-    static const struct sw_counters zero;
-    for (int s = 0; s < 2; s++) {
-        const struct side *side = &pair->side[s];
-        if (side->batch.status != SW_OK || side->batch.leftover_count != 0 ||
-            memcmp(&side->batch.counters, &zero, sizeof(zero)) != 0 ||
-            side->found[0] != 0xCDCDCDCDCDCDCDCDULL || *(uint8_t *)side->previous != 0xAB) {
-            return pair_fail(pair, "side %d: an empty batch of op %d did something, or ended: %s",
-                             s, pair->in.op, sw_status_text(side->batch.status));
-        }
-    }
-    return true;
-}
-
-/* A batch with no memory at all. */
-static bool bare_batch(struct pair *pair, enum sw_op op)
-{
-    for (int s = 0; s < 2; s++) {
-        struct sw_batch batch;
-        memset(&batch, 0, sizeof(batch));
-        batch.op = op;
-        int status = sw_batch_run(pair->side[s].queue, &batch);
-        if (status != SW_OK) {
-            return pair_fail(pair, "side %d: an empty batch of op %d: %s", s, (int)op,
-                             sw_status_text(status));
-        }
-    }
-    return true;
-}
-
-/* Of every operation, and of an array of them; with and without answers and groups. */
-static bool empty_batches(struct pair *pair)
-{
-    struct sw_table_stats before = stats_of(pair, 1);
-    for (int op = -1; op < (int)OPS_COUNT(SW_OPS_INTEGERS); op++) {
-        for (int turn = 0; turn < 12; turn++) {
-            pair->in.op = op;
-            pair->in.count = 0;
-            pair->in.group_count = (uint32_t)turn / 4;
-            pair->in.group_ends[0] = 0;
-            pair->in.group_ends[1] = 0;
-            pair->answers = PAIR_ANSWERS_ALL + (enum pair_answers)(turn % 4);
-            bool good = pair_run(pair, false) && check_nothing(pair);
-            pair->answers = PAIR_ANSWERS_DRAWN;
-            if (!good) {
-                return false;
-            }
-        }
-        if (op >= 0 && !bare_batch(pair, (enum sw_op)op)) {
-            return false;
-        }
-    }
-    struct sw_table_stats after = stats_of(pair, 1);
-    return (after.occupied == before.occupied && after.stash_occupied == before.stash_occupied &&
-            after.grown == before.grown) ||
-           pair_fail(pair, "empty batches changed what the table holds, or its size");
 }
 
 /* --- an overfull stash --- */
@@ -142,7 +79,7 @@ static bool over_round(struct known *known, int round)
     if (stats_of(pair, 0).stash_occupied <= info_of(pair, 0).stash_slots) {
         return pair_fail(pair, "the stash is not overfull");
     }
-    return empty_batches(pair) && over_steps(known, round == 0) && known_check(known) &&
+    return over_steps(known, round == 0) && known_check(known) &&
            known_range(known, SW_DELETE, known->pile, known->never) &&
            known_range(known, SW_SET, known->never, known->side + 1) && known_check(known) &&
            pair_resize(pair, capacity, SW_OK) && pair_compare(pair, false) && known_check(known);

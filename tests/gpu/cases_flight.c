@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * cases_flight.c - cases with several batches or queues at work at once, on tables that may grow.
+ * cases_flight.c - cases with several batches of one queue at work, on tables that may grow.
  */
 #include "tests/gpu/cases.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* --- several batches of one queue --- */
 
 #define DEPTH 12 /* batches submitted before the first is polled */
 
@@ -184,134 +181,4 @@ bool case_pipeline(struct pair *pair, const struct scale *scale, double load)
     pipeline_close(pair, &pipeline);
     return good && pair_lookup(pair, 0, most) &&
            pair_resize(pair, info.max_capacity_slots, SW_OK) && pair_compare(pair, false);
-}
-
-/* --- several queues --- */
-
-#define READERS 3
-
-/* Keys [0, known) are in the table; key i has the value value_of(i). */
-struct shared {
-    uint64_t known;
-    bool stop;
-};
-
-struct reader {
-    pthread_t thread;
-    struct pair pair;
-    struct shared *shared;
-    bool good;
-};
-
-static uint64_t value_of(const struct pair *pair, uint64_t i)
-{
-    uint64_t value = i * 2654435761ULL + 12345;
-    return pair->slot_bits == 64 ? (uint32_t)value : value;
-}
-
-/* Every key asked for is there, with its value. */
-static bool check_known(struct pair *pair)
-{
-    const struct side *side = &pair->side[1];
-    for (uint32_t i = 0; i < pair->in.count; i++) {
-        if ((side->found[i / 64] >> (i % 64) & 1) == 0 ||
-            pair_word(pair, side->previous, i) != pair->in.values[i]) {
-            return pair_fail(pair, "key %#llx: found %d, value %llu where %llu was due",
-                             (unsigned long long)pair->in.keys[i],
-                             (int)(side->found[i / 64] >> (i % 64) & 1),
-                             (unsigned long long)pair_word(pair, side->previous, i),
-                             (unsigned long long)pair->in.values[i]);
-        }
-    }
-    return true;
-}
-
-static void *read_known(void *context)
-{
-    struct reader *reader = context;
-    struct pair *pair = &reader->pair;
-    pair->answers = PAIR_ANSWERS_ALL;
-    reader->good = true;
-    while (reader->good && !__atomic_load_n(&reader->shared->stop, __ATOMIC_ACQUIRE)) {
-        uint64_t known = __atomic_load_n(&reader->shared->known, __ATOMIC_ACQUIRE);
-        pair->in.op = SW_GET;
-        pair->in.count =
-            1 + (uint32_t)pair_below(pair, pair_below(pair, 2) == 0 ? 100 : pair->n_max);
-        pair->in.count = pair->in.count < pair->n_max ? pair->in.count : pair->n_max;
-        pair->in.group_count = 0;
-        for (uint32_t i = 0; i < pair->in.count; i++) {
-            uint64_t number = pair_below(pair, known);
-            pair->in.keys[i] = pair_key(pair, number);
-            pair->in.values[i] = value_of(pair, number);
-        }
-        reader->good = pair_run(pair, true) && check_known(pair);
-    }
-    return NULL;
-}
-
-/* Sets the next `count` keys. */
-static bool write_more(struct pair *pair, struct shared *shared, uint32_t count)
-{
-    pair->in.op = SW_SET;
-    pair->in.count = count;
-    pair->in.group_count = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        pair->in.keys[i] = pair_key(pair, shared->known + i);
-        pair->in.values[i] = value_of(pair, shared->known + i);
-    }
-    if (!pair_run(pair, true) || pair->side[1].batch.status != SW_OK) {
-        return pair_fail(pair, "the writer: %s", sw_status_text(pair->side[1].batch.status));
-    }
-    __atomic_store_n(&shared->known, shared->known + count, __ATOMIC_RELEASE);
-    return true;
-}
-
-/* Until the table is as large as it may be; then shrinks and grows it by command. */
-static bool write_all(struct pair *pair, struct shared *shared, uint64_t most)
-{
-    uint64_t capacity;
-    while (shared->known < most) {
-        uint64_t left = most - shared->known;
-        uint64_t count = 1 + pair_below(pair, pair_below(pair, 3) == 0 ? 100 : pair->n_max / 4);
-        if (!write_more(pair, shared, (uint32_t)(count < left ? count : left))) {
-            return false;
-        }
-    }
-    capacity = entries_at(pair, 1.0);
-    return pair_resize(pair, 0, SW_OK) && pair_resize(pair, capacity, SW_OK) &&
-           pair_resize(pair, capacity * 49 / 50, SW_OK) && pair_resize(pair, capacity, SW_OK);
-}
-
-/* One queue writes, and the table grows; others read all the time what is known to be there. */
-bool case_growth_threads(struct pair *pair, const struct scale *scale, double load)
-{
-    struct reader *readers = calloc(READERS, sizeof(*readers));
-    struct shared shared = {0, false};
-    struct sw_table_info info;
-    int started = 0;
-    (void)scale;
-    sw_table_info(pair->side[0].table, &info);
-    uint64_t most = (uint64_t)((double)info.max_capacity_slots * load);
-    bool good = readers != NULL && write_more(pair, &shared, 10);
-    for (uint64_t t = 0; good && t < READERS; t++, started++) {
-        readers[t].shared = &shared;
-        if (pair_share(&readers[t].pair, pair, pair->random + t) != SW_OK ||
-            pthread_create(&readers[t].thread, NULL, read_known, &readers[t]) != 0) {
-            good = pair_fail(pair, "reader %d: %s", (int)t, readers[t].pair.failure);
-            pair_close(&readers[t].pair);
-            break;
-        }
-    }
-    good = good && write_all(pair, &shared, most);
-    __atomic_store_n(&shared.stop, true, __ATOMIC_RELEASE);
-    for (int t = 0; t < started; t++) {
-        pthread_join(readers[t].thread, NULL);
-        if (!readers[t].good) {
-            good = pair_fail(pair, "reader %d: %s", t, readers[t].pair.failure);
-        }
-        pair->operations += readers[t].pair.operations;
-        pair_close(&readers[t].pair);
-    }
-    free(readers);
-    return good && pair_lookup(pair, 0, most) && pair_compare(pair, false);
 }

@@ -5,7 +5,6 @@
 #include "tests/gpu/cases.h"
 #include "tests/gpu/ways.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,38 +45,6 @@ static uint64_t occupied_max(const struct pair *pair)
     struct sw_table_info info;
     sw_table_info(pair->side[0].table, &info);
     return info.occupied_max;
-}
-
-/* Groups of 1 to 8 operations on a table that is nearly full. */
-bool case_groups_at_limit(struct pair *pair, const struct scale *scale, double load)
-{
-    uint64_t limit = occupied_max(pair);
-    (void)load;
-    if (!pair_range(pair, SW_SET, 0, limit - 20)) {
-        return false;
-    }
-    const struct ways before = ways_now(pair);
-    for (uint32_t round = 0; round < 2 * scale->rounds; round++) {
-        uint32_t count = 1 + (uint32_t)pair_below(pair, 300);
-        uint32_t end = 0;
-        if (round % 4 == 0) { /* some of these are refused */
-            count = 600;
-        }
-        fill_random(pair, count, limit + 200, round % 4 == 1 ? 45 : 20);
-        if (round % 4 == 0) {
-            pair->in.op = SW_SET;
-        }
-        while (end < count) {
-            end += 1 + (uint32_t)pair_below(pair, 8);
-            end = end < count ? end : count;
-            pair->in.group_ends[pair->in.group_count++] = end;
-        }
-        if (!pair_run(pair, false) || !pair_compare(pair, false)) {
-            return false;
-        }
-    }
-    return pair_lookup(pair, 0, limit + 200) && ways_taken(pair, &before, WAY(SW_WAY_GENERAL)) &&
-           ways_not_taken(pair, &before, WAY(SW_WAY_SERIAL));
 }
 
 /* What the operations of a batch at the limit are. */
@@ -259,64 +226,4 @@ bool case_in_flight(struct pair *pair, const struct scale *scale, double load)
         sw_io_free(pair->side[1].table, flights[f].memory, 64);
     }
     return good;
-}
-
-#define THREADS 4
-
-struct worker {
-    pthread_t thread;
-    struct pair pair;
-    uint32_t number;
-    uint32_t rounds;
-    uint64_t universe;
-    bool good;
-};
-
-/* Every thread has queues and keys of its own on the shared tables. */
-static void *work(void *context)
-{
-    struct worker *worker = context;
-    struct pair *pair = &worker->pair;
-    worker->good = true;
-    for (uint32_t round = 0; worker->good && round < worker->rounds; round++) {
-        fill_random(pair, 1 + (uint32_t)pair_below(pair, pair->n_max), 1, 25);
-        for (uint32_t i = 0; i < pair->in.count; i++) {
-            uint64_t key = pair_below(pair, worker->universe);
-            pair->in.keys[i] = pair_key(pair, key * THREADS + worker->number);
-        }
-        pair->in.op = round % 3 == 1 ? SW_GET : -1;
-        worker->good = pair_run(pair, false);
-    }
-    return NULL;
-}
-
-bool case_threads(struct pair *pair, const struct scale *scale, double load)
-{
-    struct worker *workers = calloc(THREADS, sizeof(*workers));
-    struct sw_table_info info;
-    int started = 0;
-    sw_table_info(pair->side[0].table, &info);
-    for (uint32_t t = 0; workers != NULL && t < THREADS; t++, started++) {
-        struct worker *worker = &workers[t];
-        worker->number = t;
-        worker->rounds = scale->rounds;
-        worker->universe = (uint64_t)((double)info.capacity_slots * load) / THREADS;
-        if (pair_share(&worker->pair, pair, pair->random + t) != SW_OK ||
-            pthread_create(&worker->thread, NULL, work, worker) != 0) {
-            pair_fail(pair, "thread %u: %s", t, worker->pair.failure);
-            pair_close(&worker->pair);
-            break;
-        }
-    }
-    for (int t = 0; t < started; t++) {
-        pthread_join(workers[t].thread, NULL);
-        if (!workers[t].good) {
-            pair_fail(pair, "thread %d: %s", t, workers[t].pair.failure);
-        }
-        pair->operations += workers[t].pair.operations;
-        pair_close(&workers[t].pair);
-    }
-    free(workers);
-    return pair->failure[0] == '\0' && pair_compare(pair, false) &&
-           pair_lookup(pair, 0, (uint64_t)((double)info.capacity_slots * load));
 }

@@ -27,12 +27,10 @@
 static const struct scale QUICK = {
     .size = {{1 << 12, 1 << 11}, {1 << 14, 1 << 13}, {1 << 19, (1 << 18) + 1000}},
     .rounds = 6,
-    .hot = 3000,
     .tested = SW_BACKEND_CUDA};
 static const struct scale FULL = {
     .size = {{1 << 18, 1 << 16}, {1 << 16, 1 << 14}, {1 << 21, 1 << 20}},
     .rounds = 24,
-    .hot = 1 << 16,
     .tested = SW_BACKEND_CUDA};
 
 #define SMALL_SLOTS (1U << 13)
@@ -101,9 +99,6 @@ static void configure(struct sw_table_config *config, const struct test_case *te
         config->capacity_slots /= test->growth;
     }
     config->batch_ops_max = test->batch != 0 ? test->batch : scale->size[test->size].batch;
-    if (test->run == case_hot_key) {
-        config->batch_ops_max = scale->hot;
-    }
     config->max_load = test->load + (test->room > 0 ? test->room : 0.015);
     config->max_load = config->max_load < 1.0 ? config->max_load : 1.0;
     config->max_probe = test->max_probe;
