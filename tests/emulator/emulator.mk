@@ -74,14 +74,12 @@ $(EMU)/test_failing: EMU_LINK := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 $(EMU)/test_image_reads: EMU_LINK := -Wl,--wrap=sw_memory_map_touched
 $(EMU)/test_failing $(EMU)/test_image_reads: $(EMU)/%: $(BUILD)/obj/tests/emulator/%.o $(EMU)/libemulated.a
 $(EMU)/test_ways_gpu $(EMU)/test_rows_gpu $(EMU)/test_shared_gpu: $(EMU)/%: $(EMU)/obj/tests/gpu/%.cu.o $(EMU)/libemulated.a
-$(EMU)/test_cuckoo_engine_gpu: $(call obj,tests/gpu/test_cuckoo_engine_gpu.c \
-  $(wildcard tests/gpu/together*.c) tests/support/random.c) $(EMU)/libemulated.a
+$(EMU)/test_cuckoo_engine_gpu: $(call obj,tests/gpu/test_cuckoo_engine_gpu.c) $(GPU_COMMON) $(EMU)/libemulated.a
 $(EMU)/test_cache_gpu: $(call obj,tests/gpu/test_cache_gpu.c $(wildcard tests/gpu/together*.c) tests/support/random.c) \
   $(patsubst %.c,$(EMU)/obj/%.o,$(wildcard tests/gpu/cache/*.c)) $(EMU)/libemulated.a
 EMU_TESTS += test_table_gpu_older test_cuckoo_engine_gpu_older
 $(EMU)/test_table_gpu_older: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) $(EMU)/libemulated_older.a
-$(EMU)/test_cuckoo_engine_gpu_older: $(call obj,tests/gpu/test_cuckoo_engine_gpu.c \
-  $(wildcard tests/gpu/together*.c) tests/support/random.c) $(EMU)/libemulated_older.a
+$(EMU)/test_cuckoo_engine_gpu_older: $(call obj,tests/gpu/test_cuckoo_engine_gpu.c) $(GPU_COMMON) $(EMU)/libemulated_older.a
 $(EMU)/test_%:
 	$(EMU_CXX) -pthread $(EMU_LINK) -o $@ $^ -lm
 

@@ -21,8 +21,7 @@ test-gpu-cases: $(GPU_OUT)/test_table_gpu ## run the cases of the GPU tests with
 
 $(GPU_OUT)/test_table_gpu: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) $(BUILD)/libtable.a
 $(GPU_OUT)/bench_hot_gpu: $(call obj,tests/gpu/bench_hot_gpu.c) $(BUILD)/libtable.a
-CUCKOO_ENGINE_GPU_TEST := $(call obj,tests/gpu/test_cuckoo_engine_gpu.c \
-  $(wildcard tests/gpu/together*.c) tests/support/random.c) $(BUILD)/libtable.a
+CUCKOO_ENGINE_GPU_TEST := $(call obj,tests/gpu/test_cuckoo_engine_gpu.c) $(GPU_COMMON) $(BUILD)/libtable.a
 $(GPU_OUT)/test_cuckoo_engine_gpu: $(CUCKOO_ENGINE_GPU_TEST)
 $(GPU_OUT)/test_ways_gpu $(GPU_OUT)/test_rows_gpu $(GPU_OUT)/test_shared_gpu: $(GPU_OUT)/%: $(BUILD)/obj/tests/gpu/%.cu.o $(BUILD)/libtable.a
 ATTACH_GPU_TEST := $(BUILD)/obj/tests/gpu/test_attach_gpu.cu.o $(call obj,$(CLIENT_CUDA_SRC)) $(BUILD)/libsherwood.a

@@ -110,9 +110,7 @@ static void side_close(const struct pair *pair, struct side *side)
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
         sw_io_free(side->table, arrays[i], array_bytes(pair));
     }
-    if (pair->owns_tables) {
-        sw_table_destroy(side->table);
-    }
+    sw_table_destroy(side->table);
 }
 
 static int open_arrays(struct pair *pair, uint64_t random_seed)
@@ -136,7 +134,6 @@ int pair_open(struct pair *pair, const struct sw_table_config *config, enum sw_b
               uint64_t random_seed)
 {
     memset(pair, 0, sizeof(*pair));
-    pair->owns_tables = true;
     pair->slot_bits = config->slot_bits;
     pair->n_max = config->batch_ops_max;
     pair->bulk = config->tuning.bulk;
@@ -152,19 +149,6 @@ int pair_open(struct pair *pair, const struct sw_table_config *config, enum sw_b
             return status;
         }
     }
-    return open_arrays(pair, random_seed);
-}
-
-int pair_share(struct pair *pair, const struct pair *owner, uint64_t random_seed)
-{
-    memset(pair, 0, sizeof(*pair));
-    pair->slot_bits = owner->slot_bits;
-    pair->n_max = owner->n_max;
-    pair->bulk = owner->bulk;
-    pair->ranges = owner->ranges;
-    pair->seed = owner->seed;
-    pair->side[0].table = owner->side[0].table;
-    pair->side[1].table = owner->side[1].table;
     return open_arrays(pair, random_seed);
 }
 

@@ -5,7 +5,7 @@
  * Side 0 is the CPU backend, side 1 the backend under test. A case fills `in`, calls pair_run, and
  * from time to time pair_compare; the first difference ends the case and is kept as text.
  *
- * Threads: a pair belongs to one thread, but several pairs may share two tables (pair_share).
+ * Threads: one.
  */
 #ifndef SHERWOOD_TESTS_GPU_PAIR_H
 #define SHERWOOD_TESTS_GPU_PAIR_H
@@ -44,7 +44,6 @@ enum pair_answers {
 
 struct pair {
     struct side side[2];
-    bool owns_tables;
     uint32_t slot_bits;
     uint32_t n_max;      /* operations of a batch */
     enum sw_choice bulk; /* the tables' tuning of it */
@@ -79,8 +78,6 @@ struct pair {
 /* The backend of side 1. SW_BACKEND_CPU compares the CPU backend with itself. */
 int pair_open(struct pair *pair, const struct sw_table_config *config, enum sw_backend_kind second,
               uint64_t random_seed);
-/* A pair on the tables of `owner`, with queues of its own. The owner must outlive it. */
-int pair_share(struct pair *pair, const struct pair *owner, uint64_t random_seed);
 void pair_close(struct pair *pair);
 
 uint64_t pair_random(struct pair *pair);
@@ -116,6 +113,8 @@ bool pair_resize(struct pair *pair, uint64_t capacity, int status);
 /* Reads both tables by scans of `wanted` entries and compares what came. */
 bool pair_scan(struct pair *pair, uint32_t wanted);
 
+/* Audits both tables and compares how many entries they hold. */
+bool pair_audit(struct pair *pair);
 /* Audits both tables and compares their contents: bucket by bucket, or, if loose, as one set. */
 bool pair_compare(struct pair *pair, bool loose);
 /* Audits both tables and compares their entries as sets, whatever their capacities. */

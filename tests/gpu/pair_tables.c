@@ -83,7 +83,7 @@ static bool compare_slots(struct pair *pair, bool loose)
     return pair->failure[0] == '\0';
 }
 
-/* Audits both tables and compares how many entries they hold. */
+/* With what both hold. */
 static bool compare_audited(struct pair *pair, struct sw_table_stats stats[2])
 {
     for (int s = 0; s < 2; s++) {
@@ -98,6 +98,12 @@ static bool compare_audited(struct pair *pair, struct sw_table_stats stats[2])
                          stats[1].occupied);
     }
     return true;
+}
+
+bool pair_audit(struct pair *pair)
+{
+    struct sw_table_stats stats[2];
+    return compare_audited(pair, stats);
 }
 
 bool pair_compare(struct pair *pair, bool loose)

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "table/table.h"
+#include "tests/gpu/pair.h"
 #include "tests/gpu/together.h"
 #include "tests/support/ops.h"
 #include "tests/support/random.h"
@@ -37,60 +37,17 @@ struct test_case {
     uint32_t hot;   /* so many operations of a hundred are on one key, drawn for each batch */
 };
 
-/* One table's end: a queue, and I/O memory for one batch. */
-struct side {
-    struct sw_table *table;
-    struct sw_queue *queue;
-    void *keys;
-    void *values;
-    uint8_t *ops;
-    void *previous;
-    uint64_t *found;
-    uint32_t *ends;
-    uint8_t *refused;
-    struct sw_batch batch;
-};
+#define FLIGHT 16
 
-struct pair {
-    struct side side[2];
-    const struct test_case *test;
-    struct random random;
-    uint32_t drawn; /* batches */
-    char failure[400];
-};
-
-static bool fail(struct pair *pair, const char *text, uint64_t a, uint64_t b)
+static uint64_t key_of(const struct pair *pair, uint64_t number)
 {
-    if (pair->failure[0] == '\0') {
-        snprintf(pair->failure, sizeof(pair->failure), "%s (%" PRIx64 ", %" PRIx64 ")", text, a, b);
-    }
-    return false;
+    return number == 0 ? UINT64_MAX >> (128 - pair->slot_bits) / 2 : number * 0x9e3779b97f4a7c15ULL;
 }
 
-/* --- open and close --------------------------------------------------------------------------- */
-
-static void side_close(struct side *side, uint32_t ops)
+static struct sw_table_config config_of(const struct test_case *test)
 {
-    if (side->table != NULL) {
-        sw_io_free(side->table, side->keys, ops * 8UL);
-        sw_io_free(side->table, side->values, ops * 8UL);
-        sw_io_free(side->table, side->ops, ops);
-        sw_io_free(side->table, side->previous, ops * 8UL);
-        sw_io_free(side->table, side->found, ops / 8UL + 8);
-        sw_io_free(side->table, side->ends, ops * 4UL);
-        sw_io_free(side->table, side->refused, ops);
-    }
-    sw_queue_destroy(side->queue);
-    sw_table_destroy(side->table);
-}
-
-static bool side_open(struct pair *pair, struct side *side, enum sw_backend_kind backend)
-{
-    const struct test_case *test = pair->test;
-    char reason[256] = "";
     struct sw_table_config config;
     sw_table_config_init(&config);
-    config.backend = backend;
     config.engine = SW_ENGINE_CUCKOO;
     config.hash_functions = test->functions;
     config.slot_bits = test->slot_bits;
@@ -99,201 +56,53 @@ static bool side_open(struct pair *pair, struct side *side, enum sw_backend_kind
     config.batch_ops_max = test->ops;
     config.seed = 7;
     config.stash_slots = 1U << 24; /* refuses nothing by itself: timing must not matter */
-    if (sw_table_create(&config, &side->table, reason, sizeof(reason)) != SW_OK ||
-        sw_queue_create(side->table, &side->queue) != SW_OK) {
-        return fail(pair, reason, 0, 0);
-    }
-    side->keys = sw_io_alloc(side->table, test->ops * 8UL);
-    side->values = sw_io_alloc(side->table, test->ops * 8UL);
-    side->ops = sw_io_alloc(side->table, test->ops);
-    side->previous = sw_io_alloc(side->table, test->ops * 8UL);
-    side->found = sw_io_alloc(side->table, test->ops / 8UL + 8);
-    side->ends = sw_io_alloc(side->table, test->ops * 4UL);
-    side->refused = sw_io_alloc(side->table, test->ops);
-    bool all = side->keys != NULL && side->values != NULL && side->ops != NULL &&
-               side->previous != NULL && side->found != NULL && side->ends != NULL &&
-               side->refused != NULL;
-    return all || fail(pair, "no I/O memory", 0, 0);
+    return config;
 }
 
-/* --- a batch ---------------------------------------------------------------------------------- */
-
-static uint64_t word_of(const struct pair *pair, const void *array, uint64_t i)
+/* The next batch. `turn` is the operation of a batch of one, where keys are hot. */
+static void draw(struct pair *pair, const struct test_case *test, uint32_t turn)
 {
-    return pair->test->slot_bits == 64 ? ((const uint32_t *)array)[i]
-                                       : ((const uint64_t *)array)[i];
-}
-
-static void word_set(const struct pair *pair, void *array, uint64_t i, uint64_t word)
-{
-    if (pair->test->slot_bits == 64) {
-        ((uint32_t *)array)[i] = (uint32_t)word;
-    } else {
-        ((uint64_t *)array)[i] = word;
-    }
-}
-
-static uint64_t key_of(const struct pair *pair, uint64_t number)
-{
-    uint64_t ones = pair->test->slot_bits == 64 ? UINT32_MAX : UINT64_MAX;
-    return number == 0 ? ones : (number * 0x9e3779b97f4a7c15ULL) & ones;
-}
-
-/* The same batch on both sides. */
-static void draw(struct pair *pair)
-{
-    struct random *random = &pair->random;
-    const struct test_case *test = pair->test;
-    uint32_t most = random_below(random, 3) == 0 ? test->ops : 1 + test->ops / 20;
-    uint32_t count = 1 + (uint32_t)random_below(random, most);
-    uint32_t groups = (uint32_t)random_below(random, 3) == 0 ? 0 : 1 + count / 50;
-    uint32_t all =
-        ops_at(SW_OPS_INTEGERS, (test->hot > 0 ? pair->drawn++ : (uint32_t)random_next(random)) %
-                                    OPS_COUNT(SW_OPS_INTEGERS));
-    uint64_t keys = 1 + random_below(random, test->keys);
-    uint64_t hot = random_below(random, 4) == 0 ? 0 : random_below(random, keys);
+    uint32_t most = pair_below(pair, 3) == 0 ? test->ops : 1 + test->ops / 20;
+    uint32_t count = 1 + (uint32_t)pair_below(pair, most);
+    uint32_t groups = pair_below(pair, 3) == 0 ? 0 : 1 + count / 50;
+    uint32_t op = test->hot > 0 ? turn : (uint32_t)pair_random(pair);
+    uint64_t keys = 1 + pair_below(pair, test->keys);
+    uint64_t hot = pair_below(pair, 4) == 0 ? 0 : pair_below(pair, keys);
+    struct random random = {pair_random(pair)};
+    pair->in.op = test->one_op ? (int)ops_at(SW_OPS_INTEGERS, op % OPS_COUNT(SW_OPS_INTEGERS)) : -1;
+    pair->in.count = count;
     for (uint32_t i = 0; i < count; i++) {
-        bool is_hot = test->hot > 0 && random_below(random, 100) < test->hot;
-        uint64_t key = key_of(pair, is_hot ? hot : random_below(random, keys));
-        uint64_t value =
-            random_below(random, 5) == 0 ? random_next(random) : random_below(random, 100);
-        uint8_t op = (uint8_t)(test->one_op ? all : ops_draw(random, SW_OPS_INTEGERS));
-        for (int s = 0; s < 2; s++) {
-            word_set(pair, pair->side[s].keys, i, key);
-            word_set(pair, pair->side[s].values, i, value);
-            pair->side[s].ops[i] = op;
-        }
+        bool is_hot = test->hot > 0 && pair_below(pair, 100) < test->hot;
+        pair->in.keys[i] = key_of(pair, is_hot ? hot : pair_below(pair, keys));
+        pair->in.values[i] = pair_below(pair, 5) == 0 ? pair_random(pair) : pair_below(pair, 100);
+        pair->in.ops[i] = (uint8_t)ops_draw(&random, SW_OPS_INTEGERS);
     }
-    for (int s = 0; s < 2; s++) {
-        struct side *side = &pair->side[s];
-        for (uint32_t g = 0; g < groups; g++) {
-            side->ends[g] = (uint32_t)((uint64_t)count * (g + 1) / groups);
-        }
-        memset(side->previous, 0xA5, count * 8UL);
-        memset(side->found, 0xA5, (count + 63) / 64 * 8UL);
-        side->batch = (struct sw_batch){
-            .op = (enum sw_op)all,
-            .ops = test->one_op ? NULL : side->ops,
-            .count = count,
-            .keys = side->keys,
-            .values = side->values,
-            .previous = side->previous,
-            .found = side->found,
-            .group_count = groups,
-            .group_ends = groups > 0 ? side->ends : NULL,
-            .group_refused = groups > 0 ? side->refused : NULL,
-        };
+    pair->in.group_count = groups;
+    for (uint32_t g = 0; g < groups; g++) {
+        pair->in.group_ends[g] = (uint32_t)((uint64_t)count * (g + 1) / groups);
     }
-}
-
-static bool compare_counters(struct pair *pair)
-{
-    const struct sw_counters *a = &pair->side[0].batch.counters;
-    const struct sw_counters *b = &pair->side[1].batch.counters;
-    for (int c = 0; c < SW_CLASS_COUNT; c++) {
-        if (a->by_class[c].operations != b->by_class[c].operations ||
-            a->by_class[c].hits != b->by_class[c].hits ||
-            a->by_class[c].misses != b->by_class[c].misses) {
-            return fail(pair, "hits of a class", a->by_class[c].hits, b->by_class[c].hits);
-        }
-    }
-    if (a->inserted != b->inserted || a->updated != b->updated) {
-        return fail(pair, "inserted", a->inserted, b->inserted);
-    }
-    if (a->deleted != b->deleted || a->refused != b->refused) {
-        return fail(pair, "deleted or refused", a->refused, b->refused);
-    }
-    return true;
-}
-
-static bool compare_answers(struct pair *pair)
-{
-    const struct side *a = &pair->side[0];
-    const struct side *b = &pair->side[1];
-    uint32_t group = 0;
-    bool alone_refused = a->batch.group_count == 0 && a->batch.status == SW_E_FULL;
-    for (uint32_t i = 0; i < a->batch.count && !alone_refused; i++) {
-        while (group < a->batch.group_count && i >= a->ends[group]) {
-            group++;
-        }
-        if (a->batch.group_count > 0 && a->refused[group] != b->refused[group]) {
-            return fail(pair, "refused", group, a->refused[group]);
-        }
-        if (a->batch.group_count > 0 && a->refused[group] != 0) {
-            continue;
-        }
-        if ((a->found[i / 64] >> i % 64 & 1) != (b->found[i / 64] >> i % 64 & 1)) {
-            return fail(pair, "found", i, a->found[i / 64] >> i % 64 & 1);
-        }
-        if (word_of(pair, a->previous, i) != word_of(pair, b->previous, i)) {
-            return fail(pair, "previous", word_of(pair, a->previous, i),
-                        word_of(pair, b->previous, i));
-        }
-    }
-    uint32_t count = a->batch.count;
-    if (count % 64 != 0 && b->found[count / 64] >> count % 64 != 0) {
-        return fail(pair, "unused bits of found", count, b->found[count / 64]);
-    }
-    return true;
-}
-
-static bool run_both(struct pair *pair)
-{
-    int first = sw_batch_run(pair->side[0].queue, &pair->side[0].batch);
-    int second = sw_batch_run(pair->side[1].queue, &pair->side[1].batch);
-    if (first != second) {
-        return fail(pair, "status", (uint64_t)first, (uint64_t)second);
-    }
-    return compare_answers(pair) && compare_counters(pair);
 }
 
 /* Every key, and both audits. */
-static bool audit(struct pair *pair)
+static bool audit(struct pair *pair, const struct test_case *test)
 {
-    struct sw_table_stats stats[2];
-    for (uint64_t first = 0; first < pair->test->keys; first += pair->test->ops) {
-        uint64_t rest = pair->test->keys - first;
-        uint32_t count = rest < pair->test->ops ? (uint32_t)rest : pair->test->ops;
-        for (int s = 0; s < 2; s++) {
-            struct side *side = &pair->side[s];
-            for (uint32_t i = 0; i < count; i++) {
-                word_set(pair, side->keys, i, key_of(pair, first + i));
-            }
-            side->batch = (struct sw_batch){.op = SW_GET,
-                                            .count = count,
-                                            .keys = side->keys,
-                                            .previous = side->previous,
-                                            .found = side->found};
+    pair->answers = PAIR_ANSWERS_ALL;
+    for (uint64_t first = 0; first < test->keys; first += test->ops) {
+        uint64_t rest = test->keys - first;
+        pair->in.op = SW_GET;
+        pair->in.count = rest < test->ops ? (uint32_t)rest : test->ops;
+        pair->in.group_count = 0;
+        for (uint32_t i = 0; i < pair->in.count; i++) {
+            pair->in.keys[i] = key_of(pair, first + i);
         }
-        if (!run_both(pair)) {
+        if (!pair_run(pair, true)) {
             return false;
         }
     }
-    for (int s = 0; s < 2; s++) {
-        char violation[200] = "";
-        if (sw_table_check(pair->side[s].table, violation, sizeof(violation)) != SW_OK) {
-            return fail(pair, violation, (uint64_t)s, 0);
-        }
-        sw_table_stats(pair->side[s].table, &stats[s]);
-    }
-    return stats[0].occupied == stats[1].occupied ||
-           fail(pair, "occupied", stats[0].occupied, stats[1].occupied);
+    return pair_audit(pair);
 }
 
-static bool clear_both(struct pair *pair)
-{
-    struct sw_batch clear[2] = {{.kind = SW_BATCH_CLEAR}, {.kind = SW_BATCH_CLEAR}};
-    for (int s = 0; s < 2; s++) {
-        if (sw_batch_run(pair->side[s].queue, &clear[s]) != SW_OK) {
-            return fail(pair, "clear", (uint64_t)s, 0);
-        }
-    }
-    return clear[0].counters.deleted == clear[1].counters.deleted ||
-           fail(pair, "cleared", clear[0].counters.deleted, clear[1].counters.deleted);
-}
-
-/* The same sums, submitted 16 at a time: they follow each other without the host. */
-#define FLIGHT 16
+/* The same sums, submitted FLIGHT at a time: they follow each other without the host. */
 static bool fly(struct pair *pair)
 {
     for (int s = 0; s < 2; s++) {
@@ -301,13 +110,14 @@ static bool fly(struct pair *pair)
         struct side *side = &pair->side[s];
         for (uint32_t b = 0; b < FLIGHT; b++) {
             batches[b] = (struct sw_batch){.op = b % 4 == 3 ? SW_GET : SW_SUM,
-                                           .count = side->batch.count,
+                                           .count = pair->in.count,
                                            .keys = side->keys,
                                            .values = side->values,
                                            .previous = side->previous,
                                            .found = side->found};
-            if (sw_batch_submit(side->queue, &batches[b]) != SW_OK) {
-                return fail(pair, "submit in flight", b, 0);
+            int status = sw_batch_submit(side->queue, &batches[b]);
+            if (status != SW_OK) {
+                return pair_fail(pair, "submit in flight: %s", sw_status_text(status));
             }
         }
         for (uint32_t b = 0; b < FLIGHT; b++) {
@@ -320,34 +130,35 @@ static bool fly(struct pair *pair)
     return true;
 }
 
-static bool run_rounds(struct pair *pair)
+static bool run_rounds(struct pair *pair, const struct test_case *test)
 {
-    for (uint32_t round = 0; round < pair->test->rounds; round++) {
-        draw(pair);
-        if (!run_both(pair) || (pair->test->in_flight && !fly(pair)) ||
-            (round % 8 == 7 && !audit(pair)) ||
-            (round == pair->test->rounds / 2 && !clear_both(pair))) {
+    pair->answers = PAIR_ANSWERS_ALL;
+    for (uint32_t round = 0; round < test->rounds; round++) {
+        draw(pair, test, round);
+        if (!pair_run(pair, true) || (test->in_flight && !fly(pair)) ||
+            (round % 8 == 7 && !audit(pair, test)) ||
+            (round == test->rounds / 2 && !pair_clear(pair))) {
             return false;
         }
     }
-    return audit(pair);
+    return audit(pair, test);
 }
 
 /* Batches of several queues, carried out together (together.h). */
-static bool run_together(struct pair *pair)
+static bool run_together(struct pair *pair, const struct test_case *test)
 {
-    const struct test_case *test = pair->test;
-    struct random *random = &pair->random;
+    struct random random = {pair_random(pair)};
     struct together together;
     bool good = together_open(&together, pair->side[0].table, pair->side[1].table, test->ops,
-                              test->keys, random_next(random));
+                              test->keys, pair_random(pair)) ||
+                pair_fail(pair, "%s", together.failure);
     for (uint32_t n = 0; good && n < test->rounds; n++) {
         struct together_round round = {
-            .batches = n % 4 == 2 ? TOGETHER_BATCHES_MAX : 2 + (uint32_t)random_below(random, 59),
+            .batches = n % 4 == 2 ? TOGETHER_BATCHES_MAX : 2 + (uint32_t)pair_below(pair, 59),
             .count_max = n % 4 == 2 ? 3 : 300,
             .large = 5,
             .queues = 1 + n % TOGETHER_QUEUES,
-            .op = test->one_op ? (enum sw_op)ops_draw(random, SW_OPS_INTEGERS & ~SW_OPS_READ)
+            .op = test->one_op ? (enum sw_op)ops_draw(&random, SW_OPS_INTEGERS & ~SW_OPS_READ)
                                : SW_GET,
             .reads = n % TOGETHER_QUEUES == 0,
             .clears = n % 4 == 3,
@@ -356,9 +167,9 @@ static bool run_together(struct pair *pair)
             .universe = n % 5 == 0 ? 200 : test->keys,
             .operations = test->ops,
         };
-        good = together_run(&together, &round) && audit(pair);
+        good = (together_run(&together, &round) || pair_fail(pair, "%s", together.failure)) &&
+               audit(pair, test);
     }
-    good = good || fail(pair, together.failure, 0, 0);
     together_close(&together);
     return good;
 }
@@ -395,14 +206,10 @@ static void try_case(struct run *run, const struct test_case *test)
     if ((run->only != NULL && strstr(line, run->only) == NULL) || !is_next(run)) {
         return;
     }
-    memset(&pair, 0, sizeof(pair));
-    pair.test = test;
-    pair.random.state = run->seed;
-    bool passed = side_open(&pair, &pair.side[0], SW_BACKEND_CPU) &&
-                  side_open(&pair, &pair.side[1], run->tested) &&
-                  (test->together ? run_together(&pair) : run_rounds(&pair));
-    side_close(&pair.side[0], test->ops);
-    side_close(&pair.side[1], test->ops);
+    struct sw_table_config config = config_of(test);
+    bool passed = pair_open(&pair, &config, run->tested, run->seed) == SW_OK &&
+                  (test->together ? run_together(&pair, test) : run_rounds(&pair, test));
+    pair_close(&pair);
     printf("%s %s%s%s\n", passed ? "ok    " : "FAILED", line, passed ? "" : ": ", pair.failure);
     fflush(stdout);
     run->passed += passed;
