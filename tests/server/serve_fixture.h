@@ -143,6 +143,19 @@ static inline void serve_end(struct serve *serve, struct fake *peer)
     serve_stop_loop(serve);
 }
 
+/* A test between serve_begin and serve_end: its body has `serve` and `peer`. */
+#define SERVE_TEST(suite, name)                                         \
+    static void suite##_##name(struct serve *serve, struct fake *peer); \
+    Test(suite, name)                                                   \
+    {                                                                   \
+        struct serve serve;                                             \
+        struct fake peer;                                               \
+        serve_begin(&serve, &peer);                                     \
+        suite##_##name(&serve, &peer);                                  \
+        serve_end(&serve, &peer);                                       \
+    }                                                                   \
+    static void suite##_##name(struct serve *serve, struct fake *peer)
+
 /* Sends RESP, and expects this reply. */
 static inline void serve_ask(struct serve *serve, struct fake *peer, const char *request,
                              const char *reply)

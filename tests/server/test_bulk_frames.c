@@ -112,27 +112,23 @@ static void take_and_put(struct serve *serve, struct sw_conn *conn, uint32_t cou
 }
 
 /* As many stay as were needed since the last sweep. */
-Test(bulk_frames, spare_frames_are_given_back)
+SERVE_TEST(bulk_frames, spare_frames_are_given_back)
 {
-    struct serve serve;
-    struct fake peer;
-    serve_begin(&serve, &peer);
-    struct sw_bulk_pool *pool = &serve.loop->bulk.pool;
-    take_and_put(&serve, peer.conn, 1000);
+    struct sw_bulk_pool *pool = &serve->loop->bulk.pool;
+    take_and_put(serve, peer->conn, 1000);
     cr_assert_eq(pool->spare_count, 1000);
     sw_bulk_pool_sweep(pool);
     cr_assert_eq(pool->spare_count, 1000, "all were needed just now");
-    take_and_put(&serve, peer.conn, 10);
-    take_and_put(&serve, peer.conn, 3);
+    take_and_put(serve, peer->conn, 10);
+    take_and_put(serve, peer->conn, 3);
     sw_bulk_pool_sweep(pool);
     cr_assert_eq(pool->spare_count, 10);
     sw_bulk_pool_sweep(pool);
     cr_assert_eq(pool->spare_count, 0);
     sw_bulk_pool_sweep(pool);
     cr_assert(sw_list_is_empty(&pool->spare));
-    take_and_put(&serve, peer.conn, SW_SPARE_FRAMES_FREED_MAX + 5);
+    take_and_put(serve, peer->conn, SW_SPARE_FRAMES_FREED_MAX + 5);
     sw_bulk_pool_sweep(pool);
     sw_bulk_pool_sweep(pool);
     cr_assert_eq(pool->spare_count, 5, "no more at a time");
-    serve_end(&serve, &peer);
 }

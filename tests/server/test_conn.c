@@ -58,203 +58,161 @@ Test(conn, the_first_byte_chooses_the_protocol)
     toy_destroy(toy);
 }
 
-Test(conn, one_that_says_nothing_has_no_protocol_to_close)
+TOY_TEST(conn, one_that_says_nothing_has_no_protocol_to_close)
 {
-    struct fake peer;
-    struct toy *toy = toy_begin(&peer);
-    fake_end(&peer, UV_EOF);
-    cr_assert_eq(peer.closes, 1);
-    cr_assert(fake_deliver_closed(&peer));
+    fake_end(peer, UV_EOF);
+    cr_assert_eq(peer->closes, 1);
+    cr_assert(fake_deliver_closed(peer));
     cr_assert_eq(toy->opened, 0);
-    toy_end(toy, &peer);
 }
 
 /* --- the end of input ------------------------------------------------------------------------- */
 
-Test(conn, the_end_of_input_closes_an_idle_one)
+TOY_TEST(conn, the_end_of_input_closes_an_idle_one)
 {
-    struct fake peer;
-    struct toy *toy = toy_begin(&peer);
-    fake_say(&peer, "r\n");
-    sw_conn_request_done(peer.conn, false);
-    fake_end(&peer, UV_EOF);
-    cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
-    cr_assert_eq(peer.shutdowns, 0, "who has ended is not told of an end");
-    toy_end(toy, &peer);
+    fake_say(peer, "r\n");
+    sw_conn_request_done(peer->conn, false);
+    fake_end(peer, UV_EOF);
+    cr_assert_eq(peer->conn->state, SW_CONN_CLOSED);
+    cr_assert_eq(peer->shutdowns, 0, "who has ended is not told of an end");
 }
 
-Test(conn, the_end_of_input_waits_for_what_is_in_flight)
+TOY_TEST(conn, the_end_of_input_waits_for_what_is_in_flight)
 {
-    struct fake peer;
-    struct toy *toy = toy_begin(&peer);
-    fake_say(&peer, "r\nr\n");
-    fake_end(&peer, UV_EOF);
-    cr_assert_eq(peer.conn->state, SW_CONN_DRAINING);
-    cr_assert_not(peer.reading);
-    sw_conn_request_done(peer.conn, false);
+    fake_say(peer, "r\nr\n");
+    fake_end(peer, UV_EOF);
+    cr_assert_eq(peer->conn->state, SW_CONN_DRAINING);
+    cr_assert_not(peer->reading);
+    sw_conn_request_done(peer->conn, false);
     sw_net_check(&toy->net);
-    cr_assert_eq(peer.conn->state, SW_CONN_DRAINING);
-    sw_conn_request_done(peer.conn, false);
-    cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
-    toy_end(toy, &peer);
+    cr_assert_eq(peer->conn->state, SW_CONN_DRAINING);
+    sw_conn_request_done(peer->conn, false);
+    cr_assert_eq(peer->conn->state, SW_CONN_CLOSED);
 }
 
-Test(conn, the_end_of_input_waits_for_what_is_unsent)
+TOY_TEST(conn, the_end_of_input_waits_for_what_is_unsent)
 {
-    struct fake peer;
-    struct toy *toy = toy_begin(&peer);
-    fake_say(&peer, "r\n");
-    toy_queue(peer.conn, 10);
-    sw_conn_request_done(peer.conn, false);
-    fake_end(&peer, UV_EOF);
-    cr_assert_eq(peer.conn->state, SW_CONN_DRAINING);
-    toy_sent(peer.conn, 9);
-    cr_assert_eq(peer.conn->state, SW_CONN_DRAINING);
-    toy_sent(peer.conn, 1);
-    cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
-    toy_end(toy, &peer);
+    fake_say(peer, "r\n");
+    toy_queue(peer->conn, 10);
+    sw_conn_request_done(peer->conn, false);
+    fake_end(peer, UV_EOF);
+    cr_assert_eq(peer->conn->state, SW_CONN_DRAINING);
+    toy_sent(peer->conn, 9);
+    cr_assert_eq(peer->conn->state, SW_CONN_DRAINING);
+    toy_sent(peer->conn, 1);
+    cr_assert_eq(peer->conn->state, SW_CONN_CLOSED);
 }
 
-Test(conn, the_end_of_input_drops_half_a_request)
+TOY_TEST(conn, the_end_of_input_drops_half_a_request)
 {
-    struct fake peer;
-    struct toy *toy = toy_begin(&peer);
-    fake_say(&peer, "=100\nabc");
-    fake_end(&peer, UV_EOF);
-    cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
+    fake_say(peer, "=100\nabc");
+    fake_end(peer, UV_EOF);
+    cr_assert_eq(peer->conn->state, SW_CONN_CLOSED);
     cr_assert_eq(toy->logged, 0);
-    toy_end(toy, &peer);
 }
 
-Test(conn, the_end_of_input_drops_half_a_body)
+TOY_TEST(conn, the_end_of_input_drops_half_a_body)
 {
-    struct fake peer;
-    struct toy *toy = toy_begin(&peer);
-    fake_say(&peer, "b100\nabc");
-    cr_assert(peer.conn->receives_body);
-    fake_end(&peer, UV_EOF);
-    cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
-    cr_assert_not(peer.conn->receives_body);
-    toy_end(toy, &peer);
+    fake_say(peer, "b100\nabc");
+    cr_assert(peer->conn->receives_body);
+    fake_end(peer, UV_EOF);
+    cr_assert_eq(peer->conn->state, SW_CONN_CLOSED);
+    cr_assert_not(peer->conn->receives_body);
 }
 
 /* What was received whole is carried out, if only later. */
-Test(conn, the_end_of_input_keeps_input_that_waits)
+TOY_TEST(conn, the_end_of_input_keeps_input_that_waits)
 {
-    struct fake peer;
-    struct toy *toy = toy_begin(&peer);
-    fake_say(&peer, "r\ns1\nr\n");
-    sw_conn_drain(peer.conn, true); /* reading has stopped: nobody sees the end. Shutdown, say */
-    cr_assert_eq(peer.conn->state, SW_CONN_DRAINING);
-    sw_conn_request_done(peer.conn, false);
-    cr_assert_eq(peer.conn->state, SW_CONN_DRAINING, "it has more to do");
+    fake_say(peer, "r\ns1\nr\n");
+    sw_conn_drain(peer->conn, true); /* reading has stopped: nobody sees the end. Shutdown, say */
+    cr_assert_eq(peer->conn->state, SW_CONN_DRAINING);
+    sw_conn_request_done(peer->conn, false);
+    cr_assert_eq(peer->conn->state, SW_CONN_DRAINING, "it has more to do");
     toy->has = toy->net.retry = true;
     toy_turn(toy);
     cr_assert_str_eq(toy->log, "rsr");
-    sw_conn_request_done(peer.conn, false);
-    sw_conn_request_done(peer.conn, false);
-    cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
-    toy_end(toy, &peer);
+    sw_conn_request_done(peer->conn, false);
+    sw_conn_request_done(peer->conn, false);
+    cr_assert_eq(peer->conn->state, SW_CONN_LINGERING);
 }
 
-Test(conn, an_error_of_the_socket_closes_at_once)
+TOY_TEST(conn, an_error_of_the_socket_closes_at_once)
 {
-    struct fake peer;
-    struct toy *toy = toy_begin(&peer);
-    fake_say(&peer, "r\n");
-    struct sw_conn *conn = peer.conn;
-    fake_end(&peer, UV_ECONNRESET);
+    fake_say(peer, "r\n");
+    struct sw_conn *conn = peer->conn;
+    fake_end(peer, UV_ECONNRESET);
     cr_assert_eq(conn->state, SW_CONN_CLOSED);
-    cr_assert(fake_deliver_closed(&peer));
+    cr_assert(fake_deliver_closed(peer));
     cr_assert_eq(toy->closed, 0, "its request is in flight");
     sw_conn_request_done(conn, false); /* frees it */
     cr_assert_eq(toy->closed, 1);
-    toy_end(toy, &peer);
 }
 
 /* --- draining and lingering ------------------------------------------------------------------- */
 
-Test(conn, draining_ends_in_an_orderly_shutdown)
+TOY_TEST(conn, draining_ends_in_an_orderly_shutdown)
 {
-    struct fake peer;
-    struct toy *toy = toy_begin(&peer);
-    fake_say(&peer, "r\nd\nr\n");
-    cr_assert_eq(peer.conn->state, SW_CONN_DRAINING);
+    fake_say(peer, "r\nd\nr\n");
+    cr_assert_eq(peer->conn->state, SW_CONN_DRAINING);
     cr_assert_str_eq(toy->log, "rr", "what had come with it");
-    cr_assert_eq(peer.shutdowns, 0);
-    sw_conn_request_done(peer.conn, false);
-    sw_conn_request_done(peer.conn, false);
-    cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
-    cr_assert_eq(peer.shutdowns, 1);
-    cr_assert_eq(peer.closes, 0, "unread input would reset the connection");
-    cr_assert(peer.reading);
-    toy_end(toy, &peer);
+    cr_assert_eq(peer->shutdowns, 0);
+    sw_conn_request_done(peer->conn, false);
+    sw_conn_request_done(peer->conn, false);
+    cr_assert_eq(peer->conn->state, SW_CONN_LINGERING);
+    cr_assert_eq(peer->shutdowns, 1);
+    cr_assert_eq(peer->closes, 0, "unread input would reset the connection");
+    cr_assert(peer->reading);
 }
 
-Test(conn, a_draining_one_reads_no_more)
+TOY_TEST(conn, a_draining_one_reads_no_more)
 {
-    struct fake peer;
-    struct toy *toy = toy_begin(&peer);
-    fake_say(&peer, "r\n");
-    sw_conn_drain(peer.conn, false);
-    cr_assert_not(peer.reading);
-    cr_assert_eq(fake_say(&peer, "r\n"), 0);
-    sw_conn_request_done(peer.conn, false);
-    toy_end(toy, &peer);
+    fake_say(peer, "r\n");
+    sw_conn_drain(peer->conn, false);
+    cr_assert_not(peer->reading);
+    cr_assert_eq(fake_say(peer, "r\n"), 0);
+    sw_conn_request_done(peer->conn, false);
 }
 
-Test(conn, a_lingering_one_drops_what_comes)
+TOY_TEST(conn, a_lingering_one_drops_what_comes)
 {
-    struct fake peer;
-    struct toy *toy = toy_begin(&peer);
-    fake_say(&peer, "d\n");
-    cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
-    cr_assert_eq(fake_say(&peer, "r\nr\n=100\n"), 9);
+    fake_say(peer, "d\n");
+    cr_assert_eq(peer->conn->state, SW_CONN_LINGERING);
+    cr_assert_eq(fake_say(peer, "r\nr\n=100\n"), 9);
     cr_assert_eq(toy->logged, 0);
-    cr_assert_eq(sw_input_held(&peer.conn->input), 0);
+    cr_assert_eq(sw_input_held(&peer->conn->input), 0);
     sw_net_check(&toy->net);
-    fake_end(&peer, UV_EOF);
-    cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
-    toy_end(toy, &peer);
+    fake_end(peer, UV_EOF);
+    cr_assert_eq(peer->conn->state, SW_CONN_CLOSED);
 }
 
-Test(conn, lingering_has_its_time)
+TOY_TEST(conn, lingering_has_its_time)
 {
-    struct fake peer;
-    struct toy *toy = toy_begin(&peer);
-    fake_say(&peer, "d\n");
+    fake_say(peer, "d\n");
     toy_pass(toy, SW_LINGER_MS);
-    cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
+    cr_assert_eq(peer->conn->state, SW_CONN_LINGERING);
     toy_pass(toy, 1);
-    cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
-    toy_end(toy, &peer);
+    cr_assert_eq(peer->conn->state, SW_CONN_CLOSED);
 }
 
-Test(conn, draining_forgets_half_a_request)
+TOY_TEST(conn, draining_forgets_half_a_request)
 {
-    struct fake peer;
-    struct toy *toy = toy_begin(&peer);
-    fake_say(&peer, "r\n=1000\nabc");
-    sw_conn_drain(peer.conn, true);
-    cr_assert_eq(sw_input_held(&peer.conn->input), 0);
-    cr_assert_eq(peer.conn->times.request_since, 0);
-    sw_conn_request_done(peer.conn, false);
-    cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
-    toy_end(toy, &peer);
+    fake_say(peer, "r\n=1000\nabc");
+    sw_conn_drain(peer->conn, true);
+    cr_assert_eq(sw_input_held(&peer->conn->input), 0);
+    cr_assert_eq(peer->conn->times.request_since, 0);
+    sw_conn_request_done(peer->conn, false);
+    cr_assert_eq(peer->conn->state, SW_CONN_LINGERING);
 }
 
 /* A second reason to close may be stronger than the first. */
-Test(conn, draining_again_may_drop_the_input_that_was_kept)
+TOY_TEST(conn, draining_again_may_drop_the_input_that_was_kept)
 {
-    struct fake peer;
-    struct toy *toy = toy_begin(&peer);
-    fake_say(&peer, "s1\nr\n");
-    sw_conn_drain(peer.conn, true);
+    fake_say(peer, "s1\nr\n");
+    sw_conn_drain(peer->conn, true);
     cr_assert_eq(toy->net.stalled_count, 1);
-    sw_conn_drain(peer.conn, false);
+    sw_conn_drain(peer->conn, false);
     cr_assert_eq(toy->net.stalled_count, 0);
-    cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
-    toy_end(toy, &peer);
+    cr_assert_eq(peer->conn->state, SW_CONN_LINGERING);
 }
 
 Test(conn, a_shutdown_drains_every_one)
@@ -278,43 +236,34 @@ Test(conn, a_shutdown_drains_every_one)
 
 /* --- abort ------------------------------------------------------------------------------------ */
 
-Test(conn, aborting_again_changes_nothing)
+TOY_TEST(conn, aborting_again_changes_nothing)
 {
-    struct fake peer;
-    struct toy *toy = toy_begin(&peer);
-    fake_say(&peer, "r\n");
-    struct sw_conn *conn = peer.conn;
+    fake_say(peer, "r\n");
+    struct sw_conn *conn = peer->conn;
     sw_conn_abort(conn);
     sw_conn_abort(conn);
     sw_conn_drain(conn, false);
-    cr_assert_eq(peer.closes, 1);
+    cr_assert_eq(peer->closes, 1);
     cr_assert_eq(toy->dropped_outputs, 1);
     sw_net_check(&toy->net);
     sw_conn_request_done(conn, false);
-    toy_end(toy, &peer);
 }
 
-Test(conn, the_protocol_may_abort_while_it_is_fed)
+TOY_TEST(conn, the_protocol_may_abort_while_it_is_fed)
 {
-    struct fake peer;
-    struct toy *toy = toy_begin(&peer);
-    fake_say(&peer, "r\na\nr\n");
-    cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
+    fake_say(peer, "r\na\nr\n");
+    cr_assert_eq(peer->conn->state, SW_CONN_CLOSED);
     cr_assert_str_eq(toy->log, "r");
-    cr_assert_eq(sw_input_held(&peer.conn->input), 0);
-    sw_conn_request_done(peer.conn, false);
-    toy_end(toy, &peer);
+    cr_assert_eq(sw_input_held(&peer->conn->input), 0);
+    sw_conn_request_done(peer->conn, false);
 }
 
-Test(conn, the_protocol_may_abort_while_held_input_is_fed)
+TOY_TEST(conn, the_protocol_may_abort_while_held_input_is_fed)
 {
-    struct fake peer;
-    struct toy *toy = toy_begin(&peer);
-    fake_say(&peer, "a");
-    fake_say(&peer, "\nr\n");
-    cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
-    cr_assert_null(peer.conn->input.bytes);
-    toy_end(toy, &peer);
+    fake_say(peer, "a");
+    fake_say(peer, "\nr\n");
+    cr_assert_eq(peer->conn->state, SW_CONN_CLOSED);
+    cr_assert_null(peer->conn->input.bytes);
 }
 
 Test(conn, the_protocol_may_abort_when_it_is_resumed)
@@ -336,16 +285,13 @@ Test(conn, the_protocol_may_abort_when_it_is_resumed)
     toy_destroy(toy);
 }
 
-Test(conn, the_protocol_may_abort_when_a_body_comes)
+TOY_TEST(conn, the_protocol_may_abort_when_a_body_comes)
 {
-    struct fake peer;
-    struct toy *toy = toy_begin(&peer);
-    fake_say(&peer, "b10\n");
+    fake_say(peer, "b10\n");
     toy->aborts_body = true;
-    cr_assert_eq(fake_say(&peer, "0123456789"), 10);
-    cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
-    cr_assert_not(peer.conn->receives_body);
-    toy_end(toy, &peer);
+    cr_assert_eq(fake_say(peer, "0123456789"), 10);
+    cr_assert_eq(peer->conn->state, SW_CONN_CLOSED);
+    cr_assert_not(peer->conn->receives_body);
 }
 
 Test(conn, the_protocol_may_abort_when_bytes_have_left)

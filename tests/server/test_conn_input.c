@@ -64,101 +64,80 @@ Test(conn_input, requests_are_the_same_byte_by_byte)
 }
 
 /* The protocol says how much it needs, and is not asked before. */
-Test(conn_input, the_protocol_is_not_fed_in_vain)
+TOY_TEST(conn_input, the_protocol_is_not_fed_in_vain)
 {
-    struct fake peer;
-    struct toy *toy = toy_begin(&peer);
-    fake_say(&peer, "=1000\n");
+    fake_say(peer, "=1000\n");
     unsigned feeds = toy->feeds;
     for (int i = 6; i < 999; i++) {
-        fake_say(&peer, "x");
+        fake_say(peer, "x");
     }
     cr_assert_eq(toy->feeds, feeds);
-    fake_say(&peer, "x");
+    fake_say(peer, "x");
     cr_assert_eq(toy->feeds, feeds + 1);
     cr_assert_str_eq(toy->log, "=");
-    answer_all(&peer);
-    toy_end(toy, &peer);
+    answer_all(peer);
 }
 
 /* A body goes where the protocol says, without a copy on the way. */
-Test(conn_input, a_body_is_received_where_it_belongs)
+TOY_TEST(conn_input, a_body_is_received_where_it_belongs)
 {
-    struct fake peer;
-    struct toy *toy = toy_begin(&peer);
-    fake_say(&peer, "b10\n012");
-    cr_assert_null(peer.conn->input.bytes);
-    uv_buf_t room = peer.transport->events->room(peer.transport);
+    fake_say(peer, "b10\n012");
+    cr_assert_null(peer->conn->input.bytes);
+    uv_buf_t room = peer->transport->events->room(peer->transport);
     cr_assert_eq((uint8_t *)room.base, toy->body + 3);
     cr_assert_eq(room.len, 7);
-    fake_say(&peer, "3456789");
+    fake_say(peer, "3456789");
     cr_assert_eq(memcmp(toy->body, "0123456789", 10), 0);
     cr_assert_str_eq(toy->log, "b");
-    answer_all(&peer);
-    toy_end(toy, &peer);
+    answer_all(peer);
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-Test(conn_input, whole_requests_need_no_memory)
+TOY_TEST(conn_input, whole_requests_need_no_memory)
 {
-    struct fake peer;
-    struct toy *toy = toy_begin(&peer);
-    fake_say(&peer, "r\nr\nr\n");
+    fake_say(peer, "r\nr\nr\n");
     cr_assert_eq(sw_input_budget_used(&toy->budget), 0);
-    answer_all(&peer);
-    toy_end(toy, &peer);
+    answer_all(peer);
 }
 
-Test(conn_input, memory_is_given_back_with_the_end_of_the_request)
+TOY_TEST(conn_input, memory_is_given_back_with_the_end_of_the_request)
 {
-    struct fake peer;
-    struct toy *toy = toy_begin(&peer);
-    send_part(&peer, 200 * KIB, 150 * KIB);
+    send_part(peer, 200 * KIB, 150 * KIB);
     cr_assert_geq(sw_input_budget_used(&toy->budget), 150 * KIB);
     while (toy->logged == 0) {
-        fake_say(&peer, "xxxxxxxxxxxxxxxx");
+        fake_say(peer, "xxxxxxxxxxxxxxxx");
     }
-    answer_all(&peer);
-    cr_assert_eq(sw_input_held(&peer.conn->input), 0);
+    answer_all(peer);
+    cr_assert_eq(sw_input_held(&peer->conn->input), 0);
     cr_assert_eq(sw_input_budget_used(&toy->budget), 0);
-    toy_end(toy, &peer);
 }
 
-Test(conn_input, memory_is_given_back_when_the_peer_leaves)
+TOY_TEST(conn_input, memory_is_given_back_when_the_peer_leaves)
 {
-    struct fake peer;
-    struct toy *toy = toy_begin(&peer);
-    send_part(&peer, 200 * KIB, 150 * KIB);
-    fake_end(&peer, UV_EOF);
-    cr_assert(fake_deliver_closed(&peer));
+    send_part(peer, 200 * KIB, 150 * KIB);
+    fake_end(peer, UV_EOF);
+    cr_assert(fake_deliver_closed(peer));
     cr_assert_eq(sw_input_budget_used(&toy->budget), 0);
-    toy_end(toy, &peer);
 }
 
 /* Its replies may keep the connection open for long; the request that was cut does not. */
-Test(conn_input, a_request_cut_by_the_end_gives_its_memory_back_at_once)
+TOY_TEST(conn_input, a_request_cut_by_the_end_gives_its_memory_back_at_once)
 {
-    struct fake peer;
-    struct toy *toy = toy_begin(&peer);
-    fake_say(&peer, "r");
-    send_part(&peer, 200 * KIB, 150 * KIB);
-    fake_end(&peer, UV_EOF);
-    cr_assert_eq(peer.conn->in_flight, 1);
+    fake_say(peer, "r");
+    send_part(peer, 200 * KIB, 150 * KIB);
+    fake_end(peer, UV_EOF);
+    cr_assert_eq(peer->conn->in_flight, 1);
     cr_assert_eq(sw_input_budget_used(&toy->budget), 0);
-    answer_all(&peer);
-    toy_end(toy, &peer);
+    answer_all(peer);
 }
 
 /* A peer that announces a large request has not sent it: what it costs goes by what has come. */
-Test(conn_input, what_is_announced_takes_no_memory)
+TOY_TEST(conn_input, what_is_announced_takes_no_memory)
 {
-    struct fake peer;
-    struct toy *toy = toy_begin(&peer);
-    send_part(&peer, 900 * KIB, 100);
-    fake_say(&peer, "x");
+    send_part(peer, 900 * KIB, 100);
+    fake_say(peer, "x");
     cr_assert_leq(sw_input_budget_used(&toy->budget), 2 * SW_INPUT_STEP_BYTES);
-    toy_end(toy, &peer);
 }
 
 /* Who holds most makes room for who holds less. */

@@ -36,19 +36,16 @@ Test(conn_waits, a_stalled_one_is_not_read)
     toy_end(toy, &peer);
 }
 
-Test(conn_waits, a_retry_goes_on_where_it_stopped)
+TOY_TEST(conn_waits, a_retry_goes_on_where_it_stopped)
 {
-    struct fake peer;
-    struct toy *toy = toy_begin(&peer);
-    fake_say(&peer, "r\ns1\nr\n=20\nabc");
+    fake_say(peer, "r\ns1\nr\n=20\nabc");
     cr_assert_str_eq(toy->log, "r");
     toy->has = toy->net.retry = true;
     toy_turn(toy);
     cr_assert_str_eq(toy->log, "rsr");
-    cr_assert(peer.reading);
-    cr_assert_eq(peer.conn->times.request_since, toy->uv.time, "half a request is left");
-    answer_all(&peer);
-    toy_end(toy, &peer);
+    cr_assert(peer->reading);
+    cr_assert_eq(peer->conn->times.request_since, toy->uv.time, "half a request is left");
+    answer_all(peer);
 }
 
 Test(conn_waits, nobody_is_tried_before_something_changes)

@@ -78,18 +78,14 @@ Test(resp_conn, replies_are_the_same_wherever_requests_are_cut)
     serve_stop_loop(&serve);
 }
 
-Test(resp_conn, replies_are_the_same_byte_by_byte)
+SERVE_TEST(resp_conn, replies_are_the_same_byte_by_byte)
 {
-    struct serve serve;
-    struct fake peer;
-    serve_begin(&serve, &peer);
     for (size_t i = 0; i < sizeof(pipeline) - 1; i++) {
-        send_all(&serve, &peer, pipeline + i, 1);
-        serve_turn(&serve);
+        send_all(serve, peer, pipeline + i, 1);
+        serve_turn(serve);
     }
-    serve_until_idle(&serve);
-    expect_pipeline(&peer, "byte by byte", 0);
-    serve_end(&serve, &peer);
+    serve_until_idle(serve);
+    expect_pipeline(peer, "byte by byte", 0);
 }
 
 Test(resp_conn, replies_are_the_same_whatever_the_peer_takes)
@@ -164,46 +160,34 @@ Test(resp_conn, a_command_of_many_keys_waits_for_a_round_that_holds_them)
 }
 
 /* What shows the table waits for what was asked for before it on the connection. */
-Test(resp_conn, a_report_waits_for_what_came_before_it)
+SERVE_TEST(resp_conn, a_report_waits_for_what_came_before_it)
 {
-    struct serve serve;
-    struct fake peer;
-    serve_begin(&serve, &peer);
-    fake_say(&peer, "SET 1 1\r\nDBSIZE\r\nGET 1\r\n");
-    cr_assert_eq(peer.conn->stall, SW_STALL_BARRIER);
-    cr_assert_eq(peer.conn->in_flight, 1);
-    serve_until_idle(&serve);
-    fake_expect(&peer, "+OK\r\n:1\r\n$1\r\n1\r\n");
-    serve_end(&serve, &peer);
+    fake_say(peer, "SET 1 1\r\nDBSIZE\r\nGET 1\r\n");
+    cr_assert_eq(peer->conn->stall, SW_STALL_BARRIER);
+    cr_assert_eq(peer->conn->in_flight, 1);
+    serve_until_idle(serve);
+    fake_expect(peer, "+OK\r\n:1\r\n$1\r\n1\r\n");
 }
 
 /* A command that takes the table for itself, and then everything goes on. */
-Test(resp_conn, nothing_overtakes_a_control_command)
+SERVE_TEST(resp_conn, nothing_overtakes_a_control_command)
 {
-    struct serve serve;
-    struct fake peer;
-    serve_begin(&serve, &peer);
-    fake_say(&peer, "SET 1 1\r\nFLUSHALL\r\nGET 1\r\nSET 1 2\r\nGET 1\r\nFLUSHALL\r\n");
-    fake_say(&peer, "DBSIZE\r\n");
-    serve_until_idle(&serve);
-    cr_assert_eq(fake_say(&peer, "PING\r\n"), 6);
-    serve_until_idle(&serve);
-    cr_assert_gt(peer.out_bytes, 0);
-    fake_expect(&peer, "+OK\r\n+OK\r\n$-1\r\n+OK\r\n$1\r\n2\r\n+OK\r\n+PONG\r\n");
-    serve_end(&serve, &peer);
+    fake_say(peer, "SET 1 1\r\nFLUSHALL\r\nGET 1\r\nSET 1 2\r\nGET 1\r\nFLUSHALL\r\n");
+    fake_say(peer, "DBSIZE\r\n");
+    serve_until_idle(serve);
+    cr_assert_eq(fake_say(peer, "PING\r\n"), 6);
+    serve_until_idle(serve);
+    cr_assert_gt(peer->out_bytes, 0);
+    fake_expect(peer, "+OK\r\n+OK\r\n$-1\r\n+OK\r\n$1\r\n2\r\n+OK\r\n+PONG\r\n");
 }
 
-Test(resp_conn, the_end_of_input_waits_for_commands_that_wait)
+SERVE_TEST(resp_conn, the_end_of_input_waits_for_commands_that_wait)
 {
-    struct serve serve;
-    struct fake peer;
-    serve_begin(&serve, &peer);
-    fake_say(&peer, "SET 1 1\r\nFLUSHALL\r\nSET 1 2\r\nDBSIZE\r\nGET 1\r\n");
-    sw_conn_drain(peer.conn, true);
-    serve_until_idle(&serve);
-    fake_expect(&peer, "+OK\r\n+OK\r\n+OK\r\n:1\r\n$1\r\n2\r\n");
-    cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
-    serve_end(&serve, &peer);
+    fake_say(peer, "SET 1 1\r\nFLUSHALL\r\nSET 1 2\r\nDBSIZE\r\nGET 1\r\n");
+    sw_conn_drain(peer->conn, true);
+    serve_until_idle(serve);
+    fake_expect(peer, "+OK\r\n+OK\r\n+OK\r\n:1\r\n$1\r\n2\r\n");
+    cr_assert_eq(peer->conn->state, SW_CONN_LINGERING);
 }
 
 /* --- a share of the turn ---------------------------------------------------------------------- */
@@ -375,17 +359,13 @@ Test(resp_conn, the_time_out_waits_for_room)
     serve_end(&serve, &peer);
 }
 
-Test(resp_conn, a_protocol_error_comes_behind_earlier_replies)
+SERVE_TEST(resp_conn, a_protocol_error_comes_behind_earlier_replies)
 {
-    struct serve serve;
-    struct fake peer;
-    serve_begin(&serve, &peer);
-    fake_say(&peer, "SET 1 1\r\n*1\r\nx\r\nGET 1\r\n");
-    serve_until_idle(&serve);
-    fake_expect(&peer, "+OK\r\n-ERR Protocol error: expected '$', got 'x'\r\n");
-    cr_assert_eq(serve.loop->counters.resp_protocol_errors, 1);
-    cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
-    serve_end(&serve, &peer);
+    fake_say(peer, "SET 1 1\r\n*1\r\nx\r\nGET 1\r\n");
+    serve_until_idle(serve);
+    fake_expect(peer, "+OK\r\n-ERR Protocol error: expected '$', got 'x'\r\n");
+    cr_assert_eq(serve->loop->counters.resp_protocol_errors, 1);
+    cr_assert_eq(peer->conn->state, SW_CONN_LINGERING);
 }
 
 Test(resp_conn, one_that_passes_connections_max_is_told)
@@ -453,14 +433,10 @@ Test(resp_conn, http_is_closed_without_a_word)
     serve_end(&serve, &peer);
 }
 
-Test(resp_conn, quit_is_the_last_command)
+SERVE_TEST(resp_conn, quit_is_the_last_command)
 {
-    struct serve serve;
-    struct fake peer;
-    serve_begin(&serve, &peer);
-    fake_say(&peer, "SET 1 1\r\nQUIT\r\nSET 1 2\r\n");
-    serve_until_idle(&serve);
-    fake_expect(&peer, "+OK\r\n+OK\r\n");
-    cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
-    serve_end(&serve, &peer);
+    fake_say(peer, "SET 1 1\r\nQUIT\r\nSET 1 2\r\n");
+    serve_until_idle(serve);
+    fake_expect(peer, "+OK\r\n+OK\r\n");
+    cr_assert_eq(peer->conn->state, SW_CONN_LINGERING);
 }

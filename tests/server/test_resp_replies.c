@@ -6,15 +6,11 @@
 #include "tests/server/serve_fixture.h"
 #include "tests/support/random.h"
 
-Test(resp_replies, off_silences_replies_and_errors)
+SERVE_TEST(resp_replies, off_silences_replies_and_errors)
 {
-    struct serve serve;
-    struct fake peer;
-    serve_begin(&serve, &peer);
-    serve_ask(&serve, &peer, "CLIENT REPLY OFF\r\nSET 1 1\r\nGET 1\r\nPING\r\nnothing\r\nGET\r\n",
+    serve_ask(serve, peer, "CLIENT REPLY OFF\r\nSET 1 1\r\nGET 1\r\nPING\r\nnothing\r\nGET\r\n",
               "");
-    serve_ask(&serve, &peer, "CLIENT REPLY ON\r\nGET 1\r\n", "+OK\r\n$1\r\n1\r\n");
-    serve_end(&serve, &peer);
+    serve_ask(serve, peer, "CLIENT REPLY ON\r\nGET 1\r\n", "+OK\r\n$1\r\n1\r\n");
 }
 
 Test(resp_replies, skip_silences_one)
@@ -33,14 +29,10 @@ Test(resp_replies, skip_silences_one)
 }
 
 /* What was sent before it is replied to, though the reply is written later. */
-Test(resp_replies, off_begins_where_it_stands)
+SERVE_TEST(resp_replies, off_begins_where_it_stands)
 {
-    struct serve serve;
-    struct fake peer;
-    serve_begin(&serve, &peer);
-    serve_ask(&serve, &peer, "SET 1 1\r\nGET 1\r\nCLIENT REPLY OFF\r\nGET 1\r\n",
+    serve_ask(serve, peer, "SET 1 1\r\nGET 1\r\nCLIENT REPLY OFF\r\nGET 1\r\n",
               "+OK\r\n$1\r\n1\r\n");
-    serve_end(&serve, &peer);
 }
 
 /* A client that will be closed is told why, whatever it chose. */

@@ -290,6 +290,19 @@ static inline void toy_end(struct toy *toy, struct fake *peer)
     toy_destroy(toy);
 }
 
+/* A test between these two: its body has `toy` and `peer`. */
+#define TOY_TEST(suite, name)                                           \
+    static void suite##_##name(struct toy *toy, struct fake *peer);     \
+    Test(suite, name)                                                   \
+    {                                                                   \
+        struct fake peer;                                               \
+        struct toy *toy = toy_begin(&peer);                             \
+        suite##_##name(toy, &peer);                                     \
+        toy_end(toy, &peer);                                            \
+    }                                                                   \
+    static void suite##_##name(__attribute__((unused)) struct toy *toy, \
+                               __attribute__((unused)) struct fake *peer)
+
 /* Time passes, and deadlines are looked at. */
 static inline void toy_pass(struct toy *toy, uint64_t ms)
 {
