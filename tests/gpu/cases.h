@@ -59,10 +59,9 @@ bool case_mixed(struct pair *pair, const struct scale *scale, double load);
 bool case_delete_half(struct pair *pair, const struct scale *scale, double load);
 bool case_big_batch(struct pair *pair, const struct scale *scale, double load);
 
-/* cases_limits.c: the probe cap, the maximum load, many batches of one queue */
+/* cases_limits.c: the probe cap, the maximum load */
 bool case_scan_long_run(struct pair *pair, const struct scale *scale, double load);
 bool case_full(struct pair *pair, const struct scale *scale, double load);
-bool case_in_flight(struct pair *pair, const struct scale *scale, double load);
 
 /* cases_bulk.c: batches of one upsert, merged in bulk or not */
 bool case_repeated(struct pair *pair, const struct scale *scale, double load);

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * cases_limits.c - cases about the probe cap, the maximum load, and several batches at once.
+ * cases_limits.c - cases about the probe cap and the maximum load.
  */
 #include "tests/gpu/cases.h"
 #include "tests/gpu/ways.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 uint64_t one_home_key(const struct pair *pair, uint64_t i)
 {
@@ -119,111 +116,4 @@ bool case_full(struct pair *pair, const struct scale *scale, double load)
            pair_lookup(pair, 0, limit + limit / 3) &&
            ways_taken(pair, &before, WAY(SW_WAY_GENERAL)) &&
            ways_not_taken(pair, &before, WAY(SW_WAY_SERIAL));
-}
-
-/* --- several batches at once --- */
-
-#define FLIGHT 80 /* more than a queue of the CUDA backend takes */
-
-struct flight {
-    struct sw_batch batch;
-    uint64_t *memory; /* I/O: key, operand, previous, found */
-    bool running;
-};
-
-static bool land(struct pair *pair, struct flight *flight, uint64_t expected)
-{
-    int status;
-    do {
-        status = sw_batch_poll(pair->side[1].queue, &flight->batch);
-    } while (status == SW_PENDING);
-    flight->running = false;
-    uint64_t previous = pair->slot_bits == 64 ? ((uint32_t *)flight->memory)[4] : flight->memory[2];
-    if (status != SW_OK || previous != expected) {
-        return pair_fail(pair, "batch in flight: status %s, counter %llu where %llu was due",
-                         sw_status_text(status), (unsigned long long)previous,
-                         (unsigned long long)expected);
-    }
-    return true;
-}
-
-/* A batch of one operation on the counter. */
-static void prepare(struct pair *pair, struct flight *flight, enum sw_op op)
-{
-    struct sw_batch *batch = &flight->batch;
-    struct sw_table_info info;
-    sw_table_info(pair->side[1].table, &info);
-    memset(flight->memory, 0, 64);
-    ((uint32_t *)flight->memory)[0] = 77; /* the key */
-    ((uint32_t *)flight->memory)[2] = 1;  /* the operand */
-    memset(batch, 0, sizeof(*batch));
-    batch->op = op;
-    batch->count = 1;
-    batch->keys = flight->memory;
-    batch->values = flight->memory + 1;
-    batch->previous = flight->memory + 2;
-    batch->found = flight->memory + 3;
-    if (info.stash_slots == 0) { /* with a place for left-overs it goes alone */
-        batch->leftover_keys = flight->memory + 4;
-        batch->leftover_values = flight->memory + 5;
-    }
-}
-
-/* Increments one counter by many batches of one queue, as many in flight as there are: batches take
- * effect in order, each sees what the one before it left; every third only reads. */
-static bool increment(struct pair *pair, struct flight *flights, uint64_t total)
-{
-    bool good = true;
-    for (uint64_t i = 0; good && i < total; i++) {
-        struct flight *flight = &flights[i % FLIGHT];
-        good = !flight->running || land(pair, flight, ((i - FLIGHT) * 2 + 2) / 3);
-        prepare(pair, flight, i % 3 == 2 ? SW_GET : SW_INCREMENT);
-        int status = good ? sw_batch_submit(pair->side[1].queue, &flight->batch) : SW_OK;
-        good = good && (status == SW_OK || pair_fail(pair, "submit: %s", sw_status_text(status)));
-        flight->running = good;
-    }
-    for (uint64_t i = total - FLIGHT; good && i < total; i++) {
-        good = land(pair, &flights[i % FLIGHT], (i * 2 + 2) / 3);
-    }
-    return good;
-}
-
-/* Submits reads, none of which is polled before the queue refuses one. */
-static bool fill_queue(struct pair *pair, const struct scale *scale, struct flight *flights,
-                       uint64_t counter)
-{
-    int submitted = 0;
-    int status = SW_OK;
-    while (status == SW_OK && submitted < FLIGHT) {
-        prepare(pair, &flights[submitted], SW_GET);
-        status = sw_batch_submit(pair->side[1].queue, &flights[submitted].batch);
-        submitted += status == SW_OK;
-    }
-    bool good = true;
-    for (int f = 0; f < submitted; f++) {
-        good = land(pair, &flights[f], counter) && good;
-    }
-    if (good && status != SW_E_BUSY && scale->tested == SW_BACKEND_CUDA) {
-        return pair_fail(pair, "the queue never said that it was full");
-    }
-    return good;
-}
-
-bool case_in_flight(struct pair *pair, const struct scale *scale, double load)
-{
-    struct flight flights[FLIGHT];
-    uint64_t total = 1000 + 50 * (uint64_t)scale->rounds;
-    bool good = true;
-    (void)load;
-    memset(flights, 0, sizeof(flights));
-    for (int f = 0; f < FLIGHT; f++) {
-        flights[f].memory = sw_io_alloc(pair->side[1].table, 64);
-        good = good && flights[f].memory != NULL;
-    }
-    good = good && increment(pair, flights, total) &&
-           fill_queue(pair, scale, flights, (total * 2 + 2) / 3);
-    for (int f = 0; f < FLIGHT; f++) {
-        sw_io_free(pair->side[1].table, flights[f].memory, 64);
-    }
-    return good;
 }

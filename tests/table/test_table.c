@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_table.c - creating a table, what it says of itself, and batches that are not valid.
+ * test_table.c - creating a table, what it says of itself, batches that are not valid, and batches
+ * in flight.
  */
 #include <criterion/criterion.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "table/robin_hood/robin_hood_backend.h"
 #include "tests/support/table_fixture.h"
+#include "tests/support/tested.h"
 
 TestSuite(table, .timeout = 60);
 
@@ -226,4 +229,94 @@ Test(table, batches_that_are_not_valid)
     cr_assert_eq(submit(&fixture, no_leftover_values), SW_E_INVALID);
     cr_assert_eq(submit(&fixture, reads_need_little), SW_OK);
     fixture_close(&fixture);
+}
+
+/* --- in flight -------------------------------------------------------------------------------- */
+
+#define FLIGHTS 80 /* more reads than a queue of the CUDA backend takes */
+#define FLIGHT_WORDS 8
+
+struct flights {
+    struct fixture fixture;
+    uint64_t *memory; /* a key, an operand, previous and found of each */
+    struct sw_batch batches[FLIGHTS];
+};
+
+/* One operation on the same key. */
+static int send_flight(struct flights *flights, int f, enum sw_op op)
+{
+    uint64_t *words = flights->memory + (size_t)f * FLIGHT_WORDS;
+    const uint64_t sent[FLIGHT_WORDS] = {77, 1};
+    memcpy(words, sent, sizeof(sent));
+    flights->batches[f] = (struct sw_batch){.op = op,
+                                            .count = 1,
+                                            .keys = words,
+                                            .values = words + 1,
+                                            .previous = words + 2,
+                                            .found = words + 3};
+    return sw_batch_submit(flights->fixture.queue, &flights->batches[f]);
+}
+
+static void land_flight(struct flights *flights, int f, uint64_t expected)
+{
+    int status;
+    do {
+        status = sw_batch_poll(flights->fixture.queue, &flights->batches[f]);
+    } while (status == SW_PENDING);
+    cr_assert_eq(status, SW_OK, "%s", sw_status_text(status));
+    cr_assert_eq(flights->memory[f * FLIGHT_WORDS + 2], expected);
+}
+
+static struct flights *open_flights(void)
+{
+    struct flights *flights = calloc(1, sizeof(*flights));
+    struct sw_table_config config = fixture_config(128);
+    fixture_open(&flights->fixture, &config);
+    flights->memory = sw_io_alloc(flights->fixture.table, FLIGHTS * FLIGHT_WORDS * 8);
+    cr_assert_not_null(flights->memory);
+    return flights;
+}
+
+static void close_flights(struct flights *flights)
+{
+    sw_io_free(flights->fixture.table, flights->memory, FLIGHTS * FLIGHT_WORDS * 8);
+    fixture_close(&flights->fixture);
+    free(flights);
+}
+
+/* Batches of one queue take effect in order: each sees what the one before it left. Every third
+ * reads. */
+Test(table, batches_in_flight_follow_each_other)
+{
+    struct flights *flights = open_flights();
+    const uint64_t total = 1000;
+    for (uint64_t i = 0; i < total + FLIGHTS; i++) {
+        int f = (int)(i % FLIGHTS);
+        if (i >= FLIGHTS) {
+            land_flight(flights, f, ((i - FLIGHTS) * 2 + 2) / 3);
+        }
+        if (i < total) {
+            cr_assert_eq(send_flight(flights, f, i % 3 == 2 ? SW_GET : SW_INCREMENT), SW_OK);
+        }
+    }
+    close_flights(flights);
+}
+
+/* A queue on CUDA takes so many reads that nobody polls; the CPU has carried them out. */
+Test(table, a_queue_full_of_reads_is_busy)
+{
+    struct flights *flights = open_flights();
+    int status = SW_OK;
+    int sent = 0;
+    while (status == SW_OK && sent < FLIGHTS) {
+        status = send_flight(flights, sent, SW_GET);
+        sent += status == SW_OK;
+    }
+    cr_assert_eq(status, tested_backend() == SW_BACKEND_CUDA ? SW_E_BUSY : SW_OK);
+    for (int f = 0; f < sent; f++) {
+        land_flight(flights, f, 0);
+    }
+    cr_assert_eq(send_flight(flights, 0, SW_GET), SW_OK);
+    land_flight(flights, 0, 0);
+    close_flights(flights);
 }
