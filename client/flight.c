@@ -25,11 +25,6 @@ static struct sw_client_flight *take_slot(struct sw_client_stripe *stripe)
     return NULL;
 }
 
-bool sw_client_stripe_is_free(const struct sw_client_stripe *stripe)
-{
-    return stripe->broken == 0 && stripe->in_flight < stripe->client->flights_max;
-}
-
 struct sw_client_flight *sw_client_flight_take(struct sw_client_stripe *stripe,
                                                const struct sw_client_frame *frame)
 {

@@ -118,8 +118,6 @@ struct sw_client_frame {
     struct sw_submission submission; /* .. as this record */
 };
 
-/* Can the stripe take another frame? */
-bool sw_client_stripe_is_free(const struct sw_client_stripe *stripe);
 /* Takes a flight for a frame, which the caller sends. NULL: none is free. */
 struct sw_client_flight *sw_client_flight_take(struct sw_client_stripe *stripe,
                                                const struct sw_client_frame *frame);

@@ -61,6 +61,12 @@ struct sherwood {
     struct sw_client_stripe *stripes[SHERWOOD_STRIPES_MAX];
 };
 
+/* Can the stripe take another frame? */
+static inline bool sw_client_stripe_is_free(const struct sw_client_stripe *stripe)
+{
+    return stripe->broken == 0 && stripe->in_flight < stripe->client->flights_max;
+}
+
 /* Does what sherwood_connect_text does, over transports of this dialer. */
 int sw_client_connect(const struct sw_client_dialer *dialer, const char *address,
                       const struct sherwood_options *options, struct sherwood **out, char *text,

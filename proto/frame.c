@@ -85,27 +85,6 @@ static struct sw_body_layout four_arrays(uint64_t first, uint64_t second, uint64
     return layout;
 }
 
-bool sw_request_is_wide(const struct sw_request *request)
-{
-    return sw_operation_adds_16(request->operation) && request->operand_type == SW_TYPE_F32;
-}
-
-uint32_t sw_request_operand_bytes(const struct sw_request *request)
-{
-    const bool is_pair = sw_operation_has_pairs(request->operation) || sw_request_is_wide(request);
-    return !sw_operation_has_operands(request->operation) ? 0
-           : sw_operation_has_range(request->operation)   ? request->range_bytes
-           : is_pair                                      ? 2 * request->value_bytes
-                                                          : request->value_bytes;
-}
-
-uint32_t sw_request_answer_bytes(const struct sw_request *request)
-{
-    return sw_operation_answers_parts(request->operation)   ? request->range_bytes
-           : sw_operation_answers_times(request->operation) ? (uint32_t)sizeof(uint64_t)
-                                                            : request->value_bytes;
-}
-
 struct sw_body_layout sw_request_layout(const struct sw_request *request)
 {
     if (!sw_operation_is_data(request->operation)) {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * operation.c - the facts of each operation, expanded from the rows of proto/ops/operations.h.
+ * operation.c - the facts of each operation, expanded from the rows of proto/ops/operations.h, and
+ * the widths of a request's elements, which follow from them.
  */
 #include "proto/operation.h"
 
 #include <assert.h>
 
+#include "proto/frame.h"
 #include "proto/ops/apply.h"
 #include "proto/sherwood.pb-c.h"
 
@@ -118,6 +120,31 @@ bool sw_operation_runs_alone(uint32_t operation)
 {
     return is(operation, IS_COMPOSED) && is(operation, HAS_OPERANDS);
 }
+
+/* --- the widths of a request: each frame asks for them several times ------------------------- */
+
+bool sw_request_is_wide(const struct sw_request *request)
+{
+    return is(request->operation, IS_OF_16_BITS) && request->operand_type == SW_TYPE_F32;
+}
+
+uint32_t sw_request_operand_bytes(const struct sw_request *request)
+{
+    const bool is_pair = is(request->operation, HAS_PAIRS) || sw_request_is_wide(request);
+    return !is(request->operation, HAS_OPERANDS) ? 0
+           : is(request->operation, IS_OF_PARTS) ? request->range_bytes
+           : is_pair                             ? 2 * request->value_bytes
+                                                 : request->value_bytes;
+}
+
+uint32_t sw_request_answer_bytes(const struct sw_request *request)
+{
+    return is(request->operation, ANSWERS_PARTS)   ? request->range_bytes
+           : is(request->operation, ANSWERS_TIMES) ? (uint32_t)sizeof(uint64_t)
+                                                   : request->value_bytes;
+}
+
+/* --- the rows ------------------------------------------------------------------------------- */
 
 uint32_t sw_operation_that_adds(uint32_t type, bool present_only)
 {
