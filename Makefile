@@ -1,7 +1,7 @@
 # Sherwood. `make help` lists the targets. README.md explains the two that matter: run and test.
 #
 # Sources are found by folder, so adding a file needs no edit here:
-#   table/*.c table/*/*.c table/*/cpu/*.c table/device/*.cu table/*/cuda/*.cu
+#   table/*.c table/*/*.c table/*/cpu/*.c table/device/*.cu table/*/cuda/*.cu table/*/cuda/*/*.cu
 #                                             -> libtable.a    (the table and its engines)
 #   proto/*.c proto/sherwood.proto            -> libproto.a    (frames, RESP)
 #   proto/tls/*.c                             -> libtls.a      (TLS streams over sockets)
@@ -92,7 +92,7 @@ LOAD_SRC := $(wildcard bench/load/*.c) client/cli/login.c client/cli/lines.c cli
 TEST_SRC := $(wildcard tests/table/test_*.c tests/proto/test_*.c tests/tls/test_*.c tests/cluster/test_*.c tests/client/test_*.c tests/server/test_*.c tests/load/test_*.c tests/bench/test_*.c)
 SUPPORT_SRC := $(wildcard tests/support/*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
-CUDA_SRC := $(wildcard table/device/*.cu table/*/cuda/*.cu)
+CUDA_SRC := $(wildcard table/device/*.cu table/*/cuda/*.cu table/*/cuda/*/*.cu)
 CUDA_ABSENT := $(wildcard table/*/cuda/absent.c)
 GPU_TEST_SRC := $(wildcard tests/gpu/*.cu tests/gpu/*.c)
 

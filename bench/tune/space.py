@@ -30,10 +30,10 @@ GET = TIMING + "get,get_batch --get-batches 2^16,2^20,2^24 "
 RANGES = TIMING + "upsert_at_F,insert_batch --F 0.5,0.85,0.95 --upsert-batches 2^18,2^20,2^22 --insert-batches 2^18,2^20"
 KERNELS = {
     # The table reads by hints above a load of 0.86.
-    "get_plain": Kernel("table/robin_hood/cuda/get.cu", "plain", "timing", GET + "--F 0.5,0.75 --batch-F 0.5", "get", 40.125),
-    "get_hinted": Kernel("table/robin_hood/cuda/get.cu", "hinted", "timing", GET + "--F 0.9,0.95 --batch-F 0.95", "get", 40.125),
-    "ranges_scatter": Kernel("table/robin_hood/cuda/ranges.cu", "scatter", "timing", RANGES, "upsert_at_F insert_batch", 48),
-    "ranges_apply": Kernel("table/robin_hood/cuda/ranges.cu", "apply", "timing", RANGES, "upsert_at_F insert_batch", 48),
+    "get_plain": Kernel("table/robin_hood/cuda/look_up/get.cu", "plain", "timing", GET + "--F 0.5,0.75 --batch-F 0.5", "get", 40.125),
+    "get_hinted": Kernel("table/robin_hood/cuda/look_up/get.cu", "hinted", "timing", GET + "--F 0.9,0.95 --batch-F 0.95", "get", 40.125),
+    "ranges_scatter": Kernel("table/robin_hood/cuda/writes/ranges.cu", "scatter", "timing", RANGES, "upsert_at_F insert_batch", 48),
+    "ranges_apply": Kernel("table/robin_hood/cuda/writes/ranges.cu", "apply", "timing", RANGES, "upsert_at_F insert_batch", 48),
 }
 
 

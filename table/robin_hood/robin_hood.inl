@@ -8,7 +8,8 @@
  * and what breaks without them: table/robin_hood/README.md.
  *
  * Phases: find runs beside find; insert_absent beside insert_absent, of distinct absent keys.
- * Never mixed. remove_at runs alone; removals side by side are CUDA's (cuda/walk.cu).
+ * Never mixed. remove_at runs alone; removals side by side are CUDA's
+ * (cuda/displacement/displace.cu).
  */
 
 /* A run of buckets. Plain data: passed by value to kernels. */

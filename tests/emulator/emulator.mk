@@ -19,7 +19,7 @@ EMU_KERNEL_FLAGS := $(EMU_FLAGS) -O1 -Wno-psabi -fno-strict-aliasing -fsanitize=
 EMU_OLDER := -U__CUDA_ARCH__ -D__CUDA_ARCH__=750
 
 # What is read through rewrite.py, each time: it writes what has changed.
-EMU_REWRITTEN := $(wildcard $(foreach d,table table/* table/*/cuda tests/gpu,\
+EMU_REWRITTEN := $(wildcard $(foreach d,table table/* table/*/cuda table/*/cuda/* tests/gpu,\
   $(foreach e,h inl cu cuh,$(d)/*.$(e))))
 $(EMU)/rewritten: tests/emulator/rewrite.py FORCE
 	@mkdir -p $(@D)
@@ -105,7 +105,7 @@ $(EMU)/walks_without_locks/src: EMU_REPLACE := --replace 'return (was & bit) == 
 # The lock of a stretch is given back before the next one's is taken.
 $(EMU)/walks_one_lock/src: EMU_REPLACE := --replace 'sw_unlock_bit(device.locks, step.lock - 1);' ';' \
   --replace 'if (!keeps) {' 'if (true) {'
-$(EMU_WALKS:%=$(EMU)/%/src): tests/emulator/rewrite.py tests/emulator/test_walks.cu table/robin_hood/cuda/walk.cu table/device/reduce.cuh table/device/lock_bits.cuh
+$(EMU_WALKS:%=$(EMU)/%/src): tests/emulator/rewrite.py tests/emulator/test_walks.cu table/robin_hood/cuda/displacement/displace.cu table/device/reduce.cuh table/device/lock_bits.cuh
 	python3 $< $(EMU_TINY) $(EMU_REPLACE) $@ $(filter-out $<,$^)
 	@touch $@
 $(EMU_WALKS:%=$(EMU)/%/test_walks.o): $(EMU)/%/test_walks.o: $(EMU)/%/src | $(EMU)/rewritten

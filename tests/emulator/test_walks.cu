@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_walks.cu - the walks of table/robin_hood/cuda/walk.cu in tables of a few buckets, under
- * every schedule in which walks lose their turn at most so many times.
+ * test_walks.cu - the walks of table/robin_hood/cuda/displacement/displace.cu in tables of a few
+ * buckets, under every schedule in which walks lose their turn at most so many times.
  *
  *   test_walks [--seconds N] [--turns-lost N] [--must-fail]
  *
@@ -12,9 +12,9 @@
  * --must-fail is for walks from which something was taken: among the schedules of inserts there
  * must be a wrong one, and among those of removals.
  */
-#include "table/robin_hood/cuda/walk.cu"
+#include "table/robin_hood/cuda/displacement/displace.cu"
 #undef INSTANTIATE
-#include "table/robin_hood/cuda/short_ways.cu" /* which those that launch walks launch first */
+#include "table/robin_hood/cuda/displacement/displace_short.cu" /* which those that launch walks launch first */
 
 #include "search.hpp"
 

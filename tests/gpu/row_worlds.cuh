@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "table/robin_hood/cuda/rows.cuh"
+#include "table/robin_hood/cuda/rows/rows.cuh"
 #include "tests/support/random.h"
 
 namespace

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_rows_gpu.cu - the kernels of rows alone, beside a model that carries out one operation after
- * the other: table/robin_hood/cuda/rows.cuh.
+ * the other: table/robin_hood/cuda/rows/rows.cuh.
  *
  *   test_rows_gpu [--seed N] [--worlds N] [--small]
  *

@@ -189,7 +189,7 @@ def builds():
         check("kif_4.lpk_1.tpb_128.tpm_0: unbuilt: get.cu(7): error: too many keys" in text, text)
         check(not folder.results.exists(), "a build wrote results")
         made = (folder.path / "made").read_text().splitlines()
-        check(any("tune-variant STUDY=timing SOURCE=table/robin_hood/cuda/get.cu DEFINES=-DSW_GET_KEYS=1 -DSW_GET_LANES=2 -DSW_GET_BLOCK=128 "
+        check(any("tune-variant STUDY=timing SOURCE=table/robin_hood/cuda/look_up/get.cu DEFINES=-DSW_GET_KEYS=1 -DSW_GET_LANES=2 -DSW_GET_BLOCK=128 "
                   "-DSW_GET_RESIDENT=1024 PROGRAM=" in line for line in made), made[0])
         text = told([SEARCH, *flags], 0)
         check("24 of 24 variants: 12 good, 4 wrong, 0 failed, 8 unbuilt" in text, text)

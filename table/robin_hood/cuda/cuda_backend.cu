@@ -5,7 +5,7 @@
 #include "table/device/cutter.cuh"
 #include "table/device/memory.cuh"
 #include "table/host/memory.h"
-#include "table/robin_hood/cuda/expiry.cuh"
+#include "table/robin_hood/cuda/times/expiry.cuh"
 
 #include <stdio.h>
 #include <stdlib.h>

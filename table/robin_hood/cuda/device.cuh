@@ -210,7 +210,7 @@ template <int BITS> struct sw_cuda_scratch {
 /* A table, as kernels see it. Passed by value. */
 template <int BITS> struct sw_cuda_device {
     typename sw_width<BITS>::table table;
-    uint32_t *locks;   /* walk.cu: one bit a bucket of both arrays; zero between batches */
+    uint32_t *locks;   /* displace.cu: one bit a bucket of both arrays; zero between batches */
     uint8_t *hints;    /* displacement hints of the main array, or NULL */
     uint32_t *offsets; /* for rebuilds: [segments + 1] */
     unsigned long long *status;

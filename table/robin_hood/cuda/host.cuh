@@ -13,9 +13,9 @@
 #include "table/device/channel.cuh"
 #include "table/device/pool.cuh"
 #include "table/device/together.cuh"
-#include "table/robin_hood/cuda/arena.cuh"
-#include "table/robin_hood/cuda/arrays.cuh"
 #include "table/robin_hood/cuda/device.cuh"
+#include "table/robin_hood/cuda/rebuild/arrays.cuh"
+#include "table/robin_hood/cuda/rows/arena.cuh"
 #include "table/robin_hood/robin_hood_backend.h"
 #include "table/robin_hood/times_of.h"
 
@@ -166,7 +166,8 @@ cudaError_t sw_cuda_enqueue_together(struct sw_cuda_queue *queue, struct sw_cuda
                                      struct sw_together *together, struct sw_cuda_mix mix,
                                      uint64_t ticket, void *record);
 
-/* Writes (write.cu); under `order`. Enqueues a batch of operations that are not all reads. */
+/* Writes (choose_write_path.cu); under `order`. Enqueues a batch of operations that are not all
+ * reads. */
 template <int BITS>
 cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
                           const struct sw_cuda_batch<BITS> *typed, uint32_t upserts, bool deletes);

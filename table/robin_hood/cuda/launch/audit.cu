@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * audit.cu - a table on a device read back whole, and checked by the host.
+ */
+#include "table/robin_hood/check.h"
+#include "table/robin_hood/cuda/times/expiry.cuh"
+#include "table/robin_hood/row_audit.h"
+#include "table/robin_hood/time_audit.h"
+
+#include <stdlib.h>
+
+static int read_back(struct sw_cuda_table *table, struct sw_state *state, void *slots)
+{
+    cudaError_t error = cudaSetDevice(table->device);
+    if (error == cudaSuccess) {
+        error = sw_cuda_wait_for_channels(table);
+    }
+    if (error == cudaSuccess) {
+        error = cudaMemcpyAsync(state, table->state, sizeof(*state), cudaMemcpyDeviceToHost,
+                                cudaStreamPerThread);
+    }
+    if (error == cudaSuccess) {
+        error = cudaMemcpyAsync(slots, table->arrays.slots,
+                                table->arrays.geometry.slots_total * (table->slot_bits / 8),
+                                cudaMemcpyDeviceToHost, cudaStreamPerThread);
+    }
+    if (error == cudaSuccess) {
+        error = cudaStreamSynchronize(cudaStreamPerThread);
+    }
+    return sw_cuda_check(table, error, "reading the table back") ? SW_OK : SW_E_DEVICE;
+}
+
+static cudaError_t copy_back(void *to, const void *from, size_t bytes)
+{
+    cudaError_t error =
+        cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, cudaStreamPerThread);
+    return error == cudaSuccess ? cudaStreamSynchronize(cudaStreamPerThread) : error;
+}
+
+static int check_rows(struct sw_cuda_table *table, const struct sw_state *state, const void *slots,
+                      char *violation, size_t violation_size)
+{
+    struct sw_cuda_row_stack stack = {};
+    const struct sw_cuda_rows *view = &table->arena.view;
+    cudaError_t error = copy_back(&stack, view->stack, sizeof(stack));
+    uint32_t *free_rows = (uint32_t *)malloc((stack.free_count + 1) * sizeof(uint32_t));
+    if (error == cudaSuccess && free_rows != NULL) {
+        error = copy_back(free_rows, view->free, stack.free_count * sizeof(uint32_t));
+    }
+    const struct sw_rows_in_use rows = {free_rows, stack.free_count, stack.high,
+                                        sw_cuda_arena_mapped(&table->arena)};
+    int status = free_rows == NULL ? SW_E_NOMEM : SW_E_DEVICE;
+    if (sw_cuda_check(table, error, "reading the rows back") && free_rows != NULL) {
+        status = sw_check_rows(table->slot_bits, &table->arrays.geometry, state, slots, &rows,
+                               violation, violation_size);
+    }
+    free(free_rows);
+    return status;
+}
+
+/* The times, which nobody changes meanwhile, beside the entries. */
+static int check_times(struct sw_cuda_table *table, struct sw_state *state, void *slots,
+                       char *violation, size_t violation_size)
+{
+    struct sw_cuda_table *times = table->expiry->times;
+    struct sw_state times_state;
+    void *times_slots = malloc((size_t)times->arrays.geometry.bytes_total);
+    if (times_slots == NULL) {
+        return SW_E_NOMEM;
+    }
+    int status = read_back(times, &times_state, times_slots);
+    if (status == SW_OK) {
+        const struct sw_audited entries = {table->slot_bits, &table->arrays.geometry, state, slots,
+                                           table->config.seed};
+        const struct sw_audited at = {128, &times->arrays.geometry, &times_state, times_slots,
+                                      times->config.seed};
+        status = sw_check_times(&entries, &at, table->expiry->pass.next, violation, violation_size);
+    }
+    free(times_slots);
+    return status;
+}
+
+int sw_cuda_audit(void *context, char *violation, size_t violation_size)
+{
+    struct sw_cuda_table *table = (struct sw_cuda_table *)context;
+    struct sw_state state;
+    void *slots = malloc((size_t)table->arrays.geometry.bytes_total);
+    if (slots == NULL) {
+        return SW_E_NOMEM;
+    }
+    int status = read_back(table, &state, slots);
+    if (status == SW_OK) {
+        status = sw_check_slots(table->slot_bits, &table->arrays.geometry, &state, slots, violation,
+                                violation_size);
+    }
+    if (status == SW_OK && sw_cuda_has_rows(table)) {
+        status = check_rows(table, &state, slots, violation, violation_size);
+    }
+    if (status == SW_OK && table->expiry != NULL && sw_cuda_expiry_is_open(table->expiry)) {
+        status = check_times(table, &state, slots, violation, violation_size);
+    }
+    free(slots);
+    return status;
+}
+
+int sw_cuda_raw_copy(void *context, void *slots)
+{
+    struct sw_state state;
+    return read_back((struct sw_cuda_table *)context, &state, slots);
+}

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * queue.cu - queues: from submit to the launch of a batch. channel.cuh keeps their order.
+ */
+#include "table/robin_hood/cuda/times/expired_reads.cuh"
+#include "table/robin_hood/cuda/times/expiry.cuh"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Batches of reads up to this size share launches. A larger one has the device busy for longer than
+ * a launch takes. */
+#define SMALL_READ_MAX 32768
+
+/* --- submit ----------------------------------------------------------------------------------- */
+
+/* Of integers all writes but deletes count as such, and EXPIRE is none. */
+static bool may_insert(uint32_t op, bool rows)
+{
+    return rows ? sw_row_effect(op, false) == SW_EFFECT_WRITE
+                : !SW_OPS_HAS(SW_OPS_READ | SW_OPS_DELETE | SW_OPS_EXPIRE, op);
+}
+
+struct sw_cuda_mix sw_cuda_mix_of(const struct sw_batch *batch, bool rows)
+{
+    struct sw_cuda_mix mix = {false, 0, false, false};
+    if (batch == NULL || batch->kind != SW_BATCH_OPERATIONS) {
+        return mix;
+    }
+    if (batch->ops == NULL) {
+        mix.reads = batch->op == SW_GET;
+        mix.deletes = batch->op == SW_DELETE;
+        mix.upserts = may_insert(batch->op, rows) ? batch->count : 0;
+        return mix;
+    }
+    uint32_t gets = 0;
+    uint32_t deletes = 0;
+    for (uint32_t i = 0; i < batch->count; i++) {
+        gets += batch->ops[i] == SW_GET;
+        deletes += batch->ops[i] == SW_DELETE;
+        mix.upserts += may_insert(batch->ops[i], rows);
+    }
+    mix.reads = gets == batch->count;
+    mix.deletes = deletes != 0;
+    return mix;
+}
+
+/* A batch of reads, or a scan, with types. */
+template <int BITS>
+static struct sw_cuda_read<BITS> typed_read(struct sw_cuda_queue *queue,
+                                            const struct sw_batch *batch, uint64_t ticket) {
+    typedef typename sw_width<BITS>::word word;
+    struct sw_cuda_read<BITS> read;
+    read.count = batch->kind == SW_BATCH_OPERATIONS ? batch->count : 0;
+    read.keys = (const word *)batch->keys;
+    read.previous = (word *)batch->previous;
+    read.found = (uint32_t *)batch->found;
+    read.record = sw_cuda_record_of(queue, ticket);
+    read.tally = &queue->tallies[ticket % SW_CUDA_IN_FLIGHT_MAX];
+    read.ticket = ticket;
+    return read;
+}
+
+/* Before reads are answered, where texts of keys are kept. */
+template <int BITS>
+static cudaError_t compare_texts(struct sw_cuda_queue *queue, const struct sw_batch *batch,
+                                 struct sw_cuda_record *record, const struct sw_cuda_judge *judge)
+{
+    struct sw_cuda_table *table = queue->table;
+    return table->config.key_text_bytes > 0
+               ? sw_cuda_launch_row_text_reads<BITS>(sw_cuda_device_of<BITS>(table),
+                                                     &table->arena.view, batch, record, judge,
+                                                     queue->stream)
+               : cudaSuccess;
+}
+
+/* Launches one batch of reads where some entry expires. */
+template <int BITS>
+static cudaError_t launch_judged(struct sw_cuda_queue *queue, const struct sw_batch *batch,
+                                 uint64_t ticket)
+{
+    struct sw_cuda_table *table = queue->table;
+    const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
+    const struct sw_cuda_judge judge = {table->expiry->times->s128.table, batch->clock_ms,
+                                        batch->expires_out};
+    struct sw_cuda_reads<BITS, 1> reads;
+    reads.batch_count = 1;
+    reads.filter = batch->filter;
+    reads.batches[0] = typed_read<BITS>(queue, batch, ticket);
+    queue->reads_pending = true;
+    const cudaError_t error = compare_texts<BITS>(queue, batch, reads.batches[0].record, &judge);
+    if (error != cudaSuccess) {
+        return error;
+    }
+    return sw_cuda_has_rows(table)
+               ? sw_cuda_launch_judged_row_get<BITS>(device, &table->arena.view, &reads, &judge,
+                                                     queue->stream)
+               : sw_cuda_launch_judged_get<BITS>(device, &reads, &judge, queue->stream);
+}
+
+/* Before reads are launched: their clocks; and where no entry expires, when. */
+static cudaError_t answer_times(struct sw_cuda_queue *queue, struct sw_batch *const *batches,
+                                uint32_t count, bool some)
+{
+    cudaError_t error = cudaSuccess;
+    for (uint32_t b = 0; b < count && error == cudaSuccess; b++) {
+        sw_cuda_tell_clock(queue->table, batches[b]);
+        if (!some && batches[b]->expires_out != NULL) {
+            error = cudaMemsetAsync(batches[b]->expires_out, 0,
+                                    batches[b]->count * sizeof(uint64_t), queue->stream);
+        }
+    }
+    return error;
+}
+
+/* Launches reads: the batches given, of one filter, as one. What they follow on the stream was
+ * submitted before. */
+template <int BITS, int N>
+static cudaError_t launch_reads(struct sw_cuda_queue *queue, struct sw_batch *const *batches,
+                                const uint64_t *tickets, uint32_t count)
+{
+    struct sw_cuda_table *table = queue->table;
+    const bool some = sw_cuda_keeps_times(table) && batches[0]->kind == SW_BATCH_OPERATIONS;
+    cudaError_t error = answer_times(queue, batches, count, some);
+    for (uint32_t b = 0; b < count && some && error == cudaSuccess; b++) {
+        error = launch_judged<BITS>(queue, batches[b], tickets[b]);
+    }
+    if (some || error != cudaSuccess) {
+        return error;
+    }
+    struct sw_cuda_reads<BITS, N> reads;
+    reads.batch_count = count;
+    reads.filter = batches[0]->filter;
+    for (uint32_t b = 0; b < count; b++) {
+        reads.batches[b] = typed_read<BITS>(queue, batches[b], tickets[b]);
+    }
+    queue->reads_pending = true;
+    const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
+    const bool use_hints = sw_cuda_hints_pay(table);
+    for (uint32_t b = 0; b < count && error == cudaSuccess; b++) {
+        error = compare_texts<BITS>(queue, batches[b], reads.batches[b].record, NULL);
+    }
+    if (error != cudaSuccess) {
+        return error;
+    }
+    return sw_cuda_has_rows(table)
+               ? sw_cuda_launch_row_get<BITS, N>(device, &table->arena.view, use_hints, &reads,
+                                                 queue->stream)
+               : sw_cuda_launch_get<BITS, N>(device, use_hints, &reads, queue->stream);
+}
+
+/* Launches the reads that were held back. */
+template <int BITS> static cudaError_t launch_held(struct sw_cuda_queue *queue)
+{
+    uint64_t tickets[SW_CUDA_READS_MAX];
+    uint32_t count = queue->held_count;
+    if (count == 0) {
+        return cudaSuccess;
+    }
+    for (uint32_t b = 0; b < count; b++) {
+        tickets[b] = queue->held[b]->_ticket;
+    }
+    queue->held_count = 0;
+    cudaError_t error = sw_cuda_wait_for_write(queue);
+    if (error != cudaSuccess) {
+        return error;
+    }
+    return count == 1 ? launch_reads<BITS, 1>(queue, queue->held, tickets, 1)
+                      : launch_reads<BITS, SW_CUDA_READS_MAX>(queue, queue->held, tickets, count);
+}
+
+template <int BITS>
+static cudaError_t submit_operations(struct sw_cuda_queue *queue, struct sw_batch *batch,
+                                     struct sw_cuda_mix mix, uint64_t ticket)
+{
+    cudaError_t error = sw_cuda_wait_for_write(queue);
+    if (error != cudaSuccess) {
+        return error;
+    }
+    if (mix.reads || batch->count == 0) {
+        return launch_reads<BITS, 1>(queue, &batch, &ticket, 1);
+    }
+    sw_cuda_tell_clock(queue->table, batch);
+    struct sw_cuda_batch<BITS> typed = sw_cuda_typed_batch<BITS>(queue, batch, ticket);
+    error = sw_cuda_write<BITS>(queue, batch, &typed, mix.upserts, mix.deletes);
+    return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
+}
+
+template <int BITS>
+static cudaError_t submit_clear(struct sw_cuda_queue *queue, const struct sw_batch *batch,
+                                uint64_t ticket)
+{
+    const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(queue->table);
+    struct sw_cuda_batch<BITS> typed = sw_cuda_typed_batch<BITS>(queue, batch, ticket);
+    cudaError_t error = sw_cuda_wait_for_write(queue);
+    if (error == cudaSuccess) {
+        error = sw_cuda_wait_for_reads(queue);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_clear<BITS>(device, queue->table->arrays.geometry.slots_total,
+                                           queue->stream);
+    }
+    if (error == cudaSuccess && sw_cuda_has_rows(queue->table)) {
+        error = sw_cuda_arena_clear(&queue->table->arena, queue->stream);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_expiry_clear(queue);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_finish<BITS>(device, &typed, queue->stream);
+    }
+    return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
+}
+
+/* The report is that of a batch without operations. */
+template <int BITS>
+static cudaError_t submit_resize(struct sw_cuda_queue *queue, struct sw_batch *batch,
+                                 uint64_t ticket)
+{
+    struct sw_cuda_table *table = queue->table;
+    struct sw_cuda_batch<BITS> typed = sw_cuda_typed_batch<BITS>(queue, batch, ticket);
+    uint64_t entries = __atomic_load_n(&table->entries, __ATOMIC_RELAXED);
+    uint64_t capacity = sw_geometry_admitting(&table->config, batch->capacity, entries);
+    uint64_t most = sw_geometry_capacity_max(&table->config);
+    cudaError_t error = cudaSuccess;
+    /* the bound counts what is in flight; the entries themselves fit the largest capacity */
+    int status = sw_cuda_resize(queue, capacity < most ? capacity : most, &error);
+    table->resized += status == SW_OK;
+    table->resize_failed += status != SW_OK;
+    queue->resize_status = status;
+    queue->trim_ticket = ticket;
+    batch->capacity = table->arrays.geometry.buckets * SW_BUCKET_SLOTS;
+    if (error == cudaSuccess) {
+        error = sw_cuda_expiry_resize(queue);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_finish<BITS>(sw_cuda_device_of<BITS>(table), &typed, queue->stream);
+    }
+    return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
+}
+
+/* Copies the windows, then completes the record as an empty batch of reads would. Where the keys
+ * are known, their rows are read. */
+template <int BITS>
+static cudaError_t submit_scan(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t ticket)
+{
+    cudaError_t error = sw_cuda_wait_for_write(queue);
+    if (error == cudaSuccess && queue->scan.reads_rows) {
+        batch = &queue->scan.rows;
+    } else if (error == cudaSuccess) {
+        queue->reads_pending = true;
+        queue->scan.judges = sw_cuda_keeps_times(queue->table);
+        error = sw_cuda_scan_copy(queue, batch);
+    }
+    return error == cudaSuccess ? launch_reads<BITS, 1>(queue, &batch, &ticket, 1) : error;
+}
+
+/* The reads held back, then `batch`, unless it is NULL. */
+template <int BITS>
+static cudaError_t enqueue(struct sw_cuda_queue *queue, struct sw_batch *batch,
+                           struct sw_cuda_mix mix, uint64_t ticket)
+{
+    cudaError_t error = launch_held<BITS>(queue);
+    if (error != cudaSuccess || batch == NULL) {
+        return error;
+    }
+    switch (batch->kind) {
+    case SW_BATCH_CLEAR:
+        return submit_clear<BITS>(queue, batch, ticket);
+    case SW_BATCH_RESIZE:
+        return submit_resize<BITS>(queue, batch, ticket);
+    case SW_BATCH_SCAN:
+        return submit_scan<BITS>(queue, batch, ticket);
+    default:
+        return submit_operations<BITS>(queue, batch, mix, ticket);
+    }
+}
+
+static bool enqueue_in_order(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t ticket)
+{
+    /* before the mutex: it may read all operations */
+    const struct sw_cuda_mix mix = sw_cuda_mix_of(batch, sw_cuda_has_rows(queue->table));
+    cudaError_t error = cudaSuccess;
+    if (!sw_cuda_channel_begin(queue)) {
+        return false;
+    }
+    if (sw_cuda_must_grow(queue->table, mix.upserts)) {
+        error = sw_cuda_grow_for(queue, mix.upserts, ticket);
+    }
+    if (error == cudaSuccess) {
+        error = SW_BY_BITS(queue->table->slot_bits, enqueue, queue, batch, mix, ticket);
+    }
+    return sw_cuda_channel_end(queue, error);
+}
+
+bool sw_cuda_enqueue(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t ticket)
+{
+    if (batch == NULL || batch->kind != SW_BATCH_RESIZE) {
+        return enqueue_in_order(queue, batch, ticket);
+    }
+    pthread_mutex_lock(&queue->table->growth); /* before `order` */
+    bool good = enqueue_in_order(queue, batch, ticket);
+    pthread_mutex_unlock(&queue->table->growth);
+    return good;
+}
+
+/* Small batches of reads are held back until the queue is polled or has as many as a launch takes.
+ * A caller cannot tell before it polls. */
+static bool is_small_read(const struct sw_batch *batch)
+{
+    return batch->kind == SW_BATCH_OPERATIONS && batch->ops == NULL && batch->op == SW_GET &&
+           batch->count <= SMALL_READ_MAX;
+}
+
+static bool hold(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t ticket)
+{
+    if (queue->held_count > 0 && queue->held[0]->filter != batch->filter &&
+        !sw_cuda_enqueue(queue, NULL, 0)) {
+        return false;
+    }
+    batch->_ticket = ticket;
+    queue->held[queue->held_count++] = batch;
+    return queue->held_count < SW_CUDA_READS_MAX || sw_cuda_enqueue(queue, NULL, 0);
+}
+
+int sw_cuda_submit(void *context, struct sw_batch *batch)
+{
+    struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
+    uint64_t ticket = sw_cuda_channel_ticket(queue);
+    if (sw_cuda_is_lost(queue->table)) {
+        return SW_E_DEVICE;
+    }
+    if (batch->kind == SW_BATCH_IMAGE) {
+        return sw_cuda_submit_image(queue, batch);
+    }
+    if (batch->kind == SW_BATCH_SWEEP) {
+        return sw_cuda_sweep(queue, batch);
+    }
+    if (ticket == 0 || (batch->kind == SW_BATCH_SCAN && queue->scan.running)) {
+        return SW_E_BUSY;
+    }
+    if (batch->kind == SW_BATCH_RESIZE && !sw_cuda_can_resize(queue->table)) {
+        return SW_E_INVALID;
+    }
+    if (batch->kind == SW_BATCH_OPERATIONS && batch->group_refused != NULL) {
+        memset(batch->group_refused, 0, batch->group_count);
+    }
+    if (!(is_small_read(batch) ? hold(queue, batch, ticket)
+                               : sw_cuda_enqueue(queue, batch, ticket))) {
+        return SW_E_DEVICE;
+    }
+    sw_cuda_channel_submitted(queue, ticket);
+    queue->scan.running |= batch->kind == SW_BATCH_SCAN;
+    batch->_ticket = ticket;
+    return SW_OK;
+}
+
+void sw_cuda_flush(void *context, uint32_t stream)
+{
+    struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
+    for (uint32_t h = 0; h < queue->held_count; h++) {
+        if (queue->held[h]->stream == stream) {
+            (void)sw_cuda_enqueue(queue, NULL, 0); /* a failure shows as a lost table */
+            return;
+        }
+    }
+}
+
+/* --- open and close --------------------------------------------------------------------------- */
+
+static_assert(offsetof(struct sw_cuda_record, done) == 0, "channels poll the first word");
+
+static cudaError_t allocate(struct sw_cuda_queue *queue)
+{
+    const size_t tallies_bytes = SW_CUDA_IN_FLIGHT_MAX * sizeof(struct sw_cuda_tally);
+    cudaError_t error = sw_cuda_channel_open(queue, queue->table, sizeof(struct sw_cuda_record));
+    if (error == cudaSuccess) {
+        error = cudaMalloc((void **)&queue->tallies, tallies_bytes);
+    }
+    if (error == cudaSuccess) {
+        error = cudaMemsetAsync(queue->tallies, 0, tallies_bytes, queue->stream);
+    }
+    if (error == cudaSuccess) {
+        pthread_mutex_lock(&queue->table->order); /* the arrays may change their size */
+        uint64_t window = (uint64_t)queue->table->arrays.geometry.max_probe + 2;
+        error = sw_cuda_scan_reserve(queue, window > SW_SCAN_WINDOW ? window : SW_SCAN_WINDOW);
+        pthread_mutex_unlock(&queue->table->order);
+    }
+    if (error == cudaSuccess && sw_cuda_has_rows(queue->table)) {
+        const uint64_t words = ((uint64_t)queue->table->config.batch_ops_max + 63) / 64;
+        error = cudaHostAlloc((void **)&queue->scan.found, words * sizeof(uint64_t),
+                              cudaHostAllocMapped | cudaHostAllocPortable);
+    }
+    return error == cudaSuccess ? cudaStreamSynchronize(queue->stream) : error;
+}
+
+void sw_cuda_queue_close(void *context)
+{
+    struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
+    sw_cuda_channel_close(queue);
+    (void)cudaFree(queue->tallies);
+    (void)cudaFreeHost(queue->scan.staging);
+    (void)cudaFreeHost(queue->scan.found);
+    free(queue);
+}
+
+int sw_cuda_queue_open(void *context, void **out)
+{
+    struct sw_cuda_table *table = (struct sw_cuda_table *)context;
+    struct sw_cuda_queue *queue = (struct sw_cuda_queue *)calloc(1, sizeof(*queue));
+    *out = NULL;
+    if (queue == NULL) {
+        return SW_E_NOMEM;
+    }
+    queue->table = table;
+    cudaError_t error = allocate(queue);
+    if (error == cudaErrorMemoryAllocation) {
+        (void)cudaGetLastError(); /* leaves the context as it was */
+        sw_cuda_queue_close(queue);
+        return SW_E_NOMEM;
+    }
+    if (!sw_cuda_check(table, error, "a new queue")) {
+        sw_cuda_queue_close(queue);
+        return SW_E_DEVICE;
+    }
+    *out = queue;
+    return SW_OK;
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * get.cuh - looking keys up by neighbouring threads, and the end of a block that did: what the
+ * kernels of reads share.
+ */
+#ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_LOOK_UP_GET_CUH
+#define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_LOOK_UP_GET_CUH
+
+#include "table/device/bits.cuh"
+#include "table/robin_hood/cuda/device.cuh"
+#include "table/robin_hood/cuda/look_up/filter.cuh"
+
+/* The 16 bytes at p. With hints, lines of the table are the first to leave the L2 cache, so that
+ * the hints stay: a hint is read for every key, a line of the table hardly twice. The non-coherent
+ * path is allowed, since no kernel writes the table in a read phase (rule 5, M1). Below compute
+ * capability 8.0 the L2 cache takes no such wishes. */
+template <bool FIRST_OUT> static __device__ inline uint4 load_16(const void *p)
+{
+    if (!FIRST_OUT) {
+        return *(const uint4 *)p;
+    }
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+    return __ldg((const uint4 *)p);
+#else
+    uint4 out;
+    uint64_t policy;
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    asm volatile("ld.global.nc.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
+                 : "=r"(out.x), "=r"(out.y), "=r"(out.z), "=r"(out.w)
+                 : "l"(p), "l"(policy));
+    return out;
+#endif
+}
+
+static __device__ inline uint8_t load_hint(const uint8_t *p)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+    return __ldg(p);
+#else
+    uint32_t out;
+    uint64_t policy;
+    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+    asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.u8 %0, [%1], %2;"
+                 : "=r"(out)
+                 : "l"(p), "l"(policy));
+    return (uint8_t)out;
+#endif
+}
+
+/* One lane's part of bucket b, of LANES lanes: as many slots, from part * that many on. */
+template <int BITS, int LANES, bool FIRST_OUT>
+static __device__ inline void
+read_bucket(const typename sw_width<BITS>::view *view, uint64_t b, uint32_t part,
+            typename sw_width<BITS>::slot held[SW_BUCKET_SLOTS / LANES])
+{
+    typedef typename sw_width<BITS>::word word;
+    constexpr int slots = SW_BUCKET_SLOTS / LANES;
+    static_assert(slots * BITS / 8 >= 16, "a lane reads 16 bytes at once: fewer lanes a key");
+    const typename sw_width<BITS>::slot *bucket = view->slots + b * SW_BUCKET_SLOTS + part * slots;
+    /* field by field: through a pointer the array would lie in local memory */
+    if (BITS == 64) {
+#pragma unroll
+        for (int i = 0; i < slots; i += 2) {
+            uint4 pair = load_16<FIRST_OUT>(bucket + i);
+            held[i].value = pair.x;
+            held[i].m = pair.y;
+            held[i + 1].value = pair.z;
+            held[i + 1].m = pair.w;
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < slots; i++) {
+            uint4 one = load_16<FIRST_OUT>(bucket + i);
+            held[i].value = (word)((uint64_t)one.y << 32 | one.x);
+            held[i].m = (word)((uint64_t)one.w << 32 | one.z);
+        }
+    }
+}
+
+/* As sw_probe, by the lanes that share the bucket; votes tell all of them the answer (M3). All
+ * lanes of the warp call it. */
+template <int BITS, int LANES>
+static __device__ inline int
+probe(const typename sw_width<BITS>::slot held[SW_BUCKET_SLOTS / LANES],
+      typename sw_width<BITS>::word m, typename sw_width<BITS>::word *value)
+{
+    if constexpr (LANES == 1) {
+        return sw_width<BITS>::probe(held, m, value);
+    }
+    bool hit = false;
+    bool larger = false;
+#pragma unroll
+    for (int i = 0; i < SW_BUCKET_SLOTS / LANES; i++) {
+        if (held[i].m == m) {
+            hit = true;
+            *value = held[i].value;
+        }
+        larger |= held[i].m > m;
+    }
+#pragma unroll
+    for (int d = 1; d < LANES; d *= 2) {
+        bool other_hit = __shfl_xor_sync(SW_WARP_ALL, (int)hit, d) != 0;
+        typename sw_width<BITS>::word other = __shfl_xor_sync(SW_WARP_ALL, *value, d);
+        *value = other_hit && !hit ? other : *value;
+        hit |= other_hit;
+        larger |= __shfl_xor_sync(SW_WARP_ALL, (int)larger, d) != 0;
+    }
+    return hit ? 0 : larger ? SW_PROBE_ABSENT : SW_PROBE_NEXT;
+}
+
+/* As sw_locate, given what bucket b says of m: its home, or the one its hint names. */
+template <int BITS>
+static __device__ inline bool get_one(const typename sw_width<BITS>::table *table, int at,
+                                      uint64_t b, typename sw_width<BITS>::word m,
+                                      typename sw_width<BITS>::word *value, uint64_t *probes)
+{
+    typedef sw_width<BITS> W;
+    if (m == W::empty) {
+        if (table->state->side_present == 0) {
+            return false;
+        }
+        *value = (typename W::word)table->state->side_value;
+        return true;
+    }
+    ++*probes;
+    bool found = at >= 0 || (at == SW_PROBE_NEXT &&
+                             W::find_from(&table->main, m, b + 1, value, probes) != NULL);
+    if (!found && table->state->stash_occupied != 0) {
+        uint64_t home = W::home(&table->stash, m);
+        found = W::find_from(&table->stash, m, home, value, probes) != NULL;
+    }
+    return found;
+}
+
+/* One thread, when all sums are known. `outside` as in the tally. */
+static __device__ inline void report(uint64_t probes, uint64_t hits, uint64_t count, bool counted,
+                                     uint32_t outside, struct sw_cuda_record *record,
+                                     uint64_t ticket)
+{
+    struct sw_op_counters *gets = &record->counters.by_class[SW_CLASS_GET];
+    memset(&record->counters, 0, sizeof(record->counters));
+    gets->operations = count;
+    gets->probes = probes;
+    gets->hits = hits;
+    gets->misses = counted ? count - hits : 0;
+    record->status = SW_OK;
+    record->first_outside = outside != 0 ? ~outside : (uint32_t)count;
+    record->leftover_count = 0;
+    record->stash_change = 0;
+    sw_record_done(record, ticket);
+}
+
+/* The batch this block works on. */
+template <int BITS, int N>
+static __device__ inline uint32_t batch_of_block(const struct sw_cuda_reads<BITS, N> &reads)
+{
+    uint32_t b = 0;
+    while (N > 1 && b + 1 < reads.batch_count && blockIdx.x >= reads.first_block[b + 1]) {
+        b++;
+    }
+    return b;
+}
+
+/* Adds the sums of a block to the tally of its batch; the batch's last block makes the record (M7).
+ * The tally is read by volatile loads, since other blocks changed it by atomics. */
+template <int BITS, bool COUNTS, bool FILTERS>
+static __device__ inline void finish_block(const struct sw_cuda_read<BITS> &batch, uint64_t probes,
+                                           uint32_t hits, uint32_t outside, uint32_t blocks)
+{
+    __shared__ unsigned long long block_probes;
+    __shared__ unsigned int block_hits;
+    __shared__ unsigned int block_outside;
+    if (COUNTS) {
+        if (threadIdx.x == 0) {
+            block_probes = 0;
+            block_hits = 0;
+            if (FILTERS) {
+                block_outside = 0;
+            }
+        }
+        __syncthreads(); /* M2: the sums are zero */
+        /* a thread's probes fit 32 bits: max_probe does, and it has few keys */
+        uint32_t warp_probes = sw_reduce_add((uint32_t)probes);
+        if (threadIdx.x % 32 == 0) {
+            atomicAdd(&block_probes, (unsigned long long)warp_probes);
+            atomicAdd(&block_hits, hits);
+        }
+        if (FILTERS && outside != 0) {
+            atomicMax(&block_outside, outside);
+        }
+    }
+    __syncthreads(); /* M2: the sums, and what the block wrote to the host */
+    if (blocks == 1) {
+        if (threadIdx.x == 0) { /* M2, M7: the fence before the ticket covers what the whole block
+                                   wrote */
+            report(COUNTS ? block_probes : 0, COUNTS ? block_hits : 0, batch.count, COUNTS,
+                   FILTERS ? block_outside : 0, batch.record, batch.ticket);
+        }
+        return;
+    }
+    if (COUNTS && threadIdx.x == 0) {
+        atomicAdd(&batch.tally->probes, block_probes);
+        atomicAdd(&batch.tally->hits, (unsigned long long)block_hits);
+        if (FILTERS && block_outside != 0) {
+            atomicMax(&batch.tally->outside, block_outside);
+        }
+    }
+    if (sw_last_block(&batch.tally->blocks_done, blocks) && threadIdx.x == 0) {
+        volatile struct sw_cuda_tally *tally = batch.tally;
+        report(tally->probes, tally->hits, batch.count, COUNTS, FILTERS ? tally->outside : 0,
+               batch.record, batch.ticket);
+        tally->probes = 0;
+        tally->hits = 0;
+        if (FILTERS) {
+            tally->outside = 0;
+        }
+        tally->blocks_done = 0;
+    }
+}
+
+/* The bits at even places, side by side. */
+static __device__ inline uint32_t even_bits(uint32_t word)
+{
+    word &= 0x55555555;
+    word = (word | word >> 1) & 0x33333333;
+    word = (word | word >> 2) & 0x0F0F0F0F;
+    word = (word | word >> 4) & 0x00FF00FF;
+    return (word | word >> 8) & 0x0000FFFF;
+}
+
+/* Stores a warp's bits, of LANES threads a key, as number w of its block. */
+template <int LANES>
+static __device__ inline void keep_found(uint32_t *block_found, uint32_t w, uint32_t word)
+{
+    static_assert(LANES == 1 || LANES == 2, "a warp's bits are a whole or a half word");
+    if (LANES == 1) {
+        block_found[w] = word;
+    } else {
+        ((uint16_t *)block_found)[w] = (uint16_t)even_bits(word);
+    }
+}
+
+/* Numbers the blocks of each batch. Returns how many there are. */
+template <int BITS, int N>
+static uint32_t lay_out(struct sw_cuda_reads<BITS, N> *reads, uint32_t keys_per_block)
+{
+    uint32_t blocks = 0;
+    for (uint32_t b = 0; b < reads->batch_count; b++) {
+        uint64_t own = ((uint64_t)reads->batches[b].count + keys_per_block - 1) / keys_per_block;
+        reads->first_block[b] = blocks;
+        blocks += own > 0 ? (uint32_t)own : 1; /* an empty batch completes too */
+    }
+    reads->first_block[reads->batch_count] = blocks;
+    return blocks;
+}
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * merge_fallback.cu - upserts a batch that a rebuild could not merge, of any size: all blocks
+ * together, by key slots (overfull_range.cuh). Keys to insert are listed, for displace.cu.
+ */
+#include "table/device/at_once.cuh"
+#include "table/robin_hood/cuda/writes/overfull_range.cuh"
+
+template <int BITS>
+static __device__ inline void upsert_all(const struct sw_cuda_device<BITS> &device,
+                                         const struct sw_cuda_batch<BITS> &batch,
+                                         const struct grid_stride &stride)
+{
+    typedef sw_width<BITS> W;
+    for (uint64_t i = stride.start; i / 32 * 32 < batch.count; i += stride.step) {
+        const bool mine = i < batch.count;
+        collect_one<BITS>(device, batch, i, mine ? W::mix(&device.table, batch.keys[i]) : 0, mine);
+        if (mine && i % 64 == 0) {
+            device.scratch.found[i / 64] = 0;
+        }
+    }
+    cooperative_groups::this_grid().sync(); /* M4: all operations are in their key slots */
+    apply_key_slots<BITS>(device, batch, stride);
+    copy_found<BITS>(device, batch, stride);
+}
+
+/* Whether the batch may insert was decided before entries moved. */
+template <int BITS>
+static __global__ void __launch_bounds__(CROWD_THREADS, CROWD_BLOCKS_PER_SM)
+    unmerged_kernel(const struct sw_cuda_device<BITS> device,
+                    const struct sw_cuda_batch<BITS> batch)
+{
+    typedef sw_width<BITS> W;
+    struct sw_cuda_control *control = device.control;
+    const struct grid_stride stride = stride_of_thread();
+    if (control->rebuild_failed == 0) {
+        return;
+    }
+    if (stride.start == 0) {
+        sw_note_stash(control, device.table.state);
+    }
+    if (control->mode == SW_CUDA_IF_PRESENT) {
+        for (uint64_t i = stride.start; i < batch.count; i += stride.step) {
+            uint64_t probes = 0;
+            if (!W::locate(&device.table, W::mix(&device.table, batch.keys[i]), &probes).found) {
+                control->absent = 1;
+            }
+        }
+        cooperative_groups::this_grid().sync(); /* M4: `absent` is known; M6: all store the same */
+    }
+    if (sw_is_admitted(control)) {
+        upsert_all<BITS>(device, batch, stride);
+    }
+    if (sw_last_block(&control->blocks_done, gridDim.x) && threadIdx.x == 0) {
+        control->blocks_done = 0;
+        count_and_enter<BITS>(device, batch, false);
+    }
+}
+
+template <int BITS>
+cudaError_t sw_cuda_launch_unmerged(const struct sw_cuda_device<BITS> *device,
+                                    const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
+{
+    struct sw_cuda_device<BITS> to = *device;
+    struct sw_cuda_batch<BITS> what = *batch;
+    void *arguments[] = {&to, &what};
+    uint32_t blocks;
+    cudaError_t error =
+        sw_cuda_blocks_at_once(unmerged_kernel<BITS>, CROWD_THREADS, device->multiprocessors,
+                               CROWD_BLOCKS_PER_SM, &blocks);
+    if (error != cudaSuccess) {
+        return error;
+    }
+    blocks = blocks < SW_CUDA_REST_BLOCKS_MAX ? blocks : SW_CUDA_REST_BLOCKS_MAX;
+    return cudaLaunchCooperativeKernel((const void *)unmerged_kernel<BITS>, dim3(blocks),
+                                       dim3(CROWD_THREADS), arguments, 0, stream);
+}
+
+#define INSTANTIATE(BITS, ...)                          \
+    template cudaError_t sw_cuda_launch_unmerged<BITS>( \
+        const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);
+SW_WIDTHS(INSTANTIATE)

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rebuild.cu - writes a whole table in one pass, from an older table, a sorted batch, or both.
+ *
+ * No atomics on slots: the place of an entry follows from the entries before it. Each block brings
+ * one segment, a range of m, in order (segment.cuh), learns where the segments before it end
+ * (look_back.cuh), and writes the segment's slots.
+ *
+ * In place, a block overwrites entries of its neighbours. Buckets that hold entries of several
+ * segments are sorted before, so that each segment's entries lie in a stretch of slots. Where
+ * nothing is added entries only move to the left, over those of segments before, and those have
+ * been read once the block knows where they end. Where a batch is merged entries only move to the
+ * right. Then a first pass writes nothing: it finds out where every segment ends and whether all of
+ * it can be done. The second pass goes from right to left, and a block waits until the segments it
+ * is about to overwrite have been read; their blocks started before it.
+ */
+#include "table/device/resident.cuh"
+#include "table/robin_hood/cuda/rebuild/merge.cuh"
+#include "table/robin_hood/cuda/rebuild/segment_borders.cuh"
+#include "table/robin_hood/cuda/rebuild/segment_ends.cuh"
+
+enum sw_rebuild_role {
+    REBUILD_WRITE,   /* a single pass, from left to right */
+    REBUILD_MEASURE, /* the first of two: leaves the ends of all segments */
+    REBUILD_PLACE    /* the second, from right to left */
+};
+
+enum sw_rebuild_batch { REBUILD_ALONE, REBUILD_SET, REBUILD_COMBINE };
+
+/* The largest value over the warps before this one, and over all. Every thread must call it; before
+ * the same `warps` are used again there must be a barrier. */
+static __device__ inline int32_t max_of_warps(int32_t warps[SW_SEGMENT_WARPS], int32_t own,
+                                              int32_t *all)
+{
+    uint32_t lane = threadIdx.x % 32;
+    if (lane == 31) {
+        warps[threadIdx.x / 32] = own;
+    }
+    __syncthreads(); /* M2: all warps have written */
+    int32_t other = lane < SW_SEGMENT_WARPS ? warps[lane] : SW_NOWHERE;
+    *all = sw_reduce_max(other);
+    return sw_reduce_max(lane < threadIdx.x / 32 ? other : SW_NOWHERE);
+}
+
+/* The largest `most` of the threads before this one, and of all. Entry i of a segment whose entries
+ * begin at slot x takes slot max(x, the largest `most` up to its own) + i. */
+static __device__ inline int32_t max_before(int32_t warps[SW_SEGMENT_WARPS], int32_t most,
+                                            int32_t *all)
+{
+    int32_t to_here = most;
+#pragma unroll
+    for (uint32_t distance = 1; distance < 32; distance *= 2) {
+        int32_t before = __shfl_up_sync(SW_WARP_ALL, to_here, distance);
+        to_here = threadIdx.x % 32 >= distance ? max(to_here, before) : to_here;
+    }
+    int32_t lanes = __shfl_up_sync(SW_WARP_ALL, to_here, 1);
+    int32_t before = max_of_warps(warps, to_here, all);
+    return threadIdx.x % 32 > 0 ? max(before, lanes) : before;
+}
+
+/* Gives each of the thread's entries its slot: the entries before them end at x, or force `base` on
+ * them. Returns the largest distance from home, in slots. */
+template <int BITS, bool HINTS, bool FULL, int RUN>
+static __device__ inline int32_t place_run(sw_segment_memory<BITS> *memory, int32_t base,
+                                           sw_taken<BITS, RUN> *taken)
+{
+    int32_t farthest = 0;
+    int32_t last = -1;
+#pragma unroll
+    for (int k = 0; k < RUN; k++) {
+        if (FULL || k < taken->count) {
+            const int32_t i = taken->first + k;
+            const int32_t home = taken->at[k];
+            if (HINTS && home != last) { /* of a home's entries the first comes from the left */
+                atomicMin(&memory->starts[(uint32_t)home / SW_BUCKET_SLOTS], base + i);
+            }
+            last = home;
+            base = max(base, home - i);
+            taken->at[k] = base + i;
+            farthest = max(farthest, base + i - home);
+        }
+    }
+    return farthest;
+}
+
+/* The same. False if one meets the probe cap. */
+template <int BITS, bool HINTS, int RUN>
+static __device__ inline bool place(const typename sw_width<BITS>::view *view,
+                                    sw_segment_memory<BITS> *memory, int32_t base,
+                                    sw_taken<BITS, RUN> *taken)
+{
+    const uint64_t probe_max = min(view->max_probe, (uint64_t)1 << 24);
+    int32_t farthest = taken->count == RUN
+                           ? place_run<BITS, HINTS, true, RUN>(memory, base, taken)
+                           : place_run<BITS, HINTS, false, RUN>(memory, base, taken);
+    return farthest < ((int32_t)probe_max + 1) * SW_BUCKET_SLOTS;
+}
+
+/* How many buckets from home h on, counted from the segment's first, are full of entries of earlier
+ * homes. The segment's entries end at `end`. */
+template <int BITS>
+static __device__ inline uint32_t
+lead(const sw_segment<BITS> &own, const sw_segment_memory<BITS> *memory, uint32_t h, int32_t end)
+{
+    uint32_t next = h; /* the home at or after h that has entries: those before h end there */
+    while (next < own.homes && memory->starts[next] == INT32_MAX) {
+        next++;
+    }
+    int32_t before = next < own.homes ? memory->starts[next] : end;
+    int32_t buckets = max(before, 0) / SW_BUCKET_SLOTS - (int32_t)h;
+    return (uint32_t)min(max(buckets, 0), SW_HINT_LEAD_MAX + 3);
+}
+
+/* Writes the hints of the pairs whose even home is this segment's. If it shares its first home, the
+ * segment before has given that its hint. */
+template <int BITS>
+static __device__ inline void write_hints(const struct sw_cuda_rebuild<BITS> &rebuild,
+                                          const sw_segment<BITS> &own, uint32_t number, int32_t end,
+                                          const sw_segment_memory<BITS> *memory)
+{
+    typedef sw_width<BITS> W;
+    const uint64_t before = number > 0 ? W::home(&rebuild.table.main, own.low - 1) : own.home - 1;
+    uint32_t first = before == own.home ? 1 : 0;
+    first += (own.home + first) % 2;
+    for (uint32_t h = first + 2 * threadIdx.x; h < own.homes; h += 2 * SW_SEGMENT_BLOCK) {
+        rebuild.hints[(own.home + h) / 2] =
+            sw_hint_encode(lead<BITS>(own, memory, h, end), lead<BITS>(own, memory, h + 1, end));
+    }
+}
+
+/* Writes slots [from, to), counted from the segment's first. Begins after a barrier. Plain stores:
+ * every slot is written by one block (M8), and the halves of a pack that two segments share by one
+ * each. */
+template <int BITS, int RUN>
+static __device__ inline void write(typename sw_width<BITS>::slot *out, int32_t from, int32_t to,
+                                    sw_segment_memory<BITS> *memory,
+                                    const sw_taken<BITS, RUN> &taken)
+{
+    typedef sw_width<BITS> W;
+    const int32_t pack = (int32_t)(sizeof(uint4) / sizeof(typename W::slot));
+    const int32_t rounds = SW_CUDA_REBUILD_ENTRIES / pack / SW_SEGMENT_BLOCK;
+    uint4 *packs = (uint4 *)memory->slots;
+    for (int32_t at = from & -pack; at < to; at += SW_CUDA_REBUILD_ENTRIES) {
+#pragma unroll
+        for (int r = 0; r < rounds; r++) {
+            packs[r * SW_SEGMENT_BLOCK + threadIdx.x] = make_uint4(~0U, ~0U, ~0U, ~0U);
+        }
+        __syncthreads(); /* M2: EMPTY before entries */
+#pragma unroll
+        for (int k = 0; k < RUN; k++) {
+            uint32_t i = (uint32_t)(taken.at[k] - at);
+            if (k < taken.count && i < SW_CUDA_REBUILD_ENTRIES) {
+                memory->slots[i] = taken.slots[k];
+            }
+        }
+        __syncthreads(); /* M2: entries before they are read */
+#pragma unroll
+        for (int r = 0; r < rounds; r++) {
+            int32_t i = r * SW_SEGMENT_BLOCK + (int32_t)threadIdx.x;
+            int32_t slot = at + i * pack;
+            if (slot >= from && slot + pack <= to) {
+                ((uint4 *)(out + at))[i] = packs[i];
+            } else if (max(slot, from) < to) { /* half of it is another segment's */
+                slot = max(slot, from);
+                out[slot] = memory->slots[slot - at];
+            }
+        }
+        __syncthreads(); /* M2: read before the next round fills it */
+    }
+}
+static_assert(SW_CUDA_REBUILD_ENTRIES % (2 * SW_SEGMENT_BLOCK) == 0, "whole rounds of packs");
+
+/* Waits until the segments that have entries before slot `end` of the table have been read, so that
+ * this block may overwrite them (look_back.cuh, READ). */
+template <int BITS>
+static __device__ inline void wait_for_readers(const struct sw_cuda_rebuild<BITS> &rebuild,
+                                               uint32_t number, uint64_t end)
+{
+    typedef sw_width<BITS> W;
+    typedef typename W::word word;
+    for (uint32_t t = number + 1 + threadIdx.x;
+         t < rebuild.segments &&
+         W::home(&rebuild.table.main, (word)t << rebuild.shift) * SW_BUCKET_SLOTS < end;
+         t += SW_SEGMENT_BLOCK) {
+        while (sw_status_load(rebuild.status + t) >> SW_STATUS_KIND != SW_STATUS_READ) {
+        }
+    }
+    __syncthreads(); /* M2: all threads have seen that; M6: the status is the whole message */
+}
+
+/* Sorts the segment's entries; *fresh of them are new. False if there are too many; then none
+ * counts. */
+template <int BITS, enum sw_rebuild_role ROLE, enum sw_rebuild_batch BATCH, int ITEMS>
+static __device__ inline bool bring_in_order(const struct sw_cuda_rebuild<BITS> &rebuild,
+                                             uint32_t number, sw_segment_work<BITS, ITEMS> *memory,
+                                             sw_segment<BITS> *own, uint32_t *fresh)
+{
+    const bool has_batch = BATCH != REBUILD_ALONE;
+    const bool combines = BATCH == REBUILD_COMBINE;
+    sw_item<BITS> items[ITEMS];
+    *own = sw_segment_open<BITS, has_batch>(rebuild, number, memory);
+    if (rebuild.hints != NULL && ROLE != REBUILD_MEASURE) {
+        for (uint32_t h = threadIdx.x; h < SW_CUDA_SEGMENT_BUCKETS + 2; h += SW_SEGMENT_BLOCK) {
+            memory->starts[h] = INT32_MAX;
+        }
+    }
+    if (rebuild.old.slots != NULL) {
+        sw_segment_gather<BITS, has_batch>(rebuild, memory, own, &items[0]);
+    } else {
+        __syncthreads(); /* M2: `starts`, and what sw_segment_open wrote */
+        if (has_batch) {
+            sw_segment_load_item<BITS>(rebuild, *own, 0, &items[0]);
+        }
+    }
+    if (ROLE == REBUILD_PLACE && threadIdx.x == 0) {
+        sw_status_store(rebuild.status + number,
+                        sw_status_load(rebuild.status + number) | SW_STATUS_READ << SW_STATUS_KIND);
+    }
+    *fresh = 0;
+    bool fits = own->old_count <= SW_CUDA_REBUILD_ENTRIES && own->count <= memory->room &&
+                own->old_count + own->count <= SW_CUDA_REBUILD_ENTRIES;
+    if (fits && has_batch && own->count > 0) {
+        bool has_side = sw_segment_load<BITS>(rebuild, *own, memory, items);
+        if (ROLE != REBUILD_MEASURE && __syncthreads_or(has_side) && threadIdx.x == 0) {
+            sw_segment_fold_side<BITS>(rebuild, own->first, own->count);
+        }
+        fits = sw_segment_sum_bins<BITS>(*own, memory);
+        if (fits) {
+            const bool answers = ROLE != REBUILD_MEASURE && rebuild.found != NULL;
+            uint32_t ordered =
+                sw_segment_order<BITS, combines>(rebuild, *own, memory, items, answers);
+            *fresh = sw_segment_match<BITS, combines>(rebuild, *own, memory, ordered, answers);
+        }
+    }
+    own->old_count = fits ? own->old_count : 0;
+    return fits;
+}
+
+/* Publishes the segment's measure for the kernels that join the segments. `before` comes from the
+ * entries before the thread's, `most` from all. */
+template <int BITS, int RUN>
+static __device__ inline void tell(const struct sw_cuda_rebuild<BITS> &rebuild, uint32_t number,
+                                   sw_segment_memory<BITS> *memory, int32_t before, int32_t most,
+                                   uint32_t count, const sw_taken<BITS, RUN> &taken)
+{
+    int32_t all = 0;
+    int32_t far = SW_NOWHERE;
+    int32_t ahead = SW_NOWHERE;
+#pragma unroll
+    for (int k = 0; k < RUN; k++) {
+        if (k < taken.count) {
+            int32_t from = taken.at[k] - taken.first - k;
+            before = max(before, from);
+            far = max(far, before - from);
+            ahead = max(ahead, -from);
+        }
+    }
+    max_of_warps(memory->warps[0], sw_reduce_max(ahead), &ahead);
+    max_of_warps(memory->warps[1], sw_reduce_max(far), &all);
+    if (threadIdx.x == 0) {
+        rebuild.status[number] = sw_measured_pack(count, most + (int32_t)count, ahead, all);
+    }
+}
+
+/* Finds the segment's slots, and writes them unless this is the measuring pass. A thread has RUN
+ * entries. */
+template <int BITS, enum sw_rebuild_role ROLE, enum sw_rebuild_batch BATCH, int RUN, int ITEMS>
+static __device__ inline void finish(const struct sw_cuda_rebuild<BITS> &rebuild, uint32_t number,
+                                     sw_segment_work<BITS, ITEMS> *memory,
+                                     const sw_segment<BITS> &own, uint32_t fresh, bool fits)
+{
+    typedef sw_width<BITS> W;
+    const typename W::view *view = &rebuild.table.main;
+    sw_taken<BITS, RUN> taken;
+    int32_t most = 0;
+    sw_segment_take<BITS, BATCH != REBUILD_ALONE, RUN>(rebuild, own, fresh, memory, &taken);
+    const int32_t before = max_before(memory->warps[1], taken.most, &most);
+    const int64_t origin = (int64_t)(own.home * SW_BUCKET_SLOTS);
+    const int32_t count = (int32_t)(own.old_count + fresh);
+    if (ROLE == REBUILD_MEASURE) {
+        tell<BITS, RUN>(rebuild, number, memory, before, most, (uint32_t)count, taken);
+        if (!fits && threadIdx.x == 0) {
+            rebuild.control->rebuild_failed = 1;
+        }
+        return;
+    }
+    const sw_run whole = {count, count > 0 ? most + count : SW_NOWHERE};
+    const int32_t x = ROLE == REBUILD_PLACE
+                          ? sw_look_back_known(rebuild.status, number, origin)
+                          : sw_look_back_chain(rebuild.status, number, origin, whole);
+    const int32_t end = max(x + whole.n, whole.e);
+    fits &= rebuild.hints != NULL ? place<BITS, true, RUN>(view, memory, max(x, before), &taken)
+                                  : place<BITS, false, RUN>(view, memory, max(x, before), &taken);
+    fits &= origin + end <= (int64_t)(view->buckets_total * SW_BUCKET_SLOTS);
+    fits = __syncthreads_and(fits); /* M2: `starts` and `fits` of all threads */
+    if (!fits) {
+        if (threadIdx.x == 0) {
+            rebuild.control->rebuild_failed = 1;
+        }
+        return;
+    }
+    if (rebuild.hints != NULL) {
+        write_hints<BITS>(rebuild, own, number, end, memory);
+    }
+    if (threadIdx.x == 0 && fresh > 0) {
+        atomicAdd((unsigned long long *)&rebuild.control->counters.inserted,
+                  (unsigned long long)fresh);
+    }
+    const bool is_last = number + 1 == rebuild.segments;
+    uint64_t next = is_last ? view->buckets : W::home(view, (typename W::word)(own.high + 1));
+    if (is_last && rebuild.old.slots == view->slots) {
+        next = view->buckets_total; /* what was there may have moved away */
+    }
+    const int32_t to = max(end, (int32_t)(next * SW_BUCKET_SLOTS - origin));
+    if (ROLE == REBUILD_PLACE) {
+        wait_for_readers<BITS>(rebuild, number, (uint64_t)(origin + to));
+    }
+    write<BITS, RUN>(view->slots + origin, max(x, 0), to, memory, taken);
+}
+
+/* Blocks that a multiprocessor should hold at once. */
+static constexpr int blocks_for(int bits, enum sw_rebuild_role role)
+{
+    return bits == 128 ? 2 : role == REBUILD_MEASURE ? 6 : 5;
+}
+
+template <int BITS, enum sw_rebuild_role ROLE, enum sw_rebuild_batch BATCH, int ITEMS>
+static __global__ void __launch_bounds__(SW_SEGMENT_BLOCK,
+                                         SW_CUDA_RESIDENT_BLOCKS(SW_SEGMENT_BLOCK,
+                                                                 blocks_for(BITS, ROLE)))
+    rebuild_kernel(const __grid_constant__ struct sw_cuda_rebuild<BITS> rebuild)
+{
+    extern __shared__ __align__(16) unsigned char shared[];
+    sw_segment_work<BITS, ITEMS> *memory = (sw_segment_work<BITS, ITEMS> *)shared;
+    /* blocks start in the order of their numbers, so a block waits only for blocks that run or are
+     * done */
+    const uint32_t number = ROLE == REBUILD_PLACE ? rebuild.segments - 1 - blockIdx.x : blockIdx.x;
+    sw_segment<BITS> own;
+    uint32_t fresh = 0;
+    if (rebuild.control->rebuild_off != 0 ||
+        (ROLE == REBUILD_PLACE && rebuild.control->rebuild_failed != 0)) {
+        return;
+    }
+    const bool fits = bring_in_order<BITS, ROLE, BATCH>(rebuild, number, memory, &own, &fresh);
+    const uint32_t count = own.old_count + fresh;
+    if (count <= 5 * SW_SEGMENT_BLOCK) {
+        finish<BITS, ROLE, BATCH, 5>(rebuild, number, memory, own, fresh, fits);
+    } else if (count <= 7 * SW_SEGMENT_BLOCK) {
+        finish<BITS, ROLE, BATCH, 7>(rebuild, number, memory, own, fresh, fits);
+    } else if (count <= 9 * SW_SEGMENT_BLOCK) {
+        finish<BITS, ROLE, BATCH, 9>(rebuild, number, memory, own, fresh, fits);
+    } else {
+        finish<BITS, ROLE, BATCH, 11>(rebuild, number, memory, own, fresh, fits);
+    }
+}
+static_assert(SW_CUDA_REBUILD_ENTRIES <= 11 * SW_SEGMENT_BLOCK, "room for all");
+
+#define OFFSETS_PER_THREAD 4
+
+/* offsets[s] = the first entry of segment s or later; m is in order of segments. */
+template <int BITS>
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
+    offsets_kernel(const typename sw_width<BITS>::word *m, uint32_t count, uint32_t shift,
+                   uint32_t segments, uint32_t *offsets)
+{
+    uint64_t start = (uint64_t)blockIdx.x * SW_CUDA_BLOCK * OFFSETS_PER_THREAD + threadIdx.x;
+    int64_t own[OFFSETS_PER_THREAD];
+    int64_t before[OFFSETS_PER_THREAD];
+#pragma unroll
+    for (int k = 0; k < OFFSETS_PER_THREAD; k++) {
+        uint64_t i = start + k * SW_CUDA_BLOCK;
+        own[k] = i < count ? (int64_t)(m[i] >> shift) : segments;
+        before[k] = i > count ? segments : i > 0 ? (int64_t)(m[i - 1] >> shift) : -1;
+    }
+#pragma unroll
+    for (int k = 0; k < OFFSETS_PER_THREAD; k++) {
+        for (int64_t s = before[k] + 1; s <= own[k]; s++) {
+            offsets[s] = (uint32_t)(start + k * SW_CUDA_BLOCK);
+        }
+    }
+}
+
+uint32_t sw_cuda_segment_bits(uint64_t buckets)
+{
+    uint32_t bits = 1;
+    while (buckets >> bits > SW_CUDA_SEGMENT_BUCKETS) {
+        bits++;
+    }
+    return bits;
+}
+
+bool sw_cuda_fits_in_place(uint64_t buckets, uint64_t max_probe)
+{
+    uint64_t homes = (buckets >> sw_cuda_segment_bits(buckets)) + 2;
+    return (homes + max_probe) * SW_BUCKET_SLOTS <= SW_CUDA_REBUILD_ENTRIES;
+}
+
+template <int BITS, enum sw_rebuild_role ROLE, enum sw_rebuild_batch BATCH>
+static cudaError_t launch(const struct sw_cuda_rebuild<BITS> *rebuild, cudaStream_t stream)
+{
+    size_t most = 0;
+    typedef typename sw_width<BITS>::word word;
+    constexpr int items = ROLE == REBUILD_WRITE ? SW_SEGMENT_BUILT : SW_SEGMENT_MERGED;
+    typedef sw_segment_work<BITS, items> work;
+    auto *kernel = rebuild_kernel<BITS, ROLE, BATCH, items>;
+    const size_t bytes = BATCH == REBUILD_ALONE ? sizeof(sw_segment_memory<BITS>)
+                         : BATCH == REBUILD_SET ? sizeof(work)
+                                                : sizeof(work) + work::room * sizeof(word);
+    cudaError_t error = sw_cuda_shared_most(&most);
+    if (error == cudaSuccess && bytes > most) { /* 128-bit slots on 7.5 */
+        return cudaMemsetAsync(&rebuild->control->rebuild_failed, 1, 1, stream);
+    }
+    if (error == cudaSuccess) {
+        error =
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    }
+    if (error == cudaSuccess) {
+        kernel<<<rebuild->segments, SW_SEGMENT_BLOCK, bytes, stream>>>(*rebuild);
+        error = cudaGetLastError();
+    }
+    return error;
+}
+
+/* A merge in place, in two passes. */
+template <int BITS, enum sw_rebuild_batch BATCH>
+static cudaError_t launch_passes(const struct sw_cuda_rebuild<BITS> *rebuild, cudaStream_t stream)
+{
+    if (rebuild->old.slots != rebuild->table.main.slots) {
+        return launch<BITS, REBUILD_WRITE, BATCH>(rebuild, stream);
+    }
+    cudaError_t error = launch<BITS, REBUILD_MEASURE, BATCH>(rebuild, stream);
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_ends<BITS>(rebuild, stream);
+    }
+    return error == cudaSuccess ? launch<BITS, REBUILD_PLACE, BATCH>(rebuild, stream) : error;
+}
+
+template <int BITS>
+cudaError_t sw_cuda_launch_rebuild(const struct sw_cuda_rebuild<BITS> *rebuild, uint32_t count,
+                                   uint32_t *offsets, cudaStream_t stream)
+{
+    const bool in_place = rebuild->old.slots == rebuild->table.main.slots;
+    cudaError_t error = in_place ? sw_cuda_launch_borders<BITS>(rebuild, stream) : cudaSuccess;
+    if (error == cudaSuccess) {
+        error = cudaMemsetAsync(rebuild->status, 0, rebuild->segments * sizeof(uint64_t), stream);
+    }
+    if (error == cudaSuccess && offsets != NULL) {
+        offsets_kernel<BITS>
+            <<<count / (SW_CUDA_BLOCK * OFFSETS_PER_THREAD) + 1, SW_CUDA_BLOCK, 0, stream>>>(
+                rebuild->m, count, rebuild->shift, rebuild->segments, offsets);
+        error = cudaGetLastError();
+    }
+    if (error != cudaSuccess) {
+        return error;
+    }
+    return rebuild->m == NULL      ? launch<BITS, REBUILD_WRITE, REBUILD_ALONE>(rebuild, stream)
+           : rebuild->op == SW_SET ? launch_passes<BITS, REBUILD_SET>(rebuild, stream)
+                                   : launch_passes<BITS, REBUILD_COMBINE>(rebuild, stream);
+}
+
+#define INSTANTIATE(BITS, ...)                                                              \
+    template cudaError_t sw_cuda_launch_rebuild<BITS>(const struct sw_cuda_rebuild<BITS> *, \
+                                                      uint32_t, uint32_t *, cudaStream_t);
+SW_WIDTHS(INSTANTIATE)

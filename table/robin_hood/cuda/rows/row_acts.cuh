@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * row_acts.cuh - what an operation of a batch does to the bytes of a row.
+ */
+#ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_ACTS_CUH
+#define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_ACTS_CUH
+
+#include "table/robin_hood/cuda/rows/rows.cuh"
+
+/* Which operations a chunk has, and where their rows are: those of operation `begin`. */
+struct row_chunk {
+    const uint8_t *values;
+    uint8_t *previous;   /* NULL: not wanted */
+    uint32_t begin, end; /* counted in the batch; no operations if end <= begin */
+};
+
+/* Bytes of an operand. */
+template <int BITS>
+static __device__ inline uint32_t row_operand_bytes(const struct sw_cuda_row_batch<BITS> &batch,
+                                                    uint32_t value_bytes)
+{
+    return batch.wide ? 2 * value_bytes : value_bytes;
+}
+
+template <int BITS>
+static __device__ inline struct row_chunk row_chunk_of(const struct sw_cuda_row_batch<BITS> &batch,
+                                                       uint32_t chunk, uint32_t value_bytes)
+{
+    const struct sw_cuda_parts *parts = batch.parts;
+    const struct sw_cuda_part *part = &parts->parts[parts->of_chunk[chunk]];
+    const uint32_t begin = (chunk - part->first_chunk) * SW_TOGETHER_CHUNK;
+    const uint32_t count = min(part->count - begin, (uint32_t)SW_TOGETHER_CHUNK);
+    return {part->values + (uint64_t)begin * row_operand_bytes<BITS>(batch, value_bytes),
+            part->previous != NULL ? part->previous + (uint64_t)begin * value_bytes : NULL,
+            part->first + begin, part->first + begin + count};
+}
+
+/* A piece of a chunk has an operation for each thread of a block. */
+#define ROW_PIECES (SW_TOGETHER_CHUNK / SW_CUDA_BLOCK)
+
+/* The same of a piece, counted through all chunks. */
+template <int BITS>
+static __device__ inline struct row_chunk row_piece_of(const struct sw_cuda_row_batch<BITS> &batch,
+                                                       uint32_t number, uint32_t value_bytes)
+{
+    const uint32_t before = number % ROW_PIECES * SW_CUDA_BLOCK;
+    const uint64_t at = (uint64_t)before * value_bytes;
+    struct row_chunk piece = row_chunk_of<BITS>(batch, number / ROW_PIECES, value_bytes);
+    piece.values += (uint64_t)before * row_operand_bytes<BITS>(batch, value_bytes);
+    piece.previous = piece.previous != NULL ? piece.previous + at : NULL;
+    piece.begin += before;
+    piece.end = min(piece.end, piece.begin + SW_CUDA_BLOCK);
+    return piece;
+}
+
+/* Blocks of a kernel, each of which takes pieces as far apart as there are blocks: one a piece, or
+ * few where the kernel often has nothing to do, since those of all pieces take some us to come and
+ * go. */
+template <int BITS>
+static uint32_t row_blocks(const struct sw_cuda_rows *rows,
+                           const struct sw_cuda_row_batch<BITS> *batch, bool few)
+{
+    const uint32_t pieces = batch->chunks * ROW_PIECES;
+    const uint32_t most = 2 * rows->repeats_blocks;
+    return few && most < pieces ? most : pieces;
+}
+
+/* The part that operation i is of. */
+static __device__ inline const struct sw_cuda_part *part_of(const struct sw_cuda_parts *parts,
+                                                            uint32_t part_count, uint32_t i)
+{
+    uint32_t low = 0;
+    uint32_t high = part_count - 1;
+    while (low < high) { /* the last one that begins there or before */
+        const uint32_t middle = (low + high + 1) / 2;
+        if (parts->parts[middle].first <= i) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    return &parts->parts[low];
+}
+
+/* Where the text of a row would be, or of an operand; NULL: it has none. */
+static __device__ inline const uint8_t *row_text(const struct sw_cuda_rows &rows,
+                                                 const uint8_t *row)
+{
+    const uint8_t *text = row + rows.value_bytes - rows.text_bytes;
+    return (__ldcg((const uint32_t *)text) & 0xffff) != 0 ? text : NULL;
+}
+
+/* The group of operation i. */
+template <int BITS>
+static __device__ inline uint32_t row_group(const struct sw_cuda_row_batch<BITS> &batch, uint32_t i)
+{
+    uint32_t low = 0;
+    uint32_t high = batch.group_count - 1;
+    while (low < high) { /* the first group that ends behind it */
+        const uint32_t middle = (low + high) / 2;
+        if (batch.group_ends[middle] > i) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return low;
+}
+
+struct row_act {
+    bool found;   /* its key was present */
+    bool refused; /* then nothing else holds */
+    bool writes;  /* its row */
+    bool inserts; /* it writes the row that it got */
+    bool removes; /* its row is given back */
+    uint32_t op;
+};
+
+template <int BITS>
+static __device__ inline bool row_found(const struct sw_cuda_row_batch<BITS> &batch, uint32_t i)
+{
+    return (batch.found[i / 64] >> (i % 64) & 1) != 0;
+}
+
+/* What operation i does, if its key is present, or not. */
+template <int BITS>
+static __device__ inline struct row_act row_act_of(const struct sw_cuda_row_batch<BITS> &batch,
+                                                   uint32_t i, bool found)
+{
+    struct row_act act = {};
+    act.op = batch.ops != NULL ? batch.ops[i] : batch.op;
+    act.refused = batch.status != NULL && *batch.status == SW_E_FULL &&
+                  batch.group_refused[row_group<BITS>(batch, i)] != 0;
+    if (act.refused) {
+        return act;
+    }
+    act.found = found;
+    const enum sw_effect effect = sw_row_effect(act.op, act.found);
+    act.writes = effect == SW_EFFECT_WRITE;
+    act.inserts = act.writes && !act.found;
+    act.removes = effect == SW_EFFECT_REMOVE;
+    return act;
+}
+
+template <int BITS>
+static __device__ inline struct row_act row_act_of(const struct sw_cuda_row_batch<BITS> &batch,
+                                                   uint32_t i)
+{
+    return row_act_of<BITS>(batch, i, row_found<BITS>(batch, i));
+}
+
+/* How many rows were taken off the stack, as tentative ones. */
+template <int BITS>
+static __device__ inline uint64_t row_taken(const struct sw_cuda_rows &rows,
+                                            const struct sw_cuda_row_batch<BITS> &batch)
+{
+    const bool none = !batch.inserts || (batch.looked_up && rows.scratch.control->absent == 0);
+    return none ? 0 : min(rows.stack->free_count, (uint64_t)batch.count);
+}
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * row_move.cuh - moves the rows of several operations as one stream, by a whole warp; and what an
+ * operation that writes makes of the numbers of a row.
+ */
+#ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_MOVE_CUH
+#define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_MOVE_CUH
+
+#include "table/robin_hood/cuda/rows/rows.cuh"
+
+/* Units that a lane has on their way at once. */
+#define ROW_UNITS_IN_FLIGHT 4
+
+static __device__ __forceinline__ uint8_t *row_at(const struct sw_cuda_rows &rows, uint64_t row)
+{
+    return sw_cuda_row_at(&rows, row);
+}
+
+/* Where a row is moved from and to, and by which operation. */
+struct __align__(16) row_way
+{
+    const uint8_t *from; /* NULL: zeros */
+    uint8_t *to;
+};
+
+/* Zeros, or the unit at p. */
+template <typename T>
+static __device__ __forceinline__ T row_load(const uint8_t *p, uint32_t offset)
+{
+    return p != NULL ? __ldcg((const T *)(p + offset)) : T();
+}
+
+/* Numbers of 32 bits that are added to those of 16 in a unit of 4 bytes at `offset` of the row. */
+static __device__ __forceinline__ uint2 row_load_wide(const uint8_t *p, uint32_t offset)
+{
+    const uint8_t *at = p + 2 * offset;
+    if (p == NULL || (uintptr_t)at % 8 == 0) {
+        return row_load<uint2>(p, 2 * offset);
+    }
+    return make_uint2(__ldcg((const uint32_t *)at), __ldcg((const uint32_t *)at + 1));
+}
+
+/* What is added to a unit T of a row: one of the same type, or a wide one. */
+template <typename T, typename OPERAND>
+static __device__ __forceinline__ OPERAND row_operand(const uint8_t *p, uint32_t offset)
+{
+    if constexpr (sizeof(OPERAND) == sizeof(T)) {
+        return row_load<T>(p, offset);
+    } else {
+        return row_load_wide(p, offset);
+    }
+}
+
+/* The sums of two numbers of 16 bits each. Not inline: few rows have such numbers, and it takes
+ * registers. */
+static __device__ __attribute__((noinline)) uint32_t row_sum_16(bool brain, uint32_t base,
+                                                                uint32_t operand)
+{
+    uint16_t sum[2];
+#pragma unroll
+    for (uint32_t half = 0; half < 2; half++) {
+        const uint16_t number = (uint16_t)(base >> 16 * half);
+        const uint16_t more = (uint16_t)(operand >> 16 * half);
+        sum[half] = brain ? sw_row_sum_bf16(number, sw_row_of_bf16(more))
+                          : sw_row_sum_f16(number, sw_row_of_f16(more));
+    }
+    return (uint32_t)sum[1] << 16 | sum[0];
+}
+
+/* The same, of wide operands. */
+static __device__ __attribute__((noinline)) uint32_t row_sum_wide(bool brain, uint32_t base,
+                                                                  uint2 operand)
+{
+    const uint16_t low = (uint16_t)base;
+    const uint16_t high = (uint16_t)(base >> 16);
+    const uint16_t sum[2] = {
+        brain ? sw_row_sum_bf16(low, operand.x) : sw_row_sum_f16(low, operand.x),
+        brain ? sw_row_sum_bf16(high, operand.y) : sw_row_sum_f16(high, operand.y)};
+    return (uint32_t)sum[1] << 16 | sum[0];
+}
+
+/* The sums of the numbers in 32 bits, by the operation. */
+static __device__ __forceinline__ uint32_t row_sum_32(uint32_t op, uint32_t base, uint32_t operand)
+{
+    switch (op) {
+    case SW_ADD_F32:
+    case SW_ADD_PRESENT_F32:
+        return sw_row_sum_f32(base, operand);
+    case SW_ADD_F16:
+    case SW_ADD_PRESENT_F16:
+        return row_sum_16(false, base, operand);
+    case SW_ADD_BF16:
+    case SW_ADD_PRESENT_BF16:
+        return row_sum_16(true, base, operand);
+    default:
+        return base + operand;
+    }
+}
+
+static __device__ __forceinline__ void row_sum_64(uint32_t op, uint32_t base[2],
+                                                  const uint32_t operand[2])
+{
+    if (op == SW_ADD_U64 || op == SW_ADD_PRESENT_U64) {
+        const uint64_t sum =
+            ((uint64_t)base[1] << 32 | base[0]) + ((uint64_t)operand[1] << 32 | operand[0]);
+        base[0] = (uint32_t)sum;
+        base[1] = (uint32_t)(sum >> 32);
+    } else {
+        base[0] = row_sum_32(op, base[0], operand[0]);
+        base[1] = row_sum_32(op, base[1], operand[1]);
+    }
+}
+
+/* What an operation that adds makes of a unit of a row. */
+static __device__ __forceinline__ uint32_t row_made(uint32_t op, uint32_t base, uint32_t operand)
+{
+    return row_sum_32(op, base, operand);
+}
+
+static __device__ __forceinline__ uint32_t row_made(uint32_t op, uint32_t base, uint2 operand)
+{
+    return row_sum_wide(op == SW_ADD_BF16 || op == SW_ADD_PRESENT_BF16, base, operand);
+}
+
+static __device__ __forceinline__ uint2 row_made(uint32_t op, uint2 base, uint2 operand)
+{
+    uint32_t sum[2] = {base.x, base.y};
+    const uint32_t more[2] = {operand.x, operand.y};
+    row_sum_64(op, sum, more);
+    return make_uint2(sum[0], sum[1]);
+}
+
+static __device__ __forceinline__ uint4 row_made(uint32_t op, uint4 base, uint4 operand)
+{
+    const uint2 low = row_made(op, make_uint2(base.x, base.y), make_uint2(operand.x, operand.y));
+    const uint2 high = row_made(op, make_uint2(base.z, base.w), make_uint2(operand.z, operand.w));
+    return make_uint4(low.x, low.y, high.x, high.y);
+}
+
+static __device__ __forceinline__ uint32_t row_either(uint32_t a, uint32_t b)
+{
+    return a | b;
+}
+
+static __device__ __forceinline__ uint2 row_either(uint2 a, uint2 b)
+{
+    return make_uint2(a.x | b.x, a.y | b.y);
+}
+
+static __device__ __forceinline__ uint4 row_either(uint4 a, uint4 b)
+{
+    return make_uint4(a.x | b.x, a.y | b.y, a.z | b.z, a.w | b.w);
+}
+
+/* As row_made, of the unit at `offset`. TEXTS: rows end with a text, of which no unit has but a
+ * part, and the operation may replace what is before it. Of the two texts one is none, which is
+ * zeros, or both are alike: others were refused. */
+template <bool TEXTS, typename T>
+static __device__ __forceinline__ T row_made_at(const struct sw_cuda_rows &rows, uint32_t op,
+                                                T base, T operand, uint32_t offset)
+{
+    if (TEXTS && offset >= rows.value_bytes - rows.text_bytes) {
+        return row_either(base, operand);
+    }
+    return TEXTS && !sw_row_adds(op) ? operand : row_made(op, base, operand);
+}
+
+/* The way and the offset of unit `at` of a list. */
+static __device__ __forceinline__ uint32_t row_owner(uint32_t at, uint32_t units, uint32_t *offset)
+{
+    const bool even = (units & (units - 1)) == 0;
+    const uint32_t owner = even ? at >> (31 - (uint32_t)__clz((int)units)) : at / units;
+    *offset = at - owner * units;
+    return owner;
+}
+
+/* Copies `count` rows of `units` units of type T: each lane takes every 32nd of all. No row goes
+ * where another comes from, or goes. */
+template <typename T>
+static __device__ __forceinline__ void row_copy_units(const struct row_way *ways, uint32_t count,
+                                                      uint32_t units)
+{
+    const uint32_t total = count * units;
+    for (uint32_t first = threadIdx.x % 32; first < total; first += 32 * ROW_UNITS_IN_FLIGHT) {
+        T part[ROW_UNITS_IN_FLIGHT];
+        uint32_t offset;
+#pragma unroll
+        for (uint32_t u = 0; u < ROW_UNITS_IN_FLIGHT; u++) {
+            if (first + 32 * u < total) {
+                const uint8_t *from = ways[row_owner(first + 32 * u, units, &offset)].from;
+                part[u] = row_load<T>(from, offset * (uint32_t)sizeof(T));
+            }
+        }
+#pragma unroll
+        for (uint32_t u = 0; u < ROW_UNITS_IN_FLIGHT; u++) {
+            if (first + 32 * u < total) {
+                uint8_t *to = ways[row_owner(first + 32 * u, units, &offset)].to;
+                __stcs((T *)to + offset, part[u]);
+            }
+        }
+    }
+}
+
+/* The largest units that addresses and sizes allow: 16, 8 or 4 bytes. */
+static __device__ __forceinline__ uint32_t row_unit(uint64_t bits)
+{
+    return bits % 16 == 0 ? 16 : bits % 8 == 0 ? 8 : 4;
+}
+
+/* Copies rows of `bytes`, in units of `unit` bytes. */
+static __device__ __forceinline__ void row_copy(const struct row_way *ways, uint32_t count,
+                                                uint32_t bytes, uint32_t unit)
+{
+    if (unit == 16) {
+        row_copy_units<uint4>(ways, count, bytes / 16);
+    } else if (unit == 8) {
+        row_copy_units<uint2>(ways, count, bytes / 8);
+    } else {
+        row_copy_units<uint32_t>(ways, count, bytes / 4);
+    }
+}
+
+/* Appends the ways of those lanes that have one to a warp's list in shared memory. Returns how many
+ * it has then. All lanes. */
+static __device__ __forceinline__ uint32_t row_append(struct row_way *ways, uint32_t count,
+                                                      bool has, const uint8_t *from, uint8_t *to)
+{
+    const uint32_t lanes = __ballot_sync(SW_WARP_ALL, has);
+    if (has) {
+        const uint32_t before = lanes & ((1U << threadIdx.x % 32) - 1);
+        ways[count + (uint32_t)__popc(before)] = {from, to};
+    }
+    return count + (uint32_t)__popc(lanes);
+}
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * row_repeats.cu - the operations on rows that a batch has more than once, in array order row by
+ * row; and the state of the stack after the batch.
+ *
+ * They are sorted by row, stably: then those of one row are a run. Runs are cut into segments,
+ * which begin where a run does and at each operation that replaces the whole row (a seed): what is
+ * behind it does not depend on what was before. So segments are carried out side by side, each
+ * number of a row by one thread from the first step to the last. A seed's answer is given by the
+ * segment before its own.
+ *
+ * Invariant: of a run's segments only the first reads the row, and only the last writes it. If that
+ * is not the same, the last one waits until all first ones are done.
+ *
+ * Memory order: every step is complete in all blocks before the next begins, by a grid barrier
+ * (M4).
+ */
+#include "table/device/at_once.cuh"
+#include "table/robin_hood/cuda/rows/row_hot.cuh"
+#include "table/robin_hood/cuda/rows/row_long.cuh"
+#include "table/robin_hood/cuda/rows/row_short.cuh"
+
+union repeats_memory {
+    struct sort_memory sort;
+    struct segment segments[WARPS][GROUP];
+    struct hot_memory hot;
+    struct long_memory longs;
+};
+
+/* What kinds of rows and operands there are. */
+enum repeats { PLAIN, WIDE, TEXTS };
+
+template <int BITS, enum repeats KIND>
+static __device__ inline void carry_out_repeats(const struct sw_cuda_rows &rows,
+                                                const struct sw_cuda_row_batch<BITS> &batch)
+{
+    __shared__ union repeats_memory memory;
+    cooperative_groups::grid_group grid = cooperative_groups::this_grid();
+    struct runs runs = sort_steps<BITS, KIND == TEXTS>(rows, batch, &memory.sort);
+    cut_runs<KIND == TEXTS>(rows.scratch, &runs, &memory.sort);
+    const uint32_t odd = rows.scratch.control->odd;
+    const bool pairs = (odd & STEP_OF_PAIRS) != 0;
+    const uint32_t unit =
+        row_unit((odd & ~STEP_OF_PAIRS) | row_operand_bytes<BITS>(batch, rows.value_bytes) |
+                 (KIND == TEXTS ? rows.text_bytes : 0));
+    for (uint32_t turn = 0; turn < 2; turn++) {
+        const bool waiting = turn == 1;
+        struct segment *own = memory.segments[threadIdx.x / 32];
+        if constexpr (KIND == WIDE) {
+            carry_out_short<uint32_t, uint2>(rows, runs, waiting, own);
+        } else if (unit == 16) {
+            carry_out_short<uint4, uint4, KIND == TEXTS>(rows, runs, waiting, own);
+        } else if (unit == 8) {
+            carry_out_short<uint2, uint2, KIND == TEXTS>(rows, runs, waiting, own);
+        } else {
+            carry_out_short<uint32_t, uint32_t, KIND == TEXTS>(rows, runs, waiting, own);
+        }
+        if (!waiting) {
+            grid.sync(); /* M4: the list of long segments */
+        }
+        __syncthreads(); /* M2: memory.segments was read */
+        if constexpr (KIND == PLAIN) {
+            carry_out_hot(rows, runs, waiting, &memory.hot);
+        }
+        if constexpr (KIND != TEXTS) {
+            carry_out_long<KIND == WIDE>(rows, runs, waiting, pairs, &memory.longs);
+        }
+        if (!waiting) {
+            grid.sync(); /* M4: the first segments of all runs have read their rows */
+        }
+    }
+}
+
+template <int BITS, enum repeats KIND>
+static __global__ void __launch_bounds__(CROWD_THREADS, CROWD_BLOCKS_PER_SM)
+    repeats_kernel(const struct sw_cuda_rows rows, const struct sw_cuda_row_batch<BITS> batch)
+{
+    struct sw_cuda_row_control *control = rows.scratch.control;
+    if (control->repeats != 0) {
+        carry_out_repeats<BITS, KIND>(rows, batch);
+    }
+    if (blockIdx.x == 0 && threadIdx.x == 0) { /* M8: after the last barrier nobody reads it */
+        const uint64_t taken = row_taken<BITS>(rows, batch);
+        rows.stack->free_count = rows.stack->free_count - taken + control->given;
+        rows.stack->high += control->fresh;
+    }
+}
+
+template <int BITS>
+cudaError_t sw_cuda_launch_row_repeats(const struct sw_cuda_rows *rows,
+                                       const struct sw_cuda_row_batch<BITS> *batch,
+                                       cudaStream_t stream)
+{
+    struct sw_cuda_rows to = *rows;
+    struct sw_cuda_row_batch<BITS> what = *batch;
+    void *arguments[] = {&to, &what};
+    return cudaLaunchCooperativeKernel(rows->text_bytes > 0 ? repeats_kernel<BITS, TEXTS>
+                                       : batch->wide        ? repeats_kernel<BITS, WIDE>
+                                                            : repeats_kernel<BITS, PLAIN>,
+                                       dim3(rows->repeats_blocks), dim3(CROWD_THREADS), arguments,
+                                       0, stream);
+}
+
+template <int BITS> cudaError_t sw_cuda_load_row_repeats(uint32_t multiprocessors, uint32_t *blocks)
+{
+    uint32_t wide = 0;
+    uint32_t texts = 0;
+    cudaError_t error = sw_cuda_blocks_at_once(repeats_kernel<BITS, PLAIN>, CROWD_THREADS,
+                                               multiprocessors, CROWD_BLOCKS_PER_SM, blocks);
+    if (error == cudaSuccess) {
+        error = sw_cuda_blocks_at_once(repeats_kernel<BITS, WIDE>, CROWD_THREADS, multiprocessors,
+                                       CROWD_BLOCKS_PER_SM, &wide);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_blocks_at_once(repeats_kernel<BITS, TEXTS>, CROWD_THREADS, multiprocessors,
+                                       CROWD_BLOCKS_PER_SM, &texts);
+    }
+    wide = wide < texts ? wide : texts;
+    *blocks = *blocks < wide ? *blocks : wide;
+    *blocks = *blocks < SW_CUDA_REST_BLOCKS_MAX ? *blocks : SW_CUDA_REST_BLOCKS_MAX;
+    return error;
+}
+
+#define INSTANTIATE(BITS, ...)                                                              \
+    template cudaError_t sw_cuda_launch_row_repeats<BITS>(                                  \
+        const struct sw_cuda_rows *, const struct sw_cuda_row_batch<BITS> *, cudaStream_t); \
+    template cudaError_t sw_cuda_load_row_repeats<BITS>(uint32_t, uint32_t *);
+SW_WIDTHS(INSTANTIATE)

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * row_texts.cu - the texts of keys, which rows end with (admission.h), before the engine carries a
+ * batch of writes out, and before a batch of reads is answered.
+ *
+ * Texts of writes are compared side by side: with that of the key's row, and with that of one other
+ * operation on the key. If all are alike, whatever the batch does and whatever of it is refused, no
+ * group collides: to the end of the batch every key has that text, or none. Else one thread walks
+ * the groups with keys whose texts differ, in order, by presence and text. Others have no operation
+ * on these keys, and cannot collide. Where room is not certain it walks all groups, and decides
+ * which have none, too: each may depend on all before it. To the engine the operations of refused
+ * groups are GETs, so that it refuses none of those that were walked; what was decided is put
+ * behind it where its own refusals are.
+ *
+ * So acts on one row have one text, or none, in batches that have been decided, and what a write
+ * makes of the text of a row is either (row_move.cuh:row_made_at).
+ *
+ * Memory order: what a kernel finds out the next one reads (M1). A slot is claimed by
+ * compare-and-swap, for the first operation on its key that comes, and so is the one that speaks
+ * for its text (M6); keys and texts of operations do not change meanwhile.
+ */
+#include "table/robin_hood/cuda/texts/row_texts.cuh"
+#include "table/robin_hood/cuda/times/expired_reads.cuh"
+
+/* What a launch of so many operations has of sw_cuda_row_texts.disputed, behind the first words:
+ * 1 + the operation that claimed a slot, 1 + the one that speaks for its text, and whether others
+ * say otherwise. */
+struct claims {
+    uint32_t *of_key, *of_text, *differ;
+    uint32_t slots; /* a power of two */
+};
+
+static __host__ __device__ inline struct claims claims_of(const struct sw_cuda_row_texts &texts,
+                                                          uint32_t slots)
+{
+    uint32_t *words = texts.disputed + 4;
+    return {words, words + slots, words + 2 * (uint64_t)slots, slots};
+}
+
+/* Claims the word for operation i, unless another one has it. Returns which has. */
+static __device__ inline uint32_t claim(uint32_t *word, uint32_t i)
+{
+    uint32_t owner = *(volatile uint32_t *)word;
+    if (owner == 0) {
+        owner = atomicCAS(word, 0U, i + 1);
+    }
+    return owner != 0 ? owner - 1 : i;
+}
+
+/* The slot of the key of operation i. Keys of one home are close together in m; here they must be
+ * spread. */
+template <int BITS>
+static __device__ inline uint32_t slot_of(const struct claims &claims,
+                                          const typename sw_width<BITS>::word *keys, uint64_t m,
+                                          uint32_t i)
+{
+    uint32_t at = (uint32_t)(m * 0x9e3779b97f4a7c15ULL >> 32) & (claims.slots - 1);
+    while (keys[claim(&claims.of_key[at], i)] != keys[i]) {
+        at = (at + 1) & (claims.slots - 1);
+    }
+    return at;
+}
+
+/* A thread an operation: finds the slots and states of keys, and compares texts. */
+template <int BITS>
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
+    compare_kernel(const typename sw_width<BITS>::table table,
+                   const typename sw_width<BITS>::word *keys, const struct sw_cuda_rows rows,
+                   const struct sw_cuda_parts *parts, uint32_t part_count, uint32_t count,
+                   const struct claims claims)
+{
+    typedef sw_width<BITS> W;
+    const uint32_t i = blockIdx.x * SW_CUDA_BLOCK + threadIdx.x;
+    if (i >= count) {
+        return;
+    }
+    uint64_t probes = 0;
+    const typename W::word m = W::mix(&table, keys[i]);
+    const typename W::place place = W::locate(&table, m, &probes);
+    const uint8_t *stored =
+        place.found ? row_text(rows, row_at(rows, (uint64_t)place.value)) : NULL;
+    const uint8_t *text = text_of(rows, parts, part_count, i);
+    const uint32_t slot = slot_of<BITS>(claims, keys, m, i);
+    uint32_t facts = 0;
+    if (text != NULL) {
+        const uint32_t first = claim(&claims.of_text[slot], i);
+        const bool as_first =
+            first == i || same_text(rows, text, text_of(rows, parts, part_count, first));
+        const bool as_stored = stored != NULL && same_text(rows, text, stored);
+        facts =
+            SW_ROW_HAS_TEXT | (as_first ? SW_ROW_AS_FIRST : 0) | (as_stored ? SW_ROW_AS_STORED : 0);
+        if (!as_first || (stored != NULL && !as_stored)) {
+            claims.differ[slot] = 1; /* M6: all store the same */
+            *rows.texts.disputed = 1;
+        }
+    }
+    rows.texts.slots[i] = slot;
+    rows.texts.facts[i] = (uint8_t)facts;
+    /* M6: all threads with this key store the same */
+    rows.texts.states[slot] = !place.found     ? SW_ROW_ABSENT
+                              : stored == NULL ? SW_ROW_NO_TEXT
+                                               : SW_ROW_OF_ROW;
+}
+
+/* Whether no group can be refused for want of room. */
+template <int BITS>
+static __device__ inline bool has_room(const typename sw_width<BITS>::table &table,
+                                       uint32_t operations)
+{
+    return table.state->occupied + operations <= table.occupied_max &&
+           table.state->stash_occupied <= table.stash_max;
+}
+
+/* A thread an operation, and a group: which are walked. */
+template <int BITS>
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
+    mark_kernel(const typename sw_width<BITS>::table table, const struct sw_cuda_rows rows,
+                const struct sw_cuda_row_batch<BITS> batch, const struct claims claims)
+{
+    const uint32_t i = blockIdx.x * SW_CUDA_BLOCK + threadIdx.x;
+    if (*rows.texts.disputed == 0) {
+        return;
+    }
+    const bool all = !has_room<BITS>(table, batch.count);
+    const bool walked = i < batch.count && (all || claims.differ[rows.texts.slots[i]] != 0);
+    const uint32_t walked_here = __ballot_sync(SW_WARP_ALL, walked);
+    if (i % 32 == 0 && i < batch.count) {
+        rows.texts.walked[i / 32] = walked_here;
+    }
+    if (i < batch.group_count) {
+        rows.texts.refused[i] = SW_ADMITTED;
+    }
+}
+
+/* The first operation from i on that is walked; or count, or more. */
+static __device__ inline uint32_t next_walked(const uint32_t *walked, uint32_t i, uint32_t count)
+{
+    while (i < count) {
+        const uint32_t word = walked[i / 32] >> i % 32;
+        if (word != 0) {
+            return i + (uint32_t)__ffs((int)word) - 1;
+        }
+        i = (i / 32 + 1) * 32;
+    }
+    return i;
+}
+
+/* What a group would meet: walks it until that is known. */
+template <int BITS>
+static __device__ inline enum sw_admission walk_group(const typename sw_width<BITS>::table &table,
+                                                      const struct sw_cuda_rows &rows,
+                                                      const struct sw_cuda_row_batch<BITS> &batch,
+                                                      uint32_t *i, uint32_t end, uint64_t *occupied)
+{
+    const bool stash_full = table.state->stash_occupied > table.stash_max;
+    for (; *i < end; ++*i) {
+        const uint32_t was = *text_state(rows, *i);
+        if (text_collides(rows, batch.parts, batch.part_count, *i, was)) {
+            return SW_REFUSED_COLLISION;
+        }
+        const enum sw_effect effect = sw_row_effect(batch.ops[*i], was != SW_ROW_ABSENT);
+        if (effect == SW_EFFECT_WRITE && was == SW_ROW_ABSENT) {
+            if (*occupied >= table.occupied_max || stash_full) {
+                return SW_REFUSED_FULL;
+            }
+            ++*occupied;
+        }
+        *occupied -= effect == SW_EFFECT_REMOVE;
+        text_step(rows, *i, effect);
+    }
+    return SW_ADMITTED;
+}
+
+/* One thread, only where texts differ: which groups are refused. */
+template <int BITS>
+static __global__ void walk_kernel(const typename sw_width<BITS>::table table,
+                                   const struct sw_cuda_rows rows,
+                                   const struct sw_cuda_row_batch<BITS> batch)
+{
+    uint64_t occupied = table.state->occupied;
+    uint32_t i = 0;
+    if (*rows.texts.disputed == 0) {
+        return;
+    }
+    while ((i = next_walked(rows.texts.walked, i, batch.count)) < batch.count) {
+        const uint32_t g = row_group<BITS>(batch, i);
+        const uint32_t first = g > 0 ? batch.group_ends[g - 1] : 0;
+        const uint32_t end = batch.group_ends[g];
+        const uint64_t before = occupied;
+        i = first;
+        const enum sw_admission admission =
+            walk_group<BITS>(table, rows, batch, &i, end, &occupied);
+        if (admission != SW_ADMITTED) {
+            occupied = before;
+            rows.texts.refused[g] = (uint8_t)admission;
+            while (i-- > first) {
+                text_step_back(rows, i);
+            }
+            for (i = first; i < end; i++) {
+                rows.texts.facts[i] |= SW_ROW_VOID;
+            }
+        }
+        i = end;
+    }
+}
+
+/* A thread a group, behind the engine. */
+template <int BITS>
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
+    refused_kernel(const struct sw_cuda_rows rows, const struct sw_cuda_row_batch<BITS> batch)
+{
+    const uint32_t g = blockIdx.x * SW_CUDA_BLOCK + threadIdx.x;
+    if (g < batch.group_count && *rows.texts.disputed != 0 && rows.texts.refused[g] != 0) {
+        batch.group_refused[g] = rows.texts.refused[g];
+        *batch.status = SW_E_FULL; /* M6: all store the same */
+    }
+}
+
+/* A batch of reads, with types. */
+template <int BITS> struct text_reads {
+    const typename sw_width<BITS>::word *keys;
+    const uint8_t *values;
+    uint32_t count, group_count;
+    const uint32_t *group_ends;
+    uint8_t *group_refused; /* or NULL */
+    struct sw_cuda_record *record;
+};
+
+/* A thread a key of a batch that only reads. A key whose time has come is absent. */
+template <int BITS, typename JUDGE>
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
+    reads_kernel(const typename sw_width<BITS>::table table, const struct sw_cuda_rows rows,
+                 const struct text_reads<BITS> reads, const JUDGE judge)
+{
+    typedef sw_width<BITS> W;
+    const uint32_t i = blockIdx.x * SW_CUDA_BLOCK + threadIdx.x;
+    if (i >= reads.count) {
+        return;
+    }
+    uint64_t probes = 0;
+    const uint8_t *text = row_text(rows, reads.values + (uint64_t)i * rows.value_bytes);
+    const typename W::place place = W::locate(&table, W::mix(&table, reads.keys[i]), &probes);
+    bool found = place.found;
+    if constexpr (JUDGE::judges) {
+        found = found && sw_judged(judge, reads.keys[i]).lives;
+    }
+    const uint8_t *stored = found ? row_text(rows, row_at(rows, (uint64_t)place.value)) : NULL;
+    if (text == NULL || stored == NULL || same_text(rows, text, stored)) {
+        return;
+    }
+    uint32_t low = 0;
+    uint32_t high = reads.group_count;
+    while (low < high) { /* the first group that ends behind it; there may be none declared */
+        const uint32_t middle = low + (high - low) / 2;
+        if (reads.group_ends[middle] > i) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    if (reads.group_count > 0 && reads.group_refused != NULL) {
+        reads.group_refused[low] = SW_REFUSED_COLLISION; /* M6, as the next: all store the same */
+    }
+    reads.record->collided = 1; /* M7: the kernel of the answers follows with the ticket */
+}
+
+template <int BITS>
+cudaError_t sw_cuda_launch_row_compare(const struct sw_cuda_device<BITS> *device,
+                                       const struct sw_cuda_rows *rows,
+                                       const typename sw_width<BITS>::word *keys,
+                                       const struct sw_cuda_parts *parts, uint32_t part_count,
+                                       uint32_t count, cudaStream_t stream)
+{
+    const struct claims claims = claims_of(rows->texts, sw_cuda_row_claims(count));
+    const uint64_t words = 4 + 3 * (uint64_t)claims.slots;
+    cudaError_t error = cudaMemsetAsync(rows->texts.disputed, 0, words * sizeof(uint32_t), stream);
+    if (error == cudaSuccess) {
+        compare_kernel<BITS><<<count / SW_CUDA_BLOCK + 1, SW_CUDA_BLOCK, 0, stream>>>(
+            device->table, keys, *rows, parts, part_count, count, claims);
+        error = cudaGetLastError();
+    }
+    return error;
+}
+
+template <int BITS>
+cudaError_t
+sw_cuda_launch_row_texts(const struct sw_cuda_device<BITS> *device, const struct sw_cuda_rows *rows,
+                         const typename sw_width<BITS>::word *keys,
+                         const struct sw_cuda_row_batch<BITS> *batch, cudaStream_t stream)
+{
+    const struct claims claims = claims_of(rows->texts, sw_cuda_row_claims(batch->count));
+    const uint32_t blocks = batch->count / SW_CUDA_BLOCK + 1;
+    cudaError_t error = sw_cuda_launch_row_compare<BITS>(device, rows, keys, batch->parts,
+                                                         batch->part_count, batch->count, stream);
+    if (error == cudaSuccess) {
+        mark_kernel<BITS>
+            <<<blocks, SW_CUDA_BLOCK, 0, stream>>>(device->table, *rows, *batch, claims);
+        error = cudaGetLastError();
+    }
+    if (error == cudaSuccess) {
+        walk_kernel<BITS><<<1, 1, 0, stream>>>(device->table, *rows, *batch);
+        error = cudaGetLastError();
+    }
+    return error;
+}
+
+template <int BITS>
+cudaError_t sw_cuda_launch_row_refused(const struct sw_cuda_rows *rows,
+                                       const struct sw_cuda_row_batch<BITS> *batch,
+                                       cudaStream_t stream)
+{
+    refused_kernel<BITS>
+        <<<batch->group_count / SW_CUDA_BLOCK + 1, SW_CUDA_BLOCK, 0, stream>>>(*rows, *batch);
+    return cudaGetLastError();
+}
+
+template <int BITS>
+cudaError_t sw_cuda_launch_row_text_reads(const struct sw_cuda_device<BITS> *device,
+                                          const struct sw_cuda_rows *rows,
+                                          const struct sw_batch *batch,
+                                          struct sw_cuda_record *record,
+                                          const struct sw_cuda_judge *judge, cudaStream_t stream)
+{
+    typedef typename sw_width<BITS>::word word;
+    const struct text_reads<BITS> reads = {
+        (const word *)batch->keys, (const uint8_t *)batch->values, batch->count, batch->group_count,
+            batch->group_ends, batch->group_refused, record
+    };
+    record->collided = 0;
+    if (batch->kind != SW_BATCH_OPERATIONS || batch->values == NULL || batch->count == 0) {
+        return cudaSuccess;
+    }
+    const uint32_t blocks = batch->count / SW_CUDA_BLOCK + 1;
+    if (judge != NULL) {
+        reads_kernel<BITS, sw_cuda_judge>
+            <<<blocks, SW_CUDA_BLOCK, 0, stream>>>(device->table, *rows, reads, *judge);
+    } else {
+        reads_kernel<BITS, sw_cuda_no_judge>
+            <<<blocks, SW_CUDA_BLOCK, 0, stream>>>(device->table, *rows, reads, sw_cuda_no_judge());
+    }
+    return cudaGetLastError();
+}
+
+template <int BITS> cudaError_t sw_cuda_load_row_texts(void)
+{
+    struct cudaFuncAttributes attributes;
+    cudaError_t error = cudaFuncGetAttributes(&attributes, compare_kernel<BITS>);
+    if (error == cudaSuccess) {
+        error = cudaFuncGetAttributes(&attributes, mark_kernel<BITS>);
+    }
+    if (error == cudaSuccess) {
+        error = cudaFuncGetAttributes(&attributes, walk_kernel<BITS>);
+    }
+    if (error == cudaSuccess) {
+        error = cudaFuncGetAttributes(&attributes, refused_kernel<BITS>);
+    }
+    if (error == cudaSuccess) {
+        error = cudaFuncGetAttributes(&attributes, reads_kernel<BITS, sw_cuda_no_judge>);
+    }
+    return error == cudaSuccess
+               ? cudaFuncGetAttributes(&attributes, reads_kernel<BITS, sw_cuda_judge>)
+               : error;
+}
+
+#define INSTANTIATE(BITS, ...)                                                                     \
+    template cudaError_t sw_cuda_launch_row_compare<BITS>(                                         \
+        const struct sw_cuda_device<BITS> *, const struct sw_cuda_rows *,                          \
+        const typename sw_width<BITS>::word *, const struct sw_cuda_parts *, uint32_t, uint32_t,   \
+        cudaStream_t);                                                                             \
+    template cudaError_t sw_cuda_launch_row_texts<BITS>(                                           \
+        const struct sw_cuda_device<BITS> *, const struct sw_cuda_rows *,                          \
+        const typename sw_width<BITS>::word *, const struct sw_cuda_row_batch<BITS> *,             \
+        cudaStream_t);                                                                             \
+    template cudaError_t sw_cuda_launch_row_refused<BITS>(                                         \
+        const struct sw_cuda_rows *, const struct sw_cuda_row_batch<BITS> *, cudaStream_t);        \
+    template cudaError_t sw_cuda_launch_row_text_reads<BITS>(                                      \
+        const struct sw_cuda_device<BITS> *, const struct sw_cuda_rows *, const struct sw_batch *, \
+        struct sw_cuda_record *, const struct sw_cuda_judge *, cudaStream_t);                      \
+    template cudaError_t sw_cuda_load_row_texts<BITS>(void);
+SW_WIDTHS(INSTANTIATE)

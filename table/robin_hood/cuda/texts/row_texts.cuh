@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * row_texts.cuh - what of the texts of keys has been found out, as a thread sees it that walks
+ * groups in order (row_texts.cu, expiry_walk.cu): which text each key has by then, and whether an
+ * operation has another one.
+ */
+#ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_TEXTS_ROW_TEXTS_CUH
+#define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_TEXTS_ROW_TEXTS_CUH
+
+#include "table/robin_hood/cuda/rows/row_acts.cuh"
+#include "table/robin_hood/cuda/rows/row_move.cuh"
+
+/* The state of a key in the walk: absent; present without a text; with that of the row that it had
+ * before the batch; or else with that of the operation of this number. */
+#define SW_ROW_ABSENT UINT32_MAX
+#define SW_ROW_NO_TEXT (UINT32_MAX - 1)
+#define SW_ROW_OF_ROW (UINT32_MAX - 2)
+
+static __device__ inline bool same_unit(uint32_t a, uint32_t b)
+{
+    return a == b;
+}
+
+static __device__ inline bool same_unit(uint2 a, uint2 b)
+{
+    return a.x == b.x && a.y == b.y;
+}
+
+static __device__ inline bool same_unit(uint4 a, uint4 b)
+{
+    return a.x == b.x && a.y == b.y && a.z == b.z && a.w == b.w;
+}
+
+/* Loads all, so that the loads do not wait for each other. */
+template <typename T>
+static __device__ inline bool same_units(const uint8_t *one, const uint8_t *other, uint32_t bytes)
+{
+    bool same = true;
+#pragma unroll 4
+    for (uint32_t at = 0; at < bytes; at += sizeof(T)) {
+        const bool alike =
+            same_unit(__ldcg((const T *)(one + at)), __ldcg((const T *)(other + at)));
+        same = same && alike;
+    }
+    return same;
+}
+
+/* In the largest units: each that is loaded from the host's memory crosses the bus alone. */
+static __device__ inline bool same_text(const struct sw_cuda_rows &rows, const uint8_t *one,
+                                        const uint8_t *other)
+{
+    const uint32_t bytes = rows.text_bytes;
+    const uint32_t unit = row_unit((uintptr_t)one | (uintptr_t)other | bytes);
+    return unit == 16  ? same_units<uint4>(one, other, bytes)
+           : unit == 8 ? same_units<uint2>(one, other, bytes)
+                       : same_units<uint32_t>(one, other, bytes);
+}
+
+/* The text of operation i; NULL: it has none. */
+static __device__ inline const uint8_t *text_of(const struct sw_cuda_rows &rows,
+                                                const struct sw_cuda_parts *parts,
+                                                uint32_t part_count, uint32_t i)
+{
+    const struct sw_cuda_part *part = part_of(parts, part_count, i);
+    return part->values != NULL
+               ? row_text(rows, part->values + (uint64_t)(i - part->first) * rows.value_bytes)
+               : NULL;
+}
+
+/* The state of the key of operation i. */
+static __device__ inline uint32_t *text_state(const struct sw_cuda_rows &rows, uint32_t i)
+{
+    return &rows.texts.states[rows.texts.slots[i]];
+}
+
+/* Whether operation i has another text than its key, whose state this is. */
+static __device__ inline bool text_collides(const struct sw_cuda_rows &rows,
+                                            const struct sw_cuda_parts *parts, uint32_t part_count,
+                                            uint32_t i, uint32_t state)
+{
+    const uint32_t facts = rows.texts.facts[i];
+    if ((facts & SW_ROW_HAS_TEXT) == 0 || state == SW_ROW_ABSENT || state == SW_ROW_NO_TEXT) {
+        return false;
+    }
+    if (state == SW_ROW_OF_ROW) {
+        return (facts & SW_ROW_AS_STORED) == 0;
+    }
+    const uint32_t others = rows.texts.facts[state];
+    if (((facts | others) & SW_ROW_AS_FIRST) != 0) {
+        return (facts & others & SW_ROW_AS_FIRST) == 0;
+    }
+    return !same_text(rows, text_of(rows, parts, part_count, i),
+                      text_of(rows, parts, part_count, state));
+}
+
+/* Carries operation i, which has this effect, out on the state of its key. */
+static __device__ inline void text_step(const struct sw_cuda_rows &rows, uint32_t i,
+                                        enum sw_effect effect)
+{
+    uint32_t *state = text_state(rows, i);
+    const uint32_t was = *state;
+    if (effect == SW_EFFECT_REMOVE) {
+        *state = SW_ROW_ABSENT;
+    } else if (effect == SW_EFFECT_WRITE && (rows.texts.facts[i] & SW_ROW_HAS_TEXT) != 0) {
+        *state = i;
+    } else if (effect == SW_EFFECT_WRITE && was == SW_ROW_ABSENT) {
+        *state = SW_ROW_NO_TEXT;
+    }
+    rows.texts.saved[i] = was;
+}
+
+/* Takes that back. */
+static __device__ inline void text_step_back(const struct sw_cuda_rows &rows, uint32_t i)
+{
+    *text_state(rows, i) = rows.texts.saved[i];
+}
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * expired_reads.cuh - what reads do where some entries expire: a key whose time has come at the
+ * clock of the batch is absent. Where none does, the kernels of reads know nothing of times.
+ */
+#ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_TIMES_EXPIRED_READS_CUH
+#define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_TIMES_EXPIRED_READS_CUH
+
+#include "table/robin_hood/cuda/rows/rows.cuh"
+
+struct sw_cuda_no_judge {
+    static constexpr bool judges = false;
+};
+
+struct sw_cuda_judge {
+    static constexpr bool judges = true;
+    struct sw_table_s128 times;
+    uint64_t clock_ms;
+    uint64_t *expires_out; /* or NULL */
+};
+
+/* What is known of a key that the table has. */
+struct sw_cuda_judged {
+    bool lives;  /* it is there at the clock of the batch */
+    uint64_t at; /* when it expires; 0: never */
+};
+
+static __device__ inline struct sw_cuda_judged sw_judged(const struct sw_cuda_judge &judge,
+                                                         uint64_t key)
+{
+    uint64_t probes = 0;
+    const uint64_t at = sw_locate_s128(&judge.times, sw_mix_s128(&judge.times, key), &probes).value;
+    return {at == 0 || at > judge.clock_ms, at};
+}
+
+/* Whether key i of the batch, which is `found` or not, is there at its clock; answers when it
+ * expires. */
+static __device__ inline bool sw_judge(const struct sw_cuda_judge &judge, uint32_t i, uint64_t key,
+                                       bool found)
+{
+    struct sw_cuda_judged judged = {false, 0};
+    if (found) {
+        judged = sw_judged(judge, key);
+    }
+    if (judge.expires_out != NULL) {
+        judge.expires_out[i] = judged.lives ? judged.at : 0;
+    }
+    return judged.lives;
+}
+
+/* As sw_cuda_launch_get and sw_cuda_launch_row_get, of one batch. */
+template <int BITS>
+cudaError_t sw_cuda_launch_judged_get(const struct sw_cuda_device<BITS> *device,
+                                      struct sw_cuda_reads<BITS, 1> *reads,
+                                      const struct sw_cuda_judge *judge, cudaStream_t stream);
+template <int BITS>
+cudaError_t sw_cuda_launch_judged_row_get(const struct sw_cuda_device<BITS> *device,
+                                          const struct sw_cuda_rows *rows,
+                                          struct sw_cuda_reads<BITS, 1> *reads,
+                                          const struct sw_cuda_judge *judge, cudaStream_t stream);
+
+#endif

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * expiry.cu - keeping the times at which entries of a table on a device expire: their table, its
+ * batches, and what is removed.
+ */
+#include "table/robin_hood/cuda/times/expiry.cuh"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct sw_cuda_expiry *expiry_of(const struct sw_cuda_table *table)
+{
+    return __atomic_load_n(&table->expiry, __ATOMIC_ACQUIRE);
+}
+
+bool sw_cuda_keeps_times(const void *context)
+{
+    const struct sw_cuda_expiry *expiry = expiry_of((const struct sw_cuda_table *)context);
+    return expiry != NULL && __atomic_load_n(&expiry->held, __ATOMIC_RELAXED) != 0;
+}
+
+void sw_cuda_expiry_facts(struct sw_cuda_table *table, struct sw_backend_facts *facts)
+{
+    const struct sw_cuda_expiry *expiry = expiry_of(table);
+    if (expiry != NULL) {
+        const uint64_t held = __atomic_load_n(&expiry->held, __ATOMIC_RELAXED);
+        if (sw_cuda_expiry_is_open(expiry)) {
+            facts->bytes_reserved +=
+                expiry->bytes + expiry->times->scratch_bytes + expiry->times->arrays.bytes;
+        }
+        facts->expires = held;
+        facts->expires_next = held > 0 ? expiry->pass.next : 0;
+        facts->expires_mean = held > 0 ? expiry->pass.mean_at : 0;
+        facts->clock_steps = expiry->pass.clock_steps;
+    }
+}
+
+/* --- the clock -------------------------------------------------------------------------------- */
+
+uint64_t sw_cuda_clock(const void *table)
+{
+    return __atomic_load_n(&((const struct sw_cuda_table *)table)->clock_ms, __ATOMIC_RELAXED);
+}
+
+uint64_t sw_cuda_take_clock(struct sw_cuda_table *table, uint64_t clock_ms)
+{
+    return sw_expiry_take_clock(&table->clock_ms, clock_ms);
+}
+
+void sw_cuda_tell_clock(struct sw_cuda_table *table, struct sw_batch *batch)
+{
+    if (expiry_of(table) != NULL) {
+        batch->clock_ms = sw_cuda_take_clock(table, batch->clock_ms);
+    }
+}
+
+/* --- the second table ------------------------------------------------------------------------- */
+
+cudaError_t sw_cuda_times_run(struct sw_cuda_expiry *expiry, struct sw_batch *batch)
+{
+    return (cudaError_t)expiry->times->times_of->run(expiry->times_queue, batch);
+}
+
+cudaError_t sw_cuda_times_write(struct sw_cuda_expiry *expiry, enum sw_op op, const uint64_t *keys,
+                                const uint64_t *values, uint64_t *found, uint32_t count)
+{
+    const uint32_t most = expiry->times->config.batch_ops_max;
+    cudaError_t error = cudaSuccess;
+    for (uint32_t at = 0; at < count && error == cudaSuccess; at += most) {
+        struct sw_batch batch = {};
+        batch.kind = SW_BATCH_OPERATIONS;
+        batch.op = op;
+        batch.count = count - at < most ? count - at : most;
+        batch.keys = keys + at;
+        batch.values = values != NULL ? values + at : NULL;
+        batch.found = found; /* where it is wanted, one batch has them all */
+        error = sw_cuda_times_run(expiry, &batch);
+        __atomic_fetch_add(&expiry->held, batch.counters.inserted - batch.counters.deleted,
+                           __ATOMIC_RELAXED);
+    }
+    return error;
+}
+
+cudaError_t sw_cuda_settle(struct sw_cuda_queue *queue)
+{
+    const cudaError_t error = sw_cuda_wait_for_reads(queue);
+    return error == cudaSuccess ? cudaStreamSynchronize(queue->stream) : error;
+}
+
+/* --- burying ---------------------------------------------------------------------------------- */
+
+void sw_cuda_expiry_activate(struct sw_cuda_expiry *expiry, const struct sw_batch *batch)
+{
+    if (sw_cuda_expiry_is_open(expiry)) {
+        expiry->view.times = expiry->times->s128.table;
+    }
+    expiry->view.past = batch->clock_ms > 0 ? batch->clock_ms : 1;
+    expiry->some = expiry->held != 0;
+    expiry->failed = false;
+    expiry->expired = 0;
+    expiry->doomed = 0;
+    expiry->wants_buried = batch->wants_buried;
+    expiry->now = {};
+}
+
+void sw_cuda_expiry_deactivate(struct sw_cuda_table *table, struct sw_batch *batch)
+{
+    struct sw_cuda_expiry *expiry = table->expiry;
+    batch->some_expire = expiry->some || expiry->held != 0;
+    batch->expired = expiry->expired;
+    batch->buried = expiry->buried;
+    batch->buried_count = expiry->buried_count;
+    expiry->buried = NULL;
+    expiry->buried_count = 0;
+    expiry->buried_room = 0;
+    if (expiry->held == 0) {
+        sw_expiry_pass_clear(&expiry->pass);
+    }
+}
+
+static size_t key_bytes_of(const struct sw_cuda_table *table)
+{
+    return table->slot_bits / 16;
+}
+
+/* Has memory to tell of `more` keys, if they are wanted; otherwise the batch fails. */
+static bool reserve_buried(struct sw_cuda_table *table, uint32_t more)
+{
+    struct sw_cuda_expiry *expiry = table->expiry;
+    const uint64_t wanted = (uint64_t)expiry->buried_count + more;
+    if (!expiry->wants_buried || wanted <= expiry->buried_room) {
+        return true;
+    }
+    uint64_t room = 2 * (uint64_t)expiry->buried_room + 64;
+    room = room < wanted ? wanted : room;
+    uint8_t *buried = (uint8_t *)realloc(expiry->buried, room * key_bytes_of(table));
+    if (buried == NULL) {
+        expiry->failed = true;
+        return false;
+    }
+    expiry->buried = buried;
+    expiry->buried_room = (uint32_t)room;
+    return true;
+}
+
+/* Removes `count` keys of pinned->keys, or narrow, from the first table. They are in it. */
+static cudaError_t remove_entries(struct sw_cuda_queue *queue, uint32_t count)
+{
+    struct sw_cuda_table *table = queue->table;
+    struct sw_cuda_expiry *expiry = table->expiry;
+    const struct sw_cuda_record *record = &expiry->pinned->record;
+    const struct sw_cuda_mix mix = {true, 0, false, false};
+    struct sw_batch batch = {};
+    batch.kind = SW_BATCH_OPERATIONS;
+    batch.op = SW_DELETE;
+    batch.count = count;
+    batch.keys = table->slot_bits == 64 ? (const void *)expiry->pinned->narrow
+                                        : (const void *)expiry->pinned->keys;
+    expiry->launch.number = 0;
+    expiry->launch.count = 1;
+    expiry->launch.parts[0] = &batch;
+    cudaError_t error =
+        SW_BY_BITS(table->slot_bits, sw_cuda_enqueue_together, queue, &expiry->inner,
+                   &expiry->launch, mix, 1, &expiry->pinned->record);
+    if (error == cudaSuccess) {
+        error = cudaStreamSynchronize(queue->stream);
+    }
+    if (error != cudaSuccess || record->status != SW_OK || record->counters.deleted != count) {
+        return error != cudaSuccess ? error : cudaErrorUnknown; /* a time had no entry */
+    }
+    __atomic_fetch_sub(&table->entries, count, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&table->stash, (uint64_t)record->stash_change, __ATOMIC_RELAXED);
+    expiry->now.stash_change += record->stash_change;
+    return cudaSuccess;
+}
+
+cudaError_t sw_cuda_remove_doomed(struct sw_cuda_queue *queue)
+{
+    struct sw_cuda_expiry *expiry = queue->table->expiry;
+    const uint32_t count = expiry->doomed;
+    expiry->doomed = 0;
+    if (count == 0) {
+        return cudaSuccess;
+    }
+    const cudaError_t error =
+        sw_cuda_times_write(expiry, SW_DELETE, expiry->pinned->keys, NULL, NULL, count);
+    return error == cudaSuccess ? remove_entries(queue, count) : error;
+}
+
+/* Puts it where those are that are removed next, and tells of it: there is memory for that. */
+static void put_doomed(struct sw_cuda_table *table, uint64_t key)
+{
+    struct sw_cuda_expiry *expiry = table->expiry;
+    const uint32_t narrow = (uint32_t)key;
+    const size_t bytes = key_bytes_of(table);
+    if (expiry->wants_buried) {
+        memcpy(expiry->buried + expiry->buried_count++ * bytes,
+               bytes == sizeof(narrow) ? (const void *)&narrow : (const void *)&key, bytes);
+    }
+    expiry->pinned->keys[expiry->doomed] = key;
+    expiry->pinned->narrow[expiry->doomed++] = narrow;
+    expiry->expired++;
+}
+
+bool sw_cuda_doom(struct sw_cuda_queue *queue, uint64_t key, cudaError_t *error)
+{
+    struct sw_cuda_expiry *expiry = queue->table->expiry;
+    if (!reserve_buried(queue->table, 1)) {
+        return false;
+    }
+    put_doomed(queue->table, key);
+    if (expiry->doomed == expiry->inner.operations_max) {
+        *error = sw_cuda_remove_doomed(queue);
+    }
+    return true;
+}
+
+static uint64_t key_at(const struct sw_cuda_table *table, const void *keys, uint64_t i)
+{
+    return table->slot_bits == 64 ? ((const uint32_t *)keys)[i] : ((const uint64_t *)keys)[i];
+}
+
+/* The times of these keys are removed first: whether a key had one tells whether it may be named.
+ */
+static cudaError_t bury_named_some(struct sw_cuda_queue *queue, const void *keys, uint32_t first,
+                                   uint32_t count)
+{
+    struct sw_cuda_table *table = queue->table;
+    struct sw_cuda_expiry *expiry = table->expiry;
+    struct sw_cuda_expiry_pinned *pinned = expiry->pinned;
+    if (!reserve_buried(table, count)) {
+        return cudaSuccess;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        pinned->keys[i] = key_at(table, keys, first + i);
+    }
+    cudaError_t error =
+        sw_cuda_times_write(expiry, SW_DELETE, pinned->keys, NULL, pinned->found, count);
+    for (uint32_t i = 0; i < count && error == cudaSuccess; i++) {
+        if ((pinned->found[i / 64] >> (i % 64) & 1) == 0) {
+            expiry->now.invalid = true;
+        } else {
+            put_doomed(table, key_at(table, keys, first + i));
+        }
+    }
+    const uint32_t doomed = expiry->doomed;
+    expiry->doomed = 0;
+    return error == cudaSuccess && doomed > 0 ? remove_entries(queue, doomed) : error;
+}
+
+cudaError_t sw_cuda_bury_named(struct sw_cuda_queue *queue, const struct sw_batch *batch)
+{
+    const uint32_t most = queue->table->expiry->inner.operations_max;
+    cudaError_t error = cudaSuccess;
+    for (uint32_t at = 0; at < batch->bury_count && error == cudaSuccess; at += most) {
+        const uint32_t left = batch->bury_count - at;
+        error = bury_named_some(queue, batch->bury, at, left < most ? left : most);
+    }
+    return error;
+}
+
+/* --- a pass over the second table ------------------------------------------------------------- */
+
+/* Is the entry of this key left where it is when its time has come? */
+static bool is_held(const struct sw_cuda_table *table, uint64_t key)
+{
+    return table->holds != NULL && table->holds(table->holds_context, key);
+}
+
+cudaError_t sw_cuda_sweep_piece(struct sw_cuda_queue *queue, uint64_t clock_ms, uint32_t count,
+                                uint32_t most, uint32_t *looked)
+{
+    struct sw_cuda_expiry *expiry = queue->table->expiry;
+    struct sw_expiry_pass *pass = &expiry->pass;
+    struct sw_batch scan = {};
+    scan.kind = SW_BATCH_SCAN;
+    scan.count = count < SW_EXPIRY_PIECE ? count : SW_EXPIRY_PIECE;
+    scan.scan.cursor = sw_cuda_expiry_is_open(expiry) ? pass->cursor : 0;
+    scan.scan.keys = expiry->piece_keys;
+    scan.scan.values = expiry->piece_times;
+    sw_expiry_pass_begin(pass, clock_ms);
+    cudaError_t error =
+        sw_cuda_expiry_is_open(expiry) ? sw_cuda_times_run(expiry, &scan) : cudaSuccess;
+    for (uint32_t i = 0; i < scan.scan.got && error == cudaSuccess; i++) {
+        const uint64_t at = expiry->piece_times[i];
+        const uint64_t key = expiry->piece_keys[i];
+        if (at <= clock_ms && most > 0 && !is_held(queue->table, key) &&
+            sw_cuda_doom(queue, key, &error)) {
+            most--;
+        } else {
+            sw_expiry_pass_kept(pass, at);
+        }
+    }
+    pass->cursor = scan.scan.cursor;
+    *looked = scan.scan.got;
+    return error;
+}
+
+cudaError_t sw_cuda_bury_some(struct sw_cuda_queue *queue, uint64_t clock_ms, uint32_t most)
+{
+    struct sw_cuda_expiry *expiry = queue->table->expiry;
+    const uint64_t before = expiry->expired;
+    cudaError_t error = cudaSuccess;
+    int ends = 0; /* the pass that is on its way, and a whole one */
+    while (ends < 2 && expiry->pass.next <= clock_ms && expiry->expired - before < most &&
+           !expiry->failed && error == cudaSuccess) {
+        uint32_t looked = 0;
+        error = sw_cuda_sweep_piece(queue, clock_ms, SW_EXPIRY_PIECE,
+                                    most - (uint32_t)(expiry->expired - before), &looked);
+        if (error == cudaSuccess && expiry->pass.cursor == 0) {
+            error = sw_cuda_remove_doomed(queue); /* the next pass must not see them */
+            sw_expiry_pass_end(&expiry->pass, clock_ms);
+            ends++;
+        }
+    }
+    return error == cudaSuccess ? sw_cuda_remove_doomed(queue) : error;
+}

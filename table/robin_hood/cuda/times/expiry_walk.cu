@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * expiry_walk.cu - what the operations of a batch do, by presence and time, where groups may be
+ * refused, for want of room or since texts of keys differ. Which ones are depends on those before
+ * them: one thread carries all operations out in order, on what is known of their keys. The engine
+ * then is asked for nothing that it would refuse.
+ */
+#include "table/device/bits.cuh"
+#include "table/robin_hood/cuda/texts/row_texts.cuh"
+#include "table/robin_hood/cuda/times/expiry_step.cuh"
+
+/* What is known of the keys before the batch. */
+template <int BITS>
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
+    keys_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_expiry_view view,
+                const struct sw_cuda_timed<BITS> batch)
+{
+    const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
+    const uint32_t p = blockIdx.x * SW_CUDA_BLOCK + threadIdx.x;
+    if (!sw_timed_leads<BITS>(*scratch, batch.count, p)) {
+        return;
+    }
+    const typename sw_width<BITS>::word m = scratch->m_sorted[p];
+    const uint32_t first = scratch->index_sorted[p];
+    const struct sw_cuda_keyed key = sw_timed_key<BITS>(device, view, m);
+    view.present[first] = key.present;
+    view.time[first] = key.at;
+    view.time_before[first] = key.at;
+    for (uint32_t q = p; q < batch.count && scratch->m_sorted[q] == m; q++) {
+        view.first[scratch->index_sorted[q]] = first;
+    }
+}
+
+/* What a walk is of. */
+template <int BITS> struct walked {
+    const struct sw_cuda_device<BITS> &device;
+    const struct sw_cuda_expiry_view &view;
+    const struct sw_cuda_rows &rows;
+    const struct sw_cuda_timed<BITS> &batch;
+    const struct sw_cuda_times_room &room;
+    bool stash_full;
+};
+
+/* What it has come to. */
+struct walk {
+    uint64_t occupied, held; /* entries, and those that expire */
+    struct sw_cuda_timed_sums sums;
+};
+
+/* Takes back the operations [first, i). */
+template <int BITS>
+static __device__ void take_back(const struct walked<BITS> &of, uint32_t first, uint32_t i)
+{
+    const struct sw_cuda_expiry_view &view = of.view;
+    while (i > first) {
+        i--;
+        view.present[view.first[i]] = view.was[i];
+        view.time[view.first[i]] = view.before[i];
+        if (of.rows.text_bytes > 0) {
+            text_step_back(of.rows, i);
+        }
+    }
+}
+
+template <int BITS>
+static __device__ bool has_room_for_times(const struct walked<BITS> &of, uint64_t held,
+                                          uint32_t first, uint32_t end)
+{
+    const struct sw_cuda_times_room &room = of.room;
+    uint64_t given = 0;
+    for (uint32_t i = first; i < end && !room.certain; i++) {
+        given += sw_expiry_may_give(sw_timed_op<BITS>(of.batch, i), sw_time_wanted(of.view, i));
+    }
+    return !room.none && (given == 0 || (!room.stash_full && given <= room.held_max - held));
+}
+
+/* Carries out operation i, unless its group is refused. */
+template <int BITS>
+static __device__ inline enum sw_admission walk_operation(const struct walked<BITS> &of, uint32_t i,
+                                                          struct walk *walk)
+{
+    const struct sw_cuda_expiry_view &view = of.view;
+    const struct sw_cuda_rows &rows = of.rows;
+    const struct sw_cuda_timed<BITS> &batch = of.batch;
+    const uint32_t k = view.first[i];
+    const struct sw_cuda_keyed key = {view.present[k] != 0, view.time[k]};
+    if (rows.text_bytes > 0 &&
+        text_collides(rows, batch.parts, batch.part_count, i, *text_state(rows, i))) {
+        return SW_REFUSED_COLLISION;
+    }
+    const struct sw_cuda_stepped step = sw_timed_step<BITS>(view, batch, i, key);
+    if (step.inserts && (walk->occupied >= of.device.table.occupied_max || of.stash_full)) {
+        return SW_REFUSED_FULL;
+    }
+    sw_timed_tell<BITS>(view, batch, i, key, step);
+    view.present[k] = step.after.present;
+    view.time[k] = step.after.at;
+    if (rows.text_bytes > 0) {
+        text_step(rows, i, step.effect);
+    }
+    walk->occupied += step.after.present;
+    walk->occupied -= key.present;
+    walk->held += step.after.at != 0;
+    walk->held -= key.at != 0;
+    sw_timed_add(&walk->sums, key, step);
+    return SW_ADMITTED;
+}
+
+/* Carries out the operations [first, end), or none of them. */
+template <int BITS>
+static __device__ enum sw_admission walk_group(const struct walked<BITS> &of, uint32_t first,
+                                               uint32_t end, struct walk *walk)
+{
+    const struct walk saved = *walk;
+    if (!has_room_for_times<BITS>(of, walk->held, first, end)) {
+        return SW_REFUSED_FULL;
+    }
+    for (uint32_t i = first; i < end; i++) {
+        const enum sw_admission admission = walk_operation<BITS>(of, i, walk);
+        if (admission != SW_ADMITTED) {
+            take_back<BITS>(of, first, i);
+            *walk = saved;
+            return admission;
+        }
+    }
+    return SW_ADMITTED;
+}
+
+/* The engine looks its keys up, and nothing else. */
+static __device__ void leave_out(const struct sw_cuda_expiry_view &view, uint32_t first,
+                                 uint32_t end)
+{
+    for (uint32_t i = first; i < end; i++) {
+        view.ops[i] = SW_GET;
+        view.silent[i] = 1;
+        view.was[i] = 0;
+        view.before[i] = 0;
+    }
+}
+
+/* By one thread. */
+template <int BITS>
+static __global__ void
+walk_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_expiry_view view,
+            const struct sw_cuda_rows rows, const struct sw_cuda_timed<BITS> batch,
+            const struct sw_cuda_times_room room)
+{
+    struct sw_cuda_expiry_control *control = view.control;
+    const bool stash_full = device.table.state->stash_occupied > device.table.stash_max;
+    const struct walked<BITS> of = {
+        device, view, rows, batch, room, stash_full
+    };
+    struct walk walk = {device.table.state->occupied, room.held, {0, 0, 0, SW_EXPIRY_NEVER}};
+    for (uint32_t g = 0, first = 0; g < batch.group_count; g++) {
+        const uint32_t end = batch.group_ends[g];
+        const enum sw_admission admission = walk_group<BITS>(of, first, end, &walk);
+        view.refused[g] = (uint8_t)admission;
+        control->refused += admission != SW_ADMITTED;
+        if (admission != SW_ADMITTED) {
+            leave_out(view, first, end);
+        }
+        first = end;
+    }
+    control->inserts = walk.sums.inserts;
+    control->expired = walk.sums.expired;
+    control->next = walk.sums.next;
+}
+
+/* The times that are others behind the walk. */
+template <int BITS>
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
+    list_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_expiry_view view,
+                const struct sw_cuda_timed<BITS> batch)
+{
+    const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
+    const uint32_t p = blockIdx.x * SW_CUDA_BLOCK + threadIdx.x;
+    struct sw_cuda_keyed after = {false, 0};
+    uint64_t key = 0;
+    bool other = false;
+    if (sw_timed_leads<BITS>(*scratch, batch.count, p)) {
+        const uint32_t first = scratch->index_sorted[p];
+        key = sw_width<BITS>::unmix(&device.table, scratch->m_sorted[p]);
+        after.at = view.time[first];
+        other = after.at != view.time_before[first];
+    }
+    sw_timed_list(view, other, key, after);
+}
+
+template <int BITS>
+cudaError_t sw_cuda_launch_times_walk(const struct sw_cuda_device<BITS> *device,
+                                      const struct sw_cuda_expiry_view *view,
+                                      const struct sw_cuda_rows *rows,
+                                      const struct sw_cuda_timed<BITS> *batch,
+                                      const struct sw_cuda_times_room *room, cudaStream_t stream)
+{
+    const uint32_t blocks = sw_timed_blocks(batch->count);
+    keys_kernel<BITS><<<blocks, SW_CUDA_BLOCK, 0, stream>>>(*device, *view, *batch);
+    cudaError_t error = cudaGetLastError();
+    if (error == cudaSuccess) {
+        walk_kernel<BITS><<<1, 1, 0, stream>>>(*device, *view, *rows, *batch, *room);
+        error = cudaGetLastError();
+    }
+    if (error == cudaSuccess) {
+        list_kernel<BITS><<<blocks, SW_CUDA_BLOCK, 0, stream>>>(*device, *view, *batch);
+        error = cudaGetLastError();
+    }
+    return error;
+}
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
+    refuse_kernel(const struct sw_cuda_expiry_view view, uint32_t count, uint32_t group_count,
+                  uint32_t *found, uint8_t *group_refused, int32_t *status)
+{
+    const uint32_t i = blockIdx.x * SW_CUDA_BLOCK + threadIdx.x;
+    if (i == 0) {
+        *status = SW_E_FULL;
+    }
+    if (i < group_count) {
+        group_refused[i] = view.refused[i];
+    }
+    sw_bits_answer<SW_CUDA_BLOCK>(found, count, blockIdx.x * SW_CUDA_BLOCK,
+                                  i < count && view.was[i] != 0);
+}
+
+cudaError_t sw_cuda_launch_times_refuse(const struct sw_cuda_expiry_view *view, uint32_t count,
+                                        uint32_t group_count, uint64_t *found,
+                                        uint8_t *group_refused, int32_t *status,
+                                        cudaStream_t stream)
+{
+    refuse_kernel<<<sw_timed_blocks(count), SW_CUDA_BLOCK, 0, stream>>>(
+        *view, count, group_count, (uint32_t *)found, group_refused, status);
+    return cudaGetLastError();
+}
+
+#define INSTANTIATE(BITS, ...)                                                   \
+    template cudaError_t sw_cuda_launch_times_walk<BITS>(                        \
+        const struct sw_cuda_device<BITS> *, const struct sw_cuda_expiry_view *, \
+        const struct sw_cuda_rows *, const struct sw_cuda_timed<BITS> *,         \
+        const struct sw_cuda_times_room *, cudaStream_t);
+SW_WIDTHS(INSTANTIATE)

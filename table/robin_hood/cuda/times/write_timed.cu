@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * write_timed.cu - a launch of one batch that concerns times (expiry.cuh): its steps, and what the
+ * host decides between them.
+ */
+#include "table/robin_hood/cuda/times/expiry.cuh"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A launch, as its steps see it. */
+struct timed {
+    struct sw_cuda_queue *queue;
+    struct sw_together *together;
+    struct sw_batch *batch; /* its one part */
+    struct sw_cuda_mix mix;
+    uint64_t ticket;
+};
+
+static struct sw_cuda_table *table_of(const struct timed *launch)
+{
+    return launch->queue->table;
+}
+
+static bool keeps_texts(const struct sw_cuda_table *table)
+{
+    return table->config.key_text_bytes > 0;
+}
+
+template <int BITS> static struct sw_cuda_timed<BITS> timed_of(const struct timed *launch) {
+    typedef typename sw_width<BITS>::word word;
+    const struct sw_batch *whole = &launch->together->whole;
+    const struct sw_cuda_together *memory = &table_of(launch)->together;
+    struct sw_cuda_timed<BITS> timed = {
+    };
+    timed.count = whole->count;
+    timed.op = whole->op;
+    timed.ops = whole->ops;
+    timed.keys = (const word *)whole->keys;
+    timed.rows = sw_cuda_has_rows(table_of(launch));
+    timed.operands = timed.rows ? NULL : (const word *)whole->values;
+    timed.group_count = whole->group_count;
+    timed.group_ends = whole->group_ends;
+    timed.parts = memory->collected[launch->together->number].parts;
+    timed.part_count = launch->together->count;
+    timed.disputed =
+        keeps_texts(table_of(launch)) ? table_of(launch)->arena.view.texts.disputed : NULL;
+    return timed;
+}
+
+/* Sets what kernels count to zero; and reads it once they are done. */
+static cudaError_t
+begin_counting(const struct timed *launch)
+{
+    struct sw_cuda_expiry *expiry = table_of(launch)->expiry;
+    expiry->pinned->control = {};
+    expiry->pinned->control.next = SW_EXPIRY_NEVER;
+    return cudaMemcpyAsync(expiry->view.control, &expiry->pinned->control,
+                           sizeof(expiry->pinned->control), cudaMemcpyHostToDevice,
+                           launch->queue->stream);
+}
+
+static cudaError_t read_counts(const struct timed *launch)
+{
+    struct sw_cuda_expiry *expiry = table_of(launch)->expiry;
+    const cudaStream_t stream = launch->queue->stream;
+    const cudaError_t error =
+        cudaMemcpyAsync(&expiry->pinned->control, expiry->view.control,
+                        sizeof(expiry->pinned->control), cudaMemcpyDeviceToHost, stream);
+    return error == cudaSuccess ? cudaStreamSynchronize(stream) : error;
+}
+
+/* A kernel that counts, on the operations sorted by key. */
+template <int BITS, typename LAUNCH>
+static cudaError_t sort_and_count(const struct timed *launch, LAUNCH enqueue)
+{
+    struct sw_cuda_table *table = table_of(launch);
+    const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
+    const struct sw_cuda_timed<BITS> timed = timed_of<BITS>(launch);
+    const cudaStream_t stream = launch->queue->stream;
+    cudaError_t error = begin_counting(launch);
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_times_sort<BITS>(device, &timed, stream);
+    }
+    if (error == cudaSuccess) {
+        error = enqueue(device, &table->expiry->view, &timed, stream);
+    }
+    return error == cudaSuccess ? read_counts(launch) : error;
+}
+
+/* --- the dead --------------------------------------------------------------------------------- */
+
+static int in_order(const void *a, const void *b)
+{
+    const uint32_t x = ((const struct sw_cuda_dead *)a)->operation;
+    const uint32_t y = ((const struct sw_cuda_dead *)b)->operation;
+    return x < y ? -1 : x > y;
+}
+
+/* Has the list of the dead in memory of the host, in the order of the operations. False if there is
+ * none for it: the batch fails. */
+static bool fetch_dead(const struct timed *launch, uint32_t count, cudaError_t *error)
+{
+    struct sw_cuda_expiry *expiry = table_of(launch)->expiry;
+    if (count > expiry->dead_room) {
+        free(expiry->dead);
+        expiry->dead = (struct sw_cuda_dead *)malloc(count * sizeof(*expiry->dead));
+        expiry->dead_room = expiry->dead == NULL ? 0 : count;
+    }
+    expiry->failed = expiry->dead_room < count;
+    if (expiry->failed) {
+        return false;
+    }
+    *error = cudaMemcpyAsync(expiry->dead, expiry->view.dead, count * sizeof(*expiry->dead),
+                             cudaMemcpyDeviceToHost, launch->queue->stream);
+    if (*error == cudaSuccess) {
+        *error = cudaStreamSynchronize(launch->queue->stream);
+    }
+    if (*error == cudaSuccess) {
+        qsort(expiry->dead, count, sizeof(*expiry->dead), in_order);
+    }
+    return *error == cudaSuccess;
+}
+
+/* Removes entries of the batch's keys whose time has come. */
+template <int BITS> static cudaError_t bury_own(const struct timed *launch)
+{
+    struct sw_cuda_expiry *expiry = table_of(launch)->expiry;
+    cudaError_t error = sort_and_count<BITS>(launch, sw_cuda_launch_times_dead<BITS>);
+    const uint32_t count = expiry->pinned->control.dead;
+    if (error != cudaSuccess || count == 0 || !fetch_dead(launch, count, &error)) {
+        return error;
+    }
+    for (uint32_t i = 0; i < count && error == cudaSuccess; i++) {
+        if (!sw_cuda_doom(launch->queue, expiry->dead[i].key, &error)) {
+            break;
+        }
+    }
+    return error == cudaSuccess ? sw_cuda_remove_doomed(launch->queue) : error;
+}
+
+/* Whether there may be no room for all that the batch might insert. */
+static cudaError_t is_short_of_room(const struct timed *launch, bool *is_short)
+{
+    struct sw_cuda_table *table = table_of(launch);
+    const struct sw_geometry *geometry = &table->arrays.geometry;
+    struct sw_state *state = &table->expiry->pinned->state;
+    cudaError_t error = cudaMemcpyAsync(state, table->state, sizeof(*state), cudaMemcpyDeviceToHost,
+                                        launch->queue->stream);
+    if (error == cudaSuccess) {
+        error = cudaStreamSynchronize(launch->queue->stream);
+    }
+    *is_short = state->stash_occupied > geometry->stash_max ||
+                state->occupied + launch->batch->count > geometry->occupied_max;
+    return error;
+}
+
+/* Nobody reads any more. */
+static cudaError_t begin(const struct timed *launch)
+{
+    struct sw_cuda_table *table = table_of(launch);
+    struct sw_cuda_expiry *expiry = table->expiry;
+    const struct sw_batch *batch = launch->batch;
+    bool is_short = false;
+    cudaError_t error = sw_cuda_bury_named(launch->queue, batch);
+    if (error == cudaSuccess && expiry->pass.next <= batch->clock_ms && !expiry->failed) {
+        error = SW_BY_BITS(table->slot_bits, bury_own, launch);
+    }
+    if (error == cudaSuccess && expiry->pass.next <= batch->clock_ms && !expiry->failed) {
+        error = is_short_of_room(launch, &is_short);
+    }
+    return error == cudaSuccess && is_short
+               ? sw_cuda_bury_some(launch->queue, batch->clock_ms, batch->count)
+               : error;
+}
+
+/* --- operations ------------------------------------------------------------------------------- */
+
+/* The times that the operations give, where kernels read them. */
+static cudaError_t load_wanted(const struct timed *launch)
+{
+    struct sw_cuda_expiry_view *view = &table_of(launch)->expiry->view;
+    const struct sw_batch *batch = launch->batch;
+    view->all_want = batch->expires == NULL;
+    view->wanted_by_all = batch->expire_at;
+    return view->all_want ? cudaSuccess
+                          : cudaMemcpyAsync(view->wanted, batch->expires,
+                                            (uint64_t)batch->count * sizeof(*view->wanted),
+                                            cudaMemcpyDefault, launch->queue->stream);
+}
+
+/* Compares the texts of the operations' keys, now that the dead are gone. */
+template <int BITS> static cudaError_t compare_texts(const struct timed *launch)
+{
+    typedef typename sw_width<BITS>::word word;
+    struct sw_cuda_table *table = table_of(launch);
+    const struct sw_cuda_timed<BITS> timed = timed_of<BITS>(launch);
+    return sw_cuda_launch_row_compare<BITS>(sw_cuda_device_of<BITS>(table), &table->arena.view,
+                                            (const word *)timed.keys, timed.parts, timed.part_count,
+                                            timed.count, launch->queue->stream);
+}
+
+/* What the operations do, if none is refused. */
+template <int BITS> static cudaError_t decide(const struct timed *launch)
+{
+    return sort_and_count<BITS>(launch, sw_cuda_launch_times_decide<BITS>);
+}
+
+/* Which groups are refused, and what the others do. */
+template <int BITS>
+static cudaError_t walk(const struct timed *launch, const struct sw_cuda_times_room *room)
+{
+    struct sw_cuda_table *table = table_of(launch);
+    const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
+    const struct sw_cuda_timed<BITS> timed = timed_of<BITS>(launch);
+    const cudaStream_t stream = launch->queue->stream;
+    cudaError_t error = begin_counting(launch);
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_times_walk<BITS>(device, &table->expiry->view, &table->arena.view,
+                                                &timed, room, stream);
+    }
+    return error == cudaSuccess ? read_counts(launch) : error;
+}
+
+/* Grows the table if what the operations insert may not fit. Others may have read meanwhile, and
+ * what was sorted is gone. */
+static cudaError_t grow(const struct timed *launch)
+{
+    struct sw_cuda_table *table = table_of(launch);
+    const uint64_t inserts = table->expiry->pinned->control.inserts;
+    if (!sw_cuda_must_grow(table, inserts)) {
+        return cudaSuccess;
+    }
+    cudaError_t error = sw_cuda_grow_for(launch->queue, inserts, launch->ticket);
+    if (error == cudaSuccess) {
+        error = sw_cuda_settle(launch->queue);
+    }
+    return error == cudaSuccess ? SW_BY_BITS(table->slot_bits, decide, launch) : error;
+}
+
+static bool has_room(const struct sw_cuda_table *times, uint64_t entries)
+{
+    const struct sw_geometry *geometry = &times->arrays.geometry;
+    return __atomic_load_n(&times->stash, __ATOMIC_RELAXED) <= geometry->stash_max &&
+           entries <= geometry->occupied_max;
+}
+
+/* Sees to it that the second table has room for the times that the batch may give; what there is
+ * goes to `room`. There are never more times than entries. */
+static cudaError_t make_room(const struct timed *launch, struct sw_cuda_times_room *room)
+{
+    const struct sw_cuda_expiry *expiry = table_of(launch)->expiry;
+    const struct sw_cuda_table *times = expiry->times;
+    const uint64_t given = expiry->pinned->control.given;
+    const uint64_t most = table_of(launch)->arrays.geometry.occupied_max;
+    const uint64_t wanted = expiry->held + given < most ? expiry->held + given : most;
+    cudaError_t error = cudaSuccess;
+    if (given > 0 && !has_room(times, wanted)) {
+        const uint64_t more = wanted > expiry->held ? wanted - expiry->held : 1;
+        error = (cudaError_t)times->times_of->grow(expiry->times_queue, more);
+    }
+    room->none = expiry->failed;
+    room->certain = !expiry->failed && (given == 0 || has_room(times, wanted));
+    room->stash_full =
+        __atomic_load_n(&times->stash, __ATOMIC_RELAXED) > times->arrays.geometry.stash_max;
+    room->held = expiry->held;
+    room->held_max = times->arrays.geometry.occupied_max;
+    return error;
+}
+
+/* The second table as the operations leave it. */
+static cudaError_t write_times(const struct timed *launch)
+{
+    struct sw_cuda_expiry *expiry = table_of(launch)->expiry;
+    const struct sw_cuda_expiry_view *view = &expiry->view;
+    const struct sw_cuda_expiry_control *control = &expiry->pinned->control;
+    cudaError_t error =
+        sw_cuda_times_write(expiry, SW_DELETE, view->ended_keys, NULL, NULL, control->ended);
+    if (error == cudaSuccess) {
+        error = sw_cuda_times_write(expiry, SW_SET, view->kept_keys, view->kept_times, NULL,
+                                    control->kept);
+    }
+    if (control->next != SW_EXPIRY_NEVER) {
+        sw_expiry_pass_given(&expiry->pass, control->next);
+    }
+    expiry->expired += control->expired;
+    return error;
+}
+
+/* Decides what every operation does, and writes the times. */
+static cudaError_t settle_times(const struct timed *launch)
+{
+    struct sw_cuda_table *table = table_of(launch);
+    struct sw_cuda_expiry *expiry = table->expiry;
+    const struct sw_cuda_expiry_control *control = &expiry->pinned->control;
+    struct sw_cuda_times_room room = {};
+    cudaError_t error = load_wanted(launch);
+    if (error == cudaSuccess && keeps_texts(table)) {
+        error = SW_BY_BITS(table->slot_bits, compare_texts, launch);
+    }
+    if (error == cudaSuccess) {
+        error = SW_BY_BITS(table->slot_bits, decide, launch);
+    }
+    if (error == cudaSuccess) {
+        error = grow(launch);
+    }
+    if (error == cudaSuccess) {
+        error = make_room(launch, &room);
+    }
+    expiry->view.times = expiry->times->s128.table; /* it may have grown */
+    const bool fits = control->inserts == 0 ||
+                      (control->stash_full == 0 &&
+                       control->occupied + control->inserts <= table->arrays.geometry.occupied_max);
+    if (error == cudaSuccess && (!fits || !room.certain || control->disputed != 0)) {
+        error = SW_BY_BITS(table->slot_bits, walk, launch, &room);
+    }
+    return error == cudaSuccess ? write_times(launch) : error;
+}
+
+/* The engine's part, on what is left of the operations; and the answers. */
+template <int BITS> static cudaError_t carry_out(const struct timed *launch)
+{
+    struct sw_cuda_table *table = table_of(launch);
+    struct sw_cuda_expiry *expiry = table->expiry;
+    struct sw_cuda_together *memory = &table->together;
+    struct sw_batch *whole = &launch->together->whole;
+    const struct sw_cuda_expiry_control *control = &expiry->pinned->control;
+    const bool rows = sw_cuda_has_rows(table);
+    const uint32_t upserts = rows ? launch->mix.upserts : (uint32_t)control->inserts;
+    const struct sw_cuda_mix mix = {true, upserts, false, true};
+    whole->ops = expiry->view.ops;
+    whole->previous = rows ? whole->previous : memory->previous;
+    whole->found = memory->found;
+    cudaError_t error =
+        sw_cuda_carry_out<BITS>(launch->queue, memory, launch->together, mix, launch->ticket);
+    whole->found = memory->found; /* of rows it was the engine's */
+    if (error == cudaSuccess && control->refused > 0) {
+        error = sw_cuda_launch_times_refuse(
+            &expiry->view, whole->count, whole->group_count, memory->found, whole->group_refused,
+            &((struct sw_cuda_record *)memory->record)->status, launch->queue->stream);
+    }
+    if (error == cudaSuccess && launch->batch->expires_out != NULL) {
+        error = cudaMemcpyAsync(launch->batch->expires_out, expiry->view.before,
+                                (uint64_t)whole->count * sizeof(uint64_t), cudaMemcpyDefault,
+                                launch->queue->stream);
+    }
+    memory->silent = expiry->view.silent;
+    return error;
+}
+
+/* The answers of a refused batch: no key was found, none had a value or a time. What these arrays
+ * hold is of other batches. */
+static cudaError_t answer_nothing(const struct timed *launch)
+{
+    struct sw_cuda_table *table = table_of(launch);
+    const struct sw_batch *batch = launch->batch;
+    const uint64_t count = batch->count;
+    const bool rows = sw_cuda_has_rows(table);
+    void *previous = rows ? batch->previous : table->together.previous;
+    const uint64_t value_bytes = rows ? table->config.value_bytes : table->together.value_bytes;
+    const cudaStream_t stream = launch->queue->stream;
+    cudaError_t error =
+        cudaMemsetAsync(table->together.found, 0, (count + 63) / 64 * sizeof(uint64_t), stream);
+    if (error == cudaSuccess && previous != NULL) {
+        error = cudaMemsetAsync(previous, 0, count * value_bytes, stream);
+    }
+    if (error == cudaSuccess && batch->expires_out != NULL) {
+        error = cudaMemsetAsync(batch->expires_out, 0, count * sizeof(uint64_t), stream);
+    }
+    return error;
+}
+
+/* There is no memory for times: nothing is done. */
+template <int BITS> static cudaError_t refuse_all(const struct timed *launch)
+{
+    struct sw_cuda_table *table = table_of(launch);
+    struct sw_cuda_together *memory = &table->together;
+    struct sw_batch *whole = &launch->together->whole;
+    struct sw_cuda_record *record = (struct sw_cuda_record *)memory->record;
+    static const int32_t full = SW_E_FULL;
+    const cudaStream_t stream = launch->queue->stream;
+    struct sw_cuda_batch<BITS> typed =
+        sw_cuda_typed_batch<BITS>(launch->queue, whole, launch->ticket);
+    typed.record = record;
+    typed.collected = true;
+    whole->found = memory->found;
+    cudaError_t error = sw_cuda_launch_close<BITS>(sw_cuda_device_of<BITS>(table), &typed, stream);
+    if (error == cudaSuccess) {
+        error = answer_nothing(launch);
+    }
+    if (error == cudaSuccess) {
+        error = cudaMemsetAsync(whole->group_refused, SW_REFUSED_FULL, whole->group_count, stream);
+    }
+    return error == cudaSuccess ? cudaMemcpyAsync(&record->status, &full, sizeof(full),
+                                                  cudaMemcpyHostToDevice, stream)
+                                : error;
+}
+
+/* Behind the collected operations. */
+static cudaError_t carry_out_all(const struct timed *launch)
+{
+    struct sw_cuda_table *table = table_of(launch);
+    launch->batch->clock_ms = sw_cuda_take_clock(table, launch->batch->clock_ms);
+    if (!sw_cuda_expiry_open(table)) {
+        return SW_BY_BITS(table->slot_bits, refuse_all, launch);
+    }
+    sw_cuda_expiry_activate(table->expiry, launch->batch);
+    cudaError_t error = begin(launch);
+    if (error == cudaSuccess) {
+        error = settle_times(launch);
+    }
+    if (error == cudaSuccess) {
+        error = SW_BY_BITS(table->slot_bits, carry_out, launch);
+    }
+    sw_cuda_expiry_deactivate(table, launch->batch);
+    launch->together->whole.some_expire = true;
+    table->expiry->after[launch->together->number] = table->expiry->now;
+    return error;
+}
+
+cudaError_t sw_cuda_write_timed(struct sw_cuda_queue *queue, struct sw_together *together,
+                                struct sw_cuda_mix mix, uint64_t ticket)
+{
+    struct sw_cuda_table *table = queue->table;
+    struct sw_cuda_together *memory = &table->together;
+    const struct timed launch = {queue, together, together->parts[0], mix, ticket};
+    cudaError_t error = sw_cuda_wait_for_write(queue);
+    if (error == cudaSuccess) {
+        error = sw_cuda_together_collect(memory, together, queue->stream);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_settle(queue);
+    }
+    if (error == cudaSuccess) {
+        error = carry_out_all(&launch);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_together_deal(memory, together,
+                                      &((struct sw_cuda_record *)memory->record)->status,
+                                      sw_cuda_record_of(queue, ticket), queue->stream);
+    }
+    memory->silent = NULL;
+    return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
+}
+
+void sw_cuda_timed_polled(struct sw_cuda_table *table, struct sw_together *together)
+{
+    if (!together->whole.some_expire) {
+        return;
+    }
+    struct sw_batch *batch = together->parts[0];
+    const struct sw_cuda_expiry_after *after = &table->expiry->after[together->number];
+    batch->_stash_change += after->stash_change;
+    if (batch->status == SW_OK && after->invalid) {
+        batch->status = SW_E_INVALID;
+    }
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fold.cuh - folds the operations of one range in shared memory, so that one entry stands for each
+ * key. By all threads of a block.
+ *
+ * Threads meet at a key slot by compare-and-swap, and fold by atomics on the entry they find there
+ * (M6); what an entry is was written before the last barrier (M2).
+ */
+#ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_WRITES_FOLD_CUH
+#define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_WRITES_FOLD_CUH
+
+#include "table/robin_hood/cuda/writes/key_slots.cuh"
+
+/* The most operations a range is expected to have, and room for so many: 8 standard deviations more
+ * than the mean, for distinct keys, which are spread at random. */
+#define RANGE_WANTED 1024
+#define RANGE_ROOM (RANGE_WANTED + 8 * 32 + 32)
+#define FOLD_KEY_SLOTS 2048
+#define ALIVE 0xffffU
+#define SEEN 0xfffeU /* alive, and its key is present */
+
+static_assert(FOLD_KEY_SLOTS > RANGE_ROOM && RANGE_ROOM < SEEN,
+              "probing ends, and entries have names");
+
+/* One range's operations, in shared memory. */
+template <int BITS> struct fold {
+    typename sw_width<BITS>::slot entries[RANGE_ROOM];
+    uint32_t operation[RANGE_ROOM]; /* where answers are wanted, in the end the first operation on
+                                       the key */
+    uint32_t key_slots[FOLD_KEY_SLOTS]; /* 1 + the entry that stands for the key so far; 0: free */
+    uint16_t gave_way[RANGE_ROOM];      /* to the entry that stands for its key, or to one that gave
+                                           way itself; or ALIVE or SEEN */
+};
+
+/* Adds an operand to the entry that stands for its key. */
+template <typename T> static __device__ inline void combine(uint32_t op, T *at, T operand)
+{
+    if (op == SW_SUM) {
+        atomic_add(at, operand);
+    } else if (op == SW_MAX) {
+        atomic_max(at, operand);
+    } else {
+        atomic_min(at, operand);
+    }
+}
+
+/* Folds entry e with the entry that stands for its key so far. Afterwards one entry of each key is
+ * alive: of SETs the last, otherwise one that has the sum, minimum or maximum. Returns false if the
+ * key was there already. */
+template <int BITS>
+static __device__ inline bool fold_one(struct fold<BITS> *fold, uint32_t op, uint32_t e)
+{
+    typename sw_width<BITS>::word m = fold->entries[e].m;
+    uint32_t key_slot = (uint32_t)(((uint32_t)m * 0x9e3779b1U) >> 16) % FOLD_KEY_SLOTS;
+    for (;;) {
+        uint32_t held = atomicCAS(&fold->key_slots[key_slot], 0U, e + 1);
+        if (held == 0) {
+            return true;
+        }
+        if (fold->entries[held - 1].m != m) {
+            key_slot = (key_slot + 1) % FOLD_KEY_SLOTS;
+        } else if (op == SW_DELETE) {
+            fold->gave_way[e] = (uint16_t)(held - 1);
+            return false;
+        } else if (combines(op)) {
+            combine(op, &fold->entries[held - 1].value, fold->entries[e].value);
+            fold->gave_way[e] = (uint16_t)(held - 1);
+            return false;
+        } else if (fold->operation[held - 1] > fold->operation[e]) {
+            fold->gave_way[e] = (uint16_t)(held - 1);
+            return false;
+        } else if (atomicCAS(&fold->key_slots[key_slot], held, e + 1) == held) {
+            fold->gave_way[held - 1] = (uint16_t)e;
+            return false;
+        }
+    }
+}
+
+/* The entry that stands for the key of entry e. */
+template <int BITS>
+static __device__ inline uint32_t root_of(const struct fold<BITS> *fold, uint32_t e)
+{
+    while (fold->gave_way[e] < SEEN) {
+        e = fold->gave_way[e];
+    }
+    return e;
+}
+
+/* Every operation but the first on its key found it, unless the first deleted it. Notes the first
+ * at the entry that is alive. By all threads of the block. */
+template <int BITS, int THREADS>
+static __device__ inline void find_repeated(const struct sw_cuda_device<BITS> &device,
+                                            struct fold<BITS> *fold, uint32_t op,
+                                            const struct sw_cuda_moved<BITS> *moved, uint32_t count)
+{
+    for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
+        const uint32_t root = root_of<BITS>(fold, e);
+        if (root != e) {
+            atomicMin(&fold->operation[root], fold->operation[e]);
+        }
+    }
+    __syncthreads(); /* M2: operation[] has the first of each key */
+    for (uint32_t e = threadIdx.x; e < count && op != SW_DELETE; e += THREADS) {
+        const uint32_t root = root_of<BITS>(fold, e);
+        if (moved[e].operation != fold->operation[root]) {
+            set_found<BITS>(device, moved[e].operation);
+        }
+    }
+    __syncthreads(); /* M2: gave_way[] is read before SEEN is set */
+}
+
+/* SET_PRESENT: all operations on a key that is present found it. Returns how many of this thread's
+ * did. By all threads of the block. */
+template <int BITS, int THREADS>
+static __device__ inline uint64_t find_seen(const struct sw_cuda_device<BITS> &device,
+                                            const struct fold<BITS> *fold, bool answers,
+                                            const struct sw_cuda_moved<BITS> *moved, uint32_t count)
+{
+    uint64_t hits = 0;
+    __syncthreads(); /* M2: SEEN of all keys */
+    for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
+        if (fold->gave_way[root_of<BITS>(fold, e)] == SEEN) {
+            hits++;
+            if (answers) {
+                set_found<BITS>(device, moved[e].operation);
+            }
+        }
+    }
+    return hits;
+}
+
+/* Reads a range's operations and folds them. By all threads of the block. */
+template <int BITS, int THREADS>
+static __device__ inline void fold_range(const struct sw_cuda_device<BITS> &device,
+                                         struct fold<BITS> *fold, uint32_t op, bool answers,
+                                         const struct sw_cuda_moved<BITS> *moved, uint32_t count)
+{
+    for (uint32_t c = threadIdx.x; c < FOLD_KEY_SLOTS; c += THREADS) {
+        fold->key_slots[c] = 0;
+    }
+    for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
+        struct sw_cuda_moved<BITS> one = moved[e];
+        fold->entries[e].m = one.m;
+        fold->entries[e].value = one.operand;
+        fold->operation[e] = one.operation;
+        fold->gave_way[e] = ALIVE;
+    }
+    __syncthreads(); /* M2: entries and key slots, before keys meet */
+    bool repeated = false;
+    for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
+        repeated |= !fold_one<BITS>(fold, op, e);
+    }
+    /* M2: keys have met; entries tell which is alive */
+    if (__syncthreads_or(repeated) && answers && op != SW_SET_PRESENT) {
+        find_repeated<BITS, THREADS>(device, fold, op, moved, count);
+    }
+}
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * key_slots.cuh - key slots: a hash table of a batch's own keys, in which operations on the same
+ * key meet (deduplication).
+ *
+ * A key slot is claimed by a compare-and-swap of m, whose value is the whole message (M6). `last`,
+ * `first` and `value` are changed by atomics only, in any order, and read after a grid barrier
+ * (M4); then one thread of each key owns the key slot (M8).
+ */
+#ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_WRITES_KEY_SLOTS_CUH
+#define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_WRITES_KEY_SLOTS_CUH
+
+#include "table/device/alike.cuh"
+#include "table/robin_hood/cuda/writes/upsert.cuh"
+
+/* Instead of a key slot's number. */
+#define NO_KEY_SLOT 0xffffffffU
+
+/* In the `last` of a key slot: its key is present. */
+#define PRESENT (1U << 31)
+
+/* Whether operations on one key add up to one in any order. Of others only the last or the first
+ * counts. */
+static __device__ inline bool combines(uint32_t op)
+{
+    return op == SW_SUM || op == SW_MIN || op == SW_MAX;
+}
+
+template <typename T> static __device__ inline void atomic_max(T *at, T value)
+{
+    if (sizeof(T) == 8) {
+        atomicMax((unsigned long long *)at, (unsigned long long)value);
+    } else {
+        atomicMax((unsigned int *)at, (unsigned int)value);
+    }
+}
+
+template <typename T> static __device__ inline void atomic_add(T *at, T value)
+{
+    if (sizeof(T) == 8) {
+        atomicAdd((unsigned long long *)at, (unsigned long long)value);
+    } else {
+        atomicAdd((unsigned int *)at, (unsigned int)value);
+    }
+}
+
+template <typename T> static __device__ inline void atomic_min(T *at, T value)
+{
+    if (sizeof(T) == 8) {
+        atomicMin((unsigned long long *)at, (unsigned long long)value);
+    } else {
+        atomicMin((unsigned int *)at, (unsigned int)value);
+    }
+}
+
+template <typename T> static __device__ inline T atomic_cas(T *at, T expected, T desired)
+{
+    if (sizeof(T) == 8) {
+        return (T)atomicCAS((unsigned long long *)at, (unsigned long long)expected,
+                            (unsigned long long)desired);
+    }
+    return (T)atomicCAS((unsigned int *)at, (unsigned int)expected, (unsigned int)desired);
+}
+
+/* The key slot of m, claimed if it was free. At least half of the 2 * count key slots stay free, so
+ * every probe ends. */
+template <int BITS>
+static __device__ inline uint32_t claim_key_slot(const struct sw_cuda_key_slots<BITS> &key_slots,
+                                                 typename sw_width<BITS>::word m, uint32_t count)
+{
+    typedef sw_width<BITS> W;
+    uint32_t key_slots_count = 2 * count;
+    if (m == W::empty) {
+        return key_slots_count;
+    }
+    uint32_t top = (uint32_t)(m >> (BITS / 2 - 32));
+    /* neighbours in m are spread, so that runs of key slots stay short for any keys */
+    uint32_t key_slot = __umulhi(top * 0x9e3779b1U ^ (uint32_t)m, key_slots_count);
+    for (;;) {
+        typename W::word held = *(const volatile typename W::word *)(key_slots.m + key_slot);
+        if (held == W::empty) {
+            held = atomic_cas(key_slots.m + key_slot, (typename W::word)W::empty, m);
+        }
+        if (held == W::empty || held == m) {
+            return key_slot;
+        }
+        key_slot = key_slot + 1 < key_slots_count ? key_slot + 1 : 0;
+    }
+}
+
+/* Adds operation i, on the key with mixed form m, to the key slot of its key; `mine`: there is one.
+ * By all threads of a warp, whose operations follow each other. */
+template <int BITS>
+static __device__ inline void collect_one(const struct sw_cuda_device<BITS> &device,
+                                          const struct sw_cuda_batch<BITS> &batch, uint64_t i,
+                                          typename sw_width<BITS>::word m, bool mine)
+{
+    typedef typename sw_width<BITS>::word word;
+    const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
+    const struct sw_cuda_key_slots<BITS> *key_slots = &scratch->key_slots;
+    uint32_t key_slot = NO_KEY_SLOT;
+    word operand = 0;
+    if (mine) {
+        operand = batch.op != SW_DELETE ? batch.values[i] : 0;
+        key_slot = claim_key_slot<BITS>(*key_slots, m, batch.count);
+        scratch->m[i] = m;
+        scratch->operands[i] = operand;
+        scratch->index_sorted[i] = key_slot;
+    }
+    const uint32_t alike = __match_any_sync(SW_WARP_ALL, key_slot);
+    if (batch.op == SW_SUM) {
+        operand = sw_combine_alike(alike, operand, [](word a, word b) { return (word)(a + b); });
+    } else if (combines(batch.op)) {
+        operand = batch.op == SW_MIN ? (word)~operand : operand;
+        operand = sw_combine_alike(alike, operand, [](word a, word b) { return a > b ? a : b; });
+    }
+    if (!mine) {
+        return;
+    }
+    if (sw_is_last_alike(alike)) {
+        atomicMax(key_slots->last + key_slot, (uint32_t)i + 1);
+    }
+    if (!sw_is_first_alike(alike)) {
+        return;
+    }
+    if (batch.found != NULL) {
+        atomicMax(key_slots->first + key_slot, ~(uint32_t)i);
+    }
+    if (batch.op == SW_SUM) {
+        atomic_add(key_slots->value + key_slot, operand);
+    } else if (combines(batch.op)) {
+        atomic_max(key_slots->value + key_slot, operand);
+    }
+}
+
+/* True for exactly one operation of each key: the last. */
+template <int BITS>
+static __device__ inline bool stands_for_key(const struct sw_cuda_scratch<BITS> *scratch,
+                                             uint64_t i)
+{
+    return (scratch->key_slots.last[scratch->index_sorted[i]] & ~PRESENT) == i + 1;
+}
+
+/* One key that is to be removed. Returns true if it has a slot. */
+template <int BITS>
+static __device__ inline bool remove_key_slot(const struct sw_cuda_device<BITS> &device, uint64_t i,
+                                              bool answers, struct sw_cuda_removal<BITS> *removal,
+                                              uint64_t *probes)
+{
+    const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
+    bool found = false;
+    bool has_slot = remove_one<BITS>(device, scratch->m[i], removal, &found, probes);
+    if (found && answers) {
+        scratch->key_slots.last[scratch->index_sorted[i]] |= PRESENT;
+    }
+    return has_slot;
+}
+
+/* One key: updates it in place, or gives the entry to insert. Returns true if it must be
+ * inserted. */
+template <int BITS>
+static __device__ inline bool apply_one(const struct sw_cuda_device<BITS> &device,
+                                        const struct sw_cuda_batch<BITS> &batch, uint64_t i,
+                                        typename sw_width<BITS>::slot *entry, uint64_t *probes)
+{
+    typedef sw_width<BITS> W;
+    const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
+    const struct sw_cuda_key_slots<BITS> *key_slots = &scratch->key_slots;
+    uint32_t key_slot = scratch->index_sorted[i];
+    typename W::word operand = scratch->operands[i];
+    typename W::place place;
+    if (combines(batch.op)) {
+        operand = key_slots->value[key_slot];
+        operand = batch.op == SW_MIN ? (typename W::word) ~operand : operand;
+    }
+    entry->m = scratch->m[i];
+    place = W::locate_hinted(&device.table, device.hints, entry->m, probes);
+    if (place.found) {
+        W::decide(batch.op, true, place.value, operand, &operand);
+        if (batch.found != NULL || batch.op == SW_SET_PRESENT) {
+            key_slots->last[key_slot] |= PRESENT; /* M8; others read only the bits below */
+        }
+    }
+    entry->value = operand;
+    return (place.found || batch.op != SW_SET_PRESENT) && write_one<BITS>(device, place, *entry);
+}
+
+/* Whether the key of operation i was present before it. Call after all keys were applied (M4). */
+template <int BITS>
+static __device__ inline bool was_found(const struct sw_cuda_scratch<BITS> *scratch, uint32_t op,
+                                        uint64_t i)
+{
+    uint32_t key_slot = scratch->index_sorted[i];
+    bool present = (scratch->key_slots.last[key_slot] & PRESENT) != 0;
+    bool first = ~scratch->key_slots.first[key_slot] == (uint32_t)i;
+    return op == SW_DELETE ? present && first : op == SW_SET_PRESENT ? present : present || !first;
+}
+
+/* Frees the key slot of operation i, and zeroes it. Several threads may store the same (M6). */
+template <int BITS>
+static __device__ inline void free_key_slot(const struct sw_cuda_device<BITS> &device,
+                                            const struct sw_cuda_batch<BITS> &batch, uint64_t i)
+{
+    const struct sw_cuda_key_slots<BITS> *key_slots = &device.scratch.key_slots;
+    uint32_t key_slot = device.scratch.index_sorted[i];
+    key_slots->m[key_slot] = sw_width<BITS>::empty;
+    key_slots->last[key_slot] = 0;
+    if (batch.found != NULL) {
+        key_slots->first[key_slot] = 0;
+    }
+    if (combines(batch.op)) {
+        key_slots->value[key_slot] = 0;
+    }
+}
+
+#endif

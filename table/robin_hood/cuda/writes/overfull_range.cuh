@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * overfull_range.cuh - ranges that have more operations than there is room for, because keys are
+ * repeated (a crowd): all blocks of a cooperative launch carry them out together.
+ *
+ * Operations of one kind meet in key slots. Others are sorted by the number of their key slot,
+ * stably, so that each key's operations are a run in array order, and carried out as in runs.cuh.
+ *
+ * Memory order: every step is complete in all blocks before the next begins, by a grid barrier
+ * (M4).
+ */
+#ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_WRITES_OVERFULL_RANGE_CUH
+#define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_WRITES_OVERFULL_RANGE_CUH
+
+#include "table/robin_hood/cuda/writes/in_order.cuh"
+#include "table/robin_hood/cuda/writes/key_slots.cuh"
+#include "table/robin_hood/cuda/writes/overfull_range_sort.cuh"
+
+/* Copies the bits of `found`, if they are wanted, to the batch. Loads are volatile: other blocks
+ * set bits by atomics, and L1 may hold an older word. */
+template <int BITS>
+static __device__ inline void copy_found(const struct sw_cuda_device<BITS> &device,
+                                         const struct sw_cuda_batch<BITS> &batch,
+                                         const struct grid_stride &stride)
+{
+    const uint64_t words = batch.found != NULL ? ((uint64_t)batch.count + 63) / 64 * 2 : 0;
+    for (uint64_t w = stride.start; w < words; w += stride.step) {
+        batch.found[w] = ((volatile uint32_t *)device.scratch.found)[w];
+    }
+}
+
+/* --- one kind --------------------------------------------------------------------------------- */
+
+/* Answers the operations whose key was present before them. Returns how many of this thread's
+ * were. */
+template <int BITS>
+static __device__ inline uint64_t answer_key_slots(const struct sw_cuda_device<BITS> &device,
+                                                   const struct sw_cuda_batch<BITS> &batch,
+                                                   const struct grid_stride &stride)
+{
+    const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
+    uint64_t hits = 0;
+    for (uint64_t i = stride.start; i < batch.count; i += stride.step) {
+        if (scratch->index_sorted[i] != NO_KEY_SLOT && was_found<BITS>(scratch, batch.op, i)) {
+            set_found<BITS>(device, (uint32_t)i);
+            hits++;
+        }
+    }
+    return hits;
+}
+
+/* Carries out the operations that were collected in key slots. */
+template <int BITS>
+static __device__ inline void apply_key_slots(const struct sw_cuda_device<BITS> &device,
+                                              const struct sw_cuda_batch<BITS> &batch,
+                                              const struct grid_stride &stride)
+{
+    typedef sw_width<BITS> W;
+    cooperative_groups::grid_group grid = cooperative_groups::this_grid();
+    const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
+    struct sw_op_counters *counters = &device.control->counters.by_class[sw_op_class_of(batch.op)];
+    const uint64_t rounds = (batch.count + stride.step - 1) / stride.step;
+    uint64_t i = stride.start;
+    uint64_t probes = 0;
+    uint64_t hits = 0;
+    for (uint64_t r = 0; r < rounds; r++, i += stride.step) {
+        typename W::slot entry;
+        struct sw_cuda_removal<BITS> removal;
+        const bool stands = i < batch.count && scratch->index_sorted[i] != NO_KEY_SLOT &&
+                            stands_for_key<BITS>(scratch, i);
+        const bool leaves =
+            stands && batch.op == SW_DELETE &&
+            remove_key_slot<BITS>(device, i, batch.found != NULL, &removal, &probes);
+        const bool absent =
+            stands && batch.op != SW_DELETE && apply_one<BITS>(device, batch, i, &entry, &probes);
+        uint32_t at = sw_list_append(&device.control->deletes, leaves);
+        if (leaves) {
+            scratch->deletes[at] = removal;
+        }
+        at = sw_list_append(&device.control->inserts, absent);
+        if (absent) {
+            scratch->inserts[at] = entry;
+        }
+    }
+    sw_warp_add(&counters->probes, probes);
+    grid.sync(); /* M4: every key was applied, so `last` tells who was present */
+    if (batch.found != NULL || batch.op == SW_SET_PRESENT) {
+        hits = answer_key_slots<BITS>(device, batch, stride);
+    }
+    if (batch.op == SW_SET_PRESENT) { /* for other kinds the hits follow from the numbers of inserts
+                                         and removals */
+        sw_warp_add(&counters->hits, hits);
+    }
+    grid.sync(); /* M4: all answers were read from the key slots */
+    for (i = stride.start; i < batch.count; i += stride.step) {
+        if (scratch->index_sorted[i] != NO_KEY_SLOT) {
+            free_key_slot<BITS>(device, batch, i);
+        }
+    }
+}
+
+/* --- any kinds -------------------------------------------------------------------------------- */
+
+/* The operations that have been sorted, for runs.cuh. */
+template <int BITS> struct crowd_runs {
+    typedef struct sw_cuda_update<BITS> place;
+    const struct sw_cuda_device<BITS> &device;
+    const struct crowded *sorted;
+    uint32_t count;
+    struct sw_run_scratch<BITS> scratch;
+    __device__ typename sw_width<BITS>::word key(uint32_t j) const
+    {
+        return sorted[j].key_slot;
+    }
+    __device__ typename sw_width<BITS>::word m(uint32_t j) const
+    {
+        return device.scratch.m[sorted[j].number];
+    }
+    __device__ struct sw_run_operation<BITS> operation(uint32_t j) const {
+        const uint32_t number = sorted[j].number;
+        return {device.scratch.operands[number], number, device.scratch.ops[number]};
+    } __device__ place look_up(uint32_t j, uint32_t op,
+                               typename sw_run_kind<BITS>::key_state *state,
+                               struct fold_counts *counts) const
+    {
+        const place held = ::look_up<BITS>(device, m(j), op, counts);
+        *state = {held.value, held.slot != NOWHERE, false};
+        return held;
+    }
+};
+
+/* Memory in which blocks exchange the state of runs: the list of updates, which is not used
+ * meanwhile. A batch with a crowd has more operations than a block has threads, so there is
+ * room. */
+template <int BITS>
+static __device__ inline struct sw_run_scratch<BITS>
+run_scratch_of(const struct sw_cuda_scratch<BITS> *scratch, uint32_t count) {
+    typedef sw_run_kind<BITS> kind;
+    const uint32_t slices = sw_slices_of(count) + 1;
+    struct sw_run_scratch<BITS> runs;
+    static_assert(SW_RUN_BLOCK * sizeof(struct sw_cuda_update<BITS>) >=
+                      3 * (sizeof(typename kind::change) + 2 * sizeof(typename kind::key_state)),
+                  "as many slices as there are whole blocks of updates, and two more");
+    runs.changes = (typename kind::change *)scratch->updates;
+    runs.begun = (typename kind::key_state *)(runs.changes + slices);
+    runs.entering = runs.begun + slices;
+    return runs;
+}
+
+/* Sorts the operations that have a key slot by its number, stably. */
+template <int BITS>
+static __device__ inline struct crowd_runs<BITS>
+sort_crowd(const struct sw_cuda_device<BITS> &device, uint32_t count) {
+    __shared__ struct sort_memory memory;
+    const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
+    /* the list of long removals is written by later kernels only, and has room for two of these */
+    struct crowded *half[2] = {(struct crowded *)scratch->long_removals,
+                               (struct crowded *)scratch->long_removals + count};
+    struct unsorted in = {scratch->index_sorted, NULL, count};
+    uint32_t pass = 0;
+    for (uint32_t shift = 0; 2 * (uint64_t)count >> shift != 0; shift += DIGIT_BITS, pass++) {
+        const uint32_t all = sort_pass(&memory, in, shift, scratch->ranged.counts, half[pass % 2]);
+        in = {NULL, half[pass % 2], all};
+    }
+    return {device, in.from, in.count, run_scratch_of<BITS>(scratch, count)};
+}
+
+static_assert(sizeof(struct sw_cuda_removal<64>) >= 2 * sizeof(struct crowded),
+              "a list of removals has room for two of the crowd");
+
+/* The keys of operations were there before them, if `found`. By all threads of a warp. */
+template <int BITS>
+static __device__ inline void set_found_alike(const struct sw_cuda_device<BITS> &device,
+                                              uint32_t operation, bool found)
+{
+    const uint32_t alike = __match_any_sync(SW_WARP_ALL, operation / 32);
+    const uint32_t bits = sw_combine_alike(alike, found ? 1U << operation % 32 : 0U,
+                                           [](uint32_t a, uint32_t b) { return a | b; });
+    if (bits != 0 && sw_is_first_alike(alike)) {
+        atomicOr((uint32_t *)device.scratch.found + operation / 32, bits);
+    }
+}
+
+/* Takes the keys of one slice through their operations, by all threads of a block. */
+template <int BITS>
+static __device__ inline void
+fold_slice(const struct wanted<BITS> &wanted, const struct crowd_runs<BITS> &runs, uint32_t number,
+           struct sw_run_memory<BITS> *own, struct fold_counts *counts)
+{
+    const struct sw_slice slice = sw_slice_of(runs, number);
+    const uint32_t t = threadIdx.x;
+    struct sw_cuda_update<BITS> held = {
+        NOWHERE, 0
+    };
+    typename sw_run_kind<BITS>::key_state now = {};
+    struct effect<BITS> effect = {
+        SW_NET_NONE, NOWHERE,
+        {
+            0, 0
+        }
+    };
+    const uint32_t i = sw_read_slice<BITS>(runs, slice, own);
+    if (sw_runs_fold<BITS>(runs, slice, own, &held, &now, counts)) {
+        const struct folded<BITS> key = {
+            now.value, now.exists, now.value != held.value
+        };
+        effect = effect_of<BITS>(runs.device, runs.m(slice.first + t), held, key);
+    }
+    carry_out<BITS>(runs.device, effect);
+    __syncthreads(); /* M2: values[] and exists[] of all runs */
+    bool found = false;
+    if (t < slice.count) {
+        const struct operation<BITS> operation = {
+            own->operands[t], i, own->ops[t]
+        };
+        struct folded<BITS> before = {
+            own->values[t], own->exists[t], false
+        };
+        found = wanted.found && before.exists;
+        fold_operation<BITS>(runs.device, {wanted.previous, false}, operation, &before, counts);
+    }
+    set_found_alike<BITS>(runs.device, i, found);
+}
+
+/* Carries out the operations whose key slots are in index_sorted. */
+template <int BITS>
+static __device__ inline void
+apply_in_order(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_batch<BITS> &batch,
+               const struct wanted<BITS> &wanted, const struct grid_stride &stride)
+{
+    __shared__ struct sw_run_memory<BITS> own;
+    __shared__ struct sw_enter_memory<BITS> entering;
+    cooperative_groups::grid_group grid = cooperative_groups::this_grid();
+    const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
+    const struct crowd_runs<BITS> runs = sort_crowd<BITS>(device, batch.count);
+    const uint32_t slices = sw_slices_of(runs.count);
+    struct fold_counts counts = {};
+    for (uint32_t s = blockIdx.x; s < slices; s += gridDim.x) {
+        sw_runs_summarize<BITS>(runs, sw_slice_of(runs, s), &own, &counts);
+    }
+    grid.sync(); /* M4: changes of all slices */
+    for (uint32_t s = blockIdx.x; s < slices; s += gridDim.x) {
+        sw_runs_enter<BITS>(runs, sw_slice_of(runs, s), &own, &entering);
+    }
+    grid.sync(); /* M4: every slice knows its key on entry */
+    for (uint32_t s = blockIdx.x; s < slices; s += gridDim.x) {
+        fold_slice<BITS>(wanted, runs, s, &own, &counts);
+    }
+    add_counts(&device.control->counters, &counts);
+    grid.sync(); /* M4: no block needs a key slot any more */
+    for (uint64_t i = stride.start; i < batch.count; i += stride.step) {
+        const uint32_t key_slot = scratch->index_sorted[i];
+        if (key_slot != NO_KEY_SLOT) {
+            scratch->key_slots.m[key_slot] = sw_width<BITS>::empty;
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * overfull_range_sort.cuh - sorts the operations of a batch that have a number, of a key slot or a
+ * row, by this number, stably: those of one number are a run in array order. By all blocks of a
+ * cooperative launch.
+ *
+ * Memory order: every step is complete in all blocks before the next begins, by a grid barrier
+ * (M4).
+ */
+#ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_WRITES_OVERFULL_RANGE_SORT_CUH
+#define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_WRITES_OVERFULL_RANGE_SORT_CUH
+
+#include <cooperative_groups.h>
+
+#include "table/device/reduce.cuh"
+#include "table/device/runs.cuh"
+#include "table/robin_hood/cuda/writes/key_slots.cuh"
+
+/* Threads of a block of the launch, and blocks of a multiprocessor: they wait for each other, so
+ * all of them run at once. */
+#define CROWD_THREADS SW_RUN_BLOCK
+#define CROWD_BLOCKS_PER_SM 2
+
+#define DIGIT_BITS 8
+#define DIGITS (1U << DIGIT_BITS)
+static_assert(DIGITS == CROWD_THREADS, "a thread a digit");
+
+/* Where this thread begins among all threads of the grid, and how many these are. */
+struct grid_stride {
+    uint64_t start;
+    uint64_t step;
+};
+
+static __device__ inline struct grid_stride stride_of_thread(void)
+{
+    return {(uint64_t)blockIdx.x * CROWD_THREADS + threadIdx.x,
+            (uint64_t)gridDim.x * CROWD_THREADS};
+}
+
+/* An operation of a crowded range: its key slot and its number. */
+struct crowded {
+    uint32_t key_slot;
+    uint32_t number;
+};
+
+/* The input of a pass of the sort: the operations in array order, some without a key slot, or the
+ * output of the pass before. */
+struct unsorted {
+    const uint32_t *key_slots; /* NULL: `from` */
+    const struct crowded *from;
+    uint32_t count;
+    __device__ struct crowded at(uint64_t i) const
+    {
+        struct crowded none = {NO_KEY_SLOT, 0};
+        if (i >= count) {
+            return none;
+        }
+        if (key_slots != NULL) {
+            none.key_slot = key_slots[i];
+            none.number = (uint32_t)i;
+            return none;
+        }
+        return from[i];
+    }
+};
+
+struct sort_memory {
+    uint32_t base[DIGITS];                      /* where the block's next one of a digit goes */
+    uint32_t warps[CROWD_THREADS / 32][DIGITS]; /* of each warp's */
+    uint32_t sums[CROWD_THREADS / 32];
+};
+
+static __device__ inline uint32_t digit_of(struct crowded one, uint32_t shift)
+{
+    return one.key_slot >> shift & (DIGITS - 1);
+}
+
+/* The part of the input that is this block's. */
+static __device__ inline void share_of(uint32_t count, uint64_t *begin, uint64_t *end)
+{
+    const uint64_t share = ((uint64_t)count / gridDim.x / CROWD_THREADS + 1) * CROWD_THREADS;
+    *begin = share * blockIdx.x;
+    *end = *begin + share < count ? *begin + share : count;
+}
+
+/* The sum of `own` over the threads before this one; *all is that of the block. */
+static __device__ inline uint32_t sum_before(uint32_t sums[CROWD_THREADS / 32], uint32_t own,
+                                             uint32_t *all)
+{
+    uint32_t to_here = own;
+    uint32_t before = 0;
+    for (uint32_t distance = 1; distance < 32; distance *= 2) {
+        uint32_t other = __shfl_up_sync(SW_WARP_ALL, to_here, distance);
+        to_here += threadIdx.x % 32 >= distance ? other : 0;
+    }
+    __syncthreads(); /* M2: before `sums` is used again */
+    if (threadIdx.x % 32 == 31) {
+        sums[threadIdx.x / 32] = to_here;
+    }
+    __syncthreads(); /* M2: the sums of all warps */
+    *all = 0;
+    for (uint32_t w = 0; w < CROWD_THREADS / 32; w++) {
+        before += w < threadIdx.x / 32 ? sums[w] : 0;
+        *all += sums[w];
+    }
+    return before + to_here - own;
+}
+
+/* counts[digit * blocks + block]: how many this block has of each digit. */
+static __device__ inline void count_digits(struct sort_memory *memory, const struct unsorted &in,
+                                           uint32_t shift, uint32_t *counts)
+{
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    share_of(in.count, &begin, &end);
+    memory->base[threadIdx.x] = 0;
+    __syncthreads(); /* M2: the counts are zero */
+    for (uint64_t i = begin + threadIdx.x; i < end; i += CROWD_THREADS) {
+        const struct crowded one = in.at(i);
+        if (one.key_slot != NO_KEY_SLOT) {
+            atomicAdd(&memory->base[digit_of(one, shift)], 1U);
+        }
+    }
+    __syncthreads(); /* M2: the counts of all threads */
+    counts[threadIdx.x * gridDim.x + blockIdx.x] = memory->base[threadIdx.x];
+}
+
+/* Blocks take digits in turn. counts[] becomes the number of operations in the blocks before,
+ * totals[digit] the number in all. */
+static __device__ inline void sum_digits(struct sort_memory *memory, uint32_t *counts,
+                                         uint32_t *totals)
+{
+    for (uint32_t digit = blockIdx.x; digit < DIGITS; digit += gridDim.x) {
+        uint32_t sum = 0;
+        for (uint32_t from = 0; from < gridDim.x; from += CROWD_THREADS) {
+            const uint32_t b = from + threadIdx.x;
+            uint32_t all = 0;
+            const uint32_t own = b < gridDim.x ? counts[digit * gridDim.x + b] : 0;
+            const uint32_t before = sum_before(memory->sums, own, &all);
+            if (b < gridDim.x) {
+                counts[digit * gridDim.x + b] = sum + before;
+            }
+            sum += all;
+        }
+        if (threadIdx.x == 0) {
+            totals[digit] = sum;
+        }
+    }
+}
+
+/* Moves the block's share to its places. */
+static __device__ inline void place_digits(struct sort_memory *memory, const struct unsorted &in,
+                                           uint32_t shift, struct crowded *out)
+{
+    const uint32_t warp = threadIdx.x / 32;
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    share_of(in.count, &begin, &end);
+    for (uint64_t from = begin; from < end; from += CROWD_THREADS) {
+        const struct crowded one = in.at(from + threadIdx.x < end ? from + threadIdx.x : in.count);
+        const uint32_t digit = digit_of(one, shift);
+        uint32_t alike = __ballot_sync(SW_WARP_ALL, one.key_slot != NO_KEY_SLOT);
+        for (uint32_t b = 0; b < DIGIT_BITS; b++) {
+            const uint32_t set = __ballot_sync(SW_WARP_ALL, digit >> b & 1);
+            alike &= (digit >> b & 1) != 0 ? set : ~set;
+        }
+        const uint32_t rank = (uint32_t)__popc(alike & ((1U << threadIdx.x % 32) - 1));
+        for (uint32_t w = 0; w < CROWD_THREADS / 32; w++) {
+            memory->warps[w][threadIdx.x] = 0;
+        }
+        __syncthreads(); /* M2: zero before they are set */
+        if (one.key_slot != NO_KEY_SLOT && rank == 0) {
+            memory->warps[warp][digit] = (uint32_t)__popc(alike);
+        }
+        __syncthreads(); /* M2: the counts of all warps */
+        for (uint32_t w = 0; w < CROWD_THREADS / 32; w++) {
+            const uint32_t here = memory->warps[w][threadIdx.x];
+            memory->warps[w][threadIdx.x] = memory->base[threadIdx.x];
+            memory->base[threadIdx.x] += here;
+        }
+        __syncthreads(); /* M2: the places */
+        if (one.key_slot != NO_KEY_SLOT) {
+            out[memory->warps[warp][digit] + rank] = one;
+        }
+        __syncthreads(); /* M2: read before the next round zeroes them */
+    }
+}
+
+/* One pass, by eight bits of the key slots' numbers. Returns the number of operations. */
+static __device__ inline uint32_t sort_pass(struct sort_memory *memory, const struct unsorted &in,
+                                            uint32_t shift, uint32_t *counts, struct crowded *out)
+{
+    cooperative_groups::grid_group grid = cooperative_groups::this_grid();
+    uint32_t *totals = counts + DIGITS * gridDim.x;
+    uint32_t all = 0;
+    count_digits(memory, in, shift, counts);
+    grid.sync(); /* M4: counts of all blocks */
+    sum_digits(memory, counts, totals);
+    grid.sync(); /* M4: totals of all digits */
+    const uint32_t before = sum_before(memory->sums, totals[threadIdx.x], &all);
+    memory->base[threadIdx.x] = before + counts[threadIdx.x * gridDim.x + blockIdx.x];
+    __syncthreads(); /* M2: base[] of all digits */
+    place_digits(memory, in, shift, out);
+    grid.sync(); /* M4: the pass is complete */
+    return all;
+}
+
+#endif

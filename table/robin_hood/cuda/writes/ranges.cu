@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ranges.cu - batches that are sure to fit, range by range: three kernels.
+ *
+ * The batch is cut into ranges of m, so that a block finds the repeated keys of one range in shared
+ * memory and looks its keys up in buckets that lie near each other. It writes the keys that are
+ * present; those to insert or to remove are listed, for displace.cu: nothing moves here.
+ *
+ * Of operations of one kind, of which no `previous` is wanted, most may be folded in any order
+ * (fold.cuh); others are folded in array order (range_in_order.cuh).
+ *
+ * A range with far more operations than its share, because keys are repeated, is left to the last
+ * kernel, where all blocks do it together (overfull_range.cuh).
+ */
+#include "table/device/at_once.cuh"
+#include "table/robin_hood/cuda/writes/overfull_range.cuh"
+#include "table/robin_hood/cuda/writes/range_in_order.cuh"
+#include "table/robin_hood/cuda/writes/range_layout.cuh"
+
+/* Base, and what may be tried in its place. Of the first kernel: threads of a block, and operations
+ * of a thread. Of the second: threads of a block, for how many threads a multiprocessor there are
+ * to be registers (0: the compiler decides), whether hints are read, where the table has them.
+ *
+ * %RANGE% SW_RANGES_SCATTER_BLOCK tps {256,512,1024} Operation{ct}=[scatter]
+ * %RANGE% SW_RANGES_SCATTER_KEYS kps {2,4,8,16} Operation{ct}=[scatter]
+ * %RANGE% SW_RANGES_BLOCK tpb {128,256,512} Operation{ct}=[apply]
+ * %RANGE% SW_RANGES_RESIDENT tpm {0,1024,1536} Operation{ct}=[apply]
+ * %RANGE% SW_RANGES_HINTS hin {0,1} Operation{ct}=[apply]
+ */
+#ifndef SW_RANGES_SCATTER_BLOCK
+#define SW_RANGES_SCATTER_BLOCK 512
+#endif
+#ifndef SW_RANGES_SCATTER_KEYS
+#define SW_RANGES_SCATTER_KEYS 8
+#endif
+#ifndef SW_RANGES_BLOCK
+#define SW_RANGES_BLOCK 256
+#endif
+#ifndef SW_RANGES_RESIDENT
+#define SW_RANGES_RESIDENT 0
+#endif
+#ifndef SW_RANGES_HINTS
+#define SW_RANGES_HINTS 1
+#endif
+template <int ARCH, int BITS> struct sw_policy_ranges_scatter {
+    static constexpr int threads_per_block = SW_RANGES_SCATTER_BLOCK;
+    static constexpr int operations_per_thread = SW_RANGES_SCATTER_KEYS;
+};
+template <int ARCH, int BITS> struct sw_policy_ranges_apply {
+    static constexpr int threads_per_block = SW_RANGES_BLOCK;
+    static constexpr int threads_per_multiprocessor = SW_RANGES_RESIDENT;
+    static constexpr int reads_hints = SW_RANGES_HINTS;
+};
+#define SW_POLICY_RANGES
+#include "table/robin_hood/cuda/policy.cuh"
+#undef SW_POLICY_RANGES
+
+template <int BLOCK, int RESIDENT> struct sw_ranges_shape {
+    static constexpr int block = BLOCK;
+    static constexpr int blocks_min = RESIDENT / BLOCK;
+};
+
+/* The room grows with the batch, also where the number of ranges does. */
+uint64_t sw_cuda_range_slots(uint32_t count_max)
+{
+    struct range_layout layout =
+        layout_of(count_max < SW_CUDA_RANGED_MAX ? count_max : SW_CUDA_RANGED_MAX);
+    return (uint64_t)layout.ranges * layout.room;
+}
+
+/* Whether an operation of this kind may insert. For a batch of several kinds only applying it in
+ * order tells. */
+template <int BITS>
+static __device__ inline uint32_t mode_of(const struct sw_cuda_device<BITS> &device,
+                                          const struct sw_cuda_batch<BITS> &batch)
+{
+    const bool inserts = batch.op != SW_DELETE && batch.op != SW_SET_PRESENT;
+    if (batch.ops == NULL) {
+        return inserts ? sw_mode_of_upserts(&device.table) : (uint32_t)SW_CUDA_ADMITTED;
+    }
+    return sw_mode_of_upserts(&device.table) == SW_CUDA_ADMITTED ? SW_CUDA_ADMITTED
+                                                                 : SW_CUDA_SERIAL;
+}
+
+/* Sets control->mode; where the stash is full, also finds out whether a key is absent, so that some
+ * operation would insert. By all threads of the batch; `mine`: operation i is one that counts.
+ * Several threads may store the same words (M6). */
+template <int BITS>
+static __device__ inline void ask(const struct sw_cuda_device<BITS> &device,
+                                  const struct sw_cuda_batch<BITS> &batch, uint64_t i, bool mine,
+                                  typename sw_width<BITS>::word m)
+{
+    typedef sw_width<BITS> W;
+    const uint32_t mode = mode_of<BITS>(device, batch);
+    if (i == 0) {
+        device.control->mode = mode;
+        sw_note_stash(device.control, device.table.state);
+    }
+    uint64_t probes = 0;
+    typename W::word out = 0;
+    if (mode == SW_CUDA_IF_PRESENT && mine && !W::locate(&device.table, m, &probes).found &&
+        W::decide(batch.op, false, 0, operand_of<BITS>(batch, i), &out) == SW_EFFECT_WRITE) {
+        device.control->absent = 1;
+    }
+}
+
+/* One store for 64-bit slots, two for 128-bit ones. */
+template <int BITS>
+static __device__ inline void move(struct sw_cuda_moved<BITS> *to, struct sw_cuda_moved<BITS> moved)
+{
+    if (BITS == 64) {
+        *(uint4 *)to = make_uint4((uint32_t)moved.m, (uint32_t)moved.operand, moved.operation, 0);
+    } else {
+        ulonglong2 *halves = (ulonglong2 *)to;
+        halves[0] = make_ulonglong2(moved.m, moved.operand);
+        halves[1] = make_ulonglong2(moved.operation, 0);
+    }
+}
+
+/* Reserves places in each range for the block's operations of it, by one atomic a range (M6). */
+template <int BITS, int THREADS>
+static __device__ inline void take_places(const struct sw_cuda_device<BITS> &device,
+                                          const struct range_layout &layout, uint32_t *taken)
+{
+    for (uint32_t r = threadIdx.x; r < layout.ranges; r += THREADS) {
+        uint32_t here = taken[r];
+        if (here != 0) {
+            taken[r] = atomicAdd(&device.scratch.ranged.lengths[r], here);
+            if (taken[r] + here > layout.room) {
+                device.control->crowded = 1;
+            }
+        }
+    }
+}
+
+/* Moves the operations to their ranges, in no order. */
+template <int BITS, int THREADS, int KEYS>
+static __global__ void __launch_bounds__(THREADS)
+    scatter_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch,
+                   struct range_layout layout)
+{
+    typedef sw_width<BITS> W;
+    __shared__ uint32_t taken[SW_CUDA_RANGES_MAX];
+    typename W::word m[KEYS];
+    uint32_t rank[KEYS];
+    bool mine[KEYS];
+    uint64_t start = (uint64_t)blockIdx.x * THREADS * KEYS + threadIdx.x;
+    for (uint32_t r = threadIdx.x; r < layout.ranges; r += THREADS) {
+        taken[r] = 0;
+    }
+#pragma unroll
+    for (int k = 0; k < KEYS; k++) {
+        uint64_t i = start + k * THREADS;
+        mine[k] = i < batch.count && !sw_is_skipped<BITS>(batch, i);
+        m[k] = mine[k] ? batch.keys[i] : 0;
+        if (i < batch.count && i % 64 == 0) {
+            device.scratch.found[i / 64] = 0;
+        }
+    }
+    __syncthreads(); /* M2: `taken` is zero */
+#pragma unroll
+    for (int k = 0; k < KEYS; k++) {
+        uint64_t i = start + k * THREADS;
+        m[k] = W::mix(&device.table, m[k]);
+        ask<BITS>(device, batch, i, mine[k], m[k]);
+        rank[k] = mine[k] ? atomicAdd(&taken[range_of<BITS>(m[k], layout)], 1U) : 0;
+    }
+    __syncthreads(); /* M2: `taken` has the counts */
+    take_places<BITS, THREADS>(device, layout, taken);
+    __syncthreads(); /* M2: `taken` has the places */
+#pragma unroll
+    for (int k = 0; k < KEYS; k++) {
+        uint64_t i = start + k * THREADS;
+        if (!mine[k]) {
+            continue;
+        }
+        uint32_t range = range_of<BITS>(m[k], layout);
+        uint32_t at = taken[range] + rank[k];
+        if (at < layout.room) {
+            const uint32_t op = layout.in_order ? op_of<BITS>(batch, i) : 0;
+            struct sw_cuda_moved<BITS> moved = {
+                m[k], operand_of<BITS>(batch, i), op << NUMBER_BITS | (uint32_t)i
+            };
+            move<BITS>(&device.scratch.ranged.moved[(uint64_t)range * layout.room + at], moved);
+        }
+    }
+}
+
+/* Updates one key in place, or lists it for insertion. By all threads of a warp; `stands` is true
+ * in those that have a key. */
+template <int BITS>
+static __device__ inline void upsert_entry(const struct sw_cuda_device<BITS> &device,
+                                           struct fold<BITS> *fold, uint32_t op, uint32_t e,
+                                           bool stands, bool answers, uint64_t *probes)
+{
+    typedef sw_width<BITS> W;
+    typename W::slot entry;
+    bool absent = false;
+    if (stands) {
+        entry = fold->entries[e];
+        typename W::place place = W::locate_hinted(&device.table, device.hints, entry.m, probes);
+        W::decide(op, place.found, place.value, entry.value, &entry.value);
+        if (place.found || op != SW_SET_PRESENT) {
+            absent = write_one<BITS>(device, place, entry);
+        }
+        if (op == SW_SET_PRESENT) {
+            fold->gave_way[e] = place.found ? SEEN : ALIVE;
+        } else if (answers && place.found) {
+            set_found<BITS>(device, fold->operation[e]);
+        }
+    }
+    uint32_t at = sw_list_append(&device.control->inserts, absent);
+    if (absent) {
+        device.scratch.inserts[at] = entry;
+    }
+}
+
+/* Lists one key for removal, likewise. */
+template <int BITS>
+static __device__ inline void remove_entry(const struct sw_cuda_device<BITS> &device,
+                                           const struct fold<BITS> *fold, uint32_t e, bool stands,
+                                           bool answers, uint64_t *probes)
+{
+    struct sw_cuda_removal<BITS> removal;
+    bool found = false;
+    bool leaves = stands && remove_one<BITS>(device, fold->entries[e].m, &removal, &found, probes);
+    if (answers && found) {
+        set_found<BITS>(device, fold->operation[e]);
+    }
+    uint32_t at = sw_list_append(&device.control->deletes, leaves);
+    if (leaves) {
+        device.scratch.deletes[at] = removal;
+    }
+}
+
+/* The operations of the block's range; NULL, if there are none, or more than there is room for. */
+template <int BITS>
+static __device__ inline const struct sw_cuda_moved<BITS> *
+range_of_block(const struct sw_cuda_device<BITS> &device, const struct range_layout &layout,
+               uint32_t *count) {
+    const struct sw_cuda_ranged<BITS> *ranged = &device.scratch.ranged;
+    *count = ranged->lengths[blockIdx.x];
+    return *count != 0 && *count <= layout.room && sw_is_admitted(device.control)
+               ? ranged->moved + (uint64_t)blockIdx.x * layout.room
+               : NULL;
+}
+
+/* A block carries out a range of operations of one kind. */
+template <int BITS, typename SHAPE>
+static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
+    range_kernel(const struct sw_cuda_device<BITS> device, uint32_t op, bool answers,
+                 struct range_layout layout)
+{
+    constexpr int THREADS = SHAPE::block;
+    __shared__ struct fold<BITS> fold;
+    uint32_t count = 0;
+    const struct sw_cuda_moved<BITS> *moved = range_of_block<BITS>(device, layout, &count);
+    if (moved == NULL) {
+        return;
+    }
+    fold_range<BITS, THREADS>(device, &fold, op, answers, moved, count);
+    uint64_t probes = 0;
+    for (uint32_t first = 0; first < count; first += THREADS) {
+        const uint32_t e = first + threadIdx.x;
+        const bool stands = e < count && fold.gave_way[e] == ALIVE;
+        if (op == SW_DELETE) {
+            remove_entry<BITS>(device, &fold, e, stands, answers, &probes);
+        } else {
+            upsert_entry<BITS>(device, &fold, op, e, stands, answers, &probes);
+        }
+    }
+    struct sw_op_counters *counters = &device.control->counters.by_class[sw_op_class_of(op)];
+    sw_block_add(&counters->probes, probes);
+    if (op == SW_SET_PRESENT) {
+        sw_block_add(&counters->hits,
+                     find_seen<BITS, THREADS>(device, &fold, answers, moved, count));
+    }
+}
+
+/* The same for operations of any kinds. */
+template <int BITS, typename SHAPE>
+static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
+    range_in_order_kernel(const struct sw_cuda_device<BITS> device,
+                          const struct wanted<BITS> wanted, struct range_layout layout)
+{
+    __shared__ struct range<BITS> range;
+    uint32_t count = 0;
+    const struct sw_cuda_moved<BITS> *moved = range_of_block<BITS>(device, layout, &count);
+    if (moved != NULL) {
+        apply_range<BITS, SHAPE::block>(device, wanted, &range, moved, count);
+    }
+}
+
+/* Gives the operations of the crowded ranges their key slots, and the others none. */
+template <int BITS>
+static __device__ inline void
+collect_crowd(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_batch<BITS> &batch,
+              const struct range_layout &layout, const struct grid_stride &stride)
+{
+    typedef sw_width<BITS> W;
+    const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
+    for (uint64_t i = stride.start; i / 32 * 32 < batch.count; i += stride.step) {
+        typename W::word m = i < batch.count ? W::mix(&device.table, batch.keys[i]) : 0;
+        const bool mine = i < batch.count && !sw_is_skipped<BITS>(batch, i) &&
+                          scratch->ranged.lengths[range_of<BITS>(m, layout)] > layout.room;
+        if (i < batch.count && !mine) {
+            scratch->index_sorted[i] = NO_KEY_SLOT;
+        }
+        if (!layout.in_order) {
+            collect_one<BITS>(device, batch, i, m, mine);
+        } else if (mine) {
+            scratch->m[i] = m;
+            scratch->operands[i] = operand_of<BITS>(batch, i);
+            scratch->ops[i] = (uint8_t)op_of<BITS>(batch, i);
+            scratch->index_sorted[i] = claim_key_slot<BITS>(scratch->key_slots, m, batch.count);
+        }
+    }
+}
+
+/* Copies the answers to where the batch wants them. */
+template <int BITS>
+static __device__ inline void
+copy_answers(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_batch<BITS> &batch,
+             const struct wanted<BITS> &wanted, const struct grid_stride &stride)
+{
+    typedef typename sw_width<BITS>::word word;
+    copy_found<BITS>(device, batch, stride);
+    if (wanted.previous != batch.previous) {
+        for (uint64_t i = stride.start; i < batch.count; i += stride.step) {
+            batch.previous[i] = ((volatile word *)wanted.previous)[i];
+        }
+    }
+}
+
+/* All blocks together: the crowded ranges, the answers and the counters. */
+template <int BITS>
+static __global__ void __launch_bounds__(CROWD_THREADS, CROWD_BLOCKS_PER_SM)
+    rest_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch,
+                const struct wanted<BITS> wanted, struct range_layout layout)
+{
+    struct sw_cuda_control *control = device.control;
+    const struct grid_stride stride = stride_of_thread();
+    if (sw_is_admitted(control)) {
+        if (control->crowded != 0) {
+            collect_crowd<BITS>(device, batch, layout, stride);
+            cooperative_groups::this_grid().sync(); /* M4: key slots of all blocks */
+            if (layout.in_order) {
+                apply_in_order<BITS>(device, batch, wanted, stride);
+            } else {
+                apply_key_slots<BITS>(device, batch, stride);
+            }
+        }
+        copy_answers<BITS>(device, batch, wanted, stride);
+    }
+    for (uint64_t r = stride.start; r < layout.ranges; r += stride.step) {
+        device.scratch.ranged.lengths[r] = 0;
+    }
+    if (sw_last_block(&control->blocks_done, gridDim.x) && threadIdx.x == 0) {
+        control->blocks_done = 0;
+        count_and_enter<BITS>(device, batch, layout.in_order);
+    }
+}
+
+template <int BITS, typename POLICY>
+static cudaError_t launch_scatter(const struct sw_cuda_device<BITS> *device,
+                                  const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
+{
+    const uint32_t share = POLICY::threads_per_block * POLICY::operations_per_thread;
+    scatter_kernel<BITS, POLICY::threads_per_block, POLICY::operations_per_thread>
+        <<<(batch->count + share - 1) / share, POLICY::threads_per_block, 0, stream>>>(
+            *device, *batch, layout_for<BITS>(batch));
+    return cudaGetLastError();
+}
+
+/* `previous` of a batch whose arrays are the host's goes to the scratch first. */
+template <int BITS>
+static struct wanted<BITS> wanted_of(const struct sw_cuda_device<BITS> *device,
+                                     const struct sw_cuda_batch<BITS> *batch) {
+    struct wanted<BITS> wanted = {
+        batch->previous, batch->found != NULL
+    };
+    if (batch->previous != NULL && !batch->collected) {
+        wanted.previous = device->scratch.previous;
+    }
+    return wanted;
+}
+
+template <int BITS, typename POLICY>
+static cudaError_t launch_ranges(const struct sw_cuda_device<BITS> *device,
+                                 const struct sw_cuda_batch<BITS> *batch,
+                                 struct range_layout layout, cudaStream_t stream)
+{
+    typedef sw_ranges_shape<POLICY::threads_per_block, POLICY::threads_per_multiprocessor> shape;
+    struct sw_cuda_device<BITS> to = *device;
+    if (!POLICY::reads_hints) {
+        to.hints = NULL;
+    }
+    if (layout.in_order) {
+        range_in_order_kernel<BITS, shape><<<layout.ranges, POLICY::threads_per_block, 0, stream>>>(
+            to, wanted_of<BITS>(device, batch), layout);
+    } else {
+        range_kernel<BITS, shape><<<layout.ranges, POLICY::threads_per_block, 0, stream>>>(
+            to, batch->op, batch->found != NULL, layout);
+    }
+    return cudaGetLastError();
+}
+
+template <int BITS>
+cudaError_t sw_cuda_launch_scatter(const struct sw_cuda_device<BITS> *device,
+                                   const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
+{
+    switch (SW_POLICY_ARCH(device)) {
+    case 90:
+        return launch_scatter<BITS, sw_policy_ranges_scatter<90, BITS>>(device, batch, stream);
+    default:
+        return launch_scatter<BITS, sw_policy_ranges_scatter<0, BITS>>(device, batch, stream);
+    }
+}
+
+template <int BITS>
+cudaError_t sw_cuda_launch_ranges(const struct sw_cuda_device<BITS> *device,
+                                  const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
+{
+    struct sw_cuda_device<BITS> to = *device;
+    struct sw_cuda_batch<BITS> what = *batch;
+    struct wanted<BITS> wanted = wanted_of<BITS>(device, batch);
+    struct range_layout layout = layout_for<BITS>(batch);
+    void *arguments[] = {&to, &what, &wanted, &layout};
+    cudaError_t error = cudaSuccess;
+    switch (SW_POLICY_ARCH(device)) {
+    case 90:
+        error =
+            launch_ranges<BITS, sw_policy_ranges_apply<90, BITS>>(device, batch, layout, stream);
+        break;
+    default:
+        error = launch_ranges<BITS, sw_policy_ranges_apply<0, BITS>>(device, batch, layout, stream);
+    }
+    if (error != cudaSuccess) {
+        return error;
+    }
+    return cudaLaunchCooperativeKernel((const void *)rest_kernel<BITS>, dim3(device->rest_blocks),
+                                       dim3(CROWD_THREADS), arguments, 0, stream);
+}
+
+template <int BITS> cudaError_t sw_cuda_range_blocks(uint32_t multiprocessors, uint32_t *blocks)
+{
+    cudaError_t error = sw_cuda_blocks_at_once(rest_kernel<BITS>, CROWD_THREADS, multiprocessors,
+                                               CROWD_BLOCKS_PER_SM, blocks);
+    *blocks = *blocks < SW_CUDA_REST_BLOCKS_MAX ? *blocks : SW_CUDA_REST_BLOCKS_MAX;
+    return error;
+}
+
+#define INSTANTIATE(BITS, ...)                                                                  \
+    template cudaError_t sw_cuda_range_blocks<BITS>(uint32_t, uint32_t *);                      \
+    template cudaError_t sw_cuda_launch_scatter<BITS>(                                          \
+        const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t); \
+    template cudaError_t sw_cuda_launch_ranges<BITS>(                                           \
+        const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);
+SW_WIDTHS(INSTANTIATE)
