@@ -8,31 +8,17 @@
 #include "server/log/saver.h"
 #include "server/repl/state.h"
 
-static unsigned met_at_saver(const struct sw_saver *saver, unsigned heeded)
+static unsigned met_at_saver(const struct sw_saver *saver)
 {
-    unsigned met = 0;
-    if ((heeded & SW_OBSTACLE_LOADING) != 0 && sw_saver_is_loading(saver)) {
-        met |= SW_OBSTACLE_LOADING;
-    }
-    if ((heeded & SW_OBSTACLE_UNSAVED) != 0 && sw_saver_refuses_writes(saver)) {
-        met |= SW_OBSTACLE_UNSAVED;
-    }
-    return met;
+    return (sw_saver_is_loading(saver) ? (unsigned)SW_OBSTACLE_LOADING : 0) |
+           (sw_saver_refuses_writes(saver) ? (unsigned)SW_OBSTACLE_UNSAVED : 0);
 }
 
-static unsigned met_in_role(const struct sw_repl_state *role, unsigned heeded)
+static unsigned met_in_role(const struct sw_repl_state *role)
 {
-    unsigned met = 0;
-    if ((heeded & SW_OBSTACLE_DOWN) != 0 && sw_repl_is_down(role)) {
-        met |= SW_OBSTACLE_DOWN;
-    }
-    if ((heeded & SW_OBSTACLE_LACKS_DATA) != 0 && sw_repl_lacks_data(role)) {
-        met |= SW_OBSTACLE_LACKS_DATA;
-    }
-    if ((heeded & SW_OBSTACLE_REPLICA) != 0 && sw_repl_is_replica(role)) {
-        met |= SW_OBSTACLE_REPLICA;
-    }
-    return met;
+    return (sw_repl_is_down(role) ? (unsigned)SW_OBSTACLE_DOWN : 0) |
+           (sw_repl_lacks_data(role) ? (unsigned)SW_OBSTACLE_LACKS_DATA : 0) |
+           (sw_repl_is_replica(role) ? (unsigned)SW_OBSTACLE_REPLICA : 0);
 }
 
 static unsigned met_at_log(struct sw_batches *batches)
@@ -51,15 +37,15 @@ static unsigned met_at_log(struct sw_batches *batches)
 unsigned sw_obstacles_met(struct sw_batches *batches, unsigned heeded)
 {
     const struct sw_obstacles *obstacles = &batches->obstacles;
-    unsigned met = obstacles->paused & heeded;
+    unsigned met = obstacles->paused;
     if (obstacles->saver != NULL) {
-        met |= met_at_saver(obstacles->saver, heeded);
+        met |= met_at_saver(obstacles->saver);
     }
     if (obstacles->role != NULL) {
-        met |= met_in_role(obstacles->role, heeded);
+        met |= met_in_role(obstacles->role);
     }
     if ((heeded & SW_OBSTACLES_OF_LOG) != 0) {
-        met |= met_at_log(batches) & heeded;
+        met |= met_at_log(batches);
     }
-    return met;
+    return met & heeded;
 }

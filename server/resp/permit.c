@@ -87,9 +87,6 @@ bool sw_permit_refuses(struct sw_resp_conn *state, const struct sw_command *comm
                        const struct sw_resp_command *arguments)
 {
     struct sw_conn *conn = state->conn;
-    if (sw_conn_is_free(conn)) {
-        return false;
-    }
     enum sw_login_state login = sw_login_look(conn->net->users, &conn->login);
     if (login == SW_LOGIN_DELETED) { /* redis closes such a connection, too */
         state->session.close_after_reply = true;

@@ -19,7 +19,8 @@ struct sw_resp_conn;
 bool sw_permit_needs_no_login(const struct sw_command *command);
 
 /* Refuses a command, with an error as its reply: nobody has logged in, or the user may not run it.
- * Returns true if so. If the user was deleted, there is no reply, and the connection closes. */
+ * Returns true if so. If the user was deleted, there is no reply, and the connection closes. To be
+ * called only if sw_conn_is_free returns false: for most connections that is all that is asked. */
 bool sw_permit_refuses(struct sw_resp_conn *state, const struct sw_command *command,
                        const struct sw_resp_command *arguments);
 

@@ -76,21 +76,15 @@ static void refuse_unsupported(struct sw_resp_conn *state, const struct sw_comma
                   sw_table_lacking(shape, command->operations), why);
 }
 
-/* Refuses a command that would show keys whose texts nobody has kept. Returns true if so. */
-static bool refuse_hidden_keys(struct sw_resp_conn *state, const struct sw_command *command)
+/* Refuses a command that would show keys whose texts nobody has kept. */
+static void refuse_hidden_keys(struct sw_resp_conn *state, const struct sw_command *command)
 {
-    const struct sw_key_text *keys = &state->resp->keys;
-    if (keys->form != SW_RESP_KEYS_HASH || keys->text_bytes > 0 ||
-        (command->batch_kinds & 1U << SW_BATCH_SCAN) == 0) {
-        return false;
-    }
     char name[SW_COMMAND_NAME_BYTES];
     sw_command_upper(command, name);
     sw_resp_error(state->conn, command,
                   "ERR %s: keys are kept as hashes of their texts (--resp-keys hash), so they "
                   "cannot be listed",
                   name);
-    return true;
 }
 
 /* Refuses a wrong number of arguments. EXEC with arguments ends the transaction, as in redis:
@@ -105,25 +99,33 @@ static void refuse_count(struct sw_resp_conn *state, const struct sw_command *co
                   ends ? "EXECABORT Transaction discarded because of:" : "ERR", command->name);
 }
 
-bool sw_refuse_wrong(struct sw_resp_conn *state, const struct sw_command *command,
+void sw_refuse_wrong(struct sw_resp_conn *state, const struct sw_command *command,
                      const struct sw_resp_command *arguments)
 {
     if (command == NULL) {
         refuse_unknown(state, arguments);
-    } else if (!sw_command_arity_fits(command, arguments->count)) {
-        refuse_count(state, command);
     } else {
-        return false;
+        refuse_count(state, command);
     }
     sw_transaction_spoil(state);
-    return true;
 }
 
-bool sw_refuse_unable(struct sw_resp_conn *state, const struct sw_command *command)
+void sw_commands_unable(const struct sw_command_set *unsupported, const struct sw_key_text *keys,
+                        struct sw_command_set *unable)
+{
+    const bool hides = keys->form == SW_RESP_KEYS_HASH && keys->text_bytes == 0;
+    for (int id = 0; id < SW_COMMAND_COUNT; id++) {
+        const struct sw_command *command = sw_command_at((enum sw_command_id)id);
+        unable->has[id] =
+            unsupported->has[id] || (hides && (command->batch_kinds & 1U << SW_BATCH_SCAN) != 0);
+    }
+}
+
+void sw_refuse_unable(struct sw_resp_conn *state, const struct sw_command *command)
 {
     if (state->resp->unsupported.has[command->id]) {
         refuse_unsupported(state, command);
-        return true;
+    } else {
+        refuse_hidden_keys(state, command);
     }
-    return refuse_hidden_keys(state, command);
 }

@@ -6,20 +6,21 @@
 #ifndef SHERWOOD_SERVER_RESP_REFUSE_H
 #define SHERWOOD_SERVER_RESP_REFUSE_H
 
-#include <stdbool.h>
-
 #include "proto/resp.h"
 #include "server/resp/command.h"
+#include "server/resp/key_text.h"
 
 struct sw_resp_conn;
 
-/* Refuses an unknown command (NULL) and a wrong number of arguments. Returns true if the command
- * was refused; EXEC then also refuses an open transaction. To be called on the connection's loop.
- */
-bool sw_refuse_wrong(struct sw_resp_conn *state, const struct sw_command *command,
+/* Refuses an unknown command (NULL), or one with a wrong number of arguments; EXEC then also
+ * refuses an open transaction. To be called on the connection's loop. */
+void sw_refuse_wrong(struct sw_resp_conn *state, const struct sw_command *command,
                      const struct sw_resp_command *arguments);
 
-/* Refuses a command that the engine, or this kind of keys, cannot carry out. Returns true if so. */
-bool sw_refuse_unable(struct sw_resp_conn *state, const struct sw_command *command);
+/* Computes the commands that the engine, or this kind of keys, cannot carry out. */
+void sw_commands_unable(const struct sw_command_set *unsupported, const struct sw_key_text *keys,
+                        struct sw_command_set *unable);
+/* Refuses one of them. To be called on the connection's loop. */
+void sw_refuse_unable(struct sw_resp_conn *state, const struct sw_command *command);
 
 #endif

@@ -69,6 +69,7 @@ struct sw_resp {
     struct sw_list gated;       /* connections with replies that wait for the write-ahead log */
 
     struct sw_command_set unsupported; /* commands that the engine does not support */
+    struct sw_command_set unable;      /* these, and those that this kind of keys rules out */
     struct sw_heeded heeded;           /* what keeps each command from running now */
     struct sw_key_text keys;           /* how keys are written */
     sw_data_run *run_data;             /* for the kind of the table's values */

@@ -147,8 +147,11 @@ static enum outcome run(struct sw_resp_conn *state, const struct sw_command *com
                         const struct sw_resp_command *arguments)
 {
     struct sw_conn *conn = state->conn;
-    bool may = !sw_permit_refuses(state, command, arguments) && !sw_refuse_unable(state, command);
-    if (may) {
+    bool may = sw_conn_is_free(conn) || !sw_permit_refuses(state, command, arguments);
+    if (may && state->resp->unable.has[command->id]) {
+        sw_refuse_unable(state, command);
+        may = false;
+    } else if (may) {
         conn->last_request = sw_roster_command(command->id);
         may = sw_admits(state, command);
     }
@@ -180,7 +183,8 @@ bool sw_resp_run(struct sw_resp_conn *state, const struct sw_command *command,
         sw_close_wrong(conn, "HTTP");
         return true;
     }
-    if (sw_refuse_wrong(state, command, arguments)) {
+    if (command == NULL || !sw_command_arity_fits(command, arguments->count)) {
+        sw_refuse_wrong(state, command, arguments);
         return true;
     }
     const enum outcome outcome = run(state, command, arguments);
