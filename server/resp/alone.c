@@ -54,10 +54,10 @@ bool sw_alone_is_of_older_view(const struct sw_resp *resp)
 bool sw_alone_takes(const struct sw_resp *resp, const struct sw_command *command,
                     const struct sw_resp_command *arguments)
 {
-    if (command->id == SW_COMMAND_INCRBYFLOAT) {
+    const bool counts = command->maker == SW_MAKER_BY || command->maker == SW_MAKER_BY_FLOAT;
+    if (counts) { /* integers and strings are counted by the table */
         const struct sw_table_shape *shape = &resp->batches->shape;
-        return shape->value_format != SW_VALUE_INTEGER &&
-               !SW_OPS_HAS(shape->operations, SW_INCRBYFLOAT);
+        return shape->value_format != SW_VALUE_INTEGER && !SW_OPS_HAS(shape->operations, SW_INCRBY);
     }
     for (uint32_t i = 3; command->id == SW_COMMAND_SET && i + 1 < arguments->count; i++) {
         if (sw_argument_is(&arguments->arguments[i], "IFEQ")) {
@@ -257,6 +257,12 @@ static uint32_t decide(struct sw_alone *alone)
     case SW_COMMAND_INCREX:
         give_time(alone, 0);
         return sw_counter_decide(alone);
+    case SW_COMMAND_INCR:
+    case SW_COMMAND_DECR:
+    case SW_COMMAND_INCRBY:
+    case SW_COMMAND_DECRBY:
+        give_time(alone, 0);
+        return sw_counter_decide_row(alone);
     default:
         return decide_rename(alone);
     }
@@ -429,8 +435,10 @@ bool sw_alone_run(struct sw_conn *conn, const struct sw_command *command,
     struct sw_counter counter = {0};
     char line[ERROR_BYTES];
     const char *error = sw_word_is(command) ? sw_word_error(resp, command, arguments) : NULL;
-    if (command->id == SW_COMMAND_INCREX &&
-        !sw_counter_read(resp, command, arguments, &counter, line, sizeof(line))) {
+    if ((command->id == SW_COMMAND_INCREX &&
+         !sw_counter_read(resp, command, arguments, &counter, line, sizeof(line))) ||
+        (command->maker == SW_MAKER_BY &&
+         !sw_counter_read_row(resp, command, arguments, &counter, line, sizeof(line)))) {
         error = line;
     }
     if (error != NULL) {

@@ -7,8 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proto/decimal.h"
 #include "proto/ops/string_apply.h"
+#include "proto/value_type.h"
 #include "server/batch/blob.h"
+#include "server/batch/refusals.h"
 #include "server/net/conn.h"
 #include "server/resp/admin_call.h"
 #include "server/resp/alone.h"
@@ -197,4 +200,66 @@ uint32_t sw_counter_decide(struct sw_alone *alone)
     sw_text_integer(text, writes ? after : before);
     sw_text_integer(text, added);
     return writes;
+}
+
+/* --- rows of one u64 -------------------------------------------------------------------------- */
+
+bool sw_counter_read_row(const struct sw_resp *resp, const struct sw_command *command,
+                         const struct sw_resp_command *arguments, struct sw_counter *counter,
+                         char *line, size_t line_size)
+{
+    const struct sw_table_shape *shape = &resp->batches->shape;
+    char name[SW_COMMAND_NAME_BYTES];
+    *counter = (struct sw_counter){.amount = 1};
+    if (resp->net->config->value_type != SW_TYPE_U64 || shape->blob_bytes_max != sizeof(uint64_t)) {
+        sw_command_upper(command, name);
+        snprintf(line, line_size, "ERR the %s engine has no %s%s" SW_WHY_NO_COUNTERS,
+                 shape->engine_name, name, shape->of_rows);
+        return false;
+    }
+    if (arguments->count > 2) {
+        const struct sw_resp_argument *amount = &arguments->arguments[2];
+        if (!sw_string_integer((struct sw_string){amount->text, amount->size}, &counter->amount)) {
+            return fail(line, line_size, NO_INTEGER);
+        }
+    }
+    if (command->id == SW_COMMAND_DECR || command->id == SW_COMMAND_DECRBY) {
+        if (counter->amount == INT64_MIN) {
+            return fail(line, line_size, "ERR decrement would overflow");
+        }
+        counter->amount = -counter->amount;
+    }
+    return true;
+}
+
+/* RESP integers are signed: a larger one is a big number of RESP3, or a bulk string. */
+static void put_unsigned(struct sw_text *text, uint64_t value, bool resp3)
+{
+    char digits[SW_DECIMAL_DIGITS_MAX + 1] = "";
+    sw_decimal_format(value, digits);
+    if (value <= INT64_MAX) {
+        sw_text_unsigned(text, value);
+    } else if (resp3) {
+        sw_text_printf(text, "(%s\r\n", digits);
+    } else {
+        sw_text_bulk_string(text, digits);
+    }
+}
+
+uint32_t sw_counter_decide_row(struct sw_alone *alone)
+{
+    struct sw_round *round = &alone->replies.round;
+    struct sw_text *text = reply_of(alone);
+    uint64_t value = 0;
+    if ((round->found[0] & 1) != 0) {
+        memcpy(&value, round->previous, sizeof(value));
+    }
+    if (__builtin_add_overflow(value, alone->counter.amount, &value)) {
+        sw_text_error(text, "ERR increment or decrement would overflow");
+        return 0;
+    }
+    memcpy(round->values, &value, sizeof(value));
+    round->ops[0] = SW_SET;
+    put_unsigned(text, value, alone->replies.pending[0].resp3);
+    return 1;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * alone_counter.h - INCREX, a command of alone.h: adds to an integer within bounds, and may say
- * when the key expires. Syntax, replies and what happens at a bound are those of redis 8.8; there
- * is no BYFLOAT.
+ * alone_counter.h - INCREX, and INCR of rows, commands of alone.h. INCREX adds to an integer within
+ * bounds, and may say when the key expires. Syntax, replies and what happens at a bound are those
+ * of redis 8.8; there is no BYFLOAT.
  *
  * Threads: the loop's.
  */
@@ -37,5 +37,11 @@ bool sw_counter_read(struct sw_resp *resp, const struct sw_command *command,
 /* Makes the reply of what the look has found, and puts what is to be written in the place of the
  * look. Returns how many operations that is. */
 uint32_t sw_counter_decide(struct sw_alone *alone);
+
+/* The same of INCR, DECR, INCRBY and DECRBY of rows of one u64. */
+bool sw_counter_read_row(const struct sw_resp *resp, const struct sw_command *command,
+                         const struct sw_resp_command *arguments, struct sw_counter *counter,
+                         char *line, size_t line_size);
+uint32_t sw_counter_decide_row(struct sw_alone *alone);
 
 #endif

@@ -171,6 +171,10 @@ void sw_commands_unsupported(uint64_t operations, uint32_t batch_kinds,
     if (SW_OPS_HAS(operations, SW_INCRBY)) { /* INCR and DECR of strings are made of it */
         operations |= SW_OPS_ONE(SW_INCREMENT) | SW_OPS_ONE(SW_DECREMENT);
     }
+    if (!evicts && (operations & SW_OPS_ADD & ~SW_OPS_U64) == 0 && (operations & SW_OPS_U64) != 0) {
+        operations |=
+            SW_OPS_ONE(SW_INCREMENT) | SW_OPS_ONE(SW_DECREMENT); /* rows of u64: alone.c */
+    }
     for (size_t i = 0; i < SW_COMMAND_COUNT; i++) {
         unsupported->has[i] = (evicts && (commands[i].kind == SW_KIND_ALONE ||
                                           commands[i].id == SW_COMMAND_INCRBYFLOAT)) ||

@@ -63,7 +63,9 @@ FOR_EACH_KIND void run_by_string(const struct data *data, const struct values *v
 
 FOR_EACH_KIND void run_by(const struct data *data, const struct values *values)
 {
-    if (values->are_bytes) {
+    if (values->are_bytes && !SW_OPS_HAS(data->resp->batches->shape.operations, SW_INCRBY)) {
+        run_one(data, values, SW_GET, 1, 0, SW_REPLY_KIND_OK); /* rows of one u64: alone.c */
+    } else if (values->are_bytes) {
         run_by_string(data, values);
     } else if (data->arguments->count == 2) {
         run_one(data, values, (enum sw_op)data->command->op, 1, 0, SW_REPLY_KIND_AFTER);

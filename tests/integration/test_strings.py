@@ -7,6 +7,7 @@ import pathlib
 import shlex
 import shutil
 import socket
+import struct
 import threading
 
 import wire
@@ -247,7 +248,7 @@ def rights():
 def other_values():
     """where values are no strings the errors name what has them"""
     for flags, words, error in (
-            (("--value-bytes", "8", "--value-type", "u64"), ("INCR", 1),
+            (("--value-bytes", "16", "--value-type", "u64"), ("INCR", 1),
              "ERR the robin_hood engine has no INCR for rows: values are no integers; " + wire.COUNTERS),
             (("--value-bytes", "8"), ("APPEND", 1, "x"),
              "ERR the robin_hood engine has no APPEND for rows: rows with --value-bytes N --value-type string have it"),
@@ -260,6 +261,26 @@ def other_values():
              "ERR the cache engine has no INCRBYFLOAT: a write may evict what was looked at before")):
         with Server("--backend", "cpu", "--capacity", "1K", *flags) as server:
             equal(str(ask(server, *words)), error, words)
+
+
+@case
+def rows_of_one_number():
+    """rows of one u64 count, by names that SCAN lists"""
+    flags = dict(zip(FLAGS[::2], FLAGS[1::2]), **{"--value-bytes": "8", "--value-type": "u64"})
+    with Server(*(part for pair in flags.items() for part in pair)) as server:
+        replies = wire.Replies(server.connect())
+        over = "ERR increment or decrement would overflow"
+        equal([replies.ask("INCR", "n"), replies.ask("INCRBY", "n", 41), replies.ask("DECRBY", "n", 2), replies.ask("DECR", "n"),
+               replies.ask("GET", "n"), replies.ask("KEYS", "*")], [1, 42, 40, 39, struct.pack("<Q", 39), [b"n"]], "counts")
+        equal([str(replies.ask("DECRBY", "n", 40)), str(replies.ask("DECR", "none")), replies.ask("EXISTS", "none"),
+               replies.ask("INCRBY", "n", -39)], [over, over, 0, 0], "below 0")
+        replies.ask("SET", "n", struct.pack("<Q", 2**64 - 2), "PXAT", FAR * 1000)
+        equal([replies.ask("INCR", "n"), str(replies.ask("INCR", "n")), replies.ask("EXPIRETIME", "n")],
+              [str(2**64 - 1).encode(), over, FAR], "the largest; the time is kept")
+        equal([str(replies.ask("INCRBY", "n", word)) for word in ("x", "1.5", "+1", 2**63)],
+              ["ERR value is not an integer or out of range"] * 4, "amounts")
+        got = add_from_all(server, 8, 20, ("INCR", "shared"))
+        equal(sorted(got), list(range(1, 161)), "each value once")
 
 
 @case
