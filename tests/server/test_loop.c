@@ -111,7 +111,8 @@ Test(loop, knows_what_never_changes_of_the_table)
     cr_assert_eq(fixture.loop->batches.shape.max_capacity_slots, 4096);
     cr_assert_eq(fixture.loop->batches.shape.value_format, SW_VALUE_INTEGER);
     cr_assert_eq(fixture.loop->batches.shape.blob_bytes_max, 0);
-    expect_lacking(fixture.loop, NULL, 0);
+    static const enum sw_command_id of_strings[] = {SW_COMMAND_APPEND};
+    expect_lacking(fixture.loop, of_strings, sizeof(of_strings) / sizeof(of_strings[0]));
     cr_assert_eq(fixture.loop->resp.run_data, sw_data_run_integers);
     static const enum sw_operation of_caches[] = {SW_OPERATION_PEEK,
                                                   SW_OPERATION_FIND_OR_INSERT,
@@ -129,7 +130,10 @@ Test(loop, knows_what_never_changes_of_the_table)
                                                   SW_OPERATION_ADD_PRESENT_BF16,
                                                   SW_OPERATION_COUNT_SCORES,
                                                   SW_OPERATION_ERASE_SCORES,
-                                                  SW_OPERATION_EPOCH};
+                                                  SW_OPERATION_EPOCH,
+                                                  SW_OPERATION_INCRBY,
+                                                  SW_OPERATION_INCRBYFLOAT,
+                                                  SW_OPERATION_APPEND};
     expect_all_but(fixture.loop, of_caches, sizeof(of_caches) / sizeof(of_caches[0]));
     tear_down(&fixture);
 }
@@ -145,13 +149,14 @@ Test(loop, knows_what_a_cache_has)
     cr_assert_eq(shape->scan_ops_max, 1024, "as many as a batch holds");
     cr_assert_eq(fixture.loop->resp.run_data, sw_data_run_blobs);
     static const enum sw_command_id commands[] = {
-        SW_COMMAND_INCR,     SW_COMMAND_DECR,     SW_COMMAND_INCRBY,      SW_COMMAND_DECRBY,
-        SW_COMMAND_SUM,      SW_COMMAND_MIN,      SW_COMMAND_MAX,         SW_COMMAND_MSETNX,
-        SW_COMMAND_RENAME,   SW_COMMAND_RENAMENX, SW_COMMAND_COPY,        SW_COMMAND_WATCH,
-        SW_COMMAND_OR,       SW_COMMAND_XOR,      SW_COMMAND_AND,         SW_COMMAND_ANDNOT,
-        SW_COMMAND_CAS,      SW_COMMAND_SETRANGE, SW_COMMAND_INCRBYFLOAT, SW_COMMAND_SETEX,
-        SW_COMMAND_PSETEX,   SW_COMMAND_EXPIRE,   SW_COMMAND_PEXPIRE,     SW_COMMAND_EXPIREAT,
-        SW_COMMAND_PEXPIREAT};
+        SW_COMMAND_INCR,      SW_COMMAND_DECR,     SW_COMMAND_INCRBY,      SW_COMMAND_DECRBY,
+        SW_COMMAND_SUM,       SW_COMMAND_MIN,      SW_COMMAND_MAX,         SW_COMMAND_MSETNX,
+        SW_COMMAND_RENAME,    SW_COMMAND_RENAMENX, SW_COMMAND_COPY,        SW_COMMAND_WATCH,
+        SW_COMMAND_OR,        SW_COMMAND_XOR,      SW_COMMAND_AND,         SW_COMMAND_ANDNOT,
+        SW_COMMAND_CAS,       SW_COMMAND_SETRANGE, SW_COMMAND_INCRBYFLOAT, SW_COMMAND_SETEX,
+        SW_COMMAND_PSETEX,    SW_COMMAND_EXPIRE,   SW_COMMAND_PEXPIRE,     SW_COMMAND_EXPIREAT,
+        SW_COMMAND_PEXPIREAT, SW_COMMAND_DELEX,    SW_COMMAND_DELIFEQ,     SW_COMMAND_INCREX,
+        SW_COMMAND_APPEND};
     expect_lacking(fixture.loop, commands, sizeof(commands) / sizeof(commands[0]));
     static const enum sw_operation unsupported[] = {SW_OPERATION_SUM,
                                                     SW_OPERATION_OR,
@@ -176,7 +181,10 @@ Test(loop, knows_what_a_cache_has)
                                                     SW_OPERATION_EXPIRE_EARLIER,
                                                     SW_OPERATION_EXPIRE_SHORTEN,
                                                     SW_OPERATION_PERSIST,
-                                                    SW_OPERATION_TTL};
+                                                    SW_OPERATION_TTL,
+                                                    SW_OPERATION_INCRBY,
+                                                    SW_OPERATION_INCRBYFLOAT,
+                                                    SW_OPERATION_APPEND};
     expect_all_but(fixture.loop, unsupported, sizeof(unsupported) / sizeof(unsupported[0]));
     tear_down(&fixture);
 }
@@ -187,9 +195,9 @@ Test(loop, knows_what_a_cuckoo_table_has)
     set_up_engine(&fixture, SW_ENGINE_CUCKOO);
     cr_assert_eq(fixture.loop->resp.run_data, sw_data_run_integers);
     static const enum sw_command_id commands[] = {
-        SW_COMMAND_SCAN,     SW_COMMAND_KEYS,     SW_COMMAND_RANDOMKEY, SW_COMMAND_RESIZE,
-        SW_COMMAND_SETEX,    SW_COMMAND_PSETEX,   SW_COMMAND_EXPIRE,    SW_COMMAND_PEXPIRE,
-        SW_COMMAND_EXPIREAT, SW_COMMAND_PEXPIREAT};
+        SW_COMMAND_SCAN,     SW_COMMAND_KEYS,      SW_COMMAND_RANDOMKEY, SW_COMMAND_RESIZE,
+        SW_COMMAND_SETEX,    SW_COMMAND_PSETEX,    SW_COMMAND_EXPIRE,    SW_COMMAND_PEXPIRE,
+        SW_COMMAND_EXPIREAT, SW_COMMAND_PEXPIREAT, SW_COMMAND_APPEND};
     expect_lacking(fixture.loop, commands, sizeof(commands) / sizeof(commands[0]));
     cr_assert_not(fixture.loop->bulk.operations[SW_OPERATION_SCAN]);
     cr_assert_not(fixture.loop->bulk.operations[SW_OPERATION_RESIZE]);
