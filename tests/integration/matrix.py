@@ -134,7 +134,7 @@ class Shape:
         return data
 
     def room(self):
-        return self.value_bytes - 4 if self.numbers == "string" else self.value_bytes
+        return self.value_bytes - (4 if self.numbers == "string" else 0)
 
     def zero(self):
         return 0 if self.numbers == "integer" else b"" if self.numbers == "string" else bytes(self.value_bytes)
@@ -144,10 +144,14 @@ class Shape:
         if self.numbers == "integer":
             return rng.choice((0, 1, 2, 7, top, top - 1, top >> 1, rng.randrange(top), rng.getrandbits(20)))
         if self.numbers == "string":
-            return rng.choice((b"%d" % rng.randrange(-999, 999), rng.randbytes(rng.randrange(9)), b"1.5", b""))
+            return rng.choice((b"%d" % rng.randrange(-999, 999), letters(rng, rng.randrange(9)), b"1.5", b""))
         if self.numbers in FLOATS:
             return pack(self.numbers, [rng.randrange(-40, 40) / 2 for _ in range(self.value_bytes // WIDTHS[self.numbers])])
         return rng.choice((rng.randbytes(self.value_bytes), bytes(self.value_bytes), b"\xff" * self.value_bytes))
+
+
+def letters(rng, size):  # bytes that no number has
+    return bytes(rng.choices(b"gkqz\0\xff", k=size))
 
 
 WIDTHS = {"u32": 4, "u64": 8, "f32": 4, "f16": 2, "bf16": 2}
@@ -195,8 +199,7 @@ def bits(change):
     return apply
 
 
-def present(apply):
-    """An absent key stays absent."""
+def present(apply):  # an absent key stays absent
     return lambda shape, row, before, operand: None if before is None else apply(shape, row, before, operand)
 
 
@@ -212,6 +215,29 @@ def set_range(shape, _row, before, operand):
     offset, piece = operand
     text = (shape.zero() if before is None else before).ljust(offset + len(piece), b"\0")
     return text[:offset] + piece + text[offset + len(piece):]
+
+
+def is_integer(text):  # as redis writes one
+    return re.fullmatch(rb"0|-?[1-9]\d{0,18}", text) and -2**63 <= int(text) < 2**63
+
+
+def sum_of(is_number, show):
+    """INCRBY and INCRBYFLOAT of texts. An absent key is inserted in any case."""
+    def apply(shape, _row, before, operand):
+        texts = (b"0" if before is None else before, operand)
+        if not all(map(is_number, texts)) or len(after := show(*texts)) > shape.room() or not is_number(after):
+            if before is None:
+                return b"0"
+            raise Refused
+        return after
+    return apply
+
+
+def append(shape, _row, before, operand):
+    after = (before or b"") + operand
+    if len(after) > shape.room():
+        raise Refused
+    return after
 
 
 VERBS = {
@@ -236,6 +262,10 @@ VERBS = {
     "DELETE": lambda shape, row, before, _: None,
     "ADD_ROW": add_row,
     "SETRANGE": set_range,
+    "APPEND": append,
+    "INCRBY": sum_of(is_integer, lambda one, other: b"%d" % (int(one) + int(other))),
+    "INCRBYFLOAT": sum_of(lambda text: re.fullmatch(rb"-?\d+(\.\d+)?", text), lambda one, other: re.sub(
+        rb"\.0+$", b"", b"%.1f" % (float(one) + float(other)))),
 }
 
 
@@ -254,8 +284,7 @@ class Table:
                 "LATER": lambda: time is not None and at > time, "EARLIER": lambda: time is None or at < time,
                 "SHORTEN": lambda: time is not None and at < time}[row.guard]()
 
-    def give(self, key, at):
-        """A present key expires then; None: never."""
+    def give(self, key, at):  # None: never
         self.times.pop(key, None)
         if at == LONG_OVER:
             del self.values[key]
@@ -335,27 +364,31 @@ class Ask:
         return b"".join(piece for _, piece in self.operands) if kind == "PART" else b""
 
 
-def draw(rng, row, table, pool, count):
+def draw(rng, row, table, pool, count, by_words=False):
     """An Ask with drawn keys and operands; half of the comparisons are with what is there."""
     shape, kind = table.shape, columns(row.verb)[0]
     keys, operands = [rng.choice(pool) for _ in range(count)], None
     if kind == "VALUE":
         operands = [shape.draw(rng) for _ in keys]
+        texts = shape.numbers == "string"
+        if texts and by_words and row.verb.startswith("INCRBY"):  # what is no number the command itself refuses
+            operands = [b"%d" % rng.randrange(-99, 99) for _ in keys]
+        elif texts and row.verb == "APPEND":  # numbers stay short
+            operands = [letters(rng, rng.randrange(4)) for _ in keys]
     elif kind == "PAIR":
         operands = [(rng.choice((table.values.get(key, shape.zero()), shape.draw(rng))), shape.draw(rng)) for key in keys]
     elif kind == "PART":
         offset = rng.randrange(shape.room() - 2)
         size = rng.randrange(1, 3)
-        floats = shape.numbers in FLOATS  # of which none is NaN
-        operands = [(offset, bytes(size) if floats else rng.randbytes(size)) for _ in keys]
+        operands = [(offset, letters(rng, size) if shape.numbers == "string" else bytes(size)
+                     if shape.numbers in FLOATS else rng.randbytes(size)) for _ in keys]
     each = None
     if row.verb == "EXPIRE" or (row.times and "EXPIRY" in shape.on and rng.random() < .4):
         each = [rng.choice((LONG_OVER, FAR, FAR, FAR + rng.randrange(10**6))) for _ in keys]
     return Ask(row, keys, operands, each)
 
 
-# --- doors that take arrays ----------------------------------------------------------------------
-# Each returns (values or None, bits or None), or the sentence of a refusal. `absent`: the door has no such call.
+# --- doors that take arrays: each returns (values or None, bits), or the sentence of a refusal ------
 class Frames:
     """Bulk frames."""
     takes_times = True
@@ -366,10 +399,9 @@ class Frames:
     def absent(self, _row):
         return False
 
-    def refuses(self, _row):
-        return False
+    may_refuse = absent
 
-    def send(self, ask, number=1):
+    def send(self, ask):
         row, shape = ask.row, self.shape
         body = wire.array(ask.keys, shape.key_bytes) + wire.padded(ask.body(shape))
         header = {"want_values": True}
@@ -380,7 +412,7 @@ class Frames:
             header |= {"times": wire.AT, "has_times": True}
         self.connection.sendall(wire.envelope(wire.header_of(
             row.number, count=len(ask.keys), key_bytes=shape.key_bytes, value_bytes=shape.value_bytes,
-            request_id=number, **header), body))
+            **header), body))
         return wire.read_frame(self.connection)
 
     def ask(self, ask):
@@ -403,7 +435,7 @@ class Rings(Frames):
     def __init__(self, server, shape):
         self.ring, self.shape = Ring(server), shape
 
-    def refuses(self, row):
+    def may_refuse(self, row):
         return not row.device
 
     def ask(self, ask):
