@@ -19,9 +19,9 @@ bool sw_table_config_may_use_device(const struct sw_table_config *config)
            parts->cuda() != NULL;
 }
 
-uint64_t sw_table_host_memory(void)
+uint64_t sw_table_host_memory(uint64_t mapped)
 {
-    return sw_memory_limit();
+    return sw_memory_limit(mapped);
 }
 
 int sw_memory_import(struct sw_table *table, const struct sw_memory_source *source,

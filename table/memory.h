@@ -24,8 +24,9 @@ extern "C" {
 bool sw_table_config_may_use_device(const struct sw_table_config *config);
 
 /* Bytes of host memory that this process may ever have: the RAM of this machine, or a lower limit
- * of a control group or of RLIMIT_AS. UINT64_MAX if it cannot be told. */
-uint64_t sw_table_host_memory(void);
+ * of a control group or of RLIMIT_AS. RLIMIT_AS counts every mapping, so `mapped` bytes that the
+ * caller maps for other things are subtracted from it. UINT64_MAX if it cannot be told. */
+uint64_t sw_table_host_memory(uint64_t mapped);
 
 /* Memory of others that batches may point into, as into I/O memory. What a table cannot import it
  * says in `reason`. */

@@ -4,6 +4,7 @@
  * are auto.
  */
 #include <stdint.h>
+#include <unistd.h>
 
 #include "server/config/options.h"
 #include "server/observe/gpu.h"
@@ -24,6 +25,10 @@
 #define GROWN_SLOTS_MAX (1ULL << 40)
 /* Rows of a table that grows by default. Every backend has numbers for these. */
 #define GROWN_ROWS_MAX (1ULL << 30)
+/* Address space besides the table and the arenas: of a thread of a loop, for its stack and the heap
+ * that malloc reserves for it; and of the program, its libraries and its other threads. */
+#define LOOP_SPACE (128ULL << 20)
+#define PROGRAM_SPACE (512ULL << 20)
 /* A table this large takes this many times what a slot takes; what lies beside it hardly counts. */
 #define LARGE_SLOTS (1ULL << 30)
 
@@ -64,11 +69,19 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* Loops that there will be at most. */
+static uint64_t loops_of(const struct sw_config *config)
+{
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return config->loops > 0 ? config->loops : cores < 2 ? 1 : (uint64_t)cores / 2;
+}
+
 void sw_config_ask_memory(const struct sw_config *config, struct sw_config_memory *memory)
 {
     struct sw_table_config table;
     sw_config_table(config, &table);
-    memory->host = memory->slots = memory->rows = sw_table_host_memory();
+    const uint64_t beside = PROGRAM_SPACE + loops_of(config) * (config->arena_bytes + LOOP_SPACE);
+    memory->host = memory->slots = memory->rows = sw_table_host_memory(beside);
     if (!sw_table_config_may_use_device(&table)) {
         return;
     }

@@ -147,8 +147,9 @@ SW_OPTION(max_capacity, "max-capacity", "table", SW_ANY, SW_OR_AUTO(0, SW_T), "a
           "cache evicts); growth is tried again at most once a second. 0: do not grow beyond "
           "capacity. auto: capacity, doubled while old and new slots and all rows take at most "
           "half of the memory: the RAM, or a lower limit of a control group; with CUDA, the "
-          "memory of the smallest GPU. With the engines cuckoo and cache, or max-probe, auto is "
-          "0.")
+          "memory of the smallest GPU. A limit of the address space (ulimit -v) counts less "
+          "512 MiB, and less arena-bytes and 128 MiB for each loop. With the engines cuckoo and "
+          "cache, or max-probe, auto is 0.")
 SW_OPTION(max_load, "max-load", "table", SW_ROBIN_HOOD | SW_CUCKOO, SW_RATIO(0.01, 1.0), "0.85",
           "RATIO",
           "The part of the slots that may be filled. A write that would exceed it makes the table "

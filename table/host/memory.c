@@ -252,7 +252,7 @@ uint64_t sw_memory_available(void)
     return room < available ? room : available;
 }
 
-uint64_t sw_memory_limit(void)
+uint64_t sw_memory_limit(uint64_t mapped)
 {
     char text[TEXT_BYTES];
     struct rlimit space;
@@ -261,9 +261,9 @@ uint64_t sw_memory_limit(void)
         uint64_t limit = sw_memory_of_groups(text, "/sys/fs/cgroup", "/sys/fs/cgroup/memory", true);
         most = limit < most ? limit : most;
     }
-    if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY &&
-        space.rlim_cur < most) {
-        most = space.rlim_cur;
+    if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY) {
+        const uint64_t left = space.rlim_cur > mapped ? space.rlim_cur - mapped : 0;
+        most = left < most ? left : most;
     }
     return most;
 }

@@ -32,9 +32,10 @@ uint64_t sw_memory_installed(void);
 uint64_t sw_memory_available(void);
 
 /* Bytes this process may ever have: the least of the RAM of this machine and of the limits of its
- * control groups and RLIMIT_AS, whatever is in use. The same at every start on a machine.
- * UINT64_MAX if there is no limit that can be read. */
-uint64_t sw_memory_limit(void);
+ * control groups and RLIMIT_AS, whatever is in use. RLIMIT_AS counts every mapping, touched or not,
+ * so `mapped` bytes that the process maps for other things are subtracted from it. The same at
+ * every start on a machine. UINT64_MAX if there is no limit that can be read. */
+uint64_t sw_memory_limit(uint64_t mapped);
 
 /* Its parts, for tests. MemAvailable of the text of /proc/meminfo, in bytes. */
 uint64_t sw_memory_of_meminfo(const char *text);

@@ -181,8 +181,24 @@ Test(memory, this_machine)
     uint64_t available = sw_memory_available();
     cr_assert_gt(available, 1 << 20);
     cr_assert_leq(available, sw_memory_installed());
-    cr_assert_leq(available, sw_memory_limit());
-    cr_assert_leq(sw_memory_limit(), sw_memory_installed());
+    cr_assert_leq(available, sw_memory_limit(0));
+    cr_assert_leq(sw_memory_limit(0), sw_memory_installed());
+}
+
+/* What RLIMIT_AS leaves beside other mappings. */
+Test(memory, address_space_is_shared)
+{
+    struct rlimit before, limit;
+    cr_assert_eq(getrlimit(RLIMIT_AS, &before), 0);
+    limit = before;
+    limit.rlim_cur = 1ULL << 32;
+    cr_assert_eq(setrlimit(RLIMIT_AS, &limit), 0);
+    const uint64_t most = sw_memory_limit(0);
+    cr_expect_leq(most, 1ULL << 32);
+    cr_expect_eq(sw_memory_limit(1ULL << 31), most < 1ULL << 31 ? most : 1ULL << 31);
+    cr_expect_eq(sw_memory_limit(1ULL << 40), 0);
+    cr_assert_eq(setrlimit(RLIMIT_AS, &before), 0);
+    cr_expect_eq(sw_memory_limit(1ULL << 40), sw_memory_limit(0), "no limit of addresses");
 }
 
 /* Slots that the installed memory would hold, and the available memory does not. */
