@@ -1,19 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""matrix - the rows of proto/ops/operations.h, what each must do to a dict, and the doors by which it comes in.
+"""matrix - the rows of proto/ops/operations.h, and what each must do to a dict.
 
 The model knows the verbs and guards by itself: it shares no code with the table. A row that differs from `RELEASED` is
 found. A new row needs a line in `VERBS` if its verb is new, and nothing here otherwise.
 """
 
-import ctypes
 import dataclasses
 import math
 import re
 import struct
 
 import wire
-from harness import BUILD, check
-from ring import FOUND, KEYS, OPERANDS, VALUES, Ring, place
 
 # name, number, verb, guard, element, on, times, acl, command: what peers, logs and rights of users rely on.
 RELEASED = """
@@ -386,115 +383,3 @@ def draw(rng, row, table, pool, count, by_words=False):
     if row.verb == "EXPIRE" or (row.times and "EXPIRY" in shape.on and rng.random() < .4):
         each = [rng.choice((LONG_OVER, FAR, FAR, FAR + rng.randrange(10**6))) for _ in keys]
     return Ask(row, keys, operands, each)
-
-
-# --- doors that take arrays: each returns (values or None, bits), or the sentence of a refusal ------
-class Frames:
-    """Bulk frames."""
-    takes_times = True
-
-    def __init__(self, server, shape):
-        self.connection, self.shape = server.connect(), shape
-
-    def absent(self, _row):
-        return False
-
-    may_refuse = absent
-
-    def send(self, ask):
-        row, shape = ask.row, self.shape
-        body = wire.array(ask.keys, shape.key_bytes) + wire.padded(ask.body(shape))
-        header = {"want_values": True}
-        if row.verb in ("SETRANGE", "GETRANGE"):
-            header["range_offset"], header["range_bytes"] = ask.part()
-        if ask.each_ms is not None:
-            body += wire.array(ask.each_ms, 8)
-            header |= {"times": wire.AT, "has_times": True}
-        self.connection.sendall(wire.envelope(wire.header_of(
-            row.number, count=len(ask.keys), key_bytes=shape.key_bytes, value_bytes=shape.value_bytes,
-            **header), body))
-        return wire.read_frame(self.connection)
-
-    def ask(self, ask):
-        reply = self.send(ask)
-        if reply.status != wire.OK:
-            return reply.message
-        arrays = reply.arrays()
-        check(reply.hits == sum(arrays["found"]), f"{ask.row.name}: hits")
-        return arrays["values"], arrays["found"]
-
-    def close(self):
-        self.connection.close()
-
-
-class Rings(Frames):
-    """Records of a ring in shared memory, which have no times."""
-    takes_times = False
-    AT = {KEYS: 0, OPERANDS: 1 << 16, VALUES: 1 << 17, FOUND: 1 << 18}
-
-    def __init__(self, server, shape):
-        self.ring, self.shape = Ring(server), shape
-
-    def may_refuse(self, row):
-        return not row.device
-
-    def ask(self, ask):
-        shape, count, body = self.shape, len(ask.keys), ask.body(self.shape)
-        arrays = {KEYS, VALUES, FOUND} | ({OPERANDS} if body else set())
-        self.ring.put(0, b"".join(key.to_bytes(shape.key_bytes, "little") for key in ask.keys))
-        self.ring.put(self.AT[OPERANDS], body)
-        done = self.ring.run(ask.row.number, count, {i: place(0, self.AT[i]) for i in arrays})
-        if done.status != wire.OK:
-            return done.message
-        values = self.ring.get(self.AT[VALUES], count * shape.value_bytes)
-        words = self.ring.get(self.AT[FOUND], -(-count // 64) * 8)
-        found = [words[i // 8] >> i % 8 & 1 for i in range(count)]
-        check(done.hits == sum(found), f"{ask.row.name}: hits")
-        return [values[i:i + shape.value_bytes] for i in range(0, len(values), shape.value_bytes)], found
-
-    def close(self):
-        self.ring.close()
-
-
-class Library(Frames):
-    """libsherwood: sherwood_run, and the calls of operations that have more than values."""
-
-    def __init__(self, server, shape):
-        self.lib, self.shape, self.client = ctypes.CDLL(str(BUILD / "libsherwood.so")), shape, ctypes.c_void_p()
-        self.lib.sherwood_error.restype = ctypes.c_char_p
-        check(self.lib.sherwood_connect(server.address().encode(), None, ctypes.byref(self.client)) == 0, "connect")
-
-    def ask(self, ask):
-        shape, count, verb, lib = self.shape, len(ask.keys), ask.row.verb, self.lib
-        keys = b"".join(key.to_bytes(shape.key_bytes, "little") for key in ask.keys)
-        size = 8 if verb == "TTL" else ask.part()[1] if verb == "GETRANGE" else shape.value_bytes
-        values, found = ctypes.create_string_buffer(size * count + 64), ctypes.create_string_buffer(8 * -(-count // 64))
-        body, number, offset = ask.body(shape), ctypes.c_size_t(count), ask.part()[0] if "RANGE" in verb else 0
-        given = None
-        if verb == "SWAP":
-            given, status = True, lib.sherwood_cas(self.client, keys, body, number, found)
-        elif verb == "SETRANGE":
-            given, status = True, lib.sherwood_set_range(self.client, keys, body, number, offset, ask.part()[1], found)
-        elif verb == "GETRANGE":
-            status = lib.sherwood_get_range(self.client, keys, number, offset, size, values, found)
-        elif verb == "PERSIST":
-            given, status = True, lib.sherwood_persist(self.client, keys, number, found)
-        elif verb == "TTL":
-            status = lib.sherwood_ttl(self.client, keys, number, values, found)
-        elif ask.each_ms is not None:
-            class Times(ctypes.Structure):  # struct sherwood_times
-                _fields_ = [("size", ctypes.c_size_t), ("when", ctypes.c_int), ("time_ms", ctypes.c_uint64),
-                            ("times_ms", ctypes.c_void_p)]
-            each = struct.pack(f"<{count}Q", *ask.each_ms)
-            times = Times(ctypes.sizeof(Times), wire.AT, 0, ctypes.cast(ctypes.c_char_p(each), ctypes.c_void_p))
-            status = lib.sherwood_run_times(self.client, ask.row.number, keys, body or None, number, values, found,
-                                            ctypes.byref(times))
-        else:
-            status = lib.sherwood_run(self.client, ask.row.number, keys, body or None, number, values, found)
-        if status != 0:
-            return lib.sherwood_error(self.client).decode()
-        bitmap = [found.raw[i // 8] >> i % 8 & 1 for i in range(count)]
-        return None if given else [values.raw[i * size:(i + 1) * size] for i in range(count)], bitmap
-
-    def close(self):
-        self.lib.sherwood_close(self.client)

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: MIT
+"""doors - the calls by which operations on arrays of keys come in, for test_matrix.py.
+
+ask() returns values and bits, None for what was not asked for, or the sentence of a refusal. `hits` is how many bits
+the server says are set; None: the door does not say.
+"""
+
+import ctypes
+import struct
+
+import wire
+from harness import BUILD, check
+from matrix import columns
+from ring import FOUND, KEYS, OPERANDS, VALUES, Ring, place
+
+
+class Frames:
+    """Bulk frames."""
+    takes_times = True
+    wants = True, True  # values, bits
+
+    def __init__(self, server, shape):
+        self.connection, self.shape, self.hits = server.connect(), shape, None
+
+    def absent(self, _row):
+        return False
+
+    may_refuse = absent
+
+    def send(self, ask):
+        row, shape = ask.row, self.shape
+        body = wire.array(ask.keys, shape.key_bytes) + wire.padded(ask.body(shape))
+        header = {"want_values": self.wants[0], "want_found": self.wants[1] and (len(ask.keys) % 2 == 0 or None)}
+        if row.verb in ("SETRANGE", "GETRANGE"):
+            header["range_offset"], header["range_bytes"] = ask.part()
+        if ask.each_ms is not None:
+            body += wire.array(ask.each_ms, 8)
+            header |= {"times": wire.AT, "has_times": True}
+        self.connection.sendall(wire.envelope(wire.header_of(
+            row.number, count=len(ask.keys), key_bytes=shape.key_bytes, value_bytes=shape.value_bytes,
+            **header), body))
+        return wire.read_frame(self.connection)
+
+    def ask(self, ask):
+        reply = self.send(ask)
+        if reply.status != wire.OK:
+            return reply.message
+        arrays, self.hits = reply.arrays(), reply.hits  # nothing is left over in the body
+        check(("values" in arrays, "found" in arrays) == self.wants, f"{ask.row.name}: {set(arrays)} of {self.wants}")
+        return arrays.get("values"), arrays.get("found")
+
+    def close(self):
+        self.connection.close()
+
+
+class Rings(Frames):
+    """Records of a ring in shared memory, which have no times."""
+    takes_times = False
+    AT = {KEYS: 0, OPERANDS: 1 << 16, VALUES: 1 << 17, FOUND: 1 << 18}
+
+    def __init__(self, server, shape):
+        self.ring, self.shape, self.hits = Ring(server), shape, None
+
+    def may_refuse(self, row):
+        return not row.device
+
+    def ask(self, ask):
+        shape, count, body = self.shape, len(ask.keys), ask.body(self.shape)
+        arrays = {KEYS} | {i for i, wanted in zip((OPERANDS, VALUES, FOUND), (body, *self.wants)) if wanted}
+        self.ring.put(0, b"".join(key.to_bytes(shape.key_bytes, "little") for key in ask.keys))
+        self.ring.put(self.AT[OPERANDS], body)
+        done = self.ring.run(ask.row.number, count, {i: place(0, self.AT[i]) for i in arrays})
+        if done.status != wire.OK:
+            return done.message
+        values = self.ring.get(self.AT[VALUES], count * shape.value_bytes)
+        words, self.hits = self.ring.get(self.AT[FOUND], -(-count // 64) * 8), done.hits
+        return ([values[i:i + shape.value_bytes] for i in range(0, len(values), shape.value_bytes)] if self.wants[0] else None,
+                [words[i // 8] >> i % 8 & 1 for i in range(count)] if self.wants[1] else None)
+
+    def close(self):
+        self.ring.close()
+
+
+class Library(Frames):
+    """libsherwood: sherwood_run, and the calls of operations that have more than values."""
+
+    def __init__(self, server, shape):
+        self.lib, self.shape, self.client = ctypes.CDLL(str(BUILD / "libsherwood.so")), shape, ctypes.c_void_p()
+        self.hits = None
+        self.lib.sherwood_error.restype = ctypes.c_char_p
+        check(self.lib.sherwood_connect(server.address().encode(), None, ctypes.byref(self.client)) == 0, "connect")
+
+    def ask(self, ask):
+        shape, count, verb, lib = self.shape, len(ask.keys), ask.row.verb, self.lib
+        keys = b"".join(key.to_bytes(shape.key_bytes, "little") for key in ask.keys)
+        size = 8 if verb == "TTL" else ask.part()[1] if verb == "GETRANGE" else shape.value_bytes
+        values, found = ctypes.create_string_buffer(size * count + 64), ctypes.create_string_buffer(8 * -(-count // 64))
+        body, number, offset = ask.body(shape), ctypes.c_size_t(count), ask.part()[0] if "RANGE" in verb else 0
+        given = None
+        if verb == "SWAP":
+            given, status = True, lib.sherwood_cas(self.client, keys, body, number, found)
+        elif verb == "SETRANGE":
+            given, status = True, lib.sherwood_set_range(self.client, keys, body, number, offset, ask.part()[1], found)
+        elif verb == "GETRANGE":
+            status = lib.sherwood_get_range(self.client, keys, number, offset, size, values, found)
+        elif verb == "PERSIST":
+            given, status = True, lib.sherwood_persist(self.client, keys, number, found)
+        elif verb == "TTL":
+            status = lib.sherwood_ttl(self.client, keys, number, values, found)
+        elif ask.each_ms is not None:
+            class Times(ctypes.Structure):  # struct sherwood_times
+                _fields_ = [("size", ctypes.c_size_t), ("when", ctypes.c_int), ("time_ms", ctypes.c_uint64),
+                            ("times_ms", ctypes.c_void_p)]
+            each = struct.pack(f"<{count}Q", *ask.each_ms)
+            times = Times(ctypes.sizeof(Times), wire.AT, 0, ctypes.cast(ctypes.c_char_p(each), ctypes.c_void_p))
+            status = lib.sherwood_run_times(self.client, ask.row.number, keys, body or None, number, values, found,
+                                            ctypes.byref(times))
+        else:
+            status = lib.sherwood_run(self.client, ask.row.number, keys, body or None, number, values, found)
+        if status != 0:
+            return lib.sherwood_error(self.client).decode()
+        bitmap = [found.raw[i // 8] >> i % 8 & 1 for i in range(count)]
+        return None if given else [values.raw[i * size:(i + 1) * size] for i in range(count)], bitmap
+
+    def close(self):
+        self.lib.sherwood_close(self.client)
+
+
+class Python(Frames):
+    """run_many of the Python package."""
+    takes_times = False
+
+    def __init__(self, server, shape):
+        import package  # pylint: disable=import-outside-toplevel
+        self.np, self.shape, self.hits = package.np, shape, None
+        self.client, self.refused = package.sherwood.connect(server.address()), package.sherwood.Error
+
+    def absent(self, row):
+        return columns(row.verb)[0] in ("PAIR", "PART", "TIME") or row.verb in ("GETRANGE", "PERSIST", "TTL")
+
+    def ask(self, ask):
+        shape, np = self.shape, self.np
+        values = None
+        if body := ask.body(shape):
+            values = np.frombuffer(body, np.uint8).reshape(len(ask.keys), shape.value_bytes)
+        try:
+            layout = self.client.value_dtype
+            if values is not None:
+                values = values.reshape(-1).view(layout).reshape(len(ask.keys), *self.client.value_shape)
+            keys = np.array(ask.keys, np.uint64 if shape.key_bytes == 8 else np.uint32)
+            got = self.client.run_many(ask.row.name.lower(), keys, values)
+        except (self.refused, ValueError, TypeError) as error:
+            return str(error)
+        raw = np.ascontiguousarray(got.previous).tobytes()
+        return ([raw[i:i + shape.value_bytes] for i in range(0, len(raw), shape.value_bytes)],
+                [int(bit) for bit in got.found])
+
+    def close(self):
+        self.client.close()
