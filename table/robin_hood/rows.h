@@ -41,8 +41,8 @@ SW_HD static inline enum sw_effect sw_row_effect(uint32_t op, bool found)
     return SW_OPS_HAS(found ? SW_OPS_PUT : SW_OPS_INSERT, op) ? SW_EFFECT_WRITE : SW_EFFECT_NONE;
 }
 
-/* The operations on rows that both backends have. */
-#define SW_ROW_OPERATIONS (SW_OPS_ROWS & ~SW_OPS_STRING)
+/* The operations on rows. */
+#define SW_ROW_OPERATIONS SW_OPS_ROWS
 
 SW_HD static inline bool sw_row_adds(uint32_t op)
 {

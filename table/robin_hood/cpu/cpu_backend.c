@@ -333,5 +333,5 @@ const struct sw_backend sw_robin_hood_backend_cpu = {
 
 const struct sw_backend sw_robin_hood_rows_backend_cpu = {
     MEMBERS,
-    .operations = SW_ROW_OPERATIONS | SW_OPS_STRING | SW_BACKEND_EXPIRES,
+    .operations = SW_ROW_OPERATIONS | SW_BACKEND_EXPIRES,
 };

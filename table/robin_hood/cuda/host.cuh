@@ -150,6 +150,7 @@ struct sw_cuda_mix {
     uint32_t upserts; /* how many may insert */
     bool reads;       /* all do */
     bool decided;     /* it is known which groups are refused: they have been made GETs */
+    bool strings;     /* some may be of SW_OPS_STRING */
 };
 struct sw_cuda_mix sw_cuda_mix_of(const struct sw_batch *batch, bool rows);
 

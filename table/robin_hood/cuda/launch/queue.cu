@@ -23,7 +23,7 @@ static bool may_insert(uint32_t op, bool rows)
 
 struct sw_cuda_mix sw_cuda_mix_of(const struct sw_batch *batch, bool rows)
 {
-    struct sw_cuda_mix mix = {false, 0, false, false};
+    struct sw_cuda_mix mix = {};
     if (batch == NULL || batch->kind != SW_BATCH_OPERATIONS) {
         return mix;
     }
@@ -31,6 +31,7 @@ struct sw_cuda_mix sw_cuda_mix_of(const struct sw_batch *batch, bool rows)
         mix.reads = batch->op == SW_GET;
         mix.deletes = batch->op == SW_DELETE;
         mix.upserts = may_insert(batch->op, rows) ? batch->count : 0;
+        mix.strings = SW_OPS_HAS(SW_OPS_STRING, batch->op);
         return mix;
     }
     uint32_t gets = 0;
@@ -39,6 +40,7 @@ struct sw_cuda_mix sw_cuda_mix_of(const struct sw_batch *batch, bool rows)
         gets += batch->ops[i] == SW_GET;
         deletes += batch->ops[i] == SW_DELETE;
         mix.upserts += may_insert(batch->ops[i], rows);
+        mix.strings |= SW_OPS_HAS(SW_OPS_STRING, batch->ops[i]);
     }
     mix.reads = gets == batch->count;
     mix.deletes = deletes != 0;

@@ -7,11 +7,12 @@
 /* What the operations of all parts are. */
 static struct sw_cuda_mix mix_of_all(const struct sw_together *together, bool rows)
 {
-    struct sw_cuda_mix all = {false, 0, false, false};
+    struct sw_cuda_mix all = {};
     for (uint32_t p = 0; p < together->count; p++) {
         const struct sw_cuda_mix mix = sw_cuda_mix_of(together->parts[p], rows);
         all.deletes = all.deletes || mix.deletes;
         all.upserts += mix.upserts;
+        all.strings = all.strings || mix.strings;
     }
     return all;
 }

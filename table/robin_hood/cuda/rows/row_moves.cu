@@ -93,6 +93,13 @@ static __device__ inline bool is_due(const struct sw_cuda_rows &rows,
                           rows.scratch.rows[i] != SW_CUDA_NO_ROW;
 }
 
+/* Whether operation i is one on a string, which row_repeats.cu carries out. */
+template <int BITS>
+static __device__ inline bool is_of_string(const struct sw_cuda_row_batch<BITS> &batch, uint32_t i)
+{
+    return SW_OPS_HAS(SW_OPS_STRING, batch.ops != NULL ? batch.ops[i] : batch.op);
+}
+
 /* The rows of 32 operations of the piece, from `base` on, that are due and not repeated. Returns
  * whether any is repeated. SUMS: some operations may add. All lanes. */
 template <int BITS, enum sums SUMS>
@@ -103,7 +110,8 @@ move_rows(const struct sw_cuda_rows &rows, const struct sw_cuda_row_batch<BITS> 
     const uint32_t bytes = rows.value_bytes;
     const uint32_t i = base + threadIdx.x % 32;
     const bool due = i < piece.end && is_due<BITS>(rows, batch, i, is_early);
-    const bool repeated = due && (rows.scratch.repeated[i / 32] >> (i % 32) & 1) != 0;
+    const bool repeated = due && ((rows.scratch.repeated[i / 32] >> (i % 32) & 1) != 0 ||
+                                  (batch.strings && is_of_string<BITS>(batch, i)));
     const bool mine = due && !repeated;
     const uint32_t at = (i - piece.begin) * bytes; /* of a piece: less than 2^21 */
     const uint8_t *operand = piece.values + (SUMS == WIDE_SUMS ? 2 : 1) * at;

@@ -12,12 +12,15 @@
  * Invariant: of a run's segments only the first reads the row, and only the last writes it. If that
  * is not the same, the last one waits until all first ones are done.
  *
+ * Of a batch with operations on strings, whole runs are carried out side by side (row_order.cuh).
+ *
  * Memory order: every step is complete in all blocks before the next begins, by a grid barrier
  * (M4).
  */
 #include "table/device/at_once.cuh"
 #include "table/robin_hood/cuda/rows/row_hot.cuh"
 #include "table/robin_hood/cuda/rows/row_long.cuh"
+#include "table/robin_hood/cuda/rows/row_order.cuh"
 #include "table/robin_hood/cuda/rows/row_short.cuh"
 
 union repeats_memory {
@@ -28,7 +31,7 @@ union repeats_memory {
 };
 
 /* What kinds of rows and operands there are. */
-enum repeats { PLAIN, WIDE, TEXTS };
+enum repeats { PLAIN, WIDE, TEXTS, STRINGS };
 
 template <int BITS, enum repeats KIND>
 static __device__ inline void carry_out_repeats(const struct sw_cuda_rows &rows,
@@ -71,13 +74,33 @@ static __device__ inline void carry_out_repeats(const struct sw_cuda_rows &rows,
     }
 }
 
+union strings_memory {
+    struct sort_memory sort;
+    struct sw_string_space spaces[WARPS];
+};
+
+/* Of a batch with operations on strings. */
+template <int BITS>
+static __device__ inline void carry_out_strings(const struct sw_cuda_rows &rows,
+                                                const struct sw_cuda_row_batch<BITS> &batch)
+{
+    __shared__ union strings_memory memory;
+    struct runs runs = sort_steps<BITS, false>(rows, batch, &memory.sort);
+    cut_runs<false>(rows.scratch, &runs, &memory.sort);
+    carry_out_in_order(rows, runs, &memory.spaces[threadIdx.x / 32]);
+}
+
 template <int BITS, enum repeats KIND>
 static __global__ void __launch_bounds__(CROWD_THREADS, CROWD_BLOCKS_PER_SM)
     repeats_kernel(const struct sw_cuda_rows rows, const struct sw_cuda_row_batch<BITS> batch)
 {
     struct sw_cuda_row_control *control = rows.scratch.control;
     if (control->repeats != 0) {
-        carry_out_repeats<BITS, KIND>(rows, batch);
+        if constexpr (KIND == STRINGS) {
+            carry_out_strings<BITS>(rows, batch);
+        } else {
+            carry_out_repeats<BITS, KIND>(rows, batch);
+        }
     }
     if (blockIdx.x == 0 && threadIdx.x == 0) { /* M8: after the last barrier nobody reads it */
         const uint64_t taken = row_taken<BITS>(rows, batch);
@@ -94,9 +117,10 @@ cudaError_t sw_cuda_launch_row_repeats(const struct sw_cuda_rows *rows,
     struct sw_cuda_rows to = *rows;
     struct sw_cuda_row_batch<BITS> what = *batch;
     void *arguments[] = {&to, &what};
-    return cudaLaunchCooperativeKernel(rows->text_bytes > 0 ? repeats_kernel<BITS, TEXTS>
-                                       : batch->wide        ? repeats_kernel<BITS, WIDE>
-                                                            : repeats_kernel<BITS, PLAIN>,
+    return cudaLaunchCooperativeKernel(batch->strings         ? repeats_kernel<BITS, STRINGS>
+                                       : rows->text_bytes > 0 ? repeats_kernel<BITS, TEXTS>
+                                       : batch->wide          ? repeats_kernel<BITS, WIDE>
+                                                              : repeats_kernel<BITS, PLAIN>,
                                        dim3(rows->repeats_blocks), dim3(CROWD_THREADS), arguments,
                                        0, stream);
 }
@@ -105,6 +129,7 @@ template <int BITS> cudaError_t sw_cuda_load_row_repeats(uint32_t multiprocessor
 {
     uint32_t wide = 0;
     uint32_t texts = 0;
+    uint32_t strings = 0;
     cudaError_t error = sw_cuda_blocks_at_once(repeats_kernel<BITS, PLAIN>, CROWD_THREADS,
                                                multiprocessors, CROWD_BLOCKS_PER_SM, blocks);
     if (error == cudaSuccess) {
@@ -115,7 +140,12 @@ template <int BITS> cudaError_t sw_cuda_load_row_repeats(uint32_t multiprocessor
         error = sw_cuda_blocks_at_once(repeats_kernel<BITS, TEXTS>, CROWD_THREADS, multiprocessors,
                                        CROWD_BLOCKS_PER_SM, &texts);
     }
+    if (error == cudaSuccess) {
+        error = sw_cuda_blocks_at_once(repeats_kernel<BITS, STRINGS>, CROWD_THREADS,
+                                       multiprocessors, CROWD_BLOCKS_PER_SM, &strings);
+    }
     wide = wide < texts ? wide : texts;
+    wide = wide < strings ? wide : strings;
     *blocks = *blocks < wide ? *blocks : wide;
     *blocks = *blocks < SW_CUDA_REST_BLOCKS_MAX ? *blocks : SW_CUDA_REST_BLOCKS_MAX;
     return error;

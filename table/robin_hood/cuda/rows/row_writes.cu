@@ -51,6 +51,7 @@ cudaError_t sw_cuda_rows_begin(struct sw_cuda_queue *queue, const struct sw_cuda
     rows->ops = rows->collides ? collected->ops : whole->ops;
     rows->inserts = mix.upserts > 0;
     rows->wide = together->parts[0]->wide_operands;
+    rows->strings = mix.strings;
     rows->engine_ops = rows->ops != NULL ? arena->engine_ops : NULL;
     rows->tentative = (word *)arena->tentative;
     rows->previous = (const word *)arena->previous;

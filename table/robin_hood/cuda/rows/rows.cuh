@@ -153,6 +153,7 @@ template <int BITS> struct sw_cuda_row_batch {
     bool collides;        /* groups may be refused for texts of keys, which are compared before all
                              else; then `ops` is not NULL, and nothing is looked up */
     bool wide;            /* operands are wide ones: sw_batch.wide_operands */
+    bool strings;         /* some operations may be of SW_OPS_STRING: row_order.cuh */
     uint8_t *engine_ops;  /* [count] on integers: made by prepare. NULL if ops is: then all are
                              sw_cuda_row_engine_op(op) */
     word *tentative;      /* [count] made by prepare: operands of the engine's operations; the data
