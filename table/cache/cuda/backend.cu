@@ -2,14 +2,13 @@
  *
  * backend.cu - the cache as a table's engine on CUDA. The order of batches is channel.cuh's.
  */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "table/cache/cache_backend.h"
 #include "table/cache/cuda/backend.cuh"
 #include "table/cache/cuda/table_move.cuh"
 #include "table/device/cutter.cuh"
+#include "table/device/shell.cuh"
 
 namespace
 {
@@ -81,8 +80,8 @@ cudaError_t clear_scratch(const struct sw_cache_scratch *scratch)
     return error == cudaSuccess ? cudaMemset(bins->numbers, 0, sizeof(*bins->numbers)) : error;
 }
 
-cudaError_t allocate(struct sw_cache_cuda_table *table, const struct sw_cache_slots *slots,
-                     enum sw_cache_writing writing)
+cudaError_t allocate_arrays(struct sw_cache_cuda_table *table, const struct sw_cache_slots *slots,
+                            enum sw_cache_writing writing)
 {
     size_t bytes = cut_scratch(&table->scratch, NULL, table->batch_ops_max);
     cudaError_t error = sw_cache_arrays_open(&table->arrays, slots, writing);
@@ -123,42 +122,23 @@ cudaError_t warm_up(struct sw_cache_cuda_table *table)
     return error == cudaSuccess ? sw_cache_table_warm_up(&nothing, &table->arrays.rows) : error;
 }
 
-int table_open(const struct sw_table_config *config, void **out, char *reason, size_t reason_size)
+cudaError_t allocate_for(struct sw_cache_cuda_table *table, const struct sw_table_config *config)
 {
-    *out = NULL;
-    int status = sw_cuda_choose_device(config->device, reason, reason_size);
-    if (status != SW_OK) {
-        return status;
-    }
-    struct sw_cache_cuda_table *table = (struct sw_cache_cuda_table *)calloc(1, sizeof(*table));
-    if (table == NULL) {
-        snprintf(reason, reason_size, "not enough host memory");
-        return SW_E_NOMEM;
-    }
-    struct sw_cache_slots slots = sw_cache_slots_of(config);
+    const struct sw_cache_slots slots = sw_cache_slots_of(config);
     table->batch_ops_max = config->batch_ops_max;
     table->key_bytes = config->slot_bits / 16;
     table->growth.most = sw_cache_buckets_max(config);
     table->growth.two = slots.two != 0;
-    cudaError_t error = sw_cuda_owner_open(table, config->device);
-    if (error == cudaSuccess) {
-        error = allocate(table, &slots, config->tuning.cache_writing);
-    }
+    cudaError_t error = allocate_arrays(table, &slots, config->tuning.cache_writing);
     if (error == cudaSuccess) {
         error = open_together(table);
     }
     if (error == cudaSuccess) {
         error = warm_up(table);
     }
-    if (error != cudaSuccess) {
-        uint64_t bytes = table->bytes;
-        table_close(table); /* first: what was allocated is free then */
-        return sw_cuda_explain(error, bytes, reason, reason_size);
-    }
     table->growth.buckets = table->arrays.slots.buckets;
     table->growth.bytes = table->bytes;
-    *out = table;
-    return SW_OK;
+    return error;
 }
 
 void table_facts(void *context, struct sw_backend_facts *facts)
@@ -169,17 +149,6 @@ void table_facts(void *context, struct sw_backend_facts *facts)
     facts->together_ops_max = facts->collected_ops_max = table->together.operations_max;
     facts->epoch = __atomic_load_n(&table->epoch, __ATOMIC_RELAXED);
     facts->image_bytes = sw_cache_cuda_image_bytes(table);
-}
-
-void *table_io_alloc(void *context, size_t bytes)
-{
-    return sw_cuda_io_alloc((struct sw_cache_cuda_table *)context, bytes);
-}
-
-void table_io_free(void *context, void *memory, size_t bytes)
-{
-    (void)bytes;
-    sw_cuda_io_free((struct sw_cache_cuda_table *)context, memory);
 }
 
 int table_check(void *context, char *violation, size_t violation_size)
@@ -202,69 +171,20 @@ int table_check(void *context, char *violation, size_t violation_size)
     return status;
 }
 
-/* --- queues ----------------------------------------------------------------------------------- */
-
-static_assert(offsetof(struct sw_cache_record, done) == 0, "channels poll the first word");
-
-void queue_close(void *context)
-{
-    struct sw_cache_cuda_queue *queue = (struct sw_cache_cuda_queue *)context;
-    sw_cuda_channel_close(queue);
-    (void)cudaFree(queue->tally);
-    free(queue);
-}
-
-int queue_open(void *context, void **out)
-{
-    struct sw_cache_cuda_table *table = (struct sw_cache_cuda_table *)context;
-    *out = NULL;
-    struct sw_cache_cuda_queue *queue = (struct sw_cache_cuda_queue *)calloc(1, sizeof(*queue));
-    if (queue == NULL) {
-        return SW_E_NOMEM;
-    }
-    queue->table = table;
-    cudaError_t error = sw_cuda_channel_open(queue, table, sizeof(struct sw_cache_record));
-    if (error == cudaSuccess) {
-        error = cudaMalloc((void **)&queue->tally, sizeof(*queue->tally));
-    }
-    if (error == cudaSuccess) {
-        error = cudaMemsetAsync(queue->tally, 0, sizeof(*queue->tally), queue->stream);
-    }
-    if (error == cudaSuccess) {
-        error = cudaStreamSynchronize(queue->stream);
-    }
-    if (error == cudaErrorMemoryAllocation) {
-        (void)cudaGetLastError(); /* leaves the context as it was */
-        queue_close(queue);
-        return SW_E_NOMEM;
-    }
-    if (!sw_cuda_check(table, error, "a new queue")) {
-        queue_close(queue);
-        return SW_E_DEVICE;
-    }
-    *out = queue;
-    return SW_OK;
-}
-
 /* --- batches ---------------------------------------------------------------------------------- */
-
-struct sw_cache_record *record_of(struct sw_cache_cuda_queue *queue, uint64_t ticket)
-{
-    return (struct sw_cache_record *)sw_cuda_channel_record(queue, ticket);
-}
 
 /* Under the mutex: the batch, at its time. */
 struct sw_cache_table_batch typed(struct sw_cache_cuda_queue *queue, const struct sw_batch *batch,
-                                  uint64_t ticket)
+                                  struct sw_cache_record *record, uint64_t ticket)
 {
     struct sw_cache_cuda_table *table = queue->table;
     struct sw_cache_table_batch all = sw_cache_table_batch();
     all.slots = table->arrays.slots;
     all.scratch = table->scratch;
     all.totals = table->arrays.totals;
-    all.tally = queue->tally;
+    all.tally = queue->tallies;
     all.key_bytes = table->key_bytes;
-    all.record = record_of(queue, ticket);
+    all.record = record;
     all.ticket = ticket;
     if (batch->kind == SW_BATCH_OPERATIONS) {
         all.time.tick = table->clock;
@@ -344,14 +264,17 @@ cudaError_t enqueue_write(struct sw_cache_cuda_queue *queue, struct sw_batch *ba
     }
 }
 
-cudaError_t enqueue(struct sw_cache_cuda_queue *queue, struct sw_batch *batch, uint64_t ticket)
+cudaError_t enqueue_batch(struct sw_cache_cuda_queue *queue, struct sw_batch *batch,
+                          uint64_t ticket)
 {
+    struct sw_cache_record *record =
+        (struct sw_cache_record *)sw_cuda_channel_record(queue, ticket);
     cudaError_t error = sw_cuda_wait_for_write(queue);
     if (error != cudaSuccess) {
         return error;
     }
     if (sw_batch_is_read(batch)) {
-        struct sw_cache_table_batch all = typed(queue, batch, ticket);
+        struct sw_cache_table_batch all = typed(queue, batch, record, ticket);
         return enqueue_read(queue, batch, &all);
     }
     error = sw_cuda_wait_for_reads(queue);
@@ -361,128 +284,84 @@ cudaError_t enqueue(struct sw_cache_cuda_queue *queue, struct sw_batch *batch, u
                     : sw_cache_cuda_grow_for(queue, sw_cache_cuda_upserts(queue->table, batch));
     }
     if (error == cudaSuccess) {
-        struct sw_cache_table_batch all = typed(queue, batch, ticket);
+        struct sw_cache_table_batch all = typed(queue, batch, record, ticket);
         error = enqueue_write(queue, batch, &all);
     }
     return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
 }
 
-int submit(void *context, struct sw_batch *batch)
+cudaError_t write_together(struct sw_cache_cuda_queue *queue, struct sw_together *together,
+                           struct sw_cache_record *record, uint64_t ticket)
 {
-    struct sw_cache_cuda_queue *queue = (struct sw_cache_cuda_queue *)context;
-    uint64_t ticket = sw_cuda_channel_ticket(queue);
-    if (batch->kind == SW_BATCH_IMAGE) {
-        return sw_cache_cuda_submit_image(queue, batch);
-    }
-    if (ticket == 0) {
-        return SW_E_BUSY;
-    }
-    if (batch->kind == SW_BATCH_OPERATIONS && batch->group_refused != NULL) {
-        memset(batch->group_refused, 0, batch->group_count);
-    }
-    if (!sw_cuda_channel_begin(queue)) {
-        return SW_E_DEVICE;
-    }
-    if (!sw_cuda_channel_end(queue, enqueue(queue, batch, ticket))) {
-        return SW_E_DEVICE;
-    }
-    sw_cuda_channel_submitted(queue, ticket);
-    batch->_ticket = ticket;
-    return SW_OK;
-}
-
-int poll(void *context, struct sw_batch *batch)
-{
-    struct sw_cache_cuda_queue *queue = (struct sw_cache_cuda_queue *)context;
-    if (batch->kind == SW_BATCH_IMAGE) {
-        return sw_cache_cuda_poll_image(batch);
-    }
-    int status = sw_cuda_channel_poll(queue, batch->_ticket);
-    if (status == SW_PENDING) {
-        return SW_PENDING;
-    }
-    if (status == SW_OK) {
-        const struct sw_cache_record *record = record_of(queue, batch->_ticket);
-        batch->counters = record->counters;
-        if (batch->kind == SW_BATCH_SCAN) {
-            batch->scan.got = (uint32_t)record->listed;
-        } else if (batch->kind == SW_BATCH_COUNT_SCORES) {
-            batch->range.matched = record->listed;
-        } else if (batch->kind == SW_BATCH_OPERATIONS) {
-            batch->leftover_count = (uint32_t)record->listed;
-        }
-    }
-    bool knew = batch->kind == SW_BATCH_EPOCH || batch->kind == SW_BATCH_RESIZE;
-    batch->status = status == SW_OK && knew ? batch->status : status; /* since it was submitted */
-    sw_cuda_channel_completed(queue, batch->_ticket);
-    return batch->status;
-}
-
-cudaError_t enqueue_together(struct sw_cache_cuda_queue *queue, struct sw_together *together,
-                             uint64_t ticket)
-{
-    struct sw_cuda_together *memory = &queue->table->together;
-    cudaError_t error = sw_cuda_wait_for_write(queue);
-    if (error == cudaSuccess) {
-        error = sw_cuda_together_collect(memory, together, queue->stream);
-    }
-    if (error == cudaSuccess) {
-        error = sw_cuda_wait_for_reads(queue);
-    }
     uint64_t upserts = 0;
     for (uint32_t p = 0; p < together->count; p++) {
         upserts += sw_cache_cuda_upserts(queue->table, together->parts[p]);
     }
-    if (error == cudaSuccess) {
-        error = sw_cache_cuda_grow_for(queue, upserts);
+    const cudaError_t error = sw_cache_cuda_grow_for(queue, upserts);
+    if (error != cudaSuccess) {
+        return error;
     }
-    if (error == cudaSuccess) {
-        struct sw_cache_table_batch all = typed(queue, &together->whole, ticket);
-        all.record = (struct sw_cache_record *)memory->record;
-        error = sw_cache_table_write(&all, &queue->table->arrays.rows, queue->stream);
-    }
-    if (error == cudaSuccess) {
-        error =
-            sw_cuda_together_deal(memory, together, NULL, record_of(queue, ticket), queue->stream);
-    }
-    return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
+    const struct sw_cache_table_batch all = typed(queue, &together->whole, record, ticket);
+    return sw_cache_table_write(&all, &queue->table->arrays.rows, queue->stream);
 }
 
-int submit_together(void *context, struct sw_together *together)
+/* The status of EPOCH and RESIZE is known since they were submitted. */
+int collect_results(struct sw_cache_cuda_queue *queue, struct sw_batch *batch,
+                    const struct sw_cache_record *record)
 {
-    struct sw_cache_cuda_queue *queue = (struct sw_cache_cuda_queue *)context;
-    return sw_cuda_together_submit(queue, together, [=](uint64_t ticket) {
-        return enqueue_together(queue, together, ticket);
-    });
+    (void)queue;
+    batch->counters = record->counters;
+    if (batch->kind == SW_BATCH_SCAN) {
+        batch->scan.got = (uint32_t)record->listed;
+    } else if (batch->kind == SW_BATCH_COUNT_SCORES) {
+        batch->range.matched = record->listed;
+    } else if (batch->kind == SW_BATCH_OPERATIONS) {
+        batch->leftover_count = (uint32_t)record->listed;
+    }
+    return batch->kind == SW_BATCH_EPOCH || batch->kind == SW_BATCH_RESIZE ? batch->status : SW_OK;
 }
 
-int poll_together(void *context, struct sw_together *together)
-{
-    struct sw_cache_cuda_queue *queue = (struct sw_cache_cuda_queue *)context;
-    int status = poll(queue, &together->whole);
-    if (status != SW_PENDING) {
-        sw_cuda_together_finish(&queue->table->together, together);
+/* --- the backend ------------------------------------------------------------------------------ */
+
+struct cache : sw_cuda_shell_defaults {
+    typedef struct sw_cache_cuda_table Table;
+    typedef struct sw_cache_cuda_queue Queue;
+    typedef struct sw_cache_table_tally Tally;
+    typedef struct sw_cache_record Record;
+    static const uint32_t TALLIES = 1;
+    static constexpr auto allocate = allocate_for;
+    static constexpr auto close = table_close;
+    static constexpr auto prepare_image = sw_cache_cuda_prepare_image;
+    static constexpr auto enqueue = enqueue_batch;
+    static constexpr auto write = write_together;
+    static constexpr auto collect = collect_results;
+    static uint64_t bytes(const Table *table, const struct sw_table_config *)
+    {
+        return table->bytes;
     }
-    return status;
-}
+    static const int32_t *status(const Record *)
+    {
+        return NULL;
+    }
+};
 
 const struct sw_backend backend = {
     "cuda",
     SW_CACHE_ALL_OPERATIONS,
     SW_CACHE_ALL_KINDS | 1U << SW_BATCH_RESIZE,
     false,
-    table_open,
+    sw_cuda_shell_open<cache>,
     table_close,
     table_facts,
-    table_io_alloc,
-    table_io_free,
-    queue_open,
-    queue_close,
-    submit,
-    poll,
-    submit_together,
+    sw_cuda_shell_io_alloc<cache>,
+    sw_cuda_shell_io_free<cache>,
+    sw_cuda_shell_queue_open<cache>,
+    sw_cuda_shell_queue_close<cache>,
+    sw_cuda_shell_submit<cache>,
+    sw_cuda_shell_poll<cache>,
+    sw_cuda_shell_submit_together<cache>,
     NULL,
-    poll_together,
+    sw_cuda_shell_poll_together<cache>,
     NULL,
     table_check,
     NULL,

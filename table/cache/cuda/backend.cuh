@@ -9,6 +9,7 @@
 #include "table/cache/cuda/arrays.cuh"
 #include "table/cache/cuda/table.cuh"
 #include "table/cache/growth.h"
+#include "table/device/image.cuh"
 #include "table/device/memory.cuh"
 #include "table/device/together.cuh"
 
@@ -30,7 +31,7 @@ struct sw_cache_cuda_table : sw_cuda_channel_owner {
 
 struct sw_cache_cuda_queue : sw_cuda_channel {
     struct sw_cache_cuda_table *table;
-    struct sw_cache_table_tally *tally; /* device */
+    struct sw_cache_table_tally *tallies; /* device: one */
 };
 
 /* Of batches that write, under the mutex and once nothing reads (backend_grow.cu). */
@@ -44,9 +45,9 @@ void sw_cache_cuda_set_epoch(struct sw_cache_cuda_table *table, struct sw_batch 
  * (backend_image.cu). Others are left as they are. */
 void sw_cache_cuda_restore(struct sw_cache_cuda_table *table, const struct sw_batch *batch,
                            struct sw_cache_table_batch *all);
-/* submit and poll of a batch of SW_BATCH_IMAGE, and what is read of it. */
-int sw_cache_cuda_submit_image(struct sw_cache_cuda_queue *queue, struct sw_batch *batch);
-int sw_cache_cuda_poll_image(struct sw_batch *batch);
+/* Prepares the image of a batch, as sw_cuda_image_submit has it; reads and drops one. */
+cudaError_t sw_cache_cuda_prepare_image(struct sw_cache_cuda_queue *queue, struct sw_batch *batch,
+                                        struct sw_cuda_image_part parts[SW_CUDA_IMAGE_PARTS]);
 int sw_cache_cuda_image_read(void *image, struct sw_image_columns *columns);
 void sw_cache_cuda_image_drop(void *image);
 uint64_t sw_cache_cuda_image_bytes(const struct sw_cache_cuda_table *table);

@@ -12,7 +12,7 @@ static cudaError_t move_to(struct sw_cache_cuda_queue *queue, uint64_t buckets, 
     struct sw_cache_cuda_table *table = queue->table;
     uint64_t before = table->arrays.bytes;
     cudaError_t error = sw_cache_table_move(
-        &table->arrays, buckets, &queue->tally->words[SW_CACHE_WORD_EVICTED], queue->stream);
+        &table->arrays, buckets, &queue->tallies->words[SW_CACHE_WORD_EVICTED], queue->stream);
     *done = error == cudaSuccess;
     if (error == cudaErrorMemoryAllocation) {
         (void)cudaGetLastError(); /* leaves the context as it was */

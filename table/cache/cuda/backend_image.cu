@@ -37,8 +37,8 @@ static void describe(struct cache_image *image, const struct sw_cache_cuda_table
         slots->value_stride == slots->entry_stride ? 0 : capacity * sizeof(struct sw_cache_entry);
 }
 
-static cudaError_t prepare(struct sw_cache_cuda_queue *queue, struct sw_batch *batch,
-                           struct sw_cuda_image_part parts[SW_CUDA_IMAGE_PARTS])
+cudaError_t sw_cache_cuda_prepare_image(struct sw_cache_cuda_queue *queue, struct sw_batch *batch,
+                                        struct sw_cuda_image_part parts[SW_CUDA_IMAGE_PARTS])
 {
     struct sw_cache_cuda_table *table = queue->table;
     const struct sw_cache_slots *slots = &table->arrays.slots;
@@ -58,18 +58,6 @@ static cudaError_t prepare(struct sw_cache_cuda_queue *queue, struct sw_batch *b
     batch->image.epoch = table->epoch;
     batch->image.memory = image;
     return error;
-}
-
-int sw_cache_cuda_submit_image(struct sw_cache_cuda_queue *queue, struct sw_batch *batch)
-{
-    return sw_cuda_image_submit(queue, batch, [=](struct sw_cuda_image_part *parts) {
-        return prepare(queue, batch, parts);
-    });
-}
-
-int sw_cache_cuda_poll_image(struct sw_batch *batch)
-{
-    return sw_cuda_image_batch_poll((struct cache_image *)batch->image.memory, batch);
 }
 
 /* Has the next slots in the staging memory: digests, entries, values. False on a lost table. */

@@ -2,13 +2,11 @@
  *
  * backend.cu - the cuckoo engine's CUDA backend: opens, closes and audits a table.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <type_traits>
 
 #include "table/cuckoo/cuda/backend.cuh"
-#include "table/device/image.cuh"
-#include "table/device/memory.cuh"
+#include "table/device/shell.cuh"
 
 namespace
 {
@@ -182,41 +180,18 @@ cudaError_t open_together(struct sw_cuckoo_device_table *table)
     return error;
 }
 
-int table_open(const struct sw_table_config *config, void **out, char *reason, size_t reason_size)
+cudaError_t allocate_for(struct sw_cuckoo_device_table *table, const struct sw_table_config *config)
 {
-    *out = NULL;
-    int status = sw_cuda_choose_device(config->device, reason, reason_size);
-    if (status != SW_OK) {
-        return status;
-    }
-    struct sw_cuckoo_device_table *table =
-        (struct sw_cuckoo_device_table *)calloc(1, sizeof(*table));
-    if (table == NULL) {
-        snprintf(reason, reason_size, "not enough host memory");
-        return SW_E_NOMEM;
-    }
     table->config = *config;
     sw_cuckoo_geometry_compute(config, &table->geometry);
-    cudaError_t error = sw_cuda_owner_open(table, config->device);
-    if (error == cudaSuccess) {
-        error = SW_BY_BITS(config->slot_bits, allocate_all, table);
-    }
+    cudaError_t error = SW_BY_BITS(config->slot_bits, allocate_all, table);
     if (error == cudaSuccess) {
         error = open_together(table);
     }
     if (error == cudaSuccess) {
         error = SW_BY_BITS(config->slot_bits, warm_up, table);
     }
-    if (error == cudaSuccess) {
-        error = cudaDeviceSynchronize();
-    }
-    if (error != cudaSuccess) {
-        uint64_t bytes = table->bytes;
-        table_close(table); /* first: what was allocated is free then */
-        return sw_cuda_explain(error, bytes, reason, reason_size);
-    }
-    *out = table;
-    return SW_OK;
+    return error == cudaSuccess ? cudaDeviceSynchronize() : error;
 }
 
 void table_facts(void *context, struct sw_backend_facts *facts)
@@ -227,17 +202,6 @@ void table_facts(void *context, struct sw_backend_facts *facts)
     facts->image_bytes =
         (table->geometry.cells + table->geometry.stash_room) * (table->config.slot_bits / 8);
     facts->together_ops_max = facts->collected_ops_max = table->together.operations_max;
-}
-
-void *table_io_alloc(void *context, size_t bytes)
-{
-    return sw_cuda_io_alloc((struct sw_cuckoo_device_table *)context, bytes);
-}
-
-void table_io_free(void *context, void *memory, size_t bytes)
-{
-    (void)bytes;
-    sw_cuda_io_free((struct sw_cuckoo_device_table *)context, memory);
 }
 
 /* --- audit ------------------------------------------------------------------------------------ */
@@ -293,23 +257,45 @@ int table_check(void *context, char *violation, size_t violation_size)
     return status;
 }
 
+struct cuckoo : sw_cuda_shell_defaults {
+    typedef struct sw_cuckoo_device_table Table;
+    typedef struct sw_cuckoo_queue Queue;
+    typedef struct sw_cuckoo_tally Tally;
+    typedef struct sw_cuckoo_record Record;
+    static const uint32_t TALLIES = SW_CUDA_IN_FLIGHT_MAX;
+    static constexpr auto allocate = allocate_for;
+    static constexpr auto close = table_close;
+    static constexpr auto prepare_image = sw_cuckoo_prepare_image;
+    static constexpr auto enqueue = sw_cuckoo_enqueue;
+    static constexpr auto write = sw_cuckoo_write_together;
+    static constexpr auto collect = sw_cuckoo_collect;
+    static uint64_t bytes(const Table *table, const struct sw_table_config *)
+    {
+        return table->bytes;
+    }
+    static const int32_t *status(const Record *record)
+    {
+        return &record->status;
+    }
+};
+
 const struct sw_backend backend = {
     "cuda",
     SW_BACKEND_ALL_OPERATIONS,
     SW_CUCKOO_KINDS,
     false,
-    table_open,
+    sw_cuda_shell_open<cuckoo>,
     table_close,
     table_facts,
-    table_io_alloc,
-    table_io_free,
-    sw_cuckoo_queue_open,
-    sw_cuckoo_queue_close,
-    sw_cuckoo_submit,
-    sw_cuckoo_poll,
-    sw_cuckoo_submit_together,
+    sw_cuda_shell_io_alloc<cuckoo>,
+    sw_cuda_shell_io_free<cuckoo>,
+    sw_cuda_shell_queue_open<cuckoo>,
+    sw_cuda_shell_queue_close<cuckoo>,
+    sw_cuda_shell_submit<cuckoo>,
+    sw_cuda_shell_poll<cuckoo>,
+    sw_cuda_shell_submit_together<cuckoo>,
     NULL, /* a launch costs by its operations */
-    sw_cuckoo_poll_together,
+    sw_cuda_shell_poll_together<cuckoo>,
     NULL,
     table_check,
     NULL,

@@ -9,6 +9,7 @@
 #define SHERWOOD_TABLE_CUCKOO_CUDA_BACKEND_CUH
 
 #include "table/cuckoo/cuda/engine.cuh"
+#include "table/device/image.cuh"
 #include "table/device/together.cuh"
 
 struct sw_cuckoo_device_table : sw_cuda_channel_owner {
@@ -48,16 +49,17 @@ static inline struct sw_cuckoo_write<BITS> *sw_cuckoo_parts(struct sw_cuckoo_dev
 SW_WIDTHS(PARTS_OF)
 #undef PARTS_OF
 
-/* submit and poll of a batch of SW_BATCH_IMAGE (backend_image.cu). */
-int sw_cuckoo_submit_image(struct sw_cuckoo_queue *queue, struct sw_batch *batch);
-int sw_cuckoo_poll_image(struct sw_batch *batch);
+/* Prepares the image of a batch (backend_image.cu), as sw_cuda_image_submit has it. */
+cudaError_t sw_cuckoo_prepare_image(struct sw_cuckoo_queue *queue, struct sw_batch *batch,
+                                    struct sw_cuda_image_part parts[SW_CUDA_IMAGE_PARTS]);
 
-/* Members of sw_backend. */
-int sw_cuckoo_queue_open(void *table, void **out);
-void sw_cuckoo_queue_close(void *queue);
-int sw_cuckoo_submit(void *queue, struct sw_batch *batch);
-int sw_cuckoo_poll(void *queue, struct sw_batch *batch);
-int sw_cuckoo_submit_together(void *queue, struct sw_together *together);
-int sw_cuckoo_poll_together(void *queue, struct sw_together *together);
+/* Enqueues a batch; the writes of a launch, which were collected. Under the mutex. */
+cudaError_t sw_cuckoo_enqueue(struct sw_cuckoo_queue *queue, const struct sw_batch *batch,
+                              uint64_t ticket);
+cudaError_t sw_cuckoo_write_together(struct sw_cuckoo_queue *queue, struct sw_together *together,
+                                     struct sw_cuckoo_record *record, uint64_t ticket);
+/* Takes the results of a batch from its record. Returns its status. */
+int sw_cuckoo_collect(struct sw_cuckoo_queue *queue, struct sw_batch *batch,
+                      const struct sw_cuckoo_record *record);
 
 #endif

@@ -21,8 +21,8 @@ template <int BITS> static cudaError_t find_cells(struct sw_cuckoo_queue *queue,
     return error;
 }
 
-static cudaError_t prepare(struct sw_cuckoo_queue *queue, struct sw_batch *batch,
-                           struct sw_cuda_image_part parts[SW_CUDA_IMAGE_PARTS])
+cudaError_t sw_cuckoo_prepare_image(struct sw_cuckoo_queue *queue, struct sw_batch *batch,
+                                    struct sw_cuda_image_part parts[SW_CUDA_IMAGE_PARTS])
 {
     struct sw_cuckoo_device_table *table = queue->table;
     const uint32_t bits = table->config.slot_bits;
@@ -49,16 +49,4 @@ static cudaError_t prepare(struct sw_cuckoo_queue *queue, struct sw_batch *batch
     image->stash_is_part = true;
     batch->image.memory = image;
     return error;
-}
-
-int sw_cuckoo_submit_image(struct sw_cuckoo_queue *queue, struct sw_batch *batch)
-{
-    return sw_cuda_image_submit(queue, batch, [=](struct sw_cuda_image_part *parts) {
-        return prepare(queue, batch, parts);
-    });
-}
-
-int sw_cuckoo_poll_image(struct sw_batch *batch)
-{
-    return sw_cuda_image_batch_poll((struct sw_cuda_slots_image *)batch->image.memory, batch);
 }

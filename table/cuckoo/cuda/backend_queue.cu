@@ -3,62 +3,14 @@
  * backend_queue.cu - queues of a cuckoo table on CUDA: what becomes of a batch that is submitted.
  * Their order is channel.cuh's.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "table/cuckoo/cuda/backend.cuh"
 
 /* A rehash that found no seeds is tried again after so many write batches. */
 #define REHASH_AGAIN 4096
 
-/* --- queues ----------------------------------------------------------------------------------- */
-
-static_assert(offsetof(struct sw_cuckoo_record, done) == 0, "channels poll the first word");
-
-void sw_cuckoo_queue_close(void *context)
-{
-    struct sw_cuckoo_queue *queue = (struct sw_cuckoo_queue *)context;
-    sw_cuda_channel_close(queue);
-    (void)cudaFree(queue->tallies);
-    free(queue);
-}
-
-int sw_cuckoo_queue_open(void *context, void **out)
-{
-    struct sw_cuckoo_device_table *table = (struct sw_cuckoo_device_table *)context;
-    const size_t bytes = SW_CUDA_IN_FLIGHT_MAX * sizeof(struct sw_cuckoo_tally);
-    *out = NULL;
-    struct sw_cuckoo_queue *queue = (struct sw_cuckoo_queue *)calloc(1, sizeof(*queue));
-    if (queue == NULL) {
-        return SW_E_NOMEM;
-    }
-    queue->table = table;
-    cudaError_t error = sw_cuda_channel_open(queue, table, sizeof(struct sw_cuckoo_record));
-    if (error == cudaSuccess) {
-        error = cudaMalloc((void **)&queue->tallies, bytes);
-    }
-    if (error == cudaSuccess) {
-        error = cudaMemsetAsync(queue->tallies, 0, bytes, queue->stream);
-    }
-    if (error == cudaSuccess) {
-        error = cudaStreamSynchronize(queue->stream);
-    }
-    if (error == cudaErrorMemoryAllocation) {
-        (void)cudaGetLastError(); /* leaves the context as it was */
-        sw_cuckoo_queue_close(queue);
-        return SW_E_NOMEM;
-    }
-    if (!sw_cuda_check(table, error, "a new queue")) {
-        sw_cuckoo_queue_close(queue);
-        return SW_E_DEVICE;
-    }
-    *out = queue;
-    return SW_OK;
-}
-
 /* --- submit ----------------------------------------------------------------------------------- */
 
-static struct sw_cuckoo_record *record_of(struct sw_cuckoo_queue *queue, uint64_t ticket)
+static struct sw_cuckoo_record *record_of(const struct sw_cuckoo_queue *queue, uint64_t ticket)
 {
     return (struct sw_cuckoo_record *)sw_cuda_channel_record(queue, ticket);
 }
@@ -144,29 +96,6 @@ static cudaError_t submit_write(struct sw_cuckoo_queue *queue, const struct sw_b
 }
 
 template <int BITS>
-static cudaError_t enqueue_together(struct sw_cuckoo_queue *queue, struct sw_together *together,
-                                    uint64_t ticket)
-{
-    struct sw_cuda_together *memory = &queue->table->together;
-    struct sw_cuckoo_record *record = (struct sw_cuckoo_record *)memory->record;
-    cudaError_t error = sw_cuda_wait_for_write(queue);
-    if (error == cudaSuccess) {
-        error = sw_cuda_together_collect(memory, together, queue->stream);
-    }
-    if (error == cudaSuccess) {
-        error = sw_cuda_wait_for_reads(queue);
-    }
-    if (error == cudaSuccess) {
-        error = launch_write<BITS>(queue, &together->whole, record, ticket);
-    }
-    if (error == cudaSuccess) {
-        error = sw_cuda_together_deal(memory, together, &record->status, record_of(queue, ticket),
-                                      queue->stream);
-    }
-    return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
-}
-
-template <int BITS>
 static cudaError_t enqueue(struct sw_cuckoo_queue *queue, const struct sw_batch *batch,
                            uint64_t ticket)
 {
@@ -179,72 +108,26 @@ static cudaError_t enqueue(struct sw_cuckoo_queue *queue, const struct sw_batch 
                : submit_write<BITS>(queue, batch, ticket);
 }
 
-int sw_cuckoo_submit(void *context, struct sw_batch *batch)
+cudaError_t sw_cuckoo_enqueue(struct sw_cuckoo_queue *queue, const struct sw_batch *batch,
+                              uint64_t ticket)
 {
-    struct sw_cuckoo_queue *queue = (struct sw_cuckoo_queue *)context;
-    uint64_t ticket = sw_cuda_channel_ticket(queue);
-    if (sw_cuda_is_lost(queue->table)) {
-        return SW_E_DEVICE;
-    }
-    if (batch->kind == SW_BATCH_IMAGE) {
-        return sw_cuckoo_submit_image(queue, batch);
-    }
-    if (ticket == 0) {
-        return SW_E_BUSY;
-    }
-    if (batch->kind == SW_BATCH_OPERATIONS && batch->group_refused != NULL) {
-        memset(batch->group_refused, 0, batch->group_count);
-    }
-    if (!sw_cuda_channel_begin(queue)) {
-        return SW_E_DEVICE;
-    }
-    cudaError_t error = SW_BY_BITS(queue->table->config.slot_bits, enqueue, queue, batch, ticket);
-    if (!sw_cuda_channel_end(queue, error)) {
-        return SW_E_DEVICE;
-    }
-    sw_cuda_channel_submitted(queue, ticket);
-    batch->_ticket = ticket;
-    return SW_OK;
+    return SW_BY_BITS(queue->table->config.slot_bits, enqueue, queue, batch, ticket);
 }
 
-int sw_cuckoo_poll(void *context, struct sw_batch *batch)
+cudaError_t sw_cuckoo_write_together(struct sw_cuckoo_queue *queue, struct sw_together *together,
+                                     struct sw_cuckoo_record *record, uint64_t ticket)
 {
-    struct sw_cuckoo_queue *queue = (struct sw_cuckoo_queue *)context;
-    if (batch->kind == SW_BATCH_IMAGE) {
-        return sw_cuckoo_poll_image(batch);
-    }
-    int status = sw_cuda_channel_poll(queue, batch->_ticket);
-    if (status == SW_PENDING) {
-        return SW_PENDING;
-    }
-    if (status == SW_OK) {
-        const struct sw_cuckoo_record *record = record_of(queue, batch->_ticket);
-        batch->counters = record->counters;
-        batch->_stash_change = record->stash_change;
-        status = record->status;
-        __atomic_fetch_add(&queue->table->stashed, (uint64_t)record->stash_change,
-                           __ATOMIC_RELAXED);
-    }
-    sw_cuda_channel_completed(queue, batch->_ticket);
-    batch->status = status;
-    return status;
+    return SW_BY_BITS(queue->table->config.slot_bits, launch_write, queue, &together->whole, record,
+                      ticket);
 }
 
-int sw_cuckoo_submit_together(void *context, struct sw_together *together)
-{
-    struct sw_cuckoo_queue *queue = (struct sw_cuckoo_queue *)context;
-    return sw_cuda_together_submit(queue, together, [=](uint64_t ticket) {
-        return SW_BY_BITS(queue->table->config.slot_bits, enqueue_together, queue, together,
-                          ticket);
-    });
-}
+/* --- poll ------------------------------------------------------------------------------------- */
 
-int sw_cuckoo_poll_together(void *context, struct sw_together *together)
+int sw_cuckoo_collect(struct sw_cuckoo_queue *queue, struct sw_batch *batch,
+                      const struct sw_cuckoo_record *record)
 {
-    struct sw_cuckoo_queue *queue = (struct sw_cuckoo_queue *)context;
-    int status = sw_cuckoo_poll(queue, &together->whole);
-    if (status != SW_PENDING) {
-        sw_cuda_together_finish(&queue->table->together, together);
-    }
-    return status;
+    batch->counters = record->counters;
+    batch->_stash_change = record->stash_change;
+    __atomic_fetch_add(&queue->table->stashed, (uint64_t)record->stash_change, __ATOMIC_RELAXED);
+    return record->status;
 }

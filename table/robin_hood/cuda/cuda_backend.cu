@@ -3,7 +3,7 @@
  * cuda_backend.cu - the CUDA backend: a table's device memory, and the members of sw_backend.
  */
 #include "table/device/cutter.cuh"
-#include "table/device/memory.cuh"
+#include "table/device/shell.cuh"
 #include "table/host/memory.h"
 #include "table/robin_hood/cuda/times/expiry.cuh"
 
@@ -197,7 +197,7 @@ static cudaError_t open_rows(struct sw_cuda_table *table, const struct sw_geomet
 /* Allocates everything on the device, fills in its view of the table and empties the table. Waits
  * for it, so that a binary built for other GPUs fails here. */
 template <int BITS>
-static cudaError_t allocate(struct sw_cuda_table *table, const struct sw_geometry *geometry)
+static cudaError_t allocate_all(struct sw_cuda_table *table, const struct sw_geometry *geometry)
 {
     const struct sw_table_config *config = &table->config;
     struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
@@ -283,6 +283,48 @@ static uint64_t bytes_of_rows(const struct sw_table_config *config)
                : sw_geometry_rows_max(config) * sw_row_stride(config->value_bytes);
 }
 
+/* --- tables and queues ------------------------------------------------------------------------ */
+
+static cudaError_t allocate_for(struct sw_cuda_table *table, const struct sw_table_config *config)
+{
+    struct sw_geometry geometry;
+    (void)sw_geometry_compute(config, &geometry, NULL, 0); /* cuda_open has refused what fails */
+    table->config = *config;
+    table->slot_bits = config->slot_bits;
+    table->has_hints = keeps_hints(config);
+    table->new_keys = SW_CUDA_NEW_KEYS_ALL;
+    pthread_mutex_init(&table->growth, NULL); /* as the owner's: this cannot fail */
+    return SW_BY_BITS(config->slot_bits, allocate_all, table, &geometry);
+}
+
+namespace
+{
+struct robin_hood : sw_cuda_shell_defaults {
+    typedef struct sw_cuda_table Table;
+    typedef struct sw_cuda_queue Queue;
+    typedef struct sw_cuda_tally Tally;
+    typedef struct sw_cuda_record Record;
+    static const uint32_t TALLIES = SW_CUDA_IN_FLIGHT_MAX;
+    static constexpr auto allocate = allocate_for;
+    static constexpr auto close = cuda_close;
+    static constexpr auto open_queue = sw_cuda_queue_allocate;
+    static constexpr auto close_queue = sw_cuda_queue_free;
+    static int valid(const struct sw_table_config *config, char *reason, size_t reason_size)
+    {
+        return tuning_is_valid(config, reason, reason_size) &&
+                       sw_cuda_arena_is_possible(config, reason, reason_size)
+                   ? SW_OK
+                   : SW_E_INVALID;
+    }
+    static uint64_t bytes(const Table *table, const struct sw_table_config *config)
+    {
+        struct sw_geometry geometry;
+        (void)sw_geometry_compute(config, &geometry, NULL, 0);
+        return table->scratch_bytes + geometry.bytes_total + bytes_of_rows(config);
+    }
+};
+} // namespace
+
 /* --- the times of entries --------------------------------------------------------------------- */
 
 static int cuda_open(const struct sw_table_config *config, void **out, char *reason,
@@ -295,7 +337,7 @@ static int times_open(const struct sw_table_config *config, void **out)
     void *times = NULL;
     int status = cuda_open(config, &times, reason, sizeof(reason));
     if (status == SW_OK) {
-        status = sw_cuda_queue_open(times, out);
+        status = sw_cuda_shell_queue_open<robin_hood>(times, out);
         if (status != SW_OK) {
             cuda_close(times);
         }
@@ -306,7 +348,7 @@ static int times_open(const struct sw_table_config *config, void **out)
 static void times_close(void *context)
 {
     struct sw_cuda_table *times = ((struct sw_cuda_queue *)context)->table;
-    sw_cuda_queue_close(context);
+    sw_cuda_shell_queue_close<robin_hood>(context);
     cuda_close(times);
 }
 
@@ -351,44 +393,18 @@ static int cuda_open(const struct sw_table_config *config, void **out, char *rea
     *out = NULL;
     int status = sw_geometry_compute(config, &geometry, reason, reason_size);
     if (status == SW_OK) {
-        status = sw_cuda_choose_device(config->device, reason, reason_size);
+        status = sw_cuda_shell_open<robin_hood>(config, out, reason, reason_size);
     }
-    if (status != SW_OK) {
-        return status;
+    if (status == SW_E_NOMEM && config->rows_in != SW_ROWS_IN_GPU) {
+        const size_t told = strnlen(reason, reason_size);
+        snprintf(reason + told, reason_size - told,
+                 "; of the host's, where rows are to lie, %llu are available",
+                 (unsigned long long)sw_memory_available());
     }
-    if (!tuning_is_valid(config, reason, reason_size) ||
-        !sw_cuda_arena_is_possible(config, reason, reason_size)) {
-        return SW_E_INVALID;
+    if (status == SW_OK) {
+        ((struct sw_cuda_table *)*out)->times_of = &times_of;
     }
-    struct sw_cuda_table *table = (struct sw_cuda_table *)calloc(1, sizeof(*table));
-    if (table == NULL) {
-        snprintf(reason, reason_size, "not enough host memory");
-        return SW_E_NOMEM;
-    }
-    table->config = *config;
-    table->slot_bits = config->slot_bits;
-    table->has_hints = keeps_hints(config);
-    table->times_of = &times_of;
-    table->new_keys = SW_CUDA_NEW_KEYS_ALL;
-    pthread_mutex_init(&table->growth, NULL); /* as the owner's: this cannot fail */
-    cudaError_t error = sw_cuda_owner_open(table, config->device);
-    if (error == cudaSuccess) {
-        error = SW_BY_BITS(config->slot_bits, allocate, table, &geometry);
-    }
-    if (error != cudaSuccess) {
-        uint64_t bytes = table->scratch_bytes + geometry.bytes_total + bytes_of_rows(config);
-        cuda_close(table); /* first: what was allocated is free then */
-        status = sw_cuda_explain(error, bytes, reason, reason_size);
-        if (status == SW_E_NOMEM && config->rows_in != SW_ROWS_IN_GPU) {
-            const size_t told = strnlen(reason, reason_size);
-            snprintf(reason + told, reason_size - told,
-                     "; of the host's, where rows are to lie, %llu are available",
-                     (unsigned long long)sw_memory_available());
-        }
-        return status;
-    }
-    *out = table;
-    return SW_OK;
+    return status;
 }
 
 /* --- the other members ------------------------------------------------------------------------ */
@@ -423,17 +439,6 @@ static void cuda_facts(void *context, struct sw_backend_facts *facts)
     pthread_mutex_unlock(&table->order);
 }
 
-static void *cuda_io_alloc(void *context, size_t bytes)
-{
-    return sw_cuda_io_alloc((struct sw_cuda_table *)context, bytes);
-}
-
-static void cuda_io_free(void *context, void *memory, size_t bytes)
-{
-    (void)bytes;
-    sw_cuda_io_free((struct sw_cuda_table *)context, memory);
-}
-
 /* A table with rows hands nothing back. */
 template <bool ROWS> static const struct sw_backend *backend_of()
 {
@@ -445,10 +450,10 @@ template <bool ROWS> static const struct sw_backend *backend_of()
         cuda_open,
         cuda_close,
         cuda_facts,
-        cuda_io_alloc,
-        cuda_io_free,
-        sw_cuda_queue_open,
-        sw_cuda_queue_close,
+        sw_cuda_shell_io_alloc<robin_hood>,
+        sw_cuda_shell_io_free<robin_hood>,
+        sw_cuda_shell_queue_open<robin_hood>,
+        sw_cuda_shell_queue_close<robin_hood>,
         sw_cuda_submit,
         sw_cuda_poll,
         sw_cuda_submit_together,

@@ -102,9 +102,11 @@ static inline struct sw_cuda_device<BITS> *sw_cuda_device_of(struct sw_cuda_tabl
 SW_WIDTHS(DEVICE_OF)
 #undef DEVICE_OF
 
+/* Memory of a queue besides its channel and tallies; its table and channel are open. */
+cudaError_t sw_cuda_queue_allocate(struct sw_cuda_queue *queue);
+void sw_cuda_queue_free(struct sw_cuda_queue *queue);
+
 /* Members of sw_backend. */
-int sw_cuda_queue_open(void *table, void **out);
-void sw_cuda_queue_close(void *queue);
 int sw_cuda_submit(void *queue, struct sw_batch *batch);
 int sw_cuda_poll(void *queue, struct sw_batch *batch);
 uint32_t sw_cuda_together_ops(void *table, enum sw_op op);

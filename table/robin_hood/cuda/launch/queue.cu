@@ -5,7 +5,6 @@
 #include "table/robin_hood/cuda/times/expired_reads.cuh"
 #include "table/robin_hood/cuda/times/expiry.cuh"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Batches of reads up to this size share launches. A larger one has the device busy for longer than
@@ -370,61 +369,23 @@ void sw_cuda_flush(void *context, uint32_t stream)
 
 /* --- open and close --------------------------------------------------------------------------- */
 
-static_assert(offsetof(struct sw_cuda_record, done) == 0, "channels poll the first word");
-
-static cudaError_t allocate(struct sw_cuda_queue *queue)
+cudaError_t sw_cuda_queue_allocate(struct sw_cuda_queue *queue)
 {
-    const size_t tallies_bytes = SW_CUDA_IN_FLIGHT_MAX * sizeof(struct sw_cuda_tally);
-    cudaError_t error = sw_cuda_channel_open(queue, queue->table, sizeof(struct sw_cuda_record));
-    if (error == cudaSuccess) {
-        error = cudaMalloc((void **)&queue->tallies, tallies_bytes);
-    }
-    if (error == cudaSuccess) {
-        error = cudaMemsetAsync(queue->tallies, 0, tallies_bytes, queue->stream);
-    }
-    if (error == cudaSuccess) {
-        pthread_mutex_lock(&queue->table->order); /* the arrays may change their size */
-        uint64_t window = (uint64_t)queue->table->arrays.geometry.max_probe + 2;
-        error = sw_cuda_scan_reserve(queue, window > SW_SCAN_WINDOW ? window : SW_SCAN_WINDOW);
-        pthread_mutex_unlock(&queue->table->order);
-    }
+    pthread_mutex_lock(&queue->table->order); /* the arrays may change their size */
+    const uint64_t window = (uint64_t)queue->table->arrays.geometry.max_probe + 2;
+    cudaError_t error =
+        sw_cuda_scan_reserve(queue, window > SW_SCAN_WINDOW ? window : SW_SCAN_WINDOW);
+    pthread_mutex_unlock(&queue->table->order);
     if (error == cudaSuccess && sw_cuda_has_rows(queue->table)) {
         const uint64_t words = ((uint64_t)queue->table->config.batch_ops_max + 63) / 64;
         error = cudaHostAlloc((void **)&queue->scan.found, words * sizeof(uint64_t),
                               cudaHostAllocMapped | cudaHostAllocPortable);
     }
-    return error == cudaSuccess ? cudaStreamSynchronize(queue->stream) : error;
+    return error;
 }
 
-void sw_cuda_queue_close(void *context)
+void sw_cuda_queue_free(struct sw_cuda_queue *queue)
 {
-    struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
-    sw_cuda_channel_close(queue);
-    (void)cudaFree(queue->tallies);
     (void)cudaFreeHost(queue->scan.staging);
     (void)cudaFreeHost(queue->scan.found);
-    free(queue);
-}
-
-int sw_cuda_queue_open(void *context, void **out)
-{
-    struct sw_cuda_table *table = (struct sw_cuda_table *)context;
-    struct sw_cuda_queue *queue = (struct sw_cuda_queue *)calloc(1, sizeof(*queue));
-    *out = NULL;
-    if (queue == NULL) {
-        return SW_E_NOMEM;
-    }
-    queue->table = table;
-    cudaError_t error = allocate(queue);
-    if (error == cudaErrorMemoryAllocation) {
-        (void)cudaGetLastError(); /* leaves the context as it was */
-        sw_cuda_queue_close(queue);
-        return SW_E_NOMEM;
-    }
-    if (!sw_cuda_check(table, error, "a new queue")) {
-        sw_cuda_queue_close(queue);
-        return SW_E_DEVICE;
-    }
-    *out = queue;
-    return SW_OK;
 }

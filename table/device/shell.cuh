@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * shell.cuh - what tables and queues of every engine do alike on CUDA: they open and close, and
+ * batches go from submit to poll (channel.cuh), alone or several together (together.cuh).
+ *
+ * An engine E derives from sw_cuda_shell_defaults and has these types and static functions:
+ *
+ *   Table    derives from sw_cuda_channel_owner; has `struct sw_cuda_together together`
+ *   Queue    derives from sw_cuda_channel; has `Table *table` and `Tally *tallies` [TALLIES], which
+ *            are device memory
+ *   Record   what the device reports of a batch
+ *
+ *   valid(config, reason, size)   SW_OK, or why this backend cannot serve; the device is current
+ *   allocate(table, config)       allocates all of the table; after a failure, close too
+ *   bytes(table, config)          of device memory that it takes, also after such a failure
+ *   close(table)                  of any table that is zeroed but for its owner, too
+ *   open_queue(queue), close_queue(queue)    what a queue has besides its channel and tallies
+ *
+ * and of an engine without a submit of its own:
+ *
+ *   prepare_image(queue, batch, parts)       as sw_cuda_image_submit has it (image.cuh)
+ *   enqueue(queue, batch, ticket)            under the mutex
+ *   write(queue, together, record, ticket)   the same of a launch, collected and behind all reads
+ *   status(record)                           where SW_E_FULL would be; NULL: it never is
+ *   collect(queue, batch, record)            takes the results; returns the status
+ *
+ * Threads: as channel.cuh and together.cuh say.
+ */
+#ifndef SHERWOOD_TABLE_DEVICE_SHELL_CUH
+#define SHERWOOD_TABLE_DEVICE_SHELL_CUH
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "table/device/image.cuh"
+#include "table/device/memory.cuh"
+#include "table/device/together.cuh"
+
+struct sw_cuda_shell_defaults {
+    static int valid(const struct sw_table_config *, char *, size_t)
+    {
+        return SW_OK;
+    }
+    static cudaError_t open_queue(struct sw_cuda_channel *)
+    {
+        return cudaSuccess;
+    }
+    static void close_queue(struct sw_cuda_channel *)
+    {
+    }
+};
+
+/* --- members of sw_backend: tables ------------------------------------------------------------ */
+
+template <typename E>
+int sw_cuda_shell_open(const struct sw_table_config *config, void **out, char *reason,
+                       size_t reason_size)
+{
+    *out = NULL;
+    int status = sw_cuda_choose_device(config->device, reason, reason_size);
+    if (status == SW_OK) {
+        status = E::valid(config, reason, reason_size);
+    }
+    if (status != SW_OK) {
+        return status;
+    }
+    typename E::Table *table = (typename E::Table *)calloc(1, sizeof(*table));
+    if (table == NULL) {
+        snprintf(reason, reason_size, "not enough host memory");
+        return SW_E_NOMEM;
+    }
+    cudaError_t error = sw_cuda_owner_open(table, config->device);
+    if (error == cudaSuccess) {
+        error = E::allocate(table, config);
+    }
+    if (error != cudaSuccess) {
+        const uint64_t bytes = E::bytes(table, config);
+        E::close(table); /* first: what was allocated is free then */
+        return sw_cuda_explain(error, bytes, reason, reason_size);
+    }
+    *out = table;
+    return SW_OK;
+}
+
+template <typename E> void *sw_cuda_shell_io_alloc(void *table, size_t bytes)
+{
+    return sw_cuda_io_alloc((typename E::Table *)table, bytes);
+}
+
+template <typename E> void sw_cuda_shell_io_free(void *table, void *memory, size_t bytes)
+{
+    (void)bytes;
+    sw_cuda_io_free((typename E::Table *)table, memory);
+}
+
+/* --- queues ----------------------------------------------------------------------------------- */
+
+template <typename E> void sw_cuda_shell_queue_close(void *context)
+{
+    typename E::Queue *queue = (typename E::Queue *)context;
+    sw_cuda_channel_close(queue);
+    (void)cudaFree(queue->tallies);
+    E::close_queue(queue);
+    free(queue);
+}
+
+template <typename E> int sw_cuda_shell_queue_open(void *context, void **out)
+{
+    typename E::Table *table = (typename E::Table *)context;
+    const size_t bytes = E::TALLIES * sizeof(typename E::Tally);
+    static_assert(offsetof(typename E::Record, done) == 0, "channels poll the first word");
+    *out = NULL;
+    typename E::Queue *queue = (typename E::Queue *)calloc(1, sizeof(*queue));
+    if (queue == NULL) {
+        return SW_E_NOMEM;
+    }
+    queue->table = table;
+    cudaError_t error = sw_cuda_channel_open(queue, table, sizeof(typename E::Record));
+    if (error == cudaSuccess) {
+        error = cudaMalloc((void **)&queue->tallies, bytes);
+    }
+    if (error == cudaSuccess) {
+        error = cudaMemsetAsync(queue->tallies, 0, bytes, queue->stream);
+    }
+    if (error == cudaSuccess) {
+        error = E::open_queue(queue);
+    }
+    if (error == cudaSuccess) {
+        error = cudaStreamSynchronize(queue->stream);
+    }
+    const bool is_short = error == cudaErrorMemoryAllocation;
+    if (is_short) {
+        (void)cudaGetLastError(); /* leaves the context as it was */
+    }
+    if (is_short || !sw_cuda_check(table, error, "a new queue")) {
+        sw_cuda_shell_queue_close<E>(queue);
+        return is_short ? SW_E_NOMEM : SW_E_DEVICE;
+    }
+    *out = queue;
+    return SW_OK;
+}
+
+template <typename E>
+static inline typename E::Record *sw_cuda_shell_record(const typename E::Queue *queue,
+                                                       uint64_t ticket)
+{
+    return (typename E::Record *)sw_cuda_channel_record(queue, ticket);
+}
+
+/* --- a batch ---------------------------------------------------------------------------------- */
+
+template <typename E> int sw_cuda_shell_submit(void *context, struct sw_batch *batch)
+{
+    typename E::Queue *queue = (typename E::Queue *)context;
+    const uint64_t ticket = sw_cuda_channel_ticket(queue);
+    if (sw_cuda_is_lost(queue->table)) {
+        return SW_E_DEVICE;
+    }
+    if (batch->kind == SW_BATCH_IMAGE) {
+        return sw_cuda_image_submit(queue, batch, [=](struct sw_cuda_image_part *parts) {
+            return E::prepare_image(queue, batch, parts);
+        });
+    }
+    if (ticket == 0) {
+        return SW_E_BUSY;
+    }
+    if (batch->kind == SW_BATCH_OPERATIONS && batch->group_refused != NULL) {
+        memset(batch->group_refused, 0, batch->group_count);
+    }
+    if (!sw_cuda_channel_begin(queue) ||
+        !sw_cuda_channel_end(queue, E::enqueue(queue, batch, ticket))) {
+        return SW_E_DEVICE;
+    }
+    sw_cuda_channel_submitted(queue, ticket);
+    batch->_ticket = ticket;
+    return SW_OK;
+}
+
+template <typename E> int sw_cuda_shell_poll(void *context, struct sw_batch *batch)
+{
+    typename E::Queue *queue = (typename E::Queue *)context;
+    if (batch->kind == SW_BATCH_IMAGE) {
+        return sw_cuda_image_batch_poll((struct sw_cuda_image *)batch->image.memory, batch);
+    }
+    int status = sw_cuda_channel_poll(queue, batch->_ticket);
+    if (status == SW_PENDING) {
+        return SW_PENDING;
+    }
+    if (status == SW_OK) {
+        status = E::collect(queue, batch, sw_cuda_shell_record<E>(queue, batch->_ticket));
+    }
+    sw_cuda_channel_completed(queue, batch->_ticket);
+    batch->status = status;
+    return status;
+}
+
+/* --- several writes together ------------------------------------------------------------------ */
+
+/* Under the mutex. */
+template <typename E>
+cudaError_t sw_cuda_shell_enqueue_together(typename E::Queue *queue, struct sw_together *together,
+                                           uint64_t ticket)
+{
+    struct sw_cuda_together *memory = &queue->table->together;
+    typename E::Record *record = (typename E::Record *)memory->record;
+    cudaError_t error = sw_cuda_wait_for_write(queue);
+    if (error == cudaSuccess) {
+        error = sw_cuda_together_collect(memory, together, queue->stream);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_wait_for_reads(queue);
+    }
+    if (error == cudaSuccess) {
+        error = E::write(queue, together, record, ticket);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_together_deal(memory, together, E::status(record),
+                                      sw_cuda_channel_record(queue, ticket), queue->stream);
+    }
+    return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
+}
+
+template <typename E> int sw_cuda_shell_submit_together(void *context, struct sw_together *together)
+{
+    typename E::Queue *queue = (typename E::Queue *)context;
+    return sw_cuda_together_submit(queue, together, [=](uint64_t ticket) {
+        return sw_cuda_shell_enqueue_together<E>(queue, together, ticket);
+    });
+}
+
+template <typename E> int sw_cuda_shell_poll_together(void *context, struct sw_together *together)
+{
+    typename E::Queue *queue = (typename E::Queue *)context;
+    const int status = sw_cuda_shell_poll<E>(queue, &together->whole);
+    if (status != SW_PENDING) {
+        sw_cuda_together_finish(&queue->table->together, together);
+    }
+    return status;
+}
+
+#endif
