@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * asked.c - what the files of the thread share: its clock, where the table is, what etcd answered.
+ * asked.c - shared functions of the thread: its clock, the table's position, answers of etcd.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * fence.c - what the topology of a cluster needs to know of the shard: whether this member was
- * elected, and by which revision of the term its word is worth something.
+ * fence.c - what the cluster topology needs from the shard: whether this member was elected, and
+ * the etcd revision of its term that fences its writes.
  */
 #include <stdio.h>
 

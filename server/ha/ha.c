@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * ha.c - the thread of a member, what replication asks of it, and what others tell it.
+ * ha.c - the thread of a member, the callbacks of replication, and the HA commands.
  */
 #include "server/ha/ha.h"
 
@@ -59,8 +59,8 @@ static bool follow(void *context, const struct sw_repl_welcome *welcome)
     if (takes) {
         const uint64_t before = sw_ha_position(ha).term;
         sw_ha_follow(&ha->member, welcome->term);
-        if (!welcome->resumes) { /* what it has goes: it is somebody else from here on */
-            (void)sw_repl_close_reads(&ha->repl->state); /* .. and at no position of the new term */
+        if (!welcome->resumes) { /* a snapshot replaces the table: the incarnation is a new one */
+            (void)sw_repl_close_reads(&ha->repl->state); /* until the table is at a position */
             ha->member.self.incarnation = draw_incarnation();
             ha->history = (struct sw_ha_history){welcome->term, welcome->start, 0};
         } else if (welcome->term != ha->history.term) {
@@ -96,16 +96,16 @@ static bool serve(void *context, const struct sw_repl_hello *hello, struct sw_re
     if (ha->member.serves == 0) {
         wrong = "this member of the shard is not its primary";
     } else if (hello->shard[0] == '\0') {
-        wrong = NULL; /* a copy that is no member, and never counts */
+        wrong = NULL; /* a replica outside the shard: its acknowledgements never count */
     } else if (strcmp(hello->shard, ha->where.shard) != 0) {
         wrong = "this is the primary of another shard";
     } else if (strcmp(hello->node, ha->self) == 0) {
-        wrong = "a member says that it has the address of this one: set announce in --ha";
+        wrong = "the replica announces the address of this member: set announce in --ha";
     } else if (hello->closed >= ha->member.serves) {
         ha->is_outdated = true;
-        wrong = "the member has closed this term: a new one begins";
+        wrong = "the member has closed this term: a new term begins";
     } else if (!sw_ha_names_add(&ha->names, hello->node)) {
-        wrong = "there are too many names of members";
+        wrong = "the shard has too many names of members";
     } else {
         who->node = sw_ha_node(hello->node);
     }
@@ -192,7 +192,7 @@ const char *sw_ha_switch(struct sw_ha *ha)
     const char *wrong = NULL;
     pthread_mutex_lock(&ha->lock);
     if (ha->member.serves == 0) {
-        wrong = "ERR this member is not the primary: only that hands over";
+        wrong = "ERR only the primary can hand over: this member is a replica";
     } else if (ha->member.shard.sync.count == 0) {
         wrong = "ERR no other member is in sync";
     } else {
@@ -209,7 +209,7 @@ const char *sw_ha_forget(struct sw_ha *ha, const char *name)
     const uint64_t node = sw_ha_node(name);
     pthread_mutex_lock(&ha->lock);
     if (ha->member.serves == 0) {
-        wrong = "ERR this member is not the primary: only that forgets others";
+        wrong = "ERR only the primary can forget a member: this member is a replica";
     } else if (strcmp(name, ha->self) == 0 || !sw_ha_is_member(&ha->member.shard.sync, node)) {
         wrong = "ERR no other member has this address";
     } else {
@@ -225,7 +225,7 @@ static const char *wrong_to_adopt(struct sw_ha *ha)
     return ha->member.serves > 0 ? "ERR this member is the primary"
            : ha->is_loading      ? "LOADING this member loads its data directory"
            : sw_repl_lacks_data(&ha->repl->state)
-               ? "ERR this member has no whole copy of the shard's data"
+               ? "ERR this member has no complete copy of the shard's data"
                : NULL;
 }
 
@@ -238,14 +238,14 @@ const char *sw_ha_show_adoption(struct sw_ha *ha, char text[SW_HA_TEXT_BYTES])
     snprintf(
         text, SW_HA_TEXT_BYTES,
         "This member of the shard %s is at write %" PRIu64 " of term %" PRIu64
-        ". The highest term that it knows of is %" PRIu64
+        ". The highest term that it has seen is %" PRIu64
         "; etcd names %s as the last primary, %" PRIu64 " members, and %" PRIu64
         " in sync with it.\n"
-        "To adopt this member is to make it primary without asking any other one. Lost for good "
-        "is every write that is not among its first %" PRIu64
-        ", also those that WAIT has counted: when other members come back, they drop what they "
-        "have beyond that (where they have a data directory, it stays aside there).\n"
-        "If another member can come back and has more, adopt that one, or wait for it.\n"
+        "HA ADOPT makes this member primary without asking other members. Lost for good: every "
+        "write after the first %" PRIu64
+        ", including writes that WAIT has counted. Members that come back drop such writes. "
+        "Members with a data directory keep the old files aside.\n"
+        "If another member has more writes and can come back, wait for it, or adopt it instead.\n"
         "To go on: HA ADOPT %" PRIu64 "\n",
         ha->where.shard, position.sequence, position.term, ha->newest,
         facts->primary[0] == '\0' ? "nobody" : facts->primary, facts->members, facts->in_sync,
@@ -259,7 +259,7 @@ const char *sw_ha_adopt(struct sw_ha *ha, uint64_t sequence)
     pthread_mutex_lock(&ha->lock);
     const char *wrong = wrong_to_adopt(ha);
     if (wrong == NULL && sw_ha_position(ha).sequence != sequence) {
-        wrong = "ERR this is not the last write of this member: read HA ADOPT again";
+        wrong = "ERR this number is not the last write of this member: read HA ADOPT again";
     }
     ha->wants_adoption = ha->wants_adoption || wrong == NULL;
     pthread_mutex_unlock(&ha->lock);
@@ -374,8 +374,8 @@ int sw_ha_create(const struct sw_config *config, struct sw_repl *repl, struct sw
         return 0;
     }
     if (!sw_etcd_is_built()) {
-        sw_log(SW_LOG_ERROR, "ha: this server was built without libcurl (Debian's "
-                             "libcurl4-openssl-dev), by which etcd is asked");
+        sw_log(SW_LOG_ERROR, "ha: this server was built without libcurl, which --ha needs: install "
+                             "libcurl4-openssl-dev (Debian) and build it again");
         return -1;
     }
     struct sw_ha *ha = calloc(1, sizeof(*ha));
@@ -415,8 +415,8 @@ static int name_self(struct sw_ha *ha, uint16_t port)
     }
     if (strcmp(bind, "0.0.0.0") == 0 || strcmp(bind, "::") == 0 || strchr(bind, ' ') != NULL ||
         strchr(bind, ',') != NULL || strlen(bind) + 9 > sizeof(ha->self)) {
-        sw_log(SW_LOG_ERROR, "ha: by which address do other members reach this one? Add "
-                             "&announce=host:port");
+        sw_log(SW_LOG_ERROR, "ha: the address of this member is not clear from --bind: add "
+                             "&announce=host:port to --ha");
         return -1;
     }
     snprintf(ha->self, sizeof(ha->self), strchr(bind, ':') != NULL ? "[%s]:%u" : "%s:%u", bind,
@@ -430,7 +430,7 @@ int sw_ha_start(struct sw_ha *ha, uint16_t port)
         return 0;
     }
     if (port == 0) {
-        sw_log(SW_LOG_ERROR, "ha: members reach each other by %s",
+        sw_log(SW_LOG_ERROR, "ha: members connect to each other over %s",
                ha->config->tls_replication != 0 ? "TLS (tls-replication): set --tls-port"
                                                 : "a port without TLS: set --port");
         return -1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * ha_parts.h - the thread of a member: ha.c calls stand.c, that lead.c, and all asked.c;
- * fence.c is for others.
+ * ha_parts.h - the thread of a member. ha.c calls stand.c, stand.c calls lead.c, and all of them
+ * call asked.c. fence.c has functions for other modules.
  */
 #ifndef SHERWOOD_SERVER_HA_HA_PARTS_H
 #define SHERWOOD_SERVER_HA_HA_PARTS_H
@@ -15,7 +15,7 @@
 #include "server/ha/shard.h"
 #include "server/repl/terms.h"
 
-/* The table's last record is of `term` from `start` on, and of `before` up to there. */
+/* Terms of the table's records: `term` from record `start` on, `before` for earlier ones. */
 struct sw_ha_history {
     uint64_t term, start, before;
 };
@@ -33,33 +33,33 @@ struct sw_ha {
     uv_async_t wake;
     uv_timer_t tick;
     bool started;
-    void (*elected)(void *context); /* NULL: nobody wants to know */
+    void (*elected)(void *context); /* NULL: no callback */
     void *elected_context;
     struct sw_etcd *etcd;
     struct sw_peers peers;
 
-    pthread_mutex_t lock; /* no other one is taken under it */
+    pthread_mutex_t lock; /* a thread that holds it locks no other mutex */
     struct sw_ha_member member;
     struct sw_ha_names names;
     struct sw_ha_history history;
-    uint64_t newest;  /* the highest term that it knows of */
-    bool is_loading;  /* its data directory: it cannot say how far it is */
+    uint64_t newest;  /* the highest term that this member has seen */
+    bool is_loading;  /* its data directory is not loaded: its position is unknown */
     bool is_outdated; /* a replica has closed the term that this primary serves */
     bool wants_switch;
     bool wants_look;
-    uint64_t wants_forgotten; /* node; 0: nobody */
-    bool wants_adoption;      /* an operator has this member be primary */
+    uint64_t wants_forgotten; /* node to forget; 0: none */
+    bool wants_adoption;      /* an operator wants this member to be primary */
     bool stopping;
     struct sw_ha_facts facts;
 
-    /* The thread's. */
+    /* Only the thread uses the fields below. */
     bool is_reading;
     uint64_t next_read_ns;
-    uint64_t seen_renewal, seen_ns; /* the renewal's revision, and since when it is that */
+    uint64_t seen_renewal, seen_ns; /* the renewal's revision, and when this member first saw it */
     char following[SW_HA_NAME_BYTES];
-    uint64_t rests_until_ns; /* it has handed over: others are to stand */
+    uint64_t rests_until_ns; /* does not stand before this time, so that others can */
     bool is_adopting;
-    uint64_t adopted_renewal; /* .. the one that etcd had then */
+    uint64_t adopted_renewal; /* revision of the renewal when the adoption began */
 
     enum sw_ha_election election;
     uint64_t round, asked_ns, elected_term, elected_revision, promotion;
@@ -72,32 +72,32 @@ struct sw_ha {
     uint64_t last_sequence; /* of the tick before */
     struct sw_ha_track {
         struct sw_ha_id id;
-        uint64_t whole_ns; /* when it last had everything of the tick before */
-        uint64_t heard_ns; /* .. was connected */
+        uint64_t whole_ns; /* when it last had every write of the previous tick */
+        uint64_t heard_ns; /* when it was last connected */
     } track[SW_HA_MEMBERS_MAX];
 
     bool is_frozen;
     uint64_t frozen_ns, fence;
     char heir[SW_HA_NAME_BYTES];
-    bool has_left; /* atomic: a hand-over that was asked for is done, or given up */
+    bool has_left; /* atomic: a requested hand-over is done, or was given up */
 };
 
 /* --- asked.c --- */
 
-/* CLOCK_BOOTTIME, which goes on while a machine sleeps. */
+/* Returns CLOCK_BOOTTIME, which also counts the time that a machine sleeps. */
 uint64_t sw_ha_now(void);
-/* Where the table is; with the lock held. */
+/* Returns the position of the table's last record. Call it with the lock held. */
 struct sw_ha_position sw_ha_position(struct sw_ha *ha);
-/* Names that mean nothing any more make room; with the lock held. */
+/* Removes names that no key uses, if room is short. Call it with the lock held. */
 void sw_ha_tidy_names(struct sw_ha *ha);
-/* etcd did not answer. */
+/* Counts and logs a request that etcd did not answer. */
 void sw_ha_failed(struct sw_ha *ha, const char *error);
-/* Reads an answer of etcd, which is one of everything. Returns false if it cannot be. */
+/* Reads an answer of etcd that has all keys of the shard. Returns false if its values are wrong. */
 bool sw_ha_take(struct sw_ha *ha, const json_t *answer, struct sw_ha_shard *shard);
 
 /* --- stand.c --- */
 
-/* The shard was read: follows, stands, or waits. */
+/* Acts on the shard as read from etcd: follows, stands, or waits. */
 void sw_ha_saw(struct sw_ha *ha, const struct sw_ha_shard *shard);
 void sw_ha_read(struct sw_ha *ha);
 void sw_ha_tick_other(struct sw_ha *ha, uint64_t now);
@@ -106,7 +106,8 @@ void sw_ha_tick_other(struct sw_ha *ha, uint64_t now);
 
 void sw_ha_begin_to_lead(struct sw_ha *ha);
 void sw_ha_end_to_lead(struct sw_ha *ha, const char *why);
-/* The shard was read: is a change taken, or the term over? */
+/* The shard was read: finds out whether etcd took a change, and ends the term if there is a newer
+ * one. */
 void sw_ha_read_as_primary(struct sw_ha *ha, const struct sw_ha_shard *shard);
 void sw_ha_tick_primary(struct sw_ha *ha, uint64_t now);
 

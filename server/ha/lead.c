@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * lead.c - a primary: it renews its term, says who is in sync, and hands over.
+ * lead.c - a primary: it renews its term, keeps the list of members in sync, and hands over.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,8 +11,8 @@
 #include "server/observe/log.h"
 #include "table/table.h"
 
-#define LAG_NS 10000000000ULL   /* a member that is so far behind is in sync no more */
-#define FROZEN_NS 2000000000ULL /* so long a hand-over may keep clients waiting */
+#define LAG_NS 10000000000ULL   /* a member that is behind for longer is not in sync any more */
+#define FROZEN_NS 2000000000ULL /* longest time that a hand-over may keep clients waiting */
 
 /* --- beginning and end --------------------------------------------------------------------------
  */
@@ -27,7 +27,7 @@ void sw_ha_begin_to_lead(struct sw_ha *ha)
     pthread_mutex_lock(&ha->lock);
     bool is_it = ha->member.stands && ha->member.round == ha->round;
     if (is_it) {
-        /* with the lock: a poll that closes the term comes before it is served, or undoes this */
+        /* under the lock: a poll that closes the term comes before this, or ends the term again */
         sw_repl_set_lease(state, ha->deadline_ns);
         sw_repl_rise(state);
         const uint64_t before = ha->member.answer[0].position.term;
@@ -43,7 +43,7 @@ void sw_ha_begin_to_lead(struct sw_ha *ha)
         snprintf(ha->facts.primary, sizeof(ha->facts.primary), "%s", ha->self);
     }
     pthread_mutex_unlock(&ha->lock);
-    if (!is_it) { /* it has closed the term meanwhile: somebody else stands */
+    if (!is_it) { /* the member has closed the term meanwhile: another one stands */
         sw_repl_lose(state);
         (void)sw_replica_hold(ha->repl->replica);
         sw_repl_set_lease(state, UINT64_MAX);
@@ -109,7 +109,7 @@ static void on_renewed(void *context, const json_t *answer, const char *error)
     }
     if (answer == NULL) {
         sw_ha_failed(ha, error);
-        ha->next_renewal_ns = sw_ha_now() + ha->where.ttl_ns / 50; /* another member of etcd */
+        ha->next_renewal_ns = sw_ha_now() + ha->where.ttl_ns / 50; /* at another etcd member */
     } else if (sw_etcd_succeeded(answer)) {
         ha->deadline_ns = sw_ha_deadline(ha->renewal_sent_ns, ha->where.ttl_ns);
         sw_repl_set_lease(&ha->repl->state, ha->deadline_ns);
@@ -117,7 +117,7 @@ static void on_renewed(void *context, const json_t *answer, const char *error)
         ha->facts.silent_ms = sw_ha_now() / 1000000U;
         pthread_mutex_unlock(&ha->lock);
     } else {
-        sw_ha_end_to_lead(ha, "etcd refuses to renew it, and holds a newer one");
+        sw_ha_end_to_lead(ha, "etcd refused the renewal because it holds a newer term");
     }
 }
 
@@ -141,7 +141,7 @@ static void on_changed(void *context, const json_t *answer, const char *error)
     struct sw_ha *ha = context;
     struct sw_ha_shard shard;
     ha->is_sending_change = false;
-    if (answer == NULL) { /* unknown: it is sent again, and compares what it compared */
+    if (answer == NULL) { /* outcome unknown: the next tick sends it again, with equal compares */
         sw_ha_failed(ha, error);
     } else if (sw_etcd_succeeded(answer)) {
         pthread_mutex_lock(&ha->lock);
@@ -159,7 +159,7 @@ static void send_change(struct sw_ha *ha)
     json_t *body =
         sw_ha_ask_change(&ha->where, &ha->member.shard, &ha->member.changing, &ha->names);
     ha->is_sending_change = true;
-    pthread_mutex_unlock(&ha->lock); /* an answer may come at once, where there is no memory */
+    pthread_mutex_unlock(&ha->lock); /* without memory, post calls on_changed immediately */
     sw_etcd_post(ha->etcd, "/v3/kv/txn", body, on_changed, ha);
     pthread_mutex_lock(&ha->lock);
 }
@@ -199,7 +199,7 @@ static void drop_node(struct sw_ha_sync *sync, uint64_t node)
     sync->count = kept;
 }
 
-/* Members that are gone, or have been behind for long, leave. */
+/* Removes members that are disconnected or have been behind for too long. */
 static void shrink(struct sw_ha *ha, struct sw_ha_sync *sync, uint64_t now)
 {
     const struct sw_ha_sync before = *sync;
@@ -212,7 +212,7 @@ static void shrink(struct sw_ha *ha, struct sw_ha_sync *sync, uint64_t now)
     }
 }
 
-/* Those who have everything that was ever found safe join. */
+/* Adds members that have every write ever found safe. */
 static void grow(struct sw_ha *ha, struct sw_ha_sync *sync, const struct sw_ha_ack *acks,
                  unsigned count)
 {
@@ -234,13 +234,13 @@ static void grow(struct sw_ha *ha, struct sw_ha_sync *sync, const struct sw_ha_a
     }
 }
 
-/* A member that is not in sync may leave for good. */
+/* Removes the member to forget, unless it is still in sync. */
 static void forget(const struct sw_ha *ha, struct sw_ha_sync *sync)
 {
     uint64_t kept = 0;
     for (uint64_t i = 0; i < ha->member.shard.sync.count; i++) {
         if (ha->member.shard.sync.in_sync[i].node == ha->wants_forgotten) {
-            return; /* it leaves that first */
+            return; /* it must leave the members in sync first */
         }
     }
     for (uint64_t i = 0; i < sync->members; i++) {
@@ -268,8 +268,8 @@ static bool is_other(const struct sw_ha_sync *a, const struct sw_ha_sync *b)
            memcmp(a->in_sync, b->in_sync, a->count * sizeof(a->in_sync[0])) != 0;
 }
 
-/* With the lock held. Shrinking alone may be illegal where growing beside it is not, and the other
- * way round: both are tried. */
+/* Tries to shrink and grow in one change: shrinking alone may be illegal. If that change is
+ * illegal, tries to grow only. Call it with the lock held. */
 static void choose(struct sw_ha *ha, const struct sw_ha_ack *acks, unsigned count, uint64_t now)
 {
     const struct sw_ha_sync *current = &ha->member.shard.sync;
@@ -324,21 +324,21 @@ static void keep_in_sync(struct sw_ha *ha, uint64_t now)
 
 static void on_told(void *context, const char *line)
 {
-    (void)context, (void)line; /* it would have looked soon in any case */
+    (void)context, (void)line; /* the member reads etcd soon even without HA LOOK */
 }
 
 static void on_ended(void *context, const json_t *answer, const char *error)
 {
     struct sw_ha *ha = context;
     if (answer == NULL) {
-        sw_ha_failed(ha, error); /* the others have to be patient */
+        sw_ha_failed(ha, error); /* the others wait until the renewal is too old */
     } else {
         sw_peer_ask(&ha->peers, ha->heir, "HA LOOK", 500, on_told, ha);
     }
     __atomic_store_n(&ha->has_left, true, __ATOMIC_RELEASE);
 }
 
-/* Which member in sync has everything? */
+/* Finds a member in sync that has every write. */
 static bool find_heir(struct sw_ha *ha)
 {
     struct sw_ha_ack acks[SW_SENDERS_SHOWN_MAX];
@@ -368,15 +368,16 @@ static void stay(struct sw_ha *ha)
     pthread_mutex_unlock(&ha->lock);
 }
 
-/* Not while a renewal is on its way: behind the end it would have the others be patient. */
+/* Waits for a renewal in flight: if it reached etcd after the end, the others would have to wait
+ * until it is too old. */
 static void hand_over(struct sw_ha *ha, uint64_t now)
 {
     char why[SW_HA_NAME_BYTES + 64];
     if (ha->is_renewing || !ha->repl->owner.is_quiet(ha->repl->owner.server, ha->fence) ||
         !find_heir(ha)) {
         if (now - ha->frozen_ns > FROZEN_NS) {
-            sw_log(SW_LOG_WARNING, "no member in sync had every write within two seconds: this one "
-                                   "stays primary");
+            sw_log(SW_LOG_WARNING, "no member in sync had every write within two seconds: this "
+                                   "member stays primary");
             stay(ha);
             __atomic_store_n(&ha->has_left, true, __ATOMIC_RELEASE);
         }
@@ -386,7 +387,7 @@ static void hand_over(struct sw_ha *ha, uint64_t now)
     json_t *body = sw_ha_ask_end(&ha->where, &ha->member.shard);
     pthread_mutex_unlock(&ha->lock);
     snprintf(why, sizeof(why), "it hands over to %s, which has every write", ha->heir);
-    end_term(ha, why); /* it has left once etcd has answered */
+    end_term(ha, why); /* on_ended sets has_left when etcd has answered */
     ha->rests_until_ns = now + ha->where.ttl_ns;
     sw_etcd_post(ha->etcd, "/v3/kv/txn", body, on_ended, ha);
 }
@@ -402,9 +403,9 @@ void sw_ha_tick_primary(struct sw_ha *ha, uint64_t now)
     ha->wants_switch = false;
     pthread_mutex_unlock(&ha->lock);
     if (is_over) {
-        sw_ha_end_to_lead(ha, "another member stands for the next one");
+        sw_ha_end_to_lead(ha, "another member stands for the next term");
     } else if (is_outdated) {
-        sw_ha_end_to_lead(ha, "a member has closed it: a new one begins");
+        sw_ha_end_to_lead(ha, "a member has closed the term: a new term begins");
     } else if (now >= ha->deadline_ns) {
         sw_ha_end_to_lead(ha, "it could not be renewed in time");
     } else if (sw_repl_is_lost(&ha->repl->state)) {

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#ifndef SW_HA_HOLDS /* a test takes rules away */
+#ifndef SW_HA_HOLDS /* a test disables rules */
 #define SW_HA_HOLDS(rule) true
 #endif
 
@@ -125,8 +125,8 @@ void sw_ha_hear(struct sw_ha_member *member, uint64_t round, const struct sw_ha_
     member->answer[member->answers++] = *answer;
 }
 
-/* Is none of the answers further on than the candidate's own? `listed`: of members in sync alone.
- * *count: how many there were. */
+/* Returns true if no counted answer is further on than the candidate's own. Counts answers of
+ * members in sync if `listed`, else answers of all members. *count: their number. */
 static bool is_furthest(const struct sw_ha_member *member, bool listed, uint64_t *count)
 {
     *count = 0;
@@ -218,7 +218,7 @@ void sw_ha_elected(struct sw_ha_member *member, uint64_t revision, uint64_t star
     member->closed = member->closed < shard.term - 1 ? shard.term - 1 : member->closed;
     member->start = SW_HA_HOLDS(EMPTY_START) ? start : 0;
     member->waited =
-        SW_HA_HOLDS(EMPTY_START) ? start - 1 : 0; /* what was safe before is among it */
+        SW_HA_HOLDS(EMPTY_START) ? start - 1 : 0; /* includes every write found safe before */
 }
 
 /* --- a primary ---------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * peers.c - one question, one answer.
+ * peers.c - one request and its reply.
  */
 #include "server/ha/peers.h"
 
@@ -28,7 +28,7 @@ struct question {
     void *context;
 };
 
-/* --- the thread of a question ------------------------------------------------------------------
+/* --- the thread of a request -------------------------------------------------------------------
  */
 
 static int send_command(struct question *question)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * peers.h - questions to other members of the shard, by the port that replicas come by: one
- * connection each, which logs in as a replica does, sends one command, and reads one line. Each has
- * a thread of its own while it lasts; its answer comes on the libuv loop, as all calls do.
+ * peers.h - requests to other members of the shard, on the port that replicas connect to.
+ *
+ * Each request has a connection and a thread of its own. The thread logs in as a replica does,
+ * sends one command, and reads one line. Threads: the libuv loop's, for all functions and
+ * callbacks.
  */
 #ifndef SHERWOOD_SERVER_HA_PEERS_H
 #define SHERWOOD_SERVER_HA_PEERS_H
@@ -15,21 +17,21 @@
 struct sw_peers {
     uv_loop_t *uv;
     const struct sw_config *config;
-    int end_fd; /* readable once all questions are to end */
+    int end_fd; /* readable once all requests are to end */
     struct sw_lookups *lookups;
 };
 
-/* Returns 0, or -1: there is no descriptor. Borrows both. */
+/* Returns 0, or -1 if no descriptor is free. Borrows both. */
 int sw_peers_init(struct sw_peers *peers, uv_loop_t *uv, const struct sw_config *config);
-/* Ends the questions: `done` of each is called with NULL, soon, on the loop. */
+/* Ends all requests: the loop soon calls `done` of each with NULL. */
 void sw_peers_end(struct sw_peers *peers);
-/* The loop has no question any more. */
+/* Frees the members. Call it when no request is left on the loop. */
 void sw_peers_fini(struct sw_peers *peers);
 
-/* `line` is the answer without its end; NULL: none came in time. */
+/* `line` is the reply without its line end; NULL: no reply arrived in time. */
 typedef void sw_peer_done(void *context, const char *line);
 
-/* Asks the member at "host:port". `words` is one command, without blanks in its words. */
+/* Sends a command to the member at "host:port". Spaces in `words` separate its arguments. */
 void sw_peer_ask(struct sw_peers *peers, const char *address, const char *words,
                  uint64_t timeout_ms, sw_peer_done *done, void *context);
 

@@ -179,7 +179,7 @@ static bool read_renewal(const json_t *value, struct sw_ha_shard *shard)
     return value != NULL && ttl_ms >= 0 && ttl_ms <= SW_HA_TTL_SECONDS_MAX * 1000;
 }
 
-/* Reads one key. Keys that are none of ours are passed over. */
+/* Reads one key. Skips keys that Sherwood does not use. */
 static bool read_key(const struct sw_ha_where *where, const json_t *kv, struct sw_ha_shard *shard,
                      struct sw_ha_names *names)
 {

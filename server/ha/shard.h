@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * shard.h - a shard in etcd: where it is, what the values of its three keys say, and the bodies of
- * requests to etcd's JSON gateway.
+ * shard.h - a shard in etcd: its address, the values of its three keys, and the bodies of requests
+ * to etcd's JSON gateway.
  *
  *     PREFIX/SHARD/term     {"term": 7, "primary": "10.0.0.1:7379", "incarnation": "1f.."}
  *     PREFIX/SHARD/sync     {"quorum": 1, "members": ["10.0.0.1:7379", ..],
  *                            "in_sync": [["10.0.0.2:7379", "9a.."], ..]}
  *     PREFIX/SHARD/renewal  {"term": 7, "renewals": 12, "ttl_ms": 3000}
  *
- * A member is known by the address that the others reach it at. Pure functions.
+ * A member's name is the address at which the others reach it. Pure functions.
  */
 #ifndef SHERWOOD_SERVER_HA_SHARD_H
 #define SHERWOOD_SERVER_HA_SHARD_H
@@ -21,7 +21,7 @@
 
 #define SW_HA_NAME_BYTES SW_ETCD_NAME_BYTES
 #define SW_HA_NAMES_MAX 64
-#define SW_HA_NAMES_ROOM 24 /* what is read of etcd at once has fewer names */
+#define SW_HA_NAMES_ROOM 24 /* more than the names that one answer of etcd can have */
 #define SW_HA_REASON_BYTES 256
 #define SW_HA_TTL_SECONDS_MAX 60
 
@@ -34,7 +34,7 @@ struct sw_ha_where {
 };
 
 /* Parses etcd://host:port,../prefix?shard=NAME[&ttl=SECONDS][&quorum=N][&announce=host:port].
- * Returns 0; or -1 with a sentence in `reason`. */
+ * Returns 0; or -1 and an error in `reason`. */
 int sw_ha_where_parse(struct sw_ha_where *where, const char *text, char *reason,
                       size_t reason_bytes);
 
@@ -44,25 +44,26 @@ struct sw_ha_names {
     struct sw_ha_named {
         uint64_t node;
         char name[SW_HA_NAME_BYTES];
-    } at[SW_HA_NAMES_MAX]; /* the one that was added last, or again, is the last */
+    } at[SW_HA_NAMES_MAX]; /* by the time of the last sw_ha_names_add, oldest first */
 };
 uint64_t sw_ha_node(const char *name);
-/* Returns false if there is no room, or another name has the number. */
+/* Returns false if there is no room, or another name has the same number. */
 bool sw_ha_names_add(struct sw_ha_names *names, const char *name);
-/* Where there is not much room any more, forgets the oldest others than these: the newest may be of
- * members that are about to be in sync. */
+/* If the table of names is nearly full, removes the oldest names that are not in `nodes`. Keeps the
+ * newest: they may belong to members about to be in sync. */
 void sw_ha_names_tidy(struct sw_ha_names *names, const uint64_t *nodes, unsigned count);
-/* "?" for one that is unknown. */
+/* Returns "?" for an unknown node. */
 const char *sw_ha_name(const struct sw_ha_names *names, uint64_t node);
 
-/* Reads the answer to sw_ha_ask_all, or to a transaction that was refused. Names that it has are
- * added. Returns 0; or -1 with a sentence in `reason`: the values are none of ours. */
+/* Reads the answer to sw_ha_ask_all, or to a transaction that etcd refused. Adds the names in it to
+ * `names`. Returns 0; or -1 and an error in `reason` if another program wrote the values. */
 int sw_ha_read_shard(const struct sw_ha_where *where, const json_t *answer,
                      struct sw_ha_shard *shard, struct sw_ha_names *names, char *reason,
                      size_t reason_bytes);
 
-/* Bodies, for the caller to free. NULL: no memory. All but the first compare revisions with those
- * of `shard`, and read everything where these differ. */
+/* Return bodies of requests, which the caller frees. NULL: no memory. sw_ha_ask_all reads all keys.
+ * The others are transactions: if the revisions differ from `shard`, etcd reads all keys instead.
+ */
 json_t *sw_ha_ask_all(const struct sw_ha_where *where);
 json_t *sw_ha_ask_election(const struct sw_ha_where *where, const struct sw_ha_shard *shard,
                            const struct sw_ha_sync *next, struct sw_ha_id self,
@@ -71,7 +72,7 @@ json_t *sw_ha_ask_renewal(const struct sw_ha_where *where, const struct sw_ha_sh
                           uint64_t number);
 json_t *sw_ha_ask_change(const struct sw_ha_where *where, const struct sw_ha_shard *shard,
                          const struct sw_ha_sync *next, const struct sw_ha_names *names);
-/* A primary that hands over takes its renewal away. */
+/* A primary that hands over deletes its renewal. */
 json_t *sw_ha_ask_end(const struct sw_ha_where *where, const struct sw_ha_shard *shard);
 
 #endif

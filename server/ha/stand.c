@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * stand.c - a member that is no primary: it reads what etcd holds, follows whom that names, and
- * stands for the next term once the primary has been silent for long enough.
+ * stand.c - a member that is not primary: it reads the shard's keys in etcd and follows the primary
+ * named there. It stands for the next term once the primary has been silent for long enough.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ static void on_elected(void *context, const json_t *answer, const char *error)
     if (ha->election != SW_HA_SENT) {
         return;
     }
-    if (answer == NULL) { /* unknown: if it was taken, etcd names this member at the next look */
+    if (answer == NULL) { /* outcome unknown: the next read shows whether etcd names this member */
         sw_ha_failed(ha, error);
         withdraw(ha);
     } else if (!sw_etcd_succeeded(answer)) {
@@ -65,7 +65,7 @@ static void on_elected(void *context, const json_t *answer, const char *error)
     } else {
         ha->elected_revision = sw_etcd_revision(answer);
         ha->election = SW_HA_PROMOTING;
-        /* it serves as soon as replication has made it one, and not any longer than this */
+        /* the member serves once replication has promoted it, at most until this deadline */
         sw_repl_set_lease(&ha->repl->state, sw_ha_deadline(ha->asked_ns, ha->where.ttl_ns));
         ha->promotion = sw_replica_promote(ha->repl->replica, ha->elected_term);
     }
@@ -76,14 +76,14 @@ static const char *basis_text(enum sw_ha_basis basis)
     static const char *const texts[] = {[SW_HA_NOT_YET] = "",
                                         [SW_HA_FIRST] = "the shard is new",
                                         [SW_HA_BY_IN_SYNC] =
-                                            "enough members in sync have nothing more",
+                                            "enough members in sync have no later write",
                                         [SW_HA_BY_TERM] = "it was the primary of the term before",
-                                        [SW_HA_BY_ALL] = "no member at all has more",
+                                        [SW_HA_BY_ALL] = "no other member has a later write",
                                         [SW_HA_BY_OPERATOR] = "an operator has adopted it"};
     return texts[basis];
 }
 
-/* Asks etcd for the next term, if that is allowed by now. */
+/* Requests the next term from etcd, if the rules allow it by now. */
 static void try_to_lead(struct sw_ha *ha)
 {
     struct sw_ha_sync next;
@@ -102,7 +102,7 @@ static void try_to_lead(struct sw_ha *ha)
         sw_log(SW_LOG_NOTICE, "this member asks for term %" PRIu64 ": %s", term, basis_text(basis));
         ha->election = SW_HA_SENT;
         ha->elected_term = term;
-        ha->asked_ns = sw_ha_now(); /* the lease counts from before it is sent */
+        ha->asked_ns = sw_ha_now(); /* the lease counts from before the request is sent */
         sw_etcd_post(ha->etcd, "/v3/kv/txn", body, on_elected, ha);
     }
 }
@@ -173,14 +173,15 @@ static void stand(struct sw_ha *ha, const struct sw_ha_shard *shard)
 /* --- what etcd holds ----------------------------------------------------------------------------
  */
 
-/* How long a renewal must not have changed: the primary may have been started with another ttl. */
+/* Returns how long the renewal must be unchanged, by the longer of both ttls: the primary may have
+ * been started with another one. */
 static uint64_t patience(const struct sw_ha *ha, const struct sw_ha_shard *shard)
 {
     const uint64_t own = ha->where.ttl_ns;
     return sw_ha_patience(shard->ttl_ns > own ? shard->ttl_ns : own);
 }
 
-/* Is the term over for others: has nobody renewed it for long enough, by this member's clock? */
+/* Returns true if no renewal has come for long enough, by this member's clock. */
 static bool is_over(const struct sw_ha *ha, const struct sw_ha_shard *shard, uint64_t now)
 {
     return shard->renewal_revision == 0 || now - ha->seen_ns >= patience(ha, shard);
@@ -210,30 +211,31 @@ static bool is_stuck(struct sw_ha *ha, uint64_t term)
     const uint64_t newest = ha->newest;
     pthread_mutex_unlock(&ha->lock);
     if (is && !was) {
-        sw_log(SW_LOG_ERROR,
-               "etcd holds term %" PRIu64 " of the shard, and this member has seen term %" PRIu64
-               ": was etcd restored from a backup? This member neither stands nor follows until "
-               "the term is as high; restarted without a data directory, it begins empty",
-               term, newest);
+        sw_log(
+            SW_LOG_ERROR,
+            "etcd holds term %" PRIu64 " of the shard, and this member has seen term %" PRIu64
+            ": etcd may have been restored from a backup. This member neither stands nor follows "
+            "until the term in etcd is as high; without a data directory, a restart empties it",
+            term, newest);
     }
     return is;
 }
 
-/* An operator has this member be primary. Not beside one that renews its term. Where etcd holds an
- * older term than members have seen, the next one is higher than all. */
+/* Makes this member stand, as an operator has ordered. Gives up if a primary renews its term. If
+ * etcd holds an older term than this member has seen, the next term is higher than both. */
 static void try_to_adopt(struct sw_ha *ha, const struct sw_ha_shard *shard, uint64_t now)
 {
     struct sw_ha_shard read = *shard;
     if (shard->renewal_revision != ha->adopted_renewal) {
         ha->is_adopting = false;
-        sw_log(SW_LOG_WARNING, "this member is not adopted: there is a primary, which renews its "
+        sw_log(SW_LOG_WARNING, "this member is not adopted: there is a primary that renews its "
                                "term");
     } else if (is_over(ha, shard, now)) {
         pthread_mutex_lock(&ha->lock);
         read.term = read.term < ha->newest ? ha->newest : read.term;
         pthread_mutex_unlock(&ha->lock);
-        sw_log(SW_LOG_WARNING, "an operator adopts this member as primary: what others have, and "
-                               "this one lacks, is lost");
+        sw_log(SW_LOG_WARNING, "HA ADOPT: this member stands for primary; writes that only other "
+                               "members have will be lost");
         stand(ha, &read);
     }
 }
@@ -248,7 +250,7 @@ void sw_ha_saw(struct sw_ha *ha, const struct sw_ha_shard *shard)
     pthread_mutex_unlock(&ha->lock);
     if (shard->renewal_revision != ha->seen_renewal || ha->seen_ns == 0) {
         ha->seen_renewal = shard->renewal_revision;
-        ha->seen_ns = now; /* when the answer came: the renewal was there before */
+        ha->seen_ns = now; /* time of the answer, which is later than the renewal */
     }
     if (is_serving) {
         sw_ha_read_as_primary(ha, shard);
@@ -266,7 +268,7 @@ void sw_ha_saw(struct sw_ha *ha, const struct sw_ha_shard *shard)
     } else if (shard->term > 0 && !is_own) {
         follow(ha, shard);
     }
-    /* at the very moment at which its patience ends */
+    /* read again exactly when the patience ends */
     uint64_t over = ha->seen_ns + patience(ha, shard);
     if (over > now && over < ha->next_read_ns) {
         ha->next_read_ns = over;
@@ -281,9 +283,9 @@ static void finish_promotion(struct sw_ha *ha)
         ha->election = SW_HA_NO_ELECTION;
         sw_ha_begin_to_lead(ha);
     } else if (outcome < 0) {
-        sw_log(SW_LOG_ERROR, "elected, and not primary: %s", reason);
+        sw_log(SW_LOG_ERROR, "this member was elected but cannot be primary: %s", reason);
         sw_repl_set_lease(&ha->repl->state, UINT64_MAX);
-        ha->rests_until_ns = sw_ha_now() + 2 * ha->where.ttl_ns; /* others may be able to */
+        ha->rests_until_ns = sw_ha_now() + 2 * ha->where.ttl_ns; /* another member may succeed */
         withdraw(ha);
     }
 }

@@ -14,10 +14,11 @@
 
 static int fail(char *reason, size_t bytes, const char *what)
 {
-    snprintf(reason, bytes,
-             "%s: it is etcd://host:port,host:port/prefix?shard=NAME, with &ttl=SECONDS, "
-             "&quorum=N and &announce=host:port if wanted; or etcds:// by TLS",
-             what);
+    snprintf(
+        reason, bytes,
+        "%s: write etcd://host:port,host:port/prefix?shard=NAME, optionally with &ttl=SECONDS, "
+        "&quorum=N and &announce=host:port; etcds:// for TLS",
+        what);
     return -1;
 }
 
@@ -45,12 +46,12 @@ static const char *take_choice(struct sw_ha_where *where, const char **at)
         return sw_etcd_take_name(at, "&", "-_.:[]", where->announce) &&
                        sw_etcd_is_address(where->announce)
                    ? NULL
-                   : "announce is no host:port";
+                   : "announce is not a host:port";
     }
     if (strncmp(*at, "ttl=", 4) == 0) {
         *at += 4;
         if (!take_number(at, TTL_SECONDS_MIN, SW_HA_TTL_SECONDS_MAX, &number)) {
-            return "ttl is no number from 1 to 60";
+            return "ttl is not a number from 1 to 60";
         }
         where->ttl_ns = number * 1000000000U;
         return NULL;
@@ -59,9 +60,9 @@ static const char *take_choice(struct sw_ha_where *where, const char **at)
         *at += 7;
         return take_number(at, 1, SW_HA_MEMBERS_MAX - 1, &where->quorum)
                    ? NULL
-                   : "quorum is no number from 1 to 8";
+                   : "quorum is not a number from 1 to 8";
     }
-    return "there is an unknown word behind the question mark";
+    return "unknown parameter after the question mark";
 }
 
 int sw_ha_where_parse(struct sw_ha_where *where, const char *text, char *reason,
@@ -84,7 +85,7 @@ int sw_ha_where_parse(struct sw_ha_where *where, const char *text, char *reason,
     } while (*at == '&');
     if (*at != '\0' || where->shard[0] == '\0') {
         return fail(reason, reason_bytes,
-                    *at == '\0' ? "there is no shard" : "there is something behind it");
+                    *at == '\0' ? "shard=NAME is missing" : "unexpected text at the end");
     }
     return 0;
 }
@@ -99,7 +100,7 @@ bool sw_ha_names_add(struct sw_ha_names *names, const char *name)
     const uint64_t node = sw_ha_node(name);
     for (unsigned i = 0; i < names->count; i++) {
         if (names->at[i].node == node && strcmp(names->at[i].name, name) == 0) {
-            const struct sw_ha_named known = names->at[i]; /* it is the newest one again */
+            const struct sw_ha_named known = names->at[i]; /* becomes the newest name again */
             memmove(&names->at[i], &names->at[i + 1],
                     (names->count - i - 1) * sizeof(names->at[0]));
             names->at[names->count - 1] = known;

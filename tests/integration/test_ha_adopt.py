@@ -13,7 +13,7 @@ def adopt(member):
     """As an operator does it. Returns what the command says."""
     text = member.ask("HA", "ADOPT").decode()
     write = int(text.rsplit(" ", 1)[1])
-    check("Lost for good is every write that is not among its first" in text, text)
+    check("Lost for good: every write after the first" in text, text)
     check("read HA ADOPT again" in member.ask("HA", "ADOPT", write + 1), "another number")
     return run(CLI, "-a", member.name, "ha", "adopt", write)
 
