@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * apply.h - what a replica receives becomes the contents of its table: a snapshot, and records.
+ * apply.h - applies what a replica receives to its table: a snapshot, then records.
  *
- * Nothing is believed: lengths are bounded before memory is touched, and every part has a check.
- * One thread; nobody else writes to the table.
+ * The bytes are not trusted: lengths are bounded before memory is touched, and every part has a
+ * checksum. Threads: one, the only one that writes to the table.
  */
 #ifndef SHERWOOD_SERVER_REPL_APPLY_H
 #define SHERWOOD_SERVER_REPL_APPLY_H
@@ -18,7 +18,7 @@
 #include "server/repl/link.h"
 #include "table/info.h"
 
-/* Where the bytes come from: as sw_link_receive. Tests have another one. */
+/* Source of the bytes, with the contract of sw_link_receive. Tests use another source. */
 struct sw_source {
     int64_t (*receive)(void *context, void *out, size_t least, size_t room);
     void *context;
@@ -30,25 +30,25 @@ struct sw_apply {
     uint32_t value_format;
     uint32_t value_type;
     struct sw_source source;
-    struct sw_keep *keep; /* logs what was carried out; NULL: nobody does */
-    struct sw_feed *feed; /* gets what was carried out; NULL: nobody does */
+    struct sw_keep *keep; /* logs applied writes; NULL: no log */
+    struct sw_feed *feed; /* gets applied writes; NULL: no feed */
     uint64_t salt;
-    uint64_t applied;    /* the last write that was carried out */
-    uint64_t primary_at; /* .. that the primary has */
-    /* Called when the first of them, or both, have changed. Returns 0; -1 ends it. */
+    uint64_t applied;    /* the last write that was applied */
+    uint64_t primary_at; /* the primary's last write, as it has reported */
+    /* Called when `applied`, or both, have changed. Returns 0, or -1 to end the connection. */
     int (*moved)(void *context);
-    void (*loaded)(void *context, uint64_t bytes); /* so many of a snapshot */
+    void (*loaded)(void *context, uint64_t bytes); /* bytes of a snapshot were received */
     void *context;
     bool lacks_room; /* the snapshot has more entries than the table takes */
-    char *reason;    /* SW_REPL_REASON_BYTES; written where something is wrong with the bytes */
+    char *reason;    /* SW_REPL_REASON_BYTES; written if the bytes are wrong */
 };
 
-/* Empties the table, and fills it with the snapshot that comes. Its sequence is `applied` then.
- * Returns 0; or -1, and what the table holds is nothing. */
+/* Empties the table and fills it with the snapshot that is received. The table's sequence is then
+ * `applied`. Returns 0; or -1: the contents of the table are then useless. */
 int sw_apply_snapshot(struct sw_apply *apply);
 
-/* Carries out the records that come behind `applied`, which is the table's sequence, until there is
- * an end. Returns -1; *is_whole: what the table holds is still that of `applied`. */
+/* Applies the records after `applied`, which is the table's sequence, until the connection ends.
+ * Returns -1. *is_whole: the table still holds exactly the writes up to `applied`. */
 int sw_apply_records(struct sw_apply *apply, bool *is_whole);
 
 #endif

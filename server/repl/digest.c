@@ -17,7 +17,7 @@
 #include "table/info.h"
 #include "table/status.h"
 
-/* Entries are read in arrays of about so many bytes. */
+/* Approximate size of the arrays that entries are read into. */
 #define BYTES_AT_ONCE (4U << 20)
 
 /* splitmix64 (Sebastiano Vigna): its last step. */

@@ -3,8 +3,9 @@
  * digest.h - one checksum over what a table holds, whatever its capacity, seed and engine.
  *
  * The sum modulo 2^64 of a mix of each key, its value and, if it expires, its time, by two
- * independent mixes: so the order of entries means nothing, and tables with equal entries have
- * equal digests. It tells accidents, not malice: who chooses values can make two sums equal.
+ * independent mixes. So the order of entries does not matter, and tables with equal entries have
+ * equal digests. It detects accidents, not attacks: a client that chooses values can make the
+ * digests of two different tables equal.
  */
 #ifndef SHERWOOD_SERVER_REPL_DIGEST_H
 #define SHERWOOD_SERVER_REPL_DIGEST_H

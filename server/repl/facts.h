@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * facts.h - what INFO, ROLE, the metrics and the pages tell of replication.
+ * facts.h - status of replication, for INFO, ROLE, the metrics and the pages.
  */
 #ifndef SHERWOOD_SERVER_REPL_FACTS_H
 #define SHERWOOD_SERVER_REPL_FACTS_H
@@ -13,15 +13,16 @@ struct sw_repl_facts {
     bool is_replica;
     bool lacks_data;
     struct sw_lineage history;
-    uint64_t position; /* the last write that this server has carried out */
+    uint64_t position; /* the last write that this server has applied */
     char host[SW_REPL_ADDRESS_BYTES];
     uint16_t port;
     enum sw_link link;
     uint64_t primary_at;
-    uint64_t lag_writes; /* of a replica: what it has not carried out, as far as it knows */
-    uint64_t lag_ms;     /* .. since it last had everything */
-    uint64_t silent_ms;  /* .. since something came from the primary */
-    uint64_t down_ms;    /* .. since it has no connection */
+    /* The next four are a replica's. */
+    uint64_t lag_writes; /* known writes of the primary that it has not applied */
+    uint64_t lag_ms;     /* since it last had all of them */
+    uint64_t silent_ms;  /* since it last received bytes from the primary */
+    uint64_t down_ms;    /* since it lost the connection */
     uint64_t synced_bytes;
     uint64_t resyncs, resumed, errors;
     struct sw_feed_figures feed;

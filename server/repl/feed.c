@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * feed.c - a ring of records by sequence, of which the oldest go.
+ * feed.c - a ring of records by sequence. The oldest records are dropped first.
  */
 #include "server/repl/feed.h"
 
@@ -92,7 +92,7 @@ static void tell(struct sw_feed *feed)
         if (reader->asks) {
             reader->asks = false;
             ssize_t written = write(reader->fd, &one, sizeof(one));
-            (void)written; /* a full counter is readable, too */
+            (void)written; /* if the counter is full, it is readable already */
         }
     }
 }
@@ -101,7 +101,7 @@ static void restart(struct sw_feed *feed, uint64_t sequence)
 {
     forget_below(feed, feed->high);
     feed->first = feed->next = feed->high = sequence + 1;
-    tell(feed); /* those who read find that what they need is gone */
+    tell(feed); /* readers find that their next record was dropped */
 }
 
 void sw_feed_destroy(struct sw_feed *feed)

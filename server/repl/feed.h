@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * feed.h - the last writes of a server, in memory and in their order, for its replicas.
+ * feed.h - the replication backlog: the last writes of a server, in memory and in order.
  *
- * Loops hand in what they have carried out, as they do to the write-ahead log, and it is kept as
- * records of that log (proto/wal_format.h). Beyond so many bytes or records the oldest go: a
- * replica that needs them has to begin anew with a snapshot. Nothing is kept before the first
- * replica comes.
+ * Loops add applied writes, as they do to the write-ahead log. The feed stores them as records of
+ * that log (proto/wal_format.h). Beyond a limit of bytes or records it drops the oldest ones. A
+ * replica that needs a dropped record must begin anew with a snapshot. The feed stores nothing
+ * before the first replica connects.
  *
  * Threads: any.
  */
@@ -22,7 +22,7 @@ struct sw_table;
 
 #define SW_FEED_RECORDS_MAX (1U << 20)
 
-/* One write, which is counted by references. */
+/* One write, with a reference count. */
 struct sw_feed_record {
     uint32_t references; /* atomic */
     uint64_t sequence;
@@ -36,30 +36,34 @@ struct sw_feed;
 struct sw_feed *sw_feed_create(uint64_t bytes_max);
 void sw_feed_destroy(struct sw_feed *feed);
 
-/* The seed of the checks of its records: random. */
+/* Returns the random seed of the checksums of its records. */
 uint64_t sw_feed_salt(const struct sw_feed *feed);
 
-/* Are writes to be handed in? */
+/* Returns true if writes must be added. */
 bool sw_feed_is_on(const struct sw_feed *feed);
-/* From now on, unless it is on already. Whatever the table numbers after this call is handed in. */
+/* Turns the feed on, unless it is on. Loops then add every write that the table numbers after this
+ * call. */
 void sw_feed_turn_on(struct sw_feed *feed, struct sw_table *table);
-/* Keeps nothing from now on, unless somebody reads. */
+/* Turns the feed off and drops its records, unless it has a reader. */
 void sw_feed_turn_off(struct sw_feed *feed);
-/* Forgets everything; the next write is the one behind `sequence`. */
+/* Drops all records and turns the feed on. The next write is `sequence` + 1. */
 void sw_feed_restart(struct sw_feed *feed, uint64_t sequence);
 
-/* Hands in a write, whose columns are copied; what it owns stays the caller's. */
+/* Adds a write. Copies its columns; the caller keeps what it owns. If memory is short, skips the
+ * write. */
 void sw_feed_add(struct sw_feed *feed, const struct sw_wal_write *write);
-/* .. one of which nobody knows what was written: everything up to it is forgotten. */
+/* Skips a write whose effect is unknown, and drops all records up to it. */
 void sw_feed_skip(struct sw_feed *feed, uint64_t sequence);
 
-/* Records behind `sequence`, in order, at most `max` of them and about `bytes_max` bytes, which the
- * caller gives back. Returns how many; 0: there is none yet; -1: the next one is gone. */
+/* Takes references to the records after `sequence`, in order: at most `max` records and about
+ * `bytes_max` bytes. The caller releases them with sw_feed_give. Returns their number; 0: the next
+ * write does not exist yet; -1: its record was dropped. */
 int sw_feed_take(struct sw_feed *feed, uint64_t sequence, struct sw_feed_record **records, int max,
                  size_t bytes_max);
 void sw_feed_give(struct sw_feed_record **records, int count);
 
-/* Who is told that there is more: `fd`, an eventfd, is written once, if `asks` was set since. */
+/* A waiting reader. The feed writes to its eventfd `fd` once per sw_feed_ask, when more records
+ * arrive. */
 struct sw_feed_reader {
     struct sw_feed_reader *next;
     int fd;
@@ -67,15 +71,16 @@ struct sw_feed_reader {
 };
 void sw_feed_join(struct sw_feed *feed, struct sw_feed_reader *reader);
 void sw_feed_leave(struct sw_feed *feed, struct sw_feed_reader *reader);
-/* Has the feed this write, and all before it, or had it them? False while a loop has done one and
- * not handed it in. */
+/* Returns true if all writes up to this one were added or skipped. Returns false while a loop has
+ * applied one of them but not added it yet. */
 bool sw_feed_has(struct sw_feed *feed, uint64_t sequence);
-/* Asks to be told of what comes behind `sequence`. Returns false if there is something already. */
+/* Requests a wake-up of the reader when a record after `sequence` arrives. Returns false if the
+ * reader need not wait: the feed has that record, or has dropped it. */
 bool sw_feed_ask(struct sw_feed *feed, struct sw_feed_reader *reader, uint64_t sequence);
 
 struct sw_feed_figures {
     bool is_on;
-    uint64_t first; /* the oldest write that is kept; 0: none is */
+    uint64_t first; /* the oldest stored write; 0: the feed is empty */
     uint64_t last;  /* the newest, without a gap before it */
     uint64_t bytes;
     uint64_t bytes_max;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * last_write.h - the last write of a connection, for WAIT and WAITAOF. On the connection's loop.
+ * last_write.h - the last write of a connection, for WAIT and WAITAOF.
+ *
+ * Threads: the connection's loop.
  */
 #ifndef SHERWOOD_SERVER_REPL_LAST_WRITE_H
 #define SHERWOOD_SERVER_REPL_LAST_WRITE_H
@@ -11,15 +13,16 @@ struct sw_repl;
 
 struct sw_last_write {
     uint64_t sequence;  /* 0: none */
-    uint64_t demotions; /* of the server by then: later ones may have undone it */
+    uint64_t demotions; /* the server's count at that time; later demotions may have undone it */
 };
 
-/* Notes a write that is about to be answered; 0: there was none. No replication: NULL. */
+/* Notes a write before its reply; 0: the request wrote nothing. `repl`: NULL without replication.
+ */
 void sw_last_write_note(struct sw_last_write *last, const struct sw_repl *repl, uint64_t sequence);
 
-/* The write that replicas, or the log, are asked about; 0: none; UINT64_MAX: one that none of them
- * is known to have. The server has been a replica since, so its number may be another write's. A
- * caller reads how far they are first, and calls this afterwards. */
+/* Returns the write that WAIT and WAITAOF wait for; 0: no write. Returns UINT64_MAX if the server
+ * has been a replica since: the number may now belong to another write, so no replica and no log is
+ * known to have it. A caller first reads the progress of replicas or the log, then calls this. */
 uint64_t sw_last_write_of(const struct sw_last_write *last, const struct sw_repl *repl);
 
 #endif

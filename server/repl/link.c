@@ -40,10 +40,10 @@ static int wait_for(struct sw_link_to *link, short events)
         }
     }
     if (ready > 0 && fds[1].revents != 0) {
-        return fail(link, "it was told to follow another one, or none");
+        return fail(link, "an order ended the connection to this primary");
     }
     if (ready == 0) {
-        return fail(link, "nothing has come for repl-timeout");
+        return fail(link, "no byte arrived within repl-timeout");
     }
     return ready < 0 && errno != EINTR ? fail(link, strerror(errno)) : 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * link.h - a replica's connection to its primary. One thread uses it; another one ends a wait by
- * writing to the eventfd `wake_fd`, after which every call fails.
+ * link.h - a replica's connection to its primary. One thread uses it. Another thread ends a wait by
+ * writing to the eventfd `wake_fd`; every later call then fails.
  */
 #ifndef SHERWOOD_SERVER_REPL_LINK_H
 #define SHERWOOD_SERVER_REPL_LINK_H
@@ -20,7 +20,7 @@ struct sw_link_to {
     int wake_fd;
     struct sw_lookups *lookups; /* borrowed; NULL: hosts are addresses */
     uint64_t timeout_ms;        /* without a byte */
-    /* Called several times a second while it waits: true ends that; or NULL. */
+    /* Called several times a second during a wait. Returns true to end the wait. May be NULL. */
     bool (*is_over)(const void *context);
     const void *context;
     char reason[SW_REPL_REASON_BYTES]; /* why the last call failed */
@@ -28,15 +28,16 @@ struct sw_link_to {
 
 /* Connects to a host and port; or, where port is 0, to a Unix socket. Returns 0, or -1. */
 int sw_link_dial(struct sw_link_to *link, const char *host, uint16_t port);
-/* Goes on by TLS: `name` is the one that the primary's certificate must have. Returns 0, or -1. */
+/* Starts TLS. `name`: the name that the primary's certificate must have. Returns 0, or -1. */
 int sw_link_secure(struct sw_link_to *link, SSL_CTX *context, const char *name);
-/* NULL-safe in effect: nothing to close is closed. */
+/* Closes the connection, if there is one. */
 void sw_link_close(struct sw_link_to *link);
 
-/* Receives between `least` and `room` bytes. Returns how many, or -1. */
+/* Receives between `least` and `room` bytes. Returns their number, or -1. */
 int64_t sw_link_receive(struct sw_link_to *link, void *out, size_t least, size_t room);
 int sw_link_send(struct sw_link_to *link, const void *bytes, size_t size);
-/* Receives a line, without its end, byte by byte: nothing behind it is taken. Returns 0, or -1. */
+/* Receives a line, without its line end. Reads byte by byte, so that the bytes after the line stay
+ * in the socket. Returns 0, or -1. */
 int sw_link_line(struct sw_link_to *link, char *line, size_t room);
 
 #endif

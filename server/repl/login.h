@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * login.h - where a primary is, and the first words of a replica to it. By the thread of the link.
+ * login.h - the address of a primary, and the login of a replica. Threads: the link's.
  */
 #ifndef SHERWOOD_SERVER_REPL_LOGIN_H
 #define SHERWOOD_SERVER_REPL_LOGIN_H
@@ -13,19 +13,17 @@
 
 struct sw_table;
 
-/* Parses where a primary is: "host port", "host:port", "[v6]:port" or "unix:/path". Returns 0, or
- * -1. */
+/* Parses the address of a primary: "host port", "host:port", "[v6]:port" or "unix:/path". Returns
+ * 0, or -1. */
 int sw_login_parse(const char *primary, char host[SW_REPL_ADDRESS_BYTES], uint16_t *port);
 
-/* Goes on by TLS where tls-replication says so; over a Unix socket (port 0) never. Returns 0, or
- * -1.
- */
+/* Starts TLS if tls-replication is set, except over a Unix socket (port 0). Returns 0, or -1. */
 int sw_login_secure(struct sw_link_to *link, const struct sw_config *config, const char *host,
                     uint16_t port);
 /* Logs in as primary-user, if there is a primary-password-file. Returns 0, or -1. */
 int sw_login_send(struct sw_link_to *link, const struct sw_config *config);
 
-/* What this server says of itself, but for its position. */
+/* Fills in what this server reports of itself, except its position. */
 void sw_login_hello(const struct sw_table *table, const struct sw_config *config,
                     struct sw_repl_hello *hello);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * repl.c - putting the parts together.
+ * repl.c - creates, starts and stops the parts of replication.
  */
 #include "server/repl/repl.h"
 

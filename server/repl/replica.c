@@ -37,7 +37,8 @@ static bool is_over(struct sw_replica *replica)
     return over;
 }
 
-/* Waits until no request of before the fence is on its way. Returns false if it is over before. */
+/* Waits until no request from before the fence is in flight. Returns false if is_over() ends the
+ * wait. */
 static bool wait_for_quiet(struct sw_replica *replica, uint64_t fence)
 {
     const struct timespec rest = {.tv_nsec = 1000000};
@@ -162,8 +163,8 @@ static int take_snapshot(struct sw_replica *replica, const struct sw_repl_welcom
     return sw_apply_snapshot(&replica->apply);
 }
 
-/* The table is that of the primary's history, and what is kept on disk becomes that, too. Returns
- * 0, or -1. */
+/* The table now belongs to the primary's history: makes the files on disk belong to it as well.
+ * Returns 0, or -1. */
 static int take_history(struct sw_replica *replica, const struct sw_repl_welcome *welcome)
 {
     struct sw_repl_state *state = replica->parts.state;
@@ -272,14 +273,15 @@ static void pause_before_retry(struct sw_replica *replica)
     }
 }
 
-/* What the table holds is of the history that the server drew at its start, until it follows. */
+/* Closes writes and waits for those in flight. Until now the table belonged to the history that
+ * the server drew at its start. */
 static bool begin_to_follow(struct sw_replica *replica)
 {
     if (!sw_keep_wait_for_loading(&replica->keep) ||
         !wait_for_quiet(replica, sw_repl_close_writes(replica->parts.state))) {
         return false;
     }
-    /* before the table changes: nobody is sent what is not of the history that he was told */
+    /* before the table changes, so that no replica is sent writes of a history it does not know */
     replica->parts.history_changed(replica->parts.context);
     replica->apply.applied = sw_table_last_sequence(replica->parts.table);
     __atomic_store_n(&replica->parts.state->applied, replica->apply.applied, __ATOMIC_RELEASE);
@@ -287,9 +289,9 @@ static bool begin_to_follow(struct sw_replica *replica)
     return true;
 }
 
-/* A primary whose term is over begins another one: nothing of the old one is on its way then, and
- * the log takes its first record. With the lock held, which is given back meanwhile. Returns false
- * if there is another order by now. */
+/* A primary whose term is over begins another term: waits until no request of the old term is in
+ * flight, and the log has room for the first record. Call it with the lock held; releases the lock
+ * meanwhile. Returns false if there is a newer order. */
 static bool prepare_term(struct sw_replica *replica, bool *was_replica)
 {
     if (replica->parts.state->terms == NULL) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * replica_orders.c - what others order the thread of a replica to do, and what became of that.
+ * replica_orders.c - orders to the thread of a replica, and their outcome.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@ uint64_t sw_replica_order(struct sw_replica *replica, bool follows)
     replica->follows = follows;
     replica->orders++;
     ssize_t written = write(replica->wake_fd, &one, sizeof(one));
-    (void)written; /* a full counter is readable, too */
+    (void)written; /* if the counter is full, it is readable already */
     pthread_cond_broadcast(&replica->changed);
     return replica->orders;
 }

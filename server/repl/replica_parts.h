@@ -27,7 +27,7 @@ struct sw_replica {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool stopping;
-    bool follows;         /* it is to be a replica */
+    bool follows;         /* the last order: be a replica */
     uint64_t rises;       /* .. or primary of this term */
     uint64_t orders;      /* follow, promote: their number */
     uint64_t carried_out; /* .. of the last one that the thread has taken up */

@@ -41,7 +41,7 @@ static int fail(struct sw_sender *sender, uint64_t *counter, const char *reason)
 
 /* --- the socket ------------------------------------------------------------------------------- */
 
-/* Takes the acknowledgements that are there. */
+/* Reads the acknowledgements that have arrived. */
 static int take_acks(struct sw_sender *sender)
 {
     struct sw_senders *senders = sender->senders;
@@ -66,7 +66,8 @@ static int take_acks(struct sw_sender *sender)
                                &incarnation) ||
             applied > sender->sent || applied < sender->acknowledged ||
             (sender->incarnation != 0 && incarnation != sender->incarnation)) {
-            return fail(sender, &senders->errors, "what it sent is no acknowledgement");
+            return fail(sender, &senders->errors,
+                        "the replica sent bytes that are not an acknowledgement");
         }
         __atomic_store_n(&sender->acknowledged, applied, __ATOMIC_SEQ_CST);
         __atomic_store_n(&sender->incarnation, incarnation, __ATOMIC_SEQ_CST);
@@ -104,7 +105,7 @@ static int wait_for(struct sw_sender *sender, short events, int timeout_ms)
     return ready > 0 && (fds[0].revents & ~POLLOUT) != 0 ? take_acks(sender) : 0;
 }
 
-/* Once the server stops there is little time, whatever it waits for. */
+/* Shortens every wait once the server stops. */
 static bool is_stopping(struct sw_sender *sender)
 {
     bool stopping = __atomic_load_n(&sender->senders->stopping, __ATOMIC_ACQUIRE);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * sender.h - what a primary sends to its replicas: a thread each.
+ * sender.h - the senders of a primary: one thread for each replica.
  *
- * A sender never holds anybody up: what its replica has not taken is in the feed, and once it is
- * gone there the connection ends. Threads: any, but for create, stop and destroy.
+ * A sender never blocks a writer. Unsent records stay in the feed. If the feed drops one, the
+ * sender closes the connection.
+ *
+ * Threads: any. Create, stop and destroy are the exceptions: the main thread calls them.
  */
 #ifndef SHERWOOD_SERVER_REPL_SENDER_H
 #define SHERWOOD_SERVER_REPL_SENDER_H
@@ -23,12 +25,12 @@ struct sw_table;
 
 struct sw_senders;
 
-/* Who sent REPLICATE. Borrowed for the call, except the users. */
+/* The client that sent REPLICATE. Borrowed for the call, except `users`. */
 struct sw_repl_peer {
     const char *address;
-    struct sw_users *users;       /* NULL: the server has none */
-    const struct sw_login *login; /* as whom it has logged in */
-    uint32_t command;             /* of the users' catalog, which the login was allowed to run */
+    struct sw_users *users;       /* NULL: the server has no users */
+    const struct sw_login *login; /* its login */
+    uint32_t command;             /* number of REPLICATE in the users' catalog */
 };
 
 struct sw_senders_parts {
@@ -36,27 +38,27 @@ struct sw_senders_parts {
     struct sw_table *table;
     struct sw_feed *feed;
     struct sw_repl_state *state;
-    void (*wake)(void *context); /* a replica has acknowledged: somebody may wait for that */
+    void (*wake)(void *context); /* a replica has acknowledged: a client may wait for that */
     void *context;
 };
 
 struct sw_senders *sw_senders_create(const struct sw_senders_parts *parts);
-/* Sends what is in the feed, for two seconds at most, and ends the threads. */
+/* Sends the records in the feed, for two seconds at most, and ends the threads. */
 void sw_senders_stop(struct sw_senders *senders);
 void sw_senders_destroy(struct sw_senders *senders);
 
-/* Serves a replica by a wire, which is taken over, for as long as its user may run REPLICATE.
- * Returns 0; or -1 with a sentence in `reason`, and the wire is the caller's. */
+/* Takes over a wire and serves the replica on it, for as long as its user may run REPLICATE.
+ * Returns 0; or -1 and an error in `reason`: the caller then keeps the wire. */
 int sw_senders_add(struct sw_senders *senders, const struct sw_wire *wire,
                    const struct sw_repl_peer *peer, const struct sw_repl_hello *hello,
                    const struct sw_repl_ack *who, char *reason, size_t reason_bytes);
-/* Ends all connections: the server is no primary any more, or of another history. */
+/* Ends all connections: the server is not a primary any more, or has another history. */
 void sw_senders_cut(struct sw_senders *senders);
 
-/* What those have acknowledged who have acknowledged anything, as members of a shard. Returns how
- * many. */
+/* Writes the acknowledgements of replicas that have sent one, at most `max`. Returns their number.
+ */
 unsigned sw_senders_acks(struct sw_senders *senders, struct sw_repl_ack *acks, unsigned max);
-/* How many replicas have carried out the writes up to this one. */
+/* Returns the number of replicas that have applied the writes up to this one. */
 unsigned sw_senders_reached(struct sw_senders *senders, uint64_t sequence);
 
 #define SW_SENDERS_SHOWN_MAX 16

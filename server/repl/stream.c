@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * stream.c - the words of primary and replica, as bytes.
+ * stream.c - encodes and parses the lines and acknowledgements of replication.
  */
 #include "server/repl/stream.h"
 

@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: MIT
  *
- * stream.h - what primary and replica say to each other.
+ * stream.h - the protocol between primary and replica.
  *
  * The replica connects to the port of clients, logs in by AUTH, and sends the command
  *
  *     REPLICATE version history sequence key_bytes value_bytes value_format engine batch_ops_max
  *               [shard node incarnation closed]
  *
- * where value_format is the format, and SW_REPL_TYPE times the type of rows (proto/value_type.h),
- * and SW_REPL_TEXT times the bytes of a row that are the text of its key; engine is the engine, and
- * SW_REPL_FORM times the told form of keys (proto/key_form.h), which earlier versions neither write
- * nor compare;
- * and nothing more before the line that answers it:
+ * The word value_format is a sum: the format, SW_REPL_TYPE times the type of rows
+ * (proto/value_type.h), and SW_REPL_TEXT times the bytes of a row that hold its key string. The
+ * word engine is a sum: the engine, and SW_REPL_FORM times the form of keys (proto/key_form.h).
+ * Earlier versions neither write nor compare the form. The replica then waits for one line:
  *
- *     +RESUME history sequence salt [term start]    records behind the sequence follow
- *     +SNAPSHOT history sequence salt [term start]  a snapshot follows, then the records behind it;
- *                                      the sequence again if the primary has the replica's writes,
- *                                      too, or 0
- *     -ERR a sentence                  neither
+ *     +RESUME history sequence salt [term start]    records after `sequence` follow
+ *     +SNAPSHOT history sequence salt [term start]  a snapshot follows, then the records after it;
+ *                                      `sequence` is the replica's if the primary has all of the
+ *                                      replica's writes, else 0
+ *     -ERR text                        the primary refuses the replica
  *
- * A snapshot is the file of server/log/README.md as it would lie on disk, but that the header does
- * not know the number of entries: header, blocks, footer. Records are those of the log, with `salt`
- * as the seed of their checks; each has the sequence that comes next. A MARK comes at least every
- * second, and tells the primary's last write. The replica sends acknowledgements of 32 bytes: what
- * it has carried out, with a check of the same seed. What is in brackets comes among the members of
- * a shard (server/ha): the term of everything on this connection, and the sequence of its first
- * record; and the replica's incarnation is in its acknowledgements, too.
+ * A snapshot is the file of server/log/README.md: header, blocks, footer. Its header lacks the
+ * number of entries. Records are those of the log, with `salt` as the seed of their checksums and
+ * consecutive sequences. The primary sends a MARK with its last write at least every second. The
+ * replica sends acknowledgements of 32 bytes: the last write that it has applied, and a checksum
+ * with the same seed.
+ *
+ * Members of a shard (server/ha) add the words in brackets: the term of the connection, and the
+ * sequence of the term's first record. Their acknowledgements also contain the replica's
+ * incarnation.
  *
  * Pure functions, for any thread.
  */
@@ -43,16 +44,16 @@
 #define SW_REPL_ACK_BYTES 32
 #define SW_REPL_NAME_BYTES 64
 
-/* What a replica says of itself. */
+/* The words of REPLICATE. */
 struct sw_repl_hello {
     uint64_t version;
     char history[SW_HISTORY_ID_BYTES];
     uint64_t sequence;
     uint64_t key_bytes, value_bytes, value_format, engine, batch_ops_max;
-    char shard[SW_REPL_NAME_BYTES]; /* empty: it is no member of one, and what follows is nothing */
+    char shard[SW_REPL_NAME_BYTES]; /* empty: not a member of a shard; the rest has no meaning */
     char node[SW_REPL_NAME_BYTES];
     uint64_t incarnation;
-    uint64_t closed; /* it takes nothing of this term, or of one before */
+    uint64_t closed; /* the replica takes no record of this term or an earlier one */
 };
 #define SW_REPL_HELLO_WORDS 8
 #define SW_REPL_FORM 16U
@@ -60,13 +61,13 @@ struct sw_repl_hello {
 #define SW_REPL_TEXT 4096U
 #define SW_REPL_MEMBER_WORDS 12
 
-/* Parses the words behind the name of the command: 8 or 12 texts of their sizes. Returns false if
- * one is wrong. */
+/* Parses the 8 or 12 arguments of the command. Returns false if one is wrong. */
 bool sw_repl_hello_parse(struct sw_repl_hello *hello, const uint8_t *const *words,
                          const uint32_t *sizes, unsigned count);
 /* Writes the command, as RESP. Returns its size. */
 size_t sw_repl_hello_write(const struct sw_repl_hello *hello, char *out, size_t bytes);
-/* Compares a replica's words with the primary's. Returns false with a sentence that says both. */
+/* Compares a replica's words with the primary's. Returns false and an error with both values if
+ * they differ. */
 bool sw_repl_hello_fits(const struct sw_repl_hello *replica, const struct sw_repl_hello *primary,
                         char *reason, size_t reason_bytes);
 
@@ -75,11 +76,11 @@ struct sw_repl_welcome {
     char history[SW_HISTORY_ID_BYTES];
     uint64_t sequence;
     uint64_t salt;
-    uint64_t term; /* 0: the primary is no member of a shard */
+    uint64_t term; /* 0: the primary is not a member of a shard */
     uint64_t start;
 };
 size_t sw_repl_welcome_write(const struct sw_repl_welcome *welcome, char *out, size_t bytes);
-/* Returns false if the line, without its end, is not one. */
+/* Parses the line, without its line end. Returns false if it is not a welcome. */
 bool sw_repl_welcome_parse(struct sw_repl_welcome *welcome, const char *line);
 
 void sw_repl_ack_write(uint64_t applied, uint64_t incarnation, uint64_t salt,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * terms.h - who decides which primary is followed, served and counted, where several servers are
- * members of a shard (server/ha). Without one an operator does, and nothing here is called.
+ * terms.h - callbacks of replication for a member of a shard (server/ha): they decide which primary
+ * it follows, which replicas it serves, and which of them count. Without a shard an operator
+ * decides, and replication does not call these.
  *
- * A connection belongs to one term: that of the primary when it came. Threads: any.
+ * A connection belongs to one term: the primary's term when the replica connected. Threads: any.
  */
 #ifndef SHERWOOD_SERVER_REPL_TERMS_H
 #define SHERWOOD_SERVER_REPL_TERMS_H
@@ -17,9 +18,9 @@
 struct sw_repl_hello;
 struct sw_repl_welcome;
 
-/* What a replica has acknowledged. */
+/* The last acknowledgement of a replica. */
 struct sw_repl_ack {
-    uint64_t node; /* 0: it is no member of the shard */
+    uint64_t node; /* 0: not a member of the shard */
     uint64_t incarnation;
     uint64_t term;
     uint64_t sequence;
@@ -27,22 +28,24 @@ struct sw_repl_ack {
 
 struct sw_repl_terms {
     void *context;
-    /* The data directory is loaded: the last write is of this term, which began there, and `newest`
-     * is the highest that this member has taken part in. */
+    /* The data directory is loaded. `of`: the term of the last write, and its first record.
+     * `newest`: the highest term that this member has taken part in. */
     void (*loaded)(void *context, struct sw_term_start of, uint64_t newest);
-    /* Of a replica: fills in what it says of itself. */
+    /* Replica: fills in the member's words of REPLICATE. */
     void (*introduce)(void *context, struct sw_repl_hello *hello);
-    /* .. it was welcomed: may it take what comes? Without a resumption its table goes first. */
+    /* Replica: returns true if it may take the records of a primary that has welcomed it. If the
+     * primary does not resume, the replica's table is emptied afterwards. */
     bool (*follow)(void *context, const struct sw_repl_welcome *welcome);
-    /* .. it has carried out what came in this term: may it acknowledge that, and as whom? */
+    /* Replica: returns true if it may acknowledge the records of this term that it has applied.
+     * Fills in the incarnation for the acknowledgement. */
     bool (*advance)(void *context, uint64_t term, uint64_t *incarnation);
-    /* Of a primary: may the replica have what this server holds? Fills in the term, and by which
-     * number the replica counts. */
+    /* Primary: returns true if it may serve the replica. Fills in the term and the node under which
+     * the replica's acknowledgements count. */
     bool (*serve)(void *context, const struct sw_repl_hello *hello, struct sw_repl_ack *who,
                   char *reason, size_t reason_bytes);
-    /* .. the first record of its term; 0: it serves that no more. */
+    /* Primary: returns the first record of its term; 0: it does not serve this term any more. */
     uint64_t (*start)(void *context, uint64_t term);
-    /* .. how many of those who have the write count? */
+    /* Primary: returns the number of replicas that count and have acknowledged the write. */
     unsigned (*count)(void *context, const struct sw_repl_ack *acks, unsigned count,
                       uint64_t sequence);
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * wire.h - the socket between a primary and a replica, which may speak TLS. One thread uses it.
+ * wire.h - the socket between a primary and a replica, with or without TLS. Threads: one.
  */
 #ifndef SHERWOOD_SERVER_REPL_WIRE_H
 #define SHERWOOD_SERVER_REPL_WIRE_H
@@ -22,13 +22,13 @@ struct sw_wire {
     struct sw_wire_tls *tls; /* NULL: plain bytes */
 };
 
-/* Memory for a wire that speaks TLS; its stream is to be opened, or moved there. Returns NULL if
- * there is none. */
+/* Allocates memory for a wire with TLS. The caller opens its stream, or moves one there. Returns
+ * NULL if memory is short. */
 struct sw_wire_tls *sw_wire_tls_new(void);
 void sw_wire_tls_free(struct sw_wire_tls *tls);
 
-/* As recv and sendmsg of a socket that does not block, with errno; but that a send which was not
- * taken whole goes on with the first byte that was not taken. */
+/* Behave as recv and sendmsg on a non-blocking socket, and set errno. After a partial send, the
+ * next send must begin with the first unsent byte. */
 ssize_t sw_wire_receive(struct sw_wire *wire, void *out, size_t room);
 ssize_t sw_wire_send(struct sw_wire *wire, struct iovec *pieces, int count);
 /* Why the last call failed: a phrase. */
