@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * aside.h - files of a data directory that are about to be replaced stay in a directory below it,
- * which is a data directory of its own.
+ * aside.h - keeps files of a data directory that are about to be replaced. They go to a directory
+ * below it, which is a data directory of its own.
  *
  * Threads: one at a time.
  */
@@ -14,10 +14,10 @@
 #define SW_ASIDE_KIND "discarded"
 #define SW_ASIDE_NAME_MAX 64
 
-/* Links all snapshots and segments, and `history`, into the directory `name`, durably, unless
- * `most` other directories of the kind are there. One of that name, with a part of the files, is of
- * a time that ended by a crash: it gets the rest. Returns 0; or -1 with a sentence; or 1, if one of
- * that name has another file of the same name. */
+/* Links all snapshots, all segments and `history` into the directory `name`, durably. If the
+ * directory exists with some of the files, a crash interrupted an earlier call: adds the others.
+ * Returns 0. Returns 1 if the directory has a different file of the same name. Returns -1 and an
+ * error in `reason` if a call fails or `most` other such directories exist. */
 int sw_aside_keep(const struct sw_directory *directory, const char *name, uint64_t most,
                   char reason[SW_HISTORY_REASON_BYTES]);
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * block_writer.h - writes blocks of a file by a thread of its own, while the next one is made.
+ * block_writer.h - a thread that writes blocks of a file, while the caller makes the next one.
  *
- * Blocks begin and end at multiples of SW_BLOCK_ALIGN, in memory and in the file, so that a file
- * opened with O_DIRECT takes them: its bytes then need no second copy in the page cache, whose
- * making costs more than the writing.
+ * Blocks begin and end at multiples of SW_BLOCK_ALIGN, in memory and in the file, as O_DIRECT
+ * requires. A copy in the page cache would cost more than the write.
  *
  * Threads: one at a time owns a block writer.
  */
@@ -31,7 +30,8 @@ uint8_t *sw_block_writer_next(struct sw_block_writer *writer);
 void sw_block_writer_put(struct sw_block_writer *writer, size_t bytes);
 /* Waits until all is handed to the kernel. Returns 0; or -1 with errno, if a write has failed. */
 int sw_block_writer_flush(struct sw_block_writer *writer);
-/* Frees it, once what it is at is done; what was not begun is not written. NULL is allowed. */
+/* Waits for the running write, and frees the writer. Blocks that were not begun are not written.
+ * NULL is allowed. */
 void sw_block_writer_destroy(struct sw_block_writer *writer);
 
 #endif

@@ -25,7 +25,7 @@
 
 /* --- open and close --------------------------------------------------------------------------- */
 
-/* Says who has the lock, as far as the file tells. */
+/* Writes an error that names the holder of the lock. The file has its process id, or is empty. */
 static void tell_holder(const struct sw_directory *directory, char *reason, size_t reason_bytes)
 {
     char pid[PID_BYTES] = "";
@@ -85,7 +85,8 @@ static int take_locks(struct sw_directory *directory, char *reason, size_t reaso
         return say_locked(directory, "/" SW_DATA_LOCK_NAME, reason, reason_bytes);
     }
     if (write_pid(directory) != 0) { /* the disk may be full: the lock holds all the same */
-        sw_log(SW_LOG_WARNING, "%s/%s cannot be written, so it does not tell who has the lock: %s",
+        sw_log(SW_LOG_WARNING,
+               "cannot write %s/%s, so it does not name the process that has the lock: %s",
                directory->path, SW_DATA_LOCK_NAME, strerror(errno));
     }
     return 0;

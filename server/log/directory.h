@@ -3,7 +3,7 @@
  * directory.h - the data directory: one daemon at a time has it open, and all calls on its files
  * are relative to its descriptor.
  *
- * | name                | what it is                                                           |
+ * | name                | contents                                                             |
  * | lock                | locked, as the directory is; holds the process id of the daemon      |
  * | snapshot-%016x      | a snapshot, named by the write sequence it stands for                |
  * | log-%016x           | a segment of the log, named by its number                            |
@@ -28,28 +28,28 @@ struct sw_directory {
     const struct sw_io *io;
     int fd;      /* of the directory; -1: not open */
     int lock_fd; /* of its file `lock` */
-    /* Equal in the headers of all files of a directory. Random after open; whoever finds files
-     * there puts theirs in its place. */
+    /* Equal in the headers of all files of a directory. Random after open. The function that reads
+     * existing files replaces it by theirs. */
     uint8_t log_id[SW_LOG_ID_BYTES];
     char path[SW_DIRECTORY_PATH_MAX];
-    uint64_t segments_from; /* a start behind a new snapshot needs no segment of a lower number */
+    uint64_t segments_from; /* lowest segment that a start with a new snapshot can need */
 };
 
-/* Opens the directory, which must exist, locks it, and syncs it: what its names say is then what a
- * power loss leaves. Returns 0; or -1, with nothing open and one sentence in `reason`, which names
- * the process that has the lock. */
+/* Opens, locks and syncs the directory, which must exist. After the sync its names survive a power
+ * loss. Returns 0; or -1 with nothing open and an error in `reason`. If another process has the
+ * lock, the error names it. */
 int sw_directory_open(struct sw_directory *directory, const struct sw_io *io, const char *path,
                       char *reason, size_t reason_bytes);
-/* Gives the lock back. A directory that is not open (fd -1) is allowed. */
+/* Releases the lock and closes the directory. A directory that is not open (fd -1) is allowed. */
 void sw_directory_close(struct sw_directory *directory);
-/* Checks that the path still names the directory: whoever starts with it finds what is written.
- * Returns 0; or -1, with one sentence in `reason`, if the directory was moved, removed or replaced.
- * Where the path cannot be looked up for another reason it returns 0. */
+/* Checks that the path still names the directory, so that the next start finds the files. Returns
+ * 0; or -1 and an error in `reason` if the directory was moved, removed or replaced. Also returns 0
+ * if the path cannot be looked up for another reason. */
 int sw_directory_check(const struct sw_directory *directory, char *reason, size_t reason_bytes);
-/* Takes the directory that the path names by now, locked, with the same log_id. Returns 0; or -1,
- * with nothing changed and one sentence in `reason`, if there is none, another process has it, or
- * it has snapshots, segments, or other files of a daemon: these are somebody's data. To be called
- * when sw_directory_check has failed. */
+/* Opens and locks the directory that the path names now, and keeps the log_id. Call it when
+ * sw_directory_check has failed. Returns 0; or changes nothing and returns -1 with an error in
+ * `reason`. It fails if the path names no directory, if another process has it, or if it has files
+ * of a daemon: they may be needed. */
 int sw_directory_follow(struct sw_directory *directory, char *reason, size_t reason_bytes);
 
 /* Writes the name `kind`-%016x of a file. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * history_file.h - whose writes the files of a data directory are: the file `history`.
+ * history_file.h - the file `history`: the replication history of the files of a data directory.
  *
  * Sequences count the writes of one history (server/repl/state.h). Only a replica, and a primary
- * that was one, have the file: what they recover is a position of that history. A replica that
- * takes the place of what its directory held says so in it first: whatever else is there means
- * nothing then, up to the snapshot that stands for the new contents.
+ * that was one, have the file: they recover a position of that history. Before a replica replaces
+ * its files by those of another history, it marks the file as replaced. All other files then have
+ * no meaning, until the first snapshot of the new contents.
  *
  * Threads: one at a time.
  */
@@ -22,15 +22,15 @@
 #define SW_HISTORY_REASON_BYTES 320
 
 enum sw_history_kind {
-    SW_HISTORY_NONE,    /* there is no file: of a history that ends with the process */
-    SW_HISTORY_WHOLE,   /* the files are of this one */
-    SW_HISTORY_REPLACED /* they mean nothing: those of another history were to come */
+    SW_HISTORY_NONE,    /* no file: the history ends with the process */
+    SW_HISTORY_WHOLE,   /* the files belong to this history */
+    SW_HISTORY_REPLACED /* the files have no meaning: those of another history were to follow */
 };
 
 struct sw_history {
     enum sw_history_kind kind;
     char id[SW_HISTORY_TEXT];
-    char before[SW_HISTORY_TEXT]; /* the one that it came from, or zeros */
+    char before[SW_HISTORY_TEXT]; /* the history that it came from, or zeros */
     uint64_t before_through;
     uint64_t own_from;     /* see SW_OWNS_NOTHING */
     struct sw_terms terms; /* of a member of a shard */
@@ -40,8 +40,8 @@ struct sw_history {
  */
 int sw_history_read(const struct sw_directory *directory, struct sw_history *history,
                     char reason[SW_HISTORY_REASON_BYTES]);
-/* Writes it beside the old one, syncs it, puts it in its place and syncs the directory. Returns 0,
- * or -1 with a sentence in `reason`. */
+/* Writes a new file, syncs it, renames it over the old one and syncs the directory. Returns 0, or
+ * -1 and an error in `reason`. */
 int sw_history_write(const struct sw_directory *directory, const struct sw_history *history,
                      char reason[SW_HISTORY_REASON_BYTES]);
 /* Removes all snapshots and segments, and syncs the directory. Returns 0, or -1 with a sentence. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * history_terms.h - of which term of a shard (server/ha) a write is: where each term began.
+ * history_terms.h - the first write of each term of a shard (server/ha), to find a write's term.
  *
- * A primary begins a term with a record of its own, so a position, which is a term and a sequence,
- * names one history. What is recovered from a disk may end before the last term that began: the
- * term of a position is looked up, and never taken to be the newest one.
+ * A primary begins a term with a record of its own. So a position, which is a term and a sequence,
+ * names one history. Recovered files may end before the newest term began. So the term of a
+ * position is looked up, never assumed to be the newest one.
  */
 #ifndef SHERWOOD_SERVER_LOG_HISTORY_TERMS_H
 #define SHERWOOD_SERVER_LOG_HISTORY_TERMS_H
@@ -14,9 +14,9 @@
 
 #define SW_TERMS_MAX 16
 
-/* A server took the writes behind `own_from` from clients, as a primary: another server may lack
- * them. It is 0 of a server that was never a replica, and SW_OWNS_NOTHING of one that has a copy of
- * its primary's data. */
+/* Value of own_from on a server that has a copy of its primary's data. A server took the writes
+ * after own_from from clients, as a primary, so another server may lack them. own_from is 0 on a
+ * server that was never a replica. */
 #define SW_OWNS_NOTHING UINT64_MAX
 
 struct sw_terms {
@@ -26,8 +26,8 @@ struct sw_terms {
     } at[SW_TERMS_MAX];       /* ascending; the last ones */
 };
 
-/* The term that the write belongs to, and where it began. One that is too old, or of no shard, is
- * of term 0. */
+/* Returns the term of a write, and the first write of that term. Returns term 0 if the write is too
+ * old, or the server is in no shard. */
 static inline struct sw_term_start sw_terms_of(const struct sw_terms *terms, uint64_t sequence)
 {
     for (unsigned i = terms->count; i > 0; i--) {
@@ -38,13 +38,13 @@ static inline struct sw_term_start sw_terms_of(const struct sw_terms *terms, uin
     return (struct sw_term_start){0, 0};
 }
 
-/* The highest that has begun. */
+/* Returns the highest term that has begun; 0: none. */
 static inline uint64_t sw_terms_newest(const struct sw_terms *terms)
 {
     return terms->count == 0 ? 0 : terms->at[terms->count - 1].term;
 }
 
-/* A term begins with this write: whatever was known of later ones is not so. */
+/* Notes that a term begins with this write. Forgets terms that began at it or later. */
 static inline void sw_terms_begin(struct sw_terms *terms, uint64_t term, uint64_t first)
 {
     if (sw_terms_newest(terms) == term) {

@@ -15,7 +15,7 @@
 
 #define ZEROS_BYTES (1U << 20)
 #define RETRY_NS 1000000000ULL
-/* A sync of so many bytes costs less than to write them twice. */
+/* From this average sync size on, syncing file system metadata costs less than writing twice. */
 #define LARGE_SYNC_BYTES (512U << 10)
 
 /* --- making ----------------------------------------------------------------------------------- */

@@ -8,9 +8,9 @@
  * first write is the one behind the snapshot. The failed one is closed as it is, neither written
  * nor synced again, and goes when the snapshots that are kept stand for its writes.
  *
- * That no write is lost between the two: writes of a broken log are forgotten under `lock`, and the
- * state changes under it, when the highest that was handed in is in the snapshot, and as many were
- * handed in as there are.
+ * Invariant: no write is lost between the snapshot and the new segment. A broken log drops writes
+ * under `lock`. The state also changes under `lock`, and only if the snapshot has the highest write
+ * that was added and every write up to it was added.
  */
 #include <stdlib.h>
 

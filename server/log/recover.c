@@ -55,9 +55,8 @@ static bool may_cut(const struct sw_recover *recover, const struct sw_wal_plan *
     return true;
 }
 
-/* In which form did clients by RESP write the keys that are there? The newest file that has it
- * tells: a segment is newer than the snapshot, unless the snapshot stands for all that the segment
- * knows. */
+/* Returns the form in which RESP clients wrote the keys, from the newest file that has it. A
+ * segment is newer than the snapshot, unless the snapshot has all writes that the segment knows. */
 static uint32_t form_of_files(const struct sw_recover *recover, const struct sw_wal_survey *survey)
 {
     for (size_t i = survey->count; i-- > 0;) {
@@ -165,8 +164,8 @@ static int recover_surveyed(const struct sw_recover *recover, const struct sw_wa
                                 : sw_wal_open(recover->wal, recover->directory, survey, reason);
 }
 
-/* Without a log the snapshot that was loaded is what there is, though a newer one may be damaged. A
- * log cannot begin behind it: what it would be numbered by is what the damaged one had. */
+/* Without a log the loaded snapshot is the whole state, even if a newer snapshot is damaged. A new
+ * log cannot begin after it: it would reuse numbers of the damaged snapshot's writes. */
 static int recover_snapshot_only(const struct sw_recover *recover, uint64_t *named,
                                  char reason[SW_WAL_REASON_BYTES])
 {

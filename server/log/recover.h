@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * recover.h - after the newest snapshot is loaded: the log behind it becomes the contents of the
- * table, and a new log begins.
+ * recover.h - applies the log to the table after the newest snapshot is loaded, and begins a new
+ * log.
  */
 #ifndef SHERWOOD_SERVER_LOG_RECOVER_H
 #define SHERWOOD_SERVER_LOG_RECOVER_H
@@ -14,7 +14,7 @@
 #include "server/log/snapshot_load.h"
 #include "server/log/wal.h"
 
-/* What the options say of a start. */
+/* Options for a start. */
 struct sw_recover_options {
     bool cuts_torn_tail;   /* otherwise a log whose end is torn is refused */
     bool has_form;         /* otherwise the form of keys is not compared */
@@ -32,14 +32,14 @@ struct sw_recover {
     const struct sw_snapshot_header *snapshot; /* or NULL */
     struct sw_recover_options options;
     struct sw_replay_owner owner;
-    struct sw_wal *wal; /* the log to begin; NULL: none, what follows is not logged */
+    struct sw_wal *wal; /* the log to begin; NULL: later writes are not logged */
 };
 
-/* Whatever the directory holds is recovered, whether or not a log is to begin. Logs what it found.
- * Returns 0; or -1 with a sentence in `reason`. */
+/* Recovers all segments of the directory, even if no log is to begin. Logs a summary. Returns 0; or
+ * -1 and an error in `reason`. */
 int sw_recover(const struct sw_recover *recover, char reason[SW_WAL_REASON_BYTES]);
 
-/* The same behind a snapshot that was loaded, or was not found. */
+/* Does the same after sw_snapshot_load, which may have found no snapshot. */
 int sw_recover_behind(const struct sw_load *load, const struct sw_config *config,
                       struct sw_wal *wal, char reason[SW_WAL_REASON_BYTES]);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * saver.c - when snapshots are loaded and written, and what is told of it.
+ * saver.c - the thread of the saver: when it loads and writes snapshots, and its log lines.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -18,9 +18,9 @@
 #include "table/info.h"
 #include "table/table.h"
 
-#define LOOK_MS 100          /* how often save points and the log are looked at */
-#define RETRY_MS 5000        /* after a snapshot that failed none is due by itself for so long */
-#define PROGRESS_LOG_MS 5000 /* how often the log is told how far loading is */
+#define LOOK_MS 100          /* interval between checks of save points and the log */
+#define RETRY_MS 5000        /* delay before the next automatic snapshot after a failed one */
+#define PROGRESS_LOG_MS 5000 /* interval of log lines about the progress of loading */
 /* A broken log is mended at once; if that fails, again after the first, then twice as long, .. */
 #define MEND_FIRST_MS 1000
 #define MEND_MAX_MS 32000
@@ -59,7 +59,7 @@ static void note_loaded(struct sw_saver *saver)
     saver->saved_ms = sw_saver_now_ms();
 }
 
-/* Returns false. What was asked to stop has no reason to tell. */
+/* Logs the reason and stops the server, unless the load was asked to stop. Returns false. */
 static bool cannot_load(struct sw_saver *saver, const char *reason)
 {
     if (!__atomic_load_n(&saver->stop_loading, __ATOMIC_RELAXED)) {

@@ -34,9 +34,9 @@ struct sw_saver_owner {
     /* Everything is loaded, and nothing is served yet. Returns 0; or -1, and the server must stop,
      * with the reason logged. */
     int (*loaded)(void *server);
-    void (*held)(void *server, uint64_t us); /* writes waited so long for an image */
-    /* The data directory is another one by now, which is empty: what others keep there is to be
-     * written again. Returns 0; or -1 with a sentence in `reason`, and it is called again. */
+    void (*held)(void *server, uint64_t us); /* writes waited for an image for this time */
+    /* The path now names another, empty data directory: the server writes the other modules' files
+     * again. Returns 0; or -1 and an error in `reason`: the saver then calls again later. */
     int (*moved)(void *server, char *reason, size_t reason_bytes);
     struct sw_wal *wal; /* the log: begins when all is loaded, and forgets what snapshots stand for;
                            NULL: there is none. Borrowed */
@@ -49,15 +49,17 @@ int sw_saver_create(const struct sw_config *config, struct sw_table *table,
 /* Starts the thread, which loads first. Returns 0; or -1 with a sentence logged. */
 int sw_saver_start(struct sw_saver *saver);
 
-/* Whether the newest snapshot is still being loaded: requests on the table are to be refused. */
+/* Returns true while the data directory is being loaded: the server refuses requests on the table.
+ */
 bool sw_saver_is_loading(const struct sw_saver *saver);
-/* Whether writes are to be refused, because a snapshot failed and the operator wants to know. */
+/* Returns true if writes must be refused: a snapshot failed, and stop-writes-on-bgsave-error is on.
+ */
 bool sw_saver_refuses_writes(const struct sw_saver *saver);
 
-/* Asks for a snapshot. Returns its number, to be asked about; 0: one is being written already. */
+/* Requests a snapshot. Returns its number for sw_saver_outcome; 0: one is being written already. */
 uint64_t sw_saver_ask(struct sw_saver *saver);
 enum sw_saved { SW_SAVED_PENDING, SW_SAVED_OK, SW_SAVED_FAILED };
-/* What became of it. `reason` receives a sentence if it failed. */
+/* Returns the outcome of a requested snapshot. Writes an error to `reason` if it failed. */
 enum sw_saved sw_saver_outcome(struct sw_saver *saver, uint64_t number, char *reason,
                                size_t reason_bytes);
 
@@ -65,14 +67,14 @@ enum sw_saved sw_saver_outcome(struct sw_saver *saver, uint64_t number, char *re
  * refused after a failure. */
 void sw_saver_set(struct sw_saver *saver, const char *points, bool stops_writes);
 
-/* Whose writes the files are. What they say of themselves, and have it say. A replacement goes on
- * under the new name. Returns 0, or -1 with a sentence in `reason`, and nothing changed. */
+/* Read and write the file `history`. A replacement that is under way continues with the new
+ * history. The second returns 0; or changes nothing and returns -1 with an error in `reason`. */
 void sw_saver_history(struct sw_saver *saver, struct sw_history *history);
 int sw_saver_set_history(struct sw_saver *saver, const struct sw_history *history,
                          char reason[SW_HISTORY_REASON_BYTES]);
 
-/* The role that REPLICAOF set, and setting it, durably. By one thread at a time. Returns 0, or -1
- * with a sentence in `reason`, and nothing changed. */
+/* Read and durably set the role that REPLICAOF gave the server. One thread at a time. The second
+ * returns 0; or changes nothing and returns -1 with an error in `reason`. */
 const struct sw_role *sw_saver_role(const struct sw_saver *saver);
 int sw_saver_set_role(struct sw_saver *saver, const struct sw_role *role,
                       char reason[SW_ROLE_REASON_BYTES]);
@@ -84,24 +86,24 @@ int sw_saver_set_role(struct sw_saver *saver, const struct sw_role *role,
 int sw_saver_keep_aside(struct sw_saver *saver, uint64_t sequence, char name[SW_ASIDE_NAME_MAX],
                         char reason[SW_HISTORY_REASON_BYTES]);
 
-/* The table is to be emptied and filled: no snapshot begins any more. Returns false while one is
- * being written: ask again. */
+/* Begins no snapshot from now on, because the table is to be emptied and filled. Returns false
+ * while a snapshot is being written: call again. */
 bool sw_saver_hold(struct sw_saver *saver);
-/* .. and has not changed after all. */
+/* Ends the hold. The table has not changed. */
 void sw_saver_let_go(struct sw_saver *saver);
-/* It has: what it holds are the writes up to `sequence` of another history. The files are removed,
- * and a snapshot and a log of these take their place, soon: sw_saver_is_replacing. Until then
- * nobody hands a write in. `aside`: a directory in which they stay (aside.h), or NULL. Returns 0,
- * or -1 with a sentence in `reason`: try again. */
+/* Ends the hold. The table now has the writes up to `sequence` of another history. Removes the
+ * files. A new snapshot and log replace them later; until then sw_saver_is_replacing returns true,
+ * and no write may be added to the log. `aside`: the directory that keeps the old files (aside.h),
+ * or NULL. Returns 0; or -1 and an error in `reason`: call again. */
 int sw_saver_replace(struct sw_saver *saver, const struct sw_history *history, uint64_t sequence,
                      const char *aside, char reason[SW_HISTORY_REASON_BYTES]);
 bool sw_saver_is_replacing(struct sw_saver *saver);
 
 void sw_saver_facts(struct sw_saver *saver, struct sw_persistence *facts);
 
-/* Ends the thread. No batch is in flight, and none is submitted any more. `save`: a last snapshot
- * is written of the table itself, without a copy, unless the newest one is the same. Returns 0; or
- * -1 with a sentence logged, if that failed. */
+/* Ends the thread. Call it when no batch is in flight or will be submitted. `save`: writes a last
+ * snapshot from the table itself, without a copy, unless the newest file has the same contents.
+ * Returns 0; or logs an error and returns -1 if that failed. */
 int sw_saver_stop(struct sw_saver *saver, bool save);
 /* Closes the directory. NULL is allowed. */
 void sw_saver_destroy(struct sw_saver *saver);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * saver_parts.h - the saver from inside: what saver.c, which loads and saves, saver_write.c, which
- * writes a snapshot, saver_ask.c, which tells others, and saver_replace.c, by which a replica takes
- * another history, share.
+ * saver_parts.h - internals of the saver. saver.c loads and decides when to save, saver_write.c
+ * writes a snapshot, saver_ask.c has the functions for other threads, and saver_replace.c replaces
+ * the files by those of another history.
  */
 #ifndef SHERWOOD_SERVER_LOG_SAVER_PARTS_H
 #define SHERWOOD_SERVER_LOG_SAVER_PARTS_H
@@ -27,8 +27,7 @@ struct sw_saver {
     pthread_t thread;
     bool started;
 
-    /* Whoever writes `history` or `role` holds it, while the disk takes it. Taken before the
-     * mutex. */
+    /* Held while a thread writes `history` or `role` to disk. Locked before the mutex. */
     pthread_mutex_t history_file;
     pthread_mutex_t mutex;
     pthread_cond_t changed; /* of what follows */
@@ -36,10 +35,10 @@ struct sw_saver {
     uint64_t finished;      /* and of the last that was written, or failed */
     bool stopping;          /* the thread is to end */
     bool save_at_end;
-    bool held;                 /* no snapshot begins: what the table holds is half of something */
-    struct sw_history history; /* what the file says */
-    struct sw_role role;       /* the same, of the file `role`; the owner's until a thread starts,
-                                  then changed by who holds the lock of roles (server/repl/role.h),
+    bool held;                 /* no snapshot begins: the contents of the table are incomplete */
+    struct sw_history history; /* contents of the file `history` */
+    struct sw_role role;       /* contents of the file `role`. The owner's until a thread starts;
+                                  later changed only under the lock of roles (server/repl/role.h)
                                   and `history_file` */
     bool end_failed;
     struct sw_persistence facts;
@@ -57,7 +56,7 @@ struct sw_saver {
     uint64_t base_log;      /* bytes of log that had been written by the last snapshot */
     uint64_t mend_ms;       /* monotonic: when the log, if it is broken, is to be mended */
     uint64_t mend_wait_ms;  /* how long before the next try, if this one fails */
-    uint64_t moved_ms;      /* monotonic: when the owner was told last */
+    uint64_t moved_ms;      /* monotonic: when owner.moves was last called */
     uint64_t logged_ms;
 };
 
@@ -73,12 +72,12 @@ struct sw_saved_file {
     uint64_t began_ms; /* monotonic; 0: no image was asked for */
 };
 
-/* Writes a snapshot to the directory that the path names, and removes what it stands for. Returns
- * 0; or -1 with a sentence in `reason`. The saver's thread calls it. */
+/* Writes a snapshot to the directory that the path names, and removes files that it replaces.
+ * Returns 0; or -1 and an error in `reason`. Threads: the saver's. */
 int sw_saver_write(struct sw_saver *saver, bool borrow, struct sw_saved_file *saved,
                    char reason[SW_SNAPSHOT_REASON_BYTES]);
 bool sw_saver_log_is_broken(const struct sw_saver *saver);
-/* Tells the owner that something goes on, every few seconds. */
+/* Calls owner.moves, at most every few seconds. */
 void sw_saver_tell_owner(struct sw_saver *saver);
 
 /* A snapshot of the contents that were to come is durable, and the log goes on behind it. Returns

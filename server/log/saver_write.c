@@ -15,7 +15,7 @@
 #include "table/image.h"
 #include "table/info.h"
 
-/* How often the owner is told that something goes on. */
+/* Least time between two calls of owner.moves. */
 #define MOVES_MS 5000
 
 void sw_saver_tell_owner(struct sw_saver *saver)
@@ -102,7 +102,7 @@ static int follow(struct sw_saver *saver, bool at_end, char reason[SW_SNAPSHOT_R
     if (wal != NULL && !at_end && !sw_saver_log_is_broken(saver)) {
         return -1;
     }
-    pthread_mutex_lock(&saver->history_file); /* whoever writes it uses the directory */
+    pthread_mutex_lock(&saver->history_file); /* its writers use the directory */
     int status = wal == NULL
                      ? sw_directory_follow(&saver->directory, reason, SW_SNAPSHOT_REASON_BYTES)
                      : sw_wal_follow(wal, &saver->directory, reason, SW_SNAPSHOT_REASON_BYTES);

@@ -25,8 +25,8 @@ bool sw_snapshot_fits(const struct sw_load *load, const struct sw_table_info *in
         return false;
     }
     if (header->key_text_bytes != info->key_text_bytes) {
-        SAY("%s/%s has rows of which %u bytes are the text of the key, and this table rows of "
-            "which %u are: start with the resp-key-text-bytes it was written with",
+        SAY("%s/%s has rows with %u bytes for the text of the key, and this table has rows "
+            "with %u: start with the resp-key-text-bytes it was written with",
             load->directory->path, name, header->key_text_bytes, info->key_text_bytes);
         return false;
     }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * snapshot_load.h - the newest whole snapshot of the data directory becomes the contents of a
- * table.
+ * snapshot_load.h - loads the newest whole snapshot of the data directory into a table.
  *
  * Threads: one at a time; progress may be read by any.
  */
@@ -41,11 +40,11 @@ struct sw_load {
     size_t damaged_count;
 };
 
-/* Loads by restore.h, or by ordinary batches where the table has it not. A damaged snapshot is
- * logged, and the one before it is tried. Where none is found the table is empty. Returns 0; or -1,
- * with a sentence in `reason`, if a file cannot be read, is of a newer version or another
- * directory, does not fit the table, if all of them are damaged, or `stop` was set. The sequence of
- * the table is then at least `highest`. */
+/* Loads by table/restore.h, or by ordinary batches if the table does not support that. Logs a
+ * damaged snapshot and tries the one before it. Without a snapshot the table stays empty.
+ * Afterwards the sequence of the table is at least `highest`. Returns 0; or -1 and an error in
+ * `reason`. It fails if a file cannot be read, has a newer version, is of another directory, or
+ * does not fit the table; if all files are damaged; or if `stop` was set. */
 int sw_snapshot_load(struct sw_load *load, char reason[SW_LOAD_REASON_BYTES]);
 
 #endif

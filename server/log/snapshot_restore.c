@@ -14,7 +14,7 @@
 #include "proto/value_type.h"
 #include "table/status.h"
 
-/* While some wait for the disk the others compute: so many more than there are processors. */
+/* Threads in addition to one per processor: some wait for the disk while the others compute. */
 #define MORE_THREADS 2
 #define THREADS_MAX 16
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * snapshot_restore.h - the blocks of a snapshot go to an empty table, read and checked by several
- * threads.
+ * snapshot_restore.h - several threads read and check the blocks of a snapshot, and add them to an
+ * empty table.
  *
- * Threads: one at a time; it is one of those that read.
+ * Threads: one caller at a time, which is one of the readers.
  */
 #ifndef SHERWOOD_SERVER_LOG_SNAPSHOT_RESTORE_H
 #define SHERWOOD_SERVER_LOG_SNAPSHOT_RESTORE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * snapshot_write.h - an image of the table becomes a snapshot in the data directory.
+ * snapshot_write.h - writes an image of the table to the data directory as a snapshot.
  *
  * Threads: one at a time.
  */
@@ -25,11 +25,11 @@ struct sw_snapshot_write {
     struct sw_snapshot_header header; /* all but entries, which are counted */
     uint64_t file_bytes;              /* out */
     void (*progress)(void *context);  /* called after each block; or NULL */
-    /* Called before each block: whether the file is of no use any more, and is given up; or NULL.
-     */
+    /* Called before each block. Returns true to give up a file that is not needed any more. May be
+     * NULL. */
     bool (*is_outdated)(const struct sw_snapshot_write *write);
-    bool (*waits)(void *context); /* asked while somebody else has the image; NULL: it waits */
-    bool goes_first;              /* who has the image gives it up: sw_snapshot_image */
+    bool (*waits)(void *context); /* see sw_snapshot_take; NULL: waits without limit */
+    bool goes_first;              /* takes precedence: see `first` of sw_snapshot_image */
     void *context;
 };
 
@@ -38,21 +38,20 @@ struct sw_snapshot_write {
 int sw_snapshot_fill_block(const struct sw_snapshot_header *header, struct sw_image *image,
                            uint8_t *block, uint32_t *entries);
 
-/* Writes the file beside those that are there, syncs it, gives it its name and syncs the directory;
- * only then it returns 0. Otherwise -1, with a sentence in `reason`, and the directory as it was;
- * but that the new name may be there where syncing the directory failed. A failed sync is not
- * repeated. */
+/* Writes the new file, syncs it, renames it and syncs the directory. Returns 0 only after that. If
+ * it fails, returns -1 and an error in `reason`, and leaves the directory as it was. One exception:
+ * if syncing the directory failed, the new name may exist. Never repeats a failed sync. */
 int sw_snapshot_write(struct sw_snapshot_write *write, char reason[SW_SNAPSHOT_REASON_BYTES]);
 
-/* Whether a snapshot of `bytes` could be written, as far as the disk tells beforehand: allocates
- * them, writes and syncs a page, and removes the file. Returns 0, or -1 with a sentence. */
+/* Tests whether a snapshot of `bytes` could be written: allocates them in a file, writes and syncs
+ * a page, and removes the file. Returns 0; or -1 and an error in `reason`. */
 int sw_snapshot_probe(const struct sw_directory *directory, uint64_t bytes,
                       char reason[SW_SNAPSHOT_REASON_BYTES]);
 
-/* Removes what a write that was interrupted has left. */
+/* Removes the file of an interrupted write. */
 void sw_snapshot_remove_unfinished(const struct sw_directory *directory);
-/* Removes the oldest snapshots so that `keep` remain, without those numbered as in `damaged`, which
- * are left and not counted. What cannot be removed is logged and stays. */
+/* Removes the oldest snapshots so that `keep` remain. Neither removes nor counts those with a
+ * number in `damaged`. Logs a file that it cannot remove. */
 void sw_snapshot_remove_old(const struct sw_directory *directory, uint32_t keep,
                             const uint64_t *damaged, size_t damaged_count);
 

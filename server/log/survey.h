@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * survey.h - reading the segments of a data directory: what is there, and its writes in order.
+ * survey.h - a scan of the segments of a data directory, and a replay of their writes in order.
  *
- * Nothing is changed. Of each segment what was written is read (segment_file.h), once: up to
- * SW_WAL_KEPT_BYTES of the newest segments stay in memory for the replay. Older ones are read again
- * by it. To be called by one thread.
+ * The scan changes nothing. It reads the written part of each segment (segment_file.h) once. Up to
+ * SW_WAL_KEPT_BYTES of the newest segments stay in memory for the replay, which reads older ones
+ * again. Threads: one.
  */
 #ifndef SHERWOOD_SERVER_LOG_SURVEY_H
 #define SHERWOOD_SERVER_LOG_SURVEY_H
@@ -15,7 +15,7 @@
 #define SW_WAL_KEPT_BYTES (256ULL << 20)
 #define SW_WAL_REASON_BYTES 1024 /* a path and a sentence */
 
-/* Where a replay has its records. */
+/* Memory for the records of a replay. */
 struct sw_wal_memory {
     void *(*take)(void *context, size_t bytes); /* NULL: on the heap. Returns NULL: there is none */
     void (*give)(void *context, void *memory, size_t bytes);
@@ -32,30 +32,31 @@ struct sw_wal_survey {
 };
 
 /* Reads all segments and decides what is to be replayed on top of a snapshot of sequence `base`;
- * see sw_wal_plan. Returns 0; or -1 with a sentence in `reason`. What was found is there in either
- * case, and the caller gives it back by sw_wal_survey_free. */
+ * see sw_wal_plan. Returns 0; or -1 and an error in `reason`. In both cases the caller frees the
+ * result with sw_wal_survey_free. */
 int sw_wal_survey(struct sw_wal_survey *survey, const struct sw_directory *directory, uint64_t base,
                   uint64_t named, const struct sw_wal_beside *beside,
                   const struct sw_wal_shape *shape, char reason[SW_WAL_REASON_BYTES]);
 void sw_wal_survey_free(struct sw_wal_survey *survey);
 
-/* Removes what no start is to read again, where no new segment follows: segments that begin behind
- * a gap, whose sequences will be given again, and those that are another one. Empty ones stay, for
- * the one before may say that another one follows. The directory is not synced. Returns 0, or -1
- * with a sentence in `reason`. */
+/* Removes segments that no later start may read, if no new segment follows: segments that begin
+ * after a gap, whose sequences will be reused, and aliases of other segments. Keeps empty ones,
+ * because the segment before may name them as its follower. Does not sync the directory. Returns 0,
+ * or -1 and an error in `reason`. */
 int sw_wal_remove_unreachable(const struct sw_wal_survey *survey,
                               const struct sw_directory *directory,
                               char reason[SW_WAL_REASON_BYTES]);
-/* Is the segment one of those, or empty? Once there is a newer one it may go. */
+/* Returns true if the segment is one of those, or empty. It may be removed once a newer one exists.
+ */
 static inline bool sw_wal_is_superfluous(const struct sw_wal_found *found)
 {
     return found->is_alias || found->is_passed || found->run.first == 0;
 }
 
-/* What takes writes. `columns` are the keys, operands and operations, as sw_wal_columns says. They
- * stay where they are until `end` returns. The taker may change them if they lie in memory that
- * `take` of its sw_wal_memory has given. Both return 0, or -1 with a sentence in `reason`, which
- * ends the replay. */
+/* The consumer of a replay. `columns` are the keys, operands and operations (see sw_wal_columns).
+ * They stay valid until `end` returns. The consumer may change them if they lie in memory from
+ * `take` of its sw_wal_memory. Both functions return 0, or -1 and an error in `reason`, which ends
+ * the replay. */
 struct sw_wal_taker {
     int (*write)(void *context, const struct sw_wal_record *record, uint8_t *columns,
                  char reason[SW_WAL_REASON_BYTES]);
@@ -63,8 +64,8 @@ struct sw_wal_taker {
     void *context;
 };
 
-/* Hands out the writes with sequences above `after`, in order. Returns 0; or -1 with a sentence in
- * `reason`. */
+/* Passes the writes with sequences above `after` to the taker, in order. Returns 0; or -1 and an
+ * error in `reason`. */
 int sw_wal_replay(const struct sw_wal_survey *survey, const struct sw_directory *directory,
                   uint64_t after, const struct sw_wal_memory *memory,
                   const struct sw_wal_taker *taker, char reason[SW_WAL_REASON_BYTES]);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * wal.h - the write-ahead log of a daemon: what was applied goes to files, in its order, before
- * clients hear of it.
+ * wal.h - the write-ahead log of a daemon: applied writes go to files, in order, before clients get
+ * their replies.
  *
- * The table numbers writes 1, 2, 3, .. (write_sequence of struct sw_batch). Whoever sees one done
- * hands it in by sw_wal_add, and answers it once sw_wal_answerable has reached its number. One
- * thread writes what was handed in, many writes at a time, another one syncs what was written while
- * the first goes on, and a third makes the next segment before the current one is full.
+ * The table numbers writes 1, 2, 3, .. (write_sequence of struct sw_batch). The loop that completes
+ * a write adds it with sw_wal_add, and replies once sw_wal_answerable has reached its number. The
+ * writer thread writes added writes, many at a time. The syncer syncs them meanwhile. The keeper
+ * makes the next segment before the current one is full.
  *
- * Three numbers, each "all writes up to here": handed in without a gap >= written (the kernel has
- * it: a kill loses nothing) >= durable (storage has it).
+ * Three numbers each mean "all writes up to here": added without a gap >= written (the kernel has
+ * them, so a kill loses nothing) >= durable (storage has them).
  *
- * Threads: functions may be called from any, but for open and close, which are the owner's.
+ * Threads: any. Only the owner calls open and close.
  */
 #ifndef SHERWOOD_SERVER_LOG_WAL_H
 #define SHERWOOD_SERVER_LOG_WAL_H
@@ -21,7 +21,7 @@
 #include "server/log/survey.h"
 #include "server/observe/counters.h"
 
-/* When an answer may go out. */
+/* When a reply may be sent. */
 enum sw_wal_level {
     SW_WAL_ALWAYS,   /* its write is durable */
     SW_WAL_EVERYSEC, /* it is written, and the oldest write that is not durable is younger than a
@@ -39,15 +39,15 @@ enum sw_wal_state {
 struct sw_wal_config {
     enum sw_wal_level level;
     uint64_t segment_bytes;
-    uint64_t backlog_bytes;     /* applied and not written, at which writes have to wait */
+    uint64_t backlog_bytes;     /* limit of applied but unwritten bytes: further writes wait */
     uint64_t columns_bytes_max; /* of the longest record */
-    uint64_t patience_ms;       /* so long answers wait for a broken log to be mended */
+    uint64_t patience_ms;       /* longest time that replies wait for a broken log to restart */
     uint32_t key_form;          /* sw_key_form_told() */
     struct sw_wal_shape shape;
     /* Called by any thread of the log when answerable or the state may have changed, and when
      * writes that had to wait may go on. Must not block. */
     void (*wake)(void *context);
-    /* Called by the syncer after a sync, which took so long; NULL: nobody wants to know. */
+    /* Called by the syncer after a sync, with its duration; NULL: not called. */
     void (*synced)(void *context, uint64_t us);
     void *context;
 };
@@ -88,11 +88,11 @@ int sw_wal_open(struct sw_wal *wal, const struct sw_directory *directory,
  * logged. */
 int sw_wal_close(struct sw_wal *wal);
 
-/* Hands in a write. Each one is handed in once. Returns false, with nothing done, if there is no
- * room: try again when one that was handed in before is written. A broken log takes writes and
- * forgets them, for the snapshot that mends it has them. */
+/* Adds a write. Each write is added once. If there is no room, does nothing and returns false: call
+ * again when an earlier write is written. A broken log drops the write, because the snapshot that
+ * restarts the log has it. */
 bool sw_wal_add(struct sw_wal *wal, const struct sw_wal_write *write);
-/* Instead of that, where there is no memory for the write: the log breaks. */
+/* Replaces sw_wal_add if memory for the write is short. Breaks the log. */
 void sw_wal_skip(struct sw_wal *wal, uint64_t sequence);
 
 /* The writes up to here may be answered now. */
@@ -104,8 +104,8 @@ uint64_t sw_wal_handed(const struct sw_wal *wal);
 uint64_t sw_wal_written(const struct sw_wal *wal);
 enum sw_wal_state sw_wal_state(const struct sw_wal *wal);
 
-/* May new writes go to the table? If not they wait, unless the state is not OK: then they are
- * refused. */
+/* Returns true if new writes may go to the table. If not, they wait while the state is OK, and are
+ * refused in any other state. */
 bool sw_wal_has_room(const struct sw_wal *wal);
 
 /* Bytes of the log behind the snapshot that was loaded, and written since then. */
@@ -114,41 +114,42 @@ uint64_t sw_wal_appended(const struct sw_wal *wal);
 /* Begins a sync soon, if this write is not durable. */
 void sw_wal_want_durable(struct sw_wal *wal, uint64_t sequence);
 
-/* Random, and never 0; another one at each start, and after sw_wal_replace: sequences mean nothing
- * to a log of another one. A caller that compares a sequence with sw_wal_durable reads that first,
- * and then looks whether the incarnation is still that of the sequence. */
+/* Returns the incarnation: random, never 0, new at each start and after sw_wal_replace. A sequence
+ * only has a meaning within one incarnation. A caller that compares a sequence first reads
+ * sw_wal_durable, then checks that the incarnation is still the sequence's. */
 uint64_t sw_wal_incarnation(const struct sw_wal *wal);
 
-/* Whether writes that are not answerable get no answer: the log is broken for longer than
- * patience_ms, or was given up. */
+/* Returns true if waiting writes get no reply: the log has been broken for longer than patience_ms,
+ * or was given up. */
 bool sw_wal_is_hopeless(const struct sw_wal *wal);
 
-/* Ends writing: the state becomes BROKEN, soon, and is not mended; what waits can be told. */
+/* Gives the log up: the state soon becomes BROKEN, and the log does not restart. Waiting writes
+ * then get no reply (sw_wal_is_hopeless). */
 void sw_wal_give_up(struct sw_wal *wal);
 
-/* A snapshot that is durable stands for the writes up to `sequence`: a broken log goes on behind
- * them, in a new segment, and they are durable. Waits until those of them that are on their way
- * were handed in. Returns 0; or -1 if a later write was handed in, so that another snapshot is
- * needed, or the log was not broken, given up or closed. By one thread at a time. */
+/* Restarts a broken log in a new segment. A durable snapshot has the writes up to `sequence`, which
+ * thereby become durable. Waits until all of them were added. Returns 0; or -1 if a later write was
+ * added, so that another snapshot is needed, or the log is not broken, or was given up or closed.
+ * One thread at a time. */
 int sw_wal_mend(struct sw_wal *wal, uint64_t sequence);
 
-/* What the table holds is not what was logged: it has other writes, up to `sequence`. The log
- * forgets its own, closes its files, and is broken until sw_wal_mend. Its threads leave the
- * directory alone until sw_wal_let_keep. Nobody hands in a write meanwhile, and nobody mends.
- * Returns 0, or -1 if it was given up or closed. */
+/* The table has other writes than the log, up to `sequence`. The log drops its own writes, closes
+ * its files, and is broken until sw_wal_mend. Its threads do not use the directory until
+ * sw_wal_let_keep. Meanwhile no thread may call sw_wal_add or sw_wal_mend. Returns 0, or -1 if the
+ * log was given up or closed. */
 int sw_wal_replace(struct sw_wal *wal, uint64_t sequence);
 void sw_wal_let_keep(struct sw_wal *wal);
 
-/* sw_directory_follow for the directory of a log that is broken, or closed: its segments stay in
- * the one that is gone. `directory` is the one that was given to sw_wal_open, of which this is the
- * only thread that changes it. */
+/* Calls sw_directory_follow for the directory of a broken or closed log, whose segments stay in the
+ * old directory. `directory`: the argument of sw_wal_open. The caller is the only thread that
+ * changes it. */
 int sw_wal_follow(struct sw_wal *wal, struct sw_directory *directory, char *reason,
                   size_t reason_bytes);
 
-/* Removes segments all of whose writes are up to `sequence`, which a snapshot that is durable
- * holds. Done later, by a thread of the log. */
+/* Removes segments whose writes are all in a durable snapshot of `sequence`, and whose number is
+ * below `from`. A thread of the log does this later. */
 void sw_wal_forget(struct sw_wal *wal, uint64_t sequence, uint64_t from);
-/* What a snapshot tells of the log beside it whose image is taken afterwards. */
+/* Fills in the log's fields of a snapshot's header. Call it before the image is taken. */
 void sw_wal_beside(struct sw_wal *wal, struct sw_wal_beside *beside);
 
 struct sw_wal_figures {

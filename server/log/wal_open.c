@@ -237,8 +237,8 @@ static void close_files(struct sw_wal *wal)
     pthread_mutex_unlock(&wal->lock);
 }
 
-/* Ends the threads but for the writer, and removes the segment that nobody has used, where the one
- * before cannot be sealed: a SEAL that failed may be there after all. */
+/* Ends the threads except the writer. Removes the unused next segment, unless the log is broken:
+ * the current segment may then have a SEAL, because a failed write may have reached storage. */
 static void stop_others(struct sw_wal *wal, bool syncer, bool keeper)
 {
     pthread_mutex_lock(&wal->lock);
@@ -263,8 +263,8 @@ static void stop_others(struct sw_wal *wal, bool syncer, bool keeper)
     }
 }
 
-/* What may be on its way when writes begin to be refused is not bounded by less than the memory of
- * all loops. In practice it is less than what waits elsewhere before writes wait. */
+/* Writes in flight when the log begins to refuse writes are only bounded by the memory of all
+ * loops. In practice they are less than backlog_bytes. */
 static uint64_t margin_of(const struct sw_wal *wal)
 {
     const uint64_t longest =

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * wal_parts.h - the log from inside: what wal.c, writer.c and keeper.c share.
+ * wal_parts.h - internals of the log, shared by wal.c, writer.c, keeper.c and mend.c.
  *
  * | thread | does                                                                  | file     |
  * | writer | writes records, begins syncs, does short ones, goes on to the next    | writer.c |
  * | syncer | syncs, oldest segment first, and closes segments that are full       | writer.c |
  * | keeper | makes the next segment, removes segments that a snapshot stands for  | keeper.c |
  *
- * While the log is broken the writer waits in mend.c, and goes on from there.
+ * While the log is broken, the writer waits in mend.c for the restart.
  */
 #ifndef SHERWOOD_SERVER_LOG_WAL_PARTS_H
 #define SHERWOOD_SERVER_LOG_WAL_PARTS_H
@@ -16,13 +16,13 @@
 
 #include "server/log/wal.h"
 
-#define SW_WAL_RING 65536U        /* writes that were handed in and are not written */
-#define SW_WAL_RECORDS_MAX 32768U /* .. of which so many shut the door */
+#define SW_WAL_RING 65536U        /* capacity for added, unwritten writes */
+#define SW_WAL_RECORDS_MAX 32768U /* queue length at which the log stops accepting writes */
 #define SW_WAL_UNSYNCED_MAX 2U    /* full segments that are not synced */
 /* The last pages of a segment are for a MARK, which follows the last write, and the SEAL. */
 #define SW_WAL_ENDING_BYTES (2ULL * SW_WAL_PAGE)
 #define SW_WAL_NEW_NAME "new-log"     /* a segment that is being made */
-#define SW_WAL_STAGE_BYTES (4U << 20) /* what goes past the page cache is copied to, first */
+#define SW_WAL_STAGE_BYTES (4U << 20) /* aligned copy buffer of direct writes */
 
 /* A segment that is being written, or was. */
 struct sw_wal_file {
@@ -32,7 +32,7 @@ struct sw_wal_file {
     uint64_t size;
     uint64_t at;   /* where the next record goes */
     uint64_t last; /* sequence of the last write in it, or before it */
-    uint64_t told; /* what the last record in it, or its header, says is durable */
+    uint64_t told; /* the durable number in its last record, or in its header */
     bool direct;   /* it is written past the page cache */
 };
 
@@ -43,12 +43,12 @@ struct sw_wal_old {
     uint64_t bytes;
 };
 
-/* What the saver asks of the writer, once the log is broken. */
+/* A request of the saver to the writer, while the log is broken. */
 struct sw_wal_mend {
     bool asked;
-    uint64_t through; /* a snapshot that is durable stands for the writes up to here */
-    bool replaces;    /* or: there are other writes up to here, for which one will stand */
-    bool done;        /* out, when `asked` is false again: the log goes on behind it */
+    uint64_t through; /* a durable snapshot has the writes up to here */
+    bool replaces; /* the table has other writes up to here, and a snapshot of them will follow */
+    bool done;     /* out, when `asked` is false again: the log continues after `through` */
 };
 
 /* A write in the ring. */
@@ -93,7 +93,7 @@ struct sw_wal {
     uint64_t
         stuck_ns; /* since when a write waits for a segment that cannot be made; 0: none does */
 
-    /* The keeper's: what there was when it made a segment last, and what it has concluded. */
+    /* Only the keeper uses these: totals when it last made a segment, and its conclusion. */
     uint64_t counted_bytes, counted_syncs;
     bool syncs_are_large;
 
@@ -167,8 +167,8 @@ bool sw_wal_wait_for_mend(struct sw_wal *wal);
 
 /* keeper.c */
 void *sw_wal_run_keeper(void *wal);
-/* Makes a segment of so many bytes, of zeros behind a header that says `through`, under
- * SW_WAL_NEW_NAME. It is not synced. Returns 0, or -1 with errno and no file. */
+/* Makes a segment of `bytes` bytes under SW_WAL_NEW_NAME: a header with `through`, then zeros. Does
+ * not sync it. Returns 0, or -1 with errno and no file. */
 int sw_wal_make_segment(struct sw_wal *wal, struct sw_wal_file *file, uint64_t number,
                         uint64_t bytes, uint64_t through);
 /* Gives the segment, which is synced, its name; then it may take writes. Returns 0, or -1 with
@@ -178,8 +178,7 @@ int sw_wal_name_segment(struct sw_wal *wal, struct sw_wal_file *file);
 void sw_wal_drop_segment(struct sw_wal *wal, struct sw_wal_file *file);
 /* Bytes that a segment has, so that the longest record fits. */
 uint64_t sw_wal_segment_bytes(const struct sw_wal *wal);
-/* Closes a segment that has its name, and leaves it there, for others may be gone by now which it
- * follows. */
+/* Closes a named segment without removing it: the segments before it may have been removed. */
 void sw_wal_leave_segment(struct sw_wal *wal, struct sw_wal_file *file);
 /* Removes the ghosts, and syncs the directory. Only behind a segment whose name is durable: a
  * segment that says that another one follows must not become the last. Returns 0, or -1 with errno.

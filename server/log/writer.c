@@ -17,11 +17,11 @@
 
 #define PIECE_RECORDS 128
 #define PIECE_BYTES (4U << 20)
-/* ALWAYS: of a write that is no longer the writer does the sync, too. */
+/* ALWAYS: the writer itself syncs a write of at most this size. */
 #define SYNC_ITSELF_BYTES (64U << 10)
-/* EVERYSEC: a sync begins when the oldest write that is not durable is so old. */
+/* EVERYSEC: age of the oldest write that is not durable at which a sync begins. */
 #define SYNC_AFTER_NS 500000000ULL
-/* After so long without writes a MARK says what became durable. */
+/* Time without writes after which a MARK records what became durable. */
 #define MARK_AFTER_NS 1000000000ULL
 
 /* Records that are written by one call. */
@@ -43,7 +43,7 @@ static struct sw_wal_slot *slot_of(struct sw_wal *wal, uint64_t sequence)
 static void set_state(struct sw_wal *wal, enum sw_wal_state state)
 {
     if (wal->state != state) { /* the writer alone changes it */
-        /* before `wake` looks who waits: they say so before they look at the state */
+        /* stored before wake() reads the waiting flags, which waiters set before they read it */
         __atomic_store_n(&wal->state, state, __ATOMIC_SEQ_CST);
         wal->config.wake(wal->config.context);
     }
@@ -111,7 +111,7 @@ static void gather(struct sw_wal *wal, struct piece *piece)
     }
 }
 
-/* Tells that the piece is written, and gives back what it was written from. */
+/* Publishes that the piece is written, and frees the memory of its writes. */
 static void publish(struct sw_wal *wal, const struct piece *piece)
 {
     uint64_t bytes = 0;
