@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * facts.h - what INFO, the metrics and the pages tell of a topology in etcd.
+ * facts.h - status of a topology in etcd, for INFO, the metrics and the pages.
  */
 #ifndef SHERWOOD_SERVER_REGISTRY_FACTS_H
 #define SHERWOOD_SERVER_REGISTRY_FACTS_H
@@ -10,16 +10,16 @@
 
 struct sw_registry_facts {
     bool is_on;
-    bool is_watching;        /* changes are told at once; else the key is read once a second */
-    uint64_t epoch;          /* of the key, as etcd last told; 0: it is absent, or unknown yet */
+    bool is_watching;        /* a watch reports changes; else the key is read once a second */
+    uint64_t epoch;          /* of the key, as etcd last reported; 0: absent, or unknown yet */
     uint64_t silent_ms;      /* since etcd last answered, or since the start */
     uint64_t watch_restarts; /* watches that were cut, or ended */
-    uint64_t failures;       /* requests without an answer */
-    uint64_t writes;         /* topologies that this node has put there */
-    uint64_t conflicts;      /* that it has not, since there was a newer one */
-    uint64_t claims;         /* writes by which it told that it was elected */
-    char refused[256];       /* why what etcd holds is not taken; empty: it is, or is unknown */
-    char trouble[256];       /* of the last request without an answer */
+    uint64_t failures;       /* requests that etcd did not answer */
+    uint64_t writes;         /* topologies that this node has written to etcd */
+    uint64_t conflicts;      /* topologies not written, because etcd had a newer one */
+    uint64_t claims;         /* topologies written because this node was elected */
+    char refused[256];       /* why the node refuses the topology in etcd; empty: it does not */
+    char trouble[256];       /* error of the last request that etcd did not answer */
 };
 
 #endif

@@ -2,11 +2,11 @@
  *
  * look.c - watching the topology in etcd, and taking it.
  *
- * The key is read first, then watched from the next revision on, so nothing is missed between. A
- * watch that was cut goes on behind what it has told; where etcd has compacted that away the key is
- * read anew. A watch by a member of etcd that stands still says nothing, and looks as if nothing
- * had changed: so the key is read now and then, by whichever member answers, and a watch that has
- * not told what was read is cut.
+ * The thread reads the key first, then watches it from the next revision on, so it misses nothing
+ * in between. After a cut, the watch resumes at the revision after its last event. If etcd has
+ * compacted that revision away, the thread reads the key again. An etcd member that has stalled
+ * sends no events, as if nothing had changed. So the thread also reads the key now and then, at any
+ * member that answers. If the watch does not report what the read has found, the thread cuts it.
  */
 #include <inttypes.h>
 #include <stdio.h>

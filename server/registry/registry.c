@@ -17,13 +17,13 @@
 
 #define TICK_MS 50
 #define REQUEST_MS 900
-/* A node that knows of no topology asks for one before clients come: for so many times 10 ms. */
+/* At the start, a node without a topology waits for one this number of times, 10 ms each. */
 #define FIRST_LOOKS 100
 
 /* --- orders ------------------------------------------------------------------------------------
  */
 
-/* Returns the number of the order; 0 where too many wait, and it is not taken over. */
+/* Takes over the order and returns its number; 0: too many orders wait, and the caller keeps it. */
 static uint64_t push(struct sw_registry *registry, struct sw_registry_wanted *order)
 {
     uint64_t number = 0;
@@ -164,8 +164,8 @@ static const char *parse(struct sw_etcd_where *where, const struct sw_config *co
     if (config->ha[0] != '\0' &&
         sw_ha_where_parse(&shard, config->ha, reason, sizeof(reason)) == 0 &&
         !sw_etcd_same_members(&shard.etcd, where)) {
-        return "--ha names other members of etcd: a new primary is told by one transaction about "
-               "its term and the topology";
+        return "--ha names other members of etcd: name the same ones, because one transaction "
+               "compares the shard's term and writes the topology";
     }
     return NULL;
 }
@@ -185,13 +185,13 @@ int sw_registry_create(const struct sw_config *config, struct sw_cluster *cluste
     }
     struct sw_registry *registry = calloc(1, sizeof(*registry));
     const char *wrong = !sw_etcd_is_built() ? "this server was built without libcurl (Debian's "
-                                              "libcurl4-openssl-dev), by which etcd is asked"
+                                              "libcurl4-openssl-dev), which etcd needs"
                         : registry == NULL  ? "no memory"
                                             : parse(&registry->where, config);
     if (wrong != NULL) {
         sw_log(SW_LOG_ERROR,
-               "cluster-config: %s: it is etcd://host:port,host:port/prefix, or "
-               "etcds:// by TLS",
+               "cluster-config: %s: write etcd://host:port,host:port/prefix, or "
+               "etcds:// for TLS",
                wrong);
         free(registry);
         return -1;

@@ -2,13 +2,13 @@
  *
  * registry.h - the topology of a cluster in etcd, where all nodes read it: cluster-config etcd://..
  *
- * One thread watches the key, and takes what lies there; while it cannot watch, it reads once a
- * second. It writes what an operator asks for (CLUSTER SETTOPOLOGY), and, where this node was
- * elected primary of its shard (--ha), that it is: each by a transaction that compares the revision
- * of what it replaces, the latter also that of the shard's term. Without etcd the node goes on with
- * the topology that it has.
+ * One thread watches the key and takes each new topology. While it cannot watch, it reads the key
+ * once a second. The thread writes a topology in two cases: an operator orders it (CLUSTER
+ * SETTOPOLOGY), or this node was elected primary of its shard (--ha). A write is a transaction that
+ * compares the revision of the old topology; after an election also the revision of the shard's
+ * term. Without etcd the node keeps its topology.
  *
- * Threads: any, but for create, start, stop and destroy.
+ * Threads: any. Create, start, stop and destroy are the exceptions: the main thread calls them.
  */
 #ifndef SHERWOOD_SERVER_REGISTRY_REGISTRY_H
 #define SHERWOOD_SERVER_REGISTRY_REGISTRY_H
@@ -21,31 +21,31 @@ struct sw_registry;
 
 struct sw_registry_owner {
     void *server;
-    void (*wake)(void *server); /* an order is over: loops may wait for it */
+    void (*wake)(void *server); /* an order has an outcome: loops may wait for it */
 };
 
-/* What is wrong with the options about a topology in etcd, which `config` has; NULL: nothing. */
+/* Checks the options of a topology in etcd. Returns NULL, or an error text. */
 const char *sw_registry_wrong(const struct sw_config *config);
 
-/* Returns 0 and NULL in *out where the topology is not in etcd; -1 with a sentence logged. Borrows
- * everything; `ha` may be NULL. */
+/* Sets *out to NULL and returns 0 if the topology is not in etcd. Logs an error and returns -1 if
+ * it fails. Borrows all arguments. `ha` may be NULL. */
 int sw_registry_create(const struct sw_config *config, struct sw_cluster *cluster, struct sw_ha *ha,
                        const struct sw_registry_owner *owner, struct sw_registry **out);
-/* NULL is allowed in these. A node that knows of no topology waits for one, for a second at most:
- * clients that ask it for the map should not be told that there is none. */
+/* NULL is allowed in these three. Start: a node without a topology waits for one, for a second at
+ * most, so that clients do not see an empty slot map. */
 int sw_registry_start(struct sw_registry *registry);
 void sw_registry_stop(struct sw_registry *registry);
 void sw_registry_destroy(struct sw_registry *registry);
 
-/* Has the topology written to etcd, if its epoch there is *only_if (NULL: that which this node has
- * read last). Returns the number of the order; or 0 with a sentence. */
+/* Queues a write of the topology to etcd. It succeeds only if the epoch in etcd is *only_if (NULL:
+ * the epoch that this node has read last). Returns the number of the order; or 0 and an error. */
 uint64_t sw_registry_order(struct sw_registry *registry, const char *text, size_t size,
                            const uint64_t *only_if, char error[SW_CLUSTER_ERROR_BYTES]);
-/* What became of it. */
+/* Outcome of an order. */
 enum sw_registry_outcome {
     SW_REGISTRY_UNDER_WAY,
-    SW_REGISTRY_WRITTEN, /* and taken, here, as the view of this number */
-    SW_REGISTRY_REFUSED  /* for the reason that is given */
+    SW_REGISTRY_WRITTEN, /* and taken on this node, as the view *view */
+    SW_REGISTRY_REFUSED  /* `error` has the reason */
 };
 enum sw_registry_outcome sw_registry_outcome(struct sw_registry *registry, uint64_t order,
                                              uint64_t *view, char error[SW_CLUSTER_ERROR_BYTES]);

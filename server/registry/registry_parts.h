@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * registry_parts.h - the thread of a topology in etcd: registry.c calls write.c, that look.c.
+ * registry_parts.h - the thread of a topology in etcd. registry.c calls write.c, and write.c calls
+ * look.c.
  */
 #ifndef SHERWOOD_SERVER_REGISTRY_REGISTRY_PARTS_H
 #define SHERWOOD_SERVER_REGISTRY_REGISTRY_PARTS_H
@@ -12,8 +13,8 @@
 #include "server/registry/key.h"
 #include "server/registry/registry.h"
 
-#define SW_REGISTRY_ORDERS_MAX 8    /* that wait */
-#define SW_REGISTRY_OUTCOMES_MAX 64 /* that are remembered */
+#define SW_REGISTRY_ORDERS_MAX 8    /* most waiting orders */
+#define SW_REGISTRY_OUTCOMES_MAX 64 /* outcomes that are kept */
 #define SW_REGISTRY_ORDER_NS 5000000000ULL
 
 struct sw_registry_wanted {
@@ -39,7 +40,7 @@ struct sw_registry {
     bool started;
     struct sw_etcd *etcd;
 
-    pthread_mutex_t lock; /* no other one is taken under it */
+    pthread_mutex_t lock; /* a thread that holds it locks no other mutex */
     bool stopping;
     struct sw_registry_wanted *orders; /* the oldest first */
     unsigned order_count;
@@ -49,29 +50,29 @@ struct sw_registry {
         char error[SW_CLUSTER_ERROR_BYTES];
     } done[SW_REGISTRY_OUTCOMES_MAX];
     struct sw_registry_facts facts;
-    uint64_t answered_ns; /* when etcd last did */
+    uint64_t answered_ns; /* when etcd last answered */
 
-    /* The thread's: what was seen. */
-    bool is_known;     /* the key was read, and nothing can have been missed since then */
+    /* Only the thread uses the fields below. First, the state of its reads. */
+    bool is_known;     /* the key was read, and no change can have been missed since then */
     uint64_t revision; /* of etcd, up to which the key is known */
     uint64_t epoch;    /* of the key then; 0: it is absent */
     uint64_t refused_epoch;
     bool is_reading;
-    uint64_t asked_revision; /* what was known when the read was sent */
+    uint64_t asked_revision; /* `revision` when the read was sent */
     uint64_t next_read_ns;
     struct sw_etcd_stream *watch;
-    bool is_watching; /* etcd has said that the watch is there */
+    bool is_watching; /* etcd has confirmed the watch */
     uint64_t watch_began_ns, next_watch_ns;
-    uint64_t told_epoch; /* by the watch, or before it began */
-    uint64_t doubt_ns;   /* a read knew more than the watch had told: since then; 0: no */
+    uint64_t told_epoch; /* last epoch from the watch, or from before it began */
+    uint64_t doubt_ns;   /* since when a read has a newer epoch than the watch; 0: it has not */
     uint64_t doubt_epoch;
 
-    /* .. and what is written. */
+    /* The current write. */
     struct sw_registry_write {
         bool is_under_way;
-        bool is_waiting; /* for `next_ns`, to look again */
-        uint64_t order;  /* 0: a claim */
-        uint64_t epoch;  /* that it replaces */
+        bool is_waiting; /* until `next_ns`, to read again */
+        uint64_t order;  /* 0: a claim after an election */
+        uint64_t epoch;  /* of the topology that it replaces */
         uint64_t until_ns, next_ns;
         char *text;
         char mark[SW_REGISTRY_MARK_BYTES];
@@ -82,18 +83,18 @@ struct sw_registry {
 /* --- look.c --- */
 
 uint64_t sw_registry_now(void);
-/* etcd did not answer; it did. */
+/* Note that etcd did not answer, or that it did. */
 void sw_registry_failed(struct sw_registry *registry, const char *error);
 void sw_registry_answered(struct sw_registry *registry);
-/* This is what etcd holds: takes it. Frees its text. */
+/* Takes the topology that was read from etcd. Frees its text. */
 void sw_registry_saw(struct sw_registry *registry, struct sw_registry_held *held);
 void sw_registry_tick_look(struct sw_registry *registry, uint64_t now);
 
 /* --- write.c --- */
 
-/* Begins what is to be written, and goes on with it. */
+/* Begins the next write, or continues the current one. */
 void sw_registry_tick_write(struct sw_registry *registry, uint64_t now);
-/* The thread ends: frees what is under way. */
+/* Frees the orders and the current write. Call it when the thread ends. */
 void sw_registry_drop_writes(struct sw_registry *registry);
 
 #endif

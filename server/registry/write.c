@@ -2,10 +2,11 @@
  *
  * write.c - topologies that this node puts into etcd, one at a time.
  *
- * Each is a transaction that compares the epoch of what it replaces, so it is carried out at most
- * once, and never over what its author has not seen. Where the answer is lost both keys are read:
- * the mark of the write says whether it was carried out, whoever has written since then. If it was
- * not, and can be, it is sent again.
+ * Each write is a transaction that compares the epoch of the topology that it replaces. So etcd
+ * carries it out at most once, and never replaces a topology that the writer has not seen. If the
+ * answer is lost, the thread reads both keys: the mark shows whether the write was carried out,
+ * even if other nodes have written since. If it was not and still can be, the thread sends it
+ * again.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -133,7 +134,7 @@ static void on_written(void *context, const json_t *answer, const char *error)
     sw_registry_answered(registry);
     if (sw_etcd_succeeded(answer)) {
         was_written(registry, sw_etcd_revision(answer));
-    } else if (!settle(registry, answer)) { /* the term is over by which it would have claimed */
+    } else if (!settle(registry, answer)) { /* the term of the claim is over */
         finish(registry, 0, "the shard has elected another primary");
     }
 }
