@@ -298,8 +298,8 @@ static void set_options(struct sw_etcd_stream *request, const char *path)
     curl_easy_setopt(request->easy, CURLOPT_ERRORBUFFER, request->error);
 }
 
-/* Sends a request that is filled in but for what these say. Takes over the body. Returns false, and
- * the request is freed. */
+/* Fills in the rest of a request from the arguments, and sends it. Takes over the body. If it
+ * fails, frees the request and returns false. */
 static bool begin(struct sw_etcd *etcd, struct sw_etcd_stream *request, const char *path,
                   json_t *body)
 {

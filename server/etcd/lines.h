@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * lines.h - bytes that come in pieces become lines. One thread at a time.
+ * lines.h - splits a stream of bytes into lines. Threads: one at a time.
  */
 #ifndef SHERWOOD_SERVER_ETCD_LINES_H
 #define SHERWOOD_SERVER_ETCD_LINES_H
@@ -8,18 +8,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A line without its end. Returns false: no more of them. */
+/* Gets a line without its line end. Returns false to get no more lines. */
 typedef bool sw_etcd_line(void *context, const char *line, size_t size);
 
-/* All zero at first. */
+/* Initially all zero. */
 struct sw_etcd_lines {
-    char *bytes; /* of a line whose end has not come */
+    char *bytes; /* of an incomplete line */
     size_t size, room;
 };
 
 void sw_etcd_lines_fini(struct sw_etcd_lines *lines);
-/* Calls `line` for each line that ends in these bytes. Returns false if that did, if a line is
- * longer than `size_max`, or if there is no memory. */
+/* Calls `line` for each line that ends in these bytes. Returns false if `line` returned false, if a
+ * line is longer than `size_max`, or if memory is short. */
 bool sw_etcd_lines_feed(struct sw_etcd_lines *lines, const char *bytes, size_t size,
                         size_t size_max, sw_etcd_line *line, void *context);
 

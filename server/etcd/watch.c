@@ -36,7 +36,7 @@ static void say(char reason[SW_ETCD_REASON_BYTES], const char *text, const json_
              why == NULL ? "" : why);
 }
 
-/* Returns false if the document is none of a watch. */
+/* Returns false if the document is not an answer to a watch. */
 static bool read(const json_t *root, struct sw_etcd_news *news, char reason[SW_ETCD_REASON_BYTES])
 {
     const json_t *result = json_object_get(root, "result"), *error = json_object_get(root, "error");
@@ -72,7 +72,7 @@ bool sw_etcd_read_news(const char *line, size_t size, struct sw_etcd_news *news,
     reason[0] = '\0';
     news->root = json_loadb(line, size, 0, NULL);
     if (news->root == NULL || !read(news->root, news, reason)) {
-        snprintf(reason, SW_ETCD_REASON_BYTES, "a line of the watch is none that etcd writes");
+        snprintf(reason, SW_ETCD_REASON_BYTES, "unexpected line in the answer to etcd's watch");
         json_decref(news->root);
         news->root = NULL;
         return false;

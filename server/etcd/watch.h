@@ -20,24 +20,24 @@
 #define SW_ETCD_REASON_BYTES 256
 
 enum sw_etcd_news_kind {
-    SW_ETCD_CREATED,   /* the watch is there */
+    SW_ETCD_CREATED,   /* etcd has created the watch */
     SW_ETCD_PROGRESS,  /* nothing has changed up to `revision` */
-    SW_ETCD_CHANGED,   /* the key has, at last to `kv`, or was deleted */
-    SW_ETCD_COMPACTED, /* events are missing: the key is to be read, and watched anew */
-    SW_ETCD_ENDED      /* the watch is over, for the reason that is given */
+    SW_ETCD_CHANGED,   /* the key was changed, last to `kv`, or was deleted */
+    SW_ETCD_COMPACTED, /* events are missing: the caller must read the key and watch it again */
+    SW_ETCD_ENDED      /* the watch has ended; `reason` has the cause */
 };
 
 struct sw_etcd_news {
     enum sw_etcd_news_kind kind;
-    uint64_t revision; /* of PROGRESS, CHANGED: all changes up to it have been told */
-    const json_t *kv;  /* of CHANGED: lives as long as `root`; NULL: the key is deleted */
+    uint64_t revision; /* of PROGRESS, CHANGED: the watch has reported all changes up to it */
+    const json_t *kv;  /* of CHANGED: valid as long as `root`; NULL: the key was deleted */
     json_t *root;      /* the caller's reference */
 };
 
-/* New reference: a watch of the key, taken over, from this revision on. */
+/* Returns a new reference: a request to watch the key from this revision on. Takes over `key`. */
 json_t *sw_etcd_ask_watch(json_t *key, uint64_t from);
-/* Returns false, with a sentence in `reason` and nothing to free, if the line is none of these. Of
- * ENDED there is a reason, too. */
+/* Parses a line. If it is not one of the lines above, returns false with an error in `reason` and
+ * nothing to free. Also sets `reason` for ENDED. */
 bool sw_etcd_read_news(const char *line, size_t size, struct sw_etcd_news *news,
                        char reason[SW_ETCD_REASON_BYTES]);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * where.h - where etcd is: the beginning of the texts of --ha and --cluster-config. Pure functions.
+ * where.h - the address of etcd: the first part of --ha and --cluster-config. Pure functions.
  */
 #ifndef SHERWOOD_SERVER_ETCD_WHERE_H
 #define SHERWOOD_SERVER_ETCD_WHERE_H
@@ -18,16 +18,16 @@ struct sw_etcd_where {
     char prefix[SW_ETCD_NAME_BYTES];                          /* of the keys */
 };
 
-/* Parses etcd://host:port,../prefix, or etcds://.., and sets *rest to what is behind it. Returns
- * NULL, or what is wrong. */
+/* Parses etcd://host:port,../prefix, or etcds://.., and sets *rest to the text after it. Returns
+ * NULL, or an error text. */
 const char *sw_etcd_where_parse(struct sw_etcd_where *where, const char *text, const char **rest);
 
-/* Takes the bytes up to one of `ends`, which must be letters, digits or of `more`. */
+/* Copies the bytes up to one of `ends` to `out`. They must be letters, digits or in `more`. */
 bool sw_etcd_take_name(const char **at, const char *ends, const char *more,
                        char out[SW_ETCD_NAME_BYTES]);
-/* Is the text "host:port" or "[v6]:port"? */
+/* Returns true if the text is "host:port" or "[v6]:port". */
 bool sw_etcd_is_address(const char *text);
-/* Do both name the same members, in whatever order? */
+/* Returns true if both name the same members, in any order. */
 bool sw_etcd_same_members(const struct sw_etcd_where *one, const struct sw_etcd_where *other);
 
 #endif
