@@ -40,7 +40,7 @@ static int wait_for(struct sw_link_to *link, short events)
         }
     }
     if (ready > 0 && fds[1].revents != 0) {
-        return fail(link, "an order ended the connection to this primary");
+        return fail(link, "a newer order, or the server's stop, ended this connection");
     }
     if (ready == 0) {
         return fail(link, "no byte arrived within repl-timeout");

@@ -94,7 +94,7 @@ static const char *wait_for(struct request *request, int wake_fd, uint64_t timeo
     if (ready <= 0 || fds[0].revents == 0 ||
         read(request->done_fd, &told, sizeof(told)) != (ssize_t)sizeof(told)) {
         return ready == 0 ? "the resolver has not answered in time"
-                          : "an order ended the connection to this primary";
+                          : "a newer order, or the server's stop, ended this connection";
     }
     if (request->error != 0) {
         return gai_strerror(request->error);
