@@ -46,7 +46,7 @@ void sw_mover_wake(struct sw_mover *mover)
 {
     const uint64_t one = 1;
     ssize_t written = write(mover->wake_fd, &one, sizeof(one));
-    (void)written; /* a full counter is readable, too */
+    (void)written; /* if the counter is full, it is readable already */
     pthread_cond_signal(&mover->changed);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * facts.h - what CLUSTER MOVE STATUS, INFO and the metrics tell of slots on their way.
+ * facts.h - status of a move of slots, for CLUSTER MOVE STATUS, INFO and the metrics.
  */
 #ifndef SHERWOOD_SERVER_MOVE_FACTS_H
 #define SHERWOOD_SERVER_MOVE_FACTS_H
@@ -34,15 +34,15 @@ struct sw_move_facts {
     uint64_t attempt;
     char peer[SW_TOPOLOGY_ID + 1];
     unsigned slots;
-    uint64_t keys; /* sent or received in this attempt: of the snapshot, and of writes */
+    uint64_t keys; /* sent or received in this attempt, in the snapshot and in writes */
     uint64_t bytes;
-    uint64_t lag_writes; /* source: writes that the target has not carried out */
+    uint64_t lag_writes; /* source: writes that the target has not applied */
     uint64_t freeze_us;  /* source: how long slots were not served in the last move */
     /* Since the start of the server. */
     uint64_t taken, handed_over; /* moves that were decided */
     uint64_t keys_taken, keys_handed_over;
-    uint64_t failures;                  /* attempts */
-    char trouble[SW_MOVE_REASON_BYTES]; /* why the last one failed; empty: it did not */
+    uint64_t failures;                  /* failed attempts */
+    char trouble[SW_MOVE_REASON_BYTES]; /* why the last attempt failed; empty: it did not */
 };
 
 #endif

@@ -16,13 +16,14 @@
 #include "table/image.h"
 #include "table/table.h"
 
-/* The slots are handed over once the target acknowledges what it was sent within this time; the
- * longer that does not come, as by a slow link, the more is allowed, up to what commands wait for.
+/* The source hands the slots over when the target acknowledges the sent writes within CLOSE_NS. On
+ * a slow link the limit grows with the duration of the attempt, up to the time that commands wait.
  */
 #define CLOSE_NS 20000000ULL
 #define CLOSE_PART 8
 
-/* Tells how far the writes are, and waits until the target has carried them out. */
+/* Sends the number of the last write, and waits until the target has applied all writes up to it.
+ */
 static int await_ack(struct giving *giving, uint64_t at)
 {
     struct sw_move_head head = {.kind = SW_MOVE_UP_TO, .from = giving->sent, .sequence = at};
@@ -37,7 +38,7 @@ static int await_ack(struct giving *giving, uint64_t at)
     }
     return sscanf(line, "+ACK %" SCNu64 "%c", &acknowledged, &end) == 1 && acknowledged == at
                ? 0
-               : sw_mover_fail(giving->mover, "what the target sent is no acknowledgement");
+               : sw_mover_fail(giving->mover, "the target did not reply with +ACK <sequence>");
 }
 
 /* Sends writes until the target is close behind. */
@@ -72,8 +73,8 @@ struct ending {
     uint64_t clock_ms;
 };
 
-/* Adds entries to the digest, but for those whose time has come: the target removes them, whatever
- * its clock says, and so they do not come back. */
+/* Adds entries to the digest, except expired ones. Sends the keys of those to the target, which
+ * removes them whatever its clock says. So they cannot reappear. */
 static int add_living(struct sw_mover *mover, uint32_t count, void *user)
 {
     struct ending *ending = user;
@@ -93,8 +94,8 @@ static int add_living(struct sw_mover *mover, uint32_t count, void *user)
     return sw_giving_send_buried(ending->giving, mover->keys, dead);
 }
 
-/* Nobody is answered by these slots any more. What has expired by the clock of any answer has so by
- * the table's. */
+/* No request is served from these slots any more. If an earlier reply treated a key as expired, the
+ * key has also expired by the table's clock. */
 static int send_final(struct giving *giving, uint64_t at, uint64_t epoch)
 {
     struct sw_mover *mover = giving->mover;
@@ -121,7 +122,7 @@ static int send_final(struct giving *giving, uint64_t at, uint64_t epoch)
     return sw_giving_send(giving, &head, NULL);
 }
 
-/* Takes the topology of the target, by which the slots are gone. */
+/* Takes the target's topology, in which the slots are the target's. */
 static int let_go(struct sw_mover *mover, const char *text, size_t size)
 {
     char error[SW_CLUSTER_ERROR_BYTES];
@@ -138,7 +139,7 @@ static int let_go(struct sw_mover *mover, const char *text, size_t size)
     return sw_mover_settle(mover, number);
 }
 
-/* Receives a topology of so many bytes, and lets the slots go. */
+/* Receives a topology of `size` bytes, and gives up the slots. */
 static int take_topology(struct sw_mover *mover, struct sw_link_to *link, size_t size)
 {
     char *text = size > SW_TOPOLOGY_BYTES_MAX ? NULL : malloc(size + 1);
@@ -150,7 +151,7 @@ static int take_topology(struct sw_mover *mover, struct sw_link_to *link, size_t
     return status;
 }
 
-/* Waits for the target's decision, behind which its topology comes, of *size bytes. */
+/* Waits for the target's decision. The target's topology follows it, with *size bytes. */
 static int await_decision(struct giving *giving, uint64_t *size)
 {
     char line[SW_MOVE_LINE_BYTES], end;
@@ -159,10 +160,10 @@ static int await_decision(struct giving *giving, uint64_t *size)
     }
     return sscanf(line, "+DONE %" SCNu64 "%c", size, &end) == 1
                ? 0
-               : sw_mover_fail(giving->mover, "what the target sent is no decision");
+               : sw_mover_fail(giving->mover, "the target did not reply with +DONE <bytes>");
 }
 
-/* From here on the slots are served nowhere, until the target has decided. */
+/* Hands the slots over. No node serves them until the target has decided. */
 static int hand_over(struct giving *giving, uint64_t at)
 {
     struct sw_mover *mover = giving->mover;
@@ -178,7 +179,7 @@ static int hand_over(struct giving *giving, uint64_t at)
     const uint64_t began_ns = sw_log_now_ns();
     sw_mover_phase(mover, SW_MOVE_HANDED);
     sw_fault_at(config, "move.source.frozen");
-    if (sw_mover_tell(mover, 0) != 0) { /* whoever becomes the primary asks, too */
+    if (sw_mover_tell(mover, 0) != 0) { /* a new primary also asks the target */
         return -1;
     }
     sw_fault_at(config, "move.source.told");

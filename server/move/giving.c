@@ -244,7 +244,7 @@ static int send_kept(struct giving *giving, const struct sw_feed_record *kept)
     return send_record(giving, &record);
 }
 
-/* Sends what there is behind *at, up to `through`. Returns how many writes these were, or -1. */
+/* Sends the writes that the feed has after *at, up to `through`. Returns their number, or -1. */
 static int send_some(struct giving *giving, uint64_t *at, uint64_t through)
 {
     struct sw_feed_record *records[RECORDS_AT_ONCE];
@@ -270,7 +270,7 @@ int sw_giving_send_through(struct giving *giving, uint64_t *at, uint64_t through
             return -1;
         }
         if (sw_mover_is_over(giving->mover)) {
-            return sw_mover_fail(giving->mover, "it was told to end");
+            return sw_mover_fail(giving->mover, "the move was cancelled, or the server stops");
         }
         if (n == 0) {
             sw_mover_pause_ms(giving->mover, 1);

@@ -30,7 +30,7 @@ static int wait_for_room(struct sw_mover *mover)
         }
         sw_mover_pause_ms(mover, 1);
         if (sw_mover_is_over(mover)) {
-            return sw_mover_fail(mover, "it was told to end");
+            return sw_mover_fail(mover, "the move was cancelled, or the server stops");
         }
     }
     return 0;
@@ -142,7 +142,7 @@ static int visit_all(struct sw_mover *mover, struct sw_image *image,
                                  sw_status_text(status));
         }
         if (sw_mover_is_over(mover)) {
-            return sw_mover_fail(mover, "it was told to end");
+            return sw_mover_fail(mover, "the move was cancelled, or the server stops");
         }
         if (sw_image_is_claimed(mover->parts.table)) {
             return sw_mover_fail(mover, "the snapshot that mends the log goes first");
@@ -175,7 +175,7 @@ int sw_mover_image(struct sw_mover *mover, uint64_t within_ms, struct sw_image *
     mover->has_image = status == SW_OK;
     if (status == SW_E_BUSY) {
         return sw_mover_is_over(mover)
-                   ? sw_mover_fail(mover, "it was told to end")
+                   ? sw_mover_fail(mover, "the move was cancelled, or the server stops")
                    : sw_mover_fail(mover, "the table is being read by others (a snapshot, a "
                                           "replica, DIGEST), for longer than slots may wait");
     }

@@ -164,8 +164,8 @@ static void uncancel(struct sw_mover *mover)
     }
 }
 
-/* The replicas have what they need of a move before it goes on; that it is over they are told when
- * there is time. */
+/* Sends the replicas the state after a move, and tries again later if that fails. This may be late:
+ * each step of a move has sent the replicas what they need before it took effect. */
 static void tell_late(struct sw_mover *mover)
 {
     mover->is_stale = sw_mover_tell(mover, 0) != 0;

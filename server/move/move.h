@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * move.h - slots on their way with their keys, between this node and another one: one thread that
- * takes them, or sends them, or removes what is left of them.
+ * move.h - migration of slots with their keys, between this node and another one: one thread that
+ * takes slots, sends them, or removes keys of slots that have left.
  *
- * What is remembered, and who serves what when, is server/cluster/moving.h. Here is what carries it
- * out: the keys of the slots at one instant, then the writes since then, as server/repl keeps them
- * for replicas. A connection that ends is the end of an attempt; the target begins another one.
+ * server/cluster/moving.h has the stored state, and decides which node serves a slot. This module
+ * moves the data: the keys of the slots at one instant, then the later writes from the feed of
+ * server/repl. If the connection ends, the attempt has failed, and the target begins another one.
  *
- * Threads: any, but for create, start, stop and destroy.
+ * Threads: any. Create, start, stop and destroy are the exceptions: the main thread calls them.
  */
 #ifndef SHERWOOD_SERVER_MOVE_MOVE_H
 #define SHERWOOD_SERVER_MOVE_MOVE_H
@@ -34,35 +34,37 @@ struct sw_mover_parts {
     struct sw_wal *wal;     /* NULL: writes are not logged */
 };
 
-/* *out is NULL where there is no cluster. Returns 0; or -1 with a sentence logged, and *out is to
- * be destroyed. */
+/* Sets *out to NULL without a cluster. Returns 0; or logs an error and returns -1: the caller then
+ * destroys *out. */
 int sw_mover_create(const struct sw_mover_parts *parts, struct sw_mover **out);
-/* Goes on with what the state file says. `mover` may be NULL, as below. Returns 0, or -1 with a
- * sentence logged. */
+/* Continues the move in the state file. `mover` may be NULL here and below. Returns 0; or logs an
+ * error and returns -1. */
 int sw_mover_start(struct sw_mover *mover);
-/* The loops have ended. */
+/* Call it when the loops have ended. */
 void sw_mover_stop(struct sw_mover *mover);
 void sw_mover_destroy(struct sw_mover *mover);
 
-/* Begins to take slots from the node of this id. Returns false with a sentence. */
+/* Begins to take slots from the node with the id `source`. If it fails, returns false and an error.
+ */
 bool sw_mover_take(struct sw_mover *mover, const char *source, const struct sw_slot_set *slots,
                    char error[SW_CLUSTER_ERROR_BYTES]);
-/* Takes them no more, unless that is decided. */
+/* Stops taking slots, unless the move is decided. If it fails, returns false and an error. */
 bool sw_mover_cancel(struct sw_mover *mover, char error[SW_CLUSTER_ERROR_BYTES]);
-/* Sends slots by a wire, which is taken over. Returns false with a sentence, and it is the
- * caller's; *for_good: it would be refused again. */
+/* Takes over a wire and sends slots on it. If it fails, returns false and an error, and the caller
+ * keeps the wire. *for_good: another attempt would also be refused. */
 bool sw_mover_send(struct sw_mover *mover, const struct sw_wire *wire,
                    const struct sw_move_hello *hello, bool *for_good,
                    char error[SW_CLUSTER_ERROR_BYTES]);
 
-/* The topology is another one: what is under way begins anew by that. Does not block. */
+/* The topology has changed: the current attempt begins again with the new one. Does not block. */
 void sw_mover_nudge(struct sw_mover *mover);
-/* Is no batch of the mover on its way? One that begins later finds out that this is a replica. */
+/* Returns true if no batch of the mover is in flight. A later batch will find that this server is a
+ * replica. */
 bool sw_mover_is_quiet(struct sw_mover *mover);
 
-/* `mover` may be NULL: all zero. */
+/* Fills in the status. All zero if `mover` is NULL. */
 void sw_mover_facts(struct sw_mover *mover, struct sw_move_facts *facts);
-/* Lines of "name:value". Returns their length. */
+/* Writes lines of "name:value". Returns their length. */
 size_t sw_mover_status(struct sw_mover *mover, char *text, size_t bytes);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * mover_parts.h - the mover as one object: what the files of this room share.
+ * mover_parts.h - internals of the mover, shared by the files of this folder.
  */
 #ifndef SHERWOOD_SERVER_MOVE_MOVER_PARTS_H
 #define SHERWOOD_SERVER_MOVE_MOVER_PARTS_H
@@ -14,7 +14,7 @@
 #include "table/expiring.h"
 #include "table/info.h"
 
-/* Entries that are read, sent or removed at once: at most so many, of so many bytes. */
+/* Limits of the entries that are read, sent or removed at once. */
 #define SW_MOVE_ENTRIES_AT_ONCE 16384U
 #define SW_MOVE_BYTES_AT_ONCE (4U << 20)
 
@@ -25,25 +25,25 @@ struct sw_mover {
     uint32_t at_once;   /* entries */
     pthread_t thread;
     bool has_thread;
-    int wake_fd;             /* an eventfd: ends what a link waits for */
-    pthread_mutex_t writing; /* held while a batch of the mover is on its way */
+    int wake_fd;             /* an eventfd: ends the waits of a link */
+    pthread_mutex_t writing; /* held while a batch of the mover is in flight */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool stopping, cancelled; /* under the lock, as all that follows */
-    struct sw_wire wire;      /* to send by; its fd is -1: none */
+    struct sw_wire wire;      /* the target's connection; its fd is -1: none */
     struct sw_move_hello hello;
     bool is_sending;
-    bool has_order; /* something is to be done */
-    bool is_stale;  /* the replicas may not know the state: they are told when there is time */
+    bool has_order; /* the thread must read the state again */
+    bool is_stale;  /* the replicas may lack the current state, which is sent to them later */
     struct sw_move_facts facts;
 
-    /* The thread's. */
+    /* Only the thread uses the fields below. */
     struct sw_queue *queue;
     uint8_t *keys, *values, *ops; /* I/O memory of at_once each */
     uint64_t *times;              /* likewise: when entries expire, 0: never */
-    bool has_image;               /* of the table, which others may want */
-    uint64_t failed;              /* this attempt has */
-    bool gives_up;                /* .. and there is no use in another one */
+    bool has_image;               /* holds an image of the table, which others may wait for */
+    uint64_t failed;              /* number of the attempt that has failed */
+    bool gives_up;                /* another attempt would also fail */
     char reason[SW_MOVE_REASON_BYTES];
 };
 
@@ -53,7 +53,7 @@ __attribute__((format(printf, 2, 3))) int sw_mover_fail(struct sw_mover *mover, 
 bool sw_mover_is_over(struct sw_mover *mover); /* stop, or cancel */
 bool sw_mover_is_stopping(struct sw_mover *mover);
 bool sw_mover_is_loading(const struct sw_mover *mover);
-/* Ends what the thread waits for. Under the lock. */
+/* Ends a wait of the thread. Call it with the lock held. */
 void sw_mover_wake(struct sw_mover *mover);
 void sw_mover_phase(struct sw_mover *mover, enum sw_move_phase phase);
 void sw_mover_count(struct sw_mover *mover, uint64_t keys, uint64_t bytes);
@@ -63,11 +63,11 @@ static inline bool sw_mover_expires(const struct sw_mover *mover)
 {
     return (mover->info.operations >> SW_EXPIRE & 1) != 0;
 }
-/* The format and type of values, as it is told to other nodes. */
+/* Returns value_format of EXPORTSLOTS: the format and the type of values. */
 uint64_t sw_mover_format(const struct sw_mover *mover);
-/* Waits until no request is judged by an older view than this. */
+/* Waits until every loop uses the view `number` or a newer one. */
 int sw_mover_settle(struct sw_mover *mover, uint64_t number);
-/* A link that does nothing yet. */
+/* Returns a link without a connection. */
 struct sw_link_to sw_mover_link(const struct sw_mover *mover);
 /* Connects to the primary of this id, or to an address, and logs in. */
 int sw_mover_dial(struct sw_mover *mover, struct sw_link_to *link, const char *id);
@@ -75,22 +75,21 @@ int sw_mover_dial_at(struct sw_mover *mover, struct sw_link_to *link, const char
                      uint16_t port);
 
 /* --- keys.c --- */
-/* Carries out a batch, by which no time has come, and hands it to the log and the feed. */
+/* Runs a batch without expiring any key by the clock, and adds it to the log and the feed. */
 int sw_mover_run(struct sw_mover *mover, struct sw_batch *batch);
-/* Takes an image of the table. Where others read the table meanwhile it waits for them, at most
- * `within_ms`, unless that is 0. */
+/* Takes an image of the table. Waits while others have one, at most `within_ms` (0: no limit). */
 int sw_mover_image(struct sw_mover *mover, uint64_t within_ms, struct sw_image **image);
-/* Calls `visit` with the entries of these slots in an image, which are in mover->keys, ->values and
- * ->times. Drops the image. */
+/* Calls `visit` for the entries of these slots in an image. The entries are in mover->keys,
+ * ->values and ->times. Drops the image. */
 int sw_mover_each_in(struct sw_mover *mover, struct sw_image *image,
                      const struct sw_slot_set *slots,
                      int (*visit)(struct sw_mover *mover, uint32_t count, void *user), void *user);
-/* Both; its write sequence is *sequence. */
+/* Does both. Sets *sequence to the write sequence of the image. */
 int sw_mover_each(struct sw_mover *mover, const struct sw_slot_set *slots, uint64_t within_ms,
                   int (*visit)(struct sw_mover *mover, uint32_t count, void *user), void *user,
                   uint64_t *sequence);
 int sw_mover_remove(struct sw_mover *mover, const struct sw_slot_set *slots);
-/* While the slots are served nowhere. */
+/* Computes the digest of the slots. Call it while no node serves them. */
 int sw_mover_digest(struct sw_mover *mover, const struct sw_slot_set *slots,
                     struct sw_digest *digest);
 /* Adds entries [first, end) that lie in the mover's memory. */
@@ -99,27 +98,27 @@ void sw_mover_add(const struct sw_mover *mover, struct sw_digest *digest, uint32
 bool sw_mover_has(const struct sw_mover *mover, const struct sw_slot_set *slots, const void *keys,
                   uint32_t at);
 bool sw_mover_has_key(const struct sw_mover *mover, const struct sw_slot_set *slots, uint64_t key);
-/* Waits until everything that the table has is as durable as it becomes; `within_ms`: at most so
- * long, unless it is 0. */
+/* Waits until every write of the table is as durable as the options allow, at most `within_ms` (0:
+ * no limit). */
 int sw_mover_secure(struct sw_mover *mover, uint64_t within_ms);
 
 /* --- tell.c --- */
-/* Tells all replicas the state of this node. Returns 0 once they have it, and the writes up to
- * `sequence`. */
+/* Sends the state of this node to all replicas. Returns 0 once they have it, and have the writes up
+ * to `sequence`. */
 int sw_mover_tell(struct sw_mover *mover, uint64_t sequence);
-/* Looks whether a replica has a newer topology, which does not know what was decided here, and
- * decides anew in that one. Returns whether there was one. */
+/* Asks the replicas for a newer topology that lacks this node's decision, and decides again in it.
+ * Returns true if a replica had one. */
 bool sw_mover_decide_anew(struct sw_mover *mover);
 
 /* --- take.c, give.c --- */
-/* One attempt of the target. Returns 0 if it is decided; -1: *for_good: there is no use in another
- * one. */
+/* Runs one attempt of the target. Returns 0 if it is decided, else -1. *for_good: another attempt
+ * would also fail. */
 int sw_mover_attempt(struct sw_mover *mover, const struct sw_cluster_move *move, bool *for_good);
-/* Serves slots whose coming is decided, once the replicas know that. */
+/* Serves the slots of a decided move, once the replicas know the decision. */
 int sw_mover_serve(struct sw_mover *mover);
-/* Sends slots. Whatever becomes of it is in the state. */
+/* Sends slots to the target. The outcome is in the state. */
 void sw_mover_give(struct sw_mover *mover, struct sw_wire wire, const struct sw_move_hello *hello);
-/* Asks the target what became of the slots that were handed over. */
+/* Asks the target for the outcome of an attempt in which slots were handed over. */
 void sw_mover_ask(struct sw_mover *mover, const struct sw_cluster_move *move);
 
 #endif

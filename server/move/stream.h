@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: MIT
  *
- * stream.h - what the source and the target of a move say to each other.
+ * stream.h - the protocol between the source and the target of a move.
  *
  * The target connects to the source's port of clients, logs in by AUTH, and sends
  *
  *     EXPORTSLOTS version attempt target source epoch key_bytes value_bytes value_format
  *                 message_ops_max expires slots
  *
- * where value_format is the format, and SW_MOVE_TYPE times the type of rows (proto/value_type.h),
- * and `expires` is 1 if keys of the target's table may expire. The source answers "+EXPORT salt",
- * "-ERR a sentence", or "-NOFIT a sentence": another attempt would be of no use. Then come
- * messages: a head of 80 bytes, and columns of keys, operands, operations and times (8 bytes each,
- * as in a record of the log: server/log/README.md). Checks are XXH3-64 with the salt, which is
- * another one for each process, so nothing of an earlier one is taken.
+ * The word value_format is a sum: the format, and SW_MOVE_TYPE times the type of rows
+ * (proto/value_type.h). `expires` is 1 if keys of the target's table may expire. The source replies
+ * "+EXPORT salt", "-ERR text", or "-NOFIT text". After NOFIT every further attempt would also fail.
+ * Then it sends messages: a head of 80 bytes, and columns of keys, operands, operations and times
+ * (8 bytes each, as in a record of the log: server/log/README.md). Checks are XXH3-64 with the
+ * salt. Each process has its own salt, so messages of an earlier process are refused.
  *
- *     ENTRIES    keys and values of the snapshot, and when they expire
- *     BEGIN      the snapshot is that of `sequence`, and whole
- *     WRITES     of the write `sequence`; those behind `from` and before it were of other slots.
- *                What is longer than a message follows in more of them, from that write to it
- *     BURIED     keys that this write removed before its operations, since their time had come;
- *                before FINAL, those that the source has not removed yet
- *     CLEAR      everything was removed by that write
- *     UP_TO      those behind `from`, up to `sequence`, were of other slots; answered by
- *                "+ACK sequence" once everything before it is carried out
- *     FINAL      the same, and the source serves the slots no more; entries, sums: the digest
+ *     ENTRIES    keys and values of the snapshot, and their expiry times
+ *     BEGIN      end of the snapshot, whose last write is `sequence`
+ *     WRITES     operations of the write `sequence`. The writes between `from` and it concern other
+ *                slots. A write that is longer than a message continues in further ones, with
+ *                `from` equal to `sequence`
+ *     BURIED     expired keys that this write removed before its operations; before FINAL, expired
+ *                keys that the source has not removed yet
+ *     CLEAR      the write `sequence` removed all keys
+ *     UP_TO      the writes after `from`, up to `sequence`, concern other slots. The target replies
+ *                "+ACK sequence" once it has applied everything before
+ *     FINAL      as UP_TO, and the source does not serve the slots any more; entries, sums: the
+ *                digest
  *
- * FINAL is answered by "+DONE n", and n bytes of the topology that the target has decided.
+ * The target replies to FINAL with "+DONE n", and n bytes of the topology that it has decided.
  */
 #ifndef SHERWOOD_SERVER_MOVE_STREAM_H
 #define SHERWOOD_SERVER_MOVE_STREAM_H
@@ -50,10 +52,10 @@ struct sw_move_hello {
     struct sw_slot_set slots;
 };
 
-/* Parses the words behind the name of the command. Returns false if one is wrong. */
+/* Parses the arguments of the command. Returns false if one is wrong. */
 bool sw_move_hello_parse(struct sw_move_hello *hello, const uint8_t *const *words,
                          const uint32_t *sizes);
-/* The command as RESP, which the caller frees; NULL if there is no memory. */
+/* Returns the command as RESP, which the caller frees; NULL if memory is short. */
 char *sw_move_hello_print(const struct sw_move_hello *hello);
 
 enum sw_move_kind {
@@ -82,7 +84,7 @@ struct sw_move_head {
 
 void sw_move_head_write(const struct sw_move_head *head, uint64_t salt,
                         uint8_t out[SW_MOVE_HEAD_BYTES]);
-/* Returns whether the check holds and the kind is known. */
+/* Parses a head. Returns false if its check is wrong or its kind is unknown. */
 bool sw_move_head_read(struct sw_move_head *head, uint64_t salt,
                        const uint8_t bytes[SW_MOVE_HEAD_BYTES]);
 

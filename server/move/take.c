@@ -344,8 +344,9 @@ int sw_mover_attempt(struct sw_mover *mover, const struct sw_cluster_move *move,
         sw_mover_phase(mover, SW_MOVE_SNAPSHOT);
     }
     while (status == 0) {
-        status = sw_mover_is_over(mover) ? sw_mover_fail(mover, "it was told to end")
-                                         : take_message(&taking);
+        status = sw_mover_is_over(mover)
+                     ? sw_mover_fail(mover, "the move was cancelled, or the server stops")
+                     : take_message(&taking);
     }
     sw_table_hold(mover->parts.table, NULL, NULL);
     sw_link_close(&taking.link);

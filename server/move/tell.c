@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tell.c - a primary tells its replicas what its state says of moves, and waits until they have the
- * writes behind which it says so.
+ * tell.c - a primary sends its state of moves to its replicas, and waits until they have it and all
+ * earlier writes.
  */
 #include <inttypes.h>
 #include <stdio.h>
