@@ -179,8 +179,8 @@ bool sw_cluster_carry_move(const struct sw_cluster_view *now, const struct sw_to
                error, "%s: a topology is taken when that is over (CLUSTER MOVE STATUS)", early);
 }
 
-/* Has the shard the same slots in both, but for those of the move, which are of it or of `theirs`
- * afterwards? */
+/* Returns true if the shard `mine` has the same slots in both topologies. Slots of the move are the
+ * exception: in `after` they must belong to `mine` or to `theirs`. */
 static bool same_slots(const struct sw_topology *before, const struct sw_topology *after,
                        const struct sw_slot_set *moved, const char *mine, const char *theirs)
 {
@@ -205,7 +205,7 @@ bool sw_cluster_carry_decision(const struct sw_cluster_view *now, struct sw_topo
         !has_no_new(before, after, mine) ||
         !same_slots(before, after, &move->slots, mine, theirs) ||
         !follow_peer(after, theirs, move)) {
-        return sw_cluster_refuse(error, "a replica of this node has a newer topology, by which the "
+        return sw_cluster_refuse(error, "a replica of this node has a newer topology, in which the "
                                         "shards of the move have other nodes or slots");
     }
     if (!sw_topology_give(after, &move->slots, after->nodes[place].shard)) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * carry.h - what becomes of a move where another topology comes in the middle of it.
+ * carry.h - continues a move when the node takes another topology during the move.
  *
- * A replica remembers the move of its primary, and does nothing about it. Where it becomes the
- * primary it goes on as the old one would after a restart.
+ * A replica stores the move of its primary and does not act on it. If it becomes the primary, it
+ * continues the move as the old primary would after a restart.
  */
 #ifndef SHERWOOD_SERVER_CLUSTER_CARRY_H
 #define SHERWOOD_SERVER_CLUSTER_CARRY_H
@@ -11,23 +11,23 @@
 #include "server/cluster/state_file.h"
 #include "server/cluster/view.h"
 
-/* Changes a move that is under way at the node of this view to what it is by the topology `after`.
- * Returns false, with a sentence, if that is not to be taken now. */
+/* Adapts the move that is under way in this view to the topology `after`. If the node must not take
+ * `after` now, returns false and an error. */
 bool sw_cluster_carry_move(const struct sw_cluster_view *now, const struct sw_topology *after,
                            struct sw_cluster_move *move, char error[SW_CLUSTER_ERROR_BYTES]);
 
-/* Gives, in a newer topology that does not know what this node has decided, the slots of the move
- * to its shard, at the next epoch. Returns false with a sentence if more is other there than that,
- * as far as it concerns the move; `after` is not to be used then. */
+/* Assigns the slots of the move to this node's shard in `after`, a newer topology that lacks the
+ * node's decision, and raises its epoch by one. Returns false and an error if `after` differs in
+ * anything else that concerns the move; `after` must not be used then. */
 bool sw_cluster_carry_decision(const struct sw_cluster_view *now, struct sw_topology *after,
                                struct sw_cluster_move *move, char error[SW_CLUSTER_ERROR_BYTES]);
 
-/* No slot is on its way. */
+/* Clears the move: no slot is moving. */
 void sw_cluster_rest(struct sw_cluster_move *move);
-/* The keys of its slots are to be removed. */
+/* Adds the slots of the move to those whose keys must be removed. */
 void sw_cluster_add_leaving(struct sw_cluster_move *move);
 
-/* Have both the same nodes, as primaries and replicas of the same shards? */
+/* Returns true if both have the same nodes in the same roles of the same shards. */
 bool sw_cluster_same_roles(const struct sw_topology *one, const struct sw_topology *other);
 
 #endif

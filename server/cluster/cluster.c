@@ -36,7 +36,7 @@ void sw_cluster_settle(struct sw_cluster_seat *seat)
 {
     if (seat->view->number != seat->number) {
         __atomic_store_n(&seat->number, seat->view->number, __ATOMIC_RELEASE);
-        seat->cluster->owner.wake(seat->cluster->owner.server); /* who waits for this looks again */
+        seat->cluster->owner.wake(seat->cluster->owner.server); /* waiting loops check again */
     }
 }
 
@@ -128,12 +128,12 @@ static void warn_of_announced(const struct sw_cluster *cluster, const struct sw_
     if (!is_told) {
         sw_log(SW_LOG_WARNING,
                "cluster: the topology has this node at %s:%u (%s), and cluster-announce-ip, "
-               "-hostname or -port differ: clients are told what the topology has",
+               "-hostname or -port differ: clients get the address in the topology",
                me->ip, me->port, me->hostname[0] != '\0' ? me->hostname : "no host name");
     }
 }
 
-/* Those of the view before stay. */
+/* Sets the slots for ASK replies. NULL: keeps those of the previous view. */
 static void set_asks(struct sw_cluster_view *view, const struct sw_slot_set *asks,
                      const struct sw_cluster_view *before)
 {
@@ -253,7 +253,7 @@ static uint64_t take(struct sw_cluster *cluster, struct sw_topology *topology, b
         if (leaves || now->shard == SW_CLUSTER_NO_SHARD) { /* what it refused before it takes */
             sw_cluster_lose_until(topology, cluster->id, now->topology->epoch);
         }
-        leaves |= sw_cluster_shard_loses(now, topology, given); /* a replica has them, too */
+        leaves |= sw_cluster_shard_loses(now, topology, given); /* a replica also has these keys */
     }
     return sw_cluster_install(cluster, topology, &move, cluster->may_have_foreign || leaves, NULL,
                               error);

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * cluster.h - the topology that holds on this node, and how another one takes its place.
+ * cluster.h - the current topology of this node, and its replacement by a newer one.
  *
- * A topology comes from a file, at the start and at SIGHUP, by CLUSTER SETTOPOLOGY, or from etcd
- * (shared.h). One of a
- * higher epoch is taken: its state is on storage first, then it is published as a view. Every loop
- * has a seat, and goes on to the newest view (sw_cluster_follow) when it has no request that it
- * judged by an older one and has not submitted. So a loop reads its view without a lock, and a
- * request is judged by one view, which is the loop's at its submission. Once the batches that
- * a loop had submitted before have taken effect it says so (sw_cluster_settle). When all have
- * (sw_cluster_is_settled) no request will be admitted by an older topology, and of those that were
- * none is left.
+ * A topology comes from a file (at the start and at SIGHUP), from CLUSTER SETTOPOLOGY, or from etcd
+ * (shared.h). The node takes a topology of a higher epoch: it writes its state to storage, then
+ * publishes the topology as a view.
  *
- * Threads: sw_cluster_follow, sw_cluster_settle and the view of a seat belong to its loop; the rest
- * is for any thread.
+ * Every loop has a seat with its current view. The loop goes on to the newest view
+ * (sw_cluster_follow) when every request that it checked against the old view is submitted. So a
+ * loop reads its view without a lock, and a request is checked against the view that the loop has
+ * when it submits the request. When the batches that were submitted under older views have taken
+ * effect, the loop reports that (sw_cluster_settle). When all loops have reported it
+ * (sw_cluster_is_settled), no request will be admitted by an older topology, and none that was
+ * admitted by one is in flight.
+ *
+ * Threads: any. sw_cluster_follow, sw_cluster_settle and the view of a seat are the exceptions:
+ * they belong to the seat's loop.
  */
 #ifndef SHERWOOD_SERVER_CLUSTER_CLUSTER_H
 #define SHERWOOD_SERVER_CLUSTER_CLUSTER_H
@@ -24,26 +26,26 @@
 
 struct sw_cluster;
 
-/* The place of a loop. All zero where there is no cluster: then `view` is NULL, and that is all
- * that a request has to look at. */
+/* A loop's handle of the cluster. All zero without a cluster: `view` is then NULL, and requests
+ * read nothing else. */
 struct sw_cluster_seat {
-    const struct sw_cluster_view *view; /* requests are judged by it; NULL: no cluster mode */
+    const struct sw_cluster_view *view; /* requests are checked against it; NULL: no cluster mode */
     struct sw_cluster *cluster;
-    uint64_t number;              /* atomic: of a view: nothing that an older one judged is left */
+    uint64_t number;              /* atomic: no request of an older view than this is in flight */
     struct sw_cluster_seat *next; /* of the cluster's seats */
 };
 
-/* What the cluster asks of the server; the functions are for any thread. */
+/* Callbacks of the cluster into the server. Any thread may call them. */
 struct sw_cluster_owner {
     void *server;
-    bool (*holds_keys)(void *server); /* may the table hold any? */
-    void (*wake)(void *server);       /* every loop is to take a turn */
-    void (*roles)(void *server);      /* a topology was taken: who is whose replica? */
-    void (*moved)(void *server);      /* .. and moves of slots may go on otherwise */
-    const char *shard; /* whose member this node is (--ha), which elects its primary; "": none */
+    bool (*holds_keys)(void *server); /* returns true if the table may have keys */
+    void (*wake)(void *server);       /* every loop must run an iteration */
+    void (*roles)(void *server);      /* a topology was taken: replication takes the node's role */
+    void (*moved)(void *server);      /* a topology was taken: a move of slots may change */
+    const char *shard; /* the shard with an elected primary that this node is in (--ha); "": none */
 };
 
-/* Figures for INFO, /metrics and /readyz. */
+/* Status for INFO, /metrics and /readyz. */
 struct sw_cluster_facts {
     bool is_enabled;
     bool has_topology;
@@ -57,48 +59,48 @@ struct sw_cluster_facts {
     uint16_t primary_port;
 };
 
-/* Where the state is kept; empty: nowhere. */
+/* Writes the path of the state file; empty: the state is not stored. */
 #define SW_CLUSTER_PATH_BYTES (SW_CONFIG_DIR_MAX + SW_CONFIG_FILE_MAX)
 void sw_cluster_state_path(const struct sw_config *config, char path[SW_CLUSTER_PATH_BYTES]);
 
-/* Reads the state, then the file. `config` is borrowed. Returns 0, or -1 with a sentence logged. */
+/* Reads the state, then the file. Borrows `config`. Returns 0; or logs an error and returns -1. */
 int sw_cluster_create(const struct sw_config *config, const struct sw_cluster_owner *owner,
                       struct sw_cluster **out);
-/* The data directory is another one by now: writes the state there, if that is where it is kept.
- * Returns 0; or -1 with a sentence in `error`. Threads: any that has no lock of the cluster. */
+/* Writes the state to a new data directory, if the state is stored in the data directory. Returns
+ * 0; or -1 and an error in `error`. Threads: any that holds no lock of the cluster. */
 int sw_cluster_move_state(struct sw_cluster *cluster, char *error, size_t error_bytes);
-/* All loops have ended. NULL is allowed. */
+/* Call it when all loops have ended. NULL is allowed. */
 void sw_cluster_destroy(struct sw_cluster *cluster);
 
-/* Gives a loop its seat, before its thread begins; sw_cluster_leave when its thread ends. */
+/* Registers the seat of a loop, before its thread begins. Call sw_cluster_leave when it ends. */
 void sw_cluster_sit(struct sw_cluster *cluster, struct sw_cluster_seat *seat);
 void sw_cluster_leave(struct sw_cluster_seat *seat);
 
-/* Is there a newer view? */
+/* Returns true if there is a newer view. */
 bool sw_cluster_is_behind(const struct sw_cluster_seat *seat);
-/* Goes on to the newest view. To be called when no request that was judged by the seat's view waits
- * to be submitted. */
+/* Goes on to the newest view. Call it when every request that was checked against the seat's view
+ * is submitted. */
 void sw_cluster_follow(struct sw_cluster_seat *seat);
-/* Lets others know that nothing that was judged by an older view is left. To be called when no
- * batch is in flight that may have been. */
+/* Reports that no request of an older view is in flight. Call it when all batches that were
+ * submitted under older views have completed. */
 void sw_cluster_settle(struct sw_cluster_seat *seat);
 
 /* Reads the file of --cluster-config again, if there is one. Returns 0, or -1; both are logged. */
 int sw_cluster_reload(struct sw_cluster *cluster);
 
-/* Takes a topology, if its epoch is higher than that which holds, and if `only_if` is not NULL, if
- * the latter is *only_if. Returns the number of its view, or 0 with a sentence in `error` and
- * nothing changed. */
+/* Takes a topology if its epoch is higher than the current one, and the current one is *only_if
+ * (NULL: any). Returns the number of its view; or changes nothing and returns 0 with an error in
+ * `error`. */
 uint64_t sw_cluster_take(struct sw_cluster *cluster, const char *text, size_t size,
                          const uint64_t *only_if, char error[SW_CLUSTER_ERROR_BYTES]);
 
-/* Have all loops gone on to this view or a newer one? */
+/* Returns true if all loops have settled on this view or a newer one. */
 bool sw_cluster_is_settled(struct sw_cluster *cluster, uint64_t number);
 
-/* May the table hold keys of slots that this node does not own? */
+/* Returns true if the table may have keys of slots that this node does not own. */
 bool sw_cluster_may_have_foreign(const struct sw_cluster_seat *seat);
-/* The loop has passed over all keys, beginning when all loops had settled on view `number`, and
- * found none: since nobody writes such keys, none is there while that view holds. */
+/* Notes that a scan of all keys found no key of another node's slot. The scan began after all loops
+ * had settled on view `number`. Under that view no such key is written, so none will appear. */
 void sw_cluster_found_none_foreign(struct sw_cluster_seat *seat, uint64_t number);
 
 /* `cluster` may be NULL. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * fault.h - points at which a test has the process killed (option debug-fault). Any thread.
+ * fault.h - points at which a test kills the process (option debug-fault). Threads: any.
  */
 #ifndef SHERWOOD_SERVER_CLUSTER_FAULT_H
 #define SHERWOOD_SERVER_CLUSTER_FAULT_H

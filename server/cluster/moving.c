@@ -279,7 +279,7 @@ bool sw_cluster_serve(struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR_BY
     return done;
 }
 
-/* Has the topology none of these slots at the node? */
+/* Returns true if the node owns no slot of `slots` in this topology. */
 static bool has_none(const struct sw_topology *topology, const char *id,
                      const struct sw_slot_set *slots)
 {

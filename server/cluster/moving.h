@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * moving.h - which slots are on their way to this node, or from it: each step is in the state file
- * before it takes effect.
+ * moving.h - the state of a migration of slots to this node, or from it. Each step is in the state
+ * file before it takes effect.
  *
- * A move has a target, which takes slots, and a source, which hands them over. Attempts are
- * numbered by the target, upwards. The target decides, by writing a topology in which the slots
- * are its own. From the moment that the source has handed over the slots, it serves them no more
- * until the target has said what became of that attempt; and an attempt that the target has said
- * no to is never decided. So there is no moment at which two nodes serve a slot, whoever is killed
- * when.
+ * A move has a target, which takes slots, and a source, which hands them over. The target numbers
+ * the attempts upwards. It decides an attempt by writing a topology in which the slots are its own.
+ * Once the source has handed over the slots, it does not serve them until the target has reported
+ * the outcome of the attempt. The target never decides an attempt that it has reported as failed.
+ * So two nodes never serve a slot at the same time, whichever node is killed at any moment.
  *
- * The replicas of both have the state of their primary in their own files (replicas.h) before the
- * source says that the slots are handed over, and before the target serves them: whichever becomes
- * the primary goes on from there (carry.h).
+ * Before the source reports the slots as handed over, its replicas have its state in their own
+ * files (replicas.h). Before the target serves the slots, its replicas have its state. A replica
+ * that becomes primary continues from there (carry.h).
  *
  * Threads: any. Functions that write the state file block meanwhile.
  */
@@ -26,7 +25,7 @@ void sw_cluster_move_show(struct sw_cluster *cluster, struct sw_cluster_move *mo
 /* The id of this node: static storage while the cluster lives. */
 const char *sw_cluster_id(const struct sw_cluster *cluster);
 
-/* Where the primary with this id is. Returns false if no primary has it. */
+/* Writes the address of the primary with this id. Returns false if no primary has it. */
 bool sw_cluster_find(struct sw_cluster *cluster, const char *id, char ip[SW_TOPOLOGY_IP_MAX + 1],
                      uint16_t *port);
 
@@ -35,36 +34,36 @@ char *sw_cluster_topology(struct sw_cluster *cluster);
 
 /* --- the target ------------------------------------------------------------------------------- */
 
-/* Begins to take these slots from the node of this id. Returns the number of a view; or 0 with a
- * sentence. */
+/* Begins to take these slots from the node with the id `source`. Returns the number of a view; or 0
+ * and an error. */
 uint64_t sw_cluster_take_slots(struct sw_cluster *cluster, const char *source,
                                const struct sw_slot_set *slots, char error[SW_CLUSTER_ERROR_BYTES]);
-/* The attempt has failed for ever; another one begins. */
+/* Ends the attempt as failed, and begins another one. */
 bool sw_cluster_try_again(struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR_BYTES]);
-/* It has failed, and no other one begins: what came of the slots is to be removed. */
+/* Ends the attempt as failed without another one. The keys that have arrived are to be removed. */
 bool sw_cluster_give_up(struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR_BYTES]);
-/* The slots are this node's, in a topology newer than both its own and the source's. Returns the
- * number of its view; or 0 with a sentence. Then *is_over: it is not this attempt's any more, and
- * nothing has changed; otherwise whether the next start would find it decided is not known: it is
- * to be called again. Where the shard has replicas the slots are not served yet. */
+/* Decides the attempt: the slots become this node's, in a topology newer than its own and the
+ * source's. Returns the number of its view; or 0 and an error. If it fails with *is_over, the
+ * attempt is over and nothing has changed. If it fails without *is_over, the next start may find
+ * the decision or not: call again. If the shard has replicas, the slots are not served yet. */
 uint64_t sw_cluster_decide(struct sw_cluster *cluster, uint64_t attempt, uint64_t source_epoch,
                            bool *is_over, char error[SW_CLUSTER_ERROR_BYTES]);
-/* The attempt is never decided, whether that can be written or not: the next start begins another
- * one in any case. Returns false if it may be decided already. */
+/* Abandons the attempt: it will never be decided. That holds even if the state cannot be written,
+ * because a start begins another attempt. Returns false if it may be decided already. */
 bool sw_cluster_abandon(struct sw_cluster *cluster, uint64_t attempt);
-/* A replica has this topology, which may be newer, and does not hear what was decided by an older
- * one: decides anew in that one. Returns false with a sentence if it cannot be, or is not newer. */
+/* Decides again in a newer topology that a replica has: the replica ignores a decision in an older
+ * one. Returns false and an error if that is impossible, or the topology is not newer. */
 bool sw_cluster_decide_anew(struct sw_cluster *cluster, const char *text, size_t size,
                             char error[SW_CLUSTER_ERROR_BYTES]);
-/* The replicas know what was decided: serves the slots. */
+/* Serves the slots. Call it when the replicas know the decision. */
 bool sw_cluster_serve(struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR_BYTES]);
 
-/* What became of an attempt, for the source that asks. */
+/* Outcome of an attempt, for a request of the source. */
 enum sw_cluster_outcome {
     SW_CLUSTER_UNDER_WAY,
-    SW_CLUSTER_NEVER,   /* it is not decided, and never will be */
-    SW_CLUSTER_DECIDED, /* *topology, which the caller frees, has the slots elsewhere */
-    SW_CLUSTER_UNKNOWN  /* it cannot be said now: the state file was not written */
+    SW_CLUSTER_NEVER,   /* it will never be decided */
+    SW_CLUSTER_DECIDED, /* the source has lost the slots in *topology, which the caller frees */
+    SW_CLUSTER_UNKNOWN  /* unknown for now: the state file could not be written */
 };
 enum sw_cluster_outcome sw_cluster_outcome(struct sw_cluster *cluster, const char *source,
                                            uint64_t attempt, const struct sw_slot_set *slots,
@@ -72,23 +71,25 @@ enum sw_cluster_outcome sw_cluster_outcome(struct sw_cluster *cluster, const cha
 
 /* --- the source ------------------------------------------------------------------------------- */
 
-/* Are all of these slots served here, and may they go to this node? False with a sentence. */
+/* Returns true if this node serves all of these slots and the target may take them. Otherwise
+ * returns false and an error. */
 bool sw_cluster_may_give(struct sw_cluster *cluster, const char *target,
                          const struct sw_slot_set *slots, char error[SW_CLUSTER_ERROR_BYTES]);
-/* Serves them no more, if the epoch is this. Returns the number of a view; or 0 with a sentence. */
+/* Stops serving the slots, if the current epoch is `epoch`. Returns the number of a view; or 0 and
+ * an error. */
 uint64_t sw_cluster_hand_over(struct sw_cluster *cluster, const char *target, uint64_t attempt,
                               const struct sw_slot_set *slots, uint64_t epoch,
                               char error[SW_CLUSTER_ERROR_BYTES]);
-/* The attempt has failed: serves them again. */
+/* Serves the slots again after a failed attempt. */
 uint64_t sw_cluster_keep(struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR_BYTES]);
-/* It was decided, by this topology: the slots are the target's, and what is left of them is to be
- * removed. Where nodes have other roles here than there, they keep those of here. */
+/* Takes the topology in which the slots are the target's. Their keys are to be removed. If nodes
+ * have different roles in that topology, they keep their roles of the current one. */
 uint64_t sw_cluster_let_go(struct sw_cluster *cluster, const char *text, size_t size,
                            char error[SW_CLUSTER_ERROR_BYTES]);
 
 /* --- both ------------------------------------------------------------------------------------- */
 
-/* What was to be removed is gone. */
+/* Notes that the keys of all lost slots are removed. */
 bool sw_cluster_removed(struct sw_cluster *cluster, char error[SW_CLUSTER_ERROR_BYTES]);
 
 #endif

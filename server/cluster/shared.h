@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * shared.h - a topology that all nodes read at one place, which numbers its versions: a key of
- * etcd, whose revision is the epoch (server/registry/). What lies there is decided: a node takes
- * it whatever keys it has, so whether keys would be left behind is asked before it is written.
+ * shared.h - a topology that all nodes read from one key of etcd. The key's revision is the epoch
+ * (server/registry/).
+ *
+ * A node takes the topology in etcd whatever keys the node has. So the check for keys that would be
+ * left behind comes before the write to etcd.
  *
  * Threads: any. Functions that write the state file block meanwhile.
  */
@@ -11,27 +13,27 @@
 
 #include "server/cluster/cluster.h"
 
-/* The epoch of the topology that holds on this node; 0: there is none. */
+/* Returns the epoch of this node's topology; 0: it has none. */
 uint64_t sw_cluster_epoch(struct sw_cluster *cluster);
 
-/* Takes what lies there with this epoch. Returns the number of a view, which may be of a newer one
- * that this node has by now; or 0 with a sentence, and what was there before holds. */
+/* Takes the topology that etcd has at this epoch. Returns the number of a view, which may be a
+ * newer one that this node has by now; or changes nothing and returns 0 with an error. */
 uint64_t sw_cluster_take_shared(struct sw_cluster *cluster, const char *text, size_t size,
                                 uint64_t epoch, char error[SW_CLUSTER_ERROR_BYTES]);
-/* One was refused, for the figures. */
+/* Counts a refused topology, for the statistics. */
 void sw_cluster_count_refusal(struct sw_cluster *cluster);
 
-/* What an operator wants to lie there, in the place of what has the epoch `seen` (0: nothing).
- * Returns the text to be written, which the caller frees; or NULL: with an empty `error` it lies
- * there already, otherwise that says what is wrong with it. Without `only_if` its epoch has to be
- * higher than `seen`, as for one that comes from a file. A topology that takes slots from a shard
- * which may hold keys needs "force": only of its own a node knows that it holds none. */
+/* Checks an operator's topology that is to replace the one of epoch `seen` in etcd (0: nothing).
+ * Returns the text to write, which the caller frees. Returns NULL with an empty `error` if etcd has
+ * this topology already, or NULL with an error. Without `only_if` the topology's epoch must be
+ * higher than `seen`, as for a file. A topology that takes slots from a shard needs "force", unless
+ * the shard is this node's and the node has no keys: it knows this about no other shard. */
 char *sw_cluster_propose(struct sw_cluster *cluster, const char *text, size_t size, bool only_if,
                          uint64_t seen, char error[SW_CLUSTER_ERROR_BYTES]);
 
-/* The topology that holds, of epoch *epoch, with this node as the primary of its shard, by which it
- * was elected. NULL: it has that already, is in no topology or in that of another shard, or there
- * is no memory. */
+/* Returns the current topology, of epoch *epoch, changed so that this node is the primary of its
+ * shard, which has elected it. Returns NULL if the node is that already, is in no topology, is in
+ * another shard there, or if memory is short. */
 char *sw_cluster_claim(struct sw_cluster *cluster, uint64_t *epoch);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * state_file.h - what a node of a cluster remembers: its id, the topology of the highest epoch that
- * it has seen, and the slots that are on their way to it or from it, in a file whose last field is
- * a check of all bytes before it. For one thread at a time.
+ * state_file.h - the state file of a cluster node: its id, the topology of the highest epoch that
+ * it has seen, and the slots that move to it or from it. The last field is a checksum of all bytes
+ * before it. Threads: one at a time.
  */
 #ifndef SHERWOOD_SERVER_CLUSTER_STATE_FILE_H
 #define SHERWOOD_SERVER_CLUSTER_STATE_FILE_H
@@ -11,22 +11,22 @@
 
 #include "proto/cluster/topology.h"
 
-/* What a node does with slots that are on their way. */
+/* Role of a node in a move. */
 enum sw_cluster_role {
-    SW_CLUSTER_RESTS,
-    SW_CLUSTER_TAKES,  /* it is the target of a move */
-    SW_CLUSTER_HANDED, /* it is the source, and serves the slots no more */
-    SW_CLUSTER_DECIDES /* it is the target, and the topology has the slots here: they are served
-                          once the replicas know that */
+    SW_CLUSTER_RESTS,  /* there is no move */
+    SW_CLUSTER_TAKES,  /* target */
+    SW_CLUSTER_HANDED, /* source that has stopped serving the slots */
+    SW_CLUSTER_DECIDES /* target that owns the slots by its topology, and serves them once its
+                          replicas know that */
 };
 
 struct sw_cluster_move {
     enum sw_cluster_role role;
-    uint64_t last;                 /* the last attempt that began here, or was said no to */
-    uint64_t attempt;              /* that is under way; of the target's numbers */
+    uint64_t last;                 /* the last attempt that began here or was reported as failed */
+    uint64_t attempt;              /* the current attempt, as the target numbers it */
     char peer[SW_TOPOLOGY_ID + 1]; /* the node at the other end */
     struct sw_slot_set slots;
-    struct sw_slot_set leaving; /* slots of others, whose keys are to be removed */
+    struct sw_slot_set leaving; /* slots of other nodes, whose keys must be removed here */
 };
 
 struct sw_cluster_state {
@@ -36,16 +36,16 @@ struct sw_cluster_state {
     struct sw_topology *topology; /* NULL: none yet */
 };
 
-/* The longest sentence about a file: its name, a path of JSON, and what is wrong. */
+/* Longest error about a file: its name, a JSON path, and the cause. */
 #define SW_CLUSTER_ERROR_BYTES (SW_TOPOLOGY_ERROR_BYTES + 256)
 
-/* Reads a whole file of at most SW_TOPOLOGY_BYTES_MAX + 256 KiB. Returns it, to be freed, or NULL
- * with a sentence in `error`, and errno. */
+/* Reads a whole file of at most SW_TOPOLOGY_BYTES_MAX + 256 KiB. Returns its bytes, which the
+ * caller frees; or NULL with an error in `error`, and errno. */
 char *sw_cluster_read_file(const char *path, size_t *size, char error[SW_CLUSTER_ERROR_BYTES]);
 
-/* The bytes of the file, which the caller frees; NULL if there is no memory. */
+/* Returns the bytes of the file, which the caller frees; NULL if memory is short. */
 char *sw_cluster_state_print(const struct sw_cluster_state *state);
-/* Takes such bytes. Returns false with a sentence in `error`. */
+/* Parses these bytes. If it fails, returns false and an error in `error`. */
 bool sw_cluster_state_parse(const char *text, size_t size, struct sw_cluster_state *state,
                             char error[SW_TOPOLOGY_ERROR_BYTES]);
 
@@ -53,9 +53,9 @@ bool sw_cluster_state_parse(const char *text, size_t size, struct sw_cluster_sta
 int sw_cluster_state_read(const char *path, struct sw_cluster_state *state,
                           char error[SW_CLUSTER_ERROR_BYTES]);
 
-/* Writes the state beside the file, syncs it, and puts it in the file's place. Returns 0, or -1
- * with a sentence in `error`, and the file is as it was; or -2, and the next start may find the
- * old one or the new one: the folder could not be synced. */
+/* Writes the state to a new file, syncs it, and renames it over the old one. Returns 0. Returns -1
+ * and an error in `error` if it fails; the file is then unchanged. Returns -2 if the directory
+ * could not be synced; the next start may then find the old file or the new one. */
 int sw_cluster_state_write(const char *path, const struct sw_cluster_state *state,
                            char error[SW_CLUSTER_ERROR_BYTES]);
 
