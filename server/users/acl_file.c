@@ -29,7 +29,7 @@ struct reader {
     size_t error_bytes, error_used;
 };
 
-/* Notes what is wrong with the line. All wrong lines are told, as far as there is room. */
+/* Appends an error about the line. The text has an error for each wrong line, as far as it fits. */
 static void refuse(struct reader *reader, const char *why)
 {
     size_t room = reader->error_bytes - reader->error_used;
@@ -114,7 +114,7 @@ static void read_user(struct reader *reader, const struct sw_word *name, const c
         hides |= sw_acl_ends_in_sign(word.text, word.size);
     }
     if (!sw_user_list_add(reader->list, sw_user_create(&user))) {
-        refuse(reader, "there is no memory for so many users");
+        refuse(reader, "too many users, or no memory for another one");
     }
     sw_forget(&user, sizeof(user));
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * acl_log.h - the last refusals, as redis' ACL LOG shows them: at most SW_ACL_LOG_MAX entries, in
- * which the same refusal within a minute is counted, not repeated. It has a lock of its own and may
- * be used by any thread.
+ * acl_log.h - the last refusals, for ACL LOG: at most SW_ACL_LOG_MAX entries. An entry counts equal
+ * refusals within a minute. Threads: any; it has a lock of its own.
  */
 #ifndef SHERWOOD_SERVER_USERS_ACL_LOG_H
 #define SHERWOOD_SERVER_USERS_ACL_LOG_H
@@ -31,9 +30,9 @@ struct sw_acl_log;
 struct sw_acl_log *sw_acl_log_create(void);
 void sw_acl_log_destroy(struct sw_acl_log *log);
 
-/* Adds an entry, or counts it to one like it. `count` of the argument is not looked at. */
+/* Adds an entry, or increments the count of an equal one. Ignores `count` of the argument. */
 void sw_acl_log_add(struct sw_acl_log *log, const struct sw_acl_entry *entry);
-/* Copies the newest entries, the newest first. Returns how many. */
+/* Copies at most `max` of the newest entries, the newest first. Returns their number. */
 size_t sw_acl_log_copy(struct sw_acl_log *log, struct sw_acl_entry *out, size_t max);
 void sw_acl_log_reset(struct sw_acl_log *log);
 

@@ -27,13 +27,12 @@ struct sw_acl_notes {
 /* Notes the word if its effect is not SW_RULE_APPLIED. Notes equal words once. */
 void sw_acl_notes_add(struct sw_acl_notes *notes, enum sw_rule_effect effect, unsigned line,
                       const char *word, size_t size);
-/* Writes "FILE: without effect here: ..; not granted here: ..". Returns the length; 0: there is
- * nothing to say. */
+/* Writes "FILE: without effect here: ..; not granted here: ..". Returns the length; 0: no notes. */
 size_t sw_acl_notes_text(const struct sw_acl_notes *notes, const char *path, char *out,
                          size_t out_bytes);
 
-/* Whether the word is the sign of a password without the password: a blank may have come between,
- * so no later word of the line is shown. */
+/* Returns true if the word is the sign of a password without the password. A space may separate
+ * them, so no later word of the line may be shown. */
 bool sw_acl_ends_in_sign(const char *word, size_t size);
 
 /* Copies a word for a sentence of the log: nothing behind the sign of a password or behind a

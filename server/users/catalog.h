@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * catalog.h - the commands that rules of users are about, as their owner lists them, and the
- * categories that redis 7 puts commands into. Everything is constant and may be used by any thread.
+ * catalog.h - the commands that ACL rules name, and the categories of redis 7. The owner of the
+ * catalog lists the commands. All data is constant. Threads: any.
  */
 #ifndef SHERWOOD_SERVER_USERS_CATALOG_H
 #define SHERWOOD_SERVER_USERS_CATALOG_H
@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The categories, in the order of redis' ACL CAT. Those of types that this server does not have
- * hold no command, so that rules written for redis are understood. */
+/* The categories, in the order of redis' ACL CAT. Categories of missing types have no command. They
+ * exist so that rules written for redis are accepted. */
 #define SW_CATEGORY_MAP(X)        \
     X(KEYSPACE, "keyspace")       \
     X(READ, "read")               \
@@ -57,9 +57,9 @@ struct sw_catalog_command {
     bool all_keys;       /* users who are limited to ranges of keys may not run it */
 };
 
-/* What redis has by a name that a catalog lacks. */
+/* Kind of a name in redis that a catalog lacks. */
 enum sw_absence {
-    SW_ABSENCE_UNKNOWN,  /* nothing */
+    SW_ABSENCE_UNKNOWN,  /* redis does not have it either */
     SW_ABSENCE_COMMAND,  /* a command, or a subcommand: "xinfo", "xinfo|stream" */
     SW_ABSENCE_ARGUMENT, /* such a command with a first argument: "debug|sleep" */
 };
@@ -67,18 +67,20 @@ enum sw_absence {
 struct sw_catalog {
     const struct sw_catalog_command *commands;
     uint32_t count;
-    /* What redis has by this name, which is in any case. If a command of the catalog does the work
-     * of that one here, *stands_in is its index: who may not run the one may not run the other.
-     * Otherwise *stands_in is -1. NULL: redis has nothing that the catalog lacks. */
+    /* Returns the kind of this name in redis, in upper or lower case. If a command of the catalog
+     * does the work of the missing one, sets *stands_in to its index: a rule that denies the
+     * missing command also denies that one. Otherwise sets *stands_in to -1. NULL: the catalog
+     * lacks no command of redis. */
     enum sw_absence (*absence)(const char *name, size_t size, int *stands_in);
 };
 
-/* The index of the command or the category with this name, in any case; -1: there is none. */
+/* Return the index of the command or the category with this name, in upper or lower case; -1: there
+ * is none. */
 int sw_catalog_find(const struct sw_catalog *catalog, const char *name, size_t size);
 int sw_category_find(const char *name, size_t size);
 const char *sw_category_name(unsigned index);
 
-/* Is command `i` a subcommand of command `container`? */
+/* Returns true if command `i` is a subcommand of command `container`. */
 bool sw_catalog_is_within(const struct sw_catalog *catalog, uint32_t i, uint32_t container);
 
 #endif

@@ -104,15 +104,15 @@ int sw_secret_line(const char *what, const char *name, char *out, size_t room, c
         snprintf(error, error_bytes, "%s: %s", what, why);
         return -1;
     }
-    size_t line = strcspn(text, "\r\n"); /* a NUL ends it, too */
+    size_t line = strcspn(text, "\r\n"); /* a NUL also ends it */
     bool is_right = line > 0 && line < room && strlen(text) == size;
     if (is_right) {
         memcpy(out, text, line);
         out[line] = '\0';
     } else {
         snprintf(error, error_bytes,
-                 "%s: the first line of %s must have 1 to %zu bytes, and none of them NUL", what,
-                 name, room - 1);
+                 "%s: the first line of %s must have 1 to %zu bytes without a NUL", what, name,
+                 room - 1);
     }
     sw_secret_free(text, size);
     return is_right ? 0 : -1;

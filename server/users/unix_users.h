@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * unix_users.h - which user the peer of a Unix socket is, by the user id that the kernel tells:
- * "uid:1000=alice,uid:0=default". Constant once it is parsed, so any thread may look.
+ * unix_users.h - the user of a Unix socket's peer, by the peer's user id from the kernel:
+ * "uid:1000=alice,uid:0=default". Constant once it is parsed, so any thread may read it.
  */
 #ifndef SHERWOOD_SERVER_USERS_UNIX_USERS_H
 #define SHERWOOD_SERVER_USERS_UNIX_USERS_H
@@ -21,7 +21,7 @@ struct sw_unix_users {
     } at[SW_UNIX_USERS_MAX];
 };
 
-/* Returns 0, or -1 with a sentence in `error`. An empty text is no user. */
+/* Parses the option. An empty text has no users. Returns 0; or -1 and an error in `error`. */
 int sw_unix_users_parse(const char *text, struct sw_unix_users *out, char *error,
                         size_t error_bytes);
 /* The name of the user, or NULL. */

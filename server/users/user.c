@@ -101,14 +101,14 @@ static void set_command(struct sw_user *user, const struct sw_catalog *catalog, 
     }
 }
 
-/* What the name of a rule about commands is. */
+/* Meaning of the name in a rule about commands. */
 struct named {
     enum {
         NAMED_UNKNOWN,
         NAMED_ALL,
         NAMED_CATEGORY,
         NAMED_COMMAND,
-        NAMED_ABSENT,  /* a command of redis, which this server lacks */
+        NAMED_ABSENT,  /* a command of redis that this server lacks */
         NAMED_ARGUMENT /* a command of this server with a first argument, "select|0" */
     } is;
     int index; /* of the category or the command; of an absent one: of what stands in; -1: nothing
@@ -327,7 +327,7 @@ static bool is_word(const char *word, size_t size, const char *wanted)
 /* --- selectors, and keys that a user may read or write alone -----------------------------------
  */
 
-/* The length of "%R~", "%W~" or "%RW~" at the beginning of the word; 0: it is none of them. */
+/* Returns the length of "%R~", "%W~" or "%RW~" at the beginning of the word; 0: another word. */
 static size_t permission_size(const char *word, size_t size, bool *reads, bool *writes)
 {
     size_t i = 1;

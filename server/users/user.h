@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * user.h - what a user may do: one struct, changed by the words of redis' ACL rules.
+ * user.h - the rights of a user: one struct, changed by the words of redis' ACL rules.
  *
- * A struct that connections see never changes: who changes a user copies it first. Functions may be
- * called from any thread.
+ * A struct that connections can see never changes: a change of a user is made in a copy. Threads:
+ * any.
  */
 #ifndef SHERWOOD_SERVER_USERS_USER_H
 #define SHERWOOD_SERVER_USERS_USER_H
@@ -30,34 +30,34 @@ struct sw_user {
     bool is_on;
     bool no_password; /* every password is right */
     bool all_keys;
-    bool all_channels; /* kept for the sake of files: there are no channels here */
+    bool all_channels; /* only stored in ACL files: this server has no channels */
     bool all_commands; /* every command of the catalog */
     uint64_t commands[SW_CATALOG_COMMANDS_MAX / 64]; /* a bit each, of the catalog's index */
     char commands_text[SW_USER_COMMANDS_BYTES];      /* "-@all +@read" */
-    struct sw_ranges ranges;                         /* without all_keys: these keys alone */
+    struct sw_ranges ranges;                         /* without all_keys: only these keys */
     uint32_t hash_count;
     struct sw_hash hashes[SW_USER_HASHES_MAX];
 };
 
 /* Makes a user who is off, and may do nothing. The name must fit (sw_user_name_fits). */
 void sw_user_init(struct sw_user *user, const char *name, size_t size);
-/* Makes the user `default` as it is where nothing is said: on, no password, everything allowed. */
+/* Makes the user `default` without options: on, no password, all rights. */
 void sw_user_init_default(struct sw_user *user, const struct sw_catalog *catalog);
 
-/* May a user have this name: printable bytes without blanks, and short enough? */
+/* Returns true if the name is allowed: printable bytes without spaces, and short enough. */
 bool sw_user_name_fits(const char *name, size_t size);
 
-/* Applies one word: on, >password, +@read, ~1000-1999 and so on. Returns NULL, or why not, in the
- * words of redis where it has some; then nothing has changed. Takes every word that redis takes,
- * except patterns of keys that are no range. No word gives a user more than redis would. */
+/* Applies one word: on, >password, +@read, ~1000-1999 and so on. Returns NULL; or changes nothing
+ * and returns an error, in redis' words if it has them. Accepts every word that redis accepts,
+ * except key patterns that are not ranges. No word gives a user more rights than in redis. */
 const char *sw_user_apply(struct sw_user *user, const struct sw_catalog *catalog, const char *word,
                           size_t size);
 
-/* What a word that sw_user_apply takes does here. */
+/* Effect of a word that sw_user_apply accepts. */
 enum sw_rule_effect {
     SW_RULE_APPLIED,
-    SW_RULE_VOID, /* nothing: it is about what this server does not have */
-    SW_RULE_LESS  /* nothing, though redis would give the user rights by it */
+    SW_RULE_VOID, /* no effect: the word is about something that this server lacks */
+    SW_RULE_LESS  /* no effect, but redis would give the user rights */
 };
 enum sw_rule_effect sw_user_effect(const struct sw_catalog *catalog, const char *word, size_t size);
 
@@ -65,14 +65,14 @@ static inline bool sw_user_may(const struct sw_user *user, uint32_t command)
 {
     return (user->commands[command / 64] >> command % 64 & 1) != 0;
 }
-/* May the user do everything with every key? */
+/* Returns true if the user may run every command with every key. */
 static inline bool sw_user_is_free(const struct sw_user *user)
 {
     return user->all_commands && user->all_keys;
 }
 
-/* Parts of the text of a user (user_text.c). They write a NUL, and return the length. The flags are
- * separated by blanks, as are the keys: "~*" or "~1000-1999 ~5". */
+/* Text of a user (user_text.c). Both write a NUL, and return the length. Spaces separate the keys:
+ * "~*" or "~1000-1999 ~5". */
 size_t sw_user_keys_text(const struct sw_user *user, char *out, size_t room);
 /* "user alice on #<hash> ~1000-1999 resetchannels -@all +@read": a line of an ACL file. */
 size_t sw_user_line(const struct sw_user *user, char *out, size_t room);

@@ -120,7 +120,7 @@ static int add_default(const struct sw_users *users, struct sw_user_list *list, 
     bool added = sw_user_list_add(list, sw_user_create(&user));
     sw_forget(&user, sizeof(user));
     if (!added) {
-        snprintf(error, error_bytes, "there is no memory for so many users");
+        snprintf(error, error_bytes, "too many users, or no memory for another one");
     }
     return added ? 0 : -1;
 }
@@ -194,12 +194,12 @@ static int check_ranges(const struct sw_users *users, const struct sw_user *user
     }
     snprintf(error, error_bytes,
              "the user %s has ranges of keys, and with --resp-keys hash keys are hashes of texts, "
-             "of which a range means nothing: ~* alone is understood",
+             "and a range of hashes has no meaning: use ~*",
              user->name);
     return -1;
 }
 
-/* Reads the ACL file, if there is one, and puts what it says in the place of all users. */
+/* Reads the ACL file, if there is one, and replaces all users by its users. */
 static int load(struct sw_users *users, char *error, size_t error_bytes)
 {
     struct sw_user_list list = {0};
@@ -219,7 +219,7 @@ static int load(struct sw_users *users, char *error, size_t error_bytes)
         users->notes = done ? notes : users->notes;
         pthread_mutex_unlock(&users->lock);
         if (!done) {
-            snprintf(error, error_bytes, "there is no memory for so many users");
+            snprintf(error, error_bytes, "no memory for the users of the ACL file");
             result = -1;
         }
     }

@@ -2,14 +2,14 @@
  *
  * users.h - the users of a server, and the logins of connections.
  *
- * What a user may do is a struct that never changes (struct sw_user). To change a user is to put
- * another struct in its place, under a lock, and to raise the version of all users. A login keeps a
- * reference to the struct, and the version it looked at: while the version stands, the struct is
- * the current one, so a connection needs no lock, and a login that may do everything needs one load
- * and one comparison a request (sw_login_is_free). After a change, the next request of each
- * connection looks again.
+ * The rights of a user are a struct that never changes (struct sw_user). A change of a user
+ * replaces the struct, under a lock, and raises the version of all users. A login has a reference
+ * to the struct, and the version at which it read the struct. While the version is the same, the
+ * struct is current, so a connection needs no lock. A login with all rights needs one load and one
+ * comparison a request (sw_login_is_free). After a change, the next request of each connection
+ * reads its user again.
  *
- * Functions about `struct sw_users` may be called from any thread. A login belongs to one thread.
+ * Threads: any for functions of `struct sw_users`. A login belongs to one thread.
  */
 #ifndef SHERWOOD_SERVER_USERS_USERS_H
 #define SHERWOOD_SERVER_USERS_USERS_H
@@ -27,40 +27,41 @@
 #define SW_USERS_ERROR_BYTES 512
 
 struct sw_users;
-struct sw_account; /* a user's name, as long as it is not deleted */
+struct sw_account; /* the name of a user that is not deleted */
 
-/* Texts are copied, the catalog is borrowed. Files may be named relative to
+/* The users copy texts, and borrow the catalog. File names may be relative to
  * $CREDENTIALS_DIRECTORY: see secret.h. */
 struct sw_users_options {
     const struct sw_catalog *catalog;
     const char *acl_file;         /* empty: none */
     const char *requirepass_file; /* the password of `default`; empty: none */
-    bool keys_are_hashes;         /* ranges of keys are refused: a range of hashes means nothing */
+    bool keys_are_hashes;         /* refuse ranges of keys: a range of hashes has no meaning */
 };
 
-/* Reads the files. Returns 0, or -1 with a sentence that shows no secret in `error`. */
+/* Reads the files. Returns 0; or -1 and an error without secrets in `error`. */
 int sw_users_create(const struct sw_users_options *options, struct sw_users **out, char *error,
                     size_t error_bytes);
-/* Writes a sentence about the words of the ACL file that have no effect here, at most
- * SW_ACL_NOTES_BYTES with the NUL. Returns its length; 0: every word has its effect. */
+/* Writes a sentence about the words of the ACL file that have no effect, at most SW_ACL_NOTES_BYTES
+ * with the NUL. Returns its length; 0: every word has an effect. */
 size_t sw_users_notes(struct sw_users *users, char *out, size_t out_bytes);
 /* Every login must have ended. NULL is allowed. */
 void sw_users_destroy(struct sw_users *users);
 
 const struct sw_catalog *sw_users_catalog(const struct sw_users *users);
-/* The number that a change of users raises; never 0. It is read with a relaxed atomic load. */
+/* Returns the address of the version, which a change of users raises. It is never 0. Read it with a
+ * relaxed atomic load. */
 const uint64_t *sw_users_version(const struct sw_users *users);
-/* Connections that have not logged in: adds to their number, and tells it. */
+/* Change and return the number of connections that have not logged in. */
 void sw_users_count_waiting(struct sw_users *users, int change);
 uint64_t sw_users_waiting(const struct sw_users *users);
-/* Does everybody get in, because `default` is on and has no password? */
+/* Returns true if a login needs no password: `default` is on and has none. */
 bool sw_users_are_open(struct sw_users *users);
 
 /* --- logins ----------------------------------------------------------------------------------- */
 
 struct sw_login {
-    uint64_t free_at; /* the version at which the user may do everything; 0: it has to be asked */
-    uint64_t version; /* at which `user` was looked at */
+    uint64_t free_at; /* the version at which the user has all rights; 0: rights must be checked */
+    uint64_t version; /* at which `user` was read */
     const struct sw_user *user;     /* a reference; NULL: nobody has logged in */
     const struct sw_ranges *ranges; /* the keys that the user may touch; NULL: all */
     struct sw_account *account;     /* a reference */
@@ -72,38 +73,39 @@ enum sw_login_state {
     SW_LOGIN_DELETED /* the user has been deleted: the connection has to be closed */
 };
 
-/* May the login do everything? Then nothing else has to be asked. */
+/* Returns true if the login has all rights. No other check is needed then. */
 static inline bool sw_login_is_free(const struct sw_login *login, const uint64_t *version)
 {
     return login->free_at == __atomic_load_n(version, __ATOMIC_RELAXED);
 }
 
-/* Begins a login, of all zeros: as `default` if that is on and has no password, else of nobody. */
+/* Begins a login, which is all zero: as `default` if that is on and has no password, else as
+ * nobody.
+ */
 void sw_login_begin(struct sw_users *users, struct sw_login *login);
-/* Logs in, instead of whoever was before. Returns false, with nothing changed, if the password is
- * wrong, there is no such user, or it is off: which of these it is does not show, in the time it
- * takes either. */
+/* Logs in, and replaces the current user. If the password is wrong, or the user is unknown or off,
+ * changes nothing and returns false. Neither the result nor its duration shows which. */
 bool sw_login_with_password(struct sw_users *users, struct sw_login *login, const char *name,
                             size_t name_size, const void *password, size_t password_size);
-/* Logs in a user whose identity something else has shown: a Unix socket's peer, a certificate.
- * Returns false, with nothing changed, if there is no such user, or it is off. */
+/* Logs in a user who was identified without a password: by a Unix socket's peer or a certificate.
+ * If the user is unknown or off, changes nothing and returns false. */
 bool sw_login_without_password(struct sw_users *users, struct sw_login *login, const char *name,
                                size_t name_size);
 void sw_login_end(struct sw_login *login);
-/* Looks what the user is by now. */
+/* Reads the user again, if users have changed. */
 enum sw_login_state sw_login_look(struct sw_users *users, struct sw_login *login);
-/* Makes a second login of the same user, to be ended by itself: for what goes on without the
- * connection. `from` has logged in. */
+/* Makes a second login of the same user, for work that outlives the connection. The caller ends it
+ * separately. `from` has logged in. */
 void sw_login_copy(struct sw_users *users, const struct sw_login *from, struct sw_login *to);
 /* The right that a login lacks. */
 enum sw_lack { SW_LACKS_NOTHING, SW_LACKS_COMMAND, SW_LACKS_ALL_KEYS };
-/* Compares what the user of a login may do with a command of the catalog; negative: the catalog has
- * no such command. `all_keys`: the request touches any key, even if the command does not. The rules
- * are those that sw_login_look has seen. All protocols ask this function. */
+/* Returns the right that the login lacks for a command of the catalog. `command` negative: the
+ * catalog lacks the command. `all_keys`: the request may touch any key, even if the command does
+ * not. Uses the rules that sw_login_look has read. All protocols use this check. */
 enum sw_lack sw_login_lacks(const struct sw_users *users, const struct sw_login *login, int command,
                             bool all_keys);
-/* May the login run this command of the catalog as the rules are now, with all keys if it needs
- * them? One thread at a time uses a login. */
+/* Returns true if the current rules let the login run this command, with all keys if the command
+ * needs them. One thread at a time uses a login. */
 bool sw_login_may(struct sw_users *users, struct sw_login *login, uint32_t command);
 
 /* --- looking and changing ----------------------------------------------------------------------
@@ -121,19 +123,19 @@ struct sw_word {
     size_t size;
 };
 
-/* Makes a user or changes one, by all of the words or none. Returns 0, or -1 with redis' sentence
- * in `error`, which repeats the wrong word: it is for whoever has sent it, and not for a log. */
+/* Creates or changes a user, by all of the words or none. Returns 0; or -1 and redis' error text in
+ * `error`. The text repeats the wrong word, so it is only for the client, not for a log. */
 int sw_users_set(struct sw_users *users, const char *name, size_t size, const struct sw_word *words,
                  uint32_t count, char *error, size_t error_bytes);
 /* Deletes a user; its connections find it deleted. Returns false if there is no such user. */
 bool sw_users_delete(struct sw_users *users, const char *name, size_t size);
 
-/* Read the ACL file again, all of it or, if anything in it is wrong, nothing; write it. Return 0,
- * or -1 with redis' sentences in `error`. The second waits for the file to be on storage. */
+/* Load reads the ACL file again, and changes nothing if anything in it is wrong. Save writes it,
+ * and waits until it is on storage. Both return 0; or -1 and redis' error texts in `error`. */
 int sw_users_load(struct sw_users *users, char *error, size_t error_bytes);
 int sw_users_save(struct sw_users *users, char *error, size_t error_bytes);
 
-/* The log of what was refused, which has a lock of its own. */
+/* Returns the log of refusals, which has a lock of its own. */
 struct sw_acl_log *sw_users_log(struct sw_users *users);
 
 #endif

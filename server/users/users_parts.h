@@ -2,9 +2,9 @@
  *
  * users_parts.h - what users.c, login.c, user_list.c and acl_file.c share.
  *
- * An account is a name; its `user` is what that may do, and is replaced as a whole. Both have
- * counts of references, for logins keep them: an account that was deleted lives until the last of
- * its logins has ended.
+ * An account has a name. Its `user` has the rights, and is replaced as a whole. Logins have
+ * references to both, so both have reference counts: a deleted account is freed when its last login
+ * has ended.
  */
 #ifndef SHERWOOD_SERVER_USERS_USERS_PARTS_H
 #define SHERWOOD_SERVER_USERS_USERS_PARTS_H
@@ -16,7 +16,7 @@
 #include "server/users/users.h"
 
 struct sw_account {
-    uint64_t refs;   /* atomic: the list's, while it is not deleted, and one of each login */
+    uint64_t refs;   /* atomic: one of the list, until it is deleted, and one of each login */
     bool is_deleted; /* under the lock */
     const struct sw_user *user; /* under the lock; a reference */
 };
@@ -26,13 +26,13 @@ struct sw_users {
     char acl_file[SW_SECRET_PATH_BYTES];
     struct sw_acl_log *log;
     bool keys_are_hashes;
-    struct sw_hash nobody; /* compared where there is no user: that takes as long */
+    struct sw_hash nobody; /* compared for an unknown user, so that it takes equally long */
 
-    pthread_mutex_t lock;         /* protects what follows, but `version` may be read without it */
+    pthread_mutex_t lock;         /* protects the fields below; `version` may be read without it */
     struct sw_account **accounts; /* in the order of names */
     uint32_t count;
     bool has_requirepass;
-    struct sw_hash requirepass; /* of `default`, where the ACL file does not speak of it */
+    struct sw_hash requirepass; /* of `default`, if the ACL file has no line for it */
     struct sw_acl_notes notes;  /* of the ACL file that was read last */
 
     uint64_t waiting;              /* atomic: connections that have not logged in */
@@ -46,7 +46,7 @@ struct sw_user_list {
     uint32_t count, capacity;
 };
 
-/* Copies all but the references, whose count other threads change. */
+/* Copies all fields except `refs`, which other threads change. */
 void sw_user_copy(struct sw_user *to, const struct sw_user *from);
 struct sw_user *sw_user_create(const struct sw_user *like);
 const struct sw_user *sw_user_keep(const struct sw_user *user);
@@ -63,15 +63,15 @@ struct sw_user *sw_user_list_find(const struct sw_user_list *list, const char *n
 /* Appends, and owns the user from then on. Returns false if there is no room or no memory. */
 bool sw_user_list_add(struct sw_user_list *list, struct sw_user *user);
 
-/* Reads the users of a file, and notes the words without effect. Returns 0, or -1 with a sentence
- * for every wrong line. */
+/* Reads the users of a file, and notes the words without effect. Returns 0; or -1 and an error for
+ * every wrong line. */
 int sw_acl_file_read(const char *path, const struct sw_catalog *catalog, struct sw_user_list *list,
                      struct sw_acl_notes *notes, char *error, size_t error_bytes);
-/* The same, of text. `path` is for the sentences. */
+/* Does the same with a text. `path` is for the errors. */
 int sw_acl_text_read(const char *text, size_t size, const char *path,
                      const struct sw_catalog *catalog, struct sw_user_list *list,
                      struct sw_acl_notes *notes, char *error, size_t error_bytes);
-/* Replaces the file by one with these users, which is on storage then. */
+/* Replaces the file by one with these users, and waits until it is on storage. */
 int sw_acl_file_write(const char *path, const struct sw_user_list *list, char *error,
                       size_t error_bytes);
 
