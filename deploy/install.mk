@@ -78,3 +78,8 @@ install-system:
 docs: $(BUILD)/sherwoodd $(BUILD)/libsherwood.so $(BUILD)/libsherwood-cuda.so ## write sherwood.conf, METRICS.md, the man page's options and the list of symbols
 	@proto/ops/write
 	@deploy/generate $(BUILD)
+
+.PHONY: site
+site: ## build the documentation site in build/site (Sphinx from PyPI, pinned by hashes)
+	@deploy/deps build python3-venv
+	@deploy/docs/site $(BUILD)
