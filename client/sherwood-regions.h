@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * sherwood-regions.h - memory that is shared with a server of this machine: sherwood.h includes it.
+ * sherwood-regions.h - memory shared with a server on this machine. sherwood.h includes it.
  *
  * The address of such a server is "unix:/path". The server reads and writes arrays in regions where
  * they are: no byte of them is sent, and while both sides are awake a request takes no system call.
  * Every call on keys, and sherwood_scan, takes such arrays.
  *
  * A request goes through the ring if all of its arrays lie in regions. Values must be aligned to
- * 16, 8 or 4 bytes, whichever divides value_bytes. These requests go by the socket, whatever their
- * arrays are: requests with times, a scale, another operand_type, SHERWOOD_DISCARD or several
+ * 16, 8 or 4 bytes, whichever divides value_bytes. These requests go by the socket, wherever their
+ * arrays lie: requests with times, a scale, another operand_type, SHERWOOD_DISCARD or several
  * pieces; EXPIRE and the operations listed behind it; calls of several frames that report evicted
  * entries. sherwood_traffic counts both. The socket carries no memory of a device:
- * SHERWOOD_E_INVALID. Requests that are in flight by both ways may take effect in any order. The
- * first stripe has the regions.
+ * SHERWOOD_E_INVALID. Requests that are in flight through the ring and the socket may take effect
+ * in any order. Regions belong to the first stripe.
  *
  * A program may change a region at any time: a request in flight then takes the value before or
  * after, and only its own answers suffer.
@@ -35,7 +35,7 @@ struct sherwood_region;
 /* Makes a region of `bytes` zeros, rounded up to pages. SHERWOOD_E_REQUEST: the server shares no
  * memory, or no more; sherwood_error names the limit. The handle owns the region. */
 int sherwood_region_create(struct sherwood *client, size_t bytes, struct sherwood_region **out);
-/* Returns its memory, and in *bytes, which may be NULL, how many there are. */
+/* Returns the region's memory. Stores its size in *bytes, which may be NULL. */
 void *sherwood_region_memory(const struct sherwood_region *region, size_t *bytes);
 /* Takes the next bytes of a region, aligned to 64. Returns NULL if there are no more. */
 void *sherwood_region_allocate(struct sherwood_region *region, size_t bytes);
@@ -46,18 +46,18 @@ void sherwood_region_reset(struct sherwood_region *region);
  * handle. */
 int sherwood_region_destroy(struct sherwood_region *region);
 
-/* Memory of the caller's as a region. */
+/* The kind of the caller's memory that becomes a region. */
 enum sherwood_memory_kind {
     SHERWOOD_MEMORY_DESCRIPTOR = 2, /* a memfd, sealed against shrinking (F_SEAL_SHRINK), of just
                                        `bytes` bytes, a multiple of 4096, all of them allocated;
                                        `address`: where the caller has mapped it */
-    SHERWOOD_MEMORY_CUDA_IPC = 3    /* of the server's device: `address` lies `offset` bytes behind
-                                       the allocation of which `handle` is the IPC handle */
+    SHERWOOD_MEMORY_CUDA_IPC = 3    /* of the server's device: `handle` is the IPC handle of an
+                                       allocation; `address` is `offset` bytes behind its start */
 };
 struct sherwood_memory {
     size_t size; /* sizeof(struct sherwood_memory) */
     enum sherwood_memory_kind kind;
-    int descriptor; /* stays the caller's */
+    int descriptor; /* the caller keeps it, and closes it */
     void *address;
     size_t bytes;
     uint64_t offset;
@@ -71,7 +71,8 @@ struct sherwood_memory {
  * SHERWOOD_E_TIMEOUT the safe way is to unmap this memory and to register new memory. */
 int sherwood_region_register(struct sherwood *client, const struct sherwood_memory *memory,
                              struct sherwood_region **out);
-/* The UUID of the CUDA device that regions can be of. SHERWOOD_E_REQUEST: there is none. */
+/* Stores the UUID of the CUDA device whose memory can become a region. SHERWOOD_E_REQUEST: the
+ * server has no such device. */
 int sherwood_region_device(struct sherwood *client, uint8_t uuid[16]);
 
 #ifdef __cplusplus

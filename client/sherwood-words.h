@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sherwood-words.h - operations on arrays of keys that need more than sherwood_run, or ask for
- * less: sherwood.h includes it, and says what keys, values, bitmaps and statuses are.
+ * sherwood-words.h - calls on arrays of keys with other arguments than sherwood_run. sherwood.h
+ * includes it, and defines keys, values, bitmaps and statuses.
  */
 #ifndef SHERWOOD_WORDS_H
 #define SHERWOOD_WORDS_H
@@ -12,28 +12,32 @@
 extern "C" {
 #endif
 
-/* How many keys are present before the first that is absent. Each 65,536 are looked at together. */
+/* Stores in *present the number of keys before the first absent one. Reads 65,536 keys at a
+ * time. */
 int sherwood_prefix(struct sherwood *client, const void *keys, size_t count, size_t *present);
-/* Adds scale times each of `rows` to the row of its key: numbers of the server's value_type, or,
- * for rows of F16 and BF16, of operand_type F32 (0: the server's). Products and sums are rounded
- * each. present_only: absent keys stay so. A scale of 0 is 1; others than 1 and -1 are for operands
- * of F32. */
+/* Adds scale times each of `rows` to the row of its key. The operands are numbers of the server's
+ * value_type; for rows of F16 and BF16 operand_type may be F32 (0: the server's type). Each product
+ * and each sum is rounded. present_only: absent keys stay absent. A scale of 0 means 1. Operands
+ * other than F32 need the scale 1 or -1. */
 int sherwood_add(struct sherwood *client, const void *keys, const void *rows, size_t count,
                  float scale, enum sherwood_type operand_type, bool present_only);
-/* SHERWOOD_OR, XOR, AND, ANDNOT, CAS and SETRANGE look before they write. Each frame takes effect
- * as if nobody else wrote meanwhile, and in array order, also on repeated keys. It waits for the
- * earlier requests of its connection, those behind it wait for it, and all other writes of the
- * server wait until it is done. The cache engine has none of them. By sherwood_run and
- * sherwood_submit CAS takes pairs, too, and `found` are the keys that it changed. */
+/* SHERWOOD_OR, XOR, AND, ANDNOT, CAS and SETRANGE read before they write. Each frame takes effect
+ * as if no other client wrote meanwhile, and in array order, also on repeated keys. It waits for
+ * the earlier requests of its connection, later requests wait for it, and all other writes of the
+ * server wait until it is done. The cache engine does not have these operations. sherwood_run and
+ * sherwood_submit also take pairs for CAS, and `found` has the keys that CAS changed. */
 
-/* Where a key has the first value of its pair it gets the second: `pairs` has 2 * count values, for
- * each key the one that it must have, then the one that it gets. `changed`, which may be NULL, is a
- * bitmap as `found`: which keys were changed. The first of equal pairs on one key changes it. */
+/* Replaces the value of each key that has the first value of its pair by the second value. `pairs`
+ * has 2 * count values: for each key the expected value, then the new one. `changed`, which may be
+ * NULL, is a bitmap as `found`, of the keys that were changed. The first of equal pairs on one key
+ * changes it. */
 int sherwood_cas(struct sherwood *client, const void *keys, const void *pairs, size_t count,
                  uint64_t *changed);
-/* Parts of rows: `bytes` bytes from byte `offset` on, the same of each key; of strings behind their
- * length. `parts` has so many bytes a key, without gaps. What is not there is read as zeros; an
- * absent row is written to as if it were zeros, and stored; a string gets as long as it must. */
+/* Read and write parts of rows: `bytes` bytes from byte `offset` on, the same for each key. In
+ * strings the offset counts from the first byte after the length. `parts` has `bytes` bytes for
+ * each key, without gaps. Absent rows, and bytes beyond the end of a string, are read as zeros. A
+ * write to an absent row stores a row of zeros with that part. A string that is shorter grows to
+ * the end of the part. */
 int sherwood_get_range(struct sherwood *client, const void *keys, size_t count, uint32_t offset,
                        uint32_t bytes, void *parts, uint64_t *found);
 int sherwood_set_range(struct sherwood *client, const void *keys, const void *parts, size_t count,
@@ -42,9 +46,9 @@ int sherwood_set_range(struct sherwood *client, const void *keys, const void *pa
  * because the new value would have been too large or negative. This is not an error: the other keys
  * were changed. `previous` shows which keys they are. */
 uint64_t sherwood_overflows(const struct sherwood *client);
-/* Returns how many keys a request may have at most that is like this one: frame_ops_max, or fewer
- * where the server needs room for what is long in it. Its arrays, except for whether they are NULL,
- * and its count do not matter. */
+/* Returns the largest count of keys that a request like this one may have: frame_ops_max, or fewer
+ * if the server's frame_bytes_max has no room for that many. It ignores the count, and checks
+ * arrays only for NULL. */
 uint32_t sherwood_frame_keys(const struct sherwood *client, const struct sherwood_request *request);
 
 static inline bool sherwood_found(const uint64_t *found, size_t i)

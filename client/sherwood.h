@@ -12,9 +12,9 @@
  * if sherwood_server() reports 4 bytes. Values of a server with the cache engine are byte strings
  * of value_bytes each, without gaps (sherwood_server.value_format). `found` is a bitmap of 64-bit
  * words: key i was present before the operation if bit i % 64 of word i / 64 is set
- * (sherwood_found). Arrays may have any length: a call that exceeds the server's limit for a frame
- * is split into several frames, of which several are in flight at a time. Only sherwood_submit is
- * limited to one frame.
+ * (sherwood_found). Arrays may have any length: the library splits a call that exceeds the server's
+ * limit for a frame into several frames, and has several of them in flight at a time. Only
+ * sherwood_submit is limited to one frame.
  *
  * Threads: a handle is used by one thread at a time; different handles are independent. There is no
  * global state, and SIGPIPE is never raised.
@@ -81,7 +81,7 @@ const char *sherwood_status_text(int status);
 
 struct sherwood;
 
-/* What a struct of these begins with. */
+/* Initializes a struct: sets `size`, and every other field to 0. */
 #define SHERWOOD_INIT_OF(name)      \
     {                               \
         .size = sizeof(struct name) \
@@ -90,7 +90,7 @@ struct sherwood;
 struct sherwood_options {
     size_t size;            /* sizeof(struct sherwood_options) */
     int connect_timeout_ms; /* for the connection, then for the greeting; 0: 5000 */
-    int request_timeout_ms; /* during which no byte moves; 0: 30000 */
+    int request_timeout_ms; /* limit of the time without a byte sent or received; 0: 30000 */
     /* Connections of the handle, 1 to SHERWOOD_STRIPES_MAX; 0: 1. A request goes to the one that
      * has the fewest requests in flight. With more than one, requests that are in flight at the
      * same time may take effect in any order, but the writes of one blocking call keep theirs. */
@@ -100,21 +100,23 @@ struct sherwood_options {
      * limits (net.core.rmem_max, wmem_max) apply. */
     uint32_t send_buffer_bytes;
     uint32_t receive_buffer_bytes;
-    /* Of addresses that begin with "tls://"; set for others they are an error. Files are PEM, and
-     * are read by the call that connects. */
+    /* For addresses that begin with "tls://"; with other addresses these fields are an error. Files
+     * are PEM. The call that connects reads them. */
     const char *tls_ca;          /* root certificates, a file or a folder; NULL: the system's */
     const char *tls_cert;        /* a certificate for servers that ask for one; NULL: none */
     const char *tls_key;         /* its private key */
-    const char *tls_server_name; /* the name that the server's certificate must have, and that it is
-                                    told (SNI); NULL: the host of the address */
-    uint32_t tls_insecure;       /* 1: any certificate of the server will do */
-    /* Who logs in, on each connection. They are copied for the call, and not kept. A user has at
-     * most 63 bytes, a password 512; both NULL: nobody logs in, which servers without a password
-     * take. */
-    const char *user; /* NULL, where there is a password: "default" */
+    const char *tls_server_name; /* the host that the server's certificate must name; a host
+                                    name is also sent as SNI; NULL: the host of the address */
+    uint32_t tls_insecure;       /* 1: accept any certificate of the server */
+    /* The login of each connection. A handle of one address does not keep it after connecting. A
+     * handle of several addresses or of a cluster keeps a copy, to connect again. A user has at
+     * most 63 bytes, a password at most 512. Both NULL: no login, which a server without a password
+     * accepts. */
+    const char *user; /* NULL with a password: "default" */
     const char *password;
-    /* How long a call looks for its answer in a region before it sleeps, if answers come as fast.
-     * 0: 50, but on a machine of one or two cores none; negative: it sleeps at once. */
+    /* The longest time in microseconds that a call polls the ring for its reply before it sleeps.
+     * It polls only while replies have lately come about that fast. 0: 50, or no polling on a
+     * machine of one or two cores. Negative: no polling. */
     int spin_us;
 };
 #define SHERWOOD_OPTIONS_INIT SHERWOOD_INIT_OF(sherwood_options)
@@ -125,11 +127,11 @@ struct sherwood_options {
 enum sherwood_values {
     SHERWOOD_VALUES_INTEGER = 0, /* unsigned integers of value_bytes bytes */
     SHERWOOD_VALUES_STRING = 1, /* a length of 4 bytes, little-endian, at most value_bytes - 4; then
-                                   as many bytes; then zeros up to value_bytes */
+                                   the bytes of the string; then zeros up to value_bytes */
     SHERWOOD_VALUES_FIXED = 2   /* value_bytes bytes */
 };
 
-/* What values of the formats STRING and FIXED are. */
+/* The type of values of the formats STRING and FIXED. */
 enum sherwood_type {
     SHERWOOD_BYTES = 0,
     SHERWOOD_STRING = 1,
@@ -178,9 +180,10 @@ uint64_t sherwood_hash_key(const void *text, size_t size);
 uint64_t sherwood_text_key(const void *text, size_t size);
 
 /* Connects to "host:port", "[v6]:port" or "unix:/path", or by TLS to "tls://host:port" or
- * "tls://[v6]:port", whose certificate is verified, and asks the server for its facts. Of several
- * addresses with commas between them it connects to the primary (sherwood-replicas.h). If
- * `options` is NULL, the defaults are taken. The caller owns *out; on failure it is NULL. */
+ * "tls://[v6]:port", whose certificate is verified, and requests the facts of the server. `address`
+ * may be several addresses with commas between them: then it connects to the primary
+ * (sherwood-replicas.h). If `options` is NULL, it uses the defaults. The caller owns *out; on
+ * failure it is NULL. */
 int sherwood_connect(const char *address, const struct sherwood_options *options,
                      struct sherwood **out);
 /* Does the same. On failure it also writes a sentence to `text`, which may be NULL: what went
@@ -197,7 +200,7 @@ const struct sherwood_server *sherwood_server(const struct sherwood *client);
 /* Returns a sentence about the last call that failed on this handle, valid until the next one. */
 const char *sherwood_error(const struct sherwood *client);
 
-/* What a request does to each of its keys. */
+/* The operation that a request applies to each of its keys. */
 enum sherwood_operation {
     SHERWOOD_GET = 1,         /* read */
     SHERWOOD_SET = 2,         /* insert or replace */
@@ -263,14 +266,15 @@ int sherwood_delete(struct sherwood *client, const void *keys, size_t count, uin
 int sherwood_run(struct sherwood *client, enum sherwood_operation operation, const void *keys,
                  const void *values, size_t count, void *previous, uint64_t *found);
 
-/* What a cache may be given and asked for with any operation on keys, beside the arrays of
- * sherwood_run. Begin with SHERWOOD_CACHE_INIT; one struct belongs to one call or request at a
- * time. Out arrays that are NULL are neither made nor sent; those of pieces are whole. */
+/* Arrays of scores and of evicted entries, for any operation on the keys of a cache, in addition to
+ * those of sherwood_run. Begin with SHERWOOD_CACHE_INIT; one struct belongs to one call or request
+ * at a time. The server neither makes nor sends an out array that is NULL. In a request with pieces
+ * each of these arrays covers all pieces. */
 struct sherwood_cache {
     size_t size; /* sizeof(struct sherwood_cache) */
-    /* [count] or NULL. Given to uses of entries and to new entries: so many uses (lfu, epoch-lfu;
-     * NULL: 1 each), or the score itself (custom; NULL: a new key gets 0, a present one keeps its
-     * own). SHERWOOD_E_REQUEST with lru and epoch-lru, which make scores themselves. */
+    /* [count] or NULL: scores for uses of entries and for new entries. lfu and epoch-lfu: the
+     * number of uses to count (NULL: 1 each). custom: the score itself (NULL: a new key gets 0, a
+     * present key keeps its own). lru and epoch-lru make scores themselves: SHERWOOD_E_REQUEST. */
     const uint64_t *scores;
     uint64_t *scores_out;   /* out [count]: after the operation; 0: the key is absent then */
     uint64_t *not_admitted; /* out, a bitmap as `found`: the key was absent and was turned away,
@@ -298,7 +302,7 @@ struct sherwood_piece {
 };
 #define SHERWOOD_PIECES_MAX 16
 
-/* What may be asked of a request beyond its operation. */
+/* Flags of a request. */
 enum sherwood_request_flag {
     /* The server sends the values, and the library drops them; `hits` is kept, and the bitmap if
      * there is `found`. This is for measuring and for warming up. */
@@ -357,16 +361,16 @@ struct sherwood_request {
 int sherwood_submit(struct sherwood *client, struct sherwood_request *request);
 /* Blocks until the reply to the request is there, and returns the status of the request. */
 int sherwood_wait(struct sherwood *client, struct sherwood_request *request);
-/* Does the same, but for at most `timeout_ms` (0: it sends and receives only what is possible at
- * once; negative: no limit). If there is no reply by then it returns SHERWOOD_E_PENDING, and the
- * request stays in flight. */
+/* Does the same, and waits at most `timeout_ms` milliseconds (0: it sends and receives only what is
+ * possible at once; negative: no limit). If no reply has come by then, it returns
+ * SHERWOOD_E_PENDING, and the request stays in flight. */
 int sherwood_wait_for(struct sherwood *client, struct sherwood_request *request, int timeout_ms);
 /* Blocks until the reply to any request is there, stores that request in *out, and returns its
- * status. If no request is in flight, *out is NULL, and it returns SHERWOOD_OK, or the code with
- * which the connection ended. */
+ * status. If no request is in flight, *out is NULL, and it returns SHERWOOD_OK, or the code that
+ * ended the connection. */
 int sherwood_wait_any(struct sherwood *client, struct sherwood_request **out);
-/* Does the same, but for at most `timeout_ms`. If there is no reply by then, *out is NULL, and it
- * returns SHERWOOD_E_PENDING. */
+/* Does the same, and waits at most `timeout_ms` milliseconds. If no reply has come by then, *out is
+ * NULL, and it returns SHERWOOD_E_PENDING. */
 int sherwood_wait_any_for(struct sherwood *client, struct sherwood_request **out, int timeout_ms);
 
 /* Returns a descriptor for poll, epoll or an event loop. It is readable (POLLIN) when a call that
@@ -379,12 +383,12 @@ int sherwood_descriptor(struct sherwood *client);
 /* Returns how many connections of the handle are still usable. */
 uint32_t sherwood_stripes(const struct sherwood *client);
 
-/* What the handle has done since connect. `size` is sizeof(struct sherwood_traffic). */
+/* Counters of the handle since connect. `size` is sizeof(struct sherwood_traffic). */
 struct sherwood_traffic {
     uint64_t reads, writes, polls, options; /* system calls: receive, send, wait, socket options */
     uint64_t bytes_received, bytes_sent;
     uint64_t bytes_spliced; /* of those sent: as pages, without a copy */
-    uint64_t ring_requests; /* requests on regions: of these no byte is sent or received */
+    uint64_t ring_requests; /* requests through the ring, without a byte on the socket */
     uint64_t ring_bells;    /* times the server had to be woken for them */
 };
 void sherwood_traffic(const struct sherwood *client, struct sherwood_traffic *traffic, size_t size);
@@ -392,24 +396,24 @@ void sherwood_traffic(const struct sherwood *client, struct sherwood_traffic *tr
 /* Operations without keys. */
 int sherwood_ping(struct sherwood *client);
 int sherwood_clear(struct sherwood *client);
-/* Gives the table this many slots, more or fewer than before, from 1 to its maximum. It always gets
- * enough for its keys, but a cache evicts those that have no room. `now`, which may be NULL,
- * receives the number of slots that it has then. SHERWOOD_E_FULL means that nothing was changed,
- * because there was no memory for the old and the new table at once, or too many keys would have
- * met the probe cap. No byte is sent while the table is being moved, so a large table may need more
- * than request_timeout_ms: after SHERWOOD_E_TIMEOUT the resize may still be carried out
- * (sherwood_stats on a new connection tells). */
+/* Gives the table this many slots, more or fewer than before, from 1 to its maximum. A table always
+ * gets enough slots for its keys. A cache is the exception: it evicts keys that have no room.
+ * `now`, which may be NULL, receives the number of slots that it has then. SHERWOOD_E_FULL means
+ * that nothing was changed, because there was no memory for the old and the new table at once, or
+ * too many keys would have met the probe cap. No byte is sent while the table is being moved, so a
+ * large table may need more than request_timeout_ms: after SHERWOOD_E_TIMEOUT the resize may still
+ * be carried out (sherwood_stats on a new connection tells). */
 int sherwood_resize(struct sherwood *client, uint64_t capacity_slots, uint64_t *now);
 /* Reads at most `capacity` entries from *cursor on. Begin with *cursor 0; the scan is complete when
  * *cursor is 0 again. Every entry that is present throughout is returned at least once. A cursor
- * belongs to the handle and the connection that it came by: SHERWOOD_E_INVALID after connecting
- * again, so begin with 0 then. */
+ * belongs to the handle and the connection that returned it. After connecting again it is
+ * SHERWOOD_E_INVALID: begin with 0 then. */
 int sherwood_scan(struct sherwood *client, uint64_t *cursor, void *keys, void *values,
                   uint32_t capacity, uint32_t *count);
 
-/* Cache engine: entries with score_min <= score <= score_max. scan does what sherwood_scan does, of
- * these alone, and `scores`, which may be NULL, receives their scores. count and erase: `matched`,
- * which may be NULL, receives how many there are, or were. */
+/* Cache engine: entries with score_min <= score <= score_max. The scan does what sherwood_scan
+ * does, for these entries only; `scores`, which may be NULL, receives their scores. `matched`,
+ * which may be NULL, receives the number of entries that were counted or erased. */
 int sherwood_scan_scores(struct sherwood *client, uint64_t *cursor, uint64_t score_min,
                          uint64_t score_max, void *keys, void *values, uint64_t *scores,
                          uint32_t capacity, uint32_t *count);
@@ -417,14 +421,15 @@ int sherwood_count_scores(struct sherwood *client, uint64_t score_min, uint64_t 
                           uint64_t *matched);
 int sherwood_erase_scores(struct sherwood *client, uint64_t score_min, uint64_t score_max,
                           uint64_t *matched);
-/* Policies with epochs: goes on to `epoch`, which is below 2^32 and not before the current one
- * (SHERWOOD_E_REQUEST); with 0 it goes nowhere. `now`, which may be NULL, receives the current. */
+/* Policies with epochs: advances the epoch to `epoch`, which must be below 2^32 and not before the
+ * current one (otherwise SHERWOOD_E_REQUEST). 0 leaves it unchanged. `now`, which may be NULL,
+ * receives the current epoch. */
 int sherwood_epoch(struct sherwood *client, uint64_t epoch, uint64_t *now);
 
 /* Waits until the writes whose replies this handle has received survive a crash of the server's
  * machine, for at most timeout_ms milliseconds (negative: without limit). With appendfsync everysec
  * and no, a loader calls it now and then and need not pay for a sync a frame. SHERWOOD_E_TIMEOUT:
- * they do not yet. SHERWOOD_E_REQUEST: the server does not log writes. */
+ * the writes are not durable yet. SHERWOOD_E_REQUEST: the server does not log writes. */
 int sherwood_wait_durable(struct sherwood *client, int timeout_ms);
 
 /* Statistics. A field that the server does not send is 0. */
@@ -441,7 +446,7 @@ struct sherwood_stats {
     uint64_t resize_failures;    /* of both kinds: no memory, or too many keys at the probe cap */
     uint64_t table_bytes;
     uint64_t evicted;      /* keys that a cache removed to make room for others */
-    uint64_t not_admitted; /* new keys that a cache did not take: all others had a higher score */
+    uint64_t not_admitted; /* new keys that a cache did not admit: all others had a higher score */
 };
 /* Asks the server for its statistics. `size` is sizeof(struct sherwood_stats) as the program was
  * compiled: nothing is written beyond it; fields that this version does not know are set to 0. */
