@@ -34,12 +34,12 @@
 /* A long call is split at multiples of this many keys, so that the found bitmap of each frame
  * begins at a word of the caller's. */
 #define SW_CLIENT_SPLIT_KEYS 64
-/* What a server needs for each key of some frames beside keys and values, at most. */
+/* The most bytes that a server needs for each key of some frames beside keys and values. */
 #define SW_CLIENT_KEY_ROOM 32
-/* How long a call looks for its answer in a ring before it sleeps, where there are cores for that.
- */
+/* The default time that a call polls a ring before it sleeps, on a machine with more than two
+ * cores. */
 #define SW_CLIENT_SPIN_US 50
-/* Looks into a ring without a wait, before the socket is looked at, too. */
+/* Polls of a ring before the client also polls the socket. */
 #define SW_CLIENT_RING_LOOKS 256
 #define SW_CLIENT_CONNECT_TIMEOUT_MS 5000
 #define SW_CLIENT_REQUEST_TIMEOUT_MS 30000

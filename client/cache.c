@@ -43,7 +43,7 @@ uint32_t sw_client_cache_evicted(const struct sherwood_cache *cache)
            (cache->evicted_scores != NULL ? SW_FRAME_EVICTED_SCORES : 0U);
 }
 
-/* The bodies of a frame of so many keys and of its longest reply. */
+/* Returns the bytes of the bodies of a frame of `count` keys and of its longest reply. */
 static uint64_t bodies(const struct sw_request *header, uint32_t count)
 {
     struct sw_request request = *header;

@@ -33,11 +33,11 @@ struct span {
     uint8_t *previous;
     uint64_t *found;
     struct sw_client_details details;
-    struct sherwood_cache *cache; /* of the whole call, of which this begins at key `cache_at` */
+    struct sherwood_cache *cache; /* of the whole call; this part begins at its key `cache_at` */
     uint64_t cache_at;
     uint64_t cache_keys; /* of the whole call */
     uint32_t count;
-    bool is_split; /* it is not the whole call, and the server tells what was evicted */
+    bool is_split; /* a part of a call whose replies have evicted entries */
 };
 
 static struct sw_request header_of(const struct sherwood *client, uint32_t operation,
@@ -167,7 +167,7 @@ static struct sw_request header_of_one(const struct sherwood *client, const stru
     return header;
 }
 
-/* Keys of a frame for which the server needs memory beside the bodies. */
+/* Returns how many keys fit into a frame for which the server needs memory beside the bodies. */
 static uint32_t keys_with_room(const struct sherwood *client, const struct sw_request *header)
 {
     const bool has_values = sw_request_is_wide(header) ||
@@ -210,8 +210,9 @@ uint32_t sherwood_frame_keys(const struct sherwood *client, const struct sherwoo
     return keys_max(client, &call);
 }
 
-/* Returns the number of keys of the next frame of a call: as many as the server allows, but if more
- * follow, a multiple of 64, so that the found bits of the next frame begin at a word. */
+/* Returns the number of keys of the next frame of a call: the rest of the call, or at most the
+ * server's limit. In the second case it is a multiple of 64, so that the found bits of the next
+ * frame begin at a word. */
 static uint32_t frame_keys(const struct sherwood *client, const struct span *call, size_t left)
 {
     const uint32_t most = keys_max(client, call);

@@ -19,8 +19,8 @@
 #include "client/sherwood-cluster.h"
 #include "proto/map.h"
 
-/* Bytes of a topology that one request asks for: as many as the figures of a STATS, which every
- * server has room for. */
+/* Bytes of a topology in one reply: the size of the figures of a STATS, which every server has room
+ * for. */
 #define PAGE_BYTES (SW_FIGURES_MAX * sizeof(struct sw_figure))
 #define SECURE_PREFIX "tls://"
 #define TRIES_MAX 8
@@ -178,8 +178,8 @@ static void close_others(struct sherwood *client)
     client->next = 0;
 }
 
-/* Gives each shard its connection. Those that are there already are kept, then the others are
- * closed, then new ones are made. Returns how many shards have one. */
+/* Gives each shard its connection. Keeps the existing connections to its primaries, closes the
+ * others, then makes the missing ones. Returns the number of shards with a connection. */
 static uint32_t arrange(struct sherwood *client)
 {
     struct sw_client_cluster *cluster = client->cluster;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * cluster.h - what a handle of a cluster has beside its stripes: the topology, and the requests
- * that are under way.
+ * cluster.h - the state of a cluster handle beside its stripes: the topology, and the requests in
+ * flight.
  *
- * Each stripe is a connection to the primary of a shard. What orders requests: a share is sent only
- * behind those of earlier jobs for its shard, and once one was refused nothing is sent until all
- * answers are in; then what was refused, and what has not been sent yet, is split by the new
- * topology and sent in the order of the jobs. A server may be behind the topology of the handle,
- * and take a share just after it has refused an earlier one; so until it has told that it has this
- * topology, it gets one share at a time. It belongs to the thread that uses the handle.
+ * Each stripe is a connection to the primary of a shard. Requests keep their order: the handle
+ * sends a share only after the shares of earlier jobs for the same shard. After a refusal it sends
+ * nothing until all answers are in. Then it splits the refused and the unsent shares by the new
+ * topology, and sends them in the order of the jobs. A server with an older topology than the
+ * handle may accept a share just after it has refused an earlier one. So a server gets one share at
+ * a time until it has reported the handle's topology. Threads: the one that uses the handle.
  */
 #ifndef SHERWOOD_CLIENT_CLUSTER_H
 #define SHERWOOD_CLIENT_CLUSTER_H
@@ -18,20 +18,20 @@
 #include "client/share.h"
 
 struct sw_client_cluster {
-    struct sw_topology *topology; /* owned; NULL: none was loaded yet */
+    struct sw_topology *topology; /* owned; NULL: not loaded yet */
     struct sw_client_endpoints endpoints;
     bool is_open;                                           /* the limits of the handle are fixed */
     struct sw_client_stripe *stripes[SHERWOOD_STRIPES_MAX]; /* of the shards; NULL: none */
     uint32_t places[SHERWOOD_STRIPES_MAX];
 
     struct sw_client_job *first, *last; /* under way, in order */
-    struct sw_client_job *idle;         /* whose memory is used again */
+    struct sw_client_job *idle;         /* finished jobs; their memory is used again */
     uint32_t jobs;                      /* under way */
     uint32_t waiting;                   /* shares that were not sent yet */
     uint32_t refused;                   /* shares */
     uint64_t newest;                    /* the largest epoch that a refusal has told */
     uint64_t random;
-    char trouble[SW_CLIENT_ERROR_BYTES]; /* why a primary could not be reached last */
+    char trouble[SW_CLIENT_ERROR_BYTES]; /* why the last attempt to reach a primary failed */
 
     uint64_t scan_token, scan_cursor, scan_epoch;
     uint32_t scan_shard;

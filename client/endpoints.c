@@ -91,7 +91,7 @@ void sw_client_endpoints_fini(struct sw_client_endpoints *endpoints)
     free(endpoints->addresses);
 }
 
-/* The comma behind which the next address begins, or NULL. */
+/* Returns the comma before the next address, or NULL. */
 static char *next_comma(const char *text)
 {
     for (const char *comma = strchr(text, ','); comma != NULL; comma = strchr(comma + 1, ',')) {

@@ -32,9 +32,9 @@ int sw_client_endpoints_init(struct sw_client_endpoints *endpoints, const char *
 /* Erases and frees everything. A struct of zeros is allowed. */
 void sw_client_endpoints_fini(struct sw_client_endpoints *endpoints);
 
-/* Splits "address,address,.." in place, at each comma behind which an address follows: what has no
- * colon belongs to the path before it. Returns how many addresses there are, at most `room`; more
- * are not counted. */
+/* Splits "address,address,.." in place, at each comma before an address. A text without a colon is
+ * not an address: it belongs to the path before it. Returns the number of addresses, at most
+ * `room`; it ignores the rest. */
 size_t sw_client_endpoints_split(char *list, const char **addresses, size_t room);
 /* Has the text more than one address? */
 bool sw_client_is_list(const char *text);

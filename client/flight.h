@@ -75,13 +75,13 @@ struct sw_client_flight {
     uint64_t call_at; /* the key of the call that is the frame's first one */
 };
 
-/* What some operations have beside their arrays, as in struct sw_request. */
+/* The fields of struct sw_request that only some operations use. */
 struct sw_client_details {
     uint32_t scale_bits, operand_type;  /* of ADD */
     uint32_t range_offset, range_bytes; /* of GETRANGE and SETRANGE */
     uint32_t times;                     /* enum sw_frame_times */
-    uint64_t time_ms;                   /* of all keys, unless .. */
-    const uint64_t *times_ms;           /* .. each has one: that of the first key; or NULL */
+    uint64_t time_ms;                   /* one time for all keys, unless .. */
+    const uint64_t *times_ms; /* .. each key has one: the time of the first key; or NULL */
 };
 static inline void sw_client_add_details(struct sw_request *header,
                                          const struct sw_client_details *details)
@@ -95,7 +95,7 @@ static inline void sw_client_add_details(struct sw_request *header,
     header->has_times = details->times_ms != NULL;
 }
 
-/* What a frame is made of, and where its reply goes, as in the flight. */
+/* The parts of a frame, and the places for its reply, as in the flight. */
 struct sw_client_frame {
     struct sw_request header; /* without the id */
     sw_client_done *done;
@@ -118,10 +118,10 @@ struct sw_client_frame {
     struct sw_submission submission; /* .. as this record */
 };
 
-/* Takes a flight for a frame, which the caller sends. NULL: none is free. */
+/* Returns a flight for a frame, which the caller sends, or NULL if no flight is free. */
 struct sw_client_flight *sw_client_flight_take(struct sw_client_stripe *stripe,
                                                const struct sw_client_frame *frame);
-/* Frees a flight of which no byte was sent, without calling its `done`. */
+/* Frees a flight before any byte of it was sent, without calling its `done`. */
 void sw_client_flight_put_back(struct sw_client_stripe *stripe, struct sw_client_flight *flight);
 /* An array of the caller's that a flight reads or writes. */
 struct sw_client_array {

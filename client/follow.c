@@ -57,13 +57,13 @@ static enum role ask_role(struct sw_client_stripe *stripe, int timeout_ms)
 
 /* --- connecting ------------------------------------------------------------------------------- */
 
-/* What a search has found so far. */
+/* The state of a search for the primary. */
 struct search {
     struct sherwood *client;
     struct sherwood_options options;                /* of each attempt */
     char asked[ASKED_MAX][SW_CLIENT_ADDRESS_BYTES]; /* in this round */
     uint32_t asked_count;
-    char replica[SW_CLIENT_ADDRESS_BYTES]; /* the first one that was reached; "": none */
+    char replica[SW_CLIENT_ADDRESS_BYTES]; /* the first replica that replied; "": none */
     char *text;                            /* why the last attempt failed */
     size_t text_bytes;
     int status;
@@ -183,7 +183,7 @@ const char *sherwood_primary(const struct sherwood *client)
     return client == NULL ? "" : client->primary;
 }
 
-/* Lets the program's descriptor wait on the new connections, too. */
+/* Adds the new connections to the program's descriptor. */
 static void watch(struct sherwood *client)
 {
     for (uint32_t i = 0; client->epoll >= 0 && i < client->stripes_count; i++) {

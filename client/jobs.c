@@ -13,20 +13,19 @@
 #include "client/send.h"
 #include "client/step.h"
 
-/* A blocking call has so many jobs under way, of about so many keys a shard. */
+/* Limits of a blocking call: RUN_JOBS jobs in flight, each of about RUN_KEYS keys per shard. */
 #define RUN_JOBS 4
 #define RUN_KEYS 65536
-/* A share that was refused so often is not sent again. */
+/* A share with this many refusals is not sent again. */
 #define ATTEMPTS_MAX 16
-/* .. while a slot is handed over: half a minute. */
+/* The same for refusals while a slot is handed over: about half a minute. */
 #define FROZEN_MAX 160
-/* What has no connection, after that was tried to be made, is given up. */
+/* A share without a connection to its shard fails once it has this many failed attempts. */
 #define LOST_MAX 2
-/* Before it loads a topology, a client waits for a random time up to this, so that not all ask at
- * once. */
+/* Before it loads a topology, a client waits for a random time up to this, so that not all clients
+ * load it at once. */
 #define JITTER_MS 100
-/* A server that has an older topology than the client gets so long to load it, at first and at
- * last. */
+/* The first and the longest wait for a server that has an older topology than the client. */
 #define BEHIND_MS 10
 #define BEHIND_MS_MAX 200
 
@@ -258,9 +257,9 @@ static void each_unsent(struct sherwood *client,
     }
 }
 
-/* Why shares were refused, all together. */
+/* A summary of the refused shares. */
 struct causes {
-    struct sw_client_stripe *stripe; /* of the first one that was told of another owner */
+    struct sw_client_stripe *stripe; /* of the first share that a server refused; NULL: none */
     bool needs_map;
     uint32_t attempts; /* the most */
 };
@@ -349,7 +348,7 @@ void sw_client_cluster_turn(struct sherwood *client, int limit_ms)
     go_on(client);
     if (client->in_flight > 0) {
         sw_client_step(client, limit_ms);
-        go_on(client); /* or nothing would wake who waits on the descriptor */
+        go_on(client); /* otherwise nothing would wake a program on the descriptor */
     }
 }
 
@@ -406,8 +405,8 @@ int sw_client_cluster_submit(struct sherwood *client, struct sherwood_request *r
     return SHERWOOD_OK;
 }
 
-/* As many keys of a blocking call as are one job: so many that each shard gets a large frame, and
- * no shard more than a server takes. */
+/* Returns the number of keys of a blocking call's next job: RUN_KEYS for each shard, and at most
+ * frame_ops_max in all (half of it with KEEP). */
 static uint32_t job_keys(const struct sherwood *client, const struct sw_client_details *details,
                          size_t left)
 {

@@ -46,8 +46,8 @@ static bool take_login(const struct sherwood_options *options, struct sw_frame_l
     return true;
 }
 
-/* Waits for the greeting, for the whole of which there is one limit: a peer that sends a byte now
- * and then does not hold a program that connects. */
+/* Waits for the greeting. One limit applies to the whole greeting, so a peer that sends single
+ * bytes slowly cannot block a program that connects. */
 static int await_greeting(struct sw_client_stripe *stripe, struct sw_client_call *call)
 {
     struct sherwood *client = stripe->client;
@@ -225,8 +225,8 @@ static const char *check_node(struct sherwood *client, const struct sw_server_in
     return NULL;
 }
 
-/* Checks the reply to HELLO; that of a further stripe must be the same as that of the first.
- * Returns NULL or a phrase for what is wrong. */
+/* Checks the reply to HELLO. The replies to all stripes of a handle must agree. Returns NULL or a
+ * phrase for what is wrong. */
 static const char *check_greeting(struct sherwood *client, const struct sw_reply *greeting)
 {
     const struct sherwood_server *server = &client->server;

@@ -45,7 +45,8 @@ static int connection_lost(struct sw_client_stripe *stripe, int error)
         stripe->address, reason, stripe->in_flight);
 }
 
-/* Ends a stripe whose peer does not send frames. Its first bytes show a person what it is. */
+/* Ends a stripe whose peer does not send frames. The error quotes its first bytes, so that a person
+ * can recognize the service. */
 static int not_frames(struct sw_client_stripe *stripe, int error)
 {
     char seen[33];
@@ -61,7 +62,7 @@ static int not_frames(struct sw_client_stripe *stripe, int error)
                            stripe->address, sw_frame_error_text(error), seen);
 }
 
-/* What a server at its limit of connections sends while it does not know that the client uses
+/* The line that a server sends at its limit of connections, before it knows that the client uses
  * frames. */
 static const char turned_away[] = "-ERR max number of clients reached";
 

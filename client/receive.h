@@ -7,8 +7,8 @@
 
 struct sw_client_stripe;
 
-/* Receives what the transport has; never blocks. Returns SHERWOOD_OK, or the code with which the
- * stripe ended. */
+/* Receives what the transport has; never blocks. Returns SHERWOOD_OK, or the code that ended the
+ * stripe. */
 int sw_client_receive(struct sw_client_stripe *stripe);
 
 #endif

@@ -10,11 +10,12 @@
 #include "client/send.h"
 #include "client/step.h"
 
-/* How long one request waits at most: the server replies well before the limit of a request. */
+/* The longest wait of one request in ms, so that the server replies well before
+ * request_timeout_ms. */
 #define WAIT_MS 1000
 
-/* Asks each stripe that has written, or each one if none has, at the same time. Returns a status,
- * and the least of the answers. */
+/* Sends WAIT at the same time on each stripe that has written, or on all stripes if no stripe has.
+ * Returns a status, and the smallest reply in *least. */
 static int ask_all(struct sherwood *client, uint32_t replicas, uint32_t wait_ms, uint32_t *least)
 {
     struct sw_client_call call = {.least = UINT32_MAX};
@@ -52,7 +53,7 @@ static int ask_all(struct sherwood *client, uint32_t replicas, uint32_t wait_ms,
     return status;
 }
 
-/* All that was submitted before is answered. */
+/* Waits for the replies to all requests submitted before. */
 static void settle(struct sherwood *client)
 {
     if (client->cluster != NULL) {

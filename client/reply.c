@@ -315,7 +315,7 @@ int sw_client_reply(struct sw_client_stripe *stripe, uint64_t body_bytes)
     struct sw_client_flight *flight = sw_client_flight_find(stripe, reply->request_id);
     if (reply->request_id == 0 && reply->status == SW_REPLY_OK && stripe->ring.memory != NULL &&
         body_bytes == 0) {
-        return SHERWOOD_OK; /* a bell: whoever waits looks at the ring */
+        return SHERWOOD_OK; /* a doorbell: the waiting call reads the ring */
     }
     if (flight == NULL && (reply->request_id != 0 || reply->status == SW_REPLY_OK)) {
         return contradiction(stripe, "is to a request that was never made");

@@ -15,10 +15,10 @@
 #include "client/memory.h"
 #include "client/reply.h"
 
-/* A wait that took no longer than twice the limit lately spins; of the others one in so many does,
- * to notice a change. */
+/* A wait spins if the average wait was at most twice the limit. Otherwise one wait in SPIN_TRIALS
+ * spins, to notice a change. */
 #define SPIN_TRIALS 64
-/* Between two looks at the clock. */
+/* Polls of the ring between two reads of the clock. */
 #define SPIN_PAUSES 64
 
 uint32_t sw_client_ring_entries(uint32_t entries_max)
@@ -232,7 +232,7 @@ bool sw_client_ring_spin(struct sw_client_stripe *stripe)
         }
         waited = now_ns() - begin;
     }
-    /* one that was not there in time counts as if it had taken long */
+    /* a wait without a completion in time counts as 4 * limit */
     ring->waited_ns += ((there ? waited : 4 * limit) + 7) / 8 - ring->waited_ns / 8;
     return there;
 }

@@ -20,7 +20,7 @@ struct sw_client_ring {
     uint32_t submitted;
     uint32_t seen;      /* completions that were taken */
     uint32_t in_flight; /* flights that go through it */
-    uint32_t looks;     /* that found nothing, since the socket was last looked at */
+    uint32_t looks;     /* polls without a completion since the socket was last polled */
     uint64_t waited_ns; /* how long waits took lately: an average */
     uint32_t waits;
 };
@@ -40,13 +40,14 @@ int sw_client_ring_place(struct sherwood *client, struct sw_client_frame *frame)
 /* Submits a flight, whose frame was placed. */
 void sw_client_ring_submit(struct sw_client_stripe *stripe, struct sw_client_flight *flight,
                            const struct sw_submission *submission);
-/* Takes the completions that are there. Returns how many. The stripe may end. */
+/* Takes the available completions. Returns their number. The stripe may end. */
 uint32_t sw_client_ring_receive(struct sw_client_stripe *stripe);
-/* Waits for a completion without a system call, for as long as that is likely to be less than it
- * takes to sleep. Returns true if one is there. */
+/* Polls for a completion without sleeping, for at most spin_us, if completions have lately come
+ * fast. Returns true if one has come. */
 bool sw_client_ring_spin(struct sw_client_stripe *stripe);
-/* From now on the server sends a bell for completions, or need not. Returns false if it is to, and
- * completions are there already. */
+/* Sets or clears the client's sleep word; while it is set, the server sends a doorbell for
+ * completions. Returns false if it was set, and completions have come already: do not sleep
+ * then. */
 bool sw_client_ring_sleep(struct sw_client_stripe *stripe, bool sleeps);
 
 #endif

@@ -8,8 +8,8 @@
 #include "client/flight.h"
 
 /* Chooses the stripe for a frame: the one with the ring if the frame can go through it, otherwise
- * the free stripe with the fewest frames in flight. Sets *out to NULL if none is free. Returns a
- * status: an error if neither the ring nor the socket carries the frame. */
+ * the free stripe with the fewest frames in flight. Sets *out to NULL if every stripe is busy.
+ * Returns a status: an error if neither the ring nor the socket can carry the frame. */
 int sw_client_stripe_for(struct sherwood *client, struct sw_client_frame *frame,
                          struct sw_client_stripe **out);
 /* Queues a frame, or submits it to the ring. Returns its flight, or NULL if no flight is free or

@@ -44,7 +44,7 @@ static bool add_time(struct sw_client_share *share, uint64_t time_ms)
     return true;
 }
 
-/* Makes room for so many shares; new ones have no memory yet. */
+/* Makes room for `count` shares; new shares have no memory yet. */
 static bool have_shares(struct sw_client_job *job, uint32_t count)
 {
     if (count > job->shares_room) {

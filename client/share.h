@@ -27,14 +27,14 @@ enum sw_client_share_state {
 struct sw_client_share {
     uint8_t *keys;
     uint8_t *values;
-    uint64_t *times_ms; /* where the job has one for each key; its room is `times_room` */
+    uint64_t *times_ms; /* if the job has a time for each key; its room is `times_room` */
     uint32_t count, room, times_room;
     uint32_t next; /* the answer that is joined next */
     enum sw_client_share_state state;
     uint16_t shard;    /* of the topology that the handle has */
-    uint32_t attempts; /* how often it was refused, but for .. */
-    uint32_t frozen;   /* .. refusals since a slot was handed over */
-    uint32_t refusal;  /* the status of the last one; 0: there was no connection */
+    uint32_t attempts; /* failed attempts, without those counted in .. */
+    uint32_t frozen;   /* .. `frozen`: refusals while a slot was handed over */
+    uint32_t refusal;  /* status of the last refusal; 0: there was no connection */
     uint32_t answer_room;
     uint8_t *previous;
     uint64_t *found;
@@ -79,7 +79,7 @@ int sw_client_split_again(struct sw_client_job *job, uint32_t share,
                           const struct sw_topology *topology, uint32_t *places, uint32_t *slot);
 /* Makes room for the answers to a share. Returns false if there is no memory. */
 bool sw_client_share_room(struct sw_client_share *share);
-/* Stores the answers where the caller wants them. All shares are DONE, and none has failed. */
+/* Stores the answers in the caller's arrays. All shares must be DONE without a failure. */
 void sw_client_join(struct sw_client_job *job);
 /* Frees the memory of the job, and the job. NULL is allowed. */
 void sw_client_job_free(struct sw_client_job *job);

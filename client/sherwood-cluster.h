@@ -52,10 +52,10 @@ extern "C" {
 #endif
 
 /* Loads the topology from a node at one of the addresses, and connects to the primary of each
- * shard. Either all addresses begin with "tls://" or none of them. With "tls://" all nodes are
- * connected to by TLS, and their certificates are verified for their host names. Fails if no
- * primary can be reached. If only some can be reached, calls with keys of the others fail. A
- * cluster has at most SHERWOOD_STRIPES_MAX shards. */
+ * shard. If one address begins with "tls://", all addresses must. Then all connections use TLS, and
+ * the certificates of the nodes are verified for their host names. Fails if no primary can be
+ * reached. If only some can be reached, calls with keys of the others fail. A cluster has at most
+ * SHERWOOD_STRIPES_MAX shards. */
 int sherwood_connect_cluster(const char *const *addresses, size_t count,
                              const struct sherwood_options *options, struct sherwood **out);
 /* Does the same. On failure it also writes a sentence to `text`, which may be NULL. */

@@ -92,8 +92,8 @@ static void serve(struct sw_client_stripe *stripe, short events, bool nothing_ca
     if ((events & transport->write_events) != 0) {
         sw_client_send(stripe);
     }
-    /* Bytes below the low-water mark are progress, too. They are read now and then, and before the
-     * connection is given up. */
+    /* Bytes below the low-water mark also count as progress. They are read every SW_CLIENT_LOOK_MS,
+     * and before the connection times out. */
     bool looks = nothing_came && stripe->low_water > 1;
     bool is_due = client->clock - stripe->moved >= (uint64_t)client->request_timeout_ms;
     bool is_readable = (events & (transport->read_events | ~transport->write_events)) != 0;

@@ -25,7 +25,7 @@ struct sw_client_stripe {
     struct sw_client_transport *transport; /* owned */
     uint64_t incarnation;                  /* of the server; 0: it does not log writes */
     uint32_t number;                       /* no other stripe of the handle has had it */
-    int broken;                            /* 0, or the code with which it ended */
+    int broken;                            /* 0, or the code that ended it */
     uint32_t in_flight;
     uint32_t direct; /* how many of these are is_direct */
     uint64_t moved;  /* the client's clock when a byte last moved, or the first flight began */
@@ -56,7 +56,7 @@ struct sw_client_stripe {
     uint8_t buffer[SW_CLIENT_BUFFER_BYTES];
 };
 
-/* Returns the free stripe that has the fewest frames in flight, or NULL if none is free. */
+/* Returns the free stripe with the fewest frames in flight, or NULL if every stripe is busy. */
 struct sw_client_stripe *sw_client_stripe_pick(struct sherwood *client);
 /* Updates what the descriptor of sherwood_descriptor waits for on this stripe, and removes a stripe
  * that has ended from it. */

@@ -37,8 +37,8 @@ int sw_client_times_check(struct sherwood *client, const struct sherwood_times *
     }
     if (times->when != SHERWOOD_UNSAID && !client->server.takes_times) {
         return sw_client_fail(client, SHERWOOD_E_REQUEST,
-                              "this server takes no times of keys: none of its keys expires, or "
-                              "it is an older one");
+                              "this server takes no times of keys: its keys never expire, or it "
+                              "is an older version");
     }
     return SHERWOOD_OK;
 }

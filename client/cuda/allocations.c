@@ -93,7 +93,7 @@ int sw_cuda_share(struct sherwood_cuda *cuda, const void *pointer, uint64_t byte
     const uint64_t after = all - ((uintptr_t)pointer - base);
     if (bytes > after) {
         return sw_cuda_fail(SHERWOOD_E_INVALID,
-                            "the %s have %llu bytes, of which the allocation has %llu", what,
+                            "the %s have %llu bytes, but the allocation ends after %llu", what,
                             (unsigned long long)bytes, (unsigned long long)after);
     }
     struct sw_cuda_allocation *entry = entry_of(cuda, base, all, buffer);

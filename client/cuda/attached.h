@@ -41,8 +41,8 @@ struct sw_cuda_ordered {
 
 /* Two words of a call in stream order, in memory that stream and host see. */
 struct sw_cuda_words {
-    uint32_t ready; /* the stream's: the keys of the call with this ticket are there */
-    uint32_t done;  /* the host's: its answers are there */
+    uint32_t ready; /* written by the stream: the keys of this ticket's call are in memory */
+    uint32_t done;  /* written by the host: its answers are in memory */
     uint32_t unused[14];
 };
 
@@ -52,7 +52,7 @@ struct sherwood_cuda {
     int ordinal;
     uint8_t uuid[16];
 
-    /* The handle of the connection and the allocations belong to who holds `turn`. */
+    /* The mutex `turn` protects the client handle and the allocations. */
     pthread_mutex_t turn;
     uint32_t wanted; /* atomic: threads that wait for it */
     struct sherwood *client;
@@ -65,7 +65,7 @@ struct sherwood_cuda {
     pthread_t thread;
     bool has_thread;
     bool ends;
-    int failure; /* the first since it was asked for */
+    int failure; /* status of the first failure since sherwood_cuda_check */
     char failure_text[256];
     uint32_t tickets;
     uint32_t under_way;
@@ -77,13 +77,14 @@ struct sherwood_cuda {
 /* Stores the sentence of this thread and returns the status. */
 int sw_cuda_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The turn is given to threads that wait for it before the one that orders takes it again. */
+/* Take and release `turn`. Threads that wait for it come before the thread of ordered.c. */
 void sw_cuda_take_turn(struct sherwood_cuda *cuda);
 void sw_cuda_give_turn(struct sherwood_cuda *cuda);
 
 /* allocations.c; with the turn, and the context current. */
 
-/* Registers the allocation that `bytes` at the pointer are of, unless it is. NULL is none. */
+/* Registers the allocation of the `bytes` bytes at the pointer, unless it is registered. Ignores
+ * NULL. */
 int sw_cuda_share(struct sherwood_cuda *cuda, const void *pointer, uint64_t bytes,
                   const char *what);
 /* The arrays of an operation. */

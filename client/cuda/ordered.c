@@ -19,7 +19,7 @@
 
 #include "client/cuda/attached.h"
 
-/* Looks that find nothing before the thread sleeps between them, while no request is in flight. */
+/* Idle polls before the thread begins to sleep between polls, while no request is in flight. */
 #define IDLE_LOOKS 2000
 #define SLEEP_US 20
 
@@ -61,7 +61,7 @@ static void submit(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered)
     request->count = (uint32_t)ordered->count;
     status = sherwood_submit(cuda->client, request);
     if (status == SHERWOOD_E_BUSY) {
-        return; /* it is looked at again */
+        return; /* tried again at the next poll */
     }
     if (status != SHERWOOD_OK) {
         finish(cuda, ordered, status, sherwood_error(cuda->client));
@@ -102,7 +102,7 @@ static void take_turn_last(struct sherwood_cuda *cuda)
     pthread_mutex_lock(&cuda->turn);
 }
 
-/* Looks at all calls once. Returns whether anything happened; *flies: whether requests are in
+/* Polls all calls once. Returns whether anything happened; *flies: whether requests are in
  * flight. */
 static bool look(struct sherwood_cuda *cuda, bool *flies)
 {
@@ -239,7 +239,7 @@ static int run_on(struct sherwood_cuda *cuda, const struct sherwood_request *req
     int capturing = 0;
     if (cuda->driver.stream_capturing(stream, &capturing) != 0 || capturing != 0) {
         return sw_cuda_fail(SHERWOOD_E_INVALID,
-                            "the stream is captured, or is none of this device");
+                            "the stream is captured, or belongs to another device");
     }
     sw_cuda_take_turn(cuda);
     int status = sw_cuda_share_all(cuda, request->operation, request->keys, request->values, count,

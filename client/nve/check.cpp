@@ -219,7 +219,8 @@ int main(int count, char **words)
     for (const auto &caller : callers) {
         entries += caller->size();
     }
-    require(static_cast<size_t>(shared->size(ctx)) == entries, "as many entries as there must be");
+    require(static_cast<size_t>(shared->size(ctx)) == entries,
+            "the number of entries is that of the maps");
 
     table["max_value_size"] = shared->get_max_row_size() + 4;
     bool refused = false;
