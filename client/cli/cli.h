@@ -28,14 +28,14 @@ enum sw_cli_format { SW_CLI_FORMAT_UNKNOWN, SW_CLI_FORMAT_CSV, SW_CLI_FORMAT_BIN
 /* The command line. Texts are borrowed from argv. */
 struct sw_cli_options {
     char address[SW_CLI_ADDRESS_BYTES];
-    struct sherwood_options connection; /* of TLS; its texts are borrowed from argv, too */
+    struct sherwood_options connection; /* TLS settings; its texts are borrowed from argv */
     struct sw_cli_login login;
     enum sw_cli_format format;
     int raw; /* 1: plain output, 0: output for people, -1: plain unless stdout is a terminal */
     const char *watch; /* --stat, --latency: the word for sw_cli_watch; NULL: neither */
     bool quiet;
-    bool cluster;      /* the address is one of the nodes of a cluster */
-    bool names_server; /* an option says where the server is; else the address is the default */
+    bool cluster;      /* the address is a node of a cluster */
+    bool names_server; /* an option names the server; otherwise the address is the default */
     bool help;
     bool version;
     int words; /* index in argv where the command begins; argc if none */
@@ -49,9 +49,9 @@ struct sw_cli {
     FILE *messages;          /* borrowed: errors, warnings, and progress of load and dump */
     bool raw;
     bool failed;           /* the reply to the last command was an error */
-    bool has_cursor;       /* SCAN has shown one by the connection at hand */
-    bool lost_cursors;     /* SCAN has shown cursors by a connection that has ended */
-    bool warned_of_hashes; /* that keys are hashes by RESP, and numbers here */
+    bool has_cursor;       /* SCAN has shown a cursor of the present connection */
+    bool lost_cursors;     /* SCAN has shown cursors of a connection that has ended */
+    bool warned_of_hashes; /* has warned that keys are hashes by RESP, and numbers here */
     bool quit;
 };
 
@@ -59,13 +59,12 @@ struct sw_cli {
 bool sw_cli_options_read(int argc, char **argv, struct sw_cli_options *options, char *text,
                          size_t text_bytes);
 void sw_cli_help(FILE *out);
-/* Prints what the help says of a tool: load, cluster, snapshot, .. Returns false if there is none
- * of this name. */
+/* Prints the help of a tool: load, cluster, snapshot, .. Returns false if no tool has this name. */
 bool sw_cli_help_tool(FILE *out, const char *tool);
 /* Return the format of a name ("csv", "bin"), or of a file by the end of its name. */
 enum sw_cli_format sw_cli_format_named(const char *name);
 enum sw_cli_format sw_cli_format_of_path(const char *path);
-/* Prints what to do about a file whose format nothing tells. */
+/* Prints what to do if neither the name of a file nor an option gives its format. */
 void sw_cli_format_unknown(struct sw_cli *cli, const char *name);
 
 /* Connects, unless there is a connection. On failure it prints the reason to `messages` and returns

@@ -87,7 +87,7 @@ static bool set_node(struct sw_cli *cli, struct sw_topology_node *node, char *te
     return set_host(cli, node, text);
 }
 
-/* Gives each node a shard, and each shard as many slots. */
+/* Gives each node a shard of its own, and spreads the slots evenly over the shards. */
 static void share_slots(struct sw_topology *topology)
 {
     const unsigned count = topology->node_count;

@@ -38,16 +38,18 @@ static const char of_bits[] =
 
 /* name, arguments, summary, details, words, connects, function, code */
 static const struct sw_cli_command commands[] = {
-    {"PING", "[text]", "Is the server there?", NULL, 1, 2, true, sw_cli_ping, 0},
+    {"PING", "[text]", "Check that the server replies.", NULL, 1, 2, true, sw_cli_ping, 0},
     {"GET", "key", "The value of a key, or nil.", NULL, 2, 2, true, sw_cli_get, SHERWOOD_GET},
     {"GETDEL", "key", "Remove a key and show its value.", NULL, 2, 2, true, sw_cli_get,
      SHERWOOD_DELETE},
     {"SET", "key value [NX|XX] [GET] [EX n|PX n|EXAT n|PXAT n|KEEPTTL]", "Set a key.",
      "  NX: only if it is absent. XX: only if it is present. nil means that it was not set.\n"
      "  GET: show the value before (nil if absent) instead of OK.\n"
-     "  EX: it expires in n seconds, PX: milliseconds, EXAT, PXAT: so many after 1970. KEEPTTL: "
-     "its\n"
-     "  time stays. Otherwise it has none, or that of the server's --default-ttl.\n"
+     "  EX, PX: it expires in n seconds, milliseconds. EXAT, PXAT: it expires n seconds, "
+     "milliseconds\n"
+     "  after 1970. KEEPTTL: keep its time. Otherwise it expires after the server's --default-ttl, "
+     "or\n"
+     "  never.\n"
      "  Keys and values are unsigned decimal integers of the server's width (INFO shows it). A "
      "key\n"
      "  may be any text where INFO shows resp_keys:auto: its hash is the key, as by redis-cli.\n"
@@ -58,11 +60,11 @@ static const struct sw_cli_command commands[] = {
     {"MSET", "key value [key value ...]", "Set keys, in one frame.",
      "  More keys than a command line holds: sherwood-cli load FILE.\n", 3, 0, true, sw_cli_mset,
      SHERWOOD_SET},
-    {"DEL", "key [key ...]", "Remove keys; how many were there?", NULL, 2, 0, true, sw_cli_count,
-     SHERWOOD_DELETE},
-    {"EXISTS", "key [key ...]", "How many of the keys are there?",
+    {"DEL", "key [key ...]", "Remove keys; show how many were present.", NULL, 2, 0, true,
+     sw_cli_count, SHERWOOD_DELETE},
+    {"EXISTS", "key [key ...]", "Count the keys that are present.",
      "  A key that is named twice counts twice.\n", 2, 0, true, sw_cli_count, SHERWOOD_GET},
-    {"PREFIXLEN", "key [key ...]", "How many before the first that is not there?", NULL, 2, 0, true,
+    {"PREFIXLEN", "key [key ...]", "Count the keys before the first absent one.", NULL, 2, 0, true,
      sw_cli_prefix, 0},
     {"INCR", "key", "Add 1; refused where it would overflow.", NULL, 2, 2, true, sw_cli_combine,
      SHERWOOD_INCREMENT},
@@ -110,38 +112,39 @@ static const struct sw_cli_command commands[] = {
      "  An absent key is zeros, and with XX stays absent. 1 if the key was there, else 0.\n",
      3, 6, true, sw_cli_add, 0},
     {"GETRANGE", "key start end [HEX]", "Bytes of a row, from start to end.",
-     "  Both count from 0, and negative ones from the end. Of rows of numbers it is numbers, of\n"
-     "  others text; with HEX it is hex. What is not there is left out.\n",
+     "  Both count from 0, and negative ones from the end. Rows of numbers show numbers, other "
+     "rows\n"
+     "  text; with HEX hex. Bytes beyond the end of the value are left out.\n",
      4, 5, true, sw_cli_get_range, SHERWOOD_GET},
     {"SETRANGE", "key offset value [HEX]", "Write a part of a row, from byte offset on.",
      "  The value is numbers between commas, or text, or with HEX hex; the rest of a row that was\n"
      "  absent is zeros. 1 if the key was there, else 0.\n",
      4, 5, true, sw_cli_set_range, SHERWOOD_SETRANGE},
-    {"DBSIZE", "", "How many keys are there?", NULL, 1, 1, true, sw_cli_dbsize, 0},
+    {"DBSIZE", "", "Count all keys.", NULL, 1, 1, true, sw_cli_dbsize, 0},
     {"SCAN", "cursor [COUNT n]", "Some keys, and the cursor for the next.",
      "  Begin with cursor 0; it is over when the reply's cursor is 0 again. A server that has\n"
      "  been restarted has other cursors: begin with 0 then.\n"
      "  Pairs instead of keys: sherwood-cli dump FILE.\n",
      2, 4, true, sw_cli_scan, 0},
     {"FLUSHALL", "", "Remove every key.", NULL, 1, 1, true, sw_cli_flushall, 0},
-    {"WAIT", "replicas ms", "How many replicas have the writes of this connection?",
-     "  Waits for so many, for so many milliseconds (0: without limit). Of a cluster (-c) it is "
-     "the\n"
-     "  least over the nodes that were written to.\n",
+    {"WAIT", "replicas ms", "Wait until replicas have the writes of this connection.",
+     "  Waits for that number of replicas, for at most ms milliseconds (0: without limit). Shows "
+     "how\n"
+     "  many have them; with -c the smallest number over the nodes that were written to.\n",
      3, 3, true, sw_cli_wait, 0},
     {"RESIZE", "slots", "Give the table more or fewer slots.",
      "  K, M, G or T (or Ki, ..) may follow the number. Shows the capacity the table has then: "
      "whole\n"
      "  buckets, and no less than its keys need, so RESIZE 1 makes it as small as it can be.\n"
-     "  A cache gets what is said, and evicts keys that have no room.\n"
-     "  The larger of the server's capacity and max-capacity is the most.\n",
+     "  A cache becomes that small even if its keys do not fit, and evicts keys without room.\n"
+     "  The limit is the larger of the server's capacity and max-capacity.\n",
      2, 2, true, sw_cli_resize, 0},
     {"PEEK", "key", "Cache: the value of a key, without a use of it.", NULL, 2, 2, true, sw_cli_get,
      SHERWOOD_PEEK},
     {"SCORE", "key [score]", "Cache: the score of a key.",
-     "  With a score: a use of the key, which counts as so many (policies lfu, epoch-lfu) or "
-     "gives\n"
-     "  it that score (custom). Shows the score it has then, nil if the key is absent.\n",
+     "  With a score: a use of the key, which counts as that many uses (policies lfu, epoch-lfu) "
+     "or\n"
+     "  sets the score (custom). Shows the score after that, or nil if the key is absent.\n",
      2, 3, true, sw_cli_score, 0},
     {"COUNTSCORES", "min max", "Cache: how many keys have such a score?", NULL, 3, 3, true,
      sw_cli_score_range, SW_CLI_COUNT},

@@ -56,8 +56,8 @@ static bool read_file(struct sw_cli_login *login, char *text, size_t text_bytes)
     fclose(file);
     if (!is_right) {
         snprintf(text, text_bytes,
-                 "%s: the first line must be a password of 1 to %d bytes, none of them NUL",
-                 login->file, SW_CLI_PASSWORD_BYTES - 1);
+                 "%s: the first line must be a password of 1 to %d bytes, without NUL", login->file,
+                 SW_CLI_PASSWORD_BYTES - 1);
     }
     return is_right;
 }

@@ -12,9 +12,9 @@
 #define SW_CLI_PASSWORD_BYTES 513 /* with the NUL */
 
 struct sw_cli_login {
-    const char *user; /* borrowed; NULL: none was named */
+    const char *user; /* borrowed; NULL: not given */
     const char *file; /* borrowed; NULL: none */
-    bool asks;        /* the terminal is asked */
+    bool asks;        /* prompts for the password on the terminal */
     bool is_known;    /* there is a password */
     char password[SW_CLI_PASSWORD_BYTES];
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * move.c - cluster move: tells the target to take slots, shows how far that is, and gives all nodes
- * the new topology. What moves them are the nodes: this program may end at any time, and be
- * started again.
+ * move.c - cluster move: starts the move at the target, shows its progress, and sends all nodes the
+ * new topology. The nodes move the slots: this program may end at any time, and be started
+ * again.
  */
 #include "client/cli/move.h"
 
@@ -167,7 +167,8 @@ int sw_cli_move(struct sw_cli *cli, const struct sw_topology *topology, unsigned
     return 0;
 }
 
-/* The primary that is named by its shard's name, its id, or host:port. -1: none, which was said. */
+/* Returns the index of the primary with this shard name, id, or host:port, or -1 after printing an
+ * error. */
 static int find(struct sw_cli *cli, const struct sw_topology *topology, const char *name)
 {
     char address[SW_TOPOLOGY_HOSTNAME_MAX + 16];
@@ -192,7 +193,7 @@ int sw_cli_cluster_move(struct sw_cli *cli, int count, char **words)
         fprintf(cli->messages, "\"%s\" is no list of slots, such as 0-99,200\n", words[0]);
         return 1;
     }
-    if (!sw_cli_publish(cli)) { /* source and target need the same one */
+    if (!sw_cli_publish(cli)) { /* source and target need the same topology */
         return 1;
     }
     struct sw_topology *topology = sw_cli_load_topology(cli);

@@ -16,13 +16,13 @@ int sw_cli_cluster_rebalance(struct sw_cli *cli, bool dry);
 /* Moves slots between two nodes of the topology, and waits until that is over. */
 int sw_cli_move(struct sw_cli *cli, const struct sw_topology *topology, unsigned from, unsigned to,
                 const struct sw_slot_set *slots);
-/* Gives all nodes the newest topology: where moves were decided beside each other, one that has all
- * of them. Returns false with the reason printed. */
+/* Sends all nodes the newest topology. After concurrent moves that is a topology with all of them.
+ * Returns false with the reason printed. */
 bool sw_cli_publish(struct sw_cli *cli);
-/* The topology of the node that the command line names; NULL with the reason printed. */
+/* Returns the topology of the node in the command line, or NULL with the reason printed. */
 struct sw_topology *sw_cli_load_topology(struct sw_cli *cli);
-/* What is known of moves at a node, as CLUSTER MOVE STATUS has it: the caller frees it; NULL if the
- * node does not answer. */
+/* Returns a node's reply to CLUSTER MOVE STATUS, which the caller frees, or NULL if the node does
+ * not reply. */
 char *sw_cli_move_status(struct sw_cli *cli, const struct sw_topology_node *where);
 
 #endif

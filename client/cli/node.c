@@ -180,7 +180,7 @@ static char *receive_answer(struct sw_cli_node *node, const char *line)
     bool has_digits = line[0] == '$' && line[1] >= '0' && line[1] <= '9';
     unsigned long long size = has_digits ? strtoull(line + 1, &end, 10) : 0;
     if (end == NULL || *end != '\0' || size > ANSWER_BYTES_MAX) {
-        fail(node, "its answer is none of RESP");
+        fail(node, "its reply is not RESP");
         return NULL;
     }
     char *text = malloc(size + 2);
@@ -212,7 +212,7 @@ bool sw_cli_node_ask_list(struct sw_cli_node *node, int count, const char *const
         return false;
     }
     if (strcmp(line, head) != 0) {
-        return fail(node, "its answer is none of RESP");
+        return fail(node, "its reply is not RESP");
     }
     for (unsigned i = 0; i < items_count && done; i++) {
         done = receive_line(node, line) && (items[i] = receive_answer(node, line)) != NULL;
@@ -253,7 +253,7 @@ static bool open_one(struct sw_cli *cli, struct sw_cli_node *node, const char *a
     if (node->transport == NULL) {
         return fail(node, "%s", text);
     }
-    static struct sherwood_traffic traffic; /* of which nobody asks */
+    static struct sherwood_traffic traffic; /* required by the transport; not reported */
     node->transport->traffic = &traffic;
     if (!log_in(cli, node)) {
         sw_cli_node_close(node);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * node.h - a node of a cluster, which is asked by RESP. One thread.
+ * node.h - a connection to a node of a cluster, by RESP. Threads: one.
  */
 #ifndef SHERWOOD_CLIENT_CLI_NODE_H
 #define SHERWOOD_CLIENT_CLI_NODE_H
@@ -11,7 +11,7 @@
 
 struct sw_cli_node {
     struct sw_client_transport *transport; /* NULL: none */
-    int64_t deadline_ms;                   /* of the command at hand */
+    int64_t deadline_ms;                   /* of the current command */
     char error[SW_CLI_ERROR_BYTES];        /* why the last call failed */
     bool refused;                          /* it was an error reply: the connection is good */
 };
@@ -28,12 +28,12 @@ void sw_cli_node_close(struct sw_cli_node *node);
  * a sentence. Both have only printable characters of ASCII, tabs and ends of lines. */
 char *sw_cli_node_ask(struct sw_cli_node *node, int count, const char *const *words);
 
-/* The same for an answer of exactly so many lines, numbers or strings. Returns false with a
- * sentence. */
+/* Sends a command whose reply is an array of exactly `items_count` lines, numbers or strings.
+ * Returns false with a sentence. */
 bool sw_cli_node_ask_list(struct sw_cli_node *node, int count, const char *const *words,
                           char **items, unsigned items_count);
 
-/* Its topology; NULL with a sentence. */
+/* Returns the topology of the node, or NULL with a sentence. */
 struct sw_topology *sw_cli_node_topology(struct sw_cli_node *node);
 
 /* Copies the value of a line "name:value" of a text; the empty text where it has none. */

@@ -12,7 +12,7 @@
 #include "client/cli/numbers.h"
 #include "proto/decimal.h"
 
-/* Moves what is left in the buffer to its start, and fills the rest from the file. */
+/* Moves the unread bytes to the start of the buffer, and fills the rest from the file. */
 static void fill(struct sw_cli_pairs_reader *reader)
 {
     size_t left = reader->end - reader->begin;

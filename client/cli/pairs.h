@@ -3,11 +3,11 @@
  * pairs.h - reading and writing files of key,value pairs in batches.
  *
  * CSV: a line a pair, key,value, decimal; a number may stand in double quotes. Blanks around the
- * numbers and blank lines are ignored, and so is a UTF-8 byte order mark. A first line of which
- * neither field is a number is a header: it is passed over, which `messages` are told. Where values
- * are no integers they are as rows.h has them. Binary: key, value, key, value, ... as little-endian
- * integers of the server's widths, nothing between; where values are bytes, as the server has them.
- * One thread.
+ * numbers and blank lines are ignored, and so is a UTF-8 byte order mark. A first line without a
+ * number in either field is a header: the reader skips it, and reports that to `messages`. Values
+ * other than integers have the format of rows.h. Binary: key, value, key, value, ... as
+ * little-endian integers of the server's widths without gaps; values other than integers are the
+ * bytes that the server stores. Threads: one.
  */
 #ifndef SHERWOOD_CLIENT_CLI_PAIRS_H
 #define SHERWOOD_CLIENT_CLI_PAIRS_H
@@ -23,18 +23,18 @@
 /* The length of the longest CSV line of two numbers: enough for many blanks. */
 #define SW_CLI_PAIRS_LINE_BYTES_MAX 256
 #define SW_CLI_PAIRS_BUFFER_BYTES 262144
-/* After this many bad lines the rest of a batch is not looked at. */
+/* The number of bad lines after which the reader stops reading a batch. */
 #define SW_CLI_PAIRS_BAD_MAX 10
 
 struct sw_cli_pairs_reader {
     enum sw_cli_format format;
     uint32_t key_bytes, value_bytes;
-    bool has_rows; /* values are no integers, and in CSV */
+    bool has_rows; /* the file is CSV with values other than integers */
     struct sw_cli_row_format rows;
     int fd;         /* borrowed */
     FILE *messages; /* borrowed: where bad lines are reported */
     const char *name;
-    bool quiet;          /* nothing is said of a header */
+    bool quiet;          /* do not report a header */
     uint64_t line;       /* the number of the last line read; binary: of the last pair */
     uint64_t read_bytes; /* bytes of the file that have been read */
     uint32_t bad;        /* bad lines so far */

@@ -102,7 +102,7 @@ static bool merge(struct sw_topology **held, unsigned count, struct sw_topology 
     return done;
 }
 
-/* Has the node this topology by now? Replicas have it from their primaries, too. */
+/* Returns whether the node has this topology now: a replica may have got it from its primary. */
 static bool has(struct sw_cli_node *node, const struct sw_topology *topology)
 {
     struct sw_topology *held = sw_cli_node_topology(node);
@@ -111,8 +111,8 @@ static bool has(struct sw_cli_node *node, const struct sw_topology *topology)
     return same;
 }
 
-/* Unless the node has had another topology since it told of that of `epoch`: slots may have moved
- * meanwhile, of which this one does not know. */
+/* Sends the topology to a node. The node refuses it if its epoch is no longer `epoch`: slots may
+ * have moved meanwhile, and this topology does not have that move. */
 static bool give(struct sw_cli *cli, const struct sw_topology_node *where, uint64_t epoch,
                  const struct sw_topology *topology, const char *text)
 {

@@ -101,7 +101,7 @@ void sw_cli_add(struct sw_cli *cli, int code, int count, char **words)
 
 /* --- parts ------------------------------------------------------------------------------------ */
 
-/* What a part is printed and read as: bytes in hex, or numbers; of text nothing. */
+/* The format of a part on the terminal: bytes in hex, or numbers. Text does not use `format`. */
 struct part {
     struct sw_cli_row_format format;
     bool is_text;

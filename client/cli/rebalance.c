@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * rebalance.c - cluster rebalance: as many slots for each shard, by as few moves as that takes.
+ * rebalance.c - cluster rebalance: spreads the slots evenly over the shards, and moves as few slots
+ * as possible.
  */
 #include <stdlib.h>
 
@@ -30,9 +31,10 @@ static unsigned choose(const struct sw_topology *topology, uint16_t shard, unsig
     return count;
 }
 
-/* The next move: from the shard that has the most too many to the one that lacks the most. Returns
- * how many slots; 0: none is needed. If there is a remainder some are to have one more: those that
- * have more as it is, then the first ones. */
+/* Plans the next move: from the shard with the largest excess to the shard with the largest
+ * deficit. Returns the number of slots; 0: the shards are balanced. If the slots do not divide
+ * evenly, some shards get one slot more: first those that have more than the share, then the first
+ * ones. */
 static unsigned plan(const struct sw_topology *topology, uint16_t *from, uint16_t *to,
                      struct sw_slot_set *slots)
 {

@@ -20,8 +20,8 @@ struct sw_cli_row_format {
 /* The longest line of a key and a row, with room for blanks. */
 #define SW_CLI_ROW_LINE_BYTES_MAX 65536
 
-/* Writes the fields of a value, with commas between them. Floats have as many digits as tell them
- * from every other number of their type. */
+/* Writes the fields of a value, with commas between them. A float gets enough digits to tell it
+ * from every other number of its type. */
 void sw_cli_row_write(FILE *out, const struct sw_cli_row_format *format, const void *value);
 
 /* The number that these bits are, of a type of floats. */

@@ -54,7 +54,8 @@ static const char *read_hex(const struct sw_cli_row_format *format, const uint8_
 
 /* --- numbers ---------------------------------------------------------------------------------- */
 
-/* The bits of the nearest float with so many bits of exponent and mantissa, ties to even. */
+/* Returns the bits of the nearest float with these numbers of exponent and mantissa bits, ties to
+ * even. */
 static uint32_t small_float(double number, int exponent_bits, int mantissa_bits)
 {
     const int bias = (1 << (exponent_bits - 1)) - 1;
@@ -70,7 +71,7 @@ static uint32_t small_float(double number, int exponent_bits, int mantissa_bits)
     }
     (void)frexp(number, &exponent);
     exponent = number == 0 || exponent < 2 - bias ? 2 - bias : exponent;
-    /* a mantissa that is rounded up to 2 * one carries into the exponent, as it must */
+    /* a mantissa that is rounded up to 2 * one correctly carries into the exponent */
     double mantissa = nearbyint(ldexp(fabs(number), mantissa_bits + 1 - exponent));
     double bits = mantissa + ldexp(exponent - 2 + bias, mantissa_bits);
     return sign | (bits >= infinity ? infinity : (uint32_t)bits);

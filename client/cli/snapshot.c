@@ -242,8 +242,8 @@ static int export_columns(struct sw_cli *cli, struct sw_cli_snapshot *snapshot, 
     return end_columns(&columns, good) ? 0 : 1;
 }
 
-/* Texts of keys are in no format that is exported, and frames, by which rows are loaded, have none.
- */
+/* Refuses snapshots with key strings: no export format has them, and neither have the frames that
+ * load rows. */
 static bool refuse_texts(struct sw_cli *cli, const struct sw_cli_snapshot *snapshot)
 {
     if (snapshot->header.key_text_bytes > 0) {

@@ -93,7 +93,8 @@ static void add_top(struct pair top[TOP], uint64_t filled, struct pair pair)
     }
 }
 
-/* What of a value is counted: the number, or its length. */
+/* Returns the number that the summary counts for a value: the integer, or the length of the
+ * value. */
 static uint64_t measure(const struct sherwood_server *server, const void *values, uint32_t i)
 {
     uint32_t length;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * times.h - reading when a key expires from words, as commands by RESP have it. One thread.
+ * times.h - parses expiry times in the words of RESP commands. Threads: one.
  */
 #ifndef SHERWOOD_CLIENT_CLI_TIMES_H
 #define SHERWOOD_CLIENT_CLI_TIMES_H
 
 #include "client/cli/cli.h"
 
-/* How a time is written: in seconds or milliseconds, from now on or since 1970. */
+/* The form of a time: in seconds or milliseconds, from now on or since 1970. */
 enum sw_cli_time { SW_CLI_EX, SW_CLI_PX, SW_CLI_EXAT, SW_CLI_PXAT, SW_CLI_NO_TIME };
 
-/* The form of the time behind this option; NO_TIME: it is none of EX, PX, EXAT and PXAT. */
+/* Returns the form of the time after this option; NO_TIME: the word is not EX, PX, EXAT or PXAT. */
 enum sw_cli_time sw_cli_time_option(const char *word);
 
-/* Reads a time. One that is not after now, or not after 1970, is over, or, where it must be
- * `positive`, none. If it is none, prints an error and returns false. */
+/* Reads a time. A number below 1 is a time in the past; if the time must be `positive`, it is an
+ * error instead. On an error it prints it and returns false. */
 bool sw_cli_time_read(struct sw_cli *cli, enum sw_cli_time form, const char *word, bool positive,
                       struct sherwood_times *times);
 

@@ -25,24 +25,25 @@
 /* What becomes of a segment. */
 struct fate {
     enum { STAYS, IS_CUT, GOES_ASIDE } what;
-    uint64_t at;                  /* what is behind this offset is cut */
-    uint64_t records, operations; /* that can be read there, of writes that are lost */
+    uint64_t at;                  /* everything behind this offset is cut */
+    uint64_t records, operations; /* lost ones that can be read in the cut part */
     uint64_t last;                /* the highest of their sequences */
 };
 
 struct fix {
     struct sw_cli_wal *wal;
     struct fate *fates;      /* of wal->found */
-    struct sw_wal_found *us; /* those of them whose headers hold, in order */
+    struct sw_wal_found *us; /* the segments of wal->found with valid headers, in order */
     size_t *places;          /* .. and their indices in wal->found */
     size_t count;
-    uint64_t lost; /* the last write that is lost; 0: none is */
+    uint64_t lost; /* sequence of the last lost write; 0: no write is lost */
     int dir;
 };
 
 /* --- what is lost ----------------------------------------------------------------------------- */
 
-/* A segment of a later version, or of another log, is not damaged: there is nothing to be fixed. */
+/* Returns false with a message for a segment of a later version or of another log: it is not
+ * damaged, so it cannot be fixed. */
 static bool is_ours(const struct fix *fix, const struct sw_wal_found *found)
 {
     const struct sw_wal_segment *first = fix->count > 0 ? &fix->us[0].segment : &found->segment;
@@ -55,7 +56,8 @@ static bool is_ours(const struct fix *fix, const struct sw_wal_found *found)
            sw_cli_wal_complain(fix->wal, name, "is of another log");
 }
 
-/* Sets aside what has no header, and plans with the rest. */
+/* Marks the segments without a valid header to be set aside, and plans the recovery with the
+ * others. */
 static bool plan(struct fix *fix)
 {
     struct sw_cli_wal *wal = fix->wal;
@@ -187,13 +189,14 @@ static bool judge(struct fix *fix)
     return true;
 }
 
-/* Is a snapshot damaged that says that writes were durable which are not there? */
+/* Returns whether a snapshot is set aside: it is damaged, and claims durable writes that neither
+ * the log nor an older snapshot has. */
 static bool goes_aside(const struct fix *fix, uint64_t snapshot)
 {
     return snapshot > fix->wal->base && snapshot > fix->wal->plan.end;
 }
 
-/* Prints what is to be done, and returns whether there is anything. */
+/* Prints the changes that the fix makes. Returns whether it makes any. */
 static bool tell(const struct fix *fix)
 {
     const struct sw_cli_wal *wal = fix->wal;
@@ -234,8 +237,8 @@ static bool tell(const struct fix *fix)
     }
     if (fix->lost > 0) {
         fprintf(out,
-                "%s: writes %" PRIu64 " to %" PRIu64 " are lost, of which those up to %" PRIu64
-                " were durable%s; those up to %" PRIu64 " stay\n",
+                "%s: writes %" PRIu64 " to %" PRIu64 " are lost: those up to %" PRIu64
+                " were durable%s; writes up to %" PRIu64 " stay\n",
                 wal->path, wal->plan.end + 1, fix->lost, wal->plan.evidence,
                 wal->plan.damaged != 0 ? ", and others may have been acknowledged" : "",
                 wal->plan.end);
@@ -293,7 +296,7 @@ static int make_alike(int fd, const struct fix *fix, const char *name)
                : 0;
 }
 
-/* Puts these bytes in the place of the segment, of which a copy stays. */
+/* Replaces the segment by these bytes, and keeps a copy of the old file. */
 static int replace(const struct fix *fix, const char *name, const uint8_t *bytes, uint64_t size)
 {
     unlinkat(fix->dir, NEW_NAME, 0);
@@ -332,7 +335,8 @@ static int cut(const struct fix *fix, const struct sw_wal_found *found, uint64_t
     return status;
 }
 
-/* Makes an empty segment in the place of the one that is gone, alike to the first that is there. */
+/* Makes an empty segment in the place of the missing one. The rest of its header, its owner and its
+ * mode are those of the first present segment. */
 static int fill(const struct fix *fix)
 {
     uint8_t bytes[SW_WAL_HEADER_BYTES];
@@ -379,8 +383,8 @@ static void free_parts(struct fix *fix)
     free(fix->places);
 }
 
-/* Puts an empty segment in the place of one that is gone, or went aside, and is named by others.
- * Returns 1, 0 if none is gone, or -1 with the reason printed. */
+/* Makes an empty segment in the place of one that is missing or set aside, and that other segments
+ * name. Returns 1, 0 if no segment is missing, or -1 with the reason printed. */
 static int fill_one(const struct fix *fix)
 {
     struct sw_cli_wal now = {.cli = fix->wal->cli, .path = fix->wal->path};

@@ -203,8 +203,8 @@ static int run_stat(struct sw_cli *cli, uint64_t lines)
 
 /* --- latency ---------------------------------------------------------------------------------- */
 
-/* A line for so many seconds, of the round trips of PINGs in them; a history says when they ended.
- */
+/* Prints a line every `seconds` seconds with the round trips of PINGs; a history begins each line
+ * with the time. */
 static int run_latency(struct sw_cli *cli, uint64_t lines, uint64_t seconds, bool is_history)
 {
     for (uint64_t i = 0; (lines == 0 || i < lines) && is_over == 0; i++) {
@@ -278,7 +278,7 @@ static void draw_class(struct frame *frame, const char *name,
          100 * ratio(now->hits - before->hits, count), ratio(now->probes - before->probes, count));
 }
 
-/* What the server knows of its GPU; nothing if it has none. */
+/* Draws the figures of the server's GPU; draws nothing without a GPU. */
 static void draw_gpu(struct frame *frame, const struct sherwood_server *server,
                      const struct look *now)
 {

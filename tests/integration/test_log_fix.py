@@ -131,7 +131,7 @@ def a_server_starts_with_what_is_left():
         status, said = cli("check", "--fix", str(path))
         equal(status, 1, said)
         check(f"{segment.name}: is cut at byte" in said and "writes in what is cut can be read" in said, said)
-        check("are lost, of which those up to" in said and "nothing was changed; with --yes it is" in said, said)
+        check("are lost: those up to" in said and "nothing was changed; with --yes it is" in said, said)
         status, said = cli("check", "--fix", "--yes", str(path))
         equal(status, 0, said)
         check(list(path.glob("cut-log-*")), "copies")
