@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * csv.h - pairs of numbers of the text of a .csv: key,value on each line. A number that does not
- * fit its type exactly (but for the rounding of fractions) is an error, never another number.
+ * csv.h - parses the pairs of numbers of a .csv: key,value on each line. A number that does not fit
+ * its type is an error, never stored as another number. Only fractions are rounded.
  *
  * Threads: any; no state but the caller's. Memory: the caller's. Nothing of Python is used.
  */
@@ -32,8 +32,8 @@ struct swpy_csv {
     int status; /* enum swpy_csv_status, of line `lines`; pairs before it are good */
 };
 
-/* Reads whole lines, until the text ends, `room` pairs are there, or a line is wrong. A first line
- * of two names is skipped. Empty lines are, too. */
+/* Reads whole lines, until the text ends, `room` pairs are there, or a line is wrong. Skips a first
+ * line of two names, and empty lines. */
 void swpy_csv_read(struct swpy_csv *csv, const char *text, size_t size, void *keys, void *values,
                    size_t room);
 

@@ -15,10 +15,10 @@
 #include "client/memory.h"
 #include "proto/operation.h"
 
-/* A call is carried out in parts of so many keys, so that the bits of a part need 2 MiB at most. A
- * part is many frames, so that waiting between two of them costs little. */
+/* A call is executed in parts of at most this many keys, so that the bits of a part need at most 2
+ * MiB. A part is many frames, so that waiting between two parts costs little. */
 #define PART_KEYS ((size_t)1 << 24)
-/* The bits of calls up to so many keys are on the stack. */
+/* The most keys of a call whose bits are on the stack. */
 #define SHORT_KEYS 4096
 
 static void fill_absent(const uint64_t *bits, size_t count, uint8_t *values, size_t value_bytes,

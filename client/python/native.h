@@ -14,8 +14,8 @@
 struct sherwood;
 struct sherwood_region;
 
-/* What some calls have beside arrays, as in struct sherwood_request; and the bytes that each key
- * has in `values` and in `previous`. */
+/* The arguments of some calls beside arrays, as in struct sherwood_request; and the bytes of each
+ * key in `values` and in `previous`. */
 struct swpy_details {
     uint32_t operand_bytes, answer_bytes;
     float scale;
@@ -46,7 +46,7 @@ struct swpy_memory {
     size_t bytes;
     int descriptor;
 };
-/* Makes so many bytes, whole pages. Returns a status; the handle has the sentence. */
+/* Makes `bytes` bytes of memory, in whole pages. Returns a status; the handle has the sentence. */
 int swpy_memory_make(struct sherwood *client, size_t bytes, struct swpy_memory *out);
 /* Registers it with the server of a handle. */
 int swpy_memory_share(struct sherwood *client, const struct swpy_memory *memory,
@@ -66,7 +66,8 @@ int swpy_wait_durable(struct sherwood *client, uint64_t log, uint64_t sequence, 
 /* Has the handle sent a request that may change the table? */
 bool swpy_has_written(const struct sherwood *client);
 
-/* Closes a handle in a forked child: its sockets, which are the parent's, too, get no byte. */
+/* Closes a handle in a forked child. Sends no byte on its sockets, because the parent also uses
+ * them. */
 void swpy_forget(struct sherwood *client);
 
 #endif

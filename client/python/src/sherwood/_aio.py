@@ -153,7 +153,7 @@ class Aio(AioCalls):
         for loop, reader in list(self._readers.items()):
             try:
                 loop.call_soon_threadsafe(reader.soon)
-            except RuntimeError:  # the loop is closed, and what it had goes with its reader
+            except RuntimeError:  # the loop is closed; its regions are released with its reader
                 pass
 
     def close(self) -> None:

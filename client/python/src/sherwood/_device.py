@@ -175,7 +175,7 @@ class Device:
         pointer = take(array, None, self._ordinal, "array").pointer
         self._raise(self._lib.sherwood_cuda_unregister(self._use(), pointer))
 
-    # --- what they are made of -------------------------------------------------------------------
+    # --- parts of the calls ----------------------------------------------------------------------
     def _use(self) -> Any:
         if self._process != os.getpid():
             raise Lost("this device belongs to the process that attached it: attach again")

@@ -43,7 +43,7 @@ class Worker:
         future: Future[Any] = Future()
         future.set_running_or_notify_cancel()
 
-        # What a future calls when it is done runs in the thread, which nobody else would free.
+        # Callbacks of futures run in this thread. It must not block here, because only this thread releases room.
         has_room = self.room.acquire(blocking=threading.current_thread() is not self.thread)
 
         def done(result: Any, error: Optional[BaseException]) -> None:

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     Yes = Literal[True]
 
 
-# An argument of a numpy type holds Any. Where that fits two declarations with different results, a
-# checker takes none of them: so no call fits two of these.
+# An argument of a numpy type contains Any. If it fits two declarations with different results, a
+# checker chooses neither of them. So every call fits only one of these.
 class ClientCalls(Many):
     """The calls that block."""
 
