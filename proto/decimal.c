@@ -86,9 +86,9 @@ static inline uint64_t first_digits(uint64_t chunk, size_t size)
     return chunk << unused | (0x3030303030303030U & ~(UINT64_MAX << unused));
 }
 
-/* Parses 8 to 20 digits, the first of which is not 0: eight at a time from the end, and at the
- * beginning eight bytes of which some may be looked at twice. Numbers of 17 to 20 digits, as most
- * random ones are, take the same path. */
+/* Parses 8 to 20 digits without a leading 0: eight at a time from the end, and the first eight
+ * bytes, which may overlap the others. Numbers of 17 to 20 digits, as most random numbers are, take
+ * the same path. */
 static bool parse_long(const uint8_t *text, size_t size, uint64_t *value)
 {
     uint64_t last = load_eight(text + size - 8);

@@ -92,11 +92,11 @@ struct sw_frame_prefix {
     uint64_t body_bytes;
 };
 
-/* What a request says of when its keys expire. Values are those of enum Times. */
+/* The kind of expiry time in a request. Values are those of enum Times. */
 enum sw_frame_times {
     SW_FRAME_TIMES_UNSAID = 0,
     SW_FRAME_TIMES_AT, /* milliseconds since 1970 */
-    SW_FRAME_TIMES_IN, /* milliseconds from the batch's clock on */
+    SW_FRAME_TIMES_IN, /* milliseconds after the batch's clock */
     SW_FRAME_TIMES_KEEP
 };
 #define SW_FRAME_TIME_MAX INT64_MAX
@@ -234,8 +234,8 @@ static inline uint64_t sw_found_bytes(uint32_t count)
     return ((uint64_t)count + 63) / 64 * 8;
 }
 
-/* Where the arrays of a body begin, in bytes from its start, in this order. One that is not there
- * begins where the next one does, or the body ends. */
+/* The offsets of the arrays of a body, in bytes, in this order. An absent array has the offset of
+ * the next one, or of the end of the body. */
 struct sw_body_layout {
     uint64_t first;        /* keys (request, SCAN), figures (STATS), bytes (TOPOLOGY), values */
     uint64_t second;       /* operands, found bitmap or values of a SCAN */
@@ -253,15 +253,16 @@ bool sw_request_is_wide(const struct sw_request *request);
 /* The bytes of one operand; 0 if the operation takes none. Those of CAS are two values: the one
  * that the key must have, and the one that it gets. */
 uint32_t sw_request_operand_bytes(const struct sw_request *request);
-/* The bytes of one value of the reply: of GETRANGE those of the part, of TTL those of a time. */
+/* Returns the bytes of one value of the reply. A value of GETRANGE is a part, a value of TTL a
+ * time. */
 uint32_t sw_request_answer_bytes(const struct sw_request *request);
-/* The layout of a reply to a request of this operation. Of the reply, only the status, the counts,
- * the widths, and what it has and lacks are looked at. */
+/* The layout of a reply to a request of this operation. Reads of the reply only the status, the
+ * counts, the widths, and the has_ fields. */
 struct sw_body_layout sw_reply_layout(const struct sw_reply *reply, uint32_t operation);
 
-/* Decodes a prefix of which `size` bytes have arrived. Returns SW_FRAME_PREFIX_BYTES, or 0 if more
- * bytes are needed, or an error as soon as the bytes show one (the first wrong byte of the magic
- * number is enough). A body longer than body_bytes_max is an error. */
+/* Decodes a prefix from the `size` bytes that have arrived. Returns SW_FRAME_PREFIX_BYTES, or 0 if
+ * more bytes are needed, or an error as soon as the bytes show one (the first wrong byte of the
+ * magic number is enough). A body longer than body_bytes_max is an error. */
 int sw_frame_prefix_decode(const uint8_t *bytes, size_t size, uint64_t body_bytes_max,
                            struct sw_frame_prefix *prefix);
 

@@ -13,7 +13,7 @@
 
 /* --- to bytes --------------------------------------------------------------------------------- */
 
-/* What the message is made of, beside the topology. */
+/* The messages and arrays of an encoded topology. */
 struct parts {
     Sherwood__Topology root;
     Sherwood__Shard *shards, **shard_pointers;
@@ -114,8 +114,8 @@ size_t sw_map_encode(const struct sw_topology *topology, uint8_t **out)
 
 /* --- and back --------------------------------------------------------------------------------- */
 
-/* Copies a text that has from 1 (or 0) to as many bytes as there is room for, none of them below
- * '!'. */
+/* Copies a text of 1 (or 0) to room - 1 bytes. Returns false for another length, or for a byte
+ * outside '!' to '~'. */
 static bool copy(char *out, size_t room, ProtobufCBinaryData in, bool may_be_empty)
 {
     if (in.len >= room || (in.len == 0 && !may_be_empty)) {

@@ -38,7 +38,7 @@ bool sw_operation_needs_expiry(uint32_t operation);
 bool sw_operation_takes_times(uint32_t operation);
 /* May it change the table? */
 bool sw_operation_writes(uint32_t operation);
-/* Does the body hold operands, too? */
+/* Does the body also have operands? */
 bool sw_operation_has_operands(uint32_t operation);
 /* Is an operand two values? */
 bool sw_operation_has_pairs(uint32_t operation);

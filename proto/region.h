@@ -12,29 +12,30 @@
  * | REGION kind | descriptors           | what                                                    |
  * | RING        | 1: memfd              | the ring, of sw_ring_bytes(entries) bytes; index 0      |
  * | MEMFD       | 1: memfd              | a region of host memory                                 |
- * | CUDA_IPC    | none                  | a region of the server's device: the handle by which    |
- * |             |                       | CUDA shares an allocation, and an offset into it        |
+ * | CUDA_IPC    | none                  | a region of the server's device: the handle of a shared |
+ * |             |                       | allocation of CUDA, and an offset into it               |
  *
  * A memfd is of tmpfs, sealed against shrinking, and has just the bytes that the request says.
  *
  * The ring has one writer and one reader for each word. Counters run modulo 2^32; the slot of
  * number n is n % entries. Every word has a line of 64 bytes:
  *
- * | offset                  | writer | what | | 0                       | client | u32: submissions
- * that were written                          | | 64                      | server | u32:
- * submissions that were taken                            | | 128                     | server |
- * u32: completions that were written                          | | 192                     | client
- * | u32: completions that were taken                            | | 256                     | both
- * | u32: 1: the server sleeps. The client sets it 0 and sends   | |                         | |
- * BELL by the socket, which has no reply                      | | 320                     | both |
- * u32: 1: the client sleeps. The server sets it 0 and sends   | |                         | | a
- * reply with the request_id 0 by the socket                 | | 4096                    | client |
- * submissions                                                 | | 4096 + 128 * entries    | server
- * | completions                                                 |
+ * | offset               | writer | what                                                        |
+ * | 0                    | client | u32: submissions that were written                          |
+ * | 64                   | server | u32: submissions that were taken                            |
+ * | 128                  | server | u32: completions that were written                          |
+ * | 192                  | client | u32: completions that were taken                            |
+ * | 256                  | both   | u32: 1: the server sleeps. The client sets it 0 and sends   |
+ * |                      |        | BELL by the socket, which has no reply                      |
+ * | 320                  | both   | u32: 1: the client sleeps. The server sets it 0 and sends a |
+ * |                      |        | reply with the request_id 0 by the socket                   |
+ * | 4096                 | client | submissions                                                 |
+ * | 4096 + 128 * entries | server | completions                                                 |
  *
- * Who goes to sleep sets its word, then looks again; who writes looks at that word afterwards; both
- * all of these accesses are sequentially consistent. Neither side reads back what it wrote itself,
- * and a server copies a record before it looks at it. All integers are little-endian.
+ * A side that goes to sleep sets its word, then polls again. A side that has written reads that
+ * word afterwards. All of these accesses are sequentially consistent. Neither side reads back what
+ * it wrote itself, and a server copies a record before it checks it. All integers are
+ * little-endian.
  */
 #ifndef SHERWOOD_PROTO_REGION_H
 #define SHERWOOD_PROTO_REGION_H
@@ -174,7 +175,7 @@ static inline struct sw_completion *sw_ring_completion(uint8_t *ring, uint32_t e
  * a frame. */
 const char *sw_submission_decode(const struct sw_submission *submission, uint32_t key_bytes,
                                  uint32_t value_bytes, struct sw_request *request);
-/* The reverse, but for the places. */
+/* Does the reverse, except for the places of the arrays: they are SW_RING_NONE. */
 void sw_submission_encode(const struct sw_request *request, struct sw_submission *submission);
 
 /* The bytes of each array of a request, by enum sw_ring_array, and to how many bytes it has to be

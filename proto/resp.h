@@ -15,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What can be wrong with the bytes of a command. The texts are those of redis: the server replies
- * "-ERR Protocol error: <text>\r\n" and closes the connection. */
+/* Errors in the bytes of a command. The texts are those of redis: the server replies "-ERR Protocol
+ * error: <text>\r\n" and closes the connection. */
 #define SW_RESP_ERROR_MAP(X)                                  \
     X(SW_RESP_E_INLINE_SIZE, -1, "too big inline request")    \
     X(SW_RESP_E_QUOTES, -2, "unbalanced quotes in request")   \

@@ -184,7 +184,7 @@ static const char *error_text(int error)
 void sw_resp_error_text(int error, uint8_t got, char *out, size_t out_bytes)
 {
     if (error == SW_RESP_E_DOLLAR) {
-        /* Each of these bytes would end the reply, or this text, too early. */
+        /* Each of these bytes would end the reply or this text before its end. */
         bool breaks = got == '\r' || got == '\n' || got == '\0';
         snprintf(out, out_bytes, "expected '$', got '%c'", breaks ? ' ' : got);
     } else {

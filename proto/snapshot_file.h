@@ -106,8 +106,8 @@ const char *sw_snapshot_check_block(const struct sw_snapshot_header *header, uin
 
 void sw_snapshot_put_footer(const struct sw_snapshot_footer *footer,
                             uint8_t bytes[SW_SNAPSHOT_FOOTER_BYTES]);
-/* Checks that the footer is one, and that its totals are those of the header; `checks` are those of
- * all blocks, or NULL where they have not been read. */
+/* Checks that the bytes are a footer, and that its totals equal the header's. `checks`: the checks
+ * of all blocks, or NULL if the blocks have not been read. */
 const char *sw_snapshot_check_footer(const struct sw_snapshot_header *header,
                                      const uint64_t *checks,
                                      const uint8_t bytes[SW_SNAPSHOT_FOOTER_BYTES]);

@@ -31,7 +31,7 @@ bool sw_value_types_fit(uint32_t one, uint32_t other);
 
 /* The formats of values: name, number of enum ValueFormat, word for people.
  * INTEGER: an unsigned integer of value_bytes bytes.
- * STRING: a length of 4 bytes, little-endian, then as many bytes, then zeros.
+ * STRING: a length of 4 bytes, little-endian, then the bytes of the string, then zeros.
  * FIXED: value_bytes bytes of any kind. */
 #define SW_FRAME_VALUES_MAP(X) \
     X(INTEGER, 0, "integer")   \

@@ -20,7 +20,7 @@
 #define SW_WAL_RECORD_BYTES 64U   /* header of a record */
 #define SW_WAL_COLUMNS_MAX 5U     /* keys, operands, operations, times, buried keys */
 
-/* What the values of a log's operations are: equal in all of its files. */
+/* The shape of keys and values in a log, the same in all of its files. */
 struct sw_wal_shape {
     uint32_t key_bytes;
     uint32_t value_bytes;
@@ -38,8 +38,8 @@ struct sw_wal_segment {
     struct sw_wal_shape shape;
     uint64_t through; /* everything up to here was durable when the segment got its name */
     uint64_t wall_us;
-    bool by_recovery; /* written by a start, from what it had found */
-    /* What follows is 0 in segments of earlier versions. */
+    bool by_recovery; /* written by a start, from the records that it recovered */
+    /* The following fields are 0 in segments of earlier versions. */
     uint32_t key_form;              /* sw_key_form_told() */
     uint64_t bytes;                 /* length of the file */
     uint8_t boot[SW_BOOT_ID_BYTES]; /* the kernel that ran while it was written */
@@ -110,14 +110,14 @@ static inline uint64_t sw_wal_columns_bytes(const struct sw_wal_columns *columns
     return columns->keys + columns->operands + columns->operations + columns->times +
            columns->buried;
 }
-/* No record of so many operations has more in its columns. */
+/* Returns the most bytes that the columns of a record of this many operations have. */
 uint64_t sw_wal_columns_bytes_max(const struct sw_wal_shape *shape, uint32_t operations,
                                   bool expires);
 /* Length of a record with these columns, in units of SW_WAL_ALIGN bytes. */
 uint64_t sw_wal_units(const struct sw_wal_columns *columns);
 
-/* Returns false if the bytes are no header, or one whose check does not hold. A header of a version
- * that is not ours has *newer set, and nothing else. */
+/* Returns false if the bytes are not a header, or its check is wrong. For a header of another
+ * version it sets *newer, and nothing else. */
 bool sw_wal_segment_decode(const uint8_t bytes[SW_WAL_HEADER_BYTES], struct sw_wal_segment *segment,
                            bool *newer);
 void sw_wal_segment_encode(const struct sw_wal_segment *segment,
@@ -128,11 +128,11 @@ bool sw_wal_record_decode(const uint8_t *bytes, uint64_t salt, struct sw_wal_rec
 void sw_wal_record_encode(const struct sw_wal_record *record, uint64_t salt,
                           uint8_t bytes[SW_WAL_RECORD_BYTES]);
 
-/* Are these 64 bytes, whose check does not hold, the header of a write, as far as what is left of
- * it says? `next` is the sequence of the next write; 0: not known. Damage to the header of a MARK,
- * an END or a SEAL loses no write. */
+/* Returns whether these 64 bytes with a wrong check look like the damaged header of a write. `next`
+ * is the sequence of the next write; 0: not known. Damage to the header of a MARK, an END or a SEAL
+ * loses no write. */
 bool sw_wal_record_resembles_write(const uint8_t bytes[SW_WAL_RECORD_BYTES], uint64_t next);
-/* Are they such a mark behind the write `next` - 1? */
+/* Returns the same for the damaged header of one of these three behind the write `next` - 1. */
 bool sw_wal_record_resembles_mark(const uint8_t bytes[SW_WAL_RECORD_BYTES], uint64_t next);
 
 /* Is a record whose check holds one that this version can read? */

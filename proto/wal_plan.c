@@ -32,7 +32,7 @@ static bool shapes_are_equal(const struct sw_wal_shape *a, const struct sw_wal_s
            sw_value_types_fit(a->value_type, b->value_type);
 }
 
-/* What is wrong with the header of a segment, or NULL; `first` is a segment of the same log. */
+/* Returns the error in the header of a segment, or NULL; `first` is a segment of the same log. */
 static const char *wrong_header(const struct sw_wal_found *found, const struct sw_wal_found *first,
                                 const struct sw_wal_shape *shape)
 {
@@ -173,10 +173,10 @@ static const struct sw_wal_found *find(const struct sw_wal_found *found, size_t 
     return NULL;
 }
 
-/* Looks for a segment that is gone though it may have had writes behind the snapshot. Each segment
- * names the one beside which it was begun, so that the newest one leads to all that a start needs.
- * Those that are on no such way, a start has seen and given up. Where no segment is left there is
- * nothing to go by: a snapshot alone may be a backup. */
+/* Looks for a missing segment that may have had writes behind the snapshot. Each segment names the
+ * newest segment at the time it was begun, so the chain from the newest segment has all segments
+ * that a start needs. An earlier start has read and given up the segments outside the chain.
+ * Without any segment the search ends: a snapshot alone may be a backup. */
 static uint64_t find_gone(const struct sw_wal_plan *plan, const struct sw_wal_found *found,
                           size_t count, uint64_t *by)
 {
@@ -214,7 +214,7 @@ static void tell_gone(const struct sw_wal_plan *plan, uint64_t by,
         sw_wal_name(by, beside);
     }
     snprintf(refusal, SW_WAL_REFUSAL_BYTES,
-             "%s is gone, beside which %s was begun: writes behind %" PRIu64
+             "%s is gone: %s was begun beside it, so writes behind %" PRIu64
              " may be lost; sherwood-cli log check --fix goes on without it",
              gone, beside, plan->end);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * wal_plan.h - what a start takes from which segment, or why it refuses to start.
+ * wal_plan.h - decides which records a start recovers from each segment, or why it refuses to
+ * start.
  *
  * The rules are those of server/log/README.md, "What a start does". Pure functions.
  */
@@ -39,13 +40,13 @@ struct sw_wal_beside {
 
 struct sw_wal_plan {
     struct sw_wal_beside beside; /* in: of the snapshot `base`; zeros: not told */
-    uint64_t gone;               /* number of a segment that is needed and gone; 0: none is */
-    uint64_t base;               /* sequence of the snapshot; 0: none */
-    uint64_t end;                /* sequence of the last write that is recovered */
-    uint64_t evidence;           /* everything up to here was durable */
-    bool is_torn;                /* behind the end a write cannot be read, as a crash leaves it */
-    size_t damaged; /* the segment, + 1, in which a write behind the end was written whole and
-                       cannot be read; 0: there is none */
+    uint64_t gone;     /* number of a missing segment that is needed; 0: nothing is missing */
+    uint64_t base;     /* sequence of the snapshot; 0: none */
+    uint64_t end;      /* sequence of the last write that is recovered */
+    uint64_t evidence; /* everything up to here was durable */
+    bool is_torn;      /* behind the end a write cannot be read, as a crash leaves it */
+    size_t damaged;    /* the segment, + 1, in which a write behind the end was written whole and
+                          cannot be read; 0: there is none */
     size_t pieces;
     struct sw_wal_piece *piece; /* the caller's, with room for every segment */
 };

@@ -17,7 +17,7 @@ struct sw_wal_reader {
     uint64_t size;
     const struct sw_wal_segment *segment;
     uint64_t at;       /* offset behind the last record that was read */
-    uint64_t next;     /* sequence of the next write; 0: none was read, any may come */
+    uint64_t next;     /* sequence of the next write; 0: no write read yet, any is valid */
     bool ended;        /* nothing follows: an END was read, or what follows is no record */
     bool unknown;      /* what follows is a record of a later version */
     bool is_same_boot; /* no power was lost since it was written */

@@ -17,14 +17,14 @@
 #include <stdint.h>
 
 #define SW_SLOTS 16384U
-#define SW_SLOT_GROUPS 5U    /* of four digits: 20, as many as a uint64_t has */
+#define SW_SLOT_GROUPS 5U    /* of four digits each: the 20 digits of a uint64_t */
 #define SW_SLOT_GROUP 10000U /* values of a group */
 #define SW_SLOT_LENGTHS 21U  /* of a text: 1 to 20 */
 
 struct sw_slot_tables {
     uint16_t group[SW_SLOT_GROUPS]
                   [SW_SLOT_GROUP];        /* of the four digits, group 0 being the last ones */
-    uint16_t length[SW_SLOT_LENGTHS];     /* takes away the zeros in front of so many digits */
+    uint16_t length[SW_SLOT_LENGTHS];     /* removes the zeros in front of that many digits */
     uint16_t length_u32[SW_SLOT_LENGTHS]; /* the same, with the two groups that are 0 of a u32 */
     uint64_t power[SW_SLOT_LENGTHS - 1];  /* of ten */
 };

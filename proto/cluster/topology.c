@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * topology.c - a topology in memory: what it is compared by, how it is printed, and names and
- * addresses.
+ * topology.c - a topology in memory: compares and prints it, and parses names and addresses.
  */
 #include "proto/cluster/topology.h"
 

@@ -74,8 +74,8 @@ struct sw_topology {
 struct sw_topology *sw_topology_parse(const char *text, size_t size,
                                       char error[SW_TOPOLOGY_ERROR_BYTES]);
 
-/* The same of a text whose epoch is told by where it lies (the revision of a key of etcd); what it
- * says of an epoch itself does not count. */
+/* Parses a text whose epoch comes from its store (the revision of a key of etcd). Ignores the epoch
+ * in the text itself. */
 struct sw_topology *sw_topology_parse_shared(const char *text, size_t size, uint64_t epoch,
                                              char error[SW_TOPOLOGY_ERROR_BYTES]);
 

@@ -53,7 +53,7 @@ static void make_printable(char *text)
     }
 }
 
-/* Is `value` an object with no field but those of `known`, which ends with NULL? */
+/* Checks that `value` is an object with only fields from `known`, which ends with NULL. */
 static bool check_fields(struct parser *p, json_t *value, const char *const *known)
 {
     if (!json_is_object(value)) {

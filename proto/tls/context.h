@@ -37,12 +37,12 @@ SSL_CTX *sw_tls_server_context(const struct sw_tls_settings *settings, char *err
 SSL_CTX *sw_tls_client_context(const struct sw_tls_settings *settings, char *error,
                                size_t error_bytes);
 
-/* Sets which server a client's stream expects: the name, or the address, that its certificate must
- * have, and a name is told to the server (SNI). Returns 0, or -1 if there is no memory. */
+/* Sets the name or address that the certificate of a client's server must have. A name is also sent
+ * to the server (SNI). Returns 0, or -1 if there is no memory. */
 int sw_tls_expect(SSL *ssl, const char *name);
 
 /* Writes the name in the verified certificate of a stream's peer: the CN of its subject, as UTF-8.
- * Returns false if it has shown none that will do, or the name does not fit. */
+ * Returns false if the peer has no verified certificate with a CN, or the CN does not fit. */
 bool sw_tls_peer_name_of(SSL *ssl, char *name, size_t room);
 
 #endif

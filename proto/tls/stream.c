@@ -15,12 +15,12 @@
 
 #include "proto/tls/bio.h"
 
-/* What a record takes beside its plain bytes: head, nonce, tag, and the type in TLS 1.3. */
+/* Bytes of a record beside its plain bytes: head, nonce, tag, and the type in TLS 1.3. */
 #define RECORD_EXTRA 64
-/* Room for a batch, and beside it for what OpenSSL itself has to say. */
+/* Room for a batch, and for OpenSSL's own records (alerts, key updates). */
 #define OUT_BYTES \
     (SW_TLS_BATCH_BYTES + SW_TLS_BATCH_BYTES / SW_TLS_RECORD_BYTES * RECORD_EXTRA + 4096)
-/* A part of at least so many bytes is encrypted where it is; smaller ones share records. */
+/* A part of at least this many bytes is encrypted in place; smaller parts share records. */
 #define DIRECT_BYTES 4096
 /* Most bytes that wait for the socket: a batch, and alerts and answers to key updates that a peer
  * provokes and does not read. */

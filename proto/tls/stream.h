@@ -6,8 +6,8 @@
  * Nothing here waits, and SIGPIPE is never raised. OpenSSL decrypts records in its own buffer of
  * the stream and puts the bytes where the caller wants them; it encrypts from the caller's memory.
  * Records leave through the scratch memory that all streams of a thread share: several of them in
- * one system call. What the socket does not take is kept by the stream, at most a batch of records
- * (SW_TLS_BATCH_BYTES), and nothing further is encrypted before it has left.
+ * one system call. The stream keeps the bytes that the socket does not accept, at most a batch of
+ * records (SW_TLS_BATCH_BYTES). It encrypts nothing more before they have left.
  *
  * A stream belongs to one thread. The bytes of read and write are plain bytes.
  */

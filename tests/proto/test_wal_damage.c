@@ -168,7 +168,7 @@ Test(wal_damage, a_segment_that_is_gone)
          2,
          0,
          none,
-         "log-0000000000000002 is gone, beside which log-0000000000000003"},
+         "log-0000000000000002 is gone: log-0000000000000003 was begun beside it"},
         {{&three}, 1, 0, none, "log-0000000000000002 is gone"},
         {{&two, &three}, 2, 2, none, NULL}, /* 1 ended with write 2 */
         {{&two, &three}, 2, 2, first, NULL},
