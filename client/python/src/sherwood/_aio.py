@@ -120,12 +120,12 @@ _aios: weakref.WeakSet[Aio] = weakref.WeakSet()
 
 
 class Aio(AioCalls):
-    """The calls of Many, which return what can be awaited; they are sent whether it is awaited or not.
+    """The calls of Many, which return awaitables. The client sends a call even if its result is not awaited.
 
     Each event loop has a connection of its own, made at its first call. With stripes=1 calls of a loop
-    take effect in the order in which they were made; between them and the client's other calls there
-    is no order, except that a call whose result is there was carried out. Arrays belong to the call
-    until the server has replied, also where the await is cancelled.
+    take effect in the order in which they were made. Between them and the client's other calls the order is
+    not defined, except that a call with a result has taken effect. Arrays belong to the call until the server
+    has replied, also after a cancelled await.
     """
 
     __slots__ = ("_link", "_readers", "__weakref__")

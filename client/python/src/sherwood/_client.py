@@ -42,9 +42,10 @@ class _Cursor:
 class Client(ClientCalls):
     """A connection to a server. Make one with sherwood.connect.
 
-    Threads: any number may use one client; it has one lock, and their calls take turns. clone() gives
-    each thread a connection of its own. Every call releases the GIL once. After a fork the child's
-    first call connects anew. After Lost or Timeout the next call connects anew; nothing is repeated.
+    Threads: any number may use one client; it has one lock, so their calls run one after another.
+    clone() returns a client with connections of its own. Every call releases the GIL once. After a fork the
+    child's first call connects again. After Lost or Timeout the next call connects again; the client does not
+    repeat the lost calls.
     """
 
     __slots__ = ("_link", "submit", "aio", "__weakref__")
@@ -73,25 +74,25 @@ class Client(ClientCalls):
         return Client, (self._link.options,)
 
     def clone(self) -> Client:
-        """Another client of the same server, with connections of its own."""
+        """Returns another client of the same server, with connections of its own."""
         return Client(self._link.options)
 
     def attach(self, device: Any = "cuda") -> Device:
-        """The same calls for arrays in the memory of the GPU that the server uses, without a copy.
+        """Returns the calls for arrays in the memory of the server's GPU, without a copy.
 
-        The server is one of this machine ("unix:/path"), with the CUDA backend. device: "cuda:0", or
-        "cuda" for whichever it is.
+        The server must run on this machine ("unix:/path"), with the CUDA backend. device: "cuda:0", or
+        "cuda" for any device of the server.
         """
         return Device(self._link.options, self._layout(), device)
 
     def region(self, nbytes: Optional[int] = None, *, keys: Optional[int] = None) -> Region:
-        """Memory that is shared with the server, for arrays that no call copies. The server is one of
+        """Makes memory that is shared with the server, for arrays that no call copies. The server must run on
         this machine ("unix:/path").
 
-        nbytes: how large it is. keys: room for one call on so many keys, its values, those that it
-        returns, and its bits. `submit` and each event loop of `aio` register it, too, when they first
+        nbytes: its size. keys: room for one call on this number of keys, with its values, the values that it
+        returns, and its bits. `submit` and each event loop of `aio` also register the region when they first
         use it: the server counts it once for each of them. Refused: the server shares no memory, or no
-        more; the sentence says which limit. It is this client's until one of the two is closed.
+        more; the error names the limit. The region belongs to this client until one of the two is closed.
         """
         layout, link = self._layout(), self._link
         size = bytes_of(nbytes, keys, layout.key_dtype.itemsize, layout.value_bytes)
@@ -109,8 +110,8 @@ class Client(ClientCalls):
             self._link.unshare()
 
     def close(self) -> None:
-        """Closes the connections, once the calls of `submit` are done; a second time it does nothing.
-        Calls of `aio` that are in flight end with Lost. Regions are closed, too; their arrays stay."""
+        """Waits for the calls of `submit`, then closes the connections and the regions; the arrays of the
+        regions stay. Calls of `aio` that are in flight end with Lost. A second close does nothing."""
         self.submit.close()
         self.aio.close()
         self._link.close()
@@ -143,8 +144,8 @@ class Client(ClientCalls):
         return plan.result()
 
     def prefix(self, keys: Any) -> int:
-        """How many keys are present before the first that is absent, in the order of the array: 65,536 are looked
-        at together, and none behind those among which one is absent."""
+        """Returns the number of keys before the first absent one, in the order of the array. Reads 65,536 keys at a
+        time, and stops after those with an absent key."""
         layout = self._layout()
         taken, present = _keys.take(keys, layout), ffi.new("size_t *")
         with self._link.lock:
@@ -165,8 +166,8 @@ class Client(ClientCalls):
         return value if layout.value_shape else value.item()
 
     def get(self, key: Union[int, str, bytes], default: Any = None) -> Any:
-        """The value of a key, or `default` if it is absent. A key is an integer, or a text where the server has
-        --resp-keys auto or hash: then it is the entry that redis clients have by this text."""
+        """Returns the value of a key, or `default` if it is absent. A key is an integer, or a text if the server has
+        --resp-keys auto or hash: a redis client finds the same entry by that text."""
         values, found = self.get_many([one_key(key)])
         return self._plain(values[0]) if found[0] else default
 
@@ -200,12 +201,12 @@ class Client(ClientCalls):
 
     @property
     def key_dtype(self) -> np.dtype[Any]:
-        """The dtype of keys: uint64 or uint32 (int64 or int32 are taken, too)."""
+        """The dtype of keys: uint64 or uint32 (int64 or int32 are also accepted)."""
         return self._layout().key_dtype
 
     @property
     def value_dtype(self) -> np.dtype[Any]:
-        """The dtype of values as they are given and returned."""
+        """The dtype of values in arguments and results."""
         return self._layout().value_dtype
 
     @property
@@ -242,7 +243,7 @@ class Client(ClientCalls):
             self._link.check(lib.sherwood_clear(self._link.use()))
 
     def resize(self, slots: int) -> int:
-        """Gives the table so many slots, within the server's limits; returns how many it has then."""
+        """Gives the table this number of slots, within the server's limits. Returns the number that it has then."""
         now = ffi.new("uint64_t *")
         with self._link.lock:
             self._link.check(lib.sherwood_resize(self._link.use(), operator.index(slots), now))
@@ -251,21 +252,21 @@ class Client(ClientCalls):
     def wait_durable(self, timeout: Optional[float] = None) -> None:
         """Waits until this client's writes survive a crash of the machine; None: without a limit.
 
-        Its writes are those whose results are there: of the calls that block, of futures of `submit` and of
-        `aio` that are done. Timeout: they do not survive yet. Refused: the server does not log writes. Lost: a
-        connection that had written ended since the last call, so that nobody knows of its writes; the next
-        call is of what is written from then on.
+        These are the writes whose results have come: of blocking calls, and of futures of `submit` and `aio`
+        that are done. Timeout: they do not survive yet. Refused: the server does not log writes. Lost: a
+        connection that had written ended since the last call, so whether its writes survive is not known; the
+        next call is about later writes.
         """
         _waits.durable(self._link, -1 if timeout is None else milliseconds(timeout, "timeout"))
 
     def wait_replicas(self, replicas: int, timeout: Optional[float] = None) -> int:
-        """Waits until so many replicas have all writes of this client; returns how many have. None: no limit.
+        """Waits until `replicas` replicas have all writes of this client; returns how many have. None: no limit.
 
-        It may be fewer when the time is over. Its writes are those of the calls that block and those of
-        `submit`; after writes of `aio` it is Refused, since loops have connections of their own. A function that
-        a future of `submit` calls is Refused, too, since its thread has to ask. Of a cluster it is the least over
-        the nodes that were written to. Lost: a connection that had written ended since the last call, so that
-        nobody knows of its writes; the next call is of what is written from then on.
+        The number may be smaller if the time ends first. The writes are those of blocking calls and of `submit`.
+        Refused: `aio` has written, and its loops have connections of their own; or a callback of a future of
+        `submit` calls this, in the thread that must send the request. In a cluster the number is the smallest
+        over the nodes that were written to. Lost: a connection that had written ended since the last call, so
+        whether replicas have its writes is not known; the next call is about later writes.
         """
         limit = -1 if timeout is None else 0 if timeout == 0 else milliseconds(timeout, "timeout")
         count = operator.index(replicas)
@@ -274,7 +275,7 @@ class Client(ClientCalls):
         return _waits.on_replicas(self._link, self.submit, count, limit)
 
     def digest(self) -> Digest:
-        """A checksum of all entries, for which the server reads its whole table. It needs the right to DIGEST."""
+        """Returns a checksum of all entries; the server reads its whole table. Needs the right to DIGEST."""
         out = ffi.new("struct sherwood_digest *")
         with self._link.lock:
             self._link.check(lib.sherwood_digest(self._link.use(), out))
@@ -285,10 +286,10 @@ class Client(ClientCalls):
              ) -> Iterator[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
         """Yields (keys, values) of all entries, new arrays of up to `batch` keys each.
 
-        An entry that is there throughout comes at least once; writes meanwhile may or may not be seen.
-        Of a cache with scores, scores=(low, high) yields the entries with scores from low to high.
-        Lost: the connection by which the scan began has ended, and its place in the table with it; whoever
-        wants all entries calls scan() again.
+        An entry that is present throughout comes at least once; the scan may or may not see writes meanwhile.
+        In a cache with scores, scores=(low, high) yields the entries with scores from low to high.
+        Lost: the connection of the scan has ended, and its place in the table is lost; call scan() again for
+        all entries.
         """
         batch = operator.index(batch)
         if not 1 <= batch < 2**32:
@@ -327,9 +328,10 @@ class Client(ClientCalls):
 
         .npz: arrays of these names. .npy: records with these fields, or two columns. .parquet: columns
         of these names (pyarrow). .csv: lines of key,value; a first line of two names, which begin with a
-        letter of ASCII, is skipped. dtypes as set_many takes them. progress: True for a line on stderr, or a
-        function of (pairs stored, pairs of the file or None). ValueError, with the line or the row: what the table cannot have as the file says it, such
-        as nulls, lists of other lengths than rows, or numbers out of range. Batches before it are stored.
+        letter of ASCII, is skipped. dtypes as in set_many. progress: True for a line on stderr, or a
+        function of (pairs stored, pairs of the file or None). ValueError, with the line or the row: a value that
+        the table cannot store exactly, such as a null, a list of another length than a row, or a number out of
+        range. The batches before it are stored.
         """
         name, done = os.fspath(path), 0
         tell = _files.show(progress, name)
@@ -346,7 +348,7 @@ class Client(ClientCalls):
 
     def dump(self, path: Any, *, keys: str = "key", values: str = "value", batch: int = 1 << 20,
              progress: _files.Progress = False) -> int:
-        """Writes all pairs to a file that load reads, and returns how many. The file is there when it
+        """Writes all pairs to a file that load reads, and returns their number. The file appears when it
         is complete. It is a scan: a pair that is moved meanwhile may come twice. Lost: the connection has
         ended meanwhile, and no file is written."""
         name, done = os.fspath(path), 0
@@ -367,14 +369,14 @@ class Client(ClientCalls):
                  want: Any = ("previous", "found")) -> _cache.Result:
         """Carries out any operation of libsherwood by its name, such as "find_or_insert" or "peek".
 
-        want: names of what is returned, of "previous", "found", "scores", "not_admitted", "evicted".
+        want: the names of the results: "previous", "found", "scores", "not_admitted", "evicted".
         scores: uint64 of the shape of the keys, or one integer: the number of uses, or the score.
-        Scores, evicted and not admitted entries are a cache's. sherwood.h says what each means.
+        Only a cache has scores, evicted entries and keys that were not admitted. sherwood.h defines each.
         """
         return _cache.run_many(self._link, self._layout(), operation, keys, values, scores, want)
 
     def count_scores(self, low: int, high: int) -> int:
-        """How many entries of a cache have scores from low to high."""
+        """Returns the number of entries of a cache with scores from low to high."""
         return _cache.of_range(self._link, lib.sherwood_count_scores, (low, high))
 
     def erase_scores(self, low: int, high: int) -> int:
@@ -382,7 +384,7 @@ class Client(ClientCalls):
         return _cache.of_range(self._link, lib.sherwood_erase_scores, (low, high))
 
     def epoch(self, to: int = 0) -> int:
-        """Of a cache with epochs: goes on to an epoch, or with 0 nowhere; returns the current one."""
+        """Cache with epochs: advances to an epoch (0: stays); returns the current epoch."""
         now = ffi.new("uint64_t *")
         with self._link.lock:
             self._link.check(lib.sherwood_epoch(self._link.use(), operator.index(to), now))
@@ -390,11 +392,11 @@ class Client(ClientCalls):
 
     # --- byte strings of a cache -----------------------------------------------------------------
     def pack(self, strings: Any) -> np.ndarray[Any, Any]:
-        """Byte strings as the records that a server with string values takes; set_many does it, too."""
+        """Converts byte strings to the records of a server with string values; set_many also does this."""
         return _plans.pack(self._layout(), strings)
 
     def unpack(self, records: np.ndarray[Any, Any]) -> list[bytes]:
-        """The byte strings of such records, as get_many and scan return them."""
+        """Converts such records, as get_many and scan return them, to byte strings."""
         if records.dtype.names is None:
             raise Refused("unpack: these are no records of `length` and `bytes`")
         return _plans.unpack(records)
@@ -407,23 +409,23 @@ def connect(address: Union[str, Sequence[str]], *, stripes: int = 1, timeout: fl
             tls_insecure: bool = False, _nodes: tuple[str, ...] = ()) -> Client:
     """Connects to "host:port", "[v6]:port" or "unix:/path", or by TLS to "tls://host:port".
 
-    Several addresses, a list or "host:port,host:port", are those of a primary and its replicas: the client
-    connects to the primary, and follows a fail-over. A write that a replica refuses goes to its primary. After
-    Lost the next call finds the primary that there is then, for connect_timeout seconds. With one address such a
-    write is Refused, and the sentence has the address of the primary.
+    Several addresses, a list or "host:port,host:port", are a primary and its replicas: the client connects to
+    the primary, and follows a fail-over. If a replica refuses a write, the client sends it to the primary. After
+    Lost the next call searches for the present primary for up to connect_timeout seconds. With one address such
+    a write is Refused, and the error has the address of the primary.
 
     stripes: connections of the client, 1 to 256. With more than one, calls that are in flight at the
-    same time may take effect in any order, but the writes of one call keep theirs.
-    timeout: seconds during which no byte moves, before Timeout ends a call. connect_timeout: seconds.
-    value_dtype: the dtype in which this program has its values, if it is not the server's unsigned
-    integer: float64 for 8 bytes, float32 for the rows of a cache. The bytes are stored as they are.
+    same time may take effect in any order, but the writes of one call keep their order.
+    timeout: seconds without a byte sent or received, after which Timeout ends a call. connect_timeout: seconds.
+    value_dtype: the dtype of this program's values, if it is not the server's unsigned integer: float64 for
+    8 bytes, float32 for the rows of a cache. The server stores the bytes unchanged.
 
-    username, password: who logs in, on each connection; without a username "default". password_file: a
-    file whose first line is the password, read whenever the client connects; pickles have its name.
+    username, password: the login of each connection; without a username "default". password_file: a file with
+    the password in its first line, read whenever the client connects; pickles contain only its name.
 
-    Of tls:// addresses: tls_ca, root certificates, a file or a folder (None: the system's); tls_cert
-    and tls_key, a certificate for servers that ask for one; tls_server_name, the name that the server's
-    certificate must have (None: the host of the address); tls_insecure: any certificate will do.
+    For tls:// addresses: tls_ca, root certificates, a file or a folder (None: the system's); tls_cert
+    and tls_key, a certificate for servers that require one; tls_server_name, the name that the server's
+    certificate must have (None: the host of the address); tls_insecure: accept any certificate.
     """
     if not isinstance(address, str):
         if not address or not all(isinstance(one, str) and one and "," not in one for one in address):
@@ -438,11 +440,11 @@ def connect(address: Union[str, Sequence[str]], *, stripes: int = 1, timeout: fl
 
 
 def connect_cluster(addresses: Sequence[str], **options: Any) -> Client:
-    """Connects to a cluster of which one of the addresses is a node, with the options of connect().
+    """Connects to a cluster through a node at one of the addresses, with the options of connect().
 
-    The calls are those of any client: keys are split by the nodes that own their slots, which work at
-    the same time, and answers come in the order of the keys. All or nothing holds for a node. stripes
-    must be 1; resize, epochs, scores, regions, digest and wait_durable are refused, since they belong to one node.
+    The calls are those of any client. The client splits the keys by the nodes that own their slots; the nodes
+    work at the same time, and answers come in the order of the keys. All or nothing holds for each node. stripes
+    must be 1. resize, epochs, scores, regions, digest and wait_durable are Refused, since they belong to one node.
     """
     if isinstance(addresses, str) or not addresses:
         raise Refused("addresses: give a list of them, at least one")

@@ -7,13 +7,13 @@ from ._native import ffi, lib
 
 
 class Error(Exception):
-    """What every error of this package is. `code` is libsherwood's (sherwood.h), 0 if there is none."""
+    """The base class of all errors of this package. `code` is libsherwood's (sherwood.h), or 0."""
 
     code: int = 0
 
 
 class Full(Error, MemoryError):
-    """The table would pass its maximum load, and refused the batch: of each frame nothing was done."""
+    """The table would pass its maximum load. Each frame was executed as a whole or not at all."""
 
 
 class Lost(Error, ConnectionError):
@@ -21,15 +21,15 @@ class Lost(Error, ConnectionError):
 
 
 class Timeout(Error, TimeoutError):
-    """No byte moved for the time-out: the connection is given up, as with Lost."""
+    """No byte was sent or received for `timeout` seconds. The connection is closed, as after Lost."""
 
 
 class Refused(Error, ValueError):
-    """The request is one that this server, or libsherwood, does not carry out."""
+    """This server or libsherwood does not support the request."""
 
 
 class Denied(Error, PermissionError):
-    """Nobody logged in, the user or the password is wrong, or the user may not do this."""
+    """No login, a wrong user or password, or the user may not do this."""
 
 
 class Failed(Error, RuntimeError):

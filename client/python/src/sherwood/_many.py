@@ -38,9 +38,9 @@ class Many:
         """Reads the values of keys.
 
         Returns (values, found): found is bool, of the shape of the keys, and the value of an absent key
-        is 0. With `default` absent keys have that value, and the values alone are returned, unless
-        `found` is given. `out` and `found` are arrays to receive into: C-contiguous and writable, of the
-        shape and dtype that would be returned; with both of them nothing is allocated.
+        is 0. With `default` absent keys have that value, and the call returns only the values, unless
+        `found` is given. `out` and `found` are arrays for the results: C-contiguous and writable, of the
+        shape and dtype of the results. With both of them the call allocates no arrays.
         """
         return self._carry_out(_plans.get(self._layout(), keys, default, out, found))
 
@@ -48,13 +48,14 @@ class Many:
                  ttl: Any = None, expire_at: Any = None, keep_ttl: bool = False) -> Any:
         """Stores values; one integer stands for the same value everywhere.
 
-        only="absent" leaves the values of present keys alone, only="present" stores no new keys; then
-        bool is returned, which were written. With previous=True (old, was) is returned: the values
-        before, and which keys had one. Otherwise None.
+        only="absent" leaves present keys unchanged, only="present" stores no new keys. With `only` the call
+        returns bool: which keys were written. With previous=True it returns (old, was): the values before,
+        and which keys had one. Otherwise it returns None.
 
-        ttl, expire_at: when keys that are written expire, in seconds from now on (by the server's clock), or
+        ttl, expire_at: when the written keys expire, in seconds from now on (by the server's clock), or
         since 1970; one number, a timedelta or a datetime for all keys, or an array of the shape of the keys.
-        keep_ttl: present keys keep their times. Without them keys never expire, or as --default-ttl says.
+        keep_ttl: present keys keep their times. Without these arguments keys expire after
+        the server's --default-ttl, or never.
         """
         return self._carry_out(_plans.store(self._layout(), keys, values, only, previous, ttl=ttl,
                                             expire_at=expire_at, keep_ttl=keep_ttl))
@@ -62,9 +63,8 @@ class Many:
     def add_many(self, keys: Any, amounts: Any, *, previous: bool = False) -> Any:
         """Adds to values, modulo 2 to the power of their width; an absent key is stored.
 
-        Rows, of a cache too, whose value_dtype is float32, float16, uint32 or uint64 are added number by number,
-        and rows of bf16 as uint16.
-        Returns None, or (old, was) as set_many does.
+        Adds rows number by number, also in a cache, if their value_dtype is float32, float16, uint32 or uint64;
+        rows of bf16 have the value_dtype uint16. Returns None, or (old, was) as set_many does.
         """
         return self._carry_out(_plans.combine(self._layout(), "add", keys, amounts, previous))
 
@@ -79,26 +79,27 @@ class Many:
     def or_many(self, keys: Any, values: Any, *, previous: bool = False) -> Any:
         """Sets the bits of the values; an absent key is 0, and stored. Integers, and rows of bytes, u32 or u64.
 
-        It is exact in the order of the array, also on repeated keys, and nobody else writes meanwhile: all
-        other writes of the server wait. Returns as add_many. So do the four that follow.
+        It takes effect exactly in the order of the array, also on repeated keys, and all other writes of the
+        server wait meanwhile. xor_many, and_many, andnot_many and cas_many take effect in the same way. Returns as
+        add_many.
         """
         return self._carry_out(_plans.bits(self._layout(), "or", keys, values, previous))
 
     def xor_many(self, keys: Any, values: Any, *, previous: bool = False) -> Any:
-        """Turns the bits of the values over; an absent key is 0, and stored. As or_many."""
+        """Toggles the bits of the values; an absent key is 0, and stored. As or_many."""
         return self._carry_out(_plans.bits(self._layout(), "xor", keys, values, previous))
 
     def and_many(self, keys: Any, values: Any, *, previous: bool = False) -> Any:
-        """Keeps the bits that the values have; an absent key stays absent. As or_many."""
+        """Keeps only the bits that are set in the values; an absent key stays absent. As or_many."""
         return self._carry_out(_plans.bits(self._layout(), "and", keys, values, previous))
 
     def andnot_many(self, keys: Any, values: Any, *, previous: bool = False) -> Any:
-        """Keeps the bits that the values do not have; an absent key stays absent. As or_many."""
+        """Clears the bits that are set in the values; an absent key stays absent. As or_many."""
         return self._carry_out(_plans.bits(self._layout(), "andnot", keys, values, previous))
 
     def cas_many(self, keys: Any, old: Any, new: Any) -> Any:
         """Stores `new` where a key has the value `old`. Returns bool, of the shape of the keys: which were
-        changed. Of equal operations on one key the first one changes it."""
+        changed. The first of equal operations on one key changes it."""
         return self._carry_out(_plans.compare_and_set(self._layout(), keys, old, new))
 
     def delete_many(self, keys: Any, *, found: Any = None) -> Any:
@@ -106,7 +107,7 @@ class Many:
         return self._carry_out(_plans.ask(self._layout(), lib.SHERWOOD_DELETE, keys, found))
 
     def contains_many(self, keys: Any, *, found: Any = None) -> Any:
-        """Which keys are present: bool, of the shape of the keys. Of a cache this is no use of an entry."""
+        """Returns which keys are present: bool, of the shape of the keys. In a cache this does not count as a use."""
         layout = self._layout()
         operation = lib.SHERWOOD_PEEK if layout.is_cache else lib.SHERWOOD_GET
         return self._carry_out(_plans.ask(layout, operation, keys, found))
@@ -114,50 +115,50 @@ class Many:
     # --- when keys expire --------------------------------------------------------------------------
     def expire_many(self, keys: Any, *, ttl: Any = None, expire_at: Any = None, only: Optional[str] = None,
                     previous: bool = False) -> Any:
-        """Gives present keys a time, as set_many does, and leaves their values. Returns bool, of the shape of
-        the keys: which got it. A time that is over removes its key.
+        """Sets the expiry times of present keys, as set_many does, and leaves their values. Returns bool, of the
+        shape of the keys: which got a time. A time in the past removes its key.
 
-        only="none": of keys that do not expire yet, "some": that do, "later", "earlier": that expire earlier,
-        or later, than that (never is later than any time), "shorten": that expire, and later. With
-        previous=True (values, got) is returned.
+        only="none": only keys without a time; "some": only keys with a time; "later", "earlier": only if the new
+        time is later, or earlier (never is later than any time); "shorten": only keys with a later time. With
+        previous=True it returns (values, got).
         """
         return self._carry_out(_times.expire(self._layout(), keys, ttl, expire_at, only, previous))
 
     def persist_many(self, keys: Any) -> Any:
-        """Has keys never expire any more. Returns bool, of the shape of the keys: which did expire."""
+        """Removes the expiry times of keys. Returns bool, of the shape of the keys: which had one."""
         return self._carry_out(_plans.ask(self._layout(), lib.SHERWOOD_PERSIST, keys, None))
 
     def ttl_many(self, keys: Any, *, at: bool = False) -> Any:
-        """How many seconds keys live on, by the clock of this machine: (seconds, found). They are inf where a
-        key never expires, and 0 where it is absent. With at=True (times, found): uint64, in milliseconds since
-        1970, as the server has them; 0: never, or absent.
+        """Returns (seconds, found): the seconds until keys expire, by the clock of this machine. They are inf for a
+        key that never expires, and 0 for an absent key. With at=True it returns (times, found): uint64, in
+        milliseconds since 1970, as the server stores them; 0: never, or absent.
         """
         return self._carry_out(_times.left(self._layout(), keys, at))
 
-    # --- what says more than keys and values ------------------------------------------------------
+    # --- calls with more arguments than keys and values -------------------------------------------
     def add_rows(self, keys: Any, rows: Any, *, scale: float = 1.0, only: Optional[str] = None) -> Any:
-        """Adds scale times each of the rows to that of its key, on the server: each product is rounded, then
-        each sum. An absent key is stored, unless only="present".
+        """Adds scale times each row to the row of its key, on the server: each product is rounded, then each
+        sum. An absent key is stored, unless only="present".
 
-        The rows are of value_dtype; where the server's are f16 or bf16 they may be float32 as well. A scale
-        other than 1 and -1 needs operands of float32.
+        The rows have the value_dtype; if the server's rows are f16 or bf16 they may also be float32. A scale
+        other than 1 and -1 needs rows of float32.
         """
         return self._carry_out(_words.add_rows(self._layout(), keys, rows, scale, only))
 
     def get_range_many(self, keys: Any, first: int, count: int) -> Any:
-        """Reads `count` numbers of each row from number `first` on; of bytes and byte strings, so many bytes.
+        """Reads `count` numbers of each row from number `first` on; of bytes and byte strings, bytes.
 
         Returns (parts, found): the parts have the shape of the keys and one dimension more, and are zeros
-        where there is nothing.
+        for absent rows and behind the end of byte strings.
         """
         return self._carry_out(_words.get_range(self._layout(), keys, first, count))
 
     def set_range_many(self, keys: Any, first: int, parts: Any) -> Any:
-        """Writes parts of rows, from number `first` on; the last dimension of `parts` says how many numbers. The
-        rest of a row that was absent is zeros. Returns bool, of the shape of the keys: which were present.
+        """Writes parts of rows, from number `first` on; the last dimension of `parts` is their count. A row
+        that was absent gets zeros elsewhere. Returns bool, of the shape of the keys: which were present.
         """
         return self._carry_out(_words.set_range(self._layout(), keys, first, parts))
 
     def prefix(self, keys: Any) -> Any:
-        """How many keys are present before the first that is absent, in the order of the array."""
+        """Returns the number of keys before the first absent one, in the order of the array."""
         return self._carry_out(_words.prefix(self._layout(), keys))

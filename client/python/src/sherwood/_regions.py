@@ -138,12 +138,12 @@ class Region:
     """Memory that is shared with the server; Client.region makes it.
 
     Calls of the client, of its `submit` and of its `aio` go through it, without a copy and without a
-    byte in a socket, if their keys, values and `out` all lie in regions. Where keys do, the values
-    that a call returns do, too. Masks, and arrays with gaps, lie elsewhere: a mask is made of the bits
-    that the server left in the region.
+    byte in a socket, if their keys, values and `out` all lie in regions. If the keys lie in a region, so do
+    the values that a call returns. Masks, and arrays with gaps, lie elsewhere: the call makes a mask of the
+    bits that the server wrote to the region.
 
-    Arrays are ordinary ones otherwise, and outlive the region: after close(), and in a forked child,
-    calls on them go through the socket. If the connection is lost during a call, the server may still
+    Otherwise its arrays are ordinary arrays, and outlive the region: after close(), and in a forked child,
+    calls on them go by the socket. If the connection is lost during a call, the server may still
     write into the region: from then on calls on its arrays raise Lost until it is closed.
     """
 
@@ -154,7 +154,7 @@ class Region:
         self._memory = memory
 
     def empty(self, shape: Any, dtype: Any = None) -> np.ndarray[Any, Any]:
-        """A new array in the region, with whatever was there. dtype None: that of the server's keys.
+        """Returns a new array in the region, not initialised. dtype None: the dtype of the server's keys.
 
         MemoryError: there is no room.
         """
@@ -167,7 +167,7 @@ class Region:
         return self._memory.empty(whole, kind)
 
     def copy(self, array: Any) -> np.ndarray[Any, Any]:
-        """A copy of an array in the region."""
+        """Copies an array to the region; returns the copy."""
         given = np.asanyarray(array)
         if isinstance(given, np.ma.MaskedArray):
             raise TypeError("region: a copy of a masked array would lose its mask: give .filled(number) or .compressed()")
@@ -182,11 +182,11 @@ class Region:
 
     @property
     def free(self) -> int:
-        """The bytes that no array has."""
+        """The number of free bytes."""
         return self._memory.free
 
     def close(self) -> None:
-        """Waits for the calls on it, and takes it back from the server. Its arrays stay."""
+        """Waits for the calls on the region, and unregisters it. Its arrays stay."""
         self._client._close_region(self._memory)
 
     def __enter__(self) -> Region:

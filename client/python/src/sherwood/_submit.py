@@ -156,11 +156,11 @@ _submits: weakref.WeakSet[Submit] = weakref.WeakSet()
 class Submit(SubmitCalls):
     """The calls of Many, which return a concurrent.futures.Future at once.
 
-    They have a connection and a thread of their own, which come with the first call. With stripes=1
-    they take effect in the order in which they were submitted; between them and the client's other
-    calls there is no order, except that a call whose result is there was carried out. Arrays belong
-    to the call until its future is done. A call blocks where the server's limit of requests in flight
-    is reached. A future cannot be cancelled.
+    They have a connection and a thread of their own; the first call makes both. With stripes=1 they take
+    effect in the order in which they were submitted. Between them and the client's other calls the order is
+    not defined, except that a call with a result has taken effect. Arrays belong to the call until its future
+    is done. A call blocks while the server's limit of requests in flight is reached. A future cannot be
+    cancelled.
     """
 
     __slots__ = ("_link", "_worker", "_lock", "__weakref__")
