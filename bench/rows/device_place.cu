@@ -54,7 +54,7 @@ static __device__ float add_in_order(float sum, float number, uint64_t times)
     return sum;
 }
 
-/* What is added to one row: a thread has one number of it. The first blocks. */
+/* Adds the operands of the hot row. Each thread of the first blocks owns one number of the row. */
 static __device__ void add_hot(const struct sw_rowbench_moved &moved)
 {
     const uint32_t at = blockIdx.x * BLOCK + threadIdx.x;
@@ -64,7 +64,7 @@ static __device__ void add_hot(const struct sw_rowbench_moved &moved)
     }
 }
 
-/* Blocks that do so. */
+/* Returns the number of blocks that run add_hot. */
 static SW_HD uint32_t hot_blocks(const struct sw_rowbench_moved &moved)
 {
     return moved.hot > 0 ? (moved.units * NUMBERS + BLOCK - 1) / BLOCK : 0;

@@ -76,6 +76,6 @@ int main(int argc, char **argv)
             correct);
     bool written = sw_rowbench_report_close(&report);
     fprintf(stderr, "rows: %s\n%s %s\n", correct,
-            bench.is_complete ? "written to" : "incomplete; what there is lies in", options.output);
+            bench.is_complete ? "written to" : "incomplete, partial files in", options.output);
     return written && bench.is_complete && bench.is_correct ? 0 : 1;
 }

@@ -67,14 +67,15 @@ static const struct sw_study_option rows[] = {
      .value = "cpu|cuda", .help = "where table, operands and answers lie"},
     {"rows-in", SW_STUDY_WORD, FIELD(rows_in), .words = places, .usual = "gpu",
      .value = "gpu|host|gpu+host",
-     .help = "where CUDA has the rows, and the ceilings their\narena (gpu+host: in host memory)"},
+     .help =
+         "memory of the rows (CUDA) and of the ceilings' arena\n(gpu+host: arena in host memory)"},
     {"rows-gpu-bytes", SW_STUDY_U64, FIELD(rows_gpu_bytes), .max = 1ULL << 42, .usual = "0",
-     .help = "of gpu+host on the GPU; 0: as many as there is room for"},
+     .help = "bytes of rows on the GPU with gpu+host; 0: as many as fit"},
     {"device", SW_STUDY_U32, FIELD(device), .max = 1023, .usual = "0", .help = "CUDA device"},
     {"seed", SW_STUDY_U64, FIELD(seed), .usual = "1", .help = "of the keys"},
     {"quick", SW_STUDY_FLAG, FIELD(quick),
      .help = "where these are not given: rows of 256 bytes, load 0.85, 2 repetitions"},
-    {"commit", SW_STUDY_TEXT, FIELD(commit), .help = "for run_info.txt (what it was built from)"},
+    {"commit", SW_STUDY_TEXT, FIELD(commit), .help = "commit of this build, for run_info.txt"},
     {"output", SW_STUDY_TEXT, FIELD(output), .value = "FOLDER",
      .help = "where the files go (output/<time>/rows)"},
 };
@@ -88,7 +89,7 @@ static const struct sw_study_command command = {
     .count = sizeof(rows) / sizeof(rows[0]),
 };
 
-/* What is wrong with options that are each right, or NULL. */
+/* Returns an error text if valid options contradict each other, else NULL. */
 static const char *contradiction(const struct sw_rowbench_options *options)
 {
     if (options->on_host && options->rows_in != 0) {

@@ -15,9 +15,9 @@
 #define SW_ROWBENCH_LIST_MAX 16
 #define SW_ROWBENCH_BATCHES_MIN 4 /* capacity / batch: the smallest load holds a call's keys */
 
-/* Enum name, name on the command line and in the files, what it is. */
+/* Enum name, name on the command line and in the files, description. */
 #define SW_ROWBENCH_OPERATION_MAP(X)                                               \
-    X(GET, "get", "rows of keys of which --hit-ratio are present")                 \
+    X(GET, "get", "rows by key; --hit-ratio of the keys are present")              \
     X(GET_SKEWED, "get_skewed", "rows of present keys, drawn by Zipf's law")       \
     X(SET_STORED, "set_stored", "rows of present keys are replaced")               \
     X(SET_FRESH, "set_fresh", "rows of absent keys are stored")                    \
@@ -58,7 +58,7 @@ struct sw_rowbench_options {
 
 const char *sw_rowbench_operation_name(enum sw_rowbench_operation operation);
 
-/* Slots of a table with rows of so many bytes; 0: fewer than four calls fit. */
+/* Returns the slots of a table with rows of `value_bytes`; 0: fewer than four calls fit. */
 uint64_t sw_rowbench_capacity(const struct sw_rowbench_options *options, uint32_t value_bytes);
 
 enum sw_study_parsed sw_rowbench_options_parse(struct sw_rowbench_options *options, int argc,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * place.c - the arrays of the study of rows in host memory, and what that memory can do: threads
- * that move rows, as many as there are processors.
+ * place.c - the arrays of the study of rows in host memory, and the rates of that memory: one
+ * thread for each processor moves rows.
  */
 #include "bench/rows/place.inl"
 
@@ -130,7 +130,7 @@ static bool host_move(const struct sw_rowbench_moved *moved, double *seconds)
     for (uint64_t t = 0; t < total; t++) {
         shares[t] = (struct share){moved, moved->count * t / total, moved->count * (t + 1) / total};
         if (t + 1 == total || pthread_create(&threads[t], NULL, move_share, &shares[t]) != 0) {
-            shares[t].end = moved->count; /* the caller does what is left */
+            shares[t].end = moved->count; /* the calling thread moves the remaining rows */
             (void)move_share(&shares[t]);
             break;
         }

@@ -46,8 +46,8 @@ enum sw_rowbench_move {
     SW_ROWBENCH_GATHER,  /* from the arena; zeros for those that are absent */
     SW_ROWBENCH_SCATTER, /* to the arena */
     SW_ROWBENCH_SUM,     /* added to rows of the arena */
-    /* The same, but of a tenth, or half, of the rows nothing is moved: so many numbers, always the
-     * same ones, are added to those of one row, each sum begun when the one before it is there. */
+    /* Like SUM, but a tenth, or half, of the operands go to one row and are not moved: the same
+     * operand is added to that row again and again. Each sum waits for the sum before it. */
     SW_ROWBENCH_SUM_HOT_TENTH,
     SW_ROWBENCH_SUM_HOT_HALF,
     SW_ROWBENCH_MOVES

@@ -67,7 +67,7 @@ static bool measure_move(struct sw_rowbench *bench, struct sw_rowbench_moved *mo
     return true;
 }
 
-/* Over as many rows as the table will have at least half of its slots for. */
+/* Measures the ceilings over an arena of `capacity` rows. */
 static bool measure_ceilings(struct sw_rowbench *bench, uint64_t capacity)
 {
     const struct sw_study_place *memory = bench->place->memory;
@@ -229,8 +229,8 @@ static bool open_table(struct sw_rowbench *bench, uint64_t capacity)
     return true;
 }
 
-/* Some have their values in device memory alone: they are measured where Sherwood has all rows
- * there, too. */
+/* A library whose values are only in device memory is measured only if Sherwood also keeps all rows
+ * in device memory. */
 static bool is_measured(const struct sw_rowbench *bench,
                         const struct sw_cachebench_library *library)
 {
@@ -282,7 +282,7 @@ static uint32_t count_series(const struct sw_rowbench *bench)
     return operations * libraries * bench->options->loads_count * bench->options->value_bytes_count;
 }
 
-/* What failed of one size does not keep the others from being measured. */
+/* A failure with one row size does not stop the measurement of the other sizes. */
 void sw_rowbench_run(struct sw_rowbench *bench)
 {
     bench->report->series_max = count_series(bench);

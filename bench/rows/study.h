@@ -39,7 +39,7 @@ void sw_rowbench_run(struct sw_rowbench *bench);
 
 /* Numbers stored .. to - 1 are stored. */
 bool sw_rowbench_fill(struct sw_rowbench *bench, uint64_t to);
-/* Every number that is stored is looked up, and none is held besides. */
+/* Looks up every stored number. Counts entries of the table beyond these as PHANTOM. */
 bool sw_rowbench_audit(struct sw_rowbench *bench, unsigned long long answers[SW_ROWBENCH_ANSWERS]);
 
 /* `count` keys, `fresh` of them from fresh_from on, the others different ones of the `window`
@@ -62,7 +62,8 @@ bool sw_rowbench_look_up(struct sw_rowbench *bench, uint64_t count,
                          const struct sw_rowbench_keys *added, struct sw_study_took *took,
                          unsigned long long answers[SW_ROWBENCH_ANSWERS]);
 
-/* One call of an operation, timed and checked. What it changed is restored, but for generations. */
+/* Times and checks one call of an operation. Afterwards the same keys are stored as before, with
+ * other generations. */
 bool sw_rowbench_measure(struct sw_rowbench *bench, enum sw_rowbench_operation operation,
                          struct sw_study_took *took,
                          unsigned long long answers[SW_ROWBENCH_ANSWERS]);
