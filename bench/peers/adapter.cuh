@@ -73,7 +73,7 @@ static Table *sw_peer_make(const struct sw_timing_wanted *wanted, char *reason, 
         table = make();
     } catch (const std::exception &e) {
         snprintf(reason, reason_size, "%s", e.what());
-        (void)cudaGetLastError(); /* it is said in `reason`, and is not to be reported again */
+        (void)cudaGetLastError(); /* `reason` reports the error: clear it */
         return NULL;
     }
     cudaError_t error = cudaDeviceSynchronize();

@@ -10,7 +10,7 @@
 #include "bench/peers/adapter.cuh"
 
 /* The two sizes its authors measure most: a bucket of 8 pairs is half a cache line of 128 bytes, a
- * bucket of 16 is a whole one. A tile has as many threads as a bucket has pairs. */
+ * bucket of 16 is a whole one. A tile has one thread for each pair of a bucket. */
 #define BUCKET_HALF_LINE 8
 #define BUCKET_LINE 16
 

@@ -75,7 +75,7 @@ void *map_open(const struct sw_cbench_options *options, const struct sw_cbench_p
                                                [&] { return new under_test<Map>(room.slots); });
     if (made != NULL &&
         cudaMalloc((void **)&made->answers, wanted->keys_max * sizeof(uint32_t)) != cudaSuccess) {
-        (void)cudaGetLastError(); /* it is said in `reason` */
+        (void)cudaGetLastError(); /* `reason` reports the error: clear it */
         snprintf(reason, reason_size, "no device memory for the answers");
         delete made;
         return NULL;

@@ -136,7 +136,7 @@ static void *open_width(const struct sw_timing_wanted *wanted, uint64_t *slots, 
     return table;
 }
 
-/* Calls `work` with the table as what it is. */
+/* Calls `work` with the table, cast to the type of its slot width. */
 template <template <class> class Probing, class Work> static void by_width(void *table, Work work)
 {
     struct cuco_base *base = (struct cuco_base *)table;
@@ -147,8 +147,8 @@ template <template <class> class Probing, class Work> static void by_width(void 
     }
 }
 
-/* insert_or_assign takes an erased slot for one that it may fill, tries to fill it as an empty one,
- * and so never ends beside one. */
+/* insert_or_assign treats an erased slot as one that it may fill, tries to fill it as if it were
+ * empty, and so never ends. */
 static bool may_insert(const void *table)
 {
     if (((const struct cuco_base *)table)->has_erased) {
@@ -201,8 +201,8 @@ static bool map_insert(void *table, const void *keys, const void *values, uint64
     return may_insert(table) && sw_peer_run("cuco: insert_or_assign", work, stream_of(table));
 }
 
-/* One compare-and-swap of the pair where insert_or_assign swaps the key and then stores the value;
- * a key that is there already is left as it is. */
+/* Inserts by one compare-and-swap of the pair; insert_or_assign swaps the key and then stores the
+ * value. Leaves the value of a stored key unchanged. */
 template <template <class> class Probing>
 static bool map_insert_fresh(void *table, const void *keys, const void *values, uint64_t count)
 {

@@ -20,8 +20,8 @@
 #define LINE_BYTES 128
 #define WARP_THREADS 32
 
-/* What its own benchmarks launch: 8 blocks of 256 threads a multiprocessor. Other block sizes get
- * as many threads. */
+/* The grid of its own benchmarks: 8 blocks of 256 threads a multiprocessor. Other block sizes get
+ * the same number of threads. */
 #define BLOCK_DEFAULT 256
 #define BLOCK_MAX 1024
 #define THREADS_PER_MULTIPROCESSOR 2048

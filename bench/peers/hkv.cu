@@ -159,7 +159,8 @@ HashTableOptions options_of(const struct sw_cachebench_wanted *wanted, TableMode
     options.max_bucket_size = BUCKET_SLOTS;
     options.device_id = wanted->device;
     options.table_mode = mode;
-    /* All values in device memory, but for two buckets a key: that mode refuses any but 0. */
+    /* All values in device memory. The mode of two buckets a key is the exception: it accepts only
+     * 0. */
     options.max_hbm_for_vectors =
         mode == TableMode::kMemory ? 0 : (buckets + 1) * BUCKET_SLOTS * wanted->dim * sizeof(float);
     options.num_of_buckets_per_alloc = 1;
@@ -181,7 +182,7 @@ void *hkv_open(const struct sw_cachebench_wanted *wanted, TableMode mode, char *
         return static_cast<under_test *>(new table<EvictStrategy::kLru>(options));
     } catch (const std::exception &e) {
         snprintf(reason, reason_size, "%s", e.what());
-        (void)cudaGetLastError(); /* it is said in `reason`, and is not to be reported again */
+        (void)cudaGetLastError(); /* `reason` reports the error: clear it */
         return nullptr;
     }
 }

@@ -11,8 +11,8 @@
 extern "C" {
 #endif
 
-/* Each adapter defines those of its library; only those of the libraries that peers.mk was given
- * are linked, so only the list may name them. */
+/* Each adapter defines the constants of its library. peers.mk links only the libraries that it was
+ * given, so only the list may name the constants. */
 extern const struct sw_timing_library sw_timing_cuco_linear;
 extern const struct sw_timing_library sw_timing_cuco_double;
 extern const struct sw_timing_library sw_timing_warpcore;

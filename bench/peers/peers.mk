@@ -40,7 +40,7 @@ PEER_LIST_OBJ := $(PEER_DIR)/list.o
 PEER_OBJ := $(PEER_LIST_OBJ) $(foreach p,$(PEERS_GIVEN),$(PEER_DIR)/$(PEER_FILE_$(p)).cu.o)
 CACHE_PEER_OBJ := $(foreach p,$(CACHE_PEERS_GIVEN),$(PEER_DIR)/$(PEER_FILE_$(p)).cu.o)
 CACHE_PEER_LIST_OBJ := $(BUILD)/obj/bench/cache/libraries.o $(BUILD)/obj/bench/rows/libraries.o
-# BGHT has an adapter for the cuckoo study, too.
+# BGHT also has an adapter for the cuckoo study.
 CUCKOO_PEERS_GIVEN := $(if $(NVCC),$(if $(BGHT),BGHT))
 CUCKOO_PEER_OBJ := $(if $(CUCKOO_PEERS_GIVEN),$(PEER_DIR)/bght_cuckoo.cu.o)
 CUCKOO_PEER_LIST_OBJ := $(BUILD)/obj/bench/cuckoo/libraries.o
@@ -56,7 +56,7 @@ VERSION_GPURHH ?= $(call peer_version,GPURHH)
 VERSION_HKV ?= $(call peer_version,HKV)
 peer_version = $(shell git -C '$(firstword $(call peer_folders,$(1)))' describe --tags --always 2>/dev/null || echo 'version not known')
 
-# A file for each whose content is what it is built with, so that another folder builds it again.
+# A file for each object contains the folder and version that the object is built with: a change of either rebuilds it.
 .PHONY: peers-always
 $(PEER_DIR)/%.given: peers-always
 	@mkdir -p $(@D)

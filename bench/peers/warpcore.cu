@@ -38,8 +38,8 @@ template <class Word> struct warp_table : warp_base {
     {
     }
 
-    /* After so many slots every one was looked at. The default goes on for 2^64, which never ends
-     * once erased slots, which are not filled again, leave no empty one. */
+    /* Limit of a probe: after this number of slots it has read every slot. The default is 2^64.
+     * Such a probe never ends if no slot is empty, because erased slots are not filled again. */
     uint64_t probes() const
     {
         return map.capacity();
@@ -76,7 +76,7 @@ static cudaStream_t stream_of(const void *table)
     return ((const struct warp_base *)table)->streams[0];
 }
 
-/* Calls `work` with the table as what it is. */
+/* Calls `work` with the table, cast to the type of its slot width. */
 template <class Work> static void by_width(void *table, Work work)
 {
     struct warp_base *base = (struct warp_base *)table;
