@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """gpus - the study of several GPUs of one host: a daemon on each, all loaded at the same time, beside one alone.
 
-Every part is run with the numbers of daemons of --gpus; what is told is their rates together, and that over the rate
-of one in the same run. Without a GPU the daemons are of the CPU backend, which tells whether the study works.
+Runs every part with each number of daemons of --gpus. Reports the sum of their rates, and its ratio to the rate
+of one daemon in the same run. Without a GPU the daemons use the CPU backend, as a test of the study.
 """
 
 import argparse
@@ -27,17 +27,17 @@ from results import RATE, Row  # noqa: E402
 from study import Study, add_options, number, parsed  # noqa: E402
 
 PARTS = ["sockets", "null", "regions", "device", "cluster"]
-# So much of the time of the shortest load all of them must have been running, or they are begun again.
+# Share of the shortest load's time during which all loads must run; otherwise the study runs them again.
 TOGETHER = 0.9
 TRIES = 5
-# Of four daemons: what their rate is at least, over that of one, or over that of four daemons without tables.
+# Least rate of four daemons, divided by the rate of one daemon or by the rate of four daemons without tables.
 BARS = {("device_get", "ratio_to_one"): 3.6, ("regions_get", "ratio_to_one"): 2.5, ("sockets_update", "ratio_to_one"): 3.4,
         ("sockets_get", "ratio_to_null"): 0.9}
 LINE = re.compile(r"^\s*(GET, waits|SET of stored keys, waits), (\d+) keys: .*, ([\d.]+) G keys/s$", re.MULTILINE)
 
 
 def free_ports(count):
-    """Ports that nobody has, from below those that the kernel gives out by itself."""
+    """Returns unused ports below the range from which the kernel assigns ports."""
     found = set()
     while len(found) < count:
         port = random.SystemRandom().randrange(12000, 29000)
@@ -55,7 +55,7 @@ class Gpus(Study):
         return BARS.get((key[2], metric)) if key[1] == "sherwood" and key[4] == "4" else None
 
     def started(self, count, program="sherwoodd", more=None):
-        """So many daemons, each on its own GPU and in a folder of its own; `more`: further flags of each."""
+        """Starts `count` daemons, each on its own GPU and in a folder of its own; `more`: further flags of each."""
         work, daemons = self.work, []
         try:
             for gpu in range(count):

@@ -157,7 +157,7 @@ def hot(options, results, say):
     keys, placed = 100_000_000, 1 << 20
     for theta in (0.0, 0.8, 0.99, 1.2):
         weights = numpy.arange(1, placed + 1, dtype=numpy.float64) ** -theta
-        # What the other keys weigh, each of which is next to nothing: the sum as an integral.
+        # Weight of the other keys, as an integral: each weighs next to nothing.
         others = ((keys + 0.5) ** (1 - theta) - (placed + 0.5) ** (1 - theta)) / (1 - theta)
         total = weights.sum() + others
         weights, rest = weights / total, others / total / (keys - placed)
