@@ -158,10 +158,10 @@ void sw_cbench_run(struct sw_cbench_study *study)
         const char *what;
     } experiments[SW_CBENCH_EXPERIMENTS] = {
         [SW_CBENCH_INSERT] = {experiment_insert, "2^x keys into an empty table"},
-        [SW_CBENCH_LOOKUP] = {experiment_lookup, "look-ups of which x tenths miss"},
+        [SW_CBENCH_LOOKUP] = {experiment_lookup, "look-ups, x tenths of them miss"},
         [SW_CBENCH_SIZE] = {experiment_size, "n keys into a table of size x n"},
         [SW_CBENCH_BOUND] = {experiment_bound, "n keys, chains of at most x log2 n"},
-        [SW_CBENCH_BOTH] = {experiment_both, "2^x keys into an empty table and as many look-ups"},
+        [SW_CBENCH_BOTH] = {experiment_both, "2^x keys into an empty table and 2^x look-ups"},
     };
     for (int e = 0; e < SW_CBENCH_EXPERIMENTS; e++) {
         if (!study->options->experiments[e]) {

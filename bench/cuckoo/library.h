@@ -58,7 +58,7 @@ struct sw_cbench_library {
                    struct sw_cbench_inserted *inserted);
     /* Bits of `found` as in sw_batch.found; at least 8 bytes for each 64 keys. */
     bool (*find)(void *table, const uint32_t *keys, uint32_t *found, uint64_t count);
-    /* An insert, then a look-up in what it left, in one call. */
+    /* One call: an insert, then a look-up in the resulting table. */
     bool (*insert_and_find)(void *table, const uint32_t *keys, uint64_t count,
                             struct sw_cbench_inserted *inserted, const uint32_t *queries,
                             uint32_t *found, uint64_t query_count);

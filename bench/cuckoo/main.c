@@ -39,8 +39,8 @@ static void write_peers(const struct sw_cbench_study *study)
         const struct sw_cbench_library *library = sw_cbench_library_of(t);
         if (study->options->tables[t] && library->is_peer) {
             fprintf(study->report->run_info,
-                    "%s: BGHT %s, one array of as many slots as Robin Hood has\n", library->name,
-                    library->version);
+                    "%s: BGHT %s, one array with the same number of slots as Robin Hood\n",
+                    library->name, library->version);
         }
     }
 }
@@ -90,6 +90,6 @@ int main(int argc, char **argv)
             correct);
     bool written = sw_cbench_report_close(&report);
     fprintf(stderr, "cuckoo: %s\n%s %s\n", correct,
-            study.is_complete ? "written to" : "incomplete; what there is lies in", options.output);
+            study.is_complete ? "written to" : "incomplete, partial files in", options.output);
     return written && study.is_complete && study.is_correct ? 0 : 1;
 }

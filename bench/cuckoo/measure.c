@@ -86,7 +86,7 @@ static bool settle(struct sw_cbench_study *study, const struct sw_cbench_library
     return library->settle == NULL || library->settle(table, study->found, count);
 }
 
-/* Asks for `count` keys in another order each time, of which `misses` are absent. */
+/* Looks up the subject's keys in a new order each time; `misses` of the queries are absent keys. */
 static bool ask(struct sw_cbench_study *study, const struct sw_cbench_subject *subject, void *table,
                 uint64_t misses, struct sw_cbench_verdict *verdict)
 {

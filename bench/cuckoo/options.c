@@ -81,8 +81,8 @@ static const struct sw_study_option rows[] = {
     {"seed", SW_STUDY_U64, FIELD(seed), .usual = "1", .help = "of the keys"},
     {"quick", SW_STUDY_FLAG, FIELD(quick),
      .help = "where these are not given: n = 2^20, table of 2^21, s from 16,\n"
-             "2 repetitions; a look, no result"},
-    {"commit", SW_STUDY_TEXT, FIELD(commit), .help = "for run_info.txt (what it was built from)"},
+             "2 repetitions; for a first look, not for results"},
+    {"commit", SW_STUDY_TEXT, FIELD(commit), .help = "commit of this build, for run_info.txt"},
     {"output", SW_STUDY_TEXT, FIELD(output), .value = "FOLDER",
      .help = "where the files go (output/<time>/cuckoo)"},
 };
@@ -96,7 +96,7 @@ static const struct sw_study_command command = {
     .count = sizeof(rows) / sizeof(rows[0]),
 };
 
-/* What is wrong with options that are each right, or NULL. */
+/* Returns an error text if valid options contradict each other, else NULL. */
 static const char *contradiction(const struct sw_cbench_options *options)
 {
     if (options->keys_log2 > options->table_log2 || options->first_log2 > options->keys_log2) {

@@ -12,13 +12,13 @@
 
 #define SW_CBENCH_REPS_MAX 1000
 
-/* Enum name, name on the command line and in the files, what it is. */
+/* Enum name, name on the command line and in the files, description. */
 #define SW_CBENCH_EXPERIMENT_MAP(X)                                                      \
     X(INSERT, "insert", "2^s keys into an empty table of 2^25, s = 10 .. 24")            \
-    X(LOOKUP, "lookup", "2^24 look-ups of which 0, 10, .. 100 % miss, table of 2^25")    \
+    X(LOOKUP, "lookup", "2^24 look-ups, 0, 10, .. 100 % of them miss, table of 2^25")    \
     X(SIZE, "size", "n = 2^24 keys into tables of 1.01n .. 2.0n")                        \
     X(BOUND, "bound", "n = 2^24 keys into a table of 1.4n, chains of 0.2 .. 19.2 log n") \
-    X(BOTH, "insert_and_lookup", "insert, and look-ups of which half miss, in one call")
+    X(BOTH, "insert_and_lookup", "insert and look-ups in one call, half of them miss")
 
 /* The tables, by number. */
 enum sw_cbench_table {
@@ -46,7 +46,7 @@ struct sw_cbench_options {
     uint32_t first_log2; /* the smallest s */
     uint32_t table_log2; /* of experiments 1 and 2 */
     uint32_t reps;
-    double bound;           /* l of the chain bound l * log2 n, but for experiment 4 */
+    double bound;           /* l of the chain bound l * log2 n; experiment 4 varies l */
     unsigned size_is_total; /* 1: a size is that of all arrays together, not of each */
     uint64_t seed;
     char commit[64];

@@ -29,7 +29,7 @@ struct sw_cbench_subject {
     uint32_t table;      /* which one (library.h) */
     uint32_t functions;  /* 0: not a cuckoo table */
     uint64_t keys;       /* stored by a call, or looked up */
-    uint64_t operations; /* of a call; 0: as many as keys */
+    uint64_t operations; /* of a call; 0: one for each key */
     uint64_t cells;      /* of the table */
     uint32_t slot_bits;  /* of a cell */
     uint64_t bytes;      /* reserved */

@@ -146,8 +146,9 @@ static struct sw_batch get_of(const uint32_t *keys, uint32_t *found, uint64_t co
     };
 }
 
-/* What an insert came to. Entries that met the bound of the cuckoo engine are in the stash, and the
- * engine tries other seeds before the next write: this submits one, which changes nothing. */
+/* Fills in the outcome of an insert. If entries reached the bound of the cuckoo engine, they are in
+ * the stash, and the engine tries other seeds before the next write. So this writes the first key
+ * once more, with the same value. */
 static bool note(struct under_test *self, int status, const struct sw_batch *set,
                  struct sw_cbench_inserted *inserted)
 {

@@ -14,7 +14,7 @@ struct sw_cbench_study {
     struct sw_cbench_report *report;
     double started;    /* host clock, for the progress line */
     uint32_t *keys;    /* S, where the tables lie: 2^keys_log2 */
-    uint32_t *queries; /* as many */
+    uint32_t *queries; /* the same number */
     uint32_t *found;
     struct sw_cbench_series series; /* the one at hand */
     bool is_correct;                /* no check found anything so far */
@@ -31,16 +31,16 @@ void *sw_cbench_study_table(struct sw_cbench_study *study, const struct sw_cbenc
                             uint64_t stored, struct sw_cbench_subject *subject);
 void sw_cbench_study_table_close(void *table, const struct sw_cbench_subject *subject);
 
-/* Inserts of S's first subject->keys keys into the cleared table, each checked: every key that was
- * not handed back is found, and as many absent ones are not. */
+/* Inserts S's first subject->keys keys into the cleared table, and checks each insert: it must find
+ * every key that was not handed back, and none of the same number of absent keys. */
 void sw_cbench_measure_insert(struct sw_cbench_study *study,
                               const struct sw_cbench_subject *subject, void *table);
-/* Look-ups of as many keys as are stored, of which tenths / 10 miss. */
+/* Looks up subject->keys keys; tenths / 10 of them miss. */
 void sw_cbench_measure_find(struct sw_cbench_study *study, const struct sw_cbench_subject *subject,
                             void *table, uint32_t tenths);
 
-/* Inserts of S's first subject->keys keys into the cleared table together with as many look-ups, of
- * which half miss, each in one call and checked. */
+/* Inserts S's first subject->keys keys into the cleared table and looks up the same number of keys
+ * in the same call. Half of the look-ups miss. Checks each call. */
 void sw_cbench_measure_both(struct sw_cbench_study *study, const struct sw_cbench_subject *subject,
                             void *table);
 
