@@ -171,7 +171,7 @@ int main(int argc, char **argv)
     if (!is_correct) {
         fprintf(stderr, "memory_bandwidth: a check failed, see insert.csv and get.csv\n");
     }
-    fprintf(stderr, "%s %s\n", done ? "written to" : "broken off; what there is lies in",
+    fprintf(stderr, "%s %s\n", done ? "written to" : "broken off, partial files in",
             options.output);
     return done && is_correct ? 0 : 1;
 }

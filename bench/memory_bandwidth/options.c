@@ -31,10 +31,9 @@ static const struct sw_study_option rows[] = {
      .usual = "16", .quick = "1", .help = "timed repetitions of each insert"},
     {"block-sizes", SW_STUDY_U32S, LIST(block_sizes), .min = 32, .max = 1024,
      .usual = "64,128,256,512,1024", .quick = "none",
-     .help = "gets again with so many threads a block; inserts have none"},
+     .help = "threads a block of further gets; inserts have no block size"},
     {"copy-log2", SW_STUDY_U32, FIELD(copy_log2), .min = 12, .max = 36,
-     .help = "copies are of 2^N bytes, N from 12 to 36 (as many as the slots\n"
-             "take)"},
+     .help = "copies of 2^N bytes, N from 12 to 36 (the bytes of the slots)"},
     {"batch-log2", SW_STUDY_U32, FIELD(batch_log2), .min = 16, .max = 28, .usual = "24",
      .help = "2^N operations a batch, N from 16 to 28"},
     {"max-probe", SW_STUDY_U32, FIELD(max_probe), .min = 1, .usual = "8",
@@ -49,7 +48,7 @@ static const struct sw_study_option rows[] = {
      .help = "asks the device to fetch 32, 64 or 128 bytes into L2 at a time"},
     {"seed", SW_STUDY_U64, FIELD(seed), .usual = "1", .help = "of the keys"},
     {"device", SW_STUDY_U32, FIELD(device), .max = 1023, .usual = "0", .help = "CUDA device"},
-    {"commit", SW_STUDY_TEXT, FIELD(commit), .help = "for run_info.txt (what it was built from)"},
+    {"commit", SW_STUDY_TEXT, FIELD(commit), .help = "commit of this build, for run_info.txt"},
     {"output", SW_STUDY_TEXT, FIELD(output), .value = "FOLDER",
      .help = "where the files go (output/<time>/memory_bandwidth)"},
     {"quick", SW_STUDY_FLAG, FIELD(quick),
@@ -76,7 +75,7 @@ const char *sw_bandwidth_choice_name(enum sw_choice choice)
     return choices[choice];
 }
 
-/* What is wrong with options that are each right, or NULL. */
+/* Returns an error text if valid options contradict each other, else NULL. */
 static const char *contradiction(const struct sw_bandwidth_options *options)
 {
     if ((options->l2_fetch & (options->l2_fetch - 1)) != 0) {

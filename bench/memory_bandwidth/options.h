@@ -21,7 +21,7 @@ struct sw_bandwidth_options {
     uint32_t loads_count;
     uint32_t block_sizes[SW_BANDWIDTH_LIST_MAX]; /* of look-ups, beside the table's own */
     uint32_t block_sizes_count;
-    uint32_t copy_log2;   /* bytes of a copy; 0: as many as the slots take */
+    uint32_t copy_log2;   /* bytes of a copy; 0: the bytes of the slots */
     uint32_t reps;        /* timed repetitions of each ceiling and each get */
     uint32_t insert_reps; /* and of each insert */
     uint32_t batch_log2;

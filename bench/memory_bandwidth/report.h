@@ -74,7 +74,7 @@ void sw_bandwidth_report_summary(struct sw_bandwidth_report *report,
                                  const struct sw_bandwidth_subject *subject, const char *metric,
                                  double value, const char *unit);
 
-/* Bytes a second that the probes of a repetition of so many seconds looked at. */
+/* Returns the bytes a second of the probed buckets, for a repetition of `seconds`. */
 double sw_bandwidth_rate(const struct sw_bandwidth_rep *rep, double seconds);
 
 #endif

@@ -20,8 +20,8 @@ struct sw_bandwidth_ceilings {
     double operations[SW_STUDY_ACCESSES]; /* likewise */
 };
 
-/* Over as many bytes as the table's slots will take. On false something failed and one line on
- * stderr says what. */
+/* Measures over the number of bytes of the table's slots. On a failure prints one line on stderr
+ * and returns false. */
 bool sw_bandwidth_measure_ceilings(const struct sw_bandwidth_options *options,
                                    struct sw_bandwidth_report *report,
                                    struct sw_bandwidth_ceilings *ceilings);

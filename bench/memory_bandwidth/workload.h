@@ -42,7 +42,7 @@ struct sw_bandwidth_account {
     uint64_t handed_back; /* entries; a key may come back from several batches */
     uint64_t handed_back_sum;
     uint64_t foreign;   /* handed back, but never offered */
-    uint64_t unsettled; /* keys of which an operand was lost, or counted twice */
+    uint64_t unsettled; /* keys with a lost operand, or one that counts twice */
 };
 
 /* Room for count operations, count below 2^32. On false nothing is allocated. */
@@ -63,7 +63,7 @@ bool sw_bandwidth_settle_leftovers(struct sw_bandwidth_arrays *arrays, uint32_t 
                                    const uint32_t *leftovers, uint64_t batches,
                                    struct sw_bandwidth_account *account);
 
-/* Counts what is left open. */
+/* Counts the keys that are not settled. */
 bool sw_bandwidth_settle_end(struct sw_bandwidth_arrays *arrays,
                              struct sw_bandwidth_account *account);
 
