@@ -30,8 +30,8 @@ struct sw_cachebench_query {
     uint64_t count; /* at most 2^28 */
     uint64_t fresh; /* of these, evenly spread, have the numbers fresh_from, fresh_from + 1, .. */
     uint64_t fresh_from;
-    uint64_t window; /* the others: different ones of the numbers from .. from + window - 1, at
-                        least as many as are asked for */
+    uint64_t window; /* the others are distinct numbers of from .. from + window - 1; window is at
+                        least count - fresh */
     uint64_t from;
     uint64_t start; /* their order: number i is from + (i * step + start) mod window; step is below
                        2^32 and has no divisor in common with window */

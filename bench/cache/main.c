@@ -36,7 +36,7 @@ static void write_run_info(const struct sw_cachebench_study *study, int argc, ch
     if (options->window > 0) {
         fprintf(out, "%" PRIu64 " keys\n", options->window);
     } else {
-        fprintf(out, "keys, a quarter as many as the capacity\n");
+        fprintf(out, "keys, a quarter of the capacity\n");
     }
     fprintf(out,
             "timing: host clock around the call that launches and waits; ceilings: CUDA events\n"
@@ -83,6 +83,6 @@ int main(int argc, char **argv)
             study.is_complete ? "complete" : "incomplete", sw_study_clock() - started, correct);
     bool written = sw_cachebench_report_close(&report);
     fprintf(stderr, "cache: %s\n%s %s\n", correct,
-            study.is_complete ? "written to" : "incomplete; what there is lies in", options.output);
+            study.is_complete ? "written to" : "incomplete, partial files in", options.output);
     return written && study.is_complete && study.is_correct ? 0 : 1;
 }

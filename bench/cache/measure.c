@@ -121,7 +121,7 @@ static bool restore(struct call *call)
            note(&again, true, false) && check(&again, 0);
 }
 
-/* Evicted entries must have been stored, and be as many as are missing now. */
+/* Checks that evicted entries were stored, and that their number equals the entries now missing. */
 static bool check_evicted(struct call *call, uint64_t size_before)
 {
     struct sw_cachebench_table *table = call->table;

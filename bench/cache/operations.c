@@ -9,8 +9,8 @@
 #include "bench/cache/study.h"
 #include "bench/study/report.h"
 
-/* A library may look at its load every few calls and choose its kernels by it: as many calls of one
- * operation as HierarchicalKV's own benchmark makes come before the ones that are timed. */
+/* Untimed calls of one operation before the timed ones, as in HierarchicalKV's own benchmark: a
+ * library may read its load every few calls and choose its kernels by it. */
 #define WARM_UP_CALLS 9
 #define REPS_MIN 2 /* of a series that is out of time */
 

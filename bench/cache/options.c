@@ -128,7 +128,7 @@ static const struct sw_study_option rows[] = {
     {"seed", SW_STUDY_U64, FIELD(seed), .usual = "1", .help = "of the keys"},
     {"quick", SW_STUDY_FLAG, FIELD(quick),
      .help = "where these are not given: dims 64, loads 0.50,1.00, capacity 8M,\n2 repetitions"},
-    {"commit", SW_STUDY_TEXT, FIELD(commit), .help = "for run_info.txt (what it was built from)"},
+    {"commit", SW_STUDY_TEXT, FIELD(commit), .help = "commit of this build, for run_info.txt"},
     {"output", SW_STUDY_TEXT, FIELD(output), .value = "FOLDER",
      .help = "where the files go (output/<time>/cache)"},
     {"list-libraries", SW_STUDY_FLAG, FIELD(lists_libraries),
@@ -156,7 +156,7 @@ static bool seed_fits(uint64_t seed)
     return true;
 }
 
-/* What is wrong with options that are each right, or NULL. */
+/* Returns an error text if valid options contradict each other, else NULL. */
 static const char *contradiction(const struct sw_cachebench_options *options)
 {
     for (uint32_t l = 1; l < options->fill_loads_count; l++) {

@@ -17,7 +17,7 @@
 #define SW_CACHEBENCH_DIM_MAX 256
 #define SW_CACHEBENCH_WINDOW_PART 4 /* of the capacity: keys that are surely present */
 
-/* Enum name, name on the command line and in the files, what it is. */
+/* Enum name, name on the command line and in the files, description. */
 #define SW_CACHEBENCH_EXPERIMENT_MAP(X)                                              \
     X(CEILINGS, "ceilings", "what memory gives: copies, gathers, writes; CUDA")      \
     X(FILL, "fill", "insert and find from load to load, final load, first eviction") \
@@ -48,12 +48,12 @@ struct sw_cachebench_options {
     uint32_t fill_dim;
     uint64_t batch; /* operations of a call */
     double hit_ratio;
-    uint64_t window; /* newest numbers from which hits are drawn; 0: a quarter of the capacity,
-                        which is the most */
+    uint64_t window; /* hits are drawn from this number of newest keys; 0: a quarter of the
+                        capacity, the maximum */
     uint32_t offers[SW_CACHEBENCH_LIST_MAX]; /* retention: times the capacity */
     uint32_t offers_count;
     uint32_t reps;
-    double seconds; /* of a series, after which it ends with its second repetition */
+    double seconds; /* a series that takes longer ends after its second repetition */
     uint64_t seed;
     char commit[64];
     char output[512];        /* folder; created */

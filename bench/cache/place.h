@@ -36,7 +36,7 @@ struct sw_cachebench_note {
 /* The median of SW_CACHEBENCH_CEILING_REPS repetitions. */
 struct sw_cachebench_ceiling {
     const char *name;
-    uint64_t bytes; /* over so many */
+    uint64_t bytes; /* of the memory that it covers */
     double seconds; /* of a repetition */
     uint64_t moved; /* bytes read plus written by it */
     uint64_t lines; /* gathered by it, or operations; 0: it is a copy */
@@ -60,8 +60,8 @@ struct sw_cachebench_place {
                           uint64_t numbers, uint32_t dim, uint64_t seed,
                           struct sw_cachebench_verdict *verdict);
     bool (*note)(uint8_t *model, const struct sw_cachebench_note *note);
-    /* NULL on the host. Fills in the ceilings of memory: over `bytes` (a power of two), and of
-     * writes to so many slots. */
+    /* NULL on the host. Measures the ceilings of memory over `bytes` (a power of two), and of
+     * writes to `slots` slots. */
     bool (*measure_ceilings)(uint64_t bytes, uint64_t slots, uint64_t seed,
                              struct sw_cachebench_ceiling *ceilings);
 };

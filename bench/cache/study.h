@@ -74,11 +74,11 @@ struct sw_cachebench_query sw_cachebench_sequence(const struct sw_cachebench_tab
  * many as there are, if there are fewer. */
 struct sw_cachebench_query sw_cachebench_ask(struct sw_cachebench_table *table, uint64_t count,
                                              uint64_t fresh, uint64_t fresh_from, uint64_t window);
-/* How many of the newest numbers are surely present, however many left: the least recently used
- * leave. Of a bucket's 128 entries those of the window are 32 on average, and all that were used
- * since then at most 32 more: that there are 128 is less likely than 10^-11. */
+/* Returns the number of newest keys that are surely present: the cache evicts the least recently
+ * used entries. A bucket of 128 entries holds 32 of the window on average, and at most 32 that were
+ * used since. The probability that these are 128 is below 10^-11. */
 uint64_t sw_cachebench_window(const struct sw_cachebench_table *table);
-/* The number from which on every stored one must be found. */
+/* Returns the first number of this range: every stored number from here on must be found. */
 uint64_t sw_cachebench_sure_from(const struct sw_cachebench_table *table);
 
 /* A call of the library; *took (NULL is allowed) is what it took. */
@@ -99,7 +99,8 @@ bool sw_cachebench_poison(struct sw_cachebench_table *table, uint64_t count);
 /* --- experiments -------------------------------------------------------------------------------
  */
 
-/* One call of `count` operations, timed and checked. What it erases or adds to is restored. */
+/* Times and checks one call of `count` operations. Restores the entries that it erases or adds to.
+ */
 bool sw_cachebench_measure(struct sw_cachebench_table *table,
                            enum sw_cachebench_operation operation, uint64_t count, double load,
                            struct sw_cachebench_rep *rep);
