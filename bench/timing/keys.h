@@ -3,8 +3,8 @@
  * keys.h - the study's arrays in device memory, and the functions that draw keys, queries and
  * values.
  *
- * keys[0, stored) are the keys of an insert; behind them is room for fresh ones, which are none of
- * these. Key i has the value i. Keys may repeat.
+ * keys[0, stored) are the keys of an insert. The space after them is for fresh keys, which differ
+ * from all stored keys. Key i has the value i. Keys may repeat.
  *
  * 0, all ones and all ones - 1 are never drawn: other libraries use them as marks.
  *
@@ -74,9 +74,9 @@ bool sw_timing_draw_keys(struct sw_timing_arrays *arrays, uint64_t count, struct
 bool sw_timing_draw_fresh(struct sw_timing_arrays *arrays, uint64_t first, uint64_t count,
                           uint64_t distinct, struct sw_study_draw draw, uint64_t *fresh_distinct);
 
-/* queries[0, wanted). miss_percent of them are uniform draws among the keys that
- * are not stored; the others are stored keys in an order of their own (at 0, and with as many
- * queries as stored keys, every one is asked for once; beyond that, again). */
+/* Draws queries[0, wanted). miss_percent of them are uniform draws among the absent keys; the
+ * others are stored keys in an order of their own. With miss_percent 0 the first `stored` queries
+ * contain every stored key once; more queries repeat them. */
 bool sw_timing_draw_queries(struct sw_timing_arrays *arrays, uint64_t wanted, uint64_t stored,
                             uint64_t distinct, uint32_t miss_percent, struct sw_study_draw draw);
 

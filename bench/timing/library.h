@@ -22,7 +22,7 @@ extern "C" {
 /* What the study wants of a table. */
 struct sw_timing_wanted {
     uint32_t slot_bits;  /* 64 or 128 */
-    uint64_t slots;      /* at least so many; a library may round up, and says so by `slots` */
+    uint64_t slots;      /* minimum; a library may round up, and returns the number in `slots` */
     uint32_t batch_ops;  /* the most operations one call will have */
     uint32_t block_size; /* threads of a block, 0: the library's own; libraries that choose their
                             own launch shape leave `takes_block_size` false and are given 0 */
@@ -34,8 +34,8 @@ struct sw_timing_library {
     const char *version;   /* for run_info.txt */
     uint32_t slot_bits;    /* widths it has: 64, 128, or 64 | 128 */
     bool takes_block_size; /* whether block sizes are swept */
-    bool keeps_repeats;    /* insert stores a key again that is there already, in the same call too:
-                              it must not be used to replace, and size counts every copy */
+    bool keeps_repeats;    /* insert stores a repeated key again, also within one call: the study
+                              must not use it to replace, and size counts every copy */
 
     /* An empty table, or NULL with a sentence in `reason`. *slots: how many it really has. */
     void *(*open)(const struct sw_timing_wanted *wanted, uint64_t *slots, char *reason,
@@ -47,8 +47,8 @@ struct sw_timing_library {
     /* Inserts or replaces. Of equal keys in one call any may win, unless the library says more;
      * Sherwood's is the last. Keys that found no place are dropped; the study counts them. */
     bool (*insert)(void *table, const void *keys, const void *values, uint64_t count);
-    /* The same for keys of which none is stored, where the library has something faster for that:
-     * inserts into an empty table, and of fresh keys, are measured with it. NULL: insert. */
+    /* The same for keys that are all absent, if the library has a faster call for them. The study
+     * uses it for inserts into an empty table and for fresh keys. NULL: insert. */
     bool (*insert_fresh)(void *table, const void *keys, const void *values, uint64_t count);
     /* values[i] receives the value of keys[i], or stays all ones / becomes all ones if it is
      * absent. The study fills `values` with all ones before, and never inserts that value. */

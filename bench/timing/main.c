@@ -36,7 +36,7 @@ static void write_run_info(FILE *out, const struct sw_timing_options *options, i
 {
     sw_study_facts(out, options->commit, argc, argv);
     fprintf(out,
-            "keys: Philox4_32_10 (cuRAND), seed %" PRIu64 ", uniform over the width but for 0, all "
+            "keys: Philox4_32_10 (cuRAND), seed %" PRIu64 ", uniform over the width except 0, all "
             "ones and all ones - 1; key i of an insert has the value i\n"
             "timing: host clock around the call that launches and waits; ceilings: CUDA events\n"
             "repetitions: %" PRIu32 " after one warm-up, fewer where %g s (Sherwood) or %g s "
@@ -136,8 +136,8 @@ static void judge(struct run *run, const char *name, enum sw_timing_end end, int
     fprintf(stderr, "[%6.1f s] %s: %s\n", sw_study_clock() - run->started, name, text);
 }
 
-/* Runs a library (NULL: the device's own part) in a process of its own. In that process *outcome is
- * what it is to exit with, and true is returned. */
+/* Runs a library (NULL: the device's own part) in a process of its own. In that process sets
+ * *outcome to its exit status and returns true. Returns false in the parent. */
 static bool run_apart(struct run *run, const struct sw_timing_library *library,
                       enum outcome *outcome)
 {
@@ -256,7 +256,7 @@ int main(int argc, char **argv)
     if (!run.is_correct) {
         fprintf(stderr, "timing: a check failed: keys lost or values wrong, see summary.csv\n");
     }
-    fprintf(stderr, "%s %s\n", run.is_complete ? "written to" : "incomplete; what there is lies in",
+    fprintf(stderr, "%s %s\n", run.is_complete ? "written to" : "incomplete, partial files in",
             options.output);
     return written && run.is_complete && run.is_correct ? 0 : 1;
 }

@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Updates beside inserts: the table begins so far below F, and as many fresh keys arrive as take it
- * to F where F is 1. */
+/* Updates beside inserts: the table begins at F - BESIDE_BELOW_F. F * slots / BESIDE_SHARE fresh
+ * keys arrive; with F 1 they fill the table to F. */
 #define BESIDE_BELOW_F 0.05
 #define BESIDE_SHARE 20
 

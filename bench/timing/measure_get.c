@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * measure_get.c - gets: of as many keys as were inserted, and of batches of different sizes.
+ * measure_get.c - gets: one for each inserted key, and batches of different sizes.
  */
 #include "bench/timing/measure.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* A call that would take longer than so many times the budget of its series asks for fewer keys. A
- * call of so many shows how long it would take. */
+/* A call that would take longer than CALL_BUDGETS times the budget of its series gets fewer keys. A
+ * trial call of TRIAL_OPS keys predicts the time. */
 #define CALL_BUDGETS 2.0
 #define TRIAL_OPS (1ULL << 20)
 
@@ -32,8 +32,8 @@ static bool ask_drawn(struct sw_timing_study *study, uint64_t wanted, uint32_t m
     return true;
 }
 
-/* How many queries a call is to have: as many as were inserted, or fewer where that takes too long.
- */
+/* Chooses the number of queries of a call: one for each inserted key, or fewer if that takes too
+ * long. */
 static bool choose_count(struct sw_timing_study *study, uint32_t miss_percent, double budget,
                          uint64_t *wanted)
 {

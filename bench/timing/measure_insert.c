@@ -67,7 +67,7 @@ static bool insert_fresh(struct sw_timing_study *study, uint64_t before, uint64_
     return true;
 }
 
-/* The keys that were there before are asked for as well. */
+/* Also checks the keys that were stored before the insert. */
 static bool check_stored(struct sw_timing_study *study, uint64_t before, uint64_t written,
                          struct sw_timing_rep *rep)
 {

@@ -87,7 +87,7 @@ static const struct sw_study_option rows[] = {
      .help = "a library that takes longer is stopped"},
     {"seed", SW_STUDY_U64, FIELD(seed), .usual = "1", .help = "of the keys"},
     {"device", SW_STUDY_U32, FIELD(device), .max = 1023, .usual = "0", .help = "CUDA device"},
-    {"commit", SW_STUDY_TEXT, FIELD(commit), .help = "for run_info.txt (what it was built from)"},
+    {"commit", SW_STUDY_TEXT, FIELD(commit), .help = "commit of this build, for run_info.txt"},
     {"output", SW_STUDY_TEXT, FIELD(output), .value = "FOLDER",
      .help = "where the files go (output/<time>/timing)"},
     {"quick", SW_STUDY_FLAG, FIELD(quick),

@@ -13,11 +13,11 @@
 #define SW_TIMING_LIST_MAX SW_STUDY_LIST_MAX
 #define SW_TIMING_REPS_MAX 1000
 
-/* What can be left out: enum name, name on the command line, what it is. */
+/* Operations that the command line selects: enum name, name on the command line, description. */
 #define SW_TIMING_OPERATION_MAP(X)                                                     \
     X(MEMORY, "ceilings", "rates of copies and random gathers")                        \
     X(INSERT, "insert", "all keys into an empty table, in one call")                   \
-    X(GET, "get", "as many keys as were inserted, at each share of misses")            \
+    X(GET, "get", "a query for each inserted key, at each share of misses")            \
     X(GET_BATCH, "get_batch", "get of batches of different sizes")                     \
     X(UPSERT, "upsert_at_F", "new values for stored keys")                             \
     X(DELETE, "delete", "stored keys are removed")                                     \

@@ -40,7 +40,7 @@ bool sw_timing_measure_sherwood(struct sw_timing_study *study);
 /* Gets with and without displacement hints, with and without counters, at each F; updates beside
  * inserts where every insert goes by itself. */
 bool sw_timing_measure_tunings(struct sw_timing_study *study);
-/* A table of the study's slots at load 0.9 moves to twice as many, and back. */
+/* A table of the study's slots at load 0.9 grows to twice its slots, and shrinks back. */
 bool sw_timing_measure_growth(struct sw_timing_study *study);
 /* 256 keys in host memory, from submit to answer, one batch at a time. 64-bit slots. */
 bool sw_timing_measure_pinned(struct sw_timing_study *study);

@@ -10,8 +10,8 @@
 
 #define COUNT_MIN 64
 #define REDRAWS 3
-#define BLOCK_REPS_SHARE 4 /* a block size has a quarter of the repetitions, */
-#define BLOCK_REPS_MIN 3   /* but so many */
+#define BLOCK_REPS_SHARE 4 /* a block size gets a quarter of the repetitions, */
+#define BLOCK_REPS_MIN 3   /* at least this number */
 
 struct sw_study_draw sw_timing_study_draw(const struct sw_timing_study *study,
                                           enum sw_timing_operation operation,

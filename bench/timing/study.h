@@ -56,7 +56,7 @@ struct sw_study_draw sw_timing_study_draw(const struct sw_timing_study *study,
                                           uint32_t configuration, uint32_t rep,
                                           enum sw_timing_part part);
 
-/* Keys offered at a load of so many slots, at least 64. */
+/* Returns the number of keys to offer for this load of `slots` slots; at least 64. */
 uint64_t sw_timing_count(double load, uint64_t slots);
 
 /* Slots asked of the library. */
@@ -84,7 +84,7 @@ void sw_timing_study_end(struct sw_timing_study *study, struct sw_timing_series 
  * ones than slots. */
 bool sw_timing_study_draw_keys(struct sw_timing_study *study, uint64_t count,
                                struct sw_study_draw draw);
-/* Inserts keys of which none is stored, by what the library has for that. */
+/* Inserts keys that are all absent, by insert_fresh if the library has it. */
 bool sw_timing_insert_fresh(struct sw_timing_study *study, const void *keys, const void *values,
                             uint64_t count);
 /* How many entries the table holds if `offered` keys, `distinct` of them different, found a place.
