@@ -40,7 +40,7 @@ static void bulk_destroy(void *context)
     free(bulk);
 }
 
-/* What values are, and how long those that are bytes. */
+/* Sets the format of the values, and the length of values that are bytes. */
 static int choose_values(const struct sw_load_options *options, const struct sherwood_server *facts,
                          struct sw_load_server *server, char *error)
 {
@@ -257,7 +257,7 @@ static int bulk_prepare(void *context, const struct sw_load_setup *setup, uint32
     return SW_LOAD_OK;
 }
 
-/* What a frame of a mix does, which is the same for all of its keys. */
+/* Returns the operation of a frame of a mix. All keys of a frame have the same operation. */
 static enum sherwood_operation mix_operation(const struct sw_load_unit *unit)
 {
     switch (unit->operation) {

@@ -10,7 +10,7 @@
 #include "bench/load/worker.h"
 #include "client/sherwood.h"
 
-/* Frames of up to so many keys are sent together with others that are ready, in one system call. */
+/* One system call sends all ready frames of at most this number of keys. */
 #define SW_LOAD_BATCH_KEYS 8192
 
 /* A place for a frame in flight. */

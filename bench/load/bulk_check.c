@@ -20,8 +20,8 @@ static void compare_each(struct sw_load_worker *worker, const struct sw_load_slo
     }
 }
 
-/* Keys that should all have been there, or none of them: what the bitmap says of each, or the head
- * of the reply of all. */
+/* Checks that all keys existed (`should`), or that all were absent: by the bitmap for each key, or
+ * without it by the hits in the head of the reply. */
 static void report_presence(struct sw_load_worker *worker, const struct sw_load_slot *slot,
                             uint32_t count, bool should)
 {

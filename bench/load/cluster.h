@@ -14,7 +14,7 @@
 /* Nodes that a report tells of: more than a handle has, as they may change during a run. */
 #define SW_LOAD_NODES_MAX (2 * SHERWOOD_STRIPES_MAX)
 
-/* What all handles of a run sent to a node, since each has connected to it. */
+/* Counts of all handles of a run for one node, each since its last connection to the node. */
 struct sw_load_node {
     char address[128];
     char name[64];   /* of its shard */
@@ -32,7 +32,7 @@ struct sw_load_nodes {
     struct sw_load_node each[SW_LOAD_NODES_MAX];
 };
 
-/* Connects to the cluster of which the addresses of the options, separated by commas, are nodes.
+/* Connects to a cluster. The options name addresses of its nodes, separated by commas.
  * Returns an sw_load_status, with one sentence in `error` on failure. */
 int sw_load_cluster_connect(const struct sw_load_options *options,
                             const struct sherwood_options *connection, struct sherwood **out,

@@ -52,8 +52,8 @@
 #define SW_LOAD_RATE_MAX 1000000000000ULL
 
 #define SW_LOAD_THETA_MAX 10.0
-/* Keys of a mix on a table of 32 bits: as many again may be inserted, and reads that shall miss
- * need keys of their own. */
+/* Maximum keys of a mix on a table of 32 bits: a mix may insert the same number again, and reads
+ * that shall miss need keys of their own. */
 #define SW_LOAD_MIX_KEYS_MAX_32 (1ULL << 30)
 
 #define SW_LOAD_ERROR_BYTES 512

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What the mix phase does to a key. INSERT is a set of a key that was not there. */
+/* Operations of the mix phase. INSERT is a set of an absent key. */
 enum sw_load_mix_operation {
     SW_LOAD_MIX_GET,
     SW_LOAD_MIX_SET,

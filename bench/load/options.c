@@ -161,9 +161,9 @@ static const struct sw_study_option rows[] = {
      .help = "set-get: write every key, then read and verify it;\n"
              "set, get: one of the two;\n"
              "mget: read by MGET (resp only);\n"
-             "delete: delete every key (bulk only), all of which must be stored;\n"
-             "set-delete: write every key, none of which may be stored, then\n"
-             "delete every key (set-get)"},
+             "delete: delete every key (bulk only); each must be stored;\n"
+             "set-delete: write every key, each must be absent, then delete\n"
+             "every key (set-get)"},
     {"keys", SW_STUDY_U64, FIELD(keys), .letter = 'n', .min = 1, .max = SW_LOAD_KEYS_MAX,
      .usual = "10M", .help = "distinct keys of the run"},
     {"first", SW_STUDY_U64, FIELD(first), .max = SW_LOAD_KEYS_MAX, .usual = "0", .value = "I",
@@ -204,8 +204,8 @@ static const struct sw_study_option rows[] = {
      .help = "bulk, with --seconds: each frame has a number of keys of its own,\n"
              "drawn from N to that of --frame"},
     {"value-bytes", SW_STUDY_U32, FIELD(value_bytes), .min = 1, .max = SW_LOAD_VALUE_BYTES_MAX,
-     .help = "cache and rows: bytes a value (bulk: as many as the server has room\n"
-             "for; resp: integers)"},
+     .help = "cache and rows: bytes a value (bulk: the server's maximum;\n"
+             "resp: integers)"},
     {"mget", SW_STUDY_U32, FIELD(mget), .min = 1, .max = SW_LOAD_MGET_MAX, .usual = "100",
      .help = "mget: keys a command"},
     {"connections", SW_STUDY_U32, FIELD(connections), .letter = 'c', .min = 1,
@@ -236,7 +236,7 @@ static const struct sw_study_option rows[] = {
              "sends those over and over; implies --no-verify. Measures the server\n"
              "and the sockets: the client does nothing for each key. A mix:\n"
              "without inserts and misses. `all`: the same where every key is used\n"
-             "once, without --seconds (set-delete: with them, too): all frames\n"
+             "once, without --seconds (set-delete: also with it): all frames\n"
              "are drawn before the first phase"},
     {"splice", SW_STUDY_WORD, FIELD(splice), .words = splice_names, .usual = "auto", .value = "W",
      .help = "prefilled frames, as pages that the kernel need not copy: auto (by\n"

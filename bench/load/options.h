@@ -17,7 +17,7 @@ enum sw_load_protocol { SW_LOAD_BULK, SW_LOAD_RESP };
 /* Where prefilled frames are sent as pages: AUTO by Unix sockets. */
 enum sw_load_splice { SW_LOAD_SPLICE_AUTO, SW_LOAD_SPLICE_ALWAYS, SW_LOAD_SPLICE_NEVER };
 
-/* What a run does. FILL and CHECK are phases of MIX and no operation of their own. */
+/* Operations of a run. FILL and CHECK are phases of MIX, not operations of the command line. */
 enum sw_load_operation {
     SW_LOAD_SET_GET,
     SW_LOAD_SET,
@@ -56,13 +56,13 @@ struct sw_load_options {
     uint64_t seed;
     double ttl;         /* seconds that keys live after a set; 0: they get no time */
     uint32_t frame;     /* bulk: keys a frame */
-    uint32_t frame_min; /* bulk, timed phase: frames have from so many keys to `frame` */
+    uint32_t frame_min; /* bulk, timed phase: a frame has frame_min to `frame` keys */
     uint32_t mget;      /* RESP mget: keys a command */
     uint32_t connections;
     uint32_t threads; /* at most `connections` */
     uint32_t depth;
-    double seconds;    /* 0: every key once; of a mix: as many operations as keys; set-delete: once
-                        * more  until then */
+    double seconds;    /* 0: every key once, or in a mix one operation for each key. set-delete
+                        * repeats until this time */
     uint64_t rate;     /* keys a second, of the timed phase; 0: closed loop */
     uint32_t key_bits; /* 32 or 64: RESP, --key-of and --value-of; bulk learns it from the server */
     enum sw_load_distribution_kind distribution;
@@ -70,10 +70,9 @@ struct sw_load_options {
     struct sw_load_mix mix; /* if the operation is MIX */
     double hit_ratio;       /* of its gets */
     bool no_verify;
-    bool no_found; /* bulk: requests decline the found bitmap, but for the check of a mix */
-    uint32_t
-        value_bytes;    /* bulk, values that are bytes: of each; 0: what the server has room for */
-    bool want_previous; /* bulk: writes ask for the value that each key had */
+    bool no_found; /* bulk: requests decline the found bitmap, except in the check of a mix */
+    uint32_t value_bytes; /* bulk, values that are bytes: of each; 0: the server's maximum */
+    bool want_previous;   /* bulk: writes ask for the value that each key had */
     /* Bulk: frames that a thread draws before the timed phase; 0: none; SW_LOAD_PREFILLED_ALL: all
      * frames of phases of every key once. */
     uint32_t frames_prefilled;

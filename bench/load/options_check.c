@@ -58,7 +58,7 @@ static const char *contradiction_of_frames(const struct sw_load_options *options
     }
     if (options->ttl > 0 &&
         (options->operation == SW_LOAD_DELETE || options->operation == SW_LOAD_SET_DELETE)) {
-        return "--operation delete and set-delete are of keys that are there: not with --ttl; "
+        return "--operation delete and set-delete need keys that stay: not with --ttl, use "
                "--mix set=1,delete=1";
     }
     if (options->frame_min > options->frame) {

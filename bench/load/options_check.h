@@ -7,7 +7,7 @@
 
 #include "bench/load/options.h"
 
-/* Which options were given: a contradiction is one between given ones. */
+/* The options of the command line. Only these can contradict each other. */
 struct sw_load_given {
     bool key_bits, operation, distribution, theta, mix, hit_ratio;
 };

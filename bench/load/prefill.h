@@ -25,7 +25,7 @@ struct sw_load_prefill_plan {
     char *memory;       /* of the caller's, of sw_load_prefill_bytes; NULL: some is taken */
 };
 
-/* A frame. Its arrays have `frame` elements, of which `count` are to be sent. */
+/* A frame. Its arrays have `frame` elements; the first `count` are sent. */
 struct sw_load_prefilled {
     void *keys, *values;
     uint32_t count;

@@ -203,7 +203,9 @@ static int send_due(struct sw_load_worker *worker)
     return SW_LOAD_OK;
 }
 
-/* What an event says about one connection. */
+/* Handles the events of one connection: sends, receives, and returns an idle connection to its
+ * list.
+ */
 static int handle(struct sw_load_worker *worker, struct sw_load_resp_client *client,
                   uint32_t events)
 {

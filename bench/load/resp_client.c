@@ -239,10 +239,10 @@ static int use_reply(struct sw_load_resp_client *client, struct sw_load_worker *
     return SW_LOAD_OK;
 }
 
-/* Uses the complete replies of the input buffer and moves what is left to its start. */
+/* Uses the complete replies of the input buffer and moves the remaining bytes to its start. */
 static int use_input(struct sw_load_resp_client *client, struct sw_load_worker *worker)
 {
-    /* Nothing is to come for a unit of which nothing was sent. */
+    /* The client expects no reply before it has sent a byte of the unit. */
     const uint32_t expected = client->output_sent ? client->unit.count : 0;
     size_t at = 0;
     while (client->keys_answered < expected) {

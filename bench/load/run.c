@@ -442,7 +442,7 @@ static int run_phases(struct run *run, struct sw_load_result *out, char *error)
     }
 }
 
-/* What a run has around its phases: silent connections, a file for the series. */
+/* Opens the resources that span all phases: silent connections and the file of the series. */
 static int surround(struct run *run, char *error)
 {
     const struct sw_load_options *options = run->options;

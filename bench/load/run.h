@@ -15,9 +15,9 @@ struct sw_load_phase_result {
     double seconds; /* from the first worker's start to the last answer */
     uint64_t missing;
     uint64_t wrong;
-    uint64_t expired; /* keys that were not there, and whose time was over, or may have been */
+    uint64_t expired; /* absent keys whose time was over, or may have been over */
     uint64_t operations[SW_LOAD_MIX_OPERATIONS]; /* of a MIX phase: keys */
-    uint64_t hits; /* bulk: keys that were there; of a MIX phase, by its gets */
+    uint64_t hits; /* bulk: keys that existed; in a MIX phase, only of its gets */
     uint64_t rate; /* keys a second asked for; 0: closed loop */
     uint64_t late; /* units sent late, see limits.h */
     uint64_t late_max_ns;

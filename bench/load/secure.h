@@ -8,7 +8,7 @@
 #include "bench/load/options.h"
 #include "client/secure.h"
 
-/* What the connections by TLS of a thread have in common. Zeros are none. */
+/* State shared by the TLS connections of a thread. All zeros: no TLS. */
 struct sw_load_secure {
     struct sw_client_dialer dialer;
     struct sherwood_options options;

@@ -3,8 +3,8 @@
  * series.h - the keys and latencies of each second of a run, as rows of a CSV file.
  *
  * Every worker counts its latencies in buckets of its own, which only grow; about once a second the
- * main thread adds them up and takes the difference to what they were before. Buckets are as those
- * of histogram.h, but 128 to a power of two: a percentile is at most 0.8 % above the true one.
+ * main thread adds them up and subtracts the sums of the last time. Buckets are as in histogram.h,
+ * but 128 to a power of two: a percentile is at most 0.8 % above the true one.
  */
 #ifndef SHERWOOD_LOAD_SERIES_H
 #define SHERWOOD_LOAD_SERIES_H

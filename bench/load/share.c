@@ -194,7 +194,7 @@ static uint8_t state_in_time(const struct sw_load_share *share, uint32_t i, uint
     return told == ABSENT ? ABSENT : PRESENT;
 }
 
-/* Until when the key lives after the operation, before which it was in this state. */
+/* Updates the life of a key after an operation. `state` is its state before the operation. */
 static void give_time(struct sw_load_share *share, uint32_t i, uint8_t state, bool is_certain,
                       uint64_t before, const struct sw_load_answer *answer)
 {

@@ -9,9 +9,9 @@
  * known: operations of a unit take effect in their order, and the model says what each must answer.
  *
  * A key of a share is named by its position 0, 1, ... The fill phase writes the first positions. If
- * the mix inserts, as many positions again follow; when they are used up, an insert writes the
- * oldest position again, so the model is bounded. Reads that are to miss use other keys, which no
- * run with this seed writes.
+ * the mix inserts, the same number of positions follows; when they are used up, an insert writes
+ * the oldest position again, so the model is bounded. Reads that are to miss use other keys, which
+ * no run with this seed writes.
  *
  * Drawing and checking cost no allocation and no clock. One thread at a time.
  */
@@ -58,11 +58,11 @@ struct sw_load_share {
     uint8_t *operations; /* enum sw_load_mix_operation */
 };
 
-/* What a server said about one key. */
+/* A server's answer for one key. */
 struct sw_load_answer {
-    bool has_found; /* `found` was told: was the key there before? */
+    bool has_found; /* the answer has `found`: whether the key existed before */
     bool found;
-    bool has_value;    /* `value` was told: of a get, or after a sum */
+    bool has_value;    /* the answer has `value`: of a get, or after a sum */
     bool has_previous; /* or: `value` is that before a write, 0 if there was none */
     uint64_t value;
     uint64_t since_ns, until_ns; /* from when to when its request was under way */

@@ -3,8 +3,8 @@
  * worker.h - a phase of a run, the threads that carry it out, and what a protocol must provide.
  *
  * A phase is cut into units: the keys of one frame (bulk) or of one pipeline (RESP). Workers take
- * units from the phase until there are no more. A unit costs one atomic addition, two or
- * three clock reads and one histogram entry; a key costs none of these.
+ * units from the phase until the phase has no more. A unit costs one atomic addition, two or three
+ * clock reads and one histogram entry. The cost does not depend on the number of keys.
  *
  * In closed loop a unit is sent when there is room for it. With a rate, unit i is due at a fixed
  * time, whatever the server does, and its latency counts from then.
@@ -95,9 +95,9 @@ struct sw_load_worker {
     atomic_uint_fast64_t keys_done;
     uint64_t missing;
     uint64_t wrong;
-    uint64_t expired; /* keys that were not there, and whose time was over, or may have been */
+    uint64_t expired; /* absent keys whose time was over, or may have been over */
     uint64_t operations[SW_LOAD_MIX_OPERATIONS]; /* of the mix: keys */
-    uint64_t hits; /* bulk: keys that were there; of a mix, by its gets */
+    uint64_t hits; /* bulk: keys that existed; in a mix, only of its gets */
     uint64_t late; /* units sent after their time, see limits.h */
     uint64_t late_max_ns;
     struct sw_load_example example;
@@ -109,7 +109,7 @@ struct sw_load_worker {
     char error[SW_LOAD_ERROR_BYTES];
 };
 
-/* What all connections of a run have in common once they stand. */
+/* State shared by all open connections of a run. */
 struct sw_load_setup {
     const struct sw_load_options *options;
     const struct sw_load_workload *workload;
@@ -118,7 +118,7 @@ struct sw_load_setup {
     const struct sw_load_prefill *frames; /* of every unit, for all threads; NULL: none */
 };
 
-/* What a server told about itself; zero where the protocol does not say. */
+/* Facts that the server reports about itself; zero if the protocol does not report them. */
 struct sw_load_server {
     char version[32];
     char backend[16];
@@ -163,14 +163,14 @@ void sw_load_worker_sent(struct sw_load_worker *worker, struct sw_load_unit *uni
 /* Accounts for an answered unit. */
 void sw_load_worker_done(struct sw_load_worker *worker, const struct sw_load_unit *unit,
                          uint64_t now_ns);
-/* Accounts for the answer to a key that no mix has: `is_right`, its value is that which the
- * workload gives to it; otherwise `found` is what it was. */
+/* Accounts for the answer to a key outside of a mix. `is_right`: the value is the workload's value
+ * of the key; otherwise `found` is the value of the answer. */
 void sw_load_worker_read(struct sw_load_worker *worker, const struct sw_load_unit *unit,
                          uint64_t key, bool missing, bool is_right, uint64_t found);
 /* Accounts for a key whose answer is not the value that the workload gives to it. */
 void sw_load_worker_mismatch(struct sw_load_worker *worker, uint64_t key, bool missing,
                              uint64_t found);
-/* Accounts for a key that is not there and should be, or is there and should not. */
+/* Accounts for a key that is absent but should exist, or exists but should be absent. */
 void sw_load_worker_presence(struct sw_load_worker *worker, uint64_t key, bool should);
 /* Checks the answer to element i of a unit that has a share; when it was under way is added. */
 void sw_load_worker_check(struct sw_load_worker *worker, const struct sw_load_unit *unit,

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What an element of an array of values is. */
+/* Formats of an element of an array of values. */
 enum sw_load_values {
     SW_LOAD_VALUES_INTEGER, /* an integer of value_bytes */
     SW_LOAD_VALUES_STRING,  /* its length in 4 bytes, little-endian, content_bytes bytes, zeros */
