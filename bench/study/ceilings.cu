@@ -315,7 +315,8 @@ static bool all_copied(const struct sw_study_memory *memory, const char *name)
     return equal;
 }
 
-/* True if as many words are not zero as were swapped, and no swap was surprised. */
+/* Returns true if the number of words that are not zero is the number of swaps, and every swap
+ * found the word that it expected. */
 static bool all_swapped(const struct sw_study_memory *memory, const char *name)
 {
     uint64_t surprised = 0;

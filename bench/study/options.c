@@ -115,7 +115,7 @@ static bool set_field(const struct sw_study_command *command, const struct sw_st
     }
 }
 
-/* What would have been right. */
+/* Writes the accepted values of the option to `why`. */
 static void explain(const struct sw_study_option *row, const char *text, char *why, size_t size)
 {
     const bool is_list = row->kind >= SW_STUDY_U32S && row->kind <= SW_STUDY_REALS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * options.h - command lines: a program lists its options in a table, from which the command line
- * is read and --help is printed.
+ * options.h - command lines: a program lists its options in a table. These functions read the
+ * command line and print --help by this table.
  *
  *     #define FIELD(name) SW_STUDY_FIELD(struct options, name)
  *     #define LIST(name) SW_STUDY_LIST(struct options, name)

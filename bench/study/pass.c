@@ -10,7 +10,7 @@
 #include "bench/study/span.h"
 #include "table/instance.h"
 
-/* Batches in flight; a queue of the table takes as many. */
+/* Batches in flight; the maximum of a queue of the table. */
 #define IN_FLIGHT 64
 
 static const void *at(const void *array, uint64_t bytes)

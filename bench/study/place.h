@@ -23,7 +23,7 @@ struct sw_study_place {
     void *(*alloc)(size_t bytes);            /* NULL: there is no such memory */
     void (*free)(void *memory);              /* NULL is allowed */
     bool (*fill)(void *memory, int byte, size_t bytes);
-    bool (*copy)(void *to, const void *from, size_t bytes); /* between host and device, too */
+    bool (*copy)(void *to, const void *from, size_t bytes); /* also between host and device */
 };
 
 extern const struct sw_study_place sw_study_host;

@@ -9,7 +9,7 @@
 
 #include "bench/study/random.h"
 
-/* Words of a subsequence between two draws: none comes near using so many. */
+/* Words of a subsequence between two draws: no draw uses nearly this number. */
 #define SW_STUDY_DRAW_WORDS (1ULL << 20)
 
 /* The generator of one thread: a subsequence, from the place where the draw begins. */

@@ -24,7 +24,7 @@ struct sw_study_draw {
 /* Fills memory with words uniform over 32 bits. bytes is a multiple of 4. */
 bool sw_study_fill(void *memory, size_t bytes, struct sw_study_draw draw);
 
-/* Whether two pieces of memory of so many bytes, a multiple of 4, are equal. */
+/* Compares two pieces of memory of `bytes` bytes, a multiple of 4. */
 bool sw_study_equal(const void *a, const void *b, size_t bytes, bool *equal);
 
 #ifdef __cplusplus

@@ -36,7 +36,7 @@ bool sw_study_files_open(void *report, const struct sw_study_file *files, const 
  * be written. */
 bool sw_study_files_close(void *report, const struct sw_study_file *files, const char *study);
 
-/* The folder of a study where none is given: output/<local time>/<study>. */
+/* Writes the default folder of a study: output/<local time>/<study>. */
 void sw_study_name_folder(char *folder, size_t size, const char *study);
 /* Makes a folder and those above it, as mkdir -p does. On false errno says why. */
 bool sw_study_make_folder(const char *folder);
@@ -45,8 +45,8 @@ bool sw_study_make_folder(const char *folder);
  * NAN leaves the field empty: the library does not have that metric. */
 void sw_study_summary(FILE *summary, const char *subject, const char *metric, double value,
                       const char *unit);
-/* The columns study to batch. A load has so many digits. A load or a batch of 0 leaves the
- * field empty. */
+/* Writes the columns study to batch. The load has `digits` digits. A load or a batch of 0 leaves
+ * the field empty. */
 #define SW_STUDY_SUBJECT_MAX 192
 void sw_study_subject(char subject[SW_STUDY_SUBJECT_MAX], const char *study, const char *library,
                       const char *operation, uint32_t slot_bits, double load, int digits,

@@ -26,7 +26,7 @@ struct sw_study_took {
     double events;  /* by CUDA events; NAN: nothing was marked, or there is no device */
 };
 
-/* An event that fails is said on stderr, and the span has no time by events. */
+/* If an event fails, prints one line on stderr, and the span has no time by events. */
 void sw_study_span_begin(struct sw_study_took *took);
 void sw_study_span_end(struct sw_study_took *took);
 
