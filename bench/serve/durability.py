@@ -28,9 +28,9 @@ PARTS = ("frames", "resp", "snapshot")
 FILL = 0.85
 FRAME = 262144
 PAIR_BYTES = 8
-# A record of the log has so many bytes more than its columns.
+# Bytes of a log record besides its columns.
 RECORD_HEAD = 64
-# Frames whose waiting is looked at while a snapshot is written; in flight on each connection.
+# Keys of the frames whose latency is measured while a snapshot is written; frames in flight on each connection.
 WAITING_FRAME, WAITING_DEPTH = 4096, 2
 SLOTS_MAX = 1 << 27
 # How redis-server is started.
@@ -51,7 +51,7 @@ BARS = {
 }
 
 
-# What durability-ceilings tells in bytes a second; the rest is keys, or commands.
+# Ceilings that durability-ceilings reports in bytes a second; the others are in keys or commands.
 ALONE_BYTES = ("check", "copy", "image_gather", "image_seal")
 
 

@@ -5,7 +5,7 @@ import statistics
 
 HEAD = "study,library,operation,slot_bits,F,batch,metric,value,unit"
 RATE = "keys_per_second"
-# Operations whose rate is told as a ratio to that of gets of the same frames, or of the same pipelines.
+# Operations with a ratio of their rate to the rate of gets by the same frames or pipelines.
 GET_OF = {"insert": "get", "update": "get", "delete": "get", "get_beside_updates": "get",
           "resp_set_p64": "resp_get_p64"}
 

@@ -4,7 +4,7 @@
 import math
 
 FRAMES = (("4 Ki", "4096"), ("64 Ki", "65536"), ("256 Ki", "262144"))
-# What a row of frames is called, its operation and F.
+# Rows of frames: label, operation, F.
 BY_FRAMES = (("get", "get", "0.85"), ("fresh inserts, empty to .85", "insert", "0.85"),
              ("fresh inserts, .85 to .95", "insert", "0.95"), ("sets of stored keys", "update", "0.85"),
              ("deletes, .5 to .4", "delete", "0.5"), ("deletes, .85 to .75", "delete", "0.85"),
@@ -17,7 +17,7 @@ BY_RESP = (("GET, pipeline of 64, 64 connections", "resp_get_p64", "keys_per_sec
            ("GET, one at a time, one connection", "resp_get_one", "keys_per_second"))
 SCALES = {"1/s": ((1e9, "G"), (1e6, "M"), (1e3, "k")), "us": ((1e3, "ms"), (1, "us")), "GB/s": ((1, "GB/s"),),
           "": ((1, ""),)}
-# What a row of durability is called; operation and batch; metric; what it is beside (library, operation, metric), the ratio.
+# Rows of durability: label, operation, batch, metric, (library, operation, metric) of the comparison, ratio.
 BY_DURABILITY = (
     ("sets by frames of 256 Ki, `always`; a plain program", "set_always", "262144", "keys_per_second",
      ("plain", "write_best", "keys_per_second"), "ratio_to_plain"),
