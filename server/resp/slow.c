@@ -63,6 +63,13 @@ static bool has_operand(const struct sw_round *round, const struct sw_command *c
             command->kind != SW_KIND_ALONE);
 }
 
+/* Keys that the command's text has. A command of one key may have several operations on it. */
+static uint32_t keys_of(const struct sw_pending *pending, const struct sw_command *command)
+{
+    const bool is_one = command->first_key == command->last_key && pending->count > 0;
+    return is_one ? 1 : pending->count;
+}
+
 /* When the key expires, where that is what the command is about; 0: it says no time. */
 static uint64_t time_of(const struct sw_round *round, const struct sw_pending *pending)
 {
@@ -81,12 +88,13 @@ static void put_command(struct sw_slowlog_draft *draft, const struct sw_round *r
     const struct sw_key_text *keys = &sw_resp_of(pending->conn)->resp->keys;
     char room[SW_KEY_TEXT_BYTES_MAX];
     size_t size = 0;
+    const uint32_t end = pending->first + keys_of(pending, command);
     bool operand = has_operand(round, command), more = true;
     more = sw_slowlog_word(draft, command->name);
     if (command->maker == SW_MAKER_MEMORY || command->maker == SW_MAKER_OBJECT) {
         more = sw_slowlog_word(draft, command->maker == SW_MAKER_MEMORY ? "usage" : "encoding");
     }
-    for (uint32_t i = pending->first; more && i < pending->first + pending->count; i++) {
+    for (uint32_t i = pending->first; more && i < end; i++) {
         uint64_t key = sw_integer_at(round->keys, round->batches->shape.key_bytes, i);
         const char *text =
             sw_key_text_at(keys, &round->batches->shape, key, round->values, i, room, &size);
@@ -116,8 +124,8 @@ static void log_commands(const struct sw_replies *replies, struct sw_timings *ti
         }
         const struct sw_command *command = sw_command_at((enum sw_command_id)pending->command);
         uint64_t arguments =
-            (uint64_t)pending->count * (has_operand(&replies->round, command) ? 2 : 1) + 1 +
-            (time_of(&replies->round, pending) != 0 ? 2 : 0);
+            (uint64_t)keys_of(pending, command) * (has_operand(&replies->round, command) ? 2 : 1) +
+            1 + (time_of(&replies->round, pending) != 0 ? 2 : 0);
         sw_slowlog_begin(&draft, us, pending->conn->peer.address, pending->conn->shown.name,
                          arguments);
         put_command(&draft, &replies->round, pending, command);

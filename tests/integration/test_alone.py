@@ -137,6 +137,10 @@ def slow_log():
         equal(replies.ask("RENAME", 2, 3), "OK", "RENAME")
         equal([entry[3] for entry in replies.ask("SLOWLOG", "GET", 2)],
               [[b"rename", b"2", b"3"], [b"copy", b"1", b"2"]], "the two, the last one first")
+        for words in (("DELIFEQ", 3, 5), ("CAS", 3, 5, 6), ("SET", 3, 7, "IFEQ", 11), ("DELEX", 3, "IFEQ", 7)):
+            replies.ask(*words)
+        equal([entry[3] for entry in replies.ask("SLOWLOG", "GET", 4)],
+              [[b"delex", b"3"], [b"set", b"3", b"7"], [b"cas", b"3"], [b"delifeq", b"3"]], "a key is shown once")
 
 
 @case
