@@ -11,8 +11,8 @@
 #define SW_CLIENT_HEAD_BYTES_MAX 128
 /* The size of a stripe's buffer for reading ahead. It is not used where a long body comes next. */
 #define SW_CLIENT_BUFFER_BYTES 65536
-/* The size of the memory that receives what nobody wants: padding, values without an array,
- * the found bitmap of an older server. It is overwritten again and again, so that it stays in the
+/* The size of the memory that receives unwanted bytes: padding, values without an array, the found
+ * bitmap of an older server. All receives overwrite the same memory, so that it stays in the
  * processor's cache. */
 #define SW_CLIENT_SCRATCH_BYTES 65536
 /* Bodies of at least this length are received straight into the caller's arrays. */

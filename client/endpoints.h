@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * endpoints.h - the addresses that a handle may connect to, and what it needs to connect again: the
- * options with their texts, and a dialer. The handle owns them.
+ * endpoints.h - the addresses of a handle, and the data to connect again: the options with their
+ * texts, and a dialer. The handle owns them.
  */
 #ifndef SHERWOOD_CLIENT_ENDPOINTS_H
 #define SHERWOOD_CLIENT_ENDPOINTS_H

@@ -28,7 +28,7 @@ struct sherwood {
     uint64_t overflows; /* of the last sherwood_run */
 
     struct sherwood_region *regions; /* of the first stripe; NULL: none */
-    struct sw_sharing sharing;       /* what the server allows, once it was asked */
+    struct sw_sharing sharing;       /* the server's limits, after ATTACH */
     int spin_us;
 
     bool has_cursors; /* a scan of this handle has not ended, or the caller vouches for cursors */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * memory.h - the memory that a handle shares with its server: regions, and that of the ring. Used
- * by the thread that uses the handle.
+ * memory.h - the memory that a handle shares with its server: the regions and the ring. Threads:
+ * the one that uses the handle.
  */
 #ifndef SHERWOOD_CLIENT_MEMORY_H
 #define SHERWOOD_CLIENT_MEMORY_H
@@ -16,14 +16,14 @@
 
 struct sherwood_region {
     struct sherwood *client;
-    struct sherwood_region *next; /* of the handle's, by no order */
+    struct sherwood_region *next; /* of the handle's regions, in no order */
     uint32_t index;
     uint8_t *memory;
     size_t bytes;
     size_t used;    /* by sherwood_region_allocate */
     int fd;         /* of its memfd, if it was made here; otherwise -1 */
     bool is_own;    /* it was made here, and is unmapped with the region */
-    bool is_apart;  /* what this process sees is no longer what the server writes */
+    bool is_apart;  /* this process has other pages than the server now */
     bool is_device; /* memory of a GPU, which this processor cannot touch */
 };
 

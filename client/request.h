@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * request.h - a struct sherwood_request, also of a program that was compiled with an older
- * sherwood.h: what it does not have is absent. It belongs to the thread that uses the handle.
+ * request.h - reads a struct sherwood_request, also of a program that was compiled with an older
+ * sherwood.h: fields that its struct lacks count as 0. Threads: the one that uses the handle.
  */
 #ifndef SHERWOOD_CLIENT_REQUEST_H
 #define SHERWOOD_CLIENT_REQUEST_H

@@ -12,8 +12,8 @@
 /* Is this an address for TLS? */
 bool sw_client_is_secure(const char *address);
 
-/* Has the caller set an option of TLS? Without TLS that is an error, or a program would believe
- * that nobody reads along. */
+/* Has the caller set an option of TLS? Without TLS that is an error: otherwise a program would
+ * believe that its connection is encrypted. */
 bool sw_client_wants_secure(const struct sherwood_options *options);
 
 /* Fills in a dialer, which the caller ends by sw_client_secure_end when its transports are open.

@@ -66,7 +66,7 @@ struct sw_client_job {
     uint64_t hits, overflows;
 };
 
-/* Gives the job its operation, and its elements their widths; memory of others is freed. */
+/* Sets the operation of the job and the widths of its elements. Frees memory of other widths. */
 void sw_client_job_describe(struct sw_client_job *job, enum sherwood_operation operation,
                             const struct sw_client_details *details);
 /* Splits the arrays of the job by this topology. Returns SHERWOOD_OK, or SHERWOOD_E_NOMEM, or

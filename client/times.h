@@ -15,7 +15,7 @@ static inline bool sw_client_keeps(const struct sw_request *header)
 {
     return header->operation == SW_OPERATION_SET && header->times == SW_FRAME_TIMES_KEEP;
 }
-/* Adds what it says, if it is not NULL. */
+/* Copies `times` to the details, if it is not NULL. */
 void sw_client_add_times(struct sw_client_details *details, const struct sherwood_times *times);
 
 #endif

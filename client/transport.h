@@ -35,8 +35,8 @@ struct sw_client_transport_calls {
     /* Optional (NULL): do not report the descriptor as readable before this many bytes are there.
      * Returns the number now in effect. */
     uint32_t (*low_water)(struct sw_client_transport *transport, uint32_t bytes);
-    /* Optional (NULL): has it input that makes the descriptor readable for nobody, because it was
-     * received with other input? */
+    /* Optional (NULL): has the transport buffered input, received together with earlier input? The
+     * descriptor does not become readable for it. */
     bool (*pending)(const struct sw_client_transport *transport);
     /* Ends the connection and frees the transport. */
     void (*close)(struct sw_client_transport *transport);
@@ -45,10 +45,10 @@ struct sw_client_transport_calls {
 /* The first member of each transport's own struct. */
 struct sw_client_transport {
     const struct sw_client_transport_calls *calls;
-    int fd;                          /* to poll; the transport's */
-    short read_events, write_events; /* what to poll for to go on reading, to go on writing */
-    uint32_t held;                   /* bytes that write_pages has taken and not sent yet */
-    const char *trouble; /* why a call has failed, if errno does not say it; NULL: errno does */
+    int fd;                           /* to poll; the transport's */
+    short read_events, write_events;  /* what to poll for to go on reading, to go on writing */
+    uint32_t held;                    /* bytes that write_pages has taken and not sent yet */
+    const char *trouble;              /* why a call has failed; NULL: see errno */
     struct sherwood_traffic *traffic; /* borrowed: system calls are counted there */
 };
 

@@ -12,14 +12,13 @@
  *
  * The body of a request on keys holds the keys, followed by the operands if the operation takes
  * them, by a score for each key if has_scores is set, and by a time for each key if has_times is
- * set. Requests without keys have no body. The
- * body of their reply holds what was wanted of these, in this order: values; found bitmap (key i is
- * bit i % 64 of 64-bit word i / 64; unused bits are zero); not-admitted bitmap; scores; keys,
- * values and scores of the entries that were evicted. The body of a SCAN reply holds keys, followed
- * by values, and by scores if they were wanted; that of a STATS reply holds figures (struct
- * sw_figure), that of a TOPOLOGY reply bytes of it (proto/map.h). A reply whose status is not OK
- * has no body. The length of every frame is a multiple of 64 bytes, so that arrays stay aligned
- * along a connection.
+ * set. Requests without keys have no body. The body of their reply holds the arrays that the
+ * request wanted, in this order: values; found bitmap (key i is bit i % 64 of 64-bit word i / 64;
+ * unused bits are zero); not-admitted bitmap; scores; keys, values and scores of the evicted
+ * entries. The body of a SCAN reply holds keys, followed by values, and by scores if the request
+ * wanted them. The body of a STATS reply holds figures (struct sw_figure), the body of a TOPOLOGY
+ * reply bytes of a topology (proto/map.h). A reply whose status is not OK has no body. The length
+ * of every frame is a multiple of 64 bytes, so that arrays stay aligned along a connection.
  *
  * All functions are pure and may be called from any thread.
  */
@@ -167,12 +166,12 @@ struct sw_server_info {
     uint32_t resp_keys;   /* enum sw_resp_keys of key_form.h, or a number of a later version */
     uint32_t value_type;  /* enum ValueType of sherwood.proto, or a number of a later version */
     uint32_t dimension;
-    bool is_cluster;    /* it has keys of its own slots alone */
+    bool is_cluster;    /* the server has only the keys of its own slots */
     uint64_t map_epoch; /* of its topology; 0: none */
-    bool takes_times;   /* frames may say when keys expire */
+    bool takes_times;   /* frames may have expiry times */
 };
 
-/* ATTACH: what a connection may register. */
+/* The reply to ATTACH: the limits of what a connection may register. */
 struct sw_sharing {
     uint32_t regions_max, ring_entries_max;
     uint64_t region_bytes_max;

@@ -27,9 +27,8 @@ uint64_t sw_key_of_hash(const void *text, size_t size);
  * without a leading zero) is that number. Every other text is sw_key_of_hash. */
 uint64_t sw_key_of_auto(const void *text, size_t size);
 
-/* The form as files and replicas tell it: 0 if it is not told, as by earlier versions, or the form
- * + 1.
- */
+/* The encoding of the form in files and for replicas: the form + 1; 0: unknown, as from earlier
+ * versions. */
 static inline uint32_t sw_key_form_told(uint32_t form)
 {
     return form + 1;

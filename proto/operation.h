@@ -34,7 +34,7 @@ bool sw_operation_has_range(uint32_t operation);
  * TTL, for servers whose keys expire? */
 bool sw_operation_expires(uint32_t operation);
 bool sw_operation_needs_expiry(uint32_t operation);
-/* Does it insert or replace values, so that it may say when its keys expire? */
+/* Does it insert or replace values, so that it may set the expiry times of its keys? */
 bool sw_operation_takes_times(uint32_t operation);
 /* May it change the table? */
 bool sw_operation_writes(uint32_t operation);
@@ -62,7 +62,7 @@ const char *sw_operation_right(uint32_t operation);
 /* The operation that adds numbers of this type (enum sw_value_type), to present keys only or to all
  * keys. 0: none. */
 uint32_t sw_operation_that_adds(uint32_t type, bool present_only);
-/* Does it add numbers to those of a value? Are these of 16 bits? */
+/* Does it add numbers to the numbers of a value? Are these numbers of 16 bits? */
 bool sw_operation_adds(uint32_t operation);
 bool sw_operation_adds_16(uint32_t operation);
 /* Computes the value of a key after an operation that takes an operand. `old` is the value before

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * region.h - requests without bytes: the records of a ring in memory that client and server share,
- * and the regions, memory of the client's, that they name. Nothing here does I/O or allocates.
+ * region.h - requests through shared memory: the records of a ring that client and server share,
+ * and the regions that these records name, memory of the client. Nothing here does I/O or
+ * allocates.
  *
- * On a connection of frames over a Unix socket, ATTACH asks for the limits; from then on the server
- * takes descriptors (SCM_RIGHTS) that come with a frame. REGION registers memory: first that of the
- * ring, then regions, by an index that the client chooses. RELEASE gives a region back. All are
- * frames without a body, and are answered in the order of their arrival; a client sends one at a
- * time.
+ * On a connection of frames over a Unix socket, ATTACH requests the limits; then the server accepts
+ * descriptors (SCM_RIGHTS) that come with a frame. REGION registers memory: first the ring, then
+ * regions under an index that the client chooses. RELEASE unregisters a region. All are frames
+ * without a body. The server replies to them in the order of their arrival, and a client sends one
+ * at a time.
  *
  * | REGION kind | descriptors           | what                                                    |
  * | RING        | 1: memfd              | the ring, of sw_ring_bytes(entries) bytes; index 0      |
@@ -15,7 +16,8 @@
  * | CUDA_IPC    | none                  | a region of the server's device: the handle of a shared |
  * |             |                       | allocation of CUDA, and an offset into it               |
  *
- * A memfd is of tmpfs, sealed against shrinking, and has just the bytes that the request says.
+ * A memfd is of tmpfs, sealed against shrinking, and has exactly the number of bytes in the
+ * request.
  *
  * The ring has one writer and one reader for each word. Counters run modulo 2^32; the slot of
  * number n is n % entries. Every word has a line of 64 bytes:
@@ -56,7 +58,8 @@ enum sw_region_kind { SW_REGION_RING = 1, SW_REGION_MEMFD = 2, SW_REGION_CUDA_IP
 /* Indices of regions are smaller, whatever the server allows. */
 #define SW_REGIONS_MAX 1024
 
-/* What REGION and RELEASE say. It is no part of struct sw_request, which every frame copies. */
+/* The fields of REGION and RELEASE. They are not in struct sw_request, because every frame copies
+ * that. */
 struct sw_region_request {
     uint32_t kind; /* may be any number */
     uint32_t index;
@@ -66,10 +69,10 @@ struct sw_region_request {
     uint8_t device_uuid[SW_REGION_UUID_BYTES]; /* CUDA_IPC */
     uint8_t handle[SW_REGION_HANDLE_BYTES];
 };
-/* Decodes what a header of REGION or RELEASE says. Returns 0, or SW_FRAME_E_HEADER if it says
- * nothing of a region, or an array has another length. */
+/* Decodes the region in a header of REGION or RELEASE. Returns 0, or SW_FRAME_E_HEADER if the
+ * header has no region, or an array in it has a wrong length. */
 int sw_region_request_decode(const uint8_t *header, size_t size, struct sw_region_request *region);
-/* As sw_request_encode, of a request with a region. */
+/* Does what sw_request_encode does, for a request with a region. */
 int sw_region_request_encode(const struct sw_request *request,
                              const struct sw_region_request *region, uint8_t *out,
                              size_t out_bytes);
@@ -89,8 +92,8 @@ enum sw_ring_word {
 #define SW_RING_ENTRIES_MIN 8
 #define SW_RING_ENTRIES_MAX 4096
 
-/* Where the arrays of a submission lie. Those that a request wants decide what it wants: `found`,
- * and all behind it, are NONE where they are declined. SCAN: its keys, values and scores go to
+/* The arrays of a submission. The places of `found` and of the arrays behind it also show which of
+ * them the request wants: SW_RING_NONE declines an array. SCAN: its keys, values and scores go to
  * KEYS, VALUES and SCORES_OUT; STATS: the figures go to KEYS. */
 enum sw_ring_array {
     SW_RING_KEYS,
@@ -170,23 +173,23 @@ static inline struct sw_completion *sw_ring_completion(uint8_t *ring, uint32_t e
     return (struct sw_completion *)(void *)first + (n & (entries - 1));
 }
 
-/* What a submission asks for, as a frame's header would say it. Returns NULL, or a sentence that
- * says what is wrong with the record. Whether the operation can be carried out is judged as that of
- * a frame. */
+/* Converts a submission to the request that a frame's header would have. Returns NULL, or a
+ * sentence about the error in the record. Checks only the record: the request needs the same checks
+ * as that of a frame. */
 const char *sw_submission_decode(const struct sw_submission *submission, uint32_t key_bytes,
                                  uint32_t value_bytes, struct sw_request *request);
 /* Does the reverse, except for the places of the arrays: they are SW_RING_NONE. */
 void sw_submission_encode(const struct sw_request *request, struct sw_submission *submission);
 
-/* The bytes of each array of a request, by enum sw_ring_array, and to how many bytes it has to be
- * aligned; 0 where the request has no such array. */
+/* The bytes and the alignment of each array of a request, by enum sw_ring_array; 0 if the request
+ * has no such array. */
 struct sw_ring_extent {
     uint64_t bytes;
     uint32_t align;
 };
 void sw_submission_extents(const struct sw_request *request, struct sw_ring_extent *extents);
 
-/* Of a reply, what a completion has, and back. */
+/* Convert a reply to a completion, and back. A completion has only some fields of a reply. */
 void sw_completion_encode(const struct sw_reply *reply, struct sw_completion *completion);
 void sw_completion_decode(const struct sw_completion *completion, const struct sw_request *request,
                           struct sw_reply *reply);

@@ -56,8 +56,8 @@ struct sw_snapshot_header {
     uint32_t value_type;                 /* of rows: enum sw_value_type; else 0 */
     uint32_t key_text_bytes;             /* of value_bytes, the last ones: the text of the key */
     char writer[SW_SNAPSHOT_TEXT_BYTES]; /* version of the daemon */
-    uint64_t segment;       /* of the log beside it, which was written then; 0: none, or not told */
-    uint64_t segments_from; /* number of the first segment that a start may need behind it */
+    uint64_t segment;                    /* of the log, written at that time; 0: none, or unknown */
+    uint64_t segments_from; /* number of the first segment that a start from it may need */
     uint32_t key_form;      /* sw_key_form_told(): how clients by RESP wrote keys */
 };
 
@@ -100,7 +100,7 @@ const char *sw_snapshot_get_header(const uint8_t bytes[SW_SNAPSHOT_HEADER_BYTES]
  * padding included. Fills in head and padding, and returns the check of the columns. */
 uint64_t sw_snapshot_seal_block(const struct sw_snapshot_header *header, uint64_t number,
                                 uint32_t entries, uint8_t *bytes);
-/* Checks a whole block, the one with this number. *check receives that of its columns. */
+/* Checks a whole block, which must have this number. *check receives the check of its columns. */
 const char *sw_snapshot_check_block(const struct sw_snapshot_header *header, uint64_t number,
                                     const uint8_t *bytes, uint64_t *check);
 

@@ -25,8 +25,8 @@ enum sw_value_type {
 const char *sw_value_type_name(uint32_t type);
 /* The bytes of a number; 0: bytes and strings have none. */
 uint32_t sw_value_type_bytes(uint32_t type);
-/* Whether what was written as one may be read as the other: bytes are anything, numbers are of one
- * type, known here or not. */
+/* Returns whether values written as one type may be read as the other: bytes fit every type,
+ * numbers only their own type, known here or not. */
 bool sw_value_types_fit(uint32_t one, uint32_t other);
 
 /* The formats of values: name, number of enum ValueFormat, word for people.

@@ -14,7 +14,7 @@
 
 #include "proto/boot_id.h"
 
-#define SW_WAL_PAGE 4096U         /* what is durable is never written again, page by page */
+#define SW_WAL_PAGE 4096U         /* a page with durable bytes is never written again */
 #define SW_WAL_HEADER_BYTES 4096U /* of a segment */
 #define SW_WAL_ALIGN 64U          /* records, and their columns, begin at multiples of it */
 #define SW_WAL_RECORD_BYTES 64U   /* header of a record */
@@ -27,7 +27,7 @@ struct sw_wal_shape {
     uint32_t engine;         /* enum sw_engine */
     uint32_t value_format;   /* enum sw_value_format */
     uint32_t value_type;     /* of rows: enum sw_value_type; else 0 */
-    uint32_t key_text_bytes; /* of value_bytes, the last ones: the text of the key */
+    uint32_t key_text_bytes; /* the last bytes of value_bytes: the key string */
 };
 
 /* The header of a segment. */
@@ -49,26 +49,26 @@ struct sw_wal_segment {
 #define SW_WAL_NO_PREVIOUS UINT64_MAX
 
 enum sw_wal_kind {
-    SW_WAL_OPERATIONS = 1, /* carried out one after the other */
+    SW_WAL_OPERATIONS = 1, /* executed in order */
     SW_WAL_CLEAR = 2,      /* everything was removed */
     SW_WAL_SEAL = 3,       /* the segment is full: another one follows */
     SW_WAL_END = 4,        /* a clean stop: nothing follows in this segment */
-    SW_WAL_MARK = 5        /* only tells what is durable */
+    SW_WAL_MARK = 5        /* only reports which writes are durable */
 };
 
 #define SW_WAL_HAS_OPERANDS 1U   /* there is a column of operands */
 #define SW_WAL_HAS_OPERATIONS 2U /* .. of operations: they are not all the same */
-/* Where keys expire. Programs that do not know of it refuse such a record. */
+/* The columns of expiry times. Programs that do not know them refuse such a record. */
 #define SW_WAL_HAS_TIMES 0x0100U  /* .. of the times that operations give, 8 bytes each */
 #define SW_WAL_HAS_TIME 0x0200U   /* .. of the one time that all of them give */
-#define SW_WAL_HAS_BURIED 0x0400U /* .. of keys that were removed before: their time had come */
+#define SW_WAL_HAS_BURIED 0x0400U /* .. of expired keys, removed before the operations */
 
 /* The header of a record. */
 struct sw_wal_record {
     enum sw_wal_kind kind;
     uint8_t operation; /* of all operations, unless SW_WAL_HAS_OPERATIONS; see below */
     uint16_t flags;
-    uint64_t sequence; /* its own; of SEAL, END and MARK that of the last record before */
+    uint64_t sequence; /* its own; SEAL, END and MARK have that of the record before */
     uint64_t synced;   /* everything up to here was durable when the record was written */
     uint64_t wall_us;
     uint32_t count;  /* operations */

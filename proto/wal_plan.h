@@ -27,24 +27,24 @@ struct sw_wal_piece {
     uint64_t from, to;
 };
 
-/* Fills in all but the number, from the bytes of the segment's file, as sw_wal_run_read takes them.
- */
+/* Fills in all fields except the number, from the bytes of the segment's file, as sw_wal_run_read
+ * takes them. */
 void sw_wal_look(struct sw_wal_found *found, const uint8_t *bytes, uint64_t size,
                  uint64_t file_bytes, const uint8_t boot[SW_BOOT_ID_BYTES]);
 
-/* What a snapshot tells of the log beside it. */
+/* The facts about the log in the header of a snapshot. */
 struct sw_wal_beside {
-    uint64_t segment; /* the one that was written then: it or a newer one is there; 0: not told */
-    uint64_t from;    /* no start behind the snapshot needs a segment of a lower number */
+    uint64_t segment; /* written at that time: it or a newer one must exist; 0: unknown */
+    uint64_t from;    /* no start from the snapshot needs a segment of a lower number */
 };
 
 struct sw_wal_plan {
-    struct sw_wal_beside beside; /* in: of the snapshot `base`; zeros: not told */
+    struct sw_wal_beside beside; /* in: of the snapshot `base`; zeros: unknown */
     uint64_t gone;     /* number of a missing segment that is needed; 0: nothing is missing */
     uint64_t base;     /* sequence of the snapshot; 0: none */
     uint64_t end;      /* sequence of the last write that is recovered */
     uint64_t evidence; /* everything up to here was durable */
-    bool is_torn;      /* behind the end a write cannot be read, as a crash leaves it */
+    bool is_torn;      /* a write behind the end cannot be read, as after a crash */
     size_t damaged;    /* the segment, + 1, in which a write behind the end was written whole and
                           cannot be read; 0: there is none */
     size_t pieces;
@@ -53,11 +53,11 @@ struct sw_wal_plan {
 
 #define SW_WAL_REFUSAL_BYTES 256
 
-/* Decides what is taken from the segments, which are sorted by number, on top of a snapshot of
- * sequence `base`; `named` is the highest sequence in a name of a snapshot, whole or not. Returns
- * false with a sentence in `refusal` if something that was durable is damaged or gone, if a segment
- * is gone that may have had more, or if something is not of this log and shape (unless `shape` is
- * NULL). */
+/* Decides which records a start recovers from the segments, on top of a snapshot of sequence
+ * `base`. The segments are sorted by number. `named` is the highest sequence in a name of a
+ * snapshot, whole or not. Returns false with a sentence in `refusal` if durable writes are damaged
+ * or missing, if a missing segment may have had more writes, or if a segment belongs to another log
+ * or has another shape (unless `shape` is NULL). */
 bool sw_wal_plan(struct sw_wal_plan *plan, struct sw_wal_found *found, size_t count, uint64_t base,
                  uint64_t named, const struct sw_wal_shape *shape,
                  char refusal[SW_WAL_REFUSAL_BYTES]);

@@ -110,9 +110,9 @@ static bool is_zero(const uint8_t *bytes, uint64_t size, uint64_t from, uint64_t
     return true;
 }
 
-/* Do `bytes` have this check once one byte of them is another? The zeros at the end stay: a crash
- * may have cut what was there. Tries every byte up to ONE_BYTE_MAX, every bit up to ONE_BIT_MAX.
- * Leaves the bytes as they were. */
+/* Do `bytes` have this check after a change of one byte? The zeros at the end stay: a crash may
+ * have cut what was there. Tries every byte up to ONE_BYTE_MAX, every bit up to ONE_BIT_MAX. Leaves
+ * the bytes as they were. */
 static bool is_one_off(uint8_t *bytes, uint64_t size, uint64_t seed, uint64_t check)
 {
     const bool every = size <= ONE_BYTE_MAX;

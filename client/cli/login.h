@@ -23,8 +23,8 @@ struct sw_cli_login {
  * can read it. Returns false if it is too long. */
 bool sw_cli_login_pass(struct sw_cli_login *login, char *argument);
 
-/* Reads the password from the file or the terminal, or takes that of the environment (NULL: none)
- * if no other was named. Returns false with a sentence in `text`. */
+/* Reads the password from the file or the terminal. Without these it uses the password of the
+ * environment (NULL: none). Returns false with a sentence in `text`. */
 bool sw_cli_login_complete(struct sw_cli_login *login, const char *environment, char *text,
                            size_t text_bytes);
 

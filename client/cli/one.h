@@ -13,7 +13,7 @@
  * printed an error, if it failed. */
 bool sw_cli_run_one(struct sw_cli *cli, int operation, const char *key_word, const void *operand,
                     bool *found, void *previous);
-/* The same of one that says when the key expires. */
+/* Does the same for an operation with an expiry time. */
 bool sw_cli_run_timed(struct sw_cli *cli, int operation, const char *key_word, const void *operand,
                       bool *found, void *previous, const struct sherwood_times *times);
 

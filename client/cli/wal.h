@@ -25,9 +25,10 @@ struct sw_cli_wal {
     struct sw_wal_plan plan;
 };
 
-/* Prints what is wrong with the directory, or with the file of this name in it. Returns false. */
+/* Prints an error about the directory, or about the file of this name in it. Returns false. */
 bool sw_cli_wal_complain(const struct sw_cli_wal *wal, const char *name, const char *text);
-/* Reads what the directory holds, all but the plan. Returns false with the reason printed. */
+/* Reads the segments and snapshots of the directory, but makes no plan. Returns false with the
+ * reason printed. */
 bool sw_cli_wal_read(struct sw_cli_wal *wal);
 /* The bytes of a segment, which the caller frees; or NULL with the reason printed. */
 uint8_t *sw_cli_wal_load(const struct sw_cli_wal *wal, uint64_t number, uint64_t *size);
@@ -36,8 +37,8 @@ void sw_cli_wal_free(struct sw_cli_wal *wal);
 /* Locks the directory until the process ends. Returns it, open; or -1 with the reason printed. */
 int sw_cli_wal_lock(const struct sw_cli_wal *wal);
 
-/* log check --fix: says what is lost if the log is cut so that a server starts; with `yes` it does
- * that. Returns false if the log was not fixed. */
+/* log check --fix: prints which writes are lost if the log is cut so that a server can start. With
+ * `yes` it cuts the log. Returns false if the log was not fixed. */
 bool sw_cli_wal_fix(struct sw_cli_wal *wal, bool yes);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * driver.h - what is used of CUDA's driver, loaded when it is needed: nothing of CUDA is needed to
- * build, and a program without a GPU learns so in a sentence.
+ * driver.h - the functions of CUDA's driver that the client uses. It loads the driver at run time:
+ * a build needs nothing of CUDA, and a program without a GPU gets an error.
  */
 #ifndef SHERWOOD_CLIENT_CUDA_DRIVER_H
 #define SHERWOOD_CLIENT_CUDA_DRIVER_H

@@ -69,8 +69,8 @@ struct sw_topology {
     uint16_t owner[SW_SLOTS]; /* a shard, or SW_TOPOLOGY_NOBODY */
 };
 
-/* Returns a topology that the caller frees, or NULL with a sentence in `error`: the first fault by
- * its JSON path ("$.nodes[2].port: .."), a fault of JSON by its line and column. */
+/* Returns a topology that the caller frees, or NULL with a sentence in `error`: the first error
+ * with its JSON path ("$.nodes[2].port: .."), or a syntax error with its line and column. */
 struct sw_topology *sw_topology_parse(const char *text, size_t size,
                                       char error[SW_TOPOLOGY_ERROR_BYTES]);
 
@@ -82,26 +82,26 @@ struct sw_topology *sw_topology_parse_shared(const char *text, size_t size, uint
 /* `topology` may be NULL. */
 void sw_topology_free(struct sw_topology *topology);
 
-/* JSON that sw_topology_parse takes, on one line and without "force"; the caller frees it. NULL if
+/* Returns JSON for sw_topology_parse, on one line and without "force". The caller frees it. NULL if
  * there is no memory. */
 char *sw_topology_print(const struct sw_topology *topology);
-/* The same without an epoch, and with "force": what sw_topology_parse_shared takes. */
+/* Returns JSON for sw_topology_parse_shared: without an epoch, and with "force". */
 char *sw_topology_print_shared(const struct sw_topology *topology);
 
-/* Do both say the same? "force" and "lost_after" do not count: one is about the way to a topology,
- * the other one is found on it. */
+/* Compares two topologies, except for "force" and "lost_after". "force" tells only how to install a
+ * topology; servers find out "lost_after" while they install it. */
 bool sw_topology_equal(const struct sw_topology *one, const struct sw_topology *other);
 
-/* Gives these slots to a shard, which changes a topology that nobody else looks at. Returns false,
- * and it is to be freed, if there is no memory. */
+/* Gives these slots to a shard. Changes the topology in place, so no other thread may read it.
+ * Returns false if there is no memory; free the topology then. */
 bool sw_topology_give(struct sw_topology *topology, const struct sw_slot_set *slots,
                       uint16_t shard);
 
-/* The place of the node with this id in `nodes`, or -1. */
+/* Returns the index of the node with this id in `nodes`, or -1. */
 int sw_topology_find_node(const struct sw_topology *topology, const char *id);
 
-/* Is the text 40 hex digits in lower case? A host name by RFC 1123 that is no literal address? A
- * literal address, which is written to `canonical` then? */
+/* is_id: is the text 40 hex digits in lower case? is_hostname: is it a host name by RFC 1123, not a
+ * literal address? is_ip: is it a literal address? Then `canonical` receives its canonical form. */
 bool sw_topology_is_id(const char *text);
 bool sw_topology_is_hostname(const char *text);
 bool sw_topology_is_ip(const char *text, char canonical[SW_TOPOLOGY_IP_MAX + 1]);
