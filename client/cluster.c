@@ -225,8 +225,9 @@ uint64_t sw_client_cluster_draw(struct sw_client_cluster *cluster, uint64_t belo
     return cluster->random % below;
 }
 
-/* Asks the servers that are connected, until one has what is needed: any one of them at first, so
- * that the one which refuses many clients does not have to tell all of them; then that one. */
+/* Loads the topology from connected servers until one has the epoch `needed`. It begins with a
+ * random server, so that a server that refuses many clients need not serve all of them; that server
+ * comes second. */
 static struct sw_topology *ask_connected(struct sherwood *client, struct sw_client_stripe *refused,
                                          uint64_t needed, int *status)
 {
@@ -287,7 +288,7 @@ int sw_client_cluster_load(struct sherwood *client, struct sw_client_stripe *ref
         return sw_client_fail(client, status, "no node told the topology of the cluster: %.400s",
                               cluster->trouble[0] != '\0' ? cluster->trouble : client->error);
     }
-    if (topology->epoch >= had) { /* else a node is behind: what the handle has is better */
+    if (topology->epoch >= had) { /* otherwise the node is behind: keep the handle's topology */
         sw_map_free(cluster->topology);
         cluster->topology = topology;
     } else {

@@ -97,7 +97,7 @@ static void list_cache(struct list *list, const struct sw_client_flight *flight)
     list_array(list, cache->evicted_scores, most * sizeof(uint64_t), true);
 }
 
-/* Lists what the body of a reply without keys is received into. */
+/* Lists the arrays that receive the body of a reply without keys. */
 static void list_body(struct list *list, const struct sw_client_flight *flight)
 {
     const struct sw_request *request = &flight->header;
@@ -142,7 +142,7 @@ struct sw_client_flight *sw_client_flight_find(struct sw_client_stripe *stripe, 
     return id != 0 && flight->id == id ? flight : NULL;
 }
 
-/* Notes what the reply counted, of a frame of a call or of the only one. */
+/* Adds the counts of a reply, to one frame of a call or the only one. */
 static void count_cache(struct sherwood_cache *cache, const struct sw_reply *reply)
 {
     if (cache != NULL && reply != NULL) {

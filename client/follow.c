@@ -36,8 +36,8 @@ static int64_t now_ms(void)
 
 enum role { PRIMARY, REPLICA, UNREACHABLE };
 
-/* Asks for a WAIT for no replica: a primary answers at once, and a replica refuses it and names its
- * primary. A server that refuses it for another reason does not tell, and counts as a primary. */
+/* Sends a WAIT for no replica: a primary replies at once, and a replica refuses it and names its
+ * primary. A server that refuses it for another reason counts as a primary. */
 static enum role ask_role(struct sw_client_stripe *stripe, int timeout_ms)
 {
     struct sherwood *client = stripe->client;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * jobs.c - the requests that are under way at a cluster: sending shares in order, taking in their
- * answers, and sending again what was refused.
+ * jobs.c - the requests in flight at a cluster: sends shares in order, receives their answers, and
+ * sends refused shares again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -201,7 +201,7 @@ static bool send_share(struct sherwood *client, struct sw_client_share *share)
     return true;
 }
 
-/* Queues the shares that can be sent, in order, and sends what the sockets take. */
+/* Queues the shares that can be sent, in order, and sends as much as the sockets accept. */
 static void pump(struct sherwood *client)
 {
     struct sw_client_cluster *cluster = client->cluster;
@@ -316,8 +316,8 @@ static void try_again(struct sherwood *client, struct sw_client_job *job, uint32
     share_done(client, &job->shares[number], unsplit(client, rc, slot));
 }
 
-/* All answers are in, and some were refusals: loads the topology, or gives servers time that are
- * behind it, and makes what was refused wait to be sent again. */
+/* All answers are in, and some were refusals: loads the topology, or waits for servers with an
+ * older one, and puts the refused shares back into the queue. */
 static void recover(struct sherwood *client)
 {
     struct sw_client_cluster *cluster = client->cluster;

@@ -3,8 +3,8 @@
  * receive.c - receives replies: heads into a buffer, bodies straight into the caller's arrays.
  *
  * While long bodies are expected, one read takes the rest of a body and the next head, and no more,
- * so that nothing is copied here. Otherwise a read takes all that there is, and the part of a body
- * that is in the buffer is copied from there, or skipped if nobody wants it.
+ * so that nothing is copied here. Otherwise a read takes all available bytes. The part of a body
+ * that is in the buffer is then copied from there, or skipped if the caller declined it.
  */
 #include "client/receive.h"
 
@@ -18,13 +18,13 @@
 
 /* The largest number of reads before the caller may send again. */
 #define RECEIVE_CALLS_MAX 16
-/* The largest number of parts of one read. Bytes that nobody wants take one part for each
+/* The largest number of parts of one read. Unwanted bytes take one part for each
  * SW_CLIENT_SCRATCH_BYTES. */
 #define RECEIVE_PARTS_MAX 80
 
 static int connection_lost(struct sw_client_stripe *stripe, int error)
 {
-    (void)sw_client_ring_receive(stripe); /* what was answered before the end */
+    (void)sw_client_ring_receive(stripe); /* completions before the end */
     const char *trouble = stripe->transport->trouble;
     const char *reason = error == 0        ? "the server closed the connection"
                          : trouble != NULL ? trouble

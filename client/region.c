@@ -339,8 +339,8 @@ int sherwood_region_destroy(struct sherwood_region *region)
     *link = region->next; /* no request takes it from now on */
     const struct sw_region_request said = {.index = region->index};
     struct sw_client_stripe *stripe = client->stripes[0];
-    /* RELEASE goes by the socket, which may overtake the ring: what is in there would be refused.
-     */
+    /* RELEASE goes by the socket, and may overtake requests in the ring, which the server would
+     * then refuse. */
     sw_client_send_all(client);
     while (is_used(client, region) || (stripe->broken == 0 && stripe->ring.in_flight > 0)) {
         sw_client_step(client, -1);

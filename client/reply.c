@@ -44,7 +44,7 @@ int sw_client_turned_away(struct sw_client_stripe *stripe, const char *said)
                            stripe->address, said);
 }
 
-/* Returns what a refusal may tell. A refused request has no counts, whatever the server sends. */
+/* Returns the fields of a refusal. A refused request has no counts, whatever the server sends. */
 static struct sw_reply refusal_of(const struct sw_reply *reply)
 {
     return (struct sw_reply){.request_id = reply->request_id,
@@ -124,7 +124,7 @@ static uint64_t evicted_room(const struct sw_client_flight *flight)
     return has_room ? flight->cache_keys - cache->evicted_count : 0;
 }
 
-/* Returns NULL, or a phrase for what is wrong with what only a cache sends. */
+/* Returns NULL, or a phrase for the error in the fields of a cache. */
 static const char *check_cache(const struct sw_reply *reply, const struct sw_client_flight *flight)
 {
     const struct sw_request *request = &flight->header;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * request.c - what a program asks for: whether it is complete, and what it says beside arrays.
+ * request.c - checks the request of a program, and reads its fields beside the arrays.
  */
 #include "client/request.h"
 

@@ -128,7 +128,7 @@ int sw_client_ring_place(struct sherwood *client, struct sw_client_frame *frame)
                                 sw_operation_name(frame->header.operation));
 }
 
-/* Wakes the server. Where the socket is full, what is in it does. */
+/* Wakes the server. If the socket is full, the bytes in it wake the server. */
 static void send_bell(struct sw_client_stripe *stripe)
 {
     const struct sw_request bell = {.operation = SW_OPERATION_BELL};
@@ -136,7 +136,7 @@ static void send_bell(struct sw_client_stripe *stripe)
     int bytes = sw_request_encode(&bell, 0, head, sizeof(head));
     struct iovec part = {head, (size_t)bytes};
     if (stripe->queue_count > 0 || stripe->send_errno != 0) {
-        return; /* what is being sent wakes it */
+        return; /* the frame that is being sent wakes it */
     }
     stripe->client->traffic.ring_bells++;
     int64_t sent = stripe->transport->calls->write(stripe->transport, &part, 1, false);

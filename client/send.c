@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * send.c - chooses the connection of a frame, queues it, and sends what is queued straight from the
+ * send.c - chooses the connection of a frame, queues it, and sends the queue straight from the
  * caller's arrays.
  */
 #include "client/send.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * times.c - what a program says of when keys expire.
+ * times.c - checks and converts the expiry times of a program.
  */
 #include "client/times.h"
 

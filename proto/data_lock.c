@@ -14,7 +14,7 @@ int sw_data_lock_directory(int fd)
     do {
         status = flock(fd, LOCK_EX | LOCK_NB);
     } while (status != 0 && errno == EINTR);
-    /* NFS takes a lock for writing only of what is open for writing, which no directory is */
+    /* NFS takes an exclusive lock only on files open for writing, and no directory is */
     if (status != 0 && (errno == EBADF || errno == ENOLCK || errno == EOPNOTSUPP ||
                         errno == EINVAL || errno == ENOSYS)) {
         return 0;

@@ -57,7 +57,7 @@ int sw_request_decode(const uint8_t *header, size_t size, struct sw_request *req
     struct sw_arena arena;
     const Sherwood__Request *in = unpack_request(header, size, &arena, memory);
     if (in == NULL) {
-        explicit_bzero(memory, sizeof(memory)); /* a password may be in what was read */
+        explicit_bzero(memory, sizeof(memory)); /* the header may contain a password */
         return SW_FRAME_E_HEADER;
     }
     *request = (struct sw_request){

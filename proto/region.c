@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * region.c - the records of a ring: what they ask for, and which arrays they need.
+ * region.c - the records of a ring: converts them to requests, and sizes their arrays.
  */
 #include "proto/region.h"
 
@@ -120,7 +120,7 @@ const char *sw_submission_decode(const struct sw_submission *submission, uint32_
                "socket";
     }
     if (!sw_operation_is_known(operation)) {
-        return NULL; /* refused as that of a frame */
+        return NULL; /* refused later, as in a frame */
     }
     if (sw_operation_is_data(operation)) {
         request->want_values = has_place(submission, SW_RING_VALUES);

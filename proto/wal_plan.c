@@ -85,7 +85,8 @@ static void add_piece(struct sw_wal_plan *plan, size_t segment, uint64_t from, u
     plan->end = to;
 }
 
-/* A segment that goes on from the end was begun by a start that had decided what was cut before. */
+/* If a segment continues at `end`, a start began it after it had decided which bytes before it were
+ * cut. */
 static void take(struct sw_wal_plan *plan, struct sw_wal_found *found, size_t i)
 {
     const struct sw_wal_run *run = &found[i].run;

@@ -11,7 +11,7 @@
 #define SECTOR_BYTES 512U /* storage writes each of them whole or not at all */
 #define CHECK_AT 56       /* in the header of a record */
 #define TIME_BYTES 8U
-/* Of columns up to these lengths every byte, or every bit, is changed to find the damage. */
+/* In columns up to these lengths the search for damage changes every byte, or every bit. */
 #define ONE_BYTE_MAX 2048U
 #define ONE_BIT_MAX 16384U
 
@@ -78,9 +78,9 @@ static void raise_to(uint64_t *number, uint64_t least)
 
 /* --- behind the run --------------------------------------------------------------------------- */
 
-/* Looks for records behind the run. Their sequences do not count, for they may be of a life that
- * was cut off; what they say was durable before they were written was. Returns the first of their
- * sequences, or 0. */
+/* Looks for records behind the run. Their own sequences do not count, because an earlier start may
+ * have cut them off. But the writes that they report as durable were durable. Returns the first of
+ * their sequences, or 0. */
 static uint64_t search(const uint8_t *bytes, uint64_t size, const struct sw_wal_segment *segment,
                        struct sw_wal_run *run)
 {

@@ -9,7 +9,7 @@
 #include "client/cli/values.h"
 #include "proto/operation.h"
 
-/* Prints the value after, which follows from the one before that the server tells. */
+/* Prints the new value, computed from the previous value in the server's reply. */
 void sw_cli_bits(struct sw_cli *cli, int code, int count, char **words)
 {
     uint64_t value[SW_CLI_VALUE_WORDS] = {0}, previous[SW_CLI_VALUE_WORDS] = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * cluster.c - cluster create, slots and check; others begin here: makes a topology, and looks at
- * that of a cluster.
+ * cluster.c - cluster create, slots and check; and the entry of the other tools: makes a topology,
+ * and checks the topology of a cluster.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -108,8 +108,8 @@ static void share_slots(struct sw_topology *topology)
     }
 }
 
-/* Writes the topology, which the daemons' own check has taken, and tells how to start them; with
- * `on_gpus` each on a GPU of its own. */
+/* Writes the topology, after the check that daemons also make, and prints how to start the daemons;
+ * with `on_gpus` each on a GPU of its own. */
 static int write_topology(struct sw_cli *cli, const struct sw_topology *topology, const char *path,
                           bool on_gpus)
 {
@@ -259,9 +259,8 @@ static bool agree(const struct sherwood *one, const struct sherwood *other)
     return same;
 }
 
-/* Asks a primary for its own topology. Returns whether it is that of the others, and says so if
- * not.
- */
+/* Loads the topology of a primary. Returns whether it equals the topology of the handle; prints
+ * both epochs if not. */
 static bool check_node(struct sw_cli *cli, const struct sherwood_shard *shard)
 {
     char text[SW_CLI_ERROR_BYTES];
@@ -286,7 +285,7 @@ static bool check_node(struct sw_cli *cli, const struct sherwood_shard *shard)
     return same;
 }
 
-/* Has the node keys of others, or slots on their way? Says so. */
+/* Returns whether the node has no keys of other nodes' slots and no move; prints what it has. */
 static bool check_keys(struct sw_cli *cli, const struct sherwood_shard *shard)
 {
     static const char *const count[] = {"CLUSTER", "COUNTFOREIGN"};
@@ -307,7 +306,8 @@ static bool check_keys(struct sw_cli *cli, const struct sherwood_shard *shard)
     } else if (!rests) {
         fprintf(cli->out, "%s: it is the %s of a move of slots (%s)\n", shard->name, role, phase);
     } else if (strcmp(foreign, "0") != 0) {
-        fprintf(cli->out, "%s: its table holds %s keys of slots of others\n", shard->name, foreign);
+        fprintf(cli->out, "%s: its table holds %s keys of other nodes' slots\n", shard->name,
+                foreign);
     }
     bool good = moves != NULL && rests && strcmp(foreign, "0") == 0;
     free(foreign);

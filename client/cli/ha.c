@@ -135,7 +135,8 @@ static int order(struct sw_cli *cli, int count, const char *const *words, bool w
     return waits ? await_next(cli, &shard, shard.primary) : 0;
 }
 
-/* Of the server that was given, whoever the primary is: shows what is lost, or begins it. */
+/* Sends HA ADOPT to the server of the command line, not to the primary: prints which writes it
+ * would lose, or starts it. */
 static int adopt(struct sw_cli *cli, const char *write)
 {
     struct sw_cli_node node = {0};

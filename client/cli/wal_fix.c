@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * wal_fix.c - sherwood-cli log check --fix: a log that a start refuses is cut where it can be read
- * to.
+ * wal_fix.c - sherwood-cli log check --fix: cuts a log that a start refuses behind the last record
+ * that can be read.
  *
- * A start refuses a log if something says that writes were durable which cannot be reached. To cut
- * it is to give those writes up: segments behind the gap, and what is behind the damage in its
- * segment. Nothing is deleted: what is cut stays beside, under a name that starts with cut-.
+ * A start refuses a log if durable writes cannot be read. Cutting the log gives these writes up:
+ * the segments behind the gap, and the bytes behind the damage in its segment. Nothing is deleted:
+ * the old files stay in the directory under names that start with cut-.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -313,7 +313,8 @@ static int replace(const struct fix *fix, const char *name, const uint8_t *bytes
     return keep_copy(fix, name) != 0 ? -1 : renameat(fix->dir, NEW_NAME, fix->dir, name);
 }
 
-/* The same segment without what is behind `at`, whose header tells of nothing that is lost. */
+/* Replaces a segment by one without the bytes behind `at`. Its header claims no lost write as
+ * durable. */
 static int cut(const struct fix *fix, const struct sw_wal_found *found, uint64_t at,
                const char *name)
 {
@@ -411,7 +412,8 @@ static bool fill_all(const struct fix *fix)
     return filled == 0;
 }
 
-/* The newest first: whatever ends this, what is behind the gap never comes back. */
+/* Begins with the newest segment: if this is interrupted, the writes behind the gap do not come
+ * back. */
 static bool carry_out(const struct fix *fix)
 {
     const struct sw_cli_wal *wal = fix->wal;

@@ -6,11 +6,11 @@
  *   the thread   sees ready, submits the request, sees its answer, sets done = ticket
  *
  * The words lie in host memory that the device reads and writes. So the server knows nothing of
- * streams, and a stream that never comes that far holds up nobody but its own calls. Whatever goes
- * wrong, `done` is set, and the stream goes on.
+ * streams, and a stream that never gets that far delays only its own calls. After every error
+ * `done` is set, and the stream goes on.
  *
- * A ticket's words are used again when `done` was set. Then the stream has written `ready`, and may
- * still have to look at `done`, which only grows.
+ * A ticket's words are used again when `done` was set. Then the stream has written `ready`. It may
+ * still have to read `done`, which only grows.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -72,7 +72,7 @@ static void submit(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered)
     pthread_mutex_unlock(&cuda->lock);
 }
 
-/* Finishes what is answered. Returns whether there was anything. */
+/* Finishes the answered requests. Returns whether there were any. */
 static bool receive(struct sherwood_cuda *cuda)
 {
     struct sherwood_request *request = NULL;

@@ -11,7 +11,7 @@
 
 #include "proto/cluster/topology.h"
 
-/* Where the parser is, and what is wrong. Functions that check return false once they wrote
+/* The position of the parser, and its error. Functions that check return false after writing
  * `error`. */
 struct parser {
     struct sw_topology *topology;

@@ -21,7 +21,7 @@
 /* AES with 128 bits first: it is the fastest where processors have instructions for AES. */
 #define SUITES_13 "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
 #define SUITES_12 "ECDHE+AESGCM:ECDHE+CHACHA20"
-/* How much of what the socket has one system call brings into the buffer of a stream. */
+/* The most bytes that one system call reads from the socket into the buffer of a stream. */
 #define READ_AHEAD_BYTES (4 * (SW_TLS_RECORD_BYTES + 256))
 
 static bool is_given(const char *path)

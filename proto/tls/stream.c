@@ -230,7 +230,7 @@ int sw_tls_handshake(struct sw_tls_stream *stream)
     return result == 1 ? 1 : SW_TLS_AGAIN;
 }
 
-/* Finds out why a read has ended, and what the next reads return. */
+/* Sets why the input has ended, and the result of the next reads. */
 static void note_end(struct sw_tls_stream *stream, int why)
 {
     if (why == SSL_ERROR_ZERO_RETURN) {
@@ -245,8 +245,8 @@ static void note_end(struct sw_tls_stream *stream, int why)
     }
 }
 
-/* Sends what OpenSSL has to say while it reads: alerts, and answers to key updates. That the socket
- * does not take it is no end of the input, which tells more. */
+/* Sends the records that OpenSSL makes while it reads: alerts, and answers to key updates. A
+ * failure to send them does not end the input, because the input has the better reason. */
 static void send_aside(struct sw_tls_stream *stream)
 {
     char trouble[SW_TLS_TROUBLE_BYTES];
