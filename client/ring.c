@@ -80,8 +80,9 @@ static bool place(const struct sherwood *client, struct sw_client_frame *frame)
     if (stripe->ring.memory == NULL || stripe->broken != 0 || frame->is_split ||
         frame->pieces_count > 1 || frame->header.operation == SW_OPERATION_STATS ||
         frame->header.scale_bits != 0 || frame->header.operand_type != 0 ||
-        frame->header.times != 0 || sw_operation_is_composed(frame->header.operation) ||
-        sw_operation_expires(frame->header.operation)) {
+        frame->header.times != 0 ||
+        (sw_operation_is_data(frame->header.operation) &&
+         !sw_operation_takes_device(frame->header.operation))) {
         return false;
     }
     arrays_of(frame, arrays);

@@ -212,7 +212,11 @@ enum sherwood_operation {
     SHERWOOD_INCREMENT = 8,   /* add; a key whose value would overflow keeps its value */
     SHERWOOD_DECREMENT = 9,   /* subtract; a key whose value would be negative keeps its value */
     SHERWOOD_DELETE = 10,     /* remove */
-    SHERWOOD_PEEK = 11,       /* cache: read; no use of the entry */
+    SHERWOOD_OR = 64,  /* set the operand's bits; an absent key counts as 0, and is inserted */
+    SHERWOOD_XOR = 65, /* toggle the operand's bits; an absent key counts as 0, and is inserted */
+    SHERWOOD_AND = 66, /* keep the operand's bits; an absent key stays absent */
+    SHERWOOD_ANDNOT = 67,         /* clear the operand's bits; an absent key stays absent */
+    SHERWOOD_PEEK = 11,           /* cache: read; no use of the entry */
     SHERWOOD_FIND_OR_INSERT = 12, /* cache: insert if absent; otherwise read, which is a use */
     /* cache: if present a use, with the score of the request; takes no values */
     SHERWOOD_SET_SCORE = 13,
@@ -239,10 +243,6 @@ enum sherwood_operation {
     SHERWOOD_INCRBYFLOAT = 78,
     /* .. put the operand behind the value; an absent key is an empty string, and inserted */
     SHERWOOD_APPEND = 79,
-    SHERWOOD_OR = 64,  /* set the operand's bits; an absent key counts as 0, and is inserted */
-    SHERWOOD_XOR = 65, /* toggle the operand's bits; an absent key counts as 0, and is inserted */
-    SHERWOOD_AND = 66, /* keep the operand's bits; an absent key stays absent */
-    SHERWOOD_ANDNOT = 67, /* clear the operand's bits; an absent key stays absent */
     SHERWOOD_CAS = 68, /* an operand is two values: a key that has the first one gets the second */
     /* rows: replace a part of the value; an absent key is zeros, and inserted */
     SHERWOOD_SETRANGE = 69,

@@ -54,7 +54,8 @@ enum {
     OF_INTEGERS = 65536,
     ANSWERS_PARTS = 131072,
     ANSWERS_TIMES = 262144,
-    OF_PRESENT = 524288
+    OF_PRESENT = 524288,
+    INSERTS = 1048576
 };
 #define IF(condition, fact) ((condition) ? (fact) : 0)
 #define IS_BITS(verb)                                                 \
@@ -75,6 +76,7 @@ enum {
                IF(SW_VERB_##verb == SW_VERB_GETRANGE, ANSWERS_PARTS) |                         \
                IF(SW_VERB_##verb == SW_VERB_TTL, ANSWERS_TIMES) |                              \
                IF(SW_WHEN_##guard == SW_WHEN_PRESENT, OF_PRESENT) |                            \
+               IF(SW_INSERTS(verb, guard), INSERTS) |                                          \
                IF(SW_ON_##on == SW_ON_INTEGERS, OF_INTEGERS)
 #define DATA(...) ON_KEYS(__VA_ARGS__),
 #define COMPOSED(...) ON_KEYS(__VA_ARGS__) | IS_COMPOSED,
@@ -115,6 +117,7 @@ PREDICATE(has_pairs, HAS_PAIRS)
 PREDICATE(answers_parts, ANSWERS_PARTS)
 PREDICATE(answers_times, ANSWERS_TIMES)
 PREDICATE(of_present, OF_PRESENT)
+PREDICATE(inserts, INSERTS)
 
 bool sw_operation_runs_alone(uint32_t operation)
 {

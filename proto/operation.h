@@ -47,6 +47,8 @@ bool sw_operation_answers_parts(uint32_t operation);
 bool sw_operation_answers_times(uint32_t operation);
 /* Does it change present keys only, whatever their values are? */
 bool sw_operation_of_present(uint32_t operation);
+/* May it insert an absent key? */
+bool sw_operation_inserts(uint32_t operation);
 /* Does it leave a key unchanged if the new value would not fit the width? */
 bool sw_operation_may_overflow(uint32_t operation);
 /* Does it need a loaded table? */

@@ -115,7 +115,7 @@ const char *sw_submission_decode(const struct sw_submission *submission, uint32_
     if (goes_by_socket(operation)) {
         return "HELLO, ATTACH, REGION, RELEASE, BELL, WAIT and DIGEST go by the socket";
     }
-    if (sw_operation_is_composed(operation) || sw_operation_expires(operation)) {
+    if (sw_operation_is_data(operation) && !sw_operation_takes_device(operation)) {
         return "EXPIRE, PERSIST, TTL, OR, XOR, AND, ANDNOT, CAS, GETRANGE and SETRANGE go by the "
                "socket";
     }

@@ -22,7 +22,7 @@ void sw_cli_bits(struct sw_cli *cli, int code, int count, char **words)
     for (size_t i = 0; i < SW_CLI_VALUE_WORDS; i++) {
         sw_operation_apply((uint32_t)code, true, previous[i], value[i], UINT64_MAX, &value[i]);
     }
-    found |= !sw_operation_of_present((uint32_t)code);
+    found |= sw_operation_inserts((uint32_t)code);
     sw_cli_value_reply(cli, found, value, 0);
 }
 

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "proto/ops/operations.h"
 
@@ -51,6 +52,18 @@ static inline bool sw_op_after(uint32_t op, uint32_t value_bytes, bool found, ui
                                           : 0;
     const bool may = found || SW_OPS_HAS(SW_OPS_INSERT, op); /* other operations keep it absent */
     return effect != SW_EFFECT_NONE || !may || !SW_OPS_HAS(SW_OPS_REFUSE, op);
+}
+
+/* Changes the bits of a row by an operation of SW_OPS_BITS. Rows have whole 32-bit words. */
+static inline void sw_op_bits_after(uint32_t op, const void *operand, uint32_t bytes, void *row)
+{
+    for (uint32_t at = 0; at < bytes; at += (uint32_t)sizeof(uint32_t)) {
+        uint32_t word = 0, x = 0;
+        memcpy(&word, (const uint8_t *)row + at, sizeof(word));
+        memcpy(&x, (const uint8_t *)operand + at, sizeof(x));
+        sw_decide_s64(op, true, word, x, &word);
+        memcpy((uint8_t *)row + at, &word, sizeof(word));
+    }
 }
 
 #endif

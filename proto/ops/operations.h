@@ -85,7 +85,15 @@
     X(DECREMENT, 9, 8, SUBTRACT, FITS, OWN, INTEGERS, USE, NO_TIMES, DEVICE, SAME, "decrby", \
       "subtract; a key whose value would be negative keeps its value") \
     X(DELETE, 10, 9, DELETE, ALWAYS, OWN, ANY, NO_USE, NO_TIMES, DEVICE, SAME, "del", \
-      "remove")
+      "remove") \
+    X(OR, 64, 33, OR, ALWAYS, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "or", \
+      "set the operand's bits; an absent key counts as 0, and is inserted") \
+    X(XOR, 65, 34, XOR, ALWAYS, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "xor", \
+      "toggle the operand's bits; an absent key counts as 0, and is inserted") \
+    X(AND, 66, 35, AND, PRESENT, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "and", \
+      "keep the operand's bits; an absent key stays absent") \
+    X(ANDNOT, 67, 36, ANDNOT, PRESENT, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "andnot", \
+      "clear the operand's bits; an absent key stays absent")
 #define SW_OTHER_OPERATION_MAP(X) \
     X(PEEK, 11, 10, READ, ALWAYS, OWN, CACHE, NO_USE, NO_TIMES, DEVICE, LIKE, "get", \
       "cache: read; no use of the entry") \
@@ -131,19 +139,11 @@
       ".. put the operand behind the value; an absent key is an empty string, and inserted")
 #define SW_DATA_OPERATION_MAP(X) SW_INTEGER_OPERATION_MAP(X) SW_OTHER_OPERATION_MAP(X)
 /* The largest `op` plus one. table/op.h checks it at compile time. */
-#define SW_OPS_END 33
+#define SW_OPS_END 37
 
 /* Operations on keys that the server composes from operations of the table: from `op` alone, or
  * from a read and a write between which no other write runs. The columns are the same. */
 #define SW_COMPOSED_OPERATION_MAP(X) \
-    X(OR, 64, SET, OR, ALWAYS, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "or", \
-      "set the operand's bits; an absent key counts as 0, and is inserted") \
-    X(XOR, 65, SET, XOR, ALWAYS, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "xor", \
-      "toggle the operand's bits; an absent key counts as 0, and is inserted") \
-    X(AND, 66, SET, AND, PRESENT, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "and", \
-      "keep the operand's bits; an absent key stays absent") \
-    X(ANDNOT, 67, SET, ANDNOT, PRESENT, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "andnot", \
-      "clear the operand's bits; an absent key stays absent") \
     X(CAS, 68, SET, SWAP, EQUAL, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "cas", \
       "an operand is two values: a key that has the first one gets the second") \
     X(SETRANGE, 69, SET, SETRANGE, ALWAYS, OWN, ROWS, NO_USE, NO_TIMES, HOST, SAME, "setrange", \
@@ -301,6 +301,8 @@ enum sw_yes {
 #define SW_MASK_ROW_ABSENT(n, w, op, v, g, ...) \
     SW_OP_BIT(op, SW_WHEN_##g == SW_WHEN_ABSENT || SW_VERB_##v == SW_VERB_FIND)
 #define SW_MASK_ROW_ADD(n, w, op, v, ...) SW_OP_BIT(op, SW_VERB_##v == SW_VERB_ADD_ROW)
+#define SW_MASK_ROW_BITS(n, w, op, v, ...) \
+    SW_OP_BIT(op, (int)SW_VERB_REPEATED_##v == (int)SW_REPEATED_BITS)
 #define SW_MASK_ROW_USE(n, w, op, v, g, e, on, use, ...) SW_OP_BIT(op, SW_IS_##use)
 #define SW_MASK_ROW_STRING(n, w, op, v, g, e, ...) \
     SW_OP_BIT(op, SW_ELEMENT_##e == SW_ELEMENT_STRING)
@@ -323,6 +325,7 @@ enum sw_yes {
 #define SW_OPS_PRESENT SW_OPS_OF(SW_MASK_ROW_PRESENT) /* change present keys only */
 #define SW_OPS_ABSENT SW_OPS_OF(SW_MASK_ROW_ABSENT)   /* do not change a present value */
 #define SW_OPS_ADD SW_OPS_OF(SW_MASK_ROW_ADD)         /* add to rows, number by number */
+#define SW_OPS_BITS SW_OPS_OF(SW_MASK_ROW_BITS)       /* bit by bit, on integers and rows */
 #define SW_OPS_USE SW_OPS_OF(SW_MASK_ROW_USE)         /* count as uses of a cache entry */
 #define SW_OPS_STRING SW_OPS_OF(SW_MASK_ROW_STRING)   /* work on rows that are strings */
 #define SW_OPS_U32 SW_OPS_OF(SW_MASK_ROW_U32)         /* work on rows of this type: */

@@ -40,6 +40,7 @@
     "ERR INCRBYFLOAT is for strings (--value-type string), and for rows of one number " \
     "(--value-type f32 --value-bytes 4)"
 #define SW_WHY_NO_STRINGS ": rows with --value-bytes N --value-type string have it"
+#define SW_NO_BITS "operations on bits are for integers, and for rows of bytes, u32 or u64"
 #define SW_WHY_NO_SUCH_ROWS ": values are no rows of such numbers"
 
 #define SW_NO_CLEAR                                                                                \

@@ -9,7 +9,7 @@
 #include "table/info.h"
 
 /* Rows that are numbers are added to as such; those that are bytes, as what the client says. Rows
- * of strings alone have the operations on strings. */
+ * of strings alone have the operations on strings. Neither they nor floats have those on bits. */
 static uint64_t without_those_of_others(uint64_t operations, const struct sw_config *config)
 {
     static const uint64_t sums[SW_TYPE_COUNT] = {[SW_TYPE_U32] = SW_OPS_U32,
@@ -20,12 +20,14 @@ static uint64_t without_those_of_others(uint64_t operations, const struct sw_con
     if (!sw_config_has_rows(config)) {
         return operations;
     }
-    if (config->value_type != SW_TYPE_STRING) {
+    const uint32_t type = config->value_type;
+    if (type != SW_TYPE_STRING) {
         operations &= ~SW_OPS_STRING;
     }
-    return config->value_type == SW_TYPE_BYTES
-               ? operations
-               : operations & (~SW_OPS_ADD | sums[config->value_type]);
+    if (type != SW_TYPE_BYTES && type != SW_TYPE_U32 && type != SW_TYPE_U64) {
+        operations &= ~SW_OPS_BITS;
+    }
+    return type == SW_TYPE_BYTES ? operations : operations & (~SW_OPS_ADD | sums[type]);
 }
 
 struct sw_table_shape sw_table_shape_of(const struct sw_table *table,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * alone.h - frames that look at keys and then write what depends on that: OR, XOR, AND, ANDNOT, CAS
- * and SETRANGE.
+ * alone.h - frames that look at keys and then write what depends on that: CAS and SETRANGE.
  *
  * Such a frame closes the gate of writes (batch/gate.h) and waits until the writes that were before
  * it have taken effect. Then it is judged, once more: by the role of the server, the rules of its

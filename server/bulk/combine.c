@@ -99,7 +99,7 @@ void sw_combine_begin(struct sw_combine *combine, const struct sw_table_shape *s
     if (request->operation == SW_OPERATION_SETRANGE) {
         combine->value_stride = bytes;
         combine->writes = combine->values;
-    } else { /* in the place of the operands; of CAS, of the second value of each */
+    } else { /* in the place of the second value of each pair */
         combine->value_stride = combine->operand_bytes;
         combine->values = (uint8_t *)operands + (combine->operand_bytes - bytes);
         combine->writes = operands;
@@ -107,34 +107,6 @@ void sw_combine_begin(struct sw_combine *combine, const struct sw_table_shape *s
 }
 
 /* --- one operation ---------------------------------------------------------------------------- */
-
-/* Bit by bit, of values of any size. Compilers make vectors of these loops. */
-static void combine_bits(uint32_t operation, uint8_t *restrict value,
-                         const uint8_t *restrict before, uint32_t bytes)
-{
-    switch (operation) {
-    case SW_OPERATION_OR:
-        for (uint32_t i = 0; i < bytes; i++) {
-            value[i] |= before[i];
-        }
-        break;
-    case SW_OPERATION_XOR:
-        for (uint32_t i = 0; i < bytes; i++) {
-            value[i] ^= before[i];
-        }
-        break;
-    case SW_OPERATION_AND:
-        for (uint32_t i = 0; i < bytes; i++) {
-            value[i] &= before[i];
-        }
-        break;
-    default: /* ANDNOT */
-        for (uint32_t i = 0; i < bytes; i++) {
-            value[i] = before[i] & (uint8_t)~value[i];
-        }
-        break;
-    }
-}
 
 /* What stands behind a string is nothing of it. */
 static bool are_equal(const struct sw_table_shape *shape, const uint8_t *one, const uint8_t *other)
@@ -172,25 +144,13 @@ static bool make_value(const struct sw_combine *combine, uint32_t i, bool found)
     const uint8_t *before = combine->previous + (size_t)i * bytes;
     const uint8_t *operand = combine->operands + (size_t)i * combine->operand_bytes;
     uint8_t *value = combine->values + (size_t)i * combine->value_stride;
-    bool writes = true;
-    switch (combine->operation) {
-    case SW_OPERATION_SETRANGE:
+    if (combine->operation == SW_OPERATION_SETRANGE) {
         replace_part(combine, value, before, operand);
         return true;
-    case SW_OPERATION_CAS:
-        writes = found && are_equal(combine->shape, before, operand);
-        break;
-    case SW_OPERATION_AND:
-    case SW_OPERATION_ANDNOT:
-        writes = found;
-        break;
-    default:
-        break;
     }
+    const bool writes = found && are_equal(combine->shape, before, operand);
     if (!writes) {
         memcpy(value, before, bytes);
-    } else if (combine->operation != SW_OPERATION_CAS) {
-        combine_bits(combine->operation, value, before, bytes);
     }
     return writes;
 }

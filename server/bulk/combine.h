@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * combine.h - OR, XOR, AND, ANDNOT, CAS and SETRANGE on arrays of keys: from the values that were
- * found, and the operands, it makes the value before each operation, and one write for each key
- * that changes. Operations take effect in array order, those on the same key one after the other.
+ * combine.h - CAS and SETRANGE on arrays of keys: from the values that were found, and the
+ * operands, it makes the value before each operation, and one write for each key that changes.
+ * Operations take effect in array order, those on the same key one after the other.
  *
  * A struct belongs to one loop. It borrows the arrays of a frame, allocates nothing, and works in
  * steps, so that a long frame does not hold its loop.

@@ -21,7 +21,7 @@ static const char *why(const struct sw_table_shape *shape, uint32_t operation)
     if (sw_operation_needs_expiry(operation)) {
         return "";
     }
-    if (sw_operation_runs_alone(operation)) {
+    if (sw_operation_runs_alone(operation) || sw_operation_of_bits(operation)) {
         return SW_WHY_EVICTS;
     }
     if (sw_operation_adds(operation) && !shape->has_scores) {
@@ -46,6 +46,10 @@ static enum sw_reply_status refuse_frame(const struct sw_table_shape *shape,
     if (error < 0) {
         snprintf(message, message_bytes, "%s", sw_frame_error_text(error));
         return error == SW_FRAME_E_OPERATION ? SW_REPLY_UNKNOWN_OPERATION : SW_REPLY_BAD_REQUEST;
+    }
+    if (sw_operation_of_bits(request->operation) && !shape->has_scores) {
+        snprintf(message, message_bytes, SW_NO_BITS);
+        return SW_REPLY_BAD_REQUEST;
     }
     bool epoch = request->operation == SW_OPERATION_EPOCH && shape->has_scores;
     snprintf(message, message_bytes, "the %s %s has no %s%s%s",
@@ -104,9 +108,9 @@ static bool sums_fit(const struct sw_request *request, char *message, size_t mes
     return false;
 }
 
-/* Can parts, and bits, of these values be read or written? */
-static bool parts_fit(const struct sw_table_shape *shape, uint32_t type,
-                      const struct sw_request *request, char *message, size_t message_bytes)
+/* Can parts of these values be read or written? */
+static bool parts_fit(const struct sw_table_shape *shape, const struct sw_request *request,
+                      char *message, size_t message_bytes)
 {
     const bool is_row = shape->value_format != SW_VALUE_INTEGER;
     const char *name = sw_operation_name(request->operation);
@@ -123,10 +127,6 @@ static bool parts_fit(const struct sw_table_shape *shape, uint32_t type,
                  "a part of %u bytes from byte %u on: values have %u bytes, and a part has one at "
                  "least",
                  request->range_bytes, request->range_offset, shape->blob_bytes_max);
-    } else if (sw_operation_of_bits(request->operation) && is_row && type != SW_TYPE_BYTES &&
-               type != SW_TYPE_U32 && type != SW_TYPE_U64) {
-        snprintf(message, message_bytes,
-                 "operations on bits are for integers, and for rows of bytes, u32 or u64");
     } else {
         return true;
     }
@@ -161,7 +161,7 @@ enum sw_reply_status sw_bulk_judge(const struct sw_bulk *bulk, const struct sw_r
     }
     if (!sums_fit(request, message, message_bytes) ||
         !sw_bulk_times_fit(shape, request, message, message_bytes) ||
-        !parts_fit(shape, bulk->net->config->value_type, request, message, message_bytes)) {
+        !parts_fit(shape, request, message, message_bytes)) {
         return SW_REPLY_BAD_REQUEST;
     }
     const char *refusal = sw_bulk_cluster_refusal(bulk, request->operation);

@@ -17,9 +17,7 @@
 
 bool sw_word_is(const struct sw_command *command)
 {
-    return command->id == SW_COMMAND_SETRANGE || command->id == SW_COMMAND_INCRBYFLOAT ||
-           command->id == SW_COMMAND_OR || command->id == SW_COMMAND_XOR ||
-           command->id == SW_COMMAND_AND || command->id == SW_COMMAND_ANDNOT;
+    return command->id == SW_COMMAND_SETRANGE || command->id == SW_COMMAND_INCRBYFLOAT;
 }
 
 /* --- the arguments ---------------------------------------------------------------------------- */
@@ -50,15 +48,10 @@ const char *sw_word_error(const struct sw_resp *resp, const struct sw_command *c
     if (command->id == SW_COMMAND_SETRANGE) {
         return error_of_setrange(shape, arguments);
     }
-    if (command->id == SW_COMMAND_INCRBYFLOAT) {
-        return !is_row || type != SW_TYPE_F32 || shape->blob_bytes_max != sizeof(number)
-                   ? SW_NO_FLOATS_LINE
-               : !sw_argument_float(&arguments->arguments[2], &number)
-                   ? "ERR value is not a valid float"
-                   : NULL;
-    }
-    return is_row && type != SW_TYPE_BYTES && type != SW_TYPE_U32 && type != SW_TYPE_U64
-               ? "ERR operations on bits are for integers, and for rows of bytes, u32 or u64"
+    return !is_row || type != SW_TYPE_F32 || shape->blob_bytes_max != sizeof(number)
+               ? SW_NO_FLOATS_LINE
+           : !sw_argument_float(&arguments->arguments[2], &number)
+               ? "ERR value is not a valid float"
                : NULL;
 }
 
@@ -140,66 +133,10 @@ static uint32_t decide_incrbyfloat(struct sw_alone *alone, bool found)
     return 1;
 }
 
-static uint8_t combine(enum sw_command_id id, uint8_t before, uint8_t operand)
-{
-    switch (id) {
-    case SW_COMMAND_OR:
-        return before | operand;
-    case SW_COMMAND_XOR:
-        return before ^ operand;
-    case SW_COMMAND_AND:
-        return before & operand;
-    default:
-        return before & (uint8_t)~operand;
-    }
-}
-
-/* OR, XOR, AND and ANDNOT, byte by byte. An absent key is zeros for the first two, which insert it,
- * and stays absent for the others. */
-static uint32_t decide_bits(struct sw_alone *alone, bool found)
-{
-    struct sw_round *round = &alone->replies.round;
-    const enum sw_command_id id = alone->command->id;
-    const struct sw_table_shape *shape = &round->batches->shape;
-    const uint32_t bytes = shape->value_bytes - shape->key_text_bytes;
-    const uint8_t *before = round->previous;
-    uint8_t *value = round->values;
-    const bool resp3 = alone->replies.pending[0].resp3;
-    if (!found && (id == SW_COMMAND_AND || id == SW_COMMAND_ANDNOT)) {
-        alone->replies.pending[0].kind = SW_REPLY_KIND_NULL;
-        return 0;
-    }
-    for (uint32_t i = 0; i < bytes; i++) {
-        value[i] = combine(id, found ? before[i] : 0, value[i]);
-    }
-    struct sw_text *text = reply_of(alone);
-    if (shape->value_format != SW_VALUE_INTEGER) {
-        sw_text_bulk(text, value, bytes);
-        return 1;
-    }
-    const uint64_t number = sw_integer_at(value, bytes, 0);
-    char digits[24];
-    snprintf(digits, sizeof(digits), "%llu", (unsigned long long)number);
-    if (number <= INT64_MAX) {
-        sw_text_unsigned(text, number);
-    } else if (resp3) {
-        sw_text_printf(text, "(%s\r\n", digits);
-    } else {
-        sw_text_bulk_string(text, digits);
-    }
-    return 1;
-}
-
 uint32_t sw_word_decide(struct sw_alone *alone)
 {
     const bool found = (alone->replies.round.found[0] & 1) != 0;
     alone->replies.round.ops[0] = SW_SET;
-    switch (alone->command->id) {
-    case SW_COMMAND_SETRANGE:
-        return decide_setrange(alone, found);
-    case SW_COMMAND_INCRBYFLOAT:
-        return decide_incrbyfloat(alone, found);
-    default:
-        return decide_bits(alone, found);
-    }
+    return alone->command->id == SW_COMMAND_SETRANGE ? decide_setrange(alone, found)
+                                                     : decide_incrbyfloat(alone, found);
 }

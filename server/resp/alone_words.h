@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * alone_words.h - commands of alone.h that compute a value from the one before: SETRANGE,
- * INCRBYFLOAT, OR, XOR, AND and ANDNOT.
+ * alone_words.h - commands of alone.h that compute a value from the one before: SETRANGE and
+ * INCRBYFLOAT.
  */
 #ifndef SHERWOOD_SERVER_RESP_ALONE_WORDS_H
 #define SHERWOOD_SERVER_RESP_ALONE_WORDS_H

@@ -94,14 +94,14 @@
       ONE_KEY(MIN, 2, AFTER), "Keep the smaller value; an absent key is set") \
     X(MAX, "max", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
       ONE_KEY(MAX, 2, AFTER), "Keep the larger value; an absent key is set") \
-    X(OR, "or", 3, KEYS(1, 1, 1), STRING, INSERT, SLOW, REFUSED, \
-      ALONE(ONE_KEY, 2, OK), "Set bits of a key's value; an absent one is set") \
-    X(XOR, "xor", 3, KEYS(1, 1, 1), STRING, INSERT, SLOW, REFUSED, \
-      ALONE(ONE_KEY, 2, OK), "Turn bits of a key's value round; an absent one is set") \
-    X(AND, "and", 3, KEYS(1, 1, 1), STRING, WRITE, SLOW, REFUSED, \
-      ALONE(ONE_KEY, 2, OK), "Keep these bits of a key's value") \
-    X(ANDNOT, "andnot", 3, KEYS(1, 1, 1), STRING, WRITE, SLOW, REFUSED, \
-      ALONE(ONE_KEY, 2, OK), "Clear bits of a key's value") \
+    X(OR, "or", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
+      ONE_KEY(OR, 2, AFTER), "Set bits of a key's value; an absent one is set") \
+    X(XOR, "xor", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
+      ONE_KEY(XOR, 2, AFTER), "Turn bits of a key's value round; an absent one is set") \
+    X(AND, "and", 3, KEYS(1, 1, 1), STRING, WRITE, FAST, QUEUED, \
+      ONE_KEY(AND, 2, AFTER), "Keep these bits of a key's value") \
+    X(ANDNOT, "andnot", 3, KEYS(1, 1, 1), STRING, WRITE, FAST, QUEUED, \
+      ONE_KEY(ANDNOT, 2, AFTER), "Clear bits of a key's value") \
     X(CAS, "cas", 4, KEYS(1, 1, 1), STRING, WRITE, SLOW, REFUSED, \
       ALONE(CAS, 0, ONE), "key old new: set a key if its value is the old one") \
     X(INCRBYFLOAT, "incrbyfloat", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \

@@ -199,6 +199,8 @@ static enum sw_reply_kind of_bytes(enum sw_reply_kind reply)
         return SW_REPLY_KIND_BLOB;
     case SW_REPLY_KIND_VALUES:
         return SW_REPLY_KIND_BLOBS;
+    case SW_REPLY_KIND_AFTER:
+        return SW_REPLY_KIND_BLOB_AFTER;
     case SW_REPLY_KIND_DIGITS:
         return SW_REPLY_KIND_BLOB_BYTES;
     case SW_REPLY_KIND_ENCODING:

@@ -60,9 +60,14 @@ static void refuse_unsupported(struct sw_resp_conn *state, const struct sw_comma
     char name[SW_COMMAND_NAME_BYTES];
     sw_command_upper(command, name);
     const struct sw_table_shape *shape = &state->resp->batches->shape;
+    const bool is_bits = (command->operations & SW_OPS_BITS) != 0;
+    if (is_bits && !shape->has_scores) {
+        sw_resp_error(state->conn, command, "ERR " SW_NO_BITS);
+        return;
+    }
     const uint64_t reckons = SW_OPS_INTEGERS & ~SW_OPS_ROWS;
     const char *why = "";
-    if ((command->kind == SW_KIND_ALONE || command->maker == SW_MAKER_BY_FLOAT) &&
+    if ((command->kind == SW_KIND_ALONE || command->maker == SW_MAKER_BY_FLOAT || is_bits) &&
         shape->has_scores) {
         why = SW_WHY_EVICTS;
     } else if (command->maker == SW_MAKER_BY) {

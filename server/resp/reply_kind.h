@@ -19,13 +19,14 @@ enum sw_reply_kind {
     SW_REPLY_KIND_VALUES,        /* an array of the values before; null for each absent key */
     SW_REPLY_KIND_COUNT_PRESENT, /* the number of keys that were present */
     SW_REPLY_KIND_ONE_IF_ABSENT, /* 1; 0 if the key was present, or a cache did not admit it */
-    SW_REPLY_KIND_AFTER,      /* the value after the operation, or the error that it does not fit */
-    SW_REPLY_KIND_PREFIX,     /* how many keys were present before the first absent one */
-    SW_REPLY_KIND_DIGITS,     /* the number of digits of the value; 0 if the key was absent */
-    SW_REPLY_KIND_TYPE,       /* +string; +none if the key was absent */
-    SW_REPLY_KIND_TTL,        /* seconds; -1: never; -2 if the key was absent */
-    SW_REPLY_KIND_PTTL,       /* .. milliseconds */
-    SW_REPLY_KIND_EXPIRETIME, /* .. seconds since 1970 */
+    SW_REPLY_KIND_AFTER,       /* the value after the operation, or the error that it does not fit;
+                                  null if the key is absent then */
+    SW_REPLY_KIND_PREFIX,      /* how many keys were present before the first absent one */
+    SW_REPLY_KIND_DIGITS,      /* the number of digits of the value; 0 if the key was absent */
+    SW_REPLY_KIND_TYPE,        /* +string; +none if the key was absent */
+    SW_REPLY_KIND_TTL,         /* seconds; -1: never; -2 if the key was absent */
+    SW_REPLY_KIND_PTTL,        /* .. milliseconds */
+    SW_REPLY_KIND_EXPIRETIME,  /* .. seconds since 1970 */
     SW_REPLY_KIND_PEXPIRETIME, /* .. milliseconds since 1970 */
     SW_REPLY_KIND_EXPIRED,     /* 1; 0 if the key was absent, or its time was not changed */
     SW_REPLY_KIND_PERSISTED,   /* 1; 0 if the key was absent, or never expired */
@@ -42,6 +43,7 @@ enum sw_reply_kind {
     /* The following kinds are for tables whose values are byte strings. */
     SW_REPLY_KIND_BLOB,          /* the value before the operation; null if the key was absent */
     SW_REPLY_KIND_BLOBS,         /* an array of the values before; null for each absent key */
+    SW_REPLY_KIND_BLOB_AFTER,    /* the value after the operation; null if the key is absent then */
     SW_REPLY_KIND_BLOB_BYTES,    /* the length of the value; 0 if the key was absent */
     SW_REPLY_KIND_BLOB_ENCODING, /* "raw"; null if the key was absent */
     SW_REPLY_KIND_RANGE,         /* part of a value, also of an integer; the operand says which */

@@ -19,6 +19,7 @@
 #include "server/net/conn.h"
 #include "server/resp/output.h"
 #include "server/resp/resp.h"
+#include "server/resp/round_results.h"
 #include "server/resp/string_replies.h"
 #include "server/resp/substring.h"
 #include "server/resp/writer.h"
@@ -44,27 +45,11 @@ static void put_blob(struct sw_writer *writer, const struct sw_round *round, uin
     sw_writer_bulk(writer, blob, size);
 }
 
-static bool bit_at(const uint64_t *bits, uint32_t i)
-{
-    return bits[i / 64] >> (i % 64) & 1;
-}
-
-static bool found_at(const struct sw_round *round, uint32_t i)
-{
-    return bit_at(round->found, i);
-}
-
-/* Did operation `i`, SW_SET_ABSENT or SW_FIND_OR_INSERT, insert its key? */
-static bool entered_at(const struct sw_round *round, uint32_t i)
-{
-    return !found_at(round, i) && (round->not_admitted == NULL || !bit_at(round->not_admitted, i));
-}
-
 static uint64_t count_found(const struct sw_round *round, const struct sw_pending *pending)
 {
     uint64_t count = 0;
     for (uint32_t i = pending->first; i < pending->first + pending->count; i++) {
-        count += found_at(round, i);
+        count += sw_round_found(round, i);
     }
     return count;
 }
@@ -73,7 +58,7 @@ static uint64_t count_found(const struct sw_round *round, const struct sw_pendin
 static uint64_t count_prefix(const struct sw_round *round, const struct sw_pending *pending)
 {
     uint32_t count = 0;
-    while (count < pending->count && found_at(round, pending->first + count)) {
+    while (count < pending->count && sw_round_found(round, pending->first + count)) {
         count++;
     }
     return count;
@@ -83,37 +68,35 @@ static uint64_t count_of(const struct sw_round *round, const struct sw_pending *
 {
     return pending->kind == SW_REPLY_KIND_COUNT_PRESENT ? count_found(round, pending)
            : pending->kind == SW_REPLY_KIND_PREFIX      ? count_prefix(round, pending)
-                                                        : entered_at(round, pending->first);
-}
-
-/* The value before operation `i`. */
-static uint64_t value_at(const struct sw_round *round, uint32_t i)
-{
-    return sw_integer_at(round->previous, round->batches->shape.value_bytes, i);
-}
-
-/* Computes the value after operation `i`. Returns false if the table refused it because the result
- * does not fit. */
-static bool after_at(const struct sw_round *round, uint32_t i, uint64_t *after)
-{
-    const uint32_t bytes = round->batches->shape.value_bytes;
-    return sw_op_after(round->ops[i], bytes, found_at(round, i), value_at(round, i),
-                       sw_integer_at(round->values, bytes, i), after);
+                                                        : sw_round_entered(round, pending->first);
 }
 
 static bool overflowed(const struct sw_round *round, const struct sw_pending *pending)
 {
     uint64_t after = 0;
-    return pending->kind == SW_REPLY_KIND_AFTER && !after_at(round, pending->first, &after);
+    return pending->kind == SW_REPLY_KIND_AFTER && !sw_round_after(round, pending->first, &after);
 }
 
 /* Of a SET with NX or XX. */
 static void put_ok_or_null(struct sw_writer *writer, const struct sw_round *round,
                            const struct sw_pending *pending)
 {
-    bool is_ok = pending->kind == SW_REPLY_KIND_OK_IF_ABSENT ? entered_at(round, pending->first)
-                                                             : found_at(round, pending->first);
+    bool is_ok = pending->kind == SW_REPLY_KIND_OK_IF_ABSENT
+                     ? sw_round_entered(round, pending->first)
+                     : sw_round_found(round, pending->first);
     sw_writer_line(writer, is_ok ? "+OK\r\n" : pending->resp3 ? "_\r\n" : "$-1\r\n");
+}
+
+static void put_after(struct sw_writer *writer, const struct sw_round *round, uint32_t i,
+                      bool resp3)
+{
+    uint64_t after = 0;
+    sw_round_after(round, i, &after);
+    if (sw_round_present_after(round, i)) {
+        sw_writer_unsigned(writer, after, resp3);
+    } else {
+        sw_writer_line(writer, resp3 ? "_\r\n" : "$-1\r\n");
+    }
 }
 
 static void put_digits(struct sw_writer *writer, const struct sw_round *round, uint32_t i,
@@ -121,13 +104,14 @@ static void put_digits(struct sw_writer *writer, const struct sw_round *round, u
 {
     char digits[SW_DECIMAL_DIGITS_MAX];
     sw_writer_unsigned(
-        writer, found_at(round, i) ? sw_decimal_format(value_at(round, i), digits) : 0, resp3);
+        writer, sw_round_found(round, i) ? sw_decimal_format(sw_round_value(round, i), digits) : 0,
+        resp3);
 }
 
 static void put_entry_bytes(struct sw_writer *writer, const struct sw_round *round, uint32_t i,
                             bool resp3)
 {
-    if (found_at(round, i)) {
+    if (sw_round_found(round, i)) {
         sw_writer_unsigned(writer, round->batches->shape.entry_bytes, resp3);
     } else {
         put_value(writer, false, 0, resp3);
@@ -140,8 +124,8 @@ static void put_time(struct sw_writer *writer, const struct sw_round *round, uin
 {
     const uint64_t at = round->shows_times ? round->expires_out[i] : 0;
     const uint64_t clock = round->flight.batch.clock_ms;
-    if (!found_at(round, i) || at == 0) {
-        sw_writer_line(writer, found_at(round, i) ? ":-1\r\n" : ":-2\r\n");
+    if (!sw_round_found(round, i) || at == 0) {
+        sw_writer_line(writer, sw_round_found(round, i) ? ":-1\r\n" : ":-2\r\n");
         return;
     }
     const bool left = kind == SW_REPLY_KIND_TTL || kind == SW_REPLY_KIND_PTTL;
@@ -159,10 +143,6 @@ static void put_number(struct sw_writer *writer, const struct sw_round *round,
         put_time(writer, round, pending->first, kind, pending->resp3);
     } else if (kind == SW_REPLY_KIND_DIGITS) {
         put_digits(writer, round, pending->first, pending->resp3);
-    } else if (kind == SW_REPLY_KIND_AFTER) {
-        uint64_t after = 0;
-        after_at(round, pending->first, &after);
-        sw_writer_unsigned(writer, after, pending->resp3);
     } else {
         sw_writer_unsigned(writer, count_of(round, pending), pending->resp3);
     }
@@ -173,9 +153,10 @@ static bool changed_time(const struct sw_round *round, const struct sw_pending *
 {
     const uint32_t i = pending->first;
     const uint64_t before = round->shows_times ? round->expires_out[i] : 0;
-    return found_at(round, i) && (pending->kind == SW_REPLY_KIND_PERSISTED
-                                      ? before != 0
-                                      : sw_expire_holds(round->ops[i], before, round->expires[i]));
+    return sw_round_found(round, i) &&
+           (pending->kind == SW_REPLY_KIND_PERSISTED
+                ? before != 0
+                : sw_expire_holds(round->ops[i], before, round->expires[i]));
 }
 
 static void put_word(struct sw_writer *writer, bool found, const char *bulk, bool resp3)
@@ -196,10 +177,21 @@ static void put_all(struct sw_writer *writer, const struct sw_round *round,
     put_head(writer, pending->count);
     for (uint32_t i = pending->first; i < pending->first + pending->count; i++) {
         if (pending->kind == SW_REPLY_KIND_BLOBS) {
-            put_blob(writer, round, i, found_at(round, i), pending->resp3);
+            put_blob(writer, round, i, sw_round_found(round, i), pending->resp3);
         } else {
-            put_value(writer, found_at(round, i), value_at(round, i), pending->resp3);
+            put_value(writer, sw_round_found(round, i), sw_round_value(round, i), pending->resp3);
         }
+    }
+}
+
+static void put_blob_after(struct sw_writer *writer, const struct sw_round *round, uint32_t i,
+                           bool resp3)
+{
+    uint8_t row[SW_VALUE_BYTES_MAX];
+    if (sw_round_present_after(round, i)) {
+        sw_writer_bulk(writer, row, sw_round_row_after(round, i, row));
+    } else {
+        put_value(writer, false, 0, resp3);
     }
 }
 
@@ -207,7 +199,7 @@ static void put_blob_bytes(struct sw_writer *writer, const struct sw_round *roun
                            bool resp3)
 {
     uint32_t size = 0;
-    if (found_at(round, i)) {
+    if (sw_round_found(round, i)) {
         sw_blob_at(&round->batches->shape, round->previous, i, &size);
     }
     sw_writer_unsigned(writer, size, resp3);
@@ -221,9 +213,9 @@ static void put_range(struct sw_writer *writer, const struct sw_round *round, ui
     const uint8_t *value = (const uint8_t *)digits;
     struct sw_substring range;
     uint32_t size = 0, bytes = 0;
-    if (found_at(round, i) && shape->value_format == SW_VALUE_INTEGER) {
-        size = (uint32_t)sw_decimal_format(value_at(round, i), digits);
-    } else if (found_at(round, i)) {
+    if (sw_round_found(round, i) && shape->value_format == SW_VALUE_INTEGER) {
+        size = (uint32_t)sw_decimal_format(sw_round_value(round, i), digits);
+    } else if (sw_round_found(round, i)) {
         value = sw_blob_at(shape, round->previous, i, &size);
     }
     memcpy(&range, (const uint8_t *)round->values + (size_t)i * shape->value_bytes, sizeof(range));
@@ -231,7 +223,7 @@ static void put_range(struct sw_writer *writer, const struct sw_round *round, ui
     sw_writer_bulk(writer, value + first, bytes);
 }
 
-/* Writes the kinds of replies that show a byte string, or a property of one. */
+/* Writes the kinds of replies that show a byte string or a property of one, or a value after. */
 static void put_blob_reply(struct sw_writer *writer, const struct sw_round *round,
                            const struct sw_pending *pending)
 {
@@ -239,13 +231,19 @@ static void put_blob_reply(struct sw_writer *writer, const struct sw_round *roun
     bool resp3 = pending->resp3;
     switch (pending->kind) {
     case SW_REPLY_KIND_BLOB:
-        put_blob(writer, round, i, found_at(round, i), resp3);
+        put_blob(writer, round, i, sw_round_found(round, i), resp3);
+        break;
+    case SW_REPLY_KIND_AFTER:
+        put_after(writer, round, i, resp3);
+        break;
+    case SW_REPLY_KIND_BLOB_AFTER:
+        put_blob_after(writer, round, i, resp3);
         break;
     case SW_REPLY_KIND_BLOB_BYTES:
         put_blob_bytes(writer, round, i, resp3);
         break;
     case SW_REPLY_KIND_BLOB_ENCODING:
-        put_word(writer, found_at(round, i), "$3\r\nraw\r\n", resp3);
+        put_word(writer, sw_round_found(round, i), "$3\r\nraw\r\n", resp3);
         break;
     case SW_REPLY_KIND_RANGE:
         put_range(writer, round, i);
@@ -260,7 +258,7 @@ static const char *fixed_line(const struct sw_round *round, const struct sw_pend
 {
     switch (pending->kind) {
     case SW_REPLY_KIND_TYPE:
-        return found_at(round, pending->first) ? "+string\r\n" : "+none\r\n";
+        return sw_round_found(round, pending->first) ? "+string\r\n" : "+none\r\n";
     case SW_REPLY_KIND_EXPIRED:
     case SW_REPLY_KIND_PERSISTED:
         return changed_time(round, pending) ? ":1\r\n" : ":0\r\n";
@@ -309,7 +307,7 @@ static void put_reply(struct sw_writer *writer, const struct sw_replies *replies
     case SW_REPLY_KIND_APPENDED:
         break; /* refusal() has the error, or string_replies.c the reply */
     case SW_REPLY_KIND_VALUE:
-        put_value(writer, found_at(round, i), value_at(round, i), resp3);
+        put_value(writer, sw_round_found(round, i), sw_round_value(round, i), resp3);
         break;
     case SW_REPLY_KIND_VALUES:
     case SW_REPLY_KIND_BLOBS:
@@ -318,7 +316,6 @@ static void put_reply(struct sw_writer *writer, const struct sw_replies *replies
     case SW_REPLY_KIND_COUNT_PRESENT:
     case SW_REPLY_KIND_ONE_IF_ABSENT:
     case SW_REPLY_KIND_PREFIX:
-    case SW_REPLY_KIND_AFTER:
     case SW_REPLY_KIND_TTL:
     case SW_REPLY_KIND_PTTL:
     case SW_REPLY_KIND_EXPIRETIME:
@@ -341,9 +338,11 @@ static void put_reply(struct sw_writer *writer, const struct sw_replies *replies
         put_entry_bytes(writer, round, i, resp3);
         break;
     case SW_REPLY_KIND_ENCODING:
-        put_word(writer, found_at(round, i), "$3\r\nint\r\n", resp3);
+        put_word(writer, sw_round_found(round, i), "$3\r\nint\r\n", resp3);
         break;
+    case SW_REPLY_KIND_AFTER:
     case SW_REPLY_KIND_BLOB:
+    case SW_REPLY_KIND_BLOB_AFTER:
     case SW_REPLY_KIND_BLOB_BYTES:
     case SW_REPLY_KIND_BLOB_ENCODING:
     case SW_REPLY_KIND_RANGE:

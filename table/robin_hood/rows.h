@@ -44,9 +44,23 @@ SW_HD static inline enum sw_effect sw_row_effect(uint32_t op, bool found)
 /* The operations on rows. */
 #define SW_ROW_OPERATIONS SW_OPS_ROWS
 
-SW_HD static inline bool sw_row_adds(uint32_t op)
+/* Whether an operation computes a row from the row before. An absent key has a row of zeros. */
+SW_HD static inline bool sw_row_updates(uint32_t op)
 {
-    return SW_OPS_HAS(SW_OPS_ADD, op);
+    return SW_OPS_HAS(SW_OPS_ADD | SW_OPS_BITS, op);
+}
+
+/* The 32 bits after an operation of SW_OPS_BITS; of another operation, their sum. */
+SW_HD static inline uint32_t sw_row_bits(uint32_t op, uint32_t base, uint32_t operand)
+{
+    uint32_t after = base + operand;
+#define SW_ROW(name, number, its_op, verb, ...)                                         \
+    if ((int)SW_VERB_REPEATED_##verb == (int)SW_REPEATED_BITS && op == (its_op)) {      \
+        sw_verb_apply_s64(SW_VERB_##verb, SW_WHEN_ALWAYS, true, base, operand, &after); \
+    }
+    SW_INTEGER_OPERATION_MAP(SW_ROW)
+#undef SW_ROW
+    return after;
 }
 
 /* Every sum that is no number is this one: which payload it would have differs from machine to

@@ -121,12 +121,25 @@ uint32_t draw_number(struct random *random, bool is_float, enum like like)
     return 0x3f000000U | (any & 0x83ffffffU);
 }
 
+/* Whether an operation adds numbers of 16 bits. */
+bool is_of_16_bits(uint32_t op)
+{
+    return (SW_OPS_F16 >> op & 1) != 0 || (SW_OPS_BF16 >> op & 1) != 0;
+}
+
+/* The operation on present keys that is drawn beside one that inserts. */
+uint32_t present_of(uint32_t number)
+{
+    return number == SW_OR         ? (uint32_t)SW_AND
+           : number == SW_XOR      ? (uint32_t)SW_ANDNOT
+           : is_of_16_bits(number) ? number + SW_ADD_PRESENT_F16 - SW_ADD_F16
+                                   : number + SW_ADD_PRESENT_F32 - SW_ADD_F32;
+}
+
 /* A batch of wide operands has no other ones. */
 uint32_t draw_op(struct random *random, const struct shape &shape, bool wide)
 {
-    const uint32_t present =
-        shape.number + (shape.number >= SW_ADD_F16 ? SW_ADD_PRESENT_F16 - SW_ADD_F16
-                                                   : SW_ADD_PRESENT_F32 - SW_ADD_F32);
+    const uint32_t present = present_of(shape.number);
     if (shape.plain || (shape.chains && below(random, 50) != 0)) {
         return shape.number;
     }
@@ -208,7 +221,7 @@ template <int BITS> void draw_batch(struct world<BITS> *w)
 {
     struct sw_cuda_row_batch<BITS> *batch = &w->batch;
     batch->count = 1 + below(&w->random, w->shape.count_max);
-    batch->wide = w->shape.number >= SW_ADD_F16 && below(&w->random, 2) == 0;
+    batch->wide = is_of_16_bits(w->shape.number) && below(&w->random, 2) == 0;
     batch->op = draw_op(&w->random, w->shape, batch->wide);
     batch->ops = below(&w->random, 3) == 0 ? NULL : w->ops;
     batch->answers = true; /* some part may */
@@ -241,9 +254,24 @@ void add_wide(uint8_t *row, bool brain, const uint8_t *operand, uint32_t bytes)
     }
 }
 
+void write_bits(uint8_t *row, uint32_t op, const uint8_t *operand, uint32_t bytes)
+{
+    for (uint32_t at = 0; at < bytes; at++) {
+        const uint8_t x = operand[at];
+        row[at] = (uint8_t)(op == SW_OR    ? (row[at] & ~x) + x
+                            : op == SW_XOR ? (row[at] & ~x) + (x & ~row[at])
+                            : op == SW_AND ? row[at] - (row[at] & ~x)
+                                           : row[at] & (x ^ 0xff));
+    }
+}
+
 void write_row(uint8_t *row, uint32_t op, const uint8_t *operand, uint32_t bytes)
 {
-    if (!sw_row_adds(op)) {
+    if (op >= SW_OR && op <= SW_ANDNOT) {
+        write_bits(row, op, operand, bytes);
+        return;
+    }
+    if (op < SW_ADD_F32 || op > SW_ADD_PRESENT_BF16) {
         memcpy(row, operand, bytes);
         return;
     }

@@ -210,12 +210,12 @@ struct shape draw_shape(struct random *random, bool small)
     struct shape shape = {};
     shape.slot_bits = below(random, 2) == 0 ? 64 : 128;
     shape.value_bytes = sizes[below(random, sizeof(sizes) / sizeof(sizes[0]))];
-    static const uint32_t numbers[] = {SW_ADD_F32, SW_ADD_F32,  SW_ADD_U32,
-                                       SW_ADD_F16, SW_ADD_BF16, SW_ADD_U64};
+    static const uint32_t numbers[] = {SW_ADD_F32, SW_ADD_F32, SW_ADD_U32,  SW_OR,
+                                       SW_XOR,     SW_ADD_F16, SW_ADD_BF16, SW_ADD_U64};
     shape.plain = below(random, 3) == 0;
     shape.number = shape.plain && below(random, 2) == 0
                        ? (uint32_t)SW_ADD_F32
-                       : numbers[below(random, shape.value_bytes % 8 == 0 ? 6 : 5)];
+                       : numbers[below(random, shape.value_bytes % 8 == 0 ? 8 : 7)];
     const uint32_t scale = small ? 1 : shape.value_bytes > 256 ? 4 : 40;
     shape.hot = shape.plain || below(random, 2) == 0;
     shape.chains = shape.plain || below(random, 2) == 0;

@@ -72,13 +72,14 @@ class Table:
         return wire.envelope(wire.header_of(operation, count=len(keys), key_bytes=self.key_bytes,
                                             value_bytes=self.value_bytes, **header), body)
 
-    def drawn(self, rng, pool):
-        """A frame of a drawn operation, and a check of its reply."""
+    def drawn(self, rng, pool, number):
+        """A frame of a drawn operation, whose id is `number`, and a check of its reply."""
         operation = rng.choice(self.operations())
         keys = [rng.randrange(pool) for _ in range(rng.choice((1, 2, 7, 64, 65, 300)))]
         offset = rng.randrange(self.room)
         size = rng.randrange(1, self.room - offset + 1)
-        header, operands, sent = {"want_values": rng.random() < .7, "want_found": rng.choice((None, None, False))}, [], []
+        header, operands, sent = {"want_values": rng.random() < .7, "want_found": rng.choice((None, None, False)),
+                                  "request_id": number}, [], []
         if operation in (wire.SETRANGE, wire.GETRANGE):
             header |= {"range_offset": offset, "range_bytes": size}
         for key in keys if operation != wire.GETRANGE else ():
@@ -125,10 +126,11 @@ def as_one_after_the_other():
         with Server(*CPU, *options) as server, server.connect() as connection:
             table = Table(*shape)
             for _ in range(12):
-                frames = [table.drawn(rng, 40) for _ in range(rng.randrange(1, 6))]
-                connection.sendall(b"".join(frame for frame, _ in frames))  # later ones wait for earlier ones
-                for _, compare in frames:
-                    compare(wire.read_frame(connection))
+                frames = [table.drawn(rng, 40, number) for number in range(rng.randrange(1, 6))]
+                connection.sendall(b"".join(frame for frame, _ in frames))
+                replies = {reply.request_id: reply for reply in (wire.read_frame(connection) for _ in frames)}
+                for number, (_, compare) in enumerate(frames):  # replies come in any order
+                    compare(replies[number])
                 table.compare(connection, range(40))
 
 
@@ -290,7 +292,7 @@ def what_others_see():
                 equal(replies.ask("EXEC"), expected, "EXEC")
             table.rows = {50: row, 51: row}
             for _ in range(40):
-                frame, compare = table.drawn(rng, 40)
+                frame, compare = table.drawn(rng, 40, 1)
                 connection.sendall(frame)
                 compare(wire.read_frame(connection))
             caught_up(server, replica)

@@ -79,14 +79,31 @@ def bits(name, before, operand):
 
 
 @case
+def bits_in_transactions():
+    """MULTI queues OR, XOR, AND and ANDNOT; each reply has the value after, of integers and of rows"""
+    for options, row in (((), False), (("--value-bytes", "8"), True)):
+        with Server(*CPU, *options) as server, server.connect() as connection:
+            replies, before, expected = wire.Replies(connection), None, []
+            commands = [("AND", 6), ("OR", 12), ("XOR", 10), ("AND", 7), ("ANDNOT", 2), ("OR", 1 << 40)]
+            equal(replies.ask("MULTI"), "OK", "MULTI")
+            for name, operand in commands:
+                equal(replies.ask(name, 1, operand.to_bytes(8, "little") if row else operand), "QUEUED", name)
+                before = bits(name, before, operand)
+                expected.append(before if before is None or not row else before.to_bytes(8, "little"))
+            equal(replies.ask("EXEC"), expected, "EXEC")
+            equal(replies.ask("AND", 2, bytes(8) if row else 0), None, "an absent key")
+            equal(replies.ask("EXISTS", 2), 0, "it stays absent")
+
+
+@case
 def slow_ones():
-    """SLOWLOG shows what was sent: a key, and no operand in whose place the result was written"""
+    """SLOWLOG shows what was sent: a key and its operand"""
     with Server(*CPU, "--slowlog-log-slower-than", "0") as server, server.connect() as connection:
         replies = wire.Replies(connection)
         for words in (("SET", 1, 12), ("OR", 1, 3), ("SUM", 1, 2)):
             replies.ask(*words)
         logged = [entry[3] for entry in replies.ask("SLOWLOG", "GET", -1)]
-        equal(logged, [[b"sum", b"1", b"2"], [b"or", b"1"], [b"set", b"1", b"12"]], "SLOWLOG")
+        equal(logged, [[b"sum", b"1", b"2"], [b"or", b"1", b"3"], [b"set", b"1", b"12"]], "SLOWLOG")
 
 
 @case

@@ -9,6 +9,7 @@
 #include "server/batch/gate.h"
 #include "server/batch/watched.h"
 #include "table/batch.h"
+#include "tests/support/ops.h"
 
 enum { KEYS_MAX = 8, LOOPS = 4, TURNS = 4000, SHARED_KEYS = 3 };
 
@@ -48,15 +49,20 @@ static bool marks(enum sw_op op, bool was_present, uint64_t operand)
 
 Test(watched, what_is_a_change)
 {
-    static const enum sw_op always[] = {SW_SET,     SW_SUM,     SW_MIN,    SW_MAX,
-                                        SW_ADD_F32, SW_ADD_U32, SW_ADD_U64};
-    static const enum sw_op of_present[] = {SW_SET_PRESENT, SW_DELETE, SW_ADD_PRESENT_F32,
-                                            SW_ADD_PRESENT_U32, SW_ADD_PRESENT_U64};
+    static const enum sw_op always[] = {SW_SET, SW_SUM,     SW_MIN,     SW_MAX,    SW_OR,
+                                        SW_XOR, SW_ADD_F32, SW_ADD_U32, SW_ADD_U64};
+    static const enum sw_op of_present[] = {
+        SW_SET_PRESENT,     SW_DELETE, SW_ADD_PRESENT_F32, SW_ADD_PRESENT_U32,
+        SW_ADD_PRESENT_U64, SW_AND,    SW_ANDNOT};
     for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++) {
         cr_expect(marks(always[i], true, 1) && marks(always[i], false, 1), "%zu", i);
     }
     for (size_t i = 0; i < sizeof(of_present) / sizeof(of_present[0]); i++) {
         cr_expect(marks(of_present[i], true, 1) && !marks(of_present[i], false, 1), "%zu", i);
+    }
+    for (uint32_t i = 0; i < OPS_COUNT(SW_OPS_INTEGERS & ~SW_OPS_INSERT); i++) {
+        const uint32_t op = ops_at(SW_OPS_INTEGERS & ~SW_OPS_INSERT, i);
+        cr_expect_not(marks((enum sw_op)op, false, 1), "operation %u of an absent key", op);
     }
     cr_expect(marks(SW_SET_ABSENT, false, 1) && !marks(SW_SET_ABSENT, true, 1));
     cr_expect_not(marks(SW_GET, true, 0) || marks(SW_PEEK, true, 0));

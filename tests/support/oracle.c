@@ -173,8 +173,8 @@ static bool result_of(enum sw_verb verb, bool found, uint64_t old, uint64_t x, u
     }
 }
 
-/* What becomes of the key: nothing (false), or the value in *result (true). */
-static bool written(const struct oracle *oracle, const struct oracle_operation *o, uint64_t *result)
+bool oracle_writes(uint32_t op, bool found, uint64_t before, uint64_t operand, uint64_t mask,
+                   uint64_t *result)
 {
 #define ROW(name, number, op, verb, guard, ...) [op] = {SW_VERB_##verb, SW_WHEN_##guard},
     static const struct {
@@ -182,14 +182,13 @@ static bool written(const struct oracle *oracle, const struct oracle_operation *
         enum sw_when when;
     } rows[] = {SW_DATA_OPERATION_MAP(ROW)};
 #undef ROW
-    const enum sw_when when = rows[o->op].when;
-    if ((when == SW_WHEN_ABSENT && o->found) || (when == SW_WHEN_PRESENT && !o->found)) {
+    const enum sw_when when = rows[op].when;
+    const enum sw_verb verb = rows[op].verb;
+    if ((when == SW_WHEN_ABSENT && found) || (when == SW_WHEN_PRESENT && !found)) {
         return false;
     }
-    const bool fits = result_of(rows[o->op].verb, o->found, o->found ? o->previous : 0, o->operand,
-                                oracle->mask, result);
-    const bool wraps = when != SW_WHEN_FITS &&
-                       (rows[o->op].verb == SW_VERB_ADD || rows[o->op].verb == SW_VERB_SUBTRACT);
+    const bool fits = result_of(verb, found, found ? before : 0, operand, mask, result);
+    const bool wraps = when != SW_WHEN_FITS && (verb == SW_VERB_ADD || verb == SW_VERB_SUBTRACT);
     return fits || wraps;
 }
 
@@ -201,7 +200,7 @@ static bool apply_one(struct oracle *oracle, struct oracle_operation *o,
     struct node *node = find(oracle, o->key);
     o->found = node != NULL;
     o->previous = node != NULL ? node->value : 0;
-    if (written(oracle, o, &result)) {
+    if (oracle_writes(o->op, o->found, o->previous, o->operand, oracle->mask, &result)) {
         if (!o->found && oracle->count >= oracle->limit) {
             return false;
         }

@@ -29,6 +29,11 @@ struct oracle_operation {
 struct oracle *oracle_create(unsigned value_bits, uint64_t limit);
 void oracle_destroy(struct oracle *oracle);
 
+/* Computes what an operation on integers writes to a key that has `before` (found) or is absent.
+ * `mask` is the largest value. Returns false if it writes nothing. */
+bool oracle_writes(uint32_t op, bool found, uint64_t before, uint64_t operand, uint64_t mask,
+                   uint64_t *result);
+
 /* Applies a group, all or nothing. Returns false if it was refused. `counters` grows by what a
  * table counts, but for probes and failures. */
 bool oracle_apply(struct oracle *oracle, struct oracle_operation *operations, size_t count,

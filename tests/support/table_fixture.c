@@ -154,13 +154,12 @@ void fixture_store(const struct fixture *fixture, void *array, size_t i, uint64_
     }
 }
 
-/* Word k of the row of a value: the value itself, then what is mixed from it. 0 is all zeros. */
+/* Word k of the row of a value: bits of the value, other ones in each word. So an operation on bits
+ * does to a row what it does to its value. 0 is all zeros. */
 static uint32_t row_word(uint64_t value, uint32_t k)
 {
-    if (k < 2) {
-        return (uint32_t)(value >> 32 * k);
-    }
-    return value == 0 ? 0 : (uint32_t)(sw_mix_64(value, k) >> 32);
+    const uint32_t turn = (32 * k + 7 * (k / 2)) % 64;
+    return (uint32_t)(value >> turn | value << (64 - turn) % 64);
 }
 
 void fixture_store_value(const struct fixture *fixture, void *array, size_t i, uint64_t value)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "table/table.h"
+#include "tests/support/oracle.h"
 
 #define KEYS 40U
 
@@ -65,37 +66,6 @@ static bool model_holds(enum sw_op op, uint64_t before, uint64_t at)
     }
 }
 
-/* Whether an operation on values writes, and what. */
-static bool model_writes(const struct model *model, enum sw_op op, const struct entry *was,
-                         uint64_t operand, uint64_t *value)
-{
-    const uint64_t max = model->value_max;
-    *value = operand;
-    switch (op) {
-    case SW_SET_ABSENT:
-        return !was->held;
-    case SW_SET_PRESENT:
-        return was->held;
-    case SW_SUM:
-        *value = (was->value + operand) & max;
-        return true;
-    case SW_MIN:
-        *value = was->held && was->value < operand ? was->value : operand;
-        return true;
-    case SW_MAX:
-        *value = was->held && was->value > operand ? was->value : operand;
-        return true;
-    case SW_INCREMENT:
-        *value = was->value + operand;
-        return operand <= max - was->value;
-    case SW_DECREMENT:
-        *value = was->value - operand;
-        return operand <= was->value;
-    default:
-        return op == SW_SET;
-    }
-}
-
 /* Returns false if the operation inserts and there is no room. `before` is how the key was. */
 static bool model_apply(struct model *model, enum sw_op op, uint32_t k, uint64_t operand,
                         uint64_t at, uint64_t past, struct entry *before)
@@ -113,7 +83,10 @@ static bool model_apply(struct model *model, enum sw_op op, uint32_t k, uint64_t
             entry->at = at;
         }
     }
-    if (!model_writes(model, op, &was, operand, &next.value)) {
+    if (op >= SW_EXPIRE && op <= SW_EXPIRE_SHORTEN) {
+        return true;
+    }
+    if (!oracle_writes(op, was.held, was.value, operand, model->value_max, &next.value)) {
         return true;
     }
     if (at != SW_EXPIRE_KEEP && (!was.held || op == SW_SET || op == SW_SET_PRESENT)) {

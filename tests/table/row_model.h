@@ -52,6 +52,22 @@ static void model_add(uint32_t *row, const uint32_t *operand, uint32_t words, en
     }
 }
 
+/* An operation on bits, in other words than the table's. */
+static void model_bits(uint32_t *row, const uint32_t *operand, uint32_t words, enum sw_op op)
+{
+    for (uint32_t w = 0; w < words; w++) {
+        for (uint32_t b = 0; b < 32; b++) {
+            const uint32_t bit = 1U << b;
+            const bool is = (row[w] & bit) != 0, given = (operand[w] & bit) != 0;
+            const bool becomes = op == SW_OR    ? is || given
+                                 : op == SW_XOR ? is != given
+                                 : op == SW_AND ? is && given
+                                                : is && !given;
+            row[w] = becomes ? row[w] | bit : row[w] & ~bit;
+        }
+    }
+}
+
 /* Applies one operation to the model; `before` receives the row as it was. */
 static bool model_apply(struct sums *sums, enum sw_op op, uint64_t key, const uint32_t *operand,
                         uint32_t *before)
@@ -67,6 +83,12 @@ static bool model_apply(struct sums *sums, enum sw_op op, uint64_t key, const ui
     } else if (op == SW_SET || (op == SW_SET_ABSENT && !was) || (op == SW_SET_PRESENT && was)) {
         sums->present[key] = true;
         memcpy(row, operand, sums->words * sizeof(*row));
+    } else if (op >= SW_OR) {
+        sums->present[key] = was || op == SW_OR || op == SW_XOR;
+        if (!was) {
+            memset(row, 0, sums->words * sizeof(*row));
+        }
+        model_bits(row, operand, sums->words, op);
     } else if (op >= SW_ADD_F32 && (was || op < SW_ADD_PRESENT_F32)) {
         if (!was) {
             memset(row, 0, sums->words * sizeof(*row));

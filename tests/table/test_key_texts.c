@@ -149,8 +149,10 @@ static enum sw_admission apply(struct world *world, const struct operation *oper
     const enum sw_op op = operation->op;
     const bool adds = op == SW_ADD_U32 || op == SW_ADD_PRESENT_U32;
     const bool sets_time = op == SW_EXPIRE || op == SW_SET || op == SW_SET_PRESENT || !entry->held;
-    const bool writes = op == SW_SET || op == SW_ADD_U32 || (op == SW_SET_ABSENT && !entry->held) ||
-                        ((op == SW_SET_PRESENT || op == SW_ADD_PRESENT_U32) && entry->held);
+    const bool inserts = op == SW_SET || op == SW_ADD_U32 || op == SW_XOR;
+    const bool writes =
+        inserts || (op == SW_SET_ABSENT && !entry->held) ||
+        ((op == SW_SET_PRESENT || op == SW_ADD_PRESENT_U32 || op == SW_ANDNOT) && entry->held);
     const bool ends = operation->at != 0 && operation->at <= CLOCK && sets_time;
     *before = *entry;
     if (entry->held && entry->text != 0 && operation->text != 0 && entry->text != operation->text) {
@@ -164,8 +166,11 @@ static enum sw_admission apply(struct world *world, const struct operation *oper
             return SW_REFUSED_FULL;
         }
         for (uint32_t i = 0; i < world->shape.payload / 4; i++) {
-            const uint32_t sum = adds && entry->held ? entry->numbers[i] : 0;
-            entry->numbers[i] = sum + operation->numbers[i];
+            const uint32_t was = entry->held ? entry->numbers[i] : 0;
+            entry->numbers[i] = op == SW_XOR      ? was ^ operation->numbers[i]
+                                : op == SW_ANDNOT ? was & ~operation->numbers[i]
+                                : adds            ? was + operation->numbers[i]
+                                                  : operation->numbers[i];
         }
         entry->text = operation->text != 0 || !entry->held ? operation->text : entry->text;
         world->held += !entry->held;
@@ -181,7 +186,7 @@ static struct operation draw(struct world *world, bool hot)
 {
     static const enum sw_op ops[] = {SW_GET,         SW_SET,    SW_SET,     SW_SET_ABSENT,
                                      SW_SET_PRESENT, SW_DELETE, SW_ADD_U32, SW_ADD_PRESENT_U32,
-                                     SW_EXPIRE};
+                                     SW_XOR,         SW_ANDNOT, SW_EXPIRE};
     static const uint64_t times[] = {0, 0, 0, 0, SW_EXPIRE_KEEP, FAR, CLOCK};
     struct random *random = &world->random;
     const bool usual = hot && random_below(random, 50) != 0;

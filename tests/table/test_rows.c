@@ -93,7 +93,8 @@ Test(rows, what_they_can)
                    op == SW_DELETE ||
                    (op >= SW_ADD_F32 && op <= SW_ADD_PRESENT_BF16 && op != SW_ADD_U64 &&
                     op != SW_ADD_PRESENT_U64) ||
-                   sw_op_expires((uint32_t)op) || SW_OPS_HAS(SW_OPS_STRING, op);
+                   (op >= SW_OR && op <= SW_ANDNOT) || sw_op_expires((uint32_t)op) ||
+                   SW_OPS_HAS(SW_OPS_STRING, op);
         cr_assert_eq(fixture_can(&fixture, (enum sw_op)op), can, "operation %d", op);
     }
     cr_assert_gt(sw_image_bytes(fixture.table), fixture.info.rows_mapped);
@@ -194,9 +195,13 @@ static void sums_in_order(uint32_t slot_bits, uint32_t value_bytes)
                                      SW_ADD_U32,
                                      SW_ADD_PRESENT_F32,
                                      SW_ADD_PRESENT_U32,
+                                     SW_OR,
+                                     SW_XOR,
+                                     SW_AND,
+                                     SW_ANDNOT,
                                      SW_ADD_U64,
                                      SW_ADD_PRESENT_U64};
-    const uint32_t choices = value_bytes % 8 == 0 ? 10 : 8;
+    const uint32_t choices = value_bytes % 8 == 0 ? 14 : 12;
     static struct sums sums;
     static uint32_t before[SUM_WORDS_MAX];
     struct sw_table_config config = rows_config(slot_bits, value_bytes);

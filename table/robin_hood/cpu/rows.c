@@ -104,14 +104,30 @@ static const uint8_t *operand_of(const struct sw_arena *arena, const struct sw_b
 ADD_TO_16(f16)
 ADD_TO_16(bf16)
 
-/* Adds an operand to a row, number by number; integers wrap around. Each element of the operand,
- * which others may change meanwhile, is loaded once. */
-static void add_to_row(const struct sw_batch *batch, const void *operand, uint32_t op,
+/* Carries out an operation of SW_OPS_BITS on a row. The verb is a constant in each loop. */
+static void change_bits(const uint32_t *operand, uint32_t op, uint32_t bytes, uint32_t *row)
+{
+#define SW_ROW(name, number, its_op, verb, ...)                                    \
+    if ((int)SW_VERB_REPEATED_##verb == (int)SW_REPEATED_BITS && op == (its_op)) { \
+        for (uint32_t k = 0; k < bytes / sizeof(*row); k++) {                      \
+            sw_verb_apply_s64(SW_VERB_##verb, SW_WHEN_ALWAYS, true, row[k],        \
+                              SW_LOAD_ONCE(operand + k), &row[k]);                 \
+        }                                                                          \
+    }
+    SW_INTEGER_OPERATION_MAP(SW_ROW)
+#undef SW_ROW
+}
+
+/* Changes a row by an operand: bit by bit, or it adds number by number; integers wrap around. Each
+ * element of the operand, which others may change meanwhile, is loaded once. */
+static void update_row(const struct sw_batch *batch, const void *operand, uint32_t op,
                        uint32_t bytes, uint8_t *row)
 {
     const uint32_t *from = operand;
     uint32_t *to = (uint32_t *)(void *)row;
-    if (SW_OPS_HAS(SW_OPS_U64, op)) {
+    if (SW_OPS_HAS(SW_OPS_BITS, op)) {
+        change_bits(from, op, bytes, to);
+    } else if (SW_OPS_HAS(SW_OPS_U64, op)) {
         const uint64_t *wide = operand;
         for (uint32_t k = 0; k < bytes / sizeof(*wide); k++) {
             ((uint64_t *)(void *)row)[k] += SW_LOAD_ONCE(wide + k);
@@ -139,12 +155,12 @@ static inline void write_row(const struct sw_arena *arena, const struct sw_batch
     const uint32_t op = sw_cpu_op_at(batch, i);
     const uint32_t bytes = arena->value_bytes - arena->text_bytes;
     const uint8_t *operand = operand_of(arena, batch, i);
-    const bool adds = sw_row_adds(op), is_string = SW_OPS_HAS(SW_OPS_STRING, op);
-    if ((adds || is_string) && !found) {
+    const bool updates = sw_row_updates(op), is_string = SW_OPS_HAS(SW_OPS_STRING, op);
+    if ((updates || is_string) && !found) {
         memset(row, 0, bytes);
     }
-    if (adds) {
-        add_to_row(batch, operand, op, bytes, row);
+    if (updates) {
+        update_row(batch, operand, op, bytes, row);
     } else if (is_string) {
         struct sw_string_space space;
         sw_string_apply(sw_string_verb(op), found, row, operand, bytes - SW_STRING_HEAD_BYTES,

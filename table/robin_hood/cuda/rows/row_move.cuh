@@ -79,7 +79,7 @@ static __device__ __attribute__((noinline)) uint32_t row_sum_wide(bool brain, ui
     return (uint32_t)sum[1] << 16 | sum[0];
 }
 
-/* The sums of the numbers in 32 bits, by the operation. */
+/* The sums of the numbers in 32 bits, or what becomes of the bits, by the operation. */
 static __device__ __forceinline__ uint32_t row_sum_32(uint32_t op, uint32_t base, uint32_t operand)
 {
     switch (op) {
@@ -93,7 +93,7 @@ static __device__ __forceinline__ uint32_t row_sum_32(uint32_t op, uint32_t base
     case SW_ADD_PRESENT_BF16:
         return row_sum_16(true, base, operand);
     default:
-        return base + operand;
+        return sw_row_bits(op, base, operand);
     }
 }
 
@@ -111,7 +111,7 @@ static __device__ __forceinline__ void row_sum_64(uint32_t op, uint32_t base[2],
     }
 }
 
-/* What an operation that adds makes of a unit of a row. */
+/* What an operation that updates rows makes of a unit of one. */
 static __device__ __forceinline__ uint32_t row_made(uint32_t op, uint32_t base, uint32_t operand)
 {
     return row_sum_32(op, base, operand);
@@ -162,7 +162,7 @@ static __device__ __forceinline__ T row_made_at(const struct sw_cuda_rows &rows,
     if (TEXTS && offset >= rows.value_bytes - rows.text_bytes) {
         return row_either(base, operand);
     }
-    return TEXTS && !sw_row_adds(op) ? operand : row_made(op, base, operand);
+    return TEXTS && !sw_row_updates(op) ? operand : row_made(op, base, operand);
 }
 
 /* The way and the offset of unit `at` of a list. */

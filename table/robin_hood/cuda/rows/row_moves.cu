@@ -124,7 +124,7 @@ move_rows(const struct sw_cuda_rows &rows, const struct sw_cuda_row_batch<BITS> 
     const bool answers = mine && !act.refused && piece.previous != NULL;
     const bool keeps =
         SUMS == WITH_TEXTS && act.writes && act.found && row_text(rows, operand) == NULL;
-    const bool sums = SUMS != NO_SUMS && act.writes && (sw_row_adds(act.op) || keeps);
+    const bool sums = SUMS != NO_SUMS && act.writes && (sw_row_updates(act.op) || keeps);
     const uint32_t outs =
         row_append(lists->out, 0, answers, act.found ? row : NULL, piece.previous + at);
     const uint32_t ins = row_append(lists->in, 0, act.writes && !sums, operand, row);
@@ -245,10 +245,10 @@ static cudaError_t launch_moves(const struct sw_cuda_rows *rows,
                                 const struct sw_cuda_row_batch<BITS> *batch, bool is_early,
                                 bool gives_back, cudaStream_t stream)
 {
-    const enum sums sums = rows->text_bytes > 0                            ? WITH_TEXTS
-                           : batch->ops == NULL && !sw_row_adds(batch->op) ? NO_SUMS
-                           : batch->wide                                   ? WIDE_SUMS
-                                                                           : SUMS_OF_ROWS;
+    const enum sums sums = rows->text_bytes > 0                               ? WITH_TEXTS
+                           : batch->ops == NULL && !sw_row_updates(batch->op) ? NO_SUMS
+                           : batch->wide                                      ? WIDE_SUMS
+                                                                              : SUMS_OF_ROWS;
     const bool few = batch->may_be_early && !is_early;
     return sw_cuda_launch_following(
         !is_early, few ? kernel_of<BITS, true>(sums) : kernel_of<BITS, false>(sums),

@@ -31,7 +31,7 @@ static __device__ inline T unit_after(const struct sw_cuda_rows &rows, const ste
         return row_either(base, operand);
     }
     return SW_OPS_HAS(SW_OPS_STRING, one.op) ? base
-           : sw_row_adds(one.op)             ? row_made(one.op, base, operand)
+           : sw_row_updates(one.op)          ? row_made(one.op, base, operand)
                                              : operand;
 }
 

@@ -15,7 +15,7 @@ typedef struct sw_cuda_row_step step;
 /* What a row that ends with a text keeps of it is no seed's. */
 template <bool TEXTS = false> static __device__ inline bool is_seed(const step &one)
 {
-    return one.writes && !sw_row_adds(one.op) && !(TEXTS && one.keeps);
+    return one.writes && !sw_row_updates(one.op) && !(TEXTS && one.keeps);
 }
 
 /* In control->odd: some step adds numbers of 8 bytes. */
