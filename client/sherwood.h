@@ -215,8 +215,9 @@ enum sherwood_operation {
     SHERWOOD_OR = 64,  /* set the operand's bits; an absent key counts as 0, and is inserted */
     SHERWOOD_XOR = 65, /* toggle the operand's bits; an absent key counts as 0, and is inserted */
     SHERWOOD_AND = 66, /* keep the operand's bits; an absent key stays absent */
-    SHERWOOD_ANDNOT = 67,         /* clear the operand's bits; an absent key stays absent */
-    SHERWOOD_PEEK = 11,           /* cache: read; no use of the entry */
+    SHERWOOD_ANDNOT = 67, /* clear the operand's bits; an absent key stays absent */
+    SHERWOOD_MUL = 73,  /* multiply a present key; one whose value would overflow keeps its value */
+    SHERWOOD_PEEK = 11, /* cache: read; no use of the entry */
     SHERWOOD_FIND_OR_INSERT = 12, /* cache: insert if absent; otherwise read, which is a use */
     /* cache: if present a use, with the score of the request; takes no values */
     SHERWOOD_SET_SCORE = 13,

@@ -73,10 +73,12 @@ install-system:
 	  if [ -e "$$to" ]; then echo "install: $$to is kept as it is"; \
 	  else install -D -m 644 deploy/sherwood.conf "$$to"; fi; fi
 
-# What is generated from the daemon, in the source tree. Tests say if it is old.
+# What is generated in the source tree. Tests say if it is old. The operations' enums come first: the
+# daemon that the rest is generated from needs them.
 .PHONY: docs
-docs: $(BUILD)/sherwoodd $(BUILD)/libsherwood.so $(BUILD)/libsherwood-cuda.so ## write sherwood.conf, METRICS.md, the man page's options and the list of symbols
+docs: ## write the enums of operations, sherwood.conf, METRICS.md, the man page's options and commands, and the list of symbols
 	@proto/ops/write
+	@$(MAKE) --no-print-directory $(BUILD)/sherwoodd $(BUILD)/libsherwood.so $(BUILD)/libsherwood-cuda.so
 	@deploy/generate $(BUILD)
 
 .PHONY: site

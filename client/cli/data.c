@@ -127,10 +127,14 @@ void sw_cli_combine(struct sw_cli *cli, int code, int count, char **words)
         return;
     }
     previous = sw_cli_number_at(&previous, width, 0);
-    if (sw_operation_apply((uint32_t)code, found, previous, operand, value_max(cli), &now)) {
+    if (!found && !sw_operation_inserts((uint32_t)code)) {
+        sw_cli_value_reply(cli, false, &previous, 0);
+    } else if (sw_operation_apply((uint32_t)code, found, previous, operand, value_max(cli), &now)) {
         sw_cli_reply_integer(cli, now);
     } else {
-        sw_cli_reply_error(cli, "ERR increment or decrement would overflow");
+        sw_cli_reply_error(cli, sw_operation_inserts((uint32_t)code)
+                                    ? "ERR increment or decrement would overflow"
+                                    : "ERR the result would overflow");
     }
 }
 

@@ -27,6 +27,12 @@ SW_WIDTH_NAMED(sw_verb_apply)(enum sw_verb verb, enum sw_when when, bool found, 
     case SW_VERB_SUBTRACT:
         *out = (SW_WIDTH_WORD)(base - operand);
         return when == SW_WHEN_FITS && operand > base ? SW_EFFECT_NONE : SW_EFFECT_WRITE;
+    case SW_VERB_MULTIPLY:
+        *out = (SW_WIDTH_WORD)(base * operand);
+        return !found || (when == SW_WHEN_FITS && operand != 0 &&
+                          base > (SW_WIDTH_WORD)(~(SW_WIDTH_WORD)0 / operand))
+                   ? SW_EFFECT_NONE
+                   : SW_EFFECT_WRITE;
     case SW_VERB_MIN:
         *out = found && old < operand ? old : operand;
         return SW_EFFECT_WRITE;

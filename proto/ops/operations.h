@@ -26,6 +26,7 @@
     X(FIND,     VALUE, BORN,  WRITES,  SAME)  \
     X(ADD,      VALUE, BORN,  WRITES,  ADDS)  \
     X(SUBTRACT, VALUE, BORN,  WRITES,  ADDS)  \
+    X(MULTIPLY, VALUE, STAYS, WRITES,  ORDER) \
     X(MIN,      VALUE, BORN,  WRITES,  CLAMPS) \
     X(MAX,      VALUE, BORN,  WRITES,  CLAMPS) \
     X(ADD_ROW,  VALUE, BORN,  WRITES,  ORDER) \
@@ -93,7 +94,9 @@
     X(AND, 66, 35, AND, PRESENT, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "and", \
       "keep the operand's bits; an absent key stays absent") \
     X(ANDNOT, 67, 36, ANDNOT, PRESENT, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "andnot", \
-      "clear the operand's bits; an absent key stays absent")
+      "clear the operand's bits; an absent key stays absent") \
+    X(MUL, 73, 37, MULTIPLY, FITS, OWN, INTEGERS, USE, NO_TIMES, DEVICE, SAME, "mul", \
+      "multiply a present key; one whose value would overflow keeps its value")
 #define SW_OTHER_OPERATION_MAP(X) \
     X(PEEK, 11, 10, READ, ALWAYS, OWN, CACHE, NO_USE, NO_TIMES, DEVICE, LIKE, "get", \
       "cache: read; no use of the entry") \
@@ -139,7 +142,7 @@
       ".. put the operand behind the value; an absent key is an empty string, and inserted")
 #define SW_DATA_OPERATION_MAP(X) SW_INTEGER_OPERATION_MAP(X) SW_OTHER_OPERATION_MAP(X)
 /* The largest `op` plus one. table/op.h checks it at compile time. */
-#define SW_OPS_END 37
+#define SW_OPS_END 38
 
 /* Operations on keys that the server composes from operations of the table: from `op` alone, or
  * from a read and a write between which no other write runs. The columns are the same. */

@@ -255,13 +255,13 @@ static bool has_changed(const struct sw_batch *batch, struct sw_watched_widths w
     if (SW_OPS_HAS(SW_OPS_EXPIRE, op)) {
         return was_present(batch, i, true) && changes_time(batch, op, i);
     }
-    if (SW_OPS_HAS(SW_OPS_REFUSE, op)) {
-        return fitted(batch, widths.value, op, i);
-    }
     if (SW_OPS_HAS(SW_OPS_STRING, op)) {
         return changed_string(batch, widths, op, i);
     }
     const bool inserts = SW_OPS_HAS(SW_OPS_INSERT, op);
+    if (SW_OPS_HAS(SW_OPS_REFUSE, op)) {
+        return fitted(batch, widths.value, op, i) && (inserts || was_present(batch, i, true));
+    }
     return SW_OPS_HAS(SW_OPS_PUT | SW_OPS_DELETE, op) ? inserts || was_present(batch, i, true)
                                                       : inserts && !was_present(batch, i, false);
 }

@@ -90,6 +90,8 @@
       "[EX n | PX n | EXAT n | PXAT n | PERSIST] [ENX]") \
     X(SUM, "sum", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
       ONE_KEY(SUM, 2, AFTER), "Add to a key modulo 2^width; an absent one is set") \
+    X(MUL, "mul", 3, KEYS(1, 1, 1), STRING, WRITE, FAST, QUEUED, \
+      ONE_KEY(MUL, 2, AFTER), "Multiply a key; an absent one stays absent") \
     X(MIN, "min", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
       ONE_KEY(MIN, 2, AFTER), "Keep the smaller value; an absent key is set") \
     X(MAX, "max", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \

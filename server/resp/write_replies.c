@@ -378,7 +378,9 @@ static const char *refusal(const struct sw_round *round, const struct sw_pending
         return sw_string_reply_error(round, pending);
     }
     if (overflowed(round, pending)) {
-        return "-ERR increment or decrement would overflow\r\n";
+        return SW_OPS_HAS(SW_OPS_INSERT, round->ops[pending->first])
+                   ? "-ERR increment or decrement would overflow\r\n"
+                   : "-ERR the result would overflow\r\n"; /* redis does not have these */
     }
     switch (pending->kind) {
     case SW_REPLY_KIND_TRY_AGAIN:

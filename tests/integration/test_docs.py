@@ -182,6 +182,22 @@ def names():
 
 
 @case
+def files_of_an_operation():
+    """MUL took the files that CONTRIBUTING.md names for an operation on keys, and those that make docs writes"""
+    row = re.search(r"^\| an operation on keys \| (.*?); `make docs`", text_of(".github/CONTRIBUTING.md"), re.MULTILINE).group(1)
+    named = re.findall(r"`([^`]+)`", row)
+    check(len(named) <= 5, named)
+    write = text_of("proto/ops/write")
+    written = {*re.findall(r'"([\w-]+(?:/[\w.-]+)+)"', write[write.index("PLACES = "):]), "deploy/man/sherwoodd.8.scd"}
+    has = re.compile(r"\b(MUL|MULTIPLY|SHERWOOD_MUL|SW_MUL|SW_VERB_MULTIPLY)\b")
+    found = {path.relative_to(ROOT).as_posix() for folder in ("proto", "table", "server", "client", "bench", "deploy", "tests")
+             for path in (ROOT / folder).rglob("*")
+             if path.suffix in (".c", ".h", ".inl", ".cu", ".cuh", ".py", ".proto", ".md", ".scd") and path.is_file()
+             and has.search(path.read_text(encoding="utf-8", errors="replace"))}
+    equal(sorted(found - written - {"tests/integration/test_docs.py"}), sorted(named), "files by hand")
+
+
+@case
 def faults_are_found():
     """a wrong reply, a wrong option and a dead link in a page are found"""
     known_options()

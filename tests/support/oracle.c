@@ -129,6 +129,22 @@ void oracle_destroy(struct oracle *oracle)
     }
 }
 
+/* The product by additions. Returns false if it does not fit. */
+static bool product_of(uint64_t a, uint64_t b, uint64_t mask, uint64_t *product)
+{
+    bool fits = true, doubled_fits = true;
+    *product = 0;
+    for (; b > 0; b /= 2) {
+        if (b % 2 == 1) {
+            fits = fits && doubled_fits && *product <= mask - a;
+            *product = (*product + a) & mask;
+        }
+        doubled_fits = doubled_fits && a <= mask / 2;
+        a = a * 2 & mask;
+    }
+    return fits;
+}
+
 /* What a verb makes of a number: a line each, which shares nothing with proto/ops/apply.inl.
  * Returns false if the result does not fit, or nothing is written. */
 static bool result_of(enum sw_verb verb, bool found, uint64_t old, uint64_t x, uint64_t mask,
@@ -147,6 +163,8 @@ static bool result_of(enum sw_verb verb, bool found, uint64_t old, uint64_t x, u
     case SW_VERB_SUBTRACT:
         *result = (old - x) & mask;
         return x <= old;
+    case SW_VERB_MULTIPLY:
+        return found && product_of(old, x, mask, result);
     case SW_VERB_MIN:
         *result = !found || x < old ? x : old;
         return true;
