@@ -203,6 +203,26 @@ SW_HD static inline void CH(change_verb)(struct CH(change) * change, enum sw_ver
     }
 }
 
+/* Appends an operation of SW_EXTRA_OPERATION_MAP. One that changes bit by bit is known by what it
+ * makes of no bits and of all. */
+SW_HD static inline void CH(change_extra)(struct CH(change) * change, uint32_t op, CH_WORD operand)
+{
+    CH_WORD out = 0, of_none = 0, of_all = 0;
+    enum sw_effect effect =
+        CH(decide_extra)(op, change->absent.exists, change->absent.value, operand, &out);
+    CH(key_become)(&change->absent, effect, out);
+    if (change->is_state) {
+        effect = CH(decide_extra)(op, change->present.exists, change->present.value, operand, &out);
+        CH(key_become)(&change->present, effect, out);
+    } else if (SW_OPS_HAS(SW_OPS_BITS, op)) {
+        CH(decide_extra)(op, true, 0, operand, &of_none);
+        CH(decide_extra)(op, true, CH_MAX, operand, &of_all);
+        CH(change_bits)(change, of_all ^ of_none, of_none);
+    } else {
+        change->kind = CH_ENUM(UNKNOWN);
+    }
+}
+
 /* Appends one operation. */
 SW_HD static inline void CH(change_append)(struct CH(change) * change, uint32_t op, CH_WORD operand)
 {
@@ -212,9 +232,9 @@ SW_HD static inline void CH(change_append)(struct CH(change) * change, uint32_t 
         (change, SW_VERB_##verb, SW_WHEN_##guard, SW_VERB_REPEATED_##verb, operand); \
         break;
     switch (op) {
-        SW_INTEGER_OPERATION_MAP(SW_ROW)
+        SW_CORE_OPERATION_MAP(SW_ROW)
     default:
-        change->kind = CH_ENUM(UNKNOWN);
+        CH(change_extra)(change, op, operand);
     }
 #undef SW_ROW
 }

@@ -5,6 +5,18 @@
  * pure. Callers pass `verb` and `when` as constants, so the compiler removes the switch.
  */
 
+/* Whether the product of two values fits the width. Halves of words: a division would cost kernels
+ * registers and time, also where nothing is multiplied. */
+SW_HD static inline bool SW_WIDTH_NAMED(sw_product_fits)(SW_WIDTH_WORD a, SW_WIDTH_WORD b,
+                                                         SW_WIDTH_WORD product)
+{
+    const unsigned half = 4 * sizeof(SW_WIDTH_WORD);
+    const SW_WIDTH_WORD a_high = a >> half, b_high = b >> half;
+    const SW_WIDTH_WORD middle = (SW_WIDTH_WORD)(a_high * b + a * b_high); /* one of them is 0 */
+    return (a_high == 0 || b_high == 0) && middle >> half == 0 &&
+           product >= (SW_WIDTH_WORD)(middle << half);
+}
+
 /* Applies a verb to a present key with value `old` (found) or to an absent key. *out is the value
  * after; it is meaningful only if the effect is WRITE. */
 SW_HD static inline enum sw_effect
@@ -29,8 +41,8 @@ SW_WIDTH_NAMED(sw_verb_apply)(enum sw_verb verb, enum sw_when when, bool found, 
         return when == SW_WHEN_FITS && operand > base ? SW_EFFECT_NONE : SW_EFFECT_WRITE;
     case SW_VERB_MULTIPLY:
         *out = (SW_WIDTH_WORD)(base * operand);
-        return !found || (when == SW_WHEN_FITS && operand != 0 &&
-                          base > (SW_WIDTH_WORD)(~(SW_WIDTH_WORD)0 / operand))
+        return !found || (when == SW_WHEN_FITS &&
+                          !SW_WIDTH_NAMED(sw_product_fits)(base, operand, *out))
                    ? SW_EFFECT_NONE
                    : SW_EFFECT_WRITE;
     case SW_VERB_MIN:
@@ -58,6 +70,27 @@ SW_WIDTH_NAMED(sw_verb_apply)(enum sw_verb verb, enum sw_when when, bool found, 
     }
 }
 
+/* Applies an operation of SW_EXTRA_OPERATION_MAP. All are computed and one is selected: the
+ * compiler does not join a comparison of `op` to the switch below, which is as short as without
+ * them. */
+SW_HD static inline enum sw_effect SW_WIDTH_NAMED(sw_decide_extra)(uint32_t op, bool found,
+                                                                   SW_WIDTH_WORD old,
+                                                                   SW_WIDTH_WORD operand,
+                                                                   SW_WIDTH_WORD *out)
+{
+    enum sw_effect effect = SW_EFFECT_NONE, its_effect;
+    SW_WIDTH_WORD its_out;
+    *out = operand;
+#define SW_ROW(name, number, its_op, verb, guard, ...)                                      \
+    its_effect = SW_WIDTH_NAMED(sw_verb_apply)(SW_VERB_##verb, SW_WHEN_##guard, found, old, \
+                                               operand, &its_out);                          \
+    effect = op == (its_op) ? its_effect : effect;                                          \
+    *out = op == (its_op) ? its_out : *out;
+    SW_EXTRA_OPERATION_MAP(SW_ROW)
+#undef SW_ROW
+    return effect;
+}
+
 /* Applies the table's operation `op`. Verb and guard are constants in each case. Tables of integers
  * have no other operations than these. */
 SW_HD static inline enum sw_effect SW_WIDTH_NAMED(sw_decide)(uint32_t op, bool found,
@@ -70,10 +103,9 @@ SW_HD static inline enum sw_effect SW_WIDTH_NAMED(sw_decide)(uint32_t op, bool f
         return SW_WIDTH_NAMED(sw_verb_apply)(SW_VERB_##verb, SW_WHEN_##guard, found, old, operand, \
                                              out);
     switch (op) {
-        SW_INTEGER_OPERATION_MAP(SW_ROW)
+        SW_CORE_OPERATION_MAP(SW_ROW)
     default:
-        *out = operand;
-        return SW_EFFECT_NONE;
+        return SW_WIDTH_NAMED(sw_decide_extra)(op, found, old, operand, out);
     }
 #undef SW_ROW
 }

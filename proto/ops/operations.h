@@ -53,6 +53,7 @@
     X(ALWAYS) X(ABSENT) X(PRESENT) X(FITS) X(EQUAL) X(NEVER) X(SOME) X(LATER) X(EARLIER) X(SHORTEN)
 
 /* Operations on keys that the table executes: those that tables of integers have, and the others.
+ * Of the first, code that runs for each operation tests CORE first, EXTRA behind its default.
  * X(name, number, op, verb, guard, element, on, use, times, device, acl, command, text)
  *
  * number    on the wire (sherwood.proto); never another.
@@ -66,7 +67,7 @@
  * acl       SAME: `command` does the same. LIKE: no command does the same; `command` is closest.
  * command   RESP command whose ACL right the operation requires.
  * text      one sentence for sherwood.proto and sherwood.h. */
-#define SW_INTEGER_OPERATION_MAP(X) \
+#define SW_CORE_OPERATION_MAP(X) \
     X(GET, 1, 0, READ, ALWAYS, OWN, ANY, USE, NO_TIMES, DEVICE, SAME, "get", \
       "read") \
     X(SET, 2, 1, SET, ALWAYS, OWN, ANY, USE, TIMES, DEVICE, SAME, "set", \
@@ -86,7 +87,8 @@
     X(DECREMENT, 9, 8, SUBTRACT, FITS, OWN, INTEGERS, USE, NO_TIMES, DEVICE, SAME, "decrby", \
       "subtract; a key whose value would be negative keeps its value") \
     X(DELETE, 10, 9, DELETE, ALWAYS, OWN, ANY, NO_USE, NO_TIMES, DEVICE, SAME, "del", \
-      "remove") \
+      "remove")
+#define SW_EXTRA_OPERATION_MAP(X) \
     X(OR, 64, 33, OR, ALWAYS, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "or", \
       "set the operand's bits; an absent key counts as 0, and is inserted") \
     X(XOR, 65, 34, XOR, ALWAYS, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "xor", \
@@ -97,6 +99,7 @@
       "clear the operand's bits; an absent key stays absent") \
     X(MUL, 73, 37, MULTIPLY, FITS, OWN, INTEGERS, USE, NO_TIMES, DEVICE, SAME, "mul", \
       "multiply a present key; one whose value would overflow keeps its value")
+#define SW_INTEGER_OPERATION_MAP(X) SW_CORE_OPERATION_MAP(X) SW_EXTRA_OPERATION_MAP(X)
 #define SW_OTHER_OPERATION_MAP(X) \
     X(PEEK, 11, 10, READ, ALWAYS, OWN, CACHE, NO_USE, NO_TIMES, DEVICE, LIKE, "get", \
       "cache: read; no use of the entry") \
