@@ -39,7 +39,7 @@ $(filter $(BUILD)/tests/cluster/%,$(UNIT_TESTS)): $(call archives,support cluste
 $(filter $(BUILD)/tests/client/%,$(UNIT_TESTS)): $(call archives,support cli client server table proto tls cluster)
 $(filter $(BUILD)/tests/server/%,$(UNIT_TESTS)): $(call archives,support client server table proto tls cluster)
 $(filter $(BUILD)/tests/load/%,$(UNIT_TESTS)): $(call archives,support load client server table proto tls cluster)
-# The timing study's host code, with host_arrays.c for what it has of the device.
+# The timing study's host code; host_arrays.c replaces its device code.
 $(BUILD)/libtiminghost.a: $(call obj,$(filter-out %/main.c %/ceilings.c,$(wildcard bench/timing/*.c)) tests/bench/host_arrays.c)
 # The cuckoo study without its device.
 $(BUILD)/libcuckoobench.a: $(call obj,$(filter-out %/main.c,$(wildcard bench/cuckoo/*.c)))
@@ -69,7 +69,7 @@ $(PEERS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(call archives,sherwood)
 	@mkdir -p $(@D)
 	$(CC) $(REAL_LDFLAGS) -o $@ $^ $(CLIENT_LIBS) -lhiredis
 
-# What holds for buckets of any size is tested with others than 4 slots, too, on the CPU.
+# These suites hold for buckets of any size. They also run with bucket sizes other than 4 slots, on the CPU.
 SHAPES := 2 8
 SHAPE_SUITES := check groups hints jump operations parallel rebuild robin_hood scan
 SHAPE_TESTS := $(if $(SAN)$(SHAPE),,$(foreach s,$(SHAPES),$(SHAPE_SUITES:%=$(BUILD)/tests/table_spb$(s)/test_%)))

@@ -17,8 +17,8 @@ RULES = {
     "fence": "a member that was elected tells it only while its term is the one in etcd",
 }
 
-# An author: IDLE, WAITS for the answer to a try, LOOKS since it was lost, or DONE; what he saw, the tries so far, what
-# he was told, and the term by which he claims to be primary (0: an operator).
+# An author. State: IDLE, WAITS for the answer to a try, LOOKS because the answer was lost, or DONE. Then the entry that he
+# saw, the number of tries, the answer that he got, and the term by which he claims to be primary (0: an operator).
 Author = collections.namedtuple("Author", "state seen tries told term")
 # etcd: the log of the key, an entry (author, what its author had seen) a revision; which marks there are; the term.
 World = collections.namedtuple("World", "log marks term authors messages wrong")

@@ -37,7 +37,7 @@ Source = collections.namedtuple("Source", "lives state attempt data")
 # A node of the target's shard: does it live, has it decided, does it serve, the last attempt that it began or refused, the
 # attempt that it takes (0: none), has it everything of that, its data, the epoch of its topology.
 Target = collections.namedtuple("Target", "lives decided serves last takes whole data epoch")
-# Who is primary: 0 or 1 of each shard. `told`: attempts whose FINAL is on its way; `no`: attempts that were refused.
+# leads: the primary of each shard, 0 or 1. `final`: attempts whose FINAL is on its way; `no`: refused attempts.
 World = collections.namedtuple("World", "sources targets leads final no answered written attempts")
 
 START = World((Source(True, OWNS, 0, ()), Source(True, OWNS, 0, ())),

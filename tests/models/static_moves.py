@@ -22,8 +22,8 @@ RULES = {
 # The source: its state (OWNS, HANDED or GONE), the attempt that it was handed over in, its data, how much of them is
 # durable, the attempt that it sends (None or (attempt, next record)), and whether HANDED is only in memory.
 Source = collections.namedtuple("Source", "state attempt data durable sends volatile")
-# The target: does it serve, the attempt by which, the last attempt that it has refused, its data, how much of them is
-# durable, and the attempt that it receives (None or (attempt, next record); -1: no snapshot yet).
+# The target: whether it serves, the attempt that made it serve, the last attempt that it refused, its data, the durable
+# part of the data, and the attempt that it receives (None or (attempt, next record); -1: no snapshot yet).
 Target = collections.namedtuple("Target", "serves attempt refused data durable takes")
 World = collections.namedtuple("World", "source target messages answered written attempts crashes")
 
