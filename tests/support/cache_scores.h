@@ -14,13 +14,13 @@ struct cache_scores_trial {
     uint32_t batches;
     uint32_t ops_max;   /* operations of a batch, at most */
     uint64_t key_count; /* keys there are */
-    uint32_t hot_share; /* one operation in so many is of one key; 0: none is */
+    uint32_t hot_share; /* N: every N-th operation on average is on one key; 0: no hot key */
     bool floats;        /* values are of 32-bit floats; otherwise of integers */
     bool reads_overlap; /* the reads of a batch overlap: what scores_out says of a repeated key is
                            that of one of them */
 };
 
-/* What happened, so that a test knows that it tried what it is about. */
+/* Counts of events, by which a test checks that it covered its subject. */
 struct cache_scores_seen {
     uint64_t evicted, not_admitted, erased_by_score, matched, listed, epochs;
     uint64_t operations; /* bit 1 << enum sw_op: was carried out on a present key */

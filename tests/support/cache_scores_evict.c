@@ -125,7 +125,7 @@ static void offer(struct evict *evict, uint64_t first, struct cache_scores_seen 
         return;
     }
     if (batch.counters.evicted != batch.leftover_count) {
-        fail(evict, "not as many are listed as were evicted", first);
+        fail(evict, "the number of listed entries differs from the number of evicted ones", first);
     }
     for (uint32_t i = 0; i < batch.leftover_count; i++) {
         put(evict, key_at(evict, evict->left_keys, i),

@@ -4,7 +4,7 @@
  */
 #include "tests/support/cache_scores_run.h"
 
-/* Two bounds of which each is the score of an entry, or nearly. */
+/* Draws two bounds. Each is the score of an entry, or nearly. */
 static void draw_range(struct cache_scores *run, uint64_t *min, uint64_t *max)
 {
     uint64_t bounds[2] = {0, UINT64_MAX};
@@ -144,7 +144,7 @@ static void go_on(struct cache_scores *run)
     }
     sw_table_stats(run->table, &stats);
     if (stats.epoch != wanted) {
-        cache_scores_fail(run, "the epoch that is told");
+        cache_scores_fail(run, "the epoch in the statistics");
     }
 }
 

@@ -148,7 +148,7 @@ static enum sw_cache_result apply(struct run *run, enum sw_op op, uint64_t key,
         .evicted_key = run->left + run->left_count,
         .evicted_value = run->left_values + run->left_count * run->info.value_bytes,
     };
-    if (op == SW_SET_ABSENT) { /* a newcomer has a tick of its own, too */
+    if (op == SW_SET_ABSENT) { /* a newcomer also has a tick of its own */
         uint64_t score;
         step.uses = cache_model_find(run->model, key, &score) == NULL;
     }

@@ -21,9 +21,9 @@ struct cache_table_trial {
 int cache_table_run(const struct cache_table_trial *trial, uint64_t *evicted, char *fault,
                     size_t fault_size);
 
-/* Fills a table of LFU or EPOCH_LFU and offers newcomers where everything was used before: they
- * must be turned away, and be told so. Keys of a batch are distinct, so order does not matter.
- * `batches` and `key_count` have no part in it. 0, or 1 with the first fault as text. */
+/* Fills a table of LFU or EPOCH_LFU, uses every entry, and offers newcomers. The table must turn
+ * them away and report it. Keys of a batch are distinct, so order does not matter. Ignores
+ * `batches` and `key_count`. Returns 0, or 1 with the first fault as text. */
 int cache_table_turn_away(const struct cache_table_trial *trial, char *fault, size_t fault_size);
 
 #endif

@@ -2,15 +2,15 @@
  *
  * inproc.c - runs the Criterion tests of a program by fork(), one child a test.
  *
- * Criterion's own runner starts its tests in a way ThreadSanitizer cannot follow, ignores the exit
- * status by which LeakSanitizer reports, and runs several at once, which a device has no memory
- * for; and its library has others do work at the start of each program. So it is not linked: here
- * is all that the headers of Criterion call.
+ * ThreadSanitizer cannot follow the tests that Criterion's own runner starts. That runner ignores
+ * the exit status of LeakSanitizer, and runs several tests at once, which exceeds the memory of a
+ * device. Its library also loads others that work at the start of each program. So programs do not
+ * link it: this file defines everything that the headers of Criterion call.
  *
  *   test_x [--filter SUITE/TEST] [--one-of N]
  *
- * --filter takes the tests of which the pattern (of the shell) matches the name, as Criterion does;
- * --one-of each N-th, other ones for another seed (random.h).
+ * --filter selects the tests whose name matches the shell pattern, as in Criterion. --one-of
+ * selects each N-th test, other ones for another seed (random.h).
  *
  * Prints one TAP line a test, and how long it took. Exits with 1 if a test failed or there was
  * none.
@@ -41,7 +41,7 @@ enum { EXIT_ABORTED = 90, EXIT_SKIPPED = 91, EXIT_DIED = 92, EXIT_FAILED = 93 };
 #define WHY_SIZE 256
 #define SLOWDOWN 5 /* of a sanitizer, or of a busy machine */
 
-/* What the headers of Criterion ask; nothing is set. */
+/* Required by the headers of Criterion; all zero. */
 struct criterion_options criterion_options;
 
 extern struct criterion_test *__start_cr_tst[];
@@ -111,8 +111,8 @@ void cri_asserts_passed_incr(void)
 {
 }
 
-/* The text of a failed assertion that gives none itself: its expression, of strings what they were,
- * too. */
+/* Returns the text of a failed assertion without a text of its own: its expression, and the values
+ * of strings. */
 char *cr_translate_assert_msg(int kind, ...)
 {
     char *text = NULL;

@@ -24,7 +24,7 @@ struct power_file {
 
 /* The power ends: of each page that was not synced some sectors are old, or it is garbage. */
 void power_file_lose(struct random *random, struct power_file *file);
-/* Is the piece not one that O_DIRECT takes? Of some descriptors none is. */
+/* Returns true if O_DIRECT refuses the piece. Some descriptors refuse every piece. */
 bool power_file_refuses(const struct power_file *file, int fd, const struct iovec *piece, off_t at);
 
 /* Whether the path names the directory: always. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * slow_backend.h - a backend for the combiner that completes batches some polls after they were
- * launched, and that checks what it is given.
+ * slow_backend.h - a backend for the combiner that completes batches some polls after their launch,
+ * and checks its input.
  *
  * Batches are of SET, GET and IMAGE; keys are below SLOW_KEYS, of 32 bits, and values have 64.
  */

@@ -99,7 +99,7 @@ void fixture_canonical(struct fixture *fixture)
     struct entry *got = slots_of(fixture->table, &main_slots, &stash_slots);
     struct entry *expected = slots_of(fresh, &fresh_main, &fresh_stash);
     cr_assert_eq(main_slots, fresh_main);
-    const bool rows = fixture->config.value_bytes != 0; /* of which any may be an entry's */
+    const bool rows = fixture->config.value_bytes != 0; /* an entry may have any row */
     for (uint64_t i = 0; i < main_slots; i++) {
         cr_assert(got[i].m == expected[i].m && (rows || got[i].value == expected[i].value),
                   "seed %llu: bucket %llu holds m %llx, a new table %llx", ULL(fixture->seed),

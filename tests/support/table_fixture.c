@@ -15,7 +15,7 @@
 
 #define ULL(x) ((unsigned long long)(x))
 
-/* A cache has so many times the slots: no bucket of its 128 is ever full. */
+/* Multiplies the slots of a cache, so that no bucket (128 slots) is ever full. */
 #define CACHE_ROOM 64
 
 struct sw_table_config fixture_config(uint32_t slot_bits)
@@ -296,7 +296,7 @@ static void add_counters(struct sw_counters *sum, const struct sw_counters *more
     }
 }
 
-/* What was handed back is in the oracle, and goes. */
+/* Removes the entries that the table handed back from the oracle, which must have them. */
 static void take_back(struct fixture *fixture, const struct sw_batch *batch)
 {
     for (uint32_t k = 0; k < batch->leftover_count; k++) {

@@ -71,8 +71,8 @@ bool fixture_can(const struct fixture *fixture, enum sw_op op);
 enum sw_op fixture_draw_op(const struct fixture *fixture, struct random *random);
 
 /* Runs operations[0..count) as one batch, on the table and on the oracle, and compares every answer
- * and counter. Some batches decline `found`, `previous`, or both. `groups` of about equal size, 0
- * for none declared. What is handed back must be what the oracle holds, and is taken from it.
+ * and counter. Some batches decline `found`, `previous`, or both. `groups` of about equal size, 0:
+ * declares no groups. The oracle must hold every entry that the table hands back, and removes it.
  * Returns the batch's status. */
 int fixture_run(struct fixture *fixture, uint32_t count, uint32_t groups);
 
@@ -84,7 +84,7 @@ void fixture_insert_range(struct fixture *fixture, uint64_t first, uint64_t coun
 
 void fixture_clear(struct fixture *fixture);
 
-/* Moves the table to so many slots. Returns the batch's status, or what submit returned. */
+/* Moves the table to `capacity` slots. Returns the batch's status, or the error of the submit. */
 int fixture_resize(struct fixture *fixture, uint64_t capacity);
 
 /* Compares the layout with that of a new table of this capacity that is given the same contents:

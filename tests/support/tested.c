@@ -18,7 +18,7 @@
 /* Rows that a small table uses, at most. */
 #define PLACED_ROWS 5000
 
-/* Which of the names a variable has: the first where it is not set. */
+/* Returns the index of the name in the environment variable: 0 if it is not set. */
 static int choice_of(const char *variable, const char *const *names, int count)
 {
     const char *value = getenv(variable);
@@ -89,7 +89,7 @@ void tested_place(struct sw_table_config *config)
         (enum sw_rows_in)(choice > 0 ? (uint64_t)choice - 1 : random_below(&random, 3));
     if (config->rows_in == SW_ROWS_IN_GPU_HOST) {
         const uint64_t most = random_below(&random, 2) == 0 ? 30 : PLACED_ROWS;
-        const uint64_t bytes = (config->value_bytes + 15) / 16 * 16; /* as many as a row takes */
+        const uint64_t bytes = (config->value_bytes + 15) / 16 * 16; /* of a row */
         config->rows_gpu_bytes = (1 + random_below(&random, most)) * bytes;
     }
 }

@@ -9,8 +9,8 @@
  *   SW_TEST_SHARE     one in how many rounds of the longest tests is run: 1 without it. For kernels
  *                     that a CPU carries out, and under sanitizers
  *
- * A value that is none of these ends the process: a test must not run on something else than what
- * was asked for. Any thread may call these.
+ * Another value ends the process: a test must not run on another backend or engine than requested.
+ * Threads: any.
  */
 #ifndef SHERWOOD_TESTS_SUPPORT_TESTED_H
 #define SHERWOOD_TESTS_SUPPORT_TESTED_H
