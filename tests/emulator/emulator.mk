@@ -15,10 +15,10 @@ EMU_KERNEL_FLAGS := $(EMU_FLAGS) -O1 -Wno-psabi -fno-strict-aliasing -fsanitize=
   --param tsan-distinguish-volatile=1 --param tsan-instrument-func-entry-exit=0 \
   -D__CUDACC__ -D__CUDA_ARCH__=900 -include cuda_runtime.h $(EMU_INCLUDE) -I$(EMU)/src -I. $(SHAPE_FLAGS)
 
-# The code of the oldest GPU: 128-bit slots are written another way there (wide.cuh).
+# The code of the oldest GPU: it writes 128-bit slots under a lock (wide.cuh).
 EMU_OLDER := -U__CUDA_ARCH__ -D__CUDA_ARCH__=750
 
-# What is read through rewrite.py, each time: it writes what has changed.
+# The files that rewrite.py translates. It runs each time, and writes only the files that changed.
 EMU_REWRITTEN := $(wildcard $(foreach d,table table/* table/*/cuda table/*/cuda/* tests/gpu,\
   $(foreach e,h inl cu cuh,$(d)/*.$(e))))
 $(EMU)/rewritten: tests/emulator/rewrite.py FORCE
@@ -44,7 +44,7 @@ $(EMU)/libemulated.a: $(EMU_OBJ)
 	@rm -f $@
 	ar qcs $@ $^
 
-# The same kernels as on the oldest GPU; but for the cache's, which write no 128 bits at once.
+# The same kernels as on the oldest GPU. The cache's are left out, because they never write 128 bits at once.
 $(EMU)/older/%.cu.o: $(EMU)/src/%.cu tests/emulator/emulator.mk
 	@mkdir -p $(@D)
 	@echo "  EMU  $*.cu, older"

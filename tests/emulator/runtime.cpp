@@ -231,7 +231,7 @@ cudaError_t cudaSetDevice(int number)
 #define SHARED_BYTES (227 << 10)
 #endif
 
-/* Asked for when a table is opened: then a case that fails fails alone, too. */
+/* Each table calls it when it opens, so a failing case makes the same calls if it runs alone. */
 cudaError_t cudaDeviceGetPCIBusId(char *bus_id, int size, int number)
 {
     EMU_MAY_FAIL(emu_called());

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * schedule.cpp - blocks, warps and threads: each thread is a fiber, and who has the turn is drawn.
+ * schedule.cpp - blocks, warps and threads: each thread is a fiber, and the next thread is drawn.
  *
- * A thread keeps its turn for a number of accesses of memory that is drawn each time; atomics,
- * barriers and what the lanes of a warp tell each other count for several. How many it is on
- * average, and which warp is to be slow, is drawn anew now and then: some mistakes show when every
- * access is somebody else's, some when one thread comes long after all others.
+ * A thread keeps its turn for a random number of memory accesses. Atomics, barriers and warp
+ * operations count as several accesses. From time to time the schedule draws a new average and a
+ * new slow warp. Some mistakes appear if the thread changes at every access, others if one thread
+ * runs long after all others.
  */
 #include "threads.hpp"
 
@@ -35,7 +35,7 @@ const char *const STATES[] = {"ready",
                               "at a warp's operation",
                               "done"};
 
-/* What lies behind a shared variable, and what is in one before it is written. */
+/* Bytes after a shared variable, and bytes of one before its first write. */
 const unsigned char FENCE = 0xb7, UNWRITTEN = 0xa5;
 const size_t FENCE_BYTES = 64;
 
@@ -145,7 +145,7 @@ void end_shared(const block *b, char *memory, size_t bytes, const char *name)
     free(memory);
 }
 
-/* What each thread does, on its own stack. */
+/* Main function of each thread, on its own stack. */
 void run_thread()
 {
     now->home->grid->launched.body();

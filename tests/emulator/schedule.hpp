@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * schedule.hpp - the threads of all kernels at work, and who has the turn.
+ * schedule.hpp - the threads of all running kernels, and the choice of the thread that runs.
  *
  * One host thread at a time may be in here: runtime.cpp sees to it.
  */
@@ -29,7 +29,7 @@ bool emu_grid_lets_follow(const emu_grid *grid);
 bool emu_grid_is_done(const emu_grid *grid);
 void emu_grid_end(emu_grid *grid);
 
-/* Runs the kernels at work, until so many turns are over or one of them is done. */
+/* Runs the started kernels for `turns` turns, or until one of the kernels is done. */
 void emu_run(uint64_t turns);
 
 /* Whether this is a thread of a kernel, and not the host. */

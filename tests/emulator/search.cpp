@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * search.cpp - schedules by depth-first search. A run is told by its choices; the next one makes
- * the same but for the last that can be made otherwise.
+ * search.cpp - schedules by depth-first search. A list of choices identifies a run. The next run
+ * makes the same choices, except the last one that has an alternative.
  */
 #include "search.hpp"
 #include "threads.hpp"
@@ -69,8 +69,8 @@ uint64_t bit_of(const block *b)
     return 1ULL << b->index.x % 64;
 }
 
-/* Of each block but `but` that does not wait in vain the first thread that may go on, in the order
- * of the blocks. */
+/* Returns the first ready thread of each block, in the order of the blocks. Leaves out the block
+ * `but` and blocks that wait in vain. */
 std::vector<thread *> others(const std::vector<thread *> &ready, const block *but)
 {
     std::vector<thread *> firsts;

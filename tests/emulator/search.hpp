@@ -2,9 +2,9 @@
  *
  * search.hpp - every schedule of a small kernel, instead of one that is drawn.
  *
- * What is scheduled are blocks: the threads of one go on in a fixed order, so let it be a warp or
- * less. A block may lose its turn at every access of the memory that is watched, but only so many
- * times in a run (Musuvathi and Qadeer, "Iterative Context Bounding for Systematic Testing of
+ * The search schedules blocks. The threads of a block run in a fixed order, so a block should be a
+ * warp or less. A block may lose its turn at every access of the watched memory, but only a limited
+ * number of times in a run (Musuvathi and Qadeer, "Iterative Context Bounding for Systematic Testing of
  * Multithreaded Programs", 2007). A turn that ends because the block does, or because an atomic
  * changed nothing, as where a lock was taken, does not count.
  */

@@ -3,10 +3,10 @@
  * test_failing.c - every call of the CUDA runtime, and every allocation, fails once.
  *
  * A script that opens a table, writes, reads, lets keys expire, grows, empties and closes it runs
- * again and again, each time with another call that fails. Whatever that was: creating says why in
- * a sentence, or batches end with a status that fits; what ended well is what a model says; after
- * the loss of the device every batch ends with SW_E_DEVICE; nothing is waited for without end; and
- * all memory is given back.
+ * again and again, each time with another call that fails. After each failure sw_table_create must
+ * report why, or batches must end with a suitable status. Successful batches must agree with a
+ * model. After the loss of the device every batch must end with SW_E_DEVICE. No wait may be
+ * endless, and all memory must be freed.
  *
  *   test_failing [--seed N] [--one-of N]    takes every N-th call, beginning with a drawn one
  *   test_failing --case C --call N          one run again; a debugger stops at emu_fails_here
@@ -110,7 +110,8 @@ static int poll_to_end(const struct script *script, struct sw_queue *queue, stru
     return SW_PENDING;
 }
 
-/* A status that a batch may end with. What may have been carried out in part is not known. */
+/* Checks the status of a batch. After a failure the contents are unknown: the batch may have run in
+ * part. */
 static bool is_good(struct script *script, int status)
 {
     const bool has_failed =
@@ -213,8 +214,8 @@ static uint64_t number_at(const struct script *script, const uint64_t *array, ui
     return script->config.slot_bits == 64 ? ((const uint32_t *)array)[i] : array[i];
 }
 
-/* What could not be copied or read is told; the table is as it was. The model is not that of a
- * cache that found no memory to grow. */
+/* Reads an image. A failed copy or read must return an error, and leaves the table unchanged. After
+ * a failure the model does not describe a cache, which may have had no memory to grow. */
 static void run_image(struct script *script)
 {
     const bool was_known = script->is_known;

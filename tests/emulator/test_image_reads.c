@@ -24,7 +24,7 @@
 void *__wrap_sw_memory_map_touched(uint64_t bytes);
 void *__real_sw_memory_map_touched(uint64_t bytes);
 
-/* What the other thread does, with a queue of its own. */
+/* State of the other thread, which has a queue of its own. */
 static struct beside {
     bool armed;
     uint32_t copies; /* that it ran beside */

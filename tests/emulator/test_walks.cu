@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_walks.cu - the walks of table/robin_hood/cuda/displacement/displace.cu in tables of a few
- * buckets, under every schedule in which walks lose their turn at most so many times.
+ * buckets, under every schedule in which walks lose their turn at most --turns-lost times.
  *
  *   test_walks [--seconds N] [--turns-lost N] [--must-fail]
  *
@@ -9,8 +9,8 @@
  * three walks insert or remove in a table that is drawn; after each schedule all buckets must hold
  * what they hold when the walks are made one after the other, on the CPU, and no lock may be held.
  * Then the next table, until the time is over. --turns-lost: 2; of three walks one fewer.
- * --must-fail is for walks from which something was taken: among the schedules of inserts there
- * must be a wrong one, and among those of removals.
+ * --must-fail is for walks without a part of their code: some schedule of inserts must be wrong,
+ * and some schedule of removals.
  */
 #include "table/robin_hood/cuda/displacement/displace.cu"
 #undef INSTANTIATE

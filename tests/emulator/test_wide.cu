@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_wide.cu - the compare-and-swap and the exchange of table/device/wide.cuh as they are below
- * compute capability 9.0, under every schedule in which threads lose their turn at most so many
- * times.
+ * test_wide.cu - the compare-and-swap and the exchange of table/device/wide.cuh for compute
+ * capabilities below 9.0, under every schedule in which threads lose their turn at most
+ * --turns-lost times.
  *
  *   test_wide [--seconds N] [--turns-lost N] [--must-fail]
  *
@@ -10,7 +10,7 @@
  * they loaded half by half. No two entries are alike in either half. After each schedule all that
  * was taken out must have been whole, and every entry must be somewhere exactly once: taken out by
  * one thread, or in a cell. Then the next cells, until the time is over. --must-fail is for
- * functions from which something was taken: some schedule must be wrong.
+ * functions without a part of their code: some schedule must be wrong.
  */
 #include "table/device/wide.cuh"
 
@@ -125,7 +125,8 @@ bool note(trial *trial, const sw_wide &entry, uint32_t *seen)
     return true;
 }
 
-/* As many are noted as were put, none twice: so none is missing. */
+/* Returns true if the cells and the taken entries hold no entry twice. Their number is the number
+ * of entries put, so no entry is missing. */
 bool is_right(trial *trial)
 {
     uint32_t seen[ENTRIES_MAX] = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * threads.hpp - what there is of a kernel at work: its blocks, warps and threads.
+ * threads.hpp - the state of a running kernel: its blocks, warps and threads.
  */
 #ifndef SHERWOOD_EMULATOR_THREADS_HPP
 #define SHERWOOD_EMULATOR_THREADS_HPP
@@ -94,7 +94,7 @@ void pass_on(enum leaving why = LEAVES_WAITING);
 void have_left(thread *t);
 /* The kernel that this one follows is done. */
 void go_on(emu_grid *g);
-/* It will not look at what it was told again. */
+/* Ends the use of the last warp result by this thread. */
 void stop_listening(thread *t);
 
 } // namespace emu

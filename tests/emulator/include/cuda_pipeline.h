@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cuda_pipeline.h - copies to shared memory that are there at once.
+ * cuda_pipeline.h - asynchronous copies to shared memory, done synchronously.
  */
 #ifndef SHERWOOD_EMULATOR_CUDA_PIPELINE_H
 #define SHERWOOD_EMULATOR_CUDA_PIPELINE_H

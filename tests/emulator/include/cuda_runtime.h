@@ -165,7 +165,7 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEven
 
 #ifdef __cplusplus
 }
-/* What only C++ has: launches, and what kernels call. */
+/* For C++ only: launches, and the functions that kernels call. */
 #include "emu_kernel.cuh"
 #include "emu_launch.cuh"
 

@@ -57,7 +57,7 @@ extern const uint3 gridDim __asm__("emu_grid_blocks");
 
 /* Where a thread may lose its turn to another: before it does something at `at`, if anywhere. */
 void emu_meet(const void *at);
-/* What it did changed nothing: it may be that it has to wait. */
+/* Reports that the last atomic of this thread changed nothing: the thread may have to wait. */
 void emu_in_vain(void);
 
 /* A shared variable of this block; *place is its number once it has one. */
@@ -78,8 +78,8 @@ struct emu_told {
     uint64_t word[32];
 };
 enum emu_telling { EMU_SYNCWARP, EMU_BALLOT, EMU_SHUFFLE, EMU_REDUCE, EMU_MATCH };
-/* Returns when all lanes of the mask have come with words. What is returned is good until the next
- * call of this thread. */
+/* Returns when all lanes of the mask have called it with their words. The result is valid until the
+ * next call of this thread. */
 const struct emu_told *emu_tell(enum emu_telling kind, unsigned int mask, uint64_t word);
 
 #define EMU_PLAIN __attribute__((no_sanitize("thread")))
@@ -440,7 +440,7 @@ static inline unsigned int __float_as_uint(float number)
     __builtin_memcpy(&bits, &number, sizeof(bits));
     return bits;
 }
-/* The CPU rounds to the nearest, ties to even, too. */
+/* The CPU also rounds to the nearest, ties to even. */
 static inline float __fadd_rn(float a, float b)
 {
     return a + b;

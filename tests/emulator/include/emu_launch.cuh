@@ -16,7 +16,7 @@ struct dim3 {
     }
 };
 
-/* What the kernels are compiled for. */
+/* Compute capability that the kernels are compiled for, times 10. */
 #ifdef __CUDA_ARCH__
 #define EMU_ARCH (__CUDA_ARCH__ / 10)
 #else
