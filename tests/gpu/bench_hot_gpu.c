@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * bench_hot_gpu.c - what a write batch costs of which a tenth, half or all are on one key, beside
- * one of distinct keys: engines robin_hood and cuckoo, answers wanted or not.
+ * bench_hot_gpu.c - the time of a write batch with a tenth, half or all operations on one key,
+ * beside a batch of distinct keys: engines robin_hood and cuckoo, with and without answers.
  *
  *   bench_hot_gpu [--slots N] [--batch N] [--cpu]
  *
  * CSV on stdout: study,library,operation,slot_bits,F,batch,metric,value,unit. An operation is its
- * name, "_answers" if `previous` and `found` are wanted, and how much of the batch is on the key.
+ * name, "_answers" if `previous` and `found` are wanted, and the share of the batch on the key.
  * `time` is the median of RUNS batches one after the other, from submit to the poll that finds each
- * done; `ratio` is to that of distinct keys, all of which are stored.
+ * done; `ratio` divides it by the time of a batch of distinct stored keys.
  */
 #include <stdbool.h>
 #include <stdio.h>

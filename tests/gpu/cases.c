@@ -89,7 +89,7 @@ bool case_delete_half(struct pair *pair, const struct scale *scale, double load)
            pair_lookup(pair, 0, entries);
 }
 
-/* Batches beyond the size from which a thread answers several keys. */
+/* Batches so large that a thread answers several keys. */
 bool case_big_batch(struct pair *pair, const struct scale *scale, double load)
 {
     uint64_t entries = entries_at(pair, load);

@@ -12,7 +12,7 @@ enum case_size {
     SIZE_MAIN,
     SIZE_FOLDED, /* batches in which one key is repeated more often than a segment of the bulk path
                     has room for (table/robin_hood/cuda/) */
-    SIZE_BIG,    /* batches larger than 2^18, from which other kernels answer reads */
+    SIZE_BIG,    /* batches larger than 2^18: other kernels answer their reads */
     SIZE_COUNT
 };
 
@@ -25,7 +25,7 @@ struct scale {
     enum sw_backend_kind tested;
 };
 
-/* With which tunings of the table a case is run, beside the table's own choice. */
+/* Tunings of the table that a case runs with, besides the table's own choice. */
 enum case_tunings {
     TUNINGS_ONE,        /* one of all, another for each case and seed */
     TUNINGS_OWN_BLOCKS, /* bulk and hints, each forced and forbidden; the kernels' own block sizes

@@ -2,8 +2,8 @@
  *
  * cases_bulk.c - cases about batches of one upsert: repeated keys, piles, and all else in between.
  *
- * Where a batch does not ask for values a CUDA table may merge it by streaming the whole table.
- * What meets the cap then falls back to another path, so `failures` are not compared here.
+ * If a batch does not request values, a CUDA table may merge it by streaming the whole table. Keys
+ * that reach the cap then fall back to another path, so these cases do not compare `failures`.
  */
 #include "tests/gpu/cases.h"
 #include "tests/gpu/ways.h"

@@ -217,7 +217,7 @@ static bool resize_either(struct pair *pair, uint64_t wanted)
     return ended[0] == SW_OK || pair_fail(pair, "resize, cpu: %s", sw_status_text(ended[0]));
 }
 
-/* With a pile of so many keys. */
+/* Runs with `pile` further keys in the pile. */
 static bool cannot_round(struct known *known, uint64_t pile)
 {
     struct pair *pair = known->pair;
@@ -247,7 +247,7 @@ static bool cannot_round(struct known *known, uint64_t pile)
     return known_clear(known) && pair_resize(pair, info.capacity_slots, SW_OK);
 }
 
-/* Keys that would pile up in smaller tables, far beyond what the stash takes: none is lost. */
+/* Keys that would pile up in smaller tables, far beyond the size of the stash: no key is lost. */
 bool case_resize_cannot(struct pair *pair, const struct scale *scale, double load)
 {
     struct known known;
@@ -335,8 +335,8 @@ static bool unpolled_memory(struct pair *pair, struct unpolled *unpolled, bool g
     return good || pair_fail(pair, "no I/O memory for the batches");
 }
 
-/* Batches of upserts on keys [0, end), of which `fresh` in each are first inserted by it, and then
- * a resize to the largest capacity. */
+/* Batches of upserts: each inserts `fresh` keys and updates keys [0, end). Then a resize to the
+ * largest capacity. */
 static bool unpolled_step(struct known *known, struct unpolled *unpolled, uint64_t end,
                           uint32_t fresh)
 {
@@ -377,8 +377,8 @@ static bool unpolled_step(struct known *known, struct unpolled *unpolled, uint64
     return pair_compare(pair, false) && known_check(known);
 }
 
-/* Updates that nobody has polled, as many as would not fit if they were inserts, and then a resize
- * to the largest capacity: with few entries, and with as many as the table may hold. */
+/* Unpolled updates, so many that they would not fit as inserts, and then a resize to the largest
+ * capacity: with few entries, and with the maximum of entries. */
 bool case_resize_unpolled(struct pair *pair, const struct scale *scale, double load)
 {
     struct sw_table_info info = info_of(pair, 0);

@@ -121,7 +121,7 @@ static bool compare_flight(struct pair *pair, const struct flight *flight, int f
 {
     const struct sw_batch *a = &flight->batch[0];
     const struct sw_batch *b = &flight->batch[1];
-    for (uint32_t i = 0; a->found != NULL && i < a->count; i++) { /* none of other kinds */
+    for (uint32_t i = 0; a->found != NULL && i < a->count; i++) { /* other kinds have no `found` */
         bool found_a = a->found[i / 64] >> (i % 64) & 1;
         bool found_b = b->found[i / 64] >> (i % 64) & 1;
         if (found_a != found_b ||

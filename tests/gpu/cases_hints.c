@@ -41,7 +41,7 @@ static bool check(struct pair *pair, uint64_t count)
     return pair_compare(pair, false) && lookup_beside(pair, 0, count);
 }
 
-/* Deletes so many of a thousand of keys [0, count), drawn anew. */
+/* Deletes a random `of_thousand` / 1000 of the keys [0, count). */
 static bool delete_some(struct pair *pair, uint64_t count, uint64_t of_thousand)
 {
     for (uint64_t at = 0; at < count;) {

@@ -44,11 +44,11 @@ static uint64_t occupied_max(const struct pair *pair)
     return info.occupied_max;
 }
 
-/* What the operations of a batch at the limit are. */
+/* The operations of a batch at the limit. */
 enum mixture { MIXTURE_SET, MIXTURE_INCREMENT, MIXTURE_UPSERTS, MIXTURE_ALL, MIXTURE_COUNT };
 
-/* A batch of groups of so many operations, 0: of 0 to 7; every third operation on one of few keys
- * that are there or not. */
+/* A batch of groups of `size` operations, or of 0 to 7 if `size` is 0. Every third operation is on
+ * one of a few keys, present or absent. */
 static void fill_groups(struct pair *pair, enum mixture mixture, uint32_t size, uint64_t limit)
 {
     const uint32_t count = pair->n_max / 2 + (uint32_t)pair_below(pair, pair->n_max / 2);
@@ -82,8 +82,8 @@ static void fill_turns(struct pair *pair, uint64_t limit)
     }
 }
 
-/* Large batches of groups of one size, some of which are refused, on a table that has room for none
- * or for few entries: none is carried out by one thread. */
+/* Large batches of groups of one size on a table with room for no entry or a few: the table refuses
+ * some groups. One thread never executes a whole batch. */
 bool case_full(struct pair *pair, const struct scale *scale, double load)
 {
     static const uint32_t sizes[] = {1, 3, 1000, 0};

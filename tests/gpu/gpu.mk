@@ -8,8 +8,8 @@
 GPU_OUT := $(BUILD)/tests/gpu
 GPU_COMMON := $(call obj,$(filter-out tests/gpu/test_%.c tests/gpu/bench_%.c,$(wildcard tests/gpu/*.c)) tests/support/random.c)
 
-# The programs of tests/table that say nothing of the CPU backend alone, and what they are linked with to
-# run on CUDA: a runner that takes the place of Criterion's.
+# The programs of tests/table that are not about the CPU backend alone. To run on CUDA they are linked with a runner
+# that replaces Criterion's.
 CUDA_SUITE := operations adversarial groups growth resize scan table concurrent cuckoo_engine cache_engine \
   cache_growth cache_scores cache_concurrent image slot_filter rows row_sums row_sets row_strings row_images row_threads row_readers \
   key_texts expiry expiry_pair expiry_hold expiry_mean expiry_memory

@@ -122,7 +122,7 @@ static bool insert(struct huge *huge, uint64_t first, uint32_t count)
            fail(huge, "inserted %llu of %u keys", (unsigned long long)inserted, count);
 }
 
-/* Looks up keys [0, stored) and as many of a batch that were never stored. */
+/* Looks up keys [0, stored), and a batch of keys that were never stored. */
 static bool lookup(struct huge *huge, uint64_t stored, bool some_deleted)
 {
     for (uint64_t first = 0; first < stored + huge->batch_ops; first += huge->batch_ops) {

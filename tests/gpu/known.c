@@ -92,7 +92,7 @@ void known_upsert(struct known *known, enum sw_op op, uint32_t number, uint64_t 
     known->present[number] = 1;
 }
 
-/* What operation i found and what it was given, on both sides, against what is known. */
+/* Checks the answers to operation i of both sides against the known value. */
 static bool check_answer(const struct known *known, uint32_t i)
 {
     struct pair *pair = known->pair;
@@ -160,7 +160,7 @@ bool known_range(struct known *known, enum sw_op op, uint64_t first, uint64_t en
     return true;
 }
 
-/* The entries of the stash's slots are as many as the statistics say. */
+/* Checks that the statistics have the number of entries in the stash's slots. */
 static bool check_stash(struct pair *pair, int s)
 {
     struct sw_table_info info = info_of(pair, s);

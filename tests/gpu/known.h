@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * known.h - a pair of tables of which the value of every key is known.
+ * known.h - a pair of tables, and the known value of every key.
  *
- * Beside the comparison of the two, every answer is compared with what has to come.
+ * Besides comparing the two tables, it compares every answer with the known one.
  */
 #ifndef SHERWOOD_TESTS_GPU_KNOWN_H
 #define SHERWOOD_TESTS_GPU_KNOWN_H
@@ -24,7 +24,7 @@ struct known {
     uint64_t side;     /* the last number */
 };
 
-/* Of empty tables, with so many plain keys. known_close is due whatever it returns. */
+/* Opens with empty tables and `plain` plain keys. The caller calls known_close even after false. */
 bool known_open(struct known *known, struct pair *pair, uint64_t plain);
 void known_close(struct known *known);
 
@@ -32,7 +32,7 @@ void known_close(struct known *known);
  * that is SW_OK, answer what is known. */
 bool known_run(struct known *known, enum sw_op op, uint32_t count, enum pair_answers answers,
                int status);
-/* The same on all numbers [first, end), in as many batches as needed, with all answers. */
+/* The same on all numbers [first, end), in one or several batches, with all answers. */
 bool known_range(struct known *known, enum sw_op op, uint64_t first, uint64_t end);
 /* Takes note of an upsert that the case itself has carried out. */
 void known_upsert(struct known *known, enum sw_op op, uint32_t number, uint64_t operand);

@@ -98,10 +98,10 @@ __attribute__((format(printf, 2, 3))) bool pair_fail(struct pair *pair, const ch
 /* Runs `in` on both sides and compares status, answers, refusals, counters (probes apart) and
  * left-overs. loose: entries met the probe cap while keys were also deleted or repeated, so which
  * entries those are may differ: failures and left-overs are not compared. Nor are failures of a
- * batch that does not ask for `previous`: one that is merged in bulk counts them otherwise; nor of
- * one of which groups were refused: applied in order these may meet the cap before they are. */
+ * batch without `previous`, because a bulk merge counts them otherwise. Nor are failures of a batch
+ * with refused groups: in order, such a group may reach the cap before it is refused. */
 bool pair_run(struct pair *pair, bool loose);
-/* Runs one operation on distinct keys [first, first + count), in as many batches as needed, with
+/* Runs one operation on distinct keys [first, first + count), in one or several batches, with
  * random values. */
 bool pair_range(struct pair *pair, enum sw_op op, uint64_t first, uint64_t count);
 /* Looks up the same keys, and one beyond each end; all answers are asked for. */

@@ -83,7 +83,7 @@ static bool compare_slots(struct pair *pair, bool loose)
     return pair->failure[0] == '\0';
 }
 
-/* With what both hold. */
+/* Checks both tables, and compares their numbers of entries. */
 static bool compare_audited(struct pair *pair, struct sw_table_stats stats[2])
 {
     for (int s = 0; s < 2; s++) {

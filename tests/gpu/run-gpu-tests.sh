@@ -21,8 +21,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
 failed=0
 HUGE_SLOTS=5368709120
-# What is run with every kernel of the table: bulk merges and hints are forced, and cases that
-# cannot be merged fall back to the others.
+# The tuning that runs every kernel of the table: it forces bulk merges and hints, and cases that
+# cannot be merged fall back to the other kernels.
 ALL_KERNELS="bulk always, hints always, block 0"
 
 mkdir -p "$out" || exit 1

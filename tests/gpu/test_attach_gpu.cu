@@ -204,7 +204,7 @@ void lies()
 
 /* --- other processes -------------------------------------------------------------------------- */
 
-/* Looks keys up until it is killed, or for so many milliseconds; prints how many batches. */
+/* Looks keys up for `milliseconds`, or until it is killed. Prints the number of batches. */
 int be_client(const char *where, const char *way, int milliseconds)
 {
     address = where;

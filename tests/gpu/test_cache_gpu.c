@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_cache_gpu.c - the cache on a GPU against what must be: every case in both modes, with every
- * policy and several sizes of values, in each way of writing. One line a case; exits with 1 if one
- * failed. What holds of every backend is in tests/table (CUDA_SUITE in gpu.mk).
+ * test_cache_gpu.c - the cache on a GPU against its expected results: every case in both modes,
+ * with every policy and several sizes of values, in each way of writing. Prints one line a case;
+ * exits with 1 if one failed. tests/table has the tests for all backends (CUDA_SUITE in gpu.mk).
  *
  *   test_cache_gpu [--quick] [--cpu] [--seed N] [--only CASE] [--one-of N]
  *

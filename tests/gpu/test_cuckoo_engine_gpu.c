@@ -28,13 +28,13 @@ struct test_case {
     uint32_t slot_bits;
     uint32_t functions;
     uint64_t capacity;
-    uint64_t keys; /* drawn from so many */
+    uint64_t keys; /* number of keys to draw from */
     uint32_t ops;  /* of the largest batch */
     uint32_t rounds;
     bool one_op;    /* all operations of a batch are the same */
     bool in_flight; /* several batches are submitted before the first is polled */
     bool together;  /* rounds of writes that are carried out together, and nothing else */
-    uint32_t hot;   /* so many operations of a hundred are on one key, drawn for each batch */
+    uint32_t hot;   /* percent of the operations on one key, which is drawn for each batch */
 };
 
 #define FLIGHT 16

@@ -166,7 +166,7 @@ void same_results(const struct owner *owner, const struct engine_case *of, uint3
 
 /* --- keys that change ------------------------------------------------------------------------- */
 
-/* There are so many keys. */
+/* Number of keys. */
 #define KEYS 6000U
 
 __global__ void change_kernel(uint32_t *keys, uint32_t *values, uint32_t words, uint32_t count,

@@ -13,8 +13,8 @@
  * holds the text, or all of the texts if it is given several times. --one-of takes each N-th, other
  * ones for another seed. --one-queue leaves out the cases where streams meet. --few takes of the
  * tunings of a table only the first, with bulk and hints always, and --own-choice none. --huge runs
- * one test of a table of so many 64-bit slots instead. --cpu compares the CPU table with another
- * CPU table: it checks this program, without a GPU.
+ * one test of a table with this number of 64-bit slots instead. --cpu compares the CPU table with
+ * another CPU table: it checks this program, without a GPU.
  */
 #include <stdio.h>
 #include <stdlib.h>

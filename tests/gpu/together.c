@@ -116,8 +116,8 @@ static bool compare_operation(struct together *together, uint32_t number, uint32
                                    a->count, a->ops != NULL ? a->ops[i] : (int)a->op, differs);
 }
 
-/* What each operation was told. Those of refused groups are told nothing: if that is all of them,
- * the unused bits are unspecified too. */
+/* Compares the answers of each operation. Operations of refused groups have no answers. If all
+ * groups were refused, the unused bits are also unspecified. */
 static bool compare_operations(struct together *together, uint32_t number)
 {
     const struct sw_batch *a = &together->parts[number].batch[0];

@@ -23,19 +23,19 @@
 #define TOGETHER_GUARD_BYTES 24
 #define TOGETHER_GUARD 0xE7
 
-/* What the batches of a round are like. */
+/* Properties of the batches of a round. */
 struct together_round {
     uint32_t batches;    /* at most TOGETHER_BATCHES_MAX */
     uint32_t count_max;  /* operations of a batch, at least 1 */
-    uint32_t large;      /* of a hundred batches, so many have 1000 to 5000 operations */
+    uint32_t large;      /* percent of the batches with 1000 to 5000 operations */
     uint32_t queues;     /* to which they are submitted in turn, at most TOGETHER_QUEUES */
-    enum sw_op op;       /* what nearly all batches do; SW_GET: each something else */
+    enum sw_op op;       /* operation of nearly all batches; SW_GET: each has another one */
     bool reads;          /* some batches only read; needs one queue, for their place to be known */
     bool clears;         /* some batches clear the table */
-    uint32_t fresh;      /* of a hundred batches, so many have keys that were never used */
-    uint32_t deletes;    /* of a hundred batches, so many delete */
+    uint32_t fresh;      /* percent of the batches with keys that were never used */
+    uint32_t deletes;    /* percent of the batches that delete */
     uint64_t universe;   /* all other keys are together_key of [0, universe) */
-    uint64_t operations; /* in all, at most operations_max; what comes later is small */
+    uint64_t operations; /* in all, at most operations_max; later batches are small */
 };
 
 /* A batch of the round, for both tables. */

@@ -87,7 +87,7 @@ static uint8_t draw_op(struct together *together, uint32_t first, uint32_t end)
     return (uint8_t)op;
 }
 
-/* What the operations of a batch are. */
+/* Kinds of batches by their operations. */
 enum form { ONE_OPERATION, MIXED, DELETES_AND_READS };
 
 /* What all operations of a batch do. */
@@ -164,7 +164,7 @@ static void draw_values(struct together *together, struct together_part *part)
     batch->values = values;
 }
 
-/* None, one, or up to as many as operations, some of them empty; rarely more. */
+/* Draws no group, or 1 to `count` groups, some of them empty; rarely more than `count`. */
 static void draw_groups(struct together *together, struct together_part *part)
 {
     struct sw_batch *batch = &part->batch[0];

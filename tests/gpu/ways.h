@@ -13,7 +13,7 @@ struct ways {
     struct sw_way_counters counted[SW_WAY_COUNT];
 };
 
-/* What side 1 has counted so far. */
+/* Returns the counters of side 1. */
 struct ways ways_now(const struct pair *pair);
 
 /* Of batches of up to 2^22 operations that are sure to fit and are not streamed. */
@@ -23,8 +23,8 @@ uint32_t way_where_certain(const struct pair *pair);
 bool ways_taken(struct pair *pair, const struct ways *since, uint32_t ways);
 /* No batch since then did. */
 bool ways_not_taken(struct pair *pair, const struct ways *since, uint32_t ways);
-/* Batches that may be streamed were, where the tuning says always; they went one of the other ways,
- * and none was streamed, where it says never; or either. */
+/* If the tuning says always, batches that may be streamed must have been streamed. If it says
+ * never, none may be, and they took one of the `others`. Otherwise both are right. */
 bool ways_of_bulk(struct pair *pair, const struct ways *since, uint32_t others);
 
 #endif

@@ -186,8 +186,10 @@ static uint64_t *lowest_scores(const struct pressure *p, const struct trial_cont
     return lowest;
 }
 
-/* Where scores only come in by insertion, the lowest of a full bucket only rises: whoever left had
- * no more than anyone who is there in the end, whoever was refused had less. In THROUGHPUT mode. */
+/* If only inserts set scores, the lowest score of a full bucket only rises. So an evicted key has
+ * at most the lowest score that remains in its bucket, and a refused key has less. In THROUGHPUT
+ * mode.
+ */
 static void check_order(struct pressure *p, const struct trial_contents *after)
 {
     uint64_t *lowest = lowest_scores(p, after);
@@ -318,8 +320,8 @@ struct retention {
     double undisputed; /* the load before the batch in which somebody first left or stayed out */
 };
 
-/* Offers as many keys as slots, each with a score of its own, in 512 batches: so near is the load
- * told at which the first leaves. */
+/* Offers one key for each slot, each with a score of its own, in 512 batches. So the load at the
+ * first eviction is known to 1/512. */
 static struct retention offer_all(struct pressure *p)
 {
     struct retention retention = {0, 0};
@@ -354,12 +356,12 @@ static struct retention offer_all(struct pressure *p)
 /* Whatever the scale, since in smaller caches chance makes more of a difference. */
 #define RETENTION_SLOTS (1U << 20)
 
-/* What a GPU may hold less than the CPU backend, which takes keys in array order. On a GPU groups
- * wait for the locks of buckets that many of a batch want, and so tend to come late. */
+/* Share of keys that a GPU may hold less than the CPU backend, which takes keys in array order. On
+ * a GPU groups wait for the locks of contended buckets, and so tend to come late. */
 #define RETENTION_TOLERANCE 0.0003
 
-/* How many of as many keys as slots stay, and when the first leaves; the CPU backend with the same
- * keys says what is right. In MEMORY mode it must also be what two buckets promise. */
+/* Offers one key for each slot. Checks how many stay and at which load the first leaves, against
+ * the CPU backend with the same keys. In MEMORY mode also checks the promise of two buckets. */
 uint64_t case_retention(const struct trial_setting *setting, const struct sw_table_config *config)
 {
     struct trial_setting on_cpu = *setting;

@@ -259,7 +259,7 @@ uint64_t case_together(const struct trial_setting *setting, const struct sw_tabl
     struct trial_faults faults = {.name = "together"};
     if (config->cache_policy == SW_CACHE_CUSTOM || config->cache_policy == SW_CACHE_EPOCH_LRU ||
         config->tuning.cache_writing != SW_CACHE_WRITING_LOCKS) {
-        return 0; /* none of a table's, or not to be chosen there */
+        return 0; /* a table does not have this policy, or cannot choose this way of writing */
     }
     for (uint32_t slot_bits = 64; slot_bits <= 128; slot_bits += 64) {
         for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {

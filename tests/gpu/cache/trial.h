@@ -3,8 +3,7 @@
  * trial.h - what the cases of the cache's GPU tests share: memory, values that tell on themselves,
  * and what a cache holds.
  *
- * A case returns the number of things that were wrong, each of which it has printed (the first few
- * of a kind).
+ * A case returns the number of faults. It prints the first few faults of a kind.
  */
 #ifndef SHERWOOD_TESTS_GPU_CACHE_TRIAL_H
 #define SHERWOOD_TESTS_GPU_CACHE_TRIAL_H
