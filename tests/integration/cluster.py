@@ -124,7 +124,7 @@ class Redis:
                 with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
                     pid = str(self.process.pid).encode()
                     return b"process_id:" + pid in Replies(connection).ask("INFO", "server")
-            except (OSError, Closed):  # of another program, which has the port, too
+            except (OSError, Closed):  # another program may also have the port
                 return False
         return eventually(tried, "redis serves or ends", 20) is True
 

@@ -217,7 +217,7 @@ class Glide:
             raise Failed(str(error)) from error
 
     def set(self, keys, add):
-        for i in range(0, len(keys), 500):  # it has so many in flight at most, by default 1000
+        for i in range(0, len(keys), 500):  # the client has at most 1000 commands in flight by default
             self.all([self.client.set(str(key), str(key + add)) for key in keys[i:i + 500]])
 
     def get(self, keys):

@@ -27,10 +27,10 @@ enum kind { WRITE, SYNC, FOLDER, OPEN, RENAME, UNLINK, ALLOCATE, READ, KINDS };
 
 /* Atomic; in the order of the fields in faults.py. */
 struct fault {
-    uint32_t error;         /* errno; 0: a write puts only a part */
-    uint32_t pass, left;    /* so many calls succeed, then so many fail */
-    uint32_t us;            /* each takes so much longer */
-    uint32_t held, waiting; /* calls wait until `held` is 0; so many do */
+    uint32_t error;         /* errno; 0: a write writes only a part */
+    uint32_t pass, left;    /* `pass` calls succeed, then `left` calls fail */
+    uint32_t us;            /* microseconds added to each call */
+    uint32_t held, waiting; /* calls wait until `held` is 0; `waiting` counts them */
     uint32_t calls, failed;
 };
 
@@ -38,14 +38,14 @@ struct faults {
     struct fault of[KINDS];
     uint32_t repeated;    /* writes and syncs of a file after a sync of it failed */
     uint32_t spare_small; /* syncs of files below SMALL bytes are left alone */
-    uint32_t silent;      /* the resolver answers nobody who asks for a name */
-    uint32_t asking;      /* .. and so many wait */
+    uint32_t silent;      /* the resolver does not answer look-ups of names */
+    uint32_t asking;      /* number of look-ups that wait for it */
 };
 
 enum { LOST_MAX = 1024, PART = 4096, SMALL = 65536 };
 
 static struct faults *faults;
-static uint64_t lost[LOST_MAX]; /* atomic: inodes of files of which a sync has failed */
+static uint64_t lost[LOST_MAX]; /* atomic: inodes of files with a failed sync */
 static uint32_t lost_count;
 
 static __attribute__((constructor)) void begin(void)
@@ -75,7 +75,7 @@ static void count(uint32_t *counter)
     __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
-/* Takes one of what is there, or returns false. */
+/* Decrements the counter, or returns false if it is 0. */
 static bool take(uint32_t *counter)
 {
     uint32_t there = __atomic_load_n(counter, __ATOMIC_ACQUIRE);
@@ -85,7 +85,7 @@ static bool take(uint32_t *counter)
     return there > 0;
 }
 
-/* Before a call: waits as long as it is to, and says whether it fails. */
+/* Called before each call: waits for the injected delay, and returns whether the call fails. */
 static bool fails(enum kind kind)
 {
     struct fault *fault = &faults->of[kind];
@@ -120,7 +120,8 @@ static int fail(enum kind kind)
     return -1;
 }
 
-/* --- files of which nobody knows what storage has --------------------------------------------- */
+/* --- files with a failed sync: their contents on storage are unknown ---------------------------
+ */
 
 static bool is_file(int fd, uint64_t *inode)
 {

@@ -9,7 +9,7 @@ import tempfile
 from harness import BUILD, SANITIZED, Skip, check
 
 KINDS = ("write", "sync", "folder", "open", "rename", "unlink", "allocate", "read")  # folder: the sync of a directory
-# What they fail with; never ENOENT, which says that there is no such file.
+# Errors of each kind. Never ENOENT: it means that the file does not exist.
 ERRORS = {"write": (errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG),
           "sync": (errno.EIO, errno.ENOSPC, errno.EDQUOT), "folder": (errno.EIO, errno.ENOSPC),
           "open": (errno.EIO, errno.ENOSPC, errno.EMFILE, errno.ENFILE, errno.EACCES, errno.EROFS),

@@ -133,7 +133,7 @@ def send_beside(connection, data):
         try:
             connection.sendall(data)
         except OSError:
-            pass  # seen by whoever reads
+            pass  # the reader sees the closed connection
     thread = threading.Thread(target=send, daemon=True)
     thread.start()
     return thread

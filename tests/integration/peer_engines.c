@@ -106,7 +106,7 @@ static void check_all(const struct peer *peer, const struct arrays *arrays, size
     }
 }
 
-/* What both kinds of values have: writes, conditional writes, reads, deletes. */
+/* Operations on both kinds of values: writes, conditional writes, reads, deletes. */
 static void case_operations(const struct peer *peer)
 {
     struct arrays first = make_arrays(peer, 0, KEYS, 1), second = make_arrays(peer, 0, KEYS, 2);
@@ -166,7 +166,8 @@ static void case_in_flight(const struct peer *peer)
     peer_ok("values of frames in flight");
 }
 
-/* `status` is a refusal that names the engine and what it has not; the connection goes on. */
+/* Checks a refusal: its text must name the engine and the missing feature, and the connection stays
+ * open. */
 static void check_refused(const struct peer *peer, int status, const char *what)
 {
     char wanted[64];
@@ -241,7 +242,7 @@ static void case_scan(const struct peer *peer)
     peer_ok("a scan has every key and value");
 }
 
-/* Four times as many keys as there are slots: no error, and what is found is right. */
+/* Four keys for each slot: no error, and every found value is right. */
 static void case_full(const struct peer *peer)
 {
     const size_t bytes = peer->server->value_bytes;

@@ -325,7 +325,7 @@ static void in_flight(const char *address)
     free(one.any);
     free(previous.any);
     sherwood_close(client);
-    peer_ok("as many requests in flight as allowed, in order");
+    peer_ok("the maximum of requests in flight, in order");
 }
 
 struct worker {

@@ -173,7 +173,7 @@ def in_flight():
 def small_arena():
     """20 connections whose frames do not fit the arena together: paused, and all answered"""
     with Server("--frame-ops-max", "32768", "--resp-request-bytes-max", "256K", "--arena-bytes", "1M", "--loops", "1") as server:
-        keys = list(range(32768))  # of which the arena has room for one frame
+        keys = list(range(32768))  # the arena has room for one frame of them
         data = wire.frame(wire.INCREMENT, keys, [1] * len(keys), want_values=True)
         sockets = [server.connect() for _ in range(20)]
         for connection in sockets:

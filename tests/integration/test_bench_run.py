@@ -36,7 +36,7 @@ class Folder:
         for name in studies:
             (self.build / name).write_text(text.replace("@LIST_STATUS@", str(list_status)))
             (self.build / name).chmod(0o755)
-        # No gnuplot: what it is told to draw is looked at by other cases.
+        # No gnuplot: other cases check the plots.
         self.bin = self.path / "bin"
         self.bin.mkdir()
         for tool in ("bash", "sh", "awk", "sed", "grep", "cat", "date", "dirname", "mkdir", "tee",

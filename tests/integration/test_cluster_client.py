@@ -206,7 +206,7 @@ def meanwhile():
                 requests += batch
             changer.join()
             model.follow(operation, requests, answers, before)
-            # From now on there is no doubt about who has what.
+            # From now on the owner of each slot is certain.
             pairs = [(key, 0) for key in keys]
             model.settled(GET, pairs, handle.run(GET, pairs))
             refusals = sum(s.metrics()["sherwood_cluster_wrong_shard_total"] for s in cluster.servers)

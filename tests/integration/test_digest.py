@@ -79,7 +79,7 @@ def at_one_instant():
                 equal(writer.read(), "OK", "SET")
             if i % 500 == 490:
                 sequence, count, text = reader.read()
-                # a round of commands is one write: so many commands are in it that some prefix is it
+                # a batch of commands is one write, so the digest must be that of some prefix of the commands
                 prefixes = [expected(h) for h in history[max(0, i - 500):i + 11]]
                 check([count, text] in prefixes, f"the digest at {sequence} is of no prefix")
                 seen.append(sequence)

@@ -125,7 +125,7 @@ def overflows_are_counted():
             connection.sendall(wire.frame(wire.INCREMENT, [6, 5], [1, 1]))
             reply = wire.read_frame(connection)
             equal((reply.status, reply.hits, reply.overflows), (wire.OK, 2, 1), "one of two")
-            # Frames that arrive together: each is told its own.
+            # Frames that arrive together: each reply has the answers of its frame.
             frames = b"".join(wire.frame(wire.INCREMENT, [6] * n + [5] * n, [1] * 2 * n)
                               for n in range(1, 40))
             connection.sendall(frames)

@@ -26,7 +26,7 @@ CLI = str(BUILD / "sherwood-cli")
 KILLS = int(os.environ.get("SHERWOOD_KILLS", 2))
 
 
-# What is refused for its arguments is refused here as it is queued, and by redis in EXEC: these are not.
+# The server refuses wrong arguments when it queues a command, redis in EXEC. These commands are never refused for their arguments.
 QUEUED = ("PERSIST", "EXPIRETIME", "PEXPIRETIME", "INCR", "GETSET", "SETNX", "GETDEL", "DEL", "GET")
 
 

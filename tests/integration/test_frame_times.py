@@ -21,9 +21,9 @@ LONG_OVER = 5000
 EXPIRES = {wire.EXPIRE: "", wire.EXPIRE_NONE: "NX", wire.EXPIRE_SOME: "XX", wire.EXPIRE_LATER: "GT",
            wire.EXPIRE_EARLIER: "LT", wire.EXPIRE_SHORTEN: "XX LT"}
 INTEGERS = (wire.SUM, wire.MIN, wire.MAX, wire.INCREMENT)
-GIVES = (wire.SET, wire.SET_PRESENT)  # a present key, too
+GIVES = (wire.SET, wire.SET_PRESENT)  # also of a present key
 TABLES = {(): (8, 8), ("--key-bits", "32"): (4, 4), ("--value-bytes", "20"): (8, 20),  # bytes of a key, of a value
-          ("--default-ttl", "50000000"): (8, 8, 50000000000)}  # .. and milliseconds that who says nothing gives
+          ("--default-ttl", "50000000"): (8, 8, 50000000000)}  # .. and the default milliseconds to live
 
 
 def now_ms():

@@ -313,7 +313,7 @@ def address_space():
     shown = limited(300000, "--capacity", "64M")
     needed, free = re.search(r"needs (\d+) MiB.*of which (\d+) MiB are", shown).groups()
     check(int(free) < 300 < int(needed), shown)
-    # From what the loader needs for the program and its libraries, which is another figure on every machine.
+    # Start with the memory that the loader needs for the program and its libraries; it differs between machines.
     loaded = next(kib for kib in range(20000, 300000, 1000) if run_within(kib, "--version").returncode == 0)
     for kib in range(loaded, loaded + 50000, 10000):  # the table, its self-test or a loop finds no room
         check("memory" in limited(kib, "--capacity", "1K"), f"{kib} KiB")

@@ -240,7 +240,7 @@ def table_full():
         equal(replies.ask("DBSIZE"), most, "DBSIZE")
         equal(replies.ask("GET", key), None, "the refused key")
         equal(replies.ask("SET", 0, 77), "OK", "an update")
-        # A refused MSET changes nothing, not even the keys that are there.
+        # A refused MSET changes nothing, not even existing keys.
         reply = replies.ask("MSET", 1, 500, 90001, 1, 90002, 1)
         check(isinstance(reply, wire.Error) and reply.startswith("OOM "), reply)
         equal(replies.ask("MGET", 0, 1, 90001, 90002), [b"77", b"2", None, None], "after it")

@@ -106,7 +106,7 @@ def given():
         report = during(servers, change, "-o", "set")
         told = report["cluster"]["nodes"]
         check([node["slots"] for node in told] in ([4096, 12288], [8192, 8192]), f"{told}")
-        # What was refused was sent again, so that nodes got more than the phase has keys.
+        # The client sent refused keys again, so that the nodes got more keys than the phase has.
         check(sum(node["keys"] for node in told) > report["phases"][0]["keys"], f"{told}")
         load(servers)  # the new owners have the keys, verified
 

@@ -50,7 +50,7 @@ def replicas():
             counted(2)
             cut = RANDOM.choice((Network.between([1], [2, 3]), [(1, 2)], [(3, 1)]))
             net.rules(**BAD, cut=cut)
-            # A second without a byte, and both sides give each other up: of a cut one way, too.
+            # After a second without a byte both sides close the connection, also if only one direction is cut.
             eventually(lambda: info(primary)["connected_slaves"] < "2", f"a replica is given up behind {cut}")
             counted(2 - len({host for pair in cut for host in pair} - {1}))
             net.rules(**BAD)

@@ -91,7 +91,7 @@ def awaited():
         keys = np.arange(150_000, dtype=np.int64)
 
         async def cancelled():
-            # What is sent can have its reply in the same turn, so again until a cancel came in time.
+            # A request can get its reply in the same event-loop iteration, so repeat until a cancel came in time.
             until = time.monotonic() + 60
             for value in itertools.count(5):
                 task = asyncio.ensure_future(c.aio.set_many(keys, value))

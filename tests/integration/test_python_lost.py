@@ -44,7 +44,7 @@ def a_scan():
         raises(sherwood.Lost, "", c.ping)
         equal(len(c), 5000)
         whole = c.scan(batch=1000)
-        first = next(whole)[0]  # so that the new connection has a cursor, too
+        first = next(whole)[0]  # so that the new connection also has a cursor
         raises(sherwood.Lost, "call scan() again", list, scan)
         same(np.unique(np.concatenate([first, *(k for k, _ in whole)])), keys, "a scan that began later")
         raises(sherwood.Lost, "call scan() again", list, beside)

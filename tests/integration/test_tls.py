@@ -364,7 +364,7 @@ def half_handshakes():
                 halves = []
                 for i in range(1000):
                     half = socket.create_connection((server.host, server.tls_port), 20)
-                    # nothing, a part of a hello, and a whole one: then the server's side is made, too
+                    # nothing, a part of a hello, or a whole one: that also creates the server's side
                     half.sendall((b"", hello[:5], hello[:100], hello)[i % 4])
                     halves.append(half)
                 eventually(lambda: server.connections() >= 1001, "all are there")

@@ -16,7 +16,7 @@ ABORT = wire.Error("EXECABORT Transaction discarded because of previous errors."
 NOT_ALLOWED = wire.Error("ERR Command not allowed inside a transaction")
 
 
-# Of redis itself, too.
+# redis gives the same replies.
 AS_REDIS = (
     ("EXEC", wire.Error("ERR EXEC without MULTI")),
     ("DISCARD", wire.Error("ERR DISCARD without MULTI")),

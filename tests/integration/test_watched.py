@@ -17,7 +17,7 @@ TABLES = {"robin_hood": (), "32 bits": ("--key-bits", "32"), "cuckoo": ("--engin
           "rows": ("--value-bytes", "8", "--value-type", "string")}
 
 
-# Of redis itself, too.
+# redis gives the same replies.
 AS_REDIS = (
     ("WATCH", wire.Error("ERR wrong number of arguments for 'watch' command")),
     ("UNWATCH 1", wire.Error("ERR wrong number of arguments for 'unwatch' command")),
