@@ -169,7 +169,7 @@ Test(bulk_run, found_bitmaps_are_wanted_or_declined)
     }
 }
 
-/* Without the bitmap too, keys that are gone and values that are not right are told apart. */
+/* Lost keys and wrong values are also distinguished without the bitmap. */
 Test(bulk_run, losses_are_found_without_the_bitmap)
 {
     char error[SW_LOAD_ERROR_BYTES];
@@ -197,8 +197,8 @@ static int status_of(const struct sw_load_options *options, struct sw_load_resul
     return sw_load_run(options, result, error);
 }
 
-/* Writes every key, deletes every key, and again until the time is over; frames drawn before, too.
- */
+/* Writes every key, deletes every key, and repeats until the time is over; also with prefilled
+ * frames. */
 Test(bulk_run, sets_and_deletes_by_turns)
 {
     for (int i = 0; i < 4; i++) {
@@ -230,8 +230,8 @@ Test(bulk_run, sets_and_deletes_by_turns)
     }
 }
 
-/* Keys that are there before they are written, or gone before they are deleted, are found with the
- * bitmap and without; and the reports of frames drawn before show them. */
+/* A run reports keys that exist before it writes them, or are absent before it deletes them, with
+ * the bitmap and without. The reports of prefilled frames also show them. */
 Test(bulk_run, turns_on_keys_that_are_not_as_they_should_be)
 {
     for (int i = 0; i < 4; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_csv.c - rows of --csv: one head, as many fields in each row, the right ones.
+ * test_csv.c - rows of --csv: one head, the same number of fields in each row, the right values.
  */
 #include "bench/load/report.h"
 

@@ -127,7 +127,7 @@ static size_t index_of(const struct sw_load_workload *workload, uint64_t key)
             return i;
         }
     }
-    cr_assert(false, "key %lu is none of the run", key);
+    cr_assert(false, "key %lu does not belong to the run", key);
     return 0;
 }
 

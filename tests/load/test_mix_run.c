@@ -22,7 +22,7 @@
 #define STALL_MS 300
 #define IN_FLIGHT 8
 
-/* What the store does wrong, once, with the operation number fault_at. */
+/* Mistakes of the store, made once, with the operation number fault_at. */
 enum fault { NONE, FORGET, LIE_FOUND, LIE_VALUE, STALL };
 
 struct entry {
@@ -249,7 +249,7 @@ Test(mix_run, every_operation_and_all_right)
         options.seconds = 0.2;
         struct outcome outcome = run(&options, NONE, 0);
         while (outcome.result->phases[1].keys < KEYS && outcome.status == SW_LOAD_OK) {
-            forget(&outcome); /* shares need so many, and the machine was busy */
+            forget(&outcome); /* shares need KEYS keys, and the machine was busy */
             options.seconds *= 2;
             outcome = run(&options, NONE, 0);
         }
@@ -281,7 +281,7 @@ Test(mix_run, every_operation_and_all_right)
     }
 }
 
-/* Without --seconds a mix is as many operations as there are keys. */
+/* Without --seconds a mix has one operation for each key. */
 Test(mix_run, as_many_operations_as_keys)
 {
     for (int i = 0; i < 4; i++) {

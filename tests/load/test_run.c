@@ -20,7 +20,7 @@
 #define ARGUMENTS_MAX 512
 #define SESSIONS_MAX 8
 
-/* What the server does wrong, with the key of one index. */
+/* Mistakes of the server, with the key of one index. */
 enum fault { NONE, MISSING, WRONG, GARBLED, ERROR, TOO_MANY, CLOSE };
 
 struct server {

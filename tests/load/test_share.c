@@ -324,7 +324,7 @@ Test(share, lost_writes_are_noticed)
     }
 }
 
-/* Reads that shall miss: as many as asked for, of keys that nobody writes. */
+/* Reads that shall miss: the requested share of them, on keys that no share writes. */
 Test(share, hit_ratio)
 {
     static const double ratios[] = {0, 0.25, 0.9, 1};

@@ -152,7 +152,7 @@ Test(workload, ranges_of_keys_are_disjoint)
     }
 }
 
-/* Values that are bytes: all of an element is told apart, its length and what lies behind it too.
+/* Values that are bytes: the check sees every byte of an element, also its length and its padding.
  */
 Test(workload, values_of_bytes)
 {
