@@ -45,7 +45,7 @@ static void require(bool condition)
     }
 }
 
-/* What the user says of itself makes the same user. */
+/* The line of a user must read back as the same user. */
 static void check_user(const struct sw_user *user)
 {
     char line[SW_USER_LINE_BYTES];

@@ -122,7 +122,7 @@ static void check_request(const uint8_t *header, size_t size, uint64_t body_byte
     }
 }
 
-/* What only the reply of a cache has, without padding. */
+/* Bytes that only the reply of a cache has, without padding. */
 static uint64_t cache_bytes(const struct sw_reply *reply)
 {
     uint64_t evicted = (uint64_t)reply->key_bytes + reply->value_bytes + sizeof(uint64_t);

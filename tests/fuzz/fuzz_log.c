@@ -128,7 +128,7 @@ static void check_flip(const struct sw_wal_found *found, uint8_t *bytes, size_t 
     bytes[at] ^= bit;
 }
 
-/* What a start replays has no gap, and every write of it can be read. */
+/* The plan of a start has no gap, and every write of the plan can be read. */
 static void check_plan(const struct sw_wal_plan *plan, const struct sw_wal_found *found,
                        uint8_t (*bytes)[SEGMENT_BYTES], const uint8_t *places)
 {

@@ -93,7 +93,7 @@ static void judge(struct world *world, const struct sw_submission *submission)
     require(memcmp(&request, &again, sizeof(request)) == 0);
 }
 
-/* Takes a submission, if there is one. What the client writes after it was copied has no effect. */
+/* Takes a submission, if there is one. The client's writes after the copy have no effect. */
 static void take(struct world *world)
 {
     struct sw_submission submission, before;

@@ -28,7 +28,7 @@ extern const struct sw_client_dialer wire_dialer;
 
 /* Aborts unless the condition holds, also in release builds. */
 void require(bool condition);
-/* A block of just so many bytes, for AddressSanitizer to find a byte behind it. */
+/* Allocates a block of exactly `bytes` bytes, so that AddressSanitizer finds accesses beyond it. */
 void *block(size_t bytes);
 /* A number of one to four bytes. */
 uint32_t any_number(struct fuzz_input *input);
