@@ -454,7 +454,7 @@ def variants():
 
 
 def change_to_cuda(file):
-    # What apt does: the one is removed, in the same run in which the other comes.
+    # As apt does: one run removes the old package and installs the new one.
     run("dpkg", "--force-confold", "--force-confdef", "--auto-deconfigure", "-B", "-i", file, timeout=120)
     filled(100)
     equal(run("dpkg-query", "-W", "-f", "${db:Status-Status}", "sherwood-server"), "config-files", "sherwood-server")
