@@ -196,7 +196,7 @@ Test(cuckoo_study, a_small_run_is_complete_and_right)
     remove_files(&options);
 }
 
-/* Two functions hold half as many keys as there are cells, and no more. */
+/* Two functions hold at most one key for two cells. */
 Test(cuckoo_study, what_cannot_be_stored_is_reported)
 {
     struct sw_cbench_options options = small_options();

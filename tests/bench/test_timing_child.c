@@ -9,7 +9,7 @@
 
 #include "bench/timing/child.h"
 
-/* A process that lives for so many seconds, then exits with 7. */
+/* Starts a process that lives for `seconds`, then exits with 7. */
 static pid_t start(const struct sw_timing_stop *stop, unsigned seconds)
 {
     pid_t child = fork();

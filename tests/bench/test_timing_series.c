@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_timing_series.c - how many repetitions a series has and what is said of them.
+ * test_timing_series.c - the number of repetitions of a series, and their report.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
