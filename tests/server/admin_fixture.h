@@ -52,7 +52,7 @@ static inline void note_changes(void *context, const struct sw_live_changes *cha
     fixture->changes = *changes;
 }
 
-/* A connection of nobody, with the users of a server that was told nothing of users. */
+/* A connection without a user, and the users of a server without options for users. */
 static inline void set_users(struct fixture *fixture)
 {
     const struct sw_users_options options = {

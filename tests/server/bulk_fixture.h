@@ -17,7 +17,7 @@ struct stream {
     size_t size;
 };
 
-/* Adds a frame with keys from `first` on, and with as many operands where it has them. */
+/* Adds a frame with keys from `first` on, and an operand for each key if the operation has one. */
 static inline void add_request(struct stream *stream, struct sw_request request, uint64_t first)
 {
     uint32_t operation = request.operation;

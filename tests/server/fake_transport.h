@@ -27,7 +27,7 @@ struct fake {
     int try_error;   /* what try_write returns instead; 0: none */
     int write_error; /* what write returns instead; 0: none */
 
-    /* What the connection has done. */
+    /* Calls of the connection so far. */
     bool reading;
     unsigned tries;  /* calls of try_write .. */
     unsigned writes; /* .. and of write */
@@ -192,8 +192,8 @@ static inline void fake_end(struct fake *fake, int error)
     }
 }
 
-/* The peer takes `size` bytes of what was given to write; with the last of them, or an error,
- * `written` follows. */
+/* The peer takes `size` bytes of the pending write. With the last of them, or with an error, it
+ * calls `written`. */
 static inline void fake_take(struct fake *fake, size_t size)
 {
     for (unsigned i = 0; i < fake->piece_count && size > 0; i++) {
@@ -218,7 +218,7 @@ static inline void fake_take_all(struct fake *fake)
     }
 }
 
-/* What was given to write is lost. */
+/* The pending write fails. */
 static inline void fake_lose(struct fake *fake, int error)
 {
     fake->queued = 0;

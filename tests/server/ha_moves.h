@@ -205,8 +205,8 @@ static inline void moves_of_candidate(struct moves *moves, const struct world *w
     }
 }
 
-/* What comes of a log: a longer one of the same history is followed; otherwise the own one goes
- * first, and with it the incarnation. Returns false then: the message is to come again. */
+/* Handles the log of another member. Follows a longer log of the same history. Otherwise drops the
+ * own log first, and with it the incarnation, and returns false: the message must come again. */
 static inline bool take_log(struct node *node, const struct log *theirs, uint64_t term)
 {
     const struct log *mine = &node->log;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * ha_world.h - one shard as a state: members by the rules of server/ha/member.c, what etcd holds,
- * and messages that are lost, late or in another order. For the tests of those rules, each of which
- * can be taken away.
+ * ha_world.h - one shard as a state: members by the rules of server/ha/member.c, the contents of
+ * etcd, and messages that are lost, late or in another order. For the tests of those rules: a test
+ * can turn each rule off.
  *
  * A crash loses what a member has in memory, and of its log the last record, all of it, or nothing:
  * it may keep none on disk, or have lost power. There is no clock: the primary's time

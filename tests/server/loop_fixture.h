@@ -14,7 +14,7 @@
 #include "server/observe/log.h"
 #include "table/table.h"
 
-/* What an owner has to offer that does nothing. */
+/* A callback of an owner that does nothing. */
 static inline void no_call(void *server)
 {
     (void)server;
@@ -62,7 +62,7 @@ static inline uint64_t still_clock(void)
     return 1;
 }
 
-/* Loop number `index` of so many; not started. */
+/* Opens loop number `index`, and does not start it. */
 static inline struct sw_loop *open_loop(const struct sw_config *config, struct sw_table *table,
                                         const struct sw_loop_owner *owner, uint32_t index,
                                         uint32_t loops)

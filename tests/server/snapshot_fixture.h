@@ -25,7 +25,8 @@
 
 /* --- a table and a directory ------------------------------------------------------------------ */
 
-/* What the tables of a test hold: rows of so many bytes, at most 16, and of a type; 0: integers. */
+/* Values of the tables of a test: rows of row_bytes bytes, at most 16, and of a type; 0: integers.
+ */
 static uint32_t row_bytes;
 static uint32_t row_type = SW_TYPE_U32;
 #define VALUE_BYTES_MAX 16
@@ -45,7 +46,7 @@ static inline struct sw_table *new_table(void)
     return table;
 }
 
-/* The bytes of a value, and what they are: integers, or rows of 32-bit words. */
+/* The bytes of a value: of an integer, or of a row of 32-bit words. */
 static inline uint32_t value_bytes(void)
 {
     return row_bytes > 0 ? row_bytes : 8;
@@ -181,7 +182,7 @@ static inline bool has(const struct place *place, const char *name)
     return faccessat(place->directory.fd, name, F_OK, 0) == 0;
 }
 
-/* --- two snapshots, of which the newest gets damaged -------------------------------------------
+/* --- two snapshots; the newest gets damaged ----------------------------------------------------
  */
 
 struct file {

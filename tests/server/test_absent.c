@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_absent.c - commands that are not there are known by name and reason, in any case.
+ * test_absent.c - unsupported commands have a name and a reason, in upper and lower case.
  */
 #include <criterion/criterion.h>
 #include <string.h>

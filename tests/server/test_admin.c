@@ -256,7 +256,7 @@ Test(admin, client_reply)
     EXPECT_ROWS(rows, false);
 }
 
-/* No command of these kinds is without its function, none of the others has one. */
+/* Every command of these kinds has its function, and no other command has one. */
 Test(admin, kinds)
 {
     struct fixture fixture;

@@ -217,7 +217,7 @@ Test(admin_server, globs)
     teardown(&fixture);
 }
 
-/* HELP of every command that has subcommands: as many lines as the array says. */
+/* HELP of every command with subcommands: the array has the announced number of lines. */
 Test(admin_server, help)
 {
     static const char *const names[] = {"CLIENT", "COMMAND", "CONFIG", "LATENCY", "SLOWLOG"};
@@ -241,7 +241,7 @@ Test(admin_server, help)
     teardown(&fixture);
 }
 
-/* What the engine lacks is nowhere in the list. */
+/* The list has no command that the engine lacks. */
 Test(admin_server, commands_an_engine_lacks)
 {
     struct fixture fixture;

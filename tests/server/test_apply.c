@@ -207,7 +207,7 @@ static void replicate(struct sample *s, const uint8_t *bytes, size_t size, struc
     replicate_to(CAPACITY, s, bytes, size, outcome);
 }
 
-/* What it holds is what the primary held at the sequence that it names. */
+/* Checks that the replica has the contents of the primary at the sequence that it names. */
 static void check_prefix(const struct sample *s, const struct outcome *outcome)
 {
     struct sw_digest digest;
@@ -261,7 +261,7 @@ Test(apply, cut_and_flipped)
     uint8_t *copy = malloc(s.size);
     for (int i = 0; i < 400; i++) {
         memcpy(copy, s.bytes, s.size);
-        /* half of them behind the snapshot, of which most is padding */
+        /* half of them after the snapshot, because most of a snapshot is padding */
         size_t from = i % 2 == 0 ? 0 : s.snapshot_size;
         size_t at = from + (size_t)random_below(&s.random, s.size - from);
         bool cuts = i % 3 == 0;
@@ -380,7 +380,7 @@ Test(apply, feed_is_bounded_and_in_order)
     cr_assert_eq(sw_feed_take(feed, 1001, records, 8, 1 << 20), -1, "it was never there");
     cr_assert_eq(sw_feed_take(feed, 1000, records, 8, 1 << 20), 0);
     sw_feed_skip(feed, 1001);
-    cr_assert_eq(sw_feed_take(feed, 1000, records, 8, 1 << 20), -1, "nobody knows what it was");
+    cr_assert_eq(sw_feed_take(feed, 1000, records, 8, 1 << 20), -1, "the skipped write is unknown");
     sw_feed_restart(feed, 5);
     write.sequence = 6;
     sw_feed_add(feed, &write);

@@ -193,8 +193,8 @@ Test(bulk_conn, unsent_replies_count_as_in_flight)
     serve_end(&serve, &peer);
 }
 
-/* A frame of 1024 operations takes 5 pages of 4 KiB; the arena has 1 MiB. Who came first gets
- * memory first, though a later and smaller frame would fit. */
+/* A frame of 1024 operations takes 5 pages of 4 KiB; the arena has 1 MiB. The first frame gets
+ * memory first, even if a later and smaller frame would fit. */
 Test(bulk_conn, frames_wait_for_memory_in_order)
 {
     enum { HOLDERS = 80 };

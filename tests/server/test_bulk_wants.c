@@ -4,8 +4,8 @@
  */
 #include "tests/server/bulk_fixture.h"
 
-/* Sends this request, of keys from `first` on of which the first `present` are there, and checks
- * that the reply has what was asked for and nothing else. */
+/* Sends this request for keys from `first` on; the first `present` of them exist. Checks that the
+ * reply has the requested arrays and no others. */
 static void exchange(struct serve *serve, struct fake *peer, struct sw_request request,
                      uint64_t first, uint32_t present)
 {
@@ -66,8 +66,8 @@ Test(bulk_conn, a_reply_has_what_was_asked_for_and_nothing_else)
     serve_end(&serve, &peer);
 }
 
-/* Frames that arrive together, and of which some decline the bitmap: their hits and overflows are
- * their own. */
+/* Frames that arrive together, some without the bitmap: each reply has the hits and overflows of
+ * its own frame. */
 Test(bulk_conn, frames_without_the_bitmap_count_beside_those_with_it)
 {
     enum { FRAMES = 6, COUNT = 70 };
@@ -93,7 +93,7 @@ Test(bulk_conn, frames_without_the_bitmap_count_beside_those_with_it)
         cr_assert_eq(reply.request_id, i);
         cr_assert_eq(reply.lacks_found, i % 2 == 0);
         cr_assert_eq(reply.hits, COUNT - 10 * i, "%llu", (unsigned long long)reply.hits);
-        /* What frame i - 1 decremented to zero overflows, and so does what is absent. */
+        /* A key that frame i - 1 decremented to zero overflows, and so does an absent key. */
         cr_assert_eq(reply.overflows, i == 0 ? 0 : COUNT, "%llu",
                      (unsigned long long)reply.overflows);
     }

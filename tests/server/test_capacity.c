@@ -36,7 +36,7 @@ static uint64_t bytes_at(const struct sw_config *config, uint64_t slots)
 }
 
 /* For every kind of values the first slots and values, and growth, keep their bounds. Growth uses
- * its bound: twice as many slots would pass it. */
+ * its bound: twice the slots would exceed it. */
 Test(capacity, follows_the_bytes_of_values)
 {
     static const char *const kinds[][ARGUMENTS_MAX] = {
@@ -99,7 +99,7 @@ Test(capacity, explicit_values_hold)
                  (unsigned long long)config.max_capacity);
 }
 
-/* Slots on a device, rows in host memory; a device that does not say what it has. */
+/* Slots on a device, rows in host memory; a device that does not report its memory. */
 Test(capacity, devices)
 {
     const struct sw_config_memory apart = {64 * GIB, 8 * GIB, 64 * GIB};

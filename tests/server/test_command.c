@@ -189,7 +189,7 @@ Test(command, what_an_engine_lacks)
     sw_commands_unsupported((operations | SW_OPS_ONE(SW_INCRBY)) & ~SW_OPS_ONE(SW_INCREMENT) &
                                 ~SW_OPS_ONE(SW_DECREMENT),
                             kinds, &lost);
-    for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) { /* strings count, too */
+    for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) { /* strings also count */
         cr_assert_not(lost.has[id]);
     }
     const uint64_t rows = SW_OPS_ROWS & ~SW_OPS_STRING & ~SW_OPS_ADD;

@@ -265,7 +265,7 @@ Test(config_engine, forms_of_keys_that_are_refused)
     }
 }
 
-/* What a file says holds, also where it says the default. */
+/* An option in a file counts as given, even with its default value. */
 Test(config_engine, a_file_chooses_the_form_of_keys)
 {
     char path[] = "/tmp/sherwood-keys-XXXXXX";

@@ -74,7 +74,7 @@ TOY_TEST(conn, the_end_of_input_closes_an_idle_one)
     sw_conn_request_done(peer->conn, false);
     fake_end(peer, UV_EOF);
     cr_assert_eq(peer->conn->state, SW_CONN_CLOSED);
-    cr_assert_eq(peer->shutdowns, 0, "who has ended is not told of an end");
+    cr_assert_eq(peer->shutdowns, 0, "no shutdown is sent to a peer that has ended");
 }
 
 TOY_TEST(conn, the_end_of_input_waits_for_what_is_in_flight)
@@ -120,7 +120,7 @@ TOY_TEST(conn, the_end_of_input_drops_half_a_body)
     cr_assert_not(peer->conn->receives_body);
 }
 
-/* What was received whole is carried out, if only later. */
+/* The server executes every complete request, even if later. */
 TOY_TEST(conn, the_end_of_input_keeps_input_that_waits)
 {
     fake_say(peer, "r\ns1\nr\n");
@@ -348,7 +348,7 @@ Test(conn, a_refused_one_is_told_in_its_protocol)
     fake_say(&lines, "r");
     cr_assert_eq(lines.conn->protocol, &toy_lines);
     cr_assert_eq(toy->refusals, 2);
-    cr_assert_eq(toy->logged, 0, "none of its requests is carried out");
+    cr_assert_eq(toy->logged, 0, "the server executes no request of it");
     sw_net_check(&toy->net);
     fake_fini(&hash);
     fake_fini(&lines);

@@ -140,7 +140,7 @@ TOY_TEST(conn_input, what_is_announced_takes_no_memory)
     cr_assert_leq(sw_input_budget_used(&toy->budget), 2 * SW_INPUT_STEP_BYTES);
 }
 
-/* Who holds most makes room for who holds less. */
+/* The connection with most buffered input is closed, so that others have room. */
 Test(conn_input, the_largest_goes_when_the_budget_is_used_up)
 {
     struct toy *toy = toy_create();

@@ -293,7 +293,7 @@ Test(conn_waits, input_of_a_paused_one_goes_on_when_it_is_read)
     toy_end(toy, &peer);
 }
 
-/* What the transport holds is unsent, too. */
+/* Bytes that the transport holds also count as unsent. */
 Test(conn_waits, bytes_that_are_being_written_count)
 {
     struct toy *toy = toy_create();

@@ -18,7 +18,7 @@
 
 struct heard {
     char text[256]; /* lines, "|" behind each */
-    unsigned left;  /* after so many it wants no more */
+    unsigned left;  /* lines that it still accepts */
 };
 
 static bool hear(void *context, const char *line, size_t size)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_expiry_log.c - keys that expire, as logs and replicas are told of them: random batches of
- * random groups, sweeps and clears on one table, under a clock that goes on and back; each is made
- * a record, and the record a batch of a second table of another capacity and seed, which has no
- * clock. After every few steps both hold the same entries with the same times. Images of both are
- * taken in between, and read while batches go on.
+ * test_expiry_log.c - expiring keys in the records for logs and replicas: random batches of random
+ * groups, sweeps and clears on one table, under a clock that moves forward and back. Each becomes a
+ * record, and the record a batch of a second table with another capacity and seed and without a
+ * clock. After every few steps both tables must hold the same entries with the same times. The test
+ * also takes images of both, and reads them while batches run.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -359,7 +359,7 @@ Test(expiry_log, rows_with_wide_operands)
     run_world(128, 12, true);
 }
 
-/* A record that removes a key which is not there is of another table. */
+/* A record that removes an absent key belongs to another table. */
 Test(expiry_log, a_key_that_is_not_there)
 {
     struct side side;

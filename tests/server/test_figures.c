@@ -12,7 +12,7 @@
 
 #define FIGURE UINT64_C(0x1111111111111111)
 
-/* A snapshot of which every figure is FIGURE. */
+/* Writes statistics in which every figure is FIGURE. */
 static uint32_t write_figures(struct sw_figure *figures)
 {
     struct sw_snapshot snapshot;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_flight.c - batches on their way, against a queue that does as it is told.
+ * test_flight.c - batches in flight, against a queue that the test controls.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -51,7 +51,7 @@ Test(gate, closes_behind_those_inside)
     cr_expect_not(sw_gate_close(a), "somebody holds it");
     cr_expect_not(sw_gate_is_empty(b));
     cr_expect_not(sw_gate_enter(a), "it is closed");
-    cr_expect_not(sw_gate_enter(b), "for the holder's other writes, too");
+    cr_expect_not(sw_gate_enter(b), "also for the holder's other writes");
     sw_gate_leave(a);
     cr_expect_not(sw_gate_is_empty(b));
     sw_gate_leave(a);

@@ -50,7 +50,7 @@ static bool see(struct seen *seen, const struct world *world)
     return true;
 }
 
-/* The worlds so many moves from the first. */
+/* The worlds at one distance, in moves, from the first. */
 struct level {
     struct world *worlds;
     size_t room, count;

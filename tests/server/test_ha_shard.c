@@ -10,7 +10,7 @@
 
 static const struct sw_ha_where where = {.etcd.prefix = "p", .shard = "s", .ttl_ns = 7000000000U};
 
-/* What etcd answers once it has taken the transaction, at this revision; takes over the body. */
+/* Returns etcd's value after the transaction, at this revision. Takes ownership of the body. */
 static json_t *held_after(json_t *body, const char *revision)
 {
     json_t *kvs = json_array(), *put;
@@ -61,7 +61,7 @@ Test(ha_shard, an_election_is_read_as_it_was_put)
     cr_assert_eq(shard.ttl_ns, where.ttl_ns, "others are patient for the primary's ttl");
 }
 
-/* What is read where the renewal is that of a primary with another ttl. */
+/* Reads the shard after a renewal by a primary with this ttl. */
 static int read_renewed(uint64_t ttl_ns, struct sw_ha_shard *shard)
 {
     static const struct sw_ha_shard before = {.term = 5};

@@ -79,7 +79,7 @@ Test(history_file, a_position_has_the_term_of_its_last_write)
     }
     cr_assert_eq(terms.count, SW_TERMS_MAX);
     cr_assert_eq(sw_terms_newest(&terms), 100 + SW_TERMS_MAX - 1);
-    cr_assert_eq(sw_terms_of(&terms, 999).term, 0, "too old to be told");
+    cr_assert_eq(sw_terms_of(&terms, 999).term, 0, "the term is too old: it was dropped");
 }
 
 Test(history_file, terms_are_kept)

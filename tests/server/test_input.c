@@ -22,7 +22,7 @@ static struct sw_input_budget budget_of(uint64_t bytes)
     return (struct sw_input_budget){.bytes_max = bytes};
 }
 
-/* Adds `count` bytes that are told apart by their place. */
+/* Adds `count` bytes; each differs by its position. */
 static enum sw_input_result put(struct sw_input *input, struct sw_input_budget *budget,
                                 size_t count, uint8_t first)
 {

@@ -15,7 +15,7 @@ static bool reads(const struct sw_key_text *keys, const char *text, size_t size,
     return sw_key_text_read(keys, &argument, key);
 }
 
-/* What sw_key_text_write makes of a key is read as that key, unless keys are hashes. */
+/* Checks that the text by sw_key_text_write reads back as the key, unless keys are hashes. */
 static void check_round_trip(const struct sw_key_text *keys, uint64_t key)
 {
     char text[SW_KEY_TEXT_BYTES_MAX];

@@ -114,7 +114,7 @@ Test(live, set_is_all_or_nothing)
     cr_assert_neq(SET(&place, "save", "60 1"), 0);
     cr_assert_not_null(strstr(place.error, "data-dir is not"));
     cr_assert_eq(place.config.connections_max, 77);
-    /* nothing is told of what has not changed */
+    /* an unchanged value causes no call */
     cr_assert_eq(SET(&place, "connections-max", "77"), 0);
     cr_assert_eq(place.calls, 1);
     close_place(&place);

@@ -44,7 +44,7 @@ static void expect_pipeline(const struct fake *peer, const char *where, size_t a
                  where, at, (int)peer->out_bytes, peer->out);
 }
 
-/* Sends all of it. What a connection does not read now it reads in a later turn. */
+/* Sends all bytes. The connection reads the rest of them in later turns of the loop. */
 static void send_all(struct serve *serve, struct fake *peer, const char *bytes, size_t size)
 {
     for (size_t sent = 0; sent < size;) {
@@ -153,7 +153,7 @@ Test(resp_conn, a_command_of_many_keys_waits_for_a_round_that_holds_them)
     cr_assert_eq(many.conn->stall, SW_STALL_ROUND);
     serve_until_idle(&serve);
     cr_assert_eq(many.conn->stall, SW_STALL_NONE);
-    cr_assert_eq(many.out_bytes, 7 + 1000 * 5, "*1000 and as many nulls");
+    cr_assert_eq(many.out_bytes, 7 + 1000 * 5, "*1000 and 1000 nulls");
     serve_close(&serve, &one);
     serve_close(&serve, &many);
     serve_stop_loop(&serve);
@@ -192,7 +192,7 @@ SERVE_TEST(resp_conn, the_end_of_input_waits_for_commands_that_wait)
 
 /* --- a share of the turn ---------------------------------------------------------------------- */
 
-/* Sends COMMAND so many times, in one piece. */
+/* Sends COMMAND `count` times, in one piece. */
 static void send_reports(struct fake *peer, size_t count)
 {
     static char reports[9 * 1000];
@@ -299,7 +299,7 @@ Test(resp_conn, nobody_starves_behind_reports)
     fake_say(&report, "PING\r\n");
     serve_turn(&serve);
     fake_expect(&keys, "$-1\r\n");
-    /* A turn has room for the reports of four connections, and of the last one but for one. */
+    /* A turn has room for the reports of four connections; the last of them lacks one report. */
     for (int turn = 0; turn < 2 * COUNT; turn++) {
         serve_turn(&serve);
     }
@@ -344,7 +344,7 @@ Test(resp_conn, the_time_out_waits_for_room)
     serve_start(&serve);
     serve_open(&serve, &peer);
     for (int i = 0; i < 1024; i++) {
-        fake_say(&peer, "PING\r\n"); /* as many replies as a round holds */
+        fake_say(&peer, "PING\r\n"); /* the maximum of replies of a batch */
     }
     fake_say(&peer, "*2\r\n$3\r\nGE");
     serve_pass(&serve, 1001);

@@ -28,14 +28,14 @@ Test(resp_replies, skip_silences_one)
     serve_end(&serve, &peer);
 }
 
-/* What was sent before it is replied to, though the reply is written later. */
+/* A command that was sent before OFF gets its reply, even if the server writes it later. */
 SERVE_TEST(resp_replies, off_begins_where_it_stands)
 {
     serve_ask(serve, peer, "SET 1 1\r\nGET 1\r\nCLIENT REPLY OFF\r\nGET 1\r\n",
               "+OK\r\n$1\r\n1\r\n");
 }
 
-/* A client that will be closed is told why, whatever it chose. */
+/* A connection that the server closes gets the reason, also with replies off. */
 Test(resp_replies, off_does_not_silence_the_last_words)
 {
     struct serve serve;

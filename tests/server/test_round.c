@@ -264,7 +264,7 @@ Test(round, rounds_of_several_loops_get_their_own_results)
     tear_down_fleet();
 }
 
-/* What a full table refuses is told to the round it came from. */
+/* The batch of a command that a full table refuses gets the refusal. */
 Test(round, refusals_find_their_round)
 {
     struct sw_table_stats stats;

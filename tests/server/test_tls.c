@@ -34,7 +34,7 @@ struct fixture {
     uint8_t *bytes; /* what it writes, and what it should receive */
     uint8_t *got;
     size_t received;
-    int end; /* with which `received` came; 0: not yet */
+    int end; /* status of the last call of `received`; 0: not yet */
     unsigned blocked, written, closed, secured, failures;
     int status; /* of `written` */
     char trouble[200];
@@ -389,7 +389,7 @@ Test(tls, a_phase_begins_no_handshake_after_its_time, .init = set_up, .fini = te
     fixture->closed = 0;
 }
 
-/* What closes while its handshake waits is taken off the list. */
+/* A connection that closes while its handshake waits is removed from the list. */
 Test(tls, one_closes_while_its_handshake_waits, .init = set_up, .fini = tear_down)
 {
     cr_assert_eq(sw_tls_handshake(&fixture->client), SW_TLS_AGAIN);

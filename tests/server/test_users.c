@@ -279,7 +279,7 @@ Test(users, files_that_redis_writes)
     cr_assert_eq(sw_users_load(users, error, sizeof(error)), 0, "%s", error);
     cr_assert_gt(sw_users_notes(users, text, SW_ACL_NOTES_BYTES), 300);
     cr_assert_not_null(strstr(text, " more"), "%s", text);
-    cr_assert_eq(set(users, "x", "+get (+set)"), -1); /* who sets a user is told at once */
+    cr_assert_eq(set(users, "x", "+get (+set)"), -1); /* the error comes at once */
     cr_assert_eq(set(users, "x", "%R~1"), -1);
     cr_assert_eq(set(users, "x", "+get|x"), -1);
     cr_assert_eq(set(users, "x", "sanitize-payload clearselectors -debug &news %RW~1"), 0);

@@ -297,7 +297,7 @@ Test(wal, everysec_syncs_by_itself_and_when_asked)
     uint64_t next = 1;
     bool at_once = false;
     for (; !at_once; next++) { /* a disk may take long once; its own sync comes a second later */
-        cr_assert_lt(next, 30, "nobody who asks is served sooner");
+        cr_assert_lt(next, 30, "a sync on request is never sooner");
         hand_in(f.wal, next);
         wait_until(f.wal, next);
         uint64_t began_ms = now_ms();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_wal_mend.c - a log that broke, or could not begin, goes on without a restart, behind a
- * snapshot. What the snapshot holds is what this test says it does: f.base.
+ * test_wal_mend.c - a log that broke, or could not begin, continues without a restart of the
+ * server, after a snapshot. This test sets the last write of the snapshot: f.base.
  */
 #include <pthread.h>
 
@@ -154,8 +154,8 @@ Test(wal_mend, answers_wait_so_long_and_not_longer)
     finish(&f);
 }
 
-/* Writes that were let in and found no room: whoever waits for them hears of it when patience is
- * over, and a snapshot stands for them. */
+/* Writes that the log admitted but that found no room on the disk: their waiters are woken when
+ * patience is over, and a snapshot covers them. */
 Test(wal_mend, a_full_disk_has_the_same_patience)
 {
     struct fixture f;

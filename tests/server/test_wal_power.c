@@ -207,8 +207,8 @@ static struct random *draw_troubles(struct world *world, uint32_t calls)
     return power;
 }
 
-/* Starts until a start does not die. When the power goes while it starts, too, only what a loss of
- * power leaves is promised. */
+/* Starts until a start survives. If the power also fails during a start, only the promise for a
+ * loss of power holds. */
 static void start_again(struct world *world, uint64_t least, uint64_t least_by_power)
 {
     draw_troubles(world, 60);
@@ -219,7 +219,7 @@ static void start_again(struct world *world, uint64_t least, uint64_t least_by_p
     }
 }
 
-/* What lives are for: losses, repairs, starts that are cut off. */
+/* Returns whether the lives covered losses, repairs, and interrupted starts. */
 static bool saw_everything(const struct world *world)
 {
     return world->lost > 0 && world->mends > 0 && world->died_starting > 0;

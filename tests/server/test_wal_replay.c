@@ -239,7 +239,7 @@ static void count_call(void *count)
     (*(int *)count)++;
 }
 
-/* A service manager is told that a long replay goes on. */
+/* A long replay reports its progress, so that the service manager keeps waiting. */
 Test(wal_replay, who_replays_hears_of_every_segment)
 {
     struct sample s;

@@ -223,7 +223,9 @@ Test(write_replies, a_refused_command_is_refused_alone)
     destroy(pair);
 }
 
-/* A device that has failed, after what needs none of it. */
+/* After the device failed, every command of the batch gets the error. PING does not need the
+ * device.
+ */
 Test(write_replies, a_failed_batch_is_told_to_every_command_in_it)
 {
     struct pair *pair = create_integers();

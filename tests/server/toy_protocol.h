@@ -125,7 +125,7 @@ static inline void toy_body_received(struct sw_conn *conn, size_t bytes)
     }
 }
 
-/* What there is of a body. Returns the bytes. */
+/* Takes the bytes of the body that have arrived. Returns their number. */
 static inline size_t toy_begin_body(struct sw_conn *conn, const uint8_t *bytes, size_t size)
 {
     struct toy_state *state = toy_state_of(conn);
@@ -311,7 +311,7 @@ static inline void toy_pass(struct toy *toy, uint64_t ms)
     sw_net_check(&toy->net);
 }
 
-/* A turn of the loop: who waits is tried again. */
+/* An iteration of the loop: retries connections that wait. */
 static inline void toy_turn(struct toy *toy)
 {
     sw_net_retry_stalled(&toy->net);

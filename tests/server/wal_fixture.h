@@ -44,7 +44,8 @@ static inline int failing_fdatasync(int fd)
     return sw_io_system()->fdatasync(fd);
 }
 
-/* Writes as much as it likes of what it is given. */
+/* Fails if writes_left says so. Otherwise writes all pieces, or every third time a part of the
+ * first one. */
 static inline ssize_t failing_pwritev(int fd, const struct iovec *pieces, int count, off_t at)
 {
     static uint32_t turn;
@@ -236,9 +237,9 @@ static inline void wait_for_state(struct sw_wal *wal, enum sw_wal_state state)
     }
 }
 
-/* Hands in writes until the log refuses more, since the disk has no room for another segment. Those
- * that are `late` were let in before it refused, and are more than what it has kept room for.
- * Returns the last one. */
+/* Hands in writes until the log refuses more, because the disk has no room for another segment.
+ * Then hands in `late` more, which stand for writes that the log admitted before: they exceed its
+ * reserved room. Returns the last write. */
 static inline uint64_t fill_disk(struct fixture *f, uint64_t next, uint64_t late)
 {
     __atomic_store_n(&opens_left, 0, __ATOMIC_SEQ_CST);
