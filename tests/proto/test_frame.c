@@ -122,8 +122,8 @@ Test(frame, errors_have_texts)
     cr_assert_str_eq(sw_frame_error_text(-1000), "unknown error");
 }
 
-/* What peers and logs have of released versions: a number never becomes another operation. Those
- * that were added later need no row here. */
+/* Peers and logs of released versions use these numbers, so a number never becomes another
+ * operation. Later operations need no row here. */
 Test(frame, released_operations_keep_their_numbers)
 {
     static const struct {
@@ -265,7 +265,8 @@ Test(frame, operations_have_names)
     cr_assert_str_eq(sw_operation_name(UINT32_MAX), "?");
 }
 
-/* The layouts of a reply with arrays of so many bytes, padding included, to every operation. */
+/* Checks the layouts of a reply to every operation. Arrays have `array` and `found` bytes, with
+ * padding. */
 static void check_reply_layouts(const struct sw_reply *reply, uint64_t array, uint64_t found)
 {
     struct sw_reply refusal = *reply;

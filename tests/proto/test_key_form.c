@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_key_form.c - which form of keys finds the keys of which.
+ * test_key_form.c - pairs of key forms: whether one finds the keys of the other.
  */
 #include <criterion/criterion.h>
 

@@ -44,7 +44,7 @@ static void put_u64(uint8_t *out, uint64_t value)
     }
 }
 
-/* GET of keys 42 and 1000000, of which 42 is present with the value 7. */
+/* GET of keys 42 and 1000000. 42 is present with the value 7. */
 static void write_example(FILE *out)
 {
     uint8_t frame[FRAME_BYTES_MAX] = {0};

@@ -33,7 +33,7 @@ Test(scores, a_request_ends_with_them)
     }
 }
 
-/* Each array is there if it is said to be, and moves those behind it. */
+/* Each announced array exists, and moves the arrays after it. */
 Test(scores, arrays_of_a_reply_follow_each_other)
 {
     for (uint32_t bits = 0; bits < 256; bits++) {

@@ -106,7 +106,7 @@ Test(times, those_of_rings_go_by_the_socket)
     }
 }
 
-/* What is written is what is read, of a request and of what HELLO tells. */
+/* Headers of a request and of a reply to HELLO read back as they were written. */
 Test(times, through_headers)
 {
     static const uint64_t numbers[] = {0, 1, 77, INT64_MAX, UINT64_MAX};

@@ -100,7 +100,7 @@ Test(wal_damage, a_record_that_is_not_whole_is_torn)
     cr_assert_not(verdict.starts);
 }
 
-/* What only tells what is durable loses nothing when it is damaged. */
+/* A damaged record loses nothing if it only marks durable writes. */
 Test(wal_damage, a_damaged_mark_loses_nothing)
 {
     static struct image image;
@@ -140,8 +140,8 @@ static bool starts_beside(const struct image *const *images, size_t count, uint6
     return sw_wal_plan(&plan, found, count, base, base, &shape, refusal);
 }
 
-/* Of segments 1 and 2, with writes, and 3, which is empty: which may be gone beside which snapshot?
- */
+/* Segments 1 and 2 have writes, 3 is empty. The rows list the segments and the snapshot that exist,
+ * and the missing segment if the log cannot do without it. */
 Test(wal_damage, a_segment_that_is_gone)
 {
     static struct image one, two, three, earlier;

@@ -82,7 +82,7 @@ static struct {
     uint64_t base; /* a snapshot has what is up to here */
 } disk;
 
-/* What was applied, by sequence; up to where it was said to be durable. */
+/* Applied writes, by sequence; the last applied one, and the last durable one. */
 static uint32_t truth[SEQUENCES_MAX];
 static uint64_t applied, durable;
 static uint32_t writes;
@@ -191,7 +191,7 @@ static const struct cell *cell_of(const struct segment *segment, uint64_t sequen
     return NULL;
 }
 
-/* What is taken is what was applied, without a gap. */
+/* Checks that the replayed writes are the applied ones, without a gap. */
 static void check_pieces(void)
 {
     uint64_t next = disk.base + 1;
@@ -329,7 +329,7 @@ static void live(uint32_t writes_max)
     }
 }
 
-/* Up to where something that is there says that writes were durable. */
+/* Returns the last write that an existing record marks as durable. */
 static uint64_t told(void)
 {
     uint64_t most = disk.base;
@@ -344,7 +344,7 @@ static uint64_t told(void)
     return most;
 }
 
-/* Any one record goes bad: no start has other contents, nor lacks what is told to have been
+/* Damages each record in turn. No start may have wrong contents, or lack a write that is marked as
  * durable. */
 static uint64_t spoil_each(void)
 {
@@ -368,8 +368,8 @@ static uint64_t spoil_each(void)
     return refused;
 }
 
-/* All histories of lives of so many writes each, 0 behind the last. Of one in so many every record
- * goes bad. */
+/* Runs all histories of lives. `lives` has the number of writes of each life, and ends with 0. In
+ * one of `spoil_one_of` histories damages every record in turn. */
 static void live_all(const uint32_t *lives, uint32_t spoil_one_of)
 {
     uint64_t count = 0, refused = 0;

@@ -75,8 +75,8 @@ Test(wal_read, a_cut_at_any_byte)
     }
 }
 
-/* Whatever byte is changed: no start with wrong contents, none without what was durable. After a
- * clean stop a change of any byte that means something is found. */
+/* Changes each byte. No start may have wrong contents, or lack durable writes. After a clean stop
+ * the start finds a change of any byte that matters. */
 Test(wal_read, a_flip_of_any_byte)
 {
     static struct image first, second;
@@ -99,7 +99,7 @@ Test(wal_read, a_flip_of_any_byte)
     cr_assert(found > first.at + second.at - 2ULL * SW_WAL_PAGE);
 }
 
-/* The rule of later wins: 1, 2 and 3 were written, 2 was lost, a start copied what was left. */
+/* The later segment wins: 1, 2 and 3 were written, 2 was lost, and a start copied the rest. */
 Test(wal_read, a_later_segment_replaces_what_it_overlaps)
 {
     static struct image first, second;
@@ -144,7 +144,7 @@ Test(wal_read, a_gap_is_closed_by_a_later_segment)
     cr_assert(verdict.plan.is_torn, "the write behind the gap is cut");
 }
 
-/* A torn tail is told by the start that cuts it, not by those after it. */
+/* The start that cuts a torn tail reports it, and later starts do not. */
 Test(wal_read, what_an_earlier_start_has_cut_is_not_torn)
 {
     static struct image first, second;

@@ -51,7 +51,7 @@ static inline void put(struct image *image, struct sw_wal_record *record, uint64
     cr_assert(image->at <= SEGMENT_BYTES);
 }
 
-/* A write of `count` keys, which are told by its sequence. */
+/* A write of `count` keys. Its sequence determines them. */
 static inline void put_write(struct image *image, uint32_t count, uint64_t synced)
 {
     struct sw_wal_record record = {.kind = SW_WAL_OPERATIONS,
