@@ -74,7 +74,7 @@ Test(async, waiting_has_a_limit)
     cr_expect_eq(sherwood_descriptor(client), descriptor);
     cr_expect_eq(poll(&ready, 1, 30), 0, "nothing was answered");
     cr_assert_eq(write(ends[1], "x", 1), 1);
-    /* An answer may come in several pieces, each of which wakes. */
+    /* An answer may come in several pieces. Each piece wakes the poll. */
     do {
         cr_assert_eq(poll(&ready, 1, 5000), 1);
     } while (sherwood_wait_any_for(client, &any, 0) == SHERWOOD_E_PENDING);

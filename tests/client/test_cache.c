@@ -13,7 +13,7 @@
 
 enum { COUNT = 512, VALUE = 8, OPS_MAX = 256 };
 
-/* A server that replies with what is asked for, all zeros, but for what `spoil` does to it. */
+/* A server that replies with the requested arrays, all zeros. `spoil` may change a reply. */
 struct cache {
     struct sw_fake_server server;
     const char *policy;

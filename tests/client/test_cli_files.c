@@ -29,7 +29,7 @@ static void write_file(const char *name, const void *bytes, size_t size)
     fclose(file);
 }
 
-/* Loads the text as CSV; what was said, valid until the next. */
+/* Loads the text as CSV. Returns the output, valid until the next call. */
 static const char *load_text(const char *text, int status)
 {
     write_file("in.csv", text, strlen(text));

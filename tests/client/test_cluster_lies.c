@@ -20,7 +20,7 @@ static struct {
     uint64_t epoch;
     bool is_empty;      /* the topology has no shards */
     bool always_newer;  /* another epoch with each page */
-    uint32_t page_most; /* bytes of a page; 0: as many as were requested */
+    uint32_t page_most; /* bytes of a page; 0: the requested number */
     bool refuses;       /* keys, once: another node is primary */
     atomic_bool closes; /* behind the next answer to SCAN */
     int topologies;     /* that were requested */

@@ -47,7 +47,7 @@ static uint64_t received(void)
     return traffic.bytes_received;
 }
 
-/* The length of the replies to a call of so many keys. */
+/* The length of the replies to a call of `count` keys. */
 static uint64_t reply_bytes(size_t count, bool has_values, bool has_found)
 {
     uint64_t bytes = 0;
@@ -60,7 +60,8 @@ static uint64_t reply_bytes(size_t count, bool has_values, bool has_found)
     return bytes;
 }
 
-/* The results of an operation on all keys, of which the first PRESENT were there; NULL: none. */
+/* Checks the results of an operation on all keys; the first PRESENT of them existed. NULL: no such
+ * array. */
 static void check_results(const uint64_t *previous, const uint64_t *found, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -87,8 +88,7 @@ static void call(bool is_older, bool wants_values, bool wants_found)
     }
 }
 
-/* The same by a request of one frame, whole and in two pieces, of which the first has `previous`.
- */
+/* The same by a request of one frame, whole or in two pieces. The first piece has `previous`. */
 static void submit(bool is_older, bool wants_values, bool wants_found, bool drops, bool in_pieces)
 {
     enum { FIRST = 50, LAST = FRAME };

@@ -155,7 +155,7 @@ Test(device_memory, requests)
     expect_refusal(sherwood_submit(client, &request), before, "GET");
 }
 
-/* What was memory of a device may be anything when its region is gone. */
+/* Former memory of a device may be any memory after its region was closed. */
 Test(device_memory, a_region_that_is_given_back)
 {
     cr_assert_eq(sherwood_region_destroy(region), SHERWOOD_OK);

@@ -179,8 +179,8 @@ static void bad_script(int fd, void *user)
     }
 }
 
-/* Sixteen gets on four stripes, of which one closes or falls silent: the four on it fail, the
- * others succeed, and so does everything afterwards. */
+/* Sixteen gets on four connections. One connection closes or falls silent: its four gets fail, the
+ * others succeed, and so do all later ones. */
 static void lose_one(bool is_silent)
 {
     enum { REQUESTS = 16, KEYS = 100 };
