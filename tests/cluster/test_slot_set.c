@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_slot_set.c - sets of slots and their texts, and topologies of which slots are given away.
+ * test_slot_set.c - sets of slots and their texts, and topologies that assign slots to other
+ * shards.
  */
 #include "proto/cluster/slot_set.h"
 
@@ -41,7 +42,7 @@ static const char two[] =
     "{\"id\":\"0000000000000000000000000000000000000004\",\"shard\":\"b\","
     "\"role\":\"primary\",\"ip\":\"10.0.0.2\",\"port\":1}]}";
 
-/* What is printed of a topology whose slots were given away is taken, and says the same. */
+/* The text of a topology whose slots were reassigned parses, and gives the same topology. */
 Test(slot_set, random_gifts)
 {
     struct random random = random_of(0);
