@@ -36,7 +36,7 @@ struct world {
     uint64_t clock;
     uint64_t held; /* a bit for each remainder of keys by 64 */
     int step;
-    int quiet; /* for so many steps no time is given */
+    int quiet; /* steps during which no operation sets an expiry time */
 };
 
 #define agree(what, first, second)                                                            \
@@ -47,7 +47,7 @@ struct world {
     cr_assert((bytes) == 0 || memcmp(first, second, bytes) == 0, "seed %llu, step %d: %s differ", \
               (unsigned long long)random_seed(), world->step, what)
 
-/* The next array, of so many bytes an operation. */
+/* Returns the next array, with `bytes` bytes an operation. */
 static uint8_t *take(uint8_t **next, uint64_t bytes)
 {
     uint8_t *at = *next;

@@ -30,7 +30,7 @@ static void delete_every(struct fixture *fixture, uint64_t first, uint32_t count
     fixture_run(fixture, n, 0);
 }
 
-/* Keys of one home, as many as the cap and the stash take together. */
+/* Keys of one home: exactly the number that the cap and the stash hold together. */
 static void one_home(uint32_t slot_bits, uint64_t bucket, uint32_t count)
 {
     struct sw_table_config config = fixture_config(slot_bits);
@@ -173,7 +173,7 @@ Test(adversarial, stash_fills_up)
 #define CROWD_MAX 2000
 #define CROWD_MAX_CUDA 600
 
-/* `crowd` keys of one home, and up to `count` more of which each is alone in its home. */
+/* `crowd` keys of one home, and up to `count` more, each alone in its home. */
 static void set_crowd(struct fixture *fixture, enum sw_op op, uint32_t crowd, uint32_t count)
 {
     const uint64_t home = 7;
@@ -340,8 +340,8 @@ Test(adversarial, cap_and_limit_without_stash)
     cap_and_limit_without_stash(128);
 }
 
-/* A refused group takes back what it had handed back: the table is as before, bit by bit, but for
- * the order within a bucket. */
+/* A refused group takes its left-over entries back: the table is as before, bit by bit, except the
+ * order within a bucket. */
 static void refused_group_without_stash(uint32_t slot_bits)
 {
     struct sw_table_config config = fixture_config(slot_bits);

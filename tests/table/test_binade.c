@@ -15,7 +15,7 @@ TestSuite(binade, .timeout = 60);
 #define CHAINS 200U
 #define CHAIN 4096U
 
-/* What operands are like. */
+/* Kinds of operands. */
 enum kind {
     WHOLE,       /* small integers */
     GRADIENTS,   /* of both signs, alike in size */

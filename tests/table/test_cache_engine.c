@@ -13,8 +13,8 @@
 
 TestSuite(cache_engine, .timeout = 120);
 
-/* Every policy of which the model says who leaves, in both modes. Where the order of different keys
- * is not that of the array there is room for all of them. */
+/* Every policy whose evictions the model predicts, in both modes. If the engine may process
+ * different keys in another order than the array's, the cache has room for all of them. */
 static void run(uint32_t slot_bits, uint32_t value_bytes)
 {
     static const enum sw_cache_policy policies[] = {SW_CACHE_LRU, SW_CACHE_LFU, SW_CACHE_EPOCH_LFU};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_cache_retention.c - how well a cache keeps what it should: as many keys as slots, each with
- * a score of its own. With two buckets a key hardly any is lost; with one, some are.
+ * test_cache_retention.c - the share of keys that a cache keeps: one key for each slot, each with a
+ * score of its own. With two buckets a key it loses hardly any key; with one it loses some.
  */
 #include <criterion/criterion.h>
 

@@ -25,9 +25,9 @@ static void add_seen(struct cache_scores_seen *all, const struct cache_scores_se
     all->operations |= seen->operations;
 }
 
-/* Every policy and mode; together they must have tried what they are about. Where the order of
- * different keys is not that of the array there is room for all of them. One operation in
- * `hot_share` is of one key, unless that is 0. */
+/* Every policy and mode; together they must cover all events that they are about. If the engine may
+ * process different keys in another order than the array's, the cache has room for all of them. One
+ * operation in `hot_share` is on one key, unless that is 0. */
 static void run(uint32_t slot_bits, uint32_t value_bytes, bool floats, uint32_t hot_share)
 {
     const bool in_order = tested_backend() == SW_BACKEND_CPU;
@@ -98,7 +98,7 @@ Test(cache_scores, a_hot_key)
     run(128, 256, false, 2);
 }
 
-/* Who leaves is known of every backend where there is one operation at a time. */
+/* With one operation at a time the evicted key is known for every backend. */
 Test(cache_scores, batches_of_one_operation)
 {
     for (int policy = SW_CACHE_LRU; policy <= SW_CACHE_CUSTOM; policy++) {

@@ -39,7 +39,7 @@ enum { VERBS = sizeof(verb_rows) / sizeof(verb_rows[0]) };
 /* Operations of these kinds, from `least` on, drawn anew each time. */
 static const struct {
     uint64_t mask;
-    bool is_small; /* operands, too: nothing overflows */
+    bool is_small; /* also the operands: nothing overflows */
 } drawn[] = {
     {SW_OPS_INTEGERS, false},
     {SW_OPS_INTEGERS, true},

@@ -60,7 +60,7 @@ static void T(try)(struct random *random, uint64_t mask, bool is_small, uint32_t
     }
 }
 
-/* The same of operations in two parts, each of which is a change. */
+/* The same for operations in two parts. Each part is a change. */
 static void T(try_parts)(struct random *random, uint64_t mask, bool is_small, uint32_t length,
                          uint64_t *known, uint64_t *all)
 {
@@ -112,7 +112,7 @@ static void T(middle)(struct random *random)
     cr_assert(whole.exists && whole.value == key.value && !whole.inserted);
 }
 
-/* Every verb under every condition, those included of which the table has no operation yet: each
+/* Every verb under every condition, also if the table has no operation for the pair yet: each
  * alone, with its kin, or all of them. */
 static void T(try_verbs)(struct random *random, uint32_t length, uint64_t *known, uint64_t *all)
 {

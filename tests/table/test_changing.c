@@ -23,7 +23,7 @@ TestSuite(changing, .timeout = 120);
 
 #define SMALL 300U
 #define LARGE (SW_PARALLEL_WRITES_MIN + 1000)
-/* There are so many keys; of 32 bits there can be 2^16. */
+/* Number of keys; of 32 bits there can be 2^16. */
 #define KEYS 6000U
 #define KEYS_MAX (1U << 16)
 #define SEED 1
@@ -442,7 +442,8 @@ static uint32_t first_keys(struct random *random, uint32_t i)
     return (uint32_t)random_below(random, SMALL);
 }
 
-/* What is compared with zero is what is subtracted, and likewise at the other end. */
+/* The operation compares with zero the value from which it subtracts, and likewise at the maximum.
+ */
 static void count_to_the_end(const struct sw_table_config *config, uint32_t count)
 {
     const uint64_t largest = config->slot_bits == 64 ? UINT32_MAX : UINT64_MAX;

@@ -161,8 +161,8 @@ Test(combine_shares, an_image_waits_for_what_is_in_flight)
     free(g);
 }
 
-/* Batches of 40 operations where 100 may be streamed, of which those before `plain` do not want
- * `previous`. */
+/* Batches of 40 operations in a table that streams from 100 on. Batches before number `plain`
+ * decline `previous`. */
 static struct gathered *gather_streamed(int plain)
 {
     struct gathered *g = gather();

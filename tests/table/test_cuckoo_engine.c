@@ -116,7 +116,7 @@ Test(cuckoo_engine, a_full_stash_refuses_inserts_only)
     fixture_close(&fixture);
 }
 
-/* --- what it is, and is not ------------------------------------------------------------------- */
+/* --- features and limits ---------------------------------------------------------------------- */
 
 Test(cuckoo_engine, facts)
 {

@@ -172,8 +172,8 @@ Test(engines, of_this_build)
     }
 }
 
-/* What an engine says its slots take is what a table of them reserves, but for the scratch, which
- * the capacity has no part in. */
+/* The bytes that an engine reports for its slots are the bytes that a table reserves, except the
+ * scratch, which does not depend on the capacity. */
 Test(engines, bytes)
 {
     for (int engine = 0; engine < ENGINES; engine++) {

@@ -2,8 +2,8 @@
  *
  * test_expiry.c - entries that expire, beside a model of a few keys: random batches of random
  * groups under clocks that the test drives, in tables that are too small for all keys and in ones
- * that grow, of integers of both widths and of rows, of which some entries are held now and then.
- * After every step every key is looked up.
+ * that grow, of integers of both widths and of rows. Now and then the expiry of some entries is
+ * suspended. After every step every key is looked up.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -39,8 +39,8 @@ static uint32_t number_of(const struct world *world, uint64_t key)
     while (k < KEYS && world->keys[k] != key) {
         k++;
     }
-    cr_assert_lt(k, KEYS, "seed %llu: key %llu is none of the test's",
-                 (unsigned long long)random_seed(), (unsigned long long)key);
+    cr_assert_lt(k, KEYS, "seed %llu: the test has no key %llu", (unsigned long long)random_seed(),
+                 (unsigned long long)key);
     return k;
 }
 
@@ -74,7 +74,7 @@ static void open_world(struct world *world, uint32_t slot_bits, uint32_t value_b
     world->keys[KEYS - 1] = fixture_key_of(&world->fixture, world->fixture.key_max);
     world->keys[KEYS - 2] = world->fixture.key_max;
     world->clock = 1000000000000;
-    /* the first batch that gives a time, of no key that is there, begins the table's clock */
+    /* the first batch that sets a time starts the table's clock; its key is absent */
     struct sw_batch first = {.kind = SW_BATCH_OPERATIONS,
                              .op = SW_EXPIRE,
                              .count = 1,

@@ -17,7 +17,7 @@ TestSuite(expiry_hold, .timeout = 120);
 #define START 1000000000000ULL
 #define ROUNDS 60U
 
-/* A thread that sweeps, at a clock by which every entry is dead. */
+/* A thread that sweeps, with a clock at which every entry has expired. */
 struct sweeper {
     struct sw_table *table;
     pthread_t thread;
@@ -50,7 +50,7 @@ static void wait_for_a_pass(struct sweeper *sweeper)
     }
 }
 
-/* What holds odd keys, until it is released. */
+/* Suspends the expiry of odd keys, until it is released. */
 struct holder {
     _Atomic bool released;
     _Atomic uint64_t late; /* how often it was asked then */

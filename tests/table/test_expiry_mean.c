@@ -38,7 +38,7 @@ static void run(struct world *world, struct sw_batch batch)
     cr_assert_eq(sw_batch_run(world->fixture.queue, &batch), SW_OK);
 }
 
-/* `op` on keys [first, first + count), each of which is given the time `at`. */
+/* `op` on keys [first, first + count); each gets the expiry time `at`. */
 static void put(struct world *world, enum sw_op op, uint32_t first, uint32_t count, uint64_t at)
 {
     struct fixture *fixture = &world->fixture;

@@ -42,7 +42,7 @@ static uint64_t bytes_of(const struct world *world)
 }
 
 /* The keys from `first` on, all of them by one operation; a SET gives each its own number as value,
- * others would give another one. Returns how many were found, of which each must have had the time
+ * others would give another one. Returns the number of found keys. Each must have had the time
  * `before`. */
 static uint32_t run(struct world *world, enum sw_op op, uint32_t first, uint32_t count, uint64_t at,
                     uint64_t before)
@@ -81,7 +81,7 @@ static void resize(struct world *world)
     cr_assert_eq(sw_batch_run(world->fixture.queue, &batch), SW_OK);
 }
 
-/* PERSIST, the other kinds of EXPIRE that give no time, and who asks for times. */
+/* PERSIST, other kinds of EXPIRE that set no time, and reads of times. */
 static void ask_for_none(uint32_t slot_bits, uint32_t value_bytes)
 {
     struct world world;

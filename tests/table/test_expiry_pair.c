@@ -41,8 +41,8 @@ static uint8_t draw_op(struct world *world)
                        : (uint8_t)ops_draw(&world->random, SW_OPS_INTEGERS);
 }
 
-/* The row, or the integer, of operation i. Of texts of its key it has the usual one, or, each in
- * one of so many, another one, or none; 0: the usual one. */
+/* Draws the row, or the integer, of operation i. The text of its key is the usual one. With a
+ * probability of 1 / `one_of` each it is another one, or none; 0: always the usual one. */
 static void draw_value(struct world *world, struct side *side, uint32_t i, uint64_t one_of)
 {
     uint8_t *row = side->values + (size_t)i * world->value_bytes;
@@ -270,7 +270,7 @@ static int by_key(const void *a, const void *b)
                                   : (x->key > y->key) - (x->key < y->key);
 }
 
-/* What an image of the table has, by key. */
+/* Reads the entries of an image of the table, by key. */
 static uint32_t image_of(const struct world *world, const struct side *side, struct entry *out)
 {
     static uint64_t keys[KEYS + 1], times[KEYS + 1];

@@ -184,7 +184,7 @@ Test(geometry, load_above_one)
     cr_assert_eq(plan(&config).max_probe, 8);
 }
 
-/* The smallest capacity that admits so many: one bucket less does not. */
+/* The smallest capacity that admits a number of entries: one bucket less does not. */
 Test(geometry, admitting)
 {
     const double loads[] = {1e-9, 0.001, 0.3, 0.85, 0.985, 1.0, 7.7};

@@ -323,7 +323,7 @@ static void not_in_vain(uint32_t slot_bits, uint32_t threads)
         fixture_set(&fixture, i, SW_SET, i, i);
     }
     cr_assert_eq(fixture_run(&fixture, (uint32_t)most, 0), SW_OK);
-    cr_assert_eq(fixture.info.capacity_slots, 1024, "as many as fit");
+    cr_assert_eq(fixture.info.capacity_slots, 1024, "the entries just fit");
     fixture_audit(&fixture);
     fixture_close(&fixture);
 }

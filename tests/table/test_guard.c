@@ -9,7 +9,7 @@
 
 #include "table/host/guard.h"
 
-/* 1 MiB and a piece that is not whole: so many words, more than the first chunks have room for. */
+/* Words of 1 MiB and a partial piece: more than the first chunks hold. */
 #define WORDS ((1U << 17) + 5U)
 #define PIECE_WORDS (SW_GUARD_PIECE / sizeof(uint64_t))
 #define WRITERS 3U

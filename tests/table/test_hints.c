@@ -12,7 +12,7 @@
 
 TestSuite(hints, .timeout = 120);
 
-/* What the random tables must have brought about for a test to have shown anything. */
+/* Situations that the random tables must produce; otherwise a test has shown nothing. */
 struct seen {
     bool largest;   /* a lead that its bits cannot hold */
     uint32_t steps; /* bit i: a high half i */

@@ -197,7 +197,7 @@ static uint64_t RH(changed_end)(const struct RH(view) * view, uint64_t b)
     return end;
 }
 
-/* As so many threads do. */
+/* Splits the work as `parts` threads do. */
 static void RH(forget_in_parts)(const struct RH(view) * view, uint8_t *hints, uint64_t first,
                                 uint64_t end, uint32_t parts)
 {
@@ -292,8 +292,9 @@ static void RH(forget)(uint64_t seed)
     }
 }
 
-/* Homes 0, 2, 4 and 6 with five buckets of entries each. What lies in them is known, and so is
- * which hints a delete leaves: those that end where its hole is, also beside one cleared before. */
+/* Homes 0, 2, 4 and 6 with five buckets of entries each. Their contents are known, and so are the
+ * hints that a delete keeps: those that end at its hole, also beside a hint that was cleared
+ * before. */
 static void RH(runs)(void)
 {
     enum { HOMES = 16, TOTAL = 32 };

@@ -82,7 +82,7 @@ static void close_writer(struct writer *writer)
     sw_queue_destroy(writer->queue);
 }
 
-/* A value, or a row, of which every word is `value`. */
+/* Sets every word of a value, or of a row, to `value`. */
 static void fill(uint8_t *row, uint32_t bytes, uint32_t value)
 {
     for (uint32_t at = 0; at < bytes; at += sizeof(value)) {
@@ -313,8 +313,8 @@ Test(image, scores_are_restored_under_every_policy)
     }
 }
 
-/* What an image reads of robin_hood on the CPU are its arrays, which others may be about to
- * replace; there is one such image. */
+/* An image of robin_hood on the CPU reads the table's arrays, which a growth may be about to
+ * replace. A table has at most one such image. */
 Test(image, keeps_the_arrays_that_its_table_leaves)
 {
     struct sw_image *image = NULL, *second = NULL;
@@ -409,7 +409,7 @@ Test(image, keeps_its_times_beside_a_second_image)
         set_until(&writer, TIMED / 2, TIMED / 2, 9000000);
         cr_assert_eq(count_until(&writer, first, 5000000), TIMED, "every time as it was");
         if (second != NULL) {
-            cr_assert_eq(count_until(&writer, second, 5000000), TIMED, "of the second one, too");
+            cr_assert_eq(count_until(&writer, second, 5000000), TIMED, "also of the second image");
         }
         sw_image_drop(first);
         sw_image_drop(second);

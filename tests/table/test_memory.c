@@ -122,7 +122,7 @@ Test(groups, version_2)
     put(root_2, "", "memory.current", "100\n");
     equal(groups("0::/a/b\n"), 600, "the root's, as containers see it");
     equal(groups("0::/\n"), 600, "in the root");
-    equal(groups("0::/elsewhere/c\n"), 600, "a path that is not there");
+    equal(groups("0::/elsewhere/c\n"), 600, "a path that does not exist");
     put(root_2, "", "memory.current", "800\n");
     equal(groups("0::/a/b\n"), 0, "over the limit");
 }

@@ -117,8 +117,8 @@ Test(operations, pairs_128)
     pairs(128);
 }
 
-/* Fills to a load, if tables of the engine may have it, and keeps churning there: deletes as many
- * as it inserts. */
+/* Fills to a load, if tables of the engine may have it, and stays there: it deletes one key for
+ * each key that it inserts. */
 static void at_load(uint32_t slot_bits, double load)
 {
     struct sw_table_config config = fixture_config(slot_bits);

@@ -129,7 +129,7 @@ Test(parallel, many_keys)
     upserts(128, 64, 60000, 9);
 }
 
-/* What meets the cap in parallel is what meets it in order, keys that are repeated included. */
+/* The same keys reach the cap in parallel and in order, also with repeated keys. */
 static void cap(uint32_t slot_bits, uint64_t stash_slots, bool repeated)
 {
     struct sw_table_config config = config_of(slot_bits, 4);

@@ -144,8 +144,8 @@ Test(robin_hood, removal_one_by_one)
     }
 }
 
-/* At the cap: what is in the table and what was left over are what was offered; the table is laid
- * out as its contents demand. */
+/* At the cap: the entries of the table and the left-over ones are the offered ones. The table has
+ * the canonical layout of its contents. */
 Test(robin_hood, cap_loses_nothing)
 {
     struct sw_slot_s128 expected[SLOTS];

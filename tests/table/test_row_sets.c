@@ -21,7 +21,7 @@ static uint32_t word_of(uint32_t mark, uint32_t word)
     return mark * 0x9e3779b1U + word;
 }
 
-/* What each key's row is: a mark, or 0: it is absent. */
+/* Compares each key's row with its mark; 0: the key must be absent. */
 static void compare(struct fixture *fixture, const uint32_t *marks, uint32_t words)
 {
     struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,

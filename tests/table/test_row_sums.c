@@ -146,7 +146,7 @@ struct model {
     uint16_t rows[KEYS][NUMBERS_MAX];
 };
 
-/* What an operand's number is, as one of 32 bits. */
+/* Returns number `i` of the operands, as a float of 32 bits. */
 static float operand_at(const struct model *model, const void *values, uint64_t i, bool wide)
 {
     return wide ? float_of(((const uint32_t *)values)[i])

@@ -16,7 +16,7 @@ TestSuite(slot_filter, .timeout = 60);
 #define ROUNDS 60
 #define BATCHES_MAX 5
 
-/* What redis has as CLUSTER KEYSLOT, bit by bit. */
+/* CLUSTER KEYSLOT as redis computes it, bit by bit. */
 static uint32_t slot_of(const char *text, size_t size)
 {
     const char *open = memchr(text, '{', size);
@@ -93,7 +93,7 @@ static void check_answer(struct fixture *fixture, const struct sw_batch *batch)
               batch->first_outside);
 }
 
-/* Several reads at once, of which some have no filter, and others the same one. */
+/* Several reads at once: some have no filter, others share one. */
 static void run_round(struct fixture *fixture, struct random *random)
 {
     struct sw_slot_filter filters[2];

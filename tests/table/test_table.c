@@ -302,7 +302,7 @@ Test(table, batches_in_flight_follow_each_other)
     close_flights(flights);
 }
 
-/* A queue on CUDA takes so many reads that nobody polls; the CPU has carried them out. */
+/* A queue on CUDA holds a limited number of unpolled reads. The CPU executes them at once. */
 Test(table, a_queue_full_of_reads_is_busy)
 {
     struct flights *flights = open_flights();
