@@ -377,7 +377,7 @@ static bool unpolled_step(struct known *known, struct unpolled *unpolled, uint64
     return pair_compare(pair, false) && known_check(known);
 }
 
-/* Unpolled updates, so many that they would not fit as inserts, and then a resize to the largest
+/* Unpolled updates, which would not all fit as inserts, and then a resize to the largest
  * capacity: with few entries, and with the maximum of entries. */
 bool case_resize_unpolled(struct pair *pair, const struct scale *scale, double load)
 {

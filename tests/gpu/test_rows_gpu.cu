@@ -136,7 +136,7 @@ template <int BITS> void open_world(struct world<BITS> *w, uint32_t multiprocess
         w->rows.rows = host_array<uint8_t>(arena);
     }
     w->rows.split = below(&w->random, 2) == 0 ? w->rows_max : below(&w->random, w->rows_max);
-    w->further = host_array<uint8_t>(arena); /* would hold all rows if none were split off */
+    w->further = host_array<uint8_t>(arena); /* has room for all rows */
     w->rows.further = w->further;
     w->rows.free = host_array<uint32_t>(w->rows_max);
     w->rows.stack = host_array<struct sw_cuda_row_stack>(1);

@@ -18,7 +18,7 @@ RULES = {
 }
 
 # An author. State: IDLE, WAITS for the answer to a try, LOOKS because the answer was lost, or DONE. Then the entry that he
-# saw, the number of tries, the answer that he got, and the term by which he claims to be primary (0: an operator).
+# saw, the number of tries, the answer that he got, and the term of his claim to be primary (0: an operator).
 Author = collections.namedtuple("Author", "state seen tries told term")
 # etcd: the log of the key, an entry (author, what its author had seen) a revision; which marks there are; the term.
 World = collections.namedtuple("World", "log marks term authors messages wrong")

@@ -20,7 +20,7 @@ struct cache_scores_trial {
                            that of one of them */
 };
 
-/* Counts of events, by which a test checks that it covered its subject. */
+/* Counts of events. A test checks by them that it covered its subject. */
 struct cache_scores_seen {
     uint64_t evicted, not_admitted, erased_by_score, matched, listed, epochs;
     uint64_t operations; /* bit 1 << enum sw_op: was carried out on a present key */
