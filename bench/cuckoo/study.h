@@ -32,7 +32,7 @@ void *sw_cbench_study_table(struct sw_cbench_study *study, const struct sw_cbenc
 void sw_cbench_study_table_close(void *table, const struct sw_cbench_subject *subject);
 
 /* Inserts S's first subject->keys keys into the cleared table, and checks each insert: it must find
- * every key that was not handed back, and none of the same number of absent keys. */
+ * every key that was not handed back. Of the same number of absent keys it must find no key. */
 void sw_cbench_measure_insert(struct sw_cbench_study *study,
                               const struct sw_cbench_subject *subject, void *table);
 /* Looks up subject->keys keys; tenths / 10 of them miss. */

@@ -136,7 +136,7 @@ static void judge(struct run *run, const char *name, enum sw_timing_end end, int
     fprintf(stderr, "[%6.1f s] %s: %s\n", sw_study_clock() - run->started, name, text);
 }
 
-/* Runs a library (NULL: the device's own part) in a process of its own. In that process sets
+/* Runs a library (NULL: the device's own part) in a process of its own. There it sets
  * *outcome to its exit status and returns true. Returns false in the parent. */
 static bool run_apart(struct run *run, const struct sw_timing_library *library,
                       enum outcome *outcome)

@@ -199,7 +199,7 @@ void lies()
     same("a ping", sherwood_ping(client), SHERWOOD_OK);
     sherwood_close(client);
     good(cudaFree(memory), "memory");
-    ok("what is said of memory that is not there");
+    ok("errors for memory that does not exist");
 }
 
 /* --- other processes -------------------------------------------------------------------------- */

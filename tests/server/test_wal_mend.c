@@ -141,7 +141,7 @@ Test(wal_mend, answers_wait_so_long_and_not_longer)
         usleep(1000);
     }
     for (int i = 0; __atomic_load_n(&f.wakes, __ATOMIC_RELAXED) == wakes; i++) {
-        cr_assert_lt(i, 20000, "those that wait are told");
+        cr_assert_lt(i, 20000, "the waiting writers are woken");
         usleep(1000);
     }
     cr_assert_eq(mend(&f, last), 0);
@@ -171,7 +171,7 @@ Test(wal_mend, a_full_disk_has_the_same_patience)
         usleep(1000);
     }
     for (int i = 0; __atomic_load_n(&f.wakes, __ATOMIC_RELAXED) == wakes; i++) {
-        cr_assert_lt(i, 20000, "those that wait are told");
+        cr_assert_lt(i, 20000, "the waiting writers are woken");
         usleep(1000);
     }
     cr_assert_lt(sw_wal_answerable(f.wal), last);

@@ -90,7 +90,7 @@ static int slow_submit(void *context, struct sw_batch *batch)
         expect(fake, fake->writes_in_flight == 0, "an image with nothing in flight");
         fake->images++;
     } else if (batch->write_sequence != 0) {
-        expect(fake, fake->writes_in_flight < SW_TOGETHERS, "at most so many launches of writes");
+        expect(fake, fake->writes_in_flight < SW_TOGETHERS, "at most SW_TOGETHERS write launches");
         fake->writes_in_flight++;
         carry_out(fake, batch);
     } else if (queue->reads == SW_READS_MAX || random_below(&fake->random, 8) == 0) {
@@ -127,7 +127,7 @@ static int slow_submit_together(void *context, struct sw_together *together)
         pthread_mutex_unlock(&fake->lock);
         return SW_E_DEVICE;
     }
-    expect(fake, fake->writes_in_flight < SW_TOGETHERS, "at most so many launches of writes");
+    expect(fake, fake->writes_in_flight < SW_TOGETHERS, "at most SW_TOGETHERS write launches");
     expect(fake, together->count >= 2 && together->count <= SW_TOGETHER_MAX, "several batches");
     for (uint32_t i = 0; i < together->count; i++) {
         struct sw_batch *part = together->parts[i];
