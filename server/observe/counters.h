@@ -27,93 +27,90 @@
     X(command_errors, "RESP commands whose reply was an error.")                                   \
     X(frames_processed, "Bulk frames replied to, errors included.")                                \
     X(frame_errors, "Bulk frames whose reply had a status other than OK.")                         \
-    X(replica_waits, "WAITs answered, by RESP and by frames.")                                     \
+    X(replica_waits, "WAIT commands and frames replied to.")                                       \
     X(replica_waits_short,                                                                         \
-      "WAITs answered although fewer replicas than they asked for have the writes.")               \
-    X(ring_requests, "Requests that came through rings; frames_processed has them, too.")          \
-    X(ring_bells, "Times a client woke the server, to look at a ring.")                            \
+      "WAITs replied to although fewer replicas than requested had the writes.")                   \
+    X(ring_requests, "Requests received through rings; frames_processed also counts them.")        \
+    X(ring_bells, "Times a client woke the server to read a ring.")                                \
     X(ring_wakes, "Times the server woke a client that waited for its ring.")                      \
     X(ring_copies,                                                                                 \
-      "Requests through rings whose keys and operands were copied before they were carried "       \
-      "out: for the log, key ranges or strings, or since the backend reads them twice.")           \
-    X(ring_errors, "Connections closed because of what was in the counters of their ring.")        \
-    X(region_refusals, "Regions and rings that were refused: a limit, or memory that will not "    \
-                       "do.")                                                                      \
+      "Requests through rings whose keys and operands were copied before they ran: for the log, "  \
+      "key ranges or strings, or because the backend reads them twice.")                           \
+    X(ring_errors, "Connections closed because the counters of their ring were wrong.")            \
+    X(region_refusals, "Regions and rings refused because of a limit or unsuitable memory.")       \
     X(resp_protocol_errors, "Connections closed for a RESP protocol error.")                       \
     X(frame_protocol_errors, "Connections closed for a malformed bulk frame.")                     \
-    X(request_timeouts, "Connections closed because a request did not arrive in time.")            \
+    X(request_timeouts,                                                                            \
+      "Connections closed because a request did not arrive within request-timeout-ms.")            \
     X(write_timeouts, "Connections closed because the peer stopped reading.")                      \
     X(idle_timeouts, "Connections closed for idleness.")                                           \
     X(output_limit_closes, "Connections closed because output-bytes-max was reached.")             \
     X(output_pauses, "Times a connection's input was paused for unsent replies.")                  \
     X(arena_pauses, "Times a connection's input was paused for lack of arena memory.")             \
     X(frames_in_flight_pauses, "Times a connection's input was paused at frames-in-flight-max.")   \
-    X(turn_pauses, "Times a connection yielded: it had used up its share of the time, or of text " \
-                   "replies, of an "                                                               \
-                   "iteration of the event loop.")                                                 \
+    X(turn_pauses, "Times a connection yielded: it had used up its share of an event-loop "        \
+                   "iteration, in time or in text replies.")                                       \
     X(client_pauses, "Times a connection's input was paused by CLIENT PAUSE.")                     \
     X(connections_killed, "Connections closed by CLIENT KILL.")                                    \
     X(input_memory_closes,                                                                         \
       "Connections closed because incomplete requests reached input-bytes-max.")                   \
     X(round_pauses, "Times a connection's input was paused because the loop's round was full.")    \
     X(key_collisions,                                                                              \
-      "Commands and transactions refused with COLLISION: a key had the hash of another.")          \
-    X(watch_refusals, "Times that WATCH was refused because of watched-keys-max.")                 \
-    X(watch_aborts, "Transactions that EXEC did not carry out: a watched key had changed.")        \
-    X(logins, "Connections that logged in: by a password, or by what else proves a user.")         \
-    X(login_failures, "Wrong passwords, users that are not there, and users that are off.")        \
+      "Commands and transactions refused with COLLISION: another key had the same hash.")          \
+    X(watch_refusals, "WATCH commands refused because watched-keys-max was reached.")              \
+    X(watch_aborts, "Transactions that EXEC discarded because a watched key had changed.")         \
+    X(logins, "Logins of connections, by a password or by another proof of the user.")             \
+    X(login_failures, "Failed logins: wrong password, unknown user, or disabled user.")            \
     X(login_timeouts, "Connections closed because they did not log in within login-timeout-ms.")   \
     X(login_limit_refusals,                                                                        \
       "Connections refused because connections-before-login-max was reached.")                     \
-    X(unauthenticated_requests, "Commands and frames refused because nobody had logged in.")       \
+    X(unauthenticated_requests, "Commands and frames refused because of a missing login.")         \
     X(permission_refusals, "Commands and frames that the rules of their user forbid.")             \
     X(protected_mode_refusals,                                                                     \
-      "Connections refused because of protected-mode: they came from elsewhere, and the user "     \
-      "default has no password.")                                                                  \
+      "Connections of other hosts refused by protected-mode, because the user default has no "     \
+      "password.")                                                                                 \
     X(log_lines_left_out,                                                                          \
-      "Lines that clients provoked and that the log left out, because it had many like them.")     \
+      "Log lines caused by clients that were dropped because the log had many of the kind.")       \
     X(tls_handshakes, "TLS handshakes that were completed.")                                       \
     X(tls_handshake_failures,                                                                      \
-      "Connections to the TLS port that did not complete their handshake: not TLS, no "            \
-      "certificate that will do, or not in time.")                                                 \
-    X(tls_failures, "Connections by TLS that broke after their handshake.")                        \
-    X(tls_cuts, "Connections by TLS whose input ended without close_notify.")                      \
-    X(cluster_moved, "Commands refused with MOVED: their keys are another node's.")                \
+      "Connections to the TLS port that did not complete their handshake: not TLS, no accepted "   \
+      "certificate, or too slow.")                                                                 \
+    X(tls_failures, "TLS connections that failed after their handshake.")                          \
+    X(tls_cuts, "TLS connections whose input ended without close_notify.")                         \
+    X(cluster_moved, "Commands refused with MOVED: another node owns their keys.")                 \
     X(cluster_wrong_shard, "Bulk frames refused for a key of another node, or an old topology.")   \
-    X(cluster_frozen,                                                                              \
-      "Bulk frames refused while a slot was handed over: their clients try again.")                \
+    X(cluster_frozen, "Bulk frames refused while a slot was handed over; their clients retry.")    \
     X(cluster_cross_slot, "Commands refused with CROSSSLOT: their keys are in several slots.")     \
     X(cluster_down,                                                                                \
-      "Commands refused with CLUSTERDOWN: their slot is nobody's, the node is not in the "         \
-      "topology, or it is loading.")                                                               \
+      "Commands refused with CLUSTERDOWN: their slot has no owner, or the node is loading or not " \
+      "in the topology.")                                                                          \
     X(http_requests, "HTTP requests replied to.")                                                  \
     X(http_errors,                                                                                 \
-      "HTTP requests whose reply had status 400 or above, those with headers larger than "         \
-      "http-request-bytes-max among them; a request line that is too long is not counted.")        \
+      "HTTP requests whose reply had status 400 or above, including headers larger than "          \
+      "http-request-bytes-max, excluding request lines that are too long.")                        \
     X(http_timeouts, "HTTP connections closed because a request and its reply took longer than "   \
-                     "http-timeout-ms, or none came for so long.")                                 \
+                     "http-timeout-ms, or no request arrived within it.")                          \
     X(http_evictions,                                                                              \
-      "HTTP connections closed for a new one at http-connections-max; the one that had waited "    \
-      "longest each time.")                                                                        \
+      "HTTP connections closed at http-connections-max to accept a new one: the one that had "     \
+      "waited longest.")                                                                           \
     X(batches, "Batches submitted to the table.")                                                  \
     X(batch_operations, "Operations in those batches.")
 
 /* Gauges, which are shown as the sum over all loops: X(name, help). The metric is sherwood_<name>.
  */
-#define SW_GAUGE_MAP(X)                                                                          \
-    X(connected_clients, "Connections open now.")                                                \
-    X(connections_without_login, "Connections that have not logged in, where they must.")        \
-    X(paused_clients, "Connections whose input is paused now.")                                  \
-    X(http_connections, "HTTP connections open now.")                                            \
-    X(input_memory_bytes, "Memory of requests that arrived in part; input-bytes-max limits it.") \
-    X(input_memory_max_bytes, "What this memory may be at most: input-bytes-max.")               \
-    X(watched_keys, "Keys that connections watch; watched-keys-max limits them.")                \
-    X(rings, "Connections with a ring; rings-max limits them.")                                  \
-    X(regions, "Regions that are registered.")                                                   \
-    X(device_region_bytes,                                                                       \
-      "Bytes of those that are memory of the GPU; device-region-bytes-max limits them.")         \
-    X(region_bytes, "Bytes of the others; region-bytes-max limits them.")                        \
-    X(arena_bytes, "I/O memory of all loops.")                                                   \
+#define SW_GAUGE_MAP(X)                                                                            \
+    X(connected_clients, "Connections open now.")                                                  \
+    X(connections_without_login, "Connections that must log in and have not.")                     \
+    X(paused_clients, "Connections whose input is paused now.")                                    \
+    X(http_connections, "HTTP connections open now.")                                              \
+    X(input_memory_bytes, "Memory of requests that arrived in part; input-bytes-max limits it.")   \
+    X(input_memory_max_bytes, "Limit of this memory: input-bytes-max.")                            \
+    X(watched_keys, "Keys that connections watch; watched-keys-max limits them.")                  \
+    X(rings, "Connections with a ring; rings-max limits them.")                                    \
+    X(regions, "Registered regions.")                                                              \
+    X(device_region_bytes, "Bytes of regions in GPU memory; device-region-bytes-max limits them.") \
+    X(region_bytes, "Bytes of all other regions; region-bytes-max limits them.")                   \
+    X(arena_bytes, "I/O memory of all loops.")                                                     \
     X(arena_used_bytes, "I/O memory in use by requests and replies.")
 
 /* The buckets of a histogram are powers of two: bucket i counts values <= 2^i that are > 2^(i-1),
@@ -128,8 +125,8 @@ struct sw_loop_counters {
     uint64_t frame_operations[SW_COUNTED_OPERATIONS]; /* frames replied to, by operation */
     uint64_t commands[SW_COMMAND_COUNT];              /* replied to, by command */
     uint64_t error_replies[SW_ERROR_WORDS];           /* command_errors, by enum sw_error_word */
-    /* Of the time from the submission of a batch to its completion an equal share for each command
-     * whose reply waited for it. */
+    /* Time from the submission of a batch to its completion, in equal shares for the commands whose
+     * replies waited for it. */
     uint64_t command_ns[SW_COMMAND_COUNT];
     uint64_t batch_size[SW_HISTOGRAM_BUCKETS]; /* operations of a batch */
     uint64_t batch_us[SW_HISTOGRAM_BUCKETS];   /* submit to completion, microseconds */

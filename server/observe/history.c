@@ -74,7 +74,7 @@ uint64_t sw_history_increase(const struct sw_history *history, enum sw_history_c
                              uint64_t value, uint64_t now_ms, uint64_t window_ms)
 {
     const uint64_t oldest = sw_history_oldest(history);
-    uint64_t base = 0; /* what it was at the start */
+    uint64_t base = 0; /* the value at the start of the daemon */
     for (uint64_t number = history->newest; number > 0 && number >= oldest; number--) {
         const struct sw_history_sample *sample = sw_history_at(history, number);
         if (now_ms - sample->at_ms >= window_ms || (number == oldest && oldest > 1)) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * history.h - the figures of the last ten minutes, one sample a second, for the status page: so
- * that a page opened after an incident shows it.
+ * history.h - statistics of the last ten minutes, one sample a second, for the status page. A page
+ * that is opened after an incident still shows it.
  *
- * A ring of fixed size, which exists only where there is an HTTP server. It belongs to the HTTP
- * thread, which takes the samples and is the only one to read them.
+ * A ring of fixed size, which exists only with an HTTP server. Threads: the HTTP thread, which
+ * takes and reads the samples.
  */
 #ifndef SHERWOOD_SERVER_OBSERVE_HISTORY_H
 #define SHERWOOD_SERVER_OBSERVE_HISTORY_H
@@ -16,10 +16,10 @@
 
 #define SW_HISTORY_INTERVAL_MS 1000
 #define SW_HISTORY_SAMPLES \
-    600 /* as many intervals; the ring has one sample more, where they begin */
+    600 /* intervals; the ring has one sample more, at the start of the first */
 
-/* Counters since the start of the daemon, of which the page has the change a second:
- * X(name, how it follows from a snapshot `s`, what it is a second of). */
+/* Counters since the start of the daemon. The page shows their change per second:
+ * X(name, expression over a snapshot `s`, unit of the rate). */
 #define SW_HISTORY_COUNTER_MAP(X)                                                              \
     X(gets, s->stats.counters.by_class[SW_CLASS_GET].operations, "gets carried out")           \
     X(hits, s->stats.counters.by_class[SW_CLASS_GET].hits, "gets that found their key")        \
@@ -55,7 +55,7 @@
     X(way_general, s->stats.ways[SW_WAY_GENERAL].batches, ".. in the way general")             \
     X(way_serial, s->stats.ways[SW_WAY_SERIAL].batches, ".. in the way serial")
 
-/* What is shown as it is: X(name, how it follows from a snapshot `s`, meaning). */
+/* Gauges, shown unchanged: X(name, expression over a snapshot `s`, meaning). */
 #define SW_HISTORY_GAUGE_MAP(X)                                                                  \
     X(keys, s->stats.occupied, "keys held")                                                      \
     X(capacity_slots, s->info.capacity_slots, "slots of the table")                              \

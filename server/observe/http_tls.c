@@ -23,7 +23,7 @@
 #define ACCEPT_PAUSE_MS 100  /* for lack of descriptors */
 #define LISTENER UINT64_C(0) /* what epoll says of the listening socket */
 
-/* What a client gets that speaks HTTP without TLS. */
+/* Reply to a client that speaks HTTP without TLS. */
 static const char plain_reply[] =
     "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n"
     "\r\nThis port speaks TLS: ask by https.\n";
@@ -73,7 +73,7 @@ static bool is_empty(const struct load *load)
     return load->begin == load->end;
 }
 
-/* --- who is there ----------------------------------------------------------------------------- */
+/* --- lists of connections --------------------------------------------------------------------- */
 
 static void enter(struct sw_http_tls *tls, struct connection *connection, enum state state,
                   uint64_t now_ms)
@@ -276,8 +276,8 @@ static bool write_peer(struct connection *connection, bool *broken)
     return sent > 0;
 }
 
-/* Sends what is left, then waits for the peer's end: a socket that is closed with unread input may
- * take the reply with it. Returns false if the connection is over. */
+/* Sends the remaining bytes, then waits for the peer's end: closing a socket with unread input may
+ * discard the reply. Returns false if the connection is over. */
 static bool end(struct connection *connection)
 {
     int sent = sw_tls_flush(&connection->stream);
@@ -339,7 +339,7 @@ static void open_connection(struct sw_http_tls *tls, int fd, uint64_t now_ms)
     SSL_CTX_free(context);
 }
 
-/* Without a handshake nothing can be said to a connection for which there is no descriptor. */
+/* Does nothing: without a handshake there is no way to send such a connection an error. */
 static void refuse_fd(int fd)
 {
     (void)fd;

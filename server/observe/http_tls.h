@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * http_tls.h - HTTP by TLS: what stands between the port and libmicrohttpd, which has a TLS of its
- * own, but neither our certificates that are read again, nor our rules of who gets in.
+ * http_tls.h - HTTP over TLS, between the port and libmicrohttpd. libmicrohttpd has its own TLS,
+ * but it can neither reload certificates as this server does, nor apply its access rules.
  *
- * A connection whose handshake is complete becomes one end of a pair of sockets for libmicrohttpd,
- * to which it looks like any other, deadlines and limit included; the other end is ours, and bytes
- * are moved between that and the TLS stream. Connections that are not there yet, or are about to
- * end, have the same deadline and a limit of their own, at which the oldest of them goes.
+ * When a handshake is complete, this module makes a pair of sockets and gives one end to
+ * libmicrohttpd, which treats it as any other connection, with its deadlines and its limit. The
+ * module moves bytes between the other end and the TLS stream. Connections in their handshake, and
+ * connections about to end, have the same deadline and a limit of their own. At the limit the
+ * oldest of them is closed.
  *
- * Used by the HTTP thread alone.
+ * Threads: the HTTP thread.
  */
 #ifndef SHERWOOD_SERVER_OBSERVE_HTTP_TLS_H
 #define SHERWOOD_SERVER_OBSERVE_HTTP_TLS_H

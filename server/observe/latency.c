@@ -133,7 +133,8 @@ uint64_t sw_latency_calls(const struct sw_latency *latency, enum sw_command_id i
     return calls;
 }
 
-/* As in redis: how many commands took up to so many microseconds, where that number changes. */
+/* Appends redis' histogram: the number of commands up to each bound in microseconds, without bounds
+ * at which that number stays the same. */
 void sw_latency_histogram(const struct sw_latency *latency, enum sw_command_id id, bool resp3,
                           struct sw_text *reply)
 {

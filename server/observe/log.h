@@ -2,7 +2,7 @@
  *
  * log.h - the log: one line an event, to standard error.
  *
- * What stands before the text depends on where standard error leads. The journal gets sd-daemon
+ * The prefix of the text depends on the target of standard error. The journal gets sd-daemon
  * priorities ("<6>..."), a terminal nothing, any other file or pipe the time and the level
  * ("2026-11-22T13:51:09.123Z warning: ..."). Every function may be called from any thread, except
  * sw_log_init; a line is one write, so lines of several threads do not mix. Nothing here fails: a
@@ -29,8 +29,8 @@ void sw_log_set_level(enum sw_log_level level);
 
 __attribute__((format(printf, 2, 3))) void sw_log(enum sw_log_level level, const char *format, ...);
 
-/* Kinds of lines that others can provoke as often as they like. Of each kind at most
- * SW_LOG_LINES_A_MINUTE lines are written in a minute. */
+/* Kinds of lines that clients or peers can cause without limit. The log writes at most
+ * SW_LOG_LINES_A_MINUTE lines of each kind in a minute. */
 enum sw_log_kind {
     SW_LOG_NO_MEMORY,  /* for a connection, a request or a reply */
     SW_LOG_ACCEPT,     /* a connection could not be accepted */

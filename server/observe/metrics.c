@@ -116,20 +116,19 @@ static void put_table(struct page *page, const struct sw_snapshot *snapshot)
     const struct sw_table_stats *stats = &snapshot->stats;
     gauge(page, "sherwood_db_keys", "Keys held, those of the stash included.", stats->occupied);
     gauge(page, "sherwood_expiring_keys",
-          "Keys that have a time at which they expire, those included whose time has come and that "
-          "are not removed yet.",
+          "Keys with an expiry time, including expired keys that are not removed yet.",
           stats->expires);
-    counter(page, "sherwood_expired", "Keys removed because their time had come.", stats->expired);
+    counter(page, "sherwood_expired", "Keys removed because they had expired.", stats->expired);
     counter(page, "sherwood_clock_steps",
-            "Times the clock by which keys expire was set back, since the system's was, by more "
-            "than a minute.",
+            "Times the expiry clock was set back by more than a minute, because the system's clock "
+            "was.",
             stats->clock_steps);
     gauge(page, "sherwood_table_capacity_slots", "Slots of the table now.", info->capacity_slots);
     gauge(page, "sherwood_table_max_capacity_slots", "Slots the table may have at most.",
           info->max_capacity_slots);
     gauge(page, "sherwood_table_occupied_max",
           "Keys at which the table grows, or writes of new keys are refused.", info->occupied_max);
-    gauge(page, "sherwood_table_rows_mapped", "Rows that have memory; 0 where values are no rows.",
+    gauge(page, "sherwood_table_rows_mapped", "Rows with memory; 0 if values are not rows.",
           info->rows_mapped);
     family(page, "sherwood_table_row_bytes", "gauge", "Memory that rows have, by where it is.");
     const char *const row_bytes = "sherwood_table_row_bytes{memory=\"%s\"} %" PRIu64 "\n";
@@ -151,8 +150,8 @@ static void put_table(struct page *page, const struct sw_snapshot *snapshot)
     counter(page, "sherwood_table_writes", "Batches that may have changed the table.",
             stats->writes);
     counter(page, "sherwood_table_write_launches",
-            "Launches that carried these out. A device carries out together what gathers while it "
-            "is busy.",
+            "Launches that ran these batches. A device runs all batches that gather while it is "
+            "busy in one launch.",
             stats->write_launches);
     put_ways(page, stats->ways);
     counter(page, "sherwood_table_resizes", "Times the table was resized on request.",

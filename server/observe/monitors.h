@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * monitors.h - lines for the connections that asked for MONITOR, from all loops.
+ * monitors.h - lines from all loops for connections in MONITOR mode.
  *
- * Who makes a line adds it to what each monitor has not taken yet; the monitor's loop, which is
- * woken, takes it and sends it. A monitor that has more than its limit gets nothing more, and its
- * loop closes it. Functions may be called from any thread, but where a comment says otherwise.
+ * The loop that makes a line appends it to the pending lines of each monitor, and wakes the
+ * monitor's loop, which sends them. If the pending lines exceed a monitor's limit, the monitor gets
+ * no further line, and its loop closes it. Threads: any, unless a comment says otherwise.
  */
 #ifndef SHERWOOD_SERVER_OBSERVE_MONITORS_H
 #define SHERWOOD_SERVER_OBSERVE_MONITORS_H
@@ -40,7 +40,7 @@ bool sw_monitors_add(struct sw_monitors *monitors, struct sw_monitor *monitor, u
                      size_t bytes_max, uv_async_t *wake);
 void sw_monitors_remove(struct sw_monitors *monitors, struct sw_monitor *monitor);
 
-/* Is there any? What costs something is left out if not. */
+/* Returns true if there is a monitor. Callers make no line otherwise. */
 static inline bool sw_monitors_are_there(const struct sw_monitors *monitors)
 {
     return __atomic_load_n(&monitors->count, __ATOMIC_RELAXED) != 0;

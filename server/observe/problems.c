@@ -99,7 +99,7 @@ static bool replica_behind(const struct facts *facts, char *text, size_t room)
     const struct sw_repl_facts *repl = &facts->now->replication;
     return repl->is_replica && repl->lag_ms > 30000 &&
            SAY("This replica has not had every write of its primary for %" PRIu64
-               " s, and %s. Reads show what it had; the journal says why.",
+               " s, and %s. Reads may show old values; the journal has the cause.",
                repl->lag_ms / 1000,
                repl->link == SW_LINK_CONNECTED ? "follows too slowly" : "is not connected to it");
 }

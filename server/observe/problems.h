@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * problems.h - what is wrong now, in sentences, for the status page. The conditions are those of
- * deploy/prometheus/sherwood.rules.yml, without the time for which an alert waits; one test
- * compares their names. A daemon that does not answer is the page's to tell.
+ * problems.h - current problems, as sentences for the status page. The conditions are those of
+ * deploy/prometheus/sherwood.rules.yml, without the waiting time of an alert. A test compares their
+ * names. The page itself reports a daemon that does not answer.
  *
- * Threads: the HTTP thread, which the history belongs to, unless it is said otherwise.
+ * Threads: the HTTP thread, which owns the history, unless a comment says otherwise.
  */
 #ifndef SHERWOOD_SERVER_OBSERVE_PROBLEMS_H
 #define SHERWOOD_SERVER_OBSERVE_PROBLEMS_H
@@ -20,7 +20,7 @@ struct sw_problem {
     char text[SW_PROBLEM_BYTES]; /* sentences */
 };
 
-/* At least as many as there are conditions. */
+/* At least the number of conditions. */
 #define SW_PROBLEMS_MAX 24
 
 /* Whether writes are refused because they could not be made durable, and the sentences that say so.

@@ -40,7 +40,7 @@ struct sw_slowlog_draft {
 void sw_slowlog_init(struct sw_slowlog *log);
 void sw_slowlog_fini(struct sw_slowlog *log);
 
-/* Begins a draft of a command with so many arguments, its name included. */
+/* Begins a draft of a command. `arguments`: their number, the command's name included. */
 void sw_slowlog_begin(struct sw_slowlog_draft *draft, uint64_t us, const char *address,
                       const char *name, uint64_t arguments);
 /* Appends the next argument; those that the entry has no place for are ignored. Returns false if

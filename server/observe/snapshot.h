@@ -44,7 +44,7 @@ struct sw_snapshot {
     uint32_t loops;
     uint16_t tcp_port;      /* as bound */
     bool ready;             /* READY was announced, and no shutdown has begun */
-    bool pauses_all;        /* CLIENT PAUSE holds reads back, too */
+    bool pauses_all;        /* CLIENT PAUSE also pauses reads */
     uint64_t pause_left_ms; /* .. until then; 0: there is none */
     char run_id[41];
 };

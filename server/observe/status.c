@@ -206,7 +206,7 @@ static json_t *problems_of(const struct sw_snapshot *snapshot, const struct sw_h
 
 /* --- history ---------------------------------------------------------------------------------- */
 
-/* The samples from number `first` on, each of which has one before it. */
+/* The samples from number `first` on. Each of them has a predecessor. */
 struct span {
     const struct sw_history *history;
     uint64_t first;

@@ -11,7 +11,7 @@
 /* The version of the fields: it grows when one goes or changes its meaning, not when one comes. */
 #define SW_STATUS_SCHEMA 1
 
-/* What a reader asks for: samples of the history whose numbers are above `since`. */
+/* A request for the samples of the history with numbers above `since`. */
 struct sw_status_query {
     uint64_t since;
     uint64_t now_ms;  /* monotonic */

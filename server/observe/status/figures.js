@@ -8,7 +8,7 @@ const ratePlot = (title, lines, format) => ({
 });
 const gaugePlot = (title, lines, format) => Object.assign(ratePlot(title, lines, format), { unit: '' });
 
-// The plots of a daemon; some depend on what it is.
+// The plots of a daemon; some need a feature of it, such as a GPU.
 function plotsOf(document) {
   const plots = [
     ratePlot('Operations a second', [['gets', 'gets'], ['writes', 'writes'], ['deletes', 'deletes']]),

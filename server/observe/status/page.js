@@ -72,7 +72,7 @@ function drawState() {
     + `up ${formatDuration(server.uptime_seconds)}`);
 }
 
-// The alert is told once, and not each second again: the duration stands elsewhere.
+// A screen reader reads the alert once, not each second: the duration is elsewhere.
 function drawGone() {
   const since = page.answeredMs === null ? null : formatClock(page.answeredMs);
   const reason = page.failure === 'status 401' ? 'The daemon wants a token, or another one.'

@@ -128,7 +128,7 @@ function drawGrid(plot, width, top, x, y) {
     parts.push(shape('line', { x1: PLOT.left, x2: width - PLOT.right, y1: y(value), y2: y(value) }));
     label(formatTick(value, plot.definition.format), { x: PLOT.left - 6, y: y(value) + 4, 'text-anchor': 'end' });
   }
-  // at round times, as many as fit
+  // ticks at round times, at least 64 units apart
   const span = plot.to - plot.from;
   const step = [15000, 30000, 60000, 120000, 300000].find((ms) => span / ms * 64 < width) || 600000;
   for (let at = Math.ceil(plot.from / step) * step; at <= plot.to; at += step) {

@@ -64,7 +64,7 @@ function pointsOf(series, value, fromMs, toMs) {
   return points;
 }
 
-// The index of the sample next to a time, or -1 if none is within two seconds.
+// The index of the sample next to a time, or -1 without a sample within two seconds.
 function nearest(series, ms) {
   let best = -1;
   series.at.forEach((at, i) => {
@@ -73,7 +73,7 @@ function nearest(series, ms) {
   return best >= 0 && Math.abs(series.at[best] - ms) <= 2000 ? best : -1;
 }
 
-// The mean of a column's last so many milliseconds; null where nothing is known.
+// The mean of a column over the last `lastMs` milliseconds; null if nothing is known.
 function meanOf(series, name, lastMs) {
   const column = series.columns[name] || [];
   const end = series.at[series.at.length - 1];
