@@ -192,7 +192,7 @@ const char *sw_ha_switch(struct sw_ha *ha)
     const char *wrong = NULL;
     pthread_mutex_lock(&ha->lock);
     if (ha->member.serves == 0) {
-        wrong = "ERR only the primary can hand over: this member is a replica";
+        wrong = "ERR only the primary can hand over, and this member is not the primary";
     } else if (ha->member.shard.sync.count == 0) {
         wrong = "ERR no other member is in sync";
     } else {
@@ -209,7 +209,7 @@ const char *sw_ha_forget(struct sw_ha *ha, const char *name)
     const uint64_t node = sw_ha_node(name);
     pthread_mutex_lock(&ha->lock);
     if (ha->member.serves == 0) {
-        wrong = "ERR only the primary can forget a member: this member is a replica";
+        wrong = "ERR only the primary can forget members, and this member is not the primary";
     } else if (strcmp(name, ha->self) == 0 || !sw_ha_is_member(&ha->member.shard.sync, node)) {
         wrong = "ERR no other member has this address";
     } else {

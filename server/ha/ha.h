@@ -7,7 +7,7 @@
  * orders replication to follow, to hold or to become primary. The loops of clients never wait for
  * it: they read a lease and a flag (server/repl/state.h).
  *
- * Threads: any. Create, start, stop and destroy are the exceptions: the main thread calls them.
+ * Threads: any. Create, start, stop and destroy are the exceptions: only the owner calls them.
  */
 #ifndef SHERWOOD_SERVER_HA_HA_H
 #define SHERWOOD_SERVER_HA_HA_H

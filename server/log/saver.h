@@ -52,8 +52,8 @@ int sw_saver_start(struct sw_saver *saver);
 /* Returns true while the data directory is being loaded: the server refuses requests on the table.
  */
 bool sw_saver_is_loading(const struct sw_saver *saver);
-/* Returns true if writes must be refused: a snapshot failed, and stop-writes-on-bgsave-error is on.
- */
+/* Returns true if writes must be refused: the last snapshot failed, there are save points, and
+ * stop-writes-on-bgsave-error is on. */
 bool sw_saver_refuses_writes(const struct sw_saver *saver);
 
 /* Requests a snapshot. Returns its number for sw_saver_outcome; 0: one is being written already. */

@@ -17,7 +17,7 @@
 #include "table/table.h"
 
 /* The source hands the slots over when the target acknowledges the sent writes within CLOSE_NS. On
- * a slow link the limit grows with the duration of the attempt, up to the time that commands wait.
+ * a slow link the limit grows with the duration of the catch-up, up to the time that commands wait.
  */
 #define CLOSE_NS 20000000ULL
 #define CLOSE_PART 8

@@ -7,7 +7,7 @@
  * moves the data: the keys of the slots at one instant, then the later writes from the feed of
  * server/repl. If the connection ends, the attempt has failed, and the target begins another one.
  *
- * Threads: any. Create, start, stop and destroy are the exceptions: the main thread calls them.
+ * Threads: any. Create, start, stop and destroy are the exceptions: only the owner calls them.
  */
 #ifndef SHERWOOD_SERVER_MOVE_MOVE_H
 #define SHERWOOD_SERVER_MOVE_MOVE_H

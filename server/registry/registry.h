@@ -8,7 +8,7 @@
  * compares the revision of the old topology; after an election also the revision of the shard's
  * term. Without etcd the node keeps its topology.
  *
- * Threads: any. Create, start, stop and destroy are the exceptions: the main thread calls them.
+ * Threads: any. Create, start, stop and destroy are the exceptions: only the owner calls them.
  */
 #ifndef SHERWOOD_SERVER_REGISTRY_REGISTRY_H
 #define SHERWOOD_SERVER_REGISTRY_REGISTRY_H

@@ -3,7 +3,7 @@
  * repl.h - replication as one object, the interface for the rest of the server: the feed, the
  * senders, and the thread that follows a primary.
  *
- * Threads: any. Create, start, stop and destroy are the exceptions: the main thread calls them.
+ * Threads: any. Create, start, stop and destroy are the exceptions: only the owner calls them.
  */
 #ifndef SHERWOOD_SERVER_REPL_REPL_H
 #define SHERWOOD_SERVER_REPL_REPL_H

@@ -2,7 +2,7 @@
  *
  * replica.h - the thread that makes this server a replica of another one.
  *
- * Threads: any. Create, start, stop and destroy are the exceptions: the main thread calls them.
+ * Threads: any. Create, start, stop and destroy are the exceptions: only the owner calls them.
  */
 #ifndef SHERWOOD_SERVER_REPL_REPLICA_H
 #define SHERWOOD_SERVER_REPL_REPLICA_H

@@ -5,7 +5,7 @@
  * A sender never blocks a writer. Unsent records stay in the feed. If the feed drops one, the
  * sender closes the connection.
  *
- * Threads: any. Create, stop and destroy are the exceptions: the main thread calls them.
+ * Threads: any. Create, stop and destroy are the exceptions: only the owner calls them.
  */
 #ifndef SHERWOOD_SERVER_REPL_SENDER_H
 #define SHERWOOD_SERVER_REPL_SENDER_H
@@ -55,7 +55,8 @@ int sw_senders_add(struct sw_senders *senders, const struct sw_wire *wire,
 /* Ends all connections: the server is not a primary any more, or has another history. */
 void sw_senders_cut(struct sw_senders *senders);
 
-/* Writes the acknowledgements of replicas that have sent one, at most `max`. Returns their number.
+/* Writes the acknowledgements of the shard's members that have sent one, at most `max`. Returns
+ * their number.
  */
 unsigned sw_senders_acks(struct sw_senders *senders, struct sw_repl_ack *acks, unsigned max);
 /* Returns the number of replicas that have applied the writes up to this one. */
