@@ -193,8 +193,8 @@ static int check_ranges(const struct sw_users *users, const struct sw_user *user
         return 0;
     }
     snprintf(error, error_bytes,
-             "the user %s has ranges of keys, and with --resp-keys hash keys are hashes of texts, "
-             "and a range of hashes has no meaning: use ~*",
+             "the user %s has ranges of keys, but with --resp-keys hash a range of hashes has no "
+             "meaning: use ~*",
              user->name);
     return -1;
 }

@@ -97,7 +97,7 @@ def by_hand():
         new = shard.whole()
         check(new is not primary and f"{new.name} is primary" in said, said)
         equal([new.ask("GET", 7), new.ask("EXPIRETIME", 8)], [b"8", 4000000000], "nothing is lost")
-        check("only that hands over" in primary.ask("HA", "SWITCH"), "the old one")
+        check("only the primary can hand over" in primary.ask("HA", "SWITCH"), "the old one")
         gone = shard.others(new)[0]
         gone.server.process.kill()
         check("usage:" in run(cli, "-a", new.name, "ha", "status", "now", rc=2), "usage")
