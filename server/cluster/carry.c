@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * carry.c - what becomes of a move where another topology comes in the middle of it.
+ * carry.c - continues a move when the node takes another topology during the move.
  */
 #include "server/cluster/carry.h"
 
@@ -41,7 +41,8 @@ static const char *owner_of(const struct sw_topology *topology, unsigned slot)
     return owner == SW_TOPOLOGY_NOBODY ? "" : topology->shards[owner].id;
 }
 
-/* Have the slots the same shards in both? With `moved` those are of this shard afterwards. */
+/* Returns true if all slots have the same shards in both. Slots in `moved` (NULL: none) are the
+ * exception: they must belong to `shard` in `after`. */
 static bool same_owners(const struct sw_topology *before, const struct sw_topology *after,
                         const struct sw_slot_set *moved, const char *shard)
 {
@@ -53,7 +54,7 @@ static bool same_owners(const struct sw_topology *before, const struct sw_topolo
     return same;
 }
 
-/* Have these slots the same shards in both? */
+/* Returns true if these slots have the same shards in both. */
 static bool same_owners_of(const struct sw_topology *before, const struct sw_topology *after,
                            const struct sw_slot_set *slots)
 {
@@ -65,7 +66,7 @@ static bool same_owners_of(const struct sw_topology *before, const struct sw_top
     return same;
 }
 
-/* Are the nodes of this shard afterwards some of those before? */
+/* Returns true if every node of this shard in `after` was in the shard before. */
 static bool has_no_new(const struct sw_topology *before, const struct sw_topology *after,
                        const char *shard)
 {
@@ -87,7 +88,7 @@ static const char *shard_of(const struct sw_topology *topology, const char *id)
     return place < 0 ? "" : topology->shards[topology->nodes[place].shard].id;
 }
 
-/* The other side of the move is the primary of that shard from now on. */
+/* Makes the primary of `shard` in `after` the peer of the move. Returns false if there is none. */
 static bool follow_peer(const struct sw_topology *after, const char *shard,
                         struct sw_cluster_move *move)
 {
@@ -101,7 +102,7 @@ static bool follow_peer(const struct sw_topology *after, const char *shard,
     return false;
 }
 
-/* The node is no primary afterwards: what it remembers is its primary's. */
+/* Adapts the move of a node that is not a primary in `after`. It keeps its primary's state. */
 static void stay_behind(const struct sw_topology *before, const struct sw_topology *after,
                         const char *mine, struct sw_cluster_move *move)
 {
@@ -130,7 +131,8 @@ static bool gives_leaving(const struct sw_topology *after, const char *mine,
     return gives;
 }
 
-/* The node is a primary afterwards. Returns why the topology is not taken now; NULL: it is. */
+/* Adapts the move of a node that is a primary in `after`. Returns NULL, or why it must not take
+ * `after` now. */
 static const char *lead(const struct sw_topology *before, const struct sw_topology *after,
                         const char *mine, struct sw_cluster_move *move)
 {

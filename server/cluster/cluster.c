@@ -211,7 +211,8 @@ uint64_t sw_cluster_install(struct sw_cluster *cluster, struct sw_topology *topo
     return view->number;
 }
 
-/* Slots that this node's shard may lose, since it serves them no more, or not yet; NULL: none. */
+/* Returns the slots that this node's shard may lose, because it has stopped serving them, or does
+ * not serve them yet; NULL: none. */
 static const struct sw_slot_set *given_away(const struct sw_cluster *cluster,
                                             const struct sw_topology *after)
 {
@@ -225,8 +226,9 @@ static const struct sw_slot_set *given_away(const struct sw_cluster *cluster,
                : NULL;
 }
 
-/* Under `change`. Takes the topology. Where this node knows of none before, older ones may have
- * given it slots that it does not have; and it may lose slots with its shard to another one. */
+/* Takes over the topology and installs it. A node without a topology will refuse requests of older
+ * ones, which may have given it slots that it does not have. The node may also lose slots to
+ * another shard. The caller holds `change`. */
 static uint64_t take(struct sw_cluster *cluster, struct sw_topology *topology, bool is_decided,
                      char error[SW_CLUSTER_ERROR_BYTES])
 {

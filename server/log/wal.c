@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * wal.c - handing in writes, and asking how far the log is.
+ * wal.c - adds writes to the log, and reports its progress.
  */
 #include "server/log/wal.h"
 
@@ -11,8 +11,8 @@
 #include "server/log/clock.h"
 #include "server/log/wal_parts.h"
 
-/* EVERYSEC: answers wait if the oldest write that is not durable was written so long ago. Those
- * that are on their way then leave before the second is over. */
+/* EVERYSEC: age of the oldest write that is not durable at which replies begin to wait. Replies in
+ * flight then leave before it is a second old. */
 #define WINDOW_NS 900000000ULL
 
 static void raise_to(uint64_t *number, uint64_t least)
@@ -37,7 +37,7 @@ static void count_taken(struct sw_wal *wal)
     __atomic_fetch_add(&wal->taken, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Takes a write that goes to no segment; `lock` is held. */
+/* Counts a write that goes to no segment. The caller holds `lock`. */
 static void take_and_forget(struct sw_wal *wal, uint64_t sequence)
 {
     raise_to(&wal->handed, sequence);
@@ -45,8 +45,8 @@ static void take_and_forget(struct sw_wal *wal, uint64_t sequence)
     pthread_cond_signal(&wal->work);
 }
 
-/* Returns false if the log goes on by now: the state changes under `lock`, so what was forgotten is
- * what the snapshot that mends it was seen to hold. */
+/* Drops a write of a broken log. Returns false if the log has restarted meanwhile. The state
+ * changes under `lock`, so the snapshot of the restart has every dropped write. */
 static bool forget_write(struct sw_wal *wal, const struct sw_wal_write *write)
 {
     pthread_mutex_lock(&wal->lock);

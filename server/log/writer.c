@@ -2,9 +2,9 @@
  *
  * writer.c - the threads that write and sync.
  *
- * The writer alone decides where the next record goes and when a sync begins, so that a page which
- * a sync may have made durable is never written again: behind the beginning of a sync the next
- * record begins a page.
+ * Only the writer decides where the next record goes and when a sync begins. After a sync has
+ * begun, the next record begins a new page. So the writer never writes a page again that a sync may
+ * have made durable.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -157,14 +157,15 @@ static void write_piece(struct sw_wal *wal, struct piece *piece)
     publish(wal, piece);
 }
 
-/* The next segment is not there, and the last try to make it has failed; `lock` is held. */
+/* Returns true if there is no next segment because the last attempt to make it failed. The caller
+ * holds `lock`. */
 static bool segment_is_missing(const struct sw_wal *wal)
 {
     return wal->prepared.fd < 0 && wal->preparing_fails;
 }
 
-/* FULL before the current segment is: writes that were let in have the margin to go to, so that
- * those which are refused were not applied. `lock` is held. */
+/* Returns FULL while the current segment still has the margin, which admitted writes may use. So
+ * only writes that were not applied are refused. The caller holds `lock`. */
 static enum sw_wal_state state_by_room(const struct sw_wal *wal)
 {
     const struct sw_wal_file *file = &wal->current;
@@ -189,8 +190,8 @@ static void take_prepared(struct sw_wal *wal)
     __atomic_store_n(&wal->current_bytes, wal->current.at, __ATOMIC_RELAXED);
 }
 
-/* Goes on in the next segment, if it is there and not too many are not synced. It stays the
- * prepared one until the SEAL is written: a sealed segment must not be the last. */
+/* Continues in the next segment, if it exists and at most SW_WAL_UNSYNCED_MAX - 1 full segments are
+ * unsynced. Writes the SEAL while the next segment is prepared: a sealed segment has a follower. */
 static void rotate(struct sw_wal *wal)
 {
     pthread_mutex_lock(&wal->lock);
@@ -320,7 +321,7 @@ static uint64_t patience_ns(const struct sw_wal *wal)
     return wal->config.patience_ms * 1000000U;
 }
 
-/* Has a write that was let in waited for a segment for as long as answers wait? */
+/* Returns true if an applied write has waited for a segment for patience_ms. */
 static bool has_waited(const struct sw_wal *wal)
 {
     return wal->stuck_ns != 0 && sw_log_now_ns() - wal->stuck_ns >= patience_ns(wal);
@@ -331,8 +332,8 @@ static uint64_t sooner(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* When the writer has something to do though it is handed nothing that it can write; 0: never.
- * `lock` is held. */
+/* Returns the time at which the writer must act even without a new write; 0: never. The caller
+ * holds `lock`. */
 static uint64_t alarm_ns(const struct sw_wal *wal)
 {
     if (wal->syncing || wal->trouble != NULL) {
@@ -348,7 +349,7 @@ static uint64_t alarm_ns(const struct sw_wal *wal)
     return at == UINT64_MAX ? 0 : at;
 }
 
-/* Is there a write to write, and room for it? `lock` is held. */
+/* Returns true if the writer need not sleep. The caller holds `lock`. */
 static bool has_work(struct sw_wal *wal)
 {
     bool waits =
@@ -374,7 +375,8 @@ static void sleep_until_work(struct sw_wal *wal)
     __atomic_store_n(&wal->writer_sleeps, false, __ATOMIC_SEQ_CST);
 }
 
-/* Is everything done that can be, after the owner has asked to stop? `lock` is held. */
+/* Returns true if the owner stops the log and nothing is left that the writer can do. The caller
+ * holds `lock`. */
 static bool is_finished(struct sw_wal *wal)
 {
     return wal->stopping && !wal->syncing && wal->trouble == NULL && wal->written == wal->durable &&
@@ -382,7 +384,7 @@ static bool is_finished(struct sw_wal *wal)
             (wal->needs_segment && wal->prepared.fd < 0 && wal->preparing_fails));
 }
 
-/* Writes a MARK, if there is something to tell and nobody writes. */
+/* Writes a MARK if the durable number has risen and no write has come for MARK_AFTER_NS. */
 static void mark(struct sw_wal *wal)
 {
     uint64_t durable = __atomic_load_n(&wal->durable, __ATOMIC_ACQUIRE);
@@ -394,7 +396,7 @@ static void mark(struct sw_wal *wal)
     }
 }
 
-/* Writes what is there. Returns false if the log is to be broken. */
+/* Writes the waiting records, or rotates, or writes a MARK. Returns false if the log is broken. */
 static bool turn(struct sw_wal *wal, struct piece *piece)
 {
     pthread_mutex_lock(&wal->lock);
@@ -424,7 +426,7 @@ static bool turn(struct sw_wal *wal, struct piece *piece)
     return wal->state != SW_WAL_BROKEN;
 }
 
-/* Says that nothing follows, and nothing was lost. */
+/* Writes the END record and syncs it, if every added write was written. */
 static void end_log(struct sw_wal *wal)
 {
     if (wal->current.fd >= 0 && wal->written == __atomic_load_n(&wal->handed, __ATOMIC_ACQUIRE) &&
@@ -435,9 +437,9 @@ static void end_log(struct sw_wal *wal)
     }
 }
 
-/* Begins a sync. After a short write with nothing behind it the writer does it itself: what comes
- * meanwhile would wait for the next sync anyway, and to wake the syncer takes as long as to write.
- * `lock` is held. */
+/* Begins a sync. After a short write with nothing behind it the writer syncs itself: writes that
+ * come meanwhile would wait for the next sync in any case, and waking the syncer takes as long as a
+ * write. The caller holds `lock`. */
 static void start_sync(struct sw_wal *wal, const struct piece *piece)
 {
     begin_sync(wal);

@@ -73,14 +73,15 @@ static int send_part(struct giving *giving, enum sw_move_kind kind, uint8_t oper
 /* --- times --------------------------------------------------------------------------------------
  */
 
-/* Keys have been given times since the target was let in. The next attempt is refused. */
+/* Fails: keys got expiry times after the target was admitted. The next attempt is refused. */
 static int refuse_times(struct giving *giving)
 {
-    return sw_mover_fail(giving->mover, "keys of the slots have been given times at which they "
-                                        "expire, and in the target's table no key does");
+    return sw_mover_fail(giving->mover, "keys of the slots have got expiry times, "
+                                        "and keys of the target's table cannot expire");
 }
 
-/* The times of the mover's entries [first, first + n); NULL: all of them are never. */
+/* Returns the expiry times of the mover's entries [first, first + n); NULL: none of them expires.
+ */
 static const uint64_t *times_of(const struct sw_mover *mover, uint32_t first, uint32_t n)
 {
     uint64_t any = 0;

@@ -48,11 +48,11 @@ int sw_mover_run(struct sw_mover *mover, struct sw_batch *batch)
         pthread_mutex_unlock(&mover->writing);
         return sw_mover_fail(mover, "this node is a replica now");
     }
-    batch->wants_buried = true; /* the log and the replicas want it */
+    batch->wants_buried = true; /* for the log and the replicas */
     int status = sw_batch_run(mover->queue, batch);
     if (batch->write_sequence != 0) {
         while (parts->wal != NULL && !sw_logging_hand_in(parts->wal, batch, kb, vb, true)) {
-            sw_mover_pause_ms(mover, 1); /* a write that was carried out is always handed in */
+            sw_mover_pause_ms(mover, 1); /* an applied write must be added to the log */
         }
         if (sw_feed_is_on(parts->repl->feed)) {
             sw_logging_feed(parts->repl->feed, batch, kb, vb, true);
@@ -73,7 +73,7 @@ int sw_mover_secure(struct sw_mover *mover, uint64_t within_ms)
     const uint64_t last = sw_table_last_sequence(mover->parts.table);
     while (wal != NULL && sw_wal_durable(wal) < last) {
         if (sw_wal_state(wal) == SW_WAL_BROKEN || sw_mover_is_over(mover)) {
-            return sw_mover_fail(mover, "what was received cannot be made durable");
+            return sw_mover_fail(mover, "the received keys cannot be made durable");
         }
         if (within_ms > 0 && sw_log_now_ns() > until_ns) {
             return sw_mover_fail(mover,
@@ -111,7 +111,7 @@ bool sw_mover_has(const struct sw_mover *mover, const struct sw_slot_set *slots,
     return sw_mover_has_key(mover, slots, key_at(mover, keys, at));
 }
 
-/* Leaves, of the entries that were read, those of the slots. */
+/* Keeps only the entries of the slots. Returns their number. */
 static uint32_t keep(struct sw_mover *mover, const struct sw_slot_set *slots, uint32_t count)
 {
     const uint32_t kb = mover->info.key_bytes, vb = mover->info.value_bytes;

@@ -44,7 +44,7 @@ static void end_facts(struct sw_mover *mover, bool failed)
     pthread_mutex_unlock(&mover->lock);
 }
 
-/* Is told in the log once, not at every attempt. */
+/* Logs a failure, unless the previous attempt failed for the same reason. */
 static void tell_failure(struct sw_mover *mover, const char *what)
 {
     pthread_mutex_lock(&mover->lock);
@@ -55,7 +55,8 @@ static void tell_failure(struct sw_mover *mover, const char *what)
     }
 }
 
-/* A cancel, or another topology, wakes nothing any more; that the server stops still does. */
+/* Clears wake-ups of a cancel or of another topology. A stop of the server still wakes the thread.
+ */
 static void drain(struct sw_mover *mover)
 {
     uint64_t drained;
@@ -191,14 +192,13 @@ static bool rest_as_replica(struct sw_mover *mover, bool is_replica)
     return !is_replica;
 }
 
-/* Have slots ever come or gone? If not the replicas have nothing to know, and need no state file.
- */
+/* Returns true if slots have ever moved. If not, the replicas need neither the state nor a file. */
 static bool has_moved(const struct sw_cluster_move *move)
 {
     return move->last > 0 || move->attempt > 0;
 }
 
-/* Does what the state says is next. Returns false if there is nothing. */
+/* Does the next step of the state. Returns false if there is none. */
 static bool work(struct sw_mover *mover)
 {
     struct sw_cluster_move move;
@@ -219,7 +219,7 @@ static bool work(struct sw_mover *mover)
     if (move.role != SW_CLUSTER_TAKES) {
         uncancel(mover);
     }
-    /* a move that is to end does so first: until then nothing that takes a while is begun */
+    /* a cancelled move ends first: no long work begins before */
     bool removes = sw_slot_set_count(&move.leaving) > 0 && !sw_mover_is_over(mover);
     if (wire.fd >= 0) {
         give(mover, wire, &hello);

@@ -132,7 +132,7 @@ static int write_columns(struct taking *taking, const struct sw_move_head *head)
     return status;
 }
 
-/* Removes keys whose time has come at the source. */
+/* Removes keys that have expired at the source. */
 static int bury_keys(struct taking *taking, const struct sw_move_head *head)
 {
     struct sw_mover *mover = taking->mover;
@@ -141,13 +141,13 @@ static int bury_keys(struct taking *taking, const struct sw_move_head *head)
     return take_columns(taking, head) != 0 ? -1 : sw_mover_run(mover, &batch);
 }
 
-/* Are the writes of the message those that come next? */
+/* Checks that the message continues after the last one. */
 static int follows(struct taking *taking, const struct sw_move_head *head)
 {
     bool is_next =
         taking->has_begun && head->from == taking->through && head->sequence >= head->from;
     if (!is_next) {
-        return sw_mover_fail(taking->mover, "a message of the source is not the next one");
+        return sw_mover_fail(taking->mover, "a message of the source is out of order");
     }
     taking->through = head->sequence;
     return 0;
@@ -178,13 +178,14 @@ static int compare(struct taking *taking, const struct sw_move_head *head)
     sw_digest_text(&digest, here);
     sw_digest_text(&source, there);
     return sw_mover_fail(taking->mover,
-                         "what was received (%" PRIu64 " keys, %s) is not what the source has "
+                         "the received keys (%" PRIu64 " keys, %s) differ from the source's "
                          "(%" PRIu64 " keys, %s)",
                          digest.entries, here, source.entries, there);
 }
 
-/* Decides. Once the state file may say so there is no way back: it is written until that is sure.
- * Where it certainly does not, the move is given up after a while. */
+/* Decides the attempt. Once the state file may have the decision, the target repeats the write
+ * until it is certain. While the file certainly lacks it, the target gives the move up after a
+ * while. */
 static int decide(struct taking *taking, const struct sw_move_head *head)
 {
     struct sw_mover *mover = taking->mover;

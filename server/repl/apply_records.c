@@ -54,7 +54,8 @@ static int finish_one(struct applying *applying)
         return 0;
     }
     applying->is_whole = false;
-    return refuse(applying->apply, status == SW_OK ? "has another place here: somebody else writes"
+    return refuse(applying->apply, status == SW_OK
+                                       ? "got another number here: the table has another writer"
                                    : status == SW_E_FULL ? "does not fit: raise --max-capacity"
                                                          : sw_status_text(status));
 }
@@ -135,14 +136,14 @@ static const char *wrong_with(const struct applying *applying, const struct sw_w
 {
     if (!sw_wal_record_is_known(record, &applying->shape) ||
         (!sw_wal_is_write(record) && record->kind != SW_WAL_MARK)) {
-        return "is of no kind that is known";
+        return "has an unknown kind";
     }
     if ((size_t)record->units * SW_WAL_ALIGN > applying->record_max ||
         record->count > applying->apply->info.batch_ops_max) {
-        return "is longer than any may be";
+        return "is longer than the limit";
     }
     if (sw_wal_is_write(record) && record->sequence != applying->next) {
-        return "is not the next one";
+        return "does not have the next sequence";
     }
     if (record->kind == SW_WAL_OPERATIONS && record->count > 0 &&
         (record->flags & SW_WAL_HAS_OPERATIONS) == 0 &&

@@ -69,7 +69,7 @@ static int take_header(struct loading *loading)
             (SW_SNAPSHOT_KEYS | SW_SNAPSHOT_VALUES) ||
         header->block_entries !=
             sw_snapshot_block_entries(header->key_bytes, header->value_bytes, header->columns)) {
-        return refuse(apply, "is not of a table like this one");
+        return refuse(apply, "does not fit this table: its keys, values or columns differ");
     }
     if ((header->columns & SW_SNAPSHOT_TIMES) != 0 &&
         (apply->info.operations >> SW_EXPIRE & 1) == 0) {
@@ -86,7 +86,7 @@ static int add_check(struct loading *loading, uint64_t check)
         uint64_t room = loading->checks_room == 0 ? 256 : loading->checks_room * 2;
         uint64_t *checks = realloc(loading->checks, room * sizeof(*checks));
         if (checks == NULL) {
-            return refuse(loading->apply, "needs more memory than there is");
+            return refuse(loading->apply, "needs more memory than is free");
         }
         loading->checks = checks;
         loading->checks_room = room;

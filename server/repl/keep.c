@@ -203,7 +203,7 @@ int sw_keep_replace(struct sw_keep *keep, const struct sw_lineage *lineage, uint
     }
     sw_log(SW_LOG_NOTICE,
            "a snapshot of the primary's table, at write %" PRIu64
-           ", takes the place of what the data directory held",
+           ", replaces the contents of the data directory",
            sequence);
     while (!is_replaced(keep, 0)) {
         uint64_t now = sw_log_now_ns();

@@ -135,7 +135,7 @@ static int shake_hands(struct sw_replica *replica, struct sw_repl_welcome *welco
         return -1;
     }
     if (!sw_repl_welcome_parse(welcome, text)) {
-        snprintf(link->reason, sizeof(link->reason), "the primary says: %.250s", text);
+        snprintf(link->reason, sizeof(link->reason), "the primary replied: %.250s", text);
         return -1;
     }
     if (welcome->resumes && welcome->sequence != hello.sequence) {
@@ -256,7 +256,7 @@ static void note_end(struct sw_replica *replica)
     pthread_mutex_unlock(&state->lock);
     if (!is_over(replica) && reason[0] != '\0' && strcmp(replica->last, reason) != 0) {
         memcpy(replica->last, reason, sizeof(replica->last));
-        sw_log(SW_LOG_WARNING, "replication has stopped, and is tried again: %s", reason);
+        sw_log(SW_LOG_WARNING, "replication has stopped, and will be tried again: %s", reason);
     }
 }
 

@@ -25,7 +25,7 @@ static bool keep_own(struct sw_replica *replica)
     if (replica->parts.config->ha_discarded_max == 0) {
         sw_log(SW_LOG_WARNING,
                "the primary lacks writes of this server, up to write %" PRIu64
-               ": they are dropped, since ha-discarded-max is 0",
+               ": they are dropped, because ha-discarded-max is 0",
                last);
         return true;
     }

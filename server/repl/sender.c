@@ -53,7 +53,7 @@ static int take_acks(struct sw_sender *sender)
         }
         if (got <= 0) {
             return fail(sender, &senders->dropped,
-                        got == 0 ? "it has closed the connection"
+                        got == 0 ? "the replica has closed the connection"
                                  : sw_wire_trouble(&sender->wire, errno));
         }
         sender->ack_size += (size_t)got;
@@ -79,7 +79,8 @@ static int take_acks(struct sw_sender *sender)
 static int refuse_if_cut(struct sw_sender *sender)
 {
     return __atomic_load_n(&sender->is_cut, __ATOMIC_ACQUIRE)
-               ? fail(sender, &sender->senders->dropped, "this server is not its primary any more")
+               ? fail(sender, &sender->senders->dropped,
+                      "this server is not the replica's primary any more")
            : sw_sender_has_right(sender)
                ? 0
                : fail(sender, &sender->senders->dropped, "its user may not run REPLICATE any more");
@@ -135,7 +136,7 @@ static int refuse_if_slow(struct sw_sender *sender)
         return 0;
     }
     return fail(sender, &sender->senders->dropped,
-                is_late ? "its snapshot takes longer than repl-snapshot-timeout"
+                is_late ? "the snapshot took longer than repl-snapshot-timeout"
                         : "the snapshot that mends the log goes before that of a replica");
 }
 
@@ -149,7 +150,8 @@ static int send_pieces(struct sw_sender *sender, struct iovec *pieces, int n)
         }
         if (took <= 0) {
             if (is_late(sender)) {
-                return fail(sender, &sender->senders->dropped, "it takes nothing (repl-timeout)");
+                return fail(sender, &sender->senders->dropped,
+                            "the replica read no byte within repl-timeout");
             }
             if (refuse_if_slow(sender) != 0 || wait_for(sender, POLLOUT, 100) != 0) {
                 return -1;
@@ -177,7 +179,8 @@ static int send_bytes(void *context, const void *bytes, size_t size)
         return -1;
     }
     if (__atomic_load_n(&sender->senders->stopping, __ATOMIC_ACQUIRE)) {
-        return fail(sender, &sender->senders->dropped, "the server stops before it has a snapshot");
+        return fail(sender, &sender->senders->dropped,
+                    "the server stops before the replica has a snapshot");
     }
     if (sender->sends_snapshot && sender->snapshot_ns == 0) {
         sender->snapshot_ns = sw_log_now_ns();
@@ -232,7 +235,7 @@ static bool goes_on(void *context)
     struct sw_sender *sender = context;
     if (__atomic_load_n(&sender->senders->stopping, __ATOMIC_ACQUIRE)) {
         return fail(sender, &sender->senders->dropped,
-                    "the server stops before it has a snapshot") == 0;
+                    "the server stops before the replica has a snapshot") == 0;
     }
     /* it says nothing meanwhile */
     __atomic_store_n(&sender->heard_ns, sw_log_now_ns(), __ATOMIC_RELAXED);
@@ -248,7 +251,7 @@ static int wait_for_feed(struct sw_sender *sender)
     while (!sw_feed_has(senders->parts.feed, sender->sent)) {
         if (is_late(sender)) {
             return fail(sender, &senders->dropped,
-                        "the last write of its snapshot was not handed in for repl-timeout");
+                        "the feed lacks the last write of the snapshot after repl-timeout");
         }
         if (wait_for(sender, 0, 2) != 0) {
             return -1;
@@ -308,7 +311,7 @@ static int send_records(struct sw_sender *sender)
         sw_feed_take(sender->senders->parts.feed, sender->sent, records, AT_ONCE, AT_ONCE_BYTES);
     if (n < 0) {
         return fail(sender, &sender->senders->dropped,
-                    "it is behind by more than repl-backlog-bytes: it has to begin anew");
+                    "it is behind by more than repl-backlog-bytes and must begin anew");
     }
     for (int i = 0; i < n; i++) {
         pieces[i] = (struct iovec){records[i]->bytes, records[i]->size};
@@ -347,7 +350,7 @@ static void serve(struct sw_sender *sender)
         }
         sender->moved_ns = now;
         if (is_late(sender)) {
-            fail(sender, &senders->dropped, "it has not answered for repl-timeout");
+            fail(sender, &senders->dropped, "no acknowledgement arrived within repl-timeout");
             return;
         }
         bool rests = sent == 0 && sw_feed_ask(senders->parts.feed, &sender->reader, sender->sent);
@@ -471,7 +474,7 @@ int sw_senders_add(struct sw_senders *senders, const struct sw_wire *wire,
     if (!started) {
         sw_sender_free(sender);
         snprintf(reason, reason_bytes, "%s",
-                 full ? "there are replicas-max replicas already"
+                 full ? "the server has replicas-max replicas already"
                       : "no thread for another replica could be started");
         return -1;
     }
