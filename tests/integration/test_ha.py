@@ -23,9 +23,9 @@ def refused():
     good = "etcd://127.0.0.1:2379/sherwood?shard=a"
     for text, why in (("http://h:1/p?shard=a", "begin with etcd://"), ("etcd://h/p?shard=a", "no host:port"),
                       ("etcds://h:1?shard=a", "prefix"), ("etcd://h:1?shard=a", "prefix"),
-                      ("etcd://h:1/p", "prefix"), ("etcd://h:1/p?ttl=3", "no shard"),
+                      ("etcd://h:1/p", "prefix"), ("etcd://h:1/p?ttl=3", "shard=NAME is missing"),
                       ("etcd://h:1/p?shard=a&ttl=0", "ttl"), ("etcd://h:1/p?shard=a&quorum=9", "quorum"),
-                      ("etcd://h:1/p?shard=a&x=1", "unknown word"), ("etcd://h:1/p?shard=a b", "shard"),
+                      ("etcd://h:1/p?shard=a&x=1", "unknown parameter"), ("etcd://h:1/p?shard=a b", "shard"),
                       ("etcd://h:1/p?shard=a&announce=here", "announce")):
         said = run(DAEMON, "--port", free_port(), "--ha", text, *SMALL, rc=2)
         check(why in said or "built without libcurl" in said, (text, said))
