@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * clock.h - the two clocks of the data directory's files: one that all waiting goes by, and one
- * that is written for people.
+ * clock.h - the two clocks of the data directory: a monotonic one for waits, and the wall clock,
+ * which is written to files for people.
  *
  * Threads: any.
  */

@@ -29,16 +29,17 @@ struct sw_io {
     ssize_t (*pwritev)(int fd, const struct iovec *pieces, int count, off_t at);
     int (*fdatasync)(int fd);
     int (*fsync)(int fd); /* a directory's */
-    /* Hints, whose failure means nothing: sync_file_range(SYNC_FILE_RANGE_WRITE). */
+    /* A hint whose failure has no effect: sync_file_range(SYNC_FILE_RANGE_WRITE). */
     int (*write_out)(int fd, off_t at, off_t bytes);
     int (*truncate)(int fd, off_t bytes);
-    /* Sets, or takes back, O_DIRECT: from there on memory, places and lengths of writes must be
-     * multiples of a page. Some file systems take it and refuse the writes with EINVAL. */
+    /* Sets or clears O_DIRECT. With it, addresses, offsets and lengths of writes must be multiples
+     * of a page. Some file systems accept the flag and refuse the writes with EINVAL. */
     int (*direct)(int fd, bool is_direct);
     int (*allocate)(int fd, off_t bytes); /* fallocate(2): longer by zeros, with room on the disk */
     int (*size)(int fd, uint64_t *bytes);
-    /* Finds the next data behind `at` (SEEK_DATA): [*from, *to), which stay as they are where the
-     * file system cannot tell. Returns 0, or 1 if there is none up to the end of the file. */
+    /* Finds the next data from `at` on (SEEK_DATA): [*from, *to). Leaves both unchanged if the file
+     * system does not support that. Returns 0, or 1 if there is no data up to the end of the file.
+     */
     int (*data)(int fd, uint64_t at, uint64_t *from, uint64_t *to);
     int (*links)(int fd, uint64_t *count);
     /* Returns 1 if the path names the open directory, 0 if it names another file, or -1. */

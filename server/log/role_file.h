@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * role_file.h - the file `role` of a data directory: the role that REPLICAOF gave its server, which
- * the next start takes up again.
+ * role_file.h - the file `role` of a data directory: the role that REPLICAOF gave the server, for
+ * the next start.
  *
  * Three lines of text: "sherwood-role 1"; "primary", or "replica of" and the primary; "replicaof"
- * and what that option was. A start that finds another value in the option finds a newer decision:
- * it takes the option, and removes the file.
+ * and the value of that option. If the option has another value at a start, it is the newer
+ * decision: the start takes the option and removes the file.
  *
  * The file is not part of the data: directories discarded-.. have none.
  */
@@ -22,7 +22,7 @@
 struct sw_role {
     bool is_set;                           /* there is a file */
     char primary[SW_ROLE_PRIMARY_BYTES];   /* as in REPLICAOF; empty: the server is a primary */
-    char replicaof[SW_ROLE_PRIMARY_BYTES]; /* the option then */
+    char replicaof[SW_ROLE_PRIMARY_BYTES]; /* the option when REPLICAOF ran */
 };
 
 /* Reads the file. Returns 0; or -1, with a sentence in `reason`, if it cannot be read or is none.

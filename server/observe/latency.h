@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * latency.h - what took longer than latency-monitor-threshold, by kind of event, and how long the
- * commands took, for LATENCY. All memory is in the struct. Functions may be called from any thread.
+ * latency.h - statistics for LATENCY: events longer than latency-monitor-threshold, by kind, and
+ * the durations of commands. All memory is in the struct. Threads: any.
  */
 #ifndef SHERWOOD_SERVER_OBSERVE_LATENCY_H
 #define SHERWOOD_SERVER_OBSERVE_LATENCY_H
@@ -58,9 +58,9 @@ struct sw_latency {
 void sw_latency_init(struct sw_latency *latency);
 void sw_latency_fini(struct sw_latency *latency);
 
-/* Notes that an event took so long; the caller has compared it with the threshold. */
+/* Notes an event of `us` microseconds, which the caller has compared with the threshold. */
 void sw_latency_note(struct sw_latency *latency, enum sw_latency_event event, uint64_t us);
-/* Counts `commands` commands that took so long. */
+/* Counts `commands` commands of `us` microseconds each. */
 void sw_latency_count(struct sw_latency *latency, enum sw_command_id id, uint64_t us,
                       uint64_t commands);
 

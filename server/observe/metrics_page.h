@@ -66,7 +66,7 @@ static inline void label(struct page *page, const char *name, const char *value,
     sw_text_printf(page->text, "\"%s", after);
 }
 
-/* What is about a cluster (metrics_cluster.c). */
+/* Writes the metrics of a cluster (metrics_cluster.c). */
 void sw_metrics_put_cluster(struct page *page, const struct sw_snapshot *snapshot);
 
 #endif

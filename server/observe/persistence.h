@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * persistence.h - what INFO, /metrics, STATS and /readyz tell of snapshots.
+ * persistence.h - status of snapshots, for INFO, /metrics, STATS and /readyz.
  */
 #ifndef SHERWOOD_SERVER_OBSERVE_PERSISTENCE_H
 #define SHERWOOD_SERVER_OBSERVE_PERSISTENCE_H

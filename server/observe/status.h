@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * status.h - /status.json: what the status page shows (deploy/STATUS.md has every field).
+ * status.h - /status.json, the data of the status page (deploy/STATUS.md has every field).
  */
 #ifndef SHERWOOD_SERVER_OBSERVE_STATUS_H
 #define SHERWOOD_SERVER_OBSERVE_STATUS_H
@@ -8,7 +8,7 @@
 #include "server/observe/history.h"
 #include "server/observe/text.h"
 
-/* The version of the fields: it grows when one goes or changes its meaning, not when one comes. */
+/* Version of the fields. It grows when a field is removed or changes its meaning. */
 #define SW_STATUS_SCHEMA 1
 
 /* A request for the samples of the history with numbers above `since`. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * replica_parts.h - the thread of a replica, and the orders that it gets. For replica.c and files
- * whose names begin so.
+ * replica_parts.h - the thread of a replica, and its orders. For replica.c and replica_*.c.
  */
 #ifndef SHERWOOD_SERVER_REPL_REPLICA_PARTS_H
 #define SHERWOOD_SERVER_REPL_REPLICA_PARTS_H
@@ -28,46 +27,46 @@ struct sw_replica {
     pthread_cond_t changed;
     bool stopping;
     bool follows;         /* the last order: be a replica */
-    uint64_t rises;       /* .. or primary of this term */
-    uint64_t orders;      /* follow, promote: their number */
-    uint64_t carried_out; /* .. of the last one that the thread has taken up */
-    uint64_t promoted;    /* .. of the last one to promote that is done, or could not be */
+    uint64_t rises;       /* the term, if the last order is to be primary */
+    uint64_t orders;      /* number of the last order */
+    uint64_t carried_out; /* number of the last order that the thread has begun */
+    uint64_t promoted;    /* number of the last promotion that is done, or has failed */
     bool could_not;
     char why_not[SW_REPL_REASON_BYTES];
 
-    /* The thread's. */
-    bool has_position;               /* the table is that of the history, at state->applied */
-    uint64_t term;                   /* of the connection; 0: there are none */
-    struct sw_repl_position dropped; /* the last write that the files have, and the table not any
-                                        more; of a member of a shard */
+    /* Only the thread uses the fields below. */
+    bool has_position;               /* the table is at state->applied of the history */
+    uint64_t term;                   /* of the connection; 0: no shard */
+    struct sw_repl_position dropped; /* on a member of a shard: the last write that the files have
+                                        and the table has lost */
     struct sw_link_to link;
     struct sw_apply apply;
     struct sw_keep keep;
-    char last[SW_REPL_REASON_BYTES]; /* the sentence that was logged last */
+    char last[SW_REPL_REASON_BYTES]; /* the reason that was logged last */
 };
 
 /* --- replica_dropped.c --- */
 
-/* The table goes, and files with it once there is another one. If the primary may lack its last
- * writes: a member of a shard notes the last one, once the log has it, and another server keeps its
- * files aside, if it took writes from clients. Returns false if it is over before, or the files
- * cannot be kept: then the table stays. */
+/* Prepares for the loss of the table, whose last writes the primary may lack. A member of a shard
+ * notes the last write, once the log has it. Another server keeps its files aside if it took writes
+ * from clients. Returns false if a newer order ends this, or the files cannot be kept; the table
+ * then stays. */
 bool sw_replica_note_dropped(struct sw_replica *replica, const struct sw_repl_welcome *welcome);
-/* Writes that were dropped are of another term, so others may lack them: counts and tells that, and
- * names the directory in which their files stay. NULL: there are none. */
+/* Counts and logs dropped writes of another term, which the other members may lack. Returns the
+ * name of the directory that keeps their files; NULL: no files. */
 const char *sw_replica_choose_aside(struct sw_replica *replica,
                                     const struct sw_repl_welcome *welcome,
                                     char name[SW_ASIDE_NAME_MAX]);
 
 /* --- replica_promote.c --- */
 
-/* Becomes a primary, if the table is one that somebody had and no later order supersedes this one.
- * With the lock, which is given back meanwhile. Returns whether the server is a primary. */
+/* Becomes a primary, if the table is at a position and no later order supersedes this one. The
+ * caller holds the lock, which is released meanwhile. Returns true if the server is a primary. */
 bool sw_replica_become_primary(struct sw_replica *replica);
 
 /* --- replica_orders.c --- */
 
-/* With the lock held. Returns the order's number. */
+/* Gives the thread an order and returns its number. The caller holds the lock. */
 uint64_t sw_replica_order(struct sw_replica *replica, bool follows);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * role.h - the role that REPLICAOF gives a server with a data directory, and a restart takes up
- * again: the newest decision of an operator holds, whether it came by REPLICAOF or by the option.
+ * role.h - the stored role of a server with a data directory. A restart takes the newest decision
+ * of an operator, by REPLICAOF or by the option.
  *
- * A topology, or etcd (--ha), decides alone where there is one: then nothing is kept here.
+ * If a topology or etcd (--ha) decides on the role, this module stores nothing.
  *
- * Lock order: the lock of roles, then that of the replica (replica_parts.h). It is held while the
- * file is written: of the loops only CONFIG REWRITE takes it, which writes a file itself.
+ * Lock order: the lock of roles, then the replica's lock (replica_parts.h). The lock of roles is
+ * held while the file is written. On loops only CONFIG REWRITE locks it, which also writes a file.
  */
 #ifndef SHERWOOD_SERVER_REPL_ROLE_H
 #define SHERWOOD_SERVER_REPL_ROLE_H
@@ -19,32 +19,32 @@
 
 struct sw_role_keeper {
     pthread_mutex_t lock;
-    struct sw_saver *saver;                /* NULL: nothing is kept */
+    struct sw_saver *saver;                /* NULL: the role is not stored */
     const struct sw_config *config;        /* borrowed */
-    char replicaof[SW_ROLE_PRIMARY_BYTES]; /* what a start would find in that option */
+    char replicaof[SW_ROLE_PRIMARY_BYTES]; /* value of that option at the next start */
 };
 
 void sw_role_init(struct sw_role_keeper *keeper, const struct sw_config *config,
                   struct sw_saver *saver);
 void sw_role_fini(struct sw_role_keeper *keeper);
 
-/* The role at the start: copies the primary, or "" if this server is one. Logs where the file
- * decides against the option. Before any thread starts. Returns 0; or -1 with a sentence in
- * `reason`. */
+/* Decides the role at the start: writes the primary's address, or "" if this server is a primary.
+ * Logs a line if the file overrides the option. Call it before any thread starts. Returns 0; or -1
+ * and an error in `reason`. */
 int sw_role_at_start(struct sw_role_keeper *keeper, bool has_terms,
                      char primary[SW_ROLE_PRIMARY_BYTES], char reason[SW_REPL_REASON_BYTES]);
 
-/* With the lock held: the role is this one from now on; `primary` is "" if this server is one.
- * Returns 0; or -1 with a sentence in `reason`, and nothing changed. May block for the disk. */
+/* Stores the role. `primary`: "" if this server is a primary. The caller holds the lock. May block
+ * for the disk. Returns 0; or changes nothing and returns -1 with an error in `reason`. */
 int sw_role_keep(struct sw_role_keeper *keeper, const char *primary,
                  char reason[SW_REPL_REASON_BYTES]);
 
-/* Does an operator decide on the role, rather than a topology? Shards (--ha) are the caller's to
- * tell apart. */
+/* Returns true if an operator decides on the role, not a topology. The caller checks for a shard
+ * (--ha). */
 bool sw_role_is_free(const struct sw_config *config);
 
-/* CONFIG REWRITE has written `replicaof` into the file, and no flag hides it: a start finds that.
- */
+/* CONFIG REWRITE has written `replicaof` to the configuration file, and no flag overrides it: the
+ * next start will find this value. */
 void sw_role_rewritten(struct sw_role_keeper *keeper, const char *replicaof);
 
 #endif
