@@ -76,12 +76,13 @@ static uint64_t loops_of(const struct sw_config *config)
     return config->loops > 0 ? config->loops : cores < 2 ? 1 : (uint64_t)cores / 2;
 }
 
-void sw_config_ask_memory(const struct sw_config *config, struct sw_config_memory *memory)
+/* Finds the memory of slots and rows, where the table may have `host` bytes of the host. */
+static void ask_memory(const struct sw_config *config, uint64_t host,
+                       struct sw_config_memory *memory)
 {
     struct sw_table_config table;
     sw_config_table(config, &table);
-    const uint64_t beside = PROGRAM_SPACE + loops_of(config) * (config->arena_bytes + LOOP_SPACE);
-    memory->host = memory->slots = memory->rows = sw_table_host_memory(beside);
+    memory->host = memory->slots = memory->rows = host;
     if (!sw_table_config_may_use_device(&table)) {
         return;
     }
@@ -98,9 +99,20 @@ void sw_config_ask_memory(const struct sw_config *config, struct sw_config_memor
     }
 }
 
+void sw_config_ask_memory(const struct sw_config *config, struct sw_config_memory *memory)
+{
+    const uint64_t beside = PROGRAM_SPACE + loops_of(config) * (config->arena_bytes + LOOP_SPACE);
+    const uint64_t left = sw_table_host_memory(beside);
+    ask_memory(config, sw_table_host_memory(0), memory);
+    memory->first = least(memory->slots, memory->rows);
+    if (left != memory->host) {
+        ask_memory(config, left, memory);
+    }
+}
+
 static uint64_t first_slots(const struct shares *shares, const struct sw_config_memory *memory)
 {
-    const uint64_t room = least(memory->slots, memory->rows) / FIRST_PART;
+    const uint64_t room = memory->first / FIRST_PART;
     const double bytes = (double)(room > 0 ? least(FIRST_BYTES_MAX, room) : FIRST_BYTES_MAX);
     uint64_t slots = FIRST_SLOTS_MAX;
     /* a slot of a large table takes a little more than its bytes: for the buckets behind the last

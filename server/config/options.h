@@ -126,11 +126,12 @@ int sw_config_check_cluster(const struct sw_config *config, char *error, size_t 
  * the same for capacity and max-capacity by sw_config_fit_table, if one of them is auto. */
 void sw_config_fit(struct sw_config *config);
 
-/* Bytes of memory that a table may have: of the host; where its slots and where its rows are. 0: a
- * device that does not say. They do not depend on what is in use, so that each start of the daemon
- * on a machine finds the same. */
+/* Bytes of memory that a table may have: of the host; where its slots and where its rows are; and
+ * of the two, what the first slots and rows are a part of, from which no other mappings are
+ * subtracted. 0: a device that does not say. They do not depend on what is in use, so that each
+ * start of the daemon on a machine finds the same. */
 struct sw_config_memory {
-    uint64_t host, slots, rows;
+    uint64_t host, slots, rows, first;
 };
 void sw_config_ask_memory(const struct sw_config *config, struct sw_config_memory *memory);
 /* Derives capacity and max-capacity where they are auto (capacity.c). */

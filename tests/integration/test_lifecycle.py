@@ -317,6 +317,10 @@ def address_space():
     loaded = next(kib for kib in range(20000, 300000, 1000) if run_within(kib, "--version").returncode == 0)
     for kib in range(loaded, loaded + 50000, 10000):  # the table, its self-test or a loop finds no room
         check("memory" in limited(kib, "--capacity", "1K"), f"{kib} KiB")
+    for kib in (500000, 600000, 1000000, 1500000):  # a quarter of it, whatever else is mapped
+        shown = run_within(kib, "--backend", "cpu", "--check-config").stdout
+        slots = int(re.search(r"^capacity = (\d+)M$", shown, re.MULTILINE).group(1)) << 20
+        check(kib * 1024 // 8 < slots * 16 * 1.01 <= kib * 1024 // 4, f"{slots} slots at the start within {kib} KiB")
 
 
 @case

@@ -24,7 +24,7 @@ static struct sw_config fitted(struct sw_config_memory memory, const char *const
     sw_config_fit_table(&config, &memory);
     return config;
 }
-#define IN(bytes) ((struct sw_config_memory){bytes, bytes, bytes})
+#define IN(bytes) ((struct sw_config_memory){bytes, bytes, bytes, bytes})
 
 static uint64_t bytes_at(const struct sw_config *config, uint64_t slots)
 {
@@ -102,11 +102,11 @@ Test(capacity, explicit_values_hold)
 /* Slots on a device, rows in host memory; a device that does not report its memory. */
 Test(capacity, devices)
 {
-    const struct sw_config_memory apart = {64 * GIB, 8 * GIB, 64 * GIB};
+    const struct sw_config_memory apart = {64 * GIB, 8 * GIB, 64 * GIB, 8 * GIB};
     struct sw_config config = fitted(apart, FLAGS("--value-bytes", "64"));
     cr_assert_eq(config.max_capacity, 128ULL << 20, "%llu",
                  (unsigned long long)config.max_capacity);
-    const struct sw_config_memory silent = {64 * GIB, 0, 0};
+    const struct sw_config_memory silent = {64 * GIB, 0, 0, 0};
     config = fitted(silent, FLAGS("--value-bytes", "64"));
     cr_assert_eq(config.max_capacity, 0);
     cr_assert_eq(config.capacity, 8 << 20);
