@@ -116,8 +116,8 @@ const char *sw_submission_decode(const struct sw_submission *submission, uint32_
         return "HELLO, ATTACH, REGION, RELEASE, BELL, WAIT and DIGEST go by the socket";
     }
     if (sw_operation_is_data(operation) && !sw_operation_takes_device(operation)) {
-        return "EXPIRE, PERSIST, TTL, OR, XOR, AND, ANDNOT, CAS, GETRANGE and SETRANGE go by the "
-               "socket";
+        return "EXPIRE, PERSIST, TTL, bit operations, CAS, ranges and operations on strings go by "
+               "the socket";
     }
     if (!sw_operation_is_known(operation)) {
         return NULL; /* refused later, as in a frame */

@@ -84,7 +84,7 @@ def frames_and_rings(flags):
             equal(reply.body, wanted.body, what)
             own.put(0, struct.pack(f"<{len(keys)}Q", *keys))
             own.put(4096, operands)
-            if fields or operation == wire.CAS:  # which records of a ring do not have
+            if fields or operation in (wire.CAS, wire.APPEND, wire.INCRBY, wire.INCRBYFLOAT):  # no records of a ring
                 reader.sendall(request(operation, keys, operands, **fields))
                 check_clean(wire.read_frame(reader), what)
             else:
