@@ -110,7 +110,7 @@ static int check_operations(const struct sw_table *table, struct sw_batch *batch
     if (collected && !sw_batch_loads_once(table, batch)) {
         return SW_E_INVALID;
     }
-    if (batch->wide_operands && (seen & ~(OF_16_BITS | WITHOUT_OPERANDS)) != 0) {
+    if (batch->wide_operands && (seen & ~OF_16_BITS & ~WITHOUT_OPERANDS) != 0) {
         return SW_E_INVALID;
     }
     if (table->config.key_text_bytes > 0 && (batch->shared || batch->wide_operands)) {

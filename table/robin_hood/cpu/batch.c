@@ -19,6 +19,7 @@ static struct sw_cpu_mix mix_of(const struct sw_batch *batch)
             seen |= SW_OPS_ONE(batch->ops[i]);
         }
     }
+    /* The terms of two sets may be alike: NOLINTNEXTLINE(misc-redundant-expression) */
     const uint64_t conditional = SW_OPS_DELETE | SW_OPS_REFUSE;
     struct sw_cpu_mix mix = {(seen & ~SW_OPS_READ) != 0, (seen & SW_OPS_DELETE) != 0,
                              (seen & conditional) != 0};

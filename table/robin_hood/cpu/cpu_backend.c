@@ -327,11 +327,13 @@ static const struct sw_restoring restoring = {sw_cpu_restore_begin, sw_cpu_resto
 
 const struct sw_backend sw_robin_hood_backend_cpu = {
     MEMBERS,
+    /* The terms of two sets may be alike: NOLINTNEXTLINE(misc-redundant-expression) */
     .operations = SW_BACKEND_ALL_OPERATIONS | SW_BACKEND_EXPIRES,
     .leftovers_count = true,
 };
 
 const struct sw_backend sw_robin_hood_rows_backend_cpu = {
     MEMBERS,
+    /* NOLINTNEXTLINE(misc-redundant-expression) */
     .operations = SW_ROW_OPERATIONS | SW_BACKEND_EXPIRES,
 };
