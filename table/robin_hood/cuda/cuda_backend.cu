@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Up to this load a key is mostly found in its home bucket: hints would cost more than they save.
+/* Up to this load most keys are in their home bucket: hints would cost more than they save.
  */
 #define HINTS_MAX_LOAD 0.86
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* What lies where the lists of n net effects do. */
+/* Places the arrays that share the memory of the lists of n net effects. */
 template <int BITS> static void share_scratch(struct sw_cuda_scratch<BITS> *scratch, uint64_t n)
 {
     struct sw_cuda_groups *groups = &scratch->groups;
@@ -84,13 +84,14 @@ static bool keeps_hints(const struct sw_table_config *config)
            (config->tuning.hints == SW_CHOICE_AUTO && config->max_load > HINTS_MAX_LOAD);
 }
 
-/* A launch that streams the table may have an operation for so many slots. On an H200, with 2^26
- * slots, frames of 2^18 keys and loads from .85 to .95: 2^21 operations instead of 2^20 made
- * deletes 1.4 times as fast and inserts 1.3 times; 2^22 made deletes another 1.15 times and inserts
+/* Slots of the table per operation of a launch that streams it. On an H200, with 2^26 slots, frames
+ * of 2^18 keys and loads from .85 to .95: 2^21 operations instead of 2^20 made deletes 1.4 times as
+ * fast, and inserts 1.3 times. 2^22 operations made deletes another 1.15 times as fast, and inserts
  * no faster. */
 #define SLOTS_PER_STREAMED 32
 
-/* How many operations the write scratch is for: those of a batch, and of a launch that streams. */
+/* Returns the operations for which the write scratch has room: the larger of a batch and of a
+ * launch that streams. */
 static uint32_t scratch_ops(const struct sw_table_config *config,
                             const struct sw_geometry *geometry)
 {
@@ -98,7 +99,7 @@ static uint32_t scratch_ops(const struct sw_table_config *config,
     uint64_t streamed = slots / SLOTS_PER_STREAMED;
     streamed = streamed < SW_TOGETHER_STREAMED_MAX ? streamed : SW_TOGETHER_STREAMED_MAX;
     if (config->value_bytes != 0) {
-        return config->batch_ops_max; /* no more rows are set aside than a batch may need */
+        return config->batch_ops_max; /* the arena reserves only the rows that one batch may need */
     }
     return config->batch_ops_max > streamed ? config->batch_ops_max : (uint32_t)streamed;
 }
@@ -144,20 +145,21 @@ static cudaError_t allocate_scratch(struct sw_cuda_table *table, uint32_t n,
                : error;
 }
 
-/* 90 for 9.0; 0 if it is not known. */
+/* Returns 90 for 9.0, or 0 if the query fails. */
 static int compute_capability(int device)
 {
     int major = 0;
     int minor = 0;
     if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess ||
         cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) != cudaSuccess) {
-        (void)cudaGetLastError(); /* base serves any GPU */
+        (void)cudaGetLastError(); /* the base policy serves any GPU */
         return 0;
     }
     return 10 * major + minor;
 }
 
-/* 1 if it is not known: fewer blocks than could run, but they loop. */
+/* Returns 1 if the query fails. Launches then have fewer blocks than could run, but the blocks
+ * loop. */
 static uint32_t multiprocessors_of(int device)
 {
     int count = 0;
@@ -172,7 +174,8 @@ static cudaError_t open_together(struct sw_cuda_table *table, uint32_t ops_max)
     struct sw_cuda_together *together = &table->together;
     together->key_bytes = table->slot_bits / 16;
     together->value_bytes = table->config.value_bytes != 0 ? 0 : together->key_bytes;
-    together->counts_alone = table->config.key_text_bytes > 0; /* the engine knows no texts */
+    together->counts_alone = table->config.key_text_bytes > 0; /* the engine does not compare key
+                                                                  strings */
     together->record_bytes = sizeof(struct sw_cuda_record);
     together->operations_max = sw_cuda_together_max(SW_TOGETHER_STREAMED_MAX, ops_max,
                                                     together->key_bytes, together->value_bytes);
@@ -194,8 +197,8 @@ static cudaError_t open_rows(struct sw_cuda_table *table, const struct sw_geomet
                                 : error;
 }
 
-/* Allocates everything on the device, fills in its view of the table and empties the table. Waits
- * for it, so that a binary built for other GPUs fails here. */
+/* Allocates all device memory, fills in the device's view of the table, and empties the table.
+ * Waits for the device, so that a binary built for other GPUs fails here. */
 template <int BITS>
 static cudaError_t allocate_all(struct sw_cuda_table *table, const struct sw_geometry *geometry)
 {
@@ -253,7 +256,7 @@ static void cuda_close(void *context)
     free(table);
 }
 
-/* What this backend cannot do, and what nothing can. */
+/* Rejects tuning values that this backend does not support and values that no backend supports. */
 static bool tuning_is_valid(const struct sw_table_config *config, char *reason, size_t reason_size)
 {
     uint32_t block = config->tuning.block_size;
@@ -272,7 +275,7 @@ static bool tuning_is_valid(const struct sw_table_config *config, char *reason, 
     return true;
 }
 
-/* On the device. */
+/* Returns the device memory for rows. */
 static uint64_t bytes_of_rows(const struct sw_table_config *config)
 {
     if (config->value_bytes == 0 || config->rows_in == SW_ROWS_IN_HOST) {
@@ -288,12 +291,13 @@ static uint64_t bytes_of_rows(const struct sw_table_config *config)
 static cudaError_t allocate_for(struct sw_cuda_table *table, const struct sw_table_config *config)
 {
     struct sw_geometry geometry;
-    (void)sw_geometry_compute(config, &geometry, NULL, 0); /* cuda_open has refused what fails */
+    (void)sw_geometry_compute(config, &geometry, NULL, 0); /* cuda_open has rejected invalid
+                                                              geometries */
     table->config = *config;
     table->slot_bits = config->slot_bits;
     table->has_hints = keeps_hints(config);
     table->new_keys = SW_CUDA_NEW_KEYS_ALL;
-    pthread_mutex_init(&table->growth, NULL); /* as the owner's: this cannot fail */
+    pthread_mutex_init(&table->growth, NULL); /* cannot fail, like the owner's mutexes */
     return SW_BY_BITS(config->slot_bits, allocate_all, table, &geometry);
 }
 
@@ -330,7 +334,7 @@ struct robin_hood : sw_cuda_shell_defaults {
 static int cuda_open(const struct sw_table_config *config, void **out, char *reason,
                      size_t reason_size);
 
-/* A table of this backend, by its one queue. */
+/* Opens a table of this backend with one queue. *out is that queue. */
 static int times_open(const struct sw_table_config *config, void **out)
 {
     char reason[256];
@@ -357,7 +361,7 @@ static int times_run(void *context, struct sw_batch *batch)
     struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
     int status = sw_cuda_submit(queue, batch);
     if (status != SW_OK) {
-        return cudaErrorUnknown; /* submit has reported what it was */
+        return cudaErrorUnknown; /* submit has reported the error */
     }
     do {
         const cudaError_t error = cudaStreamSynchronize(queue->stream);
@@ -439,7 +443,7 @@ static void cuda_facts(void *context, struct sw_backend_facts *facts)
     pthread_mutex_unlock(&table->order);
 }
 
-/* A table with rows hands nothing back. */
+/* A table with rows has no leftovers. */
 template <bool ROWS> static const struct sw_backend *backend_of()
 {
     static const struct sw_backend backend = {

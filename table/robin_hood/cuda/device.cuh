@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * device.cuh - what kernels are given, what they leave behind, and the functions that launch them.
+ * device.cuh - the parameters and results of the kernels, and the functions that launch them.
  *
- * A table has one write scratch and one control block: write batches never overlap, on any stream,
- * so they share them (M1). Reads need only a tally each. Records lie in host memory that the device
- * reaches; the host reads nothing else while a batch runs (M7).
+ * A table has one write scratch and one control block. Write batches never overlap, on any stream,
+ * so they share both (M1). Each read batch needs only a tally. Records lie in host memory that the
+ * device can access. The host reads nothing else while a batch runs (M7).
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_DEVICE_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_DEVICE_CUH
@@ -14,14 +14,15 @@
 #include "table/device/reduce.cuh"
 #include "table/robin_hood/cuda/width.cuh"
 
-/* Blocks of kernels that loop and often have nothing to do: enough to fill any GPU. */
+/* Number of blocks of kernels that loop and often have no work: enough to fill any GPU. */
 #define SW_CUDA_FEW_BLOCKS 4096
 
 /* Sums of a read batch; zero between batches. */
 struct sw_cuda_tally {
     unsigned long long probes;
     unsigned long long hits;
-    unsigned int outside; /* ~ the first key that is outside the filter; 0: none is */
+    unsigned int outside; /* bitwise complement of the number of the first key outside the filter;
+                             0: no key is outside */
     unsigned int blocks_done;
 };
 
@@ -29,23 +30,25 @@ struct sw_cuda_tally {
  * it (M1). */
 enum sw_cuda_mode {
     SW_CUDA_UNDECIDED,
-    SW_CUDA_ADMITTED,   /* everything fits: the lists are applied */
-    SW_CUDA_IF_PRESENT, /* the stash was full when the batch began: it is applied if no key is
-                           absent, otherwise refused */
-    SW_CUDA_REFUSED,    /* nothing happens */
-    SW_CUDA_GROUPS,     /* some groups may be refused: admit.cu finds out which */
-    SW_CUDA_AGAIN,      /* it is known which: the others are folded and applied */
-    SW_CUDA_SERIAL      /* it could not be found out: one thread applies the operations in order */
+    SW_CUDA_ADMITTED,   /* everything fits: later kernels apply the lists */
+    SW_CUDA_IF_PRESENT, /* the stash was full when the batch began: the batch is applied if no key
+                           is absent, otherwise refused */
+    SW_CUDA_REFUSED,    /* no operation is applied */
+    SW_CUDA_GROUPS,     /* some groups may be refused: admit.cu decides which */
+    SW_CUDA_AGAIN,      /* the refused groups are known: the other groups are folded and applied */
+    SW_CUDA_SERIAL      /* the parallel kernels cannot decide the batch: one thread applies the
+                           operations in order */
 };
 
-/* The state of the write batch that runs; zero between batches. */
+/* The state of the running write batch; zero between batches. */
 struct sw_cuda_control {
-    struct sw_counters counters; /* as if applied in order; probes as they were */
+    struct sw_counters counters; /* as if one thread had applied the operations in order; the probes
+                                    are counted as made */
     uint64_t side_value;
-    uint64_t stash_before; /* entries of the stash before the batch, and before the move made for
+    uint64_t stash_before; /* entries of the stash before the batch and before the move made for
                               it */
     uint32_t stash_noted;  /* 1: stash_before is set */
-    uint32_t side_effect;  /* what is done with the side cell: enum sw_cuda_net */
+    uint32_t side_effect;  /* net effect on the side cell: enum sw_cuda_net */
     uint32_t mode;         /* enum sw_cuda_mode */
     uint32_t updates;      /* lengths of the lists in the scratch */
     uint32_t deletes;
@@ -54,40 +57,43 @@ struct sw_cuda_control {
     uint32_t long_removals;
     uint32_t long_inserts;
     uint32_t absent;        /* SW_CUDA_IF_PRESENT: 1 if a key of the batch is absent */
-    uint32_t side_inserts;  /* by ranges: 1 if the side cell was filled */
-    uint32_t side_removals; /* likewise: 1 if it was emptied */
+    uint32_t side_inserts;  /* batches by ranges: 1 if the batch filled the side cell */
+    uint32_t side_removals; /* batches by ranges: 1 if the batch emptied the side cell */
     uint32_t leftovers;
-    uint32_t crowded;        /* 1: a range has more operations than there is room for */
-    uint32_t rebuild_off;    /* 1: known before it starts that the rebuild cannot serve */
+    uint32_t crowded;        /* 1: a range has more operations than its room */
+    uint32_t rebuild_off;    /* 1: the rebuild cannot be used, as known before it starts */
     uint32_t rebuild_failed; /* rebuild.cu could not write the table */
-    uint32_t may_delete;    /* of admit.cu: 1: some operation deletes, if all groups are admitted */
+    uint32_t may_delete;    /* for admit.cu; 1: some operation deletes if all groups are admitted */
     uint32_t larger_groups; /* 1: a group has more than one operation */
-    uint32_t first_news;    /* ~ the first group refused in the first round */
-    uint32_t admit_news[4]; /* of the last rounds in turn: 1: not decided as in the one before */
-    uint32_t lost; /* entries that found no place even in the stash: impossible by the geometry */
+    uint32_t first_news;    /* bitwise complement of the first group refused in the first round */
+    uint32_t admit_news[4]; /* one per round, reused in turn; 1: the round decided some group
+                               differently from the round before */
+    uint32_t lost;          /* entries that did not fit even in the stash; the geometry makes this
+                               impossible */
     unsigned int blocks_done;
 };
 
 /* The net effect of a batch on one key. */
 enum sw_cuda_net { SW_NET_NONE, SW_NET_UPDATE, SW_NET_DELETE, SW_NET_INSERT };
 
-/* A batch of operations, with types. */
+/* A batch of operations, with the types of BITS. */
 template <int BITS> struct sw_cuda_batch {
     typedef typename sw_width<BITS>::word word;
     uint32_t op;
     uint32_t count;
-    const uint8_t *ops; /* NULL: all are `op` */
+    const uint8_t *ops; /* NULL: every operation is `op` */
     const word *keys;
     const word *values;
     word *previous;
-    uint32_t *found; /* halves of the 64-bit words, low half first */
-    /* Bits as those of `found`: operations that change nothing and whose answers nobody reads. They
-     * count for groups that are refused, for nothing else. NULL: there are none. */
+    uint32_t *found; /* bits in halves of 64-bit words, low half first */
+    /* Bits in the layout of `found`. A set bit marks an operation that changes nothing and whose
+     * answer nobody reads. Such operations count only for refused groups. NULL: no operation is
+     * skipped. */
     const uint32_t *skips;
     uint32_t group_count;
     const uint32_t *group_ends;
     uint8_t *group_refused;
-    bool collected; /* all arrays are the table's, in device memory: together.cuh */
+    bool collected; /* all arrays belong to the table and lie in device memory: together.cuh */
     word *leftover_keys;
     word *leftover_values;
     struct sw_cuda_record *record;
@@ -100,8 +106,8 @@ static __device__ inline bool sw_is_skipped(const struct sw_cuda_batch<BITS> &ba
     return batch.skips != NULL && (batch.skips[i / 32] >> (i % 32) & 1) != 0;
 }
 
-/* Batches of reads that share a launch: launching costs the same 10 us of the driver's time, all
- * threads together, whether it answers 64 keys or 64,000. Passed by value, so less than 4 KiB. */
+/* Batches of reads that share a launch. A launch costs about 10 us of driver time (for all threads
+ * together), for 64 keys as for 64,000. Passed by value, so less than 4 KiB. */
 #define SW_CUDA_READS_MAX 32
 template <int BITS> struct sw_cuda_read {
     typedef typename sw_width<BITS>::word word;
@@ -115,132 +121,142 @@ template <int BITS> struct sw_cuda_read {
 };
 template <int BITS, int N> struct sw_cuda_reads {
     struct sw_cuda_read<BITS> batches[N];
-    uint32_t first_block[N + 1]; /* of each batch; then the number of blocks */
+    uint32_t first_block[N + 1]; /* first block of each batch; then the number of blocks */
     uint32_t batch_count;
-    const struct sw_slot_filter *filter; /* of all batches, in host memory; NULL: they have none */
+    const struct sw_slot_filter *filter; /* the filter of all batches, in host memory; NULL: no
+                                            filter */
 };
 
 template <int BITS> struct sw_cuda_update {
-    uint64_t slot; /* counted from the first slot of the main array, the stash's after the main's */
+    uint64_t slot; /* counted from the first slot of the main array; the stash's slots follow the
+                      main array's */
     typename sw_width<BITS>::word value;
 };
 
-/* An entry that leaves. */
+/* An entry to be removed. */
 template <int BITS> struct sw_cuda_removal {
     uint64_t slot; /* counted as in sw_cuda_update */
     typename sw_width<BITS>::word m;
 };
 
-/* The key slots of a batch: its keys, found by hashing, with the fold of their operations, which
- * are of one kind. Between batches all zero, except m. */
+/* The key slots of a batch: a hash table of its keys, each with its folded operations. Used for
+ * operations of one kind. Between batches all arrays but m are zero. */
 template <int BITS> struct sw_cuda_key_slots {
     typedef typename sw_width<BITS>::word word;
     word *m;         /* EMPTY: free */
-    word *value;     /* SUM: of the operands; MIN, MAX: the extreme, as a maximum; else unused */
-    uint32_t *last;  /* 1 + the last operation; the top bit once the key was seen to be present */
-    uint32_t *first; /* ~ the first operation */
+    word *value;     /* SUM: the sum of the operands; MIN, MAX: the extreme, kept as a maximum;
+                        otherwise unused */
+    uint32_t *last;  /* 1 + the last operation; the top bit is set once the key has been found in
+                        the table */
+    uint32_t *first; /* bitwise complement of the first operation */
 };
 
-/* Batches up to this size may be cut into ranges (ranges.cu); so many at most. */
+/* A batch of at most SW_CUDA_RANGED_MAX operations may be cut into ranges (ranges.cu), at most
+ * SW_CUDA_RANGES_MAX of them. */
 #define SW_CUDA_RANGED_MAX (1U << 22)
 #define SW_CUDA_RANGES_MAX 4096
-/* Blocks of the last of these kernels, at most: its sort has so many counters. */
+/* Upper limit on the blocks of the last kernel of ranges.cu: its sort has 256 counters per block,
+ * and 256 totals. */
 #define SW_CUDA_REST_BLOCKS_MAX 512
 #define SW_CUDA_CROWD_COUNTS (256 * (SW_CUDA_REST_BLOCKS_MAX + 1))
 
-/* An operation on its way to its range: written at once, in whole sectors. */
+/* An operation moved to its range. Aligned so that it is written in whole sectors. */
 template <int BITS> struct alignas(BITS / 4) sw_cuda_moved {
     typename sw_width<BITS>::word m;
     typename sw_width<BITS>::word operand;
-    uint32_t operation; /* its number; where several kinds are, above NUMBER_BITS (in_order.cuh) the
-                           kind */
+    uint32_t operation; /* its number; in a batch of several kinds the bits above NUMBER_BITS
+                           (in_order.cuh) hold the kind */
 };
 
-/* The operations of a batch, range by range. */
+/* The operations of a batch, grouped by range. */
 template <int BITS> struct sw_cuda_ranged {
     struct sw_cuda_moved<BITS> *moved; /* [sw_cuda_range_slots] */
     uint32_t *lengths;                 /* [SW_CUDA_RANGES_MAX] zero between batches */
     uint32_t *counts;                  /* [SW_CUDA_CROWD_COUNTS] */
 };
 
-/* What is known of a batch's groups while admit.cu finds out which are refused. It shares memory
- * with lists of net effects that are not needed meanwhile. `claims` and `refused` last until the
- * batch is folded again. */
+/* The state of a batch's groups while admit.cu decides which to refuse. It shares memory with lists
+ * of net effects that are not needed meanwhile. `claims` and `refused` stay valid until the batch
+ * is folded again. */
 struct sw_cuda_groups {
     uint32_t most;     /* n */
-    uint32_t *claims;  /* [n] of the operations, in sorted order: admit.cuh */
-    uint32_t *refused; /* [n] of the groups, as all that follows but effects: 0 or 1 */
+    uint32_t *claims;  /* [n] one per operation, in sorted order: admit.cuh */
+    uint32_t *refused; /* [n] one per group, like the members below except `effects`: 0 or 1 */
     uint32_t *ends;
-    uint32_t *inserts; /* of a round */
+    uint32_t *inserts; /* per round */
     uint32_t *deletes;
-    int32_t *peaks;  /* of groups that do both: entries more while it runs, at most */
-    int8_t *effects; /* [n] of the operations: entries more */
+    int32_t *peaks;  /* for groups that insert and delete: the most additional entries while the
+                        group runs */
+    int8_t *effects; /* [n] one per operation: change of the number of entries */
 };
 
-/* How many slots the ranges of a batch of up to count_max operations take. */
+/* Returns the slots that the ranges of a batch of up to count_max operations need. */
 uint64_t sw_cuda_range_slots(uint32_t count_max);
 
-/* Device memory for one write batch of up to batch_ops_max operations; [n] is that number. Net
- * effects are at most one per key, so every list fits. */
+/* Device memory for one write batch of up to n operations. A key has at most one net effect, so
+ * every list fits. */
 template <int BITS> struct sw_cuda_scratch {
     typedef typename sw_width<BITS>::word word;
-    word *keys;                                  /* [n] the batch's arrays, copied */
+    word *keys;                                  /* [n] copy of the batch's array */
     word *operands;                              /* [n] */
     uint8_t *ops;                                /* [n] */
     word *previous;                              /* [n] */
     uint64_t *found;                             /* [n / 64 rounded up] */
     word *m;                                     /* [n] mixed keys in batch order */
     uint32_t *index;                             /* [n] 0, 1, 2, .. */
-    word *m_sorted;                              /* [n] ascending, equal ones in batch order */
-    uint32_t *index_sorted;                      /* [n] the operations they belong to */
+    word *m_sorted;                              /* [n] mixed keys, ascending; equal keys in batch
+                                                    order */
+    uint32_t *index_sorted;                      /* [n] the operations of m_sorted */
     struct sw_cuda_update<BITS> *updates;        /* [n] */
     struct sw_cuda_removal<BITS> *deletes;       /* [n] */
     typename sw_width<BITS>::slot *inserts;      /* [n] */
-    struct sw_cuda_removal<BITS> *long_removals; /* [n] of these, those that move others */
+    struct sw_cuda_removal<BITS> *long_removals; /* [n] the deletes that move other entries */
     typename sw_width<BITS>::slot *long_inserts; /* [n] */
     typename sw_width<BITS>::slot *leftovers;    /* [n]; NULL if the table has a stash */
-    typename sw_width<BITS>::undo *undo;         /* [n]; where the long_ lists are */
-    struct sw_cuda_key_slots<BITS> key_slots;    /* [2 n + 1], the last is the side cell's */
+    typename sw_width<BITS>::undo *undo;         /* [n]; shares the memory of the long_ lists */
+    struct sw_cuda_key_slots<BITS> key_slots;    /* [2 n + 1]; the last belongs to the side cell */
     struct sw_cuda_ranged<BITS> ranged;
-    struct sw_cuda_groups groups; /* where updates and long_ lists are */
+    struct sw_cuda_groups groups; /* shares the memory of `updates` and the long_ lists */
     void *sort;                   /* for the radix sort */
     size_t sort_bytes;
 };
 
-/* A table, as kernels see it. Passed by value. */
+/* The kernels' view of a table. Passed by value. */
 template <int BITS> struct sw_cuda_device {
     typename sw_width<BITS>::table table;
-    uint32_t *locks;   /* displace.cu: one bit a bucket of both arrays; zero between batches */
+    uint32_t *locks;   /* lock bits of displace.cu; room for one per bucket of both arrays; zero
+                          between batches */
     uint8_t *hints;    /* displacement hints of the main array, or NULL */
     uint32_t *offsets; /* for rebuilds: [segments + 1] */
     unsigned long long *status;
     struct sw_cuda_scratch<BITS> scratch;
     struct sw_cuda_control *control;
-    uint32_t block_size; /* of the kernels that look up keys; 0: each kernel's own */
+    uint32_t block_size; /* block size of the kernels that look up keys; 0: each kernel's own */
     uint32_t multiprocessors;
-    int arch;             /* compute capability, 90 for 9.0: which policy (policy.cuh) */
-    uint32_t rest_blocks; /* of the last kernel of a batch by ranges (sw_cuda_range_blocks) */
+    int arch;             /* compute capability, 90 for 9.0; selects the policy (policy.cuh) */
+    uint32_t rest_blocks; /* blocks of the last kernel of a batch by ranges
+                             (sw_cuda_range_blocks) */
     bool counts_probes;
 };
 
-/* Bytes of temporary storage the sort of up to n_max operations needs. */
+/* Sets *bytes to the temporary storage that a sort of up to n_max operations needs. */
 template <int BITS> cudaError_t sw_cuda_sort_bytes(uint32_t n_max, size_t *bytes);
 
 template <int BITS> cudaError_t sw_cuda_merge_sort_bytes(uint32_t n_max, size_t *bytes);
 
-/* Launchers: enqueue, return the first error, wait for nothing. */
+/* Launchers: enqueue, return the first error, and never wait. */
 
-/* Answers batches of reads with one kernel, and completes their records. At least one batch;
- * tallies are zero before and after. Fills in first_block. With hints a look-up starts where they
- * say, which pays at high load. */
+/* Answers one or more batches of reads with one kernel, and completes their records. Tallies are
+ * zero before and after. Fills in first_block. With use_hints a look-up starts at the bucket that
+ * the hint names, which is faster at high load. */
 template <int BITS, int N>
 cudaError_t sw_cuda_launch_get(const struct sw_cuda_device<BITS> *device, bool use_hints,
                                struct sw_cuda_reads<BITS, N> *reads, cudaStream_t stream);
 
-/* Carries out a batch of at most SW_CUDA_RANGED_MAX operations of any kinds that is sure to fit, by
- * ranges of m, in two parts; the first does not touch the table. Inserts and removals are listed;
- * removals are to be carried out first. Where inserts are refused because the stash is too full, a
- * batch of several kinds is left to sw_cuda_launch_serial. */
+/* Carry out a batch that is sure to fit, by ranges of m: at most SW_CUDA_RANGED_MAX operations of
+ * any kinds. The first part does not change the table. The second part lists inserts and removals;
+ * the caller must carry out the removals first. If the stash is too full for inserts, a batch of
+ * several kinds is left to sw_cuda_launch_serial. */
 template <int BITS>
 cudaError_t sw_cuda_launch_scatter(const struct sw_cuda_device<BITS> *device,
                                    const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
@@ -248,21 +264,22 @@ template <int BITS>
 cudaError_t sw_cuda_launch_ranges(const struct sw_cuda_device<BITS> *device,
                                   const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
 
-/* How many blocks the last of these kernels may have on this device: they wait for each other, so
- * all must run at once (M4). An error if not even one fits a multiprocessor. */
+/* Sets *blocks to the number of blocks that the last of these kernels may have on this device. The
+ * blocks wait for each other, so all must run at once (M4). Returns an error if not even one block
+ * fits a multiprocessor. */
 template <int BITS> cudaError_t sw_cuda_range_blocks(uint32_t multiprocessors, uint32_t *blocks);
 
-/* A batch of upserts of one kind (SET, SUM, MIN or MAX) that wants no previous values and could not
- * be merged (control->rebuild_failed); else nothing happens. */
+/* Upserts a batch of one kind (SET, SUM, MIN or MAX) that wants no previous values, if the rebuild
+ * could not merge it (control->rebuild_failed). Otherwise does nothing. */
 template <int BITS>
 cudaError_t sw_cuda_launch_unmerged(const struct sw_cuda_device<BITS> *device,
                                     const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
 
-/* A batch of upserts of one kind (SET, SUM, MIN or MAX) that is sure to fit and wants no previous
- * values, by a rebuild: merges it with the entries of `old` (slots NULL: none; the table is then
- * known to be empty) into the arrays of `device`, which must be EMPTY from the last home bucket on,
- * and where old.slots is not NULL everywhere. What the rebuild cannot do the upsert does, after a
- * copy by inserts. count may be 0. Bytes of temporary storage as for the sort. */
+/* Merge a batch by a rebuild. The batch has upserts of one kind (SET, SUM, MIN or MAX), is sure to
+ * fit and wants no previous values; count may be 0. The merge combines it with the entries of `old`
+ * in the arrays of `device`. `old` is NULL if the table is known to be empty. The arrays must be
+ * EMPTY from the last home bucket on. If the rebuild fails, the entries are copied by inserts, and
+ * the batch is upserted. sw_cuda_merge_sort_bytes has the temporary storage. */
 template <int BITS>
 cudaError_t sw_cuda_launch_merge_sort(const struct sw_cuda_device<BITS> *device,
                                       const struct sw_cuda_batch<BITS> *batch, uint64_t buckets,
@@ -272,15 +289,16 @@ cudaError_t sw_cuda_launch_merge(const struct sw_cuda_device<BITS> *device,
                                  const struct sw_cuda_batch<BITS> *batch,
                                  const typename sw_width<BITS>::table *old, cudaStream_t stream);
 
-/* The same in place, without other arrays, where the table has entries. What the rebuild cannot do
- * the upsert does. */
+/* The same in place, without other arrays, for a table that has entries. If the rebuild fails, the
+ * batch is upserted. */
 template <int BITS>
 cudaError_t sw_cuda_launch_merge_in_place(const struct sw_cuda_device<BITS> *device,
                                           const struct sw_cuda_batch<BITS> *batch,
                                           cudaStream_t stream);
 
-/* Compacts tombstones (sw_cuda_launch_tombstones) in place: sw_cuda_fits_in_place. Entries of the
- * stash that fit the main array by now move there; `aside` has room for the whole stash. */
+/* Removes tombstones (sw_cuda_launch_tombstones) in place; sw_cuda_fits_in_place() must hold. Moves
+ * entries of the stash that fit the main array by now to it. `aside` has room for the whole
+ * stash. */
 template <int BITS>
 cudaError_t sw_cuda_launch_close_up(const struct sw_cuda_device<BITS> *device,
                                     typename sw_width<BITS>::slot *aside, cudaStream_t stream);
@@ -290,21 +308,22 @@ template <int BITS>
 cudaError_t sw_cuda_launch_hints(const struct sw_cuda_device<BITS> *device, cudaStream_t stream);
 
 /* Sorts the batch by key, folds each key's operations, and lists the net effects. Only reads the
- * table: may run beside reads, but not beside another write batch. */
+ * table, so it may run beside reads. It must not run beside another write batch. */
 template <int BITS>
 cudaError_t sw_cuda_launch_net_effects(const struct sw_cuda_device<BITS> *device,
                                        const struct sw_cuda_batch<BITS> *batch,
                                        cudaStream_t stream);
 
-/* Admits or refuses the batch, and applies its net effects. Must run alone. `has_room`: no group
- * can be refused except because of the stash. */
+/* Admits or refuses the batch, and applies its net effects. Must run alone. `has_room`: only the
+ * stash can be a reason to refuse a group. */
 template <int BITS>
 cudaError_t sw_cuda_launch_apply(const struct sw_cuda_device<BITS> *device,
                                  const struct sw_cuda_batch<BITS> *batch, bool may_delete,
                                  bool has_room, cudaStream_t stream);
 
-/* Parts of it, where groups may be refused: finds out which, if the mode is SW_CUDA_GROUPS; then
- * folds the operations of the others (SW_CUDA_AGAIN). */
+/* Parts of sw_cuda_launch_apply for batches whose groups may be refused. The first decides which
+ * groups to refuse if the mode is SW_CUDA_GROUPS. The second folds the operations of the other
+ * groups (SW_CUDA_AGAIN). */
 template <int BITS>
 cudaError_t sw_cuda_launch_groups(const struct sw_cuda_device<BITS> *device,
                                   const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
@@ -312,25 +331,26 @@ template <int BITS>
 cudaError_t sw_cuda_launch_fold_again(const struct sw_cuda_device<BITS> *device,
                                       const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
 
-/* After sw_cuda_launch_ranges or a merge, for a batch that has several groups, all arrays of which
- * are in device memory, or operations of several kinds: applies it in order if it was not admitted
- * as a whole. */
+/* Applies a batch in order if it was not admitted as a whole. Call it after sw_cuda_launch_ranges
+ * or a merge, for a batch that has operations of several kinds, or several groups and all arrays in
+ * device memory. */
 template <int BITS>
 cudaError_t sw_cuda_launch_serial(const struct sw_cuda_device<BITS> *device,
                                   const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
 
-/* In place of sw_cuda_launch_serial and _finish, where the batch was collected and neither answers
- * nor entries that met the cap are left to copy. */
+/* Replaces sw_cuda_launch_serial and sw_cuda_launch_finish for a batch that was collected. No
+ * answers and no entries that met the probe cap may be left to copy. */
 template <int BITS>
 cudaError_t sw_cuda_launch_close(const struct sw_cuda_device<BITS> *device,
                                  const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
 
-/* After a move (a merge without a batch) and before the batch that it was made for. */
+/* Call it after a move (a merge without a batch) and before the batch that the move was made
+ * for. */
 template <int BITS>
 cudaError_t sw_cuda_launch_reset(const struct sw_cuda_device<BITS> *device, cudaStream_t stream);
 
-/* In place of sw_cuda_launch_apply, for a batch of deletes only: leaves tombstones, which only a
- * merge without a batch and sw_cuda_launch_close_up understand. One of them must follow. */
+/* Replaces sw_cuda_launch_apply for a batch of deletes. Leaves tombstones, which only a merge
+ * without a batch and sw_cuda_launch_close_up understand. One of these two must follow. */
 template <int BITS>
 cudaError_t sw_cuda_launch_tombstones(const struct sw_cuda_device<BITS> *device,
                                       const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
@@ -340,17 +360,19 @@ template <int BITS>
 cudaError_t sw_cuda_launch_clear(const struct sw_cuda_device<BITS> *device, uint64_t slots_total,
                                  cudaStream_t stream);
 
-/* Copies a write batch's answers out and completes its record; resets the control block. */
+/* Copies a write batch's answers to its arrays, completes its record, and resets the control
+ * block. */
 template <int BITS>
 cudaError_t sw_cuda_launch_finish(const struct sw_cuda_device<BITS> *device,
                                   const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
 
-/* Launches every kernel once (warm_up.cu), on a table that is empty before and after. */
+/* Launches every kernel once (warm_up.cu). The table is empty before and after. */
 template <int BITS>
 cudaError_t sw_cuda_warm_up(const struct sw_cuda_device<BITS> *device, uint32_t batch_ops_max,
                             uint64_t slots_total);
 
-/* By one thread, before a write batch changes the stash. */
+/* Records the stash's number of entries. Called by one thread before a write batch changes the
+ * stash. */
 static __device__ inline void sw_note_stash(struct sw_cuda_control *control,
                                             const struct sw_state *state)
 {
@@ -360,15 +382,16 @@ static __device__ inline void sw_note_stash(struct sw_cuda_control *control,
     }
 }
 
-/* Whether the batch is applied. Call once the mode is known and, where it depends on absent keys,
- * these were looked for. */
+/* Returns whether the batch is applied. Call it when the mode is known. If the mode is
+ * SW_CUDA_IF_PRESENT, call it after the search for absent keys. */
 static __device__ inline bool sw_is_admitted(const struct sw_cuda_control *control)
 {
     return control->mode == SW_CUDA_ADMITTED ||
            (control->mode == SW_CUDA_IF_PRESENT && control->absent == 0);
 }
 
-/* Inserts are refused if the stash holds too much when the batch begins. */
+/* Returns the mode of a batch that may insert: inserts are refused if the stash has more than
+ * stash_max entries when the batch begins. */
 template <typename TABLE> static __device__ inline uint32_t sw_mode_of_upserts(const TABLE *table)
 {
     return table->state->stash_occupied <= table->stash_max ? SW_CUDA_ADMITTED : SW_CUDA_IF_PRESENT;
