@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * audit.cu - a table on a device read back whole, and checked by the host.
+ * audit.cu - reads a whole table back from the device and checks it on the host.
  */
 #include "table/robin_hood/check.h"
 #include "table/robin_hood/cuda/times/expiry.cuh"
@@ -58,7 +58,7 @@ static int check_rows(struct sw_cuda_table *table, const struct sw_state *state,
     return status;
 }
 
-/* The times, which nobody changes meanwhile, beside the entries. */
+/* Checks the expiry times against the entries. Nothing may change the times meanwhile. */
 static int check_times(struct sw_cuda_table *table, struct sw_state *state, void *slots,
                        char *violation, size_t violation_size)
 {

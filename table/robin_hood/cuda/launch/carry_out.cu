@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * carry_out.cu - several writes together: what is enqueued from collecting their operations to
- * dealing out the answers (device/together.cuh).
+ * carry_out.cu - combined launches of several writes: enqueues all steps, from the gather of the
+ * operations to the scatter of the answers (device/together.cuh).
  */
 #include "table/robin_hood/cuda/host.cuh"
 
-/* The engine skips what was looked up before, if `looked_up` is not NULL. */
+/* Carries out the combined batch. Unless `looked_up` is NULL, the engine skips the operations that
+ * it marks, whose keys were looked up before. */
 template <int BITS>
 static cudaError_t carry_out(struct sw_cuda_queue *queue, const struct sw_cuda_together *memory,
                              struct sw_together *together, struct sw_cuda_mix mix, uint64_t ticket,
@@ -15,14 +16,14 @@ static cudaError_t carry_out(struct sw_cuda_queue *queue, const struct sw_cuda_t
     typed.record = (struct sw_cuda_record *)memory->record;
     typed.collected = true;
     typed.skips = (const uint32_t *)looked_up;
-    if (looked_up != NULL && mix.upserts == 0) { /* it has nothing to do but to report */
+    if (looked_up != NULL && mix.upserts == 0) { /* the engine only has to report */
         return sw_cuda_launch_close<BITS>(sw_cuda_device_of<BITS>(queue->table), &typed,
                                           queue->stream);
     }
     return sw_cuda_write<BITS>(queue, &together->whole, &typed, mix.upserts, mix.deletes);
 }
 
-/* The same of a table with rows, and what is done with their bytes. */
+/* The same for a table with rows, including the moves of row bytes. */
 template <int BITS>
 static cudaError_t
 carry_out_on_rows(struct sw_cuda_queue *queue, const struct sw_cuda_together *memory,
@@ -46,8 +47,8 @@ cudaError_t sw_cuda_carry_out(struct sw_cuda_queue *queue, struct sw_cuda_togeth
                : carry_out<BITS>(queue, memory, together, mix, ticket, NULL);
 }
 
-/* Of one batch that gives no time, where no entry has one: none has one before it either. To the
- * engine EXPIRE and its kind are operations without an effect. */
+/* For a batch that sets no expiry time in a table without expiring entries: reports "no expiry
+ * time" for every key. To the engine EXPIRE and similar operations have no effect. */
 static cudaError_t answer_no_times(struct sw_cuda_queue *queue, const struct sw_batch *batch)
 {
     return batch->expires_out != NULL

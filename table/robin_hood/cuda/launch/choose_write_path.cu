@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * choose_write_path.cu - chooses the way of a write batch: by ranges, by merge, by a rebuild
- * without the deleted entries, or general. table/robin_hood/README.md, "The CUDA backend", has the
- * table of them. All leave the same entries in the same buckets.
+ * choose_write_path.cu - chooses the write path of a batch: by ranges, by merge, by a rebuild
+ * without the deleted entries, or general. table/robin_hood/README.md, "The CUDA backend", lists
+ * the paths. All paths leave the same entries in the same buckets.
  */
 #include "table/robin_hood/cuda/displacement/displace.cuh"
 #include "table/robin_hood/cuda/host.cuh"
 
-/* What the ways cost, in nanoseconds on an H200. A merge reads the whole table twice and writes it
- * once; into an empty one it only writes: 2^27 slots of 64 bits and 2^20 keys, 1.8 to 2.0 ms. An
- * upsert of an absent key at load f moves others along, about 1 / (1 - f)^2 of them. One batch of
- * 2^16 and 2^18 new keys took 115 and 262 us at f 0.85, 192 and 464 us at 0.93 (2^26 slots), each
- * key 0.16 ns on its way from host memory; 2^18 updates took 32 us. */
+/* Costs of the write paths, in nanoseconds on an H200. A merge reads the whole table twice and
+ * writes it once. A merge into an empty table only writes: 1.8 to 2.0 ms for 2^27 slots of 64 bits
+ * and 2^20 keys. An upsert of an absent key at load f moves about 1 / (1 - f)^2 other entries. In a
+ * table of 2^26 slots, batches of 2^16 and 2^18 new keys took 115 and 262 us at f 0.85, and 192 and
+ * 464 us at 0.93. The copy from host memory took 0.16 ns per key. 2^18 updates took 32 us. */
 #define MERGE_SLOT_NS 0.013
 #define BUILD_SLOT_NS 0.009
 #define MERGE_OP_NS 0.05
@@ -22,27 +22,27 @@
 #define DELETE_OP_NS 0.25
 #define DELETE_MOVE_NS 0.012
 
-/* Hints are made exact again after so many inserts: this part of the slots. */
+/* Rebuild the hints after about slots / HINTS_PART inserts. */
 #define HINTS_PART 32
-/* Hints are used from this load on. */
+/* Below this load the hints are not rebuilt, unless tuning.hints requires it. */
 #define HINTS_LOAD 0.8
 
-/* Whether the entries of a table are sure to stay within the limit while a batch is carried out,
- * of which some groups may be refused only because of the stash. Then it is applied again from its
- * arrays, which must be the table's. */
+/* Returns whether the table's entries are sure to stay within the limit during the batch. The stash
+ * may still be a reason to refuse some groups. Then the batch is applied again from its arrays,
+ * which must belong to the table (`collected`). */
 static bool is_certain(const struct sw_cuda_table *table, const struct sw_batch *batch,
                        bool collected, uint64_t before, uint32_t upserts)
 {
     const struct sw_geometry *geometry = &table->arrays.geometry;
     if (batch->ops != NULL &&
         __atomic_load_n(&table->stash, __ATOMIC_RELAXED) > geometry->stash_max) {
-        return false; /* one thread would apply it */
+        return false; /* one thread would apply the batch */
     }
     return upserts == 0 ||
            ((batch->group_count <= 1 || collected) && before + upserts <= geometry->occupied_max);
 }
 
-/* Whether a batch may be merged. */
+/* Returns whether a rebuild can merge the batch. */
 static bool is_mergeable(const struct sw_batch *batch)
 {
     const bool op =
@@ -50,7 +50,7 @@ static bool is_mergeable(const struct sw_batch *batch)
     return op && batch->ops == NULL && batch->previous == NULL;
 }
 
-/* Whether to rebuild the table without the deleted entries. */
+/* Returns whether to rebuild the table without the deleted entries. */
 static bool is_large_delete(const struct sw_cuda_table *table, const struct sw_batch *batch,
                             uint64_t entries)
 {
@@ -66,15 +66,15 @@ static bool is_large_delete(const struct sw_cuda_table *table, const struct sw_b
             in_place > slots * MERGE_SLOT_NS);
 }
 
-/* Upserts that insert, by the share of recent batches. */
+/* Estimates how many of the upserts insert, from the share in recent batches. */
 static double fresh_of(const struct sw_cuda_table *table, double upserts)
 {
     return upserts * (double)__atomic_load_n(&table->new_keys, __ATOMIC_RELAXED) /
            SW_CUDA_NEW_KEYS_ALL;
 }
 
-/* Whether to stream the whole table. `entries` are those before the batch. The host cannot know how
- * many of its keys are new: it assumes the share seen in recent batches. */
+/* Returns whether to stream the whole table. `entries` is the number before the batch. The host
+ * does not know how many keys are new: it assumes the share of recent batches. */
 static bool is_large(const struct sw_cuda_table *table, const struct sw_batch *batch,
                      uint64_t entries)
 {
@@ -82,7 +82,7 @@ static bool is_large(const struct sw_cuda_table *table, const struct sw_batch *b
     double count = (double)batch->count;
     double fresh = entries == 0 ? count : fresh_of(table, count);
     double room = 1.0 - ((double)entries + fresh) / slots;
-    room = room < 0.01 ? 0.01 : room; /* the batch may hold fewer keys than operations */
+    room = room < 0.01 ? 0.01 : room; /* the batch may have fewer keys than operations */
     double merge = slots * (entries == 0 ? BUILD_SLOT_NS : MERGE_SLOT_NS) + count * MERGE_OP_NS;
     double upsert = count * UPSERT_OP_NS + fresh * (UPSERT_NEW_NS + UPSERT_MOVE_NS / (room * room));
     switch (table->config.tuning.bulk) {
@@ -95,7 +95,8 @@ static bool is_large(const struct sw_cuda_table *table, const struct sw_batch *b
     }
 }
 
-/* Only the leader replaces the arrays, and only the leader calls this. */
+/* Reads table->arrays without `order`: only the leader replaces the arrays, and only the leader
+ * calls this function. */
 uint32_t sw_cuda_together_ops(void *context, enum sw_op op)
 {
     struct sw_cuda_table *table = (struct sw_cuda_table *)context;
@@ -110,12 +111,12 @@ uint32_t sw_cuda_together_ops(void *context, enum sw_op op)
     return streams ? most : sw_cuda_together_usual(table);
 }
 
-/* Up to this load removals do not clear hints: none is used before the load is higher, and clearing
- * them takes up to a third of a removal. */
+/* Up to this load removals do not clear hints. Hints are not used before the load is higher, and
+ * clearing them would take up to a third of a removal. */
 #define HINTS_TOLD_LOAD 0.85
 
-/* Before a batch: gives the hints up, or makes them anew if they will be used again. Between the
- * two at least a hundredth of the slots is filled. */
+/* Before a batch: marks the hints stale, or rebuilds stale hints if they will be used again.
+ * Between the two loads at least a hundredth of the slots must be filled. */
 template <int BITS> static cudaError_t choose_hints(struct sw_cuda_queue *queue, bool deletes)
 {
     struct sw_cuda_table *table = queue->table;
@@ -141,7 +142,7 @@ template <int BITS> static cudaError_t choose_hints(struct sw_cuda_queue *queue,
     return cudaSuccess;
 }
 
-/* Makes the hints exact where inserts have made them poor, or are likely to. */
+/* Rebuilds the hints if inserts made them inexact, or are likely to. */
 template <int BITS> static cudaError_t refresh_hints(struct sw_cuda_queue *queue, uint32_t upserts)
 {
     struct sw_cuda_table *table = queue->table;
@@ -157,7 +158,8 @@ template <int BITS> static cudaError_t refresh_hints(struct sw_cuda_queue *queue
     return sw_cuda_launch_hints<BITS>(sw_cuda_device_of<BITS>(table), queue->stream);
 }
 
-/* Into the empty table, or among its entries. False if that is not possible. */
+/* Merges the batch into the empty table, or with its entries. Returns false if that is not
+ * possible. */
 template <int BITS>
 static bool merge(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch,
                   bool into_empty, cudaError_t *error)
@@ -178,14 +180,15 @@ static bool merge(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> 
     return true;
 }
 
-/* Whether a batch that is certain to fit is cut into ranges. */
+/* Returns whether a batch that is certain to fit is cut into ranges. */
 static bool is_ranged(const struct sw_cuda_table *table, const struct sw_batch *batch)
 {
     return table->config.tuning.ranges != SW_CHOICE_NEVER && batch->count <= SW_CUDA_RANGED_MAX;
 }
 
-/* Carries out what a batch by ranges has listed. Look-ups and inserts may do without hints;
- * removals must clear those that exist. */
+/* Carries out the removals and inserts that a batch by ranges listed. `device` may have no hints,
+ * for look-ups and inserts. Removals use the table's own view, because they must clear the hints
+ * that exist. */
 template <int BITS>
 static cudaError_t
 move_listed(struct sw_cuda_queue *queue, const struct sw_cuda_device<BITS> *device,
@@ -210,7 +213,7 @@ static cudaError_t by_ranges(struct sw_cuda_queue *queue, const struct sw_cuda_b
     struct sw_cuda_device<BITS> device = *sw_cuda_device_of<BITS>(queue->table);
     const cudaStream_t stream = queue->stream;
     if (!sw_cuda_hints_pay(queue->table)) {
-        device.hints = NULL; /* to look up */
+        device.hints = NULL; /* look-ups without hints are faster */
     }
     cudaError_t error = sw_cuda_launch_scatter<BITS>(&device, batch, stream);
     if (error == cudaSuccess) {
@@ -240,8 +243,8 @@ static cudaError_t general(struct sw_cuda_queue *queue, const struct sw_cuda_bat
     return error;
 }
 
-/* The end of a batch whose answers are where it wants them. A table with a stash has no left-overs,
- * so that a report is all. */
+/* Ends a batch whose answers are already in its arrays. A table with a stash has no leftovers, so
+ * only the report remains. */
 template <int BITS>
 static cudaError_t finish(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch,
                           bool may_refuse)
@@ -269,18 +272,18 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
     uint64_t before = __atomic_fetch_add(&table->entries, upserts, __ATOMIC_RELAXED);
     cudaError_t error = choose_hints<BITS>(queue, deletes);
     const bool is_sure = is_certain(table, batch, typed->collected, before, upserts);
-    /* the stash may be too full for some groups, or for a batch of several kinds; only the host
-     * knows that it has no upserts */
+    /* the stash may be too full for some groups, or for a batch of several kinds. Only the host
+     * knows that a batch has no upserts */
     const bool may_refuse = typed->ops != NULL || (upserts > 0 && typed->group_count > 1);
-    bool answered = false; /* no answer is left for a last kernel to copy */
+    bool answered = false; /* the last kernel has no answers to copy */
     uint32_t unhinted = upserts;
     batch->_upserts = upserts;
     if (error == cudaSuccess && is_large_delete(table, batch, before) &&
         sw_cuda_stream<BITS>(queue, typed, &error)) {
-        /* its results are in the scratch */
+        /* the results are in the scratch */
     } else if (error == cudaSuccess && is_sure && is_mergeable(batch) &&
                is_large(table, batch, before) && merge<BITS>(queue, typed, before == 0, &error)) {
-        /* with hints, unless the stash was in use and the rebuild could not serve */
+        /* the rebuild also wrote the hints, unless the stash was in use and prevented it */
         bool served = __atomic_load_n(&table->stash, __ATOMIC_RELAXED) == 0;
         __atomic_store_n(&table->hints_age,
                          served ? 0 : table->arrays.geometry.buckets * SW_BUCKET_SLOTS,

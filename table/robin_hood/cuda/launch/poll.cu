@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * poll.cu - completion: takes a batch's results from its record, and what the host learns from it.
+ * poll.cu - completion: copies a batch's results from its record, and updates the host's estimates.
  */
 #include "table/robin_hood/cuda/host.cuh"
 
-/* Submits what a scan goes on with, under the same ticket. */
+/* Submits the next step of a scan under the same ticket. */
 static int go_on(struct sw_cuda_queue *queue, struct sw_batch *batch)
 {
     sw_cuda_record_of(queue, batch->_ticket)->done = 0;
     return sw_cuda_enqueue(queue, batch, batch->_ticket) ? SW_PENDING : SW_E_DEVICE;
 }
 
-/* The windows were too small for the cursor to move: reads larger ones. */
+/* Reads larger windows, because the windows were too small for the cursor to move. */
 static int scan_again(struct sw_cuda_queue *queue, struct sw_batch *batch)
 {
     cudaError_t error = cudaSetDevice(queue->table->device);
     if (error == cudaSuccess) {
-        pthread_mutex_lock(&queue->table->order); /* the arrays may change their size */
+        pthread_mutex_lock(&queue->table->order); /* another queue may replace the arrays */
         error = sw_cuda_scan_reserve(queue, 2 * queue->scan.window);
         pthread_mutex_unlock(&queue->table->order);
     }
@@ -30,7 +30,7 @@ static int scan_again(struct sw_cuda_queue *queue, struct sw_batch *batch)
     return go_on(queue, batch);
 }
 
-/* The windows of a scan were copied, or the rows of their keys. */
+/* Continues a scan after the copy of its windows or the read of its rows. */
 static int go_on_scanning(struct sw_cuda_queue *queue, struct sw_batch *batch)
 {
     if (queue->scan.reads_rows) {
@@ -46,8 +46,8 @@ static int go_on_scanning(struct sw_cuda_queue *queue, struct sw_batch *batch)
     return sw_cuda_scan_ask_rows(queue, batch) ? go_on(queue, batch) : SW_E_NOMEM;
 }
 
-/* Corrects the bound of the entries: submit added all that the batch might insert; now it is known
- * what it did. */
+/* Corrects the bound of the entries. Submit added every upsert of the batch; the counters now have
+ * the true number of inserts and deletes. */
 static void correct_bound(struct sw_cuda_table *table, const struct sw_batch *batch)
 {
     uint64_t change = batch->counters.inserted - batch->counters.deleted;
@@ -59,7 +59,7 @@ static void correct_bound(struct sw_cuda_table *table, const struct sw_batch *ba
     }
 }
 
-/* Inserts make hints poor, unless they rewrote the table. */
+/* Counts inserts that make hints inexact. A batch that rewrote the table does not count. */
 static void age_hints(struct sw_cuda_table *table, const struct sw_batch *batch)
 {
     if (batch->_way != 1 + (uint32_t)SW_WAY_STREAM) {
@@ -67,7 +67,8 @@ static void age_hints(struct sw_cuda_table *table, const struct sw_batch *batch)
     }
 }
 
-/* What share of the upserts met a new key, in recent batches that were large enough to tell. */
+/* Updates the estimated share of upserts with a new key, if the batch has at least
+ * SW_CUDA_NEW_KEYS_MIN upserts. */
 static void note_new_keys(struct sw_cuda_table *table, const struct sw_batch *batch)
 {
     uint32_t before = __atomic_load_n(&table->new_keys, __ATOMIC_RELAXED);
@@ -82,9 +83,9 @@ static void note_new_keys(struct sw_cuda_table *table, const struct sw_batch *ba
     __atomic_store_n(&table->new_keys, now, __ATOMIC_RELAXED);
 }
 
-/* The way in which the batch was carried out in the end. Upserts that a rebuild could not merge
- * count as a crowd does; where groups might be refused and it was not found out which, one thread
- * did it all. */
+/* Returns the write path that finally carried out the batch. Upserts that a rebuild could not merge
+ * count as a batch by ranges. If the refused groups could not be determined, one thread carried out
+ * the whole batch. */
 static enum sw_way way_taken(const struct sw_batch *batch, const struct sw_cuda_record *record)
 {
     const enum sw_way way = (enum sw_way)(batch->_way - 1);
@@ -98,7 +99,7 @@ static enum sw_way way_taken(const struct sw_batch *batch, const struct sw_cuda_
 void sw_cuda_count_way(struct sw_cuda_table *table, const struct sw_batch *batch, uint64_t batches,
                        uint64_t operations)
 {
-    if (batch->_way == 0) { /* a look-up of rows */
+    if (batch->_way == 0) { /* the combined batch only looked up rows */
         return;
     }
     struct sw_way_counters *way = &table->ways[batch->_way - 1];
@@ -106,7 +107,7 @@ void sw_cuda_count_way(struct sw_cuda_table *table, const struct sw_batch *batch
     __atomic_fetch_add(&way->operations, operations, __ATOMIC_RELAXED);
 }
 
-/* What the record says of operations alone. */
+/* Copies the parts of the record that only batches of operations have. */
 static void take_answers(struct sw_cuda_table *table, struct sw_batch *batch,
                          const struct sw_cuda_record *record)
 {
@@ -119,7 +120,8 @@ static void take_answers(struct sw_cuda_table *table, struct sw_batch *batch,
     age_hints(table, batch);
 }
 
-/* Takes the results from the record. Returns the status, SW_PENDING if the batch goes on. */
+/* Copies the results from the record. Returns the status, or SW_PENDING if the batch has another
+ * step. */
 static int collect(struct sw_cuda_queue *queue, struct sw_batch *batch)
 {
     const struct sw_cuda_record *record = sw_cuda_record_of(queue, batch->_ticket);
@@ -134,7 +136,7 @@ static int collect(struct sw_cuda_queue *queue, struct sw_batch *batch)
     batch->_stash_change = record->stash_change;
     __atomic_fetch_add(&queue->table->stash, (uint64_t)batch->_stash_change, __ATOMIC_RELAXED);
     if (batch->_ticket == queue->trim_ticket) {
-        sw_cuda_pool_trim(&queue->table->pool); /* of the arrays that growth left behind */
+        sw_cuda_pool_trim(&queue->table->pool); /* frees the arrays that growth replaced */
     }
     if (batch->kind == SW_BATCH_RESIZE) {
         return queue->resize_status;
@@ -154,12 +156,13 @@ int sw_cuda_poll(void *context, struct sw_batch *batch)
         return sw_cuda_poll_image(batch);
     }
     if (batch->kind == SW_BATCH_SWEEP) {
-        return batch->status; /* submit has done it */
+        return batch->status; /* submit completed it */
     }
-    /* Reads gather while older batches of the queue are in flight. */
+    /* Deferred reads accumulate while older batches of the queue are in flight. */
     if (queue->held_count > 0 && batch->_ticket >= queue->held[0]->_ticket &&
         !sw_cuda_is_lost(queue->table)) {
-        (void)sw_cuda_enqueue(queue, NULL, 0); /* a failure shows as a lost table below */
+        (void)sw_cuda_enqueue(queue, NULL, 0); /* a failure marks the table as lost, which the poll
+                                                  below reports */
     }
     int status = sw_cuda_channel_poll(queue, batch->_ticket);
     if (status == SW_OK) {

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * queue.cu - queues: from submit to the launch of a batch. channel.cuh keeps their order.
+ * queue.cu - queues: from submit to the launch of a batch. channel.cuh orders the queues' launches.
  */
 #include "table/robin_hood/cuda/times/expired_reads.cuh"
 #include "table/robin_hood/cuda/times/expiry.cuh"
 
 #include <string.h>
 
-/* Batches of reads up to this size share launches. A larger one has the device busy for longer than
- * a launch takes. */
+/* Batches of at most SMALL_READ_MAX reads share launches. A larger batch keeps the device busy for
+ * longer than a launch takes. */
 #define SMALL_READ_MAX 32768
 
 /* --- submit ----------------------------------------------------------------------------------- */
 
-/* Of integers all writes but deletes count as such, and EXPIRE is none. */
+/* Returns whether an operation may insert. Without rows every operation may, except reads, deletes
+ * and EXPIRE. */
 static bool may_insert(uint32_t op, bool rows)
 {
     return rows ? sw_row_effect(op, false) == SW_EFFECT_WRITE
@@ -46,7 +47,7 @@ struct sw_cuda_mix sw_cuda_mix_of(const struct sw_batch *batch, bool rows)
     return mix;
 }
 
-/* A batch of reads, or a scan, with types. */
+/* Returns a batch of reads, or a scan, with the types of BITS. */
 template <int BITS>
 static struct sw_cuda_read<BITS> typed_read(struct sw_cuda_queue *queue,
                                             const struct sw_batch *batch, uint64_t ticket) {
@@ -62,7 +63,7 @@ static struct sw_cuda_read<BITS> typed_read(struct sw_cuda_queue *queue,
     return read;
 }
 
-/* Before reads are answered, where texts of keys are kept. */
+/* Compares the stored key strings before the reads are answered, if the table has key strings. */
 template <int BITS>
 static cudaError_t compare_texts(struct sw_cuda_queue *queue, const struct sw_batch *batch,
                                  struct sw_cuda_record *record, const struct sw_cuda_judge *judge)
@@ -75,7 +76,7 @@ static cudaError_t compare_texts(struct sw_cuda_queue *queue, const struct sw_ba
                : cudaSuccess;
 }
 
-/* Launches one batch of reads where some entry expires. */
+/* Launches one batch of reads of a table with expiring entries. */
 template <int BITS>
 static cudaError_t launch_judged(struct sw_cuda_queue *queue, const struct sw_batch *batch,
                                  uint64_t ticket)
@@ -99,7 +100,8 @@ static cudaError_t launch_judged(struct sw_cuda_queue *queue, const struct sw_ba
                : sw_cuda_launch_judged_get<BITS>(device, &reads, &judge, queue->stream);
 }
 
-/* Before reads are launched: their clocks; and where no entry expires, when. */
+/* Before reads are launched: reports their clocks to the table. Unless `some` entry expires, also
+ * sets all requested expiry times to 0. */
 static cudaError_t answer_times(struct sw_cuda_queue *queue, struct sw_batch *const *batches,
                                 uint32_t count, bool some)
 {
@@ -114,8 +116,8 @@ static cudaError_t answer_times(struct sw_cuda_queue *queue, struct sw_batch *co
     return error;
 }
 
-/* Launches reads: the batches given, of one filter, as one. What they follow on the stream was
- * submitted before. */
+/* Launches batches of reads with the same filter. They share one launch, unless some entry expires.
+ * The stream already waits for earlier writes. */
 template <int BITS, int N>
 static cudaError_t launch_reads(struct sw_cuda_queue *queue, struct sw_batch *const *batches,
                                 const uint64_t *tickets, uint32_t count)
@@ -150,7 +152,7 @@ static cudaError_t launch_reads(struct sw_cuda_queue *queue, struct sw_batch *co
                : sw_cuda_launch_get<BITS, N>(device, use_hints, &reads, queue->stream);
 }
 
-/* Launches the reads that were held back. */
+/* Launches the deferred reads. */
 template <int BITS> static cudaError_t launch_held(struct sw_cuda_queue *queue)
 {
     uint64_t tickets[SW_CUDA_READS_MAX];
@@ -213,7 +215,7 @@ static cudaError_t submit_clear(struct sw_cuda_queue *queue, const struct sw_bat
     return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
 }
 
-/* The report is that of a batch without operations. */
+/* Resizes the table. The report is the same as for a batch without operations. */
 template <int BITS>
 static cudaError_t submit_resize(struct sw_cuda_queue *queue, struct sw_batch *batch,
                                  uint64_t ticket)
@@ -224,7 +226,7 @@ static cudaError_t submit_resize(struct sw_cuda_queue *queue, struct sw_batch *b
     uint64_t capacity = sw_geometry_admitting(&table->config, batch->capacity, entries);
     uint64_t most = sw_geometry_capacity_max(&table->config);
     cudaError_t error = cudaSuccess;
-    /* the bound counts what is in flight; the entries themselves fit the largest capacity */
+    /* the bound includes batches in flight; the entries themselves fit the largest capacity */
     int status = sw_cuda_resize(queue, capacity < most ? capacity : most, &error);
     table->resized += status == SW_OK;
     table->resize_failed += status != SW_OK;
@@ -240,8 +242,8 @@ static cudaError_t submit_resize(struct sw_cuda_queue *queue, struct sw_batch *b
     return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
 }
 
-/* Copies the windows, then completes the record as an empty batch of reads would. Where the keys
- * are known, their rows are read. */
+/* Copies the windows, then completes the record like an empty batch of reads. If the scan already
+ * has its keys, reads their values instead. */
 template <int BITS>
 static cudaError_t submit_scan(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t ticket)
 {
@@ -256,7 +258,7 @@ static cudaError_t submit_scan(struct sw_cuda_queue *queue, struct sw_batch *bat
     return error == cudaSuccess ? launch_reads<BITS, 1>(queue, &batch, &ticket, 1) : error;
 }
 
-/* The reads held back, then `batch`, unless it is NULL. */
+/* Enqueues the deferred reads, then `batch` unless it is NULL. */
 template <int BITS>
 static cudaError_t enqueue(struct sw_cuda_queue *queue, struct sw_batch *batch,
                            struct sw_cuda_mix mix, uint64_t ticket)
@@ -279,7 +281,7 @@ static cudaError_t enqueue(struct sw_cuda_queue *queue, struct sw_batch *batch,
 
 static bool enqueue_in_order(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t ticket)
 {
-    /* before the mutex: it may read all operations */
+    /* before the mutex is locked: the summary may read all operations */
     const struct sw_cuda_mix mix = sw_cuda_mix_of(batch, sw_cuda_has_rows(queue->table));
     cudaError_t error = cudaSuccess;
     if (!sw_cuda_channel_begin(queue)) {
@@ -305,8 +307,8 @@ bool sw_cuda_enqueue(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64
     return good;
 }
 
-/* Small batches of reads are held back until the queue is polled or has as many as a launch takes.
- * A caller cannot tell before it polls. */
+/* Small batches of reads are deferred until a poll, a flush, a batch of another kind, or until
+ * SW_CUDA_READS_MAX of them wait. A caller cannot notice the delay before it polls. */
 static bool is_small_read(const struct sw_batch *batch)
 {
     return batch->kind == SW_BATCH_OPERATIONS && batch->ops == NULL && batch->op == SW_GET &&
@@ -361,7 +363,7 @@ void sw_cuda_flush(void *context, uint32_t stream)
     struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
     for (uint32_t h = 0; h < queue->held_count; h++) {
         if (queue->held[h]->stream == stream) {
-            (void)sw_cuda_enqueue(queue, NULL, 0); /* a failure shows as a lost table */
+            (void)sw_cuda_enqueue(queue, NULL, 0); /* a failure marks the table as lost */
             return;
         }
     }
@@ -371,7 +373,7 @@ void sw_cuda_flush(void *context, uint32_t stream)
 
 cudaError_t sw_cuda_queue_allocate(struct sw_cuda_queue *queue)
 {
-    pthread_mutex_lock(&queue->table->order); /* the arrays may change their size */
+    pthread_mutex_lock(&queue->table->order); /* another queue may replace the arrays */
     const uint64_t window = (uint64_t)queue->table->arrays.geometry.max_probe + 2;
     cudaError_t error =
         sw_cuda_scan_reserve(queue, window > SW_SCAN_WINDOW ? window : SW_SCAN_WINDOW);

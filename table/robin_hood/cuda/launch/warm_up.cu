@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * warm_up.cu - launches every kernel once, so that none is loaded while the table serves.
+ * warm_up.cu - launches every kernel once, so that the runtime loads no kernel while the table
+ * serves.
  */
 #include <string.h>
 
 #include "table/device/cutter.cuh"
 #include "table/robin_hood/cuda/device.cuh"
 
-/* Operations of the larger batch that loads the kernels. */
+/* Operations of the larger of the two batches that load the kernels. */
 #define WARM_UP_OPS (1U << 14)
 
 template <int BITS, int N>
@@ -40,7 +41,7 @@ static cudaError_t warm_up_gets(const struct sw_cuda_device<BITS> *device,
     return error;
 }
 
-/* Reports, empties the table, and reports that. */
+/* Completes the batch, empties the table, and completes a record for that. */
 template <int BITS>
 static cudaError_t finish_and_clear(const struct sw_cuda_device<BITS> *device,
                                     const struct sw_cuda_batch<BITS> *batch, uint64_t slots_total)
@@ -53,7 +54,7 @@ static cudaError_t finish_and_clear(const struct sw_cuda_device<BITS> *device,
                                 : error;
 }
 
-/* SETs of key 0 by ranges, in any order and in array order. */
+/* Runs SETs of key 0 by ranges, folded in any order and then in array order. */
 template <int BITS>
 static cudaError_t warm_up_ranges(const struct sw_cuda_device<BITS> *device,
                                   struct sw_cuda_batch<BITS> batch, uint64_t slots_total)
@@ -78,7 +79,7 @@ static cudaError_t warm_up_ranges(const struct sw_cuda_device<BITS> *device,
     return error;
 }
 
-/* SETs of key 0, merged into the empty table; then it is emptied again. */
+/* Merges SETs and SUMs of key 0 into the empty table, and empties it again. */
 template <int BITS>
 static cudaError_t warm_up_sets(const struct sw_cuda_device<BITS> *device,
                                 struct sw_cuda_batch<BITS> batch, uint64_t slots_total)
@@ -119,7 +120,7 @@ static cudaError_t warm_up_sets(const struct sw_cuda_device<BITS> *device,
     return error;
 }
 
-/* What moves and orders, on the empty table. */
+/* Launches the kernels for deletes and moves on the empty table. */
 template <int BITS>
 static cudaError_t warm_up_moves(const struct sw_cuda_device<BITS> *device,
                                  struct sw_cuda_batch<BITS> batch)
@@ -144,7 +145,7 @@ static cudaError_t warm_up_moves(const struct sw_cuda_device<BITS> *device,
     if (error == cudaSuccess) {
         error = sw_cuda_launch_merge<BITS>(device, &none, &device->table, stream);
     }
-    if (error == cudaSuccess) { /* the stash is empty: nothing is set aside */
+    if (error == cudaSuccess) { /* the stash is empty: there is nothing to set aside */
         error = sw_cuda_launch_close_up<BITS>(device, NULL, stream);
     }
     if (error == cudaSuccess) {
@@ -159,16 +160,17 @@ static cudaError_t warm_up_moves(const struct sw_cuda_device<BITS> *device,
     return error;
 }
 
-/* Launches every kernel once, on reads of key 0 in the empty table. The runtime loads a kernel and
- * reserves the memory of its threads when it is first launched: a device that has no room left for
- * them is refused here, and not lost later. The scratch stays zero where it must. */
+/* Launches every kernel once, on operations on key 0 in the empty table. The runtime loads a kernel
+ * and reserves the memory of its threads at the first launch. So a device without room for them
+ * fails here, when the table opens, and not later. The scratch stays zero where it must. */
 template <int BITS>
 cudaError_t sw_cuda_warm_up(const struct sw_cuda_device<BITS> *device, uint32_t batch_ops_max,
                             uint64_t slots_total)
 {
     struct sw_cuda_batch<BITS> batch = {
     };
-    /* pieces of the scratch that these batches do not use, large enough by their alignment */
+    /* parts of the scratch that these batches do not use; their alignment makes them large
+     * enough */
     struct sw_cuda_tally *tally = (struct sw_cuda_tally *)device->scratch.updates;
     batch.record = (struct sw_cuda_record *)device->scratch.undo;
     batch.keys = device->scratch.operands;
@@ -176,7 +178,8 @@ cudaError_t sw_cuda_warm_up(const struct sw_cuda_device<BITS> *device, uint32_t 
     batch.group_count = 1;
     batch.count = batch_ops_max;
     cudaError_t error = warm_up_gets<BITS>(device, &batch, tally);
-    /* few, since one thread applies them all; of the numbers that are sorted differently */
+    /* few operations, since one thread applies all of them; both counts, because the sort has a
+     * kernel for each */
     for (uint32_t count = 1; count <= WARM_UP_OPS && error == cudaSuccess; count *= WARM_UP_OPS) {
         batch.count = count < batch_ops_max ? count : batch_ops_max;
         error = warm_up_gets<BITS>(device, &batch, tally);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * write_together.cu - submit and poll of several writes together.
+ * write_together.cu - submit and poll of combined launches of several writes.
  */
 #include "table/robin_hood/cuda/times/expiry.cuh"
 
-/* What the operations of all parts are. */
+/* Summarizes the operations of all batches of the launch. */
 static struct sw_cuda_mix mix_of_all(const struct sw_together *together, bool rows)
 {
     struct sw_cuda_mix all = {};
@@ -17,13 +17,13 @@ static struct sw_cuda_mix mix_of_all(const struct sw_together *together, bool ro
     return all;
 }
 
-/* Grows first, if the table must. */
+/* Enqueues the combined launch. Before that, grows the table if it must grow. */
 static cudaError_t enqueue(struct sw_cuda_queue *queue, struct sw_together *together,
                            struct sw_cuda_mix mix, uint64_t ticket)
 {
     struct sw_cuda_table *table = queue->table;
     cudaError_t error = cudaSuccess;
-    if (sw_cuda_keeps_times(table) || /* then there is one */
+    if (sw_cuda_keeps_times(table) || /* the table has expiry times */
         sw_expiry_gives_or_buries(together->parts[0])) {
         return sw_cuda_write_timed(queue, together, mix, ticket);
     }
@@ -43,7 +43,7 @@ static cudaError_t enqueue(struct sw_cuda_queue *queue, struct sw_together *toge
 int sw_cuda_submit_together(void *context, struct sw_together *together)
 {
     struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
-    /* before the mutex: it may read all operations */
+    /* before the mutex is locked: the summary may read all operations */
     const struct sw_cuda_mix mix = mix_of_all(together, sw_cuda_has_rows(queue->table));
     return sw_cuda_together_submit(
         queue, together, [&](uint64_t ticket) { return enqueue(queue, together, mix, ticket); });
@@ -53,7 +53,8 @@ int sw_cuda_poll_together(void *context, struct sw_together *together)
 {
     struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
     int status = sw_cuda_poll(queue, &together->whole);
-    if (status == SW_OK || status == SW_E_FULL) { /* the whole is counted as one of them */
+    if (status == SW_OK || status == SW_E_FULL) { /* sw_cuda_poll has counted the combined batch as
+                                                     one batch */
         sw_cuda_count_way(queue->table, &together->whole, together->count - 1, 0);
     }
     if (status != SW_PENDING) {
