@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * filter.cuh - the filter of a launch of reads (slot_filter.h), which is a parameter of the kernel.
+ * filter.cuh - the filter of a launch of reads (slot_filter.h). The kernel gets it as a parameter.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_LOOK_UP_FILTER_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_LOOK_UP_FILTER_CUH
@@ -12,20 +12,22 @@ struct sw_filter {
     static constexpr bool filters = true;
     struct sw_slot_filter of;
 };
-/* In its place: every key may be read. */
+/* Replaces sw_filter in a launch without a filter: every key may be read. */
 struct sw_no_filter {
     static constexpr bool filters = false;
 };
 
-/* ~ the first of the keys first, first + step, .. below `count` that may not be read, of which m[]
- * are mixed; 0: all may. All threads of the block. */
+/* Checks the keys first, first + step, .. below `count`, whose mixed forms are m[]. Returns the
+ * bitwise complement of the number of the first key outside the filter, or 0 if all keys pass. All
+ * threads of the block must call it. */
 template <int BITS, int KEYS>
 static __device__ inline uint32_t sw_filter_outside(const sw_filter &filter,
                                                     const typename sw_width<BITS>::table *table,
                                                     const typename sw_width<BITS>::word *m,
                                                     uint32_t first, uint32_t step, uint32_t count)
 {
-    __shared__ uint64_t slots[SW_FILTER_SLOTS / 64]; /* each thread looks at another one */
+    __shared__ uint64_t slots[SW_FILTER_SLOTS / 64]; /* in shared memory, because each thread
+                                                        indexes another word */
     uint32_t outside = 0;
     for (uint32_t i = threadIdx.x; i < SW_FILTER_SLOTS / 64; i += blockDim.x) {
         slots[i] = filter.of.slots[i];

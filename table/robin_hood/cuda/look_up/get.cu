@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * get.cu - batches of reads: one kernel for several, keys straight from host memory, answers
- * straight into it.
+ * get.cu - batches of reads. One kernel answers several batches; it reads keys from host memory and
+ * writes answers to it.
  *
- * A thread answers KEYS keys and has the home buckets of all of them on their way from memory
- * before it looks at the first; the few keys that go on to a second bucket go on one by one. With
- * LANES above 1 so many neighbouring threads share each of their keys, and read a part of its
- * bucket each; the first of them does the rest.
+ * A thread answers KEYS keys. It issues the loads of all their home buckets before it searches the
+ * first. The few keys that need a second bucket are searched one after the other. With LANES above
+ * 1, LANES neighbouring threads share each key: each thread reads a part of the bucket, and the
+ * first thread does the rest.
  */
 #include "table/robin_hood/cuda/look_up/get.cuh"
 #include "table/robin_hood/cuda/times/expired_reads.cuh"
 
-/* Batches above this fill the device with several keys a thread. */
+/* Up to this number of keys a launch has one key per thread. More keys fill the device with several
+ * keys per thread. */
 #define GET_ONE_KEY_MAX (1U << 18)
 
-/* Base, and what may be tried in its place. Keys in flight a thread (with hints a number of their
- * own), lanes per key, threads of a block, and for how many threads a multiprocessor there are to
- * be registers; 0: whatever one block needs.
+/* The base and its alternatives: keys in flight per thread (a separate number with hints), lanes
+ * per key, threads per block, and the number of threads per multiprocessor for which there must be
+ * registers (0: the registers that one block needs).
  *
  * %RANGE% SW_GET_KEYS kif {1,2,4} Operation{ct}=[plain]
  * %RANGE% SW_GET_HINTED_KEYS kih {2,3,4} Operation{ct}=[hinted]
@@ -69,13 +70,14 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     uint32_t b = batch_of_block<BITS, N>(reads);
     const struct sw_cuda_read<BITS> batch = reads.batches[b];
     uint32_t block = blockIdx.x - reads.first_block[b];
-    uint32_t step = blockDim.x / LANES; /* keys that the block looks up at once */
+    uint32_t step = blockDim.x / LANES; /* keys that the block looks up at the same time */
     uint32_t first = block * (step * KEYS) + threadIdx.x / LANES;
     uint32_t part = threadIdx.x % LANES;
     uint32_t count = batch.count;
     uint64_t probes = 0;
     uint32_t hits = 0;
-    uint32_t outside = 0; /* ~ the first key of this thread that is */
+    uint32_t outside = 0; /* bitwise complement of this thread's first key outside the filter; 0:
+                             none */
 
 #pragma unroll
     for (int k = 0; k < KEYS; k++) {
@@ -92,7 +94,7 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
 #pragma unroll
         for (int k = 0; k < KEYS; k++) {
             bucket[k] += sw_hint_lead(hint[k], bucket[k] % 2 != 0);
-            /* every bucket to the last may be full */
+            /* all buckets up to the last may be full */
             bucket[k] = min(bucket[k], table.main.buckets_total - 1);
         }
     }
@@ -100,7 +102,7 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     for (int k = 0; k < KEYS; k++) {
         read_bucket<BITS, LANES, HINTS>(&table.main, bucket[k], part, held[k]);
     }
-    if constexpr (FILTER::filters) { /* while the buckets come */
+    if constexpr (FILTER::filters) { /* while the buckets are being loaded */
         outside = sw_filter_outside<BITS, KEYS>(filter, &table, m, first, step, count);
     }
 #pragma unroll
@@ -141,8 +143,8 @@ static cudaError_t launch_shaped(const struct sw_cuda_device<BITS> *device,
     return cudaGetLastError();
 }
 
-/* With the policy's block size, or the one that was asked for: a thread of a large block has fewer
- * registers. */
+/* Launches with the policy's block size or with the one that the table's tuning sets. A thread of a
+ * large block has fewer registers. */
 template <int BITS, int N, int KEYS, bool HINTS, bool COUNTS, typename POLICY>
 static cudaError_t launch(const struct sw_cuda_device<BITS> *device,
                           struct sw_cuda_reads<BITS, N> *reads, cudaStream_t stream)
@@ -161,8 +163,8 @@ static cudaError_t launch(const struct sw_cuda_device<BITS> *device,
                                                                                   threads, stream);
 }
 
-/* With a filter, which all batches have. Its kernels are of one kind: what hashing a key takes
- * hides what others would save. */
+/* Launches batches with a filter. One kernel shape serves them all: hashing a key costs more than
+ * other shapes would save. */
 template <int BITS, int N>
 static cudaError_t launch_filtered(const struct sw_cuda_device<BITS> *device, bool hints,
                                    struct sw_cuda_reads<BITS, N> *reads, cudaStream_t stream)

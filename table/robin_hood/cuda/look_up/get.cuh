@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * get.cuh - looking keys up by neighbouring threads, and the end of a block that did: what the
- * kernels of reads share.
+ * get.cuh - functions that the kernels of reads share: look-ups of keys by neighbouring threads,
+ * and the report of a block.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_LOOK_UP_GET_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_LOOK_UP_GET_CUH
@@ -10,10 +10,10 @@
 #include "table/robin_hood/cuda/device.cuh"
 #include "table/robin_hood/cuda/look_up/filter.cuh"
 
-/* The 16 bytes at p. With hints, lines of the table are the first to leave the L2 cache, so that
- * the hints stay: a hint is read for every key, a line of the table hardly twice. The non-coherent
- * path is allowed, since no kernel writes the table in a read phase (rule 5, M1). Below compute
- * capability 8.0 the L2 cache takes no such wishes. */
+/* Loads the 16 bytes at p. With hints, lines of the table leave the L2 cache first, so that the
+ * hints stay. Every key reads a hint, but a line of the table is hardly read twice. The
+ * non-coherent path is allowed, since no kernel writes the table in a read phase (rule 5, M1).
+ * Below compute capability 8.0 the L2 cache has no such hints. */
 template <bool FIRST_OUT> static __device__ inline uint4 load_16(const void *p)
 {
     if (!FIRST_OUT) {
@@ -47,7 +47,7 @@ static __device__ inline uint8_t load_hint(const uint8_t *p)
 #endif
 }
 
-/* One lane's part of bucket b, of LANES lanes: as many slots, from part * that many on. */
+/* Reads lane `part`'s share of bucket b: SW_BUCKET_SLOTS / LANES slots. */
 template <int BITS, int LANES, bool FIRST_OUT>
 static __device__ inline void
 read_bucket(const typename sw_width<BITS>::view *view, uint64_t b, uint32_t part,
@@ -57,7 +57,7 @@ read_bucket(const typename sw_width<BITS>::view *view, uint64_t b, uint32_t part
     constexpr int slots = SW_BUCKET_SLOTS / LANES;
     static_assert(slots * BITS / 8 >= 16, "a lane reads 16 bytes at once: fewer lanes a key");
     const typename sw_width<BITS>::slot *bucket = view->slots + b * SW_BUCKET_SLOTS + part * slots;
-    /* field by field: through a pointer the array would lie in local memory */
+    /* field by field: access through a pointer would place the array in local memory */
     if (BITS == 64) {
 #pragma unroll
         for (int i = 0; i < slots; i += 2) {
@@ -77,8 +77,8 @@ read_bucket(const typename sw_width<BITS>::view *view, uint64_t b, uint32_t part
     }
 }
 
-/* As sw_probe, by the lanes that share the bucket; votes tell all of them the answer (M3). All
- * lanes of the warp call it. */
+/* Like sw_probe, by the lanes that share the bucket. Shuffles give all of them the answer (M3). All
+ * lanes of the warp must call it. */
 template <int BITS, int LANES>
 static __device__ inline int
 probe(const typename sw_width<BITS>::slot held[SW_BUCKET_SLOTS / LANES],
@@ -108,7 +108,8 @@ probe(const typename sw_width<BITS>::slot held[SW_BUCKET_SLOTS / LANES],
     return hit ? 0 : larger ? SW_PROBE_ABSENT : SW_PROBE_NEXT;
 }
 
-/* As sw_locate, given what bucket b says of m: its home, or the one its hint names. */
+/* Like sw_locate, but starts from `at`, the result of the probe of bucket b. That bucket is m's
+ * home bucket or the one that its hint names. */
 template <int BITS>
 static __device__ inline bool get_one(const typename sw_width<BITS>::table *table, int at,
                                       uint64_t b, typename sw_width<BITS>::word m,
@@ -132,7 +133,7 @@ static __device__ inline bool get_one(const typename sw_width<BITS>::table *tabl
     return found;
 }
 
-/* One thread, when all sums are known. `outside` as in the tally. */
+/* Completes the record. Called by one thread when all sums are known. `outside` as in the tally. */
 static __device__ inline void report(uint64_t probes, uint64_t hits, uint64_t count, bool counted,
                                      uint32_t outside, struct sw_cuda_record *record,
                                      uint64_t ticket)
@@ -150,7 +151,7 @@ static __device__ inline void report(uint64_t probes, uint64_t hits, uint64_t co
     sw_record_done(record, ticket);
 }
 
-/* The batch this block works on. */
+/* Returns the number of the batch that this block works on. */
 template <int BITS, int N>
 static __device__ inline uint32_t batch_of_block(const struct sw_cuda_reads<BITS, N> &reads)
 {
@@ -161,8 +162,8 @@ static __device__ inline uint32_t batch_of_block(const struct sw_cuda_reads<BITS
     return b;
 }
 
-/* Adds the sums of a block to the tally of its batch; the batch's last block makes the record (M7).
- * The tally is read by volatile loads, since other blocks changed it by atomics. */
+/* Adds the sums of a block to the tally of its batch. The batch's last block completes the record
+ * (M7). It reads the tally by volatile loads, since other blocks changed it by atomics. */
 template <int BITS, bool COUNTS, bool FILTERS>
 static __device__ inline void finish_block(const struct sw_cuda_read<BITS> &batch, uint64_t probes,
                                            uint32_t hits, uint32_t outside, uint32_t blocks)
@@ -179,7 +180,7 @@ static __device__ inline void finish_block(const struct sw_cuda_read<BITS> &batc
             }
         }
         __syncthreads(); /* M2: the sums are zero */
-        /* a thread's probes fit 32 bits: max_probe does, and it has few keys */
+        /* a thread's probes fit 32 bits: max_probe does, and the thread has few keys */
         uint32_t warp_probes = sw_reduce_add((uint32_t)probes);
         if (threadIdx.x % 32 == 0) {
             atomicAdd(&block_probes, (unsigned long long)warp_probes);
@@ -189,10 +190,10 @@ static __device__ inline void finish_block(const struct sw_cuda_read<BITS> &batc
             atomicMax(&block_outside, outside);
         }
     }
-    __syncthreads(); /* M2: the sums, and what the block wrote to the host */
+    __syncthreads(); /* M2: the sums, and the block's stores to host memory */
     if (blocks == 1) {
-        if (threadIdx.x == 0) { /* M2, M7: the fence before the ticket covers what the whole block
-                                   wrote */
+        if (threadIdx.x == 0) { /* M2, M7: the fence before the ticket covers the stores of the
+                                   whole block */
             report(COUNTS ? block_probes : 0, COUNTS ? block_hits : 0, batch.count, COUNTS,
                    FILTERS ? block_outside : 0, batch.record, batch.ticket);
         }
@@ -218,7 +219,7 @@ static __device__ inline void finish_block(const struct sw_cuda_read<BITS> &batc
     }
 }
 
-/* The bits at even places, side by side. */
+/* Returns the bits at even places, packed into the low half. */
 static __device__ inline uint32_t even_bits(uint32_t word)
 {
     word &= 0x55555555;
@@ -228,7 +229,8 @@ static __device__ inline uint32_t even_bits(uint32_t word)
     return (word | word >> 8) & 0x0000FFFF;
 }
 
-/* Stores a warp's bits, of LANES threads a key, as number w of its block. */
+/* Stores a warp's bits as number w of its block. LANES threads share a key, so only every LANES-th
+ * bit counts. */
 template <int LANES>
 static __device__ inline void keep_found(uint32_t *block_found, uint32_t w, uint32_t word)
 {
@@ -240,7 +242,7 @@ static __device__ inline void keep_found(uint32_t *block_found, uint32_t w, uint
     }
 }
 
-/* Numbers the blocks of each batch. Returns how many there are. */
+/* Assigns blocks to the batches. Returns the number of blocks. */
 template <int BITS, int N>
 static uint32_t lay_out(struct sw_cuda_reads<BITS, N> *reads, uint32_t keys_per_block)
 {
@@ -248,7 +250,8 @@ static uint32_t lay_out(struct sw_cuda_reads<BITS, N> *reads, uint32_t keys_per_
     for (uint32_t b = 0; b < reads->batch_count; b++) {
         uint64_t own = ((uint64_t)reads->batches[b].count + keys_per_block - 1) / keys_per_block;
         reads->first_block[b] = blocks;
-        blocks += own > 0 ? (uint32_t)own : 1; /* an empty batch completes too */
+        blocks += own > 0 ? (uint32_t)own : 1; /* an empty batch also needs a block that completes
+                                                  it */
     }
     reads->first_block[reads->batch_count] = blocks;
     return blocks;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan.cu - windows of the table for scans: copied to pinned memory, read by sw_scan_collect.
+ * scan.cu - windows of the table for scans. They are copied to pinned memory; sw_scan_collect reads
+ * them.
  */
 #include "table/robin_hood/cuda/host.cuh"
 
@@ -52,7 +53,7 @@ static cudaError_t copy_windows(struct sw_cuda_queue *queue, const struct sw_bat
     size_t bytes = bucket_bytes(queue->table);
     if ((scan->main_room < scan->window && scan->main_room < table->main.buckets_total) ||
         (scan->stash_room < scan->window && scan->stash_room < table->stash.buckets_total)) {
-        /* the table has grown; where there is no memory, smaller windows serve */
+        /* the table has grown; if there is no memory, the smaller windows are used */
         if (sw_cuda_scan_reserve(queue, scan->window) != cudaSuccess) {
             (void)cudaGetLastError();
         }
@@ -110,7 +111,7 @@ bool sw_cuda_scan_answer(struct sw_cuda_queue *queue, struct sw_batch *batch)
     return true;
 }
 
-/* Where its answer goes. False if there is no memory for it. */
+/* Allocates `found` for the read of the values. Returns false if there is no memory. */
 static bool reserve_found(struct sw_cuda_queue *queue)
 {
     if (queue->scan.found != NULL) {
