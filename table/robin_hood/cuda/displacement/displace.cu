@@ -1,30 +1,32 @@
 /* SPDX-License-Identifier: MIT
  *
- * displace.cu - inserts absent keys and removes present ones: the part of a write that moves other
+ * displace.cu - inserts absent keys and removes present keys: the part of a write that moves other
  * entries.
  *
- * An insert moves one entry from each bucket to the next until a bucket has room; a removal moves
- * one back from each bucket until a bucket has none that was displaced. One that ends within a few
- * buckets is done by a single thread (displace_short.cu); the others are walks.
+ * An insert moves one entry from each bucket to the next until a bucket has room. A removal moves
+ * one entry back from each bucket until a bucket has no displaced entry. One thread carries out a
+ * displacement that ends within a few buckets (displace_short.cu). A longer displacement chain is a
+ * walk.
  *
- * LANES neighbouring buckets are a stretch. As many threads walk it in one step: each has one
- * bucket in registers, and entries go from lane to lane. A stretch has a lock, one bit. A walk that
- * goes on to the next stretch takes that lock before it gives this one back (hand-over-hand
- * locking: Bayer and Schkolnick, 1977), so no walk passes another: the table is as if the walks
- * were made one after the other, and canonical after each. Locks are taken from left to right only,
- * so every walk waits for one further right, and the rightmost one always goes on.
+ * A stretch is a range of LANES neighbouring buckets with one lock, a bit. LANES threads process a
+ * stretch in one step: each has one bucket in registers, and entries move from lane to lane. A walk
+ * that continues in the next stretch acquires that lock before it releases its own (hand-over-hand
+ * locking: Bayer and Schkolnick, 1977). So no walk passes another. The result is as if the walks
+ * ran one after the other, and the table is canonical after each. A walk that holds a lock waits
+ * only for the next lock to the right. So every walk waits for a walk further right, and the
+ * rightmost walk always continues.
  *
- * Memory order (table/README.md). All slots of a stretch, and the place of a removal that is to be
- * filled in the stretch before, are touched only under the stretch's lock: M5. So slots are loaded
- * and stored plainly, a 128-bit slot in two halves, and no rule about torn loads is needed here.
- * What a walk carries is in registers: M3.
+ * Memory order (table/README.md). A walk accesses the slots of a stretch only under the stretch's
+ * lock (M5). A removal also keeps the lock of the stretch before, to fill the hole there. So slots
+ * are loaded and stored plainly, a 128-bit slot in two halves, and no rule about torn loads is
+ * needed here. The carried entry is in registers (M3).
  *
- * No walk waits in a loop of its own, which could keep other lanes of its warp from giving back the
- * lock it waits for: all walks of a warp try, and step, together.
+ * No walk waits in a loop of its own. Such a loop could keep other lanes of the warp from releasing
+ * the lock that the walk needs. All walks of a warp try their locks, and step, together.
  *
- * Short inserts, walked inserts, short removals and walked removals are kernels of their own, so
- * that rule 5 of table/robin_hood/README.md holds by M1. While one of them runs, entries move in
- * one direction only, so where a key was when it was looked up tells on which side it is now.
+ * Short inserts, walked inserts, short removals and walked removals are separate kernels, so that
+ * rule 5 of table/robin_hood/README.md holds by M1. While one of them runs, entries move in one
+ * direction only. So a key can only be on one side of the slot where it was looked up.
  */
 #include "table/device/follow.cuh"
 #include "table/device/lock_bits.cuh"
@@ -35,7 +37,8 @@
 /* Buckets of a stretch. On an H200 at load 0.93, 2^16 removals: 459 us with 8, 336 with 16, 299
  * with 32; 2^20 at 0.85: 1141, 1313, 1892. */
 #define LANES 16
-/* Blocks that a multiprocessor holds at once, of the kernels that walk; smaller ones hold fewer. */
+/* Resident blocks per multiprocessor of the kernels that walk. A smaller multiprocessor holds
+ * fewer. */
 #define WALK_BLOCKS 6
 
 /* --- stretches and their locks ---------------------------------------------------------------- */
@@ -45,30 +48,30 @@ static __device__ inline void prefetch(const void *at)
     asm volatile("prefetch.global.L2 [%0];" : : "l"(__cvta_generic_to_global(at)) : "memory");
 }
 
-/* One walk, by LANES threads; the same in all of them. */
+/* The state of a walk. All its LANES threads have the same copy. */
 template <int BITS> struct walk {
     typename sw_width<BITS>::slot
-        carried;      /* inserts: the entry to be placed; removals: m is the key */
-    uint64_t stretch; /* the next stretch to step into, of its array */
-    uint64_t home;    /* of the carried entry: it belongs in no bucket before this one */
+        carried;      /* inserts: the entry to be placed; removals: m is the key to be removed */
+    uint64_t stretch; /* number of the next stretch to step into, in its array */
+    uint64_t home;    /* first bucket that the carried entry may enter */
     bool active;
     bool in_stash;
-    bool holds; /* it holds the lock of the stretch before. Inserts: `carried` came from there.
-                   Removals: the hole there is to be filled */
+    bool holds; /* the walk holds the lock of the stretch before. Inserts: `carried` came from
+                   there. Removals: there is a hole to fill */
 };
 
-/* A lane's view of the stretch that its walk stepped into. */
+/* One lane's view of the stretch that its walk stepped into. */
 template <int BITS> struct step {
     typename sw_width<BITS>::slot held[SW_BUCKET_SLOTS];
     typename sw_width<BITS>::slot *bucket;
     uint64_t number; /* number of the bucket */
-    uint64_t lock;   /* its number: those of both arrays are counted */
-    bool stepped;    /* the lock was taken */
-    bool inside;     /* the lock was taken, and the array has such a bucket */
+    uint64_t lock;   /* number of the lock, counted over both arrays */
+    bool stepped;    /* the lock was acquired */
+    bool inside;     /* the lock was acquired, and the array has this bucket */
 };
 
-/* The lowest lane of the walk for which `yes` holds; LANES if there is none. All lanes of the warp
- * must call it. */
+/* Returns the lowest lane of the walk for which `yes` holds, or LANES if no lane has it. All lanes
+ * of the warp must call it. */
 static __device__ inline int first_lane(bool yes)
 {
     uint32_t all = __ballot_sync(SW_WARP_ALL, yes) >> (threadIdx.x % 32 / LANES * LANES);
@@ -85,7 +88,8 @@ slot_of_lane(typename sw_width<BITS>::slot slot, int lane)
     return slot;
 }
 
-/* Selected, not indexed, so that the bucket stays in registers; EMPTY for -1. */
+/* Returns held[index], or an EMPTY slot for -1. Selects instead of indexing, so that the bucket
+ * stays in registers. */
 template <int BITS>
 static __device__ inline typename sw_width<BITS>::slot
 slot_at(const typename sw_width<BITS>::slot held[SW_BUCKET_SLOTS], int index)
@@ -101,7 +105,7 @@ slot_at(const typename sw_width<BITS>::slot held[SW_BUCKET_SLOTS], int index)
     return slot;
 }
 
-/* Tries the lock of the next stretch; where it is taken, reads the stretch. */
+/* Tries to lock the next stretch. If that succeeds, reads the stretch. */
 template <int BITS>
 static __device__ inline struct step<BITS> step_into(const struct sw_cuda_device<BITS> &device,
                                                      const struct walk<BITS> &walk) {
@@ -115,14 +119,14 @@ static __device__ inline struct step<BITS> step_into(const struct sw_cuda_device
     step.number = walk.stretch * LANES + lane;
     step.bucket = view->slots + step.number * SW_BUCKET_SLOTS;
     if (walk.active && step.number < view->buckets_total) {
-        prefetch(step.bucket); /* its latency overlaps that of the lock; a hint only, which nothing
-                                  relies on */
+        prefetch(step.bucket); /* its latency overlaps the lock's; only a hint, nothing relies on
+                                  it */
     }
     if (walk.active && lane == 0) {
         stepped = sw_try_lock_bit(device.locks, step.lock);
     }
     step.stepped = __shfl_sync(SW_WARP_ALL, stepped, 0, LANES);
-    __syncwarp(); /* M3, M5: what lane 0 acquired the other lanes see too */
+    __syncwarp(); /* M3, M5: lane 0's acquire also holds for the other lanes */
     step.inside = step.stepped && step.number < view->buckets_total;
     for (int i = 0; i < SW_BUCKET_SLOTS; i++) {
         step.held[i].m = W::empty;
@@ -134,8 +138,8 @@ static __device__ inline struct step<BITS> step_into(const struct sw_cuda_device
     return step;
 }
 
-/* Gives back the locks that the walk does not need any more: that of the stretch before and, unless
- * it goes on, its own. Inserts and removals end a step with it. */
+/* Ends a step of an insert or a removal. Releases the lock of the stretch before and, unless the
+ * walk keeps it (`keeps`), the stretch's own lock. */
 template <int BITS>
 static __device__ inline void step_out(const struct sw_cuda_device<BITS> &device,
                                        struct walk<BITS> *walk, const struct step<BITS> &step,
@@ -172,8 +176,8 @@ static __device__ inline void begin_insert(const struct sw_cuda_device<BITS> &de
     walk->holds = false;
 }
 
-/* An entry that met the cap leaves the array: it goes to the stash, or is handed back. The counts
- * are words (M6), read by later kernels. */
+/* Takes an entry that met the probe cap out of its array. The entry goes to the stash, or to the
+ * leftovers if there is no stash. The counts are words (M6); later kernels read them. */
 template <int BITS>
 static __device__ inline void meet_cap(const struct sw_cuda_device<BITS> &device,
                                        struct walk<BITS> *walk)
@@ -199,8 +203,8 @@ static __device__ inline void meet_cap(const struct sw_cuda_device<BITS> &device
     }
 }
 
-/* One stretch further. Returns whether an entry met the cap. *probes grows by the buckets that this
- * lane looked at. */
+/* Tries one step of an insert. Returns whether an entry met the cap. Adds the buckets that this
+ * lane read to *probes. */
 template <int BITS>
 static __device__ inline bool insert_step(const struct sw_cuda_device<BITS> &device,
                                           struct walk<BITS> *walk, uint64_t *probes)
@@ -212,8 +216,8 @@ static __device__ inline bool insert_step(const struct sw_cuda_device<BITS> &dev
     typename W::slot top;
     typename W::slot in;
     const int max = W::bucket_max(step.held, &top);
-    /* the carried entry belongs in the first bucket that has room or a larger entry; an entry from
-     * the stretch before is smaller than all of this one */
+    /* the carried entry enters the first bucket that has room or a larger entry; an entry from the
+     * stretch before is smaller than all entries of this one */
     const bool takes =
         step.inside && (walk->holds || (step.number >= walk->home && top.m > walk->carried.m));
     const int begin = first_lane(takes);
@@ -222,7 +226,7 @@ static __device__ inline bool insert_step(const struct sw_cuda_device<BITS> &dev
     if (lane == begin) {
         in = walk->carried;
     }
-    /* a bucket with room gives no entry on, and an entry does not enter past its cap */
+    /* a bucket with room passes no entry on, and an entry does not enter a bucket past its cap */
     const bool fits = step.inside && step.number - W::home(view, in.m) <= view->max_probe;
     const int end = first_lane(step.stepped && lane >= begin && (!fits || top.m == W::empty));
     const bool placed = __shfl_sync(SW_WARP_ALL, fits, end < LANES ? end : 0, LANES);
@@ -237,7 +241,7 @@ static __device__ inline bool insert_step(const struct sw_cuda_device<BITS> &dev
     if (!step.stepped) {
         return false;
     }
-    if (begin < LANES) { /* otherwise the carried entry has not found its bucket yet */
+    if (begin < LANES) { /* otherwise the walk has not reached the carried entry's bucket yet */
         walk->carried = out;
     }
     if (goes_on) {
@@ -297,8 +301,8 @@ static __device__ inline void begin_removal(const struct sw_cuda_device<BITS> &d
     walk->holds = false;
 }
 
-/* One stretch: to the left until the key is found, then to the right. *hole is the slot given up in
- * the last bucket of the stretch before, whose lock the walk still holds. */
+/* Tries one step of a removal: to the left until the key is found, then to the right. *hole is the
+ * free slot in the last bucket of the stretch before. The walk still holds that stretch's lock. */
 template <int BITS>
 static __device__ inline void removal_step(const struct sw_cuda_device<BITS> &device,
                                            struct walk<BITS> *walk,
@@ -311,7 +315,7 @@ static __device__ inline void removal_step(const struct sw_cuda_device<BITS> &de
     const int min = W::bucket_min(step.held);
     typename W::slot low;
     low = slot_at<BITS>(step.held, min);
-    /* whether the bucket to the left may have this bucket's smallest entry */
+    /* whether this bucket's smallest entry may move to the bucket on the left */
     const bool displaced = min >= 0 && step.number > 0 && W::home(view, low.m) < step.number;
     typename W::word value;
     const int at = W::probe(step.held, walk->carried.m, &value);
@@ -320,7 +324,7 @@ static __device__ inline void removal_step(const struct sw_cuda_device<BITS> &de
     next.m = __shfl_down_sync(SW_WARP_ALL, low.m, 1, LANES);
     next.value = __shfl_down_sync(SW_WARP_ALL, low.value, 1, LANES);
     const bool gives = __shfl_down_sync(SW_WARP_ALL, displaced, 1, LANES);
-    /* the last lane cannot tell: its neighbour is in the next stretch */
+    /* the last lane cannot know: its neighbour is in the next stretch */
     const int end = first_lane(step.stepped && lane >= begin && (lane == LANES - 1 || !gives));
     typename W::slot *given_up = step.bucket + (lane == begin && !walk->holds ? at : min);
     if (lane == begin && walk->holds) {
@@ -398,7 +402,8 @@ static uint32_t blocks_for(uint64_t threads, uint32_t most)
     return blocks < 1 ? 1 : blocks < most ? (uint32_t)blocks : most;
 }
 
-/* No more blocks than run at once: a block that began later would have as much to do, alone. */
+/* Limits the blocks to those that run at once. A block that started later would have as much work,
+ * without others beside it. */
 template <int BITS>
 static uint32_t walk_blocks(const struct sw_cuda_device<BITS> *device, uint32_t count)
 {

@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: MIT
  *
- * displace.cuh - carries out the lists of a write batch that move entries: inserts and removals.
+ * displace.cuh - carries out the lists of a write batch that move other entries: inserts and
+ * removals.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_DISPLACEMENT_DISPLACE_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_DISPLACEMENT_DISPLACE_CUH
 
 #include "table/robin_hood/cuda/device.cuh"
 
-/* Places the entries of scratch.inserts, control->inserts of them, at most `count`: absent,
- * distinct keys. What meets the probe cap goes to the stash or is handed back. If the batch was not
- * admitted nothing happens. Must run alone; counts probes and failures. */
+/* Inserts the first control->inserts entries of scratch.inserts, at most `count`. Their keys are
+ * absent and distinct. An entry that meets the probe cap goes to the stash, or to the leftovers if
+ * there is no stash. Does nothing if the batch was not admitted. Must run alone. Counts probes and
+ * failures. */
 template <int BITS>
 cudaError_t sw_cuda_launch_inserts(const struct sw_cuda_device<BITS> *device, uint32_t count,
                                    cudaStream_t stream);
 
-/* Removes the entries of scratch.deletes, control->deletes of them, at most `count`: present,
- * distinct keys. Since the slots were found entries have not moved. Otherwise as above. */
+/* Removes the first control->deletes entries of scratch.deletes, at most `count`. Their keys are
+ * present and distinct. No entry may have moved since the slots were looked up. Does nothing if the
+ * batch was not admitted. Must run alone. Counts probes. */
 template <int BITS>
 cudaError_t sw_cuda_launch_removals(const struct sw_cuda_device<BITS> *device, uint32_t count,
                                     cudaStream_t stream);
 
-/* The first parts of these, by threads alone: what they leave is in scratch.long_inserts and
- * scratch.long_removals. */
+/* The first parts of the two functions above: short displacements, one thread each. They put the
+ * remaining operations into scratch.long_inserts and scratch.long_removals. */
 template <int BITS>
 cudaError_t sw_cuda_launch_short_inserts(const struct sw_cuda_device<BITS> *device, uint32_t count,
                                          cudaStream_t stream);

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * displace_short.cu - inserts and removals that end within a few buckets, each by one thread. The
- * others are listed, for displace.cu.
+ * displace_short.cu - short displacements: inserts and removals that end within a few buckets, each
+ * by one thread. The other operations are listed for displace.cu.
  */
 #include "table/device/follow.cuh"
 #include "table/robin_hood/cuda/device.cuh"
 #include "table/robin_hood/cuda/displacement/displace.cuh"
 
-/* Buckets that an insert goes through: 2 to 16 differ by a few per cent on an H200. */
+/* Buckets that a short insert may visit. Values from 2 to 16 differ by a few per cent on an
+ * H200. */
 #define SHORT_BUCKETS 4
 /* Enough blocks to fill any GPU; they loop. */
 #define BLOCKS_MAX 4096
 
-/* Inserts that end within a few buckets, each by one thread and without locks: rules 1 to 4 of
- * table/robin_hood/README.md and M6, since every store is one compare-and-swap of a whole slot
- * (robin_hood.inl, insert_absent_before). An entry that is still carried then is listed: its key is
- * absent, like those of the list that this kernel was given. */
+/* Inserts entries within SHORT_BUCKETS buckets, each by one thread and without locks. Rules 1 to 4
+ * of table/robin_hood/README.md and M6 allow this, since every store is one compare-and-swap of a
+ * whole slot (robin_hood.inl, insert_absent_before). An entry that the thread still carries at the
+ * end is listed. Its key is absent, like the keys of the input list. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     short_insert_kernel(const __grid_constant__ struct sw_cuda_device<BITS> device)
@@ -48,10 +49,10 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     sw_block_add(&control->counters.by_class[SW_CLASS_UPSERT].probes, probes);
 }
 
-/* Removals that move no other entry, since the next bucket has none that was displaced. That stays
- * true while others are removed. So a slot is stored only by the thread that removes its entry
- * (M8); another thread that loads it meanwhile sees the entry or EMPTY, and decides rightly on
- * either. The others are listed. */
+/* Removes entries without moving others, if the next bucket has no displaced entry. That stays true
+ * while other entries are removed. So only the thread that removes an entry stores its slot (M8).
+ * Another thread that loads the slot meanwhile sees the entry or EMPTY, and decides correctly on
+ * either. The other removals are listed. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     short_removal_kernel(const __grid_constant__ struct sw_cuda_device<BITS> device)
