@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * arrays.cu - the arrays of a table: one allocation, in the order of a stream.
+ * arrays.cu - allocates the arrays of a table in one piece, in the order of a stream.
  */
 #include "table/robin_hood/cuda/rebuild/arrays.cuh"
 
@@ -89,7 +89,7 @@ void sw_cuda_arrays_use(const struct sw_cuda_arrays *arrays, struct sw_cuda_devi
     slot *stash = has_stash ? slots + geometry->buckets_total * SW_BUCKET_SLOTS : NULL;
     set_view<BITS>(&device->table.main, slots, geometry->buckets, geometry->buckets_total,
                    geometry->max_probe);
-    /* the end of the stash is its only cap */
+    /* only the end of the stash limits its probes */
     set_view<BITS>(&device->table.stash, stash, geometry->stash_buckets,
                    geometry->stash_buckets_total, geometry->stash_buckets_total);
     device->table.occupied_max = geometry->occupied_max;

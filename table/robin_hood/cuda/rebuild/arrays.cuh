@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * arrays.cuh - what a table of one capacity keeps on the device: replaced as a whole by a resize.
+ * arrays.cuh - the device arrays of a table of one capacity. A resize replaces all of them.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_REBUILD_ARRAYS_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_REBUILD_ARRAYS_CUH
@@ -10,22 +10,23 @@
 
 struct sw_cuda_arrays {
     struct sw_geometry geometry;
-    void *memory; /* device: the rest lies in it */
+    void *memory; /* device memory that contains all arrays */
     size_t bytes;
     void *slots; /* main array, then stash */
     uint32_t *locks;
-    uint8_t *hints;   /* NULL if none are kept */
-    bool hints_stale; /* entries left without their being told: kernels are given none */
+    uint8_t *hints;   /* NULL: the table has no hints */
+    bool hints_stale; /* removals did not clear hints: kernels get NULL hints */
     uint32_t *offsets;
     unsigned long long *status;
 };
 
-/* Allocates arrays of this geometry from the pool, in the order of `stream`; *arrays is zero on
- * failure. What a rebuild does not write is EMPTY or zero: with `all`, everything. */
+/* Allocates arrays of this geometry from the pool, in the order of `stream`. *arrays is zero on
+ * failure. Sets the slots that a rebuild does not write to EMPTY, or all slots if `all`. Sets locks
+ * and hints to zero. */
 cudaError_t sw_cuda_arrays_open(struct sw_cuda_arrays *arrays, const struct sw_geometry *geometry,
                                 uint32_t slot_bits, bool with_hints, bool all, cudaMemPool_t pool,
                                 cudaStream_t stream);
-/* Frees them once everything before on the stream is done. */
+/* Frees the arrays when all earlier work on the stream is done. */
 void sw_cuda_arrays_close(struct sw_cuda_arrays *arrays, cudaStream_t stream);
 
 /* Points the device's view of the table at these arrays. */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * look_back.cuh - where the segments before this one end: a scan over all blocks of a rebuild.
+ * look_back.cuh - a scan over all blocks of a rebuild: computes where the segments before this one
+ * end.
  *
- * Entries in order of m take the places p(i) = max(p(i-1) + 1, home(m_i) * S). Over a run of
- * entries that is a function of the position x before it, x -> max(x + n, e), and such functions
- * compose. Each block publishes that of its segment, then looks back at those before it until one
- * of them knows where it ends (decoupled look-back: Merrill and Garland, "Single-pass Parallel
- * Prefix Scan with Decoupled Look-back", 2016).
+ * Entries in order of m get the slots p(i) = max(p(i-1) + 1, home(m_i) * S). For a run of entries
+ * this is a function of the position x before the run, x -> max(x + n, e). Such functions compose.
+ * Each block publishes the function of its segment. Then it looks back at the segments before it,
+ * until it finds one whose end is known (decoupled look-back: Merrill and Garland, "Single-pass
+ * Parallel Prefix Scan with Decoupled Look-back", 2016).
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_REBUILD_LOOK_BACK_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_REBUILD_LOOK_BACK_CUH
@@ -14,20 +15,21 @@
 #include "table/robin_hood/cuda/device.cuh"
 #include "table/robin_hood/cuda/rebuild/rebuild.cuh"
 
-/* x -> max(x + n, e): where the entries of a run end, if those before it end at x. */
+/* The function x -> max(x + n, e): where the entries of a run end if the entries before it end at
+ * x. */
 struct sw_run {
     int32_t n;
     int32_t e; /* slots, counted from the segment's first home */
 };
 #define SW_NOWHERE (-(1 << 30))
 
-/* A segment's status word: 0, its own n and e, or where it ends; later also whether its entries
- * have been read. Blocks store and load it by volatile accesses without a fence: the word is the
- * whole message (M6).
+/* A segment's status word: 0, the segment's own n and e, or its end. Later it also records whether
+ * the segment's entries have been read. Blocks store and load it by volatile accesses without a
+ * fence: the word is the whole message (M6).
  *
- * READ is the one exception, as it permits another block to overwrite what this one has read. It is
- * stored after a barrier behind which every value loaded has been used, so the loads are complete,
- * and a store that depends on READ cannot reach them. */
+ * READ is the exception: it permits another block to overwrite the entries that this block has
+ * read. A block stores READ after a barrier. Every loaded value has been used before that barrier,
+ * so the loads are complete. A store that depends on READ cannot affect them. */
 #define SW_STATUS_KIND 62
 #define SW_STATUS_OWN 1ULL
 #define SW_STATUS_END 2ULL
@@ -45,13 +47,13 @@ static __device__ inline void sw_status_store(unsigned long long *status, unsign
     *(volatile unsigned long long *)status = word;
 }
 
-/* A slot of the table, counted from `origin`, clamped to 32 bits. */
+/* Returns a slot of the table relative to `origin`, clamped to [SW_NOWHERE, -SW_NOWHERE]. */
 static __device__ inline int32_t sw_slot_from(int64_t slot, int64_t origin)
 {
     return (int32_t)min(max(slot - origin, (int64_t)SW_NOWHERE), (int64_t)-SW_NOWHERE);
 }
 
-/* The sum over the lanes up to this one. */
+/* Returns the sum over the lanes up to this one. */
 template <typename WORD> static __device__ inline WORD sw_sum_lanes(WORD x)
 {
 #pragma unroll
@@ -62,15 +64,16 @@ template <typename WORD> static __device__ inline WORD sw_sum_lanes(WORD x)
     return x;
 }
 
-/* What several segments make together; a constant if the end of one of them is known. */
+/* The joined function of several segments. If the end of one of them is known, the function is a
+ * constant. */
 struct sw_look_back_run {
     int32_t n;
     int32_t e; /* counted from the origin */
     bool ends;
 };
 
-/* Joins the runs of the lanes, nearer ones first. Lanes beyond the nearest one that ends do not
- * count. */
+/* Joins the runs of the lanes, nearer runs first. Ignores the lanes beyond the nearest run with a
+ * known end. */
 static __device__ inline sw_look_back_run sw_look_back_join(int32_t n, int32_t e, bool ends)
 {
     uint32_t ended = __ballot_sync(SW_WARP_ALL, ends);
@@ -84,19 +87,20 @@ static __device__ inline sw_look_back_run sw_look_back_join(int32_t n, int32_t e
     return all;
 }
 
-/* Where the segments before this one end, counted from its first slot; SW_NOWHERE if there are
- * none. Every thread of the block must call it. */
+/* Returns where the segments before this one end, relative to its first slot, or SW_NOWHERE for the
+ * first segment. Every thread of the block must call it. */
 static __device__ inline int32_t sw_look_back(const unsigned long long *status, uint32_t segment,
                                               int64_t origin)
 {
     __shared__ sw_look_back_run warps[SW_CUDA_REBUILD_BLOCK / 32];
     __shared__ sw_look_back_run joined;
     int32_t x = SW_NOWHERE;
-    int32_t nearer = 0; /* entries of the segments looked at */
-    /* a thread a segment: a round sees about half of those that are ever resident */
+    int32_t nearer = 0; /* entries of the segments already joined */
+    /* one thread per segment: a round covers about half of the segments that are ever resident */
     int64_t at = (int64_t)segment - 1 - (int64_t)threadIdx.x;
     for (bool found = false; !found; at -= SW_CUDA_REBUILD_BLOCK) {
-        unsigned long long word = SW_STATUS_END << SW_STATUS_KIND; /* before the first of them */
+        unsigned long long word = SW_STATUS_END << SW_STATUS_KIND; /* stands for the position before
+                                                                      the first segment */
         while (at >= 0 && (word = sw_status_load(status + at)) >> SW_STATUS_KIND == 0) {
         }
         bool ends = word >> SW_STATUS_KIND == SW_STATUS_END;
@@ -107,7 +111,7 @@ static __device__ inline int32_t sw_look_back(const unsigned long long *status, 
             warps[threadIdx.x / 32] = own;
         }
         __syncthreads();        /* M2: the runs of all warps */
-        if (threadIdx.x < 32) { /* the warps' runs, nearer ones first, by the lanes of one */
+        if (threadIdx.x < 32) { /* one warp joins the runs of all warps, nearer runs first */
             own.n = 0;
             own.e = SW_NOWHERE;
             own.ends = false;
@@ -128,9 +132,9 @@ static __device__ inline int32_t sw_look_back(const unsigned long long *status, 
     return segment == 0 ? SW_NOWHERE : x;
 }
 
-/* Publishes this segment, and finds out where the segments before it end, counted from the
- * segment's first slot. Spins on words of blocks with lower numbers, which began earlier, so it
- * ends. */
+/* Publishes this segment, and returns where the segments before it end, relative to this segment's
+ * first slot. It spins only on words of blocks with lower numbers, which started earlier, so it
+ * terminates. */
 static __device__ inline int32_t sw_look_back_chain(unsigned long long *status, uint32_t number,
                                                     int64_t origin, sw_run whole)
 {
@@ -147,7 +151,7 @@ static __device__ inline int32_t sw_look_back_chain(unsigned long long *status, 
     return x;
 }
 
-/* The same once all ends are known. */
+/* Returns the same when all ends are known. */
 static __device__ inline int32_t sw_look_back_known(const unsigned long long *status,
                                                     uint32_t number, int64_t origin)
 {

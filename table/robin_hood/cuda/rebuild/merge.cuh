@@ -2,18 +2,19 @@
  *
  * merge.cuh - a block merges a batch's operations with the old entries of one segment.
  *
- * Far fewer than the entries, they are sorted by counting the next bits of m, then by comparing the
- * few of equal bits; of repeated keys the last stays, or their combination. Then each of them looks
- * for its key among the old entries: it changes the value there, or it is a new entry, and is told
- * its place among all. Where answers are wanted, all operations on a key but the first have found
- * it, and the first if there is an old entry.
+ * The operations are far fewer than the entries. A counting sort orders them by the next bits of m;
+ * then operations of equal bits are compared. Of a repeated key the last operation stays, or the
+ * combination of all. Then each operation searches for its key among the old entries. It changes
+ * the value there, or it becomes a new entry and gets a place among all entries. If answers are
+ * wanted, the first operation on a key found it if there is an old entry; the later operations
+ * always found it.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_REBUILD_MERGE_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_REBUILD_MERGE_CUH
 
 #include "table/robin_hood/cuda/rebuild/segment.cuh"
 
-/* Notes that operation i of those in order of segments found its key. */
+/* Records that operation i, counted in the order of segments, found its key. */
 template <int BITS>
 static __device__ inline void sw_segment_set_found(const struct sw_cuda_rebuild<BITS> &rebuild,
                                                    uint32_t i)
@@ -22,8 +23,8 @@ static __device__ inline void sw_segment_set_found(const struct sw_cuda_rebuild<
     atomicOr(rebuild.found + operation / 32, 1U << operation % 32);
 }
 
-/* Folds the operations on the key without a slot, in order. By one thread; at most one block has
- * any (M8). */
+/* Folds the operations on the side cell's key in order. Called by one thread. At most one block has
+ * such operations (M8). */
 template <int BITS>
 static __device__ inline void sw_segment_fold_side(const struct sw_cuda_rebuild<BITS> &rebuild,
                                                    uint32_t first, uint32_t count)
@@ -50,8 +51,8 @@ static __device__ inline void sw_segment_fold_side(const struct sw_cuda_rebuild<
     }
 }
 
-/* Loads the other operations of a segment and counts the bins. Returns whether this thread has one
- * on the key without a slot. */
+/* Loads the remaining operations of a segment and counts the bins. Returns whether this thread has
+ * an operation on the side cell's key. */
 template <int BITS, int ITEMS>
 static __device__ inline bool
 sw_segment_load(const struct sw_cuda_rebuild<BITS> &rebuild, const sw_segment<BITS> &own,
@@ -59,7 +60,7 @@ sw_segment_load(const struct sw_cuda_rebuild<BITS> &rebuild, const sw_segment<BI
 {
     bool has_side = false;
 #pragma unroll
-    for (int k = 1; k < ITEMS; k++) { /* all loads are issued before the first value is used */
+    for (int k = 1; k < ITEMS; k++) { /* issues all loads before it uses the first value */
         items[k].m = sw_width<BITS>::empty;
         if (k * SW_SEGMENT_BLOCK < own.count) {
             sw_segment_load_item<BITS>(rebuild, own, k, &items[k]);
@@ -80,8 +81,8 @@ sw_segment_load(const struct sw_cuda_rebuild<BITS> &rebuild, const sw_segment<BI
     return has_side;
 }
 
-/* Turns counts into offsets; the one past the last bin is the number of all. False if a bin is too
- * large. Begins and ends with a barrier. */
+/* Turns the bins' counts into offsets. The offset past the last bin is the total. Returns false if
+ * a bin is too large. Begins and ends with a barrier. */
 template <int BITS, int ITEMS>
 static __device__ inline bool sw_segment_sum_bins(const sw_segment<BITS> &own,
                                                   sw_segment_work<BITS, ITEMS> *memory)
@@ -109,9 +110,10 @@ static __device__ inline bool sw_segment_sum_bins(const sw_segment<BITS> &own,
     return __syncthreads_and(fits); /* M2: the bins are offsets */
 }
 
-/* Writes the operations to slots[] behind the old entries, in order of m. Operations overwritten by
- * a later one leave holes. Returns the number of places that takes. With answers, index[] then
- * names for each place that is no hole the first operation on its key. Ends with a barrier. */
+/* Writes the operations to slots[] after the old entries, in order of m. An operation that a later
+ * one overwrites leaves a hole. Returns the number of places, holes included. With `answers`,
+ * index[] has the first operation on the key of each place that is not a hole. Ends with a
+ * barrier. */
 template <int BITS, bool COMBINE, int ITEMS>
 static __device__ inline uint32_t
 sw_segment_order(const struct sw_cuda_rebuild<BITS> &rebuild, const sw_segment<BITS> &own,
@@ -184,7 +186,7 @@ sw_segment_order(const struct sw_cuda_rebuild<BITS> &rebuild, const sw_segment<B
     return memory->bins[own.bins_per_thread * SW_SEGMENT_BLOCK];
 }
 
-/* How many of the first `count` old entries are smaller than m. */
+/* Returns how many of the first `count` old entries are smaller than m. */
 template <int BITS>
 static __device__ inline uint32_t sw_segment_rank(const sw_segment_memory<BITS> *memory,
                                                   uint32_t count, typename sw_width<BITS>::word m)
@@ -199,8 +201,8 @@ static __device__ inline uint32_t sw_segment_rank(const sw_segment_memory<BITS> 
     return first;
 }
 
-/* Updates the old entries whose keys the operations name. The other operations are new entries, and
- * close up, in order, behind the old ones. Returns their number. Ends with a barrier. */
+/* Updates the old entries that the operations refer to. The other operations are new entries:
+ * compacts them, in order, after the old ones, and returns their number. Ends with a barrier. */
 template <int BITS, bool COMBINE, int ITEMS>
 static __device__ inline uint32_t
 sw_segment_match(const struct sw_cuda_rebuild<BITS> &rebuild, const sw_segment<BITS> &own,
@@ -235,7 +237,7 @@ sw_segment_match(const struct sw_cuda_rebuild<BITS> &rebuild, const sw_segment<B
         uint32_t at =
             fresh + (uint32_t)__popc(lanes & ((1U << threadIdx.x % 32) - 1)) +
             sw_sum_warps(memory->warps[from / SW_SEGMENT_BLOCK % 2], (uint32_t)__popc(lanes), &all);
-        if (is_new) { /* at <= i: no thread reads this place any more */
+        if (is_new) { /* at <= i: no thread will read this place again */
             slots[own.old_count + at] = entry;
             memory->index[at] = (uint16_t)(rank + at);
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * merge_fallback.cu - upserts a batch that a rebuild could not merge, of any size: all blocks
- * together, by key slots (overfull_range.cuh). Keys to insert are listed, for displace.cu.
+ * merge_fallback.cu - upserts a batch of any size that a rebuild could not merge. All blocks do it
+ * together, by key slots (overfull_range.cuh). Keys to insert are listed for displace.cu.
  */
 #include "table/device/at_once.cuh"
 #include "table/robin_hood/cuda/writes/overfull_range.cuh"
@@ -24,7 +24,7 @@ static __device__ inline void upsert_all(const struct sw_cuda_device<BITS> &devi
     copy_found<BITS>(device, batch, stride);
 }
 
-/* Whether the batch may insert was decided before entries moved. */
+/* The kernel before the move decided whether the batch may insert. */
 template <int BITS>
 static __global__ void __launch_bounds__(CROWD_THREADS, CROWD_BLOCKS_PER_SM)
     unmerged_kernel(const struct sw_cuda_device<BITS> device,
@@ -46,7 +46,8 @@ static __global__ void __launch_bounds__(CROWD_THREADS, CROWD_BLOCKS_PER_SM)
                 control->absent = 1;
             }
         }
-        cooperative_groups::this_grid().sync(); /* M4: `absent` is known; M6: all store the same */
+        cooperative_groups::this_grid().sync(); /* M4: `absent` is final; M6: all threads store the
+                                                   same word */
     }
     if (sw_is_admitted(control)) {
         upsert_all<BITS>(device, batch, stride);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * rebuild.cu - writes a whole table in one pass, from an older table, a sorted batch, or both.
+ * rebuild.cu - writes a whole table from an older table, a sorted batch, or both.
  *
- * No atomics on slots: the place of an entry follows from the entries before it. Each block brings
- * one segment, a range of m, in order (segment.cuh), learns where the segments before it end
- * (look_back.cuh), and writes the segment's slots.
+ * There are no atomics on slots: the slot of an entry follows from the entries before it. Each
+ * block sorts one segment, a range of m (segment.cuh). Then it computes where the segments before
+ * it end (look_back.cuh), and writes the segment's slots.
  *
- * In place, a block overwrites entries of its neighbours. Buckets that hold entries of several
- * segments are sorted before, so that each segment's entries lie in a stretch of slots. Where
- * nothing is added entries only move to the left, over those of segments before, and those have
- * been read once the block knows where they end. Where a batch is merged entries only move to the
- * right. Then a first pass writes nothing: it finds out where every segment ends and whether all of
- * it can be done. The second pass goes from right to left, and a block waits until the segments it
- * is about to overwrite have been read; their blocks started before it.
+ * In place, a block overwrites entries of its neighbours. Earlier kernels sort the buckets that
+ * hold entries of several segments, so that each segment's entries are contiguous. Without a batch
+ * entries only move to the left, over entries of earlier segments. A block that knows where those
+ * segments end also knows that they have been read. With a batch entries only move to the right.
+ * Then a first pass only computes where every segment ends and whether the merge can succeed. The
+ * second pass goes from right to left. A block waits until the segments that it overwrites have
+ * been read; their blocks started before it.
  */
 #include "table/device/resident.cuh"
 #include "table/robin_hood/cuda/rebuild/merge.cuh"
@@ -20,15 +20,16 @@
 #include "table/robin_hood/cuda/rebuild/segment_ends.cuh"
 
 enum sw_rebuild_role {
-    REBUILD_WRITE,   /* a single pass, from left to right */
-    REBUILD_MEASURE, /* the first of two: leaves the ends of all segments */
-    REBUILD_PLACE    /* the second, from right to left */
+    REBUILD_WRITE,   /* single pass, from left to right */
+    REBUILD_MEASURE, /* first of two passes: measures all segments */
+    REBUILD_PLACE    /* second pass, from right to left */
 };
 
 enum sw_rebuild_batch { REBUILD_ALONE, REBUILD_SET, REBUILD_COMBINE };
 
-/* The largest value over the warps before this one, and over all. Every thread must call it; before
- * the same `warps` are used again there must be a barrier. */
+/* Returns the largest value of the warps before this one; *all is the largest of all warps. Each
+ * warp's value is the `own` of its last lane. Every thread must call it. A barrier must come before
+ * the next use of the same `warps`. */
 static __device__ inline int32_t max_of_warps(int32_t warps[SW_SEGMENT_WARPS], int32_t own,
                                               int32_t *all)
 {
@@ -42,8 +43,9 @@ static __device__ inline int32_t max_of_warps(int32_t warps[SW_SEGMENT_WARPS], i
     return sw_reduce_max(lane < threadIdx.x / 32 ? other : SW_NOWHERE);
 }
 
-/* The largest `most` of the threads before this one, and of all. Entry i of a segment whose entries
- * begin at slot x takes slot max(x, the largest `most` up to its own) + i. */
+/* Returns the largest `most` of the threads before this one; *all is the largest of all threads.
+ * Entry i of a segment whose entries begin at slot x gets slot max(x, largest `most` up to its own)
+ * + i. */
 static __device__ inline int32_t max_before(int32_t warps[SW_SEGMENT_WARPS], int32_t most,
                                             int32_t *all)
 {
@@ -58,8 +60,9 @@ static __device__ inline int32_t max_before(int32_t warps[SW_SEGMENT_WARPS], int
     return threadIdx.x % 32 > 0 ? max(before, lanes) : before;
 }
 
-/* Gives each of the thread's entries its slot: the entries before them end at x, or force `base` on
- * them. Returns the largest distance from home, in slots. */
+/* Computes the slots of the thread's entries. Entry i gets slot `base` + i, or the first slot of
+ * its home if that is larger. The entries before the thread's determine `base`. Returns the largest
+ * distance from home, in slots. */
 template <int BITS, bool HINTS, bool FULL, int RUN>
 static __device__ inline int32_t place_run(sw_segment_memory<BITS> *memory, int32_t base,
                                            sw_taken<BITS, RUN> *taken)
@@ -71,7 +74,7 @@ static __device__ inline int32_t place_run(sw_segment_memory<BITS> *memory, int3
         if (FULL || k < taken->count) {
             const int32_t i = taken->first + k;
             const int32_t home = taken->at[k];
-            if (HINTS && home != last) { /* of a home's entries the first comes from the left */
+            if (HINTS && home != last) { /* the first entry of a home has the lowest slot */
                 atomicMin(&memory->starts[(uint32_t)home / SW_BUCKET_SLOTS], base + i);
             }
             last = home;
@@ -83,7 +86,7 @@ static __device__ inline int32_t place_run(sw_segment_memory<BITS> *memory, int3
     return farthest;
 }
 
-/* The same. False if one meets the probe cap. */
+/* The same, but returns false if an entry meets the probe cap. */
 template <int BITS, bool HINTS, int RUN>
 static __device__ inline bool place(const typename sw_width<BITS>::view *view,
                                     sw_segment_memory<BITS> *memory, int32_t base,
@@ -96,13 +99,14 @@ static __device__ inline bool place(const typename sw_width<BITS>::view *view,
     return farthest < ((int32_t)probe_max + 1) * SW_BUCKET_SLOTS;
 }
 
-/* How many buckets from home h on, counted from the segment's first, are full of entries of earlier
- * homes. The segment's entries end at `end`. */
+/* Returns how many buckets from home h on are full of entries of earlier homes. h counts from the
+ * segment's first home. The segment's entries end at `end`. */
 template <int BITS>
 static __device__ inline uint32_t
 lead(const sw_segment<BITS> &own, const sw_segment_memory<BITS> *memory, uint32_t h, int32_t end)
 {
-    uint32_t next = h; /* the home at or after h that has entries: those before h end there */
+    uint32_t next = h; /* first home from h on that has entries: the entries of earlier homes end
+                          where it starts */
     while (next < own.homes && memory->starts[next] == INT32_MAX) {
         next++;
     }
@@ -111,8 +115,8 @@ lead(const sw_segment<BITS> &own, const sw_segment_memory<BITS> *memory, uint32_
     return (uint32_t)min(max(buckets, 0), SW_HINT_LEAD_MAX + 3);
 }
 
-/* Writes the hints of the pairs whose even home is this segment's. If it shares its first home, the
- * segment before has given that its hint. */
+/* Writes the hints of the pairs whose even home belongs to this segment. If this segment shares its
+ * first home with the segment before, that segment writes the hint of the shared home. */
 template <int BITS>
 static __device__ inline void write_hints(const struct sw_cuda_rebuild<BITS> &rebuild,
                                           const sw_segment<BITS> &own, uint32_t number, int32_t end,
@@ -128,9 +132,9 @@ static __device__ inline void write_hints(const struct sw_cuda_rebuild<BITS> &re
     }
 }
 
-/* Writes slots [from, to), counted from the segment's first. Begins after a barrier. Plain stores:
- * every slot is written by one block (M8), and the halves of a pack that two segments share by one
- * each. */
+/* Writes slots [from, to), counted from the segment's first. A barrier must come before it. Uses
+ * plain stores, since one block writes each slot (M8). If two segments share a pack, each block
+ * writes its slots of it. */
 template <int BITS, int RUN>
 static __device__ inline void write(typename sw_width<BITS>::slot *out, int32_t from, int32_t to,
                                     sw_segment_memory<BITS> *memory,
@@ -160,18 +164,18 @@ static __device__ inline void write(typename sw_width<BITS>::slot *out, int32_t 
             int32_t slot = at + i * pack;
             if (slot >= from && slot + pack <= to) {
                 ((uint4 *)(out + at))[i] = packs[i];
-            } else if (max(slot, from) < to) { /* half of it is another segment's */
+            } else if (max(slot, from) < to) { /* the other half belongs to another segment */
                 slot = max(slot, from);
                 out[slot] = memory->slots[slot - at];
             }
         }
-        __syncthreads(); /* M2: read before the next round fills it */
+        __syncthreads(); /* M2: all reads before the next round overwrites `slots` */
     }
 }
 static_assert(SW_CUDA_REBUILD_ENTRIES % (2 * SW_SEGMENT_BLOCK) == 0, "whole rounds of packs");
 
-/* Waits until the segments that have entries before slot `end` of the table have been read, so that
- * this block may overwrite them (look_back.cuh, READ). */
+/* Waits until the later segments that may have entries before slot `end` of the table have been
+ * read. Then this block may overwrite them (look_back.cuh, READ). */
 template <int BITS>
 static __device__ inline void wait_for_readers(const struct sw_cuda_rebuild<BITS> &rebuild,
                                                uint32_t number, uint64_t end)
@@ -185,11 +189,11 @@ static __device__ inline void wait_for_readers(const struct sw_cuda_rebuild<BITS
         while (sw_status_load(rebuild.status + t) >> SW_STATUS_KIND != SW_STATUS_READ) {
         }
     }
-    __syncthreads(); /* M2: all threads have seen that; M6: the status is the whole message */
+    __syncthreads(); /* M2: all threads have seen READ; M6: the status is the whole message */
 }
 
-/* Sorts the segment's entries; *fresh of them are new. False if there are too many; then none
- * counts. */
+/* Sorts the segment's entries; sets *fresh to the number of new ones. Returns false, and treats the
+ * segment as empty, if it has too many. */
 template <int BITS, enum sw_rebuild_role ROLE, enum sw_rebuild_batch BATCH, int ITEMS>
 static __device__ inline bool bring_in_order(const struct sw_cuda_rebuild<BITS> &rebuild,
                                              uint32_t number, sw_segment_work<BITS, ITEMS> *memory,
@@ -207,7 +211,7 @@ static __device__ inline bool bring_in_order(const struct sw_cuda_rebuild<BITS> 
     if (rebuild.old.slots != NULL) {
         sw_segment_gather<BITS, has_batch>(rebuild, memory, own, &items[0]);
     } else {
-        __syncthreads(); /* M2: `starts`, and what sw_segment_open wrote */
+        __syncthreads(); /* M2: `starts`, and the stores of sw_segment_open */
         if (has_batch) {
             sw_segment_load_item<BITS>(rebuild, *own, 0, &items[0]);
         }
@@ -236,8 +240,8 @@ static __device__ inline bool bring_in_order(const struct sw_cuda_rebuild<BITS> 
     return fits;
 }
 
-/* Publishes the segment's measure for the kernels that join the segments. `before` comes from the
- * entries before the thread's, `most` from all. */
+/* Publishes the measure of the segment for the kernels that join segments. `before` is the maximum
+ * over the entries before this thread's, `most` the maximum over all. */
 template <int BITS, int RUN>
 static __device__ inline void tell(const struct sw_cuda_rebuild<BITS> &rebuild, uint32_t number,
                                    sw_segment_memory<BITS> *memory, int32_t before, int32_t most,
@@ -262,8 +266,8 @@ static __device__ inline void tell(const struct sw_cuda_rebuild<BITS> &rebuild, 
     }
 }
 
-/* Finds the segment's slots, and writes them unless this is the measuring pass. A thread has RUN
- * entries. */
+/* Computes the slots of the segment's entries, and writes them unless this is the measuring pass. A
+ * thread has at most RUN entries. */
 template <int BITS, enum sw_rebuild_role ROLE, enum sw_rebuild_batch BATCH, int RUN, int ITEMS>
 static __device__ inline void finish(const struct sw_cuda_rebuild<BITS> &rebuild, uint32_t number,
                                      sw_segment_work<BITS, ITEMS> *memory,
@@ -309,7 +313,7 @@ static __device__ inline void finish(const struct sw_cuda_rebuild<BITS> &rebuild
     const bool is_last = number + 1 == rebuild.segments;
     uint64_t next = is_last ? view->buckets : W::home(view, (typename W::word)(own.high + 1));
     if (is_last && rebuild.old.slots == view->slots) {
-        next = view->buckets_total; /* what was there may have moved away */
+        next = view->buckets_total; /* the old entries there may have moved away */
     }
     const int32_t to = max(end, (int32_t)(next * SW_BUCKET_SLOTS - origin));
     if (ROLE == REBUILD_PLACE) {
@@ -318,7 +322,7 @@ static __device__ inline void finish(const struct sw_cuda_rebuild<BITS> &rebuild
     write<BITS, RUN>(view->slots + origin, max(x, 0), to, memory, taken);
 }
 
-/* Blocks that a multiprocessor should hold at once. */
+/* Returns how many blocks a multiprocessor should hold at once. */
 static constexpr int blocks_for(int bits, enum sw_rebuild_role role)
 {
     return bits == 128 ? 2 : role == REBUILD_MEASURE ? 6 : 5;
@@ -332,8 +336,8 @@ static __global__ void __launch_bounds__(SW_SEGMENT_BLOCK,
 {
     extern __shared__ __align__(16) unsigned char shared[];
     sw_segment_work<BITS, ITEMS> *memory = (sw_segment_work<BITS, ITEMS> *)shared;
-    /* blocks start in the order of their numbers, so a block waits only for blocks that run or are
-     * done */
+    /* blocks start in the order of their numbers, so a block waits only for blocks that have
+     * started */
     const uint32_t number = ROLE == REBUILD_PLACE ? rebuild.segments - 1 - blockIdx.x : blockIdx.x;
     sw_segment<BITS> own;
     uint32_t fresh = 0;
@@ -357,7 +361,7 @@ static_assert(SW_CUDA_REBUILD_ENTRIES <= 11 * SW_SEGMENT_BLOCK, "room for all");
 
 #define OFFSETS_PER_THREAD 4
 
-/* offsets[s] = the first entry of segment s or later; m is in order of segments. */
+/* Sets offsets[s] to the first entry of segment s or of a later segment. m is sorted by segment. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     offsets_kernel(const typename sw_width<BITS>::word *m, uint32_t count, uint32_t shift,
@@ -407,7 +411,7 @@ static cudaError_t launch(const struct sw_cuda_rebuild<BITS> *rebuild, cudaStrea
                          : BATCH == REBUILD_SET ? sizeof(work)
                                                 : sizeof(work) + work::room * sizeof(word);
     cudaError_t error = sw_cuda_shared_most(&most);
-    if (error == cudaSuccess && bytes > most) { /* 128-bit slots on 7.5 */
+    if (error == cudaSuccess && bytes > most) { /* 128-bit slots on compute capability 7.5 */
         return cudaMemsetAsync(&rebuild->control->rebuild_failed, 1, 1, stream);
     }
     if (error == cudaSuccess) {
@@ -421,7 +425,7 @@ static cudaError_t launch(const struct sw_cuda_rebuild<BITS> *rebuild, cudaStrea
     return error;
 }
 
-/* A merge in place, in two passes. */
+/* Launches a merge: in place in two passes, otherwise in one. */
 template <int BITS, enum sw_rebuild_batch BATCH>
 static cudaError_t launch_passes(const struct sw_cuda_rebuild<BITS> *rebuild, cudaStream_t stream)
 {

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * resize.cu - other arrays for the table: growth and resizes; and batches that stream the whole
- * table, which leave it where it is, but for deletes from one with a large cap.
+ * resize.cu - growth and resizes, which move the table to other arrays; and batches that stream the
+ * whole table. A streamed batch stays in the same arrays, unless it has too many operations per
+ * segment, or deletes from a table with a large probe cap.
  *
- * The host enqueues the move and from then on launches with the new arrays; the old ones are freed
- * in the order of the stream. The host knows only a bound of the entries, those in flight included,
- * so a table may grow up to one round of batches early, but never refuses a write it could grow
- * for.
+ * The host enqueues the move, and from then on launches kernels with the new arrays. The old arrays
+ * are freed in the order of the stream. The host knows only an upper bound of the entries, which
+ * includes the batches in flight. So a table may grow early, by at most the batches in flight. It
+ * never refuses a write for which it could grow.
  *
- * Memory for growth is allocated while other queues submit. Only who holds `growth` does so, and
- * decides again whether to grow once `order` is held again: the table may have been resized,
- * cleared or filled meanwhile. A second queue that must grow waits for the first, and then finds
- * the table large enough; it never competes for the same memory.
+ * A queue allocates memory for growth while other queues submit. It holds `growth` meanwhile. When
+ * it has locked `order` again, it decides again whether to grow: the table may have been resized,
+ * cleared or filled. A second queue that must grow waits for the first, and then finds the table
+ * large enough. It never competes for the same memory.
  */
 #include "table/robin_hood/cuda/host.cuh"
 #include "table/robin_hood/cuda/rebuild/rebuild.cuh"
@@ -19,7 +20,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Pause after a growth that found no memory. */
+/* Delay before the next growth after one that found no memory. */
 #define RETRY_NS 1000000000ULL
 
 static uint64_t now_ns(void)
@@ -34,8 +35,8 @@ static uint64_t capacity_of(const struct sw_cuda_table *table)
     return table->arrays.geometry.buckets * SW_BUCKET_SLOTS;
 }
 
-/* What meets the cap in a move has no batch to be handed back in, so there must be a stash; and the
- * cap must be one that hardly ever is met, or the stash may not hold it all. */
+/* A move has no batch that could return leftovers, so entries that meet the probe cap need a stash.
+ * The cap must hardly ever be met, or the stash may not have room for all of them. */
 bool sw_cuda_may_resize(const struct sw_table_config *config)
 {
     uint64_t buckets = sw_geometry_capacity_max(config) / SW_BUCKET_SLOTS;
@@ -49,8 +50,8 @@ bool sw_cuda_can_resize(const struct sw_cuda_table *table)
     return sw_cuda_may_resize(&table->config);
 }
 
-/* Enqueues what comes before entries move, with a batch or without; ends with the wait for
- * reads. */
+/* Enqueues the steps before entries move, with or without a batch. The stream waits for reads
+ * before the table changes. */
 template <int BITS>
 static cudaError_t prepare(struct sw_cuda_queue *queue, const struct sw_geometry *geometry,
                            const struct sw_cuda_batch<BITS> *batch)
@@ -69,22 +70,23 @@ static cudaError_t prepare(struct sw_cuda_queue *queue, const struct sw_geometry
                                 : error;
 }
 
-/* New arrays of this geometry, in the order of the queue's stream; they take the memory of arrays
- * freed before the last write the stream waits for. False if there is no memory for them. */
+/* Allocates arrays of this geometry in the order of the queue's stream. They may reuse memory of
+ * arrays that were freed before the last write that the stream waits for. Returns false if there is
+ * no memory. */
 static bool open_arrays(const struct sw_cuda_queue *queue, const struct sw_geometry *geometry,
                         struct sw_cuda_arrays *arrays)
 {
     const struct sw_cuda_table *table = queue->table;
     if (sw_cuda_arrays_open(arrays, geometry, table->slot_bits, table->has_hints, false,
                             table->pool.memory, queue->stream) != cudaSuccess) {
-        (void)cudaGetLastError(); /* a refusal, of whatever kind, is no failure of later launches */
+        (void)cudaGetLastError(); /* clears the error: later launches must not report it */
         return false;
     }
     return true;
 }
 
-/* Has memory for the rows of this geometry, if the table has rows. What was mapped stays so, also
- * where the table becomes smaller. */
+/* Maps memory for the rows of this geometry, if the table has rows. Mapped memory stays mapped,
+ * even if the table becomes smaller. */
 static bool map_rows(struct sw_cuda_table *table, const struct sw_geometry *geometry)
 {
     if (sw_cuda_has_rows(table) &&
@@ -95,21 +97,21 @@ static bool map_rows(struct sw_cuda_table *table, const struct sw_geometry *geom
     return true;
 }
 
-/* The same, of this capacity, and what its entries need beside them. */
+/* Allocates arrays of this capacity, and maps the rows of its entries. */
 static bool open_arrays_of(const struct sw_cuda_queue *queue, uint64_t capacity,
                            struct sw_cuda_arrays *arrays)
 {
     struct sw_table_config config = queue->table->config;
     struct sw_geometry geometry;
     config.capacity_slots = capacity;
-    /* capacities without a geometry are not asked for */
+    /* callers never pass a capacity without a geometry */
     return sw_geometry_compute(&config, &geometry, NULL, 0) == SW_OK &&
            map_rows(queue->table, &geometry) && open_arrays(queue, &geometry, arrays);
 }
 
-/* Moves everything to these arrays, and carries out a batch on the way, of upserts of one kind or
- * of deletes; takes the arrays in any case. The stream waits for the last write. The old arrays are
- * freed after, or are the caller's if `replaced` is not NULL. */
+/* Moves all entries to these arrays, and carries out a batch during the move: upserts of one kind,
+ * or deletes. Owns `arrays` even if it fails. The stream already waits for the last write. If
+ * `replaced` is NULL, frees the old arrays after the move; otherwise the caller gets them. */
 template <int BITS>
 static cudaError_t move(struct sw_cuda_queue *queue, struct sw_cuda_arrays *arrays,
                         const struct sw_cuda_batch<BITS> *batch, struct sw_cuda_arrays *replaced)
@@ -122,7 +124,8 @@ static cudaError_t move(struct sw_cuda_queue *queue, struct sw_cuda_arrays *arra
     typename sw_width<BITS>::table old_table = device->table;
     cudaError_t error = prepare<BITS>(queue, &arrays->geometry, batch);
     if (error != cudaSuccess) {
-        sw_cuda_arrays_close(arrays, queue->stream); /* the table is lost, with the old ones */
+        sw_cuda_arrays_close(arrays, queue->stream); /* the table is lost; it keeps the old
+                                                        arrays */
         return error;
     }
     table->arrays = *arrays;
@@ -146,13 +149,13 @@ static cudaError_t move_nothing(struct sw_cuda_queue *queue, struct sw_cuda_arra
     return move<BITS>(queue, arrays, &none, replaced);
 }
 
-/* Without a batch. */
+/* Moves all entries without a batch. */
 static cudaError_t move_only(struct sw_cuda_queue *queue, struct sw_cuda_arrays *arrays,
                              struct sw_cuda_arrays *replaced)
 {
     struct sw_cuda_table *table = queue->table;
     __atomic_store_n(&table->hints_age, 0, __ATOMIC_RELAXED);
-    table->stream_failed = false; /* there may be memory from now on */
+    table->stream_failed = false; /* there may be memory again */
     return SW_BY_BITS(table->slot_bits, move_nothing, queue, arrays, replaced);
 }
 
@@ -173,7 +176,7 @@ static void use(struct sw_cuda_table *table, const struct sw_cuda_arrays *arrays
     SW_BY_BITS(table->slot_bits, use_arrays, table, arrays);
 }
 
-/* Reads what the device holds of the table besides its arrays, once it has done all that is on the
+/* Reads the table's state and control block, after the device has finished all work on the
  * stream. */
 static cudaError_t read_state(struct sw_cuda_queue *queue, struct sw_state *state,
                               struct sw_cuda_control *control)
@@ -188,7 +191,7 @@ static cudaError_t read_state(struct sw_cuda_queue *queue, struct sw_state *stat
     return error == cudaSuccess ? cudaStreamSynchronize(queue->stream) : error;
 }
 
-/* Returns to the old arrays. */
+/* Restores the old arrays and the state before the move. */
 static cudaError_t take_back(struct sw_cuda_queue *queue, const struct sw_cuda_arrays *old,
                              const struct sw_state *state)
 {
@@ -204,7 +207,8 @@ static cudaError_t take_back(struct sw_cuda_queue *queue, const struct sw_cuda_a
     return error == cudaSuccess ? cudaStreamSynchronize(queue->stream) : error;
 }
 
-/* A resize leaves at most stash_slots entries in the stash, or as many as before. */
+/* Returns the most entries that a resize may leave in the stash: stash_max, or the number before if
+ * that is larger. */
 static uint64_t table_stash_max(const struct sw_cuda_table *table, const struct sw_state *before)
 {
     uint64_t stash_max = table->arrays.geometry.stash_max;
@@ -242,8 +246,8 @@ int sw_cuda_resize(struct sw_cuda_queue *queue, uint64_t capacity, cudaError_t *
     return SW_OK;
 }
 
-/* The capacity the table should have before a batch that may insert `more` entries; 0: the one it
- * has, or there is none that it may grow to now. */
+/* Returns the capacity that the table should grow to before a batch that may insert `more` entries.
+ * Returns 0 if the table is large enough or must not grow now. */
 static uint64_t capacity_for(const struct sw_cuda_table *table, uint64_t more)
 {
     uint64_t entries = __atomic_load_n(&table->entries, __ATOMIC_RELAXED) + more;
@@ -264,8 +268,8 @@ bool sw_cuda_must_grow(const struct sw_cuda_table *table, uint64_t more)
     return capacity_for(table, more) != 0;
 }
 
-/* Under `growth`: gives `order` up while it allocates arrays of this capacity, which are zero if
- * there is no memory for them. */
+/* Under `growth`. Allocates arrays of this capacity, and unlocks `order` meanwhile. *arrays is zero
+ * if there is no memory. */
 static cudaError_t allocate_aside(struct sw_cuda_queue *queue, uint64_t capacity,
                                   struct sw_cuda_arrays *arrays)
 {
@@ -279,9 +283,9 @@ static cudaError_t allocate_aside(struct sw_cuda_queue *queue, uint64_t capacity
     (void)open_arrays_of(queue, capacity, arrays);
     pthread_mutex_lock(&table->order);
     if (!sw_cuda_is_lost(table)) {
-        error = sw_cuda_wait_for_write(queue); /* there may have been others */
+        error = sw_cuda_wait_for_write(queue); /* other queues may have written meanwhile */
     } else {
-        error = cudaErrorUnknown; /* what it was has been told */
+        error = cudaErrorUnknown; /* the error was reported before */
     }
     if (error != cudaSuccess) {
         sw_cuda_arrays_close(arrays, queue->stream);
@@ -289,7 +293,7 @@ static cudaError_t allocate_aside(struct sw_cuda_queue *queue, uint64_t capacity
     return error;
 }
 
-/* Under `growth`. */
+/* Grows the table if it still must. Under `growth`. */
 static cudaError_t grow(struct sw_cuda_queue *queue, uint64_t more, uint64_t ticket)
 {
     struct sw_cuda_table *table = queue->table;
@@ -329,7 +333,7 @@ static cudaError_t grow(struct sw_cuda_queue *queue, uint64_t more, uint64_t tic
 cudaError_t sw_cuda_grow_for(struct sw_cuda_queue *queue, uint64_t more, uint64_t ticket)
 {
     struct sw_cuda_table *table = queue->table;
-    pthread_mutex_unlock(&table->order); /* `growth` is taken first */
+    pthread_mutex_unlock(&table->order); /* `growth` is locked first */
     pthread_mutex_lock(&table->growth);
     pthread_mutex_lock(&table->order);
     cudaError_t error = sw_cuda_is_lost(table) ? cudaErrorUnknown : grow(queue, more, ticket);
@@ -337,7 +341,7 @@ cudaError_t sw_cuda_grow_for(struct sw_cuda_queue *queue, uint64_t more, uint64_
     return error;
 }
 
-/* Merges a batch of upserts into the table as it lies. */
+/* Merges a batch of upserts into the table in place. */
 template <int BITS>
 static cudaError_t merge_in_place(struct sw_cuda_queue *queue,
                                   const struct sw_cuda_batch<BITS> *batch)
@@ -352,7 +356,8 @@ static cudaError_t merge_in_place(struct sw_cuda_queue *queue,
                                 : error;
 }
 
-/* Deletes entries of the table as it lies. False if there is no memory for a copy of the stash. */
+/* Deletes entries of the table in place. Returns false if there is no memory for a copy of the
+ * stash. */
 template <int BITS>
 static bool delete_in_place(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch,
                             cudaError_t *error)
@@ -376,7 +381,8 @@ static bool delete_in_place(struct sw_cuda_queue *queue, const struct sw_cuda_ba
     return true;
 }
 
-/* Carries a batch out on the way to other arrays. False if there is no memory for them. */
+/* Carries out a batch during a move to other arrays. Returns false if there is no memory for
+ * them. */
 template <int BITS>
 static bool stream_and_move(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch,
                             cudaError_t *error)
@@ -401,7 +407,7 @@ bool sw_cuda_stream(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS
     const bool in_place =
         deletes ? sw_cuda_fits_in_place(geometry->buckets, geometry->max_probe)
                 : batch->count >> sw_cuda_segment_bits(geometry->buckets) < SW_CUDA_MERGE_OPS_USUAL;
-    /* only a merge in place is done again one by one where it meets the cap */
+    /* only a merge in place has a fallback if entries meet the cap: it upserts the batch */
     if (!sw_cuda_can_resize(table) && (deletes || !in_place)) {
         return false;
     }

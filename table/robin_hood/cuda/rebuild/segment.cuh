@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * segment.cuh - a block sorts the entries of one segment in shared memory. Those of the old table
- * are nearly sorted: each thread sorts its buckets, and the block closes the gaps. Those of a batch
- * are merged in afterwards (merge.cuh).
+ * segment.cuh - a block sorts the entries of one segment in shared memory. The old table's entries
+ * are nearly sorted: each thread sorts its buckets, and the block closes the gaps. A batch's
+ * operations are merged afterwards (merge.cuh).
  *
  * Memory order: M2 throughout. The old slots are read plainly: no other block writes them before
- * this one has said that it has read them (look_back.cuh, READ), or they are another table's.
+ * this block has published that it has read them (look_back.cuh), or they belong to other arrays.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_REBUILD_SEGMENT_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_REBUILD_SEGMENT_CUH
@@ -14,22 +14,22 @@
 
 #define SW_SEGMENT_BLOCK SW_CUDA_REBUILD_BLOCK
 #define SW_SEGMENT_WARPS (SW_SEGMENT_BLOCK / 32)
-/* Operations of the batch a thread takes at most: where the table is built from them, and where
- * they are merged in place. Fewer leave room for more blocks on a multiprocessor. */
+/* Most operations of the batch per thread: in a single pass to other or empty arrays (BUILT), and
+ * in a merge in place (MERGED). With fewer operations more blocks fit a multiprocessor. */
 #define SW_SEGMENT_BUILT (SW_CUDA_REBUILD_ENTRIES / SW_SEGMENT_BLOCK)
 #define SW_SEGMENT_MERGED (SW_CUDA_MERGE_OPS / SW_SEGMENT_BLOCK)
-/* Operations of one bin are compared with each other. With more than this, keys are repeated very
- * often or were made to collide: the pass fails. */
+/* Most operations of a bin; all operations of a bin are compared with each other. A bin has more
+ * only if keys are repeated very often or were chosen to collide. Then the rebuild fails. */
 #define SW_SEGMENT_BIN_MAX 128
-/* Buckets of the old table that a block loads at once: so many for each thread, and 32 more for the
- * last warp, for entries displaced past the segment's last home. */
+/* Buckets of the old table that a block loads at once (a chunk): SW_SEGMENT_ROUNDS per thread, and
+ * 32 more for the last warp. Those 32 have entries displaced past the segment's last home. */
 #define SW_SEGMENT_ROUNDS (SW_CUDA_SEGMENT_BUCKETS / SW_SEGMENT_BLOCK)
 #define SW_SEGMENT_CHUNK (SW_CUDA_SEGMENT_BUCKETS + 32)
 static_assert(SW_CUDA_REBUILD_ENTRIES % SW_SEGMENT_BLOCK == 0, "whole rounds");
 static_assert(SW_CUDA_SEGMENT_BUCKETS % SW_SEGMENT_BLOCK == 0, "whole rounds");
 static_assert(SW_CUDA_REBUILD_ENTRIES < 1 << 13, "n of a segment fits its status word");
 
-/* A round's entries of a warp are counted in a field of a word. */
+/* A field of this word counts the entries of a warp in one round. */
 #if SW_BUCKET_SLOTS == 2
 typedef uint64_t sw_round_counts;
 #else
@@ -40,31 +40,32 @@ static_assert(32 * SW_BUCKET_SLOTS < 1 << SW_ROUND_BITS, "a warp's entries fit t
 
 template <int BITS> struct sw_segment_memory {
     typedef typename sw_width<BITS>::word word;
-    /* the old entries in order, those of the batch after them; then what is to be written */
+    /* the old entries in order, then the batch's; in the end the slots to be written */
     typename sw_width<BITS>::slot slots[SW_CUDA_REBUILD_ENTRIES];
-    int32_t starts[SW_CUDA_SEGMENT_BUCKETS + 2]; /* by home: where the entries before it end */
+    int32_t starts[SW_CUDA_SEGMENT_BUCKETS + 2]; /* per home: where the entries before it end */
     int32_t warps[2][SW_SEGMENT_WARPS];
 };
 
-/* The same where there is a batch, of ITEMS operations a thread; if they combine, their values by
- * bin follow. */
+/* The memory of a segment with a batch of ITEMS operations per thread. If the operations combine,
+ * their values, sorted by bin, follow in memory. */
 template <int BITS, int ITEMS> struct sw_segment_work : sw_segment_memory<BITS> {
     typedef typename sw_width<BITS>::word word;
     static constexpr uint32_t room = ITEMS * SW_SEGMENT_BLOCK;
-    static constexpr uint32_t bins_max = ITEMS > 4 ? 2048 : 1024; /* at least one an operation */
+    static constexpr uint32_t bins_max = ITEMS > 4 ? 2048 : 1024; /* at least one per operation */
     uint32_t bins[bins_max + 1];                                  /* counts, then offsets */
     word m[room];                                                 /* by bin */
-    uint16_t index[room]; /* by bin: which operation; then of each new entry: its place among all */
+    uint16_t index[room]; /* by bin: the operation; later per new entry: its place among all
+                             entries */
 };
 
 /* A block's segment. */
 template <int BITS> struct sw_segment {
     typename sw_width<BITS>::word low; /* smallest and largest m */
     typename sw_width<BITS>::word high;
-    uint64_t home;      /* of low: buckets and slots are counted from there */
-    uint32_t homes;     /* buckets up to that of high */
-    uint32_t old_count; /* entries of the old table, also where they do not fit */
-    uint32_t first;     /* of the batch */
+    uint64_t home;      /* home of `low`: buckets and slots are counted from it */
+    uint32_t homes;     /* number of buckets up to the home of `high` */
+    uint32_t old_count; /* entries of the old table, even if they do not fit */
+    uint32_t first;     /* first operation of the batch */
     uint32_t count;
     uint32_t bins_per_thread;
     uint32_t bin_shift; /* m - low >> bin_shift is the bin */
@@ -77,18 +78,18 @@ template <int BITS> struct sw_item {
     uint32_t at; /* bin and place in it */
 };
 
-/* Neighbouring entries of a segment in a thread's registers: RUN of them, an odd number, so that
- * the threads of a warp read from different banks of shared memory. */
+/* Neighbouring entries of a segment in a thread's registers: at most RUN. RUN is odd, so that the
+ * threads of a warp read from different banks of shared memory. */
 template <int BITS, int RUN> struct sw_taken {
     typename sw_width<BITS>::slot slots[RUN];
-    int32_t at[RUN]; /* the first slot of the home; then the slot */
-    int32_t first;   /* the number of the first among the segment's */
-    int32_t count;   /* RUN, but for the last threads */
-    int32_t most;    /* the largest `at` less the number, or SW_NOWHERE */
+    int32_t at[RUN]; /* first the first slot of the entry's home, later the entry's slot */
+    int32_t first;   /* number of the first entry in the segment */
+    int32_t count;   /* RUN, or less in the last threads */
+    int32_t most;    /* the largest `at` minus the entry's number, or SW_NOWHERE */
 };
 
-/* The sum of `own` over the warps before this one, and over all. Every thread must call it; before
- * the same `warps` are used again there must be a barrier. */
+/* Returns the sum of `own` over the warps before this one; *all is the sum over all warps. Every
+ * thread must call it. A barrier must come before the next use of the same `warps`. */
 static __device__ inline uint32_t sw_sum_warps(int32_t warps[SW_SEGMENT_WARPS], uint32_t own,
                                                uint32_t *all)
 {
@@ -102,7 +103,7 @@ static __device__ inline uint32_t sw_sum_warps(int32_t warps[SW_SEGMENT_WARPS], 
     return sw_reduce_add(lane < threadIdx.x / 32 ? other : 0);
 }
 
-/* The bucket of a chunk that is this thread's in a round. */
+/* Returns this thread's bucket of a chunk in a round. */
 static __device__ inline uint32_t sw_segment_bucket(int round)
 {
     uint32_t warp = threadIdx.x / 32;
@@ -111,7 +112,8 @@ static __device__ inline uint32_t sw_segment_bucket(int round)
            threadIdx.x % 32;
 }
 
-/* Whether a thread has a bucket in a round: only the last warp has one in the last. */
+/* Returns whether this thread has a bucket in a round. Only the last warp has one in the last
+ * round. */
 static __device__ inline bool sw_segment_has_round(int round)
 {
     return round < SW_SEGMENT_ROUNDS || threadIdx.x / 32 == SW_SEGMENT_WARPS - 1;
@@ -133,8 +135,8 @@ sw_segment_read(const typename sw_width<BITS>::view *old, uint64_t base, uint64_
     }
 }
 
-/* Sorts a bucket, and makes EMPTY what does not belong to the segment. Returns the number of
- * entries. Sets *done if all that follow this bucket are larger. */
+/* Sorts a bucket, and makes slots of other segments EMPTY. Returns the number of entries. Sets
+ * *done if all entries after this bucket are larger than the segment's. */
 template <int BITS>
 static __device__ inline uint32_t
 sw_segment_sort_bucket(const sw_segment<BITS> &own, uint64_t b, uint64_t last_home,
@@ -144,10 +146,10 @@ sw_segment_sort_bucket(const sw_segment<BITS> &own, uint64_t b, uint64_t last_ho
     typedef typename W::word word;
     const word span = own.high - own.low - (own.high == W::empty ? 1 : 0);
     uint32_t count = 0;
-    if (b >= last_home) { /* before it nothing is larger than the segment */
+    if (b >= last_home) { /* buckets before it have no entry larger than the segment's */
 #pragma unroll
         for (int i = 0; i < SW_BUCKET_SLOTS; i++) {
-            /* of a tombstone it is not known whether it was larger */
+            /* a tombstone does not tell whether its entry was larger */
             *done |= held[i].m == W::empty ? held[i].value == W::empty && b > last_home
                                            : held[i].m > own.high;
         }
@@ -162,8 +164,8 @@ sw_segment_sort_bucket(const sw_segment<BITS> &own, uint64_t b, uint64_t last_ho
     return count;
 }
 
-/* Copies a chunk's entries to shared memory, in order, behind those of the chunks before. `counts`
- * has this thread's numbers of them, a field a round. */
+/* Copies a chunk's entries to shared memory, in order, after those of earlier chunks. `counts` has
+ * the number of this thread's entries, one field per round. */
 template <int BITS>
 static __device__ inline void sw_segment_close_up(
     sw_segment_memory<BITS> *memory, sw_segment<BITS> *own, sw_round_counts counts,
@@ -181,7 +183,7 @@ static __device__ inline void sw_segment_close_up(
     uint32_t round_start = own->old_count + sw_sum_warps(memory->warps[0], of_warp, &all);
     own->old_count += all;
     if (own->old_count > SW_CUDA_REBUILD_ENTRIES) {
-        return; /* then nothing of it is used */
+        return; /* then the entries are not used */
     }
 #pragma unroll
     for (int r = 0; r <= SW_SEGMENT_ROUNDS; r++) {
@@ -201,7 +203,7 @@ static __device__ inline void sw_segment_close_up(
     }
 }
 
-/* This thread's operation of the k-th round, or none. */
+/* Loads this thread's operation of the k-th round, or EMPTY if there is none. */
 template <int BITS>
 static __device__ inline void sw_segment_load_item(const struct sw_cuda_rebuild<BITS> &rebuild,
                                                    const sw_segment<BITS> &own, int k,
@@ -212,8 +214,8 @@ static __device__ inline void sw_segment_load_item(const struct sw_cuda_rebuild<
     item->value = i < own.count ? __ldcs(rebuild.values + own.first + i) : 0;
 }
 
-/* Writes the old table's entries of the segment to slots[], sorted, and counts them. Loads the
- * first operation meanwhile. Ends with a barrier. */
+/* Writes the old table's entries of the segment to slots[], sorted, and counts them. Meanwhile
+ * loads the thread's first operation. Ends with a barrier. */
 template <int BITS, bool BATCH>
 static __device__ inline void sw_segment_gather(const struct sw_cuda_rebuild<BITS> &rebuild,
                                                 sw_segment_memory<BITS> *memory,
@@ -252,8 +254,8 @@ static __device__ inline void sw_segment_gather(const struct sw_cuda_rebuild<BIT
     }
 }
 
-/* Finds what belongs to segment `number`; nothing of the batch if there is none. The bins are zero
- * after the next barrier. */
+/* Returns the bounds of segment `number` in m, in the table and in the batch. Zeroes the bins; they
+ * are valid after the next barrier. */
 template <int BITS, bool BATCH, int ITEMS>
 static __device__ inline sw_segment<BITS>
 sw_segment_open(const struct sw_cuda_rebuild<BITS> &rebuild, uint32_t number,
@@ -270,7 +272,7 @@ sw_segment_open(const struct sw_cuda_rebuild<BITS> &rebuild, uint32_t number,
     own.first = 0;
     own.count = 0;
     if (BATCH) {
-        uint32_t bits = 8; /* a bin a thread, or more */
+        uint32_t bits = 8; /* at least one bin per thread */
         own.first = rebuild.offsets[number];
         own.count = rebuild.offsets[number + 1] - own.first;
         while (1U << bits < own.count && 1U << bits < memory->bins_max) {
@@ -286,7 +288,8 @@ sw_segment_open(const struct sw_cuda_rebuild<BITS> &rebuild, uint32_t number,
 }
 static_assert(SW_SEGMENT_BLOCK == 1 << 8, "8 bits number a bin a thread");
 
-/* The home of m, counted from the segment's first: few buckets on, so 32 bits tell. */
+/* Returns the home of m, relative to the segment's first home. The distance is small, so 32-bit
+ * arithmetic is enough. */
 template <int BITS>
 static __device__ inline uint32_t sw_segment_home(const typename sw_width<BITS>::view *view,
                                                   const sw_segment<BITS> &own,
@@ -305,7 +308,7 @@ static __device__ inline void sw_segment_take_run(const struct sw_cuda_rebuild<B
                                                   sw_taken<BITS, RUN> *taken)
 {
     const uint32_t first = (uint32_t)taken->first;
-    uint32_t q = 0; /* new entries before this one, and the number of the next */
+    uint32_t q = 0; /* new entries before this entry; also the number of the next new entry */
     if (BATCH) {
         for (uint32_t left = fresh; left > 0;) {
             uint32_t half = left / 2;
@@ -336,7 +339,7 @@ static __device__ inline void sw_segment_take_run(const struct sw_cuda_rebuild<B
     }
 }
 
-/* Takes the thread's entries, of old_count old and `fresh` new ones, in order. */
+/* Loads the thread's entries, in order, from old_count old and `fresh` new ones. */
 template <int BITS, bool BATCH, int RUN, int ITEMS>
 static __device__ inline void sw_segment_take(const struct sw_cuda_rebuild<BITS> &rebuild,
                                               const sw_segment<BITS> &own, uint32_t fresh,

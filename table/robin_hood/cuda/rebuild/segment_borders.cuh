@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * segment_borders.cuh - sorts the buckets that hold entries of several segments, before a rebuild
- * in place.
+ * segment_borders.cuh - before a rebuild in place, sorts the buckets that hold entries of several
+ * segments.
  *
- * A block that writes its segment's slots must not meet another's entry among them that has not
- * been read. Over the buckets entries are in order, within one they are not.
+ * A block that writes its segment's slots must not overwrite another segment's entry that has not
+ * been read. Entries are ordered from bucket to bucket, but not within a bucket.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_REBUILD_SEGMENT_BORDERS_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_REBUILD_SEGMENT_BORDERS_CUH
 
 #include "table/robin_hood/cuda/rebuild/rebuild.cuh"
 
-/* borders[s] = the first bucket from the first home of segment s on that may hold its entries. */
+/* Sets borders[s] to the first bucket, from the first home of segment s on, that may hold its
+ * entries. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     find_borders_kernel(const struct sw_cuda_rebuild<BITS> rebuild, unsigned long long *borders)
@@ -29,14 +30,15 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         typename W::slot held[SW_BUCKET_SLOTS];
         W::bucket_read(view, b, held);
 #pragma unroll
-        for (int i = 0; i < SW_BUCKET_SLOTS; i++) { /* tombstones say nothing */
+        for (int i = 0; i < SW_BUCKET_SLOTS; i++) { /* tombstones do not tell where the segment
+                                                       begins */
             found |= held[i].m >= low && (held[i].m != W::empty || held[i].value == W::empty);
         }
     }
     borders[s] = b;
 }
 
-/* Sorts these buckets, each once, tombstones last. */
+/* Sorts each of these buckets once, with tombstones last. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     sort_borders_kernel(const struct sw_cuda_rebuild<BITS> rebuild,

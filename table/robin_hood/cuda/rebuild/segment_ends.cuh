@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * segment_ends.cuh - where each segment ends, once all of them have been measured: the first pass
- * of a merge in place.
+ * segment_ends.cuh - computes where each segment ends, after all of them have been measured: the
+ * end of the first pass of a merge in place.
  *
- * Two kernels scan the runs of look_back.cuh: a block joins its segments to one run; then each
- * block joins the runs before its own, and follows its segments one by one.
+ * Two kernels scan the runs of look_back.cuh. In the first, each block joins its segments to one
+ * run. In the second, each block joins the runs before its own, then scans its segments.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_REBUILD_SEGMENT_ENDS_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_REBUILD_SEGMENT_ENDS_CUH
@@ -16,8 +16,9 @@
 #define SW_ENDS_BLOCK SW_CUDA_REBUILD_BLOCK
 #define SW_ENDS_NOWHERE (-((int64_t)1 << 60))
 
-/* What is known of a measured segment: its run, the most slots that an entry is ahead of its home
- * if the segment begins there, and how far one is from its home at least. All are less than 2^15.
+/* Packs the measure of a segment. n and e are its run. `ahead` is the most slots that an entry is
+ * past its home if the segment's entries begin at its first home. `far` is the largest distance
+ * from home that the segment's own entries cause. All are less than 2^15.
  */
 static __device__ inline unsigned long long sw_measured_pack(uint32_t n, int32_t e, int32_t ahead,
                                                              int32_t far)
@@ -48,7 +49,7 @@ struct sw_far_join {
 
 typedef cub::BlockScan<sw_far_run, SW_ENDS_BLOCK> sw_ends_scan;
 
-/* The first slot of a segment's first home. */
+/* Returns the first slot of a segment's first home. */
 template <int BITS>
 static __device__ inline int64_t sw_ends_origin(const struct sw_cuda_rebuild<BITS> &rebuild,
                                                 uint32_t s)
@@ -83,7 +84,8 @@ static __global__ void __launch_bounds__(SW_ENDS_BLOCK)
     }
 }
 
-/* Writes where each segment ends, unless something meets the cap. */
+/* Writes where each segment ends. Sets control->rebuild_failed if an entry meets the probe cap or
+ * the table's end. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_ENDS_BLOCK)
     ends_kernel(const struct sw_cuda_rebuild<BITS> rebuild, const sw_far_run *joined)

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * stream_table.cu - what streams the whole table: merges of large batches, and moves to other
- * arrays.
+ * stream_table.cu - operations that stream the whole table: merges of large batches, and moves to
+ * other arrays.
  *
- * A merge sorts the batch by its segments (the top bits of m) and rebuilds the table (rebuild.cu).
- * Where it is to tell which keys were there, the numbers of the operations are sorted, and their
- * operands brought after them.
- * What the rebuild cannot do is done another way, on the device, without asking the host: in place
- * the batch is upserted; where the entries were to move to other arrays, every old one is inserted
- * into the emptied arrays first.
+ * A merge sorts the batch by segment (the top bits of m) and rebuilds the table (rebuild.cu). If
+ * the batch wants `found`, the numbers of the operations are sorted, and then their operands are
+ * gathered. If the rebuild fails, the device uses a fallback without the host. In place, it upserts
+ * the batch. In a move to other arrays, it first inserts every old entry into the emptied arrays.
  */
 #include "table/device/counts.cuh"
 #include "table/device/sort.cuh"
@@ -17,7 +15,7 @@
 
 #define MIX_PER_THREAD 4
 
-/* Keeps what is sorted of a batch that wants answers. */
+/* Initializes the arrays to be sorted for a batch that wants answers. */
 template <int BITS>
 static __device__ inline void keep(const struct sw_cuda_scratch<BITS> &scratch,
                                    const struct sw_cuda_batch<BITS> &batch, uint64_t i)
@@ -38,7 +36,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     if (start == 0) {
         struct sw_cuda_control *control = device.control;
         const struct sw_state *state = device.table.state;
-        /* keys of the batch may be in the stash, which no rebuild reads */
+        /* keys of the batch may be in the stash, and a rebuild does not read the stash */
         control->rebuild_off = state->stash_occupied != 0;
         control->rebuild_failed = control->rebuild_off;
         control->mode = sw_mode_of_upserts(&device.table);
@@ -61,7 +59,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
 }
 
-/* Moves the operands to the order of their operations' numbers. */
+/* Gathers the operands in the order of the sorted operations. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     bring_kernel(const struct sw_cuda_scratch<BITS> scratch, uint32_t count)
@@ -72,13 +70,14 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
 }
 
-/* Before a move without a batch. */
+/* Records the stash's number of entries, before a move without a batch. */
 template <int BITS> static __global__ void note_kernel(const struct sw_cuda_device<BITS> device)
 {
     sw_note_stash(device.control, device.table.state);
 }
 
-/* If the rebuild failed, makes every slot EMPTY; the stash of new arrays is emptied in any case. */
+/* If the rebuild failed, makes every slot EMPTY. Sets the stash's number of entries to 0 in any
+ * case: the new arrays have an empty stash. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     empty_kernel(const struct sw_cuda_device<BITS> device)
@@ -105,7 +104,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
 }
 
-/* Moves the stash aside, if there is anything in it. Tombstones move along. */
+/* Moves the stash to `aside`, tombstones included, unless it is empty. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     set_aside_kernel(const struct sw_cuda_device<BITS> device, typename sw_width<BITS>::slot *aside)
@@ -126,8 +125,8 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
 }
 
-/* Inserts what the rebuild left out: the old stash, or everything. Inserts beside inserts: rules 1
- * to 4. */
+/* Inserts the entries that the rebuild left out: the old stash, or all entries if the rebuild
+ * failed. Inserts run beside inserts: rules 1 to 4. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     move_kernel(const struct sw_cuda_device<BITS> device, const typename sw_width<BITS>::table old)
@@ -154,7 +153,8 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
 }
 
-/* The answers of a batch that the rebuild merged; its counters, and its side cell. */
+/* Completes a batch that the rebuild merged: copies its answers, adds its counters, and writes the
+ * side cell. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     merged_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch)
@@ -209,9 +209,9 @@ template <int BITS> cudaError_t sw_cuda_merge_sort_bytes(uint32_t n_max, size_t 
     return cudaSuccess;
 }
 
-/* The batch in order of m, stable, by its top `bits`: scratch m_sorted, and the operands in
- * `previous`; where the batch wants `found`, index_sorted too, and scratch found is zero. Also
- * decides whether the stash has room (control->mode). */
+/* Sorts the batch stably by the top `bits` of m. The results are m_sorted, and the operands in
+ * `previous`. If the batch wants `found`, index_sorted is also a result, and the scratch's `found`
+ * is zero. Sets control->mode by the room in the stash. */
 template <int BITS>
 static cudaError_t launch_order(const struct sw_cuda_device<BITS> *device,
                                 const struct sw_cuda_batch<BITS> *batch, uint32_t bits,
@@ -282,7 +282,7 @@ static cudaError_t launch_rebuild(const struct sw_cuda_device<BITS> *device,
                                         batch->count > 0 ? device->offsets : NULL, stream);
 }
 
-/* Upserts what the rebuild did not merge. */
+/* Upserts the batch if the rebuild failed, and completes it otherwise. */
 template <int BITS>
 static cudaError_t launch_rest(const struct sw_cuda_device<BITS> *device,
                                const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
@@ -350,7 +350,7 @@ cudaError_t sw_cuda_launch_close_up(const struct sw_cuda_device<BITS> *device,
     return error;
 }
 
-/* A thread makes the hints of a pair of buckets exact. */
+/* Makes the hints of a pair of buckets exact, by one thread. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     hint_kernel(const typename sw_width<BITS>::view view, uint8_t *hints)
