@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: MIT
  *
- * admit.cu - which groups of a batch are refused, where the limit may refuse some: what one thread
- * would decide that applied them in order, found by all threads.
+ * admit.cu - decides which groups of a batch are refused if the limit may refuse some. All threads
+ * together compute the decisions that one thread would make if it applied the groups in order.
  *
- * Whether an operation inserts or deletes depends on the operations before it on the same key, and
- * on which of their groups were refused. So rounds: with the groups refused that the last round
- * refused, each key's operations tell what each of them does, those of a refused group as if it was
- * tried and taken back; then the groups are decided in order by the room that those before them
- * leave. A round that decides as the one before is right: the first group that were wrong would
- * have been decided by what is right. A round is right at least up to the first group that the
- * round before had wrong. The first takes all groups for admitted, the second those behind the
- * first that was refused for refused: on a full table that is nearly always right.
+ * Whether an operation inserts or deletes depends on the earlier operations on the same key, and on
+ * which of their groups were refused. So the kernel runs rounds. A round assumes that the groups
+ * refused in the last round are refused. First it computes the effect of each operation from the
+ * operations before it on the same key. A refused group counts as tried and rolled back. Then it
+ * decides the groups in order, by the room that earlier groups leave. A round that makes the same
+ * decisions as the round before is right. Otherwise there would be a first wrong group, and its
+ * decision would rest on right decisions only. A round is right at least up to the first group that
+ * the round before decided wrongly. The first round assumes that all groups are admitted. The
+ * second round assumes that all groups after the first refused one are refused. On a full table
+ * that is nearly always right.
  */
 #include "table/device/at_once.cuh"
 #include "table/robin_hood/cuda/writes/decide.cuh"
 
-/* So many rounds are tried; more of them would take as long as one thread does. */
+/* Limits of the number of rounds. More rounds would take as long as one thread. */
 #define ROUNDS_MIN 16U
 #define ROUNDS_MAX 256U
 #define OPERATIONS_A_ROUND 16
 
 /* --- the operations --------------------------------------------------------------------------- */
 
-/* Copies where the groups end, and clears the counts. */
+/* Copies the ends of the groups, and clears the counts. */
 template <int BITS>
 static __device__ inline void copy_groups(const struct sw_cuda_device<BITS> &device,
                                           const struct sw_cuda_batch<BITS> &batch, uint32_t start,
@@ -46,7 +48,7 @@ static __device__ inline void copy_groups(const struct sw_cuda_device<BITS> &dev
     }
 }
 
-/* The first group that ends after operation i. */
+/* Returns the first group that ends after operation i: the group of the operation. */
 static __device__ inline uint32_t group_of(const struct sw_cuda_groups *groups, uint32_t count,
                                            uint32_t i)
 {
@@ -63,7 +65,7 @@ static __device__ inline uint32_t group_of(const struct sw_cuda_groups *groups, 
     return low;
 }
 
-/* What each operation may do, in the order of the sorted batch. */
+/* Writes the claim of each operation, in the order of the sorted batch. */
 template <int BITS>
 static __device__ inline void make_claims(const struct sw_cuda_device<BITS> &device,
                                           const struct sw_cuda_batch<BITS> &batch, uint32_t start,
@@ -94,7 +96,8 @@ static __device__ inline void make_claims(const struct sw_cuda_device<BITS> &dev
     }
 }
 
-/* What the operations on the key at place i of the sorted batch do. */
+/* Computes the effects of the operations on the key at position i of the sorted batch, and counts
+ * them per group. */
 template <int BITS>
 static __device__ inline void tell_run(const struct sw_cuda_scratch<BITS> &scratch, uint32_t count,
                                        const struct round &round, uint32_t i, uint32_t *inserts,
@@ -103,7 +106,7 @@ static __device__ inline void tell_run(const struct sw_cuda_scratch<BITS> &scrat
     const struct sw_cuda_groups *groups = &scratch.groups;
     const typename sw_width<BITS>::word m = scratch.m_sorted[i];
     bool exists = (groups->claims[i] & SW_CLAIM_PRESENT) != 0;
-    bool before = exists; /* the group */
+    bool before = exists; /* before the group */
     bool refused = false;
     uint32_t group = NONE;
     for (uint32_t j = i; j < count && scratch.m_sorted[j] == m; j++) {
@@ -129,7 +132,8 @@ static __device__ inline void tell_run(const struct sw_cuda_scratch<BITS> &scrat
     }
 }
 
-/* What all operations do: counted by groups. By all threads of the block. */
+/* Computes the effects of all operations, and counts them per group. All threads of the block must
+ * call it. */
 template <int BITS>
 static __device__ inline void
 tell_effects(const struct sw_cuda_scratch<BITS> &scratch, const struct sw_cuda_batch<BITS> &batch,
@@ -159,8 +163,8 @@ tell_effects(const struct sw_cuda_scratch<BITS> &scratch, const struct sw_cuda_b
     }
 }
 
-/* For groups that insert and delete: how many more entries there are, at most, while the group
- * runs. A warp each. */
+/* For groups that insert and delete: computes the most additional entries while the group runs. One
+ * warp per group. */
 static __device__ inline void find_peaks(const struct sw_cuda_groups *groups, uint32_t count,
                                          uint32_t start, uint32_t step)
 {
@@ -191,7 +195,8 @@ static __device__ inline void find_peaks(const struct sw_cuda_groups *groups, ui
 
 /* --- the rounds ------------------------------------------------------------------------------- */
 
-/* One round, by all threads of the grid. Returns true if it decides as the one before. */
+/* Runs one round. Returns true if it makes the same decisions as the round before. All threads of
+ * the grid must call it. */
 template <int BITS>
 static __device__ inline bool decide_round(cooperative_groups::grid_group grid,
                                            const struct sw_cuda_device<BITS> &device,
@@ -207,8 +212,9 @@ static __device__ inline bool decide_round(cooperative_groups::grid_group grid,
     uint64_t room = state->occupied < most && !round.no_inserts ? most - state->occupied : 0;
     room = min(room, (uint64_t)batch.count);
     if (start == 0) {
-        control->admit_news[(round.number + 1) % 4] = 0; /* was read three rounds ago; barriers of
-                                                            the rounds between order the two (M4) */
+        control->admit_news[(round.number + 1) % 4] = 0; /* last read three rounds ago; the barriers
+                                                            of the rounds between order the two
+                                                            accesses (M4) */
     }
     tell_effects<BITS>(device.scratch, batch, round, memory, start, step);
     grid.sync(); /* M4: effects and counts of all groups */

@@ -2,11 +2,11 @@
  *
  * apply.cu - second half of a write batch: admits it, applies its net effects, reports.
  *
- * Order of the kernels: updates in place, removals, inserts (displace.cu); rule 6 holds by M1.
- * Every kernel but the last returns at once unless the batch was admitted; the host never looks in
- * between.
+ * Order of the kernels: updates in place, removals, inserts (displace.cu). Rule 6 holds by M1.
+ * Every kernel except the last returns at once unless the batch was admitted. The host reads
+ * nothing between them.
  *
- * The grids fit the whole batch; the lengths of the lists are known on the device only.
+ * The grids fit the whole batch, since only the device knows the lengths of the lists.
  */
 #include "table/device/bits.cuh"
 #include "table/device/follow.cuh"
@@ -18,8 +18,9 @@ static __device__ inline uint64_t thread_number(void)
     return (uint64_t)blockIdx.x * SW_CUDA_BLOCK + threadIdx.x;
 }
 
-/* The batch may not fit. Discards its net effects, and chooses who finds out which of its groups
- * are refused. */
+/* For a batch that may not fit: refuses it if it has one group and no deletes. Otherwise discards
+ * its net effects, and chooses how its groups are decided: by admit.cu, or by one thread in
+ * order. */
 template <int BITS>
 static __device__ inline void leave_undecided(const struct sw_cuda_device<BITS> &device,
                                               const struct sw_cuda_batch<BITS> &batch,
@@ -36,7 +37,7 @@ static __device__ inline void leave_undecided(const struct sw_cuda_device<BITS> 
         }
         return;
     }
-    /* empty groups included, there may be more than admit.cu has room for */
+    /* with empty groups there may be more groups than admit.cu has room for */
     const bool many = batch.group_count > device.scratch.groups.most;
     control->mode = has_room || many ? SW_CUDA_SERIAL : SW_CUDA_GROUPS;
     control->updates = 0;
@@ -46,10 +47,11 @@ static __device__ inline void leave_undecided(const struct sw_cuda_device<BITS> 
     control->side_effect = SW_NET_NONE;
 }
 
-/* One thread. Decides as applying the operations in order would, or leaves that to later kernels. A
- * batch that inserts nothing is never refused. In one that deletes nothing the number of entries
- * only grows, so its end tells. Once admit.cu has decided, everything that was folded since is
- * admitted. All stores are plain: this thread alone runs, and later kernels read them (M1). */
+/* Decides by one thread whether to admit the batch, or leaves the decision to later kernels. The
+ * decision is the same as if the operations were applied in order. A batch without inserts is never
+ * refused. In a batch without deletes the number of entries only grows, so the final number
+ * decides. After admit.cu has decided, everything that was folded since is admitted. All stores are
+ * plain: only this thread runs, and later kernels read them (M1). */
 template <int BITS>
 static __global__ void admit_kernel(const struct sw_cuda_device<BITS> device,
                                     const struct sw_cuda_batch<BITS> batch, bool has_room)
@@ -60,7 +62,7 @@ static __global__ void admit_kernel(const struct sw_cuda_device<BITS> device,
     bool fits = state->occupied + inserted <= device.table.occupied_max &&
                 state->stash_occupied <= device.table.stash_max;
     if (control->mode != SW_CUDA_UNDECIDED && control->mode != SW_CUDA_AGAIN) {
-        return; /* it is the second call: the first one decided */
+        return; /* this is the second call: the first call decided */
     }
     sw_note_stash(control, state);
     if (control->mode == SW_CUDA_UNDECIDED && inserted != 0 && !fits) {
@@ -81,8 +83,8 @@ static __global__ void admit_kernel(const struct sw_cuda_device<BITS> device,
     }
 }
 
-/* Updates. Nothing moves in this kernel (rule 6) and each slot is in one thread's list (M8), so the
- * value half is stored by itself. */
+/* Updates values in place. No entry moves in this kernel (rule 6), and one thread has each slot
+ * (M8). So it stores the value half of a slot alone. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     update_kernel(const struct sw_cuda_device<BITS> device)
@@ -95,8 +97,8 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
 }
 
-/* Marks removed entries with tombstones, in arrays that are about to be moved from. Each slot is in
- * one thread's list (M8). */
+/* Replaces removed entries by tombstones, before the entries are moved or compacted. One thread has
+ * each slot (M8). */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     tombstone_kernel(const struct sw_cuda_device<BITS> device)
@@ -111,9 +113,9 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
 }
 
-/* One thread applies the batch in order, group by group. Rare: only where the limit is near. Its
- * operations are in the scratch, where net_effects.cu has copied them, or else in the arrays of the
- * batch. */
+/* Applies the batch in order, group by group, by one thread. That is rare: only if the limit is
+ * near. The operations are in the scratch (IN_SCRATCH), where net_effects.cu copied them, or in the
+ * arrays of the batch. */
 template <int BITS, bool IN_SCRATCH>
 static __device__ inline void apply_in_order(const struct sw_cuda_device<BITS> &device,
                                              const struct sw_cuda_batch<BITS> &batch)
@@ -146,7 +148,8 @@ static __global__ void serial_kernel(const struct sw_cuda_device<BITS> device,
     }
 }
 
-/* Applying in order removes entries without clearing their hints: no hint is valid afterwards. */
+/* Clears all hints. Applying a batch in order removes entries without clearing their hints, so no
+ * hint is valid afterwards. */
 template <int BITS>
 static __device__ inline void forget_all(const struct sw_cuda_device<BITS> &device, uint64_t first,
                                          uint64_t step)
@@ -166,15 +169,16 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
 }
 
-/* After a move and before the batch that it was made for: clears the control block, except for what
- * it notes of the stash. */
+/* Resets the results of a rebuild, between a move and the batch that it was made for. The recorded
+ * state of the stash stays. */
 template <int BITS> static __global__ void reset_kernel(const struct sw_cuda_device<BITS> device)
 {
     device.control->rebuild_failed = 0;
     device.control->rebuild_off = 0;
 }
 
-/* Before the slots are set to EMPTY. */
+/* Counts all entries as deleted, and zeroes the table's state, before the slots are set to
+ * EMPTY. */
 template <int BITS> static __global__ void clear_kernel(const struct sw_cuda_device<BITS> device)
 {
     device.control->counters.deleted = device.table.state->occupied;
@@ -182,8 +186,8 @@ template <int BITS> static __global__ void clear_kernel(const struct sw_cuda_dev
     memset(device.table.state, 0, sizeof(*device.table.state));
 }
 
-/* Makes the record. By all threads of a block, since one alone would wait for memory once a
- * word. */
+/* Writes the record and zeroes the control block. All threads of a block do it, since one thread
+ * would wait for memory at every word. */
 static __device__ inline void report(struct sw_cuda_control *control, const struct sw_state *state,
                                      struct sw_cuda_record *record, uint64_t ticket, bool collected)
 {
@@ -210,19 +214,19 @@ static __device__ inline void report(struct sw_cuda_control *control, const stru
         record->serial = control->mode == SW_CUDA_SERIAL;
         record->fell_back = control->rebuild_failed;
     }
-    __syncthreads(); /* M2: the record is made before the control block is zeroed */
+    __syncthreads(); /* M2: the record is complete before the control block is zeroed */
     if (threadIdx.x < control_words) {
         ((uint64_t *)control)[threadIdx.x] = 0;
     }
     if (threadIdx.x == 0 && collected) {
-        record->done = ticket; /* deal_kernel tells the host */
+        record->done = ticket; /* the host sees it after deal_kernel copied it */
     } else if (threadIdx.x == 0) {
         sw_record_done(record, ticket);
     }
 }
 
-/* Copies the answers to the host and makes the record. M7: every block fences its answers before it
- * counts itself as done, and the last block writes the ticket. */
+/* Copies the answers to the host and writes the record. M7: every block fences its answers before
+ * it counts itself as done, and the last block writes the ticket. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     finish_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch)
@@ -247,8 +251,8 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
 }
 
-/* Ends a batch that was collected and leaves nothing to copy: one block applies it in order if it
- * was not admitted as a whole, and makes the record. */
+/* Ends a batch that was collected and has no answers to copy. One block applies it in order if it
+ * was not admitted as a whole, and writes the record. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     close_kernel(const __grid_constant__ struct sw_cuda_device<BITS> device,
@@ -262,13 +266,13 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     if (in_order && device.hints != NULL) {
         forget_all<BITS>(device, threadIdx.x, SW_CUDA_BLOCK);
     }
-    __syncthreads(); /* M2: thread 0 has set the state that all report */
+    __syncthreads(); /* M2: thread 0 has set the state that all threads report */
     report(device.control, device.table.state, batch.record, batch.ticket, true);
 }
 
 /* The launchers. A kernel that fails to launch ends the sequence. */
 
-/* There is hardly ever anything to clear. */
+/* Blocks of forget_kernel. It hardly ever has hints to clear. */
 #define FORGET_BLOCKS 132
 
 #define LAUNCH(error, kernel, blocks, threads, stream, ...)            \

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * decide.cuh - decides groups in order, by the room that those before them leave, once it is known
- * what each of them needs: a part of admit.cu.
+ * decide.cuh - a part of admit.cu: admits or refuses groups in order, when the needs of all groups
+ * are known. A group is admitted if the groups before it leave enough room.
  *
- * Groups of one operation each are functions of the room, y -> max(y + gain, least), that compose:
- * each block decides a part of them. Of others there are fewer: one block decides all.
+ * A group of one operation is a function of the room, y -> max(y + gain, least). Such functions
+ * compose, so each block decides a part of the groups. If some group has more operations, there are
+ * fewer groups, and one block decides all of them.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_WRITES_DECIDE_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_WRITES_DECIDE_CUH
@@ -16,15 +17,15 @@
 #include "table/robin_hood/cuda/writes/admit.cuh"
 
 #define ADMIT_BLOCK 512
-/* One block has a thread for each block before it, so it can join their changes in one scan. */
+/* A block has at least one thread per earlier block, so it can join their changes in one scan. */
 #define ADMIT_BLOCKS_MAX ADMIT_BLOCK
-/* With at most so many groups, blocks count inserts and deletes in shared memory first. */
+/* With at most FEW_GROUPS groups, blocks first count inserts and deletes in shared memory. */
 #define FEW_GROUPS 1024
 #define NONE UINT32_MAX
-/* No room is less. A batch has at most 2^28 operations. */
+/* Lower than any value of the room: a batch has at most 2^28 operations. */
 #define NOWHERE (-(1 << 30))
 
-/* y -> max(y + gain, least), y the room. */
+/* A change of the room y: y -> max(y + gain, least). */
 struct change {
     int32_t gain;
     int32_t least;
@@ -49,24 +50,25 @@ struct admit_memory {
     typename change_scan::TempStorage scan;
     uint32_t inserts[FEW_GROUPS];
     uint32_t deletes[FEW_GROUPS];
-    int32_t peak[ADMIT_BLOCK]; /* of a tile that one thread decides */
+    int32_t peak[ADMIT_BLOCK]; /* peaks of a tile that one thread decides; later 1: refused */
     int32_t net[ADMIT_BLOCK];
     uint32_t first;
     int32_t room;
 };
 
-/* What a group needs: how many more entries at most while it runs, and after it. */
+/* The needs of a group: its most additional entries while it runs (peak), and after it (net). */
 struct need {
     int32_t peak;
     int32_t net;
 };
 
-/* A round, the same in all threads. */
+/* A round. All threads have the same copy. */
 struct round {
     uint32_t number;
-    uint32_t guessed; /* groups after this one were taken for refused; or NONE */
-    bool deletes;     /* some operation deletes, if all groups are admitted */
-    bool units;       /* each group has one operation at most */
+    uint32_t guessed; /* this round assumes that all groups after this one are refused; NONE: no
+                         such assumption */
+    bool deletes;     /* some operation deletes if all groups are admitted */
+    bool units;       /* each group has at most one operation */
     bool no_inserts;  /* the stash is too full */
 };
 
@@ -76,7 +78,7 @@ static __device__ inline bool taken_for_refused(const struct sw_cuda_groups *gro
     return groups->refused[g] != 0 || (round.guessed != NONE && g > round.guessed);
 }
 
-/* After the last group nothing is needed. */
+/* Returns the needs of group g, or none after the last group. */
 static __device__ inline struct need need_of(const struct sw_cuda_groups *groups,
                                              const struct round &round, uint32_t count, uint32_t g)
 {
@@ -85,19 +87,19 @@ static __device__ inline struct need need_of(const struct sw_cuda_groups *groups
     }
     const int32_t inserts = (int32_t)groups->inserts[g];
     const int32_t deletes = (int32_t)groups->deletes[g];
-    /* where no entry may be inserted none may take the place of a deleted one either */
+    /* if no entry may be inserted, none may replace a deleted entry either */
     const bool alone = inserts == 0 || deletes == 0 || round.no_inserts;
     const int32_t peak = alone ? inserts : groups->peaks[g];
     return {peak, round.no_inserts ? 0 : inserts - deletes};
 }
 
-/* The change that a group of one operation makes to the room. */
+/* Returns the change of the room by a group of one operation. */
 static __device__ inline struct change change_of(struct need need)
 {
     return {-need.net, need.peak > 0 ? 0 : NOWHERE};
 }
 
-/* One thread decides groups [first, ADMIT_BLOCK) of a tile. */
+/* Decides the groups of a tile in order, by one thread. */
 static __device__ inline void decide_in_order(struct admit_memory *memory, int32_t room)
 {
     for (uint32_t t = 0; t < ADMIT_BLOCK; t++) {
@@ -108,8 +110,8 @@ static __device__ inline void decide_in_order(struct admit_memory *memory, int32
     memory->room = room;
 }
 
-/* Decides groups of any size, one a thread, and takes what they use from *room. Returns whether
- * this thread's is refused. By all threads of the block. */
+/* Decides groups of any size, one per thread, and subtracts the admitted groups' needs from *room.
+ * Returns whether this thread's group is refused. All threads of the block must call it. */
 static __device__ inline bool decide_tile(struct admit_memory *memory, struct need need,
                                           bool deletes, int32_t *room)
 {
@@ -142,7 +144,7 @@ static __device__ inline bool decide_tile(struct admit_memory *memory, struct ne
             memory->room = left;
         }
         __syncthreads(); /* M2: `room`, and the arrays for thread 0 */
-        if (!deletes) {  /* after it there is no more room than before it */
+        if (!deletes) {  /* without deletes, later groups have no more room than this one */
             refused |= threadIdx.x >= first && need.peak > memory->room;
             continue;
         }
@@ -155,7 +157,7 @@ static __device__ inline bool decide_tile(struct admit_memory *memory, struct ne
     }
 }
 
-/* The same for groups of one operation. */
+/* The same, for groups of one operation. */
 static __device__ inline bool decide_units(struct admit_memory *memory, struct need need,
                                            int32_t *room)
 {
@@ -169,8 +171,8 @@ static __device__ inline bool decide_units(struct admit_memory *memory, struct n
     return refused;
 }
 
-/* Writes the decision on a group, and whether it differs from the last round's; clears its counts
- * for the next round. One thread has the group (M8); admit_news is a word (M6). */
+/* Writes the decision on a group, and records whether it differs from the last round's. Clears the
+ * group's counts for the next round. One thread has the group (M8); admit_news is a word (M6). */
 static __device__ inline void write_decision(struct sw_cuda_control *control,
                                              const struct sw_cuda_groups *groups,
                                              const struct round &round, uint32_t count, uint32_t g,
@@ -180,7 +182,8 @@ static __device__ inline void write_decision(struct sw_cuda_control *control,
     const uint32_t news = __ballot_sync(SW_WARP_ALL, is_news);
     if (news != 0 && threadIdx.x % 32 == (uint32_t)__ffs((int)news) - 1) {
         control->admit_news[round.number % 4] = 1;
-        atomicMax(&control->first_news, ~g); /* of the first round: the first that is refused */
+        atomicMax(&control->first_news, ~g); /* used after the first round: the first refused
+                                                group */
     }
     if (g < count) {
         groups->refused[g] = refused;
@@ -189,7 +192,7 @@ static __device__ inline void write_decision(struct sw_cuda_control *control,
     }
 }
 
-/* Decides groups [first, end), in tiles. By all threads of the block. */
+/* Decides groups [first, end), in tiles. All threads of the block must call it. */
 static __device__ inline void decide(struct sw_cuda_control *control,
                                      const struct sw_cuda_groups *groups, const struct round &round,
                                      struct admit_memory *memory, uint32_t first, uint32_t end,
@@ -198,14 +201,15 @@ static __device__ inline void decide(struct sw_cuda_control *control,
     struct need next = need_of(groups, round, end, first + threadIdx.x);
     for (uint32_t from = first; from < end; from += ADMIT_BLOCK) {
         const struct need need = next;
-        next = need_of(groups, round, end, from + ADMIT_BLOCK + threadIdx.x); /* loaded ahead */
+        next = need_of(groups, round, end, from + ADMIT_BLOCK + threadIdx.x); /* loads the next tile
+                                                                                 early */
         const bool refused = round.units ? decide_units(memory, need, &room)
                                          : decide_tile(memory, need, round.deletes, &room);
         write_decision(control, groups, round, end, from + threadIdx.x, refused);
     }
 }
 
-/* The change that the groups of a block make to the room. */
+/* Returns the change of the room by all groups of a block. */
 static __device__ inline struct change join_part(const struct sw_cuda_groups *groups,
                                                  const struct round &round,
                                                  struct admit_memory *memory, uint32_t first,
@@ -225,7 +229,8 @@ static __device__ inline struct change join_part(const struct sw_cuda_groups *gr
     return joined;
 }
 
-/* Groups of one operation: each block decides a part. By all threads of the grid. */
+/* Decides groups of one operation, each block a part of them. All threads of the grid must call
+ * it. */
 static __device__ inline void
 decide_by_parts(cooperative_groups::grid_group grid, struct sw_cuda_control *control,
                 const struct sw_cuda_groups *groups, const struct round &round,
@@ -235,7 +240,8 @@ decide_by_parts(cooperative_groups::grid_group grid, struct sw_cuda_control *con
     const uint32_t part = (tiles + gridDim.x - 1) / gridDim.x * ADMIT_BLOCK;
     const uint32_t first = min(blockIdx.x * part, count);
     const uint32_t end = min(first + part, count);
-    struct change *changes = (struct change *)groups->peaks; /* groups of one have no others */
+    struct change *changes = (struct change *)groups->peaks; /* groups of one operation do not use
+                                                                `peaks` */
     const struct change nothing = {0, NOWHERE};
     if (first < end) {
         const struct change own = join_part(groups, round, memory, first, end);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * fold.cuh - folds the operations of one range in shared memory, so that one entry stands for each
- * key. By all threads of a block.
+ * fold.cuh - folds the operations of one range in shared memory, so that one entry represents each
+ * key. All threads of a block take part.
  *
- * Threads meet at a key slot by compare-and-swap, and fold by atomics on the entry they find there
- * (M6); what an entry is was written before the last barrier (M2).
+ * Threads claim a key slot by compare-and-swap, and fold by atomics on the entry that they find
+ * there (M6). The entries were written before the last barrier (M2).
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_WRITES_FOLD_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_WRITES_FOLD_CUH
 
 #include "table/robin_hood/cuda/writes/key_slots.cuh"
 
-/* The most operations a range is expected to have, and room for so many: 8 standard deviations more
- * than the mean, for distinct keys, which are spread at random. */
+/* RANGE_WANTED is the most operations that a range should have on average. RANGE_ROOM is the room
+ * for them: 8 standard deviations more. Distinct keys are spread over the ranges at random. */
 #define RANGE_WANTED 1024
 #define RANGE_ROOM (RANGE_WANTED + 8 * 32 + 32)
 #define FOLD_KEY_SLOTS 2048
@@ -25,14 +25,14 @@ static_assert(FOLD_KEY_SLOTS > RANGE_ROOM && RANGE_ROOM < SEEN,
 /* One range's operations, in shared memory. */
 template <int BITS> struct fold {
     typename sw_width<BITS>::slot entries[RANGE_ROOM];
-    uint32_t operation[RANGE_ROOM]; /* where answers are wanted, in the end the first operation on
-                                       the key */
-    uint32_t key_slots[FOLD_KEY_SLOTS]; /* 1 + the entry that stands for the key so far; 0: free */
-    uint16_t gave_way[RANGE_ROOM];      /* to the entry that stands for its key, or to one that gave
-                                           way itself; or ALIVE or SEEN */
+    uint32_t operation[RANGE_ROOM];     /* the operation; if answers are wanted, finally the first
+                                           operation on the key */
+    uint32_t key_slots[FOLD_KEY_SLOTS]; /* 1 + the entry that represents the key so far; 0: free */
+    uint16_t gave_way[RANGE_ROOM];      /* the entry that replaced this one, and that may itself be
+                                           replaced; or ALIVE or SEEN */
 };
 
-/* Adds an operand to the entry that stands for its key. */
+/* Combines an operand with the entry that represents its key. */
 template <typename T> static __device__ inline void combine(uint32_t op, T *at, T operand)
 {
     if (op == SW_SUM) {
@@ -44,9 +44,9 @@ template <typename T> static __device__ inline void combine(uint32_t op, T *at, 
     }
 }
 
-/* Folds entry e with the entry that stands for its key so far. Afterwards one entry of each key is
- * alive: of SETs the last, otherwise one that has the sum, minimum or maximum. Returns false if the
- * key was there already. */
+/* Folds entry e with the entry that represents its key so far. In the end one entry of each key is
+ * alive: the last SET, or an entry that has the sum, minimum or maximum. Returns false if another
+ * entry had the key already. */
 template <int BITS>
 static __device__ inline bool fold_one(struct fold<BITS> *fold, uint32_t op, uint32_t e)
 {
@@ -76,7 +76,7 @@ static __device__ inline bool fold_one(struct fold<BITS> *fold, uint32_t op, uin
     }
 }
 
-/* The entry that stands for the key of entry e. */
+/* Returns the entry that represents the key of entry e. */
 template <int BITS>
 static __device__ inline uint32_t root_of(const struct fold<BITS> *fold, uint32_t e)
 {
@@ -86,8 +86,9 @@ static __device__ inline uint32_t root_of(const struct fold<BITS> *fold, uint32_
     return e;
 }
 
-/* Every operation but the first on its key found it, unless the first deleted it. Notes the first
- * at the entry that is alive. By all threads of the block. */
+/* Sets `found` for every operation except the first on its key. Sets nothing for deletes, since
+ * only the first can find the key. Stores the first operation in the entry that is alive. All
+ * threads of the block must call it. */
 template <int BITS, int THREADS>
 static __device__ inline void find_repeated(const struct sw_cuda_device<BITS> &device,
                                             struct fold<BITS> *fold, uint32_t op,
@@ -109,8 +110,8 @@ static __device__ inline void find_repeated(const struct sw_cuda_device<BITS> &d
     __syncthreads(); /* M2: gave_way[] is read before SEEN is set */
 }
 
-/* SET_PRESENT: all operations on a key that is present found it. Returns how many of this thread's
- * did. By all threads of the block. */
+/* For SET_PRESENT: all operations on a present key found it. Sets `found` if `answers`, and returns
+ * how many of this thread's operations found their key. All threads of the block must call it. */
 template <int BITS, int THREADS>
 static __device__ inline uint64_t find_seen(const struct sw_cuda_device<BITS> &device,
                                             const struct fold<BITS> *fold, bool answers,
@@ -129,7 +130,7 @@ static __device__ inline uint64_t find_seen(const struct sw_cuda_device<BITS> &d
     return hits;
 }
 
-/* Reads a range's operations and folds them. By all threads of the block. */
+/* Reads a range's operations and folds them. All threads of the block must call it. */
 template <int BITS, int THREADS>
 static __device__ inline void fold_range(const struct sw_cuda_device<BITS> &device,
                                          struct fold<BITS> *fold, uint32_t op, bool answers,
@@ -150,7 +151,7 @@ static __device__ inline void fold_range(const struct sw_cuda_device<BITS> &devi
     for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
         repeated |= !fold_one<BITS>(fold, op, e);
     }
-    /* M2: keys have met; entries tell which is alive */
+    /* M2: all entries are folded; gave_way[] shows which are alive */
     if (__syncthreads_or(repeated) && answers && op != SW_SET_PRESENT) {
         find_repeated<BITS, THREADS>(device, fold, op, moved, count);
     }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * in_order.cuh - operations of any kinds on the same keys, in array order: what each answers, and
- * what becomes of each key.
+ * in_order.cuh - folds operations of any kinds in array order: computes the answer of each
+ * operation and the final state of each key.
  *
- * The operations on one key, in order, are its run. After a SET or a DELETE a key is as that
- * operation says, whatever it was before: so a run is cut into parts, each of which begins with the
- * run or with such an operation, and a thread folds a part. Of the operation that the next part
- * begins with it knows the answer, too. The last part knows what becomes of the key.
+ * The operations on one key, in order, are its run. The state of a key after a SET or a DELETE does
+ * not depend on its state before. So a run is cut into parts, and one thread folds each part. A
+ * part begins at the begin of the run or at a SET or DELETE. Its thread also answers the operation
+ * that begins the next part. The last part has the final state of the key.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_WRITES_IN_ORDER_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_WRITES_IN_ORDER_CUH
@@ -14,7 +14,7 @@
 #include "table/device/counts.cuh"
 #include "table/robin_hood/cuda/writes/upsert.cuh"
 
-/* In a number of an operation: what it does is above. */
+/* Bits of an operation's number. The bits above them hold its kind. */
 #define NUMBER_BITS 24
 #define NUMBER_MASK ((1U << NUMBER_BITS) - 1)
 static_assert(SW_CUDA_RANGED_MAX <= 1U << NUMBER_BITS && SW_OP_END <= 1U << (32 - NUMBER_BITS),
@@ -22,11 +22,11 @@ static_assert(SW_CUDA_RANGED_MAX <= 1U << NUMBER_BITS && SW_OP_END <= 1U << (32 
 
 template <int BITS> struct operation {
     typename sw_width<BITS>::word operand;
-    uint32_t number; /* in the batch */
+    uint32_t number; /* its number in the batch */
     uint32_t op;
 };
 
-/* The answers that a batch wants. */
+/* The answers that a batch requests. */
 template <int BITS> struct wanted {
     typename sw_width<BITS>::word *previous; /* or NULL */
     bool found;
@@ -39,7 +39,7 @@ template <int BITS> struct folded {
     bool written;
 };
 
-/* A change to be made to the table. */
+/* The net effect on a key: a change of the table. */
 template <int BITS> struct effect {
     enum sw_cuda_net net;
     uint64_t slot; /* UPDATE, DELETE: as in sw_cuda_update */
@@ -48,7 +48,7 @@ template <int BITS> struct effect {
 
 #define NOWHERE UINT64_MAX
 
-/* Where a key is, and its value; slot is NOWHERE if it is absent. */
+/* Returns the slot and the value of a key. The slot is NOWHERE if the key is absent. */
 template <int BITS>
 static __device__ inline struct sw_cuda_update<BITS>
 look_up(const struct sw_cuda_device<BITS> &device, typename sw_width<BITS>::word m, uint32_t op,
@@ -97,8 +97,8 @@ static __device__ inline bool begins_part(uint32_t op)
     return op == SW_SET || op == SW_DELETE;
 }
 
-/* The net effect of a run on a key that was `held` before it. The side cell is written at once: one
- * thread has its run (M8). */
+/* Returns the net effect of a run on a key whose state before it was `held`. Writes the side cell
+ * immediately: one thread has its run (M8). */
 template <int BITS>
 static __device__ inline struct effect<BITS>
 effect_of(const struct sw_cuda_device<BITS> &device, typename sw_width<BITS>::word m,
@@ -124,7 +124,7 @@ effect_of(const struct sw_cuda_device<BITS> &device, typename sw_width<BITS>::wo
     return effect;
 }
 
-/* Carries out an update, and lists an insert or a removal. By all threads of a warp. */
+/* Carries out an update, or lists an insert or a removal. All threads of a warp must call it. */
 template <int BITS>
 static __device__ inline void carry_out(const struct sw_cuda_device<BITS> &device,
                                         const struct effect<BITS> &effect)
@@ -148,12 +148,12 @@ static __device__ inline void carry_out(const struct sw_cuda_device<BITS> &devic
     }
 }
 
-/* Folds the part that begins at position t, if one does. RUNS are positions [0, count), run by run:
+/* Folds the part that begins at position t, if one does. RUNS has positions [0, count), run by run:
  *   at(t), m(t)     its operation, and its key
  *   first(t)      the first position of its run
- *   begins(t)     whether it is that; also for t == count
+ *   begins(t)     whether t is that; also for t == count
  *   held(t)       of a first position: where the key is, and its value, before the run
- * The effect's net is NONE but for the last part of a run. */
+ * Returns the net effect of a run for its last part, and NONE for the other parts. */
 template <int BITS, typename RUNS>
 static __device__ inline struct effect<BITS>
 fold_part(const struct sw_cuda_device<BITS> &device, const struct wanted<BITS> &wanted,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * key_slots.cuh - key slots: a hash table of a batch's own keys, in which operations on the same
- * key meet (deduplication).
+ * key_slots.cuh - key slots: a hash table of a batch's keys. Operations on the same key share a key
+ * slot (deduplication).
  *
- * A key slot is claimed by a compare-and-swap of m, whose value is the whole message (M6). `last`,
- * `first` and `value` are changed by atomics only, in any order, and read after a grid barrier
- * (M4); then one thread of each key owns the key slot (M8).
+ * A thread claims a key slot by a compare-and-swap of m; that value is the whole message (M6).
+ * Threads change `last`, `first` and `value` only by atomics, in any order, and read them after a
+ * grid barrier (M4). After it one thread per key owns the key slot (M8).
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_WRITES_KEY_SLOTS_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_WRITES_KEY_SLOTS_CUH
@@ -13,14 +13,14 @@
 #include "table/device/alike.cuh"
 #include "table/robin_hood/cuda/writes/upsert.cuh"
 
-/* Instead of a key slot's number. */
+/* The operation has no key slot. */
 #define NO_KEY_SLOT 0xffffffffU
 
-/* In the `last` of a key slot: its key is present. */
+/* Bit in `last` of a key slot: its key is present. */
 #define PRESENT (1U << 31)
 
-/* Whether operations on one key add up to one in any order. Of others only the last or the first
- * counts. */
+/* Returns whether operations on one key combine in any order. Of other operations only the last or
+ * the first counts. */
 static __device__ inline bool combines(uint32_t op)
 {
     return op == SW_SUM || op == SW_MIN || op == SW_MAX;
@@ -62,8 +62,8 @@ template <typename T> static __device__ inline T atomic_cas(T *at, T expected, T
     return (T)atomicCAS((unsigned int *)at, (unsigned int)expected, (unsigned int)desired);
 }
 
-/* The key slot of m, claimed if it was free. At least half of the 2 * count key slots stay free, so
- * every probe ends. */
+/* Returns the key slot of m, and claims it if it was free. At least half of the 2 * count key slots
+ * stay free, so every probe ends. */
 template <int BITS>
 static __device__ inline uint32_t claim_key_slot(const struct sw_cuda_key_slots<BITS> &key_slots,
                                                  typename sw_width<BITS>::word m, uint32_t count)
@@ -74,7 +74,7 @@ static __device__ inline uint32_t claim_key_slot(const struct sw_cuda_key_slots<
         return key_slots_count;
     }
     uint32_t top = (uint32_t)(m >> (BITS / 2 - 32));
-    /* neighbours in m are spread, so that runs of key slots stay short for any keys */
+    /* spreads neighbours in m, so that runs of key slots stay short for any keys */
     uint32_t key_slot = __umulhi(top * 0x9e3779b1U ^ (uint32_t)m, key_slots_count);
     for (;;) {
         typename W::word held = *(const volatile typename W::word *)(key_slots.m + key_slot);
@@ -88,8 +88,8 @@ static __device__ inline uint32_t claim_key_slot(const struct sw_cuda_key_slots<
     }
 }
 
-/* Adds operation i, on the key with mixed form m, to the key slot of its key; `mine`: there is one.
- * By all threads of a warp, whose operations follow each other. */
+/* Adds operation i, whose key has the mixed form m, to its key slot. `mine`: this thread has an
+ * operation. All threads of a warp must call it, with consecutive operations. */
 template <int BITS>
 static __device__ inline void collect_one(const struct sw_cuda_device<BITS> &device,
                                           const struct sw_cuda_batch<BITS> &batch, uint64_t i,
@@ -133,7 +133,7 @@ static __device__ inline void collect_one(const struct sw_cuda_device<BITS> &dev
     }
 }
 
-/* True for exactly one operation of each key: the last. */
+/* Returns true for exactly one operation of each key: the last. */
 template <int BITS>
 static __device__ inline bool stands_for_key(const struct sw_cuda_scratch<BITS> *scratch,
                                              uint64_t i)
@@ -141,7 +141,7 @@ static __device__ inline bool stands_for_key(const struct sw_cuda_scratch<BITS> 
     return (scratch->key_slots.last[scratch->index_sorted[i]] & ~PRESENT) == i + 1;
 }
 
-/* One key that is to be removed. Returns true if it has a slot. */
+/* Looks up a key to be removed. Returns true if the key has a slot in the table. */
 template <int BITS>
 static __device__ inline bool remove_key_slot(const struct sw_cuda_device<BITS> &device, uint64_t i,
                                               bool answers, struct sw_cuda_removal<BITS> *removal,
@@ -156,7 +156,7 @@ static __device__ inline bool remove_key_slot(const struct sw_cuda_device<BITS> 
     return has_slot;
 }
 
-/* One key: updates it in place, or gives the entry to insert. Returns true if it must be
+/* Updates one key in place, or sets *entry to the entry to insert. Returns true if it must be
  * inserted. */
 template <int BITS>
 static __device__ inline bool apply_one(const struct sw_cuda_device<BITS> &device,
@@ -178,14 +178,15 @@ static __device__ inline bool apply_one(const struct sw_cuda_device<BITS> &devic
     if (place.found) {
         W::decide(batch.op, true, place.value, operand, &operand);
         if (batch.found != NULL || batch.op == SW_SET_PRESENT) {
-            key_slots->last[key_slot] |= PRESENT; /* M8; others read only the bits below */
+            key_slots->last[key_slot] |= PRESENT; /* M8; other threads read only the lower bits */
         }
     }
     entry->value = operand;
     return (place.found || batch.op != SW_SET_PRESENT) && write_one<BITS>(device, place, *entry);
 }
 
-/* Whether the key of operation i was present before it. Call after all keys were applied (M4). */
+/* Returns whether the key of operation i was present before the operation. Call it after all keys
+ * were applied (M4). */
 template <int BITS>
 static __device__ inline bool was_found(const struct sw_cuda_scratch<BITS> *scratch, uint32_t op,
                                         uint64_t i)
@@ -196,7 +197,7 @@ static __device__ inline bool was_found(const struct sw_cuda_scratch<BITS> *scra
     return op == SW_DELETE ? present && first : op == SW_SET_PRESENT ? present : present || !first;
 }
 
-/* Frees the key slot of operation i, and zeroes it. Several threads may store the same (M6). */
+/* Frees and zeroes the key slot of operation i. Several threads may store the same values (M6). */
 template <int BITS>
 static __device__ inline void free_key_slot(const struct sw_cuda_device<BITS> &device,
                                             const struct sw_cuda_batch<BITS> &batch, uint64_t i)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * net_effects.cu - first half of a write batch: finds what it would do. Nothing in the table
- * changes here, so it may run beside reads.
+ * net_effects.cu - first half of a write batch: computes its net effects. It does not change the
+ * table, so it may run beside reads.
  *
- * The batch is copied to the device, mixed, and sorted by mixed key (stably, so that a key's
- * operations stay in order). One thread finds each key and folds its operations (rule 7); each key
- * has at most one net effect, in one of three lists: update, delete, insert.
+ * The batch is copied to the device, mixed, and sorted by mixed key. The sort is stable, so that a
+ * key's operations stay in order. One thread looks up each key and folds its operations (rule 7).
+ * Each key has at most one net effect, in one of three lists: update, delete, insert.
  */
 #include "table/device/counts.cuh"
 #include "table/device/sort.cuh"
@@ -25,7 +25,8 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
     typename sw_width<BITS>::word key = batch.keys[i];
     scratch->keys[i] = key;
-    /* what is skipped has a key of its own, that it is sorted by: no run is long because of it */
+    /* a skipped operation is sorted by its own key, so that skipped operations do not form a long
+     * run */
     scratch->m[i] = sw_is_skipped<BITS>(batch, i) ? (typename sw_width<BITS>::word)i
                                                   : sw_width<BITS>::mix(&device.table, key);
     scratch->index[i] = (uint32_t)i;
@@ -35,8 +36,9 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
 }
 
-/* Folds the operations on the key at sorted position i into one net effect; AGAIN, those of refused
- * groups are left out. The entry it had is *place; the value it gets is *value. */
+/* Folds the operations on the key at sorted position i into one net effect. With AGAIN, leaves out
+ * the operations of refused groups. Sets *place to the key's entry before the batch, and *value to
+ * its new value. */
 template <int BITS, bool AGAIN>
 static __device__ inline enum sw_cuda_net
 fold_run(const struct sw_cuda_device<BITS> *device, const struct sw_cuda_batch<BITS> *batch,
@@ -152,7 +154,7 @@ template <int BITS> cudaError_t sw_cuda_sort_bytes(uint32_t n_max, size_t *bytes
     struct sw_cuda_scratch<BITS> none = {
     };
     *bytes = 0;
-    /* of every size up to n_max, should the demand not grow with the size */
+    /* checks sizes up to n_max, because the demand may not grow with the size */
     for (uint64_t n = 1; n < 2 * (uint64_t)n_max; n *= 2) {
         size_t need = 0;
         cudaError_t error =

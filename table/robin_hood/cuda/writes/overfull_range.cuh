@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * overfull_range.cuh - ranges that have more operations than there is room for, because keys are
- * repeated (a crowd): all blocks of a cooperative launch carry them out together.
+ * overfull_range.cuh - carries out ranges that have more operations than their room, because keys
+ * are repeated (a crowd). All blocks of a cooperative launch do it together.
  *
- * Operations of one kind meet in key slots. Others are sorted by the number of their key slot,
- * stably, so that each key's operations are a run in array order, and carried out as in runs.cuh.
+ * Operations of one kind are folded in key slots. Operations of several kinds are sorted stably by
+ * the number of their key slot. So each key's operations are a run in array order, which runs.cuh
+ * carries out.
  *
  * Memory order: every step is complete in all blocks before the next begins, by a grid barrier
  * (M4).
@@ -16,8 +17,8 @@
 #include "table/robin_hood/cuda/writes/key_slots.cuh"
 #include "table/robin_hood/cuda/writes/overfull_range_sort.cuh"
 
-/* Copies the bits of `found`, if they are wanted, to the batch. Loads are volatile: other blocks
- * set bits by atomics, and L1 may hold an older word. */
+/* Copies the bits of `found` to the batch, if it wants them. Loads are volatile: other blocks set
+ * bits by atomics, and L1 may have an older word. */
 template <int BITS>
 static __device__ inline void copy_found(const struct sw_cuda_device<BITS> &device,
                                          const struct sw_cuda_batch<BITS> &batch,
@@ -31,8 +32,8 @@ static __device__ inline void copy_found(const struct sw_cuda_device<BITS> &devi
 
 /* --- one kind --------------------------------------------------------------------------------- */
 
-/* Answers the operations whose key was present before them. Returns how many of this thread's
- * were. */
+/* Sets `found` for the operations whose key was present before them. Returns their number among
+ * this thread's operations. */
 template <int BITS>
 static __device__ inline uint64_t answer_key_slots(const struct sw_cuda_device<BITS> &device,
                                                    const struct sw_cuda_batch<BITS> &batch,
@@ -83,15 +84,15 @@ static __device__ inline void apply_key_slots(const struct sw_cuda_device<BITS> 
         }
     }
     sw_warp_add(&counters->probes, probes);
-    grid.sync(); /* M4: every key was applied, so `last` tells who was present */
+    grid.sync(); /* M4: every key was applied, so `last` has the final PRESENT bits */
     if (batch.found != NULL || batch.op == SW_SET_PRESENT) {
         hits = answer_key_slots<BITS>(device, batch, stride);
     }
-    if (batch.op == SW_SET_PRESENT) { /* for other kinds the hits follow from the numbers of inserts
-                                         and removals */
+    if (batch.op == SW_SET_PRESENT) { /* for other kinds the numbers of inserts and removals
+                                         determine the hits */
         sw_warp_add(&counters->hits, hits);
     }
-    grid.sync(); /* M4: all answers were read from the key slots */
+    grid.sync(); /* M4: all blocks have read their answers from the key slots */
     for (i = stride.start; i < batch.count; i += stride.step) {
         if (scratch->index_sorted[i] != NO_KEY_SLOT) {
             free_key_slot<BITS>(device, batch, i);
@@ -101,7 +102,7 @@ static __device__ inline void apply_key_slots(const struct sw_cuda_device<BITS> 
 
 /* --- any kinds -------------------------------------------------------------------------------- */
 
-/* The operations that have been sorted, for runs.cuh. */
+/* The sorted operations, as a source for runs.cuh. */
 template <int BITS> struct crowd_runs {
     typedef struct sw_cuda_update<BITS> place;
     const struct sw_cuda_device<BITS> &device;
@@ -129,9 +130,9 @@ template <int BITS> struct crowd_runs {
     }
 };
 
-/* Memory in which blocks exchange the state of runs: the list of updates, which is not used
- * meanwhile. A batch with a crowd has more operations than a block has threads, so there is
- * room. */
+/* Returns the memory where blocks exchange the state of runs: the list of updates, which is not
+ * used meanwhile. A batch with a crowd has more operations than a block has threads, so the list
+ * has room. */
 template <int BITS>
 static __device__ inline struct sw_run_scratch<BITS>
 run_scratch_of(const struct sw_cuda_scratch<BITS> *scratch, uint32_t count) {
@@ -153,7 +154,8 @@ static __device__ inline struct crowd_runs<BITS>
 sort_crowd(const struct sw_cuda_device<BITS> &device, uint32_t count) {
     __shared__ struct sort_memory memory;
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
-    /* the list of long removals is written by later kernels only, and has room for two of these */
+    /* only later kernels write the list of long removals, and it has room for two arrays of the
+     * crowd */
     struct crowded *half[2] = {(struct crowded *)scratch->long_removals,
                                (struct crowded *)scratch->long_removals + count};
     struct unsorted in = {scratch->index_sorted, NULL, count};
@@ -168,7 +170,8 @@ sort_crowd(const struct sw_cuda_device<BITS> &device, uint32_t count) {
 static_assert(sizeof(struct sw_cuda_removal<64>) >= 2 * sizeof(struct crowded),
               "a list of removals has room for two of the crowd");
 
-/* The keys of operations were there before them, if `found`. By all threads of a warp. */
+/* Records that the key of an operation was present before it, if `found`. All threads of a warp
+ * must call it. */
 template <int BITS>
 static __device__ inline void set_found_alike(const struct sw_cuda_device<BITS> &device,
                                               uint32_t operation, bool found)
@@ -181,7 +184,7 @@ static __device__ inline void set_found_alike(const struct sw_cuda_device<BITS> 
     }
 }
 
-/* Takes the keys of one slice through their operations, by all threads of a block. */
+/* Folds the operations of one slice and answers them. All threads of a block must call it. */
 template <int BITS>
 static __device__ inline void
 fold_slice(const struct wanted<BITS> &wanted, const struct crowd_runs<BITS> &runs, uint32_t number,
@@ -242,12 +245,12 @@ apply_in_order(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_b
     for (uint32_t s = blockIdx.x; s < slices; s += gridDim.x) {
         sw_runs_enter<BITS>(runs, sw_slice_of(runs, s), &own, &entering);
     }
-    grid.sync(); /* M4: every slice knows its key on entry */
+    grid.sync(); /* M4: the state of its key on entry is known for every slice */
     for (uint32_t s = blockIdx.x; s < slices; s += gridDim.x) {
         fold_slice<BITS>(wanted, runs, s, &own, &counts);
     }
     add_counts(&device.control->counters, &counts);
-    grid.sync(); /* M4: no block needs a key slot any more */
+    grid.sync(); /* M4: no block will read a key slot again */
     for (uint64_t i = stride.start; i < batch.count; i += stride.step) {
         const uint32_t key_slot = scratch->index_sorted[i];
         if (key_slot != NO_KEY_SLOT) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * overfull_range_sort.cuh - sorts the operations of a batch that have a number, of a key slot or a
- * row, by this number, stably: those of one number are a run in array order. By all blocks of a
- * cooperative launch.
+ * overfull_range_sort.cuh - sorts operations of a batch stably by the number of their key slot or
+ * row. So the operations with the same number are a run in array order. All blocks of a cooperative
+ * launch take part.
  *
  * Memory order: every step is complete in all blocks before the next begins, by a grid barrier
  * (M4).
@@ -16,8 +16,8 @@
 #include "table/device/runs.cuh"
 #include "table/robin_hood/cuda/writes/key_slots.cuh"
 
-/* Threads of a block of the launch, and blocks of a multiprocessor: they wait for each other, so
- * all of them run at once. */
+/* Threads per block of the launch, and blocks per multiprocessor. The blocks wait for each other,
+ * so all of them must run at once. */
 #define CROWD_THREADS SW_RUN_BLOCK
 #define CROWD_BLOCKS_PER_SM 2
 
@@ -25,7 +25,7 @@
 #define DIGITS (1U << DIGIT_BITS)
 static_assert(DIGITS == CROWD_THREADS, "a thread a digit");
 
-/* Where this thread begins among all threads of the grid, and how many these are. */
+/* The number of this thread in the grid, and the number of threads. */
 struct grid_stride {
     uint64_t start;
     uint64_t step;
@@ -46,7 +46,7 @@ struct crowded {
 /* The input of a pass of the sort: the operations in array order, some without a key slot, or the
  * output of the pass before. */
 struct unsorted {
-    const uint32_t *key_slots; /* NULL: `from` */
+    const uint32_t *key_slots; /* NULL: the input is `from` */
     const struct crowded *from;
     uint32_t count;
     __device__ struct crowded at(uint64_t i) const
@@ -65,8 +65,10 @@ struct unsorted {
 };
 
 struct sort_memory {
-    uint32_t base[DIGITS];                      /* where the block's next one of a digit goes */
-    uint32_t warps[CROWD_THREADS / 32][DIGITS]; /* of each warp's */
+    uint32_t base[DIGITS];                      /* per digit: the place of the block's next
+                                                   operation */
+    uint32_t warps[CROWD_THREADS / 32][DIGITS]; /* per warp and digit: the warp's count, later its
+                                                   first place */
     uint32_t sums[CROWD_THREADS / 32];
 };
 
@@ -75,7 +77,7 @@ static __device__ inline uint32_t digit_of(struct crowded one, uint32_t shift)
     return one.key_slot >> shift & (DIGITS - 1);
 }
 
-/* The part of the input that is this block's. */
+/* Sets the bounds of this block's share of the input. */
 static __device__ inline void share_of(uint32_t count, uint64_t *begin, uint64_t *end)
 {
     const uint64_t share = ((uint64_t)count / gridDim.x / CROWD_THREADS + 1) * CROWD_THREADS;
@@ -83,7 +85,7 @@ static __device__ inline void share_of(uint32_t count, uint64_t *begin, uint64_t
     *end = *begin + share < count ? *begin + share : count;
 }
 
-/* The sum of `own` over the threads before this one; *all is that of the block. */
+/* Returns the sum of `own` over the threads before this one; *all is the sum over the block. */
 static __device__ inline uint32_t sum_before(uint32_t sums[CROWD_THREADS / 32], uint32_t own,
                                              uint32_t *all)
 {
@@ -106,7 +108,7 @@ static __device__ inline uint32_t sum_before(uint32_t sums[CROWD_THREADS / 32], 
     return before + to_here - own;
 }
 
-/* counts[digit * blocks + block]: how many this block has of each digit. */
+/* Counts the operations of this block per digit: counts[digit * blocks + block]. */
 static __device__ inline void count_digits(struct sort_memory *memory, const struct unsorted &in,
                                            uint32_t shift, uint32_t *counts)
 {
@@ -125,8 +127,8 @@ static __device__ inline void count_digits(struct sort_memory *memory, const str
     counts[threadIdx.x * gridDim.x + blockIdx.x] = memory->base[threadIdx.x];
 }
 
-/* Blocks take digits in turn. counts[] becomes the number of operations in the blocks before,
- * totals[digit] the number in all. */
+/* Replaces each count by the sum of the counts of the same digit in earlier blocks, and sets
+ * totals[digit] to the sum over all blocks. Blocks process digits in turn. */
 static __device__ inline void sum_digits(struct sort_memory *memory, uint32_t *counts,
                                          uint32_t *totals)
 {
@@ -148,7 +150,7 @@ static __device__ inline void sum_digits(struct sort_memory *memory, uint32_t *c
     }
 }
 
-/* Moves the block's share to its places. */
+/* Moves the operations of the block's share to their places. */
 static __device__ inline void place_digits(struct sort_memory *memory, const struct unsorted &in,
                                            uint32_t shift, struct crowded *out)
 {
@@ -182,11 +184,12 @@ static __device__ inline void place_digits(struct sort_memory *memory, const str
         if (one.key_slot != NO_KEY_SLOT) {
             out[memory->warps[warp][digit] + rank] = one;
         }
-        __syncthreads(); /* M2: read before the next round zeroes them */
+        __syncthreads(); /* M2: all reads before the next round zeroes `warps` */
     }
 }
 
-/* One pass, by eight bits of the key slots' numbers. Returns the number of operations. */
+/* Runs one pass of the sort, by DIGIT_BITS bits of the key slots' numbers. Returns the number of
+ * operations. */
 static __device__ inline uint32_t sort_pass(struct sort_memory *memory, const struct unsorted &in,
                                             uint32_t shift, uint32_t *counts, struct crowded *out)
 {

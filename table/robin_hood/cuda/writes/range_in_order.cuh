@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * range_in_order.cuh - one range of a batch of operations of any kinds, by a block. Most keys have
- * one operation and are done at once; the operations on the others are sorted in shared memory.
+ * range_in_order.cuh - a block carries out one range of a batch of any kinds. Most keys have one
+ * operation, which is carried out directly. The operations on repeated keys are sorted in shared
+ * memory.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_WRITES_RANGE_IN_ORDER_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_WRITES_RANGE_IN_ORDER_CUH
@@ -11,28 +12,29 @@
 
 #define NO_ENTRY 0xffffffffU
 
-/* One range's operations, in shared memory. The first that came of a key is its root; the others
- * are in the root's list, which atomics build (M6). */
+/* One range's operations, in shared memory. One operation of each key is its root: the first that a
+ * thread added. The others are in the root's list, which atomics build (M6). */
 template <int BITS> struct range {
     typename sw_width<BITS>::word m[RANGE_ROOM];
     typename sw_width<BITS>::word operand[RANGE_ROOM];
-    uint32_t number[RANGE_ROOM]; /* and what it does, above NUMBER_BITS */
-    uint16_t root[RANGE_ROOM];   /* the operation that stands for its key */
+    uint32_t number[RANGE_ROOM]; /* its number; its kind in the bits above NUMBER_BITS */
+    uint16_t root[RANGE_ROOM];   /* the root of its key */
     uint16_t order[RANGE_ROOM];  /* the repeated keys' operations, run by run */
-    uint16_t begin[RANGE_ROOM];  /* of a root: its run's first position in `order` */
+    uint16_t begin[RANGE_ROOM];  /* per root: its run's first position in `order` */
     uint32_t ordered;
     union {
         struct {
             uint32_t key_slots[FOLD_KEY_SLOTS]; /* a hash table of the keys: 1 + the root */
-            uint32_t next[RANGE_ROOM];          /* in the list of a root; or NO_ENTRY */
+            uint32_t next[RANGE_ROOM];          /* next operation in the list of a root; or
+                                                   NO_ENTRY */
         };
-        struct sw_cuda_update<BITS> held[RANGE_ROOM / 2]; /* of the run that begins at 2 h or 2 h +
-                                                             1, since a run has at least two
-                                                             operations */
+        struct sw_cuda_update<BITS> held[RANGE_ROOM / 2]; /* held[h] belongs to the run that begins
+                                                             at 2 h or 2 h + 1; a run has at least
+                                                             two operations */
     };
 };
 
-/* The repeated keys' operations, as runs of in_order.cuh. */
+/* The operations on repeated keys, as runs for in_order.cuh. */
 template <int BITS> struct range_runs {
     struct range<BITS> *range;
     __device__ struct operation<BITS> at(uint32_t t) const {
@@ -55,7 +57,7 @@ template <int BITS> struct range_runs {
     }
 };
 
-/* The run of a key that has one operation. */
+/* The run of a key with one operation. */
 template <int BITS> struct single_run {
     struct operation<BITS> only;
     typename sw_width<BITS>::word key;
@@ -98,7 +100,8 @@ template <int BITS> static __device__ inline bool join_list(struct range<BITS> *
     }
 }
 
-/* Reads a range's operations. Returns whether keys are repeated. By all threads of the block. */
+/* Reads a range's operations. Returns whether keys are repeated. All threads of the block must call
+ * it. */
 template <int BITS, int THREADS>
 static __device__ inline bool read_range(struct range<BITS> *range,
                                          const struct sw_cuda_moved<BITS> *moved, uint32_t count)
@@ -124,7 +127,7 @@ static __device__ inline bool read_range(struct range<BITS> *range,
     return __syncthreads_or(repeated) != 0; /* M2: the lists of all keys */
 }
 
-/* The keys with one operation. By all threads of the block. */
+/* Carries out the keys with one operation. All threads of the block must call it. */
 template <int BITS, int THREADS>
 static __device__ inline void
 apply_singles(const struct sw_cuda_device<BITS> &device, const struct wanted<BITS> &wanted,
@@ -150,7 +153,7 @@ apply_singles(const struct sw_cuda_device<BITS> &device, const struct wanted<BIT
     }
 }
 
-/* Sorts the operations on repeated keys, run by run. By all threads of the block. */
+/* Sorts the operations on repeated keys, run by run. All threads of the block must call it. */
 template <int BITS, int THREADS>
 static __device__ inline void order_range(struct range<BITS> *range, uint32_t count)
 {
@@ -177,10 +180,10 @@ static __device__ inline void order_range(struct range<BITS> *range, uint32_t co
         }
         range->order[range->begin[root] + before] = (uint16_t)e;
     }
-    __syncthreads(); /* M2: order[]; the lists are read no more */
+    __syncthreads(); /* M2: order[]; no thread reads the lists again */
 }
 
-/* By all threads of the block. */
+/* Carries out a range. All threads of the block must call it. */
 template <int BITS, int THREADS>
 static __device__ inline void
 apply_range(const struct sw_cuda_device<BITS> &device, const struct wanted<BITS> &wanted,
@@ -196,7 +199,7 @@ apply_range(const struct sw_cuda_device<BITS> &device, const struct wanted<BITS>
         order_range<BITS, THREADS>(range, count);
         const uint32_t ordered = range->ordered;
         for (uint32_t t = threadIdx.x; t < ordered; t += THREADS) {
-            if (runs.begins(t)) { /* before any part of the run is written */
+            if (runs.begins(t)) { /* looked up before any part of the run is written */
                 range->held[t / 2] = look_up<BITS>(device, runs.m(t), runs.at(t).op, &counts);
             }
         }

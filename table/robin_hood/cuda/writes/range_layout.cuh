@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * range_layout.cuh - into how many ranges of m a batch is cut, and how its operations are read.
+ * range_layout.cuh - the number and the room of the ranges of a batch, and access to its
+ * operations.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_WRITES_RANGE_LAYOUT_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_WRITES_RANGE_LAYOUT_CUH
 
 #include "table/robin_hood/cuda/writes/fold.cuh"
 
-/* Operations of a range while there are few ranges: so that as many blocks as a GPU can run at once
+/* Up to RANGES_FEW ranges, a range has about RANGE_FEW operations. So enough blocks to fill a GPU
  * share a batch of 2^16. */
 #define RANGE_FEW 256
 #define RANGES_FEW 256

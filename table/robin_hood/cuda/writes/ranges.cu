@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
- * ranges.cu - batches that are sure to fit, range by range: three kernels.
+ * ranges.cu - three kernels that carry out a batch that is sure to fit, range by range.
  *
- * The batch is cut into ranges of m, so that a block finds the repeated keys of one range in shared
- * memory and looks its keys up in buckets that lie near each other. It writes the keys that are
- * present; those to insert or to remove are listed, for displace.cu: nothing moves here.
+ * The batch is cut into ranges of m. So a block finds the repeated keys of one range in shared
+ * memory, and looks its keys up in buckets that lie near each other. It updates the keys that are
+ * present. It lists the keys to insert or to remove for displace.cu: no entry moves here.
  *
- * Of operations of one kind, of which no `previous` is wanted, most may be folded in any order
- * (fold.cuh); others are folded in array order (range_in_order.cuh).
+ * Most operations of one kind may be folded in any order (fold.cuh), if the batch does not want
+ * `previous`. The other batches are folded in array order (range_in_order.cuh).
  *
- * A range with far more operations than its share, because keys are repeated, is left to the last
- * kernel, where all blocks do it together (overfull_range.cuh).
+ * A range may have far more operations than its share, because keys are repeated (a crowd). The
+ * last kernel carries out such ranges, with all blocks together (overfull_range.cuh).
  */
 #include "table/device/at_once.cuh"
 #include "table/robin_hood/cuda/writes/overfull_range.cuh"
 #include "table/robin_hood/cuda/writes/range_in_order.cuh"
 #include "table/robin_hood/cuda/writes/range_layout.cuh"
 
-/* Base, and what may be tried in its place. Of the first kernel: threads of a block, and operations
- * of a thread. Of the second: threads of a block, for how many threads a multiprocessor there are
- * to be registers (0: the compiler decides), whether hints are read, where the table has them.
+/* The base and its alternatives. For the first kernel: threads per block, and operations per
+ * thread. For the second: threads per block; the number of threads per multiprocessor for which
+ * there must be registers (0: the compiler decides); whether it reads the table's hints.
  *
  * %RANGE% SW_RANGES_SCATTER_BLOCK tps {256,512,1024} Operation{ct}=[scatter]
  * %RANGE% SW_RANGES_SCATTER_KEYS kps {2,4,8,16} Operation{ct}=[scatter]
@@ -60,7 +60,7 @@ template <int BLOCK, int RESIDENT> struct sw_ranges_shape {
     static constexpr int blocks_min = RESIDENT / BLOCK;
 };
 
-/* The room grows with the batch, also where the number of ranges does. */
+/* The room of all ranges grows with the batch, even if the number of ranges changes. */
 uint64_t sw_cuda_range_slots(uint32_t count_max)
 {
     struct range_layout layout =
@@ -68,8 +68,8 @@ uint64_t sw_cuda_range_slots(uint32_t count_max)
     return (uint64_t)layout.ranges * layout.room;
 }
 
-/* Whether an operation of this kind may insert. For a batch of several kinds only applying it in
- * order tells. */
+/* Returns the mode of the batch. If the stash is too full, a batch of several kinds must be applied
+ * in order. */
 template <int BITS>
 static __device__ inline uint32_t mode_of(const struct sw_cuda_device<BITS> &device,
                                           const struct sw_cuda_batch<BITS> &batch)
@@ -82,9 +82,9 @@ static __device__ inline uint32_t mode_of(const struct sw_cuda_device<BITS> &dev
                                                                  : SW_CUDA_SERIAL;
 }
 
-/* Sets control->mode; where the stash is full, also finds out whether a key is absent, so that some
- * operation would insert. By all threads of the batch; `mine`: operation i is one that counts.
- * Several threads may store the same words (M6). */
+/* Sets control->mode. If the stash is full, also sets control->absent if operation i would insert
+ * its key. All threads of the batch must call it. `mine`: operation i is to be carried out. Several
+ * threads may store the same words (M6). */
 template <int BITS>
 static __device__ inline void ask(const struct sw_cuda_device<BITS> &device,
                                   const struct sw_cuda_batch<BITS> &batch, uint64_t i, bool mine,
@@ -104,7 +104,7 @@ static __device__ inline void ask(const struct sw_cuda_device<BITS> &device,
     }
 }
 
-/* One store for 64-bit slots, two for 128-bit ones. */
+/* Stores an operation: one store for 64-bit slots, two for 128-bit slots. */
 template <int BITS>
 static __device__ inline void move(struct sw_cuda_moved<BITS> *to, struct sw_cuda_moved<BITS> moved)
 {
@@ -133,7 +133,7 @@ static __device__ inline void take_places(const struct sw_cuda_device<BITS> &dev
     }
 }
 
-/* Moves the operations to their ranges, in no order. */
+/* Moves the operations to their ranges, in any order. */
 template <int BITS, int THREADS, int KEYS>
 static __global__ void __launch_bounds__(THREADS)
     scatter_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch,
@@ -186,8 +186,8 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* Updates one key in place, or lists it for insertion. By all threads of a warp; `stands` is true
- * in those that have a key. */
+/* Updates one key in place, or lists it for insertion. All threads of a warp must call it; `stands`
+ * is true in those that have a key. */
 template <int BITS>
 static __device__ inline void upsert_entry(const struct sw_cuda_device<BITS> &device,
                                            struct fold<BITS> *fold, uint32_t op, uint32_t e,
@@ -215,7 +215,7 @@ static __device__ inline void upsert_entry(const struct sw_cuda_device<BITS> &de
     }
 }
 
-/* Lists one key for removal, likewise. */
+/* Lists one key for removal. All threads of a warp must call it, as above. */
 template <int BITS>
 static __device__ inline void remove_entry(const struct sw_cuda_device<BITS> &device,
                                            const struct fold<BITS> *fold, uint32_t e, bool stands,
@@ -233,7 +233,8 @@ static __device__ inline void remove_entry(const struct sw_cuda_device<BITS> &de
     }
 }
 
-/* The operations of the block's range; NULL, if there are none, or more than there is room for. */
+/* Returns the operations of the block's range, or NULL if it has none, or more than its room, or if
+ * the batch is not admitted. */
 template <int BITS>
 static __device__ inline const struct sw_cuda_moved<BITS> *
 range_of_block(const struct sw_cuda_device<BITS> &device, const struct range_layout &layout,
@@ -245,7 +246,7 @@ range_of_block(const struct sw_cuda_device<BITS> &device, const struct range_lay
                : NULL;
 }
 
-/* A block carries out a range of operations of one kind. */
+/* Carries out the operations of a range, all of one kind, by one block. */
 template <int BITS, typename SHAPE>
 static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     range_kernel(const struct sw_cuda_device<BITS> device, uint32_t op, bool answers,
@@ -277,7 +278,7 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     }
 }
 
-/* The same for operations of any kinds. */
+/* The same, for operations of any kinds. */
 template <int BITS, typename SHAPE>
 static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     range_in_order_kernel(const struct sw_cuda_device<BITS> device,
@@ -291,7 +292,7 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     }
 }
 
-/* Gives the operations of the crowded ranges their key slots, and the others none. */
+/* Assigns key slots to the operations of the crowded ranges, and no key slot to the others. */
 template <int BITS>
 static __device__ inline void
 collect_crowd(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_batch<BITS> &batch,
@@ -317,7 +318,7 @@ collect_crowd(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_ba
     }
 }
 
-/* Copies the answers to where the batch wants them. */
+/* Copies the answers to the batch's arrays. */
 template <int BITS>
 static __device__ inline void
 copy_answers(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_batch<BITS> &batch,
@@ -332,7 +333,7 @@ copy_answers(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_bat
     }
 }
 
-/* All blocks together: the crowded ranges, the answers and the counters. */
+/* All blocks together carry out the crowded ranges, copy the answers, and compute the counters. */
 template <int BITS>
 static __global__ void __launch_bounds__(CROWD_THREADS, CROWD_BLOCKS_PER_SM)
     rest_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch,
@@ -372,7 +373,8 @@ static cudaError_t launch_scatter(const struct sw_cuda_device<BITS> *device,
     return cudaGetLastError();
 }
 
-/* `previous` of a batch whose arrays are the host's goes to the scratch first. */
+/* Returns the answers that the batch requests. If its arrays belong to the host, `previous` goes to
+ * the scratch first. */
 template <int BITS>
 static struct wanted<BITS> wanted_of(const struct sw_cuda_device<BITS> *device,
                                      const struct sw_cuda_batch<BITS> *batch) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * upsert.cuh - what is done with one key of a batch that is sure to fit, and with its counters.
+ * upsert.cuh - writes one key of a batch that is sure to fit, and computes the batch's counters.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_WRITES_UPSERT_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_WRITES_UPSERT_CUH
@@ -30,7 +30,7 @@ static __device__ inline bool write_one(const struct sw_cuda_device<BITS> &devic
     return !place.found;
 }
 
-/* The key of an operation was there before it. */
+/* Records that the key of an operation was present before it. */
 template <int BITS>
 static __device__ inline void set_found(const struct sw_cuda_device<BITS> &device,
                                         uint32_t operation)
@@ -38,8 +38,7 @@ static __device__ inline void set_found(const struct sw_cuda_device<BITS> &devic
     atomicOr((uint32_t *)device.scratch.found + operation / 32, 1U << operation % 32);
 }
 
-/* Looks up a key that is to be removed. Returns true if it has a slot, which *removal then
- * names. */
+/* Looks up a key to be removed. If it has a slot, sets *removal and returns true. */
 template <int BITS>
 static __device__ inline bool
 remove_one(const struct sw_cuda_device<BITS> &device, typename sw_width<BITS>::word m,
@@ -63,9 +62,9 @@ remove_one(const struct sw_cuda_device<BITS> &device, typename sw_width<BITS>::w
     return true;
 }
 
-/* One thread, in the last block: counts, and adds to the table's state the entries that will be
- * inserted and removed. Operations folded in array order have been counted already. It sees all
- * counts of the other blocks by sw_last_block (M7). */
+/* Computes the counters, and updates the table's numbers of entries for the inserts and removals
+ * that follow. Called by one thread of the last block. It sees all counts of the other blocks by
+ * sw_last_block (M7). Operations folded in array order have been counted already. */
 template <int BITS>
 static __device__ inline void count_and_enter(const struct sw_cuda_device<BITS> &device,
                                               const struct sw_cuda_batch<BITS> &batch,
@@ -78,7 +77,7 @@ static __device__ inline void count_and_enter(const struct sw_cuda_device<BITS> 
     if (!sw_is_admitted(control)) {
         control->counters.inserted = 0; /* a rebuild may have counted before it failed */
         if (batch.group_count > 1) {
-            control->mode = SW_CUDA_SERIAL; /* some groups may insert nothing, and are admitted */
+            control->mode = SW_CUDA_SERIAL; /* groups without inserts must still be admitted */
             return;
         }
         control->counters.refused = batch.count;
@@ -87,7 +86,7 @@ static __device__ inline void count_and_enter(const struct sw_cuda_device<BITS> 
         }
         return;
     }
-    if (in_order) { /* counted as they were folded */
+    if (in_order) { /* the fold has counted the operations */
         struct sw_state *state = device.table.state;
         state->occupied += (uint64_t)control->inserts + control->side_inserts;
         state->occupied -= (uint64_t)control->deletes + control->side_removals;
