@@ -64,10 +64,10 @@ bool sw_cuda_arena_is_possible(const struct sw_table_config *config, char *reaso
     return true;
 }
 
-/* Of the device's memory this part stays free for others, and for what grows. */
+/* This part of the device's memory stays free for other users and for arrays that grow. */
 #define DEVICE_MARGIN 32
 
-/* How many of the rows are to lie in `rows`. */
+/* Number of the rows that lie in `rows`; the others lie in `further`. */
 static cudaError_t split_of(const struct sw_table_config *config, uint64_t rows, uint64_t *split)
 {
     uint64_t bytes = config->rows_gpu_bytes;

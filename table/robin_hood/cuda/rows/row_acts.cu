@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_acts.cu - behind the engine: which row each operation of a batch is about. Of a batch that
- * was looked up the rows of keys that were present are known and claimed already.
+ * row_acts.cu - after the engine: finds the row of each operation of a batch. If keys were looked
+ * up before the engine, the rows of present keys are known and claimed already.
  */
 #include "table/device/follow.cuh"
 #include "table/robin_hood/cuda/rows/row_acts.cuh"
 #include "table/robin_hood/cuda/rows/row_claims.cuh"
 
-/* Whether the key of operation i, which was absent when it was looked up, was there when the engine
- * came to the operation: an earlier one has inserted it. */
+/* Whether an earlier operation of the batch inserted the key of operation i, which was absent at
+ * the look-up. */
 template <int BITS>
 static __device__ inline bool row_came(const struct sw_cuda_row_batch<BITS> &batch, uint32_t i)
 {
     return batch.engine_found != NULL && (batch.engine_found[i / 64] >> (i % 64) & 1) != 0;
 }
 
-/* The operations of a piece. Returns as many rows as they take of those that were never used, to
- * each thread its own. */
+/* Finds the rows of the operations of a piece. Returns to each thread how many never-used rows must
+ * be taken so that its operation has its row; 0: none. */
 template <int BITS>
 static __device__ inline uint32_t
 act_piece(const struct sw_cuda_rows &rows, const struct sw_cuda_row_batch<BITS> &batch,
@@ -59,7 +59,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     __shared__ uint32_t block_fresh;
     sw_cuda_follow();
     if (batch.looked_up && rows.scratch.control->absent == 0) {
-        return; /* nothing was inserted, and nothing refused */
+        return; /* the batch inserted nothing and refused nothing */
     }
     const uint64_t free_count = rows.stack->free_count;
     uint32_t fresh = 0;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_acts.cuh - what an operation of a batch does to the bytes of a row.
+ * row_acts.cuh - the effect of an operation of a batch on the bytes of a row.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_ACTS_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_ACTS_CUH
 
 #include "table/robin_hood/cuda/rows/rows.cuh"
 
-/* Which operations a chunk has, and where their rows are: those of operation `begin`. */
+/* The operations of a chunk. `values` and `previous` point to the rows of operation `begin`. */
 struct row_chunk {
     const uint8_t *values;
     uint8_t *previous;   /* NULL: not wanted */
-    uint32_t begin, end; /* counted in the batch; no operations if end <= begin */
+    uint32_t begin, end; /* indices in the batch; empty if end <= begin */
 };
 
 /* Bytes of an operand. */
@@ -35,10 +35,10 @@ static __device__ inline struct row_chunk row_chunk_of(const struct sw_cuda_row_
             part->first + begin, part->first + begin + count};
 }
 
-/* A piece of a chunk has an operation for each thread of a block. */
+/* A chunk consists of ROW_PIECES pieces. A piece has one operation for each thread of a block. */
 #define ROW_PIECES (SW_TOGETHER_CHUNK / SW_CUDA_BLOCK)
 
-/* The same of a piece, counted through all chunks. */
+/* The operations of piece `number`; numbers run through all chunks. */
 template <int BITS>
 static __device__ inline struct row_chunk row_piece_of(const struct sw_cuda_row_batch<BITS> &batch,
                                                        uint32_t number, uint32_t value_bytes)
@@ -53,9 +53,9 @@ static __device__ inline struct row_chunk row_piece_of(const struct sw_cuda_row_
     return piece;
 }
 
-/* Blocks of a kernel, each of which takes pieces as far apart as there are blocks: one a piece, or
- * few where the kernel often has nothing to do, since those of all pieces take some us to come and
- * go. */
+/* Blocks of a kernel, which process the pieces with a grid stride. The default is one block a
+ * piece. `few`: fewer blocks, for a kernel that often has no work, since starting and ending a
+ * block for each piece takes some us. */
 template <int BITS>
 static uint32_t row_blocks(const struct sw_cuda_rows *rows,
                            const struct sw_cuda_row_batch<BITS> *batch, bool few)
@@ -65,13 +65,13 @@ static uint32_t row_blocks(const struct sw_cuda_rows *rows,
     return few && most < pieces ? most : pieces;
 }
 
-/* The part that operation i is of. */
+/* The part that operation i belongs to. */
 static __device__ inline const struct sw_cuda_part *part_of(const struct sw_cuda_parts *parts,
                                                             uint32_t part_count, uint32_t i)
 {
     uint32_t low = 0;
     uint32_t high = part_count - 1;
-    while (low < high) { /* the last one that begins there or before */
+    while (low < high) { /* the last part that begins at i or before */
         const uint32_t middle = (low + high + 1) / 2;
         if (parts->parts[middle].first <= i) {
             low = middle;
@@ -82,7 +82,7 @@ static __device__ inline const struct sw_cuda_part *part_of(const struct sw_cuda
     return &parts->parts[low];
 }
 
-/* Where the text of a row would be, or of an operand; NULL: it has none. */
+/* The key string of a row or of an operand; NULL: it has none. */
 static __device__ inline const uint8_t *row_text(const struct sw_cuda_rows &rows,
                                                  const uint8_t *row)
 {
@@ -96,7 +96,7 @@ static __device__ inline uint32_t row_group(const struct sw_cuda_row_batch<BITS>
 {
     uint32_t low = 0;
     uint32_t high = batch.group_count - 1;
-    while (low < high) { /* the first group that ends behind it */
+    while (low < high) { /* the first group that ends after operation i */
         const uint32_t middle = (low + high) / 2;
         if (batch.group_ends[middle] > i) {
             high = middle;
@@ -108,11 +108,11 @@ static __device__ inline uint32_t row_group(const struct sw_cuda_row_batch<BITS>
 }
 
 struct row_act {
-    bool found;   /* its key was present */
-    bool refused; /* then nothing else holds */
-    bool writes;  /* its row */
-    bool inserts; /* it writes the row that it got */
-    bool removes; /* its row is given back */
+    bool found;   /* the key was present */
+    bool refused; /* all other fields except `op` are false */
+    bool writes;  /* the operation writes the row */
+    bool inserts; /* the operation writes its tentative row */
+    bool removes; /* the row of the key becomes free */
     uint32_t op;
 };
 
@@ -122,7 +122,7 @@ static __device__ inline bool row_found(const struct sw_cuda_row_batch<BITS> &ba
     return (batch.found[i / 64] >> (i % 64) & 1) != 0;
 }
 
-/* What operation i does, if its key is present, or not. */
+/* The effect of operation i. `found`: its key is present. */
 template <int BITS>
 static __device__ inline struct row_act row_act_of(const struct sw_cuda_row_batch<BITS> &batch,
                                                    uint32_t i, bool found)
@@ -149,7 +149,7 @@ static __device__ inline struct row_act row_act_of(const struct sw_cuda_row_batc
     return row_act_of<BITS>(batch, i, row_found<BITS>(batch, i));
 }
 
-/* How many rows were taken off the stack, as tentative ones. */
+/* Number of free rows that the batch took off the stack as tentative rows. */
 template <int BITS>
 static __device__ inline uint64_t row_taken(const struct sw_cuda_rows &rows,
                                             const struct sw_cuda_row_batch<BITS> &batch)

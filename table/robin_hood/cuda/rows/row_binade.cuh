@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_binade.cuh - pieces of a chain of sums, one a lane, are joined by a warp (binade.h).
+ * row_binade.cuh - a warp joins pieces of a chain of sums, one piece a lane (binade.h).
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_BINADE_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_BINADE_CUH
@@ -8,8 +8,8 @@
 #include "table/device/reduce.cuh"
 #include "table/robin_hood/binade.h"
 
-/* Adds the changes of the first `count` lanes to *sum, which lies in the binade, as far as they
- * hold. Returns how many it added. All lanes. */
+/* Adds the changes of the first `count` lanes to *sum, which lies in the binade. Stops before the
+ * first change that does not hold. Returns how many changes it added. All lanes. */
 static __device__ __forceinline__ uint32_t row_join(const struct sw_binade &binade,
                                                     const struct sw_binade_change &own,
                                                     uint32_t count, uint32_t *sum)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_claims.cuh - which rows a batch has more than once.
+ * row_claims.cuh - finds the rows that occur more than once in a batch.
  *
- * Of the operations of a warp that are on one row, one speaks for all, and each of them is repeated
- * if there are several. It claims the row in a table of hashes, of which a slot holds the batch's
- * epoch, a row and an operation on it, as one number that only grows: an operation that meets its
- * row marks itself and the other one as repeated; one that meets a smaller row takes the slot, and
- * goes on with what it took out. Claims of earlier batches have smaller epochs, so that nothing is
- * cleared.
+ * If several operations of a warp touch one row, each of them is marked as repeated, and one of
+ * them claims the row for all. It claims the row in a hash table. A slot holds the batch's epoch, a
+ * row and an operation on the row, packed into one number that only grows. A claim that meets its
+ * own row marks its operation and the other one as repeated. A claim that meets a smaller number
+ * takes the slot and carries the replaced claim on. Claims of earlier batches have smaller epochs,
+ * so no batch clears the table.
  *
- * Invariant: two claims of one row meet. A claim passes a slot only if this holds a larger row, and
- * it still does when the next claim of that row comes: so the second one to come either meets the
- * first where it is, or follows it to where it went on to (M6: a slot is one word). It holds for
- * the claims of several kernels, one after the other, too.
+ * Invariant: two claims of one row meet. A claim passes a slot only if the slot holds a larger row,
+ * and the slot still does when the next claim of that row comes. So the second claim either meets
+ * the first one in its slot, or follows it to the slot where it moved (M6: a slot is one word). The
+ * invariant also holds for claims of several kernels that run one after the other.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_CLAIMS_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_CLAIMS_CUH
@@ -24,11 +24,11 @@
 #define CLAIM_OPERATION ((1ULL << CLAIM_ROW_SHIFT) - 1)
 #define CLAIM_EPOCHS 256
 
-/* Where claims of a batch are. */
+/* The claims of a batch. */
 struct row_claims {
     unsigned long long *slots;
-    uint32_t mask;  /* of the slots */
-    uint64_t epoch; /* 0: no operation of the batch writes, so that none needs to know */
+    uint32_t mask;  /* number of slots - 1 */
+    uint64_t epoch; /* 0: no operation of the batch writes, so repeated rows need no marks */
     uint32_t *repeated;
 };
 
@@ -61,8 +61,9 @@ static __device__ inline unsigned long long row_claim_of(const struct row_claims
     return claims.epoch << CLAIM_EPOCH_SHIFT | (uint64_t)row << CLAIM_ROW_SHIFT | i;
 }
 
-/* Whether a claim that a slot has taken has to go on: with what it took out, or as it is. Marks
- * those of one row. */
+/* Called after a claim was written to a slot that held `old`. Returns whether a claim must go on to
+ * the next slot: *mine, which is then the smaller of the two. Marks both operations if they are on
+ * the same row. */
 static __device__ inline bool row_claim_goes_on(const struct row_claims &claims,
                                                 unsigned long long old, unsigned long long *mine)
 {
@@ -78,8 +79,9 @@ static __device__ inline bool row_claim_goes_on(const struct row_claims &claims,
     return true;
 }
 
-/* Whether another operation has claimed the row, and is where the first claim of it would be; then
- * that one is repeated. Saves a claim, where many of one row would wait for each other. */
+/* Whether another operation holds the row's first slot with a claim of this row; marks that
+ * operation as repeated. This saves an atomic operation where many claims of one row would wait for
+ * each other. */
 static __device__ inline bool row_is_claimed(const struct row_claims &claims, uint32_t row)
 {
     const unsigned long long there =
@@ -92,8 +94,8 @@ static __device__ inline bool row_is_claimed(const struct row_claims &claims, ui
     return is;
 }
 
-/* Whether this lane speaks for the operations of the warp on its row, operation `first` that of its
- * first lane. Marks them if they are several. All lanes. */
+/* Whether this lane claims the row for the operations of the warp on that row. `first` is the
+ * operation of lane 0. Marks the operations if there are several on the row. All lanes. */
 static __device__ inline bool row_speaks(const struct row_claims &claims, uint32_t first,
                                          uint32_t row, bool touches)
 {
@@ -109,8 +111,8 @@ static __device__ inline bool row_speaks(const struct row_claims &claims, uint32
            !(several && row_is_claimed(claims, row));
 }
 
-/* Claims the rows that the operations of a warp touch, KEYS of each lane: from `first` on those of
- * all lanes one after the other. All lanes. */
+/* Claims the rows that the operations of a warp touch, KEYS operations a lane. Operation k of a
+ * lane is number first + 32 k + lane. All lanes. */
 template <int KEYS>
 static __device__ inline void row_claim_all(const struct row_claims &claims, uint32_t first,
                                             const uint32_t rows[KEYS], const bool touches[KEYS])
@@ -153,7 +155,7 @@ template <int BITS> static bool row_writes(const struct sw_cuda_row_batch<BITS> 
            sw_row_effect(batch->op, true) == SW_EFFECT_WRITE;
 }
 
-/* The claims of the batch whose epoch has begun. */
+/* The claims of the batch of the current epoch. */
 template <int BITS>
 static struct row_claims row_claims_of(const struct sw_cuda_rows *rows,
                                        const struct sw_cuda_row_batch<BITS> *batch)

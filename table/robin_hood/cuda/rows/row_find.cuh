@@ -2,11 +2,12 @@
  *
  * row_find.cuh - looks up some keys for each lane of a warp.
  *
- * As many lanes as a bucket has units of 16 bytes read the buckets of their keys together, one
- * after the other. So a load of the warp asks for few whole buckets and not for a part of each of
- * 32: what the first-level cache takes from a load is the number of its lines. Most keys are
- * decided by the first bucket. The others wait until all of the warp's have come so far: then its
- * lanes share these, and it does not wait for its slowest key again and again.
+ * A bucket consists of units of 16 bytes. A group of lanes, one a unit, reads the buckets of the
+ * group's keys together, one bucket after the other. So a load of the warp touches a few whole
+ * buckets instead of a part of each of 32 buckets: the cost of a load in the L1 cache is its number
+ * of cache lines. The first bucket decides most keys. The other keys are queued until the first
+ * buckets of all keys of the warp were read. Then the lanes share the queued keys, so the warp
+ * waits for its slowest key only once.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_FIND_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_FIND_CUH
@@ -14,14 +15,14 @@
 #include "table/robin_hood/cuda/look_up/get.cuh"
 #include "table/robin_hood/cuda/rows/rows.cuh"
 
-/* What a lane has of the buckets of its own key and of those of its neighbours. */
+/* The slots that a lane holds: its part of the bucket of each key of its group. */
 template <int BITS> struct row_buckets {
     static constexpr int lanes = SW_BUCKET_SLOTS * BITS / 8 / 16;
     static constexpr int slots = SW_BUCKET_SLOTS / lanes;
     typename sw_width<BITS>::slot held[lanes][slots];
 };
 
-/* The bucket in which the look-up of m begins. */
+/* The bucket where the look-up of m begins. */
 template <int BITS, bool HINTS>
 static __device__ inline uint64_t row_first_bucket(const typename sw_width<BITS>::table &table,
                                                    const uint8_t *hints,
@@ -50,7 +51,7 @@ static __device__ inline void row_read(const typename sw_width<BITS>::view *view
     }
 }
 
-/* As sw_probe, of each lane's key (M3); *row is set on a hit. All lanes. */
+/* Same as sw_probe, for the key of each lane (M3). Sets *row on a hit. All lanes. */
 template <int BITS>
 static __device__ inline int row_probe(const struct row_buckets<BITS> &buckets,
                                        typename sw_width<BITS>::word m, uint32_t *row)
@@ -84,22 +85,22 @@ static __device__ inline int row_probe(const struct row_buckets<BITS> &buckets,
     return at;
 }
 
-/* What a warp knows of its keys, in shared memory: 32 KEYS of them, number 32 k + lane of each
- * lane.
- */
+/* The keys and results of a warp, in shared memory. A warp has 32 KEYS keys; key k of a lane has
+ * number 32 k + lane.
+ * */
 template <int BITS, int KEYS> struct row_finder {
-    typename sw_width<BITS>::word m[32 * KEYS]; /* of those that wait, like the next two */
+    typename sw_width<BITS>::word m[32 * KEYS]; /* of the queued keys, as are the next two arrays */
     uint64_t buckets[32 * KEYS];
     uint8_t numbers[32 * KEYS];
-    uint32_t rows[32 * KEYS]; /* the answers: SW_CUDA_NO_ROW if the key is absent */
+    uint32_t rows[32 * KEYS]; /* the results: SW_CUDA_NO_ROW if the key is absent */
 };
 
-/* Keys whose first buckets are on their way at once. */
+/* Keys of a lane whose first buckets are loaded at the same time. */
 #define ROW_FIND_AT_ONCE 2
 
-/* Buckets that were looked at. */
+/* Numbers of buckets read. */
 struct row_probes {
-    uint32_t present; /* for keys that are */
+    uint32_t present; /* for present keys */
     uint32_t absent;
 };
 
@@ -110,8 +111,8 @@ static __device__ __forceinline__ void row_probed(struct row_probes *probes, boo
     probes->absent += found ? 0 : buckets;
 }
 
-/* Some keys of a lane, from number `k` on: those that their first bucket does not decide are
- * appended to those that wait. Returns how many these are then. */
+/* Reads the first buckets of some keys of each lane, from number `k` on. Appends the keys that the
+ * first bucket does not decide to the queue. Returns the new length of the queue. */
 template <int BITS, int KEYS, bool HINTS, int AT_ONCE>
 static __device__ inline uint32_t
 row_find_first(const typename sw_width<BITS>::table &table, const uint8_t *hints, uint32_t k,
@@ -149,7 +150,7 @@ row_find_first(const typename sw_width<BITS>::table &table, const uint8_t *hints
     return waiting;
 }
 
-/* The row of a key that its first bucket has not decided; `bucket`: where to go on. */
+/* The row of a queued key. `bucket`: the next bucket to read. */
 template <int BITS>
 static __device__ inline uint32_t row_find_on(const typename sw_width<BITS>::table &table,
                                               typename sw_width<BITS>::word m, uint64_t bucket,
@@ -170,8 +171,8 @@ static __device__ inline uint32_t row_find_on(const typename sw_width<BITS>::tab
     return found ? (uint32_t)value : SW_CUDA_NO_ROW;
 }
 
-/* Looks up the keys of a warp: `m` mixed, those that are `mine`. Then own->rows has the answers.
- * All lanes. */
+/* Looks up the keys of a warp for which `mine` is true; `m`: mixed keys. Writes the results to
+ * own->rows. All lanes. */
 template <int BITS, int KEYS, bool HINTS>
 static __device__ inline void
 row_find(const typename sw_width<BITS>::table &table, const uint8_t *hints,
@@ -187,11 +188,11 @@ row_find(const typename sw_width<BITS>::table &table, const uint8_t *hints,
         waiting = row_find_first<BITS, KEYS, HINTS, at_once>(table, hints, k, m + k, mine + k,
                                                              stashes, own, waiting, probes);
     }
-    __syncwarp(); /* M3: those that wait */
+    __syncwarp(); /* M3: the queue */
     for (uint32_t w = threadIdx.x % 32; w < waiting; w += 32) {
         own->rows[own->numbers[w]] = row_find_on<BITS>(table, own->m[w], own->buckets[w], probes);
     }
-    __syncwarp(); /* M3: the answers */
+    __syncwarp(); /* M3: the results */
 }
 
 #endif

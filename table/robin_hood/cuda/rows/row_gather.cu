@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_gather.cu - rows of a list of numbers, packed: what images are written from.
+ * row_gather.cu - packs the rows of a list of row numbers, for images.
  */
 #include "table/robin_hood/cuda/rows/row_move.cuh"
 
-/* A warp takes 32 rows at a time. */
+/* A warp copies 32 rows at a time. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     gather_kernel(const struct sw_cuda_rows rows, const uint8_t *numbers, uint32_t step,
@@ -25,7 +25,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         }
         __syncwarp(); /* M3: the list */
         row_copy(own, count - first < 32 ? (uint32_t)(count - first) : 32, bytes, unit);
-        __syncwarp(); /* M3: it was read */
+        __syncwarp(); /* M3: the list was read */
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_get.cu - batches of reads of rows: one kernel for several. A thread looks up a key; then its
- * warp moves the rows of 32 keys as one stream, so that many loads are on their way at once.
+ * row_get.cu - batches of reads of rows; one kernel runs several batches. Each thread looks up a
+ * key. Then its warp copies the rows of 32 keys as one stream, so that many loads are in flight.
  */
 #include "table/robin_hood/cuda/look_up/get.cuh"
 #include "table/robin_hood/cuda/rows/row_move.cuh"
@@ -9,8 +9,8 @@
 
 #define WARPS (SW_CUDA_BLOCK / 32)
 
-/* BOTH: rows may lie in both memories. Where they do not, the reads of them are 2 % slower by the
- * choice (H200, 256 bytes). */
+/* BOTH: rows may lie in both memories. If they lie in one memory, the run-time choice would slow
+ * down reads by 2 % (H200, 256 bytes). */
 template <int BITS, int N, bool HINTS, bool BOTH, typename FILTER, typename JUDGE>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     row_get_kernel(const typename sw_width<BITS>::table table, const uint8_t *hints,
@@ -31,7 +31,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     typename W::slot held[SW_BUCKET_SLOTS];
     typename W::word row = 0;
     uint64_t probes = 0;
-    uint32_t outside = 0; /* ~ this thread's key if it is */
+    uint32_t outside = 0; /* ~ this thread's key if the filter excludes the key */
 
     const typename W::word m = mine ? W::mix(&table, __ldcs(batch.keys + i)) : 0;
     uint64_t bucket = W::home(&table.main, m);
@@ -40,7 +40,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         bucket = min(bucket, table.main.buckets_total - 1);
     }
     read_bucket<BITS, 1, HINTS>(&table.main, bucket, 0, held);
-    if constexpr (FILTER::filters) { /* while the bucket comes */
+    if constexpr (FILTER::filters) { /* while the bucket is loaded */
         outside = sw_filter_outside<BITS, 1>(filter, &table, &m, i, 0, batch.count);
     }
     const int at = probe<BITS, 1>(held, m, &row);
@@ -100,7 +100,7 @@ cudaError_t sw_cuda_launch_row_get(const struct sw_cuda_device<BITS> *device,
                                                                  sw_no_filter(), stream);
 }
 
-/* Of rows wherever they lie. */
+/* For rows in either memory. */
 template <int BITS, typename FILTER>
 static void launch_judged(const struct sw_cuda_device<BITS> *device,
                           const struct sw_cuda_rows *rows,

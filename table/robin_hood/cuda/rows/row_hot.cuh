@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_hot.cuh - a segment that has a large part of all steps, if these are sums of f32 without
- * answers: all blocks carry it out together, where row_long.cuh would leave it to few, which cannot
- * load operands fast enough. Its steps are cut into tiles:
+ * row_hot.cuh - a contended row: a segment that has a large part of all steps, all of them sums of
+ * f32 without answers. All blocks carry it out together. row_long.cuh would leave it to a few
+ * blocks, which cannot load operands fast enough. The steps are cut into tiles:
  *
- *   1. the numbers of each tile are summed up, in any order: so it is known about what the sum will
- *      be where each tile begins, and in which binade (binade.h);
- *   2. what each tile adds to a sum of this binade is found out;
- *   3. a warp for each number of the row joins the tiles. Where one does not hold, for its binade
- * was another one or is left, the operands are added one after the other.
+ *   1. The blocks sum up the numbers of each tile, in any order. These sums give an estimate of the
+ *      sum before each tile, and so its binade (binade.h).
+ *   2. The blocks compute the change by each tile of a sum in this binade.
+ *   3. A warp for each number of the row joins the tiles. If the sum is in another binade than
+ *      estimated, or leaves the binade, the warp adds the operands of the tile in order.
  *
- * So the bits are those of one sum after the other, however good the first sums are.
+ * So the resulting bits equal those of one sum in array order, however inaccurate the first sums
+ * are.
  *
- * Memory order: every step is complete in all blocks before the next begins, by a grid barrier
- * (M4).
+ * Memory order: a grid barrier completes each step in all blocks before the next step begins (M4).
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_HOT_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_HOT_CUH
@@ -21,22 +21,22 @@
 #include "table/robin_hood/cuda/rows/row_binade.cuh"
 #include "table/robin_hood/cuda/rows/row_runs.cuh"
 
-/* A hot segment has so many steps, and this part of all: barriers of all blocks would cost more
- * than a block loses that has a smaller one. Rows of more bytes have slices for many blocks, and
- * their operands would be read twice here. */
+/* A segment is hot from HOT_STEPS steps and 1/HOT_PART of all steps. For a smaller one the grid
+ * barriers cost more than they save. Rows of more than HOT_ROW_BYTES have slices for many blocks,
+ * and this method would read their operands twice. */
 #define HOT_STEPS 16384
 #define HOT_PART 8
 #define HOT_ROW_BYTES 1024
-/* Steps of a tile: for each thread the address of an operand. */
+/* Steps of a tile; each thread reads the address of one operand. */
 #define HOT_TILE CROWD_THREADS
-/* Numbers of a row that are carried out at once. */
+/* Numbers of a row that are summed at once. */
 #define HOT_NUMBERS 64U
-/* How many numbers a thread has on their way. */
+/* Loads that a thread has in flight. */
 #define HOT_IN_FLIGHT 16
 #define GUESSES_IN_FLIGHT 8
 static_assert(HOT_TILE <= SW_BINADE_OPERANDS, "whether a tile holds");
 
-/* What a tile does to a number: of the binade of `guess`. */
+/* The change of a number by a tile, for a sum in the binade of `guess`. */
 struct __align__(16) hot_change
 {
     uint32_t even;
@@ -54,8 +54,8 @@ struct hot_memory {
     float sums[CROWD_THREADS];
 };
 
-/* Some numbers of a segment, and where what is known of its tiles is: of each the numbers one after
- * the other. */
+/* Some numbers of a segment, and the arrays for its tiles. Each array holds the numbers of a tile
+ * side by side, tile after tile. */
 struct hot {
     struct segment of;
     uint32_t first_step, steps, tiles;
@@ -66,8 +66,8 @@ struct hot {
     struct hot_change *changes;
 };
 
-/* Which of a tile's steps this thread has, and of which number: none, if there is no such number.
- */
+/* The steps of a tile, and the number, that this thread sums; no steps if there is no such number.
+ * */
 struct hot_share {
     uint32_t number, begin, end;
 };
@@ -82,14 +82,14 @@ static __device__ inline struct hot_share share_of_tile(const struct hot &hot, u
     return {number, begin, number < hot.numbers ? min(begin + each, steps) : begin};
 }
 
-/* Reads where the operands of a tile are. Returns whether this thread's step is a sum of f32
- * without an answer, or there is none. */
+/* Reads the operand addresses of a tile. Returns true if this thread's step is a sum of f32 without
+ * an answer, or if the thread has no step. */
 static __device__ inline bool read_tile(const struct runs &runs, const struct hot &hot,
                                         uint32_t tile, struct hot_memory *memory)
 {
     const uint32_t k = tile * HOT_TILE + threadIdx.x;
     bool plain = true;
-    __syncthreads(); /* M2: those of another tile were read */
+    __syncthreads(); /* M2: the addresses of the previous tile were read */
     if (k < hot.steps) {
         const step *one = &runs.steps[hot.first_step + k];
         plain = one->writes && one->answer == NULL &&
@@ -124,7 +124,7 @@ static __device__ __forceinline__ void each_operand(const struct hot &hot,
     }
 }
 
-/* Step 1. Returns whether all steps of this thread are as they have to be. */
+/* Step 1. Returns whether all steps of this thread are sums of f32 without answers. */
 static __device__ inline bool sum_tiles(const struct runs &runs, const struct hot &hot,
                                         struct hot_memory *memory)
 {
@@ -133,7 +133,7 @@ static __device__ inline bool sum_tiles(const struct runs &runs, const struct ho
         plain = read_tile(runs, hot, tile, memory) && plain;
         const struct hot_share share = share_of_tile(hot, tile);
         float sum = 0;
-        if (__syncthreads_and(plain) == 0) { /* an operand may not be there */
+        if (__syncthreads_and(plain) == 0) { /* a step may have no operand */
             continue;
         }
         each_operand(hot, memory, share,
@@ -150,7 +150,8 @@ static __device__ inline bool sum_tiles(const struct runs &runs, const struct ho
     return plain;
 }
 
-/* The sums of tiles become what the sum is about where each begins. By a warp, of a number. */
+/* Replaces the sums of the tiles of one number by an estimate of the sum before each tile. By a
+ * warp. */
 static __device__ inline void guess(const struct hot &hot, uint32_t number, uint32_t sum)
 {
     const uint32_t lane = threadIdx.x % 32;
@@ -207,7 +208,7 @@ static __device__ inline void change_tiles(const struct runs &runs, const struct
     }
 }
 
-/* What is known of the tile of this lane. */
+/* The change and the guess of this lane's tile. */
 struct hot_known {
     uint4 change;
     uint32_t guess;
@@ -220,7 +221,8 @@ static __device__ __forceinline__ struct hot_known known_of(const struct hot &ho
     return {__ldcg((const uint4 *)&hot.changes[at]), __float_as_uint(__ldcg(&hot.guesses[at]))};
 }
 
-/* What it does to a sum in the binade of `sum`. */
+/* The change of a sum in the binade of `sum` by a tile. It is marked as strayed if the tile's guess
+ * is in another binade. */
 static __device__ __forceinline__ struct sw_binade_change change_of(const struct hot_known &known,
                                                                     uint32_t sum)
 {
@@ -233,7 +235,7 @@ static __device__ __forceinline__ struct sw_binade_change change_of(const struct
     return own;
 }
 
-/* Adds the operands of a tile one after the other. By a warp. */
+/* Adds the operands of a tile to `sum`, in order. By a warp. */
 static __device__ inline uint32_t add_tile(const struct runs &runs, const struct hot &hot,
                                            uint32_t tile, uint32_t number, uint32_t sum)
 {
@@ -259,7 +261,7 @@ static __device__ inline uint32_t add_tile(const struct runs &runs, const struct
     return __float_as_uint(v);
 }
 
-/* Step 3, of a number. By a warp. */
+/* Step 3, for one number. By a warp. */
 static __device__ inline uint32_t join_tiles(const struct runs &runs, const struct hot &hot,
                                              uint32_t number, uint32_t sum)
 {
@@ -283,7 +285,8 @@ static __device__ inline uint32_t join_tiles(const struct runs &runs, const stru
     return sw_row_is_nan_f32(sum) ? SW_ROW_NAN_F32 : sum;
 }
 
-/* Some numbers of a hot segment. False, if some step is another one: then nothing was done. */
+/* Carries out some numbers of a hot segment. Returns false, and changes nothing, if some step is
+ * not a sum of f32 without an answer. */
 static __device__ inline bool carry_out_numbers(const struct sw_cuda_rows &rows,
                                                 const struct runs &runs, const struct hot &hot,
                                                 struct hot_memory *memory)
@@ -297,16 +300,16 @@ static __device__ inline bool carry_out_numbers(const struct sw_cuda_rows &rows,
     if (threadIdx.x == 0) {
         uneven[blockIdx.x] = plain ? 0 : 1;
     }
-    grid.sync(); /* M4: the sums, and what the steps are */
+    grid.sync(); /* M4: the sums, and whether all steps are plain */
     bool all = true;
     for (uint32_t b = threadIdx.x; b < gridDim.x; b += CROWD_THREADS) {
         all = all && __ldcg(&uneven[b]) == 0;
     }
     if (__syncthreads_and(all) == 0) {
-        grid.sync(); /* M4: all have read it */
+        grid.sync(); /* M4: all blocks have read `uneven` */
         return false;
     }
-    uint32_t sum = 0; /* by all lanes; what is stored is alike, also when it is again */
+    uint32_t sum = 0; /* by all lanes: they store the same values, and store them again below */
     for (uint32_t number = warp; number < hot.numbers; number += warps) {
         first_step<uint32_t, uint32_t>(rows, hot.of, first, hot.offset + 4 * number, &sum);
         guess(hot, number, sum);
@@ -323,12 +326,12 @@ static __device__ inline bool carry_out_numbers(const struct sw_cuda_rows &rows,
             last_step<uint32_t>(rows, runs, hot.of, first.row, true, offset, sum);
         }
     }
-    grid.sync(); /* M4: what is known of the tiles was read */
+    grid.sync(); /* M4: the guesses and changes were read */
     return true;
 }
 
-/* Whether all blocks carry a segment out together, if its steps are as they have to be; and
- * somebody sees what becomes of it. */
+/* Whether a segment is large enough for all blocks, and its result is visible: in the row or in an
+ * answer. */
 static __device__ inline bool is_hot(const struct runs &runs, const struct segment &of)
 {
     const uint32_t steps = of.end - of.begin;
@@ -336,7 +339,7 @@ static __device__ inline bool is_hot(const struct runs &runs, const struct segme
            (of.first || of.last || runs.steps[of.end].answer != NULL);
 }
 
-/* Of the long segments those that are due and hot. By all blocks. */
+/* Carries out the long segments that are due and hot. By all blocks. */
 static __device__ inline void carry_out_hot(const struct sw_cuda_rows &rows,
                                             const struct runs &runs, bool waiting,
                                             struct hot_memory *memory)
@@ -366,7 +369,7 @@ static __device__ inline void carry_out_hot(const struct sw_cuda_rows &rows,
         if (done && blockIdx.x == 0 && threadIdx.x == 0) {
             rows.scratch.longs[at] = number | ROW_DONE;
         }
-        cooperative_groups::this_grid().sync(); /* M4: the list; all had read the number */
+        cooperative_groups::this_grid().sync(); /* M4: the list; all blocks have read the number */
     }
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_long.cuh - segments of many operations (row_runs.cuh): a block has a slice of the row. Half
- * of its warps bring the operands of tiles into shared memory, some tiles ahead; each of the others
- * carries out the steps of a tile on one number of the slice. A sum of f32 would take its steps one
- * after the other, four cycles each, which would bound a row that half of a batch adds to: so each
- * lane finds out what a piece of the tile adds, and the warp joins the pieces (binade.h). Where
- * that does not do, some pieces are added one after the other.
+ * row_long.cuh - long segments (row_runs.cuh): each block carries out a slice of the row. Half of
+ * its warps load the operands of tiles into shared memory, some tiles ahead. Each of the other
+ * warps applies the steps of a tile to one number of the slice. Adding f32 in order takes four
+ * cycles a step, which would limit a row that half of a batch adds to. So each lane computes the
+ * change by a piece of the tile, and the warp joins the pieces (binade.h). Where joining fails,
+ * some pieces are added in order.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_LONG_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_LONG_CUH
@@ -15,27 +15,27 @@
 #include "table/robin_hood/cuda/rows/row_binade.cuh"
 #include "table/robin_hood/cuda/rows/row_runs.cuh"
 
-/* Bytes of the operands of a slice: the first warps have a number of 4 bytes each. */
+/* Bytes of each operand in a slice. Each of the first ADDERS warps has a number of 4 bytes. */
 #define SLICE 16
 #define ADDERS (SLICE / 4)
-/* The others bring operands; each thread has so many of a tile. */
+/* The other threads load operands: TILE_EACH per thread and tile. */
 #define BRINGERS (CROWD_THREADS - 32 * ADDERS)
 #define TILE_EACH 4
 #define TILE (TILE_EACH * BRINGERS)
-/* Numbers of a piece: a tile has one for each lane. */
+/* Numbers of a piece; a tile has one piece for each lane. */
 #define PIECE (TILE / 32)
-/* Pieces that are added one after the other where they cannot be joined: often their sums go to and
- * fro over a power of two. */
+/* Pieces that are added in order where joining fails. The sum then often crosses a power of two
+ * back and forth. */
 #define PIECES_IN_ORDER 8
-/* Room for the numbers of a piece, and of a tile at one place of the slice: so that neither the
- * threads that bring them meet a bank twice nor those that load them, four at a time. */
+/* Padded sizes of a piece, and of a tile at one place of the slice. They avoid bank conflicts of
+ * the threads that store the numbers and of those that load them, four at a time. */
 #define PIECE_ROOM (PIECE + 4)
 #define TILE_ROOM (TILE / PIECE * PIECE_ROOM + 8)
 static_assert(PIECE == 16 && TILE_ROOM % 32 == 8 && SLICE <= 16, "a bank a number");
 static_assert(PIECE <= SW_BINADE_OPERANDS, "a change has so many at most");
-/* One is added, and the others are brought. */
+/* Tiles in shared memory: one is being added while the others are loaded. */
 #define TILES 4
-/* Steps are read so many tiles before their operands are brought. */
+/* A thread reads the steps of a tile READ_AHEAD tiles before it loads their operands. */
 #define READ_AHEAD 2
 
 struct __align__(16) tile
@@ -47,12 +47,12 @@ struct long_memory {
     struct tile tiles[TILES];
 };
 
-/* What a thread has of the steps of a tile, as it was loaded: nothing is made of it before the turn
- * in which it is used, so that none waits for it. */
+/* A thread's steps of a tile, as loaded. Nothing is computed from them before the iteration that
+ * uses them, so no thread waits for these loads. */
 struct tile_steps {
     const uint8_t *operands[TILE_EACH];
     const uint8_t *answers[TILE_EACH];
-    uint32_t kinds[TILE_EACH]; /* op and, in the second byte, whether it writes */
+    uint32_t kinds[TILE_EACH]; /* the operation; in the second byte, whether the step writes */
     uint32_t count;            /* of the tile */
 };
 static_assert(offsetof(step, op) % 4 == 0 && offsetof(step, writes) == offsetof(step, op) + 1,
@@ -86,13 +86,13 @@ static __device__ inline struct tile_steps read_steps(const struct runs &runs, u
     return own;
 }
 
-/* Where number k of a tile is. */
+/* Index of number k of a tile. */
 static __device__ __forceinline__ uint32_t place_of(uint32_t k)
 {
     return k / PIECE * PIECE_ROOM + k % PIECE;
 }
 
-/* Begins to copy the slices of the operands of a warp's steps, a number a lane. */
+/* Starts to copy the slices of the operands of a warp's steps, one number a lane. */
 static __device__ inline void fill_numbers(const uint8_t *operand, uint32_t first, uint32_t offset,
                                            uint32_t bytes, struct tile *tile)
 {
@@ -110,8 +110,8 @@ static __device__ inline void fill_numbers(const uint8_t *operand, uint32_t firs
     }
 }
 
-/* Begins to copy the slice of the operands. Returns whether this thread's steps are sums by the
- * operation `op`, without answers. */
+/* Starts to copy the slice of the operands. Returns whether all steps of this thread are sums by
+ * the operation `op` without answers. */
 static __device__ inline bool fill_tile(const struct tile_steps &own, uint32_t offset,
                                         uint32_t bytes, uint32_t op, struct tile *tile)
 {
@@ -119,7 +119,7 @@ static __device__ inline bool fill_tile(const struct tile_steps &own, uint32_t o
 #pragma unroll
     for (uint32_t k = 0; k < TILE_EACH; k++) {
         const uint32_t at = threadIdx.x - 32 * ADDERS + k * BRINGERS;
-        const bool writes = kind_writes(own.kinds[k]); /* not, if there is no step */
+        const bool writes = kind_writes(own.kinds[k]); /* false if there is no step */
         plain = plain && (at >= own.count ||
                           (writes && (uint8_t)own.kinds[k] == op && own.answers[k] == NULL));
         fill_numbers(writes ? own.operands[k] : NULL, at - threadIdx.x % 32, offset, bytes, tile);
@@ -128,7 +128,7 @@ static __device__ inline bool fill_tile(const struct tile_steps &own, uint32_t o
     return plain;
 }
 
-/* What step k of a tile adds to the number, or the two, from `word` on. */
+/* The operand of step k of a tile for the number, or the two numbers, from `word` on. */
 static __device__ __forceinline__ void load_number(const struct tile *tile, uint32_t word,
                                                    uint32_t k, uint32_t *number)
 {
@@ -156,8 +156,7 @@ static __device__ __forceinline__ void load_piece(const struct tile *tile, uint3
 
 /* --- sums of f32 ------------------------------------------------------------------------------ */
 
-/* Adds pieces one after the other, at least one; the next one is loaded meanwhile. A sum that is no
- * number stays one. */
+/* Adds at least one piece in order, and loads the next piece meanwhile. A NaN sum stays NaN. */
 static __device__ __forceinline__ void add_in_order(const struct tile *tile, uint32_t word,
                                                     uint32_t piece, uint32_t pieces, uint32_t *sum)
 {
@@ -179,8 +178,8 @@ static __device__ __forceinline__ void add_in_order(const struct tile *tile, uin
     *sum = __float_as_uint(v);
 }
 
-/* Adds pieces side by side, one a lane, of a sum that has a binade. Returns how many it added: not
- * the first one with which the sum may leave it, nor those behind. All lanes. */
+/* Adds pieces in parallel, one a lane, to a sum that has a binade. Returns the number of pieces
+ * added: it stops before the first piece that may move the sum out of the binade. All lanes. */
 static __device__ __forceinline__ uint32_t add_joined(const struct tile *tile, uint32_t word,
                                                       uint32_t piece, uint32_t pieces,
                                                       uint32_t *sum)
@@ -199,8 +198,8 @@ static __device__ __forceinline__ uint32_t add_joined(const struct tile *tile, u
     return row_join(binade, own, pieces, sum);
 }
 
-/* Adds the numbers of `count` steps to *sum, which becomes canonical: as sw_row_sum_f32 one after
- * the other. All lanes. */
+/* Adds the numbers of `count` steps to *sum, which becomes canonical. The result equals
+ * sw_row_sum_f32 in order. All lanes. */
 static __device__ inline void add_all(const struct tile *tile, uint32_t word, uint32_t count,
                                       uint32_t *sum)
 {
@@ -224,8 +223,8 @@ static __device__ inline void add_all(const struct tile *tile, uint32_t word, ui
 
 /* --- steps of any kind ------------------------------------------------------------------------ */
 
-/* The steps of a tile of which some have answers, or do not write, or are of another operation;
- * `steps` are the first of them. Returns whether any writes. All lanes. */
+/* Applies the steps of a tile in which some steps have answers, do not write, or have another
+ * operation. `steps` points to the first one. Returns whether any step writes. All lanes. */
 template <typename T, typename OPERAND>
 static __device__ inline bool apply_mixed(const struct tile *tile, const step *steps,
                                           uint32_t count, uint32_t word, uint32_t offset, T *v)
@@ -253,8 +252,8 @@ static __device__ inline bool apply_mixed(const struct tile *tile, const step *s
     return wrote;
 }
 
-/* The steps of a tile, for one number (T: of 4 or 8 bytes) of the slice, which is at `offset` of
- * the row; the operands' are at `word` of the tile. Returns whether any writes. All lanes. */
+/* Applies the steps of a tile to one number (T: 4 or 8 bytes) of the slice, at `offset` of the row.
+ * The operands' numbers are at `word` of the tile. Returns whether any step writes. All lanes. */
 template <typename T, typename OPERAND>
 static __device__ inline bool apply_tile(const struct tile *tile, const step *steps, uint32_t count,
                                          bool plain, uint32_t op, uint32_t word, uint32_t offset,
@@ -280,7 +279,7 @@ static __device__ inline bool apply_tile(const struct tile *tile, const step *st
 
 /* --- segments --------------------------------------------------------------------------------- */
 
-/* As is_seen, by all threads of a block, which have read what is in shared memory. */
+/* Same as is_seen, by all threads of a block, once they have read shared memory. */
 static __device__ inline bool is_long_seen(const struct runs &runs, const struct segment &of)
 {
     bool seen = of.last || of.first || runs.steps[of.end].answer != NULL;
@@ -295,14 +294,14 @@ struct slice {
     struct segment of;
     uint32_t offset, bytes;
     uint32_t op;   /* of the second step */
-    uint32_t read; /* the first step that was not read */
-    /* Of the tiles that are brought, whether this thread's steps are sums by `op` without answers.
-     */
+    uint32_t read; /* the next step to read */
+    /* for each tile being loaded: whether this thread's steps are sums by `op` without answers
+     * */
     bool plain[TILES - 1];
 };
 
-/* Begins to bring the tile whose steps were read into *own, behind those that are brought; and
- * reads steps that come later. */
+/* Starts to load the tile of the steps in *own, after the tiles in flight. Then reads the steps of
+ * a later tile. */
 static __device__ __forceinline__ void bring_tile(const struct runs &runs, struct slice *slice,
                                                   struct tile_steps *own, struct tile *tile)
 {
@@ -315,7 +314,7 @@ static __device__ __forceinline__ void bring_tile(const struct runs &runs, struc
     slice->read += TILE;
 }
 
-/* Brings the slice tile by tile; as many barriers as in apply_slice. */
+/* Loads the slice tile by tile. Passes the same number of barriers as apply_slice. */
 static __device__ inline void bring_slice(const struct runs &runs, struct slice slice,
                                           struct long_memory *memory)
 {
@@ -329,20 +328,20 @@ static __device__ inline void bring_slice(const struct runs &runs, struct slice 
     for (uint32_t t = 0; t < TILES - 1; t++) {
         bring_tile(runs, &slice, &own[t % READ_AHEAD], &memory->tiles[t]);
     }
-    uint32_t at = slice.of.begin + 1; /* the tile that is added */
+    uint32_t at = slice.of.begin + 1; /* the first step of the tile being added */
     for (uint32_t turn = TILES - 1; at < slice.of.end;) {
 #pragma unroll
         for (uint32_t a = 0; a < READ_AHEAD && at < slice.of.end; a++, turn++, at += TILE) {
             __pipeline_wait_prior(TILES - 2);
-            __syncthreads_and(slice.plain[0]); /* M2: the tile is there, the one before was read */
+            __syncthreads_and(slice.plain[0]); /* M2: the tile is loaded, the one before was read */
             bring_tile(runs, &slice, &own[(a + TILES - 1) % READ_AHEAD],
                        &memory->tiles[turn % TILES]);
         }
     }
 }
 
-/* Carries out a segment on one number T of a row, at `offset` of it; of the slice the operands are
- * at `word`. `has_number`: there is such a number. By a warp. */
+/* Carries out a segment on one number T of a row, at `offset` of the row. The operands are at
+ * `word` of the slice. `has_number`: the number exists. By a warp. */
 template <typename T, typename OPERAND>
 static __device__ inline void apply_slice(const struct sw_cuda_rows &rows, const struct runs &runs,
                                           const struct segment &of, uint32_t op, bool has_number,
@@ -352,7 +351,7 @@ static __device__ inline void apply_slice(const struct sw_cuda_rows &rows, const
     const step first = runs.steps[of.begin];
     bool wrote = first.writes;
     T v = T();
-    if (has_number) { /* by all lanes; what is stored is alike */
+    if (has_number) { /* by all lanes, which store the same values */
         first_step<T, OPERAND>(rows, of, first, offset, &v);
     }
     uint32_t turn = 0;
@@ -369,8 +368,9 @@ static __device__ inline void apply_slice(const struct sw_cuda_rows &rows, const
     }
 }
 
-/* A slice of a segment, from byte `offset` of the row on, by a block. T: what one warp has of it.
- */
+/* Carries out a slice of a segment, from byte `offset` of the row on. By a block. T: the number of
+ * one warp.
+ * */
 template <typename T, typename OPERAND>
 static __device__ inline void carry_out_slice(const struct sw_cuda_rows &rows,
                                               const struct runs &runs, const struct segment &of,
@@ -388,8 +388,8 @@ static __device__ inline void carry_out_slice(const struct sw_cuda_rows &rows,
     }
 }
 
-/* Of the long segments those that are due, slice by slice. `pairs`: some steps add numbers of 8
- * bytes; else a warp has one of 4. */
+/* Carries out the long segments that are due, slice by slice. `pairs`: some steps add numbers of 8
+ * bytes; otherwise a warp has one of 4 bytes. */
 template <bool WIDE>
 static __device__ inline void carry_out_long(const struct sw_cuda_rows &rows,
                                              const struct runs &runs, bool waiting, bool pairs,

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_look_up.cu - before the engine: which keys of a batch that deletes nothing are present. They
- * stay that, and keep their rows, so that the engine is asked for the other ones only.
+ * row_look_up.cu - before the engine: finds the present keys of a batch that deletes nothing. They
+ * stay present and keep their rows, so the engine processes only the other keys.
  */
 #include "table/device/follow.cuh"
 #include "table/robin_hood/cuda/rows/row_acts.cuh"
 #include "table/robin_hood/cuda/rows/row_claims.cuh"
 #include "table/robin_hood/cuda/rows/row_find.cuh"
 
-/* Operations of a thread, and threads of a block, which has those of a piece. */
+/* Operations of a thread, and threads of a block. A block processes one piece. */
 #define KEYS 4
 #define THREADS (SW_CUDA_BLOCK / KEYS)
 
-/* The operations of a warp from `base` on, before `end`: tells of each whether its key is present,
- * and claims its row. Returns whether any is absent. */
+/* For the operations of a warp from `base` on, before `end`: stores the rows, marks the present
+ * keys and claims their rows. Returns whether any key is absent. */
 template <int BITS>
 static __device__ inline bool
 tell(const struct sw_cuda_rows &rows, const struct sw_cuda_row_batch<BITS> &batch,
@@ -73,7 +73,7 @@ static __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
     if (threadIdx.x == 0 && blockIdx.x == 0 && batch.may_be_early) {
         rows.scratch.control->early = table.state->stash_occupied <= table.stash_max;
     }
-    if (all_probes != NULL) { /* those for absent keys the engine counts */
+    if (all_probes != NULL) { /* the engine counts the probes for absent keys */
         sw_block_add(all_probes, probes.present);
     }
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_move.cuh - moves the rows of several operations as one stream, by a whole warp; and what an
- * operation that writes makes of the numbers of a row.
+ * row_move.cuh - a whole warp copies the rows of several operations as one stream; and the results
+ * of operations that write, for each type of number.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_MOVE_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_MOVE_CUH
 
 #include "table/robin_hood/cuda/rows/rows.cuh"
 
-/* Units that a lane has on their way at once. */
+/* Loads that a lane has in flight. */
 #define ROW_UNITS_IN_FLIGHT 4
 
 static __device__ __forceinline__ uint8_t *row_at(const struct sw_cuda_rows &rows, uint64_t row)
@@ -16,21 +16,22 @@ static __device__ __forceinline__ uint8_t *row_at(const struct sw_cuda_rows &row
     return sw_cuda_row_at(&rows, row);
 }
 
-/* Where a row is moved from and to, and by which operation. */
+/* Source and destination of the copy of a row. */
 struct __align__(16) row_way
 {
     const uint8_t *from; /* NULL: zeros */
     uint8_t *to;
 };
 
-/* Zeros, or the unit at p. */
+/* The unit at p + offset; zeros if p is NULL. */
 template <typename T>
 static __device__ __forceinline__ T row_load(const uint8_t *p, uint32_t offset)
 {
     return p != NULL ? __ldcg((const T *)(p + offset)) : T();
 }
 
-/* Numbers of 32 bits that are added to those of 16 in a unit of 4 bytes at `offset` of the row. */
+/* Loads the two wide operands (32 bits) of two numbers of 16 bits, which are a unit of 4 bytes at
+ * `offset` of the row. */
 static __device__ __forceinline__ uint2 row_load_wide(const uint8_t *p, uint32_t offset)
 {
     const uint8_t *at = p + 2 * offset;
@@ -40,7 +41,7 @@ static __device__ __forceinline__ uint2 row_load_wide(const uint8_t *p, uint32_t
     return make_uint2(__ldcg((const uint32_t *)at), __ldcg((const uint32_t *)at + 1));
 }
 
-/* What is added to a unit T of a row: one of the same type, or a wide one. */
+/* The operand for a unit T of a row: of the same type, or a wide one. */
 template <typename T, typename OPERAND>
 static __device__ __forceinline__ OPERAND row_operand(const uint8_t *p, uint32_t offset)
 {
@@ -51,8 +52,8 @@ static __device__ __forceinline__ OPERAND row_operand(const uint8_t *p, uint32_t
     }
 }
 
-/* The sums of two numbers of 16 bits each. Not inline: few rows have such numbers, and it takes
- * registers. */
+/* The sums of two numbers of 16 bits each. Not inline: few rows have such numbers, and the code
+ * takes registers. */
 static __device__ __attribute__((noinline)) uint32_t row_sum_16(bool brain, uint32_t base,
                                                                 uint32_t operand)
 {
@@ -67,7 +68,7 @@ static __device__ __attribute__((noinline)) uint32_t row_sum_16(bool brain, uint
     return (uint32_t)sum[1] << 16 | sum[0];
 }
 
-/* The same, of wide operands. */
+/* The same sums with wide operands. */
 static __device__ __attribute__((noinline)) uint32_t row_sum_wide(bool brain, uint32_t base,
                                                                   uint2 operand)
 {
@@ -79,7 +80,7 @@ static __device__ __attribute__((noinline)) uint32_t row_sum_wide(bool brain, ui
     return (uint32_t)sum[1] << 16 | sum[0];
 }
 
-/* The sums of the numbers in 32 bits, or what becomes of the bits, by the operation. */
+/* The result of the operation on 32 bits: sums of the numbers in them, or an operation on bits. */
 static __device__ __forceinline__ uint32_t row_sum_32(uint32_t op, uint32_t base, uint32_t operand)
 {
     switch (op) {
@@ -111,7 +112,7 @@ static __device__ __forceinline__ void row_sum_64(uint32_t op, uint32_t base[2],
     }
 }
 
-/* What an operation that updates rows makes of a unit of one. */
+/* The result of an operation that updates rows, for a unit of a row. */
 static __device__ __forceinline__ uint32_t row_made(uint32_t op, uint32_t base, uint32_t operand)
 {
     return row_sum_32(op, base, operand);
@@ -152,9 +153,10 @@ static __device__ __forceinline__ uint4 row_either(uint4 a, uint4 b)
     return make_uint4(a.x | b.x, a.y | b.y, a.z | b.z, a.w | b.w);
 }
 
-/* As row_made, of the unit at `offset`. TEXTS: rows end with a text, of which no unit has but a
- * part, and the operation may replace what is before it. Of the two texts one is none, which is
- * zeros, or both are alike: others were refused. */
+/* Same as row_made, for the unit at `offset`. TEXTS: rows end with a key string, and the operation
+ * may replace the bytes before it. A unit lies completely inside the key string or completely
+ * before it. Either one of the two key strings is missing (zeros) or both are equal: operations
+ * with another key string were rejected before. */
 template <bool TEXTS, typename T>
 static __device__ __forceinline__ T row_made_at(const struct sw_cuda_rows &rows, uint32_t op,
                                                 T base, T operand, uint32_t offset)
@@ -165,7 +167,7 @@ static __device__ __forceinline__ T row_made_at(const struct sw_cuda_rows &rows,
     return TEXTS && !sw_row_updates(op) ? operand : row_made(op, base, operand);
 }
 
-/* The way and the offset of unit `at` of a list. */
+/* The index of the row in the list, and the offset in the row, of unit `at`. */
 static __device__ __forceinline__ uint32_t row_owner(uint32_t at, uint32_t units, uint32_t *offset)
 {
     const bool even = (units & (units - 1)) == 0;
@@ -174,8 +176,8 @@ static __device__ __forceinline__ uint32_t row_owner(uint32_t at, uint32_t units
     return owner;
 }
 
-/* Copies `count` rows of `units` units of type T: each lane takes every 32nd of all. No row goes
- * where another comes from, or goes. */
+/* Copies `count` rows of `units` units of type T; the lanes take the units in turn. No destination
+ * may be the source or the destination of another row. */
 template <typename T>
 static __device__ __forceinline__ void row_copy_units(const struct row_way *ways, uint32_t count,
                                                       uint32_t units)
@@ -201,7 +203,7 @@ static __device__ __forceinline__ void row_copy_units(const struct row_way *ways
     }
 }
 
-/* The largest units that addresses and sizes allow: 16, 8 or 4 bytes. */
+/* The largest unit that all addresses and sizes in `bits` are aligned to: 16, 8 or 4 bytes. */
 static __device__ __forceinline__ uint32_t row_unit(uint64_t bits)
 {
     return bits % 16 == 0 ? 16 : bits % 8 == 0 ? 8 : 4;
@@ -220,8 +222,8 @@ static __device__ __forceinline__ void row_copy(const struct row_way *ways, uint
     }
 }
 
-/* Appends the ways of those lanes that have one to a warp's list in shared memory. Returns how many
- * it has then. All lanes. */
+/* Appends the copies of the lanes for which `has` is true to a warp's list in shared memory.
+ * Returns the new length. All lanes. */
 static __device__ __forceinline__ uint32_t row_append(struct row_way *ways, uint32_t count,
                                                       bool has, const uint8_t *from, uint8_t *to)
 {

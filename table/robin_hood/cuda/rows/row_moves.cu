@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_moves.cu - moves the rows that a batch has once: out to answers, and in from operands. And
- * gives back rows that were not used or whose entries were deleted.
+ * row_moves.cu - copies the rows that occur once in a batch: from the table to answers, and from
+ * operands to the table. It also frees rows that were not used or whose entries were deleted.
  */
 #include "table/device/follow.cuh"
 #include "table/robin_hood/cuda/rows/row_acts.cuh"
 #include "table/robin_hood/cuda/rows/row_move.cuh"
 
 #define WARPS (SW_CUDA_BLOCK / 32)
-/* Units of sums that a lane has on their way at once, two loads each. */
+/* Units that a lane sums at the same time, with two loads each. */
 #define SUMS_IN_FLIGHT 3
 
-/* The lists of a warp: rows that go out as answers, that are replaced, and that are added to. */
+/* The lists of a warp: rows copied to answers, rows replaced, and rows added to. */
 struct lists {
     struct row_way out[32];
     struct row_way in[32];
     struct row_way sums[32];
-    uint16_t how[32]; /* of the sums: the operation, and HOW_FRESH */
+    uint16_t how[32]; /* for `sums`: the operation and HOW_FRESH */
 };
-#define HOW_FRESH 256U /* what is there does not count: the row was zeros */
+#define HOW_FRESH 256U /* ignore the bytes of the row: the old value is zeros */
 
-/* Whether some operations of a batch may add, and what; or rows end with texts, which some writes
- * leave as they are. */
+/* The sums that a batch may need. WITH_TEXTS: rows end with key strings, which some writes do not
+ * change. */
 enum sums { NO_SUMS, SUMS_OF_ROWS, WIDE_SUMS, WITH_TEXTS };
 
-/* As row_copy_units, but each number is added to what is there. */
+/* Same as row_copy_units, but adds each number to the number at the destination. */
 template <typename T, typename OPERAND, bool TEXTS = false>
 static __device__ __forceinline__ void sum_units(const struct sw_cuda_rows &rows,
                                                  const struct lists *lists, uint32_t count,
@@ -79,9 +79,10 @@ sum_rows(const struct sw_cuda_rows &rows, const struct lists *lists, uint32_t co
     }
 }
 
-/* Whether the rows of operation i are moved now, where they are moved in two passes: early those of
- * keys that were present when they were looked up; then the others, which the engine has put into
- * the table or not. The first pass leaves no row behind, but for those that are repeated. */
+/* Whether this pass copies the rows of operation i, where rows are copied in two passes. The early
+ * pass copies the rows of keys that were present at the look-up. The late pass copies the others,
+ * which the engine may have inserted. After its pass an operation has no row in scratch.rows.
+ * Repeated rows are the exception: the early pass leaves them. */
 template <int BITS>
 static __device__ inline bool is_due(const struct sw_cuda_rows &rows,
                                      const struct sw_cuda_row_batch<BITS> &batch, uint32_t i,
@@ -93,15 +94,15 @@ static __device__ inline bool is_due(const struct sw_cuda_rows &rows,
                           rows.scratch.rows[i] != SW_CUDA_NO_ROW;
 }
 
-/* Whether operation i is one on a string, which row_repeats.cu carries out. */
+/* Whether operation i is a string operation, which row_repeats.cu carries out. */
 template <int BITS>
 static __device__ inline bool is_of_string(const struct sw_cuda_row_batch<BITS> &batch, uint32_t i)
 {
     return SW_OPS_HAS(SW_OPS_STRING, batch.ops != NULL ? batch.ops[i] : batch.op);
 }
 
-/* The rows of 32 operations of the piece, from `base` on, that are due and not repeated. Returns
- * whether any is repeated. SUMS: some operations may add. All lanes. */
+/* Copies the rows of 32 operations of the piece, from `base` on, that are due and not repeated.
+ * Returns whether any is repeated. SUMS: sums that operations may need. All lanes. */
 template <int BITS, enum sums SUMS>
 static __device__ inline bool
 move_rows(const struct sw_cuda_rows &rows, const struct sw_cuda_row_batch<BITS> &batch,
@@ -113,13 +114,13 @@ move_rows(const struct sw_cuda_rows &rows, const struct sw_cuda_row_batch<BITS> 
     const bool repeated = due && ((rows.scratch.repeated[i / 32] >> (i % 32) & 1) != 0 ||
                                   (batch.strings && is_of_string<BITS>(batch, i)));
     const bool mine = due && !repeated;
-    const uint32_t at = (i - piece.begin) * bytes; /* of a piece: less than 2^21 */
+    const uint32_t at = (i - piece.begin) * bytes; /* inside a piece: less than 2^21 */
     const uint8_t *operand = piece.values + (SUMS == WIDE_SUMS ? 2 : 1) * at;
     struct row_act act = {};
     uint8_t *row = NULL;
     if (mine) {
         act = row_act_of<BITS>(batch, i);
-        row = row_at(rows, rows.scratch.rows[i]); /* followed only if there is one */
+        row = row_at(rows, rows.scratch.rows[i]); /* dereferenced only if the row exists */
     }
     const bool answers = mine && !act.refused && piece.previous != NULL;
     const bool keeps =
@@ -151,9 +152,9 @@ move_rows(const struct sw_cuda_rows &rows, const struct sw_cuda_row_batch<BITS> 
     return repeated;
 }
 
-/* The rows that operation i gives back: the one it got and did not use, the one its entry had.
- * SW_CUDA_NO_ROW: none. Those that were never used before stay so, if none behind them is used
- * now. */
+/* The rows that operation i frees: its unused tentative row, and the row of the entry it removed.
+ * SW_CUDA_NO_ROW: none. A row that was never used stays so unless the batch now uses a row at or
+ * after it. */
 template <int BITS>
 static __device__ inline uint2 given_back(const struct sw_cuda_rows &rows,
                                           const struct sw_cuda_row_batch<BITS> &batch, uint32_t i)
@@ -165,7 +166,7 @@ static __device__ inline uint2 given_back(const struct sw_cuda_rows &rows,
                       act.removes ? (uint32_t)batch.previous[i] : SW_CUDA_NO_ROW);
 }
 
-/* Puts the rows that the operations of a piece give back on the stack, in no particular order. By
+/* Pushes the rows that the operations of a piece free onto the stack, in no particular order. By
  * all threads of the block. */
 template <int BITS>
 static __device__ inline void give_back(const struct sw_cuda_rows &rows,
@@ -202,8 +203,8 @@ static __device__ inline void give_back(const struct sw_cuda_rows &rows,
     }
 }
 
-/* `is_early`: as in is_due. FEW: of few blocks, each of which takes several pieces; a kernel of its
- * own, since it needs more registers. */
+/* `is_early`: as in is_due. FEW: a few blocks process several pieces each. This is a kernel of its
+ * own because it needs more registers. */
 template <int BITS, enum sums SUMS, bool FEW>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK, SUMS != NO_SUMS ? 3 : 4)
     moves_kernel(const struct sw_cuda_rows rows, const struct sw_cuda_row_batch<BITS> batch,
@@ -213,7 +214,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK, SUMS != NO_SUMS ? 3 : 4)
     sw_cuda_follow();
     struct sw_cuda_row_control *control = rows.scratch.control;
     if (is_early ? control->early == 0 : control->early != 0 && control->absent == 0) {
-        return; /* all is moved later, or was before */
+        return; /* the other pass copies all rows */
     }
     const uint32_t warp = threadIdx.x / 32;
     uint32_t number = blockIdx.x;
@@ -221,7 +222,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK, SUMS != NO_SUMS ? 3 : 4)
         const struct row_chunk piece = row_piece_of<BITS>(batch, number, rows.value_bytes);
         const bool repeated = move_rows<BITS, SUMS>(rows, batch, piece, piece.begin + warp * 32,
                                                     is_early, &lists[warp]);
-        /* M2: the lists were read, too */
+        /* M2: also, the lists were read */
         if (__syncthreads_or(repeated) != 0 && threadIdx.x == 0) {
             control->repeats = 1; /* M6: all store the same */
         }

@@ -12,7 +12,8 @@
 #include "proto/ops/string_apply.h"
 #include "table/robin_hood/cuda/rows/row_runs.cuh"
 
-/* One lane changes the string. Not inline: few batches have such steps, and it takes registers. */
+/* One lane changes the string. Not inline: few batches have such steps, and the code takes
+ * registers. */
 static __device__ __attribute__((noinline)) void
 apply_to_string(uint32_t op, bool found, uint8_t *row, const uint8_t *operand, uint32_t bytes,
                 struct sw_string_space *space)
@@ -20,8 +21,8 @@ apply_to_string(uint32_t op, bool found, uint8_t *row, const uint8_t *operand, u
     sw_string_apply(sw_string_verb(op), found, row, operand, bytes - SW_STRING_HEAD_BYTES, space);
 }
 
-/* The unit at `offset` after a step. A step on a string leaves the bytes before the text of the key
- * to apply_to_string. */
+/* The unit at `offset` after a step. For a string operation, apply_to_string changes the bytes
+ * before the key string. */
 template <typename T>
 static __device__ inline T unit_after(const struct sw_cuda_rows &rows, const step &one, T base,
                                       uint32_t offset)
@@ -74,7 +75,7 @@ static __device__ inline void carry_out_runs(const struct sw_cuda_rows &rows,
     }
 }
 
-/* All runs. `space` is the warp's. */
+/* Carries out all runs. `space` belongs to the warp. */
 static __device__ inline void carry_out_in_order(const struct sw_cuda_rows &rows,
                                                  const struct runs &runs,
                                                  struct sw_string_space *space)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_prepare.cu - before the engine: which row each operation would get, and what it is among
- * integers.
+ * row_prepare.cu - before the engine: computes the tentative row of each operation, and the
+ * operation on integers that the engine runs for it.
  */
 #include "table/device/follow.cuh"
 #include "table/robin_hood/cuda/rows/rows.cuh"
 
-/* Operation i would get the i-th row from the top of the stack, and where that is used up the next
- * ones that were never used. */
+/* The tentative row of operation i is row i from the top of the stack. After the end of the stack,
+ * the rows follow that were never used. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     prepare_kernel(const struct sw_cuda_rows rows, const struct sw_cuda_row_batch<BITS> batch)

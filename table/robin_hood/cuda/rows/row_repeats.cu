@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_repeats.cu - the operations on rows that a batch has more than once, in array order row by
- * row; and the state of the stack after the batch.
+ * row_repeats.cu - carries out the operations on rows that occur more than once in a batch, in
+ * array order for each row; and updates the stack after the batch.
  *
- * They are sorted by row, stably: then those of one row are a run. Runs are cut into segments,
- * which begin where a run does and at each operation that replaces the whole row (a seed): what is
- * behind it does not depend on what was before. So segments are carried out side by side, each
- * number of a row by one thread from the first step to the last. A seed's answer is given by the
- * segment before its own.
+ * The operations are sorted by row, stably: the operations on one row form a run. Runs are cut into
+ * segments. A segment begins at the start of a run and at each operation that replaces the whole
+ * row (a seed), since the result of a seed does not depend on earlier operations. So segments are
+ * carried out in parallel. One thread carries out each number of a row from the first step to the
+ * last. The answer of a seed comes from the segment before it.
  *
- * Invariant: of a run's segments only the first reads the row, and only the last writes it. If that
- * is not the same, the last one waits until all first ones are done.
+ * Invariant: only the first segment of a run reads the row, and only the last segment writes it. If
+ * these are different segments, the last one waits until all first segments are done.
  *
- * Of a batch with operations on strings, whole runs are carried out side by side (row_order.cuh).
+ * In a batch with string operations, whole runs are carried out in parallel (row_order.cuh).
  *
- * Memory order: every step is complete in all blocks before the next begins, by a grid barrier
- * (M4).
+ * Memory order: a grid barrier completes each step in all blocks before the next step begins (M4).
  */
 #include "table/device/at_once.cuh"
 #include "table/robin_hood/cuda/rows/row_hot.cuh"
@@ -30,7 +29,7 @@ union repeats_memory {
     struct long_memory longs;
 };
 
-/* What kinds of rows and operands there are. */
+/* Kinds of rows and operands. */
 enum repeats { PLAIN, WIDE, TEXTS, STRINGS };
 
 template <int BITS, enum repeats KIND>
@@ -79,7 +78,7 @@ union strings_memory {
     struct sw_string_space spaces[WARPS];
 };
 
-/* Of a batch with operations on strings. */
+/* For a batch with string operations. */
 template <int BITS>
 static __device__ inline void carry_out_strings(const struct sw_cuda_rows &rows,
                                                 const struct sw_cuda_row_batch<BITS> &batch)
@@ -102,7 +101,7 @@ static __global__ void __launch_bounds__(CROWD_THREADS, CROWD_BLOCKS_PER_SM)
             carry_out_repeats<BITS, KIND>(rows, batch);
         }
     }
-    if (blockIdx.x == 0 && threadIdx.x == 0) { /* M8: after the last barrier nobody reads it */
+    if (blockIdx.x == 0 && threadIdx.x == 0) { /* M8: no thread reads it after the last barrier */
         const uint64_t taken = row_taken<BITS>(rows, batch);
         rows.stack->free_count = rows.stack->free_count - taken + control->given;
         rows.stack->high += control->fresh;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_runs.cuh - the operations on rows that a batch has more than once, sorted by row, stably, and
- * cut into segments: row_repeats.cu says what these are.
+ * row_runs.cuh - the operations on rows that occur more than once in a batch, sorted by row,
+ * stably, and cut into segments; row_repeats.cu defines segments.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_RUNS_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_RUNS_CUH
@@ -12,7 +12,7 @@
 
 typedef struct sw_cuda_row_step step;
 
-/* What a row that ends with a text keeps of it is no seed's. */
+/* A step that keeps the row's key string is not a seed. */
 template <bool TEXTS = false> static __device__ inline bool is_seed(const step &one)
 {
     return one.writes && !sw_row_updates(one.op) && !(TEXTS && one.keeps);
@@ -21,14 +21,14 @@ template <bool TEXTS = false> static __device__ inline bool is_seed(const step &
 /* In control->odd: some step adds numbers of 8 bytes. */
 #define STEP_OF_PAIRS 16U
 
-/* In the list of long segments: it was carried out. */
+/* A flag in the list of long segments: the segment was carried out. */
 #define ROW_DONE 0x80000000U
 
 /* The sorted steps, cut into segments. */
 struct runs {
     const step *steps;
     uint32_t count;
-    const uint32_t *starts; /* and behind the last one `count` */
+    const uint32_t *starts; /* start of each segment; after the last one `count` */
     uint32_t segments;
 };
 
@@ -48,7 +48,7 @@ static __device__ inline struct segment segment_of(const struct runs &runs, uint
     return of;
 }
 
-/* Which segments are carried out: first all but those that wait, then these. */
+/* Whether a segment is carried out in this phase. Segments that wait follow after all others. */
 static __device__ inline bool is_due(const struct segment &of, bool waiting)
 {
     return (of.last && !of.first) == waiting;
@@ -79,7 +79,7 @@ static __device__ inline step step_of(const struct sw_cuda_rows &rows,
     return made;
 }
 
-/* Sorts the operations on rows that repeat, and describes them. */
+/* Sorts the operations on repeated rows and fills in their steps. */
 template <int BITS, bool TEXTS>
 static __device__ inline struct runs sort_steps(const struct sw_cuda_rows &rows,
                                                 const struct sw_cuda_row_batch<BITS> &batch,
@@ -121,7 +121,7 @@ static __device__ inline void cut_runs(const struct sw_cuda_row_scratch &scratch
     uint64_t end = 0;
     uint32_t own = 0;
     share_of(runs->count, &begin, &end);
-    for (uint32_t round = 0; round < 2; round++) { /* first to count them, then to list them */
+    for (uint32_t round = 0; round < 2; round++) { /* first counts the segments, then lists them */
         uint32_t before = own;
         own = 0;
         for (uint64_t from = begin; from < end; from += CROWD_THREADS) {
@@ -162,7 +162,7 @@ static __device__ inline void cut_runs(const struct sw_cuda_row_scratch &scratch
 
 /* --- the ends of a segment -------------------------------------------------------------------- */
 
-/* The first step of a segment: *v is the unit of the row before it, then that after it. */
+/* Carries out the first step of a segment. *v is the unit of the row after it. */
 template <typename T, typename OPERAND, bool TEXTS = false>
 static __device__ inline void first_step(const struct sw_cuda_rows &rows, const struct segment &of,
                                          const step &one, uint32_t offset, T *v)
@@ -181,13 +181,13 @@ static __device__ inline void first_step(const struct sw_cuda_rows &rows, const 
         if constexpr (sizeof(OPERAND) == sizeof(T)) {
             *v = is_seed<TEXTS>(one) ? operand
                                      : row_made_at<TEXTS>(rows, one.op, *v, operand, offset);
-        } else { /* no wide one is a seed's */
+        } else { /* a seed has no wide operand */
             *v = row_made(one.op, *v, operand);
         }
     }
 }
 
-/* What comes of a segment: the answer of the seed behind it, or the row. */
+/* Stores the result of a segment: in the answer of the next seed, or in the row. */
 template <typename T>
 static __device__ inline void last_step(const struct sw_cuda_rows &rows, const struct runs &runs,
                                         const struct segment &of, uint32_t row, bool wrote,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_short.cuh - segments of few operations (row_runs.cuh): a thread carries out one unit of a row
- * from the first step to the last.
+ * row_short.cuh - short segments (row_runs.cuh): a thread carries out one unit of a row from the
+ * first step to the last.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_SHORT_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROW_SHORT_CUH
@@ -9,12 +9,12 @@
 #include "table/robin_hood/cuda/rows/row_runs.cuh"
 
 #define WARPS (CROWD_THREADS / 32)
-/* A warp takes so many segments at a time. */
+/* Segments that a warp processes at a time. */
 #define GROUP 8
-/* A thread has so many operands on their way. */
+/* Operand loads that a thread has in flight. */
 #define AHEAD 8
 
-/* Whether anybody sees what a segment makes of the row. */
+/* Whether the result of a segment is visible: in the row or in an answer. */
 static __device__ inline bool is_seen(const struct runs &runs, const struct segment &of)
 {
     bool seen = of.last || of.first || runs.steps[of.end].answer != NULL;
@@ -24,7 +24,7 @@ static __device__ inline bool is_seen(const struct runs &runs, const struct segm
     return seen;
 }
 
-/* One unit of a segment. */
+/* Carries out a segment for one unit. */
 template <typename T, typename OPERAND, bool TEXTS>
 static __device__ inline void carry_out(const struct sw_cuda_rows &rows, const struct runs &runs,
                                         const struct segment &of, uint32_t offset)
@@ -65,7 +65,8 @@ static __device__ inline void carry_out(const struct sw_cuda_rows &rows, const s
     last_step<T>(rows, runs, of, first.row, wrote, offset, v);
 }
 
-/* All segments that are due and not long; lists the long ones. Where there are texts none is. */
+/* Carries out the segments that are due and short, and lists the long ones. If rows have key
+ * strings, all segments count as short. */
 template <typename T, typename OPERAND, bool TEXTS = false>
 static __device__ inline void carry_out_short(const struct sw_cuda_rows &rows,
                                               const struct runs &runs, bool waiting,
@@ -99,7 +100,7 @@ static __device__ inline void carry_out_short(const struct sw_cuda_rows &rows,
             const uint32_t owner = row_owner(at, units, &offset);
             carry_out<T, OPERAND, TEXTS>(rows, runs, own[owner], offset * (uint32_t)sizeof(T));
         }
-        __syncwarp(); /* M3: they were read */
+        __syncwarp(); /* M3: the segments were read */
     }
 }
 

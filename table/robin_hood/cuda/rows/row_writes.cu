@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_writes.cu - launches of writes on rows: the engine of integers carries out a batch on the
- * numbers of rows, and the bytes are moved behind it (rows.cuh).
+ * row_writes.cu - launches of writes on rows: the engine of integers runs a batch on row numbers,
+ * then the bytes are copied (rows.cuh).
  */
 #include "table/robin_hood/cuda/host.cuh"
 
-/* Looks the keys of the batch up, and begins to move rows if none of its inserts can be refused for
- * want of room. */
+/* Looks up the keys of the batch. Also starts to copy rows if no insert can be refused for lack of
+ * room. */
 template <int BITS>
 static cudaError_t look_up(struct sw_cuda_queue *queue, const struct sw_batch *whole,
                            const struct sw_cuda_row_batch<BITS> *rows)
@@ -90,9 +90,10 @@ cudaError_t sw_cuda_rows_end(struct sw_cuda_queue *queue,
                              const struct sw_cuda_row_batch<BITS> *rows)
 {
     struct sw_cuda_arena *arena = &queue->table->arena;
-    cudaError_t error = rows->may_be_early
-                            ? cudaStreamWaitEvent(queue->stream, arena->moved, 0)
-                            : sw_cuda_wait_for_reads(queue); /* no engine may have waited */
+    cudaError_t error =
+        rows->may_be_early
+            ? cudaStreamWaitEvent(queue->stream, arena->moved, 0)
+            : sw_cuda_wait_for_reads(queue); /* the engine may not have waited for reads */
     if (error == cudaSuccess && rows->collides) {
         error = sw_cuda_launch_row_refused<BITS>(&arena->view, rows, queue->stream);
     }

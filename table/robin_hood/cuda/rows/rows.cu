@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rows.cu - rows on CUDA: the memory of their data phase, and its kernels in their order.
+ * rows.cu - rows on CUDA: the memory of their data phase, and the order of its kernels.
  */
 #include "table/robin_hood/cuda/rows/rows.cuh"
 

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT
  *
- * rows.cuh - rows on CUDA: what their kernels are given, and the functions that launch them.
+ * rows.cuh - rows on CUDA: the parameters of their kernels, and the functions that launch them.
  *
- * The value of an entry is the number of its row, and the engine of integers knows no more than
- * that. A batch of writes on rows goes through it as a batch on row numbers:
+ * The value of an entry is the number of its row. The engine of integers processes only these
+ * numbers. A batch of writes on rows runs in the engine as a batch on row numbers:
  *
- *   sw_cuda_launch_row_texts     where rows end with the texts of their keys: compares these, and
- *                                finds out which groups are refused where two of one key differ;
- *                                but where that was decided with the times (expiry.cuh)
- *   sw_cuda_launch_row_prepare   gives every operation a tentative row, and the operation on
- *                                integers that stands for it
- *   sw_cuda_launch_row_look_up   of a batch that deletes nothing: finds the keys that are present.
- *                                They remain so, with their rows
- *   the engine                   carries the others out; it says for each which row its key had. It
- *                                is not asked if nothing may be inserted
- *   sw_cuda_launch_row_early     beside it, if nothing can be refused: moves the rows of keys that
- *                                are present
- *   sw_cuda_launch_row_data      moves bytes, and gives back rows that were not used or not kept
+ *   sw_cuda_launch_row_texts     if rows end with key strings: compares these, and decides which
+ *                                groups are refused because two strings of one key differ. Skipped
+ *                                if the expiry step has decided that already (expiry.cuh)
+ *   sw_cuda_launch_row_prepare   assigns every operation a tentative row and the equivalent
+ *                                operation on integers
+ *   sw_cuda_launch_row_look_up   for a batch that deletes nothing: finds the present keys. They
+ *                                stay present and keep their rows
+ *   the engine                   carries out the other operations and returns the row that each key
+ *                                had. After a look-up it runs only if the batch may insert
+ *   sw_cuda_launch_row_early     in parallel with the engine, if nothing can be refused: copies the
+ *                                rows of present keys
+ *   sw_cuda_launch_row_data      copies bytes, and frees rows that were not used or were removed
  *
- * So the row of an operation is the one its key had, or else, if the operation inserts, its
- * tentative row: exact in array order, because the engine's answers are. No row that is given back
- * is given out before the next batch, so the acts on one row are all of one key, and rows of
- * different numbers have nothing to do with each other.
+ * So the row of an operation is the row of its key, or else, if the operation inserts, its
+ * tentative row. This is exact in array order because the engine's answers are. No row that is
+ * freed is reused before the next batch. So all effects on one row belong to one key, and rows of
+ * different numbers are independent.
  *
- * Threads: calls of one table one at a time, in the order of its write batches, on one stream; but
- * reads (row_get, row_gather) as the engine's reads.
+ * Threads: one call at a time for each table, in the order of its write batches, on one stream.
+ * Reads (row_get, row_gather) are the exception: they run like the engine's reads.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROWS_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ROWS_CUH
@@ -38,43 +38,44 @@
 
 struct sw_cuda_judge;
 
-/* Which rows are free: the first free_count of the stack, and all from `high` on. */
+/* The free rows: the first free_count entries of the stack, and all rows from `high` on. */
 struct sw_cuda_row_stack {
     uint64_t free_count;
     uint64_t high;
 };
 
-/* The state of the data phase of a batch; zeros before it. */
+/* The state of the data phase of a batch; zeros before the batch. */
 struct sw_cuda_row_control {
-    uint32_t given;   /* rows given back */
-    uint32_t fresh;   /* as many rows were never used before, and no longer are that */
+    uint32_t given;   /* rows freed */
+    uint32_t fresh;   /* rows taken from the never-used end of the arena */
     uint32_t repeats; /* 1: there are operations on rows that the batch has more than once */
-    uint32_t longs;   /* of these the segments that a block carries out (row_repeats.cu) */
+    uint32_t longs;   /* long segments, which a block carries out (row_repeats.cu) */
     uint32_t odd;     /* of repeats, bits 2 and 3: of addresses; bit 4: row_runs.cuh */
     uint32_t absent;  /* 1: a key was looked up and is absent */
-    uint32_t early;   /* 1: nothing can be refused: rows of the others are moved at once */
+    uint32_t early;   /* 1: nothing can be refused: rows of present keys are copied early */
 };
 
 /* An operation on a row that occurs more than once. */
 struct sw_cuda_row_step {
     const uint8_t *operand;
-    uint8_t *answer; /* NULL: none is wanted */
+    uint8_t *answer; /* NULL: no answer is wanted */
     uint32_t row;
     uint8_t op;
     bool writes;
-    bool found; /* the row is that of a key which was there */
-    bool keeps; /* it replaces the row, but for its text: only where there are any */
+    bool found; /* the key of the row was present */
+    bool keeps; /* it replaces the row except its key string; only if rows have key strings */
 };
 
-/* So many such operations on one row are long: a block carries them out. */
+/* From this many operations on one row, a whole block carries them out. */
 #define SW_CUDA_ROW_LONG 256
 
-/* What is found out of the texts of a batch before the engine (row_texts.cu); one of a table, zero
- * where none are kept. Lengths as below; s is sw_cuda_row_claims(n). A slot is of a key. */
+/* Result of the comparison of key strings, computed before the engine runs (row_texts.cu). One of a
+ * table; zero if key strings are not stored. Lengths as below; s is sw_cuda_row_claims(n). A slot
+ * belongs to a key. */
 struct sw_cuda_row_texts {
     uint32_t *disputed; /* [4 + 3 s] the first word: 1: two texts of one key differ */
     uint32_t *walked;   /* [n / 32 + 1] bits: operations whose groups are walked */
-    uint32_t *states;   /* [s] what becomes of keys: row_texts.cu */
+    uint32_t *states;   /* [s] states of keys: row_texts.cu */
     uint32_t *slots;    /* [n] of the operations' keys */
     uint32_t *saved;    /* [n] states before the operations of a group */
     uint8_t *facts;     /* [n] enum sw_cuda_row_fact */
@@ -83,18 +84,19 @@ struct sw_cuda_row_texts {
 
 enum sw_cuda_row_fact {
     SW_ROW_HAS_TEXT = 1,
-    SW_ROW_AS_STORED = 2, /* its text is that of the key's row */
-    SW_ROW_AS_FIRST = 4,  /* .. that of the operation that speaks for its key */
-    SW_ROW_VOID = 8       /* its group is refused: to the engine it is a GET */
+    SW_ROW_AS_STORED = 2, /* its key string equals that of the key's row */
+    SW_ROW_AS_FIRST =
+        4,          /* its key string equals that of the operation that claimed the key's text */
+    SW_ROW_VOID = 8 /* its group is refused: the engine runs a GET */
 };
 
-/* What a data phase needs; one of a table. Lengths in brackets; n is operations_max. */
+/* The memory of a data phase; one of a table. Lengths in brackets; n is operations_max. */
 struct sw_cuda_row_scratch {
-    uint32_t *rows;                 /* [n] of each operation; SW_CUDA_NO_ROW */
-    uint32_t *repeated;             /* [n / 32] bits: its row occurs in the batch more than once */
-    unsigned long long *claims;     /* [sw_cuda_row_claims(n)] row_claims.cuh */
-    uint64_t *sorted[2];            /* [n] row and operation of those that repeat; row_hot.cuh */
-    uint32_t *counts;               /* of the sort */
+    uint32_t *rows;             /* [n] row of each operation, or SW_CUDA_NO_ROW */
+    uint32_t *repeated;         /* [n / 32] bits: the row of the operation occurs more than once */
+    unsigned long long *claims; /* [sw_cuda_row_claims(n)] row_claims.cuh */
+    uint64_t *sorted[2];        /* [n] row and operation of repeated rows; also row_hot.cuh */
+    uint32_t *counts;           /* of the sort */
     struct sw_cuda_row_step *steps; /* [n] these operations, sorted */
     uint32_t *segments;             /* [n + 1] row_repeats.cu */
     uint32_t *longs;                /* [n / SW_CUDA_ROW_LONG + 1] */
@@ -103,17 +105,17 @@ struct sw_cuda_row_scratch {
 
 struct sw_cuda_rows {
     uint8_t *rows;    /* the first row: in memory of the device, or of the host and mapped */
-    uint8_t *further; /* where the first row were if all lay as those from `split` on do, which are
-                         in memory of the host; NULL: there are none */
+    uint8_t *further; /* base address for the rows from `split` on, which lie in host memory: row 0
+                         would lie here; NULL: there are none */
     uint64_t split;
     uint32_t *free; /* device: the stack, with room for every row that may ever be mapped */
     struct sw_cuda_row_stack *stack; /* device; both 0: no row is in use */
     uint32_t value_bytes;
-    uint32_t text_bytes;     /* of these, the last ones: the text of the key */
-    uint32_t stride;         /* sw_row_stride(value_bytes) */
+    uint32_t text_bytes; /* bytes of the key string, at the end of the value; part of value_bytes */
+    uint32_t stride;     /* sw_row_stride(value_bytes) */
     uint32_t operations_max; /* of one batch of writes, less than 2^24 */
     uint32_t repeats_blocks; /* set by sw_cuda_rows_load */
-    uint32_t epoch;          /* of the claims: 0 at first, then the launchers' */
+    uint32_t epoch;          /* of the claims; 0 at first, then advanced by the launchers */
     struct sw_cuda_row_scratch scratch;
     struct sw_cuda_row_texts texts;
 };
@@ -136,44 +138,45 @@ static inline uint32_t sw_cuda_row_claims(uint32_t operations)
 /* No row has this number. */
 #define SW_CUDA_NO_ROW UINT32_MAX
 
-/* Cuts the scratch, for operations_max, from device memory at `base` and returns its bytes; with a
- * base of NULL only counts. The memory must be zero when the first batch comes. */
+/* Cuts the scratch, for operations_max, from device memory at `base` and returns its bytes. With a
+ * base of NULL it only counts. The memory must be zero before the first batch. */
 size_t sw_cuda_rows_cut(struct sw_cuda_rows *rows, void *base);
-/* Loads the kernels, and sets what depends on the device. */
+/* Loads the kernels, and sets the fields that depend on the device. */
 template <int BITS>
 cudaError_t sw_cuda_rows_load(struct sw_cuda_rows *rows, uint32_t multiprocessors);
 
-/* A batch of writes on rows. All arrays but those that `parts` names are device memory. */
+/* A batch of writes on rows. All arrays are device memory, except those in `parts`. */
 template <int BITS> struct sw_cuda_row_batch {
     typedef typename sw_width<BITS>::word word;
     uint32_t count; /* may be 0 */
     uint32_t op;
-    const uint8_t *ops;   /* [count] on rows; NULL: all are `op` */
-    bool inserts;         /* whether any of them may. If none may, no row is given */
-    bool collides;        /* groups may be refused for texts of keys, which are compared before all
-                             else; then `ops` is not NULL, and nothing is looked up */
-    bool wide;            /* operands are wide ones: sw_batch.wide_operands */
-    bool strings;         /* some operations may be of SW_OPS_STRING: row_order.cuh */
+    const uint8_t *ops; /* [count] on rows; NULL: all are `op` */
+    bool inserts;       /* some operation may insert; if false, no operation gets a tentative row */
+    bool collides; /* groups may be refused because key strings differ; these are compared first.
+                      Then `ops` is not NULL, and no key is looked up */
+    bool wide;     /* operands are wide ones: sw_batch.wide_operands */
+    bool strings;  /* some operations may be in SW_OPS_STRING: row_order.cuh */
     uint8_t *engine_ops;  /* [count] on integers: made by prepare. NULL if ops is: then all are
                              sw_cuda_row_engine_op(op) */
     word *tentative;      /* [count] made by prepare: operands of the engine's operations; the data
                              phase reads them again */
     const word *previous; /* [count] the engine's answer */
-    uint64_t *found;      /* [count / 64] likewise; of a batch that is looked up: made by that, and
-                             by the data phase, which adds the engine's */
-    bool looked_up;       /* rows of keys that were present are known before the engine begins */
-    bool may_be_early;    /* of such a batch: it can be refused only because of the stash, and
-                             sw_cuda_launch_row_early follows the look-up */
-    bool answers;         /* some part may want `previous` */
-    const uint64_t *engine_found; /* [count / 64] of such a batch: the engine's answer; NULL: it was
-                                     not asked */
+    uint64_t *found; /* [count / 64] likewise. After a look-up: made by the look-up, and by the data
+                        phase, which adds the engine's */
+    bool looked_up;  /* rows of keys that were present are known before the engine begins */
+    bool may_be_early;            /* after a look-up: only the stash can cause refusals, and
+                                     sw_cuda_launch_row_early follows the look-up */
+    bool answers;                 /* some part may want `previous` */
+    const uint64_t *engine_found; /* [count / 64] after a look-up: the engine's answer; NULL: the
+                                     engine did not run */
     uint32_t group_count;         /* at least 1 */
     const uint32_t *group_ends;   /* [group_count] */
     uint8_t *group_refused;       /* [group_count] */
-    int32_t *status; /* the engine's: SW_E_FULL if any group was refused; NULL: none was */
-    /* Where operands and answers are: `values` and `previous` of each part are rows of value_bytes
-     * (wide operands of twice as many), packed, in memory of the device or of the host. Of a row of
-     * numbers of 8 bytes they are aligned to 8, else at least to 4. */
+    int32_t
+        *status; /* the engine's: SW_E_FULL if any group was refused; NULL: no group was refused */
+    /* Operands and answers: `values` and `previous` of each part are packed rows of value_bytes, in
+     * device memory or host memory. Wide operands have twice as many bytes. Rows of 8-byte numbers
+     * are aligned to 8 bytes, others at least to 4. */
     const struct sw_cuda_parts *parts;
     uint32_t part_count;
     uint32_t chunks; /* of all parts: SW_TOGETHER_CHUNK operations of one part, or fewer */
@@ -188,16 +191,16 @@ static inline __host__ __device__ uint32_t sw_cuda_row_engine_op(uint32_t op)
     return sw_row_effect(op, false) == SW_EFFECT_WRITE ? SW_SET_ABSENT : SW_GET;
 }
 
-/* Only where texts are kept: compares those of operations on these keys. The first word of
- * texts.disputed says whether any differ. */
+/* Compares the key strings of operations on these keys. Call it only if key strings are stored. The
+ * first word of texts.disputed becomes 1 if any differ. */
 template <int BITS>
 cudaError_t sw_cuda_launch_row_compare(const struct sw_cuda_device<BITS> *device,
                                        const struct sw_cuda_rows *rows,
                                        const typename sw_width<BITS>::word *keys,
                                        const struct sw_cuda_parts *parts, uint32_t part_count,
                                        uint32_t count, cudaStream_t stream);
-/* Of a batch that `collides`, before all others, and sw_cuda_launch_row_refused behind the engine,
- * which tells what it left out. */
+/* For a batch that `collides`: row_texts runs before all other kernels, and row_refused runs after
+ * the engine and reports the groups that row_texts refused. */
 template <int BITS>
 cudaError_t
 sw_cuda_launch_row_texts(const struct sw_cuda_device<BITS> *device, const struct sw_cuda_rows *rows,
@@ -207,8 +210,9 @@ template <int BITS>
 cudaError_t sw_cuda_launch_row_refused(const struct sw_cuda_rows *rows,
                                        const struct sw_cuda_row_batch<BITS> *batch,
                                        cudaStream_t stream);
-/* Compares the texts of a batch of reads, whose arrays are of any memory: refuses its groups, and
- * says so in the record. `judge`: where some entry expires; else NULL. */
+/* Compares the key strings of a batch of reads, whose arrays are in any memory. Refuses groups
+ * whose key strings differ, and sets `collided` in the record. `judge`: if some entry expires; else
+ * NULL. */
 template <int BITS>
 cudaError_t sw_cuda_launch_row_text_reads(const struct sw_cuda_device<BITS> *device,
                                           const struct sw_cuda_rows *rows,
@@ -216,47 +220,47 @@ cudaError_t sw_cuda_launch_row_text_reads(const struct sw_cuda_device<BITS> *dev
                                           struct sw_cuda_record *record,
                                           const struct sw_cuda_judge *judge, cudaStream_t stream);
 
-/* Rows that must have memory before this batch: if it inserts, those below high + count, where
- * `high` is that of the moment: after b batches of c operations each, at most the sum of their
- * counts, and at most entries + operations_max whatever came before. */
+/* The rows that must have memory before this batch. If the batch inserts, these are the rows below
+ * high + count, for the current `high`. After b batches `high` is at most the sum of their counts,
+ * and at most entries + operations_max. */
 template <int BITS>
 cudaError_t sw_cuda_launch_row_prepare(const struct sw_cuda_rows *rows,
                                        const struct sw_cuda_row_batch<BITS> *batch,
                                        cudaStream_t stream);
 
-/* Looks up all keys: makes `found`, notes their rows and claims them. */
+/* Looks up all keys: computes `found`, stores their rows and claims them. */
 template <int BITS>
 cudaError_t
 sw_cuda_launch_row_look_up(const struct sw_cuda_device<BITS> *device, struct sw_cuda_rows *rows,
                            const typename sw_width<BITS>::word *keys, bool use_hints,
                            const struct sw_cuda_row_batch<BITS> *batch, cudaStream_t stream);
 
-/* Moves the rows of keys that are present, while the engine inserts the others on another stream;
- * nothing, if something may be refused after all. sw_cuda_launch_row_data, which follows both, does
+/* Copies the rows of present keys while the engine inserts the others on another stream. Does
+ * nothing if something may be refused after all. sw_cuda_launch_row_data runs after both and does
  * the rest. */
 template <int BITS>
 cudaError_t sw_cuda_launch_row_early(const struct sw_cuda_rows *rows,
                                      const struct sw_cuda_row_batch<BITS> *batch,
                                      cudaStream_t stream);
 
-/* Behind the engine's kernels. Afterwards all answers are where the parts want them, rows have
- * their new contents, and the stack is that of after the batch. Answers of operations whose key was
- * absent are zeros; those of refused groups are left as they are. */
+/* Runs after the engine's kernels. Then all answers are in the arrays of the parts, rows have their
+ * new contents, and the stack is up to date. The answer of an operation on an absent key is zeros.
+ * The answers of refused groups are unchanged. */
 template <int BITS>
 cudaError_t sw_cuda_launch_row_data(struct sw_cuda_rows *rows,
                                     const struct sw_cuda_row_batch<BITS> *batch,
                                     cudaStream_t stream);
 
-/* As sw_cuda_launch_get; `previous` of each batch is rows of value_bytes, packed, aligned as above,
- * or NULL: then no row is read. */
+/* Same as sw_cuda_launch_get, except that `previous` of each batch is packed rows of value_bytes,
+ * aligned as above, or NULL: then no row is read. */
 template <int BITS, int N>
 cudaError_t sw_cuda_launch_row_get(const struct sw_cuda_device<BITS> *device,
                                    const struct sw_cuda_rows *rows, bool use_hints,
                                    struct sw_cuda_reads<BITS, N> *reads, cudaStream_t stream);
 
 /* Copies `count` rows to `to`, packed, aligned as above. The number of row i is the word at numbers
- * + i * step bytes: those of entries, where `numbers` is the first slot's value. `numbers` and `to`
- * are device memory, or the host's and mapped. */
+ * + i * step bytes; so `numbers` may point to the value of the first slot. `numbers` and `to` are
+ * device memory, or mapped host memory. */
 template <int BITS>
 cudaError_t sw_cuda_launch_row_gather(const struct sw_cuda_rows *rows, const void *numbers,
                                       uint32_t step, uint64_t count, uint8_t *to,
@@ -276,7 +280,7 @@ cudaError_t sw_cuda_launch_row_repeats(const struct sw_cuda_rows *rows,
                                        const struct sw_cuda_row_batch<BITS> *batch,
                                        cudaStream_t stream);
 
-/* Of sw_cuda_rows_load: each file loads its kernels. */
+/* Called by sw_cuda_rows_load: each file loads its kernels. */
 template <int BITS> cudaError_t sw_cuda_load_row_texts(void);
 template <int BITS> cudaError_t sw_cuda_load_row_prepare(void);
 template <int BITS> cudaError_t sw_cuda_load_row_look_up(void);
