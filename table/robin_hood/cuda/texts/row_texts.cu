@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_texts.cu - the texts of keys, which rows end with (admission.h), before the engine carries a
- * batch of writes out, and before a batch of reads is answered.
+ * row_texts.cu - compares the key strings at the end of rows (admission.h), before the engine
+ * carries out a batch of writes and before a batch of reads is answered.
  *
- * Texts of writes are compared side by side: with that of the key's row, and with that of one other
- * operation on the key. If all are alike, whatever the batch does and whatever of it is refused, no
- * group collides: to the end of the batch every key has that text, or none. Else one thread walks
- * the groups with keys whose texts differ, in order, by presence and text. Others have no operation
- * on these keys, and cannot collide. Where room is not certain it walks all groups, and decides
- * which have none, too: each may depend on all before it. To the engine the operations of refused
- * groups are GETs, so that it refuses none of those that were walked; what was decided is put
- * behind it where its own refusals are.
+ * For writes, each operation's key string is compared in parallel with that of the key's row, and
+ * with that of one other operation on the key. If all are equal, no group collides, whatever the
+ * batch does and whichever groups are refused: to the end of the batch every key has this key
+ * string or none. Otherwise one thread walks the groups with keys whose key strings differ, in
+ * order, and tracks presence and key string. The other groups have no operation on these keys and
+ * cannot collide. If room is not certain, the thread walks all groups and also decides which ones
+ * are refused for lack of room, since each group may depend on all earlier ones. The engine runs
+ * the operations of refused groups as GETs, so it refuses no walked group. After the
+ * engine, the refusals are copied to the engine's refusals.
  *
- * So acts on one row have one text, or none, in batches that have been decided, and what a write
- * makes of the text of a row is either (row_move.cuh:row_made_at).
+ * So, once a batch is decided, all operations on one row have the same key string or none. A write
+ * combines the row's and the operation's key strings with OR (row_move.cuh:row_made_at).
  *
- * Memory order: what a kernel finds out the next one reads (M1). A slot is claimed by
- * compare-and-swap, for the first operation on its key that comes, and so is the one that speaks
- * for its text (M6); keys and texts of operations do not change meanwhile.
+ * Memory order: each kernel reads the results of the kernel before it (M1). A compare-and-swap
+ * claims a slot for the first operation that arrives with its key, and likewise the operation whose
+ * key string represents the key (M6). Keys and key strings of operations do not change meanwhile.
  */
 #include "table/robin_hood/cuda/texts/row_texts.cuh"
 #include "table/robin_hood/cuda/times/expired_reads.cuh"
 
-/* What a launch of so many operations has of sw_cuda_row_texts.disputed, behind the first words:
- * 1 + the operation that claimed a slot, 1 + the one that speaks for its text, and whether others
- * say otherwise. */
+/* The arrays of a launch in sw_cuda_row_texts.disputed, after the first words: 1 + the operation
+ * that claimed a slot, 1 + the operation whose key string represents the key, and whether key
+ * strings of the key differ. */
 struct claims {
     uint32_t *of_key, *of_text, *differ;
     uint32_t slots; /* a power of two */
@@ -37,7 +38,8 @@ static __host__ __device__ inline struct claims claims_of(const struct sw_cuda_r
     return {words, words + slots, words + 2 * (uint64_t)slots, slots};
 }
 
-/* Claims the word for operation i, unless another one has it. Returns which has. */
+/* Claims the word for operation i, unless another operation has claimed it. Returns the operation
+ * that has the word. */
 static __device__ inline uint32_t claim(uint32_t *word, uint32_t i)
 {
     uint32_t owner = *(volatile uint32_t *)word;
@@ -47,8 +49,8 @@ static __device__ inline uint32_t claim(uint32_t *word, uint32_t i)
     return owner != 0 ? owner - 1 : i;
 }
 
-/* The slot of the key of operation i. Keys of one home are close together in m; here they must be
- * spread. */
+/* The slot of the key of operation i. Keys with one home are close together in m; the
+ * multiplication spreads them. */
 template <int BITS>
 static __device__ inline uint32_t slot_of(const struct claims &claims,
                                           const typename sw_width<BITS>::word *keys, uint64_t m,
@@ -61,7 +63,7 @@ static __device__ inline uint32_t slot_of(const struct claims &claims,
     return at;
 }
 
-/* A thread an operation: finds the slots and states of keys, and compares texts. */
+/* Finds the slots and states of keys, and compares key strings. One thread an operation. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     compare_kernel(const typename sw_width<BITS>::table table,
@@ -102,7 +104,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
                                                : SW_ROW_OF_ROW;
 }
 
-/* Whether no group can be refused for want of room. */
+/* Whether no group can be refused for lack of room. */
 template <int BITS>
 static __device__ inline bool has_room(const typename sw_width<BITS>::table &table,
                                        uint32_t operations)
@@ -111,7 +113,7 @@ static __device__ inline bool has_room(const typename sw_width<BITS>::table &tab
            table.state->stash_occupied <= table.stash_max;
 }
 
-/* A thread an operation, and a group: which are walked. */
+/* Marks the operations whose groups are walked. One thread for each operation and group. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     mark_kernel(const typename sw_width<BITS>::table table, const struct sw_cuda_rows rows,
@@ -132,7 +134,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
 }
 
-/* The first operation from i on that is walked; or count, or more. */
+/* The first walked operation from i on; a number >= count if there is none. */
 static __device__ inline uint32_t next_walked(const uint32_t *walked, uint32_t i, uint32_t count)
 {
     while (i < count) {
@@ -145,7 +147,8 @@ static __device__ inline uint32_t next_walked(const uint32_t *walked, uint32_t i
     return i;
 }
 
-/* What a group would meet: walks it until that is known. */
+/* Decides whether a group is admitted or why it is refused. Walks the group up to the first
+ * refusal. */
 template <int BITS>
 static __device__ inline enum sw_admission walk_group(const typename sw_width<BITS>::table &table,
                                                       const struct sw_cuda_rows &rows,
@@ -171,7 +174,7 @@ static __device__ inline enum sw_admission walk_group(const typename sw_width<BI
     return SW_ADMITTED;
 }
 
-/* One thread, only where texts differ: which groups are refused. */
+/* Decides which groups are refused. One thread; only if key strings differ. */
 template <int BITS>
 static __global__ void walk_kernel(const typename sw_width<BITS>::table table,
                                    const struct sw_cuda_rows rows,
@@ -204,7 +207,7 @@ static __global__ void walk_kernel(const typename sw_width<BITS>::table table,
     }
 }
 
-/* A thread a group, behind the engine. */
+/* Copies the refusals, after the engine. One thread a group. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     refused_kernel(const struct sw_cuda_rows rows, const struct sw_cuda_row_batch<BITS> batch)
@@ -226,7 +229,8 @@ template <int BITS> struct text_reads {
     struct sw_cuda_record *record;
 };
 
-/* A thread a key of a batch that only reads. A key whose time has come is absent. */
+/* Refuses groups of a read batch whose key strings differ from the stored ones. An expired key is
+ * absent. One thread a key. */
 template <int BITS, typename JUDGE>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     reads_kernel(const typename sw_width<BITS>::table table, const struct sw_cuda_rows rows,
@@ -250,7 +254,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
     uint32_t low = 0;
     uint32_t high = reads.group_count;
-    while (low < high) { /* the first group that ends behind it; there may be none declared */
+    while (low < high) { /* the first group that ends after i; the batch may declare no group */
         const uint32_t middle = low + (high - low) / 2;
         if (reads.group_ends[middle] > i) {
             high = middle;
@@ -259,9 +263,10 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         }
     }
     if (reads.group_count > 0 && reads.group_refused != NULL) {
-        reads.group_refused[low] = SW_REFUSED_COLLISION; /* M6, as the next: all store the same */
+        reads.group_refused[low] =
+            SW_REFUSED_COLLISION; /* M6, also the next line: all threads store the same */
     }
-    reads.record->collided = 1; /* M7: the kernel of the answers follows with the ticket */
+    reads.record->collided = 1; /* M7: the kernel that answers the batch follows, with the ticket */
 }
 
 template <int BITS>

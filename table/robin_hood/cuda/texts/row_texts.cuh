@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_texts.cuh - what of the texts of keys has been found out, as a thread sees it that walks
- * groups in order (row_texts.cu, expiry_walk.cu): which text each key has by then, and whether an
- * operation has another one.
+ * row_texts.cuh - the state of key strings, for a thread that walks groups in order (row_texts.cu,
+ * expiry_walk.cu): the current key string of each key, and whether an operation has a different
+ * one.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_TEXTS_ROW_TEXTS_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_TEXTS_ROW_TEXTS_CUH
@@ -10,8 +10,8 @@
 #include "table/robin_hood/cuda/rows/row_acts.cuh"
 #include "table/robin_hood/cuda/rows/row_move.cuh"
 
-/* The state of a key in the walk: absent; present without a text; with that of the row that it had
- * before the batch; or else with that of the operation of this number. */
+/* The state of a key in the walk: absent; present without a key string; with the key string of the
+ * row it had before the batch. Any other number is the operation whose key string the key has. */
 #define SW_ROW_ABSENT UINT32_MAX
 #define SW_ROW_NO_TEXT (UINT32_MAX - 1)
 #define SW_ROW_OF_ROW (UINT32_MAX - 2)
@@ -31,7 +31,7 @@ static __device__ inline bool same_unit(uint4 a, uint4 b)
     return a.x == b.x && a.y == b.y && a.z == b.z && a.w == b.w;
 }
 
-/* Loads all, so that the loads do not wait for each other. */
+/* Loads all units, so that the loads do not wait for each other. */
 template <typename T>
 static __device__ inline bool same_units(const uint8_t *one, const uint8_t *other, uint32_t bytes)
 {
@@ -45,7 +45,8 @@ static __device__ inline bool same_units(const uint8_t *one, const uint8_t *othe
     return same;
 }
 
-/* In the largest units: each that is loaded from the host's memory crosses the bus alone. */
+/* Compares in the largest possible units: each unit loaded from host memory crosses the bus on its
+ * own. */
 static __device__ inline bool same_text(const struct sw_cuda_rows &rows, const uint8_t *one,
                                         const uint8_t *other)
 {
@@ -56,7 +57,7 @@ static __device__ inline bool same_text(const struct sw_cuda_rows &rows, const u
                        : same_units<uint32_t>(one, other, bytes);
 }
 
-/* The text of operation i; NULL: it has none. */
+/* The key string of operation i; NULL: it has none. */
 static __device__ inline const uint8_t *text_of(const struct sw_cuda_rows &rows,
                                                 const struct sw_cuda_parts *parts,
                                                 uint32_t part_count, uint32_t i)
@@ -73,7 +74,7 @@ static __device__ inline uint32_t *text_state(const struct sw_cuda_rows &rows, u
     return &rows.texts.states[rows.texts.slots[i]];
 }
 
-/* Whether operation i has another text than its key, whose state this is. */
+/* Whether the key string of operation i differs from that of its key, whose state is `state`. */
 static __device__ inline bool text_collides(const struct sw_cuda_rows &rows,
                                             const struct sw_cuda_parts *parts, uint32_t part_count,
                                             uint32_t i, uint32_t state)
@@ -93,7 +94,7 @@ static __device__ inline bool text_collides(const struct sw_cuda_rows &rows,
                       text_of(rows, parts, part_count, state));
 }
 
-/* Carries operation i, which has this effect, out on the state of its key. */
+/* Applies operation i, which has this effect, to the state of its key. */
 static __device__ inline void text_step(const struct sw_cuda_rows &rows, uint32_t i,
                                         enum sw_effect effect)
 {
@@ -109,7 +110,7 @@ static __device__ inline void text_step(const struct sw_cuda_rows &rows, uint32_
     rows.texts.saved[i] = was;
 }
 
-/* Takes that back. */
+/* Undoes text_step. */
 static __device__ inline void text_step_back(const struct sw_cuda_rows &rows, uint32_t i)
 {
     *text_state(rows, i) = rows.texts.saved[i];
