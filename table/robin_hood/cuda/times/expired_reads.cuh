@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * expired_reads.cuh - what reads do where some entries expire: a key whose time has come at the
- * clock of the batch is absent. Where none does, the kernels of reads know nothing of times.
+ * expired_reads.cuh - reads that filter expired entries: a key is absent once its expiry time has
+ * passed by the clock of the batch. If no entry expires, the kernels of reads do not use expiry
+ * times.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_TIMES_EXPIRED_READS_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_TIMES_EXPIRED_READS_CUH
@@ -19,9 +20,9 @@ struct sw_cuda_judge {
     uint64_t *expires_out; /* or NULL */
 };
 
-/* What is known of a key that the table has. */
+/* The expiry state of a key that the table has. */
 struct sw_cuda_judged {
-    bool lives;  /* it is there at the clock of the batch */
+    bool lives;  /* the key has not expired at the clock of the batch */
     uint64_t at; /* when it expires; 0: never */
 };
 
@@ -33,8 +34,8 @@ static __device__ inline struct sw_cuda_judged sw_judged(const struct sw_cuda_ju
     return {at == 0 || at > judge.clock_ms, at};
 }
 
-/* Whether key i of the batch, which is `found` or not, is there at its clock; answers when it
- * expires. */
+/* Whether key i of the batch exists at the batch's clock. `found`: the table has the key. Also
+ * writes its expiry time to expires_out. */
 static __device__ inline bool sw_judge(const struct sw_cuda_judge &judge, uint32_t i, uint64_t key,
                                        bool found)
 {
@@ -48,7 +49,7 @@ static __device__ inline bool sw_judge(const struct sw_cuda_judge &judge, uint32
     return judged.lives;
 }
 
-/* As sw_cuda_launch_get and sw_cuda_launch_row_get, of one batch. */
+/* Same as sw_cuda_launch_get and sw_cuda_launch_row_get, for one batch. */
 template <int BITS>
 cudaError_t sw_cuda_launch_judged_get(const struct sw_cuda_device<BITS> *device,
                                       struct sw_cuda_reads<BITS, 1> *reads,

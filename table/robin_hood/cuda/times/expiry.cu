@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * expiry.cu - keeping the times at which entries of a table on a device expire: their table, its
- * batches, and what is removed.
+ * expiry.cu - expiry times of a table on a device: the second table, its batches, and the removal
+ * of expired entries.
  */
 #include "table/robin_hood/cuda/times/expiry.cuh"
 
@@ -73,7 +73,7 @@ cudaError_t sw_cuda_times_write(struct sw_cuda_expiry *expiry, enum sw_op op, co
         batch.count = count - at < most ? count - at : most;
         batch.keys = keys + at;
         batch.values = values != NULL ? values + at : NULL;
-        batch.found = found; /* where it is wanted, one batch has them all */
+        batch.found = found; /* a caller that wants `found` passes at most one batch */
         error = sw_cuda_times_run(expiry, &batch);
         __atomic_fetch_add(&expiry->held, batch.counters.inserted - batch.counters.deleted,
                            __ATOMIC_RELAXED);
@@ -123,7 +123,7 @@ static size_t key_bytes_of(const struct sw_cuda_table *table)
     return table->slot_bits / 16;
 }
 
-/* Has memory to tell of `more` keys, if they are wanted; otherwise the batch fails. */
+/* Makes room to report `more` removed keys, if the batch wants them. On failure the batch fails. */
 static bool reserve_buried(struct sw_cuda_table *table, uint32_t more)
 {
     struct sw_cuda_expiry *expiry = table->expiry;
@@ -143,7 +143,8 @@ static bool reserve_buried(struct sw_cuda_table *table, uint32_t more)
     return true;
 }
 
-/* Removes `count` keys of pinned->keys, or narrow, from the first table. They are in it. */
+/* Removes the first `count` keys of pinned->keys (or pinned->narrow) from the first table. All are
+ * present. */
 static cudaError_t remove_entries(struct sw_cuda_queue *queue, uint32_t count)
 {
     struct sw_cuda_table *table = queue->table;
@@ -166,7 +167,9 @@ static cudaError_t remove_entries(struct sw_cuda_queue *queue, uint32_t count)
         error = cudaStreamSynchronize(queue->stream);
     }
     if (error != cudaSuccess || record->status != SW_OK || record->counters.deleted != count) {
-        return error != cudaSuccess ? error : cudaErrorUnknown; /* a time had no entry */
+        return error != cudaSuccess
+                   ? error
+                   : cudaErrorUnknown; /* the second table had a key without an entry */
     }
     __atomic_fetch_sub(&table->entries, count, __ATOMIC_RELAXED);
     __atomic_fetch_add(&table->stash, (uint64_t)record->stash_change, __ATOMIC_RELAXED);
@@ -187,7 +190,7 @@ cudaError_t sw_cuda_remove_doomed(struct sw_cuda_queue *queue)
     return error == cudaSuccess ? remove_entries(queue, count) : error;
 }
 
-/* Puts it where those are that are removed next, and tells of it: there is memory for that. */
+/* Adds a key to the keys to be removed next, and reports it. The caller has reserved the memory. */
 static void put_doomed(struct sw_cuda_table *table, uint64_t key)
 {
     struct sw_cuda_expiry *expiry = table->expiry;
@@ -220,8 +223,8 @@ static uint64_t key_at(const struct sw_cuda_table *table, const void *keys, uint
     return table->slot_bits == 64 ? ((const uint32_t *)keys)[i] : ((const uint64_t *)keys)[i];
 }
 
-/* The times of these keys are removed first: whether a key had one tells whether it may be named.
- */
+/* Removes the expiry times of these keys first: a key that had no time is invalid.
+ * */
 static cudaError_t bury_named_some(struct sw_cuda_queue *queue, const void *keys, uint32_t first,
                                    uint32_t count)
 {
@@ -261,7 +264,7 @@ cudaError_t sw_cuda_bury_named(struct sw_cuda_queue *queue, const struct sw_batc
 
 /* --- a pass over the second table ------------------------------------------------------------- */
 
-/* Is the entry of this key left where it is when its time has come? */
+/* Whether expiry of this key is suspended (sw_table_hold). */
 static bool is_held(const struct sw_cuda_table *table, uint64_t key)
 {
     return table->holds != NULL && table->holds(table->holds_context, key);
@@ -301,14 +304,14 @@ cudaError_t sw_cuda_bury_some(struct sw_cuda_queue *queue, uint64_t clock_ms, ui
     struct sw_cuda_expiry *expiry = queue->table->expiry;
     const uint64_t before = expiry->expired;
     cudaError_t error = cudaSuccess;
-    int ends = 0; /* the pass that is on its way, and a whole one */
+    int ends = 0; /* the current pass, and one whole pass */
     while (ends < 2 && expiry->pass.next <= clock_ms && expiry->expired - before < most &&
            !expiry->failed && error == cudaSuccess) {
         uint32_t looked = 0;
         error = sw_cuda_sweep_piece(queue, clock_ms, SW_EXPIRY_PIECE,
                                     most - (uint32_t)(expiry->expired - before), &looked);
         if (error == cudaSuccess && expiry->pass.cursor == 0) {
-            error = sw_cuda_remove_doomed(queue); /* the next pass must not see them */
+            error = sw_cuda_remove_doomed(queue); /* the next pass must not find these keys */
             sw_expiry_pass_end(&expiry->pass, clock_ms);
             ends++;
         }

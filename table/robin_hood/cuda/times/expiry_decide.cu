@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * expiry_decide.cu - what the operations of a batch do, by presence and time, where none is
- * refused: a thread carries out those on one key, in their order.
+ * expiry_decide.cu - decides the effects of a batch's operations, from presence and expiry time, if
+ * no group is refused. One thread carries out the operations on one key, in their order.
  */
 #include "table/device/sort.cuh"
 #include "table/robin_hood/cuda/times/expiry_step.cuh"
@@ -71,7 +71,7 @@ cudaError_t sw_cuda_launch_times_dead(const struct sw_cuda_device<BITS> *device,
 
 /* --- operations ------------------------------------------------------------------------------- */
 
-/* Carries out the operations on the key of sorted position p. */
+/* Decides the operations on the key at sorted position p. Returns the key's final state. */
 template <int BITS>
 static __device__ inline struct sw_cuda_keyed
 decide_run(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_expiry_view &view,

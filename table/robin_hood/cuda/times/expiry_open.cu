@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * expiry_open.cu - the memory for times is opened with the first time that is given; a resize gives
- * back what they no longer need, and all of it where no entry has one.
+ * expiry_open.cu - allocates the memory for expiry times when the first time is set. A resize
+ * shrinks it to the need, and frees all of it if no entry has a time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,8 @@
 #include "table/device/cutter.cuh"
 #include "table/robin_hood/cuda/times/expiry.cuh"
 
-/* As large as it has to be at most if every entry of the table expires. */
+/* Configuration of the second table. Its maximum capacity suffices if every entry of the table
+ * expires. */
 static struct sw_table_config config_of(const struct sw_cuda_table *table)
 {
     const uint64_t most = sw_geometry_capacity_max(&table->config);
@@ -25,7 +26,8 @@ static struct sw_table_config config_of(const struct sw_cuda_table *table)
                                ? table->together.operations_max
                                : SW_CUDA_TIMES_OPS_MAX;
     config.stash_slots = SW_EXPIRY_STASH_SLOTS;
-    config.tuning.hints = SW_CHOICE_NEVER; /* look-ups beside another one's do without */
+    config.tuning.hints =
+        SW_CHOICE_NEVER; /* look-ups next to those of another table run without hints */
     return config;
 }
 
@@ -80,7 +82,7 @@ static cudaError_t allocate(struct sw_cuda_table *table, struct sw_cuda_expiry *
     return error;
 }
 
-/* Frees what was opened; what is known of the sweep stays. */
+/* Frees the memory; keeps the state of the sweep. */
 static void close_memory(struct sw_cuda_expiry *expiry)
 {
     if (expiry->times != NULL) {
@@ -100,7 +102,7 @@ static void close_memory(struct sw_cuda_expiry *expiry)
     expiry->dead_room = 0;
 }
 
-/* False if there is none; then it is closed. */
+/* Opens the memory. Returns false if memory is short; then everything is closed. */
 static bool open_memory(struct sw_cuda_table *table, struct sw_cuda_expiry *expiry)
 {
     const struct sw_table_config config = config_of(table);
@@ -165,5 +167,5 @@ cudaError_t sw_cuda_expiry_resize(struct sw_cuda_queue *queue)
     least.kind = SW_BATCH_RESIZE;
     least.capacity = 1;
     error = sw_cuda_times_run(expiry, &least);
-    return least.status == SW_E_NOMEM ? cudaSuccess : error; /* it is as large as it was */
+    return least.status == SW_E_NOMEM ? cudaSuccess : error; /* the table keeps its size */
 }

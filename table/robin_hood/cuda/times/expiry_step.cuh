@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * expiry_step.cuh - one operation, by presence and time of its key: what the kernels that decide a
- * batch share. Whether a key is present never depends on a value.
+ * expiry_step.cuh - one operation, on presence and expiry time of its key: the part that the
+ * kernels that decide a batch share. Presence of a key never depends on a value.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_TIMES_EXPIRY_STEP_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_TIMES_EXPIRY_STEP_CUH
@@ -25,17 +25,17 @@ static __device__ inline bool sw_timed_leads(const struct sw_cuda_scratch<BITS> 
 /* A key at some point of a batch. */
 struct sw_cuda_keyed {
     bool present;
-    uint64_t at; /* when it expires; 0: never */
+    uint64_t at; /* expiry time; 0: never */
 };
 
-/* What an operation does. */
+/* The effect of an operation. */
 struct sw_cuda_stepped {
-    enum sw_effect effect; /* of a present integer: as if its value were 0 */
+    enum sw_effect effect; /* for a present integer: computed as if its value were 0 */
     struct sw_cuda_keyed after;
     bool gives, inserts, expires;
 };
 
-/* What operations did. */
+/* Sums over operations. */
 struct sw_cuda_timed_sums {
     uint64_t given, inserts, expired, next;
 };
@@ -63,7 +63,7 @@ static __device__ inline uint64_t sw_time_wanted(const struct sw_cuda_expiry_vie
     return view.all_want ? view.wanted_by_all : view.wanted[i];
 }
 
-/* The key as both tables have it. */
+/* The state of the key in both tables. */
 template <int BITS>
 static __device__ inline struct sw_cuda_keyed
 sw_timed_key(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_expiry_view &view,
@@ -103,7 +103,7 @@ sw_timed_step(const struct sw_cuda_expiry_view &view, const struct sw_cuda_timed
     return step;
 }
 
-/* What the engine is to do, and what is answered. */
+/* Stores the operation for the engine, and the data for the reply. */
 template <int BITS>
 static __device__ inline void
 sw_timed_tell(const struct sw_cuda_expiry_view &view, const struct sw_cuda_timed<BITS> &batch,
@@ -111,8 +111,8 @@ sw_timed_tell(const struct sw_cuda_expiry_view &view, const struct sw_cuda_timed
 {
     const uint32_t op = sw_timed_op<BITS>(batch, i);
     const uint64_t wanted = sw_time_wanted(view, i);
-    /* an absent key that would get a time which has passed is not inserted; a present one may be
-     * written whatever the effect is said to be */
+    /* an absent key is not inserted if its new time has already passed. A present key may be
+     * written, whatever `effect` is */
     const bool left = !before.present && step.effect != SW_EFFECT_WRITE;
     const bool leaves_out = sw_op_expires(op) || (left && wanted != 0 && wanted <= view.past);
     view.ops[i] = (uint8_t)(step.expires ? (uint32_t)SW_DELETE
@@ -123,7 +123,7 @@ sw_timed_tell(const struct sw_cuda_expiry_view &view, const struct sw_cuda_timed
     view.before[i] = before.at;
 }
 
-/* By one thread a key; all lanes call it. `mine`: the key's time is another one now. */
+/* Lists the key if its time has changed (`mine`). One thread a key; all lanes call it. */
 static __device__ inline void sw_timed_list(const struct sw_cuda_expiry_view &view, bool mine,
                                             uint64_t key, struct sw_cuda_keyed after)
 {

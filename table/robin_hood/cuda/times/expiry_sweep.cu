@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * expiry_sweep.cu - sweeps, which remove entries whose time has come where no batch names them;
- * which of them are left; and a clear. They are done when submit returns.
+ * expiry_sweep.cu - sweeps, which remove expired entries that no batch names; the rule for
+ * suspended keys; and clear. A sweep is complete when submit returns.
  */
 #include "table/robin_hood/cuda/times/expiry.cuh"
 
@@ -15,13 +15,13 @@ void sw_cuda_hold(void *context, bool (*holds)(const void *context, uint64_t key
     pthread_mutex_unlock(&table->order);
 }
 
-/* Whether a sweep has anything to look for. */
+/* Whether a sweep has work. */
 static bool is_due(const struct sw_expiry_pass *pass, uint64_t clock_ms, bool goes_back)
 {
     return goes_back || pass->cursor != 0 || pass->next <= clock_ms;
 }
 
-/* Brings the mean of the times up to date; nothing is removed, so neither table waits for reads. */
+/* Updates the mean of the expiry times. It removes nothing, so neither table waits for reads. */
 static cudaError_t survey(struct sw_cuda_expiry *expiry, uint64_t clock_ms)
 {
     struct sw_batch scan = {};
@@ -38,7 +38,7 @@ static cudaError_t survey(struct sw_cuda_expiry *expiry, uint64_t clock_ms)
     return error;
 }
 
-/* What a sweep elsewhere has removed. */
+/* Removes the keys that a sweep of another table has removed. */
 static cudaError_t sweep_named(struct sw_cuda_queue *queue, struct sw_batch *batch)
 {
     struct sw_cuda_table *table = queue->table;
@@ -69,7 +69,7 @@ static void end_sweep(struct sw_cuda_table *table, uint64_t clock_ms, uint64_t w
     pass->steps_back = false;
 }
 
-/* Looks at `count` entries, at the clock that the batch has been told. */
+/* Sweeps `count` entries, at the clock in the batch. */
 static cudaError_t sweep(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t wall_ms,
                          bool goes_back)
 {
@@ -115,7 +115,7 @@ static cudaError_t carry_out(struct sw_cuda_queue *queue, struct sw_batch *batch
     if (batch->bury_count > 0) {
         return sweep_named(queue, batch);
     }
-    if (batch->count == 0) { /* the clock goes back, and nothing is removed */
+    if (batch->count == 0) { /* the clock may go back; nothing is removed */
         if (goes_back) {
             __atomic_store_n(&table->clock_ms, wall_ms, __ATOMIC_RELAXED);
         }

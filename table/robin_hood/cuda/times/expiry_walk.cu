@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * expiry_walk.cu - what the operations of a batch do, by presence and time, where groups may be
- * refused, for want of room or since texts of keys differ. Which ones are depends on those before
- * them: one thread carries all operations out in order, on what is known of their keys. The engine
- * then is asked for nothing that it would refuse.
+ * expiry_walk.cu - decides the effects of a batch's operations, from presence and expiry time, if
+ * groups may be refused: for lack of room, or because key strings differ. Whether a group is
+ * refused depends on the groups before it, so one thread carries out all operations in order on the
+ * state of their keys. Then the engine gets no operation that it would refuse.
  */
 #include "table/device/bits.cuh"
 #include "table/robin_hood/cuda/texts/row_texts.cuh"
 #include "table/robin_hood/cuda/times/expiry_step.cuh"
 
-/* What is known of the keys before the batch. */
+/* Reads the state of the keys before the batch. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     keys_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_expiry_view view,
@@ -31,7 +31,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
 }
 
-/* What a walk is of. */
+/* The inputs of a walk. */
 template <int BITS> struct walked {
     const struct sw_cuda_device<BITS> &device;
     const struct sw_cuda_expiry_view &view;
@@ -41,13 +41,13 @@ template <int BITS> struct walked {
     bool stash_full;
 };
 
-/* What it has come to. */
+/* The state of a walk. */
 struct walk {
-    uint64_t occupied, held; /* entries, and those that expire */
+    uint64_t occupied, held; /* entries; entries that expire */
     struct sw_cuda_timed_sums sums;
 };
 
-/* Takes back the operations [first, i). */
+/* Undoes the operations [first, i). */
 template <int BITS>
 static __device__ void take_back(const struct walked<BITS> &of, uint32_t first, uint32_t i)
 {
@@ -74,7 +74,7 @@ static __device__ bool has_room_for_times(const struct walked<BITS> &of, uint64_
     return !room.none && (given == 0 || (!room.stash_full && given <= room.held_max - held));
 }
 
-/* Carries out operation i, unless its group is refused. */
+/* Carries out operation i, or returns why its group is refused. */
 template <int BITS>
 static __device__ inline enum sw_admission walk_operation(const struct walked<BITS> &of, uint32_t i,
                                                           struct walk *walk)
@@ -106,7 +106,8 @@ static __device__ inline enum sw_admission walk_operation(const struct walked<BI
     return SW_ADMITTED;
 }
 
-/* Carries out the operations [first, end), or none of them. */
+/* Carries out all operations of [first, end), or leaves the state unchanged if the group is
+ * refused. */
 template <int BITS>
 static __device__ enum sw_admission walk_group(const struct walked<BITS> &of, uint32_t first,
                                                uint32_t end, struct walk *walk)
@@ -126,7 +127,7 @@ static __device__ enum sw_admission walk_group(const struct walked<BITS> &of, ui
     return SW_ADMITTED;
 }
 
-/* The engine looks its keys up, and nothing else. */
+/* Turns the operations [first, end) of a refused group into GETs. */
 static __device__ void leave_out(const struct sw_cuda_expiry_view &view, uint32_t first,
                                  uint32_t end)
 {
@@ -166,7 +167,7 @@ walk_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_expir
     control->next = walk.sums.next;
 }
 
-/* The times that are others behind the walk. */
+/* Lists the keys whose times the walk has changed. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     list_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_expiry_view view,

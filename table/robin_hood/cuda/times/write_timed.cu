@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * write_timed.cu - a launch of one batch that concerns times (expiry.cuh): its steps, and what the
- * host decides between them.
+ * write_timed.cu - a launch of one batch that concerns expiry times (expiry.cuh): its steps, and
+ * the decisions of the host between them.
  */
 #include "table/robin_hood/cuda/times/expiry.cuh"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A launch, as its steps see it. */
+/* The parameters of a launch, for its steps. */
 struct timed {
     struct sw_cuda_queue *queue;
     struct sw_together *together;
-    struct sw_batch *batch; /* its one part */
+    struct sw_batch *batch; /* the only part of `together` */
     struct sw_cuda_mix mix;
     uint64_t ticket;
 };
@@ -48,7 +48,8 @@ template <int BITS> static struct sw_cuda_timed<BITS> timed_of(const struct time
     return timed;
 }
 
-/* Sets what kernels count to zero; and reads it once they are done. */
+/* begin_counting resets the counters of the kernels; read_counts reads them when the kernels are
+ * done. */
 static cudaError_t
 begin_counting(const struct timed *launch)
 {
@@ -70,7 +71,7 @@ static cudaError_t read_counts(const struct timed *launch)
     return error == cudaSuccess ? cudaStreamSynchronize(stream) : error;
 }
 
-/* A kernel that counts, on the operations sorted by key. */
+/* Sorts the operations by key, runs a kernel that counts, and reads the counters. */
 template <int BITS, typename LAUNCH>
 static cudaError_t sort_and_count(const struct timed *launch, LAUNCH enqueue)
 {
@@ -97,8 +98,8 @@ static int in_order(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Has the list of the dead in memory of the host, in the order of the operations. False if there is
- * none for it: the batch fails. */
+/* Copies the list of expired keys to host memory and sorts it by operation. Returns false if memory
+ * is short (then the batch fails) or after an error. */
 static bool fetch_dead(const struct timed *launch, uint32_t count, cudaError_t *error)
 {
     struct sw_cuda_expiry *expiry = table_of(launch)->expiry;
@@ -122,7 +123,7 @@ static bool fetch_dead(const struct timed *launch, uint32_t count, cudaError_t *
     return *error == cudaSuccess;
 }
 
-/* Removes entries of the batch's keys whose time has come. */
+/* Removes the expired entries of the batch's keys. */
 template <int BITS> static cudaError_t bury_own(const struct timed *launch)
 {
     struct sw_cuda_expiry *expiry = table_of(launch)->expiry;
@@ -139,7 +140,7 @@ template <int BITS> static cudaError_t bury_own(const struct timed *launch)
     return error == cudaSuccess ? sw_cuda_remove_doomed(launch->queue) : error;
 }
 
-/* Whether there may be no room for all that the batch might insert. */
+/* Sets *is_short if the table may lack room for the inserts of the batch. */
 static cudaError_t is_short_of_room(const struct timed *launch, bool *is_short)
 {
     struct sw_cuda_table *table = table_of(launch);
@@ -155,7 +156,7 @@ static cudaError_t is_short_of_room(const struct timed *launch, bool *is_short)
     return error;
 }
 
-/* Nobody reads any more. */
+/* Removes expired entries. No reads run. */
 static cudaError_t begin(const struct timed *launch)
 {
     struct sw_cuda_table *table = table_of(launch);
@@ -176,7 +177,7 @@ static cudaError_t begin(const struct timed *launch)
 
 /* --- operations ------------------------------------------------------------------------------- */
 
-/* The times that the operations give, where kernels read them. */
+/* Loads the new times of the operations into device memory, unless all are equal. */
 static cudaError_t load_wanted(const struct timed *launch)
 {
     struct sw_cuda_expiry_view *view = &table_of(launch)->expiry->view;
@@ -189,7 +190,7 @@ static cudaError_t load_wanted(const struct timed *launch)
                                             cudaMemcpyDefault, launch->queue->stream);
 }
 
-/* Compares the texts of the operations' keys, now that the dead are gone. */
+/* Compares the key strings of the operations, after the expired entries were removed. */
 template <int BITS> static cudaError_t compare_texts(const struct timed *launch)
 {
     typedef typename sw_width<BITS>::word word;
@@ -200,13 +201,13 @@ template <int BITS> static cudaError_t compare_texts(const struct timed *launch)
                                             timed.count, launch->queue->stream);
 }
 
-/* What the operations do, if none is refused. */
+/* Decides the effects of the operations if no group is refused. */
 template <int BITS> static cudaError_t decide(const struct timed *launch)
 {
     return sort_and_count<BITS>(launch, sw_cuda_launch_times_decide<BITS>);
 }
 
-/* Which groups are refused, and what the others do. */
+/* Decides which groups are refused, and the effects of the others. */
 template <int BITS>
 static cudaError_t walk(const struct timed *launch, const struct sw_cuda_times_room *room)
 {
@@ -222,8 +223,8 @@ static cudaError_t walk(const struct timed *launch, const struct sw_cuda_times_r
     return error == cudaSuccess ? read_counts(launch) : error;
 }
 
-/* Grows the table if what the operations insert may not fit. Others may have read meanwhile, and
- * what was sorted is gone. */
+/* Grows the table if the inserts may not fit. Other threads may run reads meanwhile, and the sorted
+ * operations are lost, so grow decides again. */
 static cudaError_t grow(const struct timed *launch)
 {
     struct sw_cuda_table *table = table_of(launch);
@@ -245,8 +246,8 @@ static bool has_room(const struct sw_cuda_table *times, uint64_t entries)
            entries <= geometry->occupied_max;
 }
 
-/* Sees to it that the second table has room for the times that the batch may give; what there is
- * goes to `room`. There are never more times than entries. */
+/* Grows the second table for the times that the batch may set, and writes the available room to
+ * `room`. There are never more times than entries. */
 static cudaError_t make_room(const struct timed *launch, struct sw_cuda_times_room *room)
 {
     const struct sw_cuda_expiry *expiry = table_of(launch)->expiry;
@@ -268,7 +269,7 @@ static cudaError_t make_room(const struct timed *launch, struct sw_cuda_times_ro
     return error;
 }
 
-/* The second table as the operations leave it. */
+/* Writes the changed times to the second table. */
 static cudaError_t write_times(const struct timed *launch)
 {
     struct sw_cuda_expiry *expiry = table_of(launch)->expiry;
@@ -287,7 +288,7 @@ static cudaError_t write_times(const struct timed *launch)
     return error;
 }
 
-/* Decides what every operation does, and writes the times. */
+/* Decides the effects of all operations, and writes the times. */
 static cudaError_t settle_times(const struct timed *launch)
 {
     struct sw_cuda_table *table = table_of(launch);
@@ -307,7 +308,7 @@ static cudaError_t settle_times(const struct timed *launch)
     if (error == cudaSuccess) {
         error = make_room(launch, &room);
     }
-    expiry->view.times = expiry->times->s128.table; /* it may have grown */
+    expiry->view.times = expiry->times->s128.table; /* the second table may have grown */
     const bool fits = control->inserts == 0 ||
                       (control->stash_full == 0 &&
                        control->occupied + control->inserts <= table->arrays.geometry.occupied_max);
@@ -317,7 +318,7 @@ static cudaError_t settle_times(const struct timed *launch)
     return error == cudaSuccess ? write_times(launch) : error;
 }
 
-/* The engine's part, on what is left of the operations; and the answers. */
+/* Runs the engine on the remaining operations, and writes the replies. */
 template <int BITS> static cudaError_t carry_out(const struct timed *launch)
 {
     struct sw_cuda_table *table = table_of(launch);
@@ -333,7 +334,7 @@ template <int BITS> static cudaError_t carry_out(const struct timed *launch)
     whole->found = memory->found;
     cudaError_t error =
         sw_cuda_carry_out<BITS>(launch->queue, memory, launch->together, mix, launch->ticket);
-    whole->found = memory->found; /* of rows it was the engine's */
+    whole->found = memory->found; /* for rows it was the engine's array */
     if (error == cudaSuccess && control->refused > 0) {
         error = sw_cuda_launch_times_refuse(
             &expiry->view, whole->count, whole->group_count, memory->found, whole->group_refused,
@@ -348,8 +349,8 @@ template <int BITS> static cudaError_t carry_out(const struct timed *launch)
     return error;
 }
 
-/* The answers of a refused batch: no key was found, none had a value or a time. What these arrays
- * hold is of other batches. */
+/* Writes the reply of a refused batch: no key was found, and no key had a value or a time. These
+ * arrays hold data of other batches. */
 static cudaError_t answer_nothing(const struct timed *launch)
 {
     struct sw_cuda_table *table = table_of(launch);
@@ -370,7 +371,7 @@ static cudaError_t answer_nothing(const struct timed *launch)
     return error;
 }
 
-/* There is no memory for times: nothing is done. */
+/* Refuses all groups, because memory for expiry times is short. */
 template <int BITS> static cudaError_t refuse_all(const struct timed *launch)
 {
     struct sw_cuda_table *table = table_of(launch);
@@ -396,7 +397,7 @@ template <int BITS> static cudaError_t refuse_all(const struct timed *launch)
                                 : error;
 }
 
-/* Behind the collected operations. */
+/* Runs after the operations were gathered. */
 static cudaError_t carry_out_all(const struct timed *launch)
 {
     struct sw_cuda_table *table = table_of(launch);
