@@ -7,7 +7,7 @@
 #include "table/robin_hood/cuda/images/row_image.cuh"
 #include "table/robin_hood/cuda/times/expiry.cuh"
 
-/* Rows in memory of the host, and times, are copied here. */
+/* Prepares the parts of an image. Copies rows in host memory and the expiry times here. */
 static cudaError_t prepare(struct sw_cuda_queue *queue, struct sw_batch *batch,
                            struct sw_cuda_image_part parts[SW_CUDA_IMAGE_PARTS])
 {

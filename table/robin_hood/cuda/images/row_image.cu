@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_image.cu - copying the rows of an image, and reading them: the numbers of a piece's rows are
- * found in its slots, and then the rows are gathered.
+ * row_image.cu - copies the rows of an image and reads them: reads the row numbers of a piece from
+ * its slots, then gathers the rows.
  */
 #include "table/robin_hood/cuda/images/row_image.cuh"
 
@@ -9,7 +9,7 @@
 
 #include "table/host/memory.h"
 
-/* Rows of a piece, at most; and their bytes are no more than a piece of an image. */
+/* Maximum number of rows of a piece. Their bytes are also at most SW_CUDA_IMAGE_PIECE. */
 #define ROOM_MAX 65536U
 
 /* --- taking ----------------------------------------------------------------------------------- */
@@ -36,9 +36,10 @@ static cudaError_t allocate(struct sw_cuda_rows_image *image, bool in_host)
     return error;
 }
 
-/* Copies `count` rows to memory of the host. cudaErrorMemoryAllocation: there is not so much. The
- * device does no write. Rows in host memory are copied by the processor: they lie in pieces that
- * were pinned one by one, and the runtime refuses a copy that crosses from one to the next. */
+/* Copies `count` rows to host memory. Returns cudaErrorMemoryAllocation if memory is short. The
+ * device must not write meanwhile. The processor copies rows in host memory: they lie in pieces
+ * that were pinned one by one, and the CUDA runtime refuses a copy that crosses from one piece to
+ * the next. */
 static cudaError_t copy_in_host(struct sw_cuda_rows_image *image, bool in_host, uint64_t count,
                                 cudaStream_t stream)
 {
@@ -119,7 +120,7 @@ static cudaError_t launch_gather(const struct sw_cuda_rows_image *image, uint32_
                                            image->stream);
 }
 
-/* By the device, into pinned memory. */
+/* The device gathers the rows into pinned memory. */
 static bool gather_on_device(struct sw_cuda_rows_image *image, uint32_t count, uint8_t *to)
 {
     cudaError_t error = cudaSetDevice(image->owner->device);

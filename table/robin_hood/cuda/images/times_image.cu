@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * times_image.cu - copying the table of times to the host, and looking keys up in the copy.
+ * times_image.cu - copies the table of expiry times to the host, and looks up keys in the copy.
  */
 #include "table/robin_hood/cuda/images/times_image.cuh"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * times_image.cuh - when the entries of an image expire: a copy of the second table (expiry.cuh) in
- * memory of the host, of the same instant, in which each entry that is read is looked up.
+ * times_image.cuh - expiry times of the entries of an image: a copy of the second table
+ * (expiry.cuh) in host memory, of the same instant as the image. The reader looks up each entry in
+ * it.
  *
- * Threads: as device/image.cuh.
+ * Threads: see device/image.cuh.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_IMAGES_TIMES_IMAGE_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_IMAGES_TIMES_IMAGE_CUH
@@ -23,12 +24,13 @@ struct sw_cuda_times_image {
     void *slots; /* NULL: no entry expires */
 };
 
-/* Waits for the copy; nobody may write meanwhile. *done is false if there is no memory. */
+/* Copies the table and waits for the copy; no writes may run meanwhile. *done is false if memory is
+ * short. */
 cudaError_t sw_cuda_times_image_take(struct sw_cuda_times_image *image,
                                      const struct sw_cuda_expiry *expiry, bool *done);
 void sw_cuda_times_image_drop(struct sw_cuda_times_image *image);
 
-/* The times of the keys from `first` on; 0: never. */
+/* Fills in the expiry times of the keys from `first` on; 0: never. */
 void sw_cuda_times_image_fill(struct sw_cuda_times_image *image, uint32_t slot_bits,
                               struct sw_image_columns *columns, uint32_t first);
 
