@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * admit.c - the walk over a group, for both widths.
+ * admit.c - decides whether a group is admitted, for both widths.
  */
 #include "table/robin_hood/cpu/admit.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * admit.h - whether a group would stay within the limit, found out before anything changes: a walk
- * over its operations by presence alone, by times where the batch concerns them, and by the texts
- * of keys where these are kept.
+ * admit.h - decides whether a group is admitted, before anything changes. Walks the operations of
+ * the group and tracks presence, expiry times if the batch concerns them, and key strings if the
+ * table stores them.
  *
  * Threads: the caller is in a write phase.
  */
@@ -11,9 +11,9 @@
 
 #include "table/robin_hood/cpu/cpu.h"
 
-/* Operations [first, end) of a batch on the keys m[]; `operands` are those of integers, as loaded,
- * NULL: the values are rows. `stash_full`: the stash had no room when the batch began. Rows have
- * been written by all groups before. */
+/* Decides about the operations [first, end) of a batch on the keys m[]. `operands` are the loaded
+ * integers; NULL: the values are rows. `stash_full`: the stash had no room when the batch began.
+ * All earlier groups have written their rows. */
 enum sw_admission sw_admit_s64(const struct sw_cpu *cpu, const struct sw_batch *batch,
                                const uint32_t *m, const uint32_t *operands, uint32_t first,
                                uint32_t end, bool stash_full);

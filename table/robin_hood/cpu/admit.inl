@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * admit.inl - walks a group by the presence of its keys. Included by admit.c once per width.
+ * admit.inl - walks a group and tracks the presence of its keys. Included by admit.c once per
+ * width.
  */
 
-/* The keys of a group, whether each is present at this point of the walk, when it expires, and its
- * text, which is NULL if it has none. Open addressing, at most half full; EMPTY is free. */
+/* The keys of a group, with presence, expiry time and key string (NULL: none) at this point of the
+ * walk. Open addressing, at most half full; EMPTY marks a free slot. */
 struct RH(presence) {
     RH_WORD *m;
     uint8_t *present;
-    uint64_t *times;       /* NULL: none is looked at */
+    uint64_t *times;       /* NULL: the walk ignores expiry times */
     const uint8_t **texts; /* likewise */
     uint64_t size;
     bool side_known;
@@ -17,7 +18,7 @@ struct RH(presence) {
     const uint8_t *side_text;
 };
 
-/* What is known of one of them. */
+/* The state of one of these keys. */
 struct RH(known) {
     uint8_t *present;
     uint64_t *time;
@@ -31,7 +32,7 @@ static uint64_t RH(time_of)(const struct sw_cpu *cpu, RH_WORD m, bool present)
     return present ? sw_expiry_of(cpu->expiry, RH(unmix)(&cpu->table.RH_FIELD, m)) : 0;
 }
 
-/* The text of a key that the table holds, or not. */
+/* The key string of a key; NULL if the key is absent or has none. */
 static const uint8_t *RH(text_of)(const struct sw_cpu *cpu, bool present, uint64_t row)
 {
     return present ? sw_text_of_row(&cpu->arena, sw_arena_row(&cpu->arena, row)) : NULL;
@@ -53,7 +54,7 @@ static struct RH(known)
         }
         return (struct RH(known)){&walk->side, &walk->side_time, &walk->side_text};
     }
-    /* keys of one home are close together in m; here they must be spread */
+    /* keys with one home are close together in m; the multiplication spreads them */
     uint64_t at = (uint64_t)(((sw_u128)(m * 0x9e3779b97f4a7c15ULL) * walk->size) >> 64);
     while (walk->m[at] != RH_EMPTY && walk->m[at] != m) {
         at = at + 1 < walk->size ? at + 1 : 0;
@@ -74,8 +75,8 @@ static struct RH(known)
     return known;
 }
 
-/* What the operation does to a key that is present or not. A present integer stays present whatever
- * its value, unless it is deleted. */
+/* The effect of the operation on a present or absent key. A present integer stays present for any
+ * value, unless the operation deletes it. */
 static enum sw_effect RH(effect_on)(uint32_t op, bool present, const RH_WORD *operands, uint32_t i)
 {
     RH_WORD out = 0;

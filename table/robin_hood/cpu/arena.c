@@ -12,7 +12,7 @@
 
 /* Memory is mapped in pieces of this many bytes: a huge page. */
 #define PIECE_BYTES (2ULL << 20)
-/* 1 / 20 of the available memory, 5 %, stays free for others. */
+/* 1 / 20 of the available memory, 5 %, stays free for other users. */
 #define AVAILABLE_MARGIN 20
 
 static uint64_t whole_pieces(uint64_t bytes)
@@ -89,8 +89,7 @@ int sw_arena_map(struct sw_arena *arena, uint64_t rows)
     return SW_OK;
 }
 
-/* Takes the pieces behind a size away. That the system might refuse changes nothing but how much
- * memory is held. */
+/* Releases the pieces after a size. If the system refuses, only more memory stays in use. */
 static void unmap_pieces(void *memory, uint64_t from, uint64_t to)
 {
     from = whole_pieces(from);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * arena.h - where rows lie, and which of them are free.
+ * arena.h - the memory of rows, and the stack of free rows.
  *
- * One range of addresses is reserved for all rows that the table may ever have, and memory is
- * mapped from its beginning on: an arena grows without a copy, and no row moves. Rows that were
- * given back are taken again first, the last one first. Row numbers below `high` are in use or on
- * the stack of free rows, each once (I11).
+ * The arena reserves one address range for the maximum number of rows, and maps memory from its
+ * beginning on. So an arena grows without a copy, and no row moves. Freed rows are reused first,
+ * the last one first. Each row number below `high` is either in use or once on the stack of free
+ * rows (I11).
  *
- * Threads: rows are taken, given back and mapped in write phases, by one thread; a row's bytes
- * belong to the thread that has the row.
+ * Threads: one thread takes, frees and maps rows, in write phases. The bytes of a row belong to the
+ * thread that has the row.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CPU_ARENA_H
 #define SHERWOOD_TABLE_ROBIN_HOOD_CPU_ARENA_H
@@ -17,9 +17,10 @@
 
 struct sw_arena {
     uint8_t *rows;
-    uint32_t *free; /* a stack, reserved and mapped as the rows are */
+    uint32_t *free; /* a stack, reserved and mapped like the rows */
     uint32_t value_bytes;
-    uint32_t text_bytes; /* of these, the last ones: the text of the key (texts.h) */
+    uint32_t text_bytes; /* bytes of the key string, at the end of the value (texts.h); part of
+                            value_bytes */
     uint32_t stride;     /* of the rows: sw_row_stride */
     uint64_t reserved;   /* rows */
     uint64_t mapped;     /* rows from here on have no memory (I13) */
@@ -27,19 +28,20 @@ struct sw_arena {
     uint64_t free_count;
 };
 
-/* Reserves addresses. SW_OK, or SW_E_NOMEM; then nothing is owed. */
+/* Reserves addresses. Returns SW_OK, or SW_E_NOMEM; then it holds no resources. */
 int sw_arena_open(struct sw_arena *arena, uint32_t value_bytes, uint32_t text_bytes, uint64_t rows);
 void sw_arena_close(struct sw_arena *arena);
 
-/* Bytes of memory that so many rows take, with their places on the stack. */
+/* Bytes of memory for `rows` rows and their places on the stack. */
 uint64_t sw_arena_bytes(const struct sw_arena *arena, uint64_t rows);
 
-/* Maps at least `rows` rows. SW_E_NOMEM: those that were never used are more than 95 % of the
- * memory available now; or the system refuses. Pages are taken when they are first written. */
+/* Maps at least `rows` rows. Returns SW_E_NOMEM if the never-used rows among them need more than 95
+ * % of the memory available now, or if the system refuses. The system allocates pages at the first
+ * write. */
 int sw_arena_map(struct sw_arena *arena, uint64_t rows);
-/* From now on no row from `rows` on is given out. Those in use there are the caller's to move. */
+/* Excludes rows from `rows` on from reuse. The caller must move the rows in use there. */
 void sw_arena_limit(struct sw_arena *arena, uint64_t rows);
-/* Gives back the memory of rows from `rows` on, of which none is in use or free. */
+/* Unmaps the memory of rows from `rows` on. No such row may be in use or free. */
 void sw_arena_trim(struct sw_arena *arena, uint64_t rows);
 
 static inline uint8_t *sw_arena_row(const struct sw_arena *arena, uint64_t row)
@@ -47,7 +49,7 @@ static inline uint8_t *sw_arena_row(const struct sw_arena *arena, uint64_t row)
     return arena->rows + row * arena->stride;
 }
 
-/* Of a row that is about to be copied so much is prefetched; the processor fetches the rest. */
+/* Bytes of a row to prefetch before a copy; the hardware prefetches the rest. */
 #define SW_ROW_PREFETCH_BYTES 256U
 static inline void sw_row_prefetch(const uint8_t *row, uint32_t bytes)
 {
@@ -56,7 +58,7 @@ static inline void sw_row_prefetch(const uint8_t *row, uint32_t bytes)
     }
 }
 
-/* There is one: a table has no more entries than rows are mapped. */
+/* Takes a row. It always succeeds: the number of entries never exceeds the mapped rows. */
 static inline uint32_t sw_arena_take(struct sw_arena *arena)
 {
     return arena->free_count > 0 ? arena->free[--arena->free_count] : (uint32_t)arena->high++;
@@ -67,7 +69,7 @@ static inline void sw_arena_give(struct sw_arena *arena, uint64_t row)
     arena->free[arena->free_count++] = (uint32_t)row;
 }
 
-/* Gives all rows back. */
+/* Frees all rows. */
 static inline void sw_arena_clear(struct sw_arena *arena)
 {
     arena->free_count = 0;

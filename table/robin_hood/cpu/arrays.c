@@ -8,14 +8,15 @@
 
 #include "table/host/memory.h"
 
-/* Bytes that a thread fills with empty slots at a time. */
+/* Bytes that a thread sets to EMPTY at a time. */
 #define FILL_BYTES (4ULL << 20)
-/* 1 / 20 of the available memory, 5 %, stays free for others. */
+/* 1 / 20 of the available memory, 5 %, stays free for other users. */
 #define AVAILABLE_MARGIN 20
 
 void *sw_cpu_arrays_map(const struct sw_geometry *geometry, uint64_t bytes_more)
 {
-    /* where memory is overcommitted, mmap succeeds and the process is killed at the first write */
+    /* with overcommitted memory, mmap succeeds and the system kills the process at the first
+     * write */
     uint64_t installed = sw_memory_installed();
     uint64_t available = sw_memory_available();
     if (bytes_more > installed || geometry->bytes_total > installed - bytes_more ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * batch.c - chooses how a batch of operations is carried out, and does it.
+ * batch.c - chooses the execution strategy of a batch of operations, and carries the batch out.
  */
 #include <string.h>
 
@@ -26,7 +26,7 @@ static struct sw_cpu_mix mix_of(const struct sw_batch *batch)
     return mix;
 }
 
-/* No key of the batch expires. */
+/* Reports "no expiry time" for every key of the batch. */
 static void answer_never(const struct sw_batch *batch)
 {
     if (batch->expires_out != NULL) {
@@ -61,7 +61,8 @@ static void refuse_all(struct sw_batch *batch)
     }
 }
 
-/* A batch that concerns times. Its keys are loaded first, once and for all. */
+/* Carries out a batch that concerns expiry times. First copies its keys, which others may
+ * change. */
 static void run_expiring(struct sw_cpu *cpu, struct sw_batch *batch, struct sw_cpu_mix mix)
 {
     const uint64_t stash_before = cpu->state.stash_occupied;
@@ -69,12 +70,12 @@ static void run_expiring(struct sw_cpu *cpu, struct sw_batch *batch, struct sw_c
     SW_BY_WIDTH(cpu->config.slot_bits, sw_load_keys, cpu, batch);
     batch->keys = cpu->scratch.keys;
     sw_expiry_begin(cpu, batch, batch->keys);
-    if (cpu->expiry == NULL) { /* there is no memory for times */
+    if (cpu->expiry == NULL) { /* memory for expiry times is short */
         batch->keys = given;
         refuse_all(batch);
         return;
     }
-    mix.conditional = true; /* what is removed depends on times */
+    mix.conditional = true; /* expiry times decide which keys are removed */
     if (cpu->arena.rows != NULL) {
         SW_BY_WIDTH(cpu->config.slot_bits, sw_run_row_writes, cpu, batch, &mix);
     } else {

@@ -43,16 +43,16 @@ static void RH(hand_back)(const struct RH(table) * table, const struct RH(work) 
     batch->leftover_count = work->leftover_count;
 }
 
-/* True if there is room for every key of the batch that is absent now. Looks all of them up, which
- * costs far less than carrying out a large batch in order. */
+/* Returns true if there is room for every absent key of the batch. Looks up all keys, which costs
+ * far less than carrying out a large batch in order. */
 static bool RH(absent_fit)(struct sw_cpu *cpu, struct RH(work) * work)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
     return table->state->occupied + RH(parallel_absent)(cpu, work) <= table->occupied_max;
 }
 
-/* Carries the batch out on all threads. Returns false with nothing done, except that work->keys may
- * be a copy. */
+/* Carries out the batch on all threads. On false nothing was carried out, but work->keys may point
+ * to a copy. */
 static bool RH(run_in_parallel)(struct sw_cpu *cpu, struct RH(work) * work, bool room,
                                 struct sw_counters *counters)
 {
@@ -92,7 +92,7 @@ static void RH(run_writes)(struct sw_cpu *cpu, struct sw_batch *batch, const str
     batch->_stash_change = (int64_t)(state->stash_occupied - stash_before);
 }
 
-/* Copies the keys, which others may change, to the scratch. */
+/* Copies the keys to the scratch, since others may change them. */
 static void RH(load_keys)(const struct sw_cpu *cpu, const struct sw_batch *batch)
 {
     RH_WORD *keys = cpu->scratch.keys;

@@ -21,10 +21,11 @@
 #include "table/robin_hood/robin_hood_backend.h"
 #include "table/robin_hood/rows.h"
 
-/* A scan of a table with rows collects the numbers of so many at a time. */
+/* Row numbers that a scan of a table with rows collects at a time. */
 #define SCAN_ROWS 256U
 
-/* Cuts the scratch's arrays from one area and returns its size; with a base of NULL only counts. */
+/* Cuts the scratch's arrays from one area and returns its size. With a base of NULL it only
+ * counts. */
 static uint64_t cut_scratch(struct sw_cpu *cpu, uint32_t threads, uint8_t *base)
 {
     struct sw_cpu_scratch *scratch = &cpu->scratch;
@@ -65,7 +66,7 @@ static int map_memory(struct sw_cpu *cpu, uint32_t threads)
     return SW_OK;
 }
 
-/* Rows for the entries that the table may have at its first capacity, and addresses for all. */
+/* Maps rows for the entries of the first capacity, and reserves addresses for all rows. */
 static int map_rows(struct sw_cpu *cpu)
 {
     if (cpu->config.value_bytes == 0) {
@@ -113,7 +114,7 @@ static int times_grow(void *context, uint64_t more)
     return SW_OK;
 }
 
-/* The times of entries lie in a table of this backend. */
+/* Expiry times are stored in a table of this backend. */
 static const struct sw_times_of times_of = {
     .open = times_open, .close = cpu_close, .run = cpu_submit, .grow = times_grow};
 
@@ -174,7 +175,8 @@ static int times_open(const struct sw_table_config *config, void **times)
     return cpu_open(config, times, reason, sizeof(reason));
 }
 
-/* An image reads the arrays: they become the image's, if there is memory for new ones. */
+/* If an image reads the arrays, leaves them to the image and maps new ones. If memory is short,
+ * abandons the image. */
 static void leave_arrays_to_image(struct sw_cpu *cpu)
 {
     if (cpu->image == NULL) {
@@ -206,7 +208,7 @@ static void run_clear(struct sw_cpu *cpu, struct sw_batch *batch)
     sw_phase_lock_leave_write(&cpu->lock);
 }
 
-/* In a read phase: the numbers of rows, and then the rows, piece by piece. */
+/* Scans row numbers and then copies the rows, piece by piece. In a read phase. */
 static void scan_rows(const struct sw_cpu *cpu, struct sw_batch *batch)
 {
     uint64_t numbers[SCAN_ROWS];
@@ -266,7 +268,7 @@ static int cpu_submit(void *queue, struct sw_batch *batch)
     case SW_BATCH_IMAGE:
         sw_cpu_take_image(cpu, batch);
         break;
-    default: /* table.c has refused the kinds that only a cache has */
+    default: /* table.c rejects the kinds that only a cache supports */
         break;
     }
     return SW_OK;
@@ -315,7 +317,7 @@ static uint64_t cpu_clock(const void *table)
 static const struct sw_restoring restoring = {sw_cpu_restore_begin, sw_cpu_restore_add,
                                               sw_cpu_restore_end};
 
-/* What tables of integers and of rows have in common. */
+/* Members that tables of integers and tables of rows share. */
 #define MEMBERS                                                                                    \
     .name = "cpu", .batch_kinds = SW_BACKEND_ALL_KINDS | 1U << SW_BATCH_SWEEP, .open = cpu_open,   \
     .close = cpu_close, .facts = sw_cpu_facts, .io_alloc = sw_cpu_io_alloc,                        \

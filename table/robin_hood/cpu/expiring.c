@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * expiring.c - batches of integers that concern times, for both widths.
+ * expiring.c - batches of integers that concern expiry times, for both widths.
  */
 #include "table/robin_hood/cpu/expiring.h"
 
@@ -10,7 +10,7 @@
 #include "table/robin_hood/cpu/expiry.h"
 #include "table/robin_hood/cpu/parallel.h"
 
-/* Reads are answered in blocks of a word of `found`, and given to threads in chunks of blocks. */
+/* Reads run in blocks of one word of `found`; threads take chunks of blocks. */
 #define BLOCK 64U
 #define CHUNK 1024U
 

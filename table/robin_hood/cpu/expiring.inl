@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * expiring.inl - reads and writes of integers, some of which expire. Included by expiring.c once
+ * expiring.inl - reads and writes of integers if some entries expire. Included by expiring.c once
  * per width.
  */
 
@@ -40,7 +40,7 @@ static void RH(read_block)(const struct sw_cpu *cpu, const struct sw_batch *batc
     count->misses += end - begin - (uint64_t)__builtin_popcountll(word);
 }
 
-/* Blocks of a batch, one after the other, on as many threads as take part. */
+/* Carries out reads, a chunk at a time. All participating threads share the chunks of the batch. */
 static void RH(read_job)(void *context, uint32_t thread, uint32_t threads)
 {
     struct expiring_reads *reads = context;
@@ -80,12 +80,12 @@ void RH(run_expiring_reads)(struct sw_cpu *cpu, struct sw_batch *batch)
 
 /* --- writes --- */
 
-/* Carries out operation i, which has been admitted. Returns whether its key was present. */
+/* Carries out the admitted operation i. Returns whether its key was present. */
 static bool RH(apply_expiring)(struct sw_cpu *cpu, const struct sw_batch *batch, uint32_t i,
                                RH_WORD m, RH_WORD operand, struct sw_counters *counters)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
-    struct RH(work) work = {0}; /* left-overs: there are none, since the table has a stash */
+    struct RH(work) work = {0}; /* no leftovers, since the table has a stash */
     const uint32_t op = sw_cpu_op_at(batch, i);
     struct sw_op_counters *count = &counters->by_class[sw_op_class_of(op)];
     struct RH(place) place = RH(locate)(table, m, &count->probes);
@@ -113,7 +113,7 @@ static bool RH(apply_expiring)(struct sw_cpu *cpu, const struct sw_batch *batch,
     return place.found;
 }
 
-/* Mixes the keys in place, and loads the operands, which others may change, once and for all. */
+/* Mixes the keys in place. Loads the operands once, since others may change them. */
 static void RH(load)(const struct sw_cpu *cpu, const struct sw_batch *batch, RH_WORD *m,
                      RH_WORD *operands)
 {
@@ -123,7 +123,7 @@ static void RH(load)(const struct sw_cpu *cpu, const struct sw_batch *batch, RH_
     }
 }
 
-/* The buckets of a key, and of its time. */
+/* Prefetches the buckets of a key and of its expiry time. */
 static void RH(prefetch_expiring)(const struct sw_cpu *cpu, RH_WORD m)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * expiry.c - keeping the times at which entries expire, and removing those whose time has come.
+ * expiry.c - stores expiry times, and removes expired entries.
  */
 #include "table/robin_hood/cpu/expiry.h"
 
@@ -40,7 +40,7 @@ void sw_expiry_put(struct sw_expiry *expiry, uint64_t key, uint64_t at)
 {
     const struct sw_table_s128 *table = table_of(expiry);
     const uint64_t m = sw_mix_s128(table, key);
-    struct sw_work_s128 work = {0}; /* left-overs: there are none, since there is a stash */
+    struct sw_work_s128 work = {0}; /* no leftovers, since the table has a stash */
     uint64_t probes = 0;
     struct sw_place_s128 place = sw_locate_s128(table, m, &probes);
     if (at == 0 && place.found) {
@@ -76,7 +76,7 @@ enum sw_effect sw_expiry_apply(struct sw_expiry *expiry, const struct sw_batch *
 
 /* --- room for times --------------------------------------------------------------------------- */
 
-/* As many as operations may give. */
+/* Number of times that the operations may set. */
 static uint64_t given_by(const struct sw_batch *batch, uint32_t first, uint32_t end)
 {
     uint64_t given = 0;
@@ -108,7 +108,7 @@ void sw_expiry_make_room(struct sw_cpu *cpu, const struct sw_batch *batch)
     struct sw_expiry *expiry = cpu->expiry;
     struct sw_cpu *times = expiry->times;
     const uint64_t given = given_by(batch, 0, batch->count);
-    /* there are never more of them than entries */
+    /* there are never more times than entries */
     const uint64_t most = cpu->geometry.occupied_max;
     uint64_t wanted = times->state.occupied + given;
     wanted = wanted < most ? wanted : most;
@@ -122,7 +122,7 @@ void sw_expiry_make_room(struct sw_cpu *cpu, const struct sw_batch *batch)
 
 /* --- burying ---------------------------------------------------------------------------------- */
 
-/* Returns false if there is no memory for one more key of those that are wanted. */
+/* Reports a removed key, if the batch wants the keys. Returns false if memory is short. */
 static bool note_buried(struct sw_expiry *expiry, const void *key, size_t key_bytes)
 {
     if (!expiry->wants_buried) {
@@ -145,8 +145,8 @@ static bool note_buried(struct sw_expiry *expiry, const void *key, size_t key_by
 #define SW_WIDTH_BODY "table/robin_hood/cpu/expiry.inl"
 #include "table/each_width.inl"
 
-/* The next entries of the sweep; those whose time has come are buried, at most `most` of them.
- * Returns how many it looked at; 0: it has come to its end. */
+/* Sweeps the next entries, and removes at most `most` expired ones. Returns the number of entries
+ * visited; 0: the sweep has reached its end. */
 static uint32_t sweep_piece(struct sw_cpu *cpu, uint64_t clock_ms, uint32_t count, uint32_t most)
 {
     struct sw_expiry *expiry = cpu->expiry;
@@ -173,12 +173,12 @@ static uint32_t sweep_piece(struct sw_cpu *cpu, uint64_t clock_ms, uint32_t coun
     return scan.scan.got;
 }
 
-/* Removes entries whose time has come until there were `most`, or no more are left. */
+/* Removes expired entries until it removed `most` or all of them. */
 static void bury_some(struct sw_cpu *cpu, uint64_t clock_ms, uint32_t most)
 {
     struct sw_expiry *expiry = cpu->expiry;
     const uint64_t before = expiry->expired;
-    int ends = 0; /* the pass that is on its way, and a whole one */
+    int ends = 0; /* the current pass, and one whole pass */
     while (ends < 2 && expiry->pass.next <= clock_ms && expiry->expired - before < most &&
            !expiry->failed) {
         sweep_piece(cpu, clock_ms, SW_EXPIRY_PIECE, most - (uint32_t)(expiry->expired - before));
@@ -191,7 +191,7 @@ static void bury_some(struct sw_cpu *cpu, uint64_t clock_ms, uint32_t most)
 
 /* --- batches ---------------------------------------------------------------------------------- */
 
-/* Removes the keys that the batch names. */
+/* Removes the expired keys that the batch lists. */
 static void bury_named(struct sw_cpu *cpu, struct sw_batch *batch)
 {
     for (uint32_t i = 0; i < batch->bury_count; i++) {
@@ -209,7 +209,7 @@ static bool is_short_of_room(const struct sw_cpu *cpu, uint32_t operations)
     return stash_is_full(cpu) || cpu->state.occupied + operations > cpu->geometry.occupied_max;
 }
 
-/* From here on operations concern times, and what is removed is counted. */
+/* From now on operations use expiry times and count removed entries. */
 static void activate(struct sw_expiry *expiry, const struct sw_batch *batch)
 {
     sw_phase_lock_enter_write(&expiry->times->lock);
@@ -301,14 +301,14 @@ void sw_expiry_resize(struct sw_cpu *cpu)
 
 /* --- the sweep -------------------------------------------------------------------------------- */
 
-/* Whether a sweep has anything to look for. */
+/* Whether a sweep has work. */
 static bool is_due(const struct sw_cpu *cpu, uint64_t clock_ms, bool goes_back)
 {
     const struct sw_expiry_pass *pass = &cpu->expiry->pass;
     return goes_back || pass->cursor != 0 || pass->next <= clock_ms;
 }
 
-/* Brings the mean of the times up to date; nothing is removed. */
+/* Updates the mean of the expiry times. Removes nothing. */
 static void survey(struct sw_cpu *cpu, uint64_t clock_ms)
 {
     struct sw_expiry *expiry = cpu->expiry;
@@ -322,7 +322,7 @@ static void survey(struct sw_cpu *cpu, uint64_t clock_ms)
     publish(cpu);
 }
 
-/* The clock goes back, and nothing is removed. */
+/* Sets the clock back. Removes nothing. */
 static void follow_back(struct sw_cpu *cpu, uint64_t wall_ms, bool goes_back)
 {
     if (goes_back) {
@@ -343,7 +343,7 @@ static void end_sweep(struct sw_cpu *cpu, uint64_t clock_ms, uint64_t wall_ms, b
     expiry->pass.steps_back = false;
 }
 
-/* What a sweep elsewhere has removed. */
+/* Removes the keys that a sweep of another table has removed. */
 static void sweep_named(struct sw_cpu *cpu, struct sw_batch *batch)
 {
     const uint64_t stash_before = cpu->state.stash_occupied;
@@ -359,7 +359,7 @@ static void sweep_named(struct sw_cpu *cpu, struct sw_batch *batch)
     sw_phase_lock_leave_write(&cpu->lock);
 }
 
-/* Looks before it is counted among the writes: most calls find nothing. */
+/* Checks in a read phase, before the sweep counts as a write: most calls find no work. */
 static bool some_are_due(struct sw_cpu *cpu, uint64_t clock_ms, bool goes_back)
 {
     sw_phase_lock_enter_read(&cpu->lock);
@@ -371,7 +371,7 @@ static bool some_are_due(struct sw_cpu *cpu, uint64_t clock_ms, bool goes_back)
     return due;
 }
 
-/* Looks at `count` entries, at the clock that the batch has been told. The table is alone. */
+/* Sweeps `count` entries, at the clock in the batch. The phase is exclusive. */
 static void sweep(struct sw_cpu *cpu, struct sw_batch *batch, uint64_t wall_ms, bool goes_back)
 {
     struct sw_expiry *expiry = cpu->expiry;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * expiry.inl - removing an entry whose time has come. Included by expiry.c once per width.
+ * expiry.inl - removes an expired entry. Included by expiry.c once per width.
  */
 
-/* Removes an entry, and its time. */
+/* Removes an entry and its expiry time. */
 static void RH(bury)(struct sw_cpu *cpu, uint64_t key)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
     struct sw_expiry *expiry = cpu->expiry;
-    struct RH(work) work = {0}; /* left-overs: there are none, since the table has a stash */
+    struct RH(work) work = {0}; /* no leftovers, since the table has a stash */
     const RH_WORD word = (RH_WORD)key;
     const RH_WORD m = RH(mix)(table, word);
     uint64_t probes = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * expiry_audit.c - what passes over entries that expire and changes nothing: scans, and the check.
+ * expiry_audit.c - read-only passes over expiring entries: the filter of scans, and the check.
  */
 #include <string.h>
 

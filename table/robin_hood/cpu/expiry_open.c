@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * expiry_open.c - the second table is opened with the first time that is given, and closed with the
- * table; which entries are held.
+ * expiry_open.c - opens the second table when the first expiry time is set, and closes it with the
+ * table; and suspends the expiry of keys.
  */
 #include <stdlib.h>
 
 #include "table/host/memory.h"
 #include "table/robin_hood/cpu/expiry.h"
 
-/* As large as it has to be at most if every entry of the table expires. */
+/* Configuration of the second table. Its maximum capacity suffices if every entry of the table
+ * expires. */
 static struct sw_table_config config_of(const struct sw_cpu *cpu)
 {
     const uint64_t most = sw_geometry_capacity_max(&cpu->config);

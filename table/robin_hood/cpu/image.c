@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * image.c - images of a table in host memory: only what is written meanwhile is copied. Of a table
- * with rows the slots tell the rows, which are kept by themselves (row_image.h).
+ * image.c - images of a table in host memory. Only pieces that are written meanwhile are copied. In
+ * a table with rows the slots hold the row numbers; row_image.h keeps the rows.
  */
 #include "table/robin_hood/cpu/image.h"
 
@@ -18,25 +18,26 @@
 #include "table/robin_hood/cpu/image_times.h"
 #include "table/robin_hood/cpu/row_image.h"
 
-/* So many entries are found before their rows are copied, so that the latencies overlap. */
+/* Entries that are found before their rows are copied, so that the latencies overlap. */
 #define AHEAD 64U
 
 struct sw_cpu_image {
     struct sw_cpu *cpu;
     struct sw_image_slots kind;
     struct sw_guard *guard; /* NULL: the arrays are borrowed, and no thread writes them */
-    bool side;              /* there is an entry without a slot, and it is not read yet */
+    bool side;              /* the entry without a slot exists and was not read yet */
     uint64_t side_value;
-    const void *part; /* the slots being read, and the next of them */
+    const void *part; /* the slots being read, and the index of the next slot */
     uint64_t part_slots, at;
     struct sw_row_image *rows;       /* NULL: values are integers, or the arena is borrowed */
-    const struct sw_arena *borrowed; /* NULL: it is not */
-    uint64_t left;                   /* entries that are not read yet; counted with rows only */
-    struct sw_cpu_image *times;      /* of the same instant, until they are read; NULL: none */
+    const struct sw_arena *borrowed; /* NULL: the arena is not borrowed */
+    uint64_t left;                   /* entries not read yet; counted only with rows */
+    struct sw_cpu_image
+        *times; /* image of the expiry times, of the same instant; NULL: none, or all were read */
     uint64_t times_count;
-    struct sw_cpu *known; /* the times, once they are read; or NULL */
-    bool failed;          /* they could not be read */
-    void *arrays;         /* the guarded arrays, once the table has new ones; or NULL */
+    struct sw_cpu *known; /* table of the expiry times, once they were read; or NULL */
+    bool failed;          /* reading the expiry times failed */
+    void *arrays;         /* the guarded arrays, after the table got new ones; or NULL */
     uint64_t arrays_bytes;
 };
 
@@ -102,7 +103,8 @@ int sw_cpu_leave_rows(struct sw_cpu *cpu)
 
 /* --- taking ----------------------------------------------------------------------------------- */
 
-/* What keeps the present arrays, and rows. Others may move the table meanwhile. */
+/* Creates the guards of the current arrays and rows. Other threads may resize the table
+ * meanwhile. */
 static bool create_guards(struct sw_cpu *cpu, struct sw_cpu_image *image)
 {
     sw_phase_lock_enter_read(&cpu->lock);
@@ -117,7 +119,7 @@ static bool create_guards(struct sw_cpu *cpu, struct sw_cpu_image *image)
     return image->guard != NULL && (cpu->config.value_bytes == 0 || image->rows != NULL);
 }
 
-/* The second table, where some entry has ever had a time. */
+/* The second table, if some entry ever had an expiry time; else NULL. */
 static struct sw_cpu *times_of(struct sw_cpu *cpu)
 {
     sw_phase_lock_enter_read(&cpu->lock);
@@ -126,8 +128,8 @@ static struct sw_cpu *times_of(struct sw_cpu *cpu)
     return times;
 }
 
-/* Runs alone. Returns whether the guard is of the table's present arrays; a table that has moved
- * since has others. */
+/* Begins the image of a table. Returns whether the guard covers the table's current arrays, which a
+ * resize may have replaced. In an exclusive phase. */
 static bool begin(struct sw_cpu *cpu, struct sw_cpu_image *image)
 {
     image->kind = (struct sw_image_slots){cpu->config.slot_bits, true, cpu->config.seed};
@@ -166,7 +168,7 @@ static void free_image(struct sw_cpu_image *image)
     free(image);
 }
 
-/* The same of the times, if there are any; otherwise their image goes. */
+/* Begins the image of the expiry times. If there are none, frees their image. */
 static bool begin_times(const struct sw_cpu *cpu, struct sw_cpu_image *image)
 {
     if (!sw_expiry_some(cpu)) {
@@ -200,9 +202,9 @@ static bool begin_all(struct sw_cpu *cpu, struct sw_cpu_image *image)
     return begun;
 }
 
-/* Does an image guard the arrays, the rows or the times? Alone. Growth leaves the main table's
- * arrays to their image, which then guards the times only. Dropping an image changes times->image
- * under the lock of the times. */
+/* Whether an image guards the arrays, the rows or the expiry times. Growth leaves the main table's
+ * arrays to their image, which then guards only the times. Dropping an image changes times->image
+ * under the lock of the times. In an exclusive phase. */
 static bool is_guarded(struct sw_cpu *cpu)
 {
     if (cpu->image != NULL || cpu->row_image != NULL) {
@@ -218,7 +220,8 @@ static bool is_guarded(struct sw_cpu *cpu)
     return guarded;
 }
 
-/* Returns true once the guard was of the present arrays, or if trying again is of no use. */
+/* Tries to begin the image. Returns false if the caller must try again because the guards did not
+ * cover the current arrays. */
 static bool try_image(struct sw_cpu *cpu, struct sw_batch *batch, struct sw_cpu_image *image)
 {
     batch->image.sequence = sw_phase_lock_enter_alone(&cpu->lock);
@@ -233,7 +236,7 @@ static bool try_image(struct sw_cpu *cpu, struct sw_batch *batch, struct sw_cpu_
     return begun || busy;
 }
 
-/* An image that has not begun. NULL: there is no memory. */
+/* Creates an image and its guards. Returns NULL if memory is short. */
 static struct sw_cpu_image *create(struct sw_cpu *cpu, bool borrows)
 {
     struct sw_cpu_image *image = calloc(1, sizeof(*image));
@@ -289,7 +292,7 @@ static bool is_lost(const struct sw_cpu_image *image)
            (image->rows != NULL && sw_copies_are_lost(image->rows->copies));
 }
 
-/* Adds entries, the one without a slot first, until the columns are full. */
+/* Adds entries until the columns are full. The entry without a slot comes first. */
 static void read_slots(struct sw_cpu_image *image, struct sw_image_columns *columns)
 {
     if (image->side && columns->count < columns->room) {
@@ -313,7 +316,7 @@ static uint8_t *row_place(const struct sw_cpu_image *image, const struct sw_imag
     return (uint8_t *)columns->values + (size_t)columns->count * image->cpu->config.value_bytes;
 }
 
-/* Adds an entry that a writer has copied. */
+/* Adds an entry that a writer has copied. Returns false if there is none. */
 static bool add_copied(struct sw_cpu_image *image, bool any, struct sw_image_columns *columns)
 {
     uint64_t m = 0;
@@ -330,8 +333,8 @@ static bool add_copied(struct sw_cpu_image *image, bool any, struct sw_image_col
     return true;
 }
 
-/* Adds the next entries among the slots, without those whose rows a writer copies. Returns whether
- * there were some. */
+/* Adds the next entries found in the slots, except those whose rows a writer copies. Returns
+ * whether the slots had any entry. */
 static bool add_found(struct sw_cpu_image *image, struct sw_image_columns *columns)
 {
     uint64_t keys[AHEAD], words[AHEAD] = {0}, numbers[AHEAD];
@@ -361,8 +364,8 @@ static bool add_found(struct sw_cpu_image *image, struct sw_image_columns *colum
     return found.count > 0;
 }
 
-/* What writers have copied goes first, so that they wait for memory as little as can be. At the end
- * only what they are copying is left. */
+/* Adds the copies of writers first, so that writers wait for memory as little as possible. At the
+ * end only the copies in progress remain. */
 static void read_rows(struct sw_cpu_image *image, struct sw_image_columns *columns)
 {
     while (columns->count < columns->room && image->left > 0 && !is_lost(image)) {
@@ -375,7 +378,8 @@ static void read_rows(struct sw_cpu_image *image, struct sw_image_columns *colum
 
 /* --- the backend's ---------------------------------------------------------------------------- */
 
-/* All times of the image go to image->known, since the order of both tables is another one. */
+/* Reads all expiry times of the image into the table image->known, since the two tables have
+ * different orders. */
 static int know_times(struct sw_cpu_image *image)
 {
     uint64_t *memory = malloc(2 * SW_IMAGE_TIMES_PIECE * sizeof(*memory));
@@ -398,7 +402,7 @@ static int know_times(struct sw_cpu_image *image)
     return status;
 }
 
-/* Entries [from, count) get their times. */
+/* Fills in the expiry times of the entries [from, count). */
 static int read_times(struct sw_cpu_image *image, struct sw_image_columns *columns, uint32_t from)
 {
     const uint32_t key_bytes = image->kind.slot_bits / 16;
@@ -442,7 +446,7 @@ void sw_cpu_image_drop(void *context)
         image->times = NULL;
     }
     if (image->guard != NULL) {
-        sw_guard_lose(image->guard); /* no writer waits for its chunks any more */
+        sw_guard_lose(image->guard); /* no writer waits for the chunks of this image any more */
         if (image->rows != NULL) {
             sw_copies_lose(image->rows->copies);
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * image_times.c - a table of the times of an image.
+ * image_times.c - a table of the expiry times of an image.
  */
 #include "table/robin_hood/cpu/image_times.h"
 

@@ -2,16 +2,16 @@
  *
  * parallel.inl - one large batch on all threads of the pool. Included by parallel.c once per width.
  *
- * Reads are cut into chunks. Writes go through these steps, each on all threads, each finished
- * before the next begins; sw_pool_run is the barrier between them (rule 5):
+ * Threads take chunks of reads. Writes run in the steps below. All threads work on each step, and
+ * finish it before the next begins; sw_pool_run is the barrier (rule 5):
  *
- *   count, scatter  operations are partitioned by the top bits of m; a partition keeps their order.
- *                   count loads the keys, which others may change, and keeps them (rule 9).
- *   update          A partition's operations are applied in order (rule 7). Present keys change in
- *                   place, nothing moves (rule 6). Absent keys are gathered, each once: later
- *                   operations on such a key are applied to the gathered entry.
- *   insert, answer  The gathered entries are inserted: absent, distinct (rules 1 to 4). Beside it
- *                   the answers, which lie in order of partition, are copied to the caller.
+ *   count, scatter  count loads and keeps the keys, which others may change (rule 9). scatter
+ *                   partitions the operations by the top bits of m; a partition keeps their order.
+ *   update          One thread applies the operations of a partition in order (rule 7). Present
+ *                   keys change in place and no entry moves (rule 6). Each absent key is gathered
+ *                   once; later operations on the key apply to the gathered entry.
+ *   insert, answer  The gathered entries, which are absent and distinct, are inserted (rules 1 to
+ *                   4). In parallel the answers, in order of partition, are copied to the caller.
  *
  * All operations on a key are in one partition, so one thread applies them in their order.
  */
@@ -36,13 +36,13 @@ struct RH(partition) {
 struct RH(job) {
     const struct RH(table) * table;
     const struct RH(work) * work;
-    const RH_WORD *given; /* the caller's keys, where get_job is to copy them */
+    const RH_WORD *given; /* the caller's keys, if get_job must copy them */
     struct RH(record) * records;
     struct RH(slot) * entries;
-    RH_WORD *keys; /* of the scratch: the keys of a batch that writes, as loaded; then every m */
+    RH_WORD
+    *keys; /* in the scratch: the loaded keys of a write batch; then the m of every operation */
     uint32_t *index;
-    uint32_t (*offsets)[SW_CPU_PARTITIONS]; /* [slice]: where its next record goes in each
-                                               partition */
+    uint32_t (*offsets)[SW_CPU_PARTITIONS]; /* [slice]: its next record in each partition */
     uint32_t slices;
     uint32_t slice_ops; /* multiple of 64 */
     uint32_t next;      /* the next unit of work, atomic */
@@ -65,7 +65,7 @@ static uint32_t RH(slice_end)(const struct RH(job) * job, uint32_t slice)
 
 #define GET_CHUNK 1024U
 
-/* Copies keys [begin, end) of a batch that writes; from then on the copy is read (rule 9). */
+/* Copies the keys [begin, end) of a write batch. Later steps read only the copy (rule 9). */
 static void RH(keep_keys)(const struct RH(job) * job, uint32_t begin, uint32_t end)
 {
     for (uint32_t i = begin; i < end; i++) {
@@ -141,7 +141,7 @@ static void RH(count_job)(void *context, uint32_t thread, uint32_t threads)
     }
 }
 
-/* Turns the counts into the offsets at which each slice writes, partition by partition. */
+/* Turns the counts into the offsets where each slice writes in each partition. */
 static void RH(place_slices)(struct RH(job) * job)
 {
     uint32_t at = 0;
@@ -178,7 +178,8 @@ static void RH(scatter_job)(void *context, uint32_t thread, uint32_t threads)
 
 /* --- writes: update in place, gather what is absent --- */
 
-/* The keys gathered in one partition: open addressing; 0 is free, k + 1 names entries[k]. */
+/* The keys gathered in one partition, with open addressing. 0 marks a free place; k + 1 stands for
+ * entries[k]. */
 struct RH(gather) {
     struct RH(slot) * entries;
     uint32_t *index;
@@ -202,7 +203,7 @@ static void RH(gather_init)(struct RH(gather) * gather, const struct RH(job) * j
     memset(gather->index, 0, sizeof(uint32_t) << bits);
 }
 
-/* The place of m in the index, or the free one where it belongs. */
+/* The place of m in the index, or the free place where m belongs. */
 static uint32_t *RH(gather_find)(const struct RH(gather) * gather, RH_WORD m)
 {
     uint32_t at = (uint32_t)((m * 0x9e3779b97f4a7c15ULL) >> gather->shift);
@@ -234,7 +235,7 @@ static void RH(update_absent)(struct RH(gather) * gather, struct RH(record) * re
     record->found = entry != NULL;
 }
 
-/* The key is present, or is the one that lives in the side cell. */
+/* For a present key, or the key in the side cell. */
 static void RH(update_present)(const struct RH(table) * table, const struct RH(place) * place,
                                struct RH(record) * record, struct sw_counters *counters)
 {
@@ -317,8 +318,8 @@ static void RH(insert_partition)(const struct RH(job) * job, struct RH(partition
     partition->counters.failures += partition->left_over;
 }
 
-/* `found` is assembled in the memory of the index, which is not needed any more, and stored
- * once. */
+/* Writes the answers of a slice. Assembles `found` in the memory of the index, which is no longer
+ * needed, and stores it once. */
 static void RH(answer_slice)(const struct RH(job) * job, uint32_t slice)
 {
     const struct RH(work) *work = job->work;
@@ -361,8 +362,8 @@ static void RH(insert_job)(void *context, uint32_t thread, uint32_t threads)
     }
 }
 
-/* On one thread, after all inserts: adds up the counters, and moves what met the cap to the stash,
- * or to the front of the entries as left-overs. */
+/* Adds up the counters, and moves entries that met the cap to the stash, or to the front of the
+ * entries as leftovers. On one thread, after all inserts. */
 static void RH(finish_upsert)(struct RH(job) * job, struct RH(work) * work,
                               struct sw_counters *counters)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * resize.c - growth and shrinking, and the facts that depend on them.
+ * resize.c - growth and shrinking, and the facts that they change.
  */
 #include "table/robin_hood/cpu/resize.h"
 
@@ -13,7 +13,8 @@
 #include "table/robin_hood/cpu/row_image.h"
 #include "table/robin_hood/cpu/row_passes.h"
 
-/* Pause after a growth that failed: so long, and so many times as long as the attempt took. */
+/* Pause after a failed growth: RETRY_NS, or RETRY_TIMES times the duration of the attempt if that
+ * is longer. */
 #define RETRY_NS 1000000000ULL
 #define RETRY_TIMES 20
 
@@ -33,8 +34,8 @@ static bool rebuild(const struct sw_cpu *cpu, const union sw_cpu_table *to, uint
                                        : sw_rebuild_s128(&cpu->table.s128, &to->s128, stash_limit);
 }
 
-/* Moves all entries to arrays of `capacity`. SW_E_NOMEM, or SW_E_FULL if more than stash_limit
- * entries would meet the cap there; then nothing has changed. */
+/* Moves all entries to arrays of `capacity`. On SW_E_NOMEM nothing has changed. SW_E_FULL: more
+ * than stash_limit entries would meet the cap there; nothing has changed. */
 static int move_to(struct sw_cpu *cpu, uint64_t capacity, uint64_t stash_limit)
 {
     struct sw_table_config config = cpu->config;
@@ -42,7 +43,7 @@ static int move_to(struct sw_cpu *cpu, uint64_t capacity, uint64_t stash_limit)
     struct sw_state state = {0};
     config.capacity_slots = capacity;
     if (sw_geometry_compute(&config, &geometry, NULL, 0) != SW_OK) {
-        return SW_E_NOMEM; /* no such capacity is asked for */
+        return SW_E_NOMEM; /* no caller requests such a capacity */
     }
     void *slots = sw_cpu_arrays_map(&geometry, cpu->geometry.bytes_total + cpu->scratch.bytes);
     if (slots == NULL) {
@@ -67,8 +68,8 @@ static int move_to(struct sw_cpu *cpu, uint64_t capacity, uint64_t stash_limit)
     return SW_OK;
 }
 
-/* Moves all entries to arrays of `capacity`, doubled until no more than stash_limit entries meet
- * the cap. On the way up the present capacity is tried too: it always serves. */
+/* Moves all entries to arrays of `capacity`. Doubles it until at most stash_limit entries meet the
+ * cap. Also tries the current capacity on the way up, which always suffices. */
 static int move_to_at_least(struct sw_cpu *cpu, uint64_t capacity, uint64_t stash_limit)
 {
     uint64_t present = capacity_of(cpu);
@@ -101,7 +102,7 @@ static void describe(struct sw_cpu *cpu)
     }
 }
 
-/* Counts an attempt in `count`, or as failed, and publishes its result. */
+/* Adds an attempt to `count`, or to the failed ones, and publishes the result. */
 static void record(struct sw_cpu *cpu, int status, uint64_t *count)
 {
     pthread_mutex_lock(&cpu->facts_mutex);
@@ -119,8 +120,8 @@ uint64_t sw_cpu_retry_pause_ns(uint64_t took_ns)
     return took_ns > RETRY_NS / RETRY_TIMES ? took_ns * RETRY_TIMES : RETRY_NS;
 }
 
-/* Is the table still as it was when growth failed for the probe cap? Other entries would not help:
- * only fewer, or another capacity or stash. */
+/* Whether the table is unchanged since growth failed because of the probe cap. Other entries would
+ * not help; only fewer entries, another capacity or another stash. */
 static bool is_still_full(const struct sw_cpu *cpu)
 {
     const struct sw_cpu_failed *failed = &cpu->failed;
@@ -129,7 +130,8 @@ static bool is_still_full(const struct sw_cpu *cpu)
            cpu->state.occupied >= failed->occupied;
 }
 
-/* True if more slots would not admit more entries: there are as many as there may be rows. */
+/* Returns true if more slots would not admit more entries, because the number of rows is the
+ * limit. */
 static bool rows_are_the_limit(const struct sw_cpu *cpu)
 {
     return cpu->arena.rows != NULL && cpu->geometry.occupied_max >= cpu->arena.reserved &&

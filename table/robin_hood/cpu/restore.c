@@ -12,8 +12,8 @@
 #include "table/robin_hood/cpu/image.h"
 #include "table/robin_hood/cpu/resize.h"
 
-/* Bytes of the slots of a segment; more where there would be more segments than SEGMENTS_MAX, since
- * each thread that adds has a cache line for every segment. */
+/* Bytes of the slots of a segment. Segments are larger if there would be more than SEGMENTS_MAX,
+ * since each adding thread has a cache line for every segment. */
 #define SEGMENT_BYTES (1ULL << 20)
 #define SEGMENTS_MAX 4096U
 #define LINE_BYTES 64U
@@ -36,7 +36,8 @@ static void cut_segments(struct sw_cpu_restore *restore)
     restore->segments = (uint32_t)(((buckets - 1) >> restore->segment_shift) + 1);
 }
 
-/* Runs alone, on an empty table. */
+/* Grows the table for `entries` entries and cuts segments. In an exclusive phase; the table must be
+ * empty. */
 static int prepare(struct sw_cpu_restore *restore, uint64_t entries)
 {
     struct sw_cpu *cpu = restore->cpu;
@@ -102,15 +103,14 @@ static int add(struct sw_cpu_restore *restore, const void *keys, const void *val
     return enough && !__atomic_load_n(&restore->failed, __ATOMIC_RELAXED) ? SW_OK : SW_E_NOMEM;
 }
 
-/* Copies rows to ones of the arena, which are numbered in the order they come, and adds their
- * numbers. */
+/* Copies rows to the arena, numbers them in order of arrival, and adds their numbers. */
 static int add_rows(struct sw_cpu_restore *restore, const void *keys, const uint8_t *rows,
                     uint32_t count)
 {
     const struct sw_arena *arena = &restore->cpu->arena;
     const uint32_t word_bytes = restore->cpu->config.slot_bits / 16;
     const uint64_t first = __atomic_fetch_add(&restore->rows, count, __ATOMIC_RELAXED);
-    if (first + count > arena->mapped) { /* more than were announced: finish() tells */
+    if (first + count > arena->mapped) { /* more rows than announced: finish() reports it */
         return SW_OK;
     }
     uint8_t *numbers = malloc((size_t)count * word_bytes);
@@ -159,7 +159,7 @@ static void lay_out_job(void *context, uint32_t thread, uint32_t threads)
     free(bins);
 }
 
-/* Lays all segments out, and inserts what did not fit. */
+/* Lays out all segments, and inserts the overflow. */
 static int finish(struct sw_cpu_restore *restore)
 {
     struct sw_cpu *cpu = restore->cpu;

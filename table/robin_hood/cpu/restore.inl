@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * restore.inl - writes entries to their segments, and lays segments out. Included by restore.c once
+ * restore.inl - writes entries to their segments, and lays out segments. Included by restore.c once
  * per width.
  */
 
-/* Entries collected for a segment: a cache line of them is stored at once. */
+/* Entries gathered for a segment: one cache line is stored at once. */
 #define RH_LINE (64 / sizeof(struct RH(slot)))
 
 static uint64_t RH(segment_slots)(const struct sw_cpu_restore *restore, uint32_t segment)
@@ -78,8 +78,8 @@ static void RH(add_side)(struct sw_cpu_restore *restore, RH_WORD value)
     pthread_mutex_unlock(&restore->mutex);
 }
 
-/* `lines` has room for a line of each segment, `counts` tells how many entries each line holds:
- * none, before and afterwards. */
+/* Adds entries. `lines` has room for one line of each segment; `counts` has the number of entries
+ * in each line, 0 before and afterwards. */
 static void RH(add)(struct sw_cpu_restore *restore, const RH_WORD *keys, const RH_WORD *values,
                     uint32_t count, struct RH(slot) * lines, uint8_t *counts)
 {
@@ -110,10 +110,10 @@ static void RH(add)(struct sw_cpu_restore *restore, const RH_WORD *keys, const R
 
 /* --- laying out --- */
 
-/* A counting sort. Each slot of a home bucket has a bin, which is the home of a finer bucket: bins
- * are in order of m, and most hold one entry at most. Turns the number of entries of each bin into
- * the slot of the segment where they begin: the first free one at or after their home, as in
- * rebuild.inl. An entry past the segment or the cap takes no slot. */
+/* Part of a counting sort. Each slot of a home bucket has a bin, which is the home of a finer
+ * bucket: bins are in order of m, and most hold at most one entry. Turns the number of entries of
+ * each bin into the first slot of the bin in the segment: the first free slot at or after the home,
+ * as in rebuild.inl. An entry past the segment or the cap takes no slot. */
 static void RH(place_bins)(uint32_t *bins, uint64_t count, uint64_t max_probe)
 {
     uint64_t next = 0;
@@ -128,8 +128,8 @@ static void RH(place_bins)(uint32_t *bins, uint64_t count, uint64_t max_probe)
     }
 }
 
-/* Sorts the slots: only entries of one bin, which are neighbours, can be out of order. False if a
- * key is there twice. */
+/* Sorts the slots. Only neighbouring entries of one bin can be out of order. Returns false if a key
+ * occurs twice. */
 static bool RH(order)(struct RH(slot) * slots, uint64_t count)
 {
     bool distinct = true;
@@ -148,7 +148,8 @@ static bool RH(order)(struct RH(slot) * slots, uint64_t count)
     return distinct;
 }
 
-/* `entries` has room for the slots of a segment, `bins` for a number each. */
+/* Lays out a segment. `entries` has room for the slots of a segment, `bins` for one number a
+ * slot. */
 static void RH(lay_out)(struct sw_cpu_restore *restore, uint32_t segment, struct RH(slot) * entries,
                         uint32_t *bins)
 {
@@ -179,8 +180,8 @@ static void RH(lay_out)(struct sw_cpu_restore *restore, uint32_t segment, struct
     }
 }
 
-/* Inserts what did not fit in its segment. Returns SW_OK; SW_E_FULL; SW_E_INVALID: a key is present
- * already. */
+/* Inserts the entries that did not fit in their segments. Returns SW_OK; SW_E_FULL; SW_E_INVALID: a
+ * key is already present. */
 static int RH(insert_rest)(struct sw_cpu_restore *restore)
 {
     struct sw_cpu *cpu = restore->cpu;

@@ -20,7 +20,7 @@ void sw_cpu_admit_all(struct sw_batch *batch)
     }
 }
 
-/* True if the operation inserts an absent key. */
+/* Returns true if the operation inserts an absent key. */
 static bool inserts(uint32_t op)
 {
     return SW_OPS_HAS(SW_OPS_INSERT, op);

@@ -5,9 +5,9 @@
 
 static_assert(sizeof(struct RH(undo)) >= 2 * sizeof(RH_WORD), "the scratch holds a set of keys");
 
-/* The number of absent keys that some operation would insert, each counted once. The batch adds at
- * most so many entries; fewer, where operations are refused for their operand or delete. Loads the
- * keys once and for all (rule 9): work->keys becomes the copy. */
+/* Counts the distinct absent keys that some operation would insert. The batch adds at most this
+ * number of entries, and fewer if operations are refused for their operand or delete keys. Copies
+ * the keys (rule 9), and sets work->keys to the copy. */
 static uint64_t RH(count_absent)(const struct sw_cpu *cpu, struct RH(work) * work)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
@@ -36,7 +36,7 @@ static uint64_t RH(count_absent)(const struct sw_cpu *cpu, struct RH(work) * wor
             side = true;
             continue;
         }
-        /* keys of one home are close together in m; here they must be spread */
+        /* keys with one home are close together in m; the multiplication spreads them */
         uint64_t at = (uint64_t)(((sw_u128)(m * 0x9e3779b97f4a7c15ULL) * size) >> 64);
         while (seen[at] != RH_EMPTY && seen[at] != m) {
             at = at + 1 < size ? at + 1 : 0;

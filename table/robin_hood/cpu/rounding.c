@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * rounding.c - 64 sums of rows whose bits are known: denormals, ties, infinities, no numbers, and
- * products that a fused multiplication would not round.
+ * rounding.c - 64 sums of rows with known results: denormals, ties, infinities, NaNs, and products
+ * that a fused multiply-add would not round.
  */
 #include "table/robin_hood/cpu/rounding.h"
 
@@ -9,7 +9,7 @@
 
 #include "table/robin_hood/rows.h"
 
-/* The bits of row + (scale * operand), each rounded to the nearest, ties to even. */
+/* The bits of row + (scale * operand), each step rounded to nearest, ties to even. */
 static const struct {
     uint32_t scale, operand, row, sum;
 } known[64] = {

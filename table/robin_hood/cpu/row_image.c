@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_image.c - the states of rows, and copies of entries with theirs.
+ * row_image.c - the states of rows, and copies of entries with their rows.
  */
 #include "table/robin_hood/cpu/row_image.h"
 
@@ -29,7 +29,8 @@ uint64_t sw_row_image_bytes(uint32_t value_bytes, uint64_t rows)
 
 /* --- writers ---------------------------------------------------------------------------------- */
 
-/* True if the row is the caller's now; false if it is, or was, another one's. */
+/* Claims a row. Returns true if the caller now owns the row; false if another thread owns or owned
+ * it. */
 static bool claim(struct sw_row_image *image, uint64_t row)
 {
     uint8_t was = SW_ROW_OPEN;

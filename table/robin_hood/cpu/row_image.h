@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_image.h - keeps rows as they were at one instant, while they are being written and an image
+ * row_image.h - keeps rows as they were at one instant, while writers change them and an image
  * reads them.
  *
- * The slots of the image, which a guard keeps (table/host/guard.h), tell which entry has which row.
- * Every row that some entry had at the instant leaves once: the reader copies it when it comes upon
- * its slot, or a writer copied entry and row before it changed the row or gave it back, and the
- * reader takes the copy. So the image has all of its entries when it has as many as there were.
+ * The slots of the image, which a guard keeps (table/host/guard.h), map entries to rows. Every row
+ * that an entry had at the instant is delivered once. Either the reader copies the row when it
+ * reads the slot. Or a writer copies entry and row before it changes or frees the row, and the
+ * reader takes the copy. So the image is complete when it has the number of entries that the table
+ * had at the instant.
  *
- * Threads: sw_row_image_before_write and _given_out in write phases, from any number with a row
- * each; begin, leave_to and abandon alone; everything else from one, the reader.
+ * Threads: sw_row_image_before_write and _given_out in write phases, from any number of threads,
+ * each with its own rows; begin, leave and abandon in exclusive phases; everything else from one
+ * thread, the reader.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CPU_ROW_IMAGE_H
 #define SHERWOOD_TABLE_ROBIN_HOOD_CPU_ROW_IMAGE_H
@@ -20,47 +22,47 @@
 #include "table/host/copies.h"
 #include "table/robin_hood/cpu/arena.h"
 
-/* What became of a row: atomic, one byte each. */
+/* The state of a row; atomic, one byte each. */
 enum sw_row_state {
     SW_ROW_OPEN,  /* neither read nor copied */
-    SW_ROW_TAKEN, /* somebody copies it: writers wait */
-    SW_ROW_DONE   /* it may be written */
+    SW_ROW_TAKEN, /* a thread copies the row: writers wait */
+    SW_ROW_DONE   /* the row may be written */
 };
 
 struct sw_row_image {
-    const uint8_t *rows; /* constant from begin on, like the next four */
+    const uint8_t *rows; /* constant after begin, as are the next four */
     uint32_t stride, value_bytes;
-    uint64_t high; /* no entry of the image has a row from here on */
-    uint64_t room; /* rows that there are states for */
+    uint64_t high; /* the image has no rows from here on */
+    uint64_t room; /* number of rows with a state */
     uint8_t *states;
     struct sw_copies *copies;
-    struct sw_arena left; /* rows that the table has left to the image; .rows NULL: none */
+    struct sw_arena left; /* arena that the table left to the image; .rows NULL: none */
 
-    /* The reader's. */
+    /* Used by the reader only. */
     struct sw_chunk *reading;
-    uint32_t next; /* of the chunk's copies */
+    uint32_t next; /* index of the chunk's next copy */
 };
 
-/* For an arena that has `rows` rows mapped. NULL: no memory. */
+/* Creates an image for an arena with `rows` mapped rows. Returns NULL if memory is short. */
 struct sw_row_image *sw_row_image_create(uint32_t value_bytes, uint64_t rows);
 void sw_row_image_destroy(struct sw_row_image *image);
-/* Bytes that it takes at once. */
+/* Bytes of memory that an image uses at most. */
 uint64_t sw_row_image_bytes(uint32_t value_bytes, uint64_t rows);
 
-/* The instant. False if there are rows for which there are no states. */
+/* Sets the instant of the image. Returns false if some rows have no state. */
 bool sw_row_image_begin(struct sw_row_image *image, const struct sw_arena *arena);
-/* The table does not use the rows any more: they are the image's. */
+/* Passes the arena to the image: the table no longer uses the rows. */
 void sw_row_image_leave(struct sw_row_image *image, const struct sw_arena *arena);
-/* Lost, and nobody reads the rows any more. */
+/* Marks the image as lost, and waits until no thread reads the rows. */
 void sw_row_image_abandon(struct sw_row_image *image);
 
-/* Copies the entry m and its row, unless that has been done. */
+/* Copies the entry m and its row, unless this is already done. */
 #if defined(__GNUC__)
 __attribute__((cold, noinline))
 #endif
 void sw_row_image_keep(struct sw_row_image *image, uint64_t m, uint64_t row);
 
-/* Before the row of the entry m is written, or given back. There may be no image. */
+/* Call this before the row of the entry m is written or freed. `image` may be NULL. */
 static inline void sw_row_image_before_write(struct sw_row_image *image, uint64_t m, uint64_t row)
 {
     if (image != NULL && row < image->high &&
@@ -69,7 +71,7 @@ static inline void sw_row_image_before_write(struct sw_row_image *image, uint64_
     }
 }
 
-/* An entry gets the row, which was free: the image wants nothing of it. */
+/* Call this when an entry gets a free row: the image does not need the row. */
 static inline void sw_row_image_given_out(struct sw_row_image *image, uint64_t row)
 {
     if (image != NULL && row < image->high) {
@@ -77,7 +79,7 @@ static inline void sw_row_image_given_out(struct sw_row_image *image, uint64_t r
     }
 }
 
-/* A row of the arena for an entry that is new, or that moves. */
+/* Takes a row of the arena, for an entry that is new or moves. */
 static inline uint32_t sw_row_image_give_out(struct sw_row_image *image, struct sw_arena *arena)
 {
     const uint32_t row = sw_arena_take(arena);
@@ -85,10 +87,10 @@ static inline uint32_t sw_row_image_give_out(struct sw_row_image *image, struct 
     return row;
 }
 
-/* Copies a row of the image; false: a writer does that, or has done it. */
+/* Copies a row of the image. Returns false if a writer copies or has copied the row. */
 bool sw_row_image_take(struct sw_row_image *image, uint64_t row, uint8_t *to);
-/* The next entry that a writer has copied, and its row, valid until the next call; NULL: there is
- * none now. Without `any` some that are there may not be found. */
+/* Returns the row of the next entry that a writer has copied, valid until the next call, and sets
+ * *m; NULL: none now. Without `any`, it may miss some copies. */
 const uint8_t *sw_row_image_next(struct sw_row_image *image, bool any, uint64_t *m);
 
 #endif

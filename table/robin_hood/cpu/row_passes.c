@@ -9,7 +9,7 @@
 #include "table/robin_hood/cpu/row_image.h"
 #include "table/robin_hood/row_audit.h"
 
-/* Copies the row of the entry m to a lower one. */
+/* Copies the row of the entry m to a row with a lower number. */
 static uint64_t lower_row(struct sw_cpu *cpu, uint64_t m, uint64_t row)
 {
     const struct sw_arena *arena = &cpu->arena;

@@ -9,15 +9,15 @@
 
 #include "table/robin_hood/cpu/cpu.h"
 
-/* A read phase: replaces the numbers of `count` rows, words of the table's width, by the rows. */
+/* Copies the rows of `count` row numbers, which are words of the table's width. In a read phase. */
 void sw_cpu_scan_rows(const struct sw_cpu *cpu, const void *words, void *rows, uint32_t count);
 
-/* A write phase: gives back the memory of rows that the table's capacity has no use for, having
- * moved those in use there. */
+/* Moves entries to lower rows and unmaps the rows that the table's capacity does not need. In a
+ * write phase. */
 void sw_cpu_lower_rows(struct sw_cpu *cpu);
 
-/* A read phase: I11, I12 and I13 (table/robin_hood/README.md). SW_OK; SW_E_INVALID with the first
- * violation as text; SW_E_NOMEM. */
+/* Checks I11, I12 and I13 (table/robin_hood/README.md). In a read phase. Returns SW_OK;
+ * SW_E_INVALID with the first violation as text; SW_E_NOMEM. */
 int sw_cpu_check_rows(const struct sw_cpu *cpu, char *violation, size_t violation_size);
 
 #endif

@@ -5,7 +5,7 @@
 
 /* --- scans --- */
 
-/* The entries of a scan have the numbers of their rows in `words`; copies the rows. */
+/* Copies the rows of a scan; `words` has the row numbers. */
 static void RH(scan_rows)(const struct sw_cpu *cpu, const void *words, uint8_t *to, uint32_t count)
 {
     const struct sw_arena *arena = &cpu->arena;
@@ -17,8 +17,8 @@ static void RH(scan_rows)(const struct sw_cpu *cpu, const void *words, uint8_t *
 
 /* --- moving --- */
 
-/* Gives entries whose rows are numbered `limit` or more lower ones. There are as many: no more than
- * `limit` entries are held. */
+/* Moves entries with row numbers >= `limit` to lower rows. There are enough lower rows: the table
+ * has at most `limit` entries. */
 static void RH(lower_rows)(struct sw_cpu *cpu, uint64_t limit)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;

@@ -14,10 +14,10 @@
 #include "table/robin_hood/cpu/texts.h"
 #include "table/robin_hood/rows.h"
 
-/* Reads are answered in blocks of a word of `found`, and given to threads in chunks of blocks. */
+/* Reads run in blocks of one word of `found`; threads take chunks of blocks. */
 #define SW_ROWS_BLOCK 64U
 #define SW_ROWS_CHUNK 1024U
-/* Batches that copy this many bytes are worth all threads, however few their keys. */
+/* From this number of copied bytes a batch uses all threads, even if it has few keys. */
 #define SW_ROWS_PARALLEL_BYTES (1ULL << 20)
 
 struct row_reads {
@@ -26,7 +26,7 @@ struct row_reads {
     uint64_t next; /* operation, atomic */
 };
 
-/* Whether the present key of read i has not expired; answers when it does. */
+/* Whether the present key of read i has not expired. Also writes its expiry time to expires_out. */
 static bool judge(const struct sw_cpu *cpu, const struct sw_batch *batch, uint32_t i, uint64_t key)
 {
     const uint64_t at = sw_expiry_of(cpu->expiry, key);
@@ -37,7 +37,7 @@ static bool judge(const struct sw_cpu *cpu, const struct sw_batch *batch, uint32
     return lives;
 }
 
-/* Answers operation i with its key's row; NULL: with zeros. */
+/* Answers operation i with its key's row; row NULL: with zeros. */
 static void answer_row(const struct sw_batch *batch, uint32_t i, uint32_t bytes, const uint8_t *row)
 {
     uint8_t *to = (uint8_t *)batch->previous + (size_t)i * bytes;
@@ -48,12 +48,12 @@ static void answer_row(const struct sw_batch *batch, uint32_t i, uint32_t bytes,
     }
 }
 
-/* The group of operation i, of a batch that reads, is refused: its key has another text. Threads
- * that find that out of one group agree. */
+/* Refuses the group of operation i in a read batch, because the key has another key string. All
+ * threads write the same value for one group. */
 static void refuse_collision(struct sw_batch *batch, uint32_t i)
 {
     uint32_t low = 0, high = batch->group_count;
-    while (low < high) { /* the first group that ends behind i */
+    while (low < high) { /* the first group that ends after i */
         const uint32_t middle = low + (high - low) / 2;
         if (batch->group_ends[middle] > i) {
             high = middle;
@@ -67,8 +67,8 @@ static void refuse_collision(struct sw_batch *batch, uint32_t i)
     __atomic_store_n(&batch->status, SW_E_FULL, __ATOMIC_RELAXED);
 }
 
-/* Refuses the groups of operations [begin, end), of a batch that reads, that have other texts than
- * rows[], those of their keys. */
+/* Refuses the groups of the operations [begin, end) in a read batch whose key strings differ from
+ * those in rows[]. */
 static void compare_texts(const struct sw_arena *arena, struct sw_batch *batch, uint32_t begin,
                           uint32_t end, const uint8_t *const *rows)
 {
@@ -89,7 +89,7 @@ static const uint8_t *operand_of(const struct sw_arena *arena, const struct sw_b
            (size_t)i * arena->value_bytes * (batch->wide_operands ? 2 : 1);
 }
 
-/* Adds the numbers of an operand, which are of 16 or 32 bits, to those of a row, of 16. */
+/* Adds the numbers of an operand, of 16 or 32 bits, to the 16-bit numbers of a row. */
 #define ADD_TO_16(type)                                                                      \
     static void add_to_##type(uint16_t *row, const void *operand, uint32_t count, bool wide) \
     {                                                                                        \
@@ -118,8 +118,8 @@ static void change_bits(const uint32_t *operand, uint32_t op, uint32_t bytes, ui
 #undef SW_ROW
 }
 
-/* Changes a row by an operand: bit by bit, or it adds number by number; integers wrap around. Each
- * element of the operand, which others may change meanwhile, is loaded once. */
+/* Changes a row by an operand: with bit operations, or by adding number by number; integers wrap
+ * around. Loads each element of the operand once, since others may change it meanwhile. */
 static void update_row(const struct sw_batch *batch, const void *operand, uint32_t op,
                        uint32_t bytes, uint8_t *row)
 {
@@ -147,8 +147,8 @@ static void update_row(const struct sw_batch *batch, const void *operand, uint32
     }
 }
 
-/* What operation i makes of its key's row, which is zeros if the key was absent. Others may change
- * the operand meanwhile, but not where it has a text. */
+/* Carries out operation i on its key's row, which counts as zeros if the key was absent. Others may
+ * change the operand meanwhile, except its key string. */
 static inline void write_row(const struct sw_arena *arena, const struct sw_batch *batch, uint32_t i,
                              bool found, uint8_t *row)
 {
@@ -173,15 +173,15 @@ static inline void write_row(const struct sw_arena *arena, const struct sw_batch
     }
 }
 
-/* What an operation does to the bytes of a row. */
+/* The effect of an operation on the bytes of a row. */
 struct row_act {
-    uint32_t row; /* SW_NO_ROW: the key has none */
-    bool found;   /* the key was present, and had it */
+    uint32_t row; /* SW_NO_ROW: the key has no row */
+    bool found;   /* the key was present and had this row */
     bool writes;
-    bool answers; /* with the row as it was */
-    bool fresh;   /* the row was never used: no operation before this one has it */
+    bool answers; /* the answer is the row before the operation */
+    bool fresh;   /* the row was never used before: no earlier operation of the batch has it */
 };
-#define SW_NO_ROW UINT32_MAX /* never given out */
+#define SW_NO_ROW UINT32_MAX /* never used as a row number */
 
 static inline void carry_out(const struct sw_arena *arena, const struct sw_batch *batch, uint32_t i,
                              struct row_act act)
@@ -198,11 +198,11 @@ static inline void carry_out(const struct sw_arena *arena, const struct sw_batch
 struct row_acts {
     const struct sw_arena *arena;
     const struct sw_batch *batch;
-    struct row_act *acts; /* [batch->count], from `first` on; NULL: none is left for later */
+    struct row_act *acts; /* [batch->count], filled from `first` on; NULL: nothing is deferred */
     uint32_t first, left;
 };
 
-/* Neighbouring rows, which may share a cache line, are of one thread. */
+/* Number of neighbouring rows, which may share a cache line, that one thread processes. */
 #define SW_ROWS_TOGETHER 64U
 
 static bool is_of(struct row_act act, uint32_t i, uint32_t thread, uint32_t threads)
@@ -211,8 +211,8 @@ static bool is_of(struct row_act act, uint32_t i, uint32_t thread, uint32_t thre
     return (uint64_t)(lot * 0x9e3779b1U) * threads >> 32 == thread;
 }
 
-/* Carries out the acts on the rows of this thread in their order. A row that was given back and
- * taken again keeps its thread, so that it is answered before it is written. */
+/* Carries out the effects on the rows of this thread, in order. A row that was freed and reused
+ * keeps its thread, so the thread answers from the row before it writes the row. */
 static void carry_out_job(void *context, uint32_t thread, uint32_t threads)
 {
     const struct row_acts *all = context;
@@ -230,9 +230,9 @@ static void carry_out_job(void *context, uint32_t thread, uint32_t threads)
     }
 }
 
-/* Does what operation i does to its row, or leaves it to all threads. A fresh row is written at
- * once: nothing that was left concerns it. It is cheap, since such rows are neighbours, and threads
- * that share them would wait for the same new pages. */
+/* Carries out the effect of operation i on its row, or defers it to all threads. A fresh row is
+ * written immediately, since no deferred effect concerns it. This is cheap, since such rows are
+ * neighbours; several threads would wait for the same new pages. */
 static inline void carry_out_or_leave(struct row_acts *all, uint32_t i, struct row_act act)
 {
     const bool leave = all->acts != NULL && !act.fresh && (act.writes || act.answers);
@@ -246,7 +246,7 @@ static inline void carry_out_or_leave(struct row_acts *all, uint32_t i, struct r
     }
 }
 
-/* Does what was left, on all threads if it is worth them. */
+/* Carries out the deferred effects, on all threads if they copy enough bytes. */
 static void carry_out_left(struct sw_cpu *cpu, struct row_acts *all)
 {
     if ((uint64_t)all->left * cpu->arena.value_bytes >= SW_ROWS_PARALLEL_BYTES) {

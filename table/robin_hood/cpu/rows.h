@@ -9,7 +9,7 @@
 
 #include "table/robin_hood/cpu/room.h"
 
-/* A batch that only reads, in a read phase; one that writes, in a write phase. */
+/* Carries out a batch: reads in a read phase, writes in a write phase. */
 void sw_run_row_reads_s64(struct sw_cpu *cpu, struct sw_batch *batch);
 void sw_run_row_reads_s128(struct sw_cpu *cpu, struct sw_batch *batch);
 void sw_run_row_writes_s64(struct sw_cpu *cpu, struct sw_batch *batch,

@@ -3,17 +3,17 @@
  * rows.inl - batches of a table with rows. Included by rows.c once per
  * width.
  *
- * The value of an entry is the number of its row. What operations do to entries, and which rows
- * they get, is done in their order by one thread: rows are given back and taken at once, since
- * nobody reads meanwhile. Bytes of rows are copied in the same order, by that thread as it goes, or
- * afterwards by all threads, each of which has rows of its own. A row that was never used is
- * written by that thread at once. Where room is not certain, each group is first walked by presence
- * alone, so that a group that is refused has touched neither a row nor an entry. Where texts of
- * keys are kept every group is walked, by its keys' texts too, and one thread does it all. Reads
- * are answered 64 at a time: first the entries, then the rows, so that their latencies overlap.
+ * The value of an entry is the number of its row. One thread carries out the effects on entries,
+ * and assigns rows, in array order. Rows are freed and reused immediately, since no reads run
+ * meanwhile. The bytes of rows are copied in the same order: by that thread immediately, or
+ * afterwards by all threads, where each thread has its own rows. That thread writes never-used rows
+ * immediately. If room is not certain, each group is first walked by presence alone, so that a
+ * refused group changes no row and no entry. If the table stores key strings, every group is
+ * walked, which also compares key strings, and one thread carries out the whole batch. Reads are
+ * answered 64 at a time: first the entries, then the rows, so that the latencies overlap.
  */
 
-/* The buckets of a key, and if times concern the batch those of its time. */
+/* Prefetches the buckets of a key, and those of its expiry time if the batch concerns times. */
 static void RH(prefetch_entry)(const struct sw_cpu *cpu, RH_WORD m, bool times)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
@@ -66,7 +66,7 @@ static void RH(read_block)(const struct sw_cpu *cpu, struct sw_batch *batch, uin
     count->misses += end - begin - (uint64_t)__builtin_popcountll(word);
 }
 
-/* Blocks of a batch, one after the other, on as many threads as take part. */
+/* Carries out reads, a chunk at a time. All participating threads share the chunks of the batch. */
 static void RH(read_job)(void *context, uint32_t thread, uint32_t threads)
 {
     struct row_reads *reads = context;
@@ -108,13 +108,13 @@ void RH(run_row_reads)(struct sw_cpu *cpu, struct sw_batch *batch)
 
 /* --- writes --- */
 
-/* Carries out operation i, which has been admitted, but for the bytes of its row. */
+/* Carries out the admitted operation i, except for the bytes of its row. */
 static struct row_act RH(apply_to_row)(struct sw_cpu *cpu, const struct sw_batch *batch, uint32_t i,
                                        RH_WORD m, struct sw_counters *counters)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
     struct sw_arena *arena = &cpu->arena;
-    struct RH(work) work = {0}; /* left-overs: there are none, since the table has a stash */
+    struct RH(work) work = {0}; /* no leftovers, since the table has a stash */
     const uint32_t op = sw_cpu_op_at(batch, i);
     struct sw_op_counters *count = &counters->by_class[sw_op_class_of(op)];
     struct RH(place) place = RH(locate)(table, m, &count->probes);
@@ -152,7 +152,7 @@ static struct row_act RH(apply_to_row)(struct sw_cpu *cpu, const struct sw_batch
 
 static_assert(sizeof(struct RH(slot)) >= sizeof(struct row_act), "the scratch has room for acts");
 
-/* Returns whether every group was admitted. The keys are mixed already. */
+/* Carries out the batch. Returns whether every group was admitted. The keys are mixed already. */
 static bool RH(execute_rows)(struct sw_cpu *cpu, struct sw_batch *batch, const RH_WORD *m,
                              struct row_acts *acts)
 {
@@ -207,7 +207,7 @@ void RH(run_row_writes)(struct sw_cpu *cpu, struct sw_batch *batch, const struct
     if (cpu->expiry != NULL && cpu->expiry->active) {
         sw_expiry_make_room(cpu, batch);
     }
-    for (uint32_t i = 0; i < batch->count; i++) { /* in place, if that has copied the keys */
+    for (uint32_t i = 0; i < batch->count; i++) { /* in place, if make_room has copied the keys */
         m[i] = RH(mix)(table, SW_LOAD_ONCE(work.keys + i));
     }
     const uint64_t bytes = (uint64_t)batch->count * cpu->arena.value_bytes;

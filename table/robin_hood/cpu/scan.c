@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan.c - a scan of the slots. The memory itself serves as the windows.
+ * scan.c - a scan of the slots. The windows point directly into the table's memory.
  */
 #include "table/robin_hood/cpu/cpu.h"
 
