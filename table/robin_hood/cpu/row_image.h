@@ -46,7 +46,7 @@ struct sw_row_image {
 /* Creates an image for an arena with `rows` mapped rows. Returns NULL if memory is short. */
 struct sw_row_image *sw_row_image_create(uint32_t value_bytes, uint64_t rows);
 void sw_row_image_destroy(struct sw_row_image *image);
-/* Bytes of memory that an image uses at most. */
+/* Bytes of memory that sw_row_image_create allocates. */
 uint64_t sw_row_image_bytes(uint32_t value_bytes, uint64_t rows);
 
 /* Sets the instant of the image. Returns false if some rows have no state. */
