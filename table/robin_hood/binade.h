@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * binade.h - sums of f32, made one after the other, as if they were made side by side: with the
- * same bits. Host and device.
+ * binade.h - computes chains of f32 additions in parallel, with the same bits as in order. Host and
+ * device.
  *
- * A sum s of which 2^e <= |s| < 2^(e + 1) is a whole number of units of 2^(e - 23). As long as sums
- * stay in this binade each addition rounds to a unit. So an operand x adds a number of units that
- * depends on x alone, x rounded to units; but if x lies half way between two, the sum becomes even:
- * then it depends on whether the sum was odd, and on nothing else. What several operands in a row
- * add depends on that alone, too: two numbers of units, one for an even sum and one for an odd one,
- * which are known before the sum is. So threads find out what pieces of a long chain add to a sum,
- * and the pieces are joined.
+ * A sum s with 2^e <= |s| < 2^(e + 1) is a whole number of units of 2^(e - 23). While sums stay in
+ * this binade, each addition rounds to a unit. So an operand x adds a number of units that depends
+ * only on x: x rounded to units. If x lies half way between two units, the result is rounded to
+ * even, so it also depends on whether the sum was odd. The same holds for a run of several
+ * operands: it adds one number of units to an even sum and another to an odd sum. Both numbers are
+ * known before the sum is. So threads compute the changes by pieces of a long chain, and the pieces
+ * are joined.
  *
- * Exactness: an addition rounds to units if the exact sum lies in the binade. It does if
- * the rounded one has from 2^23 + 1 to 2^24 - 1 units, as then the exact one has at least 2^23 +
- * 1/2 and at most 2^24 - 1/2. A piece is taken only if each of its sums is so; where that is not
- * certain, the caller adds one after the other. Operands are small besides: x + 1.5 * 2^e lies in
- * the binade as well, which rounds x to units, ties to even ones; what was rounded off is exact,
- * and is half a unit if x lay half way. Infinities, and what is no number, leave the binade.
+ * Exactness: an addition rounds to units if the exact sum lies in the binade. It does if the
+ * rounded sum has from 2^23 + 1 to 2^24 - 1 units, since the exact sum then has at least 2^23 + 1/2
+ * and at most 2^24 - 1/2 units. A piece is used only if all its sums are in this range; otherwise
+ * the caller adds in order. Operands must also be small: x + 1.5 * 2^e must lie in the binade. That
+ * addition rounds x to units, ties to even. The rounding error is exact, and is half a unit if x
+ * lay half way. Infinities and NaNs leave the binade.
  *
  * Threads: pure functions of their arguments.
  */
@@ -27,27 +27,27 @@
 
 #define SW_BINADE_DIGITS 23
 #define SW_BINADE_ABOVE 0xff800000U /* sign and exponent */
-/* So many operands of a change at most, or of all that are joined where it matters whether the
- * whole holds: each that does not stray is less than 2^22 units. */
+/* Maximum number of operands of a change, or of all joined changes if the caller checks the whole
+ * with sw_binade_holds. Each operand that does not stray is less than 2^22 units. */
 #define SW_BINADE_OPERANDS 256
 
-/* The binade of a sum. Operands are seen from the sum's side of 0: what takes it there is positive.
- */
+/* The binade of a sum. The sign of an operand is relative to the sum: positive means away from 0.
+ * */
 struct sw_binade {
     uint32_t base;   /* bits of the sum's sign and 2^e */
-    uint32_t middle; /* .. and 1.5 * 2^e */
+    uint32_t middle; /* bits of the sum's sign and 1.5 * 2^e */
     uint32_t half;   /* bits of half a unit, without sign */
 };
 
-/* What operands in a row add to a sum, in units. */
+/* The change of a sum by a run of operands, in units. */
 struct sw_binade_change {
-    uint32_t even;     /* to an even sum; modulo 2^32, as a sum that is kept is less than 2^24 */
-    int32_t odd;       /* to an odd one so many more: -1, 0 or 1 */
-    int32_t low, high; /* what is the least, and the most, after any of them: from an even one */
-    uint32_t strayed;  /* bits of SW_BINADE_ABOVE: some operand is too large, or no number */
+    uint32_t even; /* added to an even sum; modulo 2^32, as a sum in the binade is less than 2^24 */
+    int32_t odd;   /* added to an odd sum in addition: -1, 0 or 1 */
+    int32_t low, high; /* minimum and maximum after any operand, from an even sum */
+    uint32_t strayed;  /* bits of SW_BINADE_ABOVE: some operand is too large or NaN */
 };
 
-/* Whether there are half units, and the sum is a number. */
+/* Whether f32 can represent half a unit of this sum, and the sum is finite. */
 SW_HD static inline bool sw_binade_has(uint32_t sum)
 {
     const uint32_t exponent = sum >> SW_BINADE_DIGITS & 0xff;
@@ -63,7 +63,7 @@ SW_HD static inline struct sw_binade sw_binade_of(uint32_t sum)
     return binade;
 }
 
-/* A sum in units, at least 2^23 and less than 2^24. */
+/* The sum in units: at least 2^23 and less than 2^24. */
 SW_HD static inline uint32_t sw_binade_units(uint32_t sum)
 {
     return (sum & ~SW_BINADE_ABOVE) | 1U << SW_BINADE_DIGITS;
@@ -74,14 +74,14 @@ SW_HD static inline uint32_t sw_binade_sum(const struct sw_binade *binade, uint3
     return binade->base | (units & ~SW_BINADE_ABOVE);
 }
 
-/* Nothing. */
+/* The change by no operand. */
 SW_HD static inline struct sw_binade_change sw_binade_none(void)
 {
     struct sw_binade_change none = {0, 0, 0, 0, 0};
     return none;
 }
 
-/* The sum of two numbers, where what it is made of counts only if it is a number. */
+/* The sum of two f32. The payload of a NaN is undefined. */
 SW_HD static inline uint32_t sw_binade_plus(uint32_t a, uint32_t b)
 {
 #if defined(__CUDA_ARCH__)
@@ -100,7 +100,7 @@ SW_HD static inline uint32_t sw_binade_minus(uint32_t a, uint32_t b)
 #endif
 }
 
-/* One more operand, of at most SW_BINADE_OPERANDS. */
+/* Appends an operand to a change, which has at most SW_BINADE_OPERANDS. */
 SW_HD static inline void sw_binade_add(const struct sw_binade *binade, uint32_t operand,
                                        struct sw_binade_change *change)
 {
@@ -108,7 +108,7 @@ SW_HD static inline void sw_binade_add(const struct sw_binade *binade, uint32_t 
     const uint32_t rounded = sw_binade_plus(operand, binade->middle);
     const uint32_t whole = sw_binade_minus(rounded, binade->middle);
     const uint32_t left = sw_binade_minus(operand, whole);
-    if ((left & ~sign) == binade->half) { /* half way: `rounded` is the even one of the two */
+    if ((left & ~sign) == binade->half) { /* half way: `rounded` is the even neighbour */
         const int32_t further = ((left ^ binade->base) & sign) == 0 ? 1 : -1;
         const bool was_odd = (change->even & 1) != 0;
         if (change->odd == 0) {
@@ -129,8 +129,9 @@ SW_HD static inline uint32_t sw_binade_after(const struct sw_binade_change *chan
     return units + change->even + ((units & 1) != 0 ? (uint32_t)change->odd : 0);
 }
 
-/* Whether each sum from `units` on stays in the binade. Those from an odd one are one off at most.
- */
+/* Whether each sum, starting from `units`, stays in the binade. The sums from an odd start differ
+ * by at most one.
+ * */
 SW_HD static inline bool sw_binade_holds(const struct sw_binade_change *change, uint32_t units)
 {
     return (change->strayed & SW_BINADE_ABOVE) == 0 && units >> SW_BINADE_DIGITS == 1 &&
@@ -138,13 +139,13 @@ SW_HD static inline bool sw_binade_holds(const struct sw_binade_change *change, 
            (int32_t)units + change->high < (2 << SW_BINADE_DIGITS) - 1;
 }
 
-/* What one change after the other adds. */
+/* The change by `first` and then `then`. */
 SW_HD static inline struct sw_binade_change sw_binade_join(const struct sw_binade_change *first,
                                                            const struct sw_binade_change *then)
 {
     struct sw_binade_change both;
     const uint32_t from_odd = 1U + first->even + (uint32_t)first->odd;
-    /* the second one may begin odd, and is one off at most then */
+    /* `then` may start from an odd sum; then its sums differ by at most one */
     const int32_t low = (int32_t)(first->even + (uint32_t)then->low - 1U);
     const int32_t high = (int32_t)(first->even + (uint32_t)then->high + 1U);
     both.even = first->even + ((first->even & 1) != 0 ? (uint32_t)then->odd : 0) + then->even;

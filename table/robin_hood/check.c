@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * check.c - the invariant scanner, for both widths.
+ * check.c - checks the invariants, for both widths.
  */
 #include "table/robin_hood/check.h"
 
@@ -9,7 +9,7 @@
 
 #define ULL(x) ((unsigned long long)(x))
 
-/* Where the violation is written. */
+/* Buffer for the text of the violation. */
 struct text {
     char *bytes;
     size_t size;

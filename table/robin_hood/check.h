@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * check.h - the invariant scanner over a copy of a table's slots (table/robin_hood/README.md,
+ * check.h - checks the invariants of a copy of a table's slots (table/robin_hood/README.md,
  * "Invariants").
  *
  * Threads: pure functions of their arguments. The slots are borrowed for the call.

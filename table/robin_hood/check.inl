@@ -9,8 +9,8 @@ struct RH(audit) {
     const struct RH(view) * view;
     const char *array;
     uint64_t entries;
-    bool any;            /* an entry was seen; `largest` is the largest of them */
-    RH_WORD largest;     /* of all buckets before */
+    bool any;            /* an entry was seen; then `largest` is valid */
+    RH_WORD largest;     /* largest m of all earlier buckets */
     uint64_t full_since; /* every bucket from here to the one before is full */
 };
 
@@ -92,7 +92,7 @@ static int RH(audit_array)(const struct RH(view) * view, const char *array, uint
     return SW_OK;
 }
 
-/* A key has one place: no entry of the stash is in the main array too (I2). */
+/* A key has one place: no entry of the stash is also in the main array (I2). */
 static int RH(audit_twins)(const struct RH(view) * main, const struct RH(view) * stash,
                            struct text *text)
 {

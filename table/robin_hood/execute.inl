@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * execute.inl - carries operations out on a table, and undoes them. Included by robin_hood.h once
+ * execute.inl - carries out operations on a table, and undoes them. Included by robin_hood.h once
  * per width, after robin_hood.inl.
  *
- * get_range answers reads and may run beside itself. execute_in_order applies any batch one
- * operation after the other and must run alone; it defines what a batch means. The parallel
- * backends (cpu/parallel.c, cuda/) use locate and decide in phases of their own and must give the
- * same results.
+ * get_range answers reads, and several calls may run in parallel. execute_in_order applies any
+ * batch, one operation after the other, and must run exclusively; it defines the semantics of a
+ * batch. The parallel backends (cpu/parallel.c, cuda/) use locate and decide in their own phases
+ * and must return the same results.
  */
 
 struct RH(table) {
     struct RH(view) main;
-    struct RH(view) stash; /* slots is NULL if left-overs are handed back */
+    struct RH(view) stash; /* slots is NULL if leftovers are returned to the caller */
     struct sw_state *state;
     uint64_t occupied_max; /* entries at which an insert is refused */
     uint64_t stash_max;    /* entries of the stash above which a batch's inserts are refused */
@@ -19,7 +19,7 @@ struct RH(table) {
 };
 
 /* A batch's arrays (sw_batch, with their types) and its scratch. Others may change keys and values
- * meanwhile: each element is loaded once, with SW_LOAD_ONCE. */
+ * meanwhile, so each element is loaded once, with SW_LOAD_ONCE. */
 struct RH(work) {
     const uint8_t *ops; /* NULL: all are `op` */
     uint32_t op;
@@ -33,7 +33,7 @@ struct RH(work) {
     uint8_t *group_refused;
     struct RH(undo) * undo;      /* [largest group]; needed only if a group may be refused */
     struct RH(slot) * leftovers; /* [count], entries as stored; NULL if the table has a stash */
-    uint32_t leftover_count;     /* they count as held until the work ends */
+    uint32_t leftover_count;     /* they count as entries of the table until the work ends */
     bool stash_full;             /* execute_in_order sets it: inserts are refused */
 };
 
@@ -44,12 +44,12 @@ struct RH(undo) {
     uint8_t effect;
 };
 
-/* Where a key is. */
+/* The place of a key. */
 struct RH(place) {
     struct RH(slot) * slot; /* NULL if absent, or in the side cell */
     bool found;
     bool in_stash;
-    bool left_over; /* among the left-overs of the work */
+    bool left_over; /* in the leftovers of the work */
     RH_WORD value;  /* 0 if absent */
 };
 
@@ -71,8 +71,8 @@ SW_HD static inline RH_WORD RH(unmix)(const struct RH(table) * table, RH_WORD m)
 #endif
 }
 
-/* As locate, from bucket b of the main array on: the home of m, or the start that its hint
- * gives. */
+/* Same as locate, but starts at bucket b of the main array: the home of m, or the start given by
+ * its hint. */
 SW_HD static inline struct RH(place)
     RH(locate_from)(const struct RH(table) * table, RH_WORD m, uint64_t b, uint64_t *probes)
 {
@@ -102,8 +102,8 @@ SW_HD static inline struct RH(place)
     return RH(locate_from)(table, m, RH(home)(&table->main, m), probes);
 }
 
-/* Looks a key up that the table does not hold, in the list of left-overs. The list is read from end
- * to end: it is empty unless an entry met the cap in this very work. */
+/* Looks up a key, which the table does not contain, in the leftovers. A linear search: the list is
+ * empty unless an entry met the cap in this work. */
 SW_HD static inline void RH(locate_left_over)(const struct RH(work) * work, RH_WORD m,
                                               struct RH(place) * place)
 {
@@ -129,11 +129,11 @@ SW_HD static inline void RH(write_at)(const struct RH(table) * table,
     struct RH(slot) entry;
     entry.m = m;
     entry.value = value;
-    SW_KEEP(&table->main, place->slot); /* the stash has the same guard, left-overs have none */
+    SW_KEEP(&table->main, place->slot); /* the stash has the same guard; leftovers have no guard */
     RH(slot_store)(place->slot, entry);
 }
 
-/* Removes a present key. For one thread alone. */
+/* Removes a present key. The thread runs exclusively. */
 SW_HD static inline void RH(remove)(const struct RH(table) * table, struct RH(work) * work,
                                     const struct RH(place) * place, RH_WORD m, uint64_t *probes)
 {
@@ -152,7 +152,7 @@ SW_HD static inline void RH(remove)(const struct RH(table) * table, struct RH(wo
     RH(remove_at)(place->in_stash ? &table->stash : &table->main, place->slot, probes);
 }
 
-/* Inserts an absent key. The entry that meets the cap goes to the stash, or to the left-overs. */
+/* Inserts an absent key. The entry that meets the cap goes to the stash or to the leftovers. */
 SW_HD static inline void RH(insert)(const struct RH(table) * table, struct RH(work) * work,
                                     RH_WORD m, RH_WORD value, uint64_t *probes)
 {
@@ -176,8 +176,8 @@ SW_HD static inline void RH(insert)(const struct RH(table) * table, struct RH(wo
     }
 }
 
-/* Applies operation i. Returns false, with nothing changed, if occupied_max or a full stash refuses
- * it. */
+/* Applies operation i. Returns false, with nothing changed, if occupied_max or a full stash rejects
+ * the insert. */
 SW_HD static inline bool RH(apply)(const struct RH(table) * table, struct RH(work) * work,
                                    uint32_t i, uint32_t op, RH_WORD m, struct RH(undo) * undo,
                                    bool *found, struct sw_counters *counters)
@@ -222,8 +222,9 @@ SW_HD static inline bool RH(apply)(const struct RH(table) * table, struct RH(wor
     return true;
 }
 
-/* Undoes the first `count` operations of a group, last first. The layout depends on the contents
- * alone, so this restores it, except for entries that stay in the stash or left over. */
+/* Undoes the first `count` operations of a group, last first. The layout depends only on the
+ * contents, so this restores it. Entries that stay in the stash or in the leftovers are the
+ * exception. */
 SW_HD static inline void RH(undo_group)(const struct RH(table) * table, struct RH(work) * work,
                                         uint32_t count)
 {
@@ -247,8 +248,8 @@ SW_HD static inline void RH(undo_group)(const struct RH(table) * table, struct R
     }
 }
 
-/* Ends the work: left-overs that fit by now, because later operations deleted or were undone,
- * return to the table. The rest is no longer held. */
+/* Ends the work. Leftovers that now fit, because later operations deleted entries or were undone,
+ * return to the table. The remaining ones no longer count as entries. */
 SW_HD static inline void RH(hand_back_leftovers)(const struct RH(table) * table,
                                                  struct RH(work) * work)
 {
@@ -292,8 +293,8 @@ SW_HD static inline void RH(add_counters)(struct sw_counters *to, const struct s
     to->refused += from->refused;
 }
 
-/* Adds the answer of operation i, the last one being end - 1, to a word of `found`. The word is
- * stored when it is whole, so memory that others may write is never read back (rule 9). */
+/* Adds the answer of operation i to a word of `found`; the last operation is end - 1. Stores each
+ * word when it is complete, so memory that others may write is never read back (rule 9). */
 SW_HD static inline void RH(answer)(const struct RH(work) * work, uint32_t i, uint32_t end,
                                     bool found, uint64_t *word)
 {
@@ -306,7 +307,7 @@ SW_HD static inline void RH(answer)(const struct RH(work) * work, uint32_t i, ui
     }
 }
 
-/* Answers reads [begin, end) of the work; begin is a multiple of 64. Only counts GETs. */
+/* Answers the reads [begin, end) of the work; begin is a multiple of 64. Counts only GETs. */
 SW_HD static inline void RH(get_range)(const struct RH(table) * table, const struct RH(work) * work,
                                        uint32_t begin, uint32_t end, struct sw_counters *counters)
 {

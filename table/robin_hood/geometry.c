@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * geometry.c - how large a table's arrays are. The formulae and where they come from:
- * table/robin_hood/README.md, "Geometry".
+ * geometry.c - computes the sizes of a table's arrays. table/robin_hood/README.md, "Geometry", has
+ * the formulae and their sources.
  */
 #include "table/robin_hood/geometry.h"
 
@@ -11,9 +11,10 @@
 #include "table/robin_hood/robin_hood_backend.h"
 #include "table/robin_hood/rows.h"
 
-/* Home buckets of a table of 32-bit keys, at most: it holds no more entries than there are keys. */
+/* Maximum number of home buckets of a table of 32-bit keys: it never has more entries than there
+ * are keys. */
 #define BUCKETS_MAX_32 (1ULL << 32)
-/* Arrays larger than this cannot be addressed on any machine; keeps all products in 64 bits. */
+/* No machine can address larger arrays. The limit keeps all products in 64 bits. */
 #define SLOTS_MAX (1ULL << 56)
 #define LOAD_MAX 16.0
 
@@ -50,8 +51,8 @@ static int validate(const struct sw_table_config *config, char *reason, size_t r
     return SW_OK;
 }
 
-/* The positive root of load (e^t - 1) = t, for load in (0, 1). The left side minus the right is
- * convex, zero at 0 and falls first, so Newton's method from above comes down to the root. */
+/* The positive root of load (e^t - 1) = t, for load in (0, 1). Left side minus right side is
+ * convex, zero at 0, and decreases first, so Newton's method from above converges to the root. */
 static double queue_root(double load)
 {
     double t = 2.0 * log(1.0 / load) + 1.0;
@@ -70,8 +71,8 @@ static double queue_root(double load)
 
 uint32_t sw_geometry_max_probe(double load, uint64_t buckets, uint32_t bucket_slots)
 {
-    /* In a full table the overflow is like a Brownian bridge, whose range passes 3 sqrt(n) with
-     * probability 1e-6. The bound holds for every load, and is the smaller one near load 1. */
+    /* In a full table the overflow is like a Brownian bridge, whose range exceeds 3 sqrt(n) with
+     * probability 1e-6. This bound holds for every load, and is the smaller one near load 1. */
     double cap = ceil(3.0 * sqrt((double)buckets * bucket_slots) / bucket_slots) + 1.0;
     if (load < 1.0) {
         double theta = queue_root(load);
@@ -79,7 +80,7 @@ uint32_t sw_geometry_max_probe(double load, uint64_t buckets, uint32_t bucket_sl
         cap = queue < cap ? queue : cap;
     }
     if (cap > (double)buckets) {
-        cap = (double)buckets; /* even if all entries had the last home, they would need no more */
+        cap = (double)buckets; /* enough even if all entries have the last home */
     }
     return cap < (double)UINT32_MAX ? (uint32_t)cap : UINT32_MAX;
 }
@@ -117,7 +118,7 @@ uint64_t sw_geometry_admitting(const struct sw_table_config *config, uint64_t wa
 {
     uint64_t least = buckets_of(wanted);
     uint64_t buckets = 1;
-    if (entries > 1) { /* every table admits one */
+    if (entries > 1) { /* every table admits one entry */
         double slots = (double)entries / config->max_load;
         buckets = buckets_of(slots < (double)SLOTS_MAX ? (uint64_t)slots : SLOTS_MAX);
         /* the division may be off by a few buckets */
@@ -143,7 +144,7 @@ uint64_t sw_geometry_grown(const struct sw_table_config *config, uint64_t capaci
     return wanted < most ? wanted : most;
 }
 
-/* Entries beyond those that there may be rows for are refused, too. */
+/* Limits `entries` to the maximum number of rows. */
 static uint64_t with_rows(const struct sw_table_config *config, uint64_t entries)
 {
     uint64_t rows = sw_geometry_rows_limit(config);

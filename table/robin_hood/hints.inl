@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * hints.inl - displacement hints: where to start looking for a key. Included by robin_hood.h once
+ * hints.inl - displacement hints: the bucket where a look-up starts. Included by robin_hood.h once
  * per width, after rebuild.inl.
  *
  * lead(h) is the number of buckets from h on that are full and hold only entries of homes before h.
- * Such a bucket has no room for an entry of home h and holds none, so get and insert may start at h
- * + lead(h), the start of h. Inserts only make buckets fuller and their entries smaller: a hint
- * stays valid until entries are removed. table/robin_hood/README.md, "Displacement hints".
+ * Such a bucket has neither an entry of home h nor room for one. So get and insert may start at h +
+ * lead(h), the start of h. Inserts only make buckets fuller and their entries smaller, so a hint
+ * stays valid until entries are removed. See table/robin_hood/README.md, "Displacement hints".
  *
- * Phases (rule 5): lead_from, hint_pair and hint_start run beside find; hint_start also beside
- * insert_absent; hint_forget beside hint_forget and removals.
+ * Phases (rule 5): lead_from, hint_pair and hint_start may run in parallel with find. hint_start
+ * may also run in parallel with insert_absent; hint_forget in parallel with hint_forget and
+ * removals.
  */
 
-/* The exact lead of home h, given that it is at least `known`; SW_HINT_REACH if it is at least that
- * and `known` is not. */
+/* The exact lead of home h, which is at least `known`. Returns SW_HINT_REACH if the lead is at
+ * least that and `known` is less. */
 SW_HD static inline uint32_t RH(lead_from)(const struct RH(view) * view, uint64_t h, uint32_t known)
 {
     uint32_t lead = known;
@@ -29,11 +30,13 @@ SW_HD static inline uint32_t RH(lead_from)(const struct RH(view) * view, uint64_
     return lead;
 }
 
-/* The exact hint of homes 2g and 2g + 1, given a valid one. 2g is a home; 2g + 1 may not be one. */
+/* The exact hint of homes 2g and 2g + 1, computed from a valid hint. 2g is a home; 2g + 1 may be
+ * past the last home. */
 SW_HD static inline uint8_t RH(hint_pair)(const struct RH(view) * view, uint64_t g, uint8_t old)
 {
     uint32_t even = RH(lead_from)(view, 2 * g, sw_hint_lead(old, false));
-    uint32_t odd = even > 0 ? even - 1 : 0; /* a bucket that leads from 2g leads from 2g + 1 too */
+    uint32_t odd =
+        even > 0 ? even - 1 : 0; /* a bucket in the lead of 2g is also in the lead of 2g + 1 */
     if (2 * g + 1 < view->buckets) {
         uint32_t known = sw_hint_lead(old, true);
         odd = RH(lead_from)(view, 2 * g + 1, odd > known ? odd : known);
@@ -41,7 +44,8 @@ SW_HD static inline uint8_t RH(hint_pair)(const struct RH(view) * view, uint64_t
     return sw_hint_encode(even, odd);
 }
 
-/* The first bucket to look at for m (not all ones): its home, or later. `hints` may be NULL. */
+/* The first bucket to read for m (not all ones): its home or a later bucket. `hints` may be
+ * NULL. */
 SW_HD static inline uint64_t RH(hint_start)(const struct RH(view) * view, const uint8_t *hints,
                                             RH_WORD m)
 {
@@ -50,16 +54,15 @@ SW_HD static inline uint64_t RH(hint_start)(const struct RH(view) * view, const 
 }
 
 /* Clears every hint that may be wrong after buckets [first, end) lost entries or moved them to the
- * left: `first` is at or before the bucket of the first hole, `end` at or after the one behind the
- * last bucket that lost an entry. Called by `parts` threads, of which this is number `part`; each
- * loads whole words of hints, most of which are 0 already. Threads that remove other entries may
- * run beside it, even where they clear the same byte. `hints`, in whole words (sw_hint_bytes), may
- * be NULL.
+ * left. `first` is at or before the bucket of the first hole; `end` is after the last bucket that
+ * lost an entry. `parts` threads call it together; `part` is the number of this thread. Each thread
+ * loads whole words of hints, most of them already 0. Threads that remove other entries may run in
+ * parallel, even if they clear the same byte. `hints`, in whole words (sw_hint_bytes), may be NULL.
  *
- * A hint covers the buckets from a home to its start only. So hints of homes before `first` whose
- * start is not past `first`, and hints of homes from `end` on, cover no bucket that changed. No
- * start is more than SW_HINT_REACH past its pair's even home, so all pairs that close are looked
- * at, and none before their word. */
+ * A hint covers only the buckets from a home to its start. So two kinds of hints cover no changed
+ * bucket: those of homes before `first` whose start is not past `first`, and those of homes from
+ * `end` on. A start is at most SW_HINT_REACH past its pair's even home. So the function reads all
+ * pairs in this distance, and no word before them. */
 SW_HD static inline void RH(hint_forget)(const struct RH(view) * view, uint8_t *hints,
                                          uint64_t first, uint64_t end, uint32_t part,
                                          uint32_t parts)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * rebuild.inl - moves the entries of a table to a table of another size, in one pass over both.
- * Included by robin_hood.h once per width, after execute.inl.
+ * rebuild.inl - moves the entries of a table to a table of another size, in one pass over both
+ * tables. Included by robin_hood.h once per width, after execute.inl.
  *
- * Entries are sorted by m over the buckets, so once each bucket is sorted the table is a sorted
- * stream, and so is its stash. The two are merged and laid out from left to right: each entry takes
- * the first free slot at or after its home. That is the canonical layout of these contents at any
- * size. An entry that meets the cap takes no slot and goes to the stash, as it would in a table
+ * Entries are sorted by m across buckets. So, once each bucket is sorted, the table is a sorted
+ * stream, and so is its stash. The rebuild merges the two streams and lays them out from left to
+ * right: each entry takes the first free slot at or after its home. That is the canonical layout of
+ * these contents at any size. An entry that meets the cap goes to the stash, as it would in a table
  * created at that size.
  */
 
-/* Sorts one bucket by m, EMPTY last: an odd-even network, for every number of slots. */
+/* Sorts one bucket by m, EMPTY last: an odd-even network for any number of slots. */
 SW_HD static inline void RH(bucket_sort)(struct RH(slot) held[SW_BUCKET_SLOTS])
 {
     for (int round = 0; round < SW_BUCKET_SLOTS; round++) {
@@ -24,16 +24,16 @@ SW_HD static inline void RH(bucket_sort)(struct RH(slot) held[SW_BUCKET_SLOTS])
     }
 }
 
-/* The number of the slot of an entry whose predecessor in order of m took the slot before `next`.
- * At or past the end of its reach if the entry meets the cap. */
+/* The slot of an entry whose predecessor in order of m took the slot before `next`. At or past the
+ * end of its reach if the entry meets the cap. */
 SW_HD static inline uint64_t RH(slot_after)(const struct RH(view) * view, uint64_t next, RH_WORD m)
 {
     uint64_t first = RH(home)(view, m) * SW_BUCKET_SLOTS;
     return first > next ? first : next;
 }
 
-/* Writes an entry larger than all before it to an array that is EMPTY from slot *next on. False,
- * with nothing changed, if it meets the cap. */
+/* Appends an entry, larger than all before it, to an array that is EMPTY from slot *next on.
+ * Returns false, with nothing changed, if the entry meets the cap. */
 SW_HD static inline bool RH(append)(const struct RH(view) * view, uint64_t *next,
                                     struct RH(slot) entry)
 {
@@ -46,7 +46,7 @@ SW_HD static inline bool RH(append)(const struct RH(view) * view, uint64_t *next
     return true;
 }
 
-/* The entries of an array, in order of m. */
+/* Iterates over the entries of an array in order of m. */
 struct RH(source) {
     const struct RH(view) * view;
     uint64_t bucket;                       /* the bucket to read next */
@@ -54,7 +54,7 @@ struct RH(source) {
     int at;                                /* the next entry of `held` */
 };
 
-/* The source's next entry; EMPTY at its end. */
+/* Returns the source's next entry; EMPTY at the end. */
 SW_HD static inline struct RH(slot) RH(source_next)(struct RH(source) * source)
 {
     while (source->at == SW_BUCKET_SLOTS || source->held[source->at].m == RH_EMPTY) {
@@ -68,7 +68,7 @@ SW_HD static inline struct RH(slot) RH(source_next)(struct RH(source) * source)
     return source->held[source->at++];
 }
 
-/* Starts a source; one without entries ends at once. */
+/* Starts a source. `any` is false if the array has no entries; then the source ends immediately. */
 SW_HD static inline void RH(source_start)(struct RH(source) * source, const struct RH(view) * view,
                                           bool any)
 {
@@ -78,8 +78,9 @@ SW_HD static inline void RH(source_start)(struct RH(source) * source, const stru
 }
 
 /* Writes the entries of `from` to `to`, whose arrays are EMPTY, and sets the state of `to`. Returns
- * false, with `to` half written, if more than stash_limit entries meet the cap. The stash of `to`
- * must have room for so many; 0 if it has none. `from` is only read. Runs on one thread, alone. */
+ * false, with `to` partly written, if more than stash_limit entries meet the cap. The stash of `to`
+ * must have room for stash_limit entries; stash_limit must be 0 if `to` has no stash. `from` is
+ * only read. Runs on one thread, exclusively. */
 SW_HD static inline bool RH(rebuild)(const struct RH(table) * from, const struct RH(table) * to,
                                      uint64_t stash_limit)
 {

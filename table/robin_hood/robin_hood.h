@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * robin_hood.h - the ordered Robin Hood algorithm, one source for CPU and CUDA, both slot widths.
+ * robin_hood.h - the ordered Robin Hood algorithm: one source for CPU and CUDA and for both slot
+ * widths.
  *
  * Instantiates robin_hood.inl and its companions for 64-bit slots (names end in _s64) and 128-bit
  * slots (_s128).
@@ -18,32 +19,32 @@
 #include "table/once.h"
 #include "table/operation.h"
 
-/* Slots per bucket. 4 x 8 bytes is one 32-byte sector of GPU memory, 4 x 16 bytes one CPU cache
- * line; on an H200 it is the fastest shape up to load 0.9 with one thread a key. Both backends must
- * agree: a bucket's contents are part of the canonical layout. make BUCKET_SLOTS=8 builds another
- * shape. */
+/* Slots per bucket. 4 x 8 bytes is one 32-byte sector of GPU memory; 4 x 16 bytes is one CPU cache
+ * line. On an H200 this is the fastest shape up to load 0.9 with one thread a key. Both backends
+ * must use the same value: the contents of a bucket are part of the canonical layout. make
+ * BUCKET_SLOTS=8 builds another shape. */
 #ifndef SW_BUCKET_SLOTS
 #define SW_BUCKET_SLOTS 4
 #endif
 static_assert(SW_BUCKET_SLOTS == 2 || SW_BUCKET_SLOTS == 4 || SW_BUCKET_SLOTS == 8,
               "a bucket is 2, 4 or 8 slots: whole loads of 16 bytes, and a power of two");
 
-/* Look-ups jump over this many buckets or more. Fewer are read one by one, since neighbours share
- * cache lines and pages. */
+/* Minimum length of a jump of a look-up, in buckets. Shorter distances are read bucket by bucket,
+ * since neighbours share cache lines and pages. */
 #define SW_JUMP_MIN 4
 
-/* What a bucket that does not hold a key tells about it: the key is absent, or it may be in the
- * next bucket. */
+/* Results of a probe of a bucket that does not contain the key: the key is absent, or the key may
+ * be in the next bucket. */
 enum sw_probe { SW_PROBE_ABSENT = -1, SW_PROBE_NEXT = -2 };
 
-/* Displacement hints (hints.inl): a byte for each pair of home buckets (2g, 2g + 1). The low 6 bits
- * are d = min(lead(2g), SW_HINT_LEAD_MAX); the high 2 bits are how far the start of 2g + 1 is past
- * 2g + d, at most 3. 0 says nothing. */
+/* Displacement hints (hints.inl): one byte for each pair of home buckets (2g, 2g + 1). The low 6
+ * bits are d = min(lead(2g), SW_HINT_LEAD_MAX). The high 2 bits are the distance from 2g + d to the
+ * start of 2g + 1, at most 3. 0 means no information. */
 #define SW_HINT_LEAD_MAX 63
-/* No start that a hint names is further past 2g. */
+/* Largest distance of a start in a hint from 2g. */
 #define SW_HINT_REACH (SW_HINT_LEAD_MAX + 3)
 
-/* The hint of two leads, or of lower bounds of them. */
+/* Encodes two leads, or lower bounds of them, as a hint. */
 SW_HD static inline uint8_t sw_hint_encode(uint32_t lead_even, uint32_t lead_odd)
 {
     uint32_t d = lead_even < SW_HINT_LEAD_MAX ? lead_even : SW_HINT_LEAD_MAX;
@@ -55,19 +56,19 @@ SW_HD static inline uint8_t sw_hint_encode(uint32_t lead_even, uint32_t lead_odd
 SW_HD static inline uint32_t sw_hint_lead(uint8_t hint, bool odd)
 {
     uint32_t d = hint & SW_HINT_LEAD_MAX;
-    uint32_t start = d + (hint >> 6); /* of the odd home, past the even one */
+    uint32_t start = d + (hint >> 6); /* start of the odd home, relative to the even home */
     return !odd ? d : start > 0 ? start - 1 : 0;
 }
 
-/* Bytes of the hints of so many home buckets. */
+/* Number of hints for `buckets` home buckets; one byte each. */
 SW_HD static inline uint64_t sw_hint_count(uint64_t buckets)
 {
     return (buckets + 1) / 2;
 }
 
-/* Allocation unit of the hints: hint_forget reads whole words. */
+/* Allocation unit of the hints, in bytes: hint_forget reads whole words. */
 #define SW_HINT_WORD 4
-/* hint_forget loads this many words before it looks at the first, so that their latencies
+/* Number of words that hint_forget loads before it uses the first one, so that the latencies
  * overlap. */
 #define SW_HINT_AHEAD 4
 SW_HD static inline uint64_t sw_hint_bytes(uint64_t buckets)
@@ -75,9 +76,9 @@ SW_HD static inline uint64_t sw_hint_bytes(uint64_t buckets)
     return (sw_hint_count(buckets) + SW_HINT_WORD - 1) / SW_HINT_WORD * SW_HINT_WORD;
 }
 
-/* A word of hints, the first one lowest. Other threads may be clearing it; a relaxed load is
- * enough, since a hint only changes to 0, which is always valid. Aligned to its size on a
- * device. */
+/* Loads a word of hints; the first hint is the lowest byte. Other threads may clear it meanwhile. A
+ * relaxed load is enough, since a hint only changes to 0, which is always valid. On a device
+ * `hints` must be aligned to the word size. */
 SW_HD static inline uint32_t sw_hint_load_word(const uint8_t *hints)
 {
 #if defined(__CUDA_ARCH__)
@@ -91,14 +92,14 @@ SW_HD static inline uint32_t sw_hint_load_word(const uint8_t *hints)
 #endif
 }
 
-/* Of a word of hints, beginning with that of homes 2g and 2g + 1: the top bit of the byte of each
- * hint that covers a bucket at or after `first`. A hint covers the buckets from a home to its
- * start; of its two homes the odd one has the later start. */
+/* For a word of hints whose first one is that of homes 2g and 2g + 1: returns the top bit of the
+ * byte of each hint that covers a bucket at or after `first`. A hint covers the buckets from a home
+ * to its start. Of its two homes the odd one has the later start. */
 SW_HD static inline uint32_t sw_hint_speaking(uint32_t word, uint64_t g, uint64_t first)
 {
     const uint32_t tops = 0x80808080;
     const uint32_t starts =
-        (word & 0x3f3f3f3f) + (word >> 6 & 0x03030303); /* past the even homes */
+        (word & 0x3f3f3f3f) + (word >> 6 & 0x03030303); /* relative to the even homes */
     const uint32_t some = starts + 0x7f7f7f7f;
     if (2 * g > first) {
         return some & tops;
@@ -110,8 +111,8 @@ SW_HD static inline uint32_t sw_hint_speaking(uint32_t word, uint64_t g, uint64_
     return some & (((starts + 0x06040200) | tops) - past) & tops;
 }
 
-/* Clears the hints of a word whose byte has its top bit set. Several threads may clear the same
- * one. Relaxed: the phase ends before anyone reads hints again (rule 5). */
+/* Clears the hints of a word whose byte in `which` has its top bit set. Several threads may clear
+ * the same hint. Relaxed: the phase ends before any thread reads hints again (rule 5). */
 SW_HD static inline void sw_hint_clear(uint8_t *hints, uint32_t which)
 {
 #if defined(__CUDA_ARCH__)
@@ -125,8 +126,8 @@ SW_HD static inline void sw_hint_clear(uint8_t *hints, uint32_t which)
 #endif
 }
 
-/* Call before a slot of a view is written: it copies what the view's guard keeps. CUDA, whose
- * sources are C++, has no guards. */
+/* Call this before a slot of a view is written: it copies data that the view's guard protects. CUDA
+ * code, which is C++, has no guards. */
 #ifdef __cplusplus
 #define SW_KEEP(view, slot) ((void)0)
 #else
@@ -150,7 +151,7 @@ typedef unsigned __int128 sw_u128;
 #define RH_WORD SW_WIDTH_WORD
 #define RH_EMPTY SW_WIDTH_ONES
 #define RH(name) SW_WIDTH_NAMED(sw_##name)
-/* Each needs the one before it. */
+/* Each file needs the one before it. */
 #define SW_WIDTH_BODY "table/robin_hood/slot.inl"
 #include "table/each_width.inl"
 #define SW_WIDTH_BODY "table/robin_hood/robin_hood.inl"

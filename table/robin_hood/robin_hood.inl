@@ -2,24 +2,25 @@
  *
  * robin_hood.inl - find, insert and remove on an ordered Robin Hood table.
  *
- * Entries are ordered by their mixed key m over the buckets: x in bucket a and y in bucket b > a
- * means x < y. Each bucket holds the smallest of what ever reached it, so the layout is a function
- * of the contents alone. The rules (which slot is the victim, what is compared, how the cap counts)
- * and what breaks without them: table/robin_hood/README.md.
+ * Entries are ordered by their mixed key m across buckets: x in bucket a and y in bucket b > a
+ * means x < y. Each bucket holds the smallest entries that ever reached it, so the layout depends
+ * only on the contents. table/robin_hood/README.md has the rules (which slot is the victim, which
+ * values are compared, how the cap counts) and their reasons.
  *
- * Phases: find runs beside find; insert_absent beside insert_absent, of distinct absent keys.
- * Never mixed. remove_at runs alone; removals side by side are CUDA's
- * (cuda/displacement/displace.cu).
+ * Phases: several find calls may run in parallel. Several insert_absent calls, of distinct absent
+ * keys, may run in parallel. The two never run at the same time. remove_at runs exclusively; CUDA
+ * has parallel removals of its own (cuda/displacement/displace.cu).
  */
 
 /* A run of buckets. Plain data: passed by value to kernels. */
 struct RH(view) {
     struct RH(slot) * slots;
     uint64_t buckets;       /* home buckets */
-    uint64_t buckets_total; /* and the tail that takes displaced entries */
+    uint64_t buckets_total; /* with the tail for displaced entries */
     uint64_t max_probe;     /* largest displacement, in buckets */
 #ifndef __cplusplus
-    struct sw_guard *guard; /* keeps what an image has yet to read; NULL: nothing. Not on CUDA */
+    struct sw_guard
+        *guard; /* copies data that an image has not read yet; NULL: no image. Not on CUDA */
 #endif
 };
 
@@ -35,7 +36,7 @@ SW_HD static inline uint64_t RH(home)(const struct RH(view) * view, RH_WORD m)
 #endif
 }
 
-/* One past the last bucket an entry with this home may sit in. */
+/* One past the last bucket where an entry with this home may lie. */
 SW_HD static inline uint64_t RH(reach)(const struct RH(view) * view, uint64_t home)
 {
     uint64_t end = home + view->max_probe + 1;
@@ -56,7 +57,7 @@ SW_HD static inline void RH(bucket_load)(const struct RH(slot) * bucket,
     }
 }
 
-/* The same in a phase in which no thread writes. On a GPU in loads of 16 bytes. */
+/* Same as bucket_load, for a phase without writers. On a GPU it loads 16 bytes at a time. */
 SW_HD static inline void RH(bucket_read)(const struct RH(slot) * bucket,
                                          struct RH(slot) out[SW_BUCKET_SLOTS])
 {
@@ -79,8 +80,9 @@ SW_HD static inline void RH(bucket_read)(const struct RH(slot) * bucket,
 #endif
 }
 
-/* What a bucket says of m (not all ones): the index of its slot (*value is set), SW_PROBE_ABSENT or
- * SW_PROBE_NEXT. A slot larger than m (EMPTY is the largest) proves that m is absent. */
+/* Searches a bucket for m (not all ones). Returns the index of its slot (and sets *value),
+ * SW_PROBE_ABSENT or SW_PROBE_NEXT. A slot larger than m (EMPTY is the largest) proves that m is
+ * absent. */
 SW_HD static inline int RH(probe)(const struct RH(slot) held[SW_BUCKET_SLOTS], RH_WORD m,
                                   RH_WORD *value)
 {
@@ -95,8 +97,9 @@ SW_HD static inline int RH(probe)(const struct RH(slot) held[SW_BUCKET_SLOTS], R
     return larger ? SW_PROBE_ABSENT : SW_PROBE_NEXT;
 }
 
-/* The index of the slot with the largest m, the lowest among EMPTY ones (m is otherwise unique);
- * *top is that slot. Selected, not indexed: a GPU then keeps `held` in registers. */
+/* The index of the slot with the largest m; among EMPTY slots the lowest index (m is otherwise
+ * unique). *top is that slot. The code selects instead of indexing, so that a GPU keeps `held` in
+ * registers. */
 SW_HD static inline int RH(bucket_max)(const struct RH(slot) held[SW_BUCKET_SLOTS],
                                        struct RH(slot) * top)
 {
@@ -111,7 +114,7 @@ SW_HD static inline int RH(bucket_max)(const struct RH(slot) held[SW_BUCKET_SLOT
     return max;
 }
 
-/* The occupied slot with the smallest m, or -1 if the bucket is empty. */
+/* The index of the occupied slot with the smallest m; -1 if the bucket is empty. */
 SW_HD static inline int RH(bucket_min)(const struct RH(slot) held[SW_BUCKET_SLOTS])
 {
     int min = -1;
@@ -125,7 +128,7 @@ SW_HD static inline int RH(bucket_min)(const struct RH(slot) held[SW_BUCKET_SLOT
     return min;
 }
 
-/* The smallest m of a bucket, all ones if it is empty. */
+/* The smallest m of a bucket; all ones if the bucket is empty. */
 SW_HD static inline RH_WORD RH(bucket_low)(const struct RH(slot) held[SW_BUCKET_SLOTS])
 {
     RH_WORD low = held[0].m;
@@ -135,32 +138,32 @@ SW_HD static inline RH_WORD RH(bucket_low)(const struct RH(slot) held[SW_BUCKET_
     return low;
 }
 
-/* How many buckets to step to the left, at most `most`, from a bucket whose smallest entry is
- * `smallest`, larger than m. */
+/* Number of buckets to step to the left, at most `most`, from a bucket whose smallest entry
+ * `smallest` is larger than m. */
 SW_HD static inline uint64_t RH(step_back)(const struct RH(view) * view, RH_WORD m,
                                            RH_WORD smallest, uint64_t most)
 {
-    uint64_t step = most / 2; /* an empty bucket says nothing: halve what is left */
+    uint64_t step = most / 2; /* an empty bucket gives no estimate: halve the remaining range */
     if (smallest != RH_EMPTY) {
         step = RH(home)(view, smallest) - RH(home)(view, m);
     }
     return step < 1 ? 1 : step > most ? most : step;
 }
 
-/* Finds m (not all ones), which is in bucket b or later; b is at or after its home. Returns its
- * slot, or NULL. *value is set on a hit; *probes grows by the buckets inspected. For phases without
- * writers (rule 5).
+/* Finds m (not all ones), which lies in bucket b or later if it is present; b is at or after its
+ * home. Returns its slot, or NULL. Sets *value on a hit; adds the buckets read to *probes. For
+ * phases without writers (rule 5).
  *
- * Entries are ordered over the buckets and about as dense as their homes. So a bucket full of
- * entries whose homes lie far before that of m tells how far ahead m may be. The search jumps that
- * distance, and steps back if the bucket there holds only larger entries. In a nearly full table
- * that reads a few buckets where a linear search reads hundreds. */
+ * Entries are ordered across buckets and are about as dense as their homes. So a bucket full of
+ * entries whose homes lie far before the home of m indicates how far ahead m may be. The search
+ * jumps that distance, and steps back if the bucket there holds only larger entries. In a nearly
+ * full table it reads a few buckets, while a linear search reads hundreds. */
 SW_HD static inline struct RH(slot) * RH(find_from)(const struct RH(view) * view, RH_WORD m,
                                                     uint64_t b, RH_WORD *value, uint64_t *probes)
 {
     uint64_t home = RH(home)(view, m);
-    uint64_t end = RH(reach)(view, home); /* m is in no bucket from here on, */
-    uint64_t low = b;                     /* and in none before */
+    uint64_t end = RH(reach)(view, home); /* m is in no bucket from here on */
+    uint64_t low = b;                     /* m is in no bucket before this */
     while (b < end) {
         struct RH(slot) *bucket = RH(bucket)(view, b);
         struct RH(slot) held[SW_BUCKET_SLOTS];
@@ -181,7 +184,7 @@ SW_HD static inline struct RH(slot) * RH(find_from)(const struct RH(view) * view
         }
         RH_WORD smallest = RH(bucket_low)(held);
         if (b == low || smallest < m) {
-            return NULL; /* here it would be */
+            return NULL; /* m would be in this bucket */
         }
         end = b;
         b -= RH(step_back)(view, m, smallest, b - low);
@@ -195,13 +198,13 @@ SW_HD static inline struct RH(slot) *
     return RH(find_from)(view, m, RH(home)(view, m), value, probes);
 }
 
-/* Inserts an entry whose key is absent and, among the inserts of this phase, unique. Every bucket
- * from its home to before b is full of smaller entries. Touches no bucket from `limit` on. Returns
- * true when every entry found a place. Otherwise *carried is the entry, usually an older one, that
+/* Inserts an entry whose key is absent and unique among the inserts of this phase. Every bucket
+ * from its home to before b is full of smaller entries. Accesses no bucket from `limit` on. Returns
+ * true if every entry found a place. Otherwise *carried is the entry, usually an older one, that
  * met the cap or the limit and is no longer in the table.
  *
- * Beside other inserts: an entry is at any moment either in one slot or carried by one thread,
- * since one compare-and-swap exchanges the two (rules 1 and 3). */
+ * In parallel with other inserts, an entry is at any moment either in one slot or carried by one
+ * thread, since one compare-and-swap exchanges the two (rules 1 and 3). */
 SW_HD static inline bool RH(insert_absent_before)(const struct RH(view) * view,
                                                   struct RH(slot) * carried, uint64_t b,
                                                   uint64_t limit, uint64_t *probes)
@@ -215,15 +218,15 @@ SW_HD static inline bool RH(insert_absent_before)(const struct RH(view) * view,
             struct RH(slot) top;
             int max = RH(bucket_max)(held, &top);
             if (top.m <= carried->m) {
-                break; /* full of smaller entries, and it stays so: m only falls in an insert
+                break; /* full of smaller entries; it stays so, since m only decreases in an insert
                           phase */
             }
             SW_KEEP(view, bucket + max);
             struct RH(slot) was = RH(slot_cas)(bucket + max, top, *carried);
             if (!RH(slot_same)(was, top)) {
                 for (int i = 0; i < SW_BUCKET_SLOTS; i++) {
-                    held[i] = i == max ? was : held[i]; /* another insert was faster; what it wrote
-                                                           is smaller than `top` */
+                    held[i] = i == max ? was : held[i]; /* another insert was faster, and wrote an
+                                                           entry smaller than `top` */
                 }
                 continue;
             }
@@ -238,7 +241,7 @@ SW_HD static inline bool RH(insert_absent_before)(const struct RH(view) * view,
     return false;
 }
 
-/* The same with the end of the buckets as the limit. */
+/* Same as insert_absent_before, with the end of the buckets as the limit. */
 SW_HD static inline bool RH(insert_absent_from)(const struct RH(view) * view,
                                                 struct RH(slot) * carried, uint64_t b,
                                                 uint64_t *probes)
@@ -246,7 +249,7 @@ SW_HD static inline bool RH(insert_absent_from)(const struct RH(view) * view,
     return RH(insert_absent_before)(view, carried, b, view->buckets_total, probes);
 }
 
-/* The same from the entry's home on. */
+/* Same as insert_absent_from, from the entry's home on. */
 SW_HD static inline bool RH(insert_absent)(const struct RH(view) * view, struct RH(slot) * carried,
                                            uint64_t *probes)
 {
@@ -254,7 +257,8 @@ SW_HD static inline bool RH(insert_absent)(const struct RH(view) * view, struct 
 }
 
 /* Removes the entry in `slot` of an otherwise canonical table and closes the gap: each following
- * bucket gives its smallest entry while that was displaced past the hole. For one thread alone. */
+ * bucket passes its smallest entry to the left, as long as that entry was displaced past the hole.
+ * The thread runs exclusively. */
 SW_HD static inline void RH(remove_at)(const struct RH(view) * view, struct RH(slot) * slot,
                                        uint64_t *probes)
 {
@@ -278,8 +282,8 @@ SW_HD static inline void RH(remove_at)(const struct RH(view) * view, struct RH(s
     }
 }
 
-/* True if no entry in bucket b or later has its home before b. Entries never cross such a boundary
- * when others are removed. */
+/* Returns true if no entry in bucket b or later has its home before b. Removals of other entries
+ * never move an entry across such a boundary. */
 SW_HD static inline bool RH(is_boundary)(const struct RH(view) * view, uint64_t b)
 {
     struct RH(slot) held[SW_BUCKET_SLOTS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * robin_hood_backend.c - Robin Hood as an engine of a table.
+ * robin_hood_backend.c - the Robin Hood table engines: integers and rows.
  */
 #include "table/robin_hood/robin_hood_backend.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * robin_hood_backend.h - the backends of the Robin Hood engine, and what they share.
+ * robin_hood_backend.h - the backends of the Robin Hood engine, and their shared functions.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_ROBIN_HOOD_BACKEND_H
 #define SHERWOOD_TABLE_ROBIN_HOOD_ROBIN_HOOD_BACKEND_H
@@ -21,13 +21,13 @@ extern const struct sw_backend sw_robin_hood_rows_backend_cpu;
 const struct sw_backend *sw_robin_hood_backend_cuda(void);
 const struct sw_backend *sw_robin_hood_rows_backend_cuda(void);
 
-/* Scan, shared by the backends: takes the entries of raw windows of the main array and the stash
+/* Scan, shared by the backends: reads the entries of raw windows of the main array and the stash,
  * and writes the batch's answers and next cursor. Each window starts at the home bucket of the
- * cursor in its array, which `shape` describes as it was then. Backends read at least
- * SW_SCAN_WINDOW buckets a call, or what is left of the array; a window may have 0 buckets only if
- * its array holds no entries (the stash at stash_occupied 0). Returns false, with the batch
- * untouched, if the windows end before the cursor could move (a run of full buckets longer than a
- * window): double them and call again. Without scan_values it tells the keys alone. */
+ * cursor in its array; `shape` describes the arrays at that time. Backends read at least
+ * SW_SCAN_WINDOW buckets a call, or the rest of the array. A window may have 0 buckets only if its
+ * array has no entries (the stash at stash_occupied 0). Returns false, with the batch unchanged, if
+ * the windows end before the cursor could move (a run of full buckets longer than a window). Then
+ * double the windows and call again. Without scan.values it returns only keys. */
 #define SW_SCAN_WINDOW 16384
 struct sw_scan_window {
     const void *slots; /* host-readable; NULL if buckets is 0 */
@@ -43,7 +43,7 @@ bool sw_scan_collect(uint32_t slot_bits, const struct sw_scan_shape *shape,
                      const struct sw_state *state, const struct sw_scan_window *main,
                      const struct sw_scan_window *stash, struct sw_batch *batch);
 
-/* The facts down to occupied_max, and raw_bytes. */
+/* Sets the facts up to occupied_max, raw_bytes and image_bytes. */
 void sw_geometry_facts(const struct sw_table_config *config, const struct sw_geometry *geometry,
                        struct sw_backend_facts *facts);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_audit.c - every row that was used is one entry's or free, for both widths.
+ * row_audit.c - checks that every used row is either free or belongs to one entry, for both widths.
  */
 #include "table/robin_hood/row_audit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Which rows are in use or free. */
+/* The state of a check: the rows found so far. */
 struct row_audit {
     const struct sw_rows_in_use *rows;
     uint8_t *seen; /* [high] */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_audit.inl - the rows of the entries in slots. Included by row_audit.c once per width.
+ * row_audit.inl - checks the rows of the entries in slots. Included by row_audit.c once per width.
  */
 
 static bool RH(see_rows)(struct row_audit *audit, const void *array, uint64_t count)

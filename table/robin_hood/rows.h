@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * rows.h - what holds of tables with rows, whatever the backend (table/robin_hood/README.md,
- * "Rows"). Host and device.
+ * rows.h - rules of tables with rows, for all backends (table/robin_hood/README.md, "Rows"). Host
+ * and device.
  *
  * Threads: pure functions of their arguments.
  */
@@ -13,12 +13,12 @@
 #define SW_ROW_BYTES_MIN 4U
 #define SW_ROW_BYTES_MAX 4096U
 
-/* A row's number lies in the value of its entry. The high bit of narrow slots, and the high half of
- * wide ones, stay 0; the largest number is never given out. */
+/* The value of an entry is its row number. The high bit of narrow slots, and the high half of wide
+ * slots, stay 0. The largest number is never used. */
 #define SW_ROWS_MAX_64 ((1ULL << 31) - 1)
 #define SW_ROWS_MAX_128 ((1ULL << 32) - 1)
 
-/* From one row to the next, in the arena. */
+/* Distance between two rows in the arena, in bytes. */
 SW_HD static inline uint32_t sw_row_stride(uint32_t value_bytes)
 {
     uint32_t stride = SW_ROW_BYTES_MIN;
@@ -31,8 +31,8 @@ SW_HD static inline uint32_t sw_row_stride(uint32_t value_bytes)
     return stride;
 }
 
-/* What an operation does to its key. It depends on whether the key is present, never on what a row
- * contains: so groups are admitted before the first byte of a row is written. */
+/* The effect of an operation on its key. It depends on whether the key is present, never on the
+ * contents of a row. So groups are admitted before the first byte of a row is written. */
 SW_HD static inline enum sw_effect sw_row_effect(uint32_t op, bool found)
 {
     if (SW_OPS_HAS(SW_OPS_DELETE, op)) {
@@ -44,13 +44,14 @@ SW_HD static inline enum sw_effect sw_row_effect(uint32_t op, bool found)
 /* The operations on rows. */
 #define SW_ROW_OPERATIONS SW_OPS_ROWS
 
-/* Whether an operation computes a row from the row before. An absent key has a row of zeros. */
+/* Whether an operation computes the row from the old row. An absent key counts as a row of
+ * zeros. */
 SW_HD static inline bool sw_row_updates(uint32_t op)
 {
     return SW_OPS_HAS(SW_OPS_ADD | SW_OPS_BITS, op);
 }
 
-/* The 32 bits after an operation of SW_OPS_BITS; of another operation, their sum. */
+/* The 32 bits after an operation of SW_OPS_BITS; for any other operation, the integer sum. */
 SW_HD static inline uint32_t sw_row_bits(uint32_t op, uint32_t base, uint32_t operand)
 {
     uint32_t after = base + operand;
@@ -63,16 +64,15 @@ SW_HD static inline uint32_t sw_row_bits(uint32_t op, uint32_t base, uint32_t op
     return after;
 }
 
-/* Every sum that is no number is this one: which payload it would have differs from machine to
- * machine. */
+/* Every NaN sum is replaced by this one, since the payload of a NaN differs between machines. */
 #define SW_ROW_NAN_F32 0x7fc00000U
 SW_HD static inline bool sw_row_is_nan_f32(uint32_t bits)
 {
     return (bits & 0x7fffffffU) > 0x7f800000U;
 }
 
-/* The sum of two numbers of 32 bits, IEEE 754, as bits: rounded to the nearest, ties to even, with
- * denormals and infinities as they are. */
+/* The IEEE 754 sum of two f32, as bits: rounded to nearest, ties to even; denormals and infinities
+ * are kept. */
 SW_HD static inline uint32_t sw_row_sum_f32(uint32_t a, uint32_t b)
 {
 #if defined(__CUDA_ARCH__)
@@ -90,7 +90,7 @@ SW_HD static inline uint32_t sw_row_sum_f32(uint32_t a, uint32_t b)
     return sw_row_is_nan_f32(sum) ? SW_ROW_NAN_F32 : sum;
 }
 
-/* A product, likewise. */
+/* The product of two f32, likewise. */
 SW_HD static inline uint32_t sw_row_product_f32(uint32_t a, uint32_t b)
 {
 #if defined(__CUDA_ARCH__)
@@ -108,18 +108,18 @@ SW_HD static inline uint32_t sw_row_product_f32(uint32_t a, uint32_t b)
     return sw_row_is_nan_f32(product) ? SW_ROW_NAN_F32 : product;
 }
 
-/* Numbers of 16 bits as those of 32, which have them all. */
+/* Converts 16-bit floats to f32, which represents all of them exactly. */
 SW_HD static inline uint32_t sw_row_of_f16(uint16_t number)
 {
     const uint32_t sign = (uint32_t)(number & 0x8000U) << 16;
     uint32_t rest = (uint32_t)(number & 0x7fffU) << 13;
-    if (rest >= 0x0f800000U) { /* infinity, or no number */
+    if (rest >= 0x0f800000U) { /* infinity or NaN */
         return sign | 0x70000000U | rest;
     }
     if (rest >= 0x00800000U) {
         return sign | (rest + 0x38000000U);
     }
-    uint32_t exponent = 0x38800000U; /* denormals, which have no leading one: 2^-14 */
+    uint32_t exponent = 0x38800000U; /* denormals have no leading one: 2^-14 */
     while (rest != 0 && rest < 0x00800000U) {
         rest <<= 1;
         exponent -= 0x00800000U;
@@ -132,13 +132,13 @@ SW_HD static inline uint32_t sw_row_of_bf16(uint16_t number)
     return (uint32_t)number << 16;
 }
 
-/* Back: rounded to the nearest, ties to even. */
+/* Converts f32 to 16-bit floats: rounded to nearest, ties to even. */
 SW_HD static inline uint16_t sw_row_to_f16(uint32_t bits)
 {
     const uint32_t sign = bits >> 16 & 0x8000U;
     const uint32_t rest = bits & 0x7fffffffU;
     if (rest > 0x7f800000U) {
-        return 0x7e00U; /* as all that are no numbers */
+        return 0x7e00U; /* the canonical NaN */
     }
     if (rest >= 0x47800000U) { /* from 2^16 on */
         return (uint16_t)(sign | 0x7c00U);
@@ -161,8 +161,8 @@ SW_HD static inline uint16_t sw_row_to_bf16(uint32_t bits)
                                               : (bits + 0x7fffU + (bits >> 16 & 1)) >> 16);
 }
 
-/* The sum of a number of 16 bits and one of 32, which both sums round to 16: first to 32 bits, then
- * to 16. */
+/* The sum of a 16-bit float and an f32. The result is rounded twice: first to f32, then to 16
+ * bits. */
 SW_HD static inline uint16_t sw_row_sum_f16(uint16_t number, uint32_t operand)
 {
     return sw_row_to_f16(sw_row_sum_f32(sw_row_of_f16(number), operand));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * scale.c - products of operands and a scale: two roundings, wherever the sum is made.
+ * scale.c - multiplies operands by a scale. Product and sum are rounded separately, wherever the
+ * sum is computed.
  */
 #include "table/scale.h"
 
@@ -20,7 +21,7 @@ bool sw_scale_fits(enum sw_op op, bool wide_operands, uint32_t scale_bits)
                                           : (scale_bits & ~SIGN) == ONE;
 }
 
-/* The operands with the other sign. */
+/* Negates the operands. */
 static void negate(enum sw_op op, void *operands, uint64_t bytes)
 {
     if (SW_OPS_HAS(SW_OPS_U64, op)) {

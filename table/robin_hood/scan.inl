@@ -2,8 +2,8 @@
  *
  * scan.inl - merges the entries of two windows in order of m. Included by scan.c once per width.
  *
- * Entries are sorted at bucket level, so all of an array's entries below some m lie in its window:
- * that limit is found first, then both windows are read up to the smaller of their limits.
+ * Entries are sorted across buckets, so all entries of an array below some m lie in its window. The
+ * scan first finds this limit for both windows, and then reads both up to the smaller limit.
  */
 
 /* Entries from `cursor` to `limit` of one window, ascending. */
@@ -31,7 +31,8 @@ static const struct RH(slot) *
     return (const struct RH(slot) *)window->slots + index * SW_BUCKET_SLOTS;
 }
 
-/* The m below which every entry of the array at or after the window's start lies in the window. */
+/* The limit of a window: every entry of the array below this m, at or after the window's start,
+ * lies in the window. */
 static RH_WORD RH(window_limit)(const struct RH(view) * view, const struct sw_scan_window *window)
 {
     uint64_t end = window->first + window->buckets;
@@ -47,12 +48,13 @@ static RH_WORD RH(window_limit)(const struct RH(view) * view, const struct sw_sc
     if (top.m != RH_EMPTY) {
         return top.m + 1; /* the next bucket may hold entries of any home, all larger */
     }
-    /* nothing was displaced past a bucket that is not full */
+    /* no entry was displaced past a bucket that is not full */
     return end < view->buckets ? RH(first_of)(view, end) : RH_EMPTY;
 }
 
-/* Reads the next bucket: its entries in [cursor, limit), sorted. Returns its number of EMPTY slots.
- */
+/* Reads the entries of the next bucket in [cursor, limit), sorted. Returns the number of EMPTY
+ * slots.
+ * */
 static int RH(stream_bucket)(struct RH(stream) * stream)
 {
     struct RH(slot) raw[SW_BUCKET_SLOTS];
@@ -82,7 +84,7 @@ static const struct RH(slot) * RH(stream_peek)(struct RH(stream) * stream)
     while (stream->at == stream->count && stream->next < stream->window->buckets) {
         uint64_t bucket = stream->window->first + stream->next;
         if (RH(stream_bucket)(stream) > 0 && bucket >= last_home) {
-            stream->next = stream->window->buckets; /* what follows has a later home */
+            stream->next = stream->window->buckets; /* all further entries have later homes */
         }
     }
     return stream->at < stream->count ? &stream->held[stream->at] : NULL;
@@ -92,7 +94,7 @@ static bool RH(collect)(const struct sw_scan_shape *shape, const struct sw_state
                         const struct sw_scan_window *main, const struct sw_scan_window *stash,
                         struct sw_batch *batch)
 {
-    /* of its views only the numbers are used: the entries are in the windows */
+    /* only the sizes of the views are used: the entries are in the windows */
     const struct RH(table) table = {
         .main = {.buckets = shape->buckets, .buckets_total = shape->buckets_total},
         .stash = {.buckets = shape->stash_buckets, .buckets_total = shape->stash_buckets_total},

@@ -9,12 +9,12 @@
  *
  * An EMPTY slot has every bit set. Read as one little-endian integer, m is the high half.
  *
- * Every access is relaxed, and none needs more. Phases order what one writes and the next reads
- * (rule 5). Within an insert phase the m of a slot only falls, so an old load is an upper bound:
- * "nothing larger here" stays true, and a compare-and-swap succeeds only if the slot still holds
- * what was loaded. A 128-bit load may tear between its halves: every decision is taken on m alone,
- * and every write of an insert phase is one full-slot compare-and-swap, which a torn pair only
- * makes fail (rule 3). Rules: table/robin_hood/README.md.
+ * Every access is relaxed; no access needs more. Phases order the writes of one phase before the
+ * reads of the next (rule 5). In an insert phase the m of a slot only decreases, so an old load is
+ * an upper bound: "nothing larger here" stays true. A compare-and-swap succeeds only if the slot
+ * still holds the loaded value. A 128-bit load may tear between its halves. This is safe: every
+ * decision depends only on m, and every write of an insert phase is one full-slot compare-and-swap,
+ * which fails on a torn pair (rule 3). Rules: table/robin_hood/README.md.
  */
 
 struct RH(slot) {
@@ -61,8 +61,8 @@ SW_HD static inline struct RH(slot) RH(slot_load)(const struct RH(slot) * slot)
 }
 
 /* A store by the only thread that may write this slot in this phase, while others may read it. In a
- * 128-bit slot the halves are two stores: beside readers only the value may differ from what is
- * there, and only the thread that has the key's operations looks at it (rules 6 and 7). */
+ * 128-bit slot the halves are two stores. In parallel with readers only the value may change, and
+ * only the thread that has the key's operations reads the value (rules 6 and 7). */
 SW_HD static inline void RH(slot_store)(struct RH(slot) * slot, struct RH(slot) entry)
 {
 #if RH_BITS == 64
@@ -81,8 +81,8 @@ SW_HD static inline void RH(slot_store)(struct RH(slot) * slot, struct RH(slot) 
 #endif
 }
 
-/* If the slot holds `expected`, replaces it by `desired` in one step; returns what it held.
- * Relaxed: the returned word is the datum itself, and nothing else is published by it (rule 3). */
+/* If the slot holds `expected`, replaces it by `desired` atomically. Returns the old contents.
+ * Relaxed: the returned word is the data itself and publishes nothing else (rule 3). */
 SW_HD static inline struct RH(slot)
     RH(slot_cas)(struct RH(slot) * slot, struct RH(slot) expected, struct RH(slot) desired)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * time_audit.c - looks keys up in a table of times, and those of that table among the entries.
+ * time_audit.c - looks up keys in a table of expiry times, and the keys of that table among the
+ * entries.
  */
 #include "table/robin_hood/time_audit.h"
 
@@ -8,7 +9,7 @@
 
 #include "table/robin_hood/check.h"
 
-/* The table of an audit, of either width. */
+/* Defines the function that describes an audited table, for one width. */
 #define AUDITED(WIDTH)                                                                             \
     static struct sw_table_##WIDTH audited_##WIDTH(const struct sw_audited *audited) {             \
         const struct sw_geometry *geometry = audited->geometry;                                    \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * time_audit.h - copies of a table of times: whether they are those of the entries, and when keys
- * expire; whatever the backend.
+ * time_audit.h - reads and checks copies of a table of expiry times, for all backends: the times of
+ * keys, and whether every key has an entry.
  *
  * Threads: pure functions of their arguments.
  */
@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-/* A table in memory of the host, or a copy of it. */
+/* A table in host memory, or a copy of it. */
 struct sw_audited {
     uint32_t slot_bits;
     const struct sw_geometry *geometry;
@@ -26,12 +26,12 @@ struct sw_audited {
     uint64_t seed;
 };
 
-/* The times of `count` keys of `key_bytes` each; 0: never. */
+/* Looks up the expiry times of `count` keys of `key_bytes` each; 0: never. */
 void sw_audited_times(const struct sw_audited *times, const void *keys, uint32_t key_bytes,
                       uint32_t count, uint64_t *out);
 
-/* Scans the table of the times, and every key of it is looked up among the entries; no time is
- * before `next`. SW_OK; SW_E_INVALID with the first violation as text. */
+/* Checks the table of expiry times: its invariants, that every key has an entry, and that no time
+ * is before `next`. Returns SW_OK, or SW_E_INVALID with the first violation as text. */
 int sw_check_times(const struct sw_audited *entries, const struct sw_audited *times, uint64_t next,
                    char *violation, size_t violation_size);
 

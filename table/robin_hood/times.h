@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * times.h - what holds of entries that expire, on any backend (table/robin_hood/README.md, "Entries
+ * times.h - rules of entries that expire, for all backends (table/robin_hood/README.md, "Entries
  * that expire"). Host and device.
  *
- * Threads: pure functions of their arguments; a pass belongs to one.
+ * Threads: pure functions of their arguments; one thread at a time uses a pass.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_TIMES_H
 #define SHERWOOD_TABLE_ROBIN_HOOD_TIMES_H
@@ -11,42 +11,43 @@
 #include "table/operation.h"
 #include "table/table.h"
 
-/* Entries that a sweep looks at together. */
+/* Entries of a piece of a sweep. */
 #define SW_EXPIRY_PIECE 512U
-/* The table of the times at first, and its stash. */
+/* Initial slots of the table of expiry times, and slots of its stash. */
 #define SW_EXPIRY_FIRST_SLOTS 1024U
 #define SW_EXPIRY_STASH_SLOTS 1024U
 /* Later than any time. */
 #define SW_EXPIRY_NEVER UINT64_MAX
-/* A sweep that removes nothing surveys a piece of the times, at most this often. */
+/* A sweep that removes nothing surveys one piece of the times, at most once in this interval. */
 #define SW_EXPIRY_SURVEY_MS 1000U
-/* The mean counts no time to live as longer: the sum stays far from its limit. */
+/* Longest time to live that the mean counts, so that the sum stays far from its limit. */
 #define SW_EXPIRY_TTL_MAX (1ULL << 62)
-/* A survey of a whole piece moves the mean by one part of so many. */
+/* A survey of a whole piece moves the mean by 1 / SW_EXPIRY_SURVEY_PARTS of the difference. */
 #define SW_EXPIRY_SURVEY_PARTS 4U
 
-/* Whether an operation may give its key the time `wanted`: reads and deletes give none, whatever
- * the batch says. */
+/* Whether an operation may set the expiry time `wanted` on its key. Reads and deletes never set
+ * one. */
 SW_HD static inline bool sw_expiry_may_give(uint32_t op, uint64_t wanted)
 {
     return wanted != 0 && wanted != SW_EXPIRE_KEEP && op != SW_GET && op != SW_DELETE;
 }
 
-/* Whether a batch of writes has to do with times, where no entry has one. */
+/* Whether a write batch concerns expiry times even if no entry has one. */
 static inline bool sw_expiry_gives_or_buries(const struct sw_batch *batch)
 {
     return batch->expires != NULL || batch->bury_count > 0 ||
            (batch->expire_at != 0 && batch->expire_at != SW_EXPIRE_KEEP);
 }
 
-/* Whether an operation that writes a present key gives it a time. */
+/* Whether an operation that writes a present key sets its expiry time. */
 SW_HD static inline bool sw_expiry_gives(uint32_t op)
 {
     return op == SW_SET || op == SW_SET_PRESENT;
 }
 
-/* What an operation on a key that expires `before` does, instead of `effect`; *after is when the
- * key, if it is there then, expires. Times up to `past` have passed. */
+/* Returns the effect of an operation on a key with expiry time `before`, instead of `effect`.
+ * *after is the key's expiry time after the operation, if the key then exists. Times up to `past`
+ * have passed. */
 SW_HD static inline enum sw_effect sw_expiry_decide(uint32_t op, bool found, enum sw_effect effect,
                                                     uint64_t before, uint64_t wanted, uint64_t past,
                                                     uint64_t *after)
@@ -70,8 +71,9 @@ SW_HD static inline enum sw_effect sw_expiry_decide(uint32_t op, bool found, enu
     return effect;
 }
 
-/* The clock of a batch that came with clock_ms (0: none): that, or the table's if it is later,
- * which it becomes. Any thread. */
+/* Returns the clock of a batch: its own clock clock_ms (0: none), or the table's if that is later.
+ * The result becomes the table's clock. A batch without a clock gets 0 and leaves the table's
+ * clock. Any thread. */
 static inline uint64_t sw_expiry_take_clock(uint64_t *clock, uint64_t clock_ms)
 {
     uint64_t last = __atomic_load_n(clock, __ATOMIC_RELAXED);
@@ -84,31 +86,31 @@ static inline uint64_t sw_expiry_take_clock(uint64_t *clock, uint64_t clock_ms)
     return last < clock_ms ? clock_ms : last;
 }
 
-/* The sweep: a pass over the table of the times, in the order of its m, in pieces; and what it has
- * seen. */
+/* The state of a sweep, which is a pass over the table of expiry times, piece by piece in the order
+ * of its m. */
 struct sw_expiry_pass {
     uint64_t next; /* no entry has an earlier time */
     uint64_t cursor;
-    uint64_t seen_next;   /* the earliest time that it has seen, or that was given since it began */
-    uint64_t began_ms;    /* the clock when it began */
-    double sum;           /* of the times that it kept: milliseconds from began_ms on */
-    uint64_t count;       /* of these times */
-    uint64_t mean_at;     /* the mean of all times: exact at the end of a pass, then an estimate; 0:
-                             none was seen */
-    uint64_t surveyed_ms; /* the clock when the mean was last brought up to date */
+    uint64_t seen_next; /* the earliest time kept by this pass or set since it began */
+    uint64_t began_ms;  /* the clock when it began */
+    double sum;         /* sum of the kept times, in milliseconds from began_ms on */
+    uint64_t count;     /* number of kept times */
+    uint64_t mean_at; /* the mean of all times: exact at the end of a pass, then an estimate; 0: no
+                         time */
+    uint64_t surveyed_ms;   /* the clock at the last update of the mean */
     uint64_t survey_cursor; /* where the next survey begins */
-    bool steps_back;        /* it began because the clock is to go back when it ends */
+    bool steps_back;        /* the clock goes back when this pass ends */
     uint64_t clock_steps;
 };
 
-/* An entry has the time `at` from now on. */
+/* Records that an entry gets the expiry time `at`. */
 static inline void sw_expiry_pass_given(struct sw_expiry_pass *pass, uint64_t at)
 {
     pass->next = at < pass->next ? at : pass->next;
     pass->seen_next = at < pass->seen_next ? at : pass->seen_next;
 }
 
-/* Before a piece. */
+/* Call this before each piece. */
 static inline void sw_expiry_pass_begin(struct sw_expiry_pass *pass, uint64_t clock_ms)
 {
     if (pass->cursor == 0) {
@@ -119,14 +121,14 @@ static inline void sw_expiry_pass_begin(struct sw_expiry_pass *pass, uint64_t cl
     }
 }
 
-/* From `from_ms` to a time; no less than 0, and no more than SW_EXPIRY_TTL_MAX. */
+/* Milliseconds from `from_ms` to a time; at least 0 and at most SW_EXPIRY_TTL_MAX. */
 static inline double sw_expiry_ttl(uint64_t at, uint64_t from_ms)
 {
     const uint64_t ttl = at > from_ms ? at - from_ms : 0;
     return (double)(ttl < SW_EXPIRY_TTL_MAX ? ttl : SW_EXPIRY_TTL_MAX);
 }
 
-/* It has come upon a time that stays. */
+/* Records a time that the pass keeps. */
 static inline void sw_expiry_pass_kept(struct sw_expiry_pass *pass, uint64_t at)
 {
     pass->seen_next = at < pass->seen_next ? at : pass->seen_next;
@@ -134,7 +136,7 @@ static inline void sw_expiry_pass_kept(struct sw_expiry_pass *pass, uint64_t at)
     pass->count++;
 }
 
-/* It has come to its end. */
+/* Ends the pass. */
 static inline void sw_expiry_pass_end(struct sw_expiry_pass *pass, uint64_t clock_ms)
 {
     pass->next = pass->seen_next;
@@ -143,16 +145,15 @@ static inline void sw_expiry_pass_end(struct sw_expiry_pass *pass, uint64_t cloc
     pass->surveyed_ms = clock_ms;
 }
 
-/* Whether the mean is to be brought up to date although no time has come. A clock that went back
- * makes it due. */
+/* Whether the mean needs an update although no entry is due. Also true if the clock went back. */
 static inline bool sw_expiry_survey_is_due(const struct sw_expiry_pass *pass, uint64_t clock_ms)
 {
     return clock_ms < pass->surveyed_ms || clock_ms - pass->surveyed_ms >= SW_EXPIRY_SURVEY_MS;
 }
 
-/* Brings the mean up to date by a piece of the times, which began at `survey_cursor` and after
- * which the next one begins at `cursor`. Pieces are in the order of hashes, so each is a random
- * sample; one that is the whole is exact. */
+/* Updates the mean with a piece of the times, which began at `survey_cursor`; the next piece begins
+ * at `cursor`. Pieces are in the order of hashes, so each is a random sample. A piece with all
+ * times gives the exact mean. */
 static inline void sw_expiry_survey(struct sw_expiry_pass *pass, const uint64_t *times,
                                     uint32_t count, uint64_t cursor, uint64_t clock_ms)
 {
@@ -173,7 +174,7 @@ static inline void sw_expiry_survey(struct sw_expiry_pass *pass, const uint64_t 
     pass->surveyed_ms = clock_ms;
 }
 
-/* Nothing expires any more: a clear. */
+/* Resets the pass when no entry expires any more. */
 static inline void sw_expiry_pass_clear(struct sw_expiry_pass *pass)
 {
     pass->next = SW_EXPIRY_NEVER;
