@@ -87,7 +87,7 @@ static __device__ inline int row_probe(const struct row_buckets<BITS> &buckets,
 
 /* The keys and results of a warp, in shared memory. A warp has 32 KEYS keys; key k of a lane has
  * number 32 k + lane.
- * */
+ */
 template <int BITS, int KEYS> struct row_finder {
     typename sw_width<BITS>::word m[32 * KEYS]; /* of the queued keys, as are the next two arrays */
     uint64_t buckets[32 * KEYS];

@@ -67,7 +67,7 @@ struct hot {
 };
 
 /* The steps of a tile, and the number, that this thread sums; no steps if there is no such number.
- * */
+ */
 struct hot_share {
     uint32_t number, begin, end;
 };

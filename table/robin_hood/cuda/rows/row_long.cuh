@@ -296,7 +296,7 @@ struct slice {
     uint32_t op;   /* of the second step */
     uint32_t read; /* the next step to read */
     /* for each tile being loaded: whether this thread's steps are sums by `op` without answers
-     * */
+     */
     bool plain[TILES - 1];
 };
 
@@ -370,7 +370,7 @@ static __device__ inline void apply_slice(const struct sw_cuda_rows &rows, const
 
 /* Carries out a slice of a segment, from byte `offset` of the row on. By a block. T: the number of
  * one warp.
- * */
+ */
 template <typename T, typename OPERAND>
 static __device__ inline void carry_out_slice(const struct sw_cuda_rows &rows,
                                               const struct runs &runs, const struct segment &of,

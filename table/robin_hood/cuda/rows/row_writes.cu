@@ -90,10 +90,9 @@ cudaError_t sw_cuda_rows_end(struct sw_cuda_queue *queue,
                              const struct sw_cuda_row_batch<BITS> *rows)
 {
     struct sw_cuda_arena *arena = &queue->table->arena;
-    cudaError_t error =
-        rows->may_be_early
-            ? cudaStreamWaitEvent(queue->stream, arena->moved, 0)
-            : sw_cuda_wait_for_reads(queue); /* the engine may not have waited for reads */
+    cudaError_t error = rows->may_be_early
+                            ? cudaStreamWaitEvent(queue->stream, arena->moved, 0)
+                            : sw_cuda_wait_for_reads(queue); /* if the engine has not waited */
     if (error == cudaSuccess && rows->collides) {
         error = sw_cuda_launch_row_refused<BITS>(&arena->view, rows, queue->stream);
     }

@@ -73,21 +73,20 @@ struct sw_cuda_row_step {
  * table; zero if key strings are not stored. Lengths as below; s is sw_cuda_row_claims(n). A slot
  * belongs to a key. */
 struct sw_cuda_row_texts {
-    uint32_t *disputed; /* [4 + 3 s] the first word: 1: two texts of one key differ */
+    uint32_t *disputed; /* [4 + 3 s] the first word is 1 if two strings of a key differ */
     uint32_t *walked;   /* [n / 32 + 1] bits: operations whose groups are walked */
     uint32_t *states;   /* [s] states of keys: row_texts.cu */
     uint32_t *slots;    /* [n] of the operations' keys */
     uint32_t *saved;    /* [n] states before the operations of a group */
     uint8_t *facts;     /* [n] enum sw_cuda_row_fact */
-    uint8_t *refused;   /* [n] by group: enum sw_admission; only where texts differ */
+    uint8_t *refused;   /* [n] by group: enum sw_admission; only if key strings differ */
 };
 
 enum sw_cuda_row_fact {
     SW_ROW_HAS_TEXT = 1,
     SW_ROW_AS_STORED = 2, /* its key string equals that of the key's row */
-    SW_ROW_AS_FIRST =
-        4,          /* its key string equals that of the operation that claimed the key's text */
-    SW_ROW_VOID = 8 /* its group is refused: the engine runs a GET */
+    SW_ROW_AS_FIRST = 4,  /* .. that of the operation in `of_text` (row_texts.cu) */
+    SW_ROW_VOID = 8       /* its group is refused: the engine runs a GET */
 };
 
 /* The memory of a data phase; one of a table. Lengths in brackets; n is operations_max. */
@@ -172,8 +171,7 @@ template <int BITS> struct sw_cuda_row_batch {
     uint32_t group_count;         /* at least 1 */
     const uint32_t *group_ends;   /* [group_count] */
     uint8_t *group_refused;       /* [group_count] */
-    int32_t
-        *status; /* the engine's: SW_E_FULL if any group was refused; NULL: no group was refused */
+    int32_t *status; /* the engine's: SW_E_FULL if it refused any group; NULL: it refused none */
     /* Operands and answers: `values` and `previous` of each part are packed rows of value_bytes, in
      * device memory or host memory. Wide operands have twice as many bytes. Rows of 8-byte numbers
      * are aligned to 8 bytes, others at least to 4. */

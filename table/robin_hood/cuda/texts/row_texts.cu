@@ -10,8 +10,8 @@
  * order, and tracks presence and key string. The other groups have no operation on these keys and
  * cannot collide. If room is not certain, the thread walks all groups and also decides which ones
  * are refused for lack of room, since each group may depend on all earlier ones. The engine runs
- * the operations of refused groups as GETs, so it refuses no walked group. After the
- * engine, the refusals are copied to the engine's refusals.
+ * the operations of refused groups as GETs, so it refuses no walked group. After the engine, the
+ * refusals are copied to the engine's refusals.
  *
  * So, once a batch is decided, all operations on one row have the same key string or none. A write
  * combines the row's and the operation's key strings with OR (row_move.cuh:row_made_at).
@@ -263,8 +263,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         }
     }
     if (reads.group_count > 0 && reads.group_refused != NULL) {
-        reads.group_refused[low] =
-            SW_REFUSED_COLLISION; /* M6, also the next line: all threads store the same */
+        reads.group_refused[low] = SW_REFUSED_COLLISION; /* M6, as the next: all store the same */
     }
     reads.record->collided = 1; /* M7: the kernel that answers the batch follows, with the ticket */
 }

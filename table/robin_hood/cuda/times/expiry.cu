@@ -87,7 +87,7 @@ cudaError_t sw_cuda_settle(struct sw_cuda_queue *queue)
     return error == cudaSuccess ? cudaStreamSynchronize(queue->stream) : error;
 }
 
-/* --- burying ---------------------------------------------------------------------------------- */
+/* --- removing expired entries ----------------------------------------------------------------- */
 
 void sw_cuda_expiry_activate(struct sw_cuda_expiry *expiry, const struct sw_batch *batch)
 {
@@ -167,9 +167,7 @@ static cudaError_t remove_entries(struct sw_cuda_queue *queue, uint32_t count)
         error = cudaStreamSynchronize(queue->stream);
     }
     if (error != cudaSuccess || record->status != SW_OK || record->counters.deleted != count) {
-        return error != cudaSuccess
-                   ? error
-                   : cudaErrorUnknown; /* the second table had a key without an entry */
+        return error != cudaSuccess ? error : cudaErrorUnknown; /* a time had no entry */
     }
     __atomic_fetch_sub(&table->entries, count, __ATOMIC_RELAXED);
     __atomic_fetch_add(&table->stash, (uint64_t)record->stash_change, __ATOMIC_RELAXED);
@@ -224,7 +222,7 @@ static uint64_t key_at(const struct sw_cuda_table *table, const void *keys, uint
 }
 
 /* Removes the expiry times of these keys first: a key that had no time is invalid.
- * */
+ */
 static cudaError_t bury_named_some(struct sw_cuda_queue *queue, const void *keys, uint32_t first,
                                    uint32_t count)
 {

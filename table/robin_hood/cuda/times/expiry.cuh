@@ -170,7 +170,7 @@ void sw_cuda_tell_clock(struct sw_cuda_table *table, struct sw_batch *batch);
 /* Adds to the facts. Threads: under `order`. */
 void sw_cuda_expiry_facts(struct sw_cuda_table *table, struct sw_backend_facts *facts);
 
-/* Launches one batch that concerns expiry times. Releases `order` while a table grows. */
+/* Launches one batch that concerns expiry times. May release `order` while a table grows. */
 cudaError_t sw_cuda_write_timed(struct sw_cuda_queue *queue, struct sw_together *together,
                                 struct sw_cuda_mix mix, uint64_t ticket);
 /* Finishes the batch of such a launch after it was polled. */

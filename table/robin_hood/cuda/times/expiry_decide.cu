@@ -35,7 +35,7 @@ cudaError_t sw_cuda_launch_times_sort(const struct sw_cuda_device<BITS> *device,
                : error;
 }
 
-/* --- the dead --------------------------------------------------------------------------------- */
+/* --- expired keys ----------------------------------------------------------------------------- */
 
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)

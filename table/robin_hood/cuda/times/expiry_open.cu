@@ -26,8 +26,7 @@ static struct sw_table_config config_of(const struct sw_cuda_table *table)
                                ? table->together.operations_max
                                : SW_CUDA_TIMES_OPS_MAX;
     config.stash_slots = SW_EXPIRY_STASH_SLOTS;
-    config.tuning.hints =
-        SW_CHOICE_NEVER; /* look-ups next to those of another table run without hints */
+    config.tuning.hints = SW_CHOICE_NEVER; /* they do not pay next to other look-ups */
     return config;
 }
 

@@ -89,7 +89,7 @@ static cudaError_t sort_and_count(const struct timed *launch, LAUNCH enqueue)
     return error == cudaSuccess ? read_counts(launch) : error;
 }
 
-/* --- the dead --------------------------------------------------------------------------------- */
+/* --- expired keys ----------------------------------------------------------------------------- */
 
 static int in_order(const void *a, const void *b)
 {
