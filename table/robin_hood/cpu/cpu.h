@@ -68,8 +68,7 @@ struct sw_cpu {
     struct sw_arena arena; /* rows; arena.rows is NULL: the values are integers */
     struct sw_cpu_scratch scratch;
     struct sw_cpu_failed failed;
-    struct sw_cpu_image
-        *image; /* the image that guards the arrays; NULL: none. Used in exclusive phases */
+    struct sw_cpu_image *image;     /* guards the arrays; NULL: none. In exclusive phases */
     struct sw_row_image *row_image; /* keeps rows for an image; likewise */
     struct sw_expiry *expiry; /* expiry times; NULL: no entry ever had one. Threads: like `slots` */
     const struct sw_times_of *times_of; /* creates a table of expiry times (a struct sw_cpu). Its

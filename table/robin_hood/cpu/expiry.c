@@ -120,7 +120,7 @@ void sw_expiry_make_room(struct sw_cpu *cpu, const struct sw_batch *batch)
     expiry->roomy = fits;
 }
 
-/* --- burying ---------------------------------------------------------------------------------- */
+/* --- removing expired entries ----------------------------------------------------------------- */
 
 /* Reports a removed key, if the batch wants the keys. Returns false if memory is short. */
 static bool note_buried(struct sw_expiry *expiry, const void *key, size_t key_bytes)

@@ -32,8 +32,7 @@ struct sw_cpu_image {
     struct sw_row_image *rows;       /* NULL: values are integers, or the arena is borrowed */
     const struct sw_arena *borrowed; /* NULL: the arena is not borrowed */
     uint64_t left;                   /* entries not read yet; counted only with rows */
-    struct sw_cpu_image
-        *times; /* image of the expiry times, of the same instant; NULL: none, or all were read */
+    struct sw_cpu_image *times;      /* of the expiry times; NULL: none, or all were read */
     uint64_t times_count;
     struct sw_cpu *known; /* table of the expiry times, once they were read; or NULL */
     bool failed;          /* reading the expiry times failed */

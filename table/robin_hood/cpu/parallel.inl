@@ -39,8 +39,7 @@ struct RH(job) {
     const RH_WORD *given; /* the caller's keys, if get_job must copy them */
     struct RH(record) * records;
     struct RH(slot) * entries;
-    RH_WORD
-    *keys; /* in the scratch: the loaded keys of a write batch; then the m of every operation */
+    RH_WORD *keys; /* scratch: the loaded keys of a write batch; then m of each operation */
     uint32_t *index;
     uint32_t (*offsets)[SW_CPU_PARTITIONS]; /* [slice]: its next record in each partition */
     uint32_t slices;
