@@ -32,7 +32,7 @@
 #define SW_BINADE_OPERANDS 256
 
 /* The binade of a sum. The sign of an operand is relative to the sum: positive means away from 0.
- * */
+ */
 struct sw_binade {
     uint32_t base;   /* bits of the sum's sign and 2^e */
     uint32_t middle; /* bits of the sum's sign and 1.5 * 2^e */
@@ -131,7 +131,7 @@ SW_HD static inline uint32_t sw_binade_after(const struct sw_binade_change *chan
 
 /* Whether each sum, starting from `units`, stays in the binade. The sums from an odd start differ
  * by at most one.
- * */
+ */
 SW_HD static inline bool sw_binade_holds(const struct sw_binade_change *change, uint32_t units)
 {
     return (change->strayed & SW_BINADE_ABOVE) == 0 && units >> SW_BINADE_DIGITS == 1 &&

@@ -19,8 +19,7 @@ struct RH(view) {
     uint64_t buckets_total; /* with the tail for displaced entries */
     uint64_t max_probe;     /* largest displacement, in buckets */
 #ifndef __cplusplus
-    struct sw_guard
-        *guard; /* copies data that an image has not read yet; NULL: no image. Not on CUDA */
+    struct sw_guard *guard; /* keeps data that an image still reads; NULL: none. Not on CUDA */
 #endif
 };
 

@@ -54,7 +54,7 @@ static RH_WORD RH(window_limit)(const struct RH(view) * view, const struct sw_sc
 
 /* Reads the entries of the next bucket in [cursor, limit), sorted. Returns the number of EMPTY
  * slots.
- * */
+ */
 static int RH(stream_bucket)(struct RH(stream) * stream)
 {
     struct RH(slot) raw[SW_BUCKET_SLOTS];
