@@ -35,7 +35,7 @@ SW_HD static inline uint32_t RH(lead_from)(const struct RH(view) * view, uint64_
 SW_HD static inline uint8_t RH(hint_pair)(const struct RH(view) * view, uint64_t g, uint8_t old)
 {
     uint32_t even = RH(lead_from)(view, 2 * g, sw_hint_lead(old, false));
-    uint32_t odd = even > 0 ? even - 1 : 0; /* the lead of 2g contains that of 2g + 1 */
+    uint32_t odd = even > 0 ? even - 1 : 0; /* lead(2g + 1) >= lead(2g) - 1 */
     if (2 * g + 1 < view->buckets) {
         uint32_t known = sw_hint_lead(old, true);
         odd = RH(lead_from)(view, 2 * g + 1, odd > known ? odd : known);
