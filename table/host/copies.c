@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * copies.c - the chunks that copies lie in, and waiting for one.
+ * copies.c - the chunks of a copy queue, and the wait for a free chunk.
  */
 #include "table/host/copies.h"
 
@@ -11,18 +11,19 @@
 #include "table/host/memory.h"
 #include "table/host/parts.h"
 
-/* The chunks that are there from the beginning: so many, and a 16th of the array, at most 32 MiB in
- * all. */
+/* The pool: CHUNKS chunks allocated at creation, together 1/PART_OF_ARRAY of the array, at most
+ * POOL_MAX bytes. A chunk has at least CHUNK_MIN bytes and room for one copy. */
 #define CHUNKS 16U
 #define PART_OF_ARRAY 16U
 #define POOL_MAX (32ULL << 20)
 #define CHUNK_MIN 4096ULL
-/* A writer that finds no chunk waits so long for the reader before it takes more memory; half as
- * long each time that this was in vain. */
+/* A writer that finds no chunk waits this time for the reader before it allocates more memory. Each
+ * allocation halves the next wait. */
 #define PATIENCE_NS 5000000ULL
-/* All writers together wait so long where there is no memory; then the image is lost. */
+/* Limit of the total time that writers wait in vain while memory is short. At this limit the image
+ * is lost. */
 #define WAIT_MAX_NS 1000000000ULL
-/* This part of the available memory, 5 %, is left to others. */
+/* 1/20 (5 %) of the available memory stays free for others. */
 #define AVAILABLE_MARGIN 20
 
 struct sw_copies {
@@ -36,7 +37,7 @@ struct sw_copies {
     /* Under `mutex`. */
     struct sw_chunk *filling, *free, *full, *last_full, *newest;
     uint64_t patience_ns;
-    uint64_t waited_ns; /* where there was no memory */
+    uint64_t waited_ns; /* total time that writers waited in vain while memory was short */
 };
 
 static uint64_t chunk_bytes_for(uint32_t copy_bytes, uint64_t array_bytes)
@@ -52,7 +53,7 @@ uint64_t sw_copies_bytes(uint32_t copy_bytes, uint64_t array_bytes)
     return CHUNKS * chunk_bytes_for(copy_bytes, array_bytes);
 }
 
-/* Adds a chunk to the free ones. False: no memory for its description. */
+/* Adds a chunk to the free list. False: no memory for its struct. */
 static bool add_chunk(struct sw_copies *copies, uint8_t *data, uint64_t mapped)
 {
     struct sw_chunk *chunk = calloc(1, sizeof(*chunk));
@@ -121,8 +122,8 @@ struct sw_copies *sw_copies_create(uint32_t copy_bytes, uint64_t array_bytes)
 
 /* --- writers ---------------------------------------------------------------------------------- */
 
-/* Waits until the reader has given something back, or for long enough. Returns false if the image
- * is to be lost. The mutex is held. */
+/* Waits until the reader returns a chunk, at most patience_ns; then allocates another chunk.
+ * Returns false if the image is to be lost. The caller holds the mutex. */
 static bool wait_for_chunk(struct sw_copies *copies)
 {
     uint64_t began_ns = sw_now_ns();

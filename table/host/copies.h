@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * copies.h - copies of what is about to be overwritten, from the threads that write to the one that
- * reads an image.
+ * copies.h - a copy queue: threads that are about to overwrite parts of an array pass copies of
+ * them to the thread that reads an image.
  *
- * Copies have one size, and lie in chunks that the reader gives back: where writers are faster than
- * the reader they wait for it a little, then take more memory, and where there is none the image is
- * lost, and writing goes on.
+ * All copies have the same size and lie in chunks, which the reader returns for reuse. If writers
+ * are faster than the reader, they wait briefly for a free chunk and then allocate more memory. If
+ * memory is short, the image is lost and writing continues.
  *
  * Threads: sw_copies_reserve, sw_copies_filled and sw_copies_lose from any number; sw_copies_take
- * and sw_copies_destroy from one, the reader.
+ * and sw_copies_destroy only from the reader's thread.
  */
 #ifndef SHERWOOD_TABLE_HOST_COPIES_H
 #define SHERWOOD_TABLE_HOST_COPIES_H
@@ -18,31 +18,35 @@
 
 struct sw_copies;
 
-/* A number of copies, one behind the other. */
+/* Consecutive copies. */
 struct sw_chunk {
-    struct sw_chunk *next;  /* of the list it is in */
-    struct sw_chunk *older; /* of all */
+    struct sw_chunk *next;  /* next chunk of the same list */
+    struct sw_chunk *older; /* next older one of all chunks */
     uint8_t *data;
-    uint64_t mapped; /* bytes of its own at `data`; 0: they are of the pool */
-    uint32_t used;   /* copies given to writers; constant once the reader has the chunk */
-    uint32_t filled; /* .. and filled by them; atomic */
+    uint64_t mapped; /* bytes mapped for this chunk alone; 0: `data` points into the pool */
+    uint32_t used;   /* copies reserved by writers; constant once the reader has the chunk */
+    uint32_t filled; /* copies that writers have filled; atomic */
 };
 
-/* Of `copy_bytes` each, made of an array of `array_bytes`. NULL: no memory. */
+/* Creates a queue of copies of `copy_bytes` each, for an array of `array_bytes`. NULL: no
+ * memory. */
 struct sw_copies *sw_copies_create(uint32_t copy_bytes, uint64_t array_bytes);
 void sw_copies_destroy(struct sw_copies *copies);
-/* Bytes that are taken at once. */
+/* Bytes that sw_copies_create allocates for the first chunks. */
 uint64_t sw_copies_bytes(uint32_t copy_bytes, uint64_t array_bytes);
 
-/* Room for a copy, in the chunk *of; NULL if the image is lost. */
+/* Returns room for one copy and sets *of to its chunk; NULL if the image is lost. May wait for the
+ * reader. The caller fills the copy, then calls sw_copies_filled. */
 uint8_t *sw_copies_reserve(struct sw_copies *copies, struct sw_chunk **of);
 void sw_copies_filled(struct sw_chunk *chunk);
 
-/* Gives `last`, which may be NULL, back, and returns another chunk, of which all that is used is
- * filled; NULL: there is none now. It is a full one, or with `any` one that has copies. */
+/* Returns `last` (may be NULL) for reuse. Returns the next full chunk; if no chunk is full and
+ * `any` is true, the chunk in use by writers. NULL: no such chunk, or its reserved copies are not
+ * all filled yet. */
 struct sw_chunk *sw_copies_take(struct sw_copies *copies, struct sw_chunk *last, bool any);
 
-/* The image is not wanted any more, or cannot be kept: nobody waits for the reader. */
+/* Marks the image as lost: it is no longer wanted or cannot be kept. Writers stop waiting for the
+ * reader. */
 void sw_copies_lose(struct sw_copies *copies);
 bool sw_copies_are_lost(const struct sw_copies *copies);
 

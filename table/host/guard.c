@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * guard.c - the states of pieces, and reading them.
+ * guard.c - the states of pieces, and the reader.
  */
 #include "table/host/guard.h"
 
@@ -10,7 +10,7 @@
 
 #include "table/host/memory.h"
 
-/* What the reader copies at once. */
+/* Most bytes that the reader copies per call of sw_guard_read. */
 #define BUFFER_BYTES 16384U
 
 static uint64_t pieces_of(uint64_t bytes)
@@ -35,7 +35,7 @@ static void copy_piece(const struct sw_guard *guard, uint64_t piece, uint8_t *to
     memcpy(to, guard->array + at, (size_t)(left < SW_GUARD_PIECE ? left : SW_GUARD_PIECE));
 }
 
-/* True if the piece is the caller's now; false if it is, or was, another one's. */
+/* True if the caller has taken the piece; false if another thread took it before. */
 static bool take_piece(struct sw_guard *guard, uint64_t piece)
 {
     uint8_t was = SW_GUARD_OPEN;
@@ -80,15 +80,15 @@ void sw_guard_before_write(struct sw_guard *guard, const void *at)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* Gives the chunk that was read back, and takes another one. */
+/* Returns the chunk that was read, and takes another one. */
 static bool take_chunk(struct sw_guard *guard, bool any)
 {
     guard->reading = sw_copies_take(guard->copies, guard->reading, any);
     return guard->reading != NULL;
 }
 
-/* Copies pieces that nobody else has taken; returns their bytes. A piece that a writer has taken is
- * not waited for: the writer may wait for a chunk. */
+/* Copies pieces that no other thread has taken; returns their bytes. It does not wait for a piece
+ * that a writer has taken, because the writer may be waiting for a chunk. */
 static uint64_t copy_pieces(struct sw_guard *guard)
 {
     const uint64_t pieces = pieces_of(guard->bytes);
@@ -103,7 +103,8 @@ static uint64_t copy_pieces(struct sw_guard *guard)
     return bytes;
 }
 
-/* The rest of the chunks, once every piece is taken. False: there is none, or the guard is lost. */
+/* Takes one of the last chunks, after every piece was taken. False: no chunk is left, or the
+ * instant is lost. */
 static bool take_rest(struct sw_guard *guard)
 {
     const uint64_t pieces = pieces_of(guard->bytes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * image.c - images in host memory: making room for them, and finding the entries in them.
+ * image.c - images in host memory: allocation, and the search for entries.
  */
 #include "table/host/image.h"
 
@@ -11,7 +11,7 @@
 
 /* --- entries ---------------------------------------------------------------------------------- */
 
-/* Every slot is copied, and the next one over it if it was EMPTY: which ones are cannot be
+/* The loops copy every slot; the next slot overwrites an EMPTY one. A branch on EMPTY could not be
  * predicted. */
 
 static void gather_64(const struct sw_image_slots *kind, const uint32_t *words, uint64_t count,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * image.h - images of tables of integers: their arrays as they were at one instant, and what of
- * them are entries. Robin Hood's slots and cuckoo's cells are laid out alike.
+ * image.h - images of integer tables: their arrays as they were at one instant, and the entries
+ * found in them. The slots of Robin Hood tables and the cells of cuckoo tables have the same
+ * layout.
  *
- * Threads: an image belongs to one at a time.
+ * Threads: one thread at a time uses an image.
  */
 #ifndef SHERWOOD_TABLE_HOST_IMAGE_H
 #define SHERWOOD_TABLE_HOST_IMAGE_H
@@ -14,18 +15,19 @@
 extern "C" {
 #endif
 
-/* What the words of slots mean. */
+/* Format of the slots. */
 struct sw_image_slots {
     uint32_t slot_bits; /* 64 or 128 */
     bool mixed;         /* keys are mixed with `seed` */
     uint64_t seed;
 };
 
-/* Adds the entries among `slots`, from number *at on, until the columns are full; *at receives the
- * first one that was not looked at. */
+/* Adds the entries of `slots` to the columns, from slot *at on, until the columns are full. Sets
+ * *at to the first slot that was not read. */
 void sw_image_gather(const struct sw_image_slots *kind, const void *slots, uint64_t count,
                      uint64_t *at, struct sw_image_columns *columns);
-/* Adds the entry whose word for the key is all ones, which has no slot. There is room for it. */
+/* Adds the side entry: its key word is all ones, so it has no slot. The columns must have room for
+ * it. */
 void sw_image_add_side(const struct sw_image_slots *kind, uint64_t value,
                        struct sw_image_columns *columns);
 
@@ -37,19 +39,19 @@ struct sw_host_image {
         const void *slots;
         uint64_t count;
     } parts[SW_HOST_IMAGE_PARTS];
-    bool side; /* there is an entry without a slot, and it was not read */
+    bool side; /* the table has a side entry (without a slot) that was not read yet */
     uint64_t side_value;
-    uint32_t part; /* where reading is */
+    uint32_t part; /* part that is read next, and slot `at` of it */
     uint64_t at;
     void *memory; /* a copy of the arrays; NULL: they are the table's own */
     uint64_t bytes;
 };
 
-/* A new image, with memory for a copy of so many bytes, touched already so that copying takes no
- * longer than it must; without a copy if `bytes` is 0. NULL: there is no memory for it, or less
- * than the system should keep. */
+/* Creates an image with memory for a copy of `bytes`; without that memory if `bytes` is 0. Touches
+ * the memory, so that the copy causes no page faults. NULL: memory is short, or `bytes` exceed 95 %
+ * of the available memory. */
 struct sw_host_image *sw_host_image_create(uint64_t bytes);
-/* image_read and image_drop of a backend. */
+/* Implement image_read and image_drop of a backend. */
 int sw_host_image_read(void *image, struct sw_image_columns *columns);
 void sw_host_image_drop(void *image);
 

@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #define HUGE_PAGE_BYTES (2ULL << 20)
-/* This part of the available memory, 5 %, is left to others. */
+/* 1/20 (5 %) of the available memory stays free for others. */
 #define AVAILABLE_MARGIN 20
-/* Of a file of /proc or of a control group as much is read. */
+/* Most bytes, with the final NUL, read of a file of /proc or of a control group. */
 #define TEXT_BYTES 8192
 
 void *sw_memory_map(uint64_t bytes)
@@ -32,7 +32,7 @@ void *sw_memory_map(uint64_t bytes)
         return NULL;
     }
     if (bytes >= HUGE_PAGE_BYTES) {
-        /* advice: a kernel without huge pages serves small ones */
+        /* advice: a kernel without huge pages provides small pages */
         (void)madvise(memory, (size_t)bytes, MADV_HUGEPAGE);
     }
     return memory;
@@ -44,7 +44,7 @@ void *sw_memory_map_touched(uint64_t bytes)
     void *memory = bytes <= available - available / AVAILABLE_MARGIN ? sw_memory_map(bytes) : NULL;
 #ifdef MADV_POPULATE_WRITE
     if (memory != NULL) {
-        /* a kernel that cannot do so takes the pages while they are filled */
+        /* a kernel without this call provides the pages when they are first written */
         (void)madvise(memory, (size_t)bytes, MADV_POPULATE_WRITE);
     }
 #endif
@@ -70,7 +70,7 @@ uint64_t sw_memory_installed(void)
 
 /* --- what is available ------------------------------------------------------------------------ */
 
-/* Allocates nothing: where memory is short it is to say so all the same. */
+/* Allocates no memory: the function must also work when memory is short. */
 static bool read_text(const char *directory, const char *name, char text[TEXT_BYTES])
 {
     char path[PATH_MAX];
@@ -129,7 +129,7 @@ static const struct names names_2 = {
 static const struct names names_1 = {
     "memory.limit_in_bytes", "memory.usage_in_bytes", {"total_inactive_file", "total_active_file"}};
 
-/* What a group leaves; if `whole`, its limit, whatever is in use. */
+/* Bytes that a group leaves: limit minus usage; if `whole`, its limit. */
 static uint64_t room_of_level(const char *directory, const struct names *names, bool whole)
 {
     char text[TEXT_BYTES];
@@ -155,7 +155,7 @@ static uint64_t room_of_level(const char *directory, const struct names *names, 
     return limit > used ? limit - used : 0;
 }
 
-/* The least of all levels of root/path, root included. */
+/* The minimum over all levels of root/path, root included. */
 static uint64_t room_of_path(const char *root, const char *path, size_t path_size,
                              const struct names *names, bool whole)
 {
@@ -222,7 +222,8 @@ uint64_t sw_memory_of_meminfo(const char *text)
                                                                               : UINT64_MAX;
 }
 
-/* What RLIMIT_AS (ulimit -v) leaves of the address space. Every mapping counts, touched or not. */
+/* Bytes of address space that RLIMIT_AS (ulimit -v) leaves. Every mapping counts, touched or
+ * not. */
 static uint64_t room_of_address_space(void)
 {
     struct rlimit limit;

@@ -2,7 +2,7 @@
  *
  * memory.h - host memory of the CPU backend: slots, scratch and I/O buffers.
  *
- * Pages are taken from the system when first touched; large areas ask for huge pages.
+ * The system provides a page when it is first touched. Areas of 2 MiB or more request huge pages.
  */
 #ifndef SHERWOOD_TABLE_HOST_MEMORY_H
 #define SHERWOOD_TABLE_HOST_MEMORY_H
@@ -15,33 +15,35 @@
 extern "C" {
 #endif
 
-/* Zeroed, page-aligned; NULL if the system refuses or `bytes` is 0. */
+/* Maps zeroed, page-aligned memory; NULL if the system refuses or `bytes` is 0. */
 void *sw_memory_map(uint64_t bytes);
-/* The same, touched already, so that filling it takes no longer than it must. NULL also if `bytes`
- * are more than 95 % of what is available. */
+/* The same, with all pages touched, so that filling the memory causes no page faults. Also returns
+ * NULL if `bytes` exceed 95 % of the available memory. */
 void *sw_memory_map_touched(uint64_t bytes);
 /* NULL is allowed. */
 void sw_memory_unmap(void *memory, uint64_t bytes);
 
-/* RAM of this machine in bytes; UINT64_MAX if it cannot be told. */
+/* RAM of this machine in bytes; UINT64_MAX if it is unknown. */
 uint64_t sw_memory_installed(void);
 
-/* Bytes this process can use beyond what it uses now: the least of MemAvailable and of what its
+/* Bytes that this process can still allocate: the minimum of MemAvailable and of the rest that its
  * control groups and RLIMIT_AS leave. A file that cannot be read sets no limit; UINT64_MAX if there
- * is none. Others may take of it at the same time. */
+ * is no limit. Other processes may allocate the same memory at any time. */
 uint64_t sw_memory_available(void);
 
-/* Bytes this process may ever have: the least of the RAM of this machine and of the limits of its
- * control groups and RLIMIT_AS, whatever is in use. RLIMIT_AS counts every mapping, touched or not,
- * so `mapped` bytes that the process maps for other things are subtracted from it. The same at
- * every start on a machine. UINT64_MAX if there is no limit that can be read. */
+/* Most bytes that this process may ever use: the minimum of the RAM of this machine and of the
+ * limits of its control groups and RLIMIT_AS. Memory in use does not matter. RLIMIT_AS counts
+ * every mapping, touched or not, so `mapped` bytes that the process maps for other things are
+ * subtracted from it. The same at every start on a machine. UINT64_MAX if there is no limit that
+ * can be read. */
 uint64_t sw_memory_limit(uint64_t mapped);
 
-/* Its parts, for tests. MemAvailable of the text of /proc/meminfo, in bytes. */
+/* Exposed for tests: MemAvailable in the text of /proc/meminfo, in bytes. */
 uint64_t sw_memory_of_meminfo(const char *text);
-/* What the groups named by the text of /proc/self/cgroup leave, each level up to the root: limit
- * minus usage, page cache not counted as used; if `whole`, the limit alone. The hierarchies of
- * version 2 and of version 1's memory controller are mounted at these paths. */
+/* Minimum of what the groups in the text of /proc/self/cgroup leave, at each level up to the root:
+ * limit minus usage, where page cache does not count as usage. If `whole`, the minimum of the
+ * limits. `root_2` and `root_1` are the mount points of version 2 and of version 1's memory
+ * controller. */
 uint64_t sw_memory_of_groups(const char *text, const char *root_2, const char *root_1, bool whole);
 
 #ifdef __cplusplus

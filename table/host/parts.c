@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * parts.c - what the CPU backends of all engines have in common.
+ * parts.c - functions shared by the CPU backends of all engines.
  */
 #include "table/host/parts.h"
 

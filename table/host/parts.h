@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * parts.h - what the CPU backends of all engines have in common: a batch is carried out inside
- * submit, so a queue has no state, poll nothing to wait for, and I/O memory is any memory.
+ * parts.h - functions shared by the CPU backends of all engines. Submit executes the whole batch,
+ * so a queue has no state and poll does not wait. I/O memory is ordinary memory.
  *
- * Functions with `void *` are entries of struct sw_backend. Threads: any.
+ * Functions with a `void *` parameter are members of struct sw_backend. Threads: any.
  */
 #ifndef SHERWOOD_TABLE_HOST_PARTS_H
 #define SHERWOOD_TABLE_HOST_PARTS_H
 
 #include "table/backend.h"
 
-/* Threads of a table: those of its configuration or one a core, but no more than `most`. */
+/* Threads of a table: as configured, or one per core; at most `most`. */
 uint32_t sw_cpu_threads(const struct sw_table_config *config, uint32_t most);
 
-/* Of the monotonic clock. */
+/* Nanoseconds of the monotonic clock. */
 uint64_t sw_now_ns(void);
 
 void *sw_cpu_io_alloc(void *table, size_t bytes);

@@ -52,7 +52,7 @@ void sw_phase_lock_leave_read(struct sw_phase_lock *lock)
     pthread_mutex_unlock(&lock->mutex);
 }
 
-/* Waits for its turn, and counts it. */
+/* Waits for the lock as a writer; adds `count` to the counted writers. */
 static uint64_t enter(struct sw_phase_lock *lock, uint64_t count)
 {
     pthread_mutex_lock(&lock->mutex);

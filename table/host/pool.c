@@ -18,13 +18,13 @@ struct worker {
 
 struct sw_pool {
     pthread_mutex_t mutex;
-    pthread_cond_t work; /* a job was brought, or stop */
+    pthread_cond_t work; /* a job was submitted, or stop */
     pthread_cond_t done; /* the last worker returned */
     pthread_mutex_t taken;
     uint32_t threads;
     uint32_t started; /* workers that must be joined */
     uint32_t running; /* workers that have not returned from the current job */
-    uint64_t jobs;    /* brought so far */
+    uint64_t jobs;    /* submitted so far */
     bool stop;
     sw_pool_job *job;
     void *context;
@@ -58,7 +58,7 @@ static void *worker_main(void *argument)
     return NULL;
 }
 
-/* Signals are for the threads of the program, not for these. */
+/* Blocks all signals in the worker: the program's own threads handle them. */
 static int start_worker(struct worker *worker)
 {
     sigset_t all;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * pool.h - worker threads that carry out one job together with the thread that brings it.
+ * pool.h - worker threads that execute a job together with the thread that submits it.
  *
- * The workers are started once and sleep between jobs. A pool does one job at a time; who finds it
- * taken does its work alone.
+ * The workers start once and sleep between jobs. A pool executes one job at a time. A caller that
+ * finds the pool taken does its work on its own thread.
  *
- * Threads: sw_pool_try_take from any thread; sw_pool_run and sw_pool_give_back by the one that took
- * it.
+ * Threads: sw_pool_try_take from any thread; sw_pool_run and sw_pool_give_back by the thread that
+ * took the pool.
  */
 #ifndef SHERWOOD_TABLE_HOST_POOL_H
 #define SHERWOOD_TABLE_HOST_POOL_H
@@ -14,7 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What one thread of `threads` does of a job; `thread` counts from 0. */
+/* Executes one thread's part of a job. `thread` is the number of this thread, from 0 to threads -
+ * 1. */
 typedef void sw_pool_job(void *context, uint32_t thread, uint32_t threads);
 
 struct sw_pool;
@@ -23,21 +24,21 @@ struct sw_pool;
  * SW_E_NOMEM if a thread cannot be started; then *out is NULL. */
 int sw_pool_create(uint32_t threads, struct sw_pool **out);
 
-/* What to tell the user then; its argument is `threads`, an unsigned. */
+/* Error text for a failed sw_pool_create. Its argument is `threads`, an unsigned. */
 #define SW_POOL_REFUSED                                                                         \
     "the %u threads of the table could not be started: not enough memory for their stacks, or " \
     "the limit of threads is reached"
-/* Joins the workers. Nobody may hold the pool. NULL is allowed. */
+/* Joins the workers. No thread may have taken the pool. NULL is allowed. */
 void sw_pool_destroy(struct sw_pool *pool);
 
 uint32_t sw_pool_threads(const struct sw_pool *pool);
 
-/* True if the pool is the caller's now. Never blocks. */
+/* Returns true if the caller has taken the pool. Never blocks. */
 bool sw_pool_try_take(struct sw_pool *pool);
 void sw_pool_give_back(struct sw_pool *pool);
 
-/* Runs the job on every thread, this one included; returns when all have returned. What they wrote
- * is visible to this thread and to every thread of the next job. */
+/* Runs the job on every thread of the pool and on the caller's; returns when all have finished. The
+ * caller and every thread of the next job see what they wrote. */
 void sw_pool_run(struct sw_pool *pool, sw_pool_job *job, void *context);
 
 #endif
