@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * alike.cuh - threads of a warp that are about the same thing, a key or a word, combine what they
- * have, so that one of them does for all: an atomic operation on one address takes its turn for
- * each thread that asks.
+ * alike.cuh - warp-level aggregation. Threads of a warp that work on the same key or word combine
+ * their values, and one of them acts for all. The device executes atomic operations on one address
+ * one after the other, so one is faster than 32.
  */
 #ifndef SHERWOOD_TABLE_DEVICE_ALIKE_CUH
 #define SHERWOOD_TABLE_DEVICE_ALIKE_CUH
@@ -19,10 +19,10 @@ static __device__ inline bool sw_is_last_alike(uint32_t alike)
     return 31 - __clz((int)alike) == (int)(threadIdx.x % 32);
 }
 
-/* combine(a, b) over the threads of `alike` (__match_any_sync), of which the first gets it. By all
- * threads of a warp. E. Westphal, "Voting and Shuffling to Optimize Atomic Operations", NVIDIA
- * developer blog, 2015: in each round every other thread adds what the next one has, and those that
- * were added leave. */
+/* Reduces the values of the threads of `alike` (from __match_any_sync) by combine(a, b). The first
+ * of these threads gets the result. All threads of the warp must call it. E. Westphal, "Voting and
+ * Shuffling to Optimize Atomic Operations", NVIDIA developer blog, 2015: in each round every second
+ * thread combines its value with that of its successor, which then drops out. */
 template <typename T, typename COMBINE>
 static __device__ inline T sw_combine_alike(uint32_t alike, T value, COMBINE combine)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * at_once.cuh - how many blocks a cooperative launch may have: all of them must be on the device
+ * at_once.cuh - the maximum number of blocks of a cooperative launch: all of them must be resident
  * at once.
  */
 #ifndef SHERWOOD_TABLE_DEVICE_AT_ONCE_CUH
@@ -9,15 +9,15 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-/* Sets *blocks to the blocks of `threads` threads that run at once on so many multiprocessors of
- * the current device, at most `each` on one. Fails with cudaErrorLaunchOutOfResources where not
- * even one fits. */
+/* Sets *blocks to the number of blocks of `threads` threads that are resident at once on
+ * `multiprocessors` multiprocessors of the current device, at most `each` on one. Fails with
+ * cudaErrorLaunchOutOfResources if not even one block fits. */
 template <typename... ARGUMENTS>
 static inline cudaError_t sw_cuda_blocks_at_once(void (*kernel)(ARGUMENTS...), int threads,
                                                  uint32_t multiprocessors, uint32_t each,
                                                  uint32_t *blocks)
 {
-    int fit = 0; /* on one */
+    int fit = 0; /* blocks that fit on one multiprocessor */
     cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, kernel, threads, 0);
     if (error == cudaSuccess && fit < 1) {
         error = cudaErrorLaunchOutOfResources;

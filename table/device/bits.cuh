@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * bits.cuh - a bit for each operation of a batch, as `found` and `not_admitted` have them.
+ * bits.cuh - bit arrays with one bit per operation of a batch: `found` and `not_admitted`.
  *
- * A block stores its bits side by side: in host memory each store of a warp is a packet of its own.
+ * Adjacent threads of a block store adjacent words: each store of a warp to host memory is a packet
+ * on the bus.
  */
 #ifndef SHERWOOD_TABLE_DEVICE_BITS_CUH
 #define SHERWOOD_TABLE_DEVICE_BITS_CUH
 
 #include "table/device/reduce.cuh"
 
-/* Stores `words` words of 32 bits, those of the operations from `first` on, a multiple of 32, into
- * `halves`: the 64-bit words of a batch of `count`, low half first. The last 64-bit word ends in
- * zeros; its upper half may belong to no block. Every thread of the block must call it; what they
- * wrote into block_bits, in shared memory, is read after a barrier. */
+/* Stores the `words` 32-bit words of the operations from `first` on (a multiple of 32) into
+ * `halves`. These are the 64-bit words of a batch of `count` operations, low half first. The last
+ * 64-bit word ends in zeros; its upper half may belong to no block. Every thread of the block must
+ * call it. block_bits is in shared memory; the function reads it after a barrier. */
 static __device__ inline void sw_bits_store(uint32_t *halves, uint32_t count, uint32_t first,
                                             const uint32_t *block_bits, uint32_t words)
 {
@@ -27,15 +28,15 @@ static __device__ inline void sw_bits_store(uint32_t *halves, uint32_t count, ui
     }
 }
 
-/* The same of a block whose THREADS threads have one operation each, from `first` on. `halves` may
- * be NULL. */
+/* The same for a block of THREADS threads with one operation each, from `first` on. `is` is the bit
+ * of this thread's operation. `halves` may be NULL. */
 template <uint32_t THREADS>
 static __device__ inline void sw_bits_answer(uint32_t *halves, uint32_t count, uint32_t first,
                                              bool is)
 {
     __shared__ uint32_t block_bits[THREADS / 32];
     const uint32_t word = __ballot_sync(SW_WARP_ALL, is);
-    if (halves == NULL) { /* to all threads alike */
+    if (halves == NULL) { /* the same in all threads */
         return;
     }
     __syncthreads(); /* M2: the bits of the last call have been read */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * channel.cu - channels: a stream each, and the events that order it with the others.
+ * channel.cu - channels: their streams, and the events that order them.
  */
 #include "table/device/channel.cuh"
 
@@ -78,7 +78,8 @@ bool sw_cuda_channel_end(struct sw_cuda_channel *channel, cudaError_t error)
     return good;
 }
 
-/* On a lost table: whether the device may still write what batches of this channel point to. */
+/* On a lost table: returns whether the device may still write the memory of this channel's
+ * batches. */
 static bool is_running(const struct sw_cuda_channel *channel)
 {
     bool running = cudaStreamQuery(channel->stream) == cudaErrorNotReady;
@@ -94,7 +95,8 @@ static void check_alive(struct sw_cuda_channel *channel, uint64_t ticket)
         error = cudaErrorUnknown;
     }
     if (error == cudaErrorNotReady) {
-        (void)cudaGetLastError(); /* the runtime notes it as an error; the next launch must not */
+        (void)cudaGetLastError(); /* clears the runtime's last error, so that the next launch does
+                                     not report it */
         return;
     }
     sw_cuda_check(channel->owner, error, "batch");
@@ -151,7 +153,7 @@ void sw_cuda_channel_close(struct sw_cuda_channel *channel)
         }
     }
     pthread_mutex_unlock(&owner->order);
-    /* an error here can be reported to nobody: either the table is lost, or all of this succeeds */
+    /* nobody receives an error here: either the table is lost, or all calls succeed */
     (void)cudaSetDevice(owner->device);
     if (channel->stream != NULL) {
         (void)cudaStreamSynchronize(channel->stream);

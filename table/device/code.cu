@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * code.cu - asks the runtime about a kernel, of which there is as much code as of any other.
+ * code.cu - finds the code (sm_XX or PTX) that runs on a device, from the attributes of one kernel:
+ * all kernels are compiled alike.
  */
 #include "table/device/code.cuh"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Programmatic dependent launch. */
+/* First compute capability (times 10) with programmatic dependent launch. */
 #define FOLLOWS_FROM 90
 
-/* A build of nothing but PTX says so (Makefile): such code, compiled for the GPU that it was
- * written for, looks like code that nvcc compiled. */
+/* The Makefile sets SW_CUDA_ONLY_PTX in a build with PTX alone. PTX that the driver compiles for
+ * its own architecture looks like code that nvcc compiled. */
 #ifdef SW_CUDA_ONLY_PTX
 #define ONLY_PTX true
 #else

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * code.cuh - which of this program's code for GPUs runs on a device.
+ * code.cuh - finds which GPU code of this program runs on a device.
  *
- * A program holds code for some GPUs, and PTX, which the driver compiles for newer ones. What was
- * left out of older code (kernels that follow each other, follow.cuh) the host must not ask for, so
- * it goes by the code, not by the device.
+ * The program contains code for some GPUs, and PTX, which the driver compiles for newer ones. Older
+ * code lacks programmatic dependent launch (follow.cuh), and the host must not request it then. So
+ * the host decides by the code, not by the device.
  */
 #ifndef SHERWOOD_TABLE_DEVICE_CODE_CUH
 #define SHERWOOD_TABLE_DEVICE_CODE_CUH
@@ -13,11 +13,11 @@
 
 #include <cuda_runtime.h>
 
-/* Looks at the code that runs on the current device and describes it in words, after what `text`
- * holds: ", code of sm_90". An error if there is none. */
+/* Finds the code that runs on the current device and appends its description to `text`, for example
+ * ", code of sm_90". Returns an error if no code runs there. */
 cudaError_t sw_cuda_look_at_code(char *text, size_t text_size);
 
-/* True if kernels of all devices that were looked at may follow each other. */
+/* Returns true if the code found for every device so far supports programmatic dependent launch. */
 bool sw_cuda_code_follows(void);
 
 #endif

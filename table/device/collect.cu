@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * collect.cu - brings the operations of several batches from host memory to arrays of the device.
+ * collect.cu - gathers the operations of several batches in arrays of device memory.
  */
 #include "table/device/parts.cuh"
 
-/* Enough blocks to keep the bus busy while they collect. With more, what the bus is late with holds
- * up the kernels beside them: on an H200 with 256 blocks one of 5 us took 45. */
+/* Enough blocks to keep the bus busy. With more, their outstanding reads delay the kernels that run
+ * beside them: with 256 blocks on an H200, a kernel of 5 us took 45 us. */
 #define COLLECT_BLOCKS_MAX 48
-/* .. and the memory of the device, if no part is in that of the host. */
+/* Enough blocks to keep device memory busy, if no part is in host memory. */
 #define COLLECT_BLOCKS_DEVICE 512
 
-/* All threads of the block. */
+/* Gathers one chunk. All threads of the block call it. */
 static __device__ inline void collect_chunk(const struct arrays &all, uint32_t chunk)
 {
     const struct sw_cuda_together *memory = &all.memory;

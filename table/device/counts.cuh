@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * counts.cuh - what is counted of a write batch: by the threads of a block, or from a few sums.
+ * counts.cuh - the counters of a write batch: summed by the threads of a block, or computed from a
+ * few sums.
  */
 #ifndef SHERWOOD_TABLE_DEVICE_COUNTS_CUH
 #define SHERWOOD_TABLE_DEVICE_COUNTS_CUH
@@ -19,7 +20,7 @@ struct fold_counts {
     uint32_t refused;
 };
 
-/* One operation. */
+/* Counts one operation. */
 static __device__ inline void count_operation(struct fold_counts *counts, uint32_t op, bool found,
                                               enum sw_effect effect)
 {
@@ -34,7 +35,7 @@ static __device__ inline void count_operation(struct fold_counts *counts, uint32
     counts->deleted += effect == SW_EFFECT_REMOVE;
 }
 
-/* A look-up made for a run that begins with such an operation. */
+/* Counts the probes of a look-up, for a run that begins with operation `op`. */
 static __device__ inline void count_probes(struct fold_counts *counts, uint32_t op, uint64_t probes)
 {
 #pragma unroll
@@ -43,7 +44,7 @@ static __device__ inline void count_probes(struct fold_counts *counts, uint32_t 
     }
 }
 
-/* Adds a block's counters to the control block's. Every thread of the block must call it. */
+/* Adds a block's counters to *total. Every thread of the block must call it. */
 static __device__ inline void add_counts(struct sw_counters *total,
                                          const struct fold_counts *counts)
 {
@@ -77,8 +78,8 @@ static __device__ inline void add_counts(struct sw_counters *total,
     }
 }
 
-/* The counters of `count` upserts that write in any case, `inserted` of them the first operation on
- * an absent key. */
+/* Sets the counters of `count` upserts that always write. `inserted` of them are the first
+ * operation on an absent key. */
 static __device__ inline void sw_count_upserts(struct sw_counters *counters, uint64_t count,
                                                uint64_t inserted)
 {
@@ -90,7 +91,7 @@ static __device__ inline void sw_count_upserts(struct sw_counters *counters, uin
     counters->updated = count - inserted;
 }
 
-/* The counters of `count` SET_PRESENTs, of which as many as counted found their keys. */
+/* Sets the counters of `count` SET_PRESENT operations, from the number of hits already counted. */
 static __device__ inline void sw_count_updates(struct sw_counters *counters, uint64_t count)
 {
     struct sw_op_counters *upserts = &counters->by_class[SW_CLASS_UPSERT];
@@ -99,7 +100,7 @@ static __device__ inline void sw_count_updates(struct sw_counters *counters, uin
     counters->updated = upserts->hits;
 }
 
-/* The counters of `count` deletes, `deleted` of which found their keys. */
+/* Sets the counters of `count` deletes; `deleted` of them found their keys. */
 static __device__ inline void sw_count_deletes(struct sw_counters *counters, uint64_t count,
                                                uint64_t deleted)
 {

@@ -11,7 +11,7 @@
 /* Arrays start at multiples of this. */
 #define SW_CUDA_CUT_ALIGN 256
 
-/* With a base of NULL only counts. */
+/* If `base` is NULL, the cutter only counts bytes. */
 struct sw_cuda_cutter {
     char *base;
     size_t used;

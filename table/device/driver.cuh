@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * driver.cuh - functions of the driver, which the runtime finds: nothing is linked with libcuda.
+ * driver.cuh - looks up driver functions through the runtime, so that nothing links with libcuda.
  */
 #ifndef SHERWOOD_TABLE_DEVICE_DRIVER_CUH
 #define SHERWOOD_TABLE_DEVICE_DRIVER_CUH
 
 #include <cuda_runtime.h>
 
-/* The driver's function of this name; NULL: it has none. */
+/* Returns the driver's function of this name; NULL: the driver has no such function. */
 static inline void *sw_cuda_driver_function(const char *name)
 {
     void *function = NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * follow.cuh - kernels of a batch that follow each other (programmatic dependent launch): one
- * begins while the last blocks of the one before it run, and waits for them before it touches
- * memory. Code below compute capability 9.0 has no such waiting: there a kernel begins when the one
- * before it is complete.
+ * follow.cuh - programmatic dependent launch of the kernels of a batch. A kernel begins while the
+ * last blocks of the kernel before it run, and waits for them before it accesses memory. Code below
+ * compute capability 9.0 cannot do this: there a kernel begins when the kernel before it is
+ * complete.
  */
 #ifndef SHERWOOD_TABLE_DEVICE_FOLLOW_CUH
 #define SHERWOOD_TABLE_DEVICE_FOLLOW_CUH
@@ -14,8 +14,9 @@
 
 #include "table/device/code.cuh"
 
-/* Launches a kernel, which calls sw_cuda_follow before anything else. `follows`: the kernel before
- * it on the stream does so too. With so many bytes of dynamic shared memory. */
+/* Launches a kernel that calls sw_cuda_follow before anything else, with `shared_bytes` bytes of
+ * dynamic shared memory. `follows`: the kernel before it on the stream also calls
+ * sw_cuda_follow. */
 template <typename... PARAMETERS, typename... ARGUMENTS>
 static cudaError_t sw_cuda_launch_following_with(bool follows, void (*kernel)(PARAMETERS...),
                                                  uint32_t blocks, uint32_t threads,
@@ -35,7 +36,7 @@ static cudaError_t sw_cuda_launch_following_with(bool follows, void (*kernel)(PA
     return cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 
-/* The same without such memory. */
+/* The same without dynamic shared memory. */
 template <typename... PARAMETERS, typename... ARGUMENTS>
 static cudaError_t sw_cuda_launch_following(bool follows, void (*kernel)(PARAMETERS...),
                                             uint32_t blocks, uint32_t threads, cudaStream_t stream,
@@ -44,9 +45,9 @@ static cudaError_t sw_cuda_launch_following(bool follows, void (*kernel)(PARAMET
     return sw_cuda_launch_following_with(follows, kernel, blocks, threads, 0, stream, arguments...);
 }
 
-/* Lets the next kernel begin once all blocks of this one have begun, and waits until the kernel
- * before is complete and its stores are visible: M1 holds from here on. No load or store may come
- * before this call. */
+/* Allows the next kernel to begin once all blocks of this one have begun. Then waits until the
+ * kernel before is complete and its stores are visible: M1 holds after this call. No load or store
+ * may precede this call. */
 static __device__ __forceinline__ void sw_cuda_follow(void)
 {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * hash_slot.cuh - the hash slot of a key (slot_filter.h), without tables.
+ * hash_slot.cuh - computes the hash slot of a key (slot_filter.h) without lookup tables.
  *
- * The CRC is linear, and begins with 0: that of a text is the XOR of what each bit of each byte
- * adds, which depends on the bit's place alone. The digits of a decimal text are '0' plus 0 to 9:
- * so four constants for each place, one of which is added for each bit of the digit, and one for
- * all the '0's of a text, by its length.
+ * The CRC is linear and starts at 0. So the CRC of a text is the XOR of one term for each set bit,
+ * and a term depends only on the bit's position. A decimal digit is the character '0' plus a number
+ * from 0 to 9, which has four bits. So each position has four constants, one for each bit of the
+ * digit. One more constant for each text length is the CRC of that many characters '0'.
  */
 #ifndef SHERWOOD_TABLE_DEVICE_HASH_SLOT_CUH
 #define SHERWOOD_TABLE_DEVICE_HASH_SLOT_CUH
@@ -15,14 +15,14 @@
 
 #include "table/slot_filter.h"
 
-/* The CRC goes on over bits that are 0. */
+/* Continues the CRC `crc` over `bits` zero bits. */
 static constexpr uint32_t sw_crc16_zeros(uint32_t crc, int bits)
 {
     return bits == 0 ? crc
                      : sw_crc16_zeros((crc << 1 ^ (crc & 0x8000 ? 0x1021 : 0)) & 0xffff, bits - 1);
 }
 
-/* What bit BIT of a byte adds, which has PLACE bytes behind it. */
+/* The CRC term of bit BIT of a byte that PLACE bytes follow. */
 template <int PLACE, int BIT> struct sw_crc16_bit {
     static constexpr uint32_t value = sw_crc16_bit<PLACE - 1, BIT>::next;
     static constexpr uint32_t next = sw_crc16_zeros(value, 8);
@@ -32,7 +32,7 @@ template <int BIT> struct sw_crc16_bit<0, BIT> {
     static constexpr uint32_t next = sw_crc16_zeros(value, 8);
 };
 
-/* What so many '0's add. */
+/* CRC16 of LENGTH characters '0'. */
 template <int LENGTH> struct sw_crc16_text {
     static constexpr uint32_t value = sw_crc16_text<LENGTH - 1>::value ^
                                       sw_crc16_bit<LENGTH - 1, 4>::value ^
@@ -47,7 +47,7 @@ template <int PLACE, int BIT> static __device__ inline uint32_t sw_crc16_if(uint
     return digit >> BIT & 1 ? sw_crc16_bit<PLACE, BIT>::value : 0;
 }
 
-/* What the last DIGITS digits of a number add, which have PLACE ones behind them. */
+/* XORs the CRC terms of the last DIGITS digits of a number. PLACE digits follow them. */
 template <int PLACE, int DIGITS> static __device__ inline uint32_t sw_crc16_digits(uint32_t number)
 {
     if constexpr (DIGITS == 0) {
@@ -60,7 +60,8 @@ template <int PLACE, int DIGITS> static __device__ inline uint32_t sw_crc16_digi
     }
 }
 
-/* What the '0's of a key's text add; `power` is 10^LENGTH. */
+/* CRC16 of a text of characters '0' that is as long as the key's decimal text. That has at least
+ * LENGTH digits; `power` is 10^LENGTH. */
 template <int LENGTH, int LENGTH_MAX>
 static __device__ inline uint32_t sw_crc16_length(uint64_t key, uint64_t power)
 {
@@ -80,7 +81,7 @@ static __device__ inline uint32_t sw_hash_slot(uint32_t key)
 
 static __device__ inline uint32_t sw_hash_slot(uint64_t key)
 {
-    const uint64_t above = key / 100000000; /* digits 8 on */
+    const uint64_t above = key / 100000000; /* digits from the ninth on, counted from the end */
     const uint32_t crc = sw_crc16_digits<0, 8>((uint32_t)(key % 100000000)) ^
                          sw_crc16_digits<8, 8>((uint32_t)(above % 100000000)) ^
                          sw_crc16_digits<16, 4>((uint32_t)(above / 100000000)) ^
@@ -88,11 +89,11 @@ static __device__ inline uint32_t sw_hash_slot(uint64_t key)
     return crc % SW_FILTER_SLOTS;
 }
 
-/* Of the bytes of a key. */
+/* The hash slot of the bytes of a key. */
 template <typename WORD> static __device__ inline uint32_t sw_hash_slot_raw(WORD key)
 {
     constexpr int size = sizeof(WORD);
-    int first = 0; /* of the bytes that are hashed */
+    int first = 0; /* first byte that is hashed */
     int end = size;
     int open = size;
     int close = size;

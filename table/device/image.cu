@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * image.cu - copying arrays on the device, and reading the copies.
+ * image.cu - copies arrays on the device, and reads the copies.
  */
 #include "table/device/image.cuh"
 
@@ -74,7 +74,7 @@ cudaError_t sw_cuda_image_open(struct sw_cuda_image *image, struct sw_cuda_chann
     if (error != cudaErrorMemoryAllocation) {
         return error;
     }
-    (void)cudaGetLastError(); /* leaves the context as it was */
+    (void)cudaGetLastError(); /* clears the runtime's last error */
     return cudaSuccess;
 }
 
@@ -155,7 +155,7 @@ static bool begin(struct sw_cuda_slots_image *image)
     return true;
 }
 
-/* Has the next slots in the staging memory. False on a lost table. */
+/* Copies the next slots to the staging memory. False on a lost table. */
 static bool stage(struct sw_cuda_slots_image *image)
 {
     const uint32_t slot_bytes = image->kind.slot_bits / 8;

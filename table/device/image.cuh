@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * image.cuh - images of a table on a device: its arrays are copied there between two write batches,
- * and the host reads the copy piece by piece, on a stream of its own.
+ * image.cuh - images of a table on a device. The device copies the table's arrays between two write
+ * batches. The host then reads the copy piece by piece, on a separate stream.
  *
- * Threads: taken and polled by the thread of the channel, which is that of all writes of the table
- * (combine.h); read and dropped by any one.
+ * Threads: the channel's thread, which submits all writes of the table (combine.h), takes and polls
+ * images. Any one thread reads and drops an image.
  */
 #ifndef SHERWOOD_TABLE_DEVICE_IMAGE_CUH
 #define SHERWOOD_TABLE_DEVICE_IMAGE_CUH
@@ -13,7 +13,7 @@
 #include "table/host/image.h"
 
 #define SW_CUDA_IMAGE_PARTS 3
-/* Pieces that the host reads; pinned. */
+/* Bytes of the pinned memory for the pieces that the host reads. */
 #define SW_CUDA_IMAGE_PIECE (8U << 20)
 
 struct sw_cuda_image_part {
@@ -25,30 +25,36 @@ struct sw_cuda_image {
     struct sw_cuda_channel_owner *owner;
     cudaStream_t stream;
     cudaEvent_t taken;
-    const char *parts[SW_CUDA_IMAGE_PARTS]; /* device: the copies, or what they are of */
-    void *memory;                           /* device: all copies; NULL: borrowed */
+    const char *parts[SW_CUDA_IMAGE_PARTS]; /* device: the copies; if borrowed, the table's own
+                                               arrays */
+    void *memory;                           /* device: memory of all copies; NULL: the image borrows
+                                               the table's arrays */
     char *staging;                          /* pinned [SW_CUDA_IMAGE_PIECE] */
-    uint64_t began_ns;                      /* since when no write begins */
+    uint64_t began_ns;                      /* when the submission began: from then on no write
+                                               begins */
 };
 
-/* Has memory for the copies. *done is false after an error and, without one, if there is no memory;
- * nothing is left open then. Zeroed memory is what it takes. */
+/* Allocates memory for the copies, unless `borrow`. `image` must be zeroed. Sets *done to false
+ * after an error and if memory is short; then the image is closed. Short memory is not an error. */
 cudaError_t sw_cuda_image_open(struct sw_cuda_image *image, struct sw_cuda_channel *channel,
                                const struct sw_cuda_image_part parts[SW_CUDA_IMAGE_PARTS],
                                bool borrow, bool *done);
-/* Under the mutex: enqueues the copies behind the last write batch, and before what comes next. */
+/* Enqueues the copies after the last write batch and before the next one. Call it under the
+ * mutex. */
 cudaError_t sw_cuda_image_copy(struct sw_cuda_image *image, struct sw_cuda_channel *channel,
                                const struct sw_cuda_image_part parts[SW_CUDA_IMAGE_PARTS]);
-/* SW_PENDING until the copies are made. Fills in what a batch of SW_BATCH_IMAGE tells. */
+/* Returns SW_PENDING until the copies are complete. Then fills in the results of the SW_BATCH_IMAGE
+ * batch. */
 int sw_cuda_image_poll(struct sw_cuda_image *image, struct sw_batch *batch);
-/* Copies bytes of a part to the host, and waits for them. False on a lost table. */
+/* Copies bytes of a part to the host, and waits for the copy. False on a lost table. */
 bool sw_cuda_image_fetch(struct sw_cuda_image *image, uint32_t part, uint64_t at, void *to,
                          uint64_t bytes);
 /* Frees everything but the struct itself. */
 void sw_cuda_image_close(struct sw_cuda_image *image);
 
-/* An image of slots as those of table/host/image.h: part 0 the slots, part 1 slots of which as many
- * count as the state says are in the stash (or none), part 2 a struct sw_state. From malloc. */
+/* An image of slots in the format of table/host/image.h. Part 0: the slots. Part 1: the stash,
+ * whose entry count is in the state, or nothing. Part 2: a struct sw_state. Allocated by malloc or
+ * calloc. */
 struct sw_cuda_slots_image : sw_cuda_image {
     struct sw_image_slots kind;
     uint64_t counts[2]; /* slots of parts 0 and 1 */
@@ -57,17 +63,17 @@ struct sw_cuda_slots_image : sw_cuda_image {
     bool side;
     uint64_t side_value;
     uint32_t part;
-    uint64_t next;         /* slot of the part that is read next */
-    uint64_t staged, held; /* slots in the staging memory: looked at, and there */
+    uint64_t next;         /* slot of the part to copy to the host next */
+    uint64_t staged, held; /* slots in the staging memory: read so far, and in all */
 };
 
 uint64_t sw_cuda_image_now_ns();
 
-/* submit of a batch of SW_BATCH_IMAGE. `prepare` says what the parts are, and returns an image from
- * malloc that it has opened, whose address as a sw_cuda_image is in batch->image.memory; or leaves
- * that NULL where there is no memory. It may wait for the device and copy what it likes: it runs
- * without the mutex, so other channels submit reads meanwhile. They cannot submit writes, and so
- * neither entries nor arrays change before the copies are enqueued. */
+/* Submits a batch of SW_BATCH_IMAGE. `prepare` fills in the parts, allocates and opens an image,
+ * and stores its address as a sw_cuda_image in batch->image.memory. If memory is short, it leaves
+ * that NULL. It runs without the mutex and may wait for the device: other channels submit reads
+ * meanwhile. They cannot submit writes, so neither entries nor arrays change before the copies are
+ * enqueued. */
 template <typename PREPARE>
 static inline int sw_cuda_image_submit(struct sw_cuda_channel *channel, struct sw_batch *batch,
                                        PREPARE prepare)
@@ -93,7 +99,7 @@ static inline int sw_cuda_image_submit(struct sw_cuda_channel *channel, struct s
                : SW_E_DEVICE;
 }
 
-/* poll of such a batch: `image` is batch->image.memory, or NULL. */
+/* Polls such a batch. `image` is batch->image.memory, or NULL. */
 static inline int sw_cuda_image_batch_poll(struct sw_cuda_image *image, struct sw_batch *batch)
 {
     int status = image == NULL ? batch->status : sw_cuda_image_poll(image, batch);
@@ -103,7 +109,7 @@ static inline int sw_cuda_image_batch_poll(struct sw_cuda_image *image, struct s
     return status;
 }
 
-/* image_read and image_drop of sw_backend. */
+/* Implement image_read and image_drop of sw_backend. */
 int sw_cuda_slots_image_read(void *image, struct sw_image_columns *columns);
 void sw_cuda_slots_image_drop(void *image);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * ipc.cu - opening allocations of other processes, and finding out what of them there is.
+ * ipc.cu - opens allocations of other processes, and checks their bounds.
  */
 #include "table/device/ipc.cuh"
 
@@ -10,7 +10,7 @@
 #include "table/device/driver.cuh"
 #include "table/status.h"
 
-/* The driver's own word for the allocation an address is of. */
+/* The type of the driver function that returns the base and size of an address's allocation. */
 typedef int (*address_range_function)(uintptr_t *base, size_t *bytes, uintptr_t address);
 
 bool sw_cuda_ipc_device(int device, uint8_t uuid[16])
@@ -52,7 +52,7 @@ int sw_cuda_ipc_import(int device, const struct sw_memory_source *source, struct
     memcpy(&handle, source->handle, sizeof(handle));
     cudaError_t error = cudaIpcOpenMemHandle(&base, handle, cudaIpcMemLazyEnablePeerAccess);
     if (error != cudaSuccess) {
-        (void)cudaGetLastError(); /* a refusal is no failure of later launches */
+        (void)cudaGetLastError(); /* clears the error, so that a later launch does not report it */
         snprintf(reason, reason_size, "cudaIpcOpenMemHandle: %s", cudaGetErrorString(error));
         return error == cudaErrorMemoryAllocation ? SW_E_NOMEM : SW_E_UNSUPPORTED;
     }
@@ -70,5 +70,5 @@ int sw_cuda_ipc_import(int device, const struct sw_memory_source *source, struct
 void sw_cuda_ipc_release(struct sw_memory *memory)
 {
     (void)cudaIpcCloseMemHandle(memory->_backend);
-    (void)cudaGetLastError(); /* its owner may be gone */
+    (void)cudaGetLastError(); /* clears an error: the owner may have ended */
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * lock_bits.cuh - locks of one bit each, 32 in a word of device memory; zero is free.
+ * lock_bits.cuh - locks of one bit each, 32 in a word of device memory; 0: free.
  */
 #ifndef SHERWOOD_TABLE_DEVICE_LOCK_BITS_CUH
 #define SHERWOOD_TABLE_DEVICE_LOCK_BITS_CUH
 
 #include <stdint.h>
 
-/* True if it is taken now. M5 (table/README.md): acquires, so that what the last holder stored is
- * seen. A failed try needs no order. */
+/* Returns true if the caller has taken the lock. M5 (table/README.md): acquire order, so that the
+ * caller sees the stores of the last holder. A failed attempt needs no order. */
 static __device__ inline bool sw_try_lock_bit(uint32_t *locks, uint64_t number)
 {
     uint32_t bit = 1U << (number % 32);
@@ -20,8 +20,8 @@ static __device__ inline bool sw_try_lock_bit(uint32_t *locks, uint64_t number)
     return (was & bit) == 0;
 }
 
-/* M5: releases what this lane stored, and after a __syncwarp what the other lanes stored that work
- * with it (M3: the barrier makes their stores come before this). */
+/* Releases a lock. M5: release order for the stores of this lane and, after a __syncwarp, for those
+ * of the lanes that work with it (M3: the barrier orders their stores before this). */
 static __device__ inline void sw_unlock_bit(uint32_t *locks, uint64_t number)
 {
     asm volatile("red.release.gpu.global.and.b32 [%0], %1;"

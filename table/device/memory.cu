@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * memory.cu - memory that a CUDA table did not allocate. That of the host is pinned and mapped
- * where it lies, so that kernels use the addresses of the host; that of the device is opened
- * (ipc.cuh).
+ * memory.cu - imported memory of a CUDA table. Host memory is pinned and mapped in place, so that
+ * kernels use the host's addresses. Device memory is opened by its handle (ipc.cuh).
  */
 #include "table/device/memory.cuh"
 
@@ -11,8 +10,8 @@
 
 #include "table/device/ipc.cuh"
 
-/* The driver holds up everybody's launches while it pins memory, 8 ms for 256 MiB on an H200: so it
- * gets pieces, with pauses between them. Their addresses are one range to kernels. */
+/* The driver blocks all launches while it pins memory: 8 ms for 256 MiB on an H200. So the pieces
+ * are pinned one by one, with pauses between them. Kernels see one range of addresses. */
 #define PIECE_BYTES (16UL << 20)
 #define PAUSE_US 2000
 
@@ -60,7 +59,7 @@ static int import_host(const struct sw_cuda_channel_owner *owner,
         error = pin((uint8_t *)source->host, source->bytes);
     }
     if (error != cudaSuccess) {
-        (void)cudaGetLastError(); /* a refusal is no failure of later launches */
+        (void)cudaGetLastError(); /* clears the error, so that a later launch does not report it */
         snprintf(reason, reason_size, "pinning %llu bytes for the device: %s",
                  (unsigned long long)source->bytes, cudaGetErrorString(error));
         return error == cudaErrorMemoryAllocation ? SW_E_NOMEM : SW_E_DEVICE;

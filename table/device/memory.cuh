@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * memory.cuh - memory of others that batches of a CUDA table point into: sw_importing of each
- * engine's backend.
+ * memory.cuh - imported memory of a CUDA table: implements sw_importing of each engine's backend.
  */
 #ifndef SHERWOOD_TABLE_DEVICE_MEMORY_CUH
 #define SHERWOOD_TABLE_DEVICE_MEMORY_CUH
@@ -17,7 +16,7 @@ int sw_cuda_memory_load(struct sw_cuda_channel_owner *owner, const struct sw_mem
                         uint64_t offset, uint64_t bytes, void *to);
 bool sw_cuda_memory_device(const struct sw_cuda_channel_owner *owner, uint8_t uuid[16]);
 
-/* sw_importing of a table that begins with its struct sw_cuda_channel_owner. */
+/* Members of sw_importing, for a Table that derives from sw_cuda_channel_owner. */
 template <class Table>
 int sw_cuda_import(void *table, const struct sw_memory_source *source, struct sw_memory *out,
                    char *reason, size_t reason_size)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * owner.cu - what a table of any engine does to live on a device: choosing it, saying why it cannot
- * serve, memory that host and device share, and the one flag that says that all is lost.
+ * owner.cu - the device functions of a table of any engine: the choice of the device, error texts,
+ * memory shared by host and device, and the flag of a lost table.
  */
 #include "table/device/channel.cuh"
 
@@ -21,7 +21,7 @@ bool sw_cuda_check(struct sw_cuda_channel_owner *owner, cudaError_t error, const
     return false;
 }
 
-/* What the runtime says where no driver is installed is that the driver is too old. */
+/* Returns whether no driver is installed. The runtime then reports that the driver is too old. */
 static bool has_no_driver(cudaError_t error)
 {
     int version = 0;
@@ -95,7 +95,7 @@ cudaError_t sw_cuda_owner_open(struct sw_cuda_channel_owner *owner, int device)
 {
     owner->device = device;
     if (cudaDeviceGetPCIBusId(owner->bus_id, sizeof(owner->bus_id), device) != cudaSuccess) {
-        (void)cudaGetLastError(); /* the table does without */
+        (void)cudaGetLastError(); /* the table works without a bus id */
         owner->bus_id[0] = '\0';
     }
     /* the default attributes of Linux need no resources, so this cannot fail */
@@ -115,11 +115,10 @@ void sw_cuda_owner_close(struct sw_cuda_channel_owner *owner)
 void *sw_cuda_io_alloc(const struct sw_cuda_channel_owner *owner, size_t bytes)
 {
     void *memory = NULL;
-    size_t some = bytes > 0 ? bytes : 1; /* of 0 bytes the runtime makes NULL and no error */
+    size_t some = bytes > 0 ? bytes : 1; /* for 0 bytes the runtime returns NULL and no error */
     if (cudaSetDevice(owner->device) != cudaSuccess ||
         cudaHostAlloc(&memory, some, cudaHostAllocMapped | cudaHostAllocPortable) != cudaSuccess) {
-        (void)cudaGetLastError(); /* the refusal must not be taken for the error of a later
-                                     launch */
+        (void)cudaGetLastError(); /* clears the error, so that a later launch does not report it */
         return NULL;
     }
     return memory;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * parts.cuh - the parts of a launch of several batches, chunk by chunk, for the kernels that
- * collect them and deal them out.
+ * parts.cuh - the parts of a combined launch, for the kernels that gather their operations and
+ * scatter their results chunk by chunk.
  */
 #ifndef SHERWOOD_TABLE_DEVICE_PARTS_CUH
 #define SHERWOOD_TABLE_DEVICE_PARTS_CUH
@@ -14,10 +14,11 @@ struct arrays {
     struct sw_cuda_together memory;
     struct sw_cuda_collected in;
     uint32_t parts;
-    bool counts; /* each part apart; else there is one, which is counted as the whole */
+    bool counts; /* count each part separately; false: one part, which has the whole batch's
+                    counters */
 };
 
-/* Copies bytes in units, all threads of the block. */
+/* Copies bytes in units of UNIT. All threads of the block call it. */
 template <typename UNIT>
 static __device__ inline void copy_units(uint8_t *to, const uint8_t *from, uint64_t bytes)
 {
@@ -26,8 +27,8 @@ static __device__ inline void copy_units(uint8_t *to, const uint8_t *from, uint6
     }
 }
 
-/* From an address that is a number of 16s to any that is a number of 4s: what crosses the bus is
- * read in the largest units. */
+/* Copies from an address aligned to 16 bytes to one aligned to 4 bytes: reads that cross the bus
+ * use the largest units. */
 static __device__ inline void copy_by_16(uint8_t *to, const uint8_t *from, uint64_t bytes)
 {
     for (uint64_t i = threadIdx.x; i < bytes / 16; i += SW_CUDA_BLOCK) {
@@ -41,8 +42,8 @@ static __device__ inline void copy_by_16(uint8_t *to, const uint8_t *from, uint6
     copy_units<uint32_t>(to + bytes / 16 * 16, from + bytes / 16 * 16, bytes % 16);
 }
 
-/* Elements [first_from, first_from + count) to first_to, each of a number of 4 bytes and aligned to
- * that. */
+/* Copies `count` elements from index `first_from` of `from` to index `first_to` of `to`. The size
+ * and the alignment of an element are multiples of 4 bytes. */
 static __device__ inline void copy_elements(uint8_t *to, const uint8_t *from, uint64_t first_to,
                                             uint64_t first_from, uint32_t count,
                                             uint32_t element_bytes)
@@ -61,7 +62,7 @@ static __device__ inline void copy_elements(uint8_t *to, const uint8_t *from, ui
     }
 }
 
-/* Enqueues the kernel that collects, and loads it. */
+/* Launches the gather kernel; loads it. */
 cudaError_t sw_cuda_launch_collect_parts(const struct arrays &all, uint32_t chunks, bool on_device,
                                          cudaStream_t stream);
 cudaError_t sw_cuda_load_collect_parts(void);

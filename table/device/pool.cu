@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Trims whenever it is asked to, until the pool is closed. */
+/* Trims the pool on each request, until the pool is closed. */
 static void *run_trimmer(void *argument)
 {
     struct sw_cuda_pool *pool = (struct sw_cuda_pool *)argument;
@@ -21,14 +21,15 @@ static void *run_trimmer(void *argument)
         }
         pool->trim = false;
         pthread_mutex_unlock(&pool->mutex);
-        (void)cudaMemPoolTrimTo(pool->memory, 0); /* what cannot be given back stays in the pool */
+        (void)cudaMemPoolTrimTo(pool->memory, 0); /* memory that cannot be released stays in the
+                                                     pool */
         pthread_mutex_lock(&pool->mutex);
     }
     pthread_mutex_unlock(&pool->mutex);
     return NULL;
 }
 
-/* Signals are for the threads of the program. */
+/* Blocks all signals in the trimmer: the program's own threads handle them. */
 static bool start_trimmer(struct sw_cuda_pool *pool)
 {
     sigset_t all;
@@ -88,7 +89,7 @@ void sw_cuda_pool_close(struct sw_cuda_pool *pool)
 
 void sw_cuda_pool_trim(struct sw_cuda_pool *pool)
 {
-    pthread_mutex_lock(&pool->mutex); /* held for no longer than this anywhere */
+    pthread_mutex_lock(&pool->mutex); /* every holder keeps it this briefly */
     pool->trim = true;
     pthread_cond_signal(&pool->wake);
     pthread_mutex_unlock(&pool->mutex);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * pool.cuh - the pool of device memory that the arrays of one table come from.
+ * pool.cuh - the pool of device memory for the arrays of one table.
  *
- * Freed memory stays in the pool, so that the arrays of one merge serve the next, until it is
- * trimmed. Trimming unmaps gigabytes and takes milliseconds: a thread of the pool does it.
+ * Freed memory stays in the pool until the pool is trimmed, so that the next merge reuses the
+ * arrays of the last one. Trimming unmaps gigabytes and takes milliseconds, so a thread of the pool
+ * does it.
  *
- * Threads: sw_cuda_pool_open and sw_cuda_pool_close have the pool to themselves. Any thread may
- * allocate from `memory`, and call sw_cuda_pool_trim.
- * Ownership: the table owns the pool; what was allocated from it must have been freed, in the order
- * of some stream, before it is closed.
+ * Threads: no other call may run during sw_cuda_pool_open and sw_cuda_pool_close. Any thread may
+ * allocate from `memory`, and call sw_cuda_pool_trim. Ownership: the table owns the pool. All
+ * memory allocated from the pool must be freed, in stream order, before the pool is closed.
  */
 #ifndef SHERWOOD_TABLE_DEVICE_POOL_CUH
 #define SHERWOOD_TABLE_DEVICE_POOL_CUH
@@ -23,16 +23,17 @@ struct sw_cuda_pool {
     pthread_cond_t wake;
     pthread_t trimmer;
     bool has_trimmer;
-    bool trim; /* under `mutex`, as `end`: there is memory to give back */
+    bool trim; /* a trim was requested; under `mutex`, as is `end` */
     bool end;
 };
 
-/* Zeroed memory is what it takes. After a failure nothing is left to close. */
+/* `pool` must be zeroed. After a failure the pool is closed. */
 cudaError_t sw_cuda_pool_open(struct sw_cuda_pool *pool, int device);
-/* Waits for a trim that runs. A pool that was never opened is left as it is. */
+/* Waits for a running trim. A zeroed pool that was never opened is allowed. */
 void sw_cuda_pool_close(struct sw_cuda_pool *pool);
 
-/* Has the pool's thread give the freed memory back to the system. Never blocks. */
+/* Requests that the pool's thread release the freed memory to the system. Does not wait for the
+ * thread. */
 void sw_cuda_pool_trim(struct sw_cuda_pool *pool);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * range.cu - reserves addresses and maps memory there: the driver's for the device, mmap and
- * pinning for the host.
+ * range.cu - reserves addresses and maps memory there: by driver calls for device memory, by mmap
+ * and pinning for host memory.
  */
 #include "table/device/range.cuh"
 
@@ -12,11 +12,11 @@
 #include "table/device/driver.cuh"
 #include "table/host/memory.h"
 
-/* Of a range at most so many pieces; and none smaller than this, but the last: mapping takes the
- * driver some 0.1 ms a piece, and pinning 8 ms for 16 MiB. */
+/* A range has at most RANGE_PIECES_MAX pieces. Each but the last has at least RANGE_PIECE_BYTES:
+ * the driver needs about 0.1 ms to map a piece. Pinning takes 8 ms for 16 MiB. */
 #define RANGE_PIECES_MAX 32
 #define RANGE_PIECE_BYTES (64ULL << 20)
-/* Host memory comes in huge pages. */
+/* Host memory is mapped in multiples of a huge page. */
 #define HOST_GRANULARITY (2ULL << 20)
 /* 1 / 20 of the host memory that is available, 5 %, stays free for others. */
 #define HOST_MARGIN 20
@@ -26,16 +26,16 @@ static uint64_t whole(uint64_t bytes, uint64_t unit)
     return (bytes + unit - 1) / unit * unit;
 }
 
-/* Calls a function of the driver by its name. */
+/* Calls a driver function by its name. */
 template <typename FUNCTION, typename... ARGUMENTS>
 static cudaError_t drive(const char *name, FUNCTION *, ARGUMENTS... arguments)
 {
     FUNCTION *function = (FUNCTION *)sw_cuda_driver_function(name);
     if (function == NULL) {
-        (void)cudaGetLastError(); /* that there is none is no failure of later launches */
+        (void)cudaGetLastError(); /* clears the error, so that a later launch does not report it */
         return cudaErrorNotSupported;
     }
-    return (cudaError_t)function(arguments...); /* the errors that matter have the same numbers */
+    return (cudaError_t)function(arguments...); /* the relevant errors have the same numbers */
 }
 #define DRIVE(name, ...) drive(#name, (decltype(name) *)NULL, __VA_ARGS__)
 
@@ -89,7 +89,7 @@ static cudaError_t map_device(const struct sw_cuda_range *range, uint8_t *at, ui
             (void)DRIVE(cuMemUnmap, (CUdeviceptr)at, (size_t)bytes);
         }
     }
-    (void)DRIVE(cuMemRelease, handle); /* the mapping holds the memory from here on */
+    (void)DRIVE(cuMemRelease, handle); /* from here on the mapping keeps the memory */
     return error;
 }
 
@@ -112,7 +112,7 @@ static cudaError_t reserve_host(struct sw_cuda_range *range, uint64_t bytes)
     return error == cudaSuccess && range->base == NULL ? cudaErrorMemoryAllocation : error;
 }
 
-/* Pages of a piece that is given up: they cannot be touched, and their memory goes back. */
+/* Releases the memory of a piece and makes its pages inaccessible. */
 static void leave_host(uint8_t *at, uint64_t bytes)
 {
     (void)madvise(at, bytes, MADV_DONTNEED);
@@ -126,7 +126,7 @@ static cudaError_t map_host(uint8_t *at, uint64_t bytes)
         mprotect(at, bytes, PROT_READ | PROT_WRITE) != 0) {
         return cudaErrorMemoryAllocation;
     }
-    (void)madvise(at, bytes, MADV_HUGEPAGE); /* advice: small pages serve, too */
+    (void)madvise(at, bytes, MADV_HUGEPAGE); /* advice: small pages also work */
     cudaError_t error =
         cudaHostRegister(at, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped);
     if (error != cudaSuccess) {
@@ -168,7 +168,7 @@ cudaError_t sw_cuda_range_map(struct sw_cuda_range *range, uint64_t bytes)
     return cudaSuccess;
 }
 
-/* What cannot be given back stays the process's: there is nobody to tell. */
+/* Ignores errors: memory that cannot be released stays allocated to the process. */
 void sw_cuda_range_close(struct sw_cuda_range *range)
 {
     for (uint64_t at = 0; at < range->mapped; at += range->piece) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * range.cuh - an array that grows where it is: one range of addresses is reserved for all that it
- * may ever have, and memory is mapped from its beginning on, piece by piece. The memory is the
- * device's, or the host's, pinned; kernels reach both by the same addresses.
+ * range.cuh - an array that grows in place. One range of addresses is reserved for its maximum
+ * size, and memory is mapped piece by piece from the beginning. The memory is device memory or
+ * pinned host memory; kernels use the addresses of the range for both.
  *
- * Threads: calls for one range one at a time. Kernels may use what is mapped while more is mapped.
+ * Threads: one call at a time for one range. Kernels may use the mapped part while more is mapped.
  */
 #ifndef SHERWOOD_TABLE_DEVICE_RANGE_CUH
 #define SHERWOOD_TABLE_DEVICE_RANGE_CUH
@@ -14,23 +14,24 @@
 
 struct sw_cuda_range {
     uint8_t *base;
-    uint64_t reserved; /* bytes; a piece, but the last one, has `piece` of them */
+    uint64_t reserved; /* reserved bytes; each piece but the last has `piece` bytes */
     uint64_t mapped;   /* bytes that have memory */
     uint64_t piece;
     int device;
     bool in_host;
 };
 
-/* Reserves addresses for at least `bytes`; zeroed memory is what it takes. The device must be
- * current, here and below. cudaErrorNotSupported: the driver or the device cannot; nothing is owed
- * after a failure. */
+/* Reserves addresses for at least `bytes`. The device must be current, here and below.
+ * cudaErrorNotSupported: the driver or the device does not support it. After a failure nothing
+ * stays reserved. */
 cudaError_t sw_cuda_range_open(struct sw_cuda_range *range, int device, bool in_host,
                                uint64_t bytes);
-/* Maps pieces until the first `bytes` have memory, at most what is reserved; what it has at first
- * is anything. cudaErrorMemoryAllocation: there is not so much; the pieces that there was memory
- * for stay mapped. */
+/* Maps pieces until the first `bytes` have memory, at most the reserved range. The initial
+ * content is undefined. cudaErrorMemoryAllocation: memory is short; the pieces mapped so far
+ * stay mapped. */
 cudaError_t sw_cuda_range_map(struct sw_cuda_range *range, uint64_t bytes);
-/* Once the device uses it no more. Zeroed memory is allowed. */
+/* Releases memory and addresses. The device must no longer use the range. A zeroed range is
+ * allowed. */
 void sw_cuda_range_close(struct sw_cuda_range *range);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * reduce.cuh - sums over warps and blocks, and the end of a grid.
+ * reduce.cuh - sums over warps and blocks, and detection of a grid's last block.
  */
 #ifndef SHERWOOD_TABLE_DEVICE_REDUCE_CUH
 #define SHERWOOD_TABLE_DEVICE_REDUCE_CUH
@@ -8,7 +8,7 @@
 #include "table/device/record.cuh"
 #include "table/device/warp_reduce.cuh"
 
-/* Threads of a block, unless a kernel has reason for others. */
+/* Threads of a block, unless a kernel defines another number. */
 #define SW_CUDA_BLOCK 256
 
 #define SW_WARP_ALL 0xffffffffU
@@ -31,8 +31,8 @@ static __device__ inline void sw_warp_add(uint64_t *total, uint64_t x)
     }
 }
 
-/* The same with one atomic per block, where so many warps add that they would wait for each other.
- * Every thread of the block must call it. */
+/* The same with one atomic per block, for kernels whose many warps would contend for *total. Every
+ * thread of the block must call it. */
 static __device__ inline void sw_block_add(uint64_t *total, uint64_t x)
 {
     __shared__ unsigned long long block;
@@ -51,8 +51,8 @@ static __device__ inline void sw_block_add(uint64_t *total, uint64_t x)
     __syncthreads(); /* M2: before the next call clears it */
 }
 
-/* Appends to a list of length *length: gives each thread that wants one a place of its own (M8).
- * Every lane must call it. The length is read by later kernels (M1). */
+/* Appends to a list of length *length: returns to each thread with `want` its own index (M8). Every
+ * lane must call it. Only later kernels read the length (M1). */
 static __device__ inline uint32_t sw_list_append(uint32_t *length, bool want)
 {
     uint32_t lane = threadIdx.x % 32;
@@ -65,16 +65,16 @@ static __device__ inline uint32_t sw_list_append(uint32_t *length, bool want)
     return base + (uint32_t)__popc(wanting & ((1U << lane) - 1));
 }
 
-/* True, in all its threads, in the last of `blocks` blocks to come here. What the other blocks
- * wrote before is visible to it and, once it has written the record, to the host (M7). *blocks_done
- * is zero before; the caller sets it back. Every thread of every one of these blocks must call it,
- * once. */
+/* Returns true in all threads of the last of `blocks` blocks that call it. The earlier writes of
+ * the other blocks are visible to that block and, once it has written the record, to the host (M7).
+ * *blocks_done is zero before; the caller resets it to zero. Every thread of each of these blocks
+ * must call it exactly once. */
 static __device__ inline bool sw_last_block(unsigned int *blocks_done, unsigned int blocks)
 {
     __shared__ bool last;
     __syncthreads(); /* M2: what the block wrote */
     if (threadIdx.x == 0) {
-        __threadfence_system(); /* M7: .. before its count, at system scope */
+        __threadfence_system(); /* M7: .. ordered before its count, at system scope */
         last = atomicAdd(blocks_done, 1U) == blocks - 1;
         __threadfence_system(); /* M7: the counts of others before what they wrote */
     }
@@ -82,8 +82,8 @@ static __device__ inline bool sw_last_block(unsigned int *blocks_done, unsigned 
     return last;
 }
 
-/* M7: tells the host. For one thread; the rest of the record has been written by it, or by threads
- * of its block before a barrier. */
+/* M7: reports to the host that a batch is done. One thread calls it; that thread, or threads of its
+ * block before a barrier, have written the rest of the record. */
 static __device__ inline void sw_record_done(struct sw_cuda_record *record, uint64_t ticket)
 {
     __threadfence_system();

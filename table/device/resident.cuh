@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * resident.cuh - what a multiprocessor has room for: threads, of the GPU that is compiled for, and
- * a block's shared memory, of the one that is there.
+ * resident.cuh - occupancy limits of a multiprocessor: its threads, for the architecture being
+ * compiled, and a block's shared memory, for the current device.
  */
 #ifndef SHERWOOD_TABLE_DEVICE_RESIDENT_CUH
 #define SHERWOOD_TABLE_DEVICE_RESIDENT_CUH
@@ -20,11 +20,11 @@
 #define SW_CUDA_RESIDENT_MAX 2048
 #endif
 
-/* For __launch_bounds__: so many blocks, or as many as there is room for. */
+/* For __launch_bounds__: `blocks`, or the number of blocks that fit if that is lower. */
 #define SW_CUDA_RESIDENT_BLOCKS(threads, blocks) \
     ((threads) * (blocks) <= SW_CUDA_RESIDENT_MAX ? (blocks) : SW_CUDA_RESIDENT_MAX / (threads))
 
-/* The bytes of shared memory that a block may ask for on the current device. */
+/* Sets *most to the bytes of shared memory that a block may request on the current device. */
 static inline cudaError_t sw_cuda_shared_most(size_t *most)
 {
     int device = 0;

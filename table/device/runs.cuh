@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: MIT
  *
- * runs.cuh - takes each key of a sorted batch through its operations, in order. By blocks of
+ * runs.cuh - applies the operations of a sorted batch to each key, in order, by blocks of
  * SW_RUN_BLOCK threads.
  *
- * The operations are sorted by key, in order for each key: those of one key are its run. A block
- * has a slice of them, in shared memory, where one thread takes a key through as much of its run
- * as lies there; then each operation's answer can be told by a thread of its own.
+ * The operations are sorted by key, and stay in order for each key. The operations of one key are
+ * its run. A block loads a slice of the operations into shared memory. One thread per key applies
+ * the part of its run that lies in the slice; then one thread per operation can write its answer.
  *
- * A slice of one run alone is cut into chunks, each of which is folded to a change (change.h),
- * which does not depend on what the key is before it: so a warp does them side by side, and what
- * the key is when it enters each chunk takes a step a chunk.
+ * A slice that lies in a single run is cut into chunks. Each chunk is folded to a change
+ * (change.h), which does not depend on the key's state before it, so the lanes of a warp fold all
+ * chunks in parallel. One thread then computes the key's state before each chunk, in one step per
+ * chunk.
  *
- * A run that goes on past a slice, because its key is repeated very often, is done by many
- * blocks at once. First each slice of nothing but that run is folded to a change
- * (sw_runs_summarize); then one block takes the key from slice to slice, as above from chunk to
- * chunk (sw_runs_enter). So a block knows what the key is when
- * it enters its slice (sw_runs_fold). What all blocks did in one of the three must be visible to
- * all in the next.
+ * Many blocks share a run that continues past a slice, because its key is repeated very often.
+ * First each slice that the run fills is folded to a change (sw_runs_summarize). Then one block
+ * computes the key's state from slice to slice, as above from chunk to chunk (sw_runs_enter). So
+ * each block knows the key's state before its slice (sw_runs_fold). The writes of all blocks in one
+ * of the three steps must be visible to all blocks in the next.
  *
- * The table is looked up before any block writes what a run comes to: of a run that goes on by the
- * first of the three, and again by the block that has its end, which is the only one to carry out
- * what the run comes to.
+ * All look-ups in the table happen before any block writes the result of a run. For a run that
+ * continues past a slice, the first of the three steps looks the key up. The block with the end of
+ * the run looks it up again, and only that block writes the result.
  *
  * A SOURCE is the sorted batch of an engine, of 64 or 128 bits (BITS):
- *   typedef place        where a key is, zeroed: nowhere
+ *   typedef place        where a key is; zeroed: nowhere
  *   count                operations
  *   scratch              struct sw_run_scratch<BITS>
- *   key(j)               of the sorted operation j, or what stands for it: equal in a run
+ *   key(j)               key of the sorted operation j, or a word that is equal in a run
  *   operation(j)         struct sw_run_operation<BITS>
- *   look_up(j, op, key_state *, struct fold_counts *)   its place, and what it is
+ *   look_up(j, op, key_state *, struct fold_counts *)   its place; sets its state
  */
 #ifndef SHERWOOD_TABLE_DEVICE_RUNS_CUH
 #define SHERWOOD_TABLE_DEVICE_RUNS_CUH
@@ -37,7 +37,8 @@
 #include "table/device/counts.cuh"
 
 #define SW_RUN_BLOCK 256
-/* What is all of one run is cut into chunks, which a warp takes side by side. */
+/* Operations of a chunk. A slice of a single run is cut into chunks, which the lanes of a warp fold
+ * in parallel. */
 #define SW_RUN_CHUNK 8
 #define SW_RUN_CHUNKS (SW_RUN_BLOCK / SW_RUN_CHUNK)
 static_assert(SW_RUN_CHUNKS == 32, "a lane a chunk");
@@ -79,30 +80,32 @@ template <int BITS> struct sw_run_operation {
     uint32_t op;
 };
 
-/* What blocks tell each other, a slice each, and one more. */
+/* Data exchanged between blocks: one element per slice, and one more. */
 template <int BITS> struct sw_run_scratch {
-    typename sw_run_kind<BITS>::change *changes;     /* of those that a run passes */
-    typename sw_run_kind<BITS>::key_state *begun;    /* before the last run, if it goes on */
-    typename sw_run_kind<BITS>::key_state *entering; /* before the first, if it began before */
+    typename sw_run_kind<BITS>::change *changes;     /* of the slices that one run fills */
+    typename sw_run_kind<BITS>::key_state *begun;    /* state before the slice's last run, if that
+                                                        continues */
+    typename sw_run_kind<BITS>::key_state *entering; /* state before the slice, of a run that began
+                                                        earlier */
 };
 
-/* Which of the sorted operations are in a slice. */
+/* The sorted operations of a slice. */
 struct sw_slice {
     uint32_t number;
     uint32_t first;
     uint32_t count;
     bool entered; /* its first run began before it */
     bool goes_on; /* its last run ends after it */
-    bool passed;  /* it has one run, and both is true of that */
+    bool passed;  /* a single run fills it, and began before it and ends after it */
 };
 
-/* Of each chunk, in shared memory: what it makes of the key, and what the key is before it. */
+/* Shared memory for the chunks: the change of each, and the key's state before each. */
 template <int BITS> struct sw_chunk_memory {
     typename sw_run_kind<BITS>::change changes[SW_RUN_CHUNKS];
     typename sw_run_kind<BITS>::key_state entering[SW_RUN_CHUNKS];
 };
 
-/* They, in shared memory, and what their keys are before them. */
+/* Shared memory for the operations of a slice, and for the key's state before each of them. */
 template <int BITS> struct sw_run_memory {
     typename sw_run_kind<BITS>::word keys[SW_RUN_BLOCK];
     typename sw_run_kind<BITS>::word operands[SW_RUN_BLOCK];
@@ -142,8 +145,8 @@ static __device__ inline struct sw_slice sw_slice_of(const SOURCE &source, uint3
     return slice;
 }
 
-/* Reads a slice's operations, by all threads of the block. Returns which operation of the batch
- * is this thread's. */
+/* Reads a slice's operations. All threads of the block call it. Returns the number, in the batch,
+ * of this thread's operation. */
 template <int BITS, typename SOURCE>
 static __device__ inline uint32_t sw_read_slice(const SOURCE &source, const struct sw_slice &slice,
                                                 struct sw_run_memory<BITS> *own)
@@ -151,7 +154,7 @@ static __device__ inline uint32_t sw_read_slice(const SOURCE &source, const stru
     const uint32_t t = threadIdx.x;
     struct sw_run_operation<BITS> operation = {
     };
-    __syncthreads(); /* what was there is used no more */
+    __syncthreads(); /* the memory's old content is no longer used */
     if (t < slice.count) {
         operation = source.operation(slice.first + t);
         own->keys[t] = source.key(slice.first + t);
@@ -171,7 +174,7 @@ static __device__ inline bool sw_is_first(const struct sw_run_memory<BITS> *own,
     return t < slice.count && (t == 0 || own->keys[t - 1] != own->keys[t]);
 }
 
-/* Folds each chunk of a slice of one run to a change. By all threads of a block. */
+/* Folds each chunk of a slice of a single run to a change. All threads of the block call it. */
 template <int BITS> static __device__ inline void sw_fold_chunks(struct sw_run_memory<BITS> *own)
 {
     typedef sw_run_kind<BITS> kind;
@@ -186,8 +189,8 @@ template <int BITS> static __device__ inline void sw_fold_chunks(struct sw_run_m
     __syncthreads(); /* M2: `changes` */
 }
 
-/* What a slice of one run makes of its key. By all threads of a block; the first one returns it.
- */
+/* Computes the change of a slice of a single run. All threads of the block call it; the result is
+ * valid in the first one. */
 template <int BITS>
 static __device__ inline typename sw_run_kind<BITS>::change
 sw_change_of(struct sw_run_memory<BITS> *own)
@@ -203,7 +206,7 @@ sw_change_of(struct sw_run_memory<BITS> *own)
         __syncthreads(); /* M2: the changes that the next step joins */
     }
     fails = __syncthreads_or(fails) != 0; /* M2: changes[0], and whether any join failed */
-    if (threadIdx.x == 0 && fails) {      /* two chunks know of no value that both know of */
+    if (threadIdx.x == 0 && fails) {      /* the ranges of values of two chunks do not overlap */
         changes[0] = kind::none();
         for (uint32_t t = 0; t < SW_RUN_BLOCK; t++) {
             kind::append(&changes[0], own->ops[t], own->operands[t]);
@@ -212,9 +215,9 @@ sw_change_of(struct sw_run_memory<BITS> *own)
     return changes[0];
 }
 
-/* Folds the run that goes on past a slice as far as the slice has it: to a change, if it
- * entered the slice; else to what the key is when it enters the next one. By all threads of a
- * block. */
+/* Folds the slice's part of a run that continues past the slice. If the run began before the slice,
+ * the result is a change; otherwise it is the key's state at the next slice. All threads of the
+ * block call it. */
 template <int BITS, typename SOURCE>
 static __device__ inline void sw_runs_summarize(const SOURCE &source, const struct sw_slice &slice,
                                                 struct sw_run_memory<BITS> *own,
@@ -245,8 +248,8 @@ static __device__ inline void sw_runs_summarize(const SOURCE &source, const stru
     source.scratch.entering[slice.number + 1] = key;
 }
 
-/* Takes a key through the slices [at, ready) that follow `next`, by one thread. Returns the
- * first whose change does not say what becomes of it, or `ready`. */
+/* Applies the changes of the slices next + [at, ready) to a key. One thread calls it. Returns the
+ * first slice whose change does not apply to the key's value, or `ready`. */
 template <int BITS>
 static __device__ inline uint32_t
 sw_apply_changes(const struct sw_run_scratch<BITS> &scratch,
@@ -259,9 +262,10 @@ sw_apply_changes(const struct sw_run_scratch<BITS> &scratch,
     return at;
 }
 
-/* Takes a key through the SW_RUN_BLOCK slices that follow `next`: chunks of their changes side
- * by side, as sw_runs_fold those of operations. By all threads of a block; *key is the first one's.
- * False, with nothing changed, if some change does not say what becomes of it. */
+/* Applies the changes of SW_RUN_BLOCK slices, from `next` on, to a key: chunks of changes in
+ * parallel, as sw_runs_fold does with operations. All threads of the block call it; *key is
+ * valid in the first one. False if some change does not apply to the key's value; then *key is
+ * unchanged. */
 template <int BITS>
 static __device__ inline bool sw_apply_chunks(const struct sw_run_scratch<BITS> &scratch,
                                               struct sw_enter_memory<BITS> *memory, uint32_t next,
@@ -287,7 +291,7 @@ static __device__ inline bool sw_apply_chunks(const struct sw_run_scratch<BITS> 
     if (__syncthreads_or(fails) != 0) { /* M2: entering[] */
         return false;
     }
-    *key = now; /* of the first thread only */
+    *key = now; /* valid in the first thread only */
     if (threadIdx.x < SW_RUN_CHUNKS) {
         now = chunks->entering[threadIdx.x];
         for (uint32_t t = first; t < first + SW_RUN_CHUNK; t++) {
@@ -299,8 +303,8 @@ static __device__ inline bool sw_apply_chunks(const struct sw_run_scratch<BITS> 
     return true;
 }
 
-/* The block that has the slice with the beginning of a run takes its key through all slices
- * that the run passes. */
+/* The block whose slice has the beginning of a run computes the key's state before each slice that
+ * the run fills, and after the last of them. */
 template <int BITS, typename SOURCE>
 static __device__ inline void sw_runs_enter(const SOURCE &source, const struct sw_slice &slice,
                                             struct sw_run_memory<BITS> *passed,
@@ -346,8 +350,9 @@ static __device__ inline void sw_runs_enter(const SOURCE &source, const struct s
     }
 }
 
-/* What this thread's run, the first operation of which in the slice it has, finds its key to be.
- * Returns whether the run ends in the slice; then *place is the key's. */
+/* Sets *now to the key's state before this thread's run, or before the run's part in this slice.
+ * The thread has the first operation of the run in the slice. Returns whether the run ends in the
+ * slice; then also sets *place to the key's place. */
 template <int BITS, typename SOURCE>
 static __device__ inline bool
 sw_run_begins(const SOURCE &source, const struct sw_slice &slice,
@@ -367,7 +372,7 @@ sw_run_begins(const SOURCE &source, const struct sw_slice &slice,
     return ends;
 }
 
-/* One operation; notes what the key is before it. */
+/* Applies one operation; stores the key's state before it. */
 template <int BITS>
 static __device__ inline void sw_run_step(struct sw_run_memory<BITS> *own, uint32_t t,
                                           typename sw_run_kind<BITS>::key_state *now)
@@ -377,8 +382,8 @@ static __device__ inline void sw_run_step(struct sw_run_memory<BITS> *own, uint3
     sw_run_kind<BITS>::step(now, own->ops[t], own->operands[t]);
 }
 
-/* Takes a key, *now of the first thread, through a slice of its run alone. By all threads of a
- * block. */
+/* Applies a slice of a single run to the key, whose state is *now of the first thread. All threads
+ * of the block call it. */
 template <int BITS>
 static __device__ inline void sw_run_chunks(struct sw_run_memory<BITS> *own,
                                             typename sw_run_kind<BITS>::key_state *now)
@@ -403,10 +408,10 @@ static __device__ inline void sw_run_chunks(struct sw_run_memory<BITS> *own,
     }
 }
 
-/* Takes each key of a slice through its run as far as the slice has it, and notes what it is
- * before each operation. By all threads of a block. Returns whether this thread has the first
- * operation, in the slice, of a run that ends there; then *place is its key's and *now what
- * becomes of it. */
+/* Applies the operations of a slice to their keys, and stores each key's state before each
+ * operation. All threads of the block call it. Returns whether this thread has the first
+ * operation, in the slice, of a run that ends there; then *place is the key's place and *now its
+ * final state. */
 template <int BITS, typename SOURCE>
 static __device__ inline bool
 sw_runs_fold(const SOURCE &source, const struct sw_slice &slice, struct sw_run_memory<BITS> *own,

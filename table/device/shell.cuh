@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * shell.cuh - what tables and queues of every engine do alike on CUDA: they open and close, and
- * batches go from submit to poll (channel.cuh), alone or several together (together.cuh).
+ * shell.cuh - the common parts of the tables and queues of all engines on CUDA: open and close, and
+ * submit and poll of a batch (channel.cuh) or of a combined launch (together.cuh).
  *
  * An engine E derives from sw_cuda_shell_defaults and has these types and static functions:
  *
@@ -10,19 +10,19 @@
  *            are device memory
  *   Record   what the device reports of a batch
  *
- *   valid(config, reason, size)   SW_OK, or why this backend cannot serve; the device is current
- *   allocate(table, config)       allocates all of the table; after a failure, close too
- *   bytes(table, config)          of device memory that it takes, also after such a failure
- *   close(table)                  of any table that is zeroed but for its owner, too
- *   open_queue(queue), close_queue(queue)    what a queue has besides its channel and tallies
+ *   valid(config, reason, size)   SW_OK, or a status and the reason; the device is current
+ *   allocate(table, config)       allocates all of the table; after a failure, call close
+ *   bytes(table, config)          bytes of device memory it needs, also after such a failure
+ *   close(table)                  frees a table, also one that is zeroed except its owner
+ *   open_queue(queue), close_queue(queue)    parts of a queue besides channel and tallies
  *
- * and of an engine without a submit of its own:
+ * and, if the engine uses sw_cuda_shell_submit:
  *
- *   prepare_image(queue, batch, parts)       as sw_cuda_image_submit has it (image.cuh)
+ *   prepare_image(queue, batch, parts)       `prepare` of sw_cuda_image_submit (image.cuh)
  *   enqueue(queue, batch, ticket)            under the mutex
- *   write(queue, together, record, ticket)   the same of a launch, collected and behind all reads
- *   status(record)                           where SW_E_FULL would be; NULL: it never is
- *   collect(queue, batch, record)            takes the results; returns the status
+ *   write(queue, together, record, ticket)   the same for a gathered launch, after all reads
+ *   status(record)                           address of the status; NULL: never SW_E_FULL
+ *   collect(queue, batch, record)            copies the results; returns the status
  *
  * Threads: as channel.cuh and together.cuh say.
  */
@@ -76,7 +76,8 @@ int sw_cuda_shell_open(const struct sw_table_config *config, void **out, char *r
     }
     if (error != cudaSuccess) {
         const uint64_t bytes = E::bytes(table, config);
-        E::close(table); /* first: what was allocated is free then */
+        E::close(table); /* first, so that sw_cuda_explain reports the free memory without the
+                            table */
         return sw_cuda_explain(error, bytes, reason, reason_size);
     }
     *out = table;
@@ -131,7 +132,7 @@ template <typename E> int sw_cuda_shell_queue_open(void *context, void **out)
     }
     const bool is_short = error == cudaErrorMemoryAllocation;
     if (is_short) {
-        (void)cudaGetLastError(); /* leaves the context as it was */
+        (void)cudaGetLastError(); /* clears the runtime's last error */
     }
     if (is_short || !sw_cuda_check(table, error, "a new queue")) {
         sw_cuda_shell_queue_close<E>(queue);

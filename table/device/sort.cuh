@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sort.cuh - a stable sort of words by some of their bits, each with a word beside it, in the order
- * of a stream: by CUB, whose kernels are compiled here alone, for each pair of types once.
+ * sort.cuh - a stable radix sort of key-value pairs by some bits of the keys, on a stream. CUB does
+ * it; its kernels are compiled only in sort.cu, once for each pair of types.
  */
 #ifndef SHERWOOD_TABLE_DEVICE_SORT_CUH
 #define SHERWOOD_TABLE_DEVICE_SORT_CUH
@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Sorts by the bits from `begin` to below `end`. `temporary` has *bytes; NULL: nothing is sorted,
- * and *bytes becomes what so many keys need. KEY and VALUE: uint32_t and uint32_t, uint64_t and
- * uint32_t, uint64_t and uint64_t. */
+/* Sorts by the bits from `begin` to below `end`. `temporary` has *bytes bytes. NULL: sorts nothing
+ * and sets *bytes to the bytes needed for `count` keys. KEY and VALUE may be: uint32_t and
+ * uint32_t, uint64_t and uint32_t, uint64_t and uint64_t. */
 template <typename KEY, typename VALUE>
 cudaError_t sw_cuda_sort(void *temporary, size_t *bytes, const KEY *keys, KEY *sorted,
                          const VALUE *values, VALUE *values_sorted, uint32_t count, int begin,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * together.cu - several write batches as one: the memory for it, and dealing their results out.
+ * together.cu - combined launches: their memory, and the scatter of their results.
  */
 #include <string.h>
 
@@ -11,16 +11,16 @@
 #include "table/device/warp_reduce.cuh"
 #include "table/operation.h"
 
-/* Bytes of values, and of the values before, of one launch. */
+/* Maximum bytes of keys and values of one launch. */
 #define VALUE_BYTES_MAX (32U << 20)
 
-/* What became of the group of operation i of the part: enum sw_admission. */
+/* Returns the enum sw_admission of the group of operation i of the part. */
 static __device__ inline uint32_t admission_of(const struct arrays &all,
                                                const struct sw_cuda_part *part, uint32_t i)
 {
     uint32_t low = part->first_group;
     uint32_t high = part->first_group + part->group_count - 1;
-    while (low < high) { /* the first group that ends behind it */
+    while (low < high) { /* the first group that ends after operation i */
         uint32_t middle = (low + high) / 2;
         if (all.in.group_ends[middle] > part->first + i) {
             high = middle;
@@ -36,8 +36,8 @@ static __device__ inline bool bit_of(const uint64_t *words, uint32_t i)
     return words[i / 64] >> (i % 64) & 1;
 }
 
-/* The operation on integers that has the effect, and the class, of one that only a cache has, or
- * rows. */
+/* Returns the integer operation with the same effect and class as `op`, which may be an operation
+ * of caches or rows. */
 static __device__ inline uint32_t plain_op(uint32_t op, bool found)
 {
     if (SW_OPS_HAS(SW_OPS_INTEGERS, op)) {
@@ -50,8 +50,8 @@ static __device__ inline uint32_t plain_op(uint32_t op, bool found)
     return writes ? SW_SET : found ? SW_SET_ABSENT : SW_SET_PRESENT;
 }
 
-/* Counts one operation in a thread's words; `old` and `operand` matter only where it may overflow.
- */
+/* Counts one operation in a thread's words. `old` and `operand` matter only if the operation may
+ * overflow. */
 static __device__ inline void count_one(uint32_t *words, uint32_t op, bool found, uint64_t old,
                                         uint64_t operand, uint32_t value_bytes, bool not_admitted,
                                         bool silent)
@@ -78,7 +78,7 @@ static __device__ inline void count_one(uint32_t *words, uint32_t op, bool found
     words[SW_PART_NOT_ADMITTED] += not_admitted;
 }
 
-/* Operation i of the part: its count. */
+/* Counts operation i of the part. */
 static __device__ inline void count_operation(const struct arrays &all,
                                               const struct sw_cuda_part *part, uint32_t i,
                                               bool found, bool not_admitted, bool some_refused,
@@ -95,7 +95,7 @@ static __device__ inline void count_operation(const struct arrays &all,
         words[SW_PART_COLLIDED] += admission == SW_REFUSED_COLLISION;
         return;
     }
-    if (SW_OPS_HAS(SW_OPS_REFUSE, op)) { /* values are integers */
+    if (SW_OPS_HAS(SW_OPS_REFUSE, op)) { /* only operations on integers refuse */
         bool narrow = memory->value_bytes == sizeof(uint32_t);
         old = narrow ? ((const uint32_t *)memory->previous)[at]
                      : ((const uint64_t *)memory->previous)[at];
@@ -106,7 +106,8 @@ static __device__ inline void count_operation(const struct arrays &all,
               memory->silent != NULL && memory->silent[at] != 0);
 }
 
-/* The bits of a chunk, 32 operations a warp at a time, and its counts. */
+/* Scatters the bits of a chunk, and counts its operations; a warp processes 32 operations at a
+ * time. */
 static __device__ inline void deal_bits(const struct arrays &all, const struct sw_cuda_part *part,
                                         uint32_t begin, uint32_t end, bool some_refused,
                                         uint32_t *words)
@@ -139,7 +140,7 @@ static __device__ inline void deal_bits(const struct arrays &all, const struct s
     }
 }
 
-/* Adds the words of a block's threads to those of its part. */
+/* Adds the words of a block's threads to the words of its part. */
 static __device__ inline void add_words(uint32_t *total, const uint32_t *words)
 {
     __shared__ uint32_t sums[SW_PART_WORDS];
@@ -160,7 +161,8 @@ static __device__ inline void add_words(uint32_t *total, const uint32_t *words)
     }
 }
 
-/* `results` and `record` are the host's. Blocks of 2^20 operations run all at once on an H200. */
+/* `results` and `record` are host memory. On an H200 all blocks of 2^20 operations are resident at
+ * once. */
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK, 8)
     deal_kernel(const struct arrays all, const int32_t *status, uint32_t *results, uint64_t *record)
 {
@@ -215,7 +217,7 @@ uint32_t sw_cuda_together_max(uint32_t most, uint32_t batch_ops_max, uint32_t ke
     return batch_ops_max < most ? batch_ops_max : most;
 }
 
-/* Cuts the arrays from `base`; with NULL it only counts. */
+/* Cuts the arrays from `base` and returns their bytes; with NULL it only counts. */
 static size_t cut(struct sw_cuda_together *memory, void *base, bool is_cache)
 {
     struct sw_cuda_cutter cutter = {(char *)base, 0};
@@ -251,7 +253,7 @@ static size_t cut_host(struct sw_cuda_together *memory, void *base)
     return cutter.used;
 }
 
-/* Loads the kernels, so that no batch waits for that. */
+/* Loads the kernels, so that no batch waits for their loading. */
 static cudaError_t load(void)
 {
     struct cudaFuncAttributes attributes;
@@ -286,7 +288,7 @@ cudaError_t sw_cuda_together_open(struct sw_cuda_together *memory, bool is_cache
 
 void sw_cuda_together_close(struct sw_cuda_together *memory)
 {
-    /* every launch is done; errors have no one to go to here */
+    /* every launch is done; nobody receives an error here */
     for (int i = 0; i < SW_TOGETHERS; i++) {
         if (memory->done[i] != NULL) {
             (void)cudaEventDestroy(memory->done[i]);
@@ -311,7 +313,7 @@ uint32_t sw_cuda_together_chunks(const struct sw_cuda_together *memory,
     return last->first_chunk + chunks_of(last->count);
 }
 
-/* Whether parts are counted apart, from what each operation found. */
+/* Whether the scatter kernel counts the parts, from the bits of whole.found. */
 static bool counts_parts(const struct sw_together *together)
 {
     return together->whole.found != NULL;
@@ -325,7 +327,7 @@ static struct arrays arrays_of(const struct sw_cuda_together *memory,
     return all;
 }
 
-/* Describes the parts, and finds what they have in common: the whole batch. */
+/* Describes the parts for the kernels, and fills in the whole batch. */
 static void describe(const struct sw_cuda_together *memory, struct sw_together *together)
 {
     const struct sw_cuda_collected *in = &memory->collected[together->number];
@@ -333,7 +335,7 @@ static void describe(const struct sw_cuda_together *memory, struct sw_together *
     const enum sw_op op = together->parts[0]->op;
     bool uniform = true;
     bool values = false;
-    bool previous = SW_OPS_HAS(SW_OPS_REFUSE, op); /* what they did depends on it */
+    bool previous = SW_OPS_HAS(SW_OPS_REFUSE, op); /* counting them needs the old values */
     uint32_t first = 0;
     uint32_t first_group = 0;
     uint32_t first_chunk = 0;
@@ -380,7 +382,7 @@ static void describe(const struct sw_cuda_together *memory, struct sw_together *
     whole->group_refused = in->group_refused;
 }
 
-/* Whether the keys and values of all parts are in memory of the device. */
+/* Whether the keys and values of all parts are in device memory. */
 static bool on_device(const struct sw_together *together)
 {
     for (uint32_t p = 0; p < together->count; p++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * warp_reduce.cuh - a sum or an extreme over the 32 lanes of a warp, valid in all of them. Every
- * lane must call it. From compute capability 8.0 on each is one instruction, below five exchanges.
+ * lane must call it. From compute capability 8.0 on each is one instruction; below, each takes five
+ * shuffles.
  */
 #ifndef SHERWOOD_TABLE_DEVICE_WARP_REDUCE_CUH
 #define SHERWOOD_TABLE_DEVICE_WARP_REDUCE_CUH

@@ -2,24 +2,25 @@
  *
  * wide.cuh - a compare-and-swap and an exchange of 16 bytes of device memory.
  *
- * From compute capability 9.0 on each is one instruction. Below there is none, and a lock is taken:
- * one bit, which the address of the 16 bytes names. Bits are shared by what lies SW_WIDE_LOCKS * 16
- * bytes apart.
+ * From compute capability 9.0 on each is one instruction. Older code takes a lock of one bit, which
+ * the address of the 16 bytes selects. Addresses that are SW_WIDE_LOCKS * 16 bytes apart share a
+ * bit.
  *
  * Invariant: while a kernel runs that calls these functions on some 16 bytes, nothing else writes
- * them. So whoever holds their lock sees both halves as one call left them, and writes both before
- * anybody else does: what is returned was whole, and each call is as one step among the others.
- * (M5 of table/README.md: acquire and release order the halves after the lock was taken and before
- * it is given back.)
- * A load that takes no lock may see halves of different times, as it may where 16 bytes are one
- * instruction: slot.inl says why that is harmless. Kernels that only read begin after that kernel.
+ * them. So the holder of their lock sees both halves as one call left them, and writes both before
+ * any other thread does: the returned value is whole, and each call is atomic with respect to the
+ * others. (M5 of table/README.md: acquire and release order the accesses to the halves after
+ * locking and before unlocking.) A load without the lock may see halves of different times. The
+ * same is true where 16 bytes are one instruction; slot.inl explains why that is harmless. Kernels
+ * that only read begin after that kernel.
  *
- * Nobody waits while holding a lock, or holds two, so somebody always goes on. The lanes of a warp
- * that want the same lock need threads that are scheduled independently, which every GPU from 7.0
- * on has; all of an attempt is in one turn of the loop, so that not even that is relied on.
+ * No thread waits while it holds a lock, and none holds two, so some thread always makes progress.
+ * Lanes of a warp that need the same lock would depend on independent thread scheduling, which
+ * every GPU from 7.0 on has. One iteration of the loop contains the whole attempt, so the code does
+ * not even depend on that.
  *
- * The bits are variables of the file that includes this: one file's kernels must make all writes of
- * a phase. They do, since a phase is one kernel.
+ * Each file that includes this header has its own bits: the kernels of one file must make all
+ * writes of a phase. They do, because a phase is one kernel.
  */
 #ifndef SHERWOOD_TABLE_DEVICE_WIDE_CUH
 #define SHERWOOD_TABLE_DEVICE_WIDE_CUH
@@ -28,7 +29,7 @@
 
 #include "table/device/lock_bits.cuh"
 
-/* Two halves, as they lie in memory. */
+/* The two halves, in memory order. */
 struct sw_wide {
     uint64_t low;
     uint64_t high;
@@ -36,7 +37,7 @@ struct sw_wide {
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 
-/* Far more than threads that run at once on any GPU without the instructions. */
+/* Far more than the resident threads of any GPU without the instructions. */
 #define SW_WIDE_LOCKS (1U << 20)
 
 static __device__ inline uint32_t *sw_wide_locks(void)
@@ -45,7 +46,7 @@ static __device__ inline uint32_t *sw_wide_locks(void)
     return locks;
 }
 
-/* Puts `put` into *at if `want` is there, or whatever is there if ALWAYS; returns what was. */
+/* Stores `put` in *at if *at equals `want`, or always if ALWAYS; returns the old value. */
 template <bool ALWAYS>
 static __device__ inline struct sw_wide sw_wide_change(void *at, struct sw_wide want,
                                                        struct sw_wide put)
@@ -72,7 +73,7 @@ static __device__ inline struct sw_wide sw_wide_change(void *at, struct sw_wide 
 
 #endif
 
-/* If *at holds `want`, replaces it by `put`, in one step; returns what it held. */
+/* Atomic compare-and-swap: if *at equals `want`, stores `put`. Returns the old value. */
 static __device__ inline struct sw_wide sw_wide_cas(void *at, struct sw_wide want,
                                                     struct sw_wide put)
 {
@@ -95,7 +96,7 @@ static __device__ inline struct sw_wide sw_wide_cas(void *at, struct sw_wide wan
 #endif
 }
 
-/* Puts `put` into *at and takes out what was there, in one step. */
+/* Atomic exchange: stores `put` in *at and returns the old value. */
 static __device__ inline struct sw_wide sw_wide_exchange(void *at, struct sw_wide put)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
