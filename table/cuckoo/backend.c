@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * backend.c - what both backends of the cuckoo engine share on the host.
+ * backend.c - host functions shared by both backends of the cuckoo engine.
  */
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * backend.inl - what the backends share, by width. Included by backend.c.
+ * backend.inl - functions shared by the backends. backend.c includes it once per width.
  */
 
 struct CK(work) CK(work_of)(const struct sw_batch *batch)
@@ -18,7 +18,7 @@ struct CK(work) CK(work_of)(const struct sw_batch *batch)
     return work;
 }
 
-/* The first place, in the order of a look-up, where the key is: cells, then the stash. */
+/* Returns the first place of the key in the order of a look-up: cells, then the stash. */
 static const struct CK(cell) * CK(first_place)(const struct CK(table) * table, CK_WORD key)
 {
     uint64_t probes = 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * cell.inl - one cell, and the few ways to touch it. Included by cuckoo.h once per width.
+ * cell.inl - one cell, and the functions that access it. cuckoo.h includes it once per width.
  *
  * | bytes (_s64) | bytes (_s128) | field                 |
  * | 0..3         | 0..7          | value                 |
  * | 4..7         | 8..15         | key; all ones = EMPTY |
  *
- * An EMPTY cell has every bit set. The key whose bits are all ones has no cell: it lives beside the
- * arrays (struct sw_state), so that no key is forbidden.
+ * An EMPTY cell has every bit set. The key whose bits are all ones has no cell: it is stored
+ * outside the arrays (struct sw_state), so that every key is allowed.
  */
 
 struct CK(cell) {
@@ -24,8 +24,8 @@ SW_CUCKOO_INLINE struct CK(cell) CK(cell_of)(CK_WORD key, CK_WORD value)
     return cell;
 }
 
-/* A load in a phase in which nothing writes, or alone. On a GPU it bypasses L1, since a cell is
- * hardly ever read twice. */
+/* Loads a cell. No other thread may write cells at that time. On a GPU the load bypasses L1,
+ * because a cell is rarely read twice. */
 SW_CUCKOO_INLINE struct CK(cell) CK(cell_read)(const struct CK(cell) * cell)
 {
 #if defined(__CUDA_ARCH__) && CK_BITS == 64
@@ -39,8 +39,8 @@ SW_CUCKOO_INLINE struct CK(cell) CK(cell_read)(const struct CK(cell) * cell)
 #endif
 }
 
-/* Stores an entry in a cell and returns what was there, in one step. Relaxed: the cell is the whole
- * message (M6). */
+/* Atomic exchange: stores an entry in a cell and returns the old content. Relaxed order: the cell
+ * is the whole message (M6). */
 SW_CUCKOO_INLINE struct CK(cell) CK(cell_exchange)(struct CK(cell) * cell, struct CK(cell) entry)
 {
 #if CK_BITS == 64

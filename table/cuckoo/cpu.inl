@@ -23,7 +23,7 @@ struct CK(reads) {
     struct sw_counters counters[THREADS_MAX];
 };
 
-/* Each thread takes whole words of `found`. */
+/* Executes one thread's part of the reads: whole words of `found`. */
 static void CK(read_part)(void *context, uint32_t thread, uint32_t threads)
 {
     struct CK(reads) *reads = context;
@@ -57,8 +57,8 @@ static void CK(run_reads)(struct cuckoo *cuckoo, struct sw_batch *batch)
     }
 }
 
-/* Moves all entries to the other arrays, under the next seeds. False if one met the bound: nothing
- * changed. */
+/* Copies all entries to the other arrays, under the next seeds. False if an entry reached the chain
+ * bound; then the table is unchanged. */
 static bool CK(move)(struct cuckoo *cuckoo, const struct sw_cuckoo_shape *next)
 {
     const struct CK(cell) *old = cuckoo->cells[cuckoo->current];

@@ -3,8 +3,8 @@
  * cuckoo.h - the cuckoo algorithm, one source for CPU and CUDA, both widths.
  *
  * Instantiates cell.inl and cuckoo.inl for cells of a 32-bit key and value (names end in _s64) and
- * of a 64-bit key and value (_s128). README.md says how the table works and which rules keep it
- * right.
+ * of a 64-bit key and value (_s128). README.md explains how the table works, and the rules that
+ * keep it correct.
  */
 #ifndef SHERWOOD_TABLE_CUCKOO_CUCKOO_H
 #define SHERWOOD_TABLE_CUCKOO_CUCKOO_H
@@ -18,14 +18,14 @@
 
 #define SW_CUCKOO_FUNCTIONS_MAX 3
 
-/* Cells of one array. The place in it is 32 bits of hash scaled to the array, which must leave
- * enough of them to be even. */
+/* Maximum cells of one array. The place in the array is a 32-bit hash scaled to the array. A larger
+ * array would spread keys unevenly. */
 #define SW_CUCKOO_CELLS_EACH_MAX (1ULL << 30)
 
-/* Keys that one thread of a GPU has on their way at once, at most. */
+/* Maximum keys that one GPU thread processes at once. */
 #define SW_CUCKOO_IN_FLIGHT_MAX 8
 
-/* Inlined where a count is a constant, so that a GPU keeps the arrays in registers. */
+/* Inlined where counts are constants, so that a GPU keeps the local arrays in registers. */
 #ifdef __CUDACC__
 #define SW_CUCKOO_INLINE static __host__ __device__ __forceinline__
 #else
@@ -37,8 +37,8 @@
 #define SW_CUCKOO_UNROLL
 #endif
 
-/* The seed of function i under seeds number `number`: splitmix64's finalizer (Sebastiano Vigna,
- * public domain) of both. */
+/* The seed of function i in the seed set `number`: the finalizer of splitmix64 (Sebastiano Vigna,
+ * public domain), applied to both numbers. */
 SW_CUCKOO_INLINE uint32_t sw_cuckoo_seed_of(uint32_t number, uint32_t i)
 {
     uint64_t z = ((uint64_t)number * SW_CUCKOO_FUNCTIONS_MAX + i + 1) * 0x9e3779b97f4a7c15ULL;
@@ -47,11 +47,12 @@ SW_CUCKOO_INLINE uint32_t sw_cuckoo_seed_of(uint32_t number, uint32_t i)
     return (uint32_t)((z ^ (z >> 31)) >> 16);
 }
 
-/* What shape the arrays have and where keys go in them; the same for every kind of cell. */
+/* The shape of the arrays and the places of keys in them; the same for both widths of cells. */
 struct sw_cuckoo_shape {
     uint64_t each;      /* cells of one array, at most SW_CUCKOO_CELLS_EACH_MAX */
-    uint32_t functions; /* arrays, and functions: 2 or 3 */
-    uint32_t chain_max; /* exchanges after which the carried entry is given up */
+    uint32_t functions; /* number of arrays and of hash functions: 2 or 3 */
+    uint32_t chain_max; /* maximum exchanges of an insert; then its carried entry goes to the
+                           stash */
     uint32_t seeds[SW_CUCKOO_FUNCTIONS_MAX];
 };
 
@@ -60,14 +61,14 @@ SW_CUCKOO_INLINE uint64_t sw_cuckoo_cells(const struct sw_cuckoo_shape *shape)
     return shape->each * shape->functions;
 }
 
-/* Of function i, without an index into memory. */
+/* The seed of function i, without an index into memory. */
 SW_CUCKOO_INLINE uint32_t sw_cuckoo_seed(const struct sw_cuckoo_shape *shape, uint32_t i)
 {
     return i == 0 ? shape->seeds[0] : i == 1 ? shape->seeds[1] : shape->seeds[2];
 }
 
-/* The cell, counted from the first array's first, in which array i would hold a key of this hash.
- */
+/* The number of the cell of array i for a key with this hash, counted from the first cell of array
+ * 0. */
 SW_CUCKOO_INLINE uint64_t sw_cuckoo_place_of(const struct sw_cuckoo_shape *shape, uint32_t hash,
                                              uint32_t i)
 {

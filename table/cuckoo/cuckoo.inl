@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * cuckoo.inl - look up and insert on t arrays of cells. Included by cuckoo.h once per width.
+ * cuckoo.inl - look-up and insert on t arrays of cells. cuckoo.h includes it once per width.
  *
- * Array i holds a key at the cell of function i, or not at all. An insert puts its entry into array
- * 0 and carries what it took out to that one's cell of the next array, round and round, until it
- * takes out EMPTY.
+ * Array i can hold a key only in the cell of function i. An insert exchanges its entry with the
+ * content of its cell in array 0. It carries the removed entry to that entry's cell in the next
+ * array, and so on in turn, until it removes EMPTY.
  *
- * Phases: look-ups run beside look-ups; inserts, of distinct absent keys, beside inserts. Never
- * mixed. While inserts run each entry is in one cell or in one thread's hand.
+ * Phases: look-ups run concurrently with look-ups only. Inserts, of distinct absent keys, run
+ * concurrently with inserts only. While inserts run, each entry is in one cell or is carried by one
+ * thread.
  *
- * Both functions work on several keys at once so that a GPU's thread has several cells on their way
- * from memory: `count` at most 32, one of the constants of the caller, as is `functions`.
+ * look_in and insert_from process several keys at once, so that a GPU thread waits for several
+ * cells in parallel. `count` is at most SW_CUCKOO_IN_FLIGHT_MAX; the callers pass constants, so
+ * that the loops unroll.
  */
 
 /* A table's arrays. Plain data: passed by value to kernels. */
@@ -35,8 +37,8 @@ SW_CUCKOO_INLINE struct CK(cell) *
     return view->cells + sw_cuckoo_place_of(&view->shape, hash, i);
 }
 
-/* Looks up the keys of `wanted` (bits; not the key of all ones) in array i. Returns the bits of
- * those found; their cells are in cells[]. */
+/* Looks up in array i the keys whose bits are set in `wanted` (never the key of all ones). Returns
+ * the bits of the keys found; cells[] receives their cells. */
 SW_CUCKOO_INLINE uint32_t CK(look_in)(const struct CK(view) * view, const CK_WORD *keys,
                                       uint32_t wanted, struct CK(cell) * cells, uint32_t count,
                                       uint32_t i)
@@ -60,12 +62,12 @@ SW_CUCKOO_INLINE uint32_t CK(look_in)(const struct CK(view) * view, const CK_WOR
     return found;
 }
 
-/* Inserts the entries carried[k] whose bits are set in `live`. Of each, `taken` exchanges were made
- * before, so the next one is in array taken % functions. Returns the bits of those that met
- * chain_max: carried[k] is then the entry, usually another one, that is in no cell.
+/* Inserts the entries carried[k] whose bits are set in `live`. Each has had `taken` exchanges
+ * before, so the next exchange is in array taken % functions. Returns the bits of the inserts that
+ * reached chain_max: carried[k] is then an entry that is in no cell, usually a different one.
  *
- * Beside other inserts: each exchange of a whole cell leaves an entry in exactly one cell or
- * carried by one thread (rule 2 of README.md; M6 of table/README.md). */
+ * Other inserts may run concurrently: each exchange of a whole cell leaves every entry in exactly
+ * one cell or carried by one thread (rule 2 of README.md; M6 of table/README.md). */
 SW_CUCKOO_INLINE uint32_t CK(insert_from)(const struct CK(view) * view, struct CK(cell) * carried,
                                           uint32_t live, uint32_t taken, uint32_t count,
                                           uint32_t functions)
@@ -82,7 +84,7 @@ SW_CUCKOO_INLINE uint32_t CK(insert_from)(const struct CK(view) * view, struct C
         SW_CUCKOO_UNROLL
         for (uint32_t k = 0; k < count; k++) {
             if ((live >> k & 1) != 0) {
-                /* if the same key is inserted twice, against the promise, one copy stays */
+                /* if a caller inserts a key twice, against the contract, one copy stays */
                 bool done = was[k].key == CK_ONES || was[k].key == carried[k].key;
                 carried[k] = was[k];
                 live &= done ? ~(1U << k) : ~0U;

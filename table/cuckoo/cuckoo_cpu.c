@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * cuckoo_cpu.c - the cuckoo engine's CPU backend. A batch is carried out inside submit: reads
- * together, large ones on all threads; writes alone, one operation after the other.
+ * cuckoo_cpu.c - the cuckoo engine's CPU backend. Submit executes the whole batch. Batches of reads
+ * run concurrently, a large one on all threads of the pool. A batch of writes runs alone, one
+ * operation after the other.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,11 +16,11 @@
 #include "table/host/pool.h"
 
 #define THREADS_MAX 64
-/* Smaller batches of reads are done by the submitting thread. */
+/* The submitting thread alone executes smaller batches of reads. */
 #define PARALLEL_MIN (1U << 14)
 
-/* Read inside the lock's read phases, written inside its write phases; geometry, pool and sizes
- * never change. */
+/* Fields are read in the lock's read phases and written in its write phases. Geometry, pool and
+ * sizes never change. */
 struct cuckoo {
     struct sw_phase_lock lock;
     struct sw_pool *pool;
@@ -27,8 +28,8 @@ struct cuckoo {
     uint64_t seed;
     struct sw_cuckoo_geometry geometry;
     struct sw_cuckoo_shape shape; /* of the current arrays */
-    uint32_t seed_number;         /* of the last seeds tried */
-    void *cells[2];               /* the arrays, and those that a rehash fills */
+    uint32_t seed_number;         /* number of the last seed set tried */
+    void *cells[2];               /* the current arrays, and the arrays for the next rehash */
     uint32_t current;
     void *stash;
     void *undo;
@@ -36,11 +37,12 @@ struct cuckoo {
     uint64_t stash_bytes;
     uint64_t undo_bytes;
     struct sw_state state;
-    struct sw_state failed; /* when the last rehash failed; its stash_occupied is 0 if none did */
+    struct sw_state failed; /* state after the last failed rehash; stash_occupied 0: none failed */
 };
 
-/* After a batch, if the stash holds anything: tries other seeds until every entry has a cell. Where
- * that failed it is tried again once there is more in the stash, or less in the table. */
+/* Called after a batch. If the stash has entries, tries other seeds until every entry has a cell.
+ * After a failure, tries again once the stash has more than doubled or the table has lost more than
+ * 1/64 of its entries. */
 static void rehash(struct cuckoo *cuckoo,
                    bool (*move)(struct cuckoo *cuckoo, const struct sw_cuckoo_shape *next))
 {
@@ -166,7 +168,7 @@ static void run_operations(struct cuckoo *cuckoo, struct sw_batch *batch)
     sw_phase_lock_leave_write(&cuckoo->lock);
 }
 
-/* In a read phase: what the image is of. */
+/* Fills in the image, in a read phase. */
 static void fill_image(const struct cuckoo *cuckoo, struct sw_host_image *image)
 {
     const uint64_t cell = cuckoo->slot_bits / 8;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * engine.c - which configurations a cuckoo table can have; its backends.
+ * engine.c - the valid configurations of a cuckoo table, and its backends.
  */
 #include "table/cuckoo/engine.h"
 
@@ -40,7 +40,7 @@ static int valid(const struct sw_table_config *config, char *reason, size_t reas
     return SW_OK;
 }
 
-/* The cells, as many again for a rehash, and the stash. */
+/* Bytes of the cells, of the second arrays for a rehash, and of the stash. */
 static uint64_t bytes(const struct sw_table_config *config)
 {
     struct sw_cuckoo_geometry geometry;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * engine.h - the cuckoo table as an engine of table.h: one source for CPU and CUDA, both widths
- * (names end in _s64 and _s128), and the facts that both backends agree on.
+ * (names end in _s64 and _s128), and the limits that both backends share.
  *
- * README.md: what it can do, and how it stays right.
+ * README.md describes its operations and the rules that keep it correct.
  */
 #ifndef SHERWOOD_TABLE_CUCKOO_ENGINE_H
 #define SHERWOOD_TABLE_CUCKOO_ENGINE_H
@@ -18,18 +18,19 @@
 extern "C" {
 #endif
 
-/* Above these loads single cells cannot be relied on: two functions hold half as many entries as
- * there are cells, three 0.917. */
+/* Highest accepted max_load. The limits of cuckoo hashing with one entry a cell are a load of 0.5
+ * with two functions and 0.917 with three; near them inserts fail. */
 #define SW_CUCKOO_LOAD_MAX_2 0.45
 #define SW_CUCKOO_LOAD_MAX_3 0.88
 
-/* Without max_probe, chains of at most so many times log2(capacity): twice the report's most. */
+/* Without max_probe, the chain bound is this factor times log2(capacity): twice the largest factor
+ * of the report. */
 #define SW_CUCKOO_CHAIN_FACTOR 38.4
 
-/* Seeds tried in a row before what met the bound is left in the stash. */
+/* Seed sets tried in one rehash (CPU). If all fail, the entries stay in the stash. */
 #define SW_CUCKOO_REHASH_MAX 8
 
-/* Distance, in reads, at which first cells are prefetched (CPU). */
+/* Prefetch distance of first cells, in reads (CPU). */
 #define SW_CUCKOO_AHEAD 16U
 
 /* The geometry of a valid configuration. */
@@ -39,7 +40,7 @@ struct sw_cuckoo_geometry {
     uint64_t occupied_max;
     uint64_t stash_max;
     uint64_t stash_most;
-    uint64_t stash_room; /* entries the stash may come to hold */
+    uint64_t stash_room; /* maximum entries of the stash */
 };
 
 struct sw_table_config;
@@ -50,7 +51,7 @@ uint32_t sw_cuckoo_chain_bound(double l, uint64_t n);
 void sw_cuckoo_geometry_compute(const struct sw_table_config *config,
                                 struct sw_cuckoo_geometry *geometry);
 
-/* Seeds number `number` (from 0 on) of a table of this configuration's seed. */
+/* Sets the seeds to seed set `number` (from 0 on) of a table with the configured `seed`. */
 SW_CUCKOO_INLINE void sw_cuckoo_engine_seeds(struct sw_cuckoo_shape *shape, uint64_t seed,
                                              uint32_t number)
 {
@@ -75,7 +76,7 @@ SW_CUCKOO_INLINE void sw_cuckoo_add_counters(struct sw_counters *to, const struc
     }
 }
 
-/* What an operation does is the same for every engine. */
+/* All engines share the effects of operations. */
 #define sw_cuckoo_decide_s64 sw_decide_s64
 #define sw_cuckoo_decide_s128 sw_decide_s128
 #define SW_WIDTH_BODY "table/cuckoo/engine.inl"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * engine.inl - what the operations of table.h do to a cuckoo table: locate, apply, undo. Included
- * by engine.h once per width, after cuckoo.inl.
+ * engine.inl - the operations of table.h on a cuckoo table: locate, apply, undo. engine.h includes
+ * it once per width, after cuckoo.inl.
  *
- * get_range answers reads and may run beside itself. execute_in_order applies any batch one
- * operation after the other and must run alone; it is the meaning of a batch. The CUDA backend's
- * own phases must agree with it.
+ * get_range executes reads; several threads may run it at once. execute_in_order applies any batch,
+ * one operation after the other, and must run alone. It defines the result of a batch; the phases
+ * of the CUDA backend must produce the same result.
  */
 
 struct CK(table) {
@@ -13,7 +13,7 @@ struct CK(table) {
     struct CK(cell) * stash; /* entries that met the chain bound, in no order: state->stash_occupied
                                 of them; room for sw_cuckoo_stash_room */
     struct sw_state *state;
-    uint64_t occupied_max; /* entries at which an insert is refused */
+    uint64_t occupied_max; /* at this number of entries inserts are refused */
     uint64_t stash_max;    /* entries of the stash above which a batch's inserts are refused */
     uint64_t stash_most;   /* .. and above which groups that might insert are refused */
 };
@@ -25,8 +25,8 @@ struct CK(undo) {
     uint8_t effect;
 };
 
-/* A batch's arrays (sw_batch, with their types) and its scratch. Others may change keys and values
- * meanwhile: each element is loaded once, with SW_LOAD_ONCE. */
+/* A batch's arrays (sw_batch, with their types) and its scratch. Other threads may change keys and
+ * values at any time, so each element is loaded once, with SW_LOAD_ONCE. */
 struct CK(work) {
     const uint8_t *ops; /* NULL: all are `op` */
     uint32_t op;
@@ -40,10 +40,10 @@ struct CK(work) {
     uint8_t *group_refused;
     struct CK(undo) * undo; /* [largest group] */
     bool stash_full;        /* execute_in_order sets it: inserts are refused */
-    bool stash_brimful;     /* and groups that might insert, too */
+    bool stash_brimful;     /* groups that might insert are also refused */
 };
 
-/* Where a key is. */
+/* The place of a key. */
 struct CK(place) {
     struct CK(cell) * cell; /* NULL if absent, or the key of all ones */
     bool found;
@@ -51,8 +51,8 @@ struct CK(place) {
     CK_WORD value; /* 0 if absent */
 };
 
-/* Looks up a key that is in no array. The stash is empty, or nearly so, except in a table too small
- * for its hash functions. */
+/* Looks up in the stash a key that is in no array. The stash is empty or nearly empty, except in a
+ * table too small for its hash functions. */
 SW_CUCKOO_INLINE void CK(locate_in_stash)(const struct CK(table) * table, CK_WORD key,
                                           struct CK(place) * place, uint64_t *probes)
 {
@@ -66,7 +66,7 @@ SW_CUCKOO_INLINE void CK(locate_in_stash)(const struct CK(table) * table, CK_WOR
     }
 }
 
-/* As locate, given the key's cell of the first array. */
+/* The same as locate, for a caller that knows the key's cell in the first array. */
 SW_CUCKOO_INLINE struct CK(place) CK(locate_from)(const struct CK(table) * table, CK_WORD key,
                                                   struct CK(cell) * cell, uint64_t *probes)
 {
@@ -99,7 +99,7 @@ SW_CUCKOO_INLINE struct CK(place)
     return CK(locate_from)(table, key, CK(cell_at)(&table->view, key, 0), probes);
 }
 
-/* Writes the value of a present key; nothing moves. */
+/* Writes the value of a present key in place. */
 SW_CUCKOO_INLINE void CK(write_at)(const struct CK(table) * table, const struct CK(place) * place,
                                    CK_WORD key, CK_WORD value)
 {
@@ -110,7 +110,7 @@ SW_CUCKOO_INLINE void CK(write_at)(const struct CK(table) * table, const struct 
     *place->cell = CK(cell_of)(key, value);
 }
 
-/* Removes a present key. For one thread alone. */
+/* Removes a present key. No other thread may use the table. */
 SW_CUCKOO_INLINE void CK(remove)(const struct CK(table) * table, const struct CK(place) * place,
                                  CK_WORD key)
 {
@@ -124,8 +124,8 @@ SW_CUCKOO_INLINE void CK(remove)(const struct CK(table) * table, const struct CK
     }
 }
 
-/* Inserts an absent key. For one thread alone. An entry that meets the chain bound goes to the
- * stash. */
+/* Inserts an absent key. No other thread may use the table. An entry that reaches the chain bound
+ * goes to the stash. */
 SW_CUCKOO_INLINE void CK(add)(const struct CK(table) * table, CK_WORD key, CK_WORD value)
 {
     struct CK(cell) carried = CK(cell_of)(key, value);
@@ -138,7 +138,7 @@ SW_CUCKOO_INLINE void CK(add)(const struct CK(table) * table, CK_WORD key, CK_WO
     }
 }
 
-/* Applies operation i. Returns false, with nothing changed, if it is refused. */
+/* Applies operation i. Returns false if it is refused; then nothing has changed. */
 SW_CUCKOO_INLINE bool CK(apply)(const struct CK(table) * table, struct CK(work) * work, uint32_t i,
                                 struct CK(undo) * undo, bool *found, struct sw_counters *counters)
 {
@@ -179,8 +179,8 @@ SW_CUCKOO_INLINE bool CK(apply)(const struct CK(table) * table, struct CK(work) 
     return true;
 }
 
-/* Undoes the first `count` operations of a group, last first. The same keys are held again, perhaps
- * in other cells. */
+/* Undoes the first `count` operations of a group, last first. Afterwards the table has the same
+ * entries as before, perhaps in other cells. */
 SW_CUCKOO_INLINE void CK(undo_group)(const struct CK(table) * table, struct CK(work) * work,
                                      uint32_t count)
 {
@@ -201,8 +201,8 @@ SW_CUCKOO_INLINE void CK(undo_group)(const struct CK(table) * table, struct CK(w
     }
 }
 
-/* Adds the answer of operation i, the last one being end - 1, to a word of `found`. The word is
- * stored when it is whole, so memory that others may write is never read back. */
+/* Adds the answer of operation i to a word of `found`; the last operation is end - 1. Stores the
+ * word once it is complete, so that it never reads back memory that others may write. */
 SW_CUCKOO_INLINE void CK(answer)(const struct CK(work) * work, uint32_t i, uint32_t end, bool found,
                                  uint64_t *word)
 {
@@ -215,7 +215,7 @@ SW_CUCKOO_INLINE void CK(answer)(const struct CK(work) * work, uint32_t i, uint3
     }
 }
 
-/* A key that will be looked up, and its cell of the first array, which is being prefetched. */
+/* A key to look up later, and its prefetched cell of the first array. */
 struct CK(ahead) {
     CK_WORD key;
     struct CK(cell) * cell;
@@ -233,7 +233,8 @@ SW_CUCKOO_INLINE struct CK(ahead)
     return ahead;
 }
 
-/* Answers reads [begin, end) of the work; begin is a multiple of 64. Only counts GETs. */
+/* Executes the reads [begin, end) of the work; begin is a multiple of 64. Updates only the counters
+ * of GET. */
 SW_CUCKOO_INLINE void CK(get_range)(const struct CK(table) * table, struct CK(work) * work,
                                     uint32_t begin, uint32_t end, struct sw_counters *counters)
 {
@@ -273,9 +274,9 @@ SW_CUCKOO_INLINE bool CK(may_insert)(const struct CK(work) * work, uint32_t firs
     return false;
 }
 
-/* Applies operations [first, end), a group. False if it was refused: nothing of it took effect.
- * Where the stash has no room to undo into, that is decided before. *word: the part of `found` that
- * is not stored yet. */
+/* Applies a group, the operations [first, end). False if it was refused; then no operation of it
+ * took effect. If the stash has no room for undone deletes, refuses a group that might insert
+ * before its first operation. *word: the bits of `found` that are not stored yet. */
 SW_CUCKOO_INLINE bool CK(execute_group)(const struct CK(table) * table, struct CK(work) * work,
                                         uint32_t first, uint32_t end, uint64_t *word,
                                         struct sw_counters *counters)

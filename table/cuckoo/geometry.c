@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * geometry.c - how large a cuckoo table is.
+ * geometry.c - the sizes of a cuckoo table.
  */
 #include <math.h>
 
@@ -32,9 +32,10 @@ void sw_cuckoo_geometry_compute(const struct sw_table_config *config,
                                : sw_cuckoo_chain_bound(SW_CUCKOO_CHAIN_FACTOR, geometry->cells);
     geometry->occupied_max = (uint64_t)((double)geometry->cells * config->max_load);
     geometry->stash_max = config->stash_slots;
-    /* A batch that begins with at most stash_max in the stash may add twice its operations:
-     * inserts, and undone deletes. One that begins with more may add undone deletes. One that
-     * begins with more than stash_most adds nothing. */
+    /* A batch that begins with at most stash_max entries in the stash may add up to two entries per
+     * operation: one by an insert, one by an undone delete. A batch that begins with more may add
+     * one per operation, by undone deletes. A batch that begins with more than stash_most adds
+     * nothing. */
     geometry->stash_most = geometry->stash_max + config->batch_ops_max;
     geometry->stash_room = geometry->stash_most + config->batch_ops_max;
 }

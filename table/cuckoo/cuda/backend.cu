@@ -28,7 +28,7 @@ void table_close(void *context)
     free(table);
 }
 
-/* Cuts the scratch from one area and returns its size; with a base of NULL only counts. */
+/* Cuts the scratch from one area and returns its size; with a base of NULL it only counts. */
 template <int BITS>
 size_t cut(struct sw_cuckoo_scratch<BITS> *scratch, char *base, size_t n, size_t sort_bytes)
 {
@@ -61,7 +61,7 @@ cudaError_t allocate(struct sw_cuckoo_device_table *table, T **out, size_t bytes
     return cudaMalloc((void **)out, bytes);
 }
 
-/* What the device keeps of the table, and what the host knows of it. */
+/* Writes the device's description of the table, and fills in the host's kernel parameters. */
 template <int BITS> cudaError_t write_table(struct sw_cuckoo_device_table *table)
 {
     typedef sw_cuckoo_kind<BITS> kind;
@@ -126,7 +126,8 @@ template <int BITS> cudaError_t allocate_all(struct sw_cuckoo_device_table *tabl
     return error == cudaSuccess ? write_table<BITS>(table) : error;
 }
 
-/* Sorting has kernels of its own: a sort of a few keys loads them. */
+/* Loads all kernels. CUB's sort has different kernels for different sizes, so batches of several
+ * sizes are run. */
 template <int BITS> cudaError_t warm_up(struct sw_cuckoo_device_table *table)
 {
     struct sw_cuckoo_write<BITS> write = *sw_cuckoo_parts<BITS>(table);
@@ -202,7 +203,7 @@ void table_facts(void *context, struct sw_backend_facts *facts)
 
 /* --- audit ------------------------------------------------------------------------------------ */
 
-/* The table in host memory: cells, then the stash. */
+/* Audits a copy of the table in host memory: cells, then the stash. */
 template <int BITS>
 int check(struct sw_cuckoo_device_table *table, char *memory, char *violation,
           size_t violation_size)

@@ -8,7 +8,8 @@
 #include "table/cuckoo/cuda/engine.cuh"
 #include "table/device/image.cuh"
 
-/* Which of the arrays are the current ones only the device knows: waits for it. */
+/* Finds the current arrays. Only the device knows which ones they are, so the function waits for
+ * the device. */
 template <int BITS> static cudaError_t find_cells(struct sw_cuckoo_queue *queue, const void **cells)
 {
     typename sw_cuckoo_kind<BITS>::table copy;

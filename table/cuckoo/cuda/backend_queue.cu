@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * backend_queue.cu - queues of a cuckoo table on CUDA: what becomes of a batch that is submitted.
- * Their order is channel.cuh's.
+ * backend_queue.cu - submission and polling of batches of a cuckoo table on CUDA. channel.cuh
+ * defines the order of batches.
  */
 #include "table/cuckoo/cuda/backend.cuh"
 
-/* A rehash that found no seeds is tried again after so many write batches. */
+/* Write batches between two attempts to rehash, unless the stash doubles earlier. */
 #define REHASH_AGAIN 4096
 
 /* --- submit ----------------------------------------------------------------------------------- */
@@ -34,8 +34,8 @@ static cudaError_t submit_read(struct sw_cuckoo_queue *queue, const struct sw_ba
     return sw_cuckoo_launch_read<BITS>(read, queue->stream);
 }
 
-/* Whether a rehash is worth it: the stash holds something, and more than when it was last tried, or
- * it was tried long ago. */
+/* Whether to attempt a rehash: the stash has entries, and since the last attempt it has more than
+ * doubled or REHASH_AGAIN write batches have passed. */
 static bool wants_rehash(struct sw_cuckoo_device_table *table)
 {
     uint64_t stashed = __atomic_load_n(&table->stashed, __ATOMIC_RELAXED);
@@ -51,7 +51,7 @@ static bool wants_rehash(struct sw_cuckoo_device_table *table)
     return true;
 }
 
-/* Launches a batch of operations. Its record is to be completed where `record` is. */
+/* Launches a batch of operations. The device completes its record at `record`. */
 template <int BITS>
 static cudaError_t launch_write(struct sw_cuckoo_queue *queue, const struct sw_batch *batch,
                                 struct sw_cuckoo_record *record, uint64_t ticket)

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * engine.cuh - what the cuckoo engine's kernels are given, what they leave behind, and who launches
- * them.
+ * engine.cuh - parameters, results and launch functions of the cuckoo engine's kernels.
  *
- * One table has one write scratch and one control block: write batches never overlap, on any
- * stream, so they share them. Reads need only a tally each. The table itself, seeds included, is in
- * device memory, because a rehash changes it there. Records lie in host memory that the device
- * reaches; the host reads nothing else while a batch runs.
+ * A table has one write scratch and one control block: write batches never overlap on any stream,
+ * so they share both. Each batch of reads needs only a tally. The description of the table, with
+ * its seeds, is in device memory, because a rehash changes it there. Records lie in mapped host
+ * memory; the host reads nothing else while a batch runs.
  */
 #ifndef SHERWOOD_TABLE_CUCKOO_CUDA_ENGINE_CUH
 #define SHERWOOD_TABLE_CUCKOO_CUDA_ENGINE_CUH
@@ -19,12 +18,12 @@
 #include "table/device/runs.cuh"
 
 #define SW_CUCKOO_ENGINE_BLOCK 256
-/* For kernels that loop, and often have nothing to do: enough to fill any GPU. */
+/* Blocks of kernels that loop and often have nothing to do: enough to fill any GPU. */
 #define SW_CUCKOO_ENGINE_FEW_BLOCKS 1024
-/* Seeds tried by one rehash; where none serves, a later one goes on. */
+/* Seed sets tried by one rehash. If all fail, a later rehash continues with the next ones. */
 #define SW_CUCKOO_ENGINE_TRIES 4
 
-/* How a batch ended, in mapped host memory. The device writes `done` last. */
+/* The result of a batch, in mapped host memory. The device writes `done` last. */
 struct sw_cuckoo_record {
     uint64_t done; /* the batch's ticket, once all it wrote is visible to the host */
     int32_t status;
@@ -32,33 +31,33 @@ struct sw_cuckoo_record {
     struct sw_counters counters;
 };
 
-/* Sums of a read batch; zero between batches. */
+/* Sums of a batch of reads; zero between batches. */
 struct sw_cuckoo_tally {
     unsigned long long probes;
     unsigned long long hits;
     unsigned int blocks_done;
 };
 
-/* What becomes of a write batch. */
+/* How a write batch is executed. */
 enum sw_cuckoo_mode {
-    SW_CUCKOO_COUNT_NEW, /* the limit is in question: count the new keys */
-    SW_CUCKOO_ADMITTED,  /* everything fits: a thread a key */
-    SW_CUCKOO_SERIAL     /* something may be refused: one thread, one operation after the other */
+    SW_CUCKOO_COUNT_NEW, /* the limit may be exceeded: count the new keys */
+    SW_CUCKOO_ADMITTED,  /* everything fits: one thread per key */
+    SW_CUCKOO_SERIAL     /* a group may be refused: one thread applies the operations in order */
 };
 
 struct sw_cuckoo_engine_control {
-    /* of the write batch that runs; zero between batches */
+    /* for the running write batch; zero between batches */
     struct sw_counters counters;
     unsigned int new_keys;    /* absent keys that some operation may insert */
     unsigned int inserting;   /* 1: some operation may insert */
     unsigned int inserts;     /* length of the list */
     unsigned int stash_holes; /* entries of the stash that were removed */
-    unsigned int refused;     /* 1: a group was */
+    unsigned int refused;     /* 1: a group was refused */
     uint32_t mode;            /* enum sw_cuckoo_mode */
-    /* of the table */
-    uint64_t stash_reported; /* its entries, as the batches so far have told */
+    /* for the table */
+    uint64_t stash_reported; /* entries of the stash, as reported by the batches so far */
     void *spare;             /* the arrays that the next rehash fills */
-    uint32_t seed_number;    /* of the last seeds tried */
+    uint32_t seed_number;    /* number of the last seed set tried */
     unsigned int rehash;     /* 1: a rehash is under way */
     unsigned int rehash_failed;
     struct sw_cuckoo_shape next; /* of `spare` */
@@ -66,7 +65,7 @@ struct sw_cuckoo_engine_control {
 
 #define SW_CUCKOO_ENGINE_BATCH_BYTES offsetof(struct sw_cuckoo_engine_control, stash_reported)
 
-/* The scratch of write batches, [batch_ops_max] each. */
+/* The scratch of write batches; arrays of batch_ops_max elements. */
 template <int BITS> struct sw_cuckoo_scratch {
     typedef sw_cuckoo_kind<BITS> kind;
     typename kind::word *keys;
@@ -84,7 +83,7 @@ template <int BITS> struct sw_cuckoo_scratch {
     size_t sort_bytes;
 };
 
-/* What every kernel of a table's write batches takes. */
+/* Parameters of all kernels of a write batch. */
 template <int BITS> struct sw_cuckoo_write {
     typedef sw_cuckoo_kind<BITS> kind;
     typename kind::table *table; /* device memory, as are state and control */
@@ -118,21 +117,22 @@ template <int BITS> cudaError_t sw_cuckoo_sort_bytes(uint32_t ops, size_t *bytes
 template <int BITS>
 cudaError_t sw_cuckoo_launch_write(const sw_cuckoo_write<BITS> &write, cudaStream_t stream);
 
-/* engine_fold.cu: of the sorted batch. The first finds out what keys are where their runs enter a
- * slice; the second does something only if the mode is ADMITTED (TELLS) or COUNT_NEW. */
+/* engine_fold.cu: for the sorted batch. The first computes the state of keys whose runs continue
+ * into another slice. The second acts only if the mode is ADMITTED (TELLS) or COUNT_NEW (not
+ * TELLS). */
 template <int BITS>
 cudaError_t sw_cuckoo_launch_runs(const sw_cuckoo_write<BITS> &write, cudaStream_t stream);
 template <int BITS, bool TELLS>
 cudaError_t sw_cuckoo_launch_fold(const sw_cuckoo_write<BITS> &write, cudaStream_t stream);
 
-/* engine_rehash.cu: nothing happens if the stash is empty. Clear fills in the record. */
+/* engine_rehash.cu: a rehash does nothing if the stash is empty. Clear fills in the record. */
 template <int BITS>
 cudaError_t sw_cuckoo_launch_rehash(const sw_cuckoo_write<BITS> &write, uint64_t seed,
                                     cudaStream_t stream);
 template <int BITS>
 cudaError_t sw_cuckoo_launch_clear(const sw_cuckoo_write<BITS> &write, cudaStream_t stream);
 
-/* Loads every kernel, so that no batch waits for that. */
+/* Load every kernel, so that no batch waits for its loading. */
 cudaError_t sw_cuckoo_load_read();
 cudaError_t sw_cuckoo_load_write();
 cudaError_t sw_cuckoo_load_fold();
@@ -143,7 +143,7 @@ template <typename KERNEL> static inline cudaError_t sw_cuckoo_load_kernel(KERNE
     return cudaFuncGetAttributes(&attributes, kernel);
 }
 
-/* The end of a write batch, for one thread: what the host learns. */
+/* Reports a write batch to the host. One thread calls it at the end. */
 template <int BITS>
 static __device__ inline void sw_cuckoo_report(const sw_cuckoo_write<BITS> &write, int32_t status)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * engine_fold.cu - takes each key of a write batch through its operations, in order (runs.cuh).
+ * engine_fold.cu - applies the operations of a write batch to each key, in order (runs.cuh).
  */
 #include "table/cuckoo/cuda/engine.cuh"
 
@@ -67,7 +67,8 @@ static __global__ void __launch_bounds__(BLOCK) enter_kernel(const sw_cuckoo_wri
 
 /* --- every run -------------------------------------------------------------------------------- */
 
-/* Makes the table hold what a run came to. Returns true if that is an insert, not made here. */
+/* Writes the result of a run to the table. Returns true if the result is an insert, which the
+ * caller must make. */
 template <int BITS>
 static __device__ inline bool carry_out(const sw_cuckoo_write<BITS> &write,
                                         typename sw_cuckoo_kind<BITS>::word key,
@@ -94,7 +95,7 @@ static __device__ inline bool carry_out(const sw_cuckoo_write<BITS> &write,
     return false;
 }
 
-/* The answer of this thread's operation, the i-th of the batch. */
+/* Stores the answer of this thread's operation, number i of the batch, and counts it. */
 template <int BITS>
 static __device__ inline void tell(const sw_cuckoo_write<BITS> &write, uint32_t i,
                                    const struct sw_run_memory<BITS> *own,
@@ -110,7 +111,7 @@ static __device__ inline void tell(const sw_cuckoo_write<BITS> &write, uint32_t 
         sw_cuckoo_kind<BITS>::decide(own->ops[t], found, own->values[t], own->operands[t], &out));
 }
 
-/* TELLS: answers are written and the table is changed. Otherwise new keys are counted. */
+/* With TELLS, writes the answers and changes the table. Otherwise counts the new keys. */
 template <int BITS, bool TELLS>
 static __global__ void __launch_bounds__(BLOCK) fold_kernel(const sw_cuckoo_write<BITS> write)
 {

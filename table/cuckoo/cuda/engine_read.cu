@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * engine_read.cu - batches of GET: a few keys of a thread at once.
+ * engine_read.cu - batches of GET: each thread looks up KEYS keys at once.
  */
 #include "table/cuckoo/cuda/engine.cuh"
 #include "table/device/bits.cuh"
@@ -8,7 +8,8 @@
 #define BLOCK SW_CUCKOO_ENGINE_BLOCK
 #define KEYS 4
 
-/* The last block tells the host, and leaves the tally as it was. */
+/* Adds a block's sums to the tally. The last block reports to the host and resets the tally to
+ * zero. */
 template <int BITS>
 static __device__ void report(const sw_cuckoo_read<BITS> &read, uint64_t probes, uint64_t hits)
 {

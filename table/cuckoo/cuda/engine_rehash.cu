@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * engine_rehash.cu - moves everything to the spare arrays under other seeds, decided on the device:
- * the host cannot wait to see whether it is needed, or served.
+ * engine_rehash.cu - moves all entries to the spare arrays under other seeds. The device decides
+ * whether a rehash is needed and whether it succeeded, because the host must not wait for that.
  */
 #include "table/cuckoo/cuda/engine.cuh"
 

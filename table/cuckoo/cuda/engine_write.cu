@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * engine_write.cu - batches that write. They have the meaning of execute_in_order.
+ * engine_write.cu - batches that write. Their results are those of execute_in_order.
  *
- * The operations are sorted by key, in order for each key. Then each key is taken through its
- * operations (engine_fold.cu), and what that comes to is brought about: a value is written and a
- * cell emptied at once, since no other thread writes that key, and nothing moves; an insert is put
- * on a list, and made when all that is done. Where a group might be refused, the
- * new keys are counted first; if they do not all fit, one thread applies the operations one by one.
+ * The operations are sorted by key, and stay in order for each key. Then the operations of each key
+ * are applied (engine_fold.cu). The thread of a key writes its value or empties its cell at once,
+ * because no other thread writes that key and no entry moves. Inserts go to a list and are made
+ * after that. If a group might be refused, the new keys are counted first. If they do not all fit,
+ * one thread applies the operations one by one.
  */
 #include "table/cuckoo/cuda/engine.cuh"
 #include "table/device/bits.cuh"
@@ -28,7 +28,7 @@ static __device__ inline void add(uint64_t *sum, uint64_t value)
 
 /* --- the batch comes in ----------------------------------------------------------------------- */
 
-/* The host's arrays are read once, in order. */
+/* Copies the batch's arrays to the scratch: the host's arrays are read once, in order. */
 template <int BITS>
 static __global__ void __launch_bounds__(BLOCK) take_kernel(const sw_cuckoo_write<BITS> write)
 {
@@ -41,7 +41,7 @@ static __global__ void __launch_bounds__(BLOCK) take_kernel(const sw_cuckoo_writ
     }
 }
 
-/* Whether everything fits whatever it comes to. */
+/* Decides whether everything fits even if every operation inserts. */
 template <int BITS> static __global__ void begin_kernel(const sw_cuckoo_write<BITS> write)
 {
     const typename sw_cuckoo_kind<BITS>::table *table = write.table;
@@ -64,8 +64,8 @@ template <int BITS> static __global__ void decide_kernel(const sw_cuckoo_write<B
 
 /* --- inserts, or all of it in order ----------------------------------------------------------- */
 
-/* Closes the holes that deletes left in the stash; or applies the batch, if something may be
- * refused. One thread. */
+/* Closes the holes that deletes left in the stash. In the mode SERIAL, applies the whole batch
+ * instead. One thread. */
 template <int BITS> static __global__ void serial_kernel(const sw_cuckoo_write<BITS> write)
 {
     typedef sw_cuckoo_kind<BITS> kind;
