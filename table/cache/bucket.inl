@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * bucket.inl - one bucket: where a key lies, which slot is empty, whose score is the lowest.
+ * bucket.inl - searches in one bucket: for a key, for an empty slot, for the lowest score.
  *
- * Included where operations are carried out; on CUDA by a tile that holds the bucket's lock, or
- * whose own the bucket is.
+ * Included by files that execute operations. On CUDA the calling tile holds the bucket's lock, or
+ * no other tile uses the bucket.
  */
 #include "table/cache/score.h"
 #include "table/cache/tile.h"
@@ -26,7 +26,7 @@ SW_CACHE_FN uint32_t sw_cache_seek(struct sw_cache_tile g, const struct sw_cache
 }
 
 /* The slot of `key` in the cache, or SW_CACHE_NOWHERE. The lines are the digests of its buckets. On
- * CUDA the keys of both are asked for before either is waited for. */
+ * CUDA the loads of both buckets' keys overlap. */
 SW_CACHE_FN uint64_t sw_cache_seek_candidates(struct sw_cache_tile g,
                                               const struct sw_cache_slots *slots,
                                               const struct sw_cache_candidates *candidates,
@@ -70,7 +70,7 @@ SW_CACHE_FN uint64_t sw_cache_seek_candidates(struct sw_cache_tile g,
 #endif
 }
 
-/* Empty slots of a bucket. */
+/* The number of empty slots of a bucket. */
 SW_CACHE_FN uint32_t sw_cache_count_empty(struct sw_cache_tile g, const struct sw_cache_line *line)
 {
     struct sw_cache_set empty = sw_cache_match(line, 0);
@@ -91,7 +91,7 @@ struct sw_cache_lowest {
     uint32_t slot;
 };
 
-/* The lowest of what the lanes bring, then the lowest slot. */
+/* The lowest score of all lanes; of equal ones, the lowest slot. */
 SW_CACHE_FN struct sw_cache_lowest sw_cache_lowest_of(struct sw_cache_tile g,
                                                       struct sw_cache_lowest mine)
 {
@@ -101,7 +101,7 @@ SW_CACHE_FN struct sw_cache_lowest sw_cache_lowest_of(struct sw_cache_tile g,
     return all;
 }
 
-/* Of the marks a lane has: the lowest byte. */
+/* The lowest of the marks that a lane has. */
 SW_CACHE_FN uint32_t sw_cache_lowest_byte(const struct sw_cache_line *line)
 {
 #ifdef __CUDACC__
@@ -152,10 +152,10 @@ SW_CACHE_FN void sw_cache_write_chunk(uint8_t *bytes, const struct sw_cache_chun
 #endif
 }
 
-/* Gives a full bucket marks that are exact: base is its lowest score, and the shift the smallest at
- * which half of its marks are below 255, so that as many entries leave before it must be done
- * again. The scores are `stride` bytes apart. (Not of the slots as a whole: on CUDA, kernel
- * arguments whose address is taken are copied.) */
+/* Makes exact marks for a full bucket. The base is its lowest score. The shift is the smallest at
+ * which half of its marks are below 255, so that half of the entries can leave before new marks are
+ * needed. The scores are `stride` bytes apart. (The function does not take the struct of the slots:
+ * on CUDA, kernel arguments whose address is taken are copied.) */
 SW_CACHE_SLOW void sw_cache_mark_bucket(struct sw_cache_tile g, const uint8_t *scores,
                                         uint32_t stride, uint8_t *marks, struct sw_cache_head *head)
 {
@@ -206,20 +206,22 @@ SW_CACHE_SLOW void sw_cache_mark_bucket(struct sw_cache_tile g, const uint8_t *s
     sw_cache_join(g); /* M3: base and shift */
 }
 
-/* Entries with the lowest mark, at most so many before the marks are made anew. */
+/* Maximum entries with the lowest mark; if there are more, the bucket gets new marks. */
 #define SW_CACHE_CANDIDATES_MAX 8
 
-/* What is known of a bucket whose lowest score is sought: read before anything waits for it. */
+/* State of the search for the lowest score of a bucket. It is loaded before any code waits for
+ * it. */
 struct sw_cache_search {
     uint64_t bucket;
     struct sw_cache_head head;
     uint32_t mark;                  /* the lowest */
-    struct sw_cache_set candidates; /* this lane's slots that have it */
-    bool marked;                    /* there are marks, and they are good enough */
+    struct sw_cache_set candidates; /* this lane's slots with the lowest mark */
+    bool marked;                    /* the bucket has marks, and they are precise enough */
 };
 
-/* Of the candidates: those whose score has the mark indeed; the others receive the mark
- * of their score. slot is SW_CACHE_NONE if there is none. */
+/* Returns the lowest score of the candidates whose score really has the mark `mark`. The other
+ * candidates receive the mark of their score. slot is SW_CACHE_NONE if no candidate has that
+ * mark. */
 SW_CACHE_FN struct sw_cache_lowest sw_cache_examine(struct sw_cache_tile g,
                                                     const struct sw_cache_slots *slots,
                                                     const struct sw_cache_search *search)
@@ -228,7 +230,7 @@ SW_CACHE_FN struct sw_cache_lowest sw_cache_examine(struct sw_cache_tile g,
     uint64_t first = search->bucket * SW_CACHE_BUCKET_SLOTS;
     struct sw_cache_lowest mine = {UINT64_MAX, SW_CACHE_NONE};
     struct sw_cache_set left = search->candidates;
-    /* at shift 0 all with this mark are equal: a lane's first is enough */
+    /* at shift 0 all scores with this mark are equal: a lane's first is enough */
     while (sw_cache_any(&left) && !(head->shift == 0 && mine.slot != SW_CACHE_NONE)) {
         uint32_t slot = sw_cache_take(g, &left);
         uint64_t score = SW_CACHE_LOAD(&sw_cache_entry_at(slots, first + slot)->score);
@@ -265,7 +267,7 @@ SW_CACHE_FN void sw_cache_search_judge(struct sw_cache_tile g, struct sw_cache_s
         search->head.shift != SW_CACHE_UNMARKED && mark != 0 && mark != 255 && !crowded;
 }
 
-/* Brings the score that this lane will look at first nearer. */
+/* Prefetches the score that this lane reads first. */
 SW_CACHE_FN void sw_cache_search_prefetch(struct sw_cache_tile g,
                                           const struct sw_cache_slots *slots,
                                           const struct sw_cache_search *search)
@@ -284,9 +286,9 @@ SW_CACHE_FN void sw_cache_search_prefetch(struct sw_cache_tile g,
 }
 
 /* The lowest score of a full bucket, of equal ones the lowest slot. A mark is a lower bound, so
- * that only the entries with the lowest mark need be read; if all of those bounds were too low,
- * they are corrected and the search begins again. slot is SW_CACHE_NONE if the bucket needs new
- * marks first. */
+ * only the entries with the lowest mark must be read. If all these bounds were too low, they are
+ * corrected and the search begins again. slot is SW_CACHE_NONE if the bucket needs new marks
+ * first. */
 SW_CACHE_FN struct sw_cache_lowest sw_cache_search_end(struct sw_cache_tile g,
                                                        const struct sw_cache_slots *slots,
                                                        struct sw_cache_search *search)

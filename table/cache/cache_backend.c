@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cache_backend.c - which configurations a cache can have; its backends.
+ * cache_backend.c - the valid configurations of a cache, and its backends.
  */
 #include "table/cache/cache_backend.h"
 
@@ -32,7 +32,7 @@ static int valid(const struct sw_table_config *config, char *reason, size_t reas
     return SW_OK;
 }
 
-/* All of a table's cache: keys, values, scores, digests. */
+/* Bytes of a table's cache: keys, values, scores, digests, marks and heads. */
 static uint64_t bytes(const struct sw_table_config *config)
 {
     struct sw_cache_slots slots = sw_cache_slots_of(config);

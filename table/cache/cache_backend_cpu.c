@@ -84,14 +84,14 @@ static struct sw_cache_time tell_time(struct sw_cache_cpu_table *table, uint32_t
     return time;
 }
 
-/* The bits of a batch's answers. Words are stored when they are whole, so that memory others may
- * write is never read back. */
+/* The bits of a batch's answers. Each word is stored once it is complete, so that the code never
+ * reads back memory that others may write. */
 struct bits {
     uint64_t *words; /* or NULL: not wanted */
     uint64_t word;   /* the word that is not stored yet */
 };
 
-/* Adds the bit of operation `index` of so many. */
+/* Adds the bit `is` of operation `index`; the batch has `count` operations. */
 static void answer(struct bits *bits, uint32_t index, uint32_t count, bool is)
 {
     bits->word |= (uint64_t)is << (index % 64);
@@ -115,7 +115,7 @@ static uint32_t op_of(const struct sw_batch *batch, uint32_t index)
     return batch->ops != NULL ? batch->ops[index] : (uint32_t)batch->op;
 }
 
-/* What operation `index` does. */
+/* Returns the acts of operation `index`. */
 static uint32_t acts_of(const struct sw_cache_cpu_table *table, const struct sw_batch *batch,
                         uint32_t index)
 {
@@ -234,8 +234,8 @@ static void list_left(const struct sw_cache_cpu_table *table, struct sw_batch *b
     batch->leftover_count++;
 }
 
-/* Moves everything to so many buckets; what has no room there is evicted. SW_E_NOMEM: there is no
- * memory for both. */
+/* Moves all entries to new arrays of `buckets` buckets; evicts entries that do not fit. SW_E_NOMEM:
+ * memory for the old and the new arrays is short. */
 static int move_to(struct sw_cache_cpu_table *table, uint64_t buckets, struct sw_batch *batch)
 {
     struct sw_cache_slots to = table->slots;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * check.h - the scanner: audits a cache that nobody uses meanwhile.
+ * check.h - the scanner: audits a cache that no other thread uses.
  */
 #ifndef SHERWOOD_TABLE_CACHE_CHECK_H
 #define SHERWOOD_TABLE_CACHE_CHECK_H
@@ -12,10 +12,10 @@
 extern "C" {
 #endif
 
-/* What scanners look at: host memory. */
+/* The arrays that the scanner reads, in host memory. */
 struct sw_cache_snapshot {
     struct sw_cache_slots slots; /* without values */
-    void *memory;                /* what must be freed; or NULL */
+    void *memory;                /* memory that the caller must free; or NULL */
     struct sw_cache_counters counters;
 };
 

@@ -75,7 +75,7 @@ uint64_t sw_cache_cpu_touch(const struct sw_cache_slots *slots, const struct sw_
 
 uint64_t sw_cache_cpu_move(const struct sw_cache_slots *from, const struct sw_cache_slots *to)
 {
-    struct sw_cache_slots as_told = *to; /* scores are taken as they are */
+    struct sw_cache_slots as_told = *to; /* CUSTOM keeps the scores unchanged */
     struct sw_cache_time never = {0};
     struct sw_cache_sink nowhere = {0};
     uint64_t left = 0;

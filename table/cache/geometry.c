@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * geometry.c - how large a cache is.
+ * geometry.c - the sizes of a cache.
  */
 #include "table/cache/cache_backend.h"
 #include "table/config.h"

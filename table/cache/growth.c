@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * growth.c - when a table's cache grows, and what is told of it.
+ * growth.c - when a table's cache grows, and the facts that depend on it.
  */
 #include "table/cache/growth.h"
 

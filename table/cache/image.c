@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * image.c - finding the entries of an image, and images of a cache in host memory.
+ * image.c - images of a cache in host memory, and the search for entries in any image of a cache.
  */
 #include "table/cache/image.h"
 
@@ -64,8 +64,8 @@ static struct cache_image *create(uint64_t bytes)
     return image;
 }
 
-/* Alone: whether the image is of the arrays as they are. Those of a cache that has grown since its
- * memory was taken do not fit. */
+/* Copies the arrays to the image, with exclusive access to the table. False if the cache has grown
+ * since the image's memory was allocated; then the arrays do not fit. */
 static bool fill(const struct sw_cache_cpu_table *table, struct cache_image *image)
 {
     image->slots = table->slots;

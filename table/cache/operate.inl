@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * operate.inl - one operation that writes: looks the key up, changes its entry or makes one.
+ * operate.inl - executes one operation that writes: looks the key up, then changes its entry or
+ * makes one.
  *
- * Included where operations are carried out. Nothing else may touch the key's buckets meanwhile: on
- * the CPU the batch is alone; on CUDA the tile holds the locks of both (M5), or no other thread of
- * the kernel has them (M8). Between the lanes of the tile, sw_cache_join orders stores and loads
- * (M3).
+ * Included by files that execute operations. No other thread may access the key's buckets during an
+ * operation: on the CPU the batch is alone; on CUDA the tile holds the locks of both buckets (M5),
+ * or no other thread of the kernel uses them (M8). Between the lanes of the tile, sw_cache_join
+ * orders stores and loads (M3).
  */
 #include "table/cache/acts.h"
 #include "table/cache/bucket.inl"
@@ -13,10 +14,10 @@
 
 struct sw_cache_step {
     uint32_t acts;
-    uint32_t element; /* the numbers that are added: enum sw_cache_element */
+    uint32_t element; /* type of the numbers that are added: enum sw_cache_element */
     uint64_t key;
     uint64_t index; /* of the operation in the batch */
-    uint64_t given; /* what the caller gives to the score */
+    uint64_t given; /* the caller's score, or number of uses */
     const uint8_t *value;
     uint8_t *out;
     uint64_t *score_out; /* or NULL */
@@ -30,8 +31,8 @@ struct sw_cache_sink {
     uint64_t *count;
 };
 
-/* The values that an operation moves: first one out of the cache (read or evicted), then one that
- * is written to a slot or added to it. from NULL: none. The same in every lane. */
+/* The values that an operation moves: first one out of the cache (read or evicted), then one into a
+ * slot (written or added). out_from or in_from NULL: no such value. The same in every lane. */
 struct sw_cache_moves {
     const uint8_t *out_from;
     uint8_t *out_to;
@@ -77,7 +78,7 @@ SW_CACHE_FN void sw_cache_copy(struct sw_cache_tile g, uint8_t *to, const uint8_
 #endif
 }
 
-/* A number of the caller's memory, which others may change meanwhile: loaded once. */
+/* Loads a number from the caller's memory once, because other threads may change it at any time. */
 #ifdef __CUDACC__
 #define SW_CACHE_GIVEN(pointer) (*(pointer))
 #else
@@ -177,7 +178,7 @@ SW_CACHE_FN void sw_cache_use(struct sw_cache_tile g, const struct sw_cache_slot
     }
 }
 
-/* Carries out the operation on a key that is present, at `slot`. */
+/* Executes the operation on a present key, at `slot`. */
 SW_CACHE_FN void sw_cache_hit(struct sw_cache_tile g, const struct sw_cache_slots *slots,
                               const struct sw_cache_time *time, const struct sw_cache_step *step,
                               uint64_t slot, struct sw_cache_moves *moves)
@@ -202,7 +203,7 @@ SW_CACHE_FN void sw_cache_hit(struct sw_cache_tile g, const struct sw_cache_slot
     }
 }
 
-/* Lists the entry at `slot`, which is evicted. */
+/* Adds the evicted entry at `slot` to the list of evicted entries. */
 SW_CACHE_FN void sw_cache_list(struct sw_cache_tile g, const struct sw_cache_slots *slots,
                                const struct sw_cache_sink *sink, uint64_t slot, uint64_t score,
                                struct sw_cache_moves *moves)
@@ -226,9 +227,9 @@ SW_CACHE_FN void sw_cache_list(struct sw_cache_tile g, const struct sw_cache_slo
     }
 }
 
-/* Evicts an entry for a newcomer whose buckets are full. Returns its slot, or SW_CACHE_NOWHERE;
- * *left is the score of the evicted entry. If a bucket needs marks first, *unmarked becomes that
- * one, and nothing has changed. */
+/* Finds the entry to evict for a new entry whose buckets are full. Returns its slot, and its score
+ * in *left; SW_CACHE_NOWHERE if the new entry is not admitted. If a bucket needs marks first, sets
+ * *unmarked to that bucket and changes no entry. */
 SW_CACHE_FN uint64_t sw_cache_make_room(struct sw_cache_tile g, const struct sw_cache_slots *slots,
                                         const struct sw_cache_candidates *candidates,
                                         uint64_t score, uint64_t *left, uint64_t *unmarked)
@@ -267,7 +268,8 @@ SW_CACHE_FN uint64_t sw_cache_make_room(struct sw_cache_tile g, const struct sw_
     return score < lowest.score ? SW_CACHE_NOWHERE : bucket * SW_CACHE_BUCKET_SLOTS + lowest.slot;
 }
 
-/* The slot for a newcomer: an empty one of the emptier bucket, or that of an evicted entry. */
+/* Returns the slot for a new entry: an empty one of the emptier bucket, or that of an evicted
+ * entry. */
 SW_CACHE_FN uint64_t sw_cache_choose(struct sw_cache_tile g, const struct sw_cache_slots *slots,
                                      const struct sw_cache_candidates *candidates,
                                      const struct sw_cache_line *first,
@@ -296,9 +298,9 @@ SW_CACHE_FN uint64_t sw_cache_choose(struct sw_cache_tile g, const struct sw_cac
     return slot;
 }
 
-/* Carries out one step except for values. If a bucket needs marks first, *unmarked becomes that
- * bucket, and nothing is done that cannot be done again. *moves, SW_CACHE_NO_MOVES before, receives
- * the values to move before anything else touches the key's buckets. */
+/* Executes one step except for the values. If a bucket needs marks first, sets *unmarked to that
+ * bucket; the caller makes the marks and repeats the step. *moves must be SW_CACHE_NO_MOVES; it
+ * receives the values, which the caller moves before any other thread uses the key's buckets. */
 SW_CACHE_FN enum sw_cache_result
 sw_cache_try_operate(struct sw_cache_tile g, const struct sw_cache_slots *slots,
                      const struct sw_cache_time *time, const struct sw_cache_step *step,
@@ -337,7 +339,7 @@ sw_cache_try_operate(struct sw_cache_tile g, const struct sw_cache_slots *slots,
     return result;
 }
 
-/* Makes the marks of a full bucket, after an operation that asked for them. */
+/* Makes the marks of a full bucket, after an operation that set *unmarked. */
 SW_CACHE_FN void sw_cache_make_marks(struct sw_cache_tile g, const struct sw_cache_slots *slots,
                                      uint64_t bucket)
 {
@@ -346,8 +348,8 @@ SW_CACHE_FN void sw_cache_make_marks(struct sw_cache_tile g, const struct sw_cac
                          slots->entry_stride, slots->marks + first, slots->heads + bucket);
 }
 
-/* Carries out one step; the same in every lane. (Marks are made out here, where little else is
- * alive: on CUDA a call inside costs registers.) */
+/* Executes one step; the same in every lane. (Makes marks here, where few variables are live: on
+ * CUDA a call inside sw_cache_try_operate costs registers.) */
 SW_CACHE_FN enum sw_cache_result
 sw_cache_operate(struct sw_cache_tile g, const struct sw_cache_slots *slots,
                  const struct sw_cache_time *time, const struct sw_cache_step *step,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * score.h - the score policies, for host and device. Except under CUSTOM a use never lowers a
- * score, so a lower bound of it stays one.
+ * score.h - the score policies, for host and device. Except under CUSTOM, a use never lowers a
+ * score, so a lower bound of a score stays valid.
  *
  * Threads: pure functions of their arguments.
  */
@@ -13,7 +13,7 @@
 
 /* The time of a batch. */
 struct sw_cache_time {
-    uint64_t tick;  /* LRU: of its first operation */
+    uint64_t tick;  /* LRU: tick of the batch's first operation */
     uint64_t epoch; /* EPOCH policies */
     uint64_t round; /* EPOCH_LRU: batches that used entries in this epoch, up to 2^32 - 1 */
 };
@@ -23,7 +23,7 @@ SW_HD static inline uint64_t sw_cache_least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* The score of a newcomer of operation `index`. */
+/* The score of a new entry made by operation `index`. */
 SW_HD static inline uint64_t sw_cache_score_new(uint32_t policy, const struct sw_cache_time *time,
                                                 uint64_t index, uint64_t given)
 {
@@ -57,8 +57,8 @@ SW_HD static inline uint64_t sw_cache_score_used(uint32_t policy, const struct s
     }
 }
 
-/* Marks: one byte a slot, a lower bound of where its score lies among those of its bucket. 0: below
- * base; 1 + n: n steps of 2^shift above it; 255: anywhere above that. */
+/* Returns the mark of a score. A mark is one byte per slot, a lower bound of the score. 0: below
+ * base; 1 + n: n steps of 2^shift above base; 255: anywhere above that. */
 SW_HD static inline uint32_t sw_cache_mark_of(uint64_t base, uint32_t shift, uint64_t score)
 {
     if (score < base) {

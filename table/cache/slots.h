@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * slots.h - the arrays of a cache, and where in them a key may lie. For host and device.
+ * slots.h - the arrays of a cache, and the candidate places of a key. For host and device.
  *
  * Every bucket has a line of 128 digests (0: the slot is empty), a line of 128 marks that bound the
  * scores from below (score.h), its entries, its values, and a head. The key and the score of an
- * entry lie side by side: what changes both, or reads one and changes the other, touches one sector
- * of memory. So do an entry and its value if that is small.
+ * entry are adjacent: code that changes both, or reads one and changes the other, accesses one
+ * sector of memory. A small value is adjacent to its entry.
  *
  * Threads: plain data; the phases of batches guard it (README.md).
  */
@@ -25,7 +25,7 @@
 struct sw_cache_head {
     uint64_t base;  /* the score of mark 1 */
     uint32_t shift; /* scores of one mark, as a power of two; or SW_CACHE_UNMARKED */
-    uint32_t lock;  /* CUDA: 1 while somebody writes the bucket */
+    uint32_t lock;  /* CUDA: 1: a tile or thread writes the bucket */
 };
 
 struct sw_cache_entry {
@@ -86,21 +86,19 @@ sw_cache_candidates_of(const struct sw_cache_slots *slots, uint64_t key)
     return candidates;
 }
 
-/* A value of at most so many bytes, and a multiple of 16, lies behind its entry: who finds the one
- * has the other near. Larger ones would be cut by the boundaries of 256 bytes at which memory is
- * spread, and copying them would take longer than that saves. */
+/* A value of at most this many bytes lies directly after its entry if its size is a multiple of 16:
+ * then code that finds the entry has the value nearby. Larger values would cross the 256-byte
+ * boundaries of memory interleaving, and copying them would cost more time than that saves. */
 #define SW_CACHE_VALUE_TOGETHER_MAX 48U
 
-/* A value of at most so many bytes, and a multiple of 16, lies behind its entry, so that finding
- * the one brings the other near. Larger ones would be cut by the boundaries of 256 bytes at which
- * memory is interleaved, and copying them would take longer than that saves. */
+/* Bytes of the entries and values of one bucket. */
 SW_HD static inline uint64_t sw_cache_entries_bytes(uint32_t value_bytes)
 {
     return SW_CACHE_BUCKET_SLOTS * (sizeof(struct sw_cache_entry) + value_bytes);
 }
 
-/* Lays entries and values out in so many bytes a bucket, aligned as values are and to 16 at
- * least. */
+/* Lays entries and values out in `memory`, which has sw_cache_entries_bytes() bytes per bucket and
+ * is aligned as values are, and to at least 16 bytes. */
 SW_HD static inline void sw_cache_lay_out(struct sw_cache_slots *slots, uint8_t *memory)
 {
     uint32_t bytes = slots->value_bytes;

@@ -20,8 +20,8 @@ SW_HD static inline uint32_t sw_cache_table_acts(uint32_t op, bool previous)
     return acts;
 }
 
-/* The acts of an operation on an entry of its own policy: under CUSTOM a GET is no use, and nothing
- * is without scores. */
+/* Removes the act USE if the policy requires it: under CUSTOM a GET is no use, and no operation of
+ * a batch without scores is a use. */
 SW_HD static inline uint32_t sw_cache_table_uses(uint32_t acts, uint32_t op, uint32_t policy,
                                                  bool scores)
 {
@@ -29,7 +29,7 @@ SW_HD static inline uint32_t sw_cache_table_uses(uint32_t acts, uint32_t op, uin
     return keeps ? acts & ~(uint32_t)SW_CACHE_ACT_USE : acts;
 }
 
-/* What is given to the score of operation `index`. */
+/* The caller's score, or number of uses, for operation `index`. */
 SW_HD static inline uint64_t sw_cache_table_given(const uint64_t *scores, uint32_t policy,
                                                   uint64_t index)
 {
@@ -39,7 +39,7 @@ SW_HD static inline uint64_t sw_cache_table_given(const uint64_t *scores, uint32
     return SW_LOAD_ONCE(scores + index);
 }
 
-/* Of an operation that adds. */
+/* The type of the numbers that an operation adds: enum sw_cache_element. */
 SW_HD static inline uint32_t sw_cache_table_element(uint32_t op)
 {
     return SW_OPS_HAS(SW_OPS_U32, op)   ? SW_CACHE_U32

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * tile.h - a tile: the lanes that carry out one operation together: 8 on CUDA (1 where a file says
- * so before it includes this), 1 on the CPU.
+ * tile.h - a tile: the lanes that execute one operation together. A tile has 8 lanes on CUDA (1 if
+ * a file defines it so before including this), 1 on the CPU.
  *
- * What is written in terms of a tile (bucket.inl, operate.inl) is one source for all. Each lane has
- * SW_CACHE_CHUNKS chunks of 16 slots of a bucket: chunk c of lane l begins at slot 16 * (c *
+ * bucket.inl and operate.inl are written for tiles, so one source serves CPU and CUDA. Each lane
+ * has SW_CACHE_CHUNKS chunks of 16 slots of a bucket: chunk c of lane l begins at slot 16 * (c *
  * SW_CACHE_LANES + l).
  *
  * Threads: on CUDA every lane of a tile calls each of these functions together.
@@ -44,8 +44,8 @@ struct sw_cache_tile {
 
 #if SW_CACHE_LANES > 1
 
-/* Loads what other multiprocessors may have written: past L1, which is not coherent. The order
- * comes from the bucket's lock (M5) or from the kernels before (M1). */
+/* Loads data that other multiprocessors may have written: bypasses L1, which is not coherent. The
+ * bucket's lock (M5) or earlier kernels (M1) provide the order. */
 #ifndef SW_CACHE_LOAD
 #define SW_CACHE_LOAD(pointer) __ldcg(pointer)
 #endif
@@ -89,7 +89,7 @@ SW_CACHE_FN uint64_t sw_cache_min_wide(struct sw_cache_tile g, uint64_t value)
     return value;
 }
 
-/* M3: what lanes wrote before is seen by the others after. */
+/* M3: after this call each lane sees what the other lanes wrote before it. */
 SW_CACHE_FN void sw_cache_join(struct sw_cache_tile g)
 {
     __syncwarp(g.mask);
@@ -241,12 +241,12 @@ SW_CACHE_FN uint32_t sw_cache_equal(const struct sw_cache_chunk *chunk, uint32_t
 #endif
 }
 
-/* Of a lane's slots those that have something in common, in the order of slots. */
+/* A set of a lane's slots, in slot order. */
 struct sw_cache_set {
     uint32_t word[(SW_CACHE_CHUNKS + 1) / 2];
 };
 
-/* Those whose byte is `byte`. */
+/* The slots whose byte equals `byte`. */
 SW_CACHE_FN struct sw_cache_set sw_cache_match(const struct sw_cache_line *line, uint32_t byte)
 {
     struct sw_cache_set set = {{0}};

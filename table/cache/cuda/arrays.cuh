@@ -18,7 +18,7 @@ struct sw_cache_arrays {
 };
 
 /* Allocates an empty cache on the current device. `slots` gives its sizes. After a failure nothing
- * is owed. Returns when the memory is ready for every stream. */
+ * stays allocated. Returns when the memory is ready for every stream. */
 cudaError_t sw_cache_arrays_open(struct sw_cache_arrays *arrays, const struct sw_cache_slots *slots,
                                  enum sw_cache_writing writing);
 void sw_cache_arrays_close(struct sw_cache_arrays *arrays);

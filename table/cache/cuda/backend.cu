@@ -15,7 +15,7 @@ namespace
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
-/* Operations of a slice that is put in bins; bins. */
+/* Maximum operations of a slice that is put in bins. */
 uint32_t piece_ops_max(uint32_t batch_ops_max)
 {
     return batch_ops_max < SW_CACHE_BINS_PIECE_MAX ? batch_ops_max : SW_CACHE_BINS_PIECE_MAX;
@@ -45,7 +45,7 @@ void cut_bins(struct sw_cuda_cutter *cutter, struct sw_cache_bins *bins, uint32_
     sw_cuda_cut(cutter, &bins->numbers, 1);
 }
 
-/* Cuts the scratch out of memory at `base`; returns how much it needs. */
+/* Cuts the scratch out of memory at `base`; returns the bytes it needs. */
 size_t cut_scratch(struct sw_cache_scratch *scratch, void *base, uint32_t n)
 {
     struct sw_cuda_cutter cutter = {(char *)base, 0};
@@ -173,7 +173,7 @@ int table_check(void *context, char *violation, size_t violation_size)
 
 /* --- batches ---------------------------------------------------------------------------------- */
 
-/* Under the mutex: the batch, at its time. */
+/* Returns the kernel parameters of a batch, and sets its time. Under the mutex. */
 struct sw_cache_table_batch typed(struct sw_cache_cuda_queue *queue, const struct sw_batch *batch,
                                   struct sw_cache_record *record, uint64_t ticket)
 {
@@ -210,7 +210,8 @@ struct sw_cache_table_batch typed(struct sw_cache_cuda_queue *queue, const struc
     return all;
 }
 
-/* The window of slots is as large as the answer may be; the host knows the next cursor. */
+/* Scans batch->count slots, which is also the maximum number of entries returned. So the host knows
+ * the next cursor. */
 cudaError_t enqueue_scan(struct sw_cache_cuda_queue *queue, struct sw_batch *batch,
                          const struct sw_cache_table_batch *all)
 {
@@ -305,7 +306,7 @@ cudaError_t write_together(struct sw_cache_cuda_queue *queue, struct sw_together
     return sw_cache_table_write(&all, &queue->table->arrays.rows, queue->stream);
 }
 
-/* The status of EPOCH and RESIZE is known since they were submitted. */
+/* Submission has already set the status of EPOCH and RESIZE. */
 int collect_results(struct sw_cache_cuda_queue *queue, struct sw_batch *batch,
                     const struct sw_cache_record *record)
 {

@@ -25,8 +25,7 @@ struct sw_cache_cuda_table : sw_cuda_channel_owner {
     uint64_t rounds; /* batches of this epoch */
     uint64_t epoch;  /* atomic; changes under `order` */
     struct sw_cache_growth growth;
-    uint64_t held_most; /* under `order`: the most entries that may be held after what was
-                           submitted */
+    uint64_t held_most; /* under `order`: upper bound of the entries after all submitted batches */
 };
 
 struct sw_cache_cuda_queue : sw_cuda_channel {
@@ -34,26 +33,26 @@ struct sw_cache_cuda_queue : sw_cuda_channel {
     struct sw_cache_table_tally *tallies; /* device: one */
 };
 
-/* Of batches that write, under the mutex and once nothing reads (backend_grow.cu). */
+/* For batches that write; call these under the mutex and after all reads (backend_grow.cu). */
 
-/* Grows before batches that may add so many entries, if more than half of the slots might be held
- * after them. */
+/* Grows the cache before batches that may add `upserts` entries, if more than half of the slots
+ * might be occupied after them. */
 cudaError_t sw_cache_cuda_grow_for(struct sw_cache_cuda_queue *queue, uint64_t upserts);
 /* Under the mutex, which is the order of the batches: the host tells the time of all of them. */
 void sw_cache_cuda_set_epoch(struct sw_cache_cuda_table *table, struct sw_batch *batch);
-/* Of a batch that restores scores: they are stored as they are, and later uses are later than those
- * (backend_image.cu). Others are left as they are. */
+/* For a batch that restores scores: stores them unchanged, and advances the clocks so that later
+ * uses get higher scores (backend_image.cu). Does nothing for other batches. */
 void sw_cache_cuda_restore(struct sw_cache_cuda_table *table, const struct sw_batch *batch,
                            struct sw_cache_table_batch *all);
-/* Prepares the image of a batch, as sw_cuda_image_submit has it; reads and drops one. */
+/* Implements `prepare` of sw_cuda_image_submit; reads and drops an image. */
 cudaError_t sw_cache_cuda_prepare_image(struct sw_cache_cuda_queue *queue, struct sw_batch *batch,
                                         struct sw_cuda_image_part parts[SW_CUDA_IMAGE_PARTS]);
 int sw_cache_cuda_image_read(void *image, struct sw_image_columns *columns);
 void sw_cache_cuda_image_drop(void *image);
 uint64_t sw_cache_cuda_image_bytes(const struct sw_cache_cuda_table *table);
-/* Carries out all of a RESIZE but its record. */
+/* Executes a RESIZE, without writing its record. */
 cudaError_t sw_cache_cuda_resize(struct sw_cache_cuda_queue *queue, struct sw_batch *batch);
-/* Entries that a batch may add; 0 where the table does not grow. */
+/* Number of entries that a batch may add; 0 if the table does not grow. */
 uint64_t sw_cache_cuda_upserts(const struct sw_cache_cuda_table *table, struct sw_batch *batch);
 
 #endif

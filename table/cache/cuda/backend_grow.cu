@@ -5,8 +5,8 @@
 #include "table/cache/cuda/backend.cuh"
 #include "table/cache/cuda/table_move.cuh"
 
-/* Moves all entries to so many buckets; evictions are counted with the next batch. If there is no
- * memory for that, *done is false and nothing has changed. */
+/* Moves all entries to `buckets` buckets; the next batch counts the evictions. If memory is short,
+ * sets *done to false and changes nothing. */
 static cudaError_t move_to(struct sw_cache_cuda_queue *queue, uint64_t buckets, bool *done)
 {
     struct sw_cache_cuda_table *table = queue->table;
@@ -15,7 +15,7 @@ static cudaError_t move_to(struct sw_cache_cuda_queue *queue, uint64_t buckets, 
         &table->arrays, buckets, &queue->tallies->words[SW_CACHE_WORD_EVICTED], queue->stream);
     *done = error == cudaSuccess;
     if (error == cudaErrorMemoryAllocation) {
-        (void)cudaGetLastError(); /* leaves the context as it was */
+        (void)cudaGetLastError(); /* clears the runtime's last error */
         return cudaSuccess;
     }
     if (*done) {
@@ -25,8 +25,9 @@ static cudaError_t move_to(struct sw_cache_cuda_queue *queue, uint64_t buckets, 
     return error;
 }
 
-/* The device is asked for the number of entries only when the bound says there may be too many.
- * Asking makes a batch wait, so the table grows unless some room is left until the next time. */
+/* The host reads the number of entries from the device only if the upper bound exceeds half of the
+ * slots. Reading makes a batch wait. So the table also grows if hardly any room would be left
+ * before the next read. */
 cudaError_t sw_cache_cuda_grow_for(struct sw_cache_cuda_queue *queue, uint64_t upserts)
 {
     struct sw_cache_cuda_table *table = queue->table;

@@ -17,7 +17,7 @@ struct cache_image : sw_cuda_image {
     uint64_t values_at; /* of the values, from the entries on; 0: they lie among the entries */
     uint64_t next;      /* slot that is staged next */
     struct sw_cache_slots staged;
-    uint64_t looked, held; /* slots in the staging memory: looked at, and there */
+    uint64_t looked, held; /* slots in the staging memory: read so far, and in all */
 };
 
 uint64_t sw_cache_cuda_image_bytes(const struct sw_cache_cuda_table *table)
@@ -60,7 +60,7 @@ cudaError_t sw_cache_cuda_prepare_image(struct sw_cache_cuda_queue *queue, struc
     return error;
 }
 
-/* Has the next slots in the staging memory: digests, entries, values. False on a lost table. */
+/* Copies the next slots to the staging memory: digests, entries, values. False on a lost table. */
 static bool stage(struct cache_image *image)
 {
     const uint32_t entry = image->slots.entry_stride;

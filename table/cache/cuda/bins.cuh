@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * bins.cuh - operations of a table's batch in array order for each key, whatever they are.
+ * bins.cuh - executes any operations of a table's batch, in array order for each key.
  *
- * They are put in bins by a hash of their keys; what is done with one bin is done in order:
+ * They are put in bins by a hash of their keys. The operations of one bin are executed in order:
  *
  *   count    a thread an operation: which one of its bin it is
  *   begin    where the operations of each bin begin in an array; bins of few and of many
@@ -16,25 +16,27 @@
 
 #include "table/cache/cuda/table.cuh"
 
-/* Of the `count` operations of a batch from `first` on all; or first + ids[i], i < *listed. At most
- * bins.ops_max. */
+/* The chosen operations: all `count` operations of a batch from `first` on, or first + ids[i] for i
+ * < *listed. At most bins.ops_max. */
 struct sw_cache_chosen {
     uint64_t first;
     uint32_t count;
-    const uint32_t *ids; /* NULL: all; else as the next, device memory */
+    const uint32_t *ids; /* NULL: all; ids and listed are device memory */
     const uint32_t *listed;
 };
 
-/* Carries them out. Where ids is NULL the keys and operations are loaded first; otherwise they are
- * in scratch already. `follows`: the kernel before it on the stream calls sw_cuda_follow. */
+/* Executes the chosen operations. If ids is NULL, first loads the keys and operations into the
+ * scratch; otherwise the scratch already has them. `follows`: the kernel before it on the stream
+ * calls sw_cuda_follow. */
 cudaError_t sw_cache_launch_bins(const struct sw_cache_table_batch *batch,
                                  const struct sw_cache_chosen *chosen, bool follows,
                                  cudaStream_t stream);
 
-/* Its last kernel: the bins of many operations, of numbers below `limit`. */
+/* Its last kernel: executes the bins of many operations. The operation numbers are below
+ * `limit`. */
 cudaError_t sw_cache_launch_many(const struct sw_cache_table_batch *batch, uint64_t first,
                                  uint32_t limit, cudaStream_t stream);
-/* To be called once for a device, before it. */
+/* Call it once per device before the kernel. */
 cudaError_t sw_cache_allow_many(void);
 
 #endif

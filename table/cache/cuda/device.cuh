@@ -68,16 +68,16 @@ static __device__ __forceinline__ void sw_cache_leave_locks(struct sw_cache_tile
 
 /* --- turns ------------------------------------------------------------------------------------ */
 
-/* How often a tile tries the locks of one operation before it goes on with its next. If it went on
- * at once, operations on a bucket that many want would come last, when others have filled it: fewer
- * entries would find room. */
+/* Attempts of a tile to lock the buckets of one operation before it tries its next operation. With
+ * fewer attempts, operations on a contended bucket would come last, when others have filled it:
+ * fewer entries would find room. */
 #define SW_CACHE_TRIES 32U
 
-/* Which of a tile's operations is next; the same in all its lanes. */
+/* The next of a tile's operations; the same in all its lanes. */
 struct sw_cache_turns {
     uint32_t pending; /* bit l: the operation of lane l is not done */
     uint32_t turn;    /* the lane whose operation is tried */
-    uint32_t tries;   /* how often the locks were taken */
+    uint32_t tries;   /* failed attempts to lock since the last success or change of `turn` */
 };
 
 /* The lane whose operation is to be tried: the first pending one from `turn` on. */
@@ -98,7 +98,7 @@ static __device__ __forceinline__ void sw_cache_end_turn(struct sw_cache_turns *
     }
 }
 
-/* By all lanes of a warp of which no tile had its locks: waits a little before they try again. */
+/* Pauses briefly. All lanes of a warp call it if no tile of the warp got its locks. */
 static __device__ __forceinline__ void sw_cache_pause()
 {
     __nanosleep(100 + 37 * (blockIdx.x % 8));

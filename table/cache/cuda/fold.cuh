@@ -72,7 +72,7 @@ static __device__ __forceinline__ uint32_t warp_of_mine(void)
 
 /* --- the block -------------------------------------------------------------------------------- */
 
-/* The first thread of which it is true, or `none`. All threads. */
+/* Returns the first thread with `is`, or `none`. All threads. */
 static __device__ __forceinline__ uint32_t first_of(struct block *block, bool is, uint32_t none)
 {
     uint32_t lanes = __ballot_sync(0xffffffffU, is);
@@ -159,8 +159,8 @@ static __device__ __forceinline__ struct sum sum_until(struct block *block, stru
 
 /* --- folding ---------------------------------------------------------------------------------- */
 
-/* Counts the operations of those threads that have one, all of which found their key or not; made
- * for warps. All threads. */
+/* Counts the operations of the threads with `has`. Either all of them found their key or none did.
+ * All threads. */
 static __device__ __forceinline__ void count(const struct sw_cache_table_batch *batch,
                                              struct block *block, const struct mine *mine, bool has,
                                              bool hit, bool refused)
@@ -248,8 +248,9 @@ static __device__ __forceinline__ uint64_t score_after(const struct sw_cache_tab
     }
 }
 
-/* Adds the values of the operations [begin, end) to the one at `slot`, a thread a number; writes
- * what it was before each where that is wanted. All threads. */
+/* Adds the values of the operations [begin, end) to the value at `slot`, one thread per number of
+ * the value. If the batch requests previous values, writes the value before each operation. All
+ * threads. */
 template <typename NUMBER>
 static __device__ __forceinline__ void add_values(const struct sw_cache_table_batch *batch,
                                                   const struct block *block, uint8_t *arena,
@@ -327,13 +328,13 @@ static __device__ __forceinline__ void write_values(const struct sw_cache_table_
     }
 }
 
-/* What an operation that is a use adds, where uses are counted. */
+/* The number of uses that an operation adds, under policies that count uses. */
 static __device__ __forceinline__ uint64_t uses_of(uint32_t policy, uint64_t given)
 {
     return policy == SW_CACHE_EPOCH_LFU ? sw_cache_least(given, UINT32_MAX) : given;
 }
 
-/* The operations [begin, end), of one kind, find their key at `slot`. All threads. */
+/* Executes the operations [begin, end), all of one kind, whose key is at `slot`. All threads. */
 static __device__ __forceinline__ void fold(const struct sw_cache_table_batch *batch,
                                             struct block *block, uint8_t *arena,
                                             const struct mine *mine, uint64_t slot, uint32_t kind,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * launch.cuh - sizes of launches, and what kernels count.
+ * launch.cuh - sizes of launches, and the counters of kernels.
  */
 #ifndef SHERWOOD_TABLE_CACHE_CUDA_LAUNCH_CUH
 #define SHERWOOD_TABLE_CACHE_CUDA_LAUNCH_CUH
@@ -11,8 +11,8 @@
 
 #define SW_CACHE_THREADS 256
 
-/* Pieces of a batch at most, up to five kernels each: more would fill the queue of launches, and
- * make the one who submits the batch wait. */
+/* Maximum pieces of a batch, with up to five kernels each. More would fill the launch queue, and
+ * the submitting thread would wait. */
 #define SW_CACHE_PIECES_MAX 128U
 
 /* Numbers of a batch while it runs; all zero between batches. */
@@ -50,9 +50,9 @@ static inline uint32_t sw_cache_blocks(uint64_t count)
     return count == 0 ? 1 : (uint32_t)((count + SW_CACHE_THREADS - 1) / SW_CACHE_THREADS);
 }
 
-/* What a block counts and how it ends costs more than 256 look-ups. So batches that look up have at
- * most so many blocks, as many as 132 multiprocessors hold at a time, and a block carries out one
- * stretch of SW_CACHE_THREADS operations after another. */
+/* Counting and ending a block costs more than 256 look-ups. So a batch of look-ups has at most this
+ * number of blocks, which 132 multiprocessors hold at once, and each block executes several groups
+ * of SW_CACHE_THREADS operations. */
 #define SW_CACHE_LOOK_UP_BLOCKS 528U
 
 static inline uint32_t sw_cache_look_up_blocks(uint64_t count)

@@ -32,7 +32,7 @@ static __device__ uint32_t sum_before(uint32_t mine, uint32_t *total)
     return before;
 }
 
-/* Which of the four slots from `slot` on are to be listed: bit k for the k-th. */
+/* Returns the slots to list among the four from `slot` on: bit k for slot + k. */
 static __device__ __forceinline__ uint32_t chosen(const struct sw_cache_slots *slots,
                                                   const struct sw_cache_window *what, uint64_t slot)
 {

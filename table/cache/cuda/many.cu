@@ -11,8 +11,9 @@
 
 #define BLOCKS_MAX 264U
 
-/* Numbers of operations are sorted so many at a time, a bit each; a thread has WORDS of the words,
- * and lies one word further from its neighbour: they begin in different banks of memory. */
+/* SORTED_AT_ONCE operation numbers are sorted at a time, with one bit each. A thread has WORDS
+ * words of bits. One word of padding between threads puts their first words in different banks of
+ * shared memory. */
 #define WORDS 16U
 #define SORTED_AT_ONCE (32 * WORDS * THREADS)
 
@@ -194,8 +195,8 @@ static __device__ __forceinline__ uint32_t kind_of(uint32_t op, uint32_t acts)
     return acts & SW_CACHE_ACT_ADD ? KIND_ADDS + sw_cache_table_element(op) : KIND_PLAIN;
 }
 
-/* Carries out the operations of a bin, in order: a tile of as many as there are threads, or of
- * fewer that have one key. All threads. */
+/* Executes the operations of a bin, in order. Each step takes at most THREADS operations with the
+ * same key. All threads. */
 static __device__ __forceinline__ void carry_out_bin(const struct sw_cache_table_batch *batch,
                                                      struct block *block, uint8_t *arena,
                                                      struct sw_cache_bin bin, uint64_t first)
@@ -268,7 +269,8 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* What a block is given; a GPU that has no room for more runs code that needs no more. */
+/* The dynamic shared memory of a block. A GPU with room for only the small size runs code compiled
+ * for that size. */
 static cudaError_t arena_bytes(uint32_t *bytes)
 {
     size_t most = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * one_bucket.inl - large batches that write, in THROUGHPUT mode: a tile of lanes a row carries out
- * its operations, one after the other, since nobody else changes its bucket; and the warp moves the
- * values, many at a time, as one stream (rows.cuh).
+ * one_bucket.inl - large batches that write, in THROUGHPUT mode (rows.cuh). A tile of lanes
+ * executes the operations of a row, one after the other; no other tile changes the row's bucket.
+ * The warp moves many values at a time, as one stream.
  *
- * Who includes it says first:
+ * The including file must first define:
  *
  *   SW_CACHE_LANES  of a tile
  *   RANGE_ROWS       rows of a range, which is what a block carries out
@@ -34,8 +34,8 @@ typedef uint64_t row_results;
 #define RESULT_BITS 8
 #endif
 
-/* An operation of a row: its number in the slice, by which a row is sorted, above its place in the
- * range. */
+/* An operation of a row: its number in the slice (high bits, the sort key) and its index in the
+ * range (low bits). */
 #define OP_BITS 10
 #define OP_AT(op) ((op) & ((1U << OP_BITS) - 1))
 static_assert(RANGE_OPS <= 1U << OP_BITS && SW_CACHE_ROWS_MAX <= 1U << (32 - OP_BITS),
@@ -75,7 +75,7 @@ static __device__ __forceinline__ const struct block::op *op_at(const struct blo
     return block->ops + OP_AT(block->rows[r][my_row()]);
 }
 
-/* What a row's operation does, and where entries that leave are listed. */
+/* Returns the step of a row's operation; sets *sink to the list of evicted entries. */
 template <bool PLAIN>
 static __device__ __forceinline__ struct sw_cache_step
 step_of(const struct sw_cache_table_batch *batch, struct sw_cache_tile g, uint64_t index,
@@ -95,8 +95,9 @@ step_of(const struct sw_cache_table_batch *batch, struct sw_cache_tile g, uint64
     return step;
 }
 
-/* Carries out the current operation, except for values, and goes on; unless the bucket needs marks
- * first, which *unmarked becomes. *zeros: where the value of an absent key goes, or NULL. */
+/* Executes the current operation, except for values, and advances to the next one. If the bucket
+ * needs marks first, sets *unmarked to it and does not advance. *zeros: destination of the value of
+ * an absent key, or NULL. */
 template <bool PLAIN>
 static __device__ __forceinline__ void
 carry_out(const struct sw_cache_slice *slice, struct sw_cache_tile g, const struct block *block,

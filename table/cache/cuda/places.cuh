@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * places.cuh - what the kernels of MEMORY mode leave for each other: rows of operations, and what
- * became of each (rows.cuh).
+ * places.cuh - data that the kernels of MEMORY mode exchange: rows of operations, and the result of
+ * each operation (rows.cuh).
  */
 #ifndef SHERWOOD_TABLE_CACHE_CUDA_PLACES_CUH
 #define SHERWOOD_TABLE_CACHE_CUDA_PLACES_CUH
@@ -22,9 +22,9 @@ SW_HD static inline uint32_t sw_cache_row_code(const struct sw_cache_candidates 
     return second + (uint32_t)(slot % SW_CACHE_BUCKET_SLOTS);
 }
 
-/* What became of an operation, and where its value goes: bits 0 to 47 are the slot to write, bits
- * 48 to 50 its enum sw_cache_result, or SW_CACHE_ROW_REST if it is none of the row's; and the next,
- * or not. */
+/* The result of an operation and the destination of its value. Bits 0 to 47: the slot to write.
+ * Bits 48 to 50: its enum sw_cache_result, or SW_CACHE_ROW_REST if its row does not execute it.
+ * SW_CACHE_PLACE_NONE: the value goes nowhere. */
 #define SW_CACHE_PLACE_NONE (1ULL << 61) /* nowhere */
 #define SW_CACHE_PLACE_SLOT(place) ((place) & ((1ULL << 48) - 1))
 #define SW_CACHE_PLACE_RESULT(place) ((uint32_t)((place) >> 48) & 7)

@@ -2,16 +2,16 @@
  *
  * rows.cuh - large batches that write, without a lock for each operation.
  *
- * The operations of a batch, or of a slice of it, are put in rows, one a first bucket. A thread or
- * a tile of lanes carries out a row, sorted by the numbers of its operations, and nobody else
- * changes its first bucket meanwhile. In THROUGHPUT mode that is all there is:
+ * The operations of a batch, or of a slice of it, are put in rows: one row per first bucket. A
+ * thread or a tile of lanes sorts a row by operation number and executes it; no other thread
+ * changes its first bucket at that time. THROUGHPUT mode has these kernels:
  *
  *   range          puts each operation in its range, which is some rows
  *   one_bucket    a block a range: puts its operations in rows, and carries them out. Where buckets
  *                 are many, rows are short: a thread does one. Where they are few, rows are long: 8
  *                 lanes do (one_bucket.inl, short_rows.cu, long_rows.cu)
  *
- * In MEMORY mode others may change second buckets, which are never first ones:
+ * In MEMORY mode other rows may change second buckets, which are never first buckets:
  *
  *   count         counts the operations of each row
  *   present       looks each key up, uses its entry, and puts the operation in its row
@@ -20,13 +20,13 @@
  *                 locked while a newcomer looks for a place
  *   values        copies values to their places, as one stream, and answers
  *
- * A row that is full is left whole, for what comes then in both modes:
+ * In both modes a row that overflows is left whole for the next kernels:
  *
- *   bins          carry out what there was no room for (bins.cuh)
+ *   bins          execute the operations without room in a row (bins.cuh)
  *
- * So a batch equals one order of its operations, in which those of each key are in array order: in
- * THROUGHPUT mode row by row, in MEMORY mode those whose keys are present before the others; then
- * the rest.
+ * So a batch has the result of one serial order, in which the operations of each key are in array
+ * order. In THROUGHPUT mode that order is row by row. In MEMORY mode operations on present keys
+ * come before the others. The operations left for the bins come last.
  */
 #ifndef SHERWOOD_TABLE_CACHE_CUDA_ROWS_CUH
 #define SHERWOOD_TABLE_CACHE_CUDA_ROWS_CUH
@@ -40,15 +40,16 @@
 #define SW_CACHE_SHORT_RANGE_ROWS 64
 #define SW_CACHE_SHORT_RANGE_OPS 384U
 
-/* The same of long rows: those of caches of so many buckets or fewer. */
+/* The same for long rows, which caches of at most SW_CACHE_LONG_BUCKETS_MAX buckets have. */
 #define SW_CACHE_LONG_ROW 64
 #define SW_CACHE_LONG_RANGE_ROWS 16
 #define SW_CACHE_LONG_RANGE_OPS 640U
 #define SW_CACHE_LONG_BUCKETS_MAX (1U << 15)
 
-/* A cache takes as many operations at a time as it has rows times this: a range or a row that is
- * full is rare. At most ROWS_MAX. If that is fewer than ROWS_MIN, it has no rows, nor has a batch
- * of fewer operations (unless the tuning says how batches are carried out). */
+/* A slice has at most this factor times the number of rows operations, so that ranges and rows
+ * rarely overflow, and at most ROWS_MAX. If a cache's slices are smaller than ROWS_MIN, it has
+ * no rows. Batches with fewer operations than ROWS_MIN do not use rows. The tuning can override
+ * both. */
 #define SW_CACHE_ROW_SHARE 4
 #define SW_CACHE_LONG_ROW_SHARE 32
 #define SW_CACHE_ROWS_MAX (1U << 21)

@@ -116,7 +116,7 @@ cudaError_t sw_cache_table_read(const struct sw_cache_table_batch *batch, cudaSt
 cudaError_t sw_cache_table_write(const struct sw_cache_table_batch *batch,
                                  struct sw_cache_rows *rows, cudaStream_t stream);
 cudaError_t sw_cache_table_clear(const struct sw_cache_table_batch *batch, cudaStream_t stream);
-/* Keys are of key_bytes; the record has the count. */
+/* Keys have key_bytes bytes; the record receives the number of entries listed. */
 cudaError_t sw_cache_table_scan(const struct sw_cache_table_batch *batch,
                                 const struct sw_cache_window *what, cudaStream_t stream);
 /* Entries with min <= score <= max: counted, in record->listed, or erased. */
@@ -124,16 +124,16 @@ cudaError_t sw_cache_table_count(const struct sw_cache_table_batch *batch, uint6
                                  uint64_t max, cudaStream_t stream);
 cudaError_t sw_cache_table_erase(const struct sw_cache_table_batch *batch, uint64_t min,
                                  uint64_t max, cudaStream_t stream);
-/* Nothing but the record. */
+/* Only fills the record. */
 cudaError_t sw_cache_table_end(const struct sw_cache_table_batch *batch, cudaStream_t stream);
 
-/* Launches every kernel of the above once, on an empty table, so that none is loaded while it
- * serves. `batch` is one of no operations that has the table's slots, scratch, key_bytes and
- * totals. Returns when all is done. */
+/* Launches every kernel above once, on an empty table, so that later batches need not load kernels.
+ * `batch` has no operations; it has the table's slots, scratch, key_bytes and totals. Returns when
+ * all kernels are complete. */
 cudaError_t sw_cache_table_warm_up(const struct sw_cache_table_batch *batch,
                                    struct sw_cache_rows *rows);
 
-/* One operation, of every key: nothing but DELETE. Fills the record. */
+/* Executes a batch whose only operation is DELETE. Fills the record. */
 cudaError_t sw_cache_table_delete(const struct sw_cache_table_batch *batch, cudaStream_t stream);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * table_ranges.cu - counts and erases entries by their scores: a thread looks at 16 slots.
+ * table_ranges.cu - counts and erases entries by their scores: a thread reads 16 slots.
  */
 #include "table/cache/cuda/table_end.cuh"
 
@@ -12,7 +12,8 @@ struct range {
     uint64_t max;
 };
 
-/* Which of the slots [first, first + SLOTS), of these digests, have an entry in the range. */
+/* Returns the slots of [first, first + SLOTS) that have an entry with a score in the range: bit k
+ * for first + k. `digests` are the slots' digests. */
 static __device__ __forceinline__ uint32_t matches(const struct sw_cache_slots *slots,
                                                    struct range range, uint64_t first,
                                                    const uint32_t *digests)

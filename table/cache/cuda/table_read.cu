@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * table_read.cu - a table's batch of reads, a scan, and emptying it.
+ * table_read.cu - a table's batches of reads, scans, and CLEAR.
  */
 #include "table/cache/cuda/look_up.cuh"
 #include "table/cache/cuda/table_end.cuh"
 #include "table/device/bits.cuh"
 
-/* The score of the entry at `slot` after operation `index`. Where nothing is asked but GET and
- * nothing is said of scores (PLAIN), it is used and its score is anything. */
+/* Returns the score of the entry at `slot` after operation `index`. PLAIN: a batch of GETs alone,
+ * without scores; each is a use, and the caller ignores the returned score. */
 template <bool PLAIN>
 static __device__ __forceinline__ uint64_t use(const struct sw_cache_table_batch *batch,
                                                uint32_t index, uint64_t slot)
@@ -26,8 +26,8 @@ static __device__ __forceinline__ uint64_t use(const struct sw_cache_table_batch
     return batch->scores_out == NULL ? 0 : __ldcg(&sw_cache_entry_at(slots, slot)->score);
 }
 
-/* Looks up key `index`, if there is such a one, and answers; adds misses, hits and probes to
- * `words`. All threads of a block. */
+/* Looks up key `index`, if the batch has that many keys, and writes the answer; adds misses, hits
+ * and probes to `words`. All threads of a block. */
 template <bool PLAIN>
 static __device__ __forceinline__ void get_one(const struct sw_cache_table_batch *batch,
                                                uint32_t index, uint32_t *words)

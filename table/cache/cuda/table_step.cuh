@@ -33,7 +33,7 @@ sw_cache_acts_of(const struct sw_cache_table_batch *batch, uint32_t op)
                                batch->slots.policy, batch->scores != NULL);
 }
 
-/* What an operation does; `index` is its place in the batch. */
+/* Returns the step of an operation; `index` is its index in the batch. */
 static __device__ __forceinline__ struct sw_cache_step
 sw_cache_table_step(const struct sw_cache_table_batch *batch, uint64_t index, uint64_t key,
                     uint32_t op)
@@ -51,7 +51,7 @@ sw_cache_table_step(const struct sw_cache_table_batch *batch, uint64_t index, ui
     return step;
 }
 
-/* Where entries that leave are listed. */
+/* Returns the list of evicted entries. */
 static __device__ __forceinline__ struct sw_cache_sink
 sw_cache_table_sink(const struct sw_cache_table_batch *batch)
 {
