@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * copy.cuh - moves the values of several operations as one stream, by a whole warp.
+ * copy.cuh - a whole warp moves the values of several operations as one stream.
  */
 #ifndef SHERWOOD_TABLE_CACHE_CUDA_COPY_CUH
 #define SHERWOOD_TABLE_CACHE_CUDA_COPY_CUH
@@ -9,7 +9,7 @@
 
 #include "table/cache/cache.h"
 
-/* Where a value is moved from and to. */
+/* Source and destination of a value. */
 struct __align__(16) sw_cache_way
 {
     const uint8_t *from;
@@ -35,7 +35,7 @@ sw_cache_unit_at(const struct sw_cache_way *ways, uint32_t at, uint32_t units) {
     return unit;
 }
 
-/* What is written: the unit itself, or its sum with what was there, number by number. */
+/* The written unit: the source unit, or the sum of source and destination, number by number. */
 struct sw_cache_replace {
     template <typename T>
     static __device__ __forceinline__ T made_of(const struct sw_cache_unit<T> &unit)
@@ -63,7 +63,7 @@ template <typename NUMBER> struct sw_cache_sum {
 };
 
 /* Moves `count` values of `units` units: each lane takes every 32nd unit of all, IN_FLIGHT at a
- * time. No value goes where another comes from, or goes. */
+ * time. No destination is another value's source or destination. */
 template <typename MADE, typename T, uint32_t IN_FLIGHT>
 static __device__ __forceinline__ void sw_cache_move_units(const struct sw_cache_way *ways,
                                                            uint32_t count, uint32_t units)
@@ -86,8 +86,8 @@ static __device__ __forceinline__ void sw_cache_move_units(const struct sw_cache
     }
 }
 
-/* Appends the ways of those lanes that have one to a list of a warp's in shared memory. Returns how
- * many the list has then. All lanes. */
+/* Appends the ways of the lanes with `has` to a warp's list in shared memory. Returns the new
+ * length of the list. All lanes. */
 static __device__ __forceinline__ uint32_t sw_cache_append_ways(struct sw_cache_way *ways,
                                                                 uint32_t count, bool has,
                                                                 const uint8_t *from, uint8_t *to)
@@ -100,7 +100,7 @@ static __device__ __forceinline__ uint32_t sw_cache_append_ways(struct sw_cache_
     return count + (uint32_t)__popc(lanes);
 }
 
-/* Copies values; aligned as cache.h says. */
+/* Copies values. cache.h defines their alignment. */
 static __device__ __forceinline__ void sw_cache_copy_ways(const struct sw_cache_way *ways,
                                                           uint32_t count, uint32_t bytes)
 {

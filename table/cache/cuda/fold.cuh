@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * fold.cuh - operations that find one key present, by a block: a thread an operation (many.cu).
+ * fold.cuh - a block executes operations on one present key, one thread per operation (many.cu).
  * Included after operate.inl.
  *
- * A thread knows the value before its operation: that of the last operation before it that writes;
- * and the score after it: a sum of uses, or that of the last use. Values that are added are added
- * in order, a thread a number of the value. The block holds the key's locks (M5).
+ * The value before an operation is that of the last earlier operation that writes. The score after
+ * an operation comes from a sum of uses, or from the last use. Added values are added in order, one
+ * thread per number of the value. The block holds the key's locks (M5).
  */
 #ifndef SHERWOOD_TABLE_CACHE_CUDA_FOLD_CUH
 #define SHERWOOD_TABLE_CACHE_CUDA_FOLD_CUH
@@ -61,8 +61,8 @@ struct mine {
     uint32_t kind;
 };
 
-/* What is folded together: operations that add numbers of one type; those that do not add. An
- * operation that erases is carried out alone. */
+/* Kinds of operations that are folded together: those that add numbers of one type, and those that
+ * do not add. An operation that erases is executed alone. */
 enum kind { KIND_PLAIN, KIND_ERASES, KIND_ADDS };
 
 static __device__ __forceinline__ uint32_t warp_of_mine(void)
@@ -212,7 +212,8 @@ static __device__ __forceinline__ uint8_t *previous_of(const struct sw_cache_tab
     return batch->previous + index * batch->slots.value_bytes;
 }
 
-/* The operations of the threads that have one find nothing, and make no entry. All threads. */
+/* Answers the operations of the threads with `has`, which find no entry and make none. All
+ * threads. */
 static __device__ __forceinline__ void miss(const struct sw_cache_table_batch *batch,
                                             struct block *block, const struct mine *mine, bool has)
 {
@@ -305,8 +306,8 @@ static __device__ __forceinline__ void add_values(const struct sw_cache_table_ba
     }
 }
 
-/* Reads the value before each operation that wants it, and writes the last that is written. All
- * threads. */
+/* Copies the value before each operation that requests it, then writes the value of the last
+ * operation that writes. All threads. */
 static __device__ __forceinline__ void write_values(const struct sw_cache_table_batch *batch,
                                                     struct block *block, const struct mine *mine,
                                                     uint64_t slot, bool has,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * locks.cuh - the lock of a bucket: M5 of table/README.md, "Memory order on CUDA". What a bucket
- * holds is read and written plainly under it, and past L1 (SW_CACHE_LOAD), which is not coherent.
+ * locks.cuh - the lock of a bucket: M5 of table/README.md, "Memory order on CUDA". Under the lock,
+ * plain accesses read and write the bucket. Loads bypass L1, which is not coherent (SW_CACHE_LOAD).
  */
 #ifndef SHERWOOD_TABLE_CACHE_CUDA_LOCKS_CUH
 #define SHERWOOD_TABLE_CACHE_CUDA_LOCKS_CUH

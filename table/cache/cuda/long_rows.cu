@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * long_rows.cu - large batches that write, in THROUGHPUT mode, where buckets are few: 8 lanes a
- * row, since a thread a row would leave most of the GPU idle. What an operation leaves in the
- * first-level cache is what the next one reads.
+ * long_rows.cu - large batches that write, in THROUGHPUT mode, with few buckets: 8 lanes per row,
+ * because one thread per row would leave most of the GPU idle. An operation reads from the L1 cache
+ * what the one before it left there.
  */
 #define SW_CACHE_LANES 8
 #define SW_CACHE_LOAD(pointer) (*(pointer))

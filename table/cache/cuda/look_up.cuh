@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * look_up.cuh - looks keys up, a thread a key, and copies values out, by whole warps. For kernels
- * in which keys, values and digests are not written, except that digests may be cleared and scores
- * raised, each by a single word (M6).
+ * look_up.cuh - looks keys up, one thread per key, and copies values out by whole warps. For
+ * kernels that do not write keys, values and digests. Exceptions: they may clear digests and raise
+ * scores, each by an atomic on one word (M6).
  *
  * A file that includes this has tiles of one lane.
  */
@@ -29,8 +29,8 @@ static __device__ __forceinline__ uint64_t sw_cache_find_one(
     return at == SW_CACHE_NONE ? SW_CACHE_NOWHERE : bucket * SW_CACHE_BUCKET_SLOTS + at;
 }
 
-/* Erases the entry at `slot`, beside others that do. Returns true for exactly one of them: the
- * atomic that clears the digest decides (M6). */
+/* Erases the entry at `slot`; several threads may do so at once. Returns true in exactly one of
+ * them: the atomic that clears the digest decides (M6). */
 static __device__ __forceinline__ bool sw_cache_clear_digest(const struct sw_cache_slots *slots,
                                                              uint64_t slot)
 {
@@ -72,8 +72,8 @@ sw_cache_copy_out(const struct sw_cache_slots *slots, uint64_t slot, uint8_t *ou
     }
 }
 
-/* Counts a use of the entry at `slot`, beside other uses; returns its score then. The score is one
- * word, raised by atomics (M6). */
+/* Counts a use of the entry at `slot`, concurrently with other uses; returns the new score. The
+ * score is one word, raised by atomics (M6). */
 static __device__ __forceinline__ uint64_t sw_cache_touch(const struct sw_cache_slots *slots,
                                                           const struct sw_cache_time *time,
                                                           uint64_t index, uint64_t given,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * moves.cuh - the values that the operations of a warp's threads move, listed in shared memory and
- * moved as one stream. Included after operate.inl.
+ * moves.cuh - lists the values that the operations of a warp move, in shared memory, and moves them
+ * as one stream. Included after operate.inl.
  */
 #ifndef SHERWOOD_TABLE_CACHE_CUDA_MOVES_CUH
 #define SHERWOOD_TABLE_CACHE_CUDA_MOVES_CUH
@@ -9,11 +9,11 @@
 #include "table/cache/cuda/copy.cuh"
 #include "table/cache/cuda/rows.cuh"
 
-/* Values that go out are moved first, then those are added that are added to others, then those
- * are moved that go in. */
+/* The lists of values. Values of the list OUT are moved first, then those of ADD are added, then
+ * those of IN are moved. */
 enum sw_cache_list { SW_CACHE_LIST_IN, SW_CACHE_LIST_OUT, SW_CACHE_LIST_ADD };
 
-/* The kernel of plain SETs needs the first of the lists only. */
+/* The kernel of plain SETs needs only the first list. */
 #define SW_CACHE_LISTS(plain) ((plain) ? 1U : 3U)
 
 /* The lists of a warp, with room for ROOM values each; the same numbers in every lane. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * newcomers.cu - the third kernel of a slice in MEMORY mode: once present keys were used, a thread
- * a row makes entries of absent keys, one after the other (rows.cuh).
+ * newcomers.cu - the third kernel of a slice in MEMORY mode. After the uses of present keys, one
+ * thread per row makes entries for absent keys, one after the other (rows.cuh).
  *
  * An operation whose value is overwritten by a later one of its row, or whose entry is evicted,
  * loses its place: no two values go to one slot.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rows.cu - a large batch that writes, in slices for which rows have room (rows.cuh).
+ * rows.cu - executes a large batch that writes, in slices that the rows have room for (rows.cuh).
  */
 #include "table/cache/cuda/rows.cuh"
 
@@ -15,7 +15,7 @@ static __device__ __forceinline__ uint64_t take_key(const struct sw_cache_slice 
     return key;
 }
 
-/* Moves operations to the ranges of their buckets. THROUGHPUT mode. A place is claimed by an atomic
+/* Moves operations to the ranges of their buckets. THROUGHPUT mode. An atomic reserves a place
  * (M6); one_bucket reads the ranges (M1). */
 static __global__ void __launch_bounds__(SW_CACHE_THREADS)
     range_kernel(const struct sw_cache_slice slice)
@@ -86,7 +86,7 @@ static cudaError_t launch_piece(const struct sw_cache_slice *slice, cudaStream_t
     return error == cudaSuccess ? sw_cache_launch_bins(&slice->batch, &rest, true, stream) : error;
 }
 
-/* The next slice has the other counter. */
+/* The next slice uses the other counter. */
 static void swap_counters(struct sw_cache_rows *rows)
 {
     uint32_t *used = rows->rest_count;
@@ -112,7 +112,7 @@ static cudaError_t launch_pieces(const struct sw_cache_table_batch *batch, bool 
     return error;
 }
 
-/* Whether it is a SET, and nothing but bits is answered. */
+/* Whether the batch is a SET whose only answers are bits. */
 static bool is_plain(const struct sw_cache_table_batch *batch)
 {
     bool uses = batch->slots.policy != SW_CACHE_CUSTOM || batch->scores != NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * short_rows.cu - large batches that write, in THROUGHPUT mode, where buckets are many: a thread a
+ * short_rows.cu - large batches that write, in THROUGHPUT mode, with many buckets: one thread per
  * row.
  */
 #define SW_CACHE_LANES 1

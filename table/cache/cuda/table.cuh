@@ -2,9 +2,9 @@
  *
  * table.cuh - the cache as a table's engine on CUDA: a batch as its kernels see it.
  *
- * A batch with writes takes effect in array order where a key is repeated. A large one of one
- * operation goes by rows (rows.cuh), sorted by the numbers of their operations; what rows have no
- * room for, and every other batch, goes by bins (bins.cuh).
+ * The operations of a batch on one key take effect in array order. A large batch of one operation
+ * uses rows (rows.cuh), which are sorted by operation number. Operations without room in a row, and
+ * all other batches, use bins (bins.cuh).
  */
 #ifndef SHERWOOD_TABLE_CACHE_CUDA_TABLE_CUH
 #define SHERWOOD_TABLE_CACHE_CUDA_TABLE_CUH
@@ -13,16 +13,16 @@
 #include "table/cache/table_ops.h"
 #include "table/device/channel.cuh"
 
-/* What a batch tells the host, in mapped memory. */
+/* The result of a batch, in mapped host memory. */
 struct sw_cache_record {
-    uint64_t done; /* its ticket */
+    uint64_t done; /* the batch's ticket, once the record is complete */
     struct sw_counters counters;
-    uint64_t listed; /* entries evicted that are listed, or scanned */
+    uint64_t listed; /* number of listed entries: evicted or scanned; or of counted ones */
 };
 
-/* What is counted while a batch runs. */
+/* Counters of a running batch. */
 enum sw_cache_word {
-    SW_CACHE_WORD_CLASS, /* three a class: misses, hits, probes */
+    SW_CACHE_WORD_CLASS, /* three words per class: misses, hits, probes */
     SW_CACHE_WORD_INSERTED = 3 * SW_CLASS_COUNT,
     SW_CACHE_WORD_UPDATED,
     SW_CACHE_WORD_DELETED,
@@ -39,48 +39,50 @@ struct sw_cache_table_tally {
     uint32_t blocks;
 };
 
-/* Operations whose keys have the same bits of a hash, in array order: part of an array of
- * numbers of operations. */
+/* A bin: the operations whose keys share some bits of a hash. It is a range of an array of
+ * operation numbers. */
 struct sw_cache_bin {
     uint32_t first;
     uint32_t count;
 };
 
-/* While a slice of a batch is put in bins; all zero between slices. */
+/* Counters for the slice that is put in bins; all zero between slices. */
 struct sw_cache_bin_numbers {
     uint32_t placed; /* operations */
-    uint32_t few;    /* bins with few of them, and with many */
+    uint32_t few;    /* bins with few operations; the next: with many */
     uint32_t many;
-    uint32_t taken; /* bins of many that some block has taken */
+    uint32_t taken; /* bins of many operations that blocks have taken */
     uint32_t blocks;
 };
 
-/* Operations of a bin that a tile carries out; of more a block does. */
+/* A tile executes bins of at most this many operations; a block executes larger bins. */
 #define SW_CACHE_BIN_FEW 32U
-/* Operations of a slice at most. */
+/* Maximum operations of a slice. */
 #define SW_CACHE_BINS_PIECE_MAX (1U << 21)
 
 /* Device memory for putting a slice of up to ops_max operations in bins. */
 struct sw_cache_bins {
     uint32_t ops_max;
-    uint32_t mask;             /* their number, a power of two, less 1 */
+    uint32_t mask;             /* number of bins (a power of two) minus 1 */
     uint32_t *counts;          /* [mask + 1], all zero between slices */
     uint32_t *firsts;          /* [mask + 1] */
-    uint32_t *ranks;           /* [ops_max] by operation: which one it is of its bin */
+    uint32_t *ranks;           /* [ops_max] by operation: its rank in its bin */
     uint32_t *ids;             /* [ops_max] operations by bin, in any order */
-    uint32_t *sorted;          /* [ops_max] the same in order, where they are many */
+    uint32_t *sorted;          /* [ops_max] the same in array order, for bins of many operations */
     struct sw_cache_bin *few;  /* [ops_max] */
     struct sw_cache_bin *many; /* [ops_max / SW_CACHE_BIN_FEW + 1] */
     struct sw_cache_bin_numbers *numbers;
 };
 
-/* Device memory for a batch with writes, of batch_ops_max operations; writes take turns. */
+/* Device memory for a batch with writes, of at most batch_ops_max operations. Such batches never
+ * overlap. */
 struct sw_cache_scratch {
-    uint64_t *keys; /* of the batch, which lie in host memory, and its operations */
+    uint64_t *keys; /* copies of the batch's keys, which may lie in host memory; next: of its
+                       operations */
     uint8_t *ops;
-    uint8_t *results; /* by operation: enum sw_cache_result; where an answer is wanted */
-    uint64_t *left;   /* keys of entries that left */
-    uint64_t *places; /* slots of keys that are erased */
+    uint8_t *results; /* by operation: enum sw_cache_result, if the batch requests answers */
+    uint64_t *left;   /* keys of evicted entries */
+    uint64_t *places; /* slots of the keys to erase */
     uint8_t *zeros;   /* [SW_CACHE_VALUE_BYTES_MAX] */
     struct sw_cache_bins bins;
 };
@@ -119,7 +121,7 @@ cudaError_t sw_cache_table_clear(const struct sw_cache_table_batch *batch, cudaS
 /* Keys have key_bytes bytes; the record receives the number of entries listed. */
 cudaError_t sw_cache_table_scan(const struct sw_cache_table_batch *batch,
                                 const struct sw_cache_window *what, cudaStream_t stream);
-/* Entries with min <= score <= max: counted, in record->listed, or erased. */
+/* Count the entries with min <= score <= max in record->listed, or erase them. */
 cudaError_t sw_cache_table_count(const struct sw_cache_table_batch *batch, uint64_t min,
                                  uint64_t max, cudaStream_t stream);
 cudaError_t sw_cache_table_erase(const struct sw_cache_table_batch *batch, uint64_t min,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * table_end.cuh - how a table's batch ends: the record.
+ * table_end.cuh - the end of a table's batch: the record.
  */
 #ifndef SHERWOOD_TABLE_CACHE_CUDA_TABLE_END_CUH
 #define SHERWOOD_TABLE_CACHE_CUDA_TABLE_END_CUH

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * table_erase.cu - a table's batch of nothing but DELETE.
+ * table_erase.cu - a table's batches of DELETE alone.
  *
- * A thread an operation looks its key up. Where nobody asks which operation it was that erased an
- * entry, the one that clears its digest has. Otherwise the first in array order must have: all that
- * find the entry write the highest number to its score, then each its own if that is lower; and the
- * one whose number is there then has erased it.
+ * One thread per operation looks its key up. If the batch does not request which operation erased
+ * an entry, the operation that clears its digest counts. Otherwise the first operation in array
+ * order must count: all operations that find the entry set its score to UINT64_MAX. Then each
+ * lowers the score to its own number (atomicMin). The operation whose number remains has erased the
+ * entry.
  */
 #include "table/cache/cuda/look_up.cuh"
 #include "table/cache/cuda/table_end.cuh"

@@ -7,7 +7,7 @@
 #include "table/device/warp_reduce.cuh"
 
 /* Copies the entry at `slot`, under the locks of its new buckets (M5). False if another tile has
- * them. *left counts entries without room. */
+ * them. *left counts moves that evicted an entry or did not admit this one. */
 static __device__ __forceinline__ bool move_one(struct sw_cache_tile g,
                                                 const struct sw_cache_slots *from,
                                                 const struct sw_cache_slots *to, uint64_t slot,
@@ -32,8 +32,8 @@ static __device__ __forceinline__ bool move_one(struct sw_cache_tile g,
     return true;
 }
 
-/* Each lane has a slot; its tile moves the entries there one by one. `to` has the policy CUSTOM:
- * scores are taken as they are. */
+/* Each lane has a slot; its tile moves the entries of these slots one by one. `to` has the policy
+ * CUSTOM, which keeps the scores unchanged. */
 static __global__ void __launch_bounds__(SW_CACHE_THREADS, 3)
     move_kernel(const struct sw_cache_slots from, const struct sw_cache_slots to, uint64_t *evicted)
 {

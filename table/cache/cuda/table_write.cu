@@ -7,7 +7,7 @@
 #include "table/cache/cuda/table_end.cuh"
 #include "table/device/bits.cuh"
 
-/* Answers the bits, copies the keys of evicted entries, and fills the record. */
+/* Writes the bits of the answers, copies the keys of evicted entries, and fills the record. */
 static __global__ void __launch_bounds__(SW_CACHE_THREADS)
     answer_kernel(const struct sw_cache_table_batch batch)
 {
@@ -34,7 +34,7 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS)
     }
 }
 
-/* A batch whose operations are not all one, or are few. */
+/* Launches a batch that does not use rows: mixed operations, or too few of them. */
 static cudaError_t launch_bins(const struct sw_cache_table_batch *batch, cudaStream_t stream)
 {
     uint32_t most = batch->scratch.bins.ops_max;
@@ -76,7 +76,7 @@ struct warm_memory {
     uint64_t bits;
 };
 
-/* A GET of key 0 as a batch that reads, a PEEK, a scan of nothing, ranges of scores. */
+/* Runs a GET of key 0 as a read, a PEEK, an empty scan, and a count and an erasure by score. */
 static cudaError_t launch_reads(struct sw_cache_table_batch *batch)
 {
     struct sw_cache_window nothing = sw_cache_window();
@@ -95,7 +95,7 @@ static cudaError_t launch_reads(struct sw_cache_table_batch *batch)
     return error == cudaSuccess ? sw_cache_table_erase(batch, 0, 0, NULL) : error;
 }
 
-/* A GET of key 0 as a batch that writes, rows for nothing, a DELETE with and without answers. */
+/* Runs a GET of key 0 as a write, empty rows, and a DELETE with and without answers. */
 static cudaError_t launch_writes(struct sw_cache_table_batch *batch, struct sw_cache_rows *rows)
 {
     struct sw_cache_rows none = sw_cache_rows();
