@@ -26,8 +26,8 @@ bool sw_expire_was_idle(const struct sw_batch *batch, enum sw_op op, uint32_t i)
 }
 
 /* An EXPIRE to a time that has passed removes the key, and `expired` counts it. Others may write to
- * the answers of a shared batch, so they are not read. Those of a SET_SCORE are never read: they
- * may lie in a client's memory on the device, also of a batch that is not shared. */
+ * the answers of a shared batch, so they are not read. The answers of a SET_SCORE are never read:
+ * even if the batch is not shared, they may lie in a client's memory on the device. */
 static bool has_adjusted(const struct sw_batch *batch, uint32_t i)
 {
     const enum sw_op op = batch->ops == NULL ? batch->op : (enum sw_op)batch->ops[i];

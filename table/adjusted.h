@@ -11,9 +11,9 @@
 
 struct sw_batch;
 
-/* Returns how many operations of a batch that is done have changed only the time or the score of a
- * key, and 1 for an epoch. Counts an operation of which the batch's answers do not tell: a snapshot
- * too many loses nothing. */
+/* Returns how many operations of a completed batch changed only the time or the score of a key. An
+ * EPOCH batch that succeeded returns 1. If the batch's answers do not show whether an operation
+ * changed something, counts the operation: an unnecessary snapshot loses nothing. */
 uint64_t sw_batch_adjusted(const struct sw_batch *batch);
 
 #endif

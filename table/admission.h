@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * admission.h - what becomes of a group of operations. Included by batch.h.
+ * admission.h - whether a group of operations is carried out or refused. Included by batch.h.
  *
- * Admission is all or nothing by group: either every operation of a group takes effect or, where
- * one of its inserts would pass occupied_max, none. A group with an insert is also refused if the
- * stash held more than stash_slots entries when the batch began. A batch of which groups are
- * refused may have made the table grow. An operation of a refused group leaves `previous` and
- * `found` unspecified.
+ * Admission is all or nothing by group. Either every operation of a group takes effect, or none: a
+ * group is refused if one of its inserts would pass occupied_max. A group with an insert is also
+ * refused if the stash held more than stash_slots entries when the batch began. The table may have
+ * grown for a batch even if some of its groups are refused. An operation of a refused group leaves
+ * `previous` and `found` unspecified.
  *
- * Texts of keys (sw_table_config.key_text_bytes): keys are numbers that were made of texts, and two
- * texts may make one number. Rows end with the text of their key: any bytes, of which the first two
- * are not both 0; or all 0, which is none. `values` has a row for every operation, deletes and
- * reads included, that ends so too; NULL, where no operation has an operand: no texts. Where a key
- * is present, and has a text, and an operation on it has another, the group is refused, whatever it
- * would do; what comes first in it, that or the lack of room, says why. What writes gives its text
- * to the row, and without one leaves the row's. Operations that collide are counted nowhere; those
- * of batches that only read, as if they had not.
+ * Key strings (sw_table_config.key_text_bytes): each key is a number made from a string, and two
+ * strings may have the same number. A row ends with the string of its key. The first two bytes of a
+ * string are not both 0; if all its bytes are 0, the row has no string. `values` has a row with
+ * such an end for every operation, deletes and reads included. It may be NULL if no operation has
+ * an operand: then the operations have no strings. A group is refused if a present key has a string
+ * and an operation of the group on this key has a different one, whatever the operation would do.
+ * The first cause in the group, a different string or lack of room, is the one reported. An
+ * operation that writes stores its string in the row; an operation without a string keeps the row's
+ * string. Operations that collide are not counted. The exception is a batch that only reads: it
+ * counts them like any other operation.
  */
 #ifndef SHERWOOD_TABLE_ADMISSION_H
 #define SHERWOOD_TABLE_ADMISSION_H
@@ -27,7 +29,7 @@ extern "C" {
 enum sw_admission {
     SW_ADMITTED,
     SW_REFUSED_FULL,
-    SW_REFUSED_COLLISION /* of texts */
+    SW_REFUSED_COLLISION /* two strings of one key */
 };
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * backend.h - what a backend gives to table.c. Not for users of the table.
+ * backend.h - the interface between table.c and a backend. Not for users of the table.
  *
  * table.c validates arguments and batches, chooses the engine's backend and keeps the statistics; a
  * backend owns memory and runs batches. engine.c lists the backends of each engine.
@@ -17,109 +17,113 @@
 extern "C" {
 #endif
 
-/* As in sw_table_info and sw_table_stats; of the last resize submitted. */
+/* Fields as in sw_table_info and sw_table_stats. They describe the table after the last resize
+ * submitted. */
 struct sw_backend_facts {
-    const char *bus_id; /* of the device; NULL: the slots lie in host memory */
+    const char *bus_id; /* PCI address of the device; NULL: the slots lie in host memory */
     uint32_t bucket_slots;
     uint32_t max_probe;
     uint64_t buckets;
     uint64_t capacity_slots;
-    uint64_t max_capacity_slots; /* always the same */
+    uint64_t max_capacity_slots; /* constant */
     uint64_t occupied_max;
     uint64_t bytes_reserved; /* slots and scratch, in the memory the slots lie in */
-    uint64_t raw_bytes;      /* of what raw_copy copies */
-    uint64_t image_bytes;    /* of memory that taking an image needs */
+    uint64_t raw_bytes;      /* bytes that raw_copy copies */
+    uint64_t image_bytes;    /* memory that taking an image needs */
     uint64_t rows_mapped;    /* 0: values lie in the slots */
     uint64_t rows_max;
-    uint64_t row_bytes_gpu, row_bytes_host; /* of memory that rows have */
+    uint64_t row_bytes_gpu, row_bytes_host; /* memory allocated for rows */
     uint64_t grown;
     uint64_t resized;
     uint64_t resize_failed;
     uint64_t epoch;
     uint64_t expires;
     uint64_t expires_next;
-    uint64_t expires_mean; /* when entries expire on average; 0: not known */
+    uint64_t expires_mean; /* mean expiry time of the entries that expire; 0: unknown */
     uint64_t clock_steps;
-    struct sw_way_counters ways[SW_WAY_COUNT]; /* of the batches polled */
-    uint32_t together_ops_max;  /* operations that submit_together takes, at least 1; 0: there is no
-                                   submit_together. Always the same */
-    uint32_t collected_ops_max; /* that it takes of one batch, at least as many; likewise */
-    bool collects_all;  /* submit takes no writes: each goes to submit_together, and has no more
-                           groups than operations; likewise */
-    bool filters_slots; /* GET may have a filter. Always the same */
+    struct sw_way_counters ways[SW_WAY_COUNT]; /* of the batches already polled */
+    uint32_t together_ops_max;  /* most operations of a launch by submit_together, at least 1; 0:
+                                   the backend has no submit_together. Constant */
+    uint32_t collected_ops_max; /* most operations of one batch in submit_together, at least
+                                   together_ops_max; constant */
+    bool collects_all;  /* submit takes no writes: each write goes to submit_together, and has no
+                           more groups than operations; constant */
+    bool filters_slots; /* GET may have a filter; constant */
 };
 
-/* Batches of operations that are carried out by one launch, as if one after the other. None has
- * only reads, or a place for left-overs. Their counts sum to at most together_ops_max, or to what
- * together_ops says, or one batch has at most collected_ops_max, and none has more groups than
- * operations. */
-#define SW_READS_MAX 64      /* batches of reads in flight on a queue, of which one may be a scan */
+/* Batches of operations that one launch carries out, as if one after the other. Each of them
+ * writes, and has no arrays for left-overs. Either their counts sum to at most together_ops_max, or
+ * to what together_ops returns, or there is one batch of at most collected_ops_max operations. No
+ * batch has more groups than operations. */
+#define SW_READS_MAX 64      /* batches of reads in flight on a queue; at most one is a scan */
 #define SW_TOGETHERS 2       /* launches in flight */
 #define SW_TOGETHER_MAX 1024 /* batches of a launch */
 struct sw_together {
-    uint32_t number; /* 0 .. SW_TOGETHERS - 1: no other one in flight has it */
+    uint32_t number; /* 0 .. SW_TOGETHERS - 1, unique among the launches in flight */
     uint32_t count;  /* at least 1 */
-    bool alone;      /* combine.c: the one part was submitted by itself */
+    bool alone;      /* combine.c: the only part was submitted by backend->submit */
     struct sw_batch *parts[SW_TOGETHER_MAX];
     struct sw_batch whole; /* the backend's, from submit_together to the end of poll_together */
 };
 
 /* A batch of SW_BATCH_IMAGE takes an image (sw_image_take). It has a place in the order of the
- * writes, but no number of its own. The backend leaves the image in image.memory, which is dropped
- * even if the batch then fails, and with image.borrows one of the arrays themselves, without a
- * copy. Of a backend that orders writes itself image.sequence receives the number of the last write
- * that is in it. image.held_ns: how long writes waited. SW_E_NOMEM: there is no memory for it. */
+ * writes, but no number of its own. The backend returns the image in image.memory. The caller drops
+ * it, even if the batch fails afterwards. With image.borrows the image is the arrays themselves,
+ * without a copy. A backend that orders writes itself sets image.sequence to the number of the last
+ * write in the image. image.held_ns: how long writes waited. SW_E_NOMEM: there is no memory for the
+ * image. */
 
-/* Where entries of an image go. */
+/* Arrays that receive entries of an image. */
 struct sw_image_columns {
     uint32_t room;
-    uint32_t count; /* of those that are there */
+    uint32_t count; /* entries in the arrays */
     void *keys;
     void *values;
-    uint64_t *scores; /* of a cache; or times, of a table in which entries expire; or NULL */
+    uint64_t *scores; /* a cache: scores; a table in which entries expire: times; or NULL */
 };
 
-/* Filling a table, as restore.h says. `begin` holds the table alone until `end`, which leaves the
- * counters in a batch, and of a table that stays empty none. */
+/* Functions that fill a table (restore.h). `begin` locks the table until `end`. `end` returns the
+ * counters in a batch; they are 0 if the table stays empty. */
 struct sw_restoring {
     int (*begin)(void *table, uint64_t entries, void **out);
     int (*add)(void *restore, const void *keys, const void *values, uint32_t count);
     int (*end)(void *restore, bool keep, struct sw_batch *batch);
 };
 
-/* Memory of others, as table.h says. */
+/* Imported memory (memory.h). */
 struct sw_importing {
     int (*import)(void *table, const struct sw_memory_source *source, struct sw_memory *out,
                   char *reason, size_t reason_size);
     void (*release)(void *table, struct sw_memory *memory);
     int (*load)(void *table, const struct sw_memory *memory, uint64_t offset, uint64_t bytes,
-                void *to); /* NULL: the host reads all of its memory itself */
+                void *to); /* NULL: the host reads all imported memory itself */
     bool (*device)(const void *table, uint8_t uuid[16]); /* NULL: there is none */
 };
 
-/* What a backend in C may leave out without a word, one in C++ (CUDA) is warned of, and that is an
- * error. */
+/* Members with this default may be left out of an initializer. C allows that silently. In C++
+ * (CUDA) the compiler warns without the default, and warnings are errors. */
 #ifdef __cplusplus
 #define SW_NONE_BY_DEFAULT = nullptr
 #else
 #define SW_NONE_BY_DEFAULT
 #endif
 
-/* Growth is the backend's: before a batch that might not fit it takes the capacity of
- * sw_geometry_grown and moves everything there; where that fails, the batch is carried out
- * in the table as it is. It keeps a copy of the configuration. */
+/* The backend grows the table: before a batch that might not fit, it moves everything to arrays of
+ * the capacity of sw_geometry_grown. If that fails, it carries out the batch in the table as it is.
+ * It keeps a copy of the configuration. */
 struct sw_backend {
     const char *name;     /* "cpu" or "cuda" */
     uint64_t operations;  /* bit 1 << enum sw_op: submit takes it; GET always */
     uint32_t batch_kinds; /* bit 1 << enum sw_batch_kind; OPERATIONS always */
-    bool leftovers_count; /* entries handed back (leftover_count) were held, and are held no more,
-                             without being counted in `deleted` or `evicted` */
+    bool leftovers_count; /* entries handed back (leftover_count) have left the table, and neither
+                             `deleted` nor `evicted` counts them */
 
-    /* Allocates an empty table of a valid configuration. *reason receives why this backend was
-     * chosen on success (a device's name, a sentence), and what to do on failure. */
+    /* Allocates an empty table of a valid configuration. On success *reason receives why this
+     * backend was chosen (a device's name, a sentence), on failure what to do. */
     int (*open)(const struct sw_table_config *config, void **out, char *reason, size_t reason_size);
     void (*close)(void *table);
-    /* What changes when the table grows or shrinks. Any thread, at any time. */
+    /* Returns the current facts; some change when the table grows or shrinks. Any thread, at any
+     * time. */
     void (*facts)(void *table, struct sw_backend_facts *facts);
 
     void *(*io_alloc)(void *table, size_t bytes);
@@ -128,58 +132,61 @@ struct sw_backend {
     int (*queue_open)(void *table, void **out);
     void (*queue_close)(void *queue);
 
-    /* A valid batch; its outputs (status, counters, leftover_count, scan.got, _stash_change) are
-     * zero on entry. poll returns SW_PENDING, or anything else once they are final. table.c keeps
-     * the number of entries as the sum over batches of inserted - deleted - evicted, minus
-     * leftover_count where leftovers_count says so. */
+    /* submit takes a valid batch; its outputs (status, counters, leftover_count, scan.got,
+     * _stash_change) are zero on entry. poll returns SW_PENDING until they are final, then another
+     * status. table.c computes the number of entries as the sum over batches of inserted - deleted
+     * - evicted, minus leftover_count if leftovers_count is true. */
     int (*submit)(void *queue, struct sw_batch *batch);
     int (*poll)(void *queue, struct sw_batch *batch);
 
-    /* Of a backend that carries batches out after submit has returned (combine.h): table.c then
-     * submits all writes to one queue, at most SW_TOGETHERS of them in flight, and reads to the
-     * others, of which each takes SW_READS_MAX. Where facts.together_ops_max is 0 these are NULL,
-     * writes are submitted to any queue, and submit sets write_sequence. submit_together and
-     * poll_together: as submit and poll. poll_together sets the outputs of the parts; their
-     * counters sum to what the launch counted. flush: launches the reads of this stream that the
-     * queue holds back; NULL if it never does. */
+    /* For a backend that carries out batches after submit has returned (combine.h). table.c submits
+     * all writes to one queue, with at most SW_TOGETHERS launches in flight, and reads to the other
+     * queues. Each of those takes SW_READS_MAX reads. If facts.together_ops_max is 0, these members
+     * are NULL, writes are submitted to any queue, and submit sets write_sequence. submit_together
+     * and poll_together work like submit and poll. poll_together sets the outputs of the parts;
+     * their counters sum to what the launch counted. flush launches the reads of this stream that
+     * the queue holds back; NULL: the queue never holds reads back. */
     int (*submit_together)(void *queue, struct sw_together *together);
-    /* How many operations the next launch may have if all of them are `op` and none wants
-     * `previous`: together_ops_max, or more where one launch costs much the same whatever it has.
-     * Called before a launch, by whoever launches. NULL: always together_ops_max. */
+    /* Returns how many operations the next launch may have if all of them are `op` and none wants
+     * `previous`: together_ops_max, or more if one launch costs much the same for any number of
+     * operations. The leader calls it before a launch. NULL: always together_ops_max. */
     uint32_t (*together_ops)(void *table, enum sw_op op);
     int (*poll_together)(void *queue, struct sw_together *together);
     void (*flush)(void *queue, uint32_t stream);
 
-    /* Blocking; no batch in flight. sw_table_check and sw_table_raw_copy; NULL: there is none. */
+    /* Implement sw_table_check and sw_table_raw_copy. Blocking; no batch in flight. NULL: not
+     * supported. */
     int (*check)(void *table, char *violation, size_t violation_size);
     int (*raw_copy)(void *table, void *slots);
 
-    /* image_read adds the next entries of an image, in any order, until the columns are full or
-     * there are no more: SW_OK or SW_E_DEVICE. NULL: submit takes no SW_BATCH_IMAGE. */
+    /* image_read adds the next entries of an image, in any order, until the columns are full or the
+     * image ends. Returns SW_OK or SW_E_DEVICE. NULL: submit takes no SW_BATCH_IMAGE. */
     int (*image_read)(void *image, struct sw_image_columns *columns);
     void (*image_drop)(void *image);
-    /* sw_memory_import, sw_memory_release, sw_memory_load, sw_memory_device. NULL: memory of this
-     * process is used as it is, and there is no other. */
+    /* Implements sw_memory_import, sw_memory_release, sw_memory_load and sw_memory_device. NULL:
+     * the table uses memory of this process where it lies, and can import no other memory. */
     const struct sw_importing *importing;
-    /* No batch in flight: the next write has the number after this. NULL where writes are combined.
+    /* Sets the number of the last write: the next write gets the number after it. No batch in
+     * flight. NULL where writes are combined.
      */
     void (*set_sequence)(void *table, uint64_t sequence);
-    /* The number of the write that began last. Any thread. NULL where writes are combined. */
+    /* Returns the number of the write that began last. Any thread. NULL where writes are combined.
+     */
     uint64_t (*last_sequence)(void *table) SW_NONE_BY_DEFAULT;
-    /* The latest clock of its batches. Any thread. NULL: entries do not expire. */
+    /* Returns the latest clock of the table's batches. Any thread. NULL: entries do not expire. */
     uint64_t (*clock)(const void *table) SW_NONE_BY_DEFAULT;
-    /* As sw_table_hold. Any thread. NULL: entries do not expire. */
+    /* Implements sw_table_hold. Any thread. NULL: entries do not expire. */
     void (*hold)(void *table, bool (*holds)(const void *context, uint64_t key),
                  const void *context) SW_NONE_BY_DEFAULT;
     /* NULL: entries are restored by batches. */
     const struct sw_restoring *restoring SW_NONE_BY_DEFAULT;
-    /* Where writes are combined, of a table whose entries expire: whether some entry does. Then,
-     * and where sw_batch._times, a batch of writes goes to submit_together by itself. A SWEEP
-     * without `bury` is done when submit returns. */
+    /* Returns whether some entry has an expiry time, in a table where writes are combined and
+     * entries may expire. If so, or if sw_batch._times is set, a batch of writes goes to
+     * submit_together without other batches. A SWEEP without `bury` is done when submit returns. */
     bool (*keeps_times)(const void *table) SW_NONE_BY_DEFAULT;
 };
 
-/* Whether a batch of operations has none but GET and PEEK. */
+/* Returns whether all operations of a batch are GET or PEEK. */
 static inline bool sw_batch_only_reads(const struct sw_batch *batch)
 {
     if (batch->ops == NULL || batch->count == 0) {
@@ -193,7 +200,8 @@ static inline bool sw_batch_only_reads(const struct sw_batch *batch)
     return true;
 }
 
-/* Whether a batch leaves the table as it is, but for the scores of entries that it used. */
+/* Returns whether a batch only reads the table. A read may still change the scores of the entries
+ * it used. */
 static inline bool sw_batch_is_read(const struct sw_batch *batch)
 {
     return batch->kind == SW_BATCH_OPERATIONS
@@ -201,10 +209,11 @@ static inline bool sw_batch_is_read(const struct sw_batch *batch)
                : batch->kind == SW_BATCH_SCAN || batch->kind == SW_BATCH_COUNT_SCORES;
 }
 
-/* EXPIRE and its kinds. */
+/* EXPIRE and its conditional forms. */
 #define SW_BACKEND_EXPIRES SW_OPS_EXPIRE
 
-/* Every operation on integers but those; every kind of batch but those of the cache, and SWEEP. */
+/* All operations on integers, except EXPIRE and its conditional forms. All kinds of batch, except
+ * SWEEP and those of the cache. */
 #define SW_BACKEND_ALL_OPERATIONS SW_OPS_INTEGERS
 #define SW_BACKEND_ALL_KINDS \
     (1U << SW_BATCH_OPERATIONS | 1U << SW_BATCH_CLEAR | 1U << SW_BATCH_SCAN | 1U << SW_BATCH_RESIZE)

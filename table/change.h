@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * change.h - what operations on one key, one after the other, make of it, whatever it was before:
- * so a key that is repeated very often can be taken through its operations by many threads, a
- * stretch of them each. One source for CPU and CUDA, both widths (names end in _s64 and _s128).
+ * change.h - the effect of several operations on one key, for any state of the key before them. So
+ * many threads can fold the operations on a key that is repeated very often: each thread folds one
+ * stretch of them. One source for CPU and CUDA, both widths (names end in _s64 and _s128).
  *
- * An absent key has one state, and goes through the operations itself. So does a present one after
- * a SET, SET_PRESENT or DELETE, after which its value before does not matter. Until then its value
- * v becomes min(max(v, low), high) + add, for all v in [from, to]: these functions are closed under
- * MIN, MAX, SUM, INCREMENT and DECREMENT as long as all v meet the same fate in each of them, so
- * [from, to] is made smaller where only some would overflow. What becomes of other values has to be
- * found by going through the operations again.
+ * An absent key has one state, and goes through the operations itself. A present key does so from
+ * its first SET, SET_PRESENT or DELETE on, because its earlier value no longer matters. Before
+ * that, its value v becomes min(max(v, low), high) + add, for all v in [from, to]. Functions of
+ * this form are closed under MIN, MAX, SUM, INCREMENT and DECREMENT as long as each operation
+ * overflows for all v in [from, to] or for none. If an operation would overflow for only some v,
+ * [from, to] is made smaller. For values outside [from, to] the caller runs the operations one by
+ * one.
  */
 #ifndef SHERWOOD_TABLE_CHANGE_H
 #define SHERWOOD_TABLE_CHANGE_H

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * change.inl - a key's state, and changes of it. Included by change.h once per width.
+ * change.inl - the state of a key, and the changes to it. Included by change.h once per width.
  */
 
 struct CH(key_state) {
     CH_WORD value; /* 0 if it is absent */
     bool exists;
-    bool inserted; /* by one of the operations so far */
+    bool inserted; /* one of the operations so far inserted it */
 };
 
 /* The effect of several operations on one key. An absent key becomes `absent`. A present key
  * becomes `present` if `is_state`. Otherwise its value v changes by kind:
  *
- *   RANGE    If v is in [from, to], it is clamped to [low, high], a part of [from, to], and `add`
- * is added modulo 2^width. The sum keeps the order unless [low, high] is [from, to]. For other v
- * the operations have to run one by one. BITS     v becomes (v & low) ^ add. UNKNOWN  The
- * operations have to run one by one. */
+ * - RANGE: if v is in [from, to], it is clamped to [low, high], a part of [from, to], and `add` is
+ *   added modulo 2^width. The sum keeps the order unless [low, high] is [from, to]. For other v the
+ *   operations have to run one by one.
+ * - BITS: v becomes (v & low) ^ add.
+ * - UNKNOWN: the operations have to run one by one. */
 enum CH(change_kind) { CH_ENUM(RANGE), CH_ENUM(BITS), CH_ENUM(UNKNOWN) };
 
 struct CH(change) {
@@ -54,7 +55,7 @@ SW_HD static inline enum sw_effect CH(key_step)(struct CH(key_state) * key, uint
     return effect;
 }
 
-/* What no operation makes of a key. */
+/* Returns the change by no operation: the identity. */
 SW_HD static inline struct CH(change) CH(change_none)(void)
 {
     struct CH(change) none;
@@ -64,7 +65,7 @@ SW_HD static inline struct CH(change) CH(change_none)(void)
     return none;
 }
 
-/* Leaves out the values whose sum passes the width, if others do not. */
+/* If the sum overflows the width only for some values, removes these values from the range. */
 SW_HD static inline void CH(change_order)(struct CH(change) * change)
 {
     if ((CH_WORD)(change->low + change->add) > (CH_WORD)(change->high + change->add)) {
@@ -72,7 +73,8 @@ SW_HD static inline void CH(change_order)(struct CH(change) * change)
     }
 }
 
-/* Adds to all values that come to at most `limit` before, or to none. */
+/* Adds `operand` to the values that have become at most `limit`. If there are such values, removes
+ * the others from the range. If there are none, adds to all values, or to none if fails_above. */
 SW_HD static inline void CH(change_add)(struct CH(change) * change, CH_WORD limit, CH_WORD operand,
                                         bool fails_above)
 {
@@ -88,7 +90,8 @@ SW_HD static inline void CH(change_add)(struct CH(change) * change, CH_WORD limi
     change->add += operand;
 }
 
-/* Subtracts from all values that come to at least `operand`, or from none. */
+/* Subtracts `operand` from the values that have become at least `operand`, and removes the others
+ * from the range. If there are no such values, changes nothing. */
 SW_HD static inline void CH(change_subtract)(struct CH(change) * change, CH_WORD operand)
 {
     CH(change_order)(change);
@@ -121,7 +124,7 @@ SW_HD static inline void CH(change_clamp)(struct CH(change) * change, CH_WORD le
     }
 }
 
-/* Is it the identity, as before the first operation? */
+/* Returns whether the change is still the identity. */
 SW_HD static inline bool CH(change_is_new)(const struct CH(change) * change)
 {
     return change->kind == CH_ENUM(RANGE) && change->from == 0 && change->low == 0 &&
@@ -203,8 +206,8 @@ SW_HD static inline void CH(change_verb)(struct CH(change) * change, enum sw_ver
     }
 }
 
-/* Appends an operation of SW_EXTRA_OPERATION_MAP. One that changes bit by bit is known by what it
- * makes of no bits and of all. */
+/* Appends an operation of SW_EXTRA_OPERATION_MAP. The results for 0 and for all ones define an
+ * operation that works bit by bit. */
 SW_HD static inline void CH(change_extra)(struct CH(change) * change, uint32_t op, CH_WORD operand)
 {
     CH_WORD out = 0, of_none = 0, of_all = 0;
@@ -239,8 +242,8 @@ SW_HD static inline void CH(change_append)(struct CH(change) * change, uint32_t 
 #undef SW_ROW
 }
 
-/* Takes a key through all operations of a change. False, with nothing changed, if its value is
- * none of those that are known of. */
+/* Takes a key through all operations of a change. Returns false and changes nothing if the change
+ * does not cover the key's value. */
 SW_HD static inline bool CH(change_apply)(const struct CH(change) * change,
                                           struct CH(key_state) * key)
 {
@@ -277,8 +280,8 @@ SW_HD static inline bool CH(change_then_bits)(struct CH(change) * change,
     return change->kind == CH_ENUM(BITS) && CH(change_is_new)(next);
 }
 
-/* Makes of a change what it and then another one come to. False if that is known of no value; then
- * the change is of no use. */
+/* Appends the change `then` to `change`. Returns false if the result covers no value; then the
+ * caller must not use `change`. */
 SW_HD static inline bool CH(change_then)(struct CH(change) * change, const struct CH(change) * then)
 {
     struct CH(change) next = *then;
@@ -296,7 +299,7 @@ SW_HD static inline bool CH(change_then)(struct CH(change) * change, const struc
     if (change->kind != CH_ENUM(RANGE) || next.kind != CH_ENUM(RANGE)) {
         return CH(change_then_bits)(change, &next);
     }
-    if (next.low == 0 && next.high == CH_MAX) { /* sums of any value */
+    if (next.low == 0 && next.high == CH_MAX) { /* `next` only adds, to any value */
         CH(change_present)(change, SW_VERB_ADD, SW_WHEN_ALWAYS, SW_REPEATED_ADDS, next.add);
         return true;
     }

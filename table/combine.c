@@ -7,11 +7,11 @@
 #include <assert.h>
 #include <string.h>
 
-/* Once so many operations are gathered, a batch of another operation waits for the next launch:
+/* From this many gathered operations on, a batch of another operation waits for the next launch:
  * backends carry out many operations of one kind faster than mixed ones. */
 #define APART_MIN 65536
 
-/* Where a batch is: sw_batch._stage. */
+/* Stages of a batch: sw_batch._stage. */
 enum stage { IN_QUEUE, DEFERRED, WAITING, DONE };
 
 static enum stage stage_of(const struct sw_batch *batch)
@@ -42,7 +42,7 @@ int sw_combiner_open(struct sw_combiner *combiner, const struct sw_backend *back
     }
     int status = backend->queue_open(table, &combiner->queue);
     if (status == SW_OK) {
-        /* the default attributes of Linux need no resources, so this cannot fail */
+        /* cannot fail: the default attributes of Linux need no resources */
         pthread_mutex_init(&combiner->lock, NULL);
     }
     return status;
@@ -80,8 +80,8 @@ void sw_combine_queue_init(struct sw_combine_queue *queue, struct sw_combiner *c
 
 /* --- launches; the leader's ------------------------------------------------------------------- */
 
-/* One that hands entries back has room for its own only, and scores are not collected. Where all
- * are, none is handed back. */
+/* A batch that may hand entries back has room only for its own left-overs, so it is not collected.
+ * With collects_all no entries are handed back. Scores are not collected either. */
 bool sw_combiner_collects(const struct sw_combiner *combiner, const struct sw_batch *batch)
 {
     return batch->kind == SW_BATCH_OPERATIONS &&
@@ -90,7 +90,7 @@ bool sw_combiner_collects(const struct sw_combiner *combiner, const struct sw_ba
            batch->group_count <= batch->count;
 }
 
-/* Whether a batch of writes concerns times. */
+/* Returns whether a batch of writes concerns expiry times. */
 static bool concerns_times(const struct sw_combiner *combiner, const struct sw_batch *batch)
 {
     const struct sw_backend *backend = combiner->backend;
@@ -98,15 +98,15 @@ static bool concerns_times(const struct sw_combiner *combiner, const struct sw_b
            (batch->_times || backend->keeps_times(combiner->table));
 }
 
-/* Whether a batch may be launched together with others. */
+/* Returns whether a batch may be launched together with others. */
 static bool shares(const struct sw_combiner *combiner, const struct sw_batch *batch)
 {
     return batch->count <= combiner->operations_max && sw_combiner_collects(combiner, batch) &&
            !concerns_times(combiner, batch);
 }
 
-/* Whether a batch is collected although no other is: where others may change it meanwhile, where it
- * is large, and where it concerns times. */
+/* Returns whether a batch is collected even if it is launched alone: if others may change it
+ * meanwhile, if it is large, or if it concerns times. */
 static bool is_collected_alone(const struct sw_combiner *combiner, const struct sw_batch *batch)
 {
     if (concerns_times(combiner, batch)) {
@@ -117,19 +117,19 @@ static bool is_collected_alone(const struct sw_combiner *combiner, const struct 
             (batch->count >= SW_COLLECTED_MIN && shares(combiner, batch)));
 }
 
-/* What all operations of a batch do; SW_OP_END if they differ. */
+/* Returns the operation of a batch; SW_OP_END if its operations may differ. */
 static uint32_t operation_of(const struct sw_batch *batch)
 {
     return batch->ops == NULL ? (uint32_t)batch->op : (uint32_t)SW_OP_END;
 }
 
-/* A launch that is being put together. */
+/* A launch to which batches are being added. */
 struct gathering {
     struct sw_together *together;
-    const struct sw_batch *own; /* what the leader is about to submit or poll */
+    const struct sw_batch *own; /* the batch that the leader submits or polls */
     uint32_t operations;
-    bool is_plain; /* all of them do the same, and none wants `previous` */
-    uint32_t most; /* operations, if it is plain; 0 until it is asked for */
+    bool is_plain; /* all have one operation, and no batch wants `previous` */
+    uint32_t most; /* most operations of a plain launch; 0: together_ops() was not called yet */
 };
 
 static bool stays_plain(const struct gathering *launch, const struct sw_batch *batch)
@@ -138,8 +138,8 @@ static bool stays_plain(const struct gathering *launch, const struct sw_batch *b
            batch->ops == NULL && batch->op == launch->together->parts[0]->op;
 }
 
-/* Whether it has room for a batch. How much a plain one may have is asked only once it has as much
- * as any. */
+/* Returns whether the launch has room for a batch. Calls together_ops() only if the launch exceeds
+ * the limit of all launches. */
 static bool has_room(const struct sw_combiner *combiner, struct gathering *launch,
                      const struct sw_batch *batch)
 {
@@ -157,9 +157,9 @@ static bool has_room(const struct sw_combiner *combiner, struct gathering *launc
     return operations <= launch->most;
 }
 
-/* Whether the launch is to have this batch too. A backend may copy much to the host for an image.
- * So only the thread that asked for it launches it, which waits anyway; and only when nothing is in
- * flight, since launches are not completed meanwhile. */
+/* Returns whether the launch takes this batch. A backend may copy much to the host for an image. So
+ * only the thread that requested the image launches it, since that thread waits anyway. It does so
+ * only if no launch is in flight, because no launch is completed during the copy. */
 static bool takes(const struct sw_combiner *combiner, struct gathering *launch,
                   const struct sw_batch *batch)
 {
@@ -182,7 +182,7 @@ static void add(struct gathering *launch, struct sw_batch *batch)
     launch->is_plain = stays_plain(launch, batch);
 }
 
-/* Takes waiting batches, the oldest first. False if there are none that may be launched. */
+/* Takes waiting batches, the oldest first. Returns false if none may be launched. */
 static bool take(struct sw_combiner *combiner, struct sw_together *together,
                  const struct sw_batch *own)
 {
@@ -205,7 +205,7 @@ static bool take(struct sw_combiner *combiner, struct sw_together *together,
     return together->count > 0;
 }
 
-/* The batches of a launch belong to their owners again. */
+/* Returns the batches of a launch to their owners. */
 static void release(const struct sw_together *together)
 {
     for (uint32_t i = 0; i < together->count; i++) {
@@ -213,13 +213,13 @@ static void release(const struct sw_together *together)
     }
 }
 
-/* A sweep that finds out by itself what it removes. */
+/* Returns whether a batch is a sweep that finds the expired entries by itself. */
 static bool is_sweep(const struct sw_batch *batch)
 {
     return batch->kind == SW_BATCH_SWEEP && batch->bury_count == 0;
 }
 
-/* The number of the write, or of the last one before the image. */
+/* Returns the number of the write, or of the last write before the image. */
 static uint64_t place_of(const struct sw_batch *batch)
 {
     return batch->kind == SW_BATCH_IMAGE ? batch->image.sequence : batch->write_sequence;
@@ -256,7 +256,7 @@ static void launch(struct sw_combiner *combiner, struct sw_together *together)
     release(together);
 }
 
-/* Completes the oldest launch, if it is done. */
+/* Completes the oldest launch. Returns false if it still runs. */
 static bool complete(struct sw_combiner *combiner)
 {
     struct sw_together *together = &combiner->together[combiner->oldest];
@@ -271,7 +271,7 @@ static bool complete(struct sw_combiner *combiner)
     return true;
 }
 
-/* Takes the oldest sweep, if nothing else waits. Under `lock`. */
+/* Takes the oldest sweep if no other batch waits. The caller has locked `lock`. */
 static struct sw_batch *take_sweep(struct sw_combiner *combiner)
 {
     struct sw_batch *batch = combiner->sweeps;
@@ -286,7 +286,8 @@ static struct sw_batch *take_sweep(struct sw_combiner *combiner)
     return batch;
 }
 
-/* Carries out sweeps while nothing waits. One that removed something was the next write. */
+/* Carries out sweeps while no other batch waits. A sweep that removed something gets the next
+ * number. */
 static void sweep(struct sw_combiner *combiner)
 {
     struct sw_batch *batch = NULL;
@@ -308,8 +309,8 @@ static void sweep(struct sw_combiner *combiner)
     } while (batch != NULL);
 }
 
-/* Completes what is done and launches what has gathered, unless another thread is at it. What
- * gathers too late for that thread to see is launched by the next poll. */
+/* Completes finished launches and launches waiting batches, unless another thread leads. A batch
+ * that arrives too late for that thread is launched by the next poll. */
 static void lead(struct sw_combiner *combiner, const struct sw_batch *own)
 {
     if (__atomic_load_n(&combiner->is_led, __ATOMIC_RELAXED) ||
@@ -338,8 +339,8 @@ static uint32_t stream_of(const struct sw_batch *batch)
     return batch->stream % SW_COMBINE_STREAMS;
 }
 
-/* Appends a write to the order. Reads that its stream submitted before and that the backend still
- * holds back come first. */
+/* Appends a write to the order. First flushes earlier reads of its stream that the backend still
+ * holds back. */
 static void push(struct sw_combine_queue *queue, struct sw_batch *batch)
 {
     struct sw_combiner *combiner = queue->combiner;
@@ -362,10 +363,11 @@ static void push(struct sw_combine_queue *queue, struct sw_batch *batch)
     *end = &batch->_next;
     __atomic_fetch_add(sweeps ? &combiner->sweeping : &combiner->gathered, 1, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&combiner->lock);
-    queue->last_write[stream_of(batch)] = sequence; /* the batch may be done already */
+    queue->last_write[stream_of(batch)] = sequence; /* `batch` may be done already */
 }
 
-/* Whether a batch, before which nothing of its stream is deferred, may go on. */
+/* Returns whether a batch may be submitted, given that its stream has no deferred batch before
+ * it. */
 static bool may_go(const struct sw_combine_queue *queue, const struct sw_batch *batch)
 {
     return !sw_batch_is_read(batch) ||
@@ -392,7 +394,8 @@ static void defer(struct sw_combine_queue *queue, struct sw_batch *batch)
     queue->deferred_of[stream_of(batch)]++;
 }
 
-/* Sends on the deferred batches that may go, and before which none of their stream stays. */
+/* Submits the deferred batches that may go. A batch stays deferred if an earlier batch of its
+ * stream stays. */
 static void send_deferred(struct sw_combine_queue *queue)
 {
     bool stays[SW_COMBINE_STREAMS] = {false};
@@ -421,7 +424,7 @@ static void send_deferred(struct sw_combine_queue *queue)
     queue->deferred_end = at;
 }
 
-/* Takes a place in the queue for a read. False if there is none. */
+/* Takes a place in the queue for a read. Returns false if the queue is full. */
 static bool take_place(struct sw_combine_queue *queue, const struct sw_batch *batch)
 {
     bool scan = batch->kind == SW_BATCH_SCAN;
@@ -440,7 +443,7 @@ static void leave_place(struct sw_combine_queue *queue, const struct sw_batch *b
     queue->scans = queue->scans && batch->kind != SW_BATCH_SCAN;
 }
 
-/* Numbers from before the sequence went back mean nothing. */
+/* Forgets the numbers of earlier eras: they are invalid after the sequence decreased. */
 static void forget_other_eras(struct sw_combine_queue *queue)
 {
     uint64_t era = __atomic_load_n(&queue->combiner->era, __ATOMIC_ACQUIRE);
@@ -470,7 +473,7 @@ int sw_combine_submit(struct sw_combine_queue *queue, struct sw_batch *batch)
     return status;
 }
 
-/* The status of a batch that is known to be done, or may be. */
+/* Returns the status of a batch. Leads if the batch still waits. */
 static int status_of(struct sw_combine_queue *queue, struct sw_batch *batch)
 {
     if (stage_of(batch) == IN_QUEUE) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * config.c - checks of a table's configuration that do not depend on how the engine works.
+ * config.c - checks of a table's configuration that are the same for all engines.
  */
 #include "table/config.h"
 
@@ -9,7 +9,7 @@
 
 #include "table/engine.h"
 
-/* Arrays larger than this cannot be addressed on any machine; keeps all products in 64 bits. */
+/* No machine can address larger arrays. The limit also keeps all products within 64 bits. */
 #define SLOTS_MAX (1ULL << 56)
 #define BATCH_OPS_MAX (1U << 28)
 

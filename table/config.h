@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * config.h - what must hold of a table's configuration, whatever the engine.
+ * config.h - checks of a table's configuration that all engines share.
  *
  * Threads: pure functions of their arguments.
  */
@@ -15,16 +15,16 @@
 extern "C" {
 #endif
 
-/* Checks what every engine requires. Returns SW_OK or SW_E_INVALID (with a sentence in
- * `reason`). */
+/* Checks the requirements of all engines. Returns SW_OK, or SW_E_INVALID with a sentence in
+ * `reason`. */
 int sw_config_valid(const struct sw_table_config *config, char *reason, size_t reason_size);
 
-/* Checks that only fields are set that the engine of this name uses: `fields`, of enum
- * sw_engine_field. Returns as sw_config_valid. */
+/* Checks that the configuration sets only fields that the engine uses. `engine` is its name,
+ * `fields` the set of its enum sw_engine_field. Returns as sw_config_valid. */
 int sw_config_own(const struct sw_table_config *config, const char *engine, uint32_t fields,
                   char *reason, size_t reason_size);
 
-/* The size of a value of a valid configuration. */
+/* Returns the size of a value of a valid configuration. */
 uint32_t sw_config_value_bytes(const struct sw_table_config *config);
 
 /* Writes a sentence to `reason` unless that is NULL, and returns SW_E_INVALID. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * configuration.h - what a table is created with.
+ * configuration.h - the configuration of a table.
  */
 #ifndef SHERWOOD_TABLE_CONFIGURATION_H
 #define SHERWOOD_TABLE_CONFIGURATION_H
@@ -18,20 +18,21 @@ enum sw_backend_kind { SW_BACKEND_AUTO, SW_BACKEND_CPU, SW_BACKEND_CUDA };
 /* The engine holds the entries. When to choose which: table/README.md, "Engines". */
 enum sw_engine { SW_ENGINE_ROBIN_HOOD, SW_ENGINE_CUCKOO, SW_ENGINE_CACHE };
 
-/* Cache: how many buckets a key may lie in: two, which fill evenly, or one, which is faster. */
+/* Cache: number of buckets in which a key may lie. MEMORY: two, which fill more evenly; THROUGHPUT:
+ * one, which is faster. */
 enum sw_cache_mode { SW_CACHE_MEMORY, SW_CACHE_THROUGHPUT };
 
-/* Cache: what an entry's score is; a full bucket evicts the lowest. EPOCH policies keep the epoch
- * in the high 32 bits. */
+/* Cache: the meaning of an entry's score. A full bucket evicts the entry with the lowest score.
+ * EPOCH policies keep the epoch in the high 32 bits. */
 enum sw_cache_policy {
     SW_CACHE_LRU,       /* the time of the last use */
     SW_CACHE_LFU,       /* the number of uses */
     SW_CACHE_EPOCH_LRU, /* the epoch of the last use, then its time, in batches */
     SW_CACHE_EPOCH_LFU, /* the epoch of the last use, then the number of uses */
-    SW_CACHE_CUSTOM     /* what the caller gives */
+    SW_CACHE_CUSTOM     /* a score set by the caller */
 };
 
-/* Whether batches may give scores under this policy; whether it has epochs. */
+/* Return whether batches may set scores under this policy, and whether it has epochs. */
 static inline bool sw_cache_takes_scores(enum sw_cache_policy policy)
 {
     return policy == SW_CACHE_LFU || policy == SW_CACHE_EPOCH_LFU || policy == SW_CACHE_CUSTOM;
@@ -40,11 +41,11 @@ static inline bool sw_cache_has_epochs(enum sw_cache_policy policy)
 {
     return policy == SW_CACHE_EPOCH_LRU || policy == SW_CACHE_EPOCH_LFU;
 }
-/* "lru", "epoch-lfu", ..: static storage. */
+/* Returns "lru", "epoch-lfu", ..: static storage. */
 const char *sw_cache_policy_name(enum sw_cache_policy policy);
 
-/* Cache: how batches that write are carried out on CUDA (table/cache/README.md). Rows are of
- * THROUGHPUT mode; LOCKS: under the locks of buckets. */
+/* Cache: execution strategy of batches that write on CUDA (table/cache/README.md). Rows exist only
+ * in THROUGHPUT mode. LOCKS carries out operations under the locks of buckets. */
 enum sw_cache_writing {
     SW_CACHE_WRITING_AUTO, /* the fastest for the batch, by measurement */
     SW_CACHE_WRITING_LOCKS,
@@ -52,17 +53,17 @@ enum sw_cache_writing {
     SW_CACHE_WRITING_LONG_ROWS
 };
 
-enum sw_rows_in { SW_ROWS_IN_GPU, SW_ROWS_IN_HOST, SW_ROWS_IN_GPU_HOST /* the GPU's first */ };
+enum sw_rows_in { SW_ROWS_IN_GPU, SW_ROWS_IN_HOST, SW_ROWS_IN_GPU_HOST /* GPU memory first */ };
 
-/* Choices that a table makes by itself (all zero), and that studies and tests override. None
- * changes where keys end. */
+/* Choices that a table makes by itself (all zero), and that studies and tests override. No choice
+ * changes where keys are stored. */
 enum sw_choice { SW_CHOICE_AUTO, SW_CHOICE_NEVER, SW_CHOICE_ALWAYS };
 struct sw_table_tuning {
-    enum sw_choice bulk;       /* CUDA: carry out upserts or deletes by streaming the whole table */
-    enum sw_choice ranges;     /* CUDA: partition batches that are sure to fit by ranges of m */
+    enum sw_choice bulk;       /* CUDA: stream the whole table to carry out upserts or deletes */
+    enum sw_choice ranges;     /* CUDA: partition batches that certainly fit by ranges of m */
     enum sw_choice hints;      /* CUDA: keep displacement hints (table/robin_hood/README.md) */
-    uint32_t block_size;       /* CUDA: threads of a block of the kernels that look up keys:
-                                  64, 128, .. 1024; 0: each kernel's own */
+    uint32_t block_size;       /* CUDA: threads per block of the kernels that look up keys: 64, 128,
+                                  .. 1024; 0: the default of each kernel */
     bool without_probe_counts; /* CUDA: counters.probes and hits of large batches of GET stay 0 */
     enum sw_cache_writing cache_writing; /* CUDA */
 };
@@ -74,45 +75,48 @@ struct sw_table_config {
     enum sw_engine engine;
     uint32_t slot_bits;          /* 64: u32 keys and values; 128: u64 keys and values */
     uint64_t capacity_slots;     /* rounded up to whole buckets; at least 1 bucket */
-    uint64_t max_capacity_slots; /* a table that would refuse a write grows up to this first; a
-                                    cache grows before more than half of it might be held. 0, or at
-                                    most capacity_slots: it does not grow; cuckoo never does. Where
-                                    growth fails, writes are refused (cache: entries are evicted),
-                                    and growth is not tried again for at least a second. Rounded up
-                                    to whole buckets */
+    uint64_t max_capacity_slots; /* a table that would refuse a write first grows, at most to this
+                                    capacity; a cache grows before more than half of its slots might
+                                    be occupied. 0, or at most capacity_slots: the table does not
+                                    grow; cuckoo never grows. If growth fails, writes are refused
+                                    (cache: entries are evicted), and the table does not try again
+                                    for at least a second. Rounded up to whole buckets */
     double max_load;    /* occupied / capacity at which writes are refused, (0, 1]. Up to 16 for
-                           studies of tables without a stash and with a max_probe: then nothing is
-                           refused, and what does not fit is handed back */
-    uint32_t max_probe; /* largest displacement in buckets; 0: derived from max_load. Cuckoo: the
-                           evictions after which an insert gives up; 0: derived */
+                           studies of tables without a stash and with a max_probe: entries that do
+                           not fit are then handed back */
+    uint32_t max_probe; /* largest displacement in buckets; 0: derived from max_load. Cuckoo: most
+                           evictions of an insert before it gives up; 0: derived */
     uint64_t seed;      /* of the mixing function; equal seeds give equal layouts */
     uint32_t batch_ops_max; /* operations a batch may hold, at most 2^28 */
-    uint64_t stash_slots;   /* size of the stash, which keeps entries that meet the cap; 0: they are
-                               handed back. A batch that begins with more in the stash may insert
-                               nothing */
+    uint64_t stash_slots;   /* entries of the stash, which keeps entries that meet the cap; 0: the
+                               table hands them back. If the stash holds more when a batch begins,
+                               the batch may insert nothing */
     uint32_t threads;       /* CPU backend: threads for large batches; 0: one per core */
     int device;             /* CUDA backend: device ordinal */
     struct sw_table_tuning tuning;
     uint32_t hash_functions; /* cuckoo: 2 or 3; 0: 3 */
-    uint32_t value_bytes;    /* cache: 4..1024; rows: 4..4096; by 4. 0: slot_bits / 16 */
-    uint32_t key_text_bytes; /* rows: of value_bytes, for texts of keys (admission.h); by 8 */
-    uint64_t rows_max;       /* rows: entries it may have at any capacity; 0: what max_load says */
-    enum sw_rows_in rows_in; /* rows on CUDA; entries are on the device */
-    uint64_t rows_gpu_bytes; /* GPU_HOST: so much of the GPU's; 0: what is free, with a margin */
+    uint32_t value_bytes;    /* cache: 4..1024; rows: 4..4096; a multiple of 4. 0: slot_bits / 16 */
+    uint32_t key_text_bytes; /* rows: last bytes of a row, for the key string (admission.h); a
+                                multiple of 8 */
+    uint64_t rows_max;       /* rows: most entries at any capacity; 0: the limit of max_load */
+    enum sw_rows_in rows_in; /* rows on CUDA; entries are always in device memory */
+    uint64_t rows_gpu_bytes; /* GPU_HOST: bytes of GPU memory; 0: the free memory, with a margin */
     enum sw_cache_mode cache_mode;
     enum sw_cache_policy cache_policy;
 };
 
-/* Robin Hood, 128-bit slots, 2^24 of them, load 0.85, AUTO, batches of 2^20, a stash of 2^16. */
+/* Sets the defaults: Robin Hood, 2^24 slots of 128 bits, max_load 0.85, AUTO, batches of 2^20
+ * operations, a stash of 2^16 entries. */
 void sw_table_config_init(struct sw_table_config *config);
 
-/* Whether a table of this configuration is possible, without creating it: SW_OK, or SW_E_INVALID
- * with one sentence in `reason` (unless it is NULL) that says what to do. Only sw_table_create
- * tells whether there is memory or a device for it. A pure function. */
+/* Checks whether a table of this configuration is possible, without creating it. Returns SW_OK, or
+ * SW_E_INVALID with one sentence in `reason` (unless it is NULL) that says what to do. Only
+ * sw_table_create finds out whether memory and a device are available. A pure function. */
 int sw_table_config_check(const struct sw_table_config *config, char *reason, size_t reason_size);
 
-/* Bytes of the slots and of all that lies beside them while the table lives, without the scratch of
- * batches. 0 if sw_table_config_check refuses the configuration. A pure function. */
+/* Returns the bytes of the slots and of the arrays beside them that exist as long as the table,
+ * without the scratch of batches. Returns 0 if sw_table_config_check rejects the configuration. A
+ * pure function. */
 uint64_t sw_table_config_bytes(const struct sw_table_config *config);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * counters.h - what a batch counts, and all batches of a table.
+ * counters.h - the counters of a batch, and of all batches of a table.
  */
 #ifndef SHERWOOD_TABLE_COUNTERS_H
 #define SHERWOOD_TABLE_COUNTERS_H
@@ -15,22 +15,22 @@ extern "C" {
 
 struct sw_op_counters {
     uint64_t operations; /* operations carried out: hits + misses */
-    uint64_t probes;     /* buckets inspected for them. A batch that CUDA carries out by streaming
-                            the whole table counts all buckets. Cache: a write counts its key's
+    uint64_t probes;     /* buckets read for these operations. If CUDA streams the whole table for a
+                            batch, the batch counts all buckets. Cache: a write counts its key's
                             candidate buckets */
     uint64_t hits;       /* the key was present before the operation */
-    uint64_t misses;     /* it was not */
+    uint64_t misses;     /* the key was absent before the operation */
 };
 
 struct sw_counters {
     struct sw_op_counters by_class[SW_CLASS_COUNT];
-    uint64_t inserted;     /* absent key, now present */
-    uint64_t updated;      /* present key, value written (the same value included) */
-    uint64_t deleted;      /* present key, now absent */
+    uint64_t inserted;     /* absent keys that became present */
+    uint64_t updated;      /* present keys whose value was written, even with the same value */
+    uint64_t deleted;      /* present keys that became absent */
     uint64_t failures;     /* times that an entry met the probe cap */
     uint64_t refused;      /* operations of groups refused with SW_E_FULL; counted nowhere else */
     uint64_t evicted;      /* cache: entries evicted to make room for others */
-    uint64_t not_admitted; /* cache: new entries turned away, since every resident they might have
+    uint64_t not_admitted; /* cache: new entries not admitted, because every entry they could have
                               replaced had a higher score */
 };
 

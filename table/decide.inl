@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * decide.inl - what one operation does to the value of its key. Included by operation.h once per
- * width.
+ * decide.inl - the effect of one operation on the value of its key. Included by operation.h once
+ * per width.
  */
 
-/* What `op` does to a key whose value is `old` (found) or that is absent; *out is the new value. */
+/* Returns the effect of `op` on a key that has the value `old` (found) or is absent; *out receives
+ * the new value. */
 SW_HD static inline enum sw_effect SW_WIDTH_NAMED(sw_decide)(uint32_t op, bool found,
                                                              SW_WIDTH_WORD old,
                                                              SW_WIDTH_WORD operand,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * each_width.inl - includes the file that SW_WIDTH_BODY names once for each width of slots
- * (widths.h), in which SW_WIDTH_NAMED(x) is x_s64 or x_s128.
+ * each_width.inl - includes the file SW_WIDTH_BODY once for each width of slots (widths.h).
+ * SW_WIDTH_NAMED(x) is x_s64 or x_s128 there.
  */
 #define SW_WIDTH_BITS 64
 #define SW_WIDTH_WORD uint32_t

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * engine.c - the table of engines: one line each.
+ * engine.c - the list of engines: one line each.
  */
 #include "table/engine.h"
 
@@ -31,7 +31,7 @@ static int refuse_engine(char *reason, size_t reason_size)
     return sw_config_refuse(reason, reason_size, "the engine must be %s", names);
 }
 
-/* Robin Hood has two sets of parts: values that are integers, and rows. */
+/* Robin Hood has two sets of parts: one for values that are integers, one for rows. */
 static const struct sw_engine_parts *parts_of(const struct sw_table_config *config)
 {
     bool rows = config->engine == SW_ENGINE_ROBIN_HOOD && config->value_bytes != 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * engine.h - the engines of this build: what each is called, which configurations it takes, and its
- * backends. An engine defines its struct sw_engine_parts in its own folder; engine.c lists them.
+ * engine.h - the engines of this build: the name, the configurations and the backends of each. An
+ * engine defines its struct sw_engine_parts in its own folder; engine.c lists them.
  *
  * Threads: constant data.
  */
@@ -14,8 +14,8 @@
 extern "C" {
 #endif
 
-/* Fields of a configuration that only some engines use. Setting one that the engine does not use is
- * refused (config.c). */
+/* Fields of a configuration that only some engines use. config.c rejects a configuration that sets
+ * a field which its engine does not use. */
 enum sw_engine_field {
     SW_FIELD_MAX_CAPACITY = 1 << 0,
     SW_FIELD_MAX_PROBE = 1 << 1,
@@ -34,19 +34,21 @@ enum sw_engine_field {
 
 struct sw_engine_parts {
     const char *name;
-    uint32_t fields; /* of enum sw_engine_field: those it uses */
-    /* Checks a configuration that sw_config_valid and sw_config_own accept. SW_OK, or SW_E_INVALID
-     * (with a sentence in `reason`, unless that is NULL). */
+    uint32_t fields; /* set of enum sw_engine_field: the fields it uses */
+    /* Checks a configuration that sw_config_valid and sw_config_own accept. Returns SW_OK, or
+     * SW_E_INVALID with a sentence in `reason` (unless it is NULL). */
     int (*valid)(const struct sw_table_config *config, char *reason, size_t reason_size);
-    /* Bytes of the slots of a valid configuration, with all that lies beside them while the table
-     * lives; without the scratch of batches, which depends on the backend. */
+    /* Returns the bytes of the slots of a valid configuration and of the arrays beside them that
+     * exist as long as the table. The scratch of batches is not included: it depends on the
+     * backend. */
     uint64_t (*bytes)(const struct sw_table_config *config);
     const struct sw_backend *cpu;
-    const struct sw_backend *(*cuda)(void); /* gives NULL: this build has no CUDA backend */
+    const struct sw_backend *(*cuda)(void); /* returns NULL if this build has no CUDA backend */
 };
 
-/* Whether a table of this configuration is possible: SW_OK or SW_E_INVALID. On SW_OK *parts are the
- * engine's; otherwise `reason` (unless NULL) has one sentence. */
+/* Finds the engine of a configuration, and checks whether such a table is possible. Returns SW_OK
+ * and the engine's parts in *parts, or SW_E_INVALID with one sentence in `reason` (unless it is
+ * NULL). */
 int sw_engine_find(const struct sw_table_config *config, const struct sw_engine_parts **parts,
                    char *reason, size_t reason_size);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * expiring.c - the clock of a table, which of its entries are held, and whether some may expire.
+ * expiring.c - the clock of a table, the keys whose expiry is suspended, and whether entries may
+ * expire.
  */
 #include "table/expiring.h"
 

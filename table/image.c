@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * image.c - images of a table, whatever holds its entries.
+ * image.c - images of a table, for all engines.
  */
 #include "table/image.h"
 
@@ -46,7 +46,7 @@ int sw_image_take(struct sw_queue *queue, bool borrow, struct sw_image **out)
     }
     int status = take(queue, &batch);
     if (status != SW_OK) {
-        if (batch.image.memory != NULL) { /* what came after it failed */
+        if (batch.image.memory != NULL) { /* a step after the image failed */
             backend->image_drop(batch.image.memory);
         }
         free(image);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * image.h - what a table holds at one instant, and precedence among the readers of its images.
+ * image.h - images of a table: its contents at one instant, and claims that give one reader of
+ * images precedence.
  *
- * Some engines have one image at a time, and every image needs memory. A reader that must not wait
- * claims the image; the other readers poll the claim and drop theirs.
+ * Some engines allow one image at a time, and every image needs memory. A reader that must not wait
+ * claims the image. The other readers poll the claim and drop their images.
  *
  * Threads: any.
  */
@@ -16,33 +17,35 @@
 struct sw_queue;
 struct sw_table;
 
-/* Images: what a table holds at one instant, between two writes. For robin_hood on the CPU nothing
- * is copied beforehand: a write first copies what it changes and the image has not read, and where
- * there is no memory for that the image is lost. Elsewhere writes wait while the arrays are copied;
- * reads go on, except those of a cache. With `borrow` nothing is copied: no batch that writes may
- * be submitted before the image is dropped. Only the calling thread is busy with the copy. Blocks;
- * the queue must be idle. SW_OK; SW_E_NOMEM: no memory for sw_image_bytes more where the slots lie;
- * SW_E_BUSY: there is an image; SW_E_UNSUPPORTED; SW_E_DEVICE. Drop images before the table. */
+/* An image: the contents of a table at one instant, between two writes. robin_hood on the CPU
+ * copies nothing beforehand: a write first copies the slots that it changes and the image has not
+ * read. If there is no memory for the copy, the image is lost. Elsewhere writes wait while the
+ * arrays are copied. Reads continue, except those of a cache. With `borrow` nothing is copied: the
+ * caller submits no batch that writes before it drops the image. Only the calling thread works on
+ * the copy. Blocks; the queue must be idle. SW_OK; SW_E_NOMEM: no memory for another sw_image_bytes
+ * where the slots lie; SW_E_BUSY: another image exists; SW_E_UNSUPPORTED; SW_E_DEVICE. Drop images
+ * before sw_table_destroy. */
 struct sw_image;
 int sw_image_take(struct sw_queue *queue, bool borrow, struct sw_image **out);
 uint64_t sw_image_bytes(const struct sw_table *table); /* 0: unsupported */
-/* write_sequence of its last write; how long writes waited, if that is known; a cache's epoch. */
+/* Return the write_sequence of the image's last write; how long writes waited, if known; a cache's
+ * epoch. */
 uint64_t sw_image_sequence(const struct sw_image *image);
 uint64_t sw_image_held_ns(const struct sw_image *image);
 uint64_t sw_image_epoch(const struct sw_image *image);
-/* Reads the next entries, in any order, each once: `count` of them, fewer only at the end. Arrays
- * are any memory; `scores`: of a cache, or times (expiring.h); or NULL. SW_OK; SW_E_NOMEM: it is
- * lost; SW_E_DEVICE. */
+/* Reads the next `count` entries, in any order, each once; fewer only at the end. The arrays may
+ * lie in any memory. `scores`: scores of a cache, or times (expiring.h); or NULL. SW_OK;
+ * SW_E_NOMEM: the image is lost; SW_E_DEVICE. */
 int sw_image_read(struct sw_image *image, uint32_t count, void *keys, void *values,
                   uint64_t *scores, uint32_t *got);
 void sw_image_drop(struct sw_image *image); /* NULL is allowed */
 
-/* Begins and ends a claim. The table only keeps their number: sw_image_take does not look at it. */
+/* Begin and end a claim. The table only counts the claims: sw_image_take ignores them. */
 void sw_image_claim(struct sw_table *table);
 void sw_image_unclaim(struct sw_table *table);
 bool sw_image_is_claimed(const struct sw_table *table);
 
-/* Returns the number of images that were taken and not dropped. */
+/* Returns the number of images taken and not yet dropped. */
 uint32_t sw_table_images(const struct sw_table *table);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * instance.h - a table and a queue, as the files behind table.h see them.
+ * instance.h - the structures of a table and a queue, for the files that implement table.h.
  */
 #ifndef SHERWOOD_TABLE_INSTANCE_H
 #define SHERWOOD_TABLE_INSTANCE_H
@@ -11,7 +11,7 @@
 
 #define SW_REASON_BYTES 512
 
-/* sw_counters are added up word by word. */
+/* table.c adds up sw_counters word by word. */
 #define SW_COUNTER_WORDS (sizeof(struct sw_counters) / sizeof(uint64_t))
 
 struct sw_table {
@@ -24,10 +24,10 @@ struct sw_table {
     uint64_t operations;   /* as in sw_table_info, with this configuration */
     uint32_t batch_kinds;
     bool filters_slots;
-    bool combines; /* writes go through the combiner, and not to the queues */
+    bool combines; /* writes go to the combiner instead of the queues */
     struct sw_combiner combiner;
     char reason[SW_REASON_BYTES];
-    /* sums over the batches that were polled to their end */
+    /* sums over the batches polled done */
     _Atomic uint64_t counters[SW_COUNTER_WORDS];
     _Atomic uint64_t handed_back;
     _Atomic uint64_t expired;
@@ -36,7 +36,7 @@ struct sw_table {
     _Atomic uint64_t batches;
     _Atomic uint64_t writes;
     _Atomic uint32_t images, image_claims;
-    _Atomic bool may_expire; /* some batch has given a time, or will */
+    _Atomic bool may_expire; /* some batch has given an expiry time, or will */
 };
 
 struct sw_queue {
@@ -55,7 +55,7 @@ static inline struct sw_backend_facts sw_table_facts_of(const struct sw_table *t
 /* Adds a completed batch to the sums. */
 void sw_table_account(struct sw_table *table, const struct sw_batch *batch);
 
-/* sw_batch_submit, for a batch that is known to be valid. */
+/* As sw_batch_submit, for a valid batch. */
 int sw_queue_submit(struct sw_queue *queue, struct sw_batch *batch);
 
 #endif

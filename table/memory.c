@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * memory.c - which memory a table may have, and importing memory of others. A backend in host
- * memory uses it where it is.
+ * memory.c - the memory that a table may use, and the import of memory. A backend in host memory
+ * uses imported memory where it lies.
  */
 #include "table/memory.h"
 

@@ -2,10 +2,10 @@
  *
  * mix.h - bijective mixing of keys, for host and device.
  *
- * The table stores m = mix(key ^ seed) instead of the key: m is spread evenly over the width, so
- * the home bucket is a multiply-high of m, and the key comes back through the inverse. fmix32 and
- * fmix64 are the finalizers of MurmurHash3 (Austin Appleby, public domain); the inverses use the
- * modular inverses of their multipliers.
+ * The table stores m = mix(key ^ seed) instead of the key. m is spread evenly over the width, so
+ * the home bucket is a multiply-high of m. The inverse computes the key from m. fmix32 and fmix64
+ * are the finalizers of MurmurHash3 (Austin Appleby, public domain); the inverses use the modular
+ * inverses of their multipliers.
  */
 #ifndef SHERWOOD_TABLE_MIX_H
 #define SHERWOOD_TABLE_MIX_H

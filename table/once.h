@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * once.h - loads from memory that others may change meanwhile: the keys and operands of a batch.
+ * once.h - single-read loads from memory that others may change meanwhile: the keys and operands of
+ * a batch.
  *
- * Each of these loads an element exactly once, whatever the compiler would prefer, so that two uses
- * of the value cannot disagree (batch.h, struct sw_batch; table/robin_hood/README.md, rule 9). Host
- * and device.
+ * Each of these forces the compiler to load an element exactly once, so two uses of the value
+ * cannot disagree (batch.h, struct sw_batch; table/robin_hood/README.md, rule 9). Host and device.
  */
 #ifndef SHERWOOD_TABLE_ONCE_H
 #define SHERWOOD_TABLE_ONCE_H
@@ -13,19 +13,19 @@
 #include <stdint.h>
 #include <string.h>
 
-/* An aligned integer, whole. */
+/* Loads an aligned integer as a whole. */
 #if defined(__CUDA_ARCH__)
 #define SW_LOAD_ONCE(pointer) (*(const volatile __typeof__(*(pointer)) *)(pointer))
 #else
 #define SW_LOAD_ONCE(pointer) __atomic_load_n(pointer, __ATOMIC_RELAXED)
 #endif
 
-/* Bytes, a multiple of 4 and aligned to 4. If the source changes meanwhile, the copy may hold some
- * old and some new words. */
+/* Copies `bytes` bytes, a multiple of 4 and aligned to 4. If the source changes meanwhile, the copy
+ * may hold some old and some new words. */
 static inline void sw_copy_once(void *to, const void *from, size_t bytes)
 {
 #if defined(__SANITIZE_THREAD__)
-    /* the loads of memcpy are taken for a race */
+    /* ThreadSanitizer would report the loads of memcpy as a race */
     for (size_t at = 0; at < bytes / sizeof(uint32_t); at++) {
         ((uint32_t *)to)[at] = SW_LOAD_ONCE((const uint32_t *)from + at);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * op.h - the operations of a table, by their numbers, which the log has, too.
+ * op.h - the operations of a table and their numbers. The log also uses these numbers.
  */
 #ifndef SHERWOOD_TABLE_OP_H
 #define SHERWOOD_TABLE_OP_H
@@ -12,24 +12,25 @@
 #include "proto/ops/operations.h"
 #include "table/mix.h"
 
-/* What one operation does to its key. "operand" is values[i]. SUM adds modulo 2^width; INCREMENT
- * past the largest value and DECREMENT below zero are refused, and the key stays as it was. For
- * both an absent key counts as 0.
+/* Operations on a key. "operand" is values[i]. SUM adds modulo 2^width. INCREMENT past the largest
+ * value and DECREMENT below zero are refused, and the key stays as it was. For both an absent key
+ * counts as 0.
  *
- * Operations from PEEK on exist in the cache engine alone, and ADD for rows. There a GET and every
- * operation that writes a value is a use of the entry, except SET_ABSENT of a present key and
- * SET_VALUE. The policy says what a use does to the score (sw_batch.scores). ADD adds value and
- * operand number by number; integers wrap around.
+ * Operations from PEEK on exist only in the cache engine, and ADD only for rows. In the cache a GET
+ * is a use of the entry. So is every operation that writes a value, except SET_ABSENT of a present
+ * key and SET_VALUE. The policy defines the effect of a use on the score (sw_batch.scores). ADD
+ * adds value and operand number by number; integers wrap around.
  *
- * EXPIRE changes the time at which its key expires, and not the value (sw_batch.expires); of an
- * absent key nothing. It does so always, or under a condition: sw_expire_holds. */
+ * EXPIRE changes the time at which a present key expires, and not its value (sw_batch.expires). On
+ * an absent key it changes nothing. Its conditional forms do so only if sw_expire_holds returns
+ * true. */
 enum sw_op {
 #define SW_ROW(name, number, op, ...) SW_##name = (op),
     SW_DATA_OPERATION_MAP(SW_ROW)
 #undef SW_ROW
         SW_OP_END = SW_OPS_END
 };
-/* No two rows have one number, and none passes the bits of a set. */
+/* Each row has its own number, and every number fits the bits of a set. */
 #define SW_ROW(name, number, op, ...) +1
 static_assert(SW_DATA_OPERATION_MAP(SW_ROW) == SW_OP_END && SW_OP_END < 64,
               "proto/ops/operations.h: SW_OPS_END is the number of the table's operations");
@@ -46,8 +47,8 @@ static_assert(1 SW_INTEGER_OPERATION_MAP(SW_ROW), "proto/ops/operations.h: integ
 static_assert(1 SW_OTHER_OPERATION_MAP(SW_ROW), "proto/ops/operations.h: integers lack these");
 #undef SW_ROW
 
-/* Whether EXPIRE, or one of its kinds with a condition, changes a present key that expires `before`
- * to expire `at`; 0: never. A pure function. */
+/* Returns whether EXPIRE, or one of its conditional forms, changes the expiry time of a present key
+ * from `before` to `at`; 0: never. A pure function. */
 SW_HD static inline bool sw_expire_holds(uint32_t op, uint64_t before, uint64_t at)
 {
     const bool earlier = at != 0 && (before == 0 || at < before);
@@ -73,7 +74,7 @@ SW_HD static inline bool sw_op_expires(uint32_t op)
     return SW_OPS_HAS(SW_OPS_EXPIRE, op);
 }
 
-/* Operations are counted in three classes. */
+/* Classes of operations in the counters. */
 enum sw_op_class { SW_CLASS_GET, SW_CLASS_UPSERT, SW_CLASS_DELETE, SW_CLASS_COUNT };
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * operation.h - what an operation means, for every engine of integers: its effect on one key, the
- * class it is counted in, and what a table keeps beside its slots. Host and device.
+ * operation.h - operations on integers, for all engines: their effect on one key, their class in
+ * the counters, and the state that a table keeps beside its slots. Host and device.
  *
  * Threads: pure functions of their arguments.
  */
@@ -16,7 +16,7 @@
 #include "table/table.h"
 #include "table/widths.h"
 
-/* Which class an operation is counted in. */
+/* Returns the class in which an operation is counted. */
 SW_HD static inline enum sw_op_class sw_op_class_of(uint32_t op)
 {
     return op == SW_GET                    ? SW_CLASS_GET
@@ -24,11 +24,11 @@ SW_HD static inline enum sw_op_class sw_op_class_of(uint32_t op)
                                            : SW_CLASS_UPSERT;
 }
 
-/* The mutable state beside the slots. The key whose mixed value is all ones has no slot: it lives
- * here, so that no key is forbidden. */
+/* The mutable state beside the slots. The key whose mixed value is all ones has no slot. Its entry
+ * is stored here, so all keys are allowed. */
 struct sw_state {
-    uint64_t occupied;       /* entries, those of the stash and the side cell included */
-    uint64_t stash_occupied; /* entries of the stash */
+    uint64_t occupied;       /* entries, including those of the stash and the side cell */
+    uint64_t stash_occupied; /* entries in the stash */
     uint64_t side_value;
     uint64_t side_present; /* 0 or 1 */
 };

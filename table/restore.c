@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * restore.c - filling a table, whatever holds its entries.
+ * restore.c - fills a table, for all engines.
  */
 #include "table/restore.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * scale.h - operands of ADD, multiplied before they are added; and what comes of wide ones.
+ * scale.h - multiplies operands of ADD by a scale before they are added, and adds wide operands.
  *
  * Threads: pure functions of their arguments.
  */
@@ -16,10 +16,10 @@
 extern "C" {
 #endif
 
-/* Whether operands of an ADD may be multiplied by a scale, given by its bits: it must be finite;
- * and 1 or -1 unless the operands are numbers of 32 bits, IEEE 754. */
+/* Returns whether operands of an ADD may be multiplied by a scale, given by its bits. The scale
+ * must be finite. It must be 1 or -1 unless the operands are 32-bit IEEE 754 numbers. */
 bool sw_scale_fits(enum sw_op op, bool wide_operands, uint32_t scale_bits);
-/* Multiplies operands of an ADD, `bytes` of them, by a scale that fits. Each product is rounded by
+/* Multiplies `bytes` bytes of operands of an ADD by a scale that fits. Rounds each product by
  * itself, before it is added. */
 void sw_scale_operands(enum sw_op op, bool wide_operands, uint32_t scale_bits, void *operands,
                        uint64_t bytes);

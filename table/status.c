@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * status.c - the texts of the status codes, and the names of ways.
+ * status.c - the texts of the status codes, and the names of execution strategies.
  */
 #include "table/table.h"
 

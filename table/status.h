@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * status.h - what functions of a table return.
+ * status.h - status codes of the functions of a table.
  */
 #ifndef SHERWOOD_TABLE_STATUS_H
 #define SHERWOOD_TABLE_STATUS_H
@@ -28,7 +28,7 @@ enum sw_status {
 #undef SW_STATUS_ENUM
 };
 
-/* Text of a status, static storage. */
+/* Returns the text of a status: static storage. */
 const char *sw_status_text(int status);
 
 #ifdef __cplusplus

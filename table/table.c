@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * table.c - the public face of the table: validates, chooses the backend, keeps statistics.
+ * table.c - implements table.h: validates arguments, chooses the backend, keeps statistics.
  */
 #include "table/table.h"
 
@@ -62,7 +62,7 @@ static int open_cuda(struct sw_table *table, const struct sw_backend *backend)
     return backend->open(&table->config, &table->memory, table->reason, sizeof(table->reason));
 }
 
-/* Leaves the reason for the choice, or for the failure, in table->reason. */
+/* Opens a backend. Stores the reason for the choice, or for the failure, in table->reason. */
 static int open_backend(struct sw_table *table, const struct sw_engine_parts *parts)
 {
     char why[SW_REASON_BYTES / 2];
@@ -89,7 +89,7 @@ static int open_backend(struct sw_table *table, const struct sw_engine_parts *pa
     return open_cpu(table, parts->cpu, why);
 }
 
-/* Whether entries of the table may expire, if those of its backend may. */
+/* Returns whether entries of the table may expire, if the backend supports it. */
 static bool may_keep_times(const struct sw_table *table, const struct sw_backend_facts *facts)
 {
     const struct sw_table_config *config = &table->config;
@@ -97,12 +97,12 @@ static bool may_keep_times(const struct sw_table *table, const struct sw_backend
         return true;
     }
     if (config->stash_slots == 0) {
-        return false; /* what is handed back would leave its time */
+        return false; /* an entry that is handed back would lose its time */
     }
     return facts->together_ops_max == 0 || config->batch_ops_max <= facts->collected_ops_max;
 }
 
-/* Limits the operations to those that make sense with this configuration. */
+/* Limits the operations and kinds of batch to those that this configuration supports. */
 static void limit_operations(struct sw_table *table, const struct sw_backend_facts *facts)
 {
     const uint64_t wide = SW_OPS_U64;
@@ -219,7 +219,7 @@ void sw_table_info(const struct sw_table *table, struct sw_table_info *info)
     };
 }
 
-/* Relaxed: each sum stands alone, and no reader relates two of them. */
+/* Relaxed: the sums are independent, and no reader relates two of them. */
 void sw_table_account(struct sw_table *table, const struct sw_batch *batch)
 {
     uint64_t words[SW_COUNTER_WORDS];
@@ -274,8 +274,8 @@ void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats)
     stats->occupied = stats->counters.inserted - stats->counters.deleted - stats->counters.evicted -
                       stats->expired -
                       atomic_load_explicit(&table->handed_back, memory_order_relaxed);
-    /* While this reads, or where batches are polled in another order than they took effect, the
-     * sums pass through states that never existed, even below zero. */
+    /* The sums may describe states that never existed, even below zero: batches may be polled
+     * meanwhile, or in another order than they took effect. */
     stats->occupied = stats->occupied >> 63 != 0 ? 0 : stats->occupied;
     stats->stash_occupied = stats->stash_occupied >> 63 != 0 ? 0 : stats->stash_occupied;
 }
@@ -332,7 +332,7 @@ int sw_batch_submit(struct sw_queue *queue, struct sw_batch *batch)
     return status == SW_OK ? sw_queue_submit(queue, batch) : status;
 }
 
-/* Answers that are sums, or that a backend may leave as they are. */
+/* Clears the answers that a backend adds to, or may leave unset. */
 static void clear_answers(struct sw_batch *batch)
 {
     batch->status = SW_OK;
@@ -359,13 +359,14 @@ static void clear_answers(struct sw_batch *batch)
         batch->sweep.cursor = 0;
         batch->sweep.looked = 0;
         break;
-    default: /* CLEAR, RESIZE, ERASE_SCORES and EPOCH have none; an IMAGE comes empty */
+    default: /* CLEAR, RESIZE, ERASE_SCORES and EPOCH have none; those of an IMAGE are already clear
+              */
         break;
     }
 }
 
 #ifdef SHERWOOD_CHECKS
-/* Bytes that a kind has of the union; CLEAR has none. */
+/* Returns the bytes of the union that the batch's kind uses; 0 for CLEAR. */
 static size_t own_bytes(const struct sw_batch *batch)
 {
     switch (batch->kind) {
@@ -390,7 +391,7 @@ static size_t own_bytes(const struct sw_batch *batch)
 }
 #endif
 
-/* Fills what other kinds have, so that tests find who reads it. */
+/* Overwrites the members of other kinds, so that tests find code that reads them. */
 static void spoil_other_kinds(struct sw_batch *batch)
 {
 #ifdef SHERWOOD_CHECKS

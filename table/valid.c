@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * valid.c - whether a batch keeps the rules of batch.h, and the table has what it asks for.
+ * valid.c - checks that a batch keeps the rules of batch.h, and that the table supports it.
  */
 #include "table/valid.h"
 
@@ -25,7 +25,7 @@ static bool groups_are_valid(const struct sw_batch *batch)
     return before == batch->count;
 }
 
-/* The set of the operations of a batch, as bits; 0 if one of them does not exist. */
+/* Returns the set of the operations of a batch, as bits; 0 if one of them does not exist. */
 static uint64_t operations_of(const struct sw_batch *batch)
 {
     if (batch->ops == NULL) {
@@ -47,8 +47,8 @@ static bool has_scores(const struct sw_table *table)
     return (table->operations >> SW_SET_SCORE & 1) != 0;
 }
 
-/* Whether the engine, and the policy of a cache, use the scores that the batch gives; `seen` are
- * its operations. */
+/* Returns whether the engine, and the policy of a cache, accept the scores of the batch; `seen` is
+ * the set of its operations. */
 static bool scores_are_valid(const struct sw_table *table, const struct sw_batch *batch,
                              uint64_t seen)
 {
@@ -74,8 +74,9 @@ static bool scores_are_valid(const struct sw_table *table, const struct sw_batch
 
 #define OF_16_BITS (SW_OPS_F16 | SW_OPS_BF16)
 
-/* Whether a batch that concerns times can be launched: where writes are combined it is collected,
- * whatever it hands back. */
+/* Returns whether a batch that concerns times can be launched. If writes are combined, such a batch
+ * is always collected, even if it hands entries back, so it must have no more groups than
+ * operations. */
 static bool times_are_valid(const struct sw_table *table, const struct sw_batch *batch)
 {
     const bool concerns = batch->_times || sw_table_may_expire(table);

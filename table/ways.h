@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * ways.h - how many batches were carried out in which way. Included by info.h.
+ * ways.h - counters of batches by execution strategy. Included by info.h.
  */
 #ifndef SHERWOOD_TABLE_WAYS_H
 #define SHERWOOD_TABLE_WAYS_H
@@ -11,8 +11,8 @@
 extern "C" {
 #endif
 
-/* The ways in which CUDA carries out batches of writes on Robin Hood (table/robin_hood/README.md,
- * "The CUDA backend"): name, text. */
+/* Execution strategies (ways) for batches of writes in Robin Hood on CUDA
+ * (table/robin_hood/README.md, "The CUDA backend"): name, text. */
 #define SW_WAY_MAP(X)            \
     X(SW_WAY_RANGES, "ranges")   \
     X(SW_WAY_STREAM, "stream")   \
@@ -24,7 +24,7 @@ enum sw_way {
     SW_WAY_MAP(SW_WAY_ENUM) SW_WAY_COUNT
 #undef SW_WAY_ENUM
 };
-/* "ranges", "stream", ..: static storage. */
+/* Returns "ranges", "stream", ..: static storage. */
 const char *sw_way_name(enum sw_way way);
 
 struct sw_way_counters {

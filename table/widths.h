@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * widths.h - the widths of slots: how many bits a slot has, the type of its key and of its value,
- * and how names of that width end. This list and each_width.inl are all that says which there are.
+ * widths.h - the widths of slots: the bits of a slot, the type of its key and of its value, and the
+ * suffix of names of that width. Only this list and each_width.inl name the widths.
  */
 #ifndef SHERWOOD_TABLE_WIDTHS_H
 #define SHERWOOD_TABLE_WIDTHS_H
