@@ -84,7 +84,7 @@ void sw_conn_end_stall(struct sw_conn *conn)
     conn->stall = SW_STALL_NONE;
 }
 
-/* Discards a request of which only a part has arrived, and stalled input. */
+/* Discards an incomplete request and stalled input. */
 static void drop_input(struct sw_conn *conn)
 {
     if (conn->stall != SW_STALL_NONE) {

@@ -56,7 +56,7 @@ struct sw_peer {
     char address[64];    /* "ip:port", "[ip6]:port" or "unix:0" */
 };
 
-/* Moments from which deadlines are counted, in milliseconds of the loop's clock. */
+/* Start times of deadlines, in milliseconds of the loop's clock. */
 struct sw_conn_times {
     uint64_t request_since; /* when the incomplete request began to arrive; 0: there is none */
     uint64_t input_at;      /* when the last byte was received */
@@ -141,8 +141,8 @@ bool sw_conn_refuse(struct sw_conn *conn, enum sw_refusal why);
 
 /* Counts a request as accepted; `data`: it accesses the table. */
 void sw_conn_accept(struct sw_conn *conn, bool data);
-/* The replies to this many accepted requests, `data` of which access the table, have been queued or
- * dropped. May free the connection. */
+/* Notes that the replies to `requests` accepted requests have been queued or dropped. `data` of
+ * these requests access the table. May free the connection. */
 void sw_conn_requests_done(struct sw_conn *conn, uint32_t requests, uint32_t data);
 static inline void sw_conn_request_done(struct sw_conn *conn, bool data)
 {

@@ -18,9 +18,10 @@ static inline bool sw_conn_is_free(const struct sw_conn *conn)
     return sw_login_is_free(&conn->login, conn->net->users_version);
 }
 
-/* Decides who a new connection is: the user that unix-users names for its peer, `default` if that
- * has no password, or nobody yet. A connection that must not be served at all (protected-mode, too
- * many that have not logged in) gets conn->refusal. `fd` is its socket; -1: there is none. */
+/* Sets the user of a new connection: the user that unix-users names for its peer, `default` if that
+ * user has no password, or nobody yet. Sets conn->refusal if the server must not serve the
+ * connection at all: protected-mode forbids it, or too many connections have not logged in. `fd` is
+ * its socket; -1: there is none. */
 void sw_conn_login_begin(struct sw_conn *conn, int fd, bool is_unix);
 
 /* Logs in by a password. A wrong one is counted and logged, and the connection is not read for a

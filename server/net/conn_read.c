@@ -67,9 +67,9 @@ static inline size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Returns room in the input buffer for about as many bytes as the incomplete request still needs.
- * The buffer grows with the bytes that have been received: a client that only announces a large
- * request must not cost the server its memory. */
+/* Returns room in the input buffer for about the bytes that the incomplete request still needs. The
+ * buffer grows with the bytes that have been received. So a client that only announces a large
+ * request takes no memory. */
 static uv_buf_t room_for_rest(struct sw_conn *conn)
 {
     struct sw_input *input = &conn->input;
@@ -83,8 +83,8 @@ static uv_buf_t room_for_rest(struct sw_conn *conn)
     return uv_buf_init((char *)input->bytes + input->end, (unsigned)bytes);
 }
 
-/* How many bytes to read at once, of requests that it may have no time for in this iteration: the
- * more connections share that, the less. What is read and must wait takes memory. */
+/* Returns how many bytes to read at once. The more connections share the iteration, the less each
+ * one reads: the loop may have no time for their requests, and waiting input takes memory. */
 static size_t share_bytes(const struct sw_conn *conn)
 {
     const size_t bytes = SW_READ_BYTES / sw_turn_sharers(&conn->net->turn);

@@ -14,8 +14,8 @@
  * to read. Returns 0, or -1 if there is no memory or no descriptor for that. */
 int sw_descriptors_open(struct sw_transport *transport, bool reading);
 
-/* Takes the descriptor that has come; -1: none has. One that has come while another one waits to be
- * taken ends the connection. */
+/* Returns the received descriptor, which the caller owns; -1: no descriptor has been received. If a
+ * second descriptor arrives before this call, the connection ends. */
 int sw_descriptors_take(struct sw_transport *transport);
 
 #endif

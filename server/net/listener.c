@@ -125,7 +125,7 @@ static void refuse_fd(int fd)
     }
 }
 
-/* .. which speaks TLS: without a handshake nothing can be said. */
+/* .. on the TLS port: without a handshake the server can send no error. */
 static void refuse_tls_fd(int fd)
 {
     (void)fd;
@@ -217,7 +217,7 @@ static void adopt(struct sw_listener *listener, const struct sw_activated *activ
     }
 }
 
-/* This one is ours with socket activation, too. */
+/* The server binds the TLS port itself, even with socket activation. */
 static int bind_tls(struct sw_listener *listener)
 {
     const struct sw_config *config = listener->config;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * pause.h - CLIENT PAUSE: until a moment requests of clients are held back, those that write or
- * all. They are not lost: their connections stall (SW_STALL_PAUSED), and go on in order.
+ * pause.h - CLIENT PAUSE: holds back all requests of clients, or those that write, for a given
+ * time. No request is lost: the connections stall (SW_STALL_PAUSED) and then continue in order.
  *
- * Invariant: once sw_pause_is_quiet says true of a pause, nothing that it holds back takes effect
- * before its end. Requests that were parsed before are over by then, on every loop.
+ * Invariant: once sw_pause_is_quiet returns true for a pause, no request that it holds back takes
+ * effect before its end. By then every loop has finished the requests that it parsed before.
  *
- * Threads: a seat belongs to its loop, but for its fields under the lock. The pause is shared; who
- * changes it takes the lock, and a loop that looks at it once a turn does not.
+ * Threads: a seat belongs to its loop, except its fields under the lock. The pause is shared. A
+ * change takes the lock; the check that each loop makes once an iteration does not.
  */
 #ifndef SHERWOOD_SERVER_NET_PAUSE_H
 #define SHERWOOD_SERVER_NET_PAUSE_H
@@ -28,7 +28,7 @@ struct sw_pause {
     uint64_t version;     /* atomic: how often it was changed */
 };
 
-/* A loop's side of it. */
+/* A loop's handle of the pause. */
 struct sw_pause_seat {
     struct sw_pause *pause; /* NULL: there is none */
     struct sw_list link;
@@ -43,28 +43,31 @@ void sw_pause_init(struct sw_pause *pause);
 /* To be called when every seat has left. */
 void sw_pause_fini(struct sw_pause *pause);
 
-/* Borrows both until the seat leaves, and the seat must not move. */
+/* Registers a loop. Borrows the pause and `wake` until sw_pause_leave. The seat must not move. */
 void sw_pause_sit(struct sw_pause *pause, struct sw_pause_seat *seat, uv_async_t *wake);
-/* The loop has ended: it is not waited for. Does nothing with a seat that is none. */
+/* Removes a loop that has ended: sw_pause_is_quiet no longer waits for it. Does nothing if the seat
+ * is not registered. */
 void sw_pause_leave(struct sw_pause_seat *seat);
 
-/* Holds requests back for so many milliseconds from now; one that is there is lengthened and made
- * stricter, never the other way. Returns its version. */
+/* Pauses requests for `ms` milliseconds. Extends an active pause or makes it stricter, never the
+ * opposite. Returns the pause's version. */
 uint64_t sw_pause_begin(struct sw_pause *pause, uint64_t ms, enum sw_pause_mode mode,
                         uint64_t now_ms);
-/* Ends it. */
+/* Ends the pause. */
 void sw_pause_end(struct sw_pause *pause);
-/* Does no loop work on a request any more that this version, or a later one, holds back? */
+/* Returns true if every loop has finished the requests that it parsed before it saw this version of
+ * the pause or a later one. */
 bool sw_pause_is_quiet(struct sw_pause *pause, uint64_t version);
-/* Returns the milliseconds until it ends, and whether it holds all back; 0: there is none. */
+/* Returns the milliseconds until the pause ends; 0: no pause. Sets *of_all if it holds back all
+ * requests. */
 uint64_t sw_pause_left_ms(const struct sw_pause *pause, bool *of_all);
 
-/* To be called by a loop once a turn. Returns true if something has changed: then the loop lets
- * those try again that wait, and notes what is on its way. */
+/* Each loop calls this once an iteration. Returns true if the pause has changed: then the loop
+ * retries its paused connections, and notes its requests in flight. */
 bool sw_pause_look(struct sw_pause_seat *seat, uint64_t now_ms);
-/* Nothing is on its way that the loop has parsed before it saw this version. */
+/* Reports that the loop has finished the requests that it parsed before it saw this version. */
 void sw_pause_settle(struct sw_pause_seat *seat);
-/* Has the loop told so of what it has seen? */
+/* Has the loop called sw_pause_settle for the version that it has seen? */
 static inline bool sw_pause_is_settled(const struct sw_pause_seat *seat)
 {
     return seat->quiet == seat->version; /* the loop alone writes both */

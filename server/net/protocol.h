@@ -61,7 +61,7 @@ struct sw_protocol {
     bool (*refuse)(struct sw_conn *conn, enum sw_refusal why);
     /* The bytes given to sw_transport_write have been sent (status 0) or are lost. */
     void (*written)(struct sw_conn *conn, int status);
-    /* Discards a request of which only a part has arrived. */
+    /* Discards an incomplete request. */
     void (*drop_input)(struct sw_conn *conn);
     /* Discards unsent replies; the connection is CLOSED. */
     void (*drop_output)(struct sw_conn *conn);

@@ -39,7 +39,7 @@ void sw_roster_leave(struct sw_roster *roster, struct sw_roster_entry *entry)
     if (roster == NULL) {
         return;
     }
-    pthread_mutex_lock(&roster->lock); /* its neighbours, of other loops, write to its link, too */
+    pthread_mutex_lock(&roster->lock); /* neighbours of other loops also write to its link */
     if (sw_list_is_linked(&entry->link)) {
         sw_list_remove(&entry->link);
         roster->count--;

@@ -26,7 +26,7 @@ struct sw_conn;
 #define SW_ROSTER_ADDRESS_BYTES 64
 #define SW_ROSTER_NAME_BYTES 64
 
-/* What changes while a connection is open. */
+/* The statistics of a connection that change while it is open. */
 struct sw_roster_figures {
     uint64_t active_ms;    /* when it last received something, by the monotonic clock */
     uint64_t input_bytes;  /* received and not consumed */

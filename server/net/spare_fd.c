@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* What a peer has sent is read before its socket is closed: otherwise the kernel resets the
- * connection, and the peer may lose the reply. */
+/* Bytes of a peer's input that are read before its socket is closed. If the kernel closed a socket
+ * with unread input, it would reset the connection, and the peer could lose the reply. */
 #define DISCARDED_BYTES 4096
 
 void sw_spare_fd_open(struct sw_spare_fd *spare)

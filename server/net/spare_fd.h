@@ -21,8 +21,8 @@ void sw_spare_fd_close(struct sw_spare_fd *spare);
 bool sw_spare_fd_helps(int error);
 
 /* Accepts a connection of `listener` in the place of the spare descriptor. `refuse` sends the peer
- * why it is refused, without waiting; then the connection is closed. Returns false if none was
- * accepted: the backlog is empty, or there is no spare descriptor. */
+ * the reason without waiting; then the connection is closed. Returns false if accept() failed (the
+ * backlog may be empty) or if there is no spare descriptor. */
 bool sw_spare_fd_refuse(struct sw_spare_fd *spare, int listener, void (*refuse)(int fd));
 
 #endif

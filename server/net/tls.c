@@ -88,7 +88,8 @@ void sw_tls_tell(struct sw_tls *tls, enum sw_transport_news news, const char *te
     }
 }
 
-/* That a socket fails later is no news: plain ones do so, too. */
+/* Reports a failed handshake or a broken TLS stream. A socket error after the handshake is not
+ * reported: unencrypted transports do not report it either. */
 static void tell_failure(struct sw_tls *tls, const char *text)
 {
     if (tls->transport->opening) {
@@ -106,7 +107,8 @@ static void finish_write(struct sw_tls *tls, int status)
     tls->transport->events->written(tls->transport, status);
 }
 
-/* The connection cannot go on: whoever waits is told. */
+/* Ends the transport. Reports the error to the connection, to a pending write and to a pending
+ * read. */
 void sw_tls_fail(struct sw_tls *tls, int error, const char *text)
 {
     if (tls->error != 0) {
@@ -253,14 +255,14 @@ static int write_all(struct sw_transport *transport, const uv_buf_t *pieces, uns
     if (error != 0) {
         return error;
     }
-    transport->writing = true; /* sw_transport_write sets it, too, but then it is polled for */
+    transport->writing = true; /* sw_transport_write also sets it, but after the poll below */
     sw_tls_watch_needed(tls, false);
     return 0;
 }
 
 static void on_writable(struct sw_tls *tls)
 {
-    if (!tls->transport->writing) { /* what OpenSSL itself has to say */
+    if (!tls->transport->writing) { /* records that OpenSSL itself writes */
         int flushed = sw_tls_flush(&tls->stream);
         if (flushed == SW_TLS_FAILED) {
             fail_stream(tls);
@@ -282,8 +284,8 @@ static void on_writable(struct sw_tls *tls)
     }
 }
 
-/* Records that have left count as progress of the bytes in them, but for the last byte, before all
- * of a batch have left. */
+/* Returns the unsent bytes. The bytes of a sent record count as sent. The last byte of a batch
+ * counts only when all records of the batch are sent. */
 static uint64_t queued_bytes(const struct sw_transport *transport)
 {
     const struct sw_tls *tls = transport->tls;
@@ -295,8 +297,8 @@ static uint64_t queued_bytes(const struct sw_transport *transport)
 
 /* --- life ------------------------------------------------------------------------------------- */
 
-/* The socket has failed, and libuv polls it no more. What came before is read first: an alert may
- * say why. */
+/* The socket has failed, and libuv no longer polls it. The transport first reads the input that
+ * arrived before: an alert may contain the cause. */
 static void on_reset(struct sw_tls *tls)
 {
     tls->events = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tls_door.h - the certificate, the key and the roots with which connections by TLS are opened, and
- * reading them again while the server runs. Functions may be called from any thread.
+ * tls_door.h - the certificate, the key and the roots of TLS connections. The server can read them
+ * again while it runs. Threads: any.
  */
 #ifndef SHERWOOD_SERVER_NET_TLS_DOOR_H
 #define SHERWOOD_SERVER_NET_TLS_DOOR_H

@@ -13,7 +13,7 @@
 /* The first byte of every connection by TLS: a record of the handshake. */
 #define HANDSHAKE_RECORD 22
 
-/* What a peer without TLS gets, whatever protocol it meant. */
+/* The reply to a peer without TLS, in any protocol. */
 static const char plain_reply[] =
     "-ERR this port speaks TLS: connect with TLS (redis-cli --tls), or to the plain port\r\n";
 

@@ -8,13 +8,13 @@
 #include <stddef.h>
 
 enum sw_tls_first {
-    SW_TLS_FIRST_NONE,   /* nothing has come yet */
+    SW_TLS_FIRST_NONE,   /* no byte has arrived yet */
     SW_TLS_FIRST_RECORD, /* a handshake begins; or the connection has ended, which that will find */
-    SW_TLS_FIRST_OTHER   /* the peer does not speak TLS: it has been told, and `text` says so */
+    SW_TLS_FIRST_OTHER   /* the peer does not speak TLS: the reply is sent, `text` is set */
 };
 
-/* Looks at the first byte of a connected socket, and leaves it there. A peer that does not speak
- * TLS is told `reply`; NULL: a line of RESP. Any thread. */
+/* Reads the first byte of a connected socket and leaves it in the socket. Sends `reply` to a peer
+ * that does not speak TLS; NULL: an error line of RESP. Threads: any. */
 enum sw_tls_first sw_tls_first_byte(int fd, const char *reply, char *text, size_t text_bytes);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * tls_handshake.c - handshakes, one behind the other.
+ * tls_handshake.c - TLS handshakes, one after the other.
  *
- * A step of a handshake computes for 0.2 ms (P-256) to 0.6 ms (RSA 2048), and strangers may ask for
- * it. So an event of the socket only puts the transport into the loop's list `handshakes`, and the
- * loop takes as many from it in an iteration as a phase has time for (turn.h).
+ * A step of a handshake computes for 0.2 ms (P-256) to 0.6 ms (RSA 2048), and any client may start
+ * one before it has logged in. So an event of the socket only adds the transport to the loop's list
+ * `handshakes`. In each iteration the loop continues handshakes until the time of the phase is over
+ * (turn.h).
  */
 #include <string.h>
 

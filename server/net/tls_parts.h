@@ -17,8 +17,8 @@ struct sw_tls {
     struct sw_tls_loop *loop;
     struct sw_list ready;      /* link in loop->ready, or in loop->handshakes */
     int fd;                    /* owned */
-    int events;                /* of the socket, that are polled for */
-    int error;                 /* with which the connection has failed, of libuv; 0: none */
+    int events;                /* polled events of the socket */
+    int error;                 /* libuv error that ended the connection; 0: no error */
     bool reading;              /* the connection wants its input */
     bool first_byte_known;     /* the peer has begun, and with a record of TLS */
     bool is_reset;             /* the socket has failed; what came before is read first */
@@ -40,7 +40,7 @@ void sw_tls_watch_needed(struct sw_tls *tls, bool drop_reading);
 void sw_tls_tell(struct sw_tls *tls, enum sw_transport_news news, const char *text);
 /* Ends the transport with an error of libuv, and a phrase that says why. */
 void sw_tls_fail(struct sw_tls *tls, int error, const char *text);
-/* Decrypts what there is, as long as the connection has room for it. */
+/* Decrypts the received input while the connection has room for it. */
 void sw_tls_read_some(struct sw_tls *tls);
 
 /* --- tls_handshake.c --- */

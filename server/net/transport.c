@@ -12,7 +12,7 @@
 
 #include "server/list.h"
 
-/* Seconds without traffic after which the kernel probes whether a TCP peer still exists. */
+/* After this many seconds without traffic the kernel sends a keepalive probe to a TCP peer. */
 #define KEEPALIVE_SECONDS 60
 
 static struct sw_transport *transport_of(uv_handle_t *handle)

@@ -104,9 +104,9 @@ static inline void sw_transport_read_stop(struct sw_transport *transport)
     transport->functions->read_stop(transport);
 }
 
-/* Writes as many bytes as the socket takes at once. Returns their number, or a negative error;
- * UV_EAGAIN if the socket takes none now. What is written next, by either function, must begin with
- * the first byte that was not taken: it may be encrypted already. */
+/* Writes the bytes that the socket accepts without waiting. Returns their number or a negative
+ * error; UV_EAGAIN if the socket accepts no byte now. The next write, by either function, must
+ * begin with the first byte that was not accepted: it may be encrypted already. */
 static inline int sw_transport_try_write(struct sw_transport *transport, const uv_buf_t *pieces,
                                          unsigned count)
 {
