@@ -47,9 +47,9 @@ static struct sw_body_layout reply_layout(const struct sw_request *request)
     return sw_reply_layout(&reply, request->operation);
 }
 
-/* What the request needs beside the two bodies: what was there before, and whether it was; of
- * GETRANGE the values of which the parts are sent; of others what times.h, keep.h and combine.h
- * say. */
+/* Returns the bytes that the request needs beside the two bodies. GETRANGE needs room for the whole
+ * values. Wide requests need room for the values before and the found bits. For other requests see
+ * times.h, keep.h and combine.h. */
 static uint64_t scratch_bytes(const struct sw_bulk *bulk, const struct sw_request *request)
 {
     const uint64_t values = sw_frame_align((uint64_t)request->count * request->value_bytes);
@@ -209,8 +209,7 @@ static bool names_region(uint32_t operation)
 }
 
 /* Begins to receive the frame whose head is at `bytes`. Returns the bytes consumed: the head and
- * the part of the body that is there. Returns 0 if the head is incomplete or the connection stalls.
- */
+ * the received part of the body. Returns 0 if the head is incomplete or the connection stalls. */
 static size_t begin(struct sw_conn *conn, const uint8_t *bytes, size_t size)
 {
     struct head head;

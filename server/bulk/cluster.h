@@ -47,8 +47,8 @@ const char *sw_bulk_cluster_refusal(const struct sw_bulk *bulk, uint32_t operati
 /* Says in the facts of the server whether it is in cluster mode. */
 void sw_bulk_cluster_info(const struct sw_bulk *bulk, struct sw_server_info *info);
 
-/* How many bytes the reply to a TOPOLOGY has at most, of which the client wants `wanted` at most.
- */
+/* Returns the largest number of bytes in the reply to a TOPOLOGY whose client wants at most
+ * `wanted` bytes. */
 uint32_t sw_bulk_topology_count(uint32_t wanted);
 /* Replies with a part of the topology. */
 void sw_bulk_start_topology(struct sw_bulk_frame *frame);

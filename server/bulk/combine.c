@@ -24,7 +24,7 @@ static void put(uint64_t *bits, uint32_t i, bool value)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* At least twice as many places as keys, a power of two. */
+/* Returns the number of places of the map: a power of two, at least 64 and twice the keys. */
 static uint64_t map_places(uint32_t count)
 {
     uint64_t places = 64;
@@ -108,7 +108,7 @@ void sw_combine_begin(struct sw_combine *combine, const struct sw_table_shape *s
 
 /* --- one operation ---------------------------------------------------------------------------- */
 
-/* What stands behind a string is nothing of it. */
+/* Compares two values. Ignores the bytes behind the end of a string. */
 static bool are_equal(const struct sw_table_shape *shape, const uint8_t *one, const uint8_t *other)
 {
     uint32_t bytes = shape->value_bytes, others = bytes;
@@ -137,7 +137,7 @@ static void replace_part(const struct sw_combine *combine, uint8_t *value, const
     memcpy(value + combine->range_offset, part, combine->range_bytes);
 }
 
-/* Makes the value after operation i of the one before. Returns whether it writes. */
+/* Computes the value after operation i. Returns true if the operation writes. */
 static bool make_value(const struct sw_combine *combine, uint32_t i, bool found)
 {
     const uint32_t bytes = combine->shape->value_bytes;
@@ -157,7 +157,7 @@ static bool make_value(const struct sw_combine *combine, uint32_t i, bool found)
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
-/* The place of a key in the map: that of its last operation, or an empty one. */
+/* Returns the place of a key in the map: the place of its last operation, or an empty place. */
 static uint32_t *place_of(const struct sw_combine *combine, uint64_t key, uint64_t *steps)
 {
     const uint32_t key_bytes = combine->shape->key_bytes;
@@ -197,7 +197,7 @@ static void run(struct sw_combine *combine, uint64_t *steps)
     combine->hits += found;
 }
 
-/* Moves what operation `gathered` writes, if anything, behind what was moved before. */
+/* Moves the write of operation `gathered`, if it has one, behind the writes moved before. */
 static void gather(struct sw_combine *combine)
 {
     const uint32_t i = combine->gathered++, n = combine->write_count;
@@ -215,7 +215,7 @@ static void gather(struct sw_combine *combine)
     combine->write_count++;
 }
 
-/* Clears what the log pads an array with. */
+/* Clears the padding that the log adds to an array. */
 static void pad(uint8_t *array, uint64_t bytes)
 {
     memset(array + bytes, 0, sw_frame_align(bytes) - bytes);

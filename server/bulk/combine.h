@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * combine.h - CAS and SETRANGE on arrays of keys: from the values that were found, and the
- * operands, it makes the value before each operation, and one write for each key that changes.
- * Operations take effect in array order, those on the same key one after the other.
+ * combine.h - computes the new values of CAS and SETRANGE on arrays of keys. Input: the values
+ * found and the operands. Output: the value before each operation, and one write for each key that
+ * changes. Operations take effect in array order, also those on the same key.
  *
  * A struct belongs to one loop. It borrows the arrays of a frame, allocates nothing, and works in
- * steps, so that a long frame does not hold its loop.
+ * steps, so that a long frame does not block its loop.
  */
 #ifndef SHERWOOD_SERVER_BULK_COMBINE_H
 #define SHERWOOD_SERVER_BULK_COMBINE_H
@@ -21,26 +21,26 @@ struct sw_combine {
     uint32_t operation;
     uint32_t count;
     uint32_t range_offset, range_bytes; /* of SETRANGE */
-    uint64_t seed;                      /* nobody can foresee how keys meet in the map */
+    uint64_t seed;                      /* random: clients cannot cause collisions in the map */
     uint8_t *keys;
     const uint8_t *operands;
     uint32_t operand_bytes;
-    uint8_t *previous; /* in: what the look found; then the value before each operation */
-    uint64_t *found;   /* in: was the key there? Then: before the operation; CAS: did it write? */
-    uint64_t *expires; /* in: when the key expires; NULL: none does */
+    uint8_t *previous; /* in: the values read; out: the value before each operation */
+    uint64_t *found;   /* in: key found; out: key present before the operation (CAS: it wrote) */
+    uint64_t *expires; /* in: when the key expires; NULL: the engine has no expiry */
     uint8_t *values;   /* the values after each operation, one every `value_stride` bytes */
     uint32_t value_stride;
-    uint64_t *last; /* bits: the key is not there again behind it, and has changed */
+    uint64_t *last; /* bits: the last operation on its key, which has changed */
     uint32_t *map;  /* the last operation on each key so far, plus 1; 0: empty */
     uint32_t map_mask;
     uint32_t at;       /* operations done */
-    uint32_t gathered; /* .. and looked at for what is written */
+    uint32_t gathered; /* operations whose writes were gathered */
 
-    /* Out. What is written is at the beginning of `keys`, `expires`, and of `writes`. */
+    /* Out. The writes are at the beginning of `keys`, `expires` and `writes`. */
     uint8_t *writes;
     uint32_t write_count;
     bool gives_times;    /* some key that is written expires */
-    uint64_t default_at; /* when those do that the look has not found; 0: never */
+    uint64_t default_at; /* when keys expire that the read did not find; 0: never */
     uint64_t hits;       /* bits of `found` */
 };
 
@@ -48,14 +48,14 @@ struct sw_combine {
  * other operations. */
 uint64_t sw_combine_bytes(const struct sw_table_shape *shape, const struct sw_request *request);
 
-/* Begins; `memory` has so many bytes, aligned to 64. `previous` and `found` are the arrays of the
- * reply, or NULL where it has none: then they lie in the memory, too. The caller has previous,
- * found and expires filled by a look before the first step. */
+/* Begins. `memory` has sw_combine_bytes() bytes, aligned to 64. `previous` and `found` are the
+ * arrays of the reply. If one is NULL, its array also lies in `memory`. Before the first step the
+ * caller must fill combine->previous, found and expires by a read of the table. */
 void sw_combine_begin(struct sw_combine *combine, const struct sw_table_shape *shape,
                       const struct sw_request *request, void *keys, void *operands, void *previous,
                       uint64_t *found, void *memory, uint64_t seed);
 
-/* Goes on for about so many bytes of values. Returns true when it is done. */
+/* Continues for about `bytes` bytes of values. Returns true when all operations are done. */
 bool sw_combine_step(struct sw_combine *combine, uint64_t bytes);
 
 #endif

@@ -14,7 +14,7 @@ struct arrays {
     uint64_t *expires, *found;
 };
 
-/* Takes so many bytes of the memory, aligned as arrays of frames are. */
+/* Reserves `bytes` bytes of the memory, aligned like the arrays of a frame. */
 static uint8_t *carve(uint8_t *memory, uint64_t *used, uint64_t bytes)
 {
     uint8_t *at = memory == NULL ? NULL : memory + *used;

@@ -14,8 +14,8 @@
  * pool when the reply is sent or the connection closes. */
 void sw_bulk_send(struct sw_conn *conn, struct sw_bulk_frame *frame);
 
-/* Sends queued replies, of each connection as many bytes as it may send in a turn. Returns true if
- * some connection can send more in the next turn without an event. */
+/* Sends queued replies. Each connection sends at most its share of an iteration. Returns true if
+ * some connection can send more in the next iteration without an event. */
 bool sw_bulk_flush(struct sw_bulk *bulk);
 
 /* The protocol's `written` and `drop_output`. */

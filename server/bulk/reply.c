@@ -91,8 +91,8 @@ static void refuse(struct sw_bulk_frame *frame, struct sw_reply *reply, enum sw_
     sw_bulk_reply(frame, reply, NULL, 0);
 }
 
-/* Clears the padding of an array of so many bytes, which lies in the frame's memory. Returns it
- * with its padding. */
+/* Clears the padding behind an array of `bytes` bytes in the frame's memory. Returns the array with
+ * its padding. */
 static uv_buf_t padded(void *array, uint64_t bytes)
 {
     uint64_t whole = sw_frame_align(bytes);
@@ -120,7 +120,7 @@ static void reply_to_scan(struct sw_bulk_frame *frame, struct sw_reply *reply)
     sw_bulk_reply(frame, reply, arrays, n);
 }
 
-/* What the reply says of a batch that has neither operations nor entries. */
+/* Fills the fields of the reply to a batch that has neither operations nor entries. */
 static void tell_of_table(const struct sw_batch *batch, struct sw_reply *reply)
 {
     switch (batch->kind) {
@@ -158,7 +158,8 @@ static unsigned add_evicted(const struct sw_batch *batch, struct sw_reply *reply
     return n;
 }
 
-/* Copies what GETRANGE asks for from the values to the reply. What lies behind a string is 0. */
+/* Copies the requested part of each value to the reply of GETRANGE. Bytes behind the end of a
+ * string are 0. */
 static void cut_parts(struct sw_bulk_frame *frame)
 {
     const struct sw_table_shape *shape = &frame->bulk->batches->shape;

@@ -180,8 +180,9 @@ static bool is_own(const struct sw_conn *conn)
            (peer.uid == geteuid() || peer.uid == 0);
 }
 
-/* Of whom memory of the device is taken. A handle of CUDA can be made up, and the driver opens one
- * that says more than there is: the first kernel that reads it ends the process. */
+/* Rejects device memory from processes that the server does not trust. A client can forge a CUDA
+ * handle. The driver opens a handle that states a larger size than the memory has, and then the
+ * first kernel that reads beyond the memory ends the process. */
 static const char *check_device(const struct sw_bulk_sharing *sharing)
 {
     const struct sw_conn *conn = sharing->conn;

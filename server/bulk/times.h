@@ -22,7 +22,7 @@ struct sw_bulk_frame;
 bool sw_bulk_times_fit(const struct sw_table_shape *shape, const struct sw_request *request,
                        char *message, size_t message_bytes);
 
-/* EXPIRE, its kinds and PERSIST: the bits of the reply say of which keys they changed the time. */
+/* EXPIRE, its kinds and PERSIST. The bits of the reply mark the keys whose time they changed. */
 static inline bool sw_bulk_shows_times(const struct sw_request *request)
 {
     return sw_operation_expires(request->operation) || request->operation == SW_OPERATION_PERSIST;

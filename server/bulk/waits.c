@@ -123,7 +123,7 @@ static void wait_for_replicas(struct sw_bulk_frame *frame)
 
 /* --- DIGEST ----------------------------------------------------------------------------------- */
 
-/* What a thread of libuv works on; the frame has it. */
+/* The work of a libuv thread; the frame owns it. */
 struct sw_bulk_reading {
     uv_work_t work;
     struct sw_table *table;
