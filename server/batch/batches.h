@@ -68,13 +68,14 @@ static inline bool sw_batches_are_followed(const struct sw_batches *batches)
  * sw_batches_fini. To be called before the first batch. */
 void sw_batches_set_gate(struct sw_batches *batches, struct sw_gate *gate);
 
-/* The write that must be answerable before a batch is that is done, and has read; 0: none. */
+/* Returns the write that must be answerable before the results of a batch that has read may leave;
+ * 0: none. */
 static inline uint64_t sw_batches_shown(const struct sw_batches *batches)
 {
     return batches->reads_wait ? sw_table_last_sequence(batches->table) : 0;
 }
 
-/* default-ttl: when a key expires that is written now, and of which nobody says when; 0: never. */
+/* Returns when a key expires that is written now without an expiry time (default-ttl); 0: never. */
 uint64_t sw_batches_default_time(const struct sw_batches *batches);
 
 /* `look` is called before the results of a batch leave (struct sw_flights). */
@@ -91,9 +92,9 @@ void sw_batches_look_at_growth(struct sw_batches *batches);
 enum sw_batches_door { SW_DOOR_OPEN, SW_DOOR_WAIT, SW_DOOR_REFUSE };
 enum sw_batches_door sw_batches_door(struct sw_batches *batches);
 
-/* Calls `done` of a flight of alone_flights, which is done, when what it wrote survives a crash, or
- * what it has read where reads wait for that; at once where it wrote nothing, or there is no log.
- */
+/* Calls `done` of a completed flight of alone_flights when what it wrote, or what it read if reads
+ * wait for the log, survives a crash. Calls it at once if the flight wrote nothing and reads do not
+ * wait, or if there is no log. */
 void sw_batches_hold(struct sw_batches *batches, struct sw_flight *flight,
                      void (*done)(struct sw_flight *flight));
 
@@ -125,8 +126,8 @@ bool sw_batches_are_of_one_generation(const struct sw_batches *batches);
  * `stream` take effect in the order of these calls. Their `done` are called in any order. */
 void sw_batches_start(struct sw_batches *batches, struct sw_flight *flight, uint32_t stream);
 
-/* Calls `done` of every flight whose batch is done, rounds first. If none is and `waits` is set, it
- * polls up to SW_POLLS_A_TURN times. Returns true if any was done. */
+/* Calls `done` of every flight whose batch is done, RESP batches first. While no batch is done and
+ * `waits` is set, it polls up to SW_POLLS_A_TURN times. Returns true if any was done. */
 bool sw_batches_poll(struct sw_batches *batches, bool waits);
 
 /* Has a batch failed because the device failed? Returns true only once. */

@@ -65,14 +65,15 @@ static bool pass_gate(struct sw_submitter *submitter, struct sw_flight *flight)
     return !flight->is_inside || sw_gate_enter(submitter->gate);
 }
 
-/* Is the clock by which a batch removed keys about to go back? Otherwise EXEC sees by the time of a
- * watched key that it has come, and one that was dead when WATCH looked has not changed. */
+/* Did the batch remove expired keys by a clock that is about to go back? Only then must their
+ * watchers be marked. Otherwise EXEC itself compares the expiry times of watched keys with the
+ * clock, and a key that had already expired when WATCH ran has not changed. */
 static bool goes_back(const struct sw_batch *batch)
 {
     return batch->buried_count > 0 && batch->clock_ms > sw_flight_wall_ms() + SW_CLOCK_HOLD_MS;
 }
 
-/* Marks who watches what a write that is done has changed. */
+/* Marks the watchers of the keys that a completed write has changed. */
 static void note_changes(const struct sw_submitter *submitter, const struct sw_flight *flight)
 {
     if (submitter->watched != NULL && flight->submitted && !sw_flight_reads(&flight->batch)) {

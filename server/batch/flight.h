@@ -43,8 +43,8 @@ struct sw_flight {
     bool lends;         /* its arrays stay until it may be answered: of a list that copies for the
                            log it is not copied */
     bool is_done;       /* the batch is done, and waits to be taken by the log */
-    bool is_unknown;    /* whether its write, or what it has read, survives a crash: the log
-                           broke before it was durable */
+    bool is_unknown;    /* its write, or the writes that it read, may not survive a crash: the log
+                           failed, or changed its history, before they were durable */
 };
 
 /* Submits flights to one queue of the table. */
@@ -60,7 +60,7 @@ struct sw_submitter {
 };
 
 struct sw_flights {
-    struct sw_submitter *submitter; /* borrowed; that of other lists, too */
+    struct sw_submitter *submitter; /* borrowed; shared with other lists */
     struct sw_loop_counters *counters;
     struct sw_list list;       /* flights that were submitted, oldest first */
     uint64_t count;            /* length of `list`, and those of them that wait to be submitted */

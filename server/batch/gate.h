@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * gate.h - the gate that all writes of all loops pass on their way to the table. A command that
- * looks at keys and then writes closes it meanwhile, so that nobody else writes in between.
+ * gate.h - the write lock of the table, here called the gate: all writes of all loops pass it. A
+ * read-modify-write command closes the gate between its read and its write.
  *
- * Invariant: from the moment at which sw_gate_is_empty says true until sw_gate_open, no write but
- * the holder's is in the table, and every write that was there before has taken effect. Reads pass
- * at any time.
+ * Invariant: from the moment at which sw_gate_is_empty returns true until sw_gate_open, the holder
+ * is the only writer of the table, and every earlier write has taken effect. Reads pass at any
+ * time.
  *
- * A write that finds the gate closed waits in its submitter (flight.c), which its loop polls. Who
- * wants to close it waits until those that it kept out have gone in, so that neither starves. Loops
- * that wait for anything here do not sleep: what they wait for takes as long as a few batches.
+ * A write that finds the gate closed waits in its submitter (flight.c), which its loop polls. The
+ * next close waits until the writes that the last close kept out have entered, so that neither side
+ * starves. Loops that wait here do not sleep: the wait takes as long as a few batches.
  *
  * Threads: a side belongs to its loop. The gate is shared.
  */
@@ -24,7 +24,7 @@
 struct sw_gate;
 struct sw_watched;
 
-/* A loop's side of the gate. */
+/* A loop's slot in the gate. */
 struct sw_gate_side {
     struct sw_gate *gate;
     struct sw_list link;     /* of all sides, under the gate's mutex */
@@ -34,9 +34,8 @@ struct sw_gate_side {
     uint8_t line_behind[64];
 };
 
-/* With the keys that clients watch, at most so many (watched.h). Returns NULL if there is no
- * memory.
- */
+/* Creates the gate and its list of at most `watched_keys_max` watched keys (watched.h). Returns
+ * NULL if there is no memory. */
 struct sw_gate *sw_gate_create(uint32_t watched_keys_max);
 /* Every side must have left. NULL is allowed. */
 void sw_gate_destroy(struct sw_gate *gate);
@@ -47,14 +46,14 @@ struct sw_watched *sw_gate_watched(struct sw_gate *gate);
 void sw_gate_side_init(struct sw_gate_side *side, struct sw_gate *gate);
 void sw_gate_side_fini(struct sw_gate_side *side);
 
-/* A write wants to go in. Returns false if the gate is closed: try again soon. */
+/* Admits a write. Returns false if the gate is closed: try again soon. */
 bool sw_gate_enter(struct sw_gate_side *side);
-/* It has taken effect, or was refused. */
+/* Ends a write that has taken effect or was rejected. */
 void sw_gate_leave(struct sw_gate_side *side);
 
-/* Closes the gate, unless somebody else has. Returns true if this side holds it from now on. */
+/* Closes the gate unless another side has closed it. Returns true if this side now holds it. */
 bool sw_gate_close(struct sw_gate_side *side);
-/* Is the gate, which this side has closed, empty by now? */
+/* Returns true if no write is left inside the gate, which this side has closed. */
 bool sw_gate_is_empty(const struct sw_gate_side *side);
 void sw_gate_open(struct sw_gate_side *side);
 

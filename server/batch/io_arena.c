@@ -15,7 +15,7 @@ int sw_io_arena_init(struct sw_io_arena *arena, struct sw_table *table, size_t b
     memset(arena, 0, sizeof(*arena));
     arena->table = table;
     arena->pages = bytes / SW_IO_PAGE;
-    /* Free extents are never adjacent, so there are at most half as many of them as pages. */
+    /* Free extents are never adjacent, so there is at most one for two pages (rounded up). */
     arena->free_extents = calloc(arena->pages / 2 + 1, sizeof(*arena->free_extents));
     arena->memory = sw_io_alloc(table, arena->pages * SW_IO_PAGE);
     if (arena->pages == 0 || arena->free_extents == NULL || arena->memory == NULL) {

@@ -54,9 +54,9 @@ static uint64_t given_time(const struct sw_batch *batch, uint32_t i)
     return batch->expires != NULL ? batch->expires[i] : batch->expire_at;
 }
 
-/* The time that operation i gives. One that has passed at the batch's clock, and so has removed the
- * key, is the earliest there is: it has passed at every clock. Where there are no times, none is
- * kept: readers in whose tables no key expires go on. */
+/* Returns the expiry time that operation i sets. A time that has passed by the batch's clock has
+ * removed the key, and becomes 1: 1 has passed by every clock. If no key of the table expires, KEEP
+ * becomes 0: so readers whose tables have no expiry accept the log. */
 static uint64_t time_of(const struct sw_batch *batch, uint32_t i)
 {
     const uint64_t at = given_time(batch, i);
@@ -262,7 +262,7 @@ static bool some_took_effect(const struct sw_batch *batch)
     return batch->status == SW_OK || (batch->status == SW_E_FULL && batch->group_count > 0);
 }
 
-/* What a batch did. Returns false if there is no memory for a copy. */
+/* Describes the effects of a batch in *write. Returns false if there is no memory for a copy. */
 static bool describe(const struct sw_batch *batch, uint32_t key_bytes, uint32_t value_bytes,
                      bool copies, struct sw_wal_write *write)
 {

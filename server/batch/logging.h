@@ -22,8 +22,9 @@ struct sw_batch;
 bool sw_logging_hand_in(struct sw_wal *wal, const struct sw_batch *batch, uint32_t key_bytes,
                         uint32_t value_bytes, bool copies);
 
-/* The same for replicas: always copied. A batch whose memory others may have changed meanwhile
- * (`shared`) is told to the feed as one that nobody knows. */
+/* Adds the batch to the replication backlog, always as a copy. Skips it as a write of unknown
+ * effect (sw_feed_skip) if a client may have changed its memory meanwhile (batch->shared), or if
+ * there is no memory for the copy. */
 void sw_logging_feed(struct sw_feed *feed, const struct sw_batch *batch, uint32_t key_bytes,
                      uint32_t value_bytes, bool copies);
 

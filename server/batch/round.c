@@ -10,7 +10,7 @@
 
 #include "server/limits.h"
 
-/* In `expires`: nobody says when the key expires. It is told when the round is submitted. */
+/* In `expires`: the command sets no expiry time. sw_round_submit replaces it. */
 #define UNSAID (SW_EXPIRE_KEEP - 1)
 
 /* Returns the address at *offset, and advances *offset by `bytes`, rounded up to 64 bytes. */
@@ -153,7 +153,7 @@ static void on_done(struct sw_flight *flight)
     round->done(round);
 }
 
-/* What does not say when its key expires does so at this time. */
+/* Gives the default expiry time to the operations that set none. */
 static void give_default_time(struct sw_round *round, struct sw_batch *batch)
 {
     const uint64_t at = sw_batches_default_time(round->batches);

@@ -70,7 +70,7 @@ uint8_t *sw_round_add_blob(struct sw_round *round, enum sw_op op, uint64_t key);
 /* The operation added last gives its key this time (sw_batch.expires). Others give theirs that of
  * default-ttl, or none. */
 void sw_round_give_time(struct sw_round *round, uint64_t at);
-/* Removes the operations after the first `operations`, none of which may be in a group. */
+/* Removes the operations after the first `operations`. The removed ones must not be in a group. */
 void sw_round_rewind(struct sw_round *round, uint32_t operations);
 
 /* Makes a group of the operations that are in none yet. Returns its number. */

@@ -24,13 +24,13 @@ struct sw_table_shape {
     uint32_t batch_kinds;        /* kinds of batches of the engine: bit 1 << enum sw_batch_kind */
     bool is_in_host;             /* the table is on the CPU backend */
     bool expires;                /* the engine has EXPIRE */
-    uint64_t default_ttl_ms;     /* so long after a write that does not say when; 0: never */
+    uint64_t default_ttl_ms;     /* lifetime of keys written without an expiry time; 0: unlimited */
     bool has_scores;             /* the engine has scores, and */
     enum sw_cache_policy policy; /* .. this policy */
     uint32_t slot_bits;
     uint32_t key_bytes;
     uint32_t value_bytes;        /* size of a value in the table, .. */
-    uint32_t key_text_bytes;     /* .. of which so many at its end are the text of the key */
+    uint32_t key_text_bytes;     /* bytes of the key string at the end of each value */
     uint32_t blob_bytes_max;     /* longest value that a client may send; 0: values are integers */
     uint32_t entry_bytes;        /* memory that one entry takes in the table */
     uint32_t batch_ops_max;      /* most operations of a batch */
@@ -43,13 +43,13 @@ struct sw_table_shape {
 struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
                                         const struct sw_config *config);
 
-/* Why a write is refused that the table has no room for, as the reply to a frame says it, and as
- * that to a command does: "-OOM ..\r\n". Static storage. */
+/* Returns the error text of a write that the table has no room for: for the reply to a frame, and
+ * as the error line of a command ("-OOM ..\r\n"). Static storage. */
 const char *sw_table_full(const struct sw_table_shape *shape);
 const char *sw_table_full_line(const struct sw_table_shape *shape);
 
-/* What stands behind "the .. engine has no EXPIRE" where it lacks one of these operations: with
- * what it does, or for which values. */
+/* Returns the text behind "the .. engine has no EXPIRE" if the table lacks one of these operations:
+ * the configuration that lacks it, or the values that have it. */
 const char *sw_table_lacking(const struct sw_table_shape *shape, uint64_t operations);
 
 /* Reads and writes element `i` of an array of integers of `bytes` bytes each (4 or 8). */

@@ -33,7 +33,7 @@ struct sw_watched {
     uint32_t keys_max;
     uint32_t count;          /* atomic: keys that are watched */
     uint32_t free;           /* first of the entries that are free */
-    struct entry *entries;   /* [keys_max + 1], the first of which is not used */
+    struct entry *entries;   /* [keys_max + 1]; the first one is unused */
     uint32_t chains[CHAINS]; /* atomic: the first entry of each */
 };
 
