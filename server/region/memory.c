@@ -31,7 +31,7 @@ static const char *check_memfd(int fd, uint64_t bytes)
     if (seals < 0) {
         return "the descriptor is not of a memfd";
     }
-    if ((seals & (F_SEAL_SHRINK | F_SEAL_SEAL)) == F_SEAL_SEAL) { /* any file of tmpfs, too */
+    if ((seals & (F_SEAL_SHRINK | F_SEAL_SEAL)) == F_SEAL_SEAL) { /* also any file of tmpfs */
         return "the descriptor is not of a memfd that can be sealed against shrinking: "
                "MFD_ALLOW_SEALING makes one";
     }

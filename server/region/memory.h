@@ -88,8 +88,8 @@ void sw_region_free(struct sw_region *region);
  * or the address is no multiple of `align`. */
 void *sw_region_at(const struct sw_region *region, uint64_t offset, uint64_t bytes, uint32_t align);
 
-/* Maps a memfd of just so many bytes, which must be sealed against shrinking. Returns NULL with a
- * sentence in `reason`. The descriptor stays the caller's. */
+/* Maps a memfd, which must have exactly `bytes` bytes and be sealed against shrinking. On failure
+ * returns NULL and sets `reason`. The caller keeps the descriptor. */
 uint8_t *sw_region_map(int fd, uint64_t bytes, char reason[SW_FRAME_TEXT_BYTES_MAX]);
 
 #endif

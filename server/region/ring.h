@@ -2,10 +2,10 @@
  *
  * ring.h - the server's side of a ring (proto/region.h).
  *
- * Each submission that is taken gets one completion, and is taken only if there is a slot for that:
- * taken - seen <= entries, so completions never overtake the client. What the server has counted it
- * keeps here, and never reads back. Everything belongs to the loop's thread; the client writes into
- * the memory at any time.
+ * The server takes a submission only if there is a slot for its one completion:
+ * taken - seen <= entries, so completions never overtake the client. The server keeps its counters
+ * in this struct, and never reads them back from the ring. Everything belongs to the loop's thread.
+ * The client may write into the memory at any time.
  */
 #ifndef SHERWOOD_SERVER_REGION_RING_H
 #define SHERWOOD_SERVER_REGION_RING_H
@@ -32,10 +32,11 @@ int sw_ring_peek(const struct sw_ring *ring, struct sw_submission *submission);
 void sw_ring_take(struct sw_ring *ring);
 /* Writes the completion of a submission that was taken. */
 void sw_ring_complete(struct sw_ring *ring, const struct sw_reply *reply);
-/* Shows the client what was taken and completed. Returns true if it sleeps, and has to get a bell.
- */
+/* Publishes the counters of taken and completed submissions to the client. Returns true if the
+ * client sleeps: then the caller must send a doorbell. */
 bool sw_ring_publish(struct sw_ring *ring);
 
-/* The client is to send a bell, or need not. What is looked at afterwards is newer. */
+/* Requests a doorbell from the client, or ends the request. Reads of the ring after this call see
+ * submissions at least as new as the call. */
 void sw_ring_set_asleep(const struct sw_ring *ring, bool asleep);
 #endif
