@@ -35,7 +35,7 @@ static const struct {
 };
 #define GENERAL_FLAGS (sizeof(general_flags) / sizeof(general_flags[0]))
 
-/* What the command line says apart from the values of options. */
+/* Flags of the command line other than values of options. */
 struct flags {
     const char *config_path;
     bool check;
@@ -171,7 +171,7 @@ static int check_persistence(const struct sw_config *config, char *error, size_t
     return 0;
 }
 
-/* What a member of a shard cannot have, and why; NULL: nothing. */
+/* Returns the setting that a member of a shard cannot have, and why; NULL: none. */
 static const char *wrong_with_member(const struct sw_config *config)
 {
     return config->replicaof[0] != '\0' ? "replicaof: etcd says who follows whom"

@@ -48,9 +48,9 @@ enum sw_config_derived {
     SW_DERIVED_MAX_CAPACITY = 32
 };
 
-/* How clients of a cluster are told to reach a node. */
+/* The kind of address that the server reports to clients of a cluster. */
 enum sw_config_endpoint { SW_CONFIG_ENDPOINT_IP, SW_CONFIG_ENDPOINT_HOSTNAME };
-/* In how many slots the keys of a command may lie. */
+/* Whether the keys of a command may lie in several slots of the node. */
 enum sw_config_multi_slot { SW_CONFIG_MULTI_SLOT_NO, SW_CONFIG_MULTI_SLOT_NODE };
 
 /* Which clients by TLS need a certificate. */
@@ -120,10 +120,10 @@ struct sw_config {
     uint32_t default_ttl;    /* robin_hood engine: seconds; 0: none */
     uint32_t resp_keys;      /* enum sw_resp_keys of proto/key_form.h */
     uint32_t resp_keys_change;    /* 1: yes */
-    uint32_t resp_key_text_bytes; /* texts of hashes that rows keep; 0: none */
+    uint32_t resp_key_text_bytes; /* longest key string that rows store; 0: rows store no strings */
 
     /* [persistence] */
-    char data_dir[SW_CONFIG_DIR_MAX];     /* of snapshots; empty: none are written */
+    char data_dir[SW_CONFIG_DIR_MAX];     /* of snapshots; empty: no snapshots */
     char save[SW_CONFIG_SAVE_MAX];        /* pairs of seconds and changes: save_points.h */
     uint32_t snapshots_keep;              /* 2 */
     uint32_t stop_writes_on_bgsave_error; /* 1: yes */
@@ -137,7 +137,7 @@ struct sw_config {
     uint64_t log_backlog_bytes;
 
     /* [cluster] */
-    char cluster_config[512]; /* the topology: a file, or etcd://..; empty: none is read */
+    char cluster_config[512]; /* the topology: a file, or etcd://..; empty: no topology */
     char cluster_state[SW_CONFIG_FILE_MAX]; /* empty: cluster.json in data_dir */
     char cluster_node_id[48];               /* 40 hex digits; empty: that of the state */
     char cluster_announce_ip[64];           /* empty: what the topology says */
@@ -195,8 +195,8 @@ struct sw_config {
     uint32_t http_timeout_ms;        /* of a request and its reply as a whole, 10000 */
     uint64_t http_request_bytes_max; /* memory of an HTTP connection, 16 KiB */
 
-    /* No options: what the limit of open files allows (fd_limit.h). Constant once the server runs;
-     * 0: as many as the options say. */
+    /* Not options: numbers of connections that the limit of open files allows (fd_limit.h).
+     * Constant once the server runs. 0: the options set the number. */
     uint32_t connections_fit;
     uint32_t http_connections_fit;
 };
@@ -216,22 +216,22 @@ static inline uint32_t sw_config_http_connections(const struct sw_config *config
     return fit != 0 ? fit : config->http_connections_max;
 }
 
-/* Of whom memory of the GPU is taken: of processes of the server's user and of root, or of any. */
+/* Whose GPU memory the server maps: only of processes of its own user and of root, or of any. */
 enum sw_device_regions { SW_DEVICE_REGIONS_OWN, SW_DEVICE_REGIONS_ANY };
 
-/* What a value of the table is to clients. */
+/* How clients see a value of the table. */
 enum sw_value_format {
     SW_VALUE_INTEGER, /* unsigned integers of the keys' width */
-    SW_VALUE_STRING,  /* a length of SW_VALUE_LENGTH_BYTES, little-endian, then as many bytes, then
+    SW_VALUE_STRING,  /* a length of SW_VALUE_LENGTH_BYTES, little-endian, then the bytes, then
                          zeros */
-    SW_VALUE_FIXED    /* bytes, always exactly as many as a value of the table has */
+    SW_VALUE_FIXED    /* bytes: always the full size of a value of the table */
 };
 #define SW_VALUE_LENGTH_BYTES 4U
 #define SW_VALUE_BYTES_MAX 4096U /* of a value in the table (table.h), its length included */
 
 enum sw_config_action {
     SW_CONFIG_RUN,   /* start the daemon */
-    SW_CONFIG_CHECK, /* --check-config: check files and folders, too, then print the options */
+    SW_CONFIG_CHECK, /* --check-config: also check files and folders, then print options */
     SW_CONFIG_EXIT,  /* --help, --version: done, exit 0 */
     SW_CONFIG_ERROR  /* a sentence on stderr was written; exit 2 */
 };
@@ -263,15 +263,16 @@ void sw_config_table(const struct sw_config *config, struct sw_table_config *tab
 /* The format of values, and the bytes that one takes in the table and in bulk frames. */
 enum sw_value_format sw_config_value_format(const struct sw_config *config);
 uint32_t sw_config_stored_bytes(const struct sw_config *config);
-/* .. of which the last ones are the text of the key, with its length, 2 bytes; 0: none. */
+/* Returns the bytes at the end of a stored value that hold the key string and its length of 2
+ * bytes; 0: none. */
 uint32_t sw_config_text_bytes(const struct sw_config *config);
 /* Whether values are rows; then how many numbers one has (1 of bytes and strings). */
 bool sw_config_has_rows(const struct sw_config *config);
 uint32_t sw_config_dimension(const struct sw_config *config);
-/* What values of the formats STRING and FIXED are: enum sw_value_type. */
+/* Returns the type of values of the formats STRING and FIXED: enum sw_value_type. */
 uint32_t sw_config_value_type(const struct sw_config *config);
 
-/* Which entries are evicted, in the words of redis' maxmemory-policy. */
+/* Returns the eviction policy as a name of redis' maxmemory-policy. */
 const char *sw_config_redis_policy(const struct sw_config *config);
 
 /* Returns true if the table may grow, and at max-capacity would be larger than the memory of this

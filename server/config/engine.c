@@ -167,7 +167,7 @@ int sw_config_check_given(const struct sw_config *config, const bool given[SW_OP
     return 0;
 }
 
-/* What only rows have. */
+/* Checks the options that need rows. */
 static int check_rows(const struct sw_config *config, char *error, size_t error_bytes)
 {
     const uint32_t number = sw_value_type_bytes(config->value_type);

@@ -18,7 +18,7 @@
 #define FRAME_OPS_MIN 64U
 /* The longest command that does not take a list has this many arguments. */
 #define RESP_ARGUMENTS_MIN 8U
-/* What a bulk string takes in addition to its bytes: at most "$4096\r\n" and "\r\n". */
+/* Bytes that a bulk string takes in addition to its contents: at most "$4096\r\n" and "\r\n". */
 #define BULK_STRING_BYTES 9U
 
 #define ULL(value) ((unsigned long long)(value))

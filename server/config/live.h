@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * live.h - options that change while the server runs: by SIGHUP, which reads the file anew, and by
- * CONFIG SET. A change is all or nothing: what would contradict another option changes none.
+ * live.h - options that change while the server runs: by SIGHUP, which reads the file again, and by
+ * CONFIG SET. A change is all or nothing: if one new value contradicts another option, no option
+ * changes.
  *
- * The rows SW_LIVE_OPTION of option_rows.inl are live. Their numbers may be read by any thread, at
- * any time, by SW_LIVE; their texts by what `changed` is told. All other options are constant.
+ * The rows SW_LIVE_OPTION of option_rows.inl are live. Any thread may read their numbers at any
+ * time by SW_LIVE. Their texts are passed only to the function `changed`. All other options are
+ * constant.
  */
 #ifndef SHERWOOD_SERVER_CONFIG_LIVE_H
 #define SHERWOOD_SERVER_CONFIG_LIVE_H
@@ -70,9 +72,9 @@ int sw_live_set(struct sw_live *live, const struct sw_live_pair *pairs, size_t c
 int sw_live_reload(struct sw_live *live, const char *who, struct sw_live_changes *restart,
                    char *error, size_t error_bytes);
 
-/* What an option is by now, that no CONFIG SET changes: as REPLICAOF does `replicaof`. The next
- * rewrite writes that. Returns 0; or -1 with a sentence in `error`, if the option cannot hold it.
- */
+/* Notes the present value of an option that a command other than CONFIG SET has changed, such as
+ * REPLICAOF. The next rewrite writes this value. Returns 0; or -1 and sets `error` if the option
+ * cannot have the value. */
 int sw_live_note(struct sw_live *live, const struct sw_option *option, const char *value,
                  char *error, size_t error_bytes);
 /* Does the command line set the option, whatever the file says? */

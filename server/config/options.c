@@ -98,7 +98,7 @@ static const struct sw_option options[SW_OPTION_COUNT] = {
 };
 #undef SW_OPTION
 
-/* Which of them are live. */
+/* True for the live options. */
 static const bool is_live[SW_OPTION_COUNT] = {
 #define SW_OPTION(...)
 #define SW_LIVE_OPTION(field, ...) [SW_OPTION_AT_##field] = true,

@@ -126,10 +126,10 @@ int sw_config_check_cluster(const struct sw_config *config, char *error, size_t 
  * the same for capacity and max-capacity by sw_config_fit_table, if one of them is auto. */
 void sw_config_fit(struct sw_config *config);
 
-/* Bytes of memory that a table may have: of the host; where its slots and where its rows are; and
- * of the two, what the first slots and rows are a part of, from which no other mappings are
- * subtracted. 0: a device that does not say. They do not depend on what is in use, so that each
- * start of the daemon on a machine finds the same. */
+/* Bytes of memory that a table may have: in the host, where its slots are, and where its rows are.
+ * `first` is the smaller of slots and rows before the server's other mappings are subtracted; the
+ * first slots and rows take a part of it. 0: the device reports no size. The numbers do not depend
+ * on the memory in use, so that each start of the daemon on a machine finds the same ones. */
 struct sw_config_memory {
     uint64_t host, slots, rows, first;
 };

@@ -85,7 +85,7 @@ static bool name_in(const char *line, char open, const char *end, char name[NAME
     return true;
 }
 
-/* Decides behind which line each new one comes. */
+/* Chooses the line behind which each new line is written. */
 static void place(struct rewrite *rewrite, FILE *file)
 {
     char line[LINE_BYTES], section[NAME_BYTES] = "", name[NAME_BYTES];
@@ -187,7 +187,7 @@ static void copy_lines(const struct rewrite *rewrite, FILE *file, FILE *out)
     put_new_sections(rewrite, out);
 }
 
-/* Is the new file read as what it is meant to say? */
+/* Checks that reading the new file gives the intended values. */
 static int check_new_file(struct rewrite *rewrite)
 {
     struct rewrite again = *rewrite;

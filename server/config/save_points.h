@@ -13,8 +13,8 @@
 
 #define SW_SAVE_POINTS_MAX 8
 
-/* A snapshot is due if this many seconds have passed since the last one, and so many keys were
- * changed. */
+/* A snapshot is due if `seconds` have passed since the last snapshot and `changes` keys have
+ * changed since then. */
 struct sw_save_point {
     uint64_t seconds;
     uint64_t changes;
