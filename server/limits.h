@@ -27,12 +27,12 @@
  * does not look at the bytes inside it. */
 #define SW_RESP_ARGUMENT_COST 64
 
-/* How many bytes a connection may receive, and send of bulk replies, in one turn of its loop. If
- * the loop has submitted a RESP round in the last SW_TURN_SHARED_MS, the bulk connections that it
- * reads share SW_TURN_BYTES, each with at least _MIN and at most _MAX: that is about 100 us of
- * copying, after which the loop serves others. Otherwise each connection may transfer
- * SW_TURN_BYTES_ALONE: a frame that is received at once and gets its reply at once costs up to a
- * fifth less, because it is still in the cache. */
+/* How many bytes a connection may receive, and send of bulk replies, in one event-loop iteration.
+ * If the loop has submitted a RESP batch in the last SW_TURN_SHARED_MS, the bulk connections that
+ * it reads share SW_TURN_BYTES, each with at least _MIN and at most _MAX. That is about 100 us of
+ * copying; then the loop serves other connections. Otherwise each connection may transfer
+ * SW_TURN_BYTES_ALONE: a frame that is received and answered in one iteration costs up to a fifth
+ * less, because it is still in the cache. */
 #define SW_TURN_BYTES (512 * 1024)
 #define SW_TURN_BYTES_MIN (64 * 1024)
 #define SW_TURN_BYTES_MAX (256 * 1024)
@@ -52,43 +52,43 @@
  * SW_TURN_CLOCK_COST. It is read behind each request that costs as much. */
 #define SW_TURN_CLOCK_COST 128
 #define SW_COST_READ 16    /* of a read of a socket */
-#define SW_COST_BYTES 512  /* as many bytes that were received or answered cost 1 */
+#define SW_COST_BYTES 512  /* received or sent bytes that cost 1 */
 #define SW_COST_RETRY 4    /* of a stalled connection that is tried again */
 #define SW_COST_CLOSE 64   /* of a connection that ends */
 #define SW_COST_OPEN 64    /* of a connection that begins */
 #define SW_COST_SESSION 8  /* of a command that answers from its connection: PING */
 #define SW_COST_REPORT 128 /* of one that reads or changes the server: INFO, CONFIG SET */
 #define SW_COST_FRAME 16   /* of a bulk frame, beside its keys */
-#define SW_COST_KEYS 4     /* as many keys of one request cost 1 */
-#define SW_COST_ENTRY 2    /* of an entry that SCAN, KEYS or a count looks at */
-#define SW_COST_TEXT 32    /* as many bytes of a text cost 1, for each byte of a pattern */
+#define SW_COST_KEYS 4     /* keys of one request that cost 1 */
+#define SW_COST_ENTRY 2    /* of an entry that SCAN, KEYS or a count reads */
+#define SW_COST_TEXT 32    /* bytes of a key string that cost 1, for each byte of a pattern */
 
-/* What is taken from a ring in a turn: no more once one of these is reached. */
+/* In one iteration the loop takes records from a ring until it reaches one of these limits. */
 #define SW_RING_TURN_RECORDS 64
 #define SW_RING_TURN_KEYS (256 * 1024)
 
 /* Bytes of text replies (INFO, errors and others that do not come from the table) that one
- * connection, and all connections of a loop, may cause in one turn. A KiB costs about 10 us, so
- * this is a few milliseconds. */
+ * connection, and all connections of a loop, may cause in one iteration. A KiB costs about 10 us,
+ * so this is a few milliseconds. */
 #define SW_TURN_TEXT_BYTES (64 * 1024)
 #define SW_TURN_TEXT_BYTES_ALL (256 * 1024)
 
-/* A bulk connection is not paused for unsent replies before it has more than this many. Otherwise a
- * connection with frames larger than output-bytes-pause could never be read and written at the same
- * time. It is resumed when half as many are left. */
+/* Unsent replies pause a bulk connection only if it has more than this many. Otherwise a connection
+ * with frames larger than output-bytes-pause could never be read and written at the same time. The
+ * connection resumes when half of this number is left. */
 #define SW_UNSENT_FRAMES_MIN 4
 
 /* A loop with batches in flight and nothing else to do polls them this many times before it calls
  * epoll again: a few microseconds without a system call. */
 #define SW_POLLS_A_TURN 64
-/* Of a bulk frame that runs alone so many bytes of values are made in a turn. */
+/* Bytes of new values that a read-modify-write frame computes in one iteration. */
 #define SW_ALONE_TURN_BYTES (4U << 20)
 
 /* Bytes that a slot of the cache engine takes beside its value: key, score, digest and mark. */
 #define SW_CACHE_SLOT_BYTES 18
 
-/* Bytes of keys, operands and earlier values of a round: _USUAL limits the default of
- * round-ops-max, and _MAX what an operator may set. */
+/* Bytes of keys, operands and earlier values of a RESP batch: _USUAL limits the default of
+ * round-ops-max. _MAX limits the value that an operator may set. */
 #define SW_ROUND_BYTES_USUAL (32 * 1024 * 1024)
 #define SW_ROUND_BYTES_MAX (512 * 1024 * 1024)
 
@@ -110,15 +110,15 @@
 #define SW_LOGIN_WAIT_MS 100ULL
 #define SW_LOGIN_WAIT_MS_MAX 5000ULL
 
-/* What a connection may send before it has logged in, as in redis: arguments of a command, and
- * bytes of one. */
+/* Limits of a command before the connection has logged in, as in redis: the number of its
+ * arguments, and the bytes of the command and of each argument. */
 #define SW_LOGIN_ARGUMENTS_MAX 10
 #define SW_LOGIN_REQUEST_BYTES_MAX (16 * 1024)
 
 /* Unsent replies at which its input is paused then, if output-bytes-pause is not less. */
 #define SW_LOGIN_OUTPUT_BYTES_PAUSE (16 * 1024)
 
-/* A turn that took longer than this moves the deadlines of all connections. */
+/* An iteration that took longer than this moves the deadlines of all connections. */
 #define SW_LONG_TURN_MS 200
 
 /* Size of the buffer in which a loop formats RESP replies before it sends them. */
@@ -127,28 +127,29 @@
 /* Longest inline command, and longest line with a count, in RESP. The same as in redis. */
 #define SW_RESP_INLINE_BYTES_MAX (64 * 1024)
 
-/* Bytes of the text replies of one round. */
+/* Bytes of the text replies of one RESP batch. */
 #define SW_ROUND_TEXT_BYTES_MAX (16 * 1024 * 1024)
 
 /* How often deadlines are checked. */
 #define SW_SWEEP_MS 100
-/* Every SW_SWEEP_MS at most so many batches look for keys whose time has come, each at so many keys
- * that expire: some 100 us each. */
+/* Every SW_SWEEP_MS at most _BATCHES batches search for expired keys. Each checks at most _ENTRIES
+ * keys that have an expiry time, which takes about 100 us. */
 #define SW_EXPIRY_SWEEP_ENTRIES 4096
 #define SW_EXPIRY_SWEEP_BATCHES 32
 
-/* A command with keys of a slot that is being handed over waits so long, and is then refused with
- * TRYAGAIN. */
+/* A command with keys of a slot that is being handed over waits for at most this time. Then the
+ * server rejects it with TRYAGAIN. */
 #define SW_FROZEN_MS 1000
-/* What a step of a move that keeps slots unserved may take: its replicas, its log. */
+/* Longest time of a migration step that keeps slots unserved, such as waiting for replicas or for
+ * the log. */
 #define SW_MOVE_STEP_MS 3000
 
-/* A table in host memory grows inside the submit of a batch, on one thread, and other loops wait
- * for it in their submits. Up to this long the watchdog counts a submit as progress. The time
- * depends on the slots of the old and the new table together, not on the keys: at a load of 0.84 a
- * core of a virtual machine moves 60 million 128-bit slots or over 100 million 64-bit ones a
- * second, and several times as many at a small load. TimeoutStopSec of the service unit is this
- * plus 20 s. */
+/* A table in host memory grows inside the submit of a batch, on one thread. Other loops wait for it
+ * in their submits. Up to this time the watchdog counts a submit as progress. The time of a growth
+ * depends on the slots of the old and the new table together, not on the keys. At a load of 0.84 a
+ * core of a virtual machine moves 60 million 128-bit slots or over 100 million 64-bit slots a
+ * second. At a small load it moves several times that number. TimeoutStopSec of the service unit is
+ * this plus 20 s. */
 #define SW_SUBMIT_MS_MAX 600000
 
 /* The least time between two warnings that the table could not grow or be resized. */

@@ -121,16 +121,16 @@ static bool is_alone(const struct sw_loop *loop)
     return sw_alone_is_busy(&loop->resp) || sw_bulk_alone_is_busy(&loop->bulk);
 }
 
-/* Has the server become a replica, and waits until this loop is quiet? Then the log may get another
- * history. An answer that waits for the number of a write would wait for a number of that one: so
- * none is left when the loop is quiet. Their connections close, or hear OUTCOME_UNKNOWN. */
+/* Has the server become a replica that waits until this loop is quiet? Then the log may get another
+ * history, and held replies would wait for its numbers. So the loop first drops the held replies:
+ * their connections close, or get OUTCOME_UNKNOWN. */
 static bool leaves_history(const struct sw_loop *loop, uint64_t fence)
 {
     return fence != loop->quiet && sw_repl_is_replica(&loop->owner.repl->state);
 }
 
-/* Nothing that was parsed before `fence` was read is on its way, nor held if the server leaves its
- * history: tells so. */
+/* Reports `fence` as quiet if no request that was parsed before `fence` was read is in flight. If
+ * the server leaves its history, no reply may be held either. */
 static void note_quiet(struct sw_loop *loop, uint64_t fence, bool leaves)
 {
     if (fence != loop->quiet && !sw_batches_in_flight(&loop->batches) &&
@@ -140,8 +140,8 @@ static void note_quiet(struct sw_loop *loop, uint64_t fence, bool leaves)
     }
 }
 
-/* What CLIENT PAUSE holds back has changed: those that wait try again, and rounds that are on their
- * way are over when so many are. */
+/* Applies a change of CLIENT PAUSE: retries the paused connections, and notes how many RESP batches
+ * have begun. When that many are done, none of the earlier ones is in flight. */
 static void follow_pause(struct sw_loop *loop)
 {
     loop->rounds_before = sw_resp_rounds_begun(&loop->resp);
@@ -150,7 +150,7 @@ static void follow_pause(struct sw_loop *loop)
     sw_net_retry_paused(&loop->net);
 }
 
-/* Tells when nothing is on its way that was parsed before the loop saw what is held back. */
+/* Settles the pause once no request that it holds back, parsed before it was seen, is in flight. */
 static void note_pause(struct sw_loop *loop)
 {
     struct sw_pause_seat *seat = &loop->net.pause;
@@ -242,7 +242,7 @@ static bool turn(struct sw_loop *loop)
         sweep(loop);
     }
     sw_net_end_turn(&loop->net);
-    if (leaves && loop->batches.wal != NULL) { /* else nobody was told a number */
+    if (leaves && loop->batches.wal != NULL) { /* without a log no client has a number */
         sw_bulk_close_writers(&loop->bulk);
     }
     note_quiet(loop, fence, leaves);

@@ -84,7 +84,7 @@ struct sw_loop {
     bool has_accepted;      /* the inbox may have sockets */
     bool stopping;
     uint64_t stop_since_ms; /* when `stopping` was set */
-    uint64_t rounds_before; /* that are over when none was parsed before CLIENT PAUSE was seen */
+    uint64_t rounds_before; /* RESP batches begun when the loop saw CLIENT PAUSE */
     bool stop_asked;        /* atomic: set by any thread */
     uv_mutex_t wake_lock;   /* held while the log wakes the loop: it may end meanwhile */
     bool has_lock;          /* it is initialised */
@@ -92,7 +92,7 @@ struct sw_loop {
 
     /* Written by the loop's thread and read by any, with relaxed atomics. */
     struct sw_loop_counters counters;
-    uint64_t turns;  /* turns since the start */
+    uint64_t turns;  /* iterations since the start */
     uint64_t losses; /* of replication, when clients were last disconnected for one */
     uint64_t quiet;  /* atomic: every request parsed before replication raised its fence to this is
                         over */
@@ -116,7 +116,7 @@ void sw_loop_log_moved(struct sw_loop *loop);
 /* Have all loops seen this fence of replication (repl/state.h), and has each had no batch in flight
  * since? Those that have not are woken. May be called from any thread. */
 bool sw_loops_are_quiet(struct sw_loop *loops, uint32_t count, uint64_t fence);
-/* Replaces 0 by as many loops as there should be, and too many by SW_LOOPS_MAX. */
+/* Replaces 0 loops by half of the cores: at least 1, at most SW_LOOPS_MAX. */
 void sw_loops_choose(struct sw_config *config);
 /* Asks the loop to drain its connections and to end. May be called from any thread. */
 void sw_loop_stop(struct sw_loop *loop);

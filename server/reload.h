@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * reload.h - what follows when options change while the server runs, and what SIGHUP reads anew.
+ * reload.h - the effects of options that change while the server runs, and the files that SIGHUP
+ * reads again.
  *
- * Options of which nothing but their value matters need nothing here: threads read them by SW_LIVE.
+ * An option whose value is its only effect needs nothing here: threads read the value by SW_LIVE.
  */
 #ifndef SHERWOOD_SERVER_RELOAD_H
 #define SHERWOOD_SERVER_RELOAD_H

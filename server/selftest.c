@@ -30,7 +30,7 @@ struct test {
     uint32_t key_bytes, value_bytes;
 };
 
-/* What a step returns if a result is wrong. Otherwise it returns SW_OK or an error of the table. */
+/* Returned by a step whose result is wrong. Other steps return SW_OK or an error of the table. */
 #define WRONG 1
 
 static int run(const struct test *test, enum sw_op op)

@@ -373,7 +373,7 @@ static int create_listener(struct sw_server *server, const struct sw_activated *
                               &server->listener);
 }
 
-/* By which replicas come, and members of a shard. */
+/* Returns the port for connections of replicas and of members of a shard. */
 static uint16_t peer_port(const struct sw_server *server)
 {
     return server->config.tls_replication != 0 ? sw_listener_tls_port(server->listener)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * warnings.h - configurations that are valid, and of which the log warns.
+ * warnings.h - warnings in the log about configurations that are valid but risky.
  */
 #ifndef SHERWOOD_SERVER_WARNINGS_H
 #define SHERWOOD_SERVER_WARNINGS_H
