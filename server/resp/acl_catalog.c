@@ -15,7 +15,7 @@
 #define C(name) SW_CATEGORY_##name
 #define ADMINS (C(ADMIN) | C(DANGEROUS))
 
-/* Of each row of command_map.h. */
+/* The categories that a column of a row in command_map.h adds. */
 #define GROUP_STRING C(STRING)
 #define GROUP_GENERIC C(KEYSPACE)
 #define GROUP_SERVER 0

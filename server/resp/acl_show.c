@@ -14,8 +14,8 @@
 
 /* --- DRYRUN ----------------------------------------------------------------------------------- */
 
-/* The first key of the command that the user may not touch, or NULL. What is no key is left to
- * the command. */
+/* Returns the first key of the command that the user may not access, or NULL. Skips arguments that
+ * are not valid keys: the command reports them. */
 static const struct sw_resp_argument *bad_key(const struct sw_user *user,
                                               const struct sw_key_text *keys,
                                               const struct sw_command *command,

@@ -81,7 +81,7 @@ void sw_call_bgsave(struct sw_call *call)
     }
 }
 
-/* What stands for a log that is rewritten is a snapshot: what is older goes. */
+/* Starts a snapshot, which replaces the rewrite of the log: older log files are removed. */
 void sw_call_bgrewriteaof(struct sw_call *call)
 {
     struct sw_saver *saver = call->admin->saver;

@@ -83,7 +83,7 @@ bool sw_argument_glob(const struct sw_resp_argument *pattern, const char *name);
 #define SW_DECLARE_TABLE(...)
 #define SW_DECLARE_SAVER(...)
 #define SW_DECLARE_TRANSACTION(...)
-#define SW_EXPAND(x) x /* gcc needs none of it, cppcheck does */
+#define SW_EXPAND(x) x /* not needed by gcc, but by cppcheck */
 #define SW_DECLARE(id, name, arity, keys, group, effect, speed, in_multi, how, summary) \
     SW_EXPAND(SW_DECLARE_##how)
 SW_COMMAND_MAP(SW_DECLARE)

@@ -20,14 +20,14 @@
 /* Most ids in one command: every one is compared with every connection. */
 #define IDS_MAX 128
 
-/* Which connections a command is about. 0, NULL and -1: any. */
+/* The connections that a command selects. 0, NULL and -1: any. */
 struct filter {
     uint64_t ids[IDS_MAX];
     uint32_t id_count;
-    bool no_type; /* a type of which there are none here */
+    bool no_type; /* a type that no connection of this server has */
     const struct sw_resp_argument *user, *peer, *own;
     int64_t age_min; /* seconds */
-    bool skips_own;  /* the connection that asks is none of them */
+    bool skips_own;  /* excludes the connection of the command */
 };
 
 /* --- looking ---------------------------------------------------------------------------------- */

@@ -79,8 +79,8 @@ static void put_slots_nodes(const struct sw_call *call, unsigned number, struct 
     }
 }
 
-/* Rows in the order of their slots. What a row says of its shard is in `nodes`, of shard i from
- * begins[i] on: a shard may have thousands of ranges. */
+/* Appends the rows in the order of their slots. `nodes` has the text about each shard, formatted
+ * once because a shard may have thousands of ranges. The text of shard i begins at begins[i]. */
 static void put_slots_rows(struct sw_call *call, const struct sw_text *nodes, const size_t *begins)
 {
     const struct sw_topology *topology = view_of(call)->topology;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * admin_cluster.h - CLUSTER, but for what needs a batch or has to wait (control_cluster.c). Called
- * on the connection's loop, in cluster mode.
+ * admin_cluster.h - CLUSTER, except the subcommands that need a batch or have to wait
+ * (control_cluster.c). Called on the connection's loop, in cluster mode.
  */
 #ifndef SHERWOOD_SERVER_RESP_ADMIN_CLUSTER_H
 #define SHERWOOD_SERVER_RESP_ADMIN_CLUSTER_H

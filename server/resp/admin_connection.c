@@ -89,7 +89,7 @@ static void client_setinfo(struct sw_call *call)
     }
 }
 
-/* --- what a client is told of changed keys: nothing ------------------------------------------- */
+/* --- tracking of changed keys, which is not supported ----------------------------------------- */
 
 static void client_getredir(struct sw_call *call)
 {

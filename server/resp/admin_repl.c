@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * admin_repl.c - ROLE, and REPLICATE, by which a replica comes.
+ * admin_repl.c - ROLE and REPLICATE. A replica sends REPLICATE to connect.
  */
 #include <errno.h>
 #include <fcntl.h>

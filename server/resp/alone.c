@@ -22,7 +22,7 @@
 int sw_alone_init(struct sw_alone *alone, struct sw_resp *resp)
 {
     if (resp->batches->shape.engine == SW_ENGINE_CACHE) {
-        return 0; /* a cache has none of these commands */
+        return 0; /* the cache engine lacks these commands */
     }
     int result = sw_replies_init(&alone->replies, resp);
     alone->replies.round.flights = &resp->batches->alone_flights;
@@ -151,7 +151,7 @@ static uint32_t decide_msetnx(struct sw_alone *alone)
     return round->operations;
 }
 
-/* Two texts of one hash are not, of which none is there. */
+/* Two key strings with the same hash are different keys, even if both keys are absent. */
 static bool are_one_key(const struct sw_alone *alone)
 {
     const struct sw_table_shape *shape = &alone->replies.resp->batches->shape;

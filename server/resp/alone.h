@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * alone.h - commands that look at keys and then write what depends on that: MSETNX, RENAME,
- * RENAMENX, COPY, CAS, SET with IFEQ, DELEX, and those of alone_words.h and alone_counter.h; and
- * WATCH, with the EXEC behind it, which carries nothing out if a watched key was changed in between
- * (watching.h).
+ * alone.h - read-modify-write commands: MSETNX, RENAME, RENAMENX, COPY, CAS, SET with IFEQ, DELEX,
+ * and the commands of alone_words.h and alone_counter.h. Also WATCH and the EXEC behind it, which
+ * executes nothing if a watched key was changed in between (watching.h).
  *
- * Such a command closes the gate of writes (batch/gate.h) and waits until the writes that were
- * before it have taken effect. Then it looks, decides, writes one group, and opens the gate again:
- * nobody else, by whichever protocol, writes between its look and its write. It begins after the
- * earlier commands of its connection are done, and later ones wait for its reply. A loop has one of
- * them at a time, and all loops together have one that holds the gate. Everything belongs to the
- * loop's thread.
+ * Such a command closes the write gate (batch/gate.h) and waits until the earlier writes have taken
+ * effect. Then it reads, decides, writes one group, and opens the gate again. No other client, by
+ * either protocol, writes between its read and its write. It begins after the earlier commands of
+ * its connection are done, and later commands wait for its reply. A loop runs one such command at a
+ * time. Of all loops only one holds the gate. Everything belongs to the loop's thread.
  */
 #ifndef SHERWOOD_SERVER_RESP_ALONE_H
 #define SHERWOOD_SERVER_RESP_ALONE_H
@@ -27,7 +25,7 @@ struct sw_resp;
 
 enum sw_alone_state {
     SW_ALONE_WAITS, /* for the gate */
-    SW_ALONE_HOLDS, /* it has closed the gate, and waits for those inside */
+    SW_ALONE_HOLDS, /* it has closed the gate, and waits for the writes inside */
     SW_ALONE_RUNS   /* its batches are in flight */
 };
 
@@ -40,8 +38,8 @@ struct sw_alone {
     struct sw_counter counter; /* of INCREX */
     float number;              /* of INCRBYFLOAT */
     uint32_t offset;           /* of SETRANGE */
-    uint32_t piece_bytes;      /* .. which has so many bytes to write, where its operand would be */
-    uint64_t view_number; /* of the cluster's view that it was judged by; 0: there is no cluster */
+    uint32_t piece_bytes;      /* of SETRANGE: bytes to write, stored in place of its operand */
+    uint64_t view_number;      /* the cluster's view that admitted the command; 0: no cluster */
     enum sw_alone_state state;
 };
 
@@ -68,12 +66,12 @@ bool sw_alone_is_free_for(struct sw_conn *conn);
 /* Starts such an EXEC, whose round is that of these commands. */
 void sw_alone_start(struct sw_conn *conn, const struct sw_command *command);
 
-/* Goes on with what waits for the gate. Returns true if it did. */
+/* Continues the command that waits for the gate. Returns true if it did. */
 bool sw_alone_poll(struct sw_resp *resp);
-/* Is there a command that was judged by an older view of the cluster than the loop's? If it does
- * not hold the gate yet it will be refused. */
+/* Returns true if a command was admitted by an older view of the cluster than the loop's. A command
+ * that does not hold the gate yet will be rejected. */
 bool sw_alone_is_of_older_view(const struct sw_resp *resp);
-/* Is there a command? Then the loop must not sleep. */
+/* Returns true if there is a command. Then the loop must not sleep. */
 bool sw_alone_is_busy(const struct sw_resp *resp);
 
 #endif

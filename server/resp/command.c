@@ -39,7 +39,7 @@
 #define SW_ROW_ONE_KEY(operation, operand, reply) SW_ROW_DATA(ONE_KEY, operation, operand, reply)
 #define SW_ROW_EACH_KEY(operation, reply) SW_ROW_DATA(EACH_KEY, operation, 0, reply)
 #define SW_ROW_KEY_FUNCTION(maker, operation, reply) SW_ROW_DATA(maker, operation, 0, reply)
-/* What a cache does not have: sw_commands_unsupported. */
+/* The cache engine does not support these commands (sw_commands_unsupported). */
 #define SW_ROW_ALONE(made_by, operand_argument, reply_kind)           \
     .kind = SW_KIND_ALONE, .maker = SW_MAKER_##made_by, .op = SW_GET, \
     .operand = (operand_argument), .reply = SW_REPLY_KIND_##reply_kind

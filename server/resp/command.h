@@ -125,7 +125,7 @@ static inline bool sw_command_writes(const struct sw_command *command)
            command->effect == SW_COMMAND_EFFECT_WRITE ||
            command->effect == SW_COMMAND_EFFECT_DELETE;
 }
-/* Is the command one of the writes that the table numbers? FLUSHALL and RESIZE are, too. */
+/* Returns true if the table numbers the command as a write. FLUSHALL and RESIZE also count. */
 bool sw_command_is_numbered(const struct sw_command *command);
 
 /* Is the argument this word, in any case? `word` must be in upper case. */

@@ -22,10 +22,11 @@
 #include "server/resp/slow.h"
 
 #define SCAN_COUNT_DEFAULT 10
-/* RANDOMKEY draws one of this many entries from a random cursor on, as if the table were a ring.
- * The chance of a key is the sum of as many gaps between hashes before it: the more, the more alike
- * (by 6 % of 256, by 25 % of 16). Where entries lie far apart it draws one of those in RANDOM_SLOTS
- * slots, but of all of them if they are few. */
+/* RANDOMKEY draws one of RANDOM_COUNT entries from a random cursor on, as if the table were a ring.
+ * The chance of a key is proportional to the sum of the RANDOM_COUNT gaps between hashes before it.
+ * The more gaps, the more equal the chances (within 6 % for 256, within 25 % for 16). In a sparse
+ * table it draws among the entries of about RANDOM_SLOTS slots, at least RANDOM_COUNT_MIN. Tables
+ * of at most RANDOM_SLOTS_ALL slots always use RANDOM_COUNT. */
 #define RANDOM_COUNT 256U
 #define RANDOM_COUNT_MIN 16U
 #define RANDOM_SLOTS (128U << 10)
@@ -35,7 +36,7 @@
 /* .. and how often it passes the table while keys go away under it. */
 #define RANDOM_PASSES 4
 
-/* KEYS scans so many entries at a time: some 0.1 ms in host memory. */
+/* Entries that KEYS scans at a time: about 0.1 ms in host memory. */
 #define KEYS_COUNT (16U << 10)
 
 /* A cursor of the table is a hash of a key, as wide as keys are. RESP clients keep cursors in
@@ -302,7 +303,7 @@ static bool run_keys(struct sw_control *control, const struct sw_resp_command *a
     return true;
 }
 
-/* Of how many entries RANDOMKEY draws one. */
+/* Returns the number of entries from which RANDOMKEY draws one. */
 static uint32_t random_count(const struct sw_control *control, uint64_t capacity_slots)
 {
     struct sw_table_stats stats;

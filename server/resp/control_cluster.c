@@ -110,7 +110,7 @@ static bool scan(struct sw_control *control, int slot, uint64_t wanted)
     control->put = put;
     control->slot = slot;
     control->keys_wanted = wanted;
-    /* What is foreign by this view nobody writes, if all have followed it by now. */
+    /* If all loops have followed this view, no loop writes keys that are foreign by it. */
     control->view_number = view_of(control)->number;
     if (!sw_cluster_is_settled(control->conn->net->seat.cluster, control->view_number)) {
         control->view_number = 0;

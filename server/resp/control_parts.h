@@ -61,10 +61,10 @@ struct sw_control {
     bool is_computed;    /* DIGEST: the thread has ended its work */
     struct sw_text keys; /* SCAN: keys of the reply, encoded */
     uint32_t keys_count; /* SCAN: number of keys of the reply */
-    int slot;            /* CLUSTER, DBSIZE: whose keys are counted; negative: all of this node's */
-    uint64_t keys_counted; /* .. and how many were */
+    int slot;            /* CLUSTER, DBSIZE: the slot to count; negative: all slots of this node */
+    uint64_t keys_counted; /* .. the keys counted so far */
     uint64_t keys_foreign; /* DBSIZE: keys of other nodes */
-    uint64_t keys_wanted;  /* GETKEYSINSLOT: at most so many; others: 0 */
+    uint64_t keys_wanted;  /* GETKEYSINSLOT: most keys of the reply; others: 0 */
     uint64_t view_number;  /* that SETTOPOLOGY waits for, or that a count began with */
     uint64_t order;        /* .. of the registry */
     bool is_text;          /* CLUSTER: `keys` is the whole reply */
@@ -96,19 +96,19 @@ const char *sw_control_text_at(const struct sw_control *control, uint32_t i, cha
 /* Appends the key of entry i to `text`, or to `keys`, and counts it. */
 void sw_control_put_key_to(const struct sw_control *control, struct sw_text *text, uint32_t i);
 void sw_control_put_key(struct sw_control *control, uint32_t i);
-/* Calls `look` for each of so many entries of the batch that is done, in portions, then `then`. */
+/* Calls `look` for the first `entries` entries of the completed batch, in portions, then `then`. */
 void sw_control_look_at(struct sw_control *control, uint32_t entries,
                         bool (*look)(struct sw_control *control, uint32_t i),
                         void (*then)(struct sw_control *control));
-/* Is the key this node's to show? It is, where there is no cluster. */
+/* Returns true if this node may show the key. Outside of a cluster it always may. */
 bool sw_control_is_mine(const struct sw_control *control, uint64_t key);
-/* Leaves, of the keys of the batch, those of this node. */
+/* Removes the keys of other nodes from the result of the batch. */
 void sw_control_keep_mine(struct sw_control *control);
 /* Most keys of a reply: with its cursor and array heads it must not exceed output-bytes-max, nor
  * the text of a round. */
 uint32_t sw_control_scan_count_max(const struct sw_config *config);
-/* Returns `count`, or as many keys as the pattern is compared with in a few milliseconds, whatever
- * the pattern and the keys are; at least 1. */
+/* Returns `count`, or fewer keys if comparing `count` keys with the pattern could take more than a
+ * few milliseconds; at least 1. */
 uint32_t sw_control_match_count(const struct sw_control *control, uint32_t count);
 /* Copies the pattern of SCAN or KEYS. Returns false, with an error in `control->error`, if it is
  * too long, or if no key can match it because keys are shown as integers. */

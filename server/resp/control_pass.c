@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * control_pass.c - the entries of a batch of SCAN, KEYS and counts of a cluster, looked at in
- * portions: as many in an iteration as a phase has time for (net/turn.h). Passes take turns.
+ * control_pass.c - reads the entries of a batch of SCAN, KEYS and counts of a cluster, in portions.
+ * In one iteration a pass reads entries until the time of the phase is over (net/turn.h). Passes
+ * take turns.
  */
 #include "server/limits.h"
 #include "server/net/conn.h"
@@ -17,14 +18,14 @@ void sw_control_look_at(struct sw_control *control, uint32_t entries,
     sw_list_push(&control->resp->passes, &control->waits);
 }
 
-/* What one entry costs. Patterns are compared with texts, byte by byte. */
+/* Returns the cost of one entry. Patterns are compared with key strings byte by byte. */
 static uint32_t cost_of(const struct sw_control *control)
 {
     const uint32_t text = control->resp->keys.text_bytes;
     return SW_COST_ENTRY + text / SW_COST_TEXT * (1 + control->pattern_bytes);
 }
 
-/* Looks at entries until all are, or the time is over. Returns true if all are. */
+/* Reads entries until all are read or the time is over. Returns true if all are read. */
 static bool look_at_some(struct sw_control *control)
 {
     struct sw_turn *turn = &control->resp->net->turn;

@@ -267,8 +267,8 @@ FOR_EACH_KIND void run_copy(const struct data *data, const struct values *values
 
 #include "server/resp/data_expire.inl"
 
-/* CAS, and SET key value IFEQ old [GET]: looks at the key, for the value and for what it is
- * compared with. */
+/* CAS, and SET key value IFEQ old [GET]. Adds two reads of the key: one keeps the new value as its
+ * operand, the other the old value. */
 FOR_EACH_KIND void run_compare(const struct data *data, const struct values *values, uint32_t value,
                                uint32_t old, uint64_t at, enum sw_reply_kind how)
 {

@@ -35,8 +35,8 @@ bool sw_time_read(struct sw_resp *resp, const struct sw_command *command, enum s
 bool sw_expire_options(const struct sw_resp_command *arguments, enum sw_op *op, char *line,
                        size_t line_size);
 
-/* May some key have a time? Where none has, PERSIST and KEEPTTL are no writes of their own, which
- * neither a log nor a replica would know. */
+/* Returns true if some key may have an expiry time. Otherwise PERSIST and KEEPTTL add no operations
+ * of their own, which the log and the replicas would not know. */
 bool sw_expire_some(const struct sw_resp *resp);
 
 /* Milliseconds since 1970 by the clock of the table. */

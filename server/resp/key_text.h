@@ -21,7 +21,7 @@
 struct sw_key_text {
     enum sw_resp_keys form;
     uint32_t key_bytes;  /* 4 or 8; 8 with the forms HASH and AUTO */
-    uint32_t text_bytes; /* longest text with HASH: resp-key-text-bytes; 0: any, and none is kept */
+    uint32_t text_bytes; /* with HASH: resp-key-text-bytes, the longest key; 0: any, not stored */
     bool in_cluster;     /* the server is a node of a cluster: the form is DECIMAL or RAW */
 };
 

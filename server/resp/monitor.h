@@ -28,9 +28,9 @@ static inline void sw_monitor_look(struct sw_resp_conn *state, const struct sw_c
     }
 }
 
-/* Sends monitors of this loop what they have. Returns true if there was anything. */
+/* Sends the pending lines to the monitors of this loop. Returns true if it sent any. */
 bool sw_monitor_send(struct sw_resp *resp);
-/* The connection is shown nothing any more. Does nothing if it is no monitor. */
+/* Ends MONITOR on the connection. Does nothing if it is not a monitor. */
 void sw_monitor_end(struct sw_resp_conn *state);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * output.c - sending RESP replies: directly if the socket takes them, otherwise from two buffers,
- * one of which is written while the other is filled.
+ * output.c - sends RESP replies. If the socket does not take them directly, it sends from one
+ * buffer while the next replies fill another.
  *
  * Replies that wait for the write-ahead log are in two more buffers, held[0] before held[1], each
- * with the write that it waits for. What comes behind them goes to held[1], so that held[0] opens
- * however fast others come.
+ * with the write that it waits for. Later replies go to held[1], so that held[0] is released
+ * however fast other replies arrive.
  */
 #include "server/resp/output.h"
 

@@ -48,7 +48,7 @@ static bool is_canonical(const struct sw_command *command, const struct sw_resp_
     return true;
 }
 
-/* Those of the obstacles that are there now. */
+/* Returns the obstacles of `heeded` that exist now. */
 static unsigned met(const struct sw_resp_conn *state, unsigned heeded)
 {
     return sw_obstacles_met(state->resp->batches, heeded);

@@ -15,7 +15,7 @@
 
 struct sw_resp_conn;
 
-/* In which slots the keys of a command, or of a transaction, lie. */
+/* The slots of the keys of a command or of a transaction. */
 struct sw_slots {
     int first;       /* of the first key; -1: there is none */
     bool is_several; /* another key is in another one */

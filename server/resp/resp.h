@@ -114,7 +114,7 @@ struct sw_resp_conn {
     struct sw_transaction *transaction; /* the open transaction; NULL: none */
     struct sw_watch_state {
         struct sw_watcher watcher;
-        uint64_t view_number;        /* of the topology by which its first keys were judged */
+        uint64_t view_number;        /* the topology that admitted its first keys */
         uint64_t fence;              /* of replication then */
         uint64_t until;              /* when the first of its keys expires; UINT64_MAX: none does */
     } watch;                         /* WATCH */

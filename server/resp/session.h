@@ -53,17 +53,17 @@ struct sw_saver;
 /* The parts of the server that commands of kind REPORT and SESSION use. Each loop fills in its own;
  * constant afterwards. */
 struct sw_admin {
-    const struct sw_config *config; /* constant, but for what SW_LIVE reads */
+    const struct sw_config *config; /* constant, except the live options */
     struct sw_live *live;           /* changes it */
     struct sw_timings *timings;     /* for SLOWLOG and LATENCY; NULL: nothing is timed */
     void (*snapshot)(void *server, struct sw_snapshot *snapshot);
     void *server;
     struct sw_command_set unsupported; /* commands that the engine lacks, which are not listed */
     const char *engine;
-    struct sw_key_text keys;  /* how keys are written */
-    struct sw_roster *roster; /* the connections of all loops, of frames, too; NULL: none */
-    struct sw_users *users;   /* who may do what */
-    struct sw_saver *saver;   /* NULL: there is no data directory */
+    struct sw_key_text keys;            /* how keys are written */
+    struct sw_roster *roster;           /* connections of all loops, also of frames; NULL: none */
+    struct sw_users *users;             /* who may do what */
+    struct sw_saver *saver;             /* NULL: there is no data directory */
     const struct sw_cluster_seat *seat; /* of the loop */
     struct sw_repl *repl;               /* NULL: no replication */
     struct sw_mover *mover;             /* NULL: it is of no cluster */

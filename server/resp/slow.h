@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * slow.h - how long RESP commands take, for SLOWLOG and LATENCY.
+ * slow.h - the times of RESP commands, for SLOWLOG and LATENCY.
  *
  * Commands of a batch are timed together: from the arrival of the batch's first command to the
  * moment in which its replies are written. So a batch costs two readings of the clock and a few
- * comparisons, and a command nothing. What a reply then waits for the write-ahead log is no part of
- * it. Everything is called on the loop's thread.
+ * comparisons, and a command nothing. The wait of a reply for the write-ahead log does not count.
+ * Everything is called on the loop's thread.
  */
 #ifndef SHERWOOD_SERVER_RESP_SLOW_H
 #define SHERWOOD_SERVER_RESP_SLOW_H
 
 #include "server/resp/resp.h"
 
-/* Of a slow batch so many commands go to the slow log, those that came first. */
+/* Commands of a slow batch that go to the slow log: the first ones. */
 #define SW_SLOW_OF_A_BATCH 16U
 
 /* A batch whose replies are written. */
@@ -29,7 +29,7 @@ uint64_t sw_slow_begin(const struct sw_resp *resp);
 void sw_slow_batch_done(const struct sw_replies *replies, struct sw_slow_batch *batch);
 void sw_slow_batch_written(const struct sw_replies *replies, const struct sw_slow_batch *batch);
 
-/* A command of kind REPORT or SESSION was carried out. What must not be seen is left out. */
+/* Notes a finished command of kind REPORT or SESSION. Leaves out secrets. */
 void sw_slow_admin(const struct sw_conn *conn, const struct sw_resp_command *arguments,
                    uint64_t began_ns);
 /* A command of kind CONTROL has its reply. */

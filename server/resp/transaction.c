@@ -33,7 +33,7 @@ struct sw_transaction {
     bool is_spoiled;       /* a command was refused: nothing is queued any more */
     bool writes;           /* a queued command changes keys */
     struct sw_slots slots; /* of its keys, in cluster mode */
-    uint64_t view_number;  /* of the topology by which its first keys were judged */
+    uint64_t view_number;  /* the topology that admitted its first keys */
     uint32_t commands;
     uint64_t operations; /* upper bound of the operations of the queued commands */
     uint64_t text_bytes; /* upper bound of the bytes of their text replies */

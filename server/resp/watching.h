@@ -12,21 +12,22 @@
 
 struct sw_resp_conn;
 
-/* Does EXEC depend on what became of keys? */
+/* Returns true if the connection watches keys. */
 bool sw_watching_is_on(struct sw_resp_conn *state);
 
-/* Watches these keys, too; the loop holds the empty gate. Returns false, with none watched, if that
- * would pass watched-keys-max. */
+/* Watches these keys in addition. The loop holds the empty gate. If that would exceed
+ * watched-keys-max, adds no key and returns false. */
 bool sw_watching_add(struct sw_resp_conn *state, const void *keys, uint32_t count);
 
-/* One of the keys that are to be added next expires at this time, none before; UINT64_MAX: none. */
+/* Notes the earliest expiry time of the keys that are added next; UINT64_MAX: they never expire. */
 void sw_watching_until(struct sw_resp_conn *state, uint64_t at);
 
-/* Was one of them changed? Whatever made the table another one counts, too: this server was a
- * replica, or its cluster has another topology. The loop holds the empty gate. */
+/* Returns true if a watched key was changed or has expired. It also returns true if the server is a
+ * replica, or if the fence of replication or the view of the cluster has changed. The loop holds
+ * the empty gate. */
 bool sw_watching_is_changed(struct sw_resp_conn *state);
 
-/* Watches nothing any more. */
+/* Removes all watched keys. */
 void sw_watching_forget(struct sw_resp_conn *state);
 
 #endif

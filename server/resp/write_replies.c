@@ -414,7 +414,7 @@ static void write_one(struct sw_writer *writer, const struct sw_replies *replies
     struct sw_loop_counters *counters = replies->resp->net->counters;
     if (pending->element &&
         (replies->is_aborted || group_refusal(&replies->round, pending) != NULL)) {
-        return; /* the array's head has told, and none of its commands was carried out */
+        return; /* the array's head is the error: no command was executed */
     }
     const char *error = refusal(&replies->round, pending);
     const char *shown = error != NULL ? error : error_text(replies, pending);
