@@ -141,7 +141,7 @@ static void note_quiet(struct sw_loop *loop, uint64_t fence, bool leaves)
 }
 
 /* Applies a change of CLIENT PAUSE: retries the paused connections, and notes how many RESP batches
- * have begun. When that many are done, none of the earlier ones is in flight. */
+ * have begun. When that many are done, the loop has finished all earlier batches. */
 static void follow_pause(struct sw_loop *loop)
 {
     loop->rounds_before = sw_resp_rounds_begun(&loop->resp);
