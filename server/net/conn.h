@@ -33,8 +33,8 @@
 
 enum sw_conn_state { SW_CONN_OPEN, SW_CONN_DRAINING, SW_CONN_LINGERING, SW_CONN_CLOSED };
 
-/* Why the received bytes of a connection are not parsed now. Nothing is read from a connection
- * while it is stalled. server/README.md says who ends each stall. */
+/* Why the received bytes of a connection are not parsed now. The loop does not read from a stalled
+ * connection. server/README.md lists the end of each stall. */
 enum sw_stall {
     SW_STALL_NONE,
     SW_STALL_ROUND,     /* the loop's round has no room for the next command */
@@ -169,8 +169,8 @@ void sw_conn_check(const struct sw_conn *conn);
 
 /* Functions for net/ alone. The first starts or stops reading, as the state demands. The second
  * closes a draining connection once no request is in flight and no reply is unsent. The third frees
- * a connection that is closed and has no request in flight. The fourth takes a stalled connection
- * off the list of those. */
+ * a connection that is closed and has no request in flight. The fourth removes a connection from
+ * the list of stalled connections. */
 void sw_conn_update_reading(struct sw_conn *conn);
 void sw_conn_settle(struct sw_conn *conn);
 void sw_conn_free_if_done(struct sw_conn *conn);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * roster.h - the connections of all loops and both protocols, for CLIENT LIST, KILL and UNBLOCK,
- * and what CLIENT PAUSE holds back of them.
+ * roster.h - the list of the connections of all loops and both protocols, for CLIENT LIST, KILL and
+ * UNBLOCK, and the state of CLIENT PAUSE.
  *
- * A connection enters when it is opened and leaves before its memory is freed. Its loop alone
- * writes its entry: texts under the lock, when they change, and figures at every sweep, so that
- * what others see of these is at most SW_SWEEP_MS old and costs requests nothing.
- * Functions may be called from any thread, but where a comment says otherwise.
+ * A connection enters when it is opened and leaves before its memory is freed. Only its loop writes
+ * its entry. The loop writes texts under the lock when they change, and statistics at every sweep.
+ * So other threads see statistics that are at most SW_SWEEP_MS old, and a request costs nothing.
+ * Threads: any, except where a comment names the loop.
  */
 #ifndef SHERWOOD_SERVER_NET_ROSTER_H
 #define SHERWOOD_SERVER_NET_ROSTER_H
@@ -32,7 +32,7 @@ struct sw_roster_figures {
     uint64_t input_bytes;  /* received and not consumed */
     uint64_t output_bytes; /* of replies that were not sent */
     uint64_t memory_bytes; /* of the connection and its buffers */
-    uint64_t last_request; /* as sw_roster_request encodes it; 0: none */
+    uint64_t last_request; /* sw_roster_command or sw_roster_frame; 0: none */
     int64_t queued;        /* commands that wait for EXEC; -1: no transaction */
     uint64_t is_paused;    /* CLIENT PAUSE holds its next request back */
     uint64_t is_monitor;   /* it is shown commands */
@@ -76,27 +76,27 @@ void sw_roster_init(struct sw_roster *roster);
 void sw_roster_fini(struct sw_roster *roster);
 
 void sw_roster_enter(struct sw_roster *roster, struct sw_roster_entry *entry);
-/* Does nothing with an entry that is not in it. */
+/* Does nothing if the entry is not in the list. */
 void sw_roster_leave(struct sw_roster *roster, struct sw_roster_entry *entry);
 
-/* Is a command about this connection? Called under the lock: it calls no function of this file. */
+/* Returns true if a command selects this connection. Called under the lock, so it must call no
+ * function of this file. */
 typedef bool sw_roster_is_meant(void *context, const struct sw_roster_entry *entry);
 
-/* Returns copies of the entries that are meant, which the caller frees, or NULL if there is no
- * memory. */
+/* Returns copies of the selected entries, which the caller frees; NULL if there is no memory. */
 struct sw_roster_entry *sw_roster_copy(struct sw_roster *roster, sw_roster_is_meant *is_meant,
                                        void *context, size_t *count);
-/* Copies what a connection's entry shows. To be called under the lock, or on its own loop. */
+/* Copies the entry of a connection. Call it under the lock, or on the connection's loop. */
 void sw_roster_copy_entry(const struct sw_roster_entry *from, struct sw_roster_entry *to);
 
-/* Has the connections that are meant closed by their loops, soon. Returns how many there are. */
+/* Requests that the loops close the selected connections soon. Returns their number. */
 size_t sw_roster_kill(struct sw_roster *roster, sw_roster_is_meant *is_meant, void *context);
 
-/* Ends what the connection with this id waits in, soon: as if its time were over, or with an error.
- * Returns false if it waits in nothing, or there is none. */
+/* Ends the wait of the connection with this id soon: as if its timeout had passed, or with an
+ * error. Returns false if no connection has this id, or it does not wait. */
 bool sw_roster_unblock(struct sw_roster *roster, uint64_t id, bool with_error);
 
-/* A request as the figures have it: a RESP command's id, or an operation of a frame. */
+/* The encoding of last_request: a RESP command's id, or an operation of a frame. */
 #define SW_ROSTER_FRAME (1ULL << 32)
 static inline uint64_t sw_roster_command(uint32_t id)
 {

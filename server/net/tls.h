@@ -27,9 +27,9 @@ struct sw_tls_loop {
 int sw_tls_loop_init(struct sw_tls_loop *loop, bool is_on);
 void sw_tls_loop_fini(struct sw_tls_loop *loop);
 
-/* Delivers what has been decrypted, or can be, without an event of a socket: input that was left
- * when a turn's bytes were used up, or while a connection was stalled. To be called once a turn.
- * Returns true if there was something. */
+/* Delivers input that is decrypted, or can be decrypted, without an event of a socket. Such input
+ * is left when the bytes of an iteration are used up, or while a connection is stalled. Call it
+ * once an iteration. Returns true if there was such input. */
 bool sw_tls_resume(struct sw_tls_loop *loop);
 static inline bool sw_tls_is_ready(const struct sw_tls_loop *loop)
 {
@@ -47,14 +47,14 @@ int sw_tls_open(struct sw_transport *transport, uv_loop_t *uv, int fd, SSL_CTX *
                 struct sw_socket_sizes sizes, struct sw_tls_loop *loop,
                 const struct sw_transport_events *events);
 
-/* The stream of a transport that is about to be closed goes elsewhere: nothing more is read or
- * written by the transport; and comes back after all. */
+/* Moves the stream out of a transport that is about to be closed. The transport then reads and
+ * writes nothing more. sw_tls_take_back moves the stream back if the hand-over failed. */
 void sw_tls_hand_over(struct sw_transport *transport, struct sw_tls_stream *to, int fd,
                       struct sw_tls_scratch *scratch);
 void sw_tls_take_back(struct sw_transport *transport, struct sw_tls_stream *from);
 
 /* Writes the name in the verified certificate of the peer: the CN of its subject. Returns false if
- * it has shown none, or the name does not fit. */
+ * the peer has sent no certificate, or the name does not fit. */
 bool sw_tls_peer_name(const struct sw_transport *transport, char *name, size_t room);
 
 #endif
