@@ -11,11 +11,12 @@
 #include "proto/frame.h"
 #include "server/observe/snapshot.h"
 
-/* The most figures in a reply to a client that has asked for at most `wanted` (0: for all). */
+/* Returns the largest number of figures in a reply to a client that requests at most `wanted`
+ * figures (0: all). */
 uint32_t sw_bulk_figures_count(uint32_t wanted);
 
-/* Writes the first `count` figures of the snapshot, without those that are not known; `count` is
- * from sw_bulk_figures_count. Returns how many it has written. */
+/* Writes the first `count` figures of the snapshot and skips unknown ones. `count` is from
+ * sw_bulk_figures_count. Returns the number of figures written. */
 uint32_t sw_bulk_figures_write(const struct sw_snapshot *snapshot, struct sw_figure *out,
                                uint32_t count);
 

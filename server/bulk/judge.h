@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * judge.h - whether this server can carry out a request at any time. A pure function of the
- * configuration, for any thread. Obstacles that pass are looked for by admit.h.
+ * judge.h - validates a request: can this server ever carry it out? A pure function of the
+ * configuration, for any thread. admit.h checks temporary obstacles.
  */
 #ifndef SHERWOOD_SERVER_BULK_JUDGE_H
 #define SHERWOOD_SERVER_BULK_JUDGE_H
@@ -14,7 +14,7 @@
 struct sw_bulk;
 
 /* Checks a request with a body of body_bytes, whose reply has a body of at most reply_bytes.
- * Returns SW_REPLY_OK, or the status of the refusal, with its sentence in `message`. */
+ * Returns SW_REPLY_OK; or the error status, and sets `message`. */
 enum sw_reply_status sw_bulk_judge(const struct sw_bulk *bulk, const struct sw_request *request,
                                    uint64_t body_bytes, uint64_t reply_bytes, char *message,
                                    size_t message_bytes);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * keep.h - a SET that leaves the times of present keys, where new ones get that of --default-ttl.
+ * keep.h - SET with KEEP while --default-ttl is set: keys that exist keep their expiry time, new
+ * keys get the default time.
  *
- * The table has no such operation: each key is inserted with the default time if it is absent, and
- * then set, with its time kept; both are one batch. The answers are those of the first of the two.
- * Everything belongs to the loop's thread.
+ * The table has no such operation. So a batch has two operations for each key: the first inserts
+ * the key with the default time if it is absent, the second sets it and keeps its time. The reply
+ * has the results of the first. Everything belongs to the loop's thread.
  */
 #ifndef SHERWOOD_SERVER_BULK_KEEP_H
 #define SHERWOOD_SERVER_BULK_KEEP_H
@@ -17,7 +18,7 @@
 
 struct sw_bulk_frame;
 
-/* Is it such a SET? */
+/* Returns true for such a SET. */
 static inline bool sw_bulk_keeps(const struct sw_table_shape *shape,
                                  const struct sw_request *request)
 {
@@ -25,10 +26,10 @@ static inline bool sw_bulk_keeps(const struct sw_table_shape *shape,
            shape->default_ttl_ms > 0;
 }
 
-/* What it needs beside the two bodies. */
+/* Returns the bytes that it needs beside the two bodies. */
 uint64_t sw_bulk_keep_bytes(const struct sw_table_shape *shape, const struct sw_request *request);
 
-/* Makes its batch of the one that a SET would have, whose keys and values were checked. */
+/* Replaces the batch of a plain SET, whose keys and values were checked, by its own batch. */
 void sw_bulk_keep_begin(struct sw_bulk_frame *frame);
 
 /* Makes the arrays of its reply. Returns how many keys were present. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * permit.h - who may send which frames. The rights are those of the command by RESP that does the
- * same, so that nobody can do by frames what commands forbid. An operation whose command needs all
- * keys needs them as well, and so does a request for evicted keys. Everything runs on the loop.
+ * permit.h - the rights to send frames. A frame needs the rights of the RESP command that does the
+ * same, so that no user can do by frames what the rules of commands forbid. If the command needs
+ * all keys, the operation needs them as well. A request for evicted keys also needs all keys.
+ * Everything runs on the loop.
  */
 #ifndef SHERWOOD_SERVER_BULK_PERMIT_H
 #define SHERWOOD_SERVER_BULK_PERMIT_H
@@ -19,20 +20,20 @@ struct sw_bulk_frame;
 
 /* The rows of the users' catalog that each operation needs. */
 struct sw_bulk_rights {
-    int16_t row[SW_OPERATION_NUMBERS]; /* -1: nobody whose rights are limited has it */
+    int16_t row[SW_OPERATION_NUMBERS]; /* -1: users with limited rights do not have it */
 };
 /* Fills the rights in. Without users it does nothing. */
 void sw_bulk_rights_init(struct sw_bulk_rights *rights, const struct sw_users *users);
 
-/* May the connection send this request, whose header is at `header`? A HELLO logs in, if it says
- * whom. If not, writes the status and the sentence of the refusal; *closes is set if the connection
- * has to be closed after it. */
+/* Returns true if the connection may send this request, whose header is at `header`. A HELLO that
+ * names a user logs in. Otherwise sets the error status and `message`, and sets *closes if the
+ * connection has to be closed after the reply. */
 bool sw_bulk_permits(struct sw_conn *conn, const struct sw_request *request, const uint8_t *header,
                      size_t header_bytes, enum sw_reply_status *status, char *message,
                      size_t message_bytes, bool *closes);
 
-/* Do all keys of a frame lie in the ranges of its user? To be called if there are ranges. If not,
- * it is noted in ACL LOG. */
+/* Returns true if all keys of a frame lie in the ranges of its user. Otherwise adds an entry to ACL
+ * LOG. Call it only if the user has ranges. */
 bool sw_bulk_permits_keys(struct sw_conn *conn, const struct sw_request *request, const void *keys);
 
 #endif

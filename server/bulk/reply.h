@@ -12,9 +12,8 @@
 #include "proto/frame.h"
 #include "server/bulk/frame_pool.h"
 
-/* Encodes and sends the reply, whose body is these arrays (at most SW_BULK_ARRAYS_MAX, in the
- * frame's memory). Takes
- * the frame, and counts its request as complete. May free the connection. */
+/* Encodes and sends the reply. Its body is these arrays (at most SW_BULK_ARRAYS_MAX, in the frame's
+ * memory). Takes the frame, and counts its request as complete. May free the connection. */
 void sw_bulk_reply(struct sw_bulk_frame *frame, const struct sw_reply *reply,
                    const uv_buf_t *arrays, unsigned count);
 
@@ -23,7 +22,7 @@ void sw_bulk_reply(struct sw_bulk_frame *frame, const struct sw_reply *reply,
 bool sw_bulk_refuse(struct sw_conn *conn, uint64_t request_id, enum sw_reply_status status,
                     const char *message);
 
-/* Sends a reply to no request: the client is to look at its ring. */
+/* Sends a doorbell: a reply to no request, after which the client polls its ring. */
 void sw_bulk_send_bell(struct sw_conn *conn);
 
 /* The `done` of a frame's flight: replies with the results of the batch. */

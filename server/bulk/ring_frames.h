@@ -13,20 +13,20 @@
 struct sw_bulk;
 struct sw_conn;
 
-/* Begins what clients have submitted, of each ring its share. Returns true if there was anything.
- */
+/* Begins the submissions of clients, up to each ring's share of the iteration. Returns true if
+ * there were any. */
 bool sw_bulk_take_rings(struct sw_bulk *bulk);
 /* The protocol's `resumed`. */
 void sw_bulk_resumed(struct sw_conn *conn);
 
-/* Shows clients what was completed, and wakes those that sleep. To be called before
+/* Publishes the completions to the clients, and wakes the clients that sleep. Call it before
  * sw_bulk_flush. */
 void sw_bulk_publish_rings(struct sw_bulk *bulk);
 
-/* Asks clients for bells, since the loop is about to sleep. Returns false if there is something to
- * be taken already: then it must not sleep. */
+/* Requests doorbells from the clients, because the loop is about to sleep. Returns false if a ring
+ * already has a submission: then the loop must not sleep. */
 bool sw_bulk_rings_may_sleep(struct sw_bulk *bulk);
-/* It does not sleep any more. */
+/* Ends the request for doorbells: the loop is awake. */
 void sw_bulk_rings_are_awake(struct sw_bulk *bulk);
 
 #endif

@@ -14,7 +14,7 @@ struct sw_bulk_frame;
 /* Begins a frame of one of these operations, and takes it. */
 void sw_bulk_start_wait(struct sw_bulk_frame *frame);
 
-/* Replies to frames that need not wait any more. Returns true if there were any. */
+/* Replies to the frames whose wait is over. Returns true if there were any. */
 bool sw_bulk_poll_waits(struct sw_bulk *bulk);
 
 #endif
