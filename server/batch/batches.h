@@ -2,10 +2,10 @@
  *
  * batches.h - how one loop accesses the table: its queues, its batches in flight, its I/O memory.
  *
- * RESP rounds have a queue of their own, and a loop has one of them in flight; so have commands
- * that write while nobody else does (gate.h). Frames and control commands share the other queue.
+ * RESP batches have a queue of their own, and a loop has one of them in flight. The same holds for
+ * commands that hold the write gate (gate.h). Frames and control commands share the third queue.
  * There each connection is a stream: its batches take effect in the order of their submission, and
- * those of others may overtake them. Everything belongs to the loop's thread.
+ * batches of other connections may overtake them. Everything belongs to the loop's thread.
  */
 #ifndef SHERWOOD_SERVER_BATCH_BATCHES_H
 #define SHERWOOD_SERVER_BATCH_BATCHES_H
@@ -29,7 +29,7 @@ struct sw_batches {
     struct sw_flights write_flights;     /* .. and those that write, CLEAR and RESIZE included */
     struct sw_submitter round_submitter; /* of RESP rounds */
     struct sw_flights round_flights;
-    struct sw_submitter alone_submitter; /* of what holds the gate: it passes none */
+    struct sw_submitter alone_submitter; /* of the holder of the gate: passes no gate */
     struct sw_flights alone_flights;
     struct sw_timings *timings;    /* of submits; borrowed; NULL: they are not timed */
     uint64_t grown;                /* times that the table had grown at the last look at growth */
@@ -47,9 +47,9 @@ int sw_batches_init(struct sw_batches *batches, struct sw_table *table,
                     const struct sw_config *config, struct sw_loop_counters *counters);
 void sw_batches_fini(struct sw_batches *batches);
 
-/* From now on writes go to this log, which is borrowed until sw_batches_fini, and are answered when
- * it says so; with `reads_wait` reads wait for the writes that they may show. To be called before
- * the first batch. */
+/* Sends writes to this log from now on. A write is answered when the log reports it as answerable.
+ * With `reads_wait` reads wait for the writes that they may show. Borrows the log until
+ * sw_batches_fini. Call this before the first batch. */
 void sw_batches_set_log(struct sw_batches *batches, struct sw_wal *wal, bool reads_wait);
 
 /* From now on writes also go to the feed of `repl`, and requests meet the obstacles of both. They
@@ -57,15 +57,15 @@ void sw_batches_set_log(struct sw_batches *batches, struct sw_wal *wal, bool rea
 void sw_batches_set_owner(struct sw_batches *batches, const struct sw_saver *saver,
                           const struct sw_repl *repl);
 
-/* Does somebody else than the table read what a write says? */
+/* Returns true if the log or replicas read the writes. */
 static inline bool sw_batches_are_followed(const struct sw_batches *batches)
 {
     const struct sw_feed *feed = batches->write_flights.feed;
     return batches->wal != NULL || (feed != NULL && sw_feed_is_on(feed));
 }
 
-/* From now on writes pass this gate, and mark who watches what they change. It is borrowed until
- * sw_batches_fini. To be called before the first batch. */
+/* Lets writes pass this gate from now on, and mark the watchers of the keys that they change.
+ * Borrows the gate until sw_batches_fini. Call this before the first batch. */
 void sw_batches_set_gate(struct sw_batches *batches, struct sw_gate *gate);
 
 /* Returns the write that must be answerable before the results of a batch that has read may leave;
@@ -87,8 +87,8 @@ void sw_batches_set_timings(struct sw_batches *batches, struct sw_timings *timin
  * since then as an event: a table in host memory grows inside a submit. */
 void sw_batches_look_at_growth(struct sw_batches *batches);
 
-/* May writes go to the table now? If not they wait (SW_STALL_LOG) until the log has room, or are
- * refused while it cannot be written at all. */
+/* The admission check for writes. WAIT: they stall (SW_STALL_LOG) until the log has room. REFUSE:
+ * the log cannot be written, and writes are rejected. */
 enum sw_batches_door { SW_DOOR_OPEN, SW_DOOR_WAIT, SW_DOOR_REFUSE };
 enum sw_batches_door sw_batches_door(struct sw_batches *batches);
 
@@ -102,13 +102,13 @@ void sw_batches_hold(struct sw_batches *batches, struct sw_flight *flight,
  * `leaves`: see sw_flights_release. Returns true if there was one. */
 bool sw_batches_release(struct sw_batches *batches, bool leaves);
 
-/* Are there writes that the log holds? They need no polling. */
+/* Returns true if flights wait for the log. They need no polling. */
 static inline bool sw_batches_are_held(const struct sw_batches *batches)
 {
     return batches->write_flights.held_count + batches->flights.held_count > 0;
 }
 
-/* Has the loop batches to poll? */
+/* Returns true if the loop has batches to poll. */
 static inline bool sw_batches_in_flight(const struct sw_batches *batches)
 {
     return batches->flights.count + batches->write_flights.count + batches->round_flights.count +
@@ -116,8 +116,8 @@ static inline bool sw_batches_in_flight(const struct sw_batches *batches)
            0;
 }
 
-/* Batches that are started from now on are of another generation than those before. Returns false,
- * with nothing done, while some are left of the generation before this one. */
+/* Begins a new generation for the batches that are started from now on. Returns false and does
+ * nothing while batches of the generation before this one are left. */
 bool sw_batches_begin_generation(struct sw_batches *batches);
 /* Have all batches taken effect that were started before this generation began? */
 bool sw_batches_are_of_one_generation(const struct sw_batches *batches);

@@ -64,11 +64,12 @@ static inline bool sw_round_is_uniform(const struct sw_round *round)
 /* Appends one operation; the caller has checked that there is room. Before its group is ended,
  * sw_round_rewind can remove it again. */
 void sw_round_add(struct sw_round *round, enum sw_op op, uint64_t key, uint64_t value);
-/* The same for tables whose values are byte strings: returns where the operand goes, value_bytes
- * bytes, which the caller must fill if `op` has an operand; the text of the key always. */
+/* The same for tables whose values are byte strings. Returns the address of the operand, which has
+ * value_bytes bytes. The caller must fill it if `op` has an operand, and must always write the key
+ * string, if the table has key strings. */
 uint8_t *sw_round_add_blob(struct sw_round *round, enum sw_op op, uint64_t key);
-/* The operation added last gives its key this time (sw_batch.expires). Others give theirs that of
- * default-ttl, or none. */
+/* Sets the expiry time of the operation added last (sw_batch.expires). Other operations set the
+ * time of default-ttl, or none. */
 void sw_round_give_time(struct sw_round *round, uint64_t at);
 /* Removes the operations after the first `operations`. The removed ones must not be in a group. */
 void sw_round_rewind(struct sw_round *round, uint32_t operations);
@@ -82,8 +83,8 @@ static inline uint32_t sw_round_end_group(struct sw_round *round)
 /* Makes one group of the groups from `first` on, if there are any. */
 void sw_round_join_groups(struct sw_round *round, uint32_t first);
 
-/* Makes of a round that was submitted, and is done, another one, whose first `operations`
- * operations the caller has written into the arrays: one group. */
+/* Turns a completed round into a new round of one group. The caller has written its `operations`
+ * operations to the beginning of the arrays. */
 void sw_round_rewrite(struct sw_round *round, uint32_t operations);
 
 /* Submits the round, which must have operations, all of them in groups. */

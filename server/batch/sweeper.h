@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
- * sweeper.h - removes entries whose time has come, in small batches.
+ * sweeper.h - removes expired entries, in small batches.
  *
- * Everything belongs to the thread of the loop that has it; one loop of a server has.
+ * One loop of a server has a sweeper. Everything belongs to the thread of this loop.
  */
 #ifndef SHERWOOD_SERVER_BATCH_SWEEPER_H
 #define SHERWOOD_SERVER_BATCH_SWEEPER_H
 
 #include "server/batch/batches.h"
 
-/* Where another server removes keys, only the clock is followed when it goes back. */
+/* What a sweep may do. CLOCK: another server removes the keys; the sweep only follows a clock that
+ * goes back. */
 enum sw_sweeping { SW_SWEEPING_NOTHING, SW_SWEEPING_CLOCK, SW_SWEEPING_KEYS };
 
 struct sw_sweeper {
     struct sw_batches *batches;             /* NULL: there is nothing to sweep */
-    enum sw_sweeping (*may)(void *context); /* asked before each batch */
+    enum sw_sweeping (*may)(void *context); /* called before each batch */
     void *context;
     struct sw_flight flight;
     bool is_running;
-    uint32_t left; /* batches that may yet follow before the next look */
+    uint32_t left; /* batches that may follow before the next sweep */
 };
 
 /* Borrows the batches. */
