@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * admit.h - whether a command may run now: its obstacles (batch/obstacles.h), in the words of
- * redis. Everything is called on the connection's loop.
+ * admit.h - checks whether a command may run now: its obstacles (batch/obstacles.h), with the error
+ * texts of redis. Everything is called on the connection's loop.
  */
 #ifndef SHERWOOD_SERVER_RESP_ADMIT_H
 #define SHERWOOD_SERVER_RESP_ADMIT_H
@@ -19,11 +19,12 @@ struct sw_heeded {
 };
 void sw_heeded_init(struct sw_heeded *heeded);
 
-/* May the command run now? If not, the connection has stalled, or the command was refused. */
+/* Returns true if the command may run now. Otherwise stalls the connection or rejects the command.
+ */
 bool sw_admits(struct sw_resp_conn *state, const struct sw_command *command);
 
-/* An error line, of static storage, if commands that read, or write, are refused now; NULL if they
- * are not. */
+/* Returns the error line if the server now rejects commands that read or write, as the arguments
+ * select; NULL if it does not. Static storage. */
 const char *sw_refusal_of_exec(struct sw_batches *batches, bool reads, bool writes);
 
 #endif

@@ -34,8 +34,8 @@ bool sw_counter_read(struct sw_resp *resp, const struct sw_command *command,
                      const struct sw_resp_command *arguments, struct sw_counter *counter,
                      char *line, size_t line_size);
 
-/* Makes the reply of what the look has found, and puts what is to be written in the place of the
- * look. Returns how many operations that is. */
+/* Computes the reply from the values read, and replaces the read operations by the writes. Returns
+ * the number of writes. */
 uint32_t sw_counter_decide(struct sw_alone *alone);
 
 /* The same of INCR, DECR, INCRBY and DECRBY of rows of one u64. */

@@ -19,8 +19,8 @@ struct sw_conn;
 bool sw_control_run(struct sw_conn *conn, const struct sw_command *command,
                     const struct sw_resp_command *arguments);
 
-/* Must a command of another kind be carried out like these? DBSIZE must, where the table may hold
- * keys of other nodes of the cluster, and CLIENT PAUSE, which waits for all loops. */
+/* Returns true if a command of another kind must run like these: DBSIZE, if the table may hold keys
+ * of other nodes of the cluster, and CLIENT PAUSE, which waits for all loops. */
 bool sw_control_takes(struct sw_conn *conn, const struct sw_command *command,
                       const struct sw_resp_command *arguments);
 
@@ -30,7 +30,7 @@ struct sw_resp;
  * and WAITAOF whose writes are durable or whose time is over. Returns true if there were any. */
 bool sw_control_poll_waits(struct sw_resp *resp);
 
-/* Looks at entries that SCAN, KEYS and others have read, while the phase has time. Returns true if
+/* Processes entries that SCAN, KEYS and others have read, while the phase has time. Returns true if
  * there were any. */
 bool sw_control_poll_passes(struct sw_resp *resp);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * expire.h - the words that say when a key expires. Error lines are those of redis.
+ * expire.h - the arguments that set expiry times. Error lines are those of redis.
  *
  * Threads: the loop's.
  */
@@ -20,13 +20,13 @@ struct sw_resp;
 /* How a time is written: relative to now or since 1970, in seconds or milliseconds. */
 enum sw_time_form { SW_TIME_NONE, SW_TIME_EX, SW_TIME_PX, SW_TIME_EXAT, SW_TIME_PXAT };
 
-/* The form that the argument of this option has; NONE: it is no such option. */
+/* Returns the form of the argument of this option; NONE: the option sets no expiry time. */
 enum sw_time_form sw_time_form_of(const struct sw_resp_argument *option);
-/* That of the argument of EXPIRE, SETEX and the like. */
+/* Returns the form of the time argument of EXPIRE, SETEX and the like. */
 enum sw_time_form sw_time_form_of_command(enum sw_command_id id);
 
-/* Reads a time. One that is negative is in the past, or, where it must be `positive`, refused. On
- * failure returns false, with an error line. */
+/* Reads a time. A negative time is in the past; with `positive` it is an error. On failure returns
+ * false and writes an error line. */
 bool sw_time_read(struct sw_resp *resp, const struct sw_command *command, enum sw_time_form form,
                   const struct sw_resp_argument *argument, bool positive, uint64_t *at, char *line,
                   size_t line_size);

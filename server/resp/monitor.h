@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * monitor.h - MONITOR: a connection is shown the commands of all of them, as redis shows them.
+ * monitor.h - MONITOR: sends a connection the commands of all connections, in the format of redis.
  *
  * Lines go between replies, so a monitor may send commands of its own. Frames are not shown.
  * Everything is called on the connection's loop.
@@ -18,7 +18,7 @@
 void sw_monitor_show(const struct sw_resp_conn *state, const struct sw_command *command,
                      const struct sw_resp_command *arguments);
 
-/* The same, where somebody looks: one load and a branch where nobody does. */
+/* The same, if there is a monitor. Otherwise it costs one load and a branch. */
 static inline void sw_monitor_look(struct sw_resp_conn *state, const struct sw_command *command,
                                    const struct sw_resp_command *arguments)
 {

@@ -21,15 +21,15 @@ void sw_resp_output_fini(struct sw_resp_conn *state);
  * the connection is LINGERING or CLOSED. Closes the connection if output-bytes-max is reached. */
 void sw_resp_send(struct sw_resp_conn *state, const void *bytes, size_t size);
 
-/* The same, for replies that show what write number `sequence` did: they and what is sent behind
- * them leave when the write-ahead log says that it may be answered. If the log breaks before, the
- * connection closes: nobody knows whether the write is there after a crash. 0: no write. */
+/* The same, for replies that show the effect of write number `sequence`. They and all later replies
+ * leave when the write-ahead log reports the write as answerable. If the log fails before, the
+ * connection closes, because the write may not survive a crash. 0: no write. */
 void sw_resp_send_after(struct sw_resp_conn *state, const void *bytes, size_t size,
                         uint64_t sequence);
 
-/* Sends what the log has held and may be sent now. With `leaves`, the numbers of the log are about
- * to be another history's: sends nothing, and closes the connections. Returns true if something was
- * sent. */
+/* Sends the held replies that may leave now. With `leaves` the log is about to get the numbers of
+ * another history: then the function sends nothing, and closes the connections. Returns true if it
+ * sent any. */
 bool sw_resp_open_gates(struct sw_resp *resp, bool leaves);
 
 /* The protocol's `written`. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * permit.h - refusing what the user of a connection may not do, in the words of redis. Everything
- * is called on the connection's loop.
+ * permit.h - rejects commands that the user of a connection may not run, with the errors of redis.
+ * Everything is called on the connection's loop.
  */
 #ifndef SHERWOOD_SERVER_RESP_PERMIT_H
 #define SHERWOOD_SERVER_RESP_PERMIT_H
@@ -14,13 +14,13 @@
 
 struct sw_resp_conn;
 
-/* May everybody run the command, before a login and whatever the rules of the user are? So it is in
- * redis. */
+/* Returns true if every client may run the command, even before a login and without rules that
+ * allow it, as in redis. */
 bool sw_permit_needs_no_login(const struct sw_command *command);
 
-/* Refuses a command, with an error as its reply: nobody has logged in, or the user may not run it.
- * Returns true if so. If the user was deleted, there is no reply, and the connection closes. To be
- * called only if sw_conn_is_free returns false: for most connections that is all that is asked. */
+/* Rejects a command with an error reply if the connection has not logged in, or the user may not
+ * run the command. Returns true if it did. If the user was deleted, there is no reply, and the
+ * connection closes. Call it only if sw_conn_is_free returns false; most connections are free. */
 bool sw_permit_refuses(struct sw_resp_conn *state, const struct sw_command *command,
                        const struct sw_resp_command *arguments);
 
@@ -28,8 +28,8 @@ bool sw_permit_refuses(struct sw_resp_conn *state, const struct sw_command *comm
 bool sw_permit_refuses_queued(struct sw_resp_conn *state, const struct sw_command *command,
                               const struct sw_resp_command *arguments);
 
-/* May the user of the connection still run a command that goes on, such as MONITOR? There is no
- * reply. */
+/* Returns true if the user of the connection may still run a command that continues, such as
+ * MONITOR. Sends no reply. */
 bool sw_permit_still(struct sw_conn *conn, enum sw_command_id id);
 
 /* Replies that the command names a key outside the user's ranges, and notes it. */

@@ -9,7 +9,7 @@
 
 #include "proto/resp.h"
 
-/* All from this one on, up to `to`. */
+/* The arguments from `from` on, before `to`. */
 struct sw_secrets {
     uint32_t from, to;
 };

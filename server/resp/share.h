@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * share.h - what commands use of the share of their connection in an iteration: time (net/turn.h)
- * and bytes of text replies. Everything belongs to the loop's thread.
+ * share.h - counts the time (net/turn.h) and the bytes of text replies that commands use of their
+ * connection's share of an iteration. Everything belongs to the loop's thread.
  */
 #ifndef SHERWOOD_SERVER_RESP_SHARE_H
 #define SHERWOOD_SERVER_RESP_SHARE_H
@@ -18,9 +18,9 @@ struct sw_resp_conn;
 /* Stalls the connection: the rest of its input waits for the next phase. */
 void sw_share_yield(struct sw_conn *conn);
 
-/* Must the connection wait for the next iteration, because of the text replies in this one? If all
- * connections together have used up theirs, one that has had none may still send commands on keys:
- * run() in resp.c stalls the others. */
+/* Returns true if the connection must wait for the next iteration, because of the text replies in
+ * this one. If all connections together have used up their bytes, a connection without text replies
+ * may still send commands on keys: run() in resp.c stalls the other commands. */
 bool sw_share_text_is_spent(struct sw_resp_conn *state);
 
 /* Adds a command that was carried out or refused, with this many bytes of text replies. `command`

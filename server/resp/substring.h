@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * substring.h - the part of a value that GETRANGE asks for. Pure functions, for any thread.
+ * substring.h - the part of a value that GETRANGE returns. Pure functions, for any thread.
  */
 #ifndef SHERWOOD_SERVER_RESP_SUBSTRING_H
 #define SHERWOOD_SERVER_RESP_SUBSTRING_H
@@ -10,8 +10,8 @@
 
 #include "proto/resp.h"
 
-/* The first byte and the last one; negative: from the end. It takes the place of an operand, which
- * has 4 bytes at least: no value has more bytes than these numbers reach. */
+/* The first and the last byte; negative: from the end. It is stored in place of an operand, which
+ * has at least 4 bytes. 16 bits are enough for the offsets in any value. */
 struct sw_substring {
     int16_t first, last;
 };

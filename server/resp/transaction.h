@@ -36,10 +36,10 @@ bool sw_transaction_queue(struct sw_resp_conn *state, const struct sw_command *c
 /* To be called when a command was refused: EXEC will refuse the transaction, if one is open. */
 void sw_transaction_spoil(struct sw_resp_conn *state);
 
-/* Is one open that changes keys? */
+/* Returns true if a transaction that changes keys is open. */
 bool sw_transaction_writes(const struct sw_resp_conn *state);
 
-/* Discards the open transaction, if there is one, and watches no key any more. */
+/* Discards the open transaction, if there is one, and the watched keys. */
 void sw_transaction_drop(struct sw_resp_conn *state);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * wrong_port.h - telling connections that do not speak RESP.
+ * wrong_port.h - detects connections that do not speak RESP.
  */
 #ifndef SHERWOOD_SERVER_RESP_WRONG_PORT_H
 #define SHERWOOD_SERVER_RESP_WRONG_PORT_H
@@ -13,10 +13,10 @@
 
 struct sw_conn;
 
-/* Does an HTTP request begin with this word, or a handshake of TLS with these bytes? */
+/* Return true if an HTTP request begins with this word, or a TLS handshake with these bytes. */
 bool sw_begins_http(const struct sw_resp_argument *name);
 bool sw_begins_tls(const uint8_t *bytes, size_t size);
-/* Closes such a connection, with a line of the log. */
+/* Closes such a connection, and logs it. */
 void sw_close_wrong(struct sw_conn *conn, const char *speaks);
 
 #endif
