@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * access.h - what decides who gets in: users, peers of Unix sockets, the token of HTTP.
+ * access.h - access control: users, peers of Unix sockets, the token of HTTP.
  */
 #ifndef SHERWOOD_SERVER_ACCESS_H
 #define SHERWOOD_SERVER_ACCESS_H
@@ -18,12 +18,13 @@ struct sw_access {
     struct sw_http_token http_token;
 };
 
-/* Reads the files that the options name, and warns if everybody gets in at an address that others
- * reach, or a file has words without effect; `activated`: the addresses are the service manager's.
- * Returns 0, or -1 with a sentence logged; sw_access_close may be called after either. */
+/* Reads the files that the options name. Warns if any client has access at an address that other
+ * hosts reach, or if a file has words without effect. `activated`: the service manager has bound
+ * the addresses. Returns 0, or -1 after logging an error. sw_access_close may be called after
+ * either. */
 int sw_access_open(struct sw_access *access, const struct sw_config *config, bool activated);
-/* Reads the certificates, if anybody is to connect by TLS: else *door stays as it is. Returns 0, or
- * -1 with a sentence logged. */
+/* Reads the certificates if TLS is on. Otherwise leaves *door unchanged. Returns 0, or -1 after
+ * logging an error. */
 int sw_access_open_tls(const struct sw_config *config, const struct sw_activated *activated,
                        struct sw_tls_door **door);
 void sw_access_close(struct sw_access *access);

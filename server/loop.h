@@ -2,10 +2,10 @@
  *
  * loop.h - one I/O thread: a libuv loop, its connections, its queues into the table.
  *
- * In one turn libuv reads the sockets. RESP commands add operations to a round; bulk frames are
- * submitted as they arrive. The loop then submits the round, polls batches and produces the replies
- * of those that are done (RESP first), resumes stalled connections, and sends bulk replies. While
- * batches are in flight the loop polls; otherwise it sleeps in epoll.
+ * In one iteration libuv reads the sockets. RESP commands add operations to a RESP batch (round);
+ * bulk frames are submitted as they arrive. The loop then submits the RESP batch, polls batches,
+ * writes the replies of completed batches (RESP first), resumes stalled connections, and sends bulk
+ * replies. While batches are in flight the loop polls; otherwise it sleeps in epoll.
  *
  * The parts of a loop (connections, batches, the two protocols) do not know this struct. All fields
  * belong to the loop's thread unless a comment says otherwise. server/README.md shows the threads.
@@ -107,14 +107,14 @@ int sw_loop_init(struct sw_loop *loop, const struct sw_config *config, struct sw
                  const struct sw_loop_owner *owner, uint32_t index, uint32_t loops);
 /* Starts the thread. Returns 0, or an error of libuv. */
 int sw_loop_start(struct sw_loop *loop);
-/* Has the loop take a turn. May be called from any thread, between sw_loop_init and sw_loop_fini.
- */
+/* Makes the loop run an iteration. May be called from any thread, between sw_loop_init and
+ * sw_loop_fini. */
 void sw_loop_wake(struct sw_loop *loop);
 /* Wakes the loop if something in it waits for the write-ahead log. May be called from any thread,
  * between sw_loop_init and sw_loop_fini. */
 void sw_loop_log_moved(struct sw_loop *loop);
-/* Have all loops seen this fence of replication (repl/state.h), and has each had no batch in flight
- * since? Those that have not are woken. May be called from any thread. */
+/* Returns true if all loops have seen this fence of replication (repl/state.h) and have since had
+ * no batch in flight. Wakes the other loops. May be called from any thread. */
 bool sw_loops_are_quiet(struct sw_loop *loops, uint32_t count, uint64_t fence);
 /* Replaces 0 loops by half of the cores: at least 1, at most SW_LOOPS_MAX. */
 void sw_loops_choose(struct sw_config *config);
@@ -130,8 +130,8 @@ void sw_loops_stop(struct sw_loop *loops, uint32_t count);
 /* Frees everything. The thread has been joined, or was never started. */
 void sw_loop_fini(struct sw_loop *loop);
 
-/* Has the loop finished a turn since the last call, or is it inside a submit that may take long? To
- * be called by one thread, the watchdog's. */
+/* Returns true if the loop has finished an iteration since the last call, or is inside a submit
+ * that may take long. Only the watchdog's thread calls it. */
 bool sw_loop_is_alive(struct sw_loop *loop);
 bool sw_loops_are_alive(struct sw_loop *loops, uint32_t count);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * notify.h - messages to the service manager, and the sockets that it passes (socket activation).
- * But for sw_notify_extend everything is called on the main thread.
+ * Everything is called on the main thread, except sw_notify_extend.
  */
 #ifndef SHERWOOD_SERVER_NOTIFY_H
 #define SHERWOOD_SERVER_NOTIFY_H
@@ -24,15 +24,15 @@ struct sw_activated {
  * a sentence logged: a socket of another type, or more sockets than SW_ACTIVATED_MAX. */
 int sw_notify_sockets(struct sw_activated *activated);
 
-/* Whether a TCP socket is among them that is for RESP and bulk frames without TLS. */
+/* Returns true if one of them is a TCP socket for RESP and bulk frames without TLS. */
 bool sw_activated_has_plain(const struct sw_activated *activated);
 
 /* Messages to the service manager. Without one they do nothing. */
 void sw_notify_ready(const char *status_line);
-/* Options are read anew. sw_notify_ready says when that is done. */
+/* Reports that options are read again. sw_notify_ready reports the end. */
 void sw_notify_reloading(void);
 void sw_notify_stopping(void);
-/* Something that takes long goes on: the manager gives it 30 seconds more. For any thread. */
+/* Reports progress of a long operation: the manager allows 30 more seconds. Threads: any. */
 void sw_notify_extend(void);
 void sw_notify_watchdog(void);
 /* The time in microseconds within which the manager expects the next watchdog message; 0: it
