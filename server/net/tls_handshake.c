@@ -4,8 +4,7 @@
  *
  * A step of a handshake computes for 0.2 ms (P-256) to 0.6 ms (RSA 2048), and any client may start
  * one before it has logged in. So an event of the socket only adds the transport to the loop's list
- * `handshakes`. In each iteration the loop continues handshakes until the time of the phase is over
- * (turn.h).
+ * `handshakes`. Each iteration continues handshakes until the time of the phase is over (turn.h).
  */
 #include <string.h>
 
