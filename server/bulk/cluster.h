@@ -48,7 +48,7 @@ const char *sw_bulk_cluster_refusal(const struct sw_bulk *bulk, uint32_t operati
 void sw_bulk_cluster_info(const struct sw_bulk *bulk, struct sw_server_info *info);
 
 /* Returns the largest number of bytes in the reply to a TOPOLOGY whose client wants at most
- * `wanted` bytes. */
+ * `wanted` bytes (0: no limit of the client). */
 uint32_t sw_bulk_topology_count(uint32_t wanted);
 /* Replies with a part of the topology. */
 void sw_bulk_start_topology(struct sw_bulk_frame *frame);

@@ -21,7 +21,7 @@ struct sw_combine {
     uint32_t operation;
     uint32_t count;
     uint32_t range_offset, range_bytes; /* of SETRANGE */
-    uint64_t seed;                      /* random: clients cannot cause collisions in the map */
+    uint64_t seed;                      /* random: clients cannot predict collisions */
     uint8_t *keys;
     const uint8_t *operands;
     uint32_t operand_bytes;

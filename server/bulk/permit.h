@@ -25,8 +25,8 @@ struct sw_bulk_rights {
 /* Fills the rights in. Without users it does nothing. */
 void sw_bulk_rights_init(struct sw_bulk_rights *rights, const struct sw_users *users);
 
-/* Returns true if the connection may send this request, whose header is at `header`. A HELLO that
- * names a user logs in. Otherwise sets the error status and `message`, and sets *closes if the
+/* Returns true if the connection may send this request, whose header is at `header`. A HELLO with a
+ * login logs in. Otherwise sets the error status and `message`, and sets *closes if the
  * connection has to be closed after the reply. */
 bool sw_bulk_permits(struct sw_conn *conn, const struct sw_request *request, const uint8_t *header,
                      size_t header_bytes, enum sw_reply_status *status, char *message,

@@ -22,7 +22,7 @@ void sw_bulk_reply(struct sw_bulk_frame *frame, const struct sw_reply *reply,
 bool sw_bulk_refuse(struct sw_conn *conn, uint64_t request_id, enum sw_reply_status status,
                     const char *message);
 
-/* Sends a doorbell: a reply to no request, after which the client polls its ring. */
+/* Sends a doorbell: a reply to no request. It makes the client poll its ring. */
 void sw_bulk_send_bell(struct sw_conn *conn);
 
 /* The `done` of a frame's flight: replies with the results of the batch. */

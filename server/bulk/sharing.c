@@ -180,9 +180,9 @@ static bool is_own(const struct sw_conn *conn)
            (peer.uid == geteuid() || peer.uid == 0);
 }
 
-/* Rejects device memory from processes that the server does not trust. A client can forge a CUDA
- * handle. The driver opens a handle that states a larger size than the memory has, and then the
- * first kernel that reads beyond the memory ends the process. */
+/* Rejects device memory of other users' processes, unless device-region-users is any. A client can
+ * forge a CUDA handle. The driver opens a handle that states more memory than exists, and then the
+ * first kernel that reads the memory ends the process. */
 static const char *check_device(const struct sw_bulk_sharing *sharing)
 {
     const struct sw_conn *conn = sharing->conn;
