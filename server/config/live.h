@@ -5,8 +5,8 @@
  * changes.
  *
  * The rows SW_LIVE_OPTION of option_rows.inl are live. Any thread may read their numbers at any
- * time by SW_LIVE. Their texts are passed only to the function `changed`. All other options are
- * constant.
+ * time by SW_LIVE. Code gets new texts from the changes passed to `changed`. All other options
+ * are constant.
  */
 #ifndef SHERWOOD_SERVER_CONFIG_LIVE_H
 #define SHERWOOD_SERVER_CONFIG_LIVE_H

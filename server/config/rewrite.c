@@ -85,7 +85,7 @@ static bool name_in(const char *line, char open, const char *end, char name[NAME
     return true;
 }
 
-/* Chooses the line behind which each new line is written. */
+/* Chooses a place in the file for each new line. */
 static void place(struct rewrite *rewrite, FILE *file)
 {
     char line[LINE_BYTES], section[NAME_BYTES] = "", name[NAME_BYTES];
