@@ -56,7 +56,7 @@ static uint64_t given_time(const struct sw_batch *batch, uint32_t i)
 
 /* Returns the expiry time that operation i sets. A time that has passed by the batch's clock has
  * removed the key, and becomes 1: 1 has passed by every clock. If no key of the table expires, KEEP
- * becomes 0: so readers whose tables have no expiry accept the log. */
+ * becomes 0: so readers in whose tables no key expires can continue. */
 static uint64_t time_of(const struct sw_batch *batch, uint32_t i)
 {
     const uint64_t at = given_time(batch, i);
