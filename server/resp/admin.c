@@ -81,7 +81,7 @@ void sw_call_bgsave(struct sw_call *call)
     }
 }
 
-/* Starts a snapshot, which replaces the rewrite of the log: older log files are removed. */
+/* Starts a snapshot in place of a rewritten log. It makes older log files unnecessary. */
 void sw_call_bgrewriteaof(struct sw_call *call)
 {
     struct sw_saver *saver = call->admin->saver;

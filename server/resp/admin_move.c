@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * admin_move.c - EXPORTSLOTS: a node that takes slots sends this command to their owner.
+ * admin_move.c - EXPORTSLOTS: a node that takes slots connects with this command.
  */
 #include "server/move/move.h"
 #include "server/net/conn.h"

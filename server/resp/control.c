@@ -303,7 +303,7 @@ static bool run_keys(struct sw_control *control, const struct sw_resp_command *a
     return true;
 }
 
-/* Returns the number of entries from which RANDOMKEY draws one. */
+/* Returns the number of entries that RANDOMKEY chooses from. */
 static uint32_t random_count(const struct sw_control *control, uint64_t capacity_slots)
 {
     struct sw_table_stats stats;
