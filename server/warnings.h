@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * warnings.h - warnings in the log about configurations that are valid but risky.
+ * warnings.h - warnings in the log about valid configurations.
  */
 #ifndef SHERWOOD_SERVER_WARNINGS_H
 #define SHERWOOD_SERVER_WARNINGS_H
