@@ -25,8 +25,8 @@ enum sw_time_form sw_time_form_of(const struct sw_resp_argument *option);
 /* Returns the form of the time argument of EXPIRE, SETEX and the like. */
 enum sw_time_form sw_time_form_of_command(enum sw_command_id id);
 
-/* Reads a time. A negative time is in the past; with `positive` it is an error. On failure returns
- * false and writes an error line. */
+/* Reads a time. A negative time is in the past. With `positive`, 0 and negative times are errors.
+ * On failure returns false and writes an error line. */
 bool sw_time_read(struct sw_resp *resp, const struct sw_command *command, enum sw_time_form form,
                   const struct sw_resp_argument *argument, bool positive, uint64_t *at, char *line,
                   size_t line_size);
