@@ -116,7 +116,7 @@ void sw_loop_log_moved(struct sw_loop *loop);
 /* Returns true if all loops have seen this fence of replication (repl/state.h) and have since had
  * no batch in flight. Wakes the other loops. May be called from any thread. */
 bool sw_loops_are_quiet(struct sw_loop *loops, uint32_t count, uint64_t fence);
-/* Replaces 0 loops by half of the cores: at least 1, at most SW_LOOPS_MAX. */
+/* Replaces 0 loops by sw_config_loops(). */
 void sw_loops_choose(struct sw_config *config);
 /* Asks the loop to drain its connections and to end. May be called from any thread. */
 void sw_loop_stop(struct sw_loop *loop);

@@ -19,9 +19,8 @@ bool sw_loops_are_quiet(struct sw_loop *loops, uint32_t count, uint64_t fence)
 
 void sw_loops_choose(struct sw_config *config)
 {
-    unsigned cores = uv_available_parallelism();
     if (config->loops == 0) {
-        config->loops = cores < 2 ? 1 : cores / 2 < SW_LOOPS_MAX ? cores / 2 : SW_LOOPS_MAX;
+        config->loops = sw_config_loops(config);
         config->derived |= SW_DERIVED_LOOPS;
     }
 }

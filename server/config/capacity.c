@@ -4,9 +4,10 @@
  * are auto.
  */
 #include <stdint.h>
-#include <unistd.h>
+#include <uv.h>
 
 #include "server/config/options.h"
+#include "server/limits.h"
 #include "server/observe/gpu.h"
 #include "table/configuration.h"
 #include "table/memory.h"
@@ -70,10 +71,11 @@ static uint64_t least(uint64_t a, uint64_t b)
 }
 
 /* Loops that there will be at most. */
-static uint64_t loops_of(const struct sw_config *config)
+uint32_t sw_config_loops(const struct sw_config *config)
 {
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return config->loops > 0 ? config->loops : cores < 2 ? 1 : (uint64_t)cores / 2;
+    const unsigned cores = uv_available_parallelism();
+    const unsigned half = cores < 2 ? 1 : cores / 2;
+    return config->loops > 0 ? config->loops : half < SW_LOOPS_MAX ? half : SW_LOOPS_MAX;
 }
 
 /* Finds the memory of slots and rows, where the table may have `host` bytes of the host. */
@@ -101,7 +103,8 @@ static void ask_memory(const struct sw_config *config, uint64_t host,
 
 void sw_config_ask_memory(const struct sw_config *config, struct sw_config_memory *memory)
 {
-    const uint64_t beside = PROGRAM_SPACE + loops_of(config) * (config->arena_bytes + LOOP_SPACE);
+    const uint64_t beside =
+        PROGRAM_SPACE + sw_config_loops(config) * (config->arena_bytes + LOOP_SPACE);
     const uint64_t left = sw_table_host_memory(beside);
     ask_memory(config, sw_table_host_memory(0), memory);
     memory->first = least(memory->slots, memory->rows);

@@ -272,6 +272,9 @@ uint32_t sw_config_dimension(const struct sw_config *config);
 /* Returns the type of values of the formats STRING and FIXED: enum sw_value_type. */
 uint32_t sw_config_value_type(const struct sw_config *config);
 
+/* Returns `loops`. For 0: half of the processors that the process may use, 1 to SW_LOOPS_MAX. */
+uint32_t sw_config_loops(const struct sw_config *config);
+
 /* Returns the eviction policy as a name of redis' maxmemory-policy. */
 const char *sw_config_redis_policy(const struct sw_config *config);
 
