@@ -36,7 +36,7 @@ int sherwood_follow(struct sherwood *client);
 /* Waits until `replicas` replicas have all writes of this handle, for at most timeout_ms
  * milliseconds (negative: without limit). Stores the number of replicas that have them in *reached:
  * it may be more than `replicas`, and is less if the time ends first. Before that it waits for the
- * replies to all submitted requests. A fail-over to one of these replicas loses none of the writes.
+ * replies to all submitted requests. A fail-over to one of these replicas keeps all of the writes.
  * A handle of several connections, or of a cluster, sends the request on each connection that has
  * written; *reached is the smallest reply. SHERWOOD_E_CONNECTION: a connection that has written has
  * ended since the last call, so whether replicas have its writes is not known. The next call waits

@@ -34,7 +34,7 @@ struct sw_client_stripe {
     uint32_t queue[SW_CLIENT_FLIGHTS_MAX];
     uint32_t queue_first, queue_count;
     uint64_t queue_offset; /* how many bytes of the first frame have been sent */
-    int send_errno;        /* not 0: sending failed; the stripe only receives what is left */
+    int send_errno; /* not 0: sending failed; the stripe only receives the remaining replies */
 
     /* The flight whose body is being received, or NULL while a head is. */
     struct sw_client_flight *receiving;

@@ -70,7 +70,7 @@ static const struct sw_study_option rows[] = {
      .help =
          "memory of the rows (CUDA) and of the ceilings' arena\n(gpu+host: arena in host memory)"},
     {"rows-gpu-bytes", SW_STUDY_U64, FIELD(rows_gpu_bytes), .max = 1ULL << 42, .usual = "0",
-     .help = "bytes of rows on the GPU with gpu+host; 0: as many as fit"},
+     .help = "bytes of rows on the GPU with gpu+host; 0: all that fit"},
     {"device", SW_STUDY_U32, FIELD(device), .max = 1023, .usual = "0", .help = "CUDA device"},
     {"seed", SW_STUDY_U64, FIELD(seed), .usual = "1", .help = "of the keys"},
     {"quick", SW_STUDY_FLAG, FIELD(quick),

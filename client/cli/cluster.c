@@ -285,7 +285,7 @@ static bool check_node(struct sw_cli *cli, const struct sherwood_shard *shard)
     return same;
 }
 
-/* Returns whether the node has no keys of other nodes' slots and no move; prints what it has. */
+/* Prints the node's keys of other nodes' slots and its move. Returns true if there are neither. */
 static bool check_keys(struct sw_cli *cli, const struct sherwood_shard *shard)
 {
     static const char *const count[] = {"CLUSTER", "COUNTFOREIGN"};

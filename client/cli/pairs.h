@@ -23,7 +23,7 @@
 /* The length of the longest CSV line of two numbers: enough for many blanks. */
 #define SW_CLI_PAIRS_LINE_BYTES_MAX 256
 #define SW_CLI_PAIRS_BUFFER_BYTES 262144
-/* The number of bad lines after which the reader stops reading a batch. */
+/* The reader stops reading a batch after this number of bad lines. */
 #define SW_CLI_PAIRS_BAD_MAX 10
 
 struct sw_cli_pairs_reader {

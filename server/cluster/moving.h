@@ -63,7 +63,7 @@ enum sw_cluster_outcome {
     SW_CLUSTER_UNDER_WAY,
     SW_CLUSTER_NEVER,   /* it will never be decided */
     SW_CLUSTER_DECIDED, /* the source has lost the slots in *topology, which the caller frees */
-    SW_CLUSTER_UNKNOWN  /* unknown for now: the state file could not be written */
+    SW_CLUSTER_UNKNOWN  /* ask again: the primary knows, or the state file was not written */
 };
 enum sw_cluster_outcome sw_cluster_outcome(struct sw_cluster *cluster, const char *source,
                                            uint64_t attempt, const struct sw_slot_set *slots,

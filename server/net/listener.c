@@ -131,7 +131,7 @@ static void refuse_tls_fd(int fd)
     (void)fd;
 }
 
-/* accept() failed. Returns false if accepting is to stop for now. */
+/* accept() failed. Returns false if the backlog is empty, or if accepting pauses. */
 static bool go_on_after(const struct socket *socket, int error)
 {
     struct sw_listener *listener = socket->listener;
