@@ -13,6 +13,7 @@
 #include "server/resp/admin_call.h"
 #include "server/resp/alone_words.h"
 #include "server/resp/resp.h"
+#include "server/resp/round_results.h"
 #include "server/resp/watching.h"
 #include "table/expiring.h"
 
@@ -94,7 +95,7 @@ static struct sw_pending *pending_of(struct sw_alone *alone)
 
 static bool is_found(const struct sw_alone *alone, uint32_t i)
 {
-    return (alone->replies.round.found[i / 64] >> (i % 64) & 1) != 0;
+    return sw_round_found(&alone->replies.round, i);
 }
 
 /* The second key is to have the value that the first one had, and keeps its own text. */

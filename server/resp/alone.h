@@ -43,6 +43,13 @@ struct sw_alone {
     enum sw_alone_state state;
 };
 
+/* Makes the reply a text, and returns it for the caller to write. */
+static inline struct sw_text *sw_alone_reply(struct sw_alone *alone)
+{
+    alone->replies.pending[0].kind = SW_REPLY_KIND_MADE;
+    return &alone->replies.text;
+}
+
 /* Borrows `resp`. Returns 0, or -1 if there is no memory; sw_alone_fini may be called after either,
  * and on a struct of zeros. */
 int sw_alone_init(struct sw_alone *alone, struct sw_resp *resp);

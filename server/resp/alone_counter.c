@@ -13,11 +13,10 @@
 #include "server/batch/blob.h"
 #include "server/batch/refusals.h"
 #include "server/net/conn.h"
-#include "server/resp/admin_call.h"
 #include "server/resp/alone.h"
 #include "server/resp/expire.h"
 #include "server/resp/resp.h"
-#include "table/expiring.h"
+#include "server/resp/round_results.h"
 
 #define NO_INTEGER "ERR value is not an integer or out of range"
 
@@ -116,18 +115,12 @@ bool sw_counter_read(struct sw_resp *resp, const struct sw_command *command,
 
 /* --- deciding --------------------------------------------------------------------------------- */
 
-static struct sw_text *reply_of(struct sw_alone *alone)
-{
-    alone->replies.pending[0].kind = SW_REPLY_KIND_MADE;
-    return &alone->replies.text;
-}
-
 /* The value before, and the bounds that the table sets. Returns false if it is no integer of 64
  * bits with a sign. */
 static bool value_before(const struct sw_round *round, int64_t *value, struct sw_counter *counter)
 {
     const struct sw_table_shape *shape = &round->batches->shape;
-    const bool found = (round->found[0] & 1) != 0;
+    const bool found = sw_round_found(round, 0);
     *value = 0;
     if (shape->value_format != SW_VALUE_INTEGER) {
         struct sw_string text = {NULL, 0};
@@ -163,7 +156,7 @@ static bool put_value(struct sw_round *round, int64_t value)
 static void give_time(const struct sw_counter *counter, struct sw_round *round)
 {
     const bool expires =
-        round->shows_times && (round->found[0] & 1) != 0 && round->expires_out[0] != 0;
+        round->shows_times && sw_round_found(round, 0) && round->expires_out[0] != 0;
     if (counter->gives_time && !(counter->keeps_time && expires)) {
         round->gives_times = true;
         round->expires[0] = counter->at;
@@ -175,7 +168,7 @@ uint32_t sw_counter_decide(struct sw_alone *alone)
     struct sw_round *round = &alone->replies.round;
     struct sw_counter counter = alone->counter;
     int64_t before = 0, after = 0, added = 0;
-    struct sw_text *text = reply_of(alone);
+    struct sw_text *text = sw_alone_reply(alone);
     if (!value_before(round, &before, &counter)) {
         sw_text_error(text, NO_INTEGER);
         return 0;
@@ -202,6 +195,25 @@ uint32_t sw_counter_decide(struct sw_alone *alone)
     return writes;
 }
 
+const char *sw_counter_amount(const struct sw_command *command,
+                              const struct sw_resp_command *arguments, int64_t *amount)
+{
+    *amount = 1;
+    if (arguments->count > 2) {
+        const struct sw_resp_argument *text = &arguments->arguments[2];
+        if (!sw_string_integer((struct sw_string){text->text, text->size}, amount)) {
+            return NO_INTEGER;
+        }
+    }
+    if (command->id == SW_COMMAND_DECR || command->id == SW_COMMAND_DECRBY) {
+        if (*amount == INT64_MIN) {
+            return "ERR decrement would overflow";
+        }
+        *amount = -*amount;
+    }
+    return NULL;
+}
+
 /* --- rows of one u64 -------------------------------------------------------------------------- */
 
 bool sw_counter_read_row(const struct sw_resp *resp, const struct sw_command *command,
@@ -217,19 +229,8 @@ bool sw_counter_read_row(const struct sw_resp *resp, const struct sw_command *co
                  shape->engine_name, name, shape->of_rows);
         return false;
     }
-    if (arguments->count > 2) {
-        const struct sw_resp_argument *amount = &arguments->arguments[2];
-        if (!sw_string_integer((struct sw_string){amount->text, amount->size}, &counter->amount)) {
-            return fail(line, line_size, NO_INTEGER);
-        }
-    }
-    if (command->id == SW_COMMAND_DECR || command->id == SW_COMMAND_DECRBY) {
-        if (counter->amount == INT64_MIN) {
-            return fail(line, line_size, "ERR decrement would overflow");
-        }
-        counter->amount = -counter->amount;
-    }
-    return true;
+    const char *error = sw_counter_amount(command, arguments, &counter->amount);
+    return error == NULL || fail(line, line_size, error);
 }
 
 /* RESP integers are signed: a larger one is a big number of RESP3, or a bulk string. */
@@ -249,9 +250,9 @@ static void put_unsigned(struct sw_text *text, uint64_t value, bool resp3)
 uint32_t sw_counter_decide_row(struct sw_alone *alone)
 {
     struct sw_round *round = &alone->replies.round;
-    struct sw_text *text = reply_of(alone);
+    struct sw_text *text = sw_alone_reply(alone);
     uint64_t value = 0;
-    if ((round->found[0] & 1) != 0) {
+    if (sw_round_found(round, 0)) {
         memcpy(&value, round->previous, sizeof(value));
     }
     if (__builtin_add_overflow(value, alone->counter.amount, &value)) {

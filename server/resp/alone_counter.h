@@ -38,6 +38,11 @@ bool sw_counter_read(struct sw_resp *resp, const struct sw_command *command,
  * the number of writes. */
 uint32_t sw_counter_decide(struct sw_alone *alone);
 
+/* Reads what INCR, DECR, INCRBY or DECRBY adds, which is negative for DECR and DECRBY. Returns an
+ * error line without its end, or NULL. */
+const char *sw_counter_amount(const struct sw_command *command,
+                              const struct sw_resp_command *arguments, int64_t *amount);
+
 /* The same of INCR, DECR, INCRBY and DECRBY of rows of one u64. */
 bool sw_counter_read_row(const struct sw_resp *resp, const struct sw_command *command,
                          const struct sw_resp_command *arguments, struct sw_counter *counter,

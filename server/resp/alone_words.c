@@ -14,6 +14,7 @@
 #include "server/net/conn.h"
 #include "server/resp/admin_call.h"
 #include "server/resp/resp.h"
+#include "server/resp/round_results.h"
 
 bool sw_word_is(const struct sw_command *command)
 {
@@ -76,12 +77,6 @@ void sw_word_begin(struct sw_alone *alone, const struct sw_command *command,
 
 /* --- deciding --------------------------------------------------------------------------------- */
 
-static struct sw_text *reply_of(struct sw_alone *alone)
-{
-    alone->replies.pending[0].kind = SW_REPLY_KIND_MADE;
-    return &alone->replies.text;
-}
-
 static uint32_t decide_setrange(struct sw_alone *alone, bool found)
 {
     struct sw_round *round = &alone->replies.round;
@@ -92,14 +87,14 @@ static uint32_t decide_setrange(struct sw_alone *alone, bool found)
     size = found ? size : 0;
     memcpy(value, before, size);
     if (alone->piece_bytes == 0) {
-        sw_text_unsigned(reply_of(alone), size);
+        sw_text_unsigned(sw_alone_reply(alone), size);
         return 0;
     }
     memcpy(value + alone->offset, round->values, alone->piece_bytes);
     const uint32_t end = alone->offset + alone->piece_bytes;
     size = shape->value_format == SW_VALUE_FIXED ? shape->blob_bytes_max : end > size ? end : size;
     sw_blob_put(shape, round->values, value, size);
-    sw_text_unsigned(reply_of(alone), size);
+    sw_text_unsigned(sw_alone_reply(alone), size);
     return 1;
 }
 
@@ -125,17 +120,17 @@ static uint32_t decide_incrbyfloat(struct sw_alone *alone, bool found)
     }
     const float sum = before + alone->number;
     if (isnan(sum) || isinf(sum)) {
-        sw_text_error(reply_of(alone), "ERR increment would produce NaN or Infinity");
+        sw_text_error(sw_alone_reply(alone), "ERR increment would produce NaN or Infinity");
         return 0;
     }
     memcpy(round->values, &sum, sizeof(sum));
-    put_float(reply_of(alone), sum);
+    put_float(sw_alone_reply(alone), sum);
     return 1;
 }
 
 uint32_t sw_word_decide(struct sw_alone *alone)
 {
-    const bool found = (alone->replies.round.found[0] & 1) != 0;
+    const bool found = sw_round_found(&alone->replies.round, 0);
     alone->replies.round.ops[0] = SW_SET;
     return alone->command->id == SW_COMMAND_SETRANGE ? decide_setrange(alone, found)
                                                      : decide_incrbyfloat(alone, found);

@@ -42,20 +42,14 @@ FOR_EACH_KIND void run_by_string(const struct data *data, const struct values *v
     struct sw_resp_argument words[3] = {{0}};
     struct sw_resp_command arguments = {.arguments = words, .count = 3};
     struct data made = *data;
-    int64_t amount = 1;
+    int64_t amount = 0;
+    const char *error = sw_counter_amount(data->command, data->arguments, &amount);
+    if (error != NULL) {
+        refuse(data, "%s", error);
+        return;
+    }
     memcpy(words, data->arguments->arguments, data->arguments->count * sizeof(*words));
-    if (data->arguments->count > 2 &&
-        !sw_string_integer((struct sw_string){words[2].text, words[2].size}, &amount)) {
-        refuse(data, "ERR value is not an integer or out of range");
-        return;
-    }
-    const bool subtracts =
-        data->command->id == SW_COMMAND_DECR || data->command->id == SW_COMMAND_DECRBY;
-    if (subtracts && amount == INT64_MIN) {
-        refuse(data, "ERR decrement would overflow");
-        return;
-    }
-    words[2].size = sw_string_put_integer(subtracts ? -amount : amount, text);
+    words[2].size = sw_string_put_integer(amount, text);
     words[2].text = text;
     made.arguments = &arguments;
     run_one(&made, values, SW_INCRBY, 1, 2, SW_REPLY_KIND_COUNTED);

@@ -4,8 +4,8 @@
  */
 #include "server/resp/string_replies.h"
 
-#include "proto/ops/string_apply.h"
 #include "server/batch/blob.h"
+#include "server/resp/round_results.h"
 
 bool sw_string_reply_is(const struct sw_pending *pending)
 {
@@ -33,7 +33,7 @@ static enum sw_string_fault result_of(const struct sw_round *round,
                                       struct sw_string_space *space, uint32_t *size)
 {
     const uint32_t i = pending->first, room = round->batches->shape.blob_bytes_max;
-    const bool found = (round->found[i / 64] >> (i % 64) & 1) != 0;
+    const bool found = sw_round_found(round, i);
     const enum sw_verb verb = verb_of(pending);
     const struct sw_string operand = string_at(round, round->values, i);
     struct sw_string old = {NULL, 0};
@@ -48,11 +48,11 @@ static enum sw_string_fault result_of(const struct sw_round *round,
                : fault;
 }
 
-const char *sw_string_reply_error(const struct sw_round *round, const struct sw_pending *pending)
+const char *sw_string_reply_error(const struct sw_round *round, const struct sw_pending *pending,
+                                  struct sw_string_result *result)
 {
-    struct sw_string_space space;
-    uint32_t size = 0;
-    switch (result_of(round, pending, &space, &size)) {
+    result->size = 0;
+    switch (result_of(round, pending, &result->space, &result->size)) {
     case SW_STRING_NO_INTEGER:
         return "-ERR value is not an integer or out of range\r\n";
     case SW_STRING_NO_FLOAT:
@@ -69,19 +69,16 @@ const char *sw_string_reply_error(const struct sw_round *round, const struct sw_
     return NULL;
 }
 
-void sw_string_reply_put(struct sw_writer *writer, const struct sw_round *round,
-                         const struct sw_pending *pending)
+void sw_string_reply_put(struct sw_writer *writer, const struct sw_pending *pending,
+                         const struct sw_string_result *result)
 {
-    struct sw_string_space space;
-    uint32_t size = 0;
-    result_of(round, pending, &space, &size);
     if (pending->kind == SW_REPLY_KIND_APPENDED) {
-        sw_writer_unsigned(writer, size, pending->resp3);
+        sw_writer_unsigned(writer, result->size, pending->resp3);
     } else if (pending->kind == SW_REPLY_KIND_FLOAT) {
-        sw_writer_bulk(writer, space.text, size);
+        sw_writer_bulk(writer, result->space.text, result->size);
     } else {
         sw_writer_text(writer, ":", 1);
-        sw_writer_text(writer, (const char *)space.text, size);
+        sw_writer_text(writer, (const char *)result->space.text, result->size);
         sw_writer_text(writer, "\r\n", 2);
     }
 }

@@ -8,17 +8,26 @@
 #ifndef SHERWOOD_SERVER_RESP_STRING_REPLIES_H
 #define SHERWOOD_SERVER_RESP_STRING_REPLIES_H
 
+#include "proto/ops/string_apply.h"
 #include "server/resp/replies.h"
 #include "server/resp/writer.h"
 
 /* Is the reply of one of their kinds? */
 bool sw_string_reply_is(const struct sw_pending *pending);
 
-/* Returns the error line of an operation that the table has refused; NULL if it was carried out. */
-const char *sw_string_reply_error(const struct sw_round *round, const struct sw_pending *pending);
+/* The value after an operation, as text; of APPEND only its size. */
+struct sw_string_result {
+    struct sw_string_space space;
+    uint32_t size;
+};
+
+/* Returns the error line of an operation that the table has refused; NULL if it was carried out:
+ * `result` is then set. */
+const char *sw_string_reply_error(const struct sw_round *round, const struct sw_pending *pending,
+                                  struct sw_string_result *result);
 
 /* Writes the reply to an operation that was carried out. */
-void sw_string_reply_put(struct sw_writer *writer, const struct sw_round *round,
-                         const struct sw_pending *pending);
+void sw_string_reply_put(struct sw_writer *writer, const struct sw_pending *pending,
+                         const struct sw_string_result *result);
 
 #endif

@@ -367,15 +367,17 @@ static const char *group_refusal(const struct sw_round *round, const struct sw_p
                : sw_table_full_line(&round->batches->shape);
 }
 
-/* The error that is the reply of the command, or NULL. */
-static const char *refusal(const struct sw_round *round, const struct sw_pending *pending)
+/* The error that is the reply of the command, or NULL: an operation on strings then has its result
+ * in `string`. */
+static const char *refusal(const struct sw_round *round, const struct sw_pending *pending,
+                           struct sw_string_result *string)
 {
     const char *error = group_refusal(round, pending);
     if (error != NULL) {
         return error;
     }
     if (sw_string_reply_is(pending)) {
-        return sw_string_reply_error(round, pending);
+        return sw_string_reply_error(round, pending, string);
     }
     if (overflowed(round, pending)) {
         return SW_OPS_HAS(SW_OPS_INSERT, round->ops[pending->first])
@@ -416,7 +418,8 @@ static void write_one(struct sw_writer *writer, const struct sw_replies *replies
         (replies->is_aborted || group_refusal(&replies->round, pending) != NULL)) {
         return; /* the array's head is the error: no command was executed */
     }
-    const char *error = refusal(&replies->round, pending);
+    struct sw_string_result string; /* set by refusal() for operations on strings */
+    const char *error = refusal(&replies->round, pending, &string);
     const char *shown = error != NULL ? error : error_text(replies, pending);
     bool is_carried_out = pending->kind != SW_REPLY_KIND_QUEUED;
     SW_COUNT(counters, commands_processed, is_carried_out);
@@ -431,7 +434,7 @@ static void write_one(struct sw_writer *writer, const struct sw_replies *replies
     if (!pending->silent && error != NULL) {
         sw_writer_line(writer, error);
     } else if (!pending->silent && sw_string_reply_is(pending)) {
-        sw_string_reply_put(writer, &replies->round, pending);
+        sw_string_reply_put(writer, pending, &string);
     } else if (!pending->silent) {
         put_reply(writer, replies, pending);
     }
