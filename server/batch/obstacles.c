@@ -8,6 +8,10 @@
 #include "server/log/saver.h"
 #include "server/repl/state.h"
 
+#define OF_SAVER ((unsigned)SW_OBSTACLE_LOADING | (unsigned)SW_OBSTACLE_UNSAVED)
+#define OF_ROLE \
+    ((unsigned)SW_OBSTACLE_DOWN | (unsigned)SW_OBSTACLE_LACKS_DATA | (unsigned)SW_OBSTACLE_REPLICA)
+
 static unsigned met_at_saver(const struct sw_saver *saver)
 {
     return (sw_saver_is_loading(saver) ? (unsigned)SW_OBSTACLE_LOADING : 0) |
@@ -38,10 +42,10 @@ unsigned sw_obstacles_met(struct sw_batches *batches, unsigned heeded)
 {
     const struct sw_obstacles *obstacles = &batches->obstacles;
     unsigned met = obstacles->paused;
-    if (obstacles->saver != NULL) {
+    if (obstacles->saver != NULL && (heeded & OF_SAVER) != 0) {
         met |= met_at_saver(obstacles->saver);
     }
-    if (obstacles->role != NULL) {
+    if (obstacles->role != NULL && (heeded & OF_ROLE) != 0) {
         met |= met_in_role(obstacles->role);
     }
     if ((heeded & SW_OBSTACLES_OF_LOG) != 0) {

@@ -99,7 +99,9 @@ enum sw_reply_status sw_bulk_role_refuses(const struct sw_bulk *bulk,
 /* A connection that has not logged in is refused instead. */
 bool sw_bulk_is_held_back(struct sw_conn *conn, uint32_t operation)
 {
-    return !conn->lacks_login && met(sw_bulk_of(conn)->bulk, operation, SW_OBSTACLES_OF_PAUSE) != 0;
+    const struct sw_bulk *bulk = sw_bulk_of(conn)->bulk;
+    return bulk->batches->obstacles.paused != 0 && !conn->lacks_login &&
+           met(bulk, operation, SW_OBSTACLES_OF_PAUSE) != 0;
 }
 
 static bool tells_of_earlier(uint32_t operation)

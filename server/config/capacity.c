@@ -70,7 +70,6 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Loops that there will be at most. */
 uint32_t sw_config_loops(const struct sw_config *config)
 {
     const unsigned cores = uv_available_parallelism();
@@ -78,17 +77,16 @@ uint32_t sw_config_loops(const struct sw_config *config)
     return config->loops > 0 ? config->loops : half < SW_LOOPS_MAX ? half : SW_LOOPS_MAX;
 }
 
-/* Finds the memory of slots and rows, where the table may have `host` bytes of the host. */
-static void ask_memory(const struct sw_config *config, uint64_t host,
+/* Finds the memory of slots and rows, where the table may have `host` bytes of the host and, if
+ * `of_device` is not NULL, that of a GPU. */
+static void ask_memory(const struct sw_config *config, uint64_t host, const uint64_t *of_device,
                        struct sw_config_memory *memory)
 {
-    struct sw_table_config table;
-    sw_config_table(config, &table);
     memory->host = memory->slots = memory->rows = host;
-    if (!sw_table_config_may_use_device(&table)) {
+    if (of_device == NULL) {
         return;
     }
-    const uint64_t device = sw_gpu_memory_least(SW_NVML_LIBRARY);
+    const uint64_t device = *of_device;
     if (config->backend == SW_BACKEND_AUTO) {
         /* no device may answer: the table is then in host memory */
         memory->slots = device == SW_GPU_UNKNOWN ? memory->host : least(memory->host, device);
@@ -106,10 +104,18 @@ void sw_config_ask_memory(const struct sw_config *config, struct sw_config_memor
     const uint64_t beside =
         PROGRAM_SPACE + sw_config_loops(config) * (config->arena_bytes + LOOP_SPACE);
     const uint64_t left = sw_table_host_memory(beside);
-    ask_memory(config, sw_table_host_memory(0), memory);
+    struct sw_table_config table;
+    uint64_t device = 0;
+    const uint64_t *of_device = NULL;
+    sw_config_table(config, &table);
+    if (sw_table_config_may_use_device(&table)) {
+        device = sw_gpu_memory_least(SW_NVML_LIBRARY);
+        of_device = &device;
+    }
+    ask_memory(config, sw_table_host_memory(0), of_device, memory);
     memory->first = least(memory->slots, memory->rows);
     if (left != memory->host) {
-        ask_memory(config, left, memory);
+        ask_memory(config, left, of_device, memory);
     }
 }
 
