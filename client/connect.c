@@ -17,6 +17,18 @@
 #include "client/secure.h"
 #include "client/sherwood-cluster.h"
 
+/* Hands an opened handle over, or closes it. */
+static int finish(struct sherwood *client, int status, struct sherwood **out)
+{
+    if (status != SHERWOOD_OK) {
+        sherwood_close(client);
+        return status;
+    }
+    client->traffic = (struct sherwood_traffic){0};
+    *out = client;
+    return SHERWOOD_OK;
+}
+
 /* Writes the sentence of a failure to the caller's text, as there is no handle then. */
 static int open_client(const struct sw_client_dialer *dialer, const char *address,
                        const struct sherwood_options *options, struct sherwood **out, char *text,
@@ -29,13 +41,7 @@ static int open_client(const struct sw_client_dialer *dialer, const char *addres
     for (uint32_t i = 0; i < stripes && status == SHERWOOD_OK; i++) {
         (void)sw_client_open_stripe(client, dialer, address, &taken, &status, text, text_bytes);
     }
-    if (status != SHERWOOD_OK) {
-        sherwood_close(client);
-        return status;
-    }
-    client->traffic = (struct sherwood_traffic){0};
-    *out = client;
-    return SHERWOOD_OK;
+    return finish(client, status, out);
 }
 
 int sw_client_connect(const struct sw_client_dialer *dialer, const char *address,
@@ -109,14 +115,10 @@ static int connect_list(const char *list, const struct sherwood_options *options
     if (status == SHERWOOD_OK) {
         status = sw_client_follow_open(client, text, text_bytes);
     }
-    if (status != SHERWOOD_OK) {
-        sherwood_close(client);
-        return status;
+    if (status == SHERWOOD_OK) {
+        client->is_fixed = true;
     }
-    client->is_fixed = true;
-    client->traffic = (struct sherwood_traffic){0};
-    *out = client;
-    return SHERWOOD_OK;
+    return finish(client, status, out);
 }
 
 int sherwood_connect_text(const char *address, const struct sherwood_options *options,
@@ -159,13 +161,7 @@ int sherwood_connect_cluster_text(const char *const *addresses, size_t count,
     if (status == SHERWOOD_OK) {
         status = sw_client_cluster_open(client, addresses, count, &taken, text, text_bytes);
     }
-    if (status != SHERWOOD_OK) {
-        sherwood_close(client);
-        return status;
-    }
-    client->traffic = (struct sherwood_traffic){0};
-    *out = client;
-    return SHERWOOD_OK;
+    return finish(client, status, out);
 }
 
 int sherwood_connect_cluster(const char *const *addresses, size_t count,

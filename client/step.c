@@ -19,7 +19,7 @@
 #include "client/receive.h"
 #include "client/send.h"
 
-static uint64_t now_ms(void)
+uint64_t sw_client_now_ms(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -162,7 +162,7 @@ void sw_client_step(struct sherwood *client, int limit_ms)
     }
     struct pollfd fds[SHERWOOD_STRIPES_MAX];
     struct sw_client_stripe *stripes[SHERWOOD_STRIPES_MAX];
-    uint64_t left_ms, before = now_ms();
+    uint64_t left_ms, before = sw_client_now_ms();
     uint64_t gap = before - client->polled_ms;
     client->clock += gap < SW_CLIENT_GAP_MS ? gap : SW_CLIENT_GAP_MS;
     nfds_t n = collect(client, fds, stripes, &left_ms);
@@ -171,7 +171,7 @@ void sw_client_step(struct sherwood *client, int limit_ms)
     }
     client->traffic.polls++;
     int ready = poll(fds, n, (int)left_ms);
-    client->polled_ms = now_ms();
+    client->polled_ms = sw_client_now_ms();
     client->clock += client->polled_ms - before;
     if (ready < 0 && errno != EINTR) {
         const char *reason = strerror(errno);

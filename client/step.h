@@ -5,8 +5,13 @@
 #ifndef SHERWOOD_CLIENT_STEP_H
 #define SHERWOOD_CLIENT_STEP_H
 
+#include <stdint.h>
+
 struct sherwood;
 struct sw_client_call;
+
+/* Milliseconds of the monotonic clock. */
+uint64_t sw_client_now_ms(void);
 
 /* Sends and receives until some bytes have moved, or `limit_ms` have passed (negative: no limit),
  * or a stripe has ended because no byte moved for request_timeout_ms. */

@@ -2,19 +2,10 @@
  *
  * wait.c - the calls that wait for submitted requests.
  */
-#include <time.h>
-
 #include "client/cluster.h"
 #include "client/error.h"
 #include "client/send.h"
 #include "client/step.h"
-
-static uint64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 /* Removes a request from the list of those whose reply has been received. */
 static void unlink_done(struct sherwood *client, struct sherwood_request *request)
@@ -45,7 +36,7 @@ static bool is_busy(const struct sherwood *client)
 static void wait_until(struct sherwood *client, const struct sherwood_request *request,
                        int timeout_ms)
 {
-    uint64_t end = timeout_ms > 0 ? now_ms() + (uint64_t)timeout_ms : 0;
+    uint64_t end = timeout_ms > 0 ? sw_client_now_ms() + (uint64_t)timeout_ms : 0;
     bool is_last = false, is_first = true;
     while (!is_last && is_busy(client) &&
            (request != NULL ? request->_state == SW_CLIENT_REQUEST_FLYING
@@ -56,7 +47,7 @@ static void wait_until(struct sherwood *client, const struct sherwood_request *r
         }
         int left = timeout_ms;
         if (timeout_ms > 0) {
-            uint64_t now = now_ms();
+            uint64_t now = sw_client_now_ms();
             left = now < end ? (int)(end - now) : 0;
         }
         is_last = left == 0;

@@ -42,9 +42,8 @@ bool sw_operation_writes(uint32_t operation);
 bool sw_operation_has_operands(uint32_t operation);
 /* Is an operand two values? */
 bool sw_operation_has_pairs(uint32_t operation);
-/* Does it reply with a part of each value, or with the time of each key, instead of values? */
+/* Does it reply with a part of each value instead of values? */
 bool sw_operation_answers_parts(uint32_t operation);
-bool sw_operation_answers_times(uint32_t operation);
 /* Does it change present keys only, whatever their values are? */
 bool sw_operation_of_present(uint32_t operation);
 /* May it insert an absent key? */

@@ -44,7 +44,6 @@ struct sw_cbench_library {
     const char *version; /* of a peer, for run_info.txt */
     bool is_peer;       /* its faults are reported, and are no failure of the study; keys that found
                            no place are counted by the study */
-    bool has_bound;     /* a bound can be chosen */
     uint32_t functions; /* of hashing; 0: not a cuckoo table */
     /* Whether the wanted table holds the keys of one call; if not, `reason` says why. NULL: any. */
     bool (*takes)(const struct sw_cbench_options *options, const struct sw_cbench_wanted *wanted,

@@ -204,9 +204,9 @@ static void table_facts(void *table, struct sw_cbench_facts *facts)
 
 #define TABLE(table_name, t)                                                                    \
     {                                                                                           \
-        .name = (table_name), .takes = table_takes, .has_bound = true, .functions = (t),        \
-        .open = table_open, .close = table_close, .clear = table_clear, .insert = table_insert, \
-        .find = table_find, .insert_and_find = table_insert_and_find, .facts = table_facts,     \
+        .name = (table_name), .takes = table_takes, .functions = (t), .open = table_open,       \
+        .close = table_close, .clear = table_clear, .insert = table_insert, .find = table_find, \
+        .insert_and_find = table_insert_and_find, .facts = table_facts,                         \
     }
 
 const struct sw_cbench_library sw_cbench_cuckoo2 = TABLE("cuckoo2", 2);
