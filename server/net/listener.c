@@ -32,6 +32,7 @@ struct sw_listener {
     uv_async_t stop;
     uv_timer_t pause; /* runs while accepting is paused for lack of resources */
     struct sw_spare_fd spare;
+    bool is_refusing; /* no descriptor was free before the pause: who waits now is refused */
     uv_thread_t thread;
     const struct sw_config *config;
     struct sw_net *nets[SW_LOOPS_MAX]; /* one for each loop; borrowed */
@@ -93,13 +94,15 @@ static void on_acceptable(uv_poll_t *poll, int status, int events);
 static void on_pause_over(uv_timer_t *timer)
 {
     struct sw_listener *listener = timer->data;
+    listener->is_refusing = true;
     for (unsigned i = 0; i < listener->socket_count; i++) {
         uv_poll_start(&listener->sockets[i].poll, UV_READABLE, on_acceptable);
     }
 }
 
 /* accept() failed for lack of resources. The connection stays in the backlog, and epoll would
- * report it again at once, so accepting pauses for a moment. */
+ * report it again at once, so accepting pauses for a moment. By its end the client has sent its
+ * first byte, which says in which protocol it must be refused. */
 static void pause_accepting(struct sw_listener *listener)
 {
     for (unsigned i = 0; i < listener->socket_count; i++) {
@@ -141,14 +144,24 @@ static bool go_on_after(const struct socket *socket, int error)
     if (!sw_spare_fd_helps(error) && error != ENOMEM && error != ENOBUFS) {
         return false; /* EAGAIN: the backlog is empty */
     }
-    if (sw_spare_fd_helps(error) &&
-        sw_spare_fd_refuse(&listener->spare, socket->fd,
-                           socket->is_tls ? refuse_tls_fd : refuse_fd)) {
-        __atomic_store_n(&listener->rejected, listener->rejected + 1, __ATOMIC_RELAXED);
-        sw_log_limited(SW_LOG_ACCEPT, SW_LOG_WARNING,
-                       "a connection was refused: accept: %s; raise LimitNOFILE= or ulimit -n",
-                       strerror(error));
-        return true;
+    if (sw_spare_fd_helps(error)) {
+        if (!listener->is_refusing) {
+            pause_accepting(listener);
+            return false;
+        }
+        const enum sw_spare_fd_result refusal = sw_spare_fd_refuse(
+            &listener->spare, socket->fd, socket->is_tls ? refuse_tls_fd : refuse_fd);
+        if (refusal == SW_SPARE_FD_EMPTY) {
+            listener->is_refusing = false;
+            return false;
+        }
+        if (refusal == SW_SPARE_FD_REFUSED) {
+            __atomic_store_n(&listener->rejected, listener->rejected + 1, __ATOMIC_RELAXED);
+            sw_log_limited(SW_LOG_ACCEPT, SW_LOG_WARNING,
+                           "a connection was refused: accept: %s; raise LimitNOFILE= or ulimit -n",
+                           strerror(error));
+            return true;
+        }
     }
     sw_log_limited(SW_LOG_ACCEPT, SW_LOG_WARNING, "accept: %s; trying again in %d ms",
                    strerror(error), SW_ACCEPT_PAUSE_MS);
@@ -162,8 +175,9 @@ static void on_acceptable(uv_poll_t *poll, int status, int events)
     (void)status;
     (void)events;
     for (int i = 0; i < SW_ACCEPT_BURST; i++) {
-        int fd = accept4(socket->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int fd = sw_spare_fd_accept(&socket->listener->spare, socket->fd);
         if (fd >= 0) {
+            socket->listener->is_refusing = false;
             give_to_loop(socket->listener, fd, socket);
         } else if (!go_on_after(socket, errno)) {
             return;

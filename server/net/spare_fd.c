@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -31,23 +33,54 @@ bool sw_spare_fd_helps(int error)
     return error == EMFILE || error == ENFILE;
 }
 
-bool sw_spare_fd_refuse(struct sw_spare_fd *spare, int listener, void (*refuse)(int fd))
+/* Serializes the threads that accept, each with a spare descriptor of its own: no thread accepts a
+ * connection in the place that another one has just freed. */
+static pthread_mutex_t accepting = PTHREAD_MUTEX_INITIALIZER;
+
+int sw_spare_fd_accept(struct sw_spare_fd *spare, int listener)
+{
+    int fd = -1;
+    pthread_mutex_lock(&accepting);
+    if (spare->fd < 0) {
+        sw_spare_fd_open(spare);
+    }
+    if (spare->fd >= 0 || !sw_spare_fd_helps(errno)) {
+        fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    }
+    const int error = errno;
+    pthread_mutex_unlock(&accepting);
+    errno = error;
+    return fd;
+}
+
+static void refuse_one(int fd, void (*refuse)(int fd))
 {
     char discarded[DISCARDED_BYTES];
-    if (spare->fd < 0) {
-        sw_spare_fd_open(spare); /* there may be one again */
+    refuse(fd);
+    shutdown(fd, SHUT_WR);
+    (void)!recv(fd, discarded, sizeof(discarded), MSG_DONTWAIT);
+    close(fd);
+}
+
+enum sw_spare_fd_result sw_spare_fd_refuse(struct sw_spare_fd *spare, int listener,
+                                           void (*refuse)(int fd))
+{
+    struct pollfd waiting = {.fd = listener, .events = POLLIN};
+    enum sw_spare_fd_result result = SW_SPARE_FD_NONE;
+    pthread_mutex_lock(&accepting);
+    if (poll(&waiting, 1, 0) == 0) {
+        result = SW_SPARE_FD_EMPTY;
+    } else if (spare->fd >= 0) {
+        sw_spare_fd_close(spare);
+        const int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            refuse_one(fd, refuse);
+            result = SW_SPARE_FD_REFUSED;
+        } else if (!sw_spare_fd_helps(errno)) {
+            result = SW_SPARE_FD_EMPTY;
+        }
+        sw_spare_fd_open(spare);
     }
-    if (spare->fd < 0) {
-        return false;
-    }
-    sw_spare_fd_close(spare);
-    const int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd >= 0) {
-        refuse(fd);
-        shutdown(fd, SHUT_WR);
-        (void)!recv(fd, discarded, sizeof(discarded), MSG_DONTWAIT);
-        close(fd);
-    }
-    sw_spare_fd_open(spare);
-    return fd >= 0;
+    pthread_mutex_unlock(&accepting);
+    return result;
 }

@@ -4,6 +4,10 @@
  *
  * Without it a client that connects while the limit of open files is reached waits in the backlog
  * until another one leaves. Belongs to the thread that accepts.
+ *
+ * Invariant: no connection is accepted while there is no spare descriptor. Another thread of the
+ * process can open a file in the moment in which the spare descriptor is closed. The file takes the
+ * spare's place for a while; when it is closed, the spare takes its place back, not a client.
  */
 #ifndef SHERWOOD_SERVER_NET_SPARE_FD_H
 #define SHERWOOD_SERVER_NET_SPARE_FD_H
@@ -20,9 +24,20 @@ void sw_spare_fd_close(struct sw_spare_fd *spare);
 /* Has accept() failed with this error for lack of descriptors? */
 bool sw_spare_fd_helps(int error);
 
+/* Accepts a connection of `listener` without blocking. Opens the spare descriptor first if there is
+ * none. Returns the descriptor, or -1 with errno: EMFILE or ENFILE if the spare cannot be opened.
+ */
+int sw_spare_fd_accept(struct sw_spare_fd *spare, int listener);
+
+enum sw_spare_fd_result {
+    SW_SPARE_FD_REFUSED, /* one connection was refused and closed */
+    SW_SPARE_FD_EMPTY,   /* no connection waits any more */
+    SW_SPARE_FD_NONE,    /* there is no spare descriptor for the moment: try again later */
+};
+
 /* Accepts a connection of `listener` in the place of the spare descriptor. `refuse` sends the peer
- * the reason without waiting; then the connection is closed. Returns false if accept() failed (the
- * backlog may be empty) or if there is no spare descriptor. */
-bool sw_spare_fd_refuse(struct sw_spare_fd *spare, int listener, void (*refuse)(int fd));
+ * the reason without waiting; then the connection is closed. */
+enum sw_spare_fd_result sw_spare_fd_refuse(struct sw_spare_fd *spare, int listener,
+                                           void (*refuse)(int fd));
 
 #endif

@@ -225,29 +225,46 @@ static void refuse_fd(int fd)
     (void)!send(fd, reply, sizeof(reply) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* Accepts some connections, without TLS. libmicrohttpd would stop to accept at the limit of open
- * files, or try again without a pause. */
-static void accept_some(struct sw_http *http)
+/* accept() failed. Returns false if the backlog is empty, or if accepting pauses. */
+static bool go_on_after(struct sw_http *http, int error)
 {
-    for (int i = 0; i < ACCEPT_BURST; i++) {
-        const int fd = accept4(http->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        const int error = errno;
-        if (fd >= 0) {
-            give(http, fd);
-        } else if (sw_spare_fd_helps(error) &&
-                   sw_spare_fd_refuse(&http->spare, http->fd, refuse_fd)) {
+    if (error == ECONNABORTED || error == EINTR) {
+        return true;
+    }
+    if (!sw_spare_fd_helps(error) && error != ENOMEM && error != ENOBUFS) {
+        return false; /* EAGAIN: the backlog is empty */
+    }
+    if (sw_spare_fd_helps(error)) {
+        const enum sw_spare_fd_result refusal =
+            sw_spare_fd_refuse(&http->spare, http->fd, refuse_fd);
+        if (refusal == SW_SPARE_FD_EMPTY) {
+            return false;
+        }
+        if (refusal == SW_SPARE_FD_REFUSED) {
             SW_COUNT(&http->counters, http_errors, 1);
             sw_log_limited(SW_LOG_HTTP, SW_LOG_WARNING,
                            "a connection by HTTP was refused: accept: %s; raise LimitNOFILE= or "
                            "ulimit -n",
                            strerror(error));
-        } else if (sw_spare_fd_helps(error) || error == ENOMEM || error == ENOBUFS) {
-            sw_log_limited(SW_LOG_HTTP, SW_LOG_WARNING, "http: accept: %s; trying again in %d ms",
-                           strerror(error), ACCEPT_PAUSE_MS);
-            http->pause_ms = now_ms() + ACCEPT_PAUSE_MS;
+            return true;
+        }
+    }
+    sw_log_limited(SW_LOG_HTTP, SW_LOG_WARNING, "http: accept: %s; trying again in %d ms",
+                   strerror(error), ACCEPT_PAUSE_MS);
+    http->pause_ms = now_ms() + ACCEPT_PAUSE_MS;
+    return false;
+}
+
+/* Accepts some connections, without TLS. libmicrohttpd would stop to accept at the limit of open
+ * files, or try again without a pause. */
+static void accept_some(struct sw_http *http)
+{
+    for (int i = 0; i < ACCEPT_BURST; i++) {
+        const int fd = sw_spare_fd_accept(&http->spare, http->fd);
+        if (fd >= 0) {
+            give(http, fd);
+        } else if (!go_on_after(http, errno)) {
             return;
-        } else if (error != ECONNABORTED && error != EINTR) {
-            return; /* EAGAIN: the backlog is empty */
         }
     }
 }

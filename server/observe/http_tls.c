@@ -347,25 +347,33 @@ static void refuse_fd(int fd)
 
 static void accept_some(struct sw_http_tls *tls, uint64_t now_ms)
 {
-    int fd = accept4(tls->options.listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    int fd = sw_spare_fd_accept(&tls->spare, tls->options.listener);
     if (fd >= 0) {
         open_connection(tls, fd, now_ms);
         return;
     }
     const int error = errno;
-    if (sw_spare_fd_helps(error) &&
-        sw_spare_fd_refuse(&tls->spare, tls->options.listener, refuse_fd)) {
-        SW_COUNT(tls->options.counters, http_errors, 1);
-        sw_log_limited(SW_LOG_HTTP, SW_LOG_WARNING,
-                       "a connection by HTTPS was closed: accept: %s; raise LimitNOFILE= or "
-                       "ulimit -n",
-                       strerror(error));
-    } else if (sw_spare_fd_helps(error) || error == ENOMEM || error == ENOBUFS) {
-        sw_log_limited(SW_LOG_HTTP, SW_LOG_WARNING, "https: accept: %s; trying again in %d ms",
-                       strerror(error), ACCEPT_PAUSE_MS);
-        tls->pause_ms = now_ms + ACCEPT_PAUSE_MS;
-        watch_listener(tls, false);
+    if (!sw_spare_fd_helps(error) && error != ENOMEM && error != ENOBUFS) {
+        return;
     }
+    if (sw_spare_fd_helps(error)) {
+        const enum sw_spare_fd_result refusal =
+            sw_spare_fd_refuse(&tls->spare, tls->options.listener, refuse_fd);
+        if (refusal == SW_SPARE_FD_REFUSED) {
+            SW_COUNT(tls->options.counters, http_errors, 1);
+            sw_log_limited(SW_LOG_HTTP, SW_LOG_WARNING,
+                           "a connection by HTTPS was closed: accept: %s; raise LimitNOFILE= or "
+                           "ulimit -n",
+                           strerror(error));
+        }
+        if (refusal != SW_SPARE_FD_NONE) {
+            return;
+        }
+    }
+    sw_log_limited(SW_LOG_HTTP, SW_LOG_WARNING, "https: accept: %s; trying again in %d ms",
+                   strerror(error), ACCEPT_PAUSE_MS);
+    tls->pause_ms = now_ms + ACCEPT_PAUSE_MS;
+    watch_listener(tls, false);
 }
 
 /* --- the interface ---------------------------------------------------------------------------- */

@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: MIT
 """The limit of open files: clients get fewer connections, and nobody waits for a descriptor."""
 
+import contextlib
 import os
+import pathlib
 import resource
 import signal
 import socket
 import subprocess
+import time
 
 import wire
 from harness import DAEMON, Moves, Server, case, check, equal, eventually, main
@@ -51,10 +54,30 @@ def a_limit_below_its_own_needs_is_named():
     check("the limit of open files is 16, and the server needs at least" in run.stderr, run.stderr)
 
 
+def lasting_descriptors(server):
+    """The daemon's descriptors without those that a thread has open for a moment, such as of /proc."""
+    directory = f"/proc/{server.pid()}/fd"
+    before = {}
+    while True:
+        now = {}
+        for name in os.listdir(directory):
+            with contextlib.suppress(FileNotFoundError):
+                now[int(name)] = os.readlink(f"{directory}/{name}")
+        if now == before:
+            return set(now)
+        before = now
+        time.sleep(0.02)
+
+
+def is_stopped(pid):
+    """Whether the process has taken its SIGSTOP."""
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].startswith("T")
+
+
 def use_up(server, clients):
     """Opens clients until the daemon's descriptors have no holes, then lowers its limit to them."""
     while True:
-        used = {int(name) for name in os.listdir(f"/proc/{server.pid()}/fd")}
+        used = lasting_descriptors(server)
         if len(used) == max(used) + 1:
             break
         clients.append(server.connect())
@@ -77,6 +100,7 @@ def without_descriptors_nobody_waits():
                 equal(replies.read(), "ERR max number of clients reached", "RESP")
                 check(replies.closed(), "not closed")
         server.process.send_signal(signal.SIGSTOP)  # so that the frame is there when it is accepted
+        eventually(lambda: is_stopped(server.pid()), "the server has stopped")
         with server.connect() as extra:
             extra.sendall(wire.frame(wire.PING))
             server.process.send_signal(signal.SIGCONT)

@@ -273,7 +273,8 @@ def replica_by_command():
         with to_be_killed(node(path)) as server:
             caught_up(primary, server)
             equal(role_of(server), (b"slave", primary.port), "after kill -9")
-            check("READONLY" in str(ask(server, "SET", 1, 2)), "it takes no writes")
+            answer = str(ask(server, "SET", 1, 2))
+            check("READONLY" in answer, f"it takes no writes: {answer}")
         with node(path) as server:
             equal(role_of(server), (b"slave", primary.port), "after another")
             equal(info(server)["sherwood_resyncs"], "0", "resumed")
