@@ -6,17 +6,29 @@
 #   tests/lint/                                      rules of the source tree
 # Of Criterion the headers are used; its place is taken by a small runner, tests/support/inproc.c.
 
-.PHONY: test-deps test lint tests
-test-deps: ## install the Debian packages that testing needs, if any is missing
-	@deploy/deps test
+.PHONY: test-deps test lint check hook tests
+test-deps: ## install the Debian packages that STAGES of the tests need, if any is missing
+	@deploy/deps test $(STAGES)
 
 # STAGES: any of lint unit integration address thread emulator fuzz; ONLY: a pattern of suite names, and only
 # what these need is built.
 test: test-deps ## build and test everything that needs no GPU
 	@tests/run $(if $(ONLY),--only '$(ONLY)') $(STAGES)
 
-lint: test-deps ## check format and rules of the source tree, and run the static analysers
+lint: ## check format and rules of the source tree, and run the static analysers
+	@deploy/deps test lint
 	@tests/run lint
+
+check: ## the part of lint that takes seconds: format, conventions, prose, figures
+	@deploy/deps test check
+	@tests/run check
+
+# A hook of somebody else is left alone.
+hook: ## let git run `make check` before each commit
+	@hook=$$(git rev-parse --git-path hooks/pre-commit) && mkdir -p "$${hook%/*}" && \
+	  if [ -e "$$hook" ]; then echo "make hook: $$hook exists; add the line: make check" >&2; exit 1; fi && \
+	  printf '#!/bin/sh\nexec make --no-print-directory check\n' >"$$hook" && chmod +x "$$hook" && \
+	  echo "$$hook runs make check before each commit; git commit --no-verify goes without"
 
 # --- what tests/run builds -----------------------------------------------------------------------
 SUPPORT_OBJ := $(call obj,$(filter-out tests/support/inproc.c,$(SUPPORT_SRC)))

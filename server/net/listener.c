@@ -32,7 +32,7 @@ struct sw_listener {
     uv_async_t stop;
     uv_timer_t pause; /* runs while accepting is paused for lack of resources */
     struct sw_spare_fd spare;
-    bool is_refusing; /* no descriptor was free before the pause: who waits now is refused */
+    bool is_refusing; /* set when a pause ends: a connection that finds no descriptor is refused */
     uv_thread_t thread;
     const struct sw_config *config;
     struct sw_net *nets[SW_LOOPS_MAX]; /* one for each loop; borrowed */
