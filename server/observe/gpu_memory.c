@@ -48,7 +48,7 @@ static uint64_t ask_all(const struct nvml *nvml)
 
 static uint64_t ask_library(const char *library)
 {
-    struct nvml nvml;
+    struct nvml nvml = {0};
     uint64_t least = SW_GPU_UNKNOWN;
     void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     if (handle == NULL) {

@@ -120,7 +120,7 @@ def other_cursors():
 def random_keys_are_even():
     """RANDOMKEY draws each of 20 keys about as often as any other: 100 times of 2000, give or take 50"""
     for flags in ((), ("--key-bits", "32"), ("--engine", "cache"), ("--value-bytes", "256", "--arena-bytes", "64M")):
-        with Server("--loops", "1", *flags) as server, server.connect() as connection:
+        with Server("--loops", "1", "--capacity", "64K", *flags) as server, server.connect() as connection:
             replies = wire.Replies(connection)
             value = "x" * 256 if "256" in flags else "1"
             for key in range(20):
