@@ -8,6 +8,7 @@ import random
 import time
 
 from data_directory import Directory, durable
+from faults import Faults
 from harness import SANITIZED, Server, case, check, drawn_seed, equal, eventually, free_port, main
 from replication import SMALL, Load, ask, caught_up, info, replica_of, session, to_be_killed
 
@@ -84,6 +85,24 @@ def replica_with_a_log():
         with follower(directory, primary) as replica:
             caught_up(primary, replica)
             equal(resyncs(replica), 0, "after a clean stop, too")
+
+
+@case
+def not_acknowledged_before_it_is_safe():
+    """WAIT counts a replica with appendfsync always when its log has synced the write, and not before"""
+    faults = Faults()
+    with Directory() as directory, Server(*SMALL) as primary:
+        with logged(directory, "always", "--replicaof", f"127.0.0.1 {primary.port}", environment=faults.environment()) as replica:
+            caught_up(primary, replica)
+            with session(primary) as replies:
+                replies.ask("SET", 1, 10)
+                equal(replies.ask("WAIT", 1, 20000), 1, "its log syncs")
+                faults.sync.held = 1
+                replies.ask("SET", 2, 20)
+                eventually(lambda: faults.sync.waiting > 0, "the replica syncs")
+                equal(replies.ask("WAIT", 1, 200), 0, "the sync has not ended")
+                faults.end()
+                equal(replies.ask("WAIT", 1, 20000), 1, "the sync has ended")
 
 
 @case

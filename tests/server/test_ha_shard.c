@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/etcd/values.h"
+
 static const struct sw_ha_where where = {.etcd.prefix = "p", .shard = "s", .ttl_ns = 7000000000U};
 
 /* Returns etcd's value after the transaction, at this revision. Takes ownership of the body. */
@@ -93,6 +95,67 @@ Test(ha_shard, keys_that_are_there_in_part_are_refused)
                      "a primary that hands over takes "
                      "its renewal away");
         cr_assert(gone != 2 || (shard.renewal_revision == 0 && shard.ttl_ns == 0));
+    }
+}
+
+/* The names of a shard's keys. */
+static const char *const keys[] = {"term", "sync", "renewal"};
+
+/* Would etcd carry out the transaction while the keys have these revisions? */
+static bool is_carried_out(const json_t *body, const uint64_t *revisions)
+{
+    size_t i;
+    json_t *comparison;
+    json_array_foreach(json_object_get(body, "compare"), i, comparison)
+    {
+        bool is_equal = false;
+        cr_assert_str_eq(json_string_value(json_object_get(comparison, "target")), "MOD");
+        for (unsigned k = 0; k < 3; k++) {
+            char name[64], revision[24];
+            int size = snprintf(name, sizeof(name), "p/s/%s", keys[k]);
+            json_t *key = sw_etcd_in_base64(name, (size_t)size);
+            snprintf(revision, sizeof(revision), "%lu", (unsigned long)revisions[k]);
+            is_equal |= json_equal(key, json_object_get(comparison, "key")) &&
+                        strcmp(json_string_value(json_object_get(comparison, "mod_revision")),
+                               revision) == 0;
+            json_decref(key);
+        }
+        if (!is_equal) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Another member changed one key after this one has read all. An election must not take over from a
+ * primary that has renewed; no sync set may replace one that its writer has not read. */
+Test(ha_shard, a_newer_revision_refuses_what_was_decided_without_it)
+{
+    static const struct sw_ha_shard read = {
+        .term = 4, .term_revision = 21, .sync_revision = 22, .renewal_revision = 23};
+    static const struct sw_ha_sync next = {.quorum = 1};
+    static const struct sw_ha_names names = {0};
+    const struct sw_ha_id self = {sw_ha_node("a:1"), 17};
+    const struct {
+        const char *name;
+        json_t *body;
+        bool compares[3]; /* by `keys` */
+    } asked[] = {
+        {"election", sw_ha_ask_election(&where, &read, &next, self, &names), {true, true, true}},
+        {"renewal", sw_ha_ask_renewal(&where, &read, 1), {true, false, false}},
+        {"change", sw_ha_ask_change(&where, &read, &next, &names), {true, true, false}},
+        {"end", sw_ha_ask_end(&where, &read), {true, false, false}},
+    };
+    for (unsigned i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+        uint64_t revisions[] = {21, 22, 23};
+        cr_assert(is_carried_out(asked[i].body, revisions), "%s", asked[i].name);
+        for (unsigned k = 0; k < 3; k++) {
+            revisions[k] += 100;
+            cr_assert_neq(is_carried_out(asked[i].body, revisions), asked[i].compares[k],
+                          "%s with a newer %s", asked[i].name, keys[k]);
+            revisions[k] -= 100;
+        }
+        json_decref(asked[i].body);
     }
 }
 
