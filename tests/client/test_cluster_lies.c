@@ -18,12 +18,13 @@
 static struct {
     struct sw_fake_server server;
     uint64_t epoch;
-    bool is_empty;      /* the topology has no shards */
-    bool always_newer;  /* another epoch with each page */
-    uint32_t page_most; /* bytes of a page; 0: the requested number */
-    bool refuses;       /* keys, once: another node is primary */
-    atomic_bool closes; /* behind the next answer to SCAN */
-    int topologies;     /* that were requested */
+    bool is_empty;         /* the topology has no shards */
+    bool always_newer;     /* another epoch with each page */
+    uint32_t page_most;    /* bytes of a page; 0: the requested number */
+    bool refuses;          /* keys, once: another node is primary */
+    atomic_bool closes;    /* behind the next answer to SCAN */
+    int topologies;        /* that were requested */
+    atomic_int increments; /* frames of INCREMENT, which close the connection without an answer */
 } node;
 static struct sherwood *client;
 static char text[512];
@@ -111,6 +112,9 @@ static bool answer(int fd, const struct sw_request *request)
                                       .map_epoch = ++node.epoch};
         }
         break;
+    case SW_OPERATION_INCREMENT:
+        atomic_fetch_add(&node.increments, 1);
+        return false;
     default:
         break;
     }
@@ -168,6 +172,25 @@ Test(cluster_lies, a_scan_ends_with_its_connection)
     cursor = 0;
     cr_expect_eq(sherwood_scan(client, &cursor, &key, &value, 1, &count), SHERWOOD_OK);
     cr_expect_eq(sherwood_scan(client, &cursor, &key, &value, 1, &count), SHERWOOD_OK);
+}
+
+/* The node may have carried out a frame whose answer was lost, so the handle must not send it again.
+ */
+Test(cluster_lies, a_lost_answer_is_an_error_and_no_second_increment)
+{
+    uint64_t keys[64], amounts[64], values[64];
+    for (uint64_t i = 0; i < 64; i++) {
+        keys[i] = i;
+        amounts[i] = 1;
+    }
+    cr_assert_eq(open_cluster(), SHERWOOD_OK, "%s", text);
+    cr_expect_eq(sherwood_run(client, SHERWOOD_INCREMENT, keys, amounts, 1, values, NULL),
+                 SHERWOOD_E_CONNECTION);
+    cr_expect_eq(atomic_load(&node.increments), 1);
+    cr_assert_eq(sherwood_ping(client), SHERWOOD_OK, "%s", sherwood_error(client));
+    cr_expect_eq(sherwood_run(client, SHERWOOD_INCREMENT, keys, amounts, 64, values, NULL),
+                 SHERWOOD_E_CONNECTION);
+    cr_expect_leq(atomic_load(&node.increments), 1 + SHARDS, "at most one frame for each shard");
 }
 
 Test(cluster_lies, a_topology_without_shards)
