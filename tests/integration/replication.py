@@ -112,10 +112,11 @@ class Load(threading.Thread):
 
 class Relay:
     """A TCP relay before a server. `spoil`, called with each piece from the server, gives what is passed on
-    instead; None cuts the connection. While `held` is set nothing from the server is passed on."""
+    instead; None cuts the connection. While `held` is set nothing from the server is passed on. A piece has at most
+    `piece` bytes."""
 
-    def __init__(self, port, spoil=None):
-        self.target, self.spoil = port, spoil
+    def __init__(self, port, spoil=None, piece=1 << 16):
+        self.target, self.spoil, self.piece = port, spoil, piece
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.pairs, self.ending, self.passed = [], False, 0
@@ -148,7 +149,7 @@ class Relay:
             return
         other = pair[1] if one is pair[0] else pair[0]
         try:
-            data = one.recv(1 << 16)
+            data = one.recv(self.piece)
             if data and one is pair[1] and self.spoil is not None:
                 data = self.spoil(data)
             if data:

@@ -20,6 +20,7 @@ from certificates import run_signed
 from harness import (BUILD, SANITIZED, Bystander, Moves, Server, case, check, drawn_seed, equal, eventually,
                      free_port, main, relay, run)
 import wire
+from replication import Relay
 
 PEERS = BUILD / "tests" / "integration"
 
@@ -343,6 +344,22 @@ def our_own_clients():
         said = run(cli, *where, "PING", rc=1)
         check("certificate required" in said, said)
         equal(run(cli, *where, "--cert", mine[0], "--key", mine[1], "PING"), "PONG\n")
+
+
+def passed_on_late(data):
+    """For Relay: each piece from the server takes 50 ms."""
+    time.sleep(0.05)
+    return data
+
+
+@case
+def far_away():
+    """a handshake whose bytes come 512 in 50 ms is no timeout: sherwood-cli and sherwood-load"""
+    with TlsServer() as server, Relay(server.tls_port, passed_on_late, 512) as line:
+        where = ["-a", f"tls://127.0.0.1:{line.port}", "--cacert", authority.ca]
+        equal(run(BUILD / "sherwood-cli", *where, "PING"), "PONG\n")
+        said = run(BUILD / "sherwood-load", *where, "--protocol", "bulk", "-n", 1000)
+        check("1,000 values verified: 0 missing, 0 wrong" in said, said)
 
 
 def localhost():
