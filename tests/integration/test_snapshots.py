@@ -345,6 +345,35 @@ def damage_is_stepped_over():
 
 
 @case
+def the_log_reaches_back_to_the_oldest_snapshot():
+    """with a log, the log behind the oldest kept snapshot stays: all newer ones may be damaged, and nothing is lost"""
+    flags = ["--appendonly", "yes", "--appendfsync", "always", "--snapshots-keep", "3", "--save", "", "--loops", "1",
+             "--log-segment-bytes", "1M", "--frame-ops-max", "4096", "--round-ops-max",
+             "4096", "--capacity", "64K"]
+    keys = range(1, 40001)
+    with Place() as place:
+        with place.server(*flags) as server:
+            r = client(server)
+            for life in range(1, 9):
+                for first in range(0, len(keys), 1000):  # some segments between two snapshots
+                    r.mset({k: life for k in keys[first : first + 1000]})
+                check(r.save(), "SAVE")
+            r.set(0, 99)
+        snapshots = place.files()
+        equal(len(snapshots), 3, "snapshots")
+        for path in snapshots[1:]:
+            data = bytearray(path.read_bytes())
+            data[4096 + 64] ^= 1
+            path.write_bytes(data)
+        with place.server(*flags, errors="has a damaged block") as server:
+            r = client(server)
+            equal(r.get(0), b"99", "the last write")
+            for first in range(0, len(keys), 1000):
+                part = keys[first : first + 1000]
+                equal(contents(r, part), {k: 8 for k in part}, f"{len(part)} keys from {part[0]}")
+
+
+@case
 def early_clients():
     """While it loads: LOADING by RESP and frames, 503 with a percentage, INFO; SIGTERM ends it"""
     with Place() as place:
