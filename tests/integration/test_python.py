@@ -365,6 +365,7 @@ def facts():
             f.set_many([7, 8], [0.5, -2.0])
             same(f.get_many([7, 8, 9], default=np.nan)[:2], np.array([0.5, -2.0]))
             check(np.isnan(f.get_many([9], default=np.nan)[0]) and f[7] == 0.5, "floats")
+            check(np.signbit(f.get_many([9], default=-0.0)[0]), "a default of -0.0 keeps its sign")
             raises(ValueError, "integers", f.add_many, [7], [1.0])
             raises(TypeError, "float64", f.set_many, [7], np.array([1], U8))
         raises(sherwood.Refused, "8 bytes", sherwood.connect, server.unix, value_dtype=np.float32)

@@ -429,3 +429,37 @@ Test(frame, requests_that_do_not_are_named_in_order)
         cr_assert(check(operation, 8, 8, 1, 64) == SW_FRAME_E_LAYOUT);
     }
 }
+
+/* A header whose only field is a text of this number, of `bytes` letters. Returns its size. */
+static size_t put_text(uint8_t *out, uint32_t number, uint32_t bytes)
+{
+    const uint32_t tag = number << 3 | 2;
+    const uint8_t head[] = {(uint8_t)(tag | 0x80), (uint8_t)(tag >> 7), (uint8_t)(bytes | 0x80),
+                            (uint8_t)(bytes >> 7)};
+    memcpy(out, head, sizeof(head));
+    memset(out + sizeof(head), 'u', bytes);
+    return sizeof(head) + bytes;
+}
+
+/* A name that is cut would be the name of another user. */
+Test(frame, no_text_of_a_login_is_cut)
+{
+    const struct {
+        uint32_t number, bytes_max;
+    } texts[] = {{21, SW_FRAME_USER_BYTES - 1}, {22, SW_FRAME_PASSWORD_BYTES}};
+    for (unsigned i = 0; i < 2; i++) {
+        for (uint32_t bytes = texts[i].bytes_max - 1; bytes <= texts[i].bytes_max + 2; bytes++) {
+            static struct sw_frame_login login;
+            uint8_t header[SW_FRAME_PASSWORD_BYTES + 16];
+            const size_t size = put_text(header, texts[i].number, bytes);
+            const int status = sw_frame_login_decode(header, size, &login);
+            if (bytes > texts[i].bytes_max) {
+                cr_expect_eq(status, SW_FRAME_E_HEADER, "field %u, %u bytes", texts[i].number,
+                             bytes);
+                continue;
+            }
+            cr_expect_eq(status, 0, "field %u, %u bytes", texts[i].number, bytes);
+            cr_expect_eq(i == 0 ? strlen(login.user) : login.password_bytes, bytes);
+        }
+    }
+}

@@ -70,6 +70,21 @@ Test(watched, what_is_a_change)
     cr_expect_not(marks(SW_INCREMENT, true, UINT64_MAX - 6) || marks(SW_DECREMENT, true, 8));
 }
 
+Test(watched, each_key_that_has_expired_in_a_batch)
+{
+    uint64_t key = 9, found = 0, buried[] = {3, 4, 5};
+    const struct sw_batch batch = {.op = SW_GET,
+                                   .count = 1,
+                                   .keys = &key,
+                                   .found = &found,
+                                   .buried = (uint8_t *)buried,
+                                   .buried_count = 3};
+    for (unsigned i = 0; i < 3; i++) {
+        cr_expect(is_marked_by(&batch, buried[i], false), "key %lu", (unsigned long)buried[i]);
+    }
+    cr_expect_not(is_marked_by(&batch, 9, false), "read, and absent before");
+}
+
 Test(watched, groups_and_kinds)
 {
     uint64_t keys[] = {1, 2, 3, 4}, values[4] = {0}, found[1] = {0};
