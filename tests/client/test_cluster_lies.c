@@ -174,7 +174,7 @@ Test(cluster_lies, a_scan_ends_with_its_connection)
     cr_expect_eq(sherwood_scan(client, &cursor, &key, &value, 1, &count), SHERWOOD_OK);
 }
 
-/* The node may have carried out a frame whose answer was lost, so the handle must not send it again.
+/* The node may have carried out a frame whose answer was lost: the handle sends it no second time.
  */
 Test(cluster_lies, a_lost_answer_is_an_error_and_no_second_increment)
 {
