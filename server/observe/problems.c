@@ -247,7 +247,8 @@ static bool protocol_errors(const struct facts *facts, char *text, size_t room)
     /* a tenth a second */
     return errors > 30 &&
            SAY("Clients sent %" PRIu64 " malformed requests in the last 5 minutes. Each such "
-               "connection is closed, and the journal names the peers.",
+               "connection is closed. The journal names peers that speak HTTP or TLS to the "
+               "plain port.",
                errors);
 }
 

@@ -225,7 +225,7 @@ def history():
 
 @case
 def alerts():
-    """the conditions of problems are those of deploy/prometheus, with their severities"""
+    """the conditions of problems are those of deploy/prometheus, with their severities, and each has a section of the runbook"""
     rules = (ROOT / "deploy" / "prometheus" / "sherwood.rules.yml").read_text(encoding="utf-8")
     source = (ROOT / "server" / "observe" / "problems.c").read_text(encoding="utf-8")
     wanted = re.findall(r"- alert: (\w+)\n(?:.*\n)*?\s+severity: (\w+)", rules)
@@ -233,6 +233,11 @@ def alerts():
     wanted.remove(("SherwoodDown", "critical"))  # the page's to tell
     wanted[wanted.index(("SherwoodRestarted", "warning"))] = ("SherwoodRestarted", "note")
     equal(sorted(have), sorted(wanted), "problems.c and sherwood.rules.yml")
+    runbook = (ROOT / "deploy" / "docs" / "operations.md").read_text(encoding="utf-8")
+    sections = re.findall(r"^### (\w+)\n\n(?=[^#\n])", runbook[runbook.index("\n## Alerts\n"):], re.M)
+    alerts_of_rules = re.findall(r"- alert: (\w+)", rules)
+    equal(sorted(sections), sorted(alerts_of_rules), "operations.md and sherwood.rules.yml")
+    equal(re.findall(r"runbook: (\S+)", rules), [f"deploy/docs/operations.md#{name.lower()}" for name in alerts_of_rules], "runbook")
 
 
 @case
