@@ -140,14 +140,14 @@ def send_beside(connection, data):
 
 
 def eventually(function, what, seconds=30.0):
-    """Waits until function() is true; for what another thread of the daemon does soon."""
+    """Waits until function() is true; for what another thread of the daemon does soon. `what` is a text or returns one."""
     end = time.monotonic() + seconds * SLOWER
     while True:
         value = function()
         if value:
             return value
         if time.monotonic() > end:
-            raise AssertionError(f"not within {seconds * SLOWER:.0f} s: {what}")
+            raise AssertionError(f"not within {seconds * SLOWER:.0f} s: {what() if callable(what) else what}")
         time.sleep(0.02)
 
 
@@ -228,12 +228,16 @@ class Server:
             self.process = subprocess.Popen(
                 self.wrapper + [str(self.program)] + self.flags, stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE, stderr=log, env={**os.environ, **self.environment})
-        self.line = self._start_line()
-        addresses = re.findall(r"(\d+\.\d+\.\d+\.\d+):(\d+)", self.line)
-        if self.flags[self.flags.index("--port") + 1] and addresses:
-            self.port = int(addresses[0][1])
-            self.http_port = int(addresses[-1][1])
-        eventually(lambda: self.http("/readyz")[0] == self.ready, "ready")
+        try:
+            self.line = self._start_line()
+            addresses = re.findall(r"(\d+\.\d+\.\d+\.\d+):(\d+)", self.line)
+            if self.flags[self.flags.index("--port") + 1] and addresses:
+                self.port = int(addresses[0][1])
+                self.http_port = int(addresses[-1][1])
+            eventually(lambda: self.http("/readyz")[0] == self.ready, lambda: f"ready; log: {self.log()[-2000:]}")
+        except BaseException:
+            self.kill()
+            raise
         return self
 
     def _start_line(self):
