@@ -12,11 +12,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "client/ask.h"
+#include "client/control_request.h"
 #include "client/error.h"
 #include "client/open.h"
-#include "client/secure.h"
 #include "client/sherwood-cluster.h"
+#include "client/transport_tls.h"
 #include "proto/map.h"
 
 /* Bytes of a topology in one reply: the size of the figures of a STATS, which every server has room
@@ -38,7 +38,7 @@ static int64_t receive(struct sw_client_stripe *stripe, uint8_t *bytes)
     do {
         struct sw_reply reply = {0};
         header.cursor = size;
-        int status = sw_client_ask(stripe, &header, bytes + size, NULL, &reply);
+        int status = sw_client_control_request(stripe, &header, bytes + size, NULL, &reply);
         if (status != SHERWOOD_OK) {
             return status;
         }
@@ -309,12 +309,12 @@ struct sw_client_stripe *sw_client_cluster_stripe(const struct sherwood *client,
 
 /* --- the life of a handle --------------------------------------------------------------------- */
 
-static void free_jobs(struct sw_client_job *job)
+static void free_requests(struct sw_client_cluster_request *request)
 {
-    while (job != NULL) {
-        struct sw_client_job *next = job->next;
-        sw_client_job_free(job);
-        job = next;
+    while (request != NULL) {
+        struct sw_client_cluster_request *next = request->next;
+        sw_client_cluster_request_free(request);
+        request = next;
     }
 }
 
@@ -324,8 +324,8 @@ void sw_client_cluster_free(struct sw_client_cluster *cluster)
         return;
     }
     sw_client_endpoints_fini(&cluster->endpoints);
-    free_jobs(cluster->first);
-    free_jobs(cluster->idle);
+    free_requests(cluster->first);
+    free_requests(cluster->idle);
     sw_map_free(cluster->topology);
     free(cluster);
 }

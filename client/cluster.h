@@ -4,18 +4,18 @@
  * flight.
  *
  * Each stripe is a connection to the primary of a shard. Requests keep their order: the handle
- * sends a share only after the shares of earlier jobs for the same shard. After a refusal it sends
- * nothing until all answers are in. Then it splits the refused and the unsent shares by the new
- * topology, and sends them in the order of the jobs. A server with an older topology than the
- * handle may accept a share just after it has refused an earlier one. So a server gets one share at
- * a time until it has reported the handle's topology. Threads: the one that uses the handle.
+ * sends a part only after the parts of earlier requests for the same shard. After a refusal it
+ * sends nothing until all answers are in. Then it splits the refused and the unsent parts by the
+ * new topology, and sends them in the order of the requests. A server with an older topology than
+ * the handle may accept a part just after it has refused an earlier one. So a server gets one part
+ * at a time until it has reported the handle's topology. Threads: the one that uses the handle.
  */
 #ifndef SHERWOOD_CLIENT_CLUSTER_H
 #define SHERWOOD_CLIENT_CLUSTER_H
 
 #include "client/endpoints.h"
 #include "client/handle.h"
-#include "client/share.h"
+#include "client/shard_request.h"
 
 struct sw_client_cluster {
     struct sw_topology *topology; /* owned; NULL: not loaded yet */
@@ -24,12 +24,12 @@ struct sw_client_cluster {
     struct sw_client_stripe *stripes[SHERWOOD_STRIPES_MAX]; /* of the shards; NULL: none */
     uint32_t places[SHERWOOD_STRIPES_MAX];
 
-    struct sw_client_job *first, *last; /* under way, in order */
-    struct sw_client_job *idle;         /* finished jobs; their memory is used again */
-    uint32_t jobs;                      /* under way */
-    uint32_t waiting;                   /* shares that were not sent yet */
-    uint32_t refused;                   /* shares */
-    uint64_t newest;                    /* the largest epoch that a refusal has told */
+    struct sw_client_cluster_request *first, *last; /* under way, in order */
+    struct sw_client_cluster_request *idle; /* finished requests; their memory is used again */
+    uint32_t requests;                      /* under way */
+    uint32_t waiting;                       /* parts that were not sent yet */
+    uint32_t refused;                       /* parts */
+    uint64_t newest;                        /* the largest epoch that a refusal has told */
     uint64_t random;
     char trouble[SW_CLIENT_ERROR_BYTES]; /* why the last attempt to reach a primary failed */
 
@@ -55,7 +55,7 @@ int sw_client_cluster_open(struct sherwood *client, const char *const *addresses
 /* Frees everything. NULL is allowed. */
 void sw_client_cluster_free(struct sw_client_cluster *cluster);
 
-/* --- jobs.c: requests under way --------------------------------------------------------------- */
+/* --- cluster_requests.c: requests under way --------------------------------------------------- */
 
 /* Queues a request, and sends of it what can be sent at once; never blocks. */
 int sw_client_cluster_submit(struct sherwood *client, struct sherwood_request *request);
@@ -66,7 +66,7 @@ int sw_client_cluster_run(struct sherwood *client, enum sherwood_operation opera
 /* Sends what can be sent, recovers if something was refused, and then waits as sw_client_step does.
  */
 void sw_client_cluster_turn(struct sherwood *client, int limit_ms);
-/* Runs turns until every share was sent, and is answered if `answered`. */
+/* Runs turns until every part was sent, and is answered if `answered`. */
 void sw_client_cluster_settle(struct sherwood *client, bool answered);
 
 /* --- cluster_control.c: requests without keys ------------------------------------------------- */

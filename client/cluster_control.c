@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
-#include "client/ask.h"
 #include "client/cluster.h"
+#include "client/control_request.h"
 #include "client/error.h"
 #include "client/sherwood-cluster.h"
 
@@ -66,7 +66,7 @@ int sw_client_cluster_all(struct sherwood *client, uint32_t operation)
     for (uint32_t s = 0; s < client->cluster->topology->shard_count && status == SHERWOOD_OK;) {
         struct sw_client_stripe *stripe = reach(client, s, &status);
         if (stripe != NULL) {
-            status = sw_client_ask(stripe, &header, NULL, NULL, NULL);
+            status = sw_client_control_request(stripe, &header, NULL, NULL, NULL);
             s++;
         } else if (status == SHERWOOD_OK) { /* another topology: begins again */
             status = ++changes > CHANGES_MAX ? changes_too_often(client) : SHERWOOD_OK;
@@ -128,7 +128,7 @@ int sw_client_cluster_scan(struct sherwood *client, uint64_t *cursor, void *keys
     header.want_values = true;
     header.cursor = cluster->scan_cursor;
     header.map_epoch = cluster->scan_epoch;
-    status = sw_client_ask(stripe, &header, keys, values, &reply);
+    status = sw_client_control_request(stripe, &header, keys, values, &reply);
     if (status != SHERWOOD_OK) {
         return status;
     }
@@ -178,7 +178,7 @@ int sw_client_cluster_figures(struct sherwood *client)
                                                                       : status;
             continue;
         }
-        status = sw_client_ask(stripe, &header, figures, NULL, &reply);
+        status = sw_client_control_request(stripe, &header, figures, NULL, &reply);
         if (status == SHERWOOD_OK) {
             add_figures(client, figures, reply.count);
         }

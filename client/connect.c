@@ -14,8 +14,8 @@
 #include "client/follow.h"
 #include "client/memory.h"
 #include "client/open.h"
-#include "client/secure.h"
 #include "client/sherwood-cluster.h"
+#include "client/transport_tls.h"
 
 /* Hands an opened handle over, or closes it. */
 static int finish(struct sherwood *client, int status, struct sherwood **out)
@@ -131,7 +131,7 @@ int sherwood_connect_text(const char *address, const struct sherwood_options *op
         *out = NULL;
         return connect_secure(address, options, out, text, text_bytes);
     }
-    return sw_client_connect(&sw_client_plain_dialer, address, options, out, text, text_bytes);
+    return sw_client_connect(&sw_client_socket_dialer, address, options, out, text, text_bytes);
 }
 
 int sherwood_connect(const char *address, const struct sherwood_options *options,

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "client/ask.h"
 #include "client/cluster.h"
+#include "client/control_request.h"
 #include "client/error.h"
 #include "client/follow.h"
 
@@ -21,7 +21,7 @@ static int exchange(struct sherwood *client, const struct sw_request *header, vo
         struct sw_client_call call = {.reply = reply, .refused_from = SW_CLIENT_NOT_REFUSED};
         struct sw_client_frame frame = {
             .header = *header, .first = first, .second = second, .scores = scores};
-        status = sw_client_ask_once(client, NULL, &frame, &call);
+        status = sw_client_control_request_once(client, NULL, &frame, &call);
         if (status == SHERWOOD_OK || call.status == SHERWOOD_OK) {
             return status;
         }

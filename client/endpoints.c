@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/secure.h"
+#include "client/transport_tls.h"
 
 #define TEXTS(X) X(tls_ca) X(tls_cert) X(tls_key) X(tls_server_name) X(user) X(password)
 
@@ -64,7 +64,7 @@ int sw_client_endpoints_init(struct sw_client_endpoints *endpoints, const char *
                              size_t text_bytes)
 {
     const char *wrong = check(addresses, count);
-    *endpoints = (struct sw_client_endpoints){.dialer = sw_client_plain_dialer};
+    *endpoints = (struct sw_client_endpoints){.dialer = sw_client_socket_dialer};
     if (wrong != NULL) {
         snprintf(text, text_bytes, "connect: %s", wrong);
         return SHERWOOD_E_INVALID;

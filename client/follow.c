@@ -10,7 +10,7 @@
 #include <sys/epoll.h>
 #include <time.h>
 
-#include "client/ask.h"
+#include "client/control_request.h"
 #include "client/endpoints.h"
 #include "client/error.h"
 #include "client/open.h"
@@ -48,7 +48,7 @@ static enum role ask_role(struct sw_client_stripe *stripe, int timeout_ms)
     client->primary[0] = '\0';
     client->is_at_replica = false;
     client->request_timeout_ms = timeout_ms;
-    int status = sw_client_ask(stripe, &header, NULL, NULL, NULL);
+    int status = sw_client_control_request(stripe, &header, NULL, NULL, NULL);
     client->request_timeout_ms = request_ms;
     return stripe->broken != 0                                   ? UNREACHABLE
            : status == SHERWOOD_E_SHARD && client->is_at_replica ? REPLICA

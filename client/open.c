@@ -12,9 +12,9 @@
 
 #include "client/cluster.h"
 #include "client/error.h"
-#include "client/secure.h"
 #include "client/send.h"
 #include "client/step.h"
+#include "client/transport_tls.h"
 
 /* --- a connection ----------------------------------------------------------------------------- */
 

@@ -4,8 +4,8 @@
  */
 #include "client/sherwood-replicas.h"
 
-#include "client/ask.h"
 #include "client/cluster.h"
+#include "client/control_request.h"
 #include "client/error.h"
 #include "client/send.h"
 #include "client/step.h"
@@ -118,8 +118,8 @@ int sherwood_digest(struct sherwood *client, struct sherwood_digest *digest)
                                       .value_bytes = client->server.value_bytes};
     settle(client);
     struct sw_client_stripe *stripe = sw_client_stripe_pick(client);
-    int status =
-        stripe == NULL ? client->broken : sw_client_ask(stripe, &header, NULL, NULL, &reply);
+    int status = stripe == NULL ? client->broken
+                                : sw_client_control_request(stripe, &header, NULL, NULL, &reply);
     if (status == SHERWOOD_OK) {
         *digest = (struct sherwood_digest){reply.digest.sequence,
                                            reply.digest.entries,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * transport.h - the seam between the library and what carries the bytes of a connection. The rest
- * of the library uses only this; plain.c is the transport of sockets, and secure.c that of TLS.
+ * of the library uses only this; transport_socket.c is the transport of sockets, and
+ * transport_tls.c that of TLS.
  *
  * A transport belongs to one connection, and is used by the thread that uses the handle. Its
  * functions never block and never raise SIGPIPE. They count bytes of frames, whatever is on the
@@ -61,7 +62,7 @@ struct sw_client_dialer {
     void *user; /* the dialer's own */
 };
 
-/* Sockets, TCP and Unix (plain.c). */
-extern const struct sw_client_dialer sw_client_plain_dialer;
+/* Sockets, TCP and Unix (transport_socket.c). */
+extern const struct sw_client_dialer sw_client_socket_dialer;
 
 #endif

@@ -28,7 +28,7 @@ static void unlink_done(struct sherwood *client, struct sherwood_request *reques
 
 static bool is_busy(const struct sherwood *client)
 {
-    return client->in_flight > 0 || (client->cluster != NULL && client->cluster->jobs > 0);
+    return client->in_flight > 0 || (client->cluster != NULL && client->cluster->requests > 0);
 }
 
 /* Runs steps until `request` (NULL: any request) is done, nothing is in flight, or the time is

@@ -123,7 +123,7 @@ bool sw_operation_runs_alone(uint32_t operation)
     return is(operation, IS_COMPOSED) && is(operation, HAS_OPERANDS);
 }
 
-/* --- the widths of a request: each frame asks for them several times ------------------------- */
+/* --- the widths of a request: each frame asks for them several times -------------------------- */
 
 bool sw_request_is_wide(const struct sw_request *request)
 {
@@ -146,7 +146,7 @@ uint32_t sw_request_answer_bytes(const struct sw_request *request)
                                                    : request->value_bytes;
 }
 
-/* --- the rows ------------------------------------------------------------------------------- */
+/* --- the rows --------------------------------------------------------------------------------- */
 
 uint32_t sw_operation_that_adds(uint32_t type, bool present_only)
 {

@@ -39,7 +39,7 @@ uint64_t sw_table_config_bytes(const struct sw_table_config *config)
     return sw_engine_find(config, &parts, NULL, 0) == SW_OK ? parts->bytes(config) : 0;
 }
 
-/* --- create --- */
+/* --- create ----------------------------------------------------------------------------------- */
 
 static int open_cpu(struct sw_table *table, const struct sw_backend *backend, const char *why)
 {
@@ -179,7 +179,7 @@ void sw_table_destroy(struct sw_table *table)
     }
 }
 
-/* --- facts and statistics --- */
+/* --- facts and statistics --------------------------------------------------------------------- */
 
 void sw_table_info(const struct sw_table *table, struct sw_table_info *info)
 {
@@ -280,7 +280,7 @@ void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats)
     stats->stash_occupied = stats->stash_occupied >> 63 != 0 ? 0 : stats->stash_occupied;
 }
 
-/* --- I/O memory and queues --- */
+/* --- I/O memory and queues -------------------------------------------------------------------- */
 
 void *sw_io_alloc(struct sw_table *table, size_t bytes)
 {
@@ -320,7 +320,7 @@ void sw_queue_destroy(struct sw_queue *queue)
     }
 }
 
-/* --- batches --- */
+/* --- batches ---------------------------------------------------------------------------------- */
 
 int sw_batch_submit(struct sw_queue *queue, struct sw_batch *batch)
 {
@@ -432,7 +432,7 @@ int sw_batch_run(struct sw_queue *queue, struct sw_batch *batch)
     return status;
 }
 
-/* --- audit --- */
+/* --- audit ------------------------------------------------------------------------------------ */
 size_t sw_table_raw_bytes(const struct sw_table *table)
 {
     return table->backend->raw_copy != NULL ? (size_t)sw_table_facts_of(table).raw_bytes : 0;

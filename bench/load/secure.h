@@ -6,7 +6,7 @@
 #define SHERWOOD_BENCH_LOAD_SECURE_H
 
 #include "bench/load/options.h"
-#include "client/secure.h"
+#include "client/transport_tls.h"
 
 /* State shared by the TLS connections of a thread. All zeros: no TLS. */
 struct sw_load_secure {

@@ -17,7 +17,7 @@
 #include <time.h>
 
 #include "client/endpoints.h"
-#include "client/secure.h"
+#include "client/transport_tls.h"
 
 #define TIMEOUT_MS 10000
 #define LINE_BYTES 1024
@@ -237,7 +237,7 @@ static bool log_in(struct sw_cli *cli, struct sw_cli_node *node)
 static bool open_one(struct sw_cli *cli, struct sw_cli_node *node, const char *address)
 {
     const struct sherwood_options *options = &cli->options->connection;
-    struct sw_client_dialer dialer = sw_client_plain_dialer;
+    struct sw_client_dialer dialer = sw_client_socket_dialer;
     char text[SW_CLI_ERROR_BYTES - 8];
     int status = SHERWOOD_OK;
     node->transport = NULL;

@@ -174,7 +174,7 @@ def builder() -> FFI:
     tls = tls_kind()
     archives, names = libraries(tls)
     version = (CSRC / "VERSION").read_text(encoding="ascii").strip()
-    left_out = ["client/secure.c", "proto/tls/"] if tls == "none" else ["client/python/no_tls.c"]
+    left_out = ["client/transport_tls.c", "proto/tls/"] if tls == "none" else ["client/python/no_tls.c"]
     sources = sorted(str(path) for path in CSRC.rglob("*.c")
                      if not path.relative_to(CSRC).as_posix().startswith(tuple(left_out)))
     made = FFI()

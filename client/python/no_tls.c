@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * no_tls.c - takes the place of client/secure.c where the Python package is built without OpenSSL:
- * what asks for TLS is refused in words.
+ * no_tls.c - takes the place of client/transport_tls.c where the Python package is built without
+ * OpenSSL: what asks for TLS is refused in words.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "client/secure.h"
 #include "client/sherwood.h"
+#include "client/transport_tls.h"
 
 bool sw_client_is_secure(const char *address)
 {

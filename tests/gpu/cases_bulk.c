@@ -35,7 +35,7 @@ static bool run_upserts(struct pair *pair, enum sw_op op, uint32_t count, enum p
     return good && (loose ? pair_compare_contents(pair) : pair_compare(pair, false));
 }
 
-/* --- repeated keys --- */
+/* --- repeated keys ---------------------------------------------------------------------------- */
 
 enum pattern {
     PATTERN_ONE_OLD, /* all equal; in the table before, unless that is empty */
@@ -176,7 +176,7 @@ bool case_merged_answers(struct pair *pair, const struct scale *scale, double lo
     return pair_lookup(pair, 0, 2 * (uint64_t)count);
 }
 
-/* --- all else in between --- */
+/* --- all else in between ---------------------------------------------------------------------- */
 
 static bool upsert_step(struct pair *pair, uint64_t universe)
 {
@@ -235,7 +235,7 @@ bool case_alternating(struct pair *pair, const struct scale *scale, double load)
     return pair_scan(pair, pair->n_max) && pair_lookup(pair, 0, universe);
 }
 
-/* --- piles --- */
+/* --- piles ------------------------------------------------------------------------------------ */
 
 /* Where keys meet. */
 enum site { SITE_FIRST, SITE_MIDDLE, SITE_LAST, SITE_COUNT };
@@ -344,7 +344,7 @@ bool case_pile(struct pair *pair, const struct scale *scale, double load)
     return pair_compare(pair, false);
 }
 
-/* --- long runs --- */
+/* --- long runs -------------------------------------------------------------------------------- */
 
 struct run {
     uint64_t keys;

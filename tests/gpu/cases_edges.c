@@ -15,7 +15,7 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* --- an overfull stash --- */
+/* --- an overfull stash ------------------------------------------------------------------------ */
 
 /* Draws keys that are present: distinct ones, or any. */
 static void draw_present(struct known *known, uint32_t count, bool distinct)
@@ -98,7 +98,7 @@ bool case_stash_over(struct pair *pair, const struct scale *scale, double load)
     return good;
 }
 
-/* --- deletes --- */
+/* --- deletes ---------------------------------------------------------------------------------- */
 
 /* A large batch of deletes: present keys, absent ones and, if any, repeated ones. */
 static bool delete_step(struct known *known, enum pair_answers answers, uint64_t distinct)
@@ -146,7 +146,7 @@ bool case_delete_bulk(struct pair *pair, const struct scale *scale, double load)
     return good;
 }
 
-/* --- resizes that cannot be --- */
+/* --- resizes that cannot be ------------------------------------------------------------------- */
 
 enum site { SITE_FIRST, SITE_MIDDLE, SITE_LAST, SITE_COUNT };
 
@@ -265,7 +265,7 @@ bool case_resize_cannot(struct pair *pair, const struct scale *scale, double loa
     return good;
 }
 
-/* --- resizes behind batches at work --- */
+/* --- resizes behind batches at work ----------------------------------------------------------- */
 
 #define DEPTH 8 /* batches submitted before the resize */
 

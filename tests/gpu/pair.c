@@ -57,7 +57,7 @@ uint64_t pair_mix(const struct pair *pair, uint64_t key)
                                  : sw_mix_64(key, pair->seed);
 }
 
-/* --- words of the width --- */
+/* --- words of the width ----------------------------------------------------------------------- */
 
 uint64_t pair_word(const struct pair *pair, const void *array, uint64_t i)
 {
@@ -73,7 +73,7 @@ void pair_word_set(const struct pair *pair, void *array, uint64_t i, uint64_t wo
     }
 }
 
-/* --- open and close --- */
+/* --- open and close --------------------------------------------------------------------------- */
 
 static size_t array_bytes(const struct pair *pair)
 {
@@ -165,7 +165,7 @@ void pair_close(struct pair *pair)
     free(pair->in.group_ends);
 }
 
-/* --- one batch on both sides --- */
+/* --- one batch on both sides ------------------------------------------------------------------ */
 
 static bool is_upsert(int op)
 {

@@ -18,7 +18,7 @@ TestSuite(expiry_pair, .timeout = 600);
 
 #define STEPS 240
 
-/* --- batches --- */
+/* --- batches ---------------------------------------------------------------------------------- */
 
 static uint64_t draw_time(struct world *world)
 {
@@ -256,7 +256,7 @@ static void hold_some(struct world *world)
     }
 }
 
-/* --- comparing --- */
+/* --- comparing -------------------------------------------------------------------------------- */
 
 struct entry {
     uint64_t key, at, bucket;

@@ -4,7 +4,7 @@
  * per width.
  */
 
-/* --- reads --- */
+/* --- reads ------------------------------------------------------------------------------------ */
 
 static void RH(read_block)(const struct sw_cpu *cpu, const struct sw_batch *batch, uint32_t begin,
                            uint32_t end, struct sw_op_counters *count)
@@ -78,7 +78,7 @@ void RH(run_expiring_reads)(struct sw_cpu *cpu, struct sw_batch *batch)
     sw_cpu_admit_all(batch);
 }
 
-/* --- writes --- */
+/* --- writes ----------------------------------------------------------------------------------- */
 
 /* Carries out the admitted operation i. Returns whether its key was present. */
 static bool RH(apply_expiring)(struct sw_cpu *cpu, const struct sw_batch *batch, uint32_t i,

@@ -60,7 +60,7 @@ static uint32_t RH(slice_end)(const struct RH(job) * job, uint32_t slice)
     return end < job->work->count ? (uint32_t)end : job->work->count;
 }
 
-/* --- reads --- */
+/* --- reads ------------------------------------------------------------------------------------ */
 
 #define GET_CHUNK 1024U
 
@@ -121,7 +121,7 @@ uint64_t RH(parallel_absent)(struct sw_cpu *cpu, struct RH(work) * work)
 
 #undef GET_CHUNK
 
-/* --- writes: partition --- */
+/* --- writes: partition ------------------------------------------------------------------------ */
 
 static void RH(count_job)(void *context, uint32_t thread, uint32_t threads)
 {
@@ -175,7 +175,7 @@ static void RH(scatter_job)(void *context, uint32_t thread, uint32_t threads)
     }
 }
 
-/* --- writes: update in place, gather what is absent --- */
+/* --- writes: update in place, gather what is absent ------------------------------------------- */
 
 /* The keys gathered in one partition, with open addressing. 0 marks a free place; k + 1 stands for
  * entries[k]. */
@@ -295,7 +295,7 @@ static void RH(update_job)(void *context, uint32_t thread, uint32_t threads)
     }
 }
 
-/* --- writes: insert, answer --- */
+/* --- writes: insert, answer ------------------------------------------------------------------- */
 
 static void RH(insert_partition)(const struct RH(job) * job, struct RH(partition) * partition)
 {

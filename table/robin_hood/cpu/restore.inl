@@ -22,7 +22,7 @@ static struct RH(slot) * RH(segment_at)(const struct sw_cpu_restore *restore, ui
                       (uint64_t)segment << restore->segment_shift);
 }
 
-/* --- adding --- */
+/* --- adding ----------------------------------------------------------------------------------- */
 
 static void RH(spill)(struct sw_cpu_restore *restore, const struct RH(slot) * entries,
                       uint64_t count)
@@ -108,7 +108,7 @@ static void RH(add)(struct sw_cpu_restore *restore, const RH_WORD *keys, const R
     }
 }
 
-/* --- laying out --- */
+/* --- laying out ------------------------------------------------------------------------------- */
 
 /* Part of a counting sort. Each slot of a home bucket has a bin, which is the home of a finer
  * bucket: bins are in order of m, and most hold at most one entry. Turns the number of entries of

@@ -3,7 +3,7 @@
  * row_passes.inl - scans and moves of rows. Included by row_passes.c once per width.
  */
 
-/* --- scans --- */
+/* --- scans ------------------------------------------------------------------------------------ */
 
 /* Copies the rows of a scan; `words` has the row numbers. */
 static void RH(scan_rows)(const struct sw_cpu *cpu, const void *words, uint8_t *to, uint32_t count)
@@ -15,7 +15,7 @@ static void RH(scan_rows)(const struct sw_cpu *cpu, const void *words, uint8_t *
     }
 }
 
-/* --- moving --- */
+/* --- moving ----------------------------------------------------------------------------------- */
 
 /* Moves entries with row numbers >= `limit` to lower rows. There are enough lower rows: the table
  * has at most `limit` entries. */

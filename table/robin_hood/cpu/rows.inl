@@ -23,7 +23,7 @@ static void RH(prefetch_entry)(const struct sw_cpu *cpu, RH_WORD m, bool times)
     }
 }
 
-/* --- reads --- */
+/* --- reads ------------------------------------------------------------------------------------ */
 
 static void RH(read_block)(const struct sw_cpu *cpu, struct sw_batch *batch, uint32_t begin,
                            uint32_t end, struct sw_op_counters *count)
@@ -106,7 +106,7 @@ void RH(run_row_reads)(struct sw_cpu *cpu, struct sw_batch *batch)
     }
 }
 
-/* --- writes --- */
+/* --- writes ----------------------------------------------------------------------------------- */
 
 /* Carries out the admitted operation i, except for the bytes of its row. */
 static struct row_act RH(apply_to_row)(struct sw_cpu *cpu, const struct sw_batch *batch, uint32_t i,

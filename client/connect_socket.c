@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * dial.c - connects a non-blocking socket to an address.
+ * connect_socket.c - connects a non-blocking socket to an address.
  */
-#include "client/dial.h"
+#include "client/connect_socket.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -82,8 +82,8 @@ static int unreachable(const char *address, int error, char *text, size_t text_b
     return error == ETIMEDOUT ? SHERWOOD_E_TIMEOUT : SHERWOOD_E_CONNECTION;
 }
 
-static int dial_unix(const char *address, const char *path, int timeout_ms, int *fd, char *text,
-                     size_t text_bytes)
+static int connect_unix(const char *address, const char *path, int timeout_ms, int *fd, char *text,
+                        size_t text_bytes)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     size_t size = strlen(path);
@@ -125,7 +125,7 @@ static bool split(const char *address, char *host, char *port)
     return true;
 }
 
-static int dial_tcp(const char *address, int timeout_ms, int *fd, char *text, size_t text_bytes)
+static int connect_tcp(const char *address, int timeout_ms, int *fd, char *text, size_t text_bytes)
 {
     char host[HOST_BYTES];
     char port[PORT_BYTES];
@@ -158,13 +158,14 @@ static int dial_tcp(const char *address, int timeout_ms, int *fd, char *text, si
     return error == 0 ? SHERWOOD_OK : unreachable(address, error, text, text_bytes);
 }
 
-int sw_client_dial(const char *address, int timeout_ms, int *fd, char *text, size_t text_bytes)
+int sw_client_connect_socket(const char *address, int timeout_ms, int *fd, char *text,
+                             size_t text_bytes)
 {
     static const char unix_prefix[] = "unix:";
     size_t prefix = sizeof(unix_prefix) - 1;
     return strncmp(address, unix_prefix, prefix) == 0
-               ? dial_unix(address, address + prefix, timeout_ms, fd, text, text_bytes)
-               : dial_tcp(address, timeout_ms, fd, text, text_bytes);
+               ? connect_unix(address, address + prefix, timeout_ms, fd, text, text_bytes)
+               : connect_tcp(address, timeout_ms, fd, text, text_bytes);
 }
 
 static void set_buffer(int fd, int name, int force, uint32_t bytes)

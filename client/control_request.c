@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * ask.c - sends a request without keys to one server, and waits for its reply.
+ * control_request.c - sends a request without keys to one server, and waits for its reply.
  */
-#include "client/ask.h"
+#include "client/control_request.h"
 
 #include "client/error.h"
 #include "client/send.h"
 #include "client/step.h"
 
-int sw_client_ask_once(struct sherwood *client, struct sw_client_stripe *only,
-                       struct sw_client_frame *frame, struct sw_client_call *call)
+int sw_client_control_request_once(struct sherwood *client, struct sw_client_stripe *only,
+                                   struct sw_client_frame *frame, struct sw_client_call *call)
 {
     struct sw_client_stripe *stripe = NULL;
     for (;;) {
@@ -40,10 +40,10 @@ int sw_client_ask_once(struct sherwood *client, struct sw_client_stripe *only,
     return sw_client_finish_call(client, call);
 }
 
-int sw_client_ask(struct sw_client_stripe *stripe, const struct sw_request *header, void *first,
-                  void *second, struct sw_reply *reply)
+int sw_client_control_request(struct sw_client_stripe *stripe, const struct sw_request *header,
+                              void *first, void *second, struct sw_reply *reply)
 {
     struct sw_client_call call = {.reply = reply, .refused_from = SW_CLIENT_NOT_REFUSED};
     struct sw_client_frame frame = {.header = *header, .first = first, .second = second};
-    return sw_client_ask_once(stripe->client, stripe, &frame, &call);
+    return sw_client_control_request_once(stripe->client, stripe, &frame, &call);
 }

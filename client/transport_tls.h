@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * secure.h - the transport for TLS: addresses that begin with "tls://".
+ * transport_tls.h - the transport for TLS: addresses that begin with "tls://".
  */
-#ifndef SHERWOOD_CLIENT_SECURE_H
-#define SHERWOOD_CLIENT_SECURE_H
+#ifndef SHERWOOD_CLIENT_TRANSPORT_TLS_H
+#define SHERWOOD_CLIENT_TRANSPORT_TLS_H
 
 #include <stdbool.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * secure.c - the transport for TLS, over proto/tls/stream.h: the caller's arrays are encrypted from
- * where they are, and replies are decrypted to where they go.
+ * transport_tls.c - the transport for TLS, over proto/tls/stream.h: the caller's arrays are
+ * encrypted from where they are, and replies are decrypted to where they go.
  */
-#include "client/secure.h"
+#include "client/transport_tls.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -13,14 +13,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "client/dial.h"
+#include "client/connect_socket.h"
 #include "proto/tls/context.h"
 #include "proto/tls/stream.h"
 
 #define PREFIX "tls://"
 #define HOST_BYTES 256
 
-struct secure {
+struct tls_transport {
     struct sw_client_transport base;
     struct sw_tls_scratch scratch;
     struct sw_tls_stream stream;
@@ -41,29 +41,29 @@ bool sw_client_wants_secure(const struct sherwood_options *options)
 
 /* Turns a result of the stream into an errno, and keeps its sentence for the error of the handle.
  */
-static int64_t failed(struct secure *secure, int64_t result)
+static int64_t failed(struct tls_transport *tls_transport, int64_t result)
 {
     if (result == SW_TLS_AGAIN) {
         errno = EAGAIN;
         return -1;
     }
-    secure->base.trouble = secure->scratch.trouble;
-    errno = secure->stream.error != 0 ? secure->stream.error : EPROTO;
+    tls_transport->base.trouble = tls_transport->scratch.trouble;
+    errno = tls_transport->stream.error != 0 ? tls_transport->stream.error : EPROTO;
     return -1;
 }
 
-static int64_t secure_read(struct sw_client_transport *transport, struct iovec *parts, int count)
+static int64_t tls_read(struct sw_client_transport *transport, struct iovec *parts, int count)
 {
-    struct secure *secure = (struct secure *)transport;
+    struct tls_transport *tls_transport = (struct tls_transport *)transport;
     int64_t got = 0;
     transport->traffic->reads++;
     for (int i = 0; i < count; i++) {
         if (parts[i].iov_len == 0) {
             continue;
         }
-        int64_t now = sw_tls_read(&secure->stream, parts[i].iov_base, parts[i].iov_len);
+        int64_t now = sw_tls_read(&tls_transport->stream, parts[i].iov_base, parts[i].iov_len);
         if (now <= 0) {
-            return got > 0 ? got : now == SW_TLS_END ? 0 : failed(secure, now);
+            return got > 0 ? got : now == SW_TLS_END ? 0 : failed(tls_transport, now);
         }
         got += now;
         if ((size_t)now < parts[i].iov_len) {
@@ -73,31 +73,31 @@ static int64_t secure_read(struct sw_client_transport *transport, struct iovec *
     return got;
 }
 
-static int64_t secure_write(struct sw_client_transport *transport, struct iovec *parts, int count,
-                            bool more)
+static int64_t tls_write(struct sw_client_transport *transport, struct iovec *parts, int count,
+                         bool more)
 {
-    struct secure *secure = (struct secure *)transport;
+    struct tls_transport *tls_transport = (struct tls_transport *)transport;
     (void)more; /* a record leaves at once */
     transport->traffic->writes++;
-    int64_t sent = sw_tls_write(&secure->stream, parts, (size_t)count);
-    return sent < 0 ? failed(secure, sent) : sent;
+    int64_t sent = sw_tls_write(&tls_transport->stream, parts, (size_t)count);
+    return sent < 0 ? failed(tls_transport, sent) : sent;
 }
 
-static bool secure_pending(const struct sw_client_transport *transport)
+static bool tls_pending(const struct sw_client_transport *transport)
 {
-    return ((const struct secure *)transport)->stream.buffered;
+    return ((const struct tls_transport *)transport)->stream.buffered;
 }
 
-static void secure_close(struct sw_client_transport *transport)
+static void tls_close(struct sw_client_transport *transport)
 {
-    struct secure *secure = (struct secure *)transport;
-    if (secure->base.trouble == NULL && !sw_tls_is_sending(&secure->stream)) {
-        (void)sw_tls_end(&secure->stream);
+    struct tls_transport *tls_transport = (struct tls_transport *)transport;
+    if (tls_transport->base.trouble == NULL && !sw_tls_is_sending(&tls_transport->stream)) {
+        (void)sw_tls_end(&tls_transport->stream);
     }
-    sw_tls_stream_close(&secure->stream);
-    sw_tls_scratch_fini(&secure->scratch);
+    sw_tls_stream_close(&tls_transport->stream);
+    sw_tls_scratch_fini(&tls_transport->scratch);
     close(transport->fd);
-    free(secure);
+    free(tls_transport);
 }
 
 /* --- open ------------------------------------------------------------------------------------- */
@@ -124,14 +124,14 @@ static void server_name(const char *host_port, const char *given, char name[HOST
 }
 
 /* Waits for the end of the handshake. Returns SHERWOOD_OK, or a code and a sentence. */
-static int shake_hands(struct secure *secure, const char *address, int timeout_ms, char *text,
-                       size_t text_bytes)
+static int shake_hands(struct tls_transport *tls_transport, const char *address, int timeout_ms,
+                       char *text, size_t text_bytes)
 {
     const int64_t end_ms = now_ms() + timeout_ms;
     int result;
-    while ((result = sw_tls_handshake(&secure->stream)) == SW_TLS_AGAIN) {
-        bool sending = sw_tls_is_sending(&secure->stream);
-        struct pollfd ready = {.fd = secure->base.fd,
+    while ((result = sw_tls_handshake(&tls_transport->stream)) == SW_TLS_AGAIN) {
+        bool sending = sw_tls_is_sending(&tls_transport->stream);
+        struct pollfd ready = {.fd = tls_transport->base.fd,
                                .events = (short)(POLLIN | (sending ? POLLOUT : 0))};
         int64_t left_ms = end_ms - now_ms();
         int count = left_ms <= 0 ? 0 : poll(&ready, 1, (int)left_ms);
@@ -147,68 +147,68 @@ static int shake_hands(struct secure *secure, const char *address, int timeout_m
     }
     /* A peer that refuses a certificate says so. One that closes, or sends something else, may not
      * speak TLS. */
-    bool is_other = secure->stream.socket_ended || secure->stream.error != 0 ||
-                    strstr(secure->scratch.trouble, "wrong version") != NULL;
+    bool is_other = tls_transport->stream.socket_ended || tls_transport->stream.error != 0 ||
+                    strstr(tls_transport->scratch.trouble, "wrong version") != NULL;
     snprintf(text, text_bytes, "%s: the TLS handshake failed: %s%s", address,
-             secure->scratch.trouble, is_other ? ": does that port speak TLS?" : "");
+             tls_transport->scratch.trouble, is_other ? ": does that port speak TLS?" : "");
     return SHERWOOD_E_CONNECTION;
 }
 
-static int open_stream(struct secure *secure, SSL_CTX *context, const char *host_port,
+static int open_stream(struct tls_transport *tls_transport, SSL_CTX *context, const char *host_port,
                        const struct sherwood_options *options, char *text, size_t text_bytes)
 {
     char name[HOST_BYTES];
     server_name(host_port, options->tls_server_name, name);
-    if (sw_tls_scratch_init(&secure->scratch) != 0 ||
-        sw_tls_stream_open(&secure->stream, context, secure->base.fd, false, &secure->scratch) !=
-            0 ||
-        sw_tls_expect(secure->stream.ssl, name) != 0) {
+    if (sw_tls_scratch_init(&tls_transport->scratch) != 0 ||
+        sw_tls_stream_open(&tls_transport->stream, context, tls_transport->base.fd, false,
+                           &tls_transport->scratch) != 0 ||
+        sw_tls_expect(tls_transport->stream.ssl, name) != 0) {
         snprintf(text, text_bytes, "not enough memory for a connection by TLS");
         return SHERWOOD_E_NOMEM;
     }
     return SHERWOOD_OK;
 }
 
-static struct sw_client_transport *secure_open(const struct sw_client_dialer *dialer,
-                                               const char *address,
-                                               const struct sherwood_options *options,
-                                               int timeout_ms, int *status, char *text,
-                                               size_t text_bytes)
+static struct sw_client_transport *tls_open(const struct sw_client_dialer *dialer,
+                                            const char *address,
+                                            const struct sherwood_options *options, int timeout_ms,
+                                            int *status, char *text, size_t text_bytes)
 {
     static const struct sw_client_transport_calls calls = {
-        .read = secure_read,
-        .write = secure_write,
-        .pending = secure_pending,
-        .close = secure_close,
+        .read = tls_read,
+        .write = tls_write,
+        .pending = tls_pending,
+        .close = tls_close,
     };
     const char *host_port = address + sizeof(PREFIX) - 1;
-    struct secure *secure = calloc(1, sizeof(*secure));
-    if (secure == NULL) {
+    struct tls_transport *tls_transport = calloc(1, sizeof(*tls_transport));
+    if (tls_transport == NULL) {
         snprintf(text, text_bytes, "not enough memory for a connection by TLS");
         *status = SHERWOOD_E_NOMEM;
         return NULL;
     }
-    secure->base = (struct sw_client_transport){
+    tls_transport->base = (struct sw_client_transport){
         .calls = &calls, .fd = -1, .read_events = POLLIN, .write_events = POLLOUT};
-    *status = sw_client_dial(host_port, timeout_ms, &secure->base.fd, text, text_bytes);
+    *status =
+        sw_client_connect_socket(host_port, timeout_ms, &tls_transport->base.fd, text, text_bytes);
     if (*status != SHERWOOD_OK) {
-        free(secure);
+        free(tls_transport);
         return NULL;
     }
-    sw_client_size_buffers(secure->base.fd, options->send_buffer_bytes,
+    sw_client_size_buffers(tls_transport->base.fd, options->send_buffer_bytes,
                            options->receive_buffer_bytes);
-    *status = open_stream(secure, dialer->user, host_port, options, text, text_bytes);
+    *status = open_stream(tls_transport, dialer->user, host_port, options, text, text_bytes);
     if (*status == SHERWOOD_OK) {
-        *status = shake_hands(secure, address, timeout_ms, text, text_bytes);
+        *status = shake_hands(tls_transport, address, timeout_ms, text, text_bytes);
     }
     if (*status != SHERWOOD_OK) {
-        sw_tls_stream_close(&secure->stream);
-        sw_tls_scratch_fini(&secure->scratch);
-        close(secure->base.fd);
-        free(secure);
+        sw_tls_stream_close(&tls_transport->stream);
+        sw_tls_scratch_fini(&tls_transport->scratch);
+        close(tls_transport->base.fd);
+        free(tls_transport);
         return NULL;
     }
-    return &secure->base;
+    return &tls_transport->base;
 }
 
 int sw_client_secure_begin(struct sw_client_dialer *dialer, const struct sherwood_options *options,
@@ -221,7 +221,7 @@ int sw_client_secure_begin(struct sw_client_dialer *dialer, const struct sherwoo
         .insecure = options->tls_insecure != 0,
     };
     char reason[SW_TLS_TROUBLE_BYTES * 2];
-    *dialer = (struct sw_client_dialer){.open = secure_open};
+    *dialer = (struct sw_client_dialer){.open = tls_open};
     dialer->user = sw_tls_client_context(&settings, reason, sizeof(reason));
     if (dialer->user == NULL) {
         snprintf(text, text_bytes, "connect: %s", reason);

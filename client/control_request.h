@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * control_request.h - a request without keys to one server. Used by the thread that uses the
+ * handle.
+ */
+#ifndef SHERWOOD_CLIENT_CONTROL_REQUEST_H
+#define SHERWOOD_CLIENT_CONTROL_REQUEST_H
+
+#include "client/handle.h"
+
+/* Waits for a free flight if necessary, queues a request without keys for `call`, and waits for its
+ * reply. It goes to the stripe `only`, or to any one if that is NULL. Returns a status. */
+int sw_client_control_request_once(struct sherwood *client, struct sw_client_stripe *only,
+                                   struct sw_client_frame *frame, struct sw_client_call *call);
+/* Sends a request without keys by this stripe, and waits for the reply. The arrays receive the body
+ * of the reply. Returns a status. */
+int sw_client_control_request(struct sw_client_stripe *stripe, const struct sw_request *header,
+                              void *first, void *second, struct sw_reply *reply);
+
+#endif
