@@ -17,9 +17,9 @@
 #define SW_RESIZE_RANGE                                                                           \
     "cannot resize to %llu slots: at least 1 and at most %llu slots (the larger of capacity and " \
     "max-capacity)"
-#define SW_RESIZE_FAILED                                                                         \
-    "there is no memory for the old and the new table at once, or too many keys would meet the " \
-    "probe cap: nothing was changed"
+#define SW_RESIZE_FAILED                                                                           \
+    "cannot resize: no memory for the old and the new table at once, or too many keys would meet " \
+    "the probe cap; nothing was changed"
 
 /* The log cannot be written: no space, or a write or sync of it has failed. */
 #define SW_NOT_DURABLE \
@@ -29,22 +29,24 @@
 
 /* Of a command or a transaction: of RESP, since frames have no texts. */
 #define SW_COLLISION_LINE \
-    "COLLISION another key that is there has the same hash (resp-keys hash): nothing was done"
+    "COLLISION an existing key has the same hash (--resp-keys hash); nothing was changed"
 /* Why an engine lacks what looks at keys before it writes, and what reckons. */
-#define SW_WHY_EVICTS ": a write may evict what was looked at before"
-#define SW_WHY_NO_INTEGERS \
-    ": values are no integers; a server of --engine robin_hood without --value-bytes has integers"
-#define SW_WHY_NO_COUNTERS \
-    SW_WHY_NO_INTEGERS ", and one with --value-bytes N --value-type string has them as texts"
-#define SW_NO_FLOATS_LINE                                                               \
-    "ERR INCRBYFLOAT is for strings (--value-type string), and for rows of one number " \
+#define SW_WHY_EVICTS ": a write may evict the entry between the read and the write"
+#define SW_WHY_NO_INTEGERS                                                              \
+    ": values are not integers; start the server with --engine robin_hood and without " \
+    "--value-bytes"
+#define SW_WHY_NO_COUNTERS SW_WHY_NO_INTEGERS ", or with --value-bytes N --value-type string"
+#define SW_NO_FLOATS_LINE                                                                        \
+    "ERR INCRBYFLOAT needs values that are strings (--value-type string) or rows of one number " \
     "(--value-type f32 --value-bytes 4)"
-#define SW_WHY_NO_STRINGS ": rows with --value-bytes N --value-type string have it"
-#define SW_NO_BITS "operations on bits are for integers, and for rows of bytes, u32 or u64"
-#define SW_WHY_NO_SUCH_ROWS ": values are no rows of such numbers"
+#define SW_WHY_NO_STRINGS \
+    ": start the server with --engine robin_hood --value-bytes N --value-type string"
+#define SW_NO_BITS \
+    "bit operations need values that are integers, or rows of bytes, u32 or u64 (--value-type)"
+#define SW_WHY_NO_SUCH_ROWS ": values are not rows of this number type (see --value-type)"
 
 #define SW_NO_CLEAR                                                                                \
-    "slots are on their way to this node: everything cannot be removed now (CLUSTER MOVE STATUS, " \
-    "CLUSTER MOVE CANCEL)"
+    "cannot clear the table while slots migrate to this node: wait (CLUSTER MOVE STATUS), or use " \
+    "CLUSTER MOVE CANCEL"
 
 #endif

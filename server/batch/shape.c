@@ -92,6 +92,6 @@ const char *sw_table_lacking(const struct sw_table_shape *shape, uint64_t operat
 {
     const bool of_times = (operations >> SW_EXPIRE & 1) != 0;
     return shape->engine == SW_ENGINE_ROBIN_HOOD && !shape->is_in_host && of_times
-               ? " with the CUDA backend and batches so large"
+               ? " with the CUDA backend and batches this large (--round-ops-max, --frame-ops-max)"
                : shape->of_rows;
 }

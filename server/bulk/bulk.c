@@ -344,17 +344,17 @@ static bool refuse(struct sw_conn *conn, enum sw_refusal why)
         [SW_REFUSAL_TIMED_OUT] = {SW_REPLY_TIMED_OUT, "the request did not arrive in time"},
         [SW_REFUSAL_TOO_MANY_CONNECTIONS] = {SW_REPLY_TOO_MANY_CONNECTIONS,
                                              "connections-max is reached"},
-        [SW_REFUSAL_INPUT_MEMORY] = {SW_REPLY_OUT_OF_MEMORY,
-                                     "the memory for requests that have only partly arrived is "
-                                     "used up (input-bytes-max)"},
+        [SW_REFUSAL_INPUT_MEMORY] =
+            {SW_REPLY_OUT_OF_MEMORY,
+             "the memory for incomplete requests is used up (input-bytes-max)"},
         [SW_REFUSAL_PROTECTED] = {SW_REPLY_NO_AUTH,
-                                  "protected-mode is yes and the user default has no password: "
-                                  "from other machines nobody is served. Give it one "
-                                  "(--requirepass-file, --acl-file), or set protected-mode to no"},
+                                  "protected-mode is yes and the user default has no password, so "
+                                  "the server refuses clients of other machines: set a password "
+                                  "(--requirepass-file, --acl-file), or --protected-mode no"},
         [SW_REFUSAL_BEFORE_LOGIN] = {SW_REPLY_TOO_MANY_CONNECTIONS,
                                      "connections-before-login-max is reached"},
         [SW_REFUSAL_LOGIN_TIMED_OUT] = {SW_REPLY_NO_AUTH,
-                                        "nobody has logged in within login-timeout-ms"},
+                                        "the client did not log in within login-timeout-ms"},
     };
     return sw_bulk_refuse(conn, 0, replies[why].status, replies[why].message);
 }

@@ -73,7 +73,7 @@ static void refuse_frozen(struct sw_bulk_frame *frame, struct sw_reply *reply)
     reply->status = SW_REPLY_SLOT_FROZEN;
     reply->map_epoch = sw_bulk_map_epoch(frame->bulk);
     snprintf(reply->message, sizeof(reply->message),
-             "a slot is being handed over to another node: try again; nothing was done");
+             "a slot is being handed over to another node: try again; nothing was changed");
     sw_bulk_reply(frame, reply, NULL, 0);
 }
 
@@ -91,8 +91,8 @@ static void refuse_foreign(struct sw_bulk_frame *frame, const struct sw_cluster_
     }
     sw_cluster_refusal(view, reply.slot, line);
     snprintf(reply.message, sizeof(reply.message),
-             "key %u of the frame, %" PRIu64 ", is in a slot of another node (%.100s); nothing was "
-             "done",
+             "key %u of the frame, %" PRIu64
+             ", belongs to another node (%.100s): load the topology again; nothing was changed",
              at, key, line);
     refuse(frame, &reply);
 }
@@ -180,8 +180,8 @@ const char *sw_bulk_cluster_refusal(const struct sw_bulk *bulk, uint32_t operati
 {
     const struct sw_cluster_view *view = sw_bulk_view(bulk);
     if (view != NULL && operation == SW_OPERATION_ATTACH) {
-        return "memory is not shared in cluster mode: the keys of regions are not checked for "
-               "their slots";
+        return "shared memory is not available in cluster mode, because the server does not check "
+               "the slots of keys in regions: use the socket";
     }
     if (operation != SW_OPERATION_TOPOLOGY || (view != NULL && view->topology != NULL)) {
         return NULL;
@@ -211,8 +211,8 @@ void sw_bulk_start_topology(struct sw_bulk_frame *frame)
     if (size == 0 || from > size) {
         reply.status = size == 0 ? SW_REPLY_SERVER_ERROR : SW_REPLY_BAD_REQUEST;
         snprintf(reply.message, sizeof(reply.message), "%s",
-                 size == 0 ? "there is not enough memory for the topology"
-                           : "the cursor lies behind the end of the topology");
+                 size == 0 ? "not enough memory for the topology: try again"
+                           : "the cursor is past the end of the topology: begin again with 0");
         free(bytes);
         sw_bulk_reply(frame, &reply, NULL, 0);
         return;

@@ -55,7 +55,7 @@
 #define ONE_MORE(...) +1
 #define ALWAYS (0 FIGURE_MAP(ONE_MORE) SW_GAUGE_MAP(ONE_MORE) SW_COUNTER_MAP(ONE_MORE))
 #define ROWS (ALWAYS GPU_MAP(ONE_MORE))
-static_assert(ROWS <= SW_FIGURES_MAX, "a client takes all figures");
+static_assert(ROWS <= SW_FIGURES_MAX, "SW_FIGURES_MAX is too small for all figures");
 #define NAME_FITS(name, ...)                                                                  \
     static_assert(sizeof(#name) <= SW_FIGURE_NAME_BYTES, #name " is too long for a figure's " \
                                                                "name");

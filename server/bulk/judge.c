@@ -38,7 +38,7 @@ static enum sw_reply_status refuse_frame(const struct sw_table_shape *shape,
 {
     if (error == SW_FRAME_E_WIDTH) {
         snprintf(message, message_bytes,
-                 "%s: keys of %u and values of %u bytes, where it has %u and %u",
+                 "%s: the request has keys of %u and values of %u bytes, the table %u and %u",
                  sw_frame_error_text(error), request->key_bytes, request->value_bytes,
                  shape->key_bytes, shape->value_bytes - shape->key_text_bytes);
         return SW_REPLY_BAD_REQUEST;
@@ -70,17 +70,21 @@ static bool scores_fit(const struct sw_table_shape *shape, const struct sw_reque
     bool wants = request->want_scores || request->want_not_admitted || request->want_evicted != 0 ||
                  request->by_score || request->has_scores;
     if (wants && !shape->has_scores) {
-        snprintf(message, message_bytes, "the %s engine has no scores, and evicts nothing",
-                 shape->engine_name);
+        snprintf(
+            message, message_bytes,
+            "the %s engine has no scores and no evictions: start the server with --engine cache",
+            shape->engine_name);
         return false;
     }
     if (request->has_scores && !sw_cache_takes_scores(shape->policy)) {
-        snprintf(message, message_bytes, "the policy %s makes scores by itself: send none", policy);
+        snprintf(message, message_bytes, "the policy %s computes scores itself: send no scores",
+                 policy);
         return false;
     }
     if (request->operation == SW_OPERATION_SET_SCORE && !request->has_scores &&
         shape->policy == SW_CACHE_CUSTOM) {
-        snprintf(message, message_bytes, "SET_SCORE needs scores with the policy %s", policy);
+        snprintf(message, message_bytes,
+                 "SET_SCORE needs scores with the policy %s: send one for each key", policy);
         return false;
     }
     return true;
@@ -92,16 +96,17 @@ static bool sums_fit(const struct sw_request *request, char *message, size_t mes
     const bool is_wide = sw_request_is_wide(request);
     const bool adds = sw_operation_adds(request->operation);
     if (!adds && (request->scale_bits != 0 || request->operand_type != 0)) {
-        snprintf(message, message_bytes, "scale and operand_type are of ADD, and of nothing else");
+        snprintf(message, message_bytes,
+                 "only ADD has the fields scale and operand_type: leave them out");
     } else if (adds && request->operand_type != 0 && !is_wide) {
         snprintf(message, message_bytes,
-                 "operand_type is f32, for rows of f16 and bf16, or left out: operands are of the "
-                 "numbers that %s names",
+                 "operand_type must be left out, or f32 with rows of f16 and bf16: otherwise %s "
+                 "names the type of the operands",
                  sw_operation_name(request->operation));
     } else if (adds && request->scale_bits != 0 &&
                !sw_scale_fits(sw_bulk_op(request->operation), is_wide, request->scale_bits)) {
         snprintf(message, message_bytes,
-                 "a scale is finite, and 1 or -1 unless operands are of f32 (operand_type)");
+                 "scale must be finite, and 1 or -1 unless the operands are f32 (operand_type)");
     } else {
         return true;
     }
@@ -117,15 +122,17 @@ static bool parts_fit(const struct sw_table_shape *shape, const struct sw_reques
     if (!sw_operation_has_range(request->operation) &&
         (request->range_offset != 0 || request->range_bytes != 0)) {
         snprintf(message, message_bytes,
-                 "range_offset and range_bytes are of GETRANGE and SETRANGE");
+                 "only GETRANGE and SETRANGE have the fields range_offset and range_bytes: leave "
+                 "them out");
     } else if (sw_operation_has_range(request->operation) && !is_row) {
-        snprintf(message, message_bytes, "%s is for rows (--value-bytes)", name);
+        snprintf(message, message_bytes, "%s needs rows: start the server with --value-bytes",
+                 name);
     } else if (sw_operation_has_range(request->operation) &&
                (request->range_bytes == 0 || request->range_bytes > shape->blob_bytes_max ||
                 request->range_offset > shape->blob_bytes_max - request->range_bytes)) {
         snprintf(message, message_bytes,
-                 "a part of %u bytes from byte %u on: values have %u bytes, and a part has one at "
-                 "least",
+                 "cannot read or write %u bytes from byte %u on: values have %u bytes, and "
+                 "range_bytes must be at least 1",
                  request->range_bytes, request->range_offset, shape->blob_bytes_max);
     } else {
         return true;
@@ -141,7 +148,8 @@ enum sw_reply_status sw_bulk_judge(const struct sw_bulk *bulk, const struct sw_r
     if (shape->key_text_bytes > 0 &&
         (sw_operation_is_data(request->operation) || request->operation == SW_OPERATION_SCAN)) {
         snprintf(message, message_bytes,
-                 "keys have texts here (resp-key-text-bytes), which frames do not have: use RESP");
+                 "the server stores keys as strings (--resp-key-text-bytes), which bulk frames "
+                 "cannot carry: use RESP");
         return SW_REPLY_BAD_REQUEST;
     }
     int error =
@@ -155,8 +163,8 @@ enum sw_reply_status sw_bulk_judge(const struct sw_bulk *bulk, const struct sw_r
     }
     if (sw_operation_adds(request->operation) && shape->value_format == SW_VALUE_STRING) {
         snprintf(message, message_bytes,
-                 "values are strings, and no numbers to add to: "
-                 "--value-format fixed has those");
+                 "ADD needs values that are numbers, not strings: start the server with "
+                 "--value-format fixed");
         return SW_REPLY_BAD_REQUEST;
     }
     if (!sums_fit(request, message, message_bytes) ||

@@ -103,7 +103,7 @@ static bool rules_permit(struct sw_conn *conn, const struct sw_request *request,
     case SW_LACKS_ALL_KEYS:
         note_refusal(conn, SW_ACL_KEY, "*");
         snprintf(message, message_bytes, "user %s may not run %s%s: it lacks all keys (~*)", user,
-                 name, request->want_evicted != 0 ? " and be sent evicted keys" : "");
+                 name, request->want_evicted != 0 ? " with evicted keys in the reply" : "");
         break;
     }
     return false;
@@ -133,7 +133,7 @@ bool sw_bulk_permits(struct sw_conn *conn, const struct sw_request *request, con
         break;
     case SW_LOGIN_NONE:
         snprintf(message, message_bytes,
-                 "authentication required: the first request, HELLO, takes a user and a password");
+                 "authentication required: send a user and a password in the first request, HELLO");
         break;
     }
     SW_COUNT(conn->net->counters, unauthenticated_requests, 1);

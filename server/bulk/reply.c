@@ -267,8 +267,8 @@ void sw_bulk_reply_to_batch(struct sw_flight *flight)
     note_time(frame);
     if (flight->is_unknown && flight->batch.write_sequence == 0) {
         refuse(frame, &reply, SW_REPLY_NOT_DURABLE,
-               "what was read is not on storage, read-durable is yes, and the write-ahead log has "
-               "failed, or the server became a replica");
+               "the write that was read is not on storage (--read-durable yes): the write-ahead "
+               "log failed, or the server became a replica");
     } else if (flight->is_unknown) {
         refuse(frame, &reply, SW_REPLY_OUTCOME_UNKNOWN,
                "the write-ahead log failed, or the server became a replica, before the write was "
@@ -279,7 +279,7 @@ void sw_bulk_reply_to_batch(struct sw_flight *flight)
         refuse(frame, &reply, SW_REPLY_OUT_OF_MEMORY, SW_RESIZE_FAILED);
     } else if (flight->batch.status == SW_E_INVALID && flight->batch.kind == SW_BATCH_EPOCH) {
         snprintf(reply.message, sizeof(reply.message),
-                 "epoch %llu is over: the current one is %llu, and epochs only go on",
+                 "epoch %llu has passed: the current epoch is %llu; send that one or a higher one",
                  (unsigned long long)frame->request.epoch, (unsigned long long)flight->batch.epoch);
         reply.status = SW_REPLY_BAD_REQUEST;
         sw_bulk_reply(frame, &reply, NULL, 0);

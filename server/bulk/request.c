@@ -65,10 +65,10 @@ static bool check_values(struct sw_bulk_frame *frame)
  * false, and the reply has been sent. */
 static bool check_keys(struct sw_bulk_frame *frame, const void *keys)
 {
-    struct sw_reply reply = {.request_id = frame->request.request_id,
-                             .status = SW_REPLY_NO_PERMISSION,
-                             .message = "a key lies outside the ranges of the user; nothing was "
-                                        "changed"};
+    struct sw_reply reply = {
+        .request_id = frame->request.request_id,
+        .status = SW_REPLY_NO_PERMISSION,
+        .message = "a key is outside the key ranges of the user; nothing was changed"};
     if (frame->conn->login.ranges == NULL ||
         sw_bulk_permits_keys(frame->conn, &frame->request, keys)) {
         return true;
@@ -263,7 +263,7 @@ static void start_epoch(struct sw_bulk_frame *frame)
         return;
     }
     reply.status = SW_REPLY_BAD_REQUEST;
-    snprintf(reply.message, sizeof(reply.message), "epoch %llu is not below 2^32",
+    snprintf(reply.message, sizeof(reply.message), "epoch %llu is too large: it must be below 2^32",
              (unsigned long long)frame->request.epoch);
     sw_bulk_reply(frame, &reply, NULL, 0);
 }
@@ -315,8 +315,9 @@ static void fill_info(const struct sw_bulk *bulk, struct sw_server_info *info)
     }
 }
 
-#define SAME_FORMAT(name, number, word) \
-    static_assert((int)SW_VALUE_##name == (number), "a format is told as it is");
+#define SAME_FORMAT(name, number, word)             \
+    static_assert((int)SW_VALUE_##name == (number), \
+                  "the frame has the number of the table's format");
 SW_FRAME_VALUES_MAP(SAME_FORMAT)
 
 static void start_stats(struct sw_bulk_frame *frame)

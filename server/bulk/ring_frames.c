@@ -56,13 +56,15 @@ static bool place(struct sw_bulk_frame *frame, const struct sw_submission *submi
         frame->arrays[i] = sw_region_at(region, offset, extents[i].bytes, extents[i].align);
         if (frame->arrays[i] == NULL) {
             snprintf(message, message_bytes,
-                     "the %s, %llu bytes at %llu, do not lie in region %u, aligned to %u",
+                     "the %s, %llu bytes at offset %llu, must lie in region %u and be aligned to "
+                     "%u bytes",
                      array_names[i], (unsigned long long)extents[i].bytes,
                      (unsigned long long)offset, index, extents[i].align);
             return false;
         }
         if (region->mapping == NULL && host_answers(frame->request.operation)) {
-            snprintf(message, message_bytes, "%s answers to host memory alone",
+            snprintf(message, message_bytes,
+                     "%s cannot write its reply to device memory: use a region in host memory",
                      sw_operation_name(frame->request.operation));
             return false;
         }
@@ -214,7 +216,7 @@ static void refuse_ring(struct sw_conn *conn)
 {
     SW_COUNT(conn->net->counters, ring_errors, 1);
     if (sw_bulk_refuse(conn, 0, SW_REPLY_BAD_REQUEST,
-                       "the counters of the ring tell of more records than it has entries")) {
+                       "the counters of the ring claim more records than the ring has entries")) {
         sw_conn_drain(conn, false);
     } else {
         sw_conn_abort(conn);

@@ -39,10 +39,10 @@ static const char *refuse_attach(const struct sw_bulk_frame *frame)
 {
     const struct sw_conn *conn = frame->conn;
     if (conn->transport.tls != NULL || conn->transport.uv.handle.type != UV_NAMED_PIPE) {
-        return "memory is shared by Unix sockets alone";
+        return "sharing memory needs a connection by Unix socket without TLS";
     }
     return frame->bulk->owner.region_budget == NULL || conn->net->config->rings_max == 0
-               ? "rings-max is 0: this server shares no memory"
+               ? "shared memory is disabled: start the server with --rings-max above 0"
                : NULL;
 }
 
@@ -67,7 +67,7 @@ void sw_bulk_attach(struct sw_bulk_frame *frame)
     const struct sw_config *config = conn->net->config;
     const char *why = refuse_attach(frame);
     if (why == NULL && sw_bulk_of(conn)->sharing == NULL && !open_sharing(conn)) {
-        why = "no memory or no descriptor for sharing";
+        why = "not enough memory, or no file descriptor left, for shared memory";
     }
     if (why != NULL) {
         refuse(frame, why);
@@ -103,14 +103,15 @@ static const char *check_ring(const struct sw_bulk_sharing *sharing)
 {
     const struct sw_region_request *said = &sharing->said;
     if (sharing->ring.memory != NULL) {
-        return "the connection has a ring";
+        return "the connection has a ring already";
     }
     if (!sw_ring_entries_are_valid(said->entries) ||
         said->entries > sharing->conn->net->config->ring_entries_max) {
-        return "a ring has a power of two entries, from 8 to ring-entries-max";
+        return "the number of ring entries must be a power of two from 8 to ring-entries-max";
     }
-    return said->bytes == sw_ring_bytes(said->entries) ? NULL
-                                                       : "a ring of these entries has other bytes";
+    return said->bytes == sw_ring_bytes(said->entries)
+               ? NULL
+               : "the size of the ring does not match its number of entries";
 }
 
 /* Maps the ring, which is small, at once. Returns NULL, or why not. */
@@ -124,7 +125,7 @@ static const char *open_ring(struct sw_bulk_sharing *sharing, int fd,
         return why;
     }
     if (!sw_region_take_ring(budget)) {
-        return "there are rings-max rings";
+        return "the server has rings-max rings already: raise --rings-max, or close a ring";
     }
     uint8_t *memory = sw_region_map(fd, sharing->said.bytes, reason);
     if (memory == NULL) {
@@ -142,14 +143,16 @@ static const char *check_region(const struct sw_bulk_sharing *sharing)
     const struct sw_region_request *said = &sharing->said;
     uint64_t unit = said->kind == SW_REGION_MEMFD ? SW_REGION_PAGE : 1;
     if (said->index >= sharing->regions_max) {
-        return "the index is not below regions-max";
+        return "the index of the region must be below regions-max: use a lower one, or raise "
+               "--regions-max";
     }
     if (sharing->regions[said->index] != NULL) {
-        return "there is a region of this index";
+        return "a region with this index exists: release it, or use another index";
     }
     return said->bytes > 0 && said->bytes % unit == 0
                ? NULL
-               : "the bytes of a region are a multiple of 4096, but on a device, and not 0";
+               : "the size of a region must not be 0, and in host memory it must be a multiple of "
+                 "4096";
 }
 
 static void on_registered(struct sw_region *region)
@@ -189,8 +192,8 @@ static const char *check_device(const struct sw_bulk_sharing *sharing)
     return sharing->said.kind != SW_REGION_CUDA_IPC ||
                    conn->net->config->device_region_users == SW_DEVICE_REGIONS_ANY || is_own(conn)
                ? NULL
-               : "memory of the GPU is taken of processes of the server's own user and of root "
-                 "(device-region-users own)";
+               : "the server maps GPU memory of processes of its own user and of root only "
+                 "(--device-region-users own)";
 }
 
 static const char *open_region(struct sw_bulk_sharing *sharing, struct sw_bulk_frame *frame, int fd,
@@ -218,9 +221,11 @@ static const char *open_region(struct sw_bulk_sharing *sharing, struct sw_bulk_f
 static const char *check_request(const struct sw_bulk_sharing *sharing)
 {
     if (sharing == NULL) {
-        return "memory is shared after an ATTACH";
+        return "send ATTACH before REGION and RELEASE";
     }
-    return sharing->pending != NULL ? "another region is being registered or released" : NULL;
+    return sharing->pending != NULL
+               ? "another region is being registered or released: wait for that reply"
+               : NULL;
 }
 
 void sw_bulk_register(struct sw_bulk_frame *frame)
@@ -233,10 +238,11 @@ void sw_bulk_register(struct sw_bulk_frame *frame)
         uint32_t kind = sharing->said.kind;
         bool needs_fd = kind == SW_REGION_RING || kind == SW_REGION_MEMFD;
         if (!needs_fd && kind != SW_REGION_CUDA_IPC) {
-            why = "there is no such kind of region";
+            why = "unknown kind of region";
         } else if (needs_fd != (fd >= 0)) {
-            why = needs_fd ? "no descriptor has come with the request"
-                           : "a descriptor has come that the request has no use for";
+            why = needs_fd ? "the request came without a file descriptor"
+                           : "the request came with a file descriptor, but a region in GPU memory "
+                             "has none";
         } else if (kind != SW_REGION_RING) {
             why = open_region(sharing, frame, fd, reason);
             if (why == NULL) {
@@ -277,7 +283,7 @@ void sw_bulk_release(struct sw_bulk_frame *frame)
         region = sharing->regions[sharing->said.index];
     }
     if (region == NULL) {
-        refuse(frame, why != NULL ? why : "there is no region of this index");
+        refuse(frame, why != NULL ? why : "no region has this index");
         return;
     }
     sharing->pending = frame;

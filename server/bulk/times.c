@@ -11,7 +11,8 @@
 #include "server/bulk/keep.h"
 #include "table/expiring.h"
 
-#define NO_TIME "a time is from 1 to 2^63 - 1 milliseconds, and a relative one ends before that"
+#define NO_TIME \
+    "an expiry time must be from 1 to 2^63 - 1 milliseconds; a relative one must end before that"
 
 /* --- the header ------------------------------------------------------------------------------- */
 
@@ -24,12 +25,12 @@ static bool is_time(uint64_t time_ms)
 static const char *wrong_keep(const struct sw_table_shape *shape, const struct sw_request *request)
 {
     if (request->operation != SW_OPERATION_SET && request->operation != SW_OPERATION_SET_PRESENT) {
-        return "times KEEP is of SET and SET_PRESENT: other operations leave the time of a present "
-               "key as it is";
+        return "only SET and SET_PRESENT have times KEEP: other operations always keep the expiry "
+               "time of a present key";
     }
     return sw_bulk_keeps(shape, request) && request->count > shape->batch_ops_max / 2
-               ? "a SET with times KEEP of so many keys, where new ones get the time of "
-                 "default-ttl: send half as many"
+               ? "SET with times KEEP needs two operations per key while --default-ttl is set: "
+                 "split the frame in two"
                : NULL;
 }
 
@@ -39,23 +40,24 @@ static const char *wrong_fields(const struct sw_request *request)
     const bool has_any = request->time_ms != 0 || request->has_times;
     const bool gives = request->times == SW_FRAME_TIMES_AT || request->times == SW_FRAME_TIMES_IN;
     if (request->times > SW_FRAME_TIMES_KEEP) {
-        return "times is UNSAID, AT, IN or KEEP";
+        return "times must be UNSAID, AT, IN or KEEP";
     }
     if (!gives && has_any) {
-        return "time_ms and has_times are of times AT and IN";
+        return "time_ms and has_times need times AT or IN";
     }
     if (gives && request->has_times && request->time_ms != 0) {
-        return "a request has one time for all keys (time_ms), or one for each (has_times)";
+        return "a request has either one expiry time for all keys (time_ms), or one for each "
+               "(has_times)";
     }
     if (gives && !request->has_times && !is_time(request->time_ms)) {
         return NO_TIME;
     }
     if (sw_operation_expires(request->operation) && !gives) {
-        return "EXPIRE needs a time: times AT or IN";
+        return "EXPIRE needs an expiry time: set times to AT or IN";
     }
     if (!sw_operation_expires(request->operation) && request->times != SW_FRAME_TIMES_UNSAID &&
         !sw_operation_takes_times(request->operation)) {
-        return "times are of EXPIRE, and of operations that store values";
+        return "only EXPIRE and operations that store values have times: leave the field out";
     }
     return NULL;
 }
@@ -69,7 +71,7 @@ bool sw_bulk_times_fit(const struct sw_table_shape *shape, const struct sw_reque
     }
     const bool gives = request->times == SW_FRAME_TIMES_AT || request->times == SW_FRAME_TIMES_IN;
     if (wrong == NULL && gives && !shape->expires) {
-        snprintf(message, message_bytes, "the %s engine has no times of keys%s", shape->engine_name,
+        snprintf(message, message_bytes, "the %s engine has no expiry times%s", shape->engine_name,
                  sw_table_lacking(shape, SW_OPS_ONE(SW_EXPIRE)));
         return false;
     }

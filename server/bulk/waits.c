@@ -53,15 +53,16 @@ static void say_durable(struct sw_bulk_frame *frame)
     }
     sw_conn_drain(frame->conn, false);
     refuse(frame, SW_REPLY_BAD_REQUEST,
-           "the server was started again, or replaced its data by those of a primary: numbers of "
-           "writes from before mean nothing");
+           "the server was restarted, or replaced its data by those of a primary: earlier sequence "
+           "numbers are invalid");
 }
 
 static void wait_durable(struct sw_bulk_frame *frame)
 {
     struct sw_wal *wal = frame->bulk->batches->wal;
     if (wal == NULL) {
-        refuse(frame, SW_REPLY_BAD_REQUEST, "appendonly is no: nothing becomes durable by itself");
+        refuse(frame, SW_REPLY_BAD_REQUEST,
+               "waiting for durability needs a log: start the server with --appendonly yes");
         return;
     }
     frame->deadline_ms = sw_net_now_ms(frame->bulk->net) + frame->request.timeout_ms;
@@ -174,7 +175,7 @@ static void read_table(struct sw_bulk_frame *frame)
     }
     struct sw_bulk_reading *reading = frame->reading = calloc(1, sizeof(*reading));
     if (reading == NULL) {
-        refuse(frame, SW_REPLY_OUT_OF_MEMORY, "there is no memory to read the table");
+        refuse(frame, SW_REPLY_OUT_OF_MEMORY, "not enough memory to read the table: try again");
         return;
     }
     reading->table = table;

@@ -15,67 +15,70 @@ static const struct {
     const char *reason;
     const char *names;
 } groups[] = {
-    {"there are no hashes, whose fields would expire, in this server",
+    {"this server has no hashes, so it has no fields that expire",
      "hexpire hexpireat hexpiretime hpersist hpexpire hpexpireat hpexpiretime hpttl "
      "httl"},
-    {"a value is read and written whole, but for GETRANGE and SETRANGE",
+    {"only GETRANGE and SETRANGE read or write parts of a value",
      "substr lcs bitcount bitfield bitfield_ro bitop bitpos "
      "getbit setbit"},
-    {"there is one database, 0", "move swapdb"},
-    {"a value has no serialised form", "dump migrate restore restore-asking"},
-    {"there are no lists in this server",
+    {"this server has one database, 0", "move swapdb"},
+    {"this server does not serialise single keys: read the value with GET, and write it with SET",
+     "dump migrate restore restore-asking"},
+    {"this server has no lists",
      "blmove blmpop blpop brpop brpoplpush lindex linsert llen lmove lmpop lpop lpos "
      "lpush lpushx lrange lrem lset ltrim rpop rpoplpush rpush rpushx sort sort_ro"},
-    {"there are no hashes in this server",
+    {"this server has no hashes",
      "hdel hexists hget hgetall hincrby hincrbyfloat hkeys hlen hmget hmset hrandfield "
      "hscan hset hsetnx hstrlen hvals"},
-    {"there are no sets in this server",
+    {"this server has no sets",
      "sadd scard sdiff sdiffstore sinter sintercard sinterstore sismember smembers "
      "smismember smove spop srandmember srem sscan sunion sunionstore"},
-    {"there are no sorted sets in this server",
+    {"this server has no sorted sets",
      "bzmpop bzpopmax bzpopmin zadd zcard zcount zdiff zdiffstore zincrby zinter "
      "zintercard zinterstore zlexcount zmpop zmscore zpopmax zpopmin zrandmember "
      "zrange zrangebylex zrangebyscore zrangestore zrank zrem zremrangebylex "
      "zremrangebyrank zremrangebyscore zrevrange zrevrangebylex zrevrangebyscore "
      "zrevrank zscan zscore zunion zunionstore"},
-    {"there are no streams in this server",
+    {"this server has no streams",
      "xack xadd xautoclaim xclaim xdel xgroup xinfo xlen xpending xrange xread "
      "xreadgroup xrevrange xsetid xtrim xgroup|create xgroup|createconsumer "
      "xgroup|delconsumer xgroup|destroy xgroup|help xgroup|setid xinfo|consumers "
      "xinfo|groups xinfo|help xinfo|stream"},
-    {"there are no places on a map in this server",
+    {"this server has no geospatial indexes",
      "geoadd geodist geohash geopos georadius georadius_ro georadiusbymember "
      "georadiusbymember_ro geosearch geosearchstore"},
-    {"there is no HyperLogLog in this server", "pfadd pfcount pfdebug pfmerge pfselftest"},
-    {"there is no publish and subscribe in this server",
+    {"this server has no HyperLogLog", "pfadd pfcount pfdebug pfmerge pfselftest"},
+    {"this server has no publish and subscribe",
      "psubscribe publish pubsub punsubscribe spublish ssubscribe subscribe "
      "sunsubscribe unsubscribe pubsub|channels pubsub|help pubsub|numpat "
      "pubsub|numsub pubsub|shardchannels pubsub|shardnumsub"},
-    {"there are no scripts in this server: SET key token NX PX ms takes a lock, DELEX key IFEQ "
-     "token "
-     "gives it back, and INCREX key UBOUND n EX seconds ENX limits a rate",
+    {"this server has no scripts: SET key token NX PX ms acquires a lock, DELEX key IFEQ token "
+     "releases it, and INCREX key UBOUND n EX seconds ENX limits a rate",
      "eval eval_ro evalsha evalsha_ro fcall fcall_ro function script "
      "function|delete function|dump function|flush function|help function|kill "
      "function|list function|load function|restore function|stats script|debug "
      "script|exists script|flush script|help script|kill script|load"},
-    {"replicas come by REPLICATE, and REPLICAOF makes one", "failover psync replconf sync"},
-    {"there are no modules in this server",
+    {"replicas of this server use REPLICATE: send REPLICAOF to make a server a replica",
+     "failover psync replconf sync"},
+    {"this server has no modules",
      "module module|help module|list module|load module|loadex module|unload"},
-    {"a server that is in use is not debugged by its clients", "debug"},
-    {"this server draws no pictures", "lolwut"},
-    {"COMMAND GETKEYS has the keys, COMMAND INFO the flags", "command|getkeysandflags"},
-    {"slots are not moved by this server: a topology says whose they are, and CLUSTER SETTOPOLOGY "
-     "brings another",
+    {"this server has no debugging commands: see INFO, SLOWLOG and LATENCY", "debug"},
+    {"this server has no LOLWUT: INFO server shows the version", "lolwut"},
+    {"use COMMAND GETKEYS for the keys and COMMAND INFO for the flags", "command|getkeysandflags"},
+    {"the topology assigns slots to nodes: use CLUSTER MOVE TAKE to move slots, or CLUSTER "
+     "SETTOPOLOGY",
      "cluster|setslot cluster|failover cluster|bumpepoch cluster|set-config-epoch"},
-    {"the topology comes from cluster-config or by CLUSTER SETTOPOLOGY",
+    {"the topology assigns nodes and slots: change it with --cluster-config or CLUSTER SETTOPOLOGY",
      "cluster|addslots cluster|addslotsrange cluster|delslots cluster|delslotsrange "
      "cluster|flushslots cluster|forget cluster|meet cluster|replicate cluster|reset "
      "cluster|saveconfig"},
-    {"CLUSTER NODES and SHARDS show which replicas a shard has", "cluster|replicas cluster|slaves"},
-    {"this server draws no pictures: LATENCY HISTORY has the figures", "latency|graph"},
-    {"the table's memory is reserved when it is made: INFO memory has its size",
+    {"use CLUSTER NODES or CLUSTER SHARDS, which list the replicas of each shard",
+     "cluster|replicas cluster|slaves"},
+    {"this server has no graphs: use LATENCY HISTORY", "latency|graph"},
+    {"this server has no statistics of its allocator: INFO memory shows the size of the table",
      "memory|doctor memory|malloc-stats memory|purge memory|stats"},
-    {"what a key was used for is not shown", "object|freq object|idletime object|refcount"},
+    {"this server does not show how often or when a key was used",
+     "object|freq object|idletime object|refcount"},
 };
 
 /* Is the name, in any case, one of `names`? */

@@ -200,7 +200,8 @@ static void acl_genpass(struct sw_call *call)
     } else if (sw_password_generate((unsigned)bits, password)) {
         sw_text_bulk_string(call->reply, password);
     } else {
-        sw_text_error(call->reply, "ERR there is no randomness to make a password of");
+        sw_text_error(call->reply,
+                      "ERR cannot make a password: no random bytes from the kernel; try again");
     }
     sw_forget(password, sizeof(password));
 }
@@ -258,12 +259,14 @@ void sw_call_acl(struct sw_call *call)
         {"CAT", -2, acl_cat, "[<category>]", "List the commands of a category, or all categories."},
         {"DELUSER", -3, acl_deluser, "<username> [<username> ...]", "Delete a list of users."},
         {"DRYRUN", -4, sw_acl_dryrun, "<username> <command> [<arg> ...]",
-         "Return whether the user could run the command."},
-        {"GENPASS", -2, acl_genpass, "[<bits>]", "Make a password of so many random bits, or 256."},
+         "Return whether the user may run the command."},
+        {"GENPASS", -2, acl_genpass, "[<bits>]",
+         "Return a random password of this many bits (default: 256)."},
         {"GETUSER", 3, acl_getuser, "<username>", "Get the user's details."},
         {"LIST", 2, acl_list, "", "Show users in the format of the ACL file."},
         {"LOAD", 2, acl_load, "", "Read the users of the ACL file again."},
-        {"LOG", -2, sw_acl_log_call, "[<count> | RESET]", "Show what was refused."},
+        {"LOG", -2, sw_acl_log_call, "[<count> | RESET]",
+         "Show the commands and logins that were refused."},
         {"SAVE", 2, acl_save, "", "Write the users to the ACL file."},
         {"SETUSER", -3, acl_setuser, "<username> <attribute> [<attribute> ...]",
          "Make a user, or change one."},

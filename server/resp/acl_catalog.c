@@ -119,7 +119,7 @@ static const struct sw_catalog_command subcommands[] = {
 #define SUBCOMMAND_BYTES 32 /* no subcommand is longer: "count-failure-reports" */
 #define SUBCOMMANDS (sizeof(subcommands) / sizeof(subcommands[0]))
 static_assert(SW_COMMAND_COUNT + SUBCOMMANDS <= SW_CATALOG_COMMANDS_MAX,
-              "rules have a bit for each");
+              "rules of a user have a bit for each command");
 
 /* Categories that do not follow from the row, as redis has them. Those of a command whose
  * subcommands are in the list above replace what the row says. */

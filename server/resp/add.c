@@ -38,14 +38,15 @@ const char *sw_add_read(const struct sw_config *config, const struct sw_resp_com
         }
     }
     if (sw_value_type_bytes(type) == 0) {
-        return "ERR ADD is for rows of numbers (--value-bytes, --value-type)";
+        return "ERR ADD needs rows of numbers: start the server with --value-bytes and a numeric "
+               "--value-type";
     }
     add->op = op_that_adds(type, present);
     memcpy(&add->scale_bits, &scale, sizeof(scale));
     return sw_scale_fits(add->op, false, add->scale_bits) ? NULL
-           : type == SW_TYPE_F32
-               ? "ERR SCALE is a finite number"
-               : "ERR SCALE is 1 or -1, but for rows of f32; frames have it for others of floats";
+           : type == SW_TYPE_F32                          ? "ERR SCALE must be a finite number"
+                                 : "ERR SCALE must be 1 or -1 unless values are rows of f32; for "
+                                   "f16 and bf16, send a bulk frame with f32 operands";
 }
 
 void sw_add_scale(const struct sw_add *add, struct sw_round *round)

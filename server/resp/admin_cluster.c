@@ -267,7 +267,8 @@ static void cluster_myshardid(struct sw_call *call)
     const struct sw_cluster_view *view = view_of(call);
     const struct sw_topology_node *me = sw_cluster_me(view);
     if (me == NULL) {
-        sw_text_error(call->reply, "ERR this node is not in the topology, so it is of no shard");
+        sw_text_error(call->reply, "ERR this node has no shard, because it is not in the topology: "
+                                   "see CLUSTER SETTOPOLOGY");
     } else {
         sw_text_bulk_string(call->reply, view->topology->shards[me->shard].id);
     }
@@ -284,8 +285,10 @@ static void cluster_topology(struct sw_call *call)
     const struct sw_topology *topology = view_of(call)->topology;
     char *text = topology == NULL ? NULL : sw_topology_print(topology);
     if (text == NULL) {
-        sw_text_error(call->reply, topology == NULL ? "ERR this node has no topology yet"
-                                                    : "ERR there is no memory for the topology");
+        sw_text_error(call->reply, topology == NULL
+                                       ? "ERR this node has no topology yet: send CLUSTER "
+                                         "SETTOPOLOGY, or start it with --cluster-config"
+                                       : "ERR not enough memory for the topology: try again");
     } else {
         sw_text_bulk_string(call->reply, text);
     }
@@ -317,25 +320,27 @@ void sw_cluster_call(struct sw_call *call)
 {
     static const struct sw_subcommand list[] = {
         {"COUNT-FAILURE-REPORTS", 3, cluster_failures, "<node-id>",
-         "0: nodes do not watch each other."},
+         "Return 0: nodes do not watch each other."},
         {"COUNTFOREIGN", 2, NULL, "",
-         "Count the keys in this node's table that are in slots of others."},
+         "Count the keys of this node's table in slots of other nodes."},
         {"COUNTKEYSINSLOT", 3, NULL, "<slot>",
          "Count this node's keys in a slot, by one pass over its table."},
-        {"GETKEYSINSLOT", 4, NULL, "<slot> <count>", "Return up to so many of these keys."},
-        {"INFO", 2, cluster_info, "", "Return figures of the cluster."},
+        {"GETKEYSINSLOT", 4, NULL, "<slot> <count>", "Return at most <count> keys of the slot."},
+        {"INFO", 2, cluster_info, "", "Return statistics of the cluster."},
         {"KEYSLOT", 3, cluster_keyslot, "<key>", "Return the slot of a key."},
-        {"LINKS", 2, cluster_links, "", "An empty list: nodes do not talk to each other."},
+        {"LINKS", 2, cluster_links, "",
+         "Return an empty list: nodes do not connect to each other."},
         {"MOVE", -3, NULL, "TAKE <node-id> <slots> | CANCEL | STATUS",
-         "Take slots with their keys from another node; take them no more; how far that is."},
+         "Migrate slots with their keys from another node to this one; cancel that; show its "
+         "progress."},
         {"MYID", 2, cluster_myid, "", "Return the id of this node."},
         {"MYSHARDID", 2, cluster_myshardid, "", "Return the id of this node's shard."},
         {"NODES", 2, cluster_nodes, "", "Return a line about each node."},
         {"SETTOPOLOGY", -3, NULL, "[IFEPOCH <epoch>] <json>",
-         "Take a topology of a higher epoch; IFEPOCH: if this epoch holds now."},
+         "Adopt a topology of a higher epoch. IFEPOCH: only if the current epoch is this one."},
         {"SHARDS", 2, cluster_shards, "", "Return the slots and the nodes of each shard."},
         {"SLOTS", 2, cluster_slots, "", "Return the nodes of each range of slots."},
-        {"TOPOLOGY", 2, cluster_topology, "", "Return the topology as SETTOPOLOGY takes it."},
+        {"TOPOLOGY", 2, cluster_topology, "", "Return the topology in the format of SETTOPOLOGY."},
         {NULL, 0, NULL, NULL, NULL}};
     sw_call_subcommand(call, list);
 }

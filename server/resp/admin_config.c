@@ -218,7 +218,7 @@ static const char *add_pair(struct setting *setting, const struct sw_resp_argume
     }
     if (alias == NULL) {
         if (value->size >= VALUE_BYTES || memchr(value->text, '\0', value->size)) {
-            return "argument is too long, or no text";
+            return "argument is too long, or has a zero byte";
         }
         snprintf(text, VALUE_BYTES, "%.*s", (int)value->size, (const char *)value->text);
     }
@@ -263,8 +263,9 @@ static void config_set(struct sw_call *call)
 
 static void config_resetstat(struct sw_call *call)
 {
-    sw_text_error(call->reply, "ERR counters are totals since the server started and are not "
-                               "reset; take differences");
+    sw_text_error(
+        call->reply,
+        "ERR counters count from the start of the server and cannot be reset: compute differences");
 }
 
 /* The file gets the role as REPLICAOF has set it. Returns 0, or -1 with a sentence. */
@@ -318,7 +319,7 @@ void sw_call_config(struct sw_call *call)
          "Return parameters matching the glob-like <pattern> and their values."},
         {"SET", -4, config_set, "<parameter> <value> ...",
          "Set parameters that may change while the server runs, all or none."},
-        {"RESETSTAT", 2, config_resetstat, "", "An error: counters are not reset."},
+        {"RESETSTAT", 2, config_resetstat, "", "Return an error: counters cannot be reset."},
         {"REWRITE", 2, config_rewrite, "",
          "Write the values in effect into the configuration file."},
         {NULL, 0, NULL, NULL, NULL}};

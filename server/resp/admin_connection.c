@@ -127,7 +127,9 @@ static void client_tracking(struct sw_call *call)
         }
     }
     if (sw_argument_is(value, "ON")) {
-        sw_text_error(call->reply, "ERR CLIENT TRACKING: clients are not told of changed keys");
+        sw_text_error(
+            call->reply,
+            "ERR CLIENT TRACKING is not available: this server sends no invalidation messages");
     } else if (sw_argument_is(value, "OFF")) {
         sw_call_ok(call);
     } else {
@@ -186,25 +188,29 @@ static void client_reply(struct sw_call *call)
 void sw_call_client(struct sw_call *call)
 {
     static const struct sw_subcommand list[] = {
-        {"CACHING", 3, client_caching, "YES|NO", "An error: this connection tracks no keys."},
+        {"CACHING", 3, client_caching, "YES|NO",
+         "Return an error: this connection tracks no keys."},
         {"GETNAME", 2, client_getname, "", "Return the name of this connection."},
-        {"GETREDIR", 2, client_getredir, "", "-1: clients are not told of changed keys."},
+        {"GETREDIR", 2, client_getredir, "",
+         "Return -1: this server sends no invalidation messages."},
         {"ID", 2, client_id, "", "Return the ID of this connection."},
         {"INFO", 2, sw_client_info, "", "Return a line about this connection."},
         {"KILL", -3, sw_client_kill, "ip:port | <filter> <value> ...",
          "Close connections: ADDR, LADDR, ID, MAXAGE, SKIPME yes|no, TYPE, USER."},
         {"LIST", -2, sw_client_list, "[TYPE type | ID id ...]",
-         "Return a line about each connection, those of bulk frames, too."},
-        {"NO-EVICT", 3, client_on_off, "ON|OFF", "Accepted: connections are not evicted."},
-        {"NO-TOUCH", 3, client_on_off, "ON|OFF", "Accepted: keys have no access time."},
+         "Return a line about each connection, including those of bulk frames."},
+        {"NO-EVICT", 3, client_on_off, "ON|OFF",
+         "Accepted without effect: connections are never evicted."},
+        {"NO-TOUCH", 3, client_on_off, "ON|OFF",
+         "Accepted without effect: keys have no access time."},
         {"PAUSE", -3, sw_client_pause, "<milliseconds> [WRITE|ALL]",
-         "Hold back requests that write, or all on keys, of RESP and of frames."},
-        {"REPLY", 3, client_reply, "ON|OFF|SKIP", "Choose whether replies are sent."},
+         "Pause requests that write, or all requests on keys, by RESP and by frames."},
+        {"REPLY", 3, client_reply, "ON|OFF|SKIP", "Choose whether the server sends replies."},
         {"SETINFO", 4, client_setinfo, "LIB-NAME|LIB-VER value", "Set the client library's name."},
         {"SETNAME", 3, client_setname, "name", "Set the name of this connection."},
         {"TRACKING", -3, client_tracking, "ON|OFF [<option> ...]",
-         "OFF is accepted: clients are not told of changed keys."},
-        {"TRACKINGINFO", 2, client_trackinginfo, "", "Tracking is off."},
+         "Only OFF is accepted: this server sends no invalidation messages."},
+        {"TRACKINGINFO", 2, client_trackinginfo, "", "Return that tracking is off."},
         {"UNBLOCK", -3, sw_client_unblock, "<id> [TIMEOUT|ERROR]",
          "End the WAIT or WAITAOF of a connection."},
         {"UNPAUSE", 2, sw_client_unpause, "", "End CLIENT PAUSE."},

@@ -97,19 +97,20 @@ void sw_call_ha(struct sw_call *call)
 {
     static const struct sw_subcommand list[] = {
         {"ADOPT", -2, ha_adopt, "[<write>]",
-         "Say what is lost if this member is made primary, unasked; and with its last write, do "
-         "it."},
+         "Report what is lost if this member becomes primary without an election. With its last "
+         "write: make it primary."},
         {"FORGET", 3, ha_forget, "<host:port>",
-         "At the primary: a member that is gone for good is none any more."},
-        {"LOOK", 2, ha_look, "", "Look at once what etcd holds; members say it."},
+         "At the primary: remove a member that will not come back."},
+        {"LOOK", 2, ha_look, "", "Read etcd now. Members send this command."},
         {"POLL", 4, ha_poll, "<shard> <term>",
-         "Take nothing more of this term; say who this is and how far. Members say it."},
+         "Accept no more writes of this term, and return the last write. Members send this "
+         "command."},
         {"STATUS", 2, ha_status, "", "Return what this member knows of its shard."},
         {"SWITCH", 2, ha_switch, "",
          "At the primary: hand over to a member in sync that has every write."},
         {NULL, 0, NULL, NULL, NULL}};
     if (call->admin->ha == NULL) {
-        sw_call_error(call, "ERR this server is no member of a shard (--ha)");
+        sw_call_error(call, "ERR this server is not a member of a shard: start it with --ha");
         return;
     }
     sw_call_subcommand(call, list);

@@ -25,11 +25,11 @@ void sw_call_exportslots(struct sw_call *call)
         return;
     }
     if (!sw_move_hello_parse(&hello, words, sizes)) {
-        sw_call_error(call, "ERR these are no words of a node that takes slots");
+        sw_call_error(call, "ERR syntax error: EXPORTSLOTS is sent by a node that receives slots");
         return;
     }
     if (!sw_wire_take(conn, &wire)) {
-        sw_call_error(call, "ERR no descriptor, or no memory, to send slots");
+        sw_call_error(call, "ERR cannot send slots: no file descriptor or no memory");
     } else if (!sw_mover_send(call->admin->mover, &wire, &hello, &for_good, error)) {
         sw_wire_give_back(conn, &wire);
         sw_call_error(call, "%s %s", for_good ? "NOFIT" : "ERR", error);

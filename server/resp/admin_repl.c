@@ -100,13 +100,13 @@ void sw_call_replicate(struct sw_call *call)
         sizes[i] = call->arguments[1 + i].size;
     }
     if (!sw_repl_hello_parse(&hello, words, sizes, call->count - 1)) {
-        sw_call_error(call, "ERR these are no words of a replica");
+        sw_call_error(call, "ERR syntax error: REPLICATE is sent by a replica");
         return;
     }
     const struct sw_repl_peer peer = {conn->peer.address, conn->net->users, &conn->login,
                                       (uint32_t)call->command->id};
     if (call->admin->repl == NULL || !sw_wire_take(conn, &wire)) {
-        sw_call_error(call, "ERR no descriptor, or no memory, for a replica");
+        sw_call_error(call, "ERR cannot serve a replica: no file descriptor or no memory");
     } else if (sw_repl_serve(call->admin->repl, &wire, &peer, &hello, reason, sizeof(reason)) !=
                0) {
         sw_wire_give_back(conn, &wire);

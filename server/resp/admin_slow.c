@@ -45,7 +45,7 @@ void sw_call_slowlog(struct sw_call *call)
          "Return the newest entries (10, or count; -1: all): id, time, microseconds, arguments, "
          "address and name of the client."},
         {"LEN", 2, slowlog_len, "", "Return the number of entries."},
-        {"RESET", 2, slowlog_reset, "", "Forget all entries."},
+        {"RESET", 2, slowlog_reset, "", "Remove all entries."},
         {NULL, 0, NULL, NULL, NULL}};
     sw_call_subcommand(call, list);
 }
@@ -132,13 +132,13 @@ static void latency_doctor(struct sw_call *call)
 void sw_call_latency(struct sw_call *call)
 {
     static const struct sw_subcommand list[] = {
-        {"DOCTOR", 2, latency_doctor, "", "Return what was noted, with advice."},
+        {"DOCTOR", 2, latency_doctor, "", "Return the recorded events, with advice."},
         {"HISTOGRAM", -2, latency_histogram, "[command ...]",
          "Return how many calls of commands took up to 1, 2, 4, .. microseconds."},
         {"HISTORY", 3, latency_history, "<event>", "Return time and milliseconds of an event."},
         {"LATEST", 2, latency_latest, "",
-         "Return of each event when it was last, how long, and the worst, in milliseconds."},
-        {"RESET", -2, latency_reset, "[event ...]", "Forget events: these, or all."},
+         "Return for each event the time of the last one, its milliseconds, and the longest."},
+        {"RESET", -2, latency_reset, "[event ...]", "Remove these events, or all."},
         {NULL, 0, NULL, NULL, NULL}};
     sw_call_subcommand(call, list);
 }

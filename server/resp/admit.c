@@ -81,7 +81,7 @@ static const char *line_of(unsigned met)
     } lines[] = {
         {SW_OBSTACLE_LOADING, "LOADING Sherwood is loading the dataset in memory"},
         {SW_OBSTACLE_DOWN,
-         "CLUSTERDOWN The cluster is down: this member of the shard knows of no primary"},
+         "CLUSTERDOWN The cluster is down: this member of the shard knows no primary"},
         {SW_OBSTACLE_LACKS_DATA, "LOADING Sherwood is loading the dataset in memory"},
         {SW_OBSTACLE_REPLICA, "READONLY You can't write against a read only replica."},
         {SW_OBSTACLE_UNSAVED,
@@ -141,7 +141,7 @@ bool sw_admits(struct sw_resp_conn *state, const struct sw_command *command)
         return false;
     }
     if (command->id == SW_COMMAND_WATCH && line == line_of(SW_OBSTACLE_REPLICA)) {
-        line = "ERR WATCH: the writes of a replica come from its primary, and mark no keys";
+        line = "ERR WATCH is not available on a replica: send it to the primary";
     }
     sw_resp_error(state->conn, command, "%s", line != NULL ? line : line_of(met));
     return false;

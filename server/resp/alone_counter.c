@@ -53,7 +53,7 @@ static const char *take_option(const struct sw_resp_command *arguments, uint32_t
         seen->form = form;
         seen->time = ++*i;
     } else if (sw_argument_is(option, "BYFLOAT")) {
-        return "ERR INCREX has no BYFLOAT here: INCRBYFLOAT adds such numbers";
+        return "ERR INCREX has no BYFLOAT in this server: use INCRBYFLOAT";
     } else {
         const bool by = sw_argument_is(option, "BYINT"), low = sw_argument_is(option, "LBOUND");
         const bool high = sw_argument_is(option, "UBOUND");
@@ -85,7 +85,7 @@ bool sw_counter_read(struct sw_resp *resp, const struct sw_command *command,
     *counter = (struct sw_counter){.amount = 1, .low = INT64_MIN, .high = INT64_MAX};
     if (!SW_OPS_HAS(shape->operations, SW_INCRBY) && !SW_OPS_HAS(shape->operations, SW_INCREMENT)) {
         return fail(line, line_size,
-                    "ERR INCREX is for integers, and for rows of strings (--value-type string)");
+                    "ERR INCREX needs values that are integers or strings (--value-type string)");
     }
     for (uint32_t i = 2; error == NULL && i < arguments->count; i++) {
         error = take_option(arguments, &i, counter, &seen);

@@ -28,7 +28,7 @@ static const char *error_of_setrange(const struct sw_table_shape *shape,
 {
     int64_t offset = 0;
     if (shape->value_format == SW_VALUE_INTEGER) {
-        return "ERR SETRANGE is for rows (--value-bytes)";
+        return "ERR SETRANGE needs rows: start the server with --value-bytes";
     }
     if (!sw_argument_integer(&arguments->arguments[2], &offset)) {
         return "ERR value is not an integer or out of range";

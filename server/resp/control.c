@@ -47,7 +47,7 @@
 /* Entries of a further batch, for a SCAN whose first batch did not reach the end of its range. */
 #define SCAN_COUNT_MORE 64
 static_assert(((1 << CURSOR_SHIFT) + SCAN_COUNT_MORE + 3) * SW_RESP_INTEGER_BYTES_MAX <= 64 * 1024,
-              "a range and what follows it fit the least output-bytes-max");
+              "a reply of this size fits the smallest output-bytes-max");
 
 /* --- replies ---------------------------------------------------------------------------------- */
 
@@ -172,7 +172,7 @@ static void go_on(struct sw_control *control)
     const bool is_long = control->keys.failed && control->command->id == SW_COMMAND_KEYS;
     if (is_long) {
         snprintf(control->error, sizeof(control->error),
-                 "ERR the keys that match take more than output-bytes-max: use SCAN");
+                 "ERR the reply is longer than output-bytes-max: use SCAN");
     }
     if (control->follows && !is_long) {
         sw_control_submit(control);
@@ -369,7 +369,7 @@ static bool run_resize(struct sw_control *control, const struct sw_resp_command 
     uint64_t wanted = 0;
     if (!sw_decimal_parse_size(text->text, text->size, UINT64_MAX, &wanted)) {
         sw_resp_error(control->conn, control->command,
-                      "ERR slots is not a whole number (K, M, G or T may follow) or out of range");
+                      "ERR slots is not an integer (K, M, G or T may follow) or out of range");
         free(control);
     } else if (wanted == 0 || wanted > max) {
         sw_resp_error(control->conn, control->command, "ERR " SW_RESIZE_RANGE,

@@ -105,7 +105,8 @@ static void on_scanned(struct sw_flight *flight)
 static bool scan(struct sw_control *control, int slot, uint64_t wanted)
 {
     if (control->resp->unsupported.has[SW_COMMAND_SCAN]) {
-        return refuse(control, "ERR the engine cannot pass over its keys: it has no SCAN");
+        return refuse(control,
+                      "ERR the engine cannot count keys of a slot, because it has no SCAN");
     }
     control->put = put;
     control->slot = slot;
@@ -164,7 +165,8 @@ static bool run_get(struct sw_control *control, const struct sw_resp_argument *w
         return refuse(control, "ERR Invalid slot or number of keys");
     }
     if (most > sw_control_scan_count_max(control->conn->net->config)) {
-        return refuse(control, "ERR so many keys would pass output-bytes-max: ask for fewer");
+        return refuse(control,
+                      "ERR the reply may be longer than output-bytes-max: use a smaller count");
     }
     if (most == 0) {
         sw_text_init(&control->keys, SW_ROUND_TEXT_BYTES_MAX);
@@ -293,10 +295,10 @@ static bool run_move_take(struct sw_control *control, const struct sw_resp_argum
     char id[SW_TOPOLOGY_ID + 1], error[SW_CLUSTER_ERROR_BYTES];
     struct sw_slot_set slots = {{0}};
     if (!read_id(&words[3], id)) {
-        return refuse(control, "ERR a node is named by its id: 40 hex digits");
+        return refuse(control, "ERR invalid node id: write its 40 hex digits (CLUSTER MYID)");
     }
     if (!sw_slot_set_parse(&slots, (const char *)words[4].text, words[4].size)) {
-        return refuse(control, "ERR slots are written as 0-99,200");
+        return refuse(control, "ERR invalid slots: write ranges such as 0-99,200");
     }
     sw_text_init(&control->keys, SW_ROUND_TEXT_BYTES_MAX);
     if (sw_mover_take(control->resp->owner.mover, id, &slots, error)) {
@@ -329,7 +331,7 @@ static bool run_move_outcome(struct sw_control *control, const struct sw_resp_ar
         sw_text_bulk_string(&control->keys, topology);
         break;
     case SW_CLUSTER_UNKNOWN:
-        sw_text_error(&control->keys, "ERR that is not known now");
+        sw_text_error(&control->keys, "ERR the outcome is not known yet");
         break;
     }
     free(topology);

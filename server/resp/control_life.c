@@ -29,7 +29,7 @@ static const char *error_of(const struct sw_control *control)
     case SW_E_INVALID: /* cannot happen: the arguments have been checked */
         return "ERR the table refused the command";
     default:
-        return "ERR the table failed, the server is stopping: see its log";
+        return "ERR the table failed and the server stops: see its log";
     }
 }
 
@@ -75,7 +75,7 @@ void sw_control_submit(struct sw_control *control)
 static void refuse_long_reply(struct sw_control *control, struct sw_text *text)
 {
     sw_text_reset(text);
-    sw_text_printf(text, "-ERR the reply of '%s' would be too long: ask for less of it\r\n",
+    sw_text_printf(text, "-ERR the reply to '%s' would be longer than the limit: request less\r\n",
                    control->command->name);
     sw_error_reply_count(control->conn->net->counters, "ERR");
 }

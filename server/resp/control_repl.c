@@ -118,7 +118,7 @@ bool sw_control_run_replicaof(struct sw_control *control, const struct sw_resp_c
     }
     if (repl == NULL || sw_repl_why_not(repl) != NULL) {
         snprintf(error, sizeof(error), "ERR %s",
-                 repl == NULL ? "there is no replication in this server" : sw_repl_why_not(repl));
+                 repl == NULL ? "this server has no replication" : sw_repl_why_not(repl));
         return sw_control_refuse(control, error);
     }
     if (sw_argument_is(host, "NO") && sw_argument_is(port, "ONE")) {
@@ -128,7 +128,7 @@ bool sw_control_run_replicaof(struct sw_control *control, const struct sw_resp_c
         return sw_control_refuse(control, "ERR Invalid master port");
     }
     if (host->size >= SW_REPL_ADDRESS_BYTES || memchr(host->text, '\0', host->size) != NULL) {
-        return sw_control_refuse(control, "ERR the host name is too long, or has a zero byte");
+        return sw_control_refuse(control, "ERR the host name is too long or has a zero byte");
     }
     sw_text_init(&control->keys, SW_ROLE_PRIMARY_BYTES);
     sw_text_append(&control->keys, host->text, host->size);
@@ -138,7 +138,7 @@ bool sw_control_run_replicaof(struct sw_control *control, const struct sw_resp_c
     sw_text_append(&control->keys, "", 1);
     if (control->keys.failed) {
         sw_text_fini(&control->keys);
-        return sw_control_refuse(control, "ERR there is no memory for it");
+        return sw_control_refuse(control, "ERR not enough memory: try again");
     }
     control->work.data = control;
     sw_control_wait_until(control, is_followed);

@@ -85,8 +85,8 @@ static bool add_integer(const struct data *data, enum sw_op op, uint32_t key, ui
     if (value != 0 &&
         !sw_decimal_parse(number->text, number->size, wide ? UINT64_MAX : UINT32_MAX, &v)) {
         refuse(data, SW_OPS_HAS(SW_OPS_ROWS, op)
-                         ? "ERR value is not an unsigned integer or out of range; for texts start "
-                           "the server with --value-bytes N --value-type string"
+                         ? "ERR value is not an unsigned integer or out of range; for strings "
+                           "start the server with --value-bytes N --value-type string"
                          : "ERR value is not an unsigned integer or out of range");
         return false;
     }

@@ -11,10 +11,10 @@
 const struct sw_subcommand *sw_data_subcommands(const struct sw_command *command)
 {
     static const struct sw_subcommand memory[] = {
-        {"USAGE", -3, NULL, "<key> [SAMPLES <count>]", "Return the bytes that a key takes."},
+        {"USAGE", -3, NULL, "<key> [SAMPLES <count>]", "Return the bytes of memory of a key."},
         {NULL, 0, NULL, NULL, NULL}};
     static const struct sw_subcommand object[] = {
-        {"ENCODING", 3, NULL, "<key>", "Return how the value of a key is kept: int or raw."},
+        {"ENCODING", 3, NULL, "<key>", "Return the encoding of a key's value: int or raw."},
         {NULL, 0, NULL, NULL, NULL}};
     return command->maker == SW_MAKER_MEMORY ? memory : object;
 }

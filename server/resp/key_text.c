@@ -17,12 +17,13 @@ const char *sw_key_text_error(const struct sw_key_text *keys)
         return "ERR key is longer than resp-key-text-bytes";
     }
     if (keys->in_cluster) {
-        return "ERR key is not an unsigned integer or out of range; a cluster has no texts as keys";
+        return "ERR key is not an unsigned integer or out of range; a cluster has no string keys: "
+               "use integers";
     }
-    return keys->key_bytes == 8 ? "ERR key is not an unsigned integer or out of range; for texts "
-                                  "as keys start the server with --resp-keys auto"
-                                : "ERR key is not an unsigned integer or out of range; for texts "
-                                  "as keys start the server with --key-bits 64";
+    return keys->key_bytes == 8 ? "ERR key is not an unsigned integer or out of range; for string "
+                                  "keys start the server with --resp-keys auto"
+                                : "ERR key is not an unsigned integer or out of range; for string "
+                                  "keys start the server with --key-bits 64";
 }
 
 size_t sw_key_text_write(const struct sw_key_text *keys, uint64_t key, char *out)

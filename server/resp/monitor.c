@@ -39,7 +39,7 @@ void sw_call_monitor(struct sw_call *call)
         return;
     }
     if (timings == NULL) {
-        sw_text_error(call->reply, "ERR there is nothing to monitor in this server");
+        sw_text_error(call->reply, "ERR MONITOR is not available in this server");
         return;
     }
     struct sw_resp_monitor *monitor = calloc(1, sizeof(*monitor));
@@ -51,7 +51,8 @@ void sw_call_monitor(struct sw_call *call)
     if (!sw_monitors_add(&timings->monitors, &monitor->shared, most,
                          SW_LIVE(call->admin->config->output_bytes_max), conn->shown.wake)) {
         free(monitor);
-        sw_call_error(call, "ERR there are %llu connections in MONITOR already (monitors-max)",
+        sw_call_error(call,
+                      "ERR %llu connections are in MONITOR already: end one, or raise monitors-max",
                       (unsigned long long)most);
         return;
     }

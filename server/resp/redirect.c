@@ -12,7 +12,7 @@
 #include "server/net/conn.h"
 #include "server/resp/resp.h"
 
-#define NOT_YET "CLUSTERDOWN The cluster is down: this node is to become a primary, and is none yet"
+#define NOT_YET "CLUSTERDOWN The cluster is down: this node is becoming a primary"
 #define CROSS_SLOT "CROSSSLOT Keys in request don't hash to the same slot"
 
 static bool refuse(struct sw_resp_conn *state, const char *text, char line[SW_CLUSTER_LINE_BYTES])
@@ -81,7 +81,10 @@ bool sw_redirect_refuses(struct sw_resp_conn *state, const struct sw_command *co
     int foreign = -1;
     *slots = (struct sw_slots){.first = -1};
     if (view->choices.raw_bytes == 0 && !is_canonical(command, arguments, count)) {
-        return refuse(state, "ERR key is not in canonical form, which cluster mode needs", line);
+        return refuse(state,
+                      "ERR key is not in canonical form, which cluster mode needs: write the "
+                      "integer without sign and leading zeros",
+                      line);
     }
     for (uint32_t i = 0; i < count; i++) {
         int slot = (int)sw_cluster_slot(view, sw_integer_at(keys, bytes, i));

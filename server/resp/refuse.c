@@ -87,8 +87,8 @@ static void refuse_hidden_keys(struct sw_resp_conn *state, const struct sw_comma
     char name[SW_COMMAND_NAME_BYTES];
     sw_command_upper(command, name);
     sw_resp_error(state->conn, command,
-                  "ERR %s: keys are kept as hashes of their texts (--resp-keys hash), so they "
-                  "cannot be listed",
+                  "ERR %s cannot list keys, because the server stores only their hashes: start it "
+                  "with --resp-key-text-bytes",
                   name);
 }
 

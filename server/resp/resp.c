@@ -177,8 +177,8 @@ static bool refuse(struct sw_conn *conn, enum sw_refusal why)
     static const char *const lines[] = {
         [SW_REFUSAL_TIMED_OUT] = "ERR Protocol error: the request did not arrive in time",
         [SW_REFUSAL_TOO_MANY_CONNECTIONS] = "ERR max number of clients reached",
-        [SW_REFUSAL_INPUT_MEMORY] = ("ERR the memory for requests that have only partly arrived is "
-                                     "used up (input-bytes-max)"),
+        [SW_REFUSAL_INPUT_MEMORY] =
+            ("ERR the memory for incomplete requests is used up (input-bytes-max)"),
         [SW_REFUSAL_PROTECTED] =
             ("DENIED Sherwood is running in protected mode because protected mode is enabled and "
              "no password is set for the default user. In this mode connections are only accepted "
@@ -192,8 +192,7 @@ static bool refuse(struct sw_conn *conn, enum sw_refusal why)
              "order for the server to start accepting connections from the outside."),
         [SW_REFUSAL_BEFORE_LOGIN] = ("ERR max number of clients that have not logged in reached "
                                      "(connections-before-login-max)"),
-        [SW_REFUSAL_LOGIN_TIMED_OUT] = ("NOAUTH Authentication required: it did not come in "
-                                        "time (login-timeout-ms)"),
+        [SW_REFUSAL_LOGIN_TIMED_OUT] = ("NOAUTH Authentication required within login-timeout-ms"),
     };
     struct sw_resp_conn *state = sw_resp_of(conn);
     if (state->control_in_flight) { /* its reply is not part of a round */

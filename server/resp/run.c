@@ -25,7 +25,8 @@ static void refuse_long_reply(struct sw_resp_conn *state, const struct sw_comman
     text->failed = false;
     text->size = first;
     sw_resp_error(state->conn, command,
-                  "ERR the reply of '%s' would be too long: ask for less of it", command->name);
+                  "ERR the reply to '%s' would be longer than the limit: request less",
+                  command->name);
     if (text->failed) {
         text->failed = false;
         text->size = first;

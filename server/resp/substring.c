@@ -10,7 +10,7 @@
 #include "server/resp/admin_call.h"
 
 enum { FARTHEST = 1 << 14 };
-static_assert(SW_VALUE_BYTES_MAX < FARTHEST, "every byte of a value is nearer");
+static_assert(SW_VALUE_BYTES_MAX < FARTHEST, "no value has this many bytes");
 
 static int16_t near(int64_t number)
 {

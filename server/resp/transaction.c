@@ -132,10 +132,11 @@ static const char *count_needs(const struct sw_conn *conn, struct sw_transaction
     transaction->text_bytes += is_data ? 0 : bytes + SESSION_REPLY_BYTES;
     if (transaction->commands >= replies->pending_max ||
         transaction->operations > replies->round.operations_max) {
-        return "ERR the transaction has more commands, or arguments, than round-ops-max";
+        return "ERR the transaction has more commands or arguments than round-ops-max: split it, "
+               "or raise the limit";
     }
     if (transaction->text_bytes > SW_ROUND_TEXT_BYTES_MAX / 2) {
-        return "ERR the replies of the transaction would be too long";
+        return "ERR the replies of the transaction would be longer than the limit: split it";
     }
     return NULL;
 }
@@ -186,7 +187,8 @@ static const char *keep(const struct sw_conn *conn, struct sw_transaction *trans
         return error;
     }
     if (queue->end + bytes > conn->net->config->resp_request_bytes_max) {
-        return "ERR the transaction is larger than resp-request-bytes-max";
+        return "ERR the transaction is larger than resp-request-bytes-max: split it, or raise the "
+               "limit";
     }
     if (!grow_queue(queue, conn->net->budget, bytes)) {
         return "ERR the memory for requests is used up (input-bytes-max)";

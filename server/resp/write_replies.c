@@ -361,7 +361,7 @@ static const char *group_refusal(const struct sw_round *round, const struct sw_p
         return NULL;
     }
     return batch->status != SW_E_FULL
-               ? "-ERR the table failed, the server is stopping: see its log\r\n"
+               ? "-ERR the table failed and the server stops: see its log\r\n"
            : batch->group_count > 0 && batch->group_refused[pending->group] == SW_REFUSED_COLLISION
                ? collision
                : sw_table_full_line(&round->batches->shape);
@@ -386,13 +386,13 @@ static const char *refusal(const struct sw_round *round, const struct sw_pending
     }
     switch (pending->kind) {
     case SW_REPLY_KIND_TRY_AGAIN:
-        return "-TRYAGAIN the topology has changed meanwhile: nothing was done\r\n";
+        return "-TRYAGAIN the topology has changed meanwhile; nothing was changed\r\n";
     case SW_REPLY_KIND_NO_KEY:
         return "-ERR no such key\r\n";
     case SW_REPLY_KIND_SAME_KEY:
         return "-ERR source and destination objects are the same\r\n";
     case SW_REPLY_KIND_TOO_MANY:
-        return "-ERR too many watched keys (watched-keys-max)\r\n";
+        return "-ERR too many watched keys: raise --watched-keys-max\r\n";
     default:
         return NULL;
     }

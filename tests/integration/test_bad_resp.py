@@ -79,7 +79,7 @@ def reply_that_is_too_long():
     with Server("--resp-arguments-max", "128K") as server, server.connect() as connection:
         replies = wire.Replies(connection)
         equal(str(replies.ask("COMMAND", "INFO", *["get"] * 100000))[:100],
-              "ERR the reply of 'command' would be too long: ask for less of it", "a long one")
+              "ERR the reply to 'command' would be longer than the limit: request less", "a long one")
         check(isinstance(replies.ask("COMMAND", "INFO", *["get"] * 10), list), "a short one")
         connection.sendall(wire.command("CLIENT", "REPLY", "SKIP") +
                            wire.command("COMMAND", "INFO", *["get"] * 100000))

@@ -29,11 +29,11 @@ def keys_of_two_nodes():
         equal(other.ask("SET", far, 8), "OK", "a key of its own")
         for key in ("042", "00", "0" * 19 + "1"):
             equal(one.ask("GET", key),
-                  Error("ERR key is not in canonical form, which cluster mode needs"), key)
+                  Error("ERR key is not in canonical form, which cluster mode needs: write the integer without sign and leading zeros"), key)
         equal(one.ask("MSET", near, 1, f"0{near}", 2),
-              Error("ERR key is not in canonical form, which cluster mode needs"), "the second key")
+              Error("ERR key is not in canonical form, which cluster mode needs: write the integer without sign and leading zeros"), "the second key")
         for key, wrong in (("+1", "x"), ("-1", "x"), (" 1", "x"), ("", "x"), ("a", "x")):
-            equal(one.ask("GET", key), Error("ERR key is not an unsigned integer or out of range; a cluster has no texts as keys"),
+            equal(one.ask("GET", key), Error("ERR key is not an unsigned integer or out of range; a cluster has no string keys: use integers"),
                   wrong)
         equal(one.ask("GET", near), b"7", "what was refused did nothing")
         moved = [line for line in (one.ask("SET", far, 1), one.ask("OBJECT", "ENCODING", far))]
@@ -244,7 +244,7 @@ def keys_of_the_node():
         equal(replies.ask("RANDOMKEY"), None, "RANDOMKEY")
     with nodes(1, "--engine", "cuckoo") as (server,):
         equal(server.ask("CLUSTER", "COUNTKEYSINSLOT", 1),
-              Error("ERR the engine cannot pass over its keys: it has no SCAN"), "cuckoo")
+              Error("ERR the engine cannot count keys of a slot, because it has no SCAN"), "cuckoo")
 
 
 def write_while(server, keys, text):

@@ -17,7 +17,7 @@ EMULATED = BUILD / "emulator" / "sherwoodd"
 CUDA = ("--backend", "cuda", "--capacity", "512", "--max-capacity", "4K", "--stash", "64", "--loops", "1",
         "--frame-ops-max", "512", "--round-ops-max", "512")
 FAR = 4000000000000 # milliseconds since 1970
-COLLISION = wire.Error("COLLISION another key that is there has the same hash (resp-keys hash): nothing was done")
+COLLISION = wire.Error("COLLISION an existing key has the same hash (--resp-keys hash); nothing was changed")
 
 
 @case

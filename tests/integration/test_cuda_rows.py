@@ -63,7 +63,7 @@ def wide_operands():
 
 
 TEXTS = (*CUDA[:-2], "--resp-keys", "hash", "--resp-key-text-bytes", "30", "--value-bytes", "12", "--value-type", "string")
-COLLISION = wire.Error("COLLISION another key that is there has the same hash (resp-keys hash): nothing was done")
+COLLISION = wire.Error("COLLISION an existing key has the same hash (--resp-keys hash); nothing was changed")
 
 
 @case
@@ -89,7 +89,7 @@ def texts_of_keys():
         equal(sorted(replies.ask("KEYS", "*")), sorted(keys), "KEYS")
         equal(server.metrics()["sherwood_key_collisions_total"], 5, "counted")
         equal(replies.ask("INCR", 1), 1, "INCR of a string")
-        equal(replies.ask("SUM", 1, 2), wire.Error("ERR the robin_hood engine has no SUM for rows: values are no integers; " + wire.INTEGERS), "SUM")
+        equal(replies.ask("SUM", 1, 2), wire.Error("ERR the robin_hood engine has no SUM for rows: values are not integers; " + wire.INTEGERS), "SUM")
 
 
 @case

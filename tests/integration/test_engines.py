@@ -212,7 +212,7 @@ def cache_refusals():
             equal(error_of(replies, *command), long, str(command)[:40])
         equal(replies.ask("MGET", 1, 2, 3), [b"12345678", None, None], "unchanged")
         for command in (("INCR", 1), ("DECR", 1), ("INCRBY", 1, 1), ("DECRBY", 1, 1)):
-            equal(error_of(replies, *command), f"ERR the cache engine has no {command[0]}: values are no integers; " + wire.COUNTERS, "refusal")
+            equal(error_of(replies, *command), f"ERR the cache engine has no {command[0]}: values are not integers; " + wire.COUNTERS, "refusal")
         equal(error_of(replies, "SET", 1, "x", "EX", 5), "ERR the cache engine has no SET EX", "EX")
         equal(error_of(replies, "EXPIRE", 1, 5), "ERR the cache engine has no EXPIRE", "EXPIRE")
         check(not commands_of(replies) & {"incr", "decr", "incrby", "decrby"}, "COMMAND")
@@ -303,12 +303,12 @@ def cache_in_frames():
         connection.sendall(wire.frame(wire.SET, [1], [2]))
         reply = wire.read_frame(connection)
         equal((reply.status, reply.message), (
-            wire.BAD_REQUEST, "key or value width differs from the table's: keys of 8 and values of "
-            "8 bytes, where it has 8 and 16"), "a wrong width")
+            wire.BAD_REQUEST, "key or value width differs from the table's: the request has keys of 8 and "
+            "values of 8 bytes, the table 8 and 16"), "a wrong width")
         connection.sendall(wire.frame(wire.INCREMENT, [1], [2, 2], value_bytes=16))
         reply = wire.read_frame(connection)
         equal((reply.status, reply.message),
-              (wire.UNKNOWN_OPERATION, "the cache engine has no INCREMENT: values are no integers; " + wire.INTEGERS), "INCREMENT")
+              (wire.UNKNOWN_OPERATION, "the cache engine has no INCREMENT: values are not integers; " + wire.INTEGERS), "INCREMENT")
         connection.sendall(wire.frame(wire.PING))
         equal(wire.read_frame(connection).status, wire.OK, "the connection goes on")
 

@@ -320,14 +320,14 @@ def what_is_refused():
     """fields that contradict each other, operations without times, arrays that are too short: each in one sentence, without effect"""
     with Server(*CPU) as server, server.connect() as connection, session(server) as replies:
         equal(replies.ask("SET", 1, 5), "OK", "SET")
-        rows = ((wire.SET, {"times": 4, "time_ms": 5}, "times is UNSAID, AT, IN or KEEP"), (wire.SET, {"time_ms": 5}, "of times AT and IN"),
-                (wire.SET, {"times": wire.KEEP, "time_ms": 5}, "of times AT and IN"), (wire.SET, {"times": wire.AT}, "a time is from 1"),
-                (wire.SET, {"times": wire.IN, "time_ms": 2**63}, "a time is from 1"), (wire.SET_ABSENT, {"times": wire.KEEP}, "KEEP is of SET"),
-                (wire.SET, {"times": wire.AT, "time_ms": 5, "each_ms": (5,)}, "one for each"), (wire.EXPIRE, {}, "EXPIRE needs a time"),
-                (wire.EXPIRE, {"times": wire.KEEP}, "EXPIRE needs a time"), (wire.DECREMENT, {"times": wire.IN, "time_ms": 5}, "times are of"),
-                (wire.SET, {"times": wire.AT, "has_times": True}, "body length contradicts"), (wire.GET, {"times": wire.AT, "time_ms": 5}, "times are of"),
-                (wire.SET, {"times": wire.AT, "each_ms": (5,) * 9}, "body length contradicts"), (wire.OR, {"times": wire.IN, "time_ms": 5}, "times are of"),
-                (wire.TTL, {"times": wire.AT, "time_ms": 5}, "times are of"), (wire.PERSIST, {"times": wire.AT, "time_ms": 5}, "times are of"))
+        rows = ((wire.SET, {"times": 4, "time_ms": 5}, "times must be UNSAID, AT, IN or KEEP"), (wire.SET, {"time_ms": 5}, "need times AT or IN"),
+                (wire.SET, {"times": wire.KEEP, "time_ms": 5}, "need times AT or IN"), (wire.SET, {"times": wire.AT}, "an expiry time must be from 1"),
+                (wire.SET, {"times": wire.IN, "time_ms": 2**63}, "an expiry time must be from 1"), (wire.SET_ABSENT, {"times": wire.KEEP}, "only SET and SET_PRESENT have times KEEP"),
+                (wire.SET, {"times": wire.AT, "time_ms": 5, "each_ms": (5,)}, "one for each"), (wire.EXPIRE, {}, "EXPIRE needs an expiry time"),
+                (wire.EXPIRE, {"times": wire.KEEP}, "EXPIRE needs an expiry time"), (wire.DECREMENT, {"times": wire.IN, "time_ms": 5}, "only EXPIRE and operations that store values"),
+                (wire.SET, {"times": wire.AT, "has_times": True}, "body length contradicts"), (wire.GET, {"times": wire.AT, "time_ms": 5}, "only EXPIRE and operations that store values"),
+                (wire.SET, {"times": wire.AT, "each_ms": (5,) * 9}, "body length contradicts"), (wire.OR, {"times": wire.IN, "time_ms": 5}, "only EXPIRE and operations that store values"),
+                (wire.TTL, {"times": wire.AT, "time_ms": 5}, "only EXPIRE and operations that store values"), (wire.PERSIST, {"times": wire.AT, "time_ms": 5}, "only EXPIRE and operations that store values"))
         for operation, header, sentence in rows:
             values = None if operation in (wire.EXPIRE, wire.GET, wire.TTL, wire.PERSIST) else (9,)
             reply = asked(connection, operation, (1,), values, **header)
@@ -367,7 +367,7 @@ def of_defaults():
     with Server("--backend", "cpu", "--capacity", "4K", "--frame-ops-max", "64", "--round-ops-max", "64", "--default-ttl", "5") as server, \
             server.connect() as connection:
         reply = asked(connection, wire.SET, range(33), range(33), times=wire.KEEP)
-        check(reply.status == wire.BAD_REQUEST and "half as many" in reply.message, reply.message)
+        check(reply.status == wire.BAD_REQUEST and "split the frame in two" in reply.message, reply.message)
         equal(asked(connection, wire.SET, range(32), range(32), times=wire.KEEP).hits, 0, "so many are taken")
 
 

@@ -195,20 +195,20 @@ def what_is_refused():
                 equal((reply.status, reply.message), (status, message), (options, NAMES.get(operation, operation)))
             connection.sendall(table.frame(wire.GET, [7]))
             equal(wire.read_frame(connection).hits, 0, "nothing was changed")
-    part = "a part of {} bytes from byte {} on: values have {} bytes, and a part has one at least".format
-    numbers = "operations on bits are for integers, and for rows of bytes, u32 or u64"
+    part = "cannot read or write {} bytes from byte {} on: values have {} bytes, and range_bytes must be at least 1".format
+    numbers = "bit operations need values that are integers, or rows of bytes, u32 or u64 (--value-type)"
     refusals((), 8, 8,
-             (wire.GETRANGE, {"range_bytes": 1}, wire.BAD_REQUEST, "GETRANGE is for rows (--value-bytes)"),
-             (wire.SETRANGE, {"range_bytes": 1}, wire.BAD_REQUEST, "SETRANGE is for rows (--value-bytes)"),
-             (wire.OR, {"range_offset": 1}, wire.BAD_REQUEST, "range_offset and range_bytes are of GETRANGE and SETRANGE"),
-             (wire.OR, {"scale": 1}, wire.BAD_REQUEST, "scale and operand_type are of ADD, and of nothing else"))
+             (wire.GETRANGE, {"range_bytes": 1}, wire.BAD_REQUEST, "GETRANGE needs rows: start the server with --value-bytes"),
+             (wire.SETRANGE, {"range_bytes": 1}, wire.BAD_REQUEST, "SETRANGE needs rows: start the server with --value-bytes"),
+             (wire.OR, {"range_offset": 1}, wire.BAD_REQUEST, "only GETRANGE and SETRANGE have the fields range_offset and range_bytes: leave them out"),
+             (wire.OR, {"scale": 1}, wire.BAD_REQUEST, "only ADD has the fields scale and operand_type: leave them out"))
     refusals(("--value-bytes", "64"), 8, 64,
              *((operation, {"range_offset": at, "range_bytes": size}, wire.BAD_REQUEST, part(size, at, 64))
                for operation in (wire.GETRANGE, wire.SETRANGE) for at, size in ((0, 0), (0, 65), (1, 64), (2**32 - 1, 1))))
     refusals(("--value-bytes", "64", "--value-type", "f32"), 8, 64,
              *((operation, {}, wire.BAD_REQUEST, numbers) for operation in (wire.OR, wire.XOR, wire.AND, wire.ANDNOT)))
     refusals(("--value-bytes", "64", "--value-type", "string"), 8, 68, (wire.OR, {}, wire.BAD_REQUEST, numbers))
-    why = ": a write may evict what was looked at before"
+    why = ": a write may evict the entry between the read and the write"
     refusals(("--engine", "cache", "--value-bytes", "64", "--value-format", "fixed"), 8, 64,
              *((operation, {}, wire.UNKNOWN_OPERATION, f"the cache engine has no {NAMES[operation]}{why}")
                for operation in (wire.OR, wire.CAS, wire.SETRANGE)))
@@ -317,9 +317,9 @@ def who_may():
                 (wire.SETRANGE, [1000], [b"x"], part, wire.NO_PERMISSION,
                  "user default may not run SETRANGE: it lacks the command setrange"),
                 (wire.OR, [1000, 7], [bytes(8)] * 2, {}, wire.NO_PERMISSION,
-                 "a key lies outside the ranges of the user; nothing was changed"),
+                 "a key is outside the key ranges of the user; nothing was changed"),
                 (wire.GETRANGE, [7], [], part, wire.NO_PERMISSION,
-                 "a key lies outside the ranges of the user; nothing was changed"),
+                 "a key is outside the key ranges of the user; nothing was changed"),
                 (wire.OR, [1000, 1999], [bytes(8)] * 2, {}, wire.OK, "")):
             connection.sendall(table.frame(operation, keys, operands, **header))
             reply = wire.read_frame(connection)

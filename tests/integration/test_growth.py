@@ -178,7 +178,7 @@ def resize_refused():
                    command_errors=11, frame_errors=3):
             for word in ("", "x", "-1", "1.5", "1KB", "0x10", "18446744073709551616",
                          "99999999999T"):
-                equal(replies.ask("RESIZE", word), "ERR slots is not a whole number (K, M, G or T "
+                equal(replies.ask("RESIZE", word), "ERR slots is not an integer (K, M, G or T "
                       "may follow) or out of range", word)
             for word, slots in (("0", 0), ("65537", 65537), ("1T", 1 << 40)):
                 equal(replies.ask("RESIZE", word), f"ERR cannot resize to {slots} slots: at least 1 "
@@ -305,8 +305,8 @@ def no_memory():
         put_by_frames(two, keys)
         no_more_memory(server, 32 << 20)
         refused = replies.ask("RESIZE", "512M")
-        equal(refused, "OOM there is no memory for the old and the new table at once, or too many "
-              "keys would meet the probe cap: nothing was changed", "RESIZE")
+        equal(refused, "OOM cannot resize: no memory for the old and the new table at once, or too many "
+              "keys would meet the probe cap; nothing was changed", "RESIZE")
         two.sendall(wire.frame(wire.RESIZE, capacity=1 << 29))
         reply = wire.read_frame(two)
         equal(reply.status, wire.OUT_OF_MEMORY, "a frame")

@@ -39,7 +39,7 @@ def refused():
                "yes", *SMALL, rc=1)
     check("set --tls-port" in said or "built without libcurl" in said, said)
     with Server(*SMALL) as server, server.connect() as connection:
-        check("no member of a shard" in wire.Replies(connection).ask("HA", "STATUS"), "without --ha")
+        check("not a member of a shard" in wire.Replies(connection).ask("HA", "STATUS"), "without --ha")
 
 
 @case

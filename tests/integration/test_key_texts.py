@@ -15,7 +15,7 @@ from data_directory import Directory
 from harness import BUILD, DAEMON, SANITIZED, Server, case, check, drawn_seed, equal, eventually, main, run
 from replication import ask, caught_up, info, to_be_killed
 
-COLLISION = wire.Error("COLLISION another key that is there has the same hash (resp-keys hash): nothing was done")
+COLLISION = wire.Error("COLLISION an existing key has the same hash (--resp-keys hash); nothing was changed")
 ONE = b"user:1000:name"
 TWIN = other(ONE)
 FAR = 4102444800 # seconds since 1970: no test comes so far
@@ -254,7 +254,7 @@ def refused_in_words():
             connection.sendall(frame)
             reply = wire.read_frame(connection)
             equal(reply.status, wire.BAD_REQUEST, "a frame")
-            check("keys have texts here (resp-key-text-bytes)" in reply.message, reply.message)
+            check("the server stores keys as strings (--resp-key-text-bytes)" in reply.message, reply.message)
         run(BUILD / "sherwood-cli", "-a", server.address(), "PING")
         check("values of 16 bytes" in server.line, server.line)
 

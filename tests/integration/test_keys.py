@@ -126,7 +126,7 @@ def hashes():
         equal(replies.ask("DEL", "visits", "01"), 2, "DEL")
         for words in (("SCAN", 0), ("KEYS", "*"), ("RANDOMKEY",)):
             equal(replies.ask(*words), wire.Error(
-                f"ERR {words[0]}: keys are kept as hashes of their texts (--resp-keys hash), so they cannot be listed"),
+                f"ERR {words[0]} cannot list keys, because the server stores only their hashes: start it with --resp-key-text-bytes"),
                 words)
         number = xxhash.xxh3_64_intdigest(b"user:1000:name")
         cli = (BUILD / "sherwood-cli", "-a", server.address(), "--raw")
@@ -206,8 +206,8 @@ def auto():
 def errors_of_decimal():
     """where a text is no key, the error says what would take it; auto is refused where texts cannot be keys"""
     refused = "ERR key is not an unsigned integer or out of range; "
-    for flags, cure in ((("--resp-keys", "decimal"), "for texts as keys start the server with --resp-keys auto"),
-                        (("--key-bits", "32"), "for texts as keys start the server with --key-bits 64")):
+    for flags, cure in ((("--resp-keys", "decimal"), "for string keys start the server with --resp-keys auto"),
+                        (("--key-bits", "32"), "for string keys start the server with --key-bits 64")):
         with Server(*flags, "--capacity", "1K") as server, server.connect() as connection:
             replies = wire.Replies(connection)
             equal(info(replies)["resp_keys"], "decimal", "the form")

@@ -63,7 +63,7 @@ def own_clients():
         equal(run(cli, *where, "--user", "alice", "--pass-file", password, "set", "1000", "7"), "OK\n",
               "--pass-file")
         equal(run(cli, *where, "--user", "alice", "--pass", "pw", "get", "1000"), "7\n", "--pass")
-        check("outside the ranges" in run(cli, *where, "--user", "alice", "--pass", "pw", "get", "1",
+        check("outside the key ranges" in run(cli, *where, "--user", "alice", "--pass", "pw", "get", "1",
                                           rc=1), "a key of somebody else")
         equal(run("env", "SHERWOODCLI_AUTH=top", cli, *where, "get", "1000"), "7\n", "SHERWOODCLI_AUTH")
         check("invalid username-password" in run(cli, *where, "--pass", "x", "get", "1", rc=1), "wrong")

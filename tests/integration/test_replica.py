@@ -345,8 +345,8 @@ def refusals():
         for words, said in (((2, "0" * 40, 0, 8, 8, 0, 0, 1 << 28), "the replica has 2, the primary 1"),
                             ((1, "0" * 40, 0, 4, 4, 0, 0, 1 << 28), "the replica has 4, the primary 8"),
                             ((1, "0" * 40, 0, 8, 8, 0, 0, 1), "operations of a batch"),
-                            ((1, "0" * 39, 0, 8, 8, 0, 0, 1), "no words of a replica"),
-                            ((1, "0" * 40, "x", 8, 8, 0, 0, 1), "no words of a replica")):
+                            ((1, "0" * 39, 0, 8, 8, 0, 0, 1), "is sent by a replica"),
+                            ((1, "0" * 40, "x", 8, 8, 0, 0, 1), "is sent by a replica")):
             check(said in str(ask(server, "REPLICATE", *words)), words)
         for words, said in (((0, 0), 0), ((-1, 0), 0), ((1, 20), 0), (("a", 0), "value is not an integer"),
                             ((0, "a"), "timeout is not an integer"), ((0, -1), "timeout is negative")):

@@ -159,10 +159,10 @@ def scales_and_wide_operands():
 def wrong_scales():
     """what cannot be multiplied or added up is refused in words, and changes nothing"""
     for kind, number, cases in (
-            ("f32", "F32", ((float("inf"), 0, "a scale is finite"), (float("nan"), 0, "a scale is finite"),
-                            (1.0, 5, "operand_type is f32"), (1.0, 4, "operand_type is f32"))),
-            ("f16", "F16", ((0.5, 0, "1 or -1 unless operands are of f32"), (float("inf"), 4, "a scale is finite"),
-                            (1.0, 2, "operand_type is f32"))),
+            ("f32", "F32", ((float("inf"), 0, "scale must be finite"), (float("nan"), 0, "scale must be finite"),
+                            (1.0, 5, "operand_type must be left out, or f32"), (1.0, 4, "operand_type must be left out, or f32"))),
+            ("f16", "F16", ((0.5, 0, "1 or -1 unless the operands are f32"), (float("inf"), 4, "scale must be finite"),
+                            (1.0, 2, "operand_type must be left out, or f32"))),
             ("u32", "U32", ((2.0, 0, "1 or -1"),))):
         with Server(*CPU, "--value-bytes", "8", "--value-type", kind) as server, server.connect() as connection:
             for scale, operand_type, words in cases:
@@ -172,7 +172,7 @@ def wrong_scales():
                 reply = wire.read_frame(connection)
                 equal((reply.status, words in reply.message), (wire.BAD_REQUEST, True), reply.message)
             connection.sendall(wire.cache_frame(wire.SET, [1], [bytes(8)], value_bytes=8, scale=bits_of(2.0)))
-            equal(wire.read_frame(connection).message, "scale and operand_type are of ADD, and of nothing else", "SET")
+            equal(wire.read_frame(connection).message, "only ADD has the fields scale and operand_type: leave them out", "SET")
             with server.connect() as other:
                 equal(wire.Replies(other).ask("DBSIZE"), 0, "entries")
 
@@ -220,15 +220,15 @@ def by_resp():
                 replies.ask("DISCARD")
     row = bytes(8)
     for flags, cases in ((("--value-bytes", "8", "--value-type", "f32"), (
-            ((row, "SCALE", "inf"), "ERR SCALE is a finite number"), ((row, "SCALE"), "ERR syntax error"),
+            ((row, "SCALE", "inf"), "ERR SCALE must be a finite number"), ((row, "SCALE"), "ERR syntax error"),
             ((row, "NX"), "ERR syntax error"), ((row, "SCALE", "x"), "ERR value is not a valid float"),
             ((bytes(4),), "ERR value must have exactly 8 bytes (--value-bytes)"))),
             (("--value-bytes", "8", "--value-type", "bf16"), (((row, "SCALE", "0.5"),
-                "ERR SCALE is 1 or -1, but for rows of f32; frames have it for others of floats"),)),
-            (("--value-bytes", "8"), (((row,), "ERR ADD is for rows of numbers (--value-bytes, --value-type)"),)),
-            ((), (((1,), "ERR ADD is for rows of numbers (--value-bytes, --value-type)"),)),
-            (("--engine", "cuckoo"), (((1,), "ERR ADD is for rows of numbers (--value-bytes, --value-type)"),)),
-            (("--engine", "cache"), (((row,), "ERR ADD is for rows of numbers (--value-bytes, --value-type)"),))):
+                "ERR SCALE must be 1 or -1 unless values are rows of f32; for f16 and bf16, send a bulk frame with f32 operands"),)),
+            (("--value-bytes", "8"), (((row,), "ERR ADD needs rows of numbers: start the server with --value-bytes and a numeric --value-type"),)),
+            ((), (((1,), "ERR ADD needs rows of numbers: start the server with --value-bytes and a numeric --value-type"),)),
+            (("--engine", "cuckoo"), (((1,), "ERR ADD needs rows of numbers: start the server with --value-bytes and a numeric --value-type"),)),
+            (("--engine", "cache"), (((row,), "ERR ADD needs rows of numbers: start the server with --value-bytes and a numeric --value-type"),))):
         with Server(*CPU, *flags) as server, server.connect() as connection:
             replies = wire.Replies(connection)
             for words, error in cases:
@@ -252,7 +252,7 @@ def other_numbers():
             connection.sendall(wire.cache_frame(getattr(wire, f"ADD_{name}"), [1], [bytes(20)], value_bytes=20))
             reply = wire.read_frame(connection)
             equal((reply.status, reply.message), (
-                wire.UNKNOWN_OPERATION, f"the robin_hood engine has no ADD_{name} for rows: values are no rows of such numbers"), name)
+                wire.UNKNOWN_OPERATION, f"the robin_hood engine has no ADD_{name} for rows: values are not rows of this number type (see --value-type)"), name)
     with Server(*CPU, "--value-bytes", "4") as server, server.connect() as connection:
         for name, one, two in (("F16", 0x3c00, 0x4000), ("BF16", 0x3f80, 0x4000)):
             for _ in range(2):

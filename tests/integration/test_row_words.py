@@ -63,7 +63,7 @@ def parts_of_rows():
         replies = wire.Replies(connection)
         replies.ask("SET", 1, 4294967295)
         equal([replies.ask("GETRANGE", 1, 2, -3), replies.ask("GETRANGE", 2, 0, -1)], [b"949672", b""], "digits")
-        equal(replies.ask("SETRANGE", 1, 0, "7"), wire.Error("ERR SETRANGE is for rows (--value-bytes)"), "SETRANGE")
+        equal(replies.ask("SETRANGE", 1, 0, "7"), wire.Error("ERR SETRANGE needs rows: start the server with --value-bytes"), "SETRANGE")
         replies.ask("MULTI")
         equal(replies.ask("GETRANGE", 1, 0, 0), "QUEUED", "in a transaction")
         equal(replies.ask("EXEC"), [b"4"], "EXEC")
@@ -139,7 +139,7 @@ def bits_and_compare():
                 equal(value if row or value is None else int(value), shown(model.get(key)), (name, key))
     with Server(*CPU, "--value-bytes", "8", "--value-type", "f32") as server, server.connect() as connection:
         equal(wire.Replies(connection).ask("OR", 1, "12345678"), wire.Error(
-            "ERR operations on bits are for integers, and for rows of bytes, u32 or u64"), "floats")
+            "ERR bit operations need values that are integers, or rows of bytes, u32 or u64 (--value-type)"), "floats")
 
 
 def f32(number):
@@ -170,7 +170,7 @@ def fractions():
         equal(replies.ask("GET", 9), struct.pack("<f", 3e38), "nothing was written")
     with Server(*CPU) as server, server.connect() as connection:
         equal(wire.Replies(connection).ask("INCRBYFLOAT", 1, 1), wire.Error(
-            "ERR INCRBYFLOAT is for strings (--value-type string), and for rows of one number (--value-type f32 --value-bytes 4)"), "integers")
+            "ERR INCRBYFLOAT needs values that are strings (--value-type string) or rows of one number (--value-type f32 --value-bytes 4)"), "integers")
 
 
 @case

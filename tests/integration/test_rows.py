@@ -42,7 +42,7 @@ def rows_over_resp():
                   list(range(400, 500)), "SCAN")
             equal(replies.ask("FLUSHALL"), "OK", "FLUSHALL")
             equal(replies.ask("DBSIZE"), 0, "DBSIZE")
-            equal(error_of(replies, "INCR", 1), "ERR the robin_hood engine has no INCR for rows: values are no integers; " + wire.COUNTERS, "INCR")
+            equal(error_of(replies, "INCR", 1), "ERR the robin_hood engine has no INCR for rows: values are not integers; " + wire.COUNTERS, "INCR")
             equal(error_of(replies, "SET", 1, row(1) + b"x"),
                   f"ERR value must have exactly {size} bytes (--value-bytes)", "another size")
 
@@ -105,7 +105,7 @@ def rows_in_frames():
             connection.sendall(wire.cache_frame(wire.SUM, [1], [b"x" * told[3]], value_bytes=told[3]))
             reply = wire.read_frame(connection)
             equal((reply.status, reply.message), (
-                wire.UNKNOWN_OPERATION, "the robin_hood engine has no SUM for rows: values are no integers; " + wire.INTEGERS), "SUM")
+                wire.UNKNOWN_OPERATION, "the robin_hood engine has no SUM for rows: values are not integers; " + wire.INTEGERS), "SUM")
 
 
 @case
@@ -123,7 +123,7 @@ def rows_are_added_up():
         equal(run(wire.ADD_PRESENT_F32, (-1e30, 1, 1, 1)).body[:16], struct.pack("<4f", 1e30, 2, 3, 0), "sums")
         reply = run(wire.ADD_U32, (1, 1, 1, 1), kind="I")
         equal((reply.status, reply.message), (
-            wire.UNKNOWN_OPERATION, "the robin_hood engine has no ADD_U32 for rows: values are no rows of such numbers"), "another type")
+            wire.UNKNOWN_OPERATION, "the robin_hood engine has no ADD_U32 for rows: values are not rows of this number type (see --value-type)"), "another type")
 
 
 @case

@@ -186,7 +186,7 @@ def epochs():
                 check(epoch is None or reply.epoch == epoch, f"epoch {reply.epoch}, not {epoch}")
             reply = ask(connection, wire.cache_frame(wire.SET, [1], [bytes(8)], [5], want_scores=True))
             equal(reply.arrays()["scores"], [(7 << 32) + 5], "a score of epoch 7")
-            check("epoch 6 is over: the current one is 7" in ask(connection, wire.envelope(
+            check("epoch 6 has passed: the current epoch is 7" in ask(connection, wire.envelope(
                 wire.header_of(wire.EPOCH, epoch=6))).message, "what is wrong")
 
 
@@ -194,7 +194,7 @@ def epochs():
 def refusals():
     """what the engine or the policy has no use for is refused with a sentence"""
     rows = {
-        (("--policy", "lru"), "SET with scores"): "the policy lru makes scores by itself: send none",
+        (("--policy", "lru"), "SET with scores"): "the policy lru computes scores itself: send no scores",
         (("--policy", "lru"), "EPOCH"): "the lru policy has no EPOCH",
         (("--policy", "custom"), "SET_SCORE"): "SET_SCORE needs scores with the policy custom",
     }
@@ -211,7 +211,7 @@ def refusals():
             refused(connection, frames[frame], sentence)
     strings = ("--engine", "cache", "--capacity", str(SLOTS), "--value-bytes", "4")
     with start(*strings) as server, server.connect() as connection:
-        refused(connection, frames["ADD_F32"], "values are strings, and no numbers to add to")
+        refused(connection, frames["ADD_F32"], "ADD needs values that are numbers, not strings")
     with start("--capacity", "64K") as server, server.connect() as connection:
         refused(connection, frames["PEEK"], "the robin_hood engine has no PEEK")
         refused(connection, frames["GET with scores"], "the robin_hood engine has no scores")
@@ -273,7 +273,8 @@ def sherwood_cli():
                 (("COUNTSCORES", epoch, epoch + 6), "1"), (("ERASESCORES", epoch, epoch + 6), "1"),
                 (("EXISTS", 1, 2), "1")):
             equal(run(CLI, "-p", server.port, *words).strip(), wanted, str(words))
-        check("epoch 2 is over" in run(CLI, "-p", server.port, "EPOCH", 2, rc=1), "an epoch before")
+        answer = run(CLI, "-p", server.port, "EPOCH", 2, rc=1)
+        check("epoch 2 has passed" in answer, answer)
         check("policy:epoch-lfu\n" in run(CLI, "-p", server.port, "INFO"), "INFO")
 
 

@@ -124,7 +124,7 @@ def locks():
         replies.ask("MULTI")
         check("MULTI" in str(replies.ask("DELEX", "k", "IFEQ", "1")) or "transaction" in str(replies.ask("DELEX", "k", "IFEQ", "1")), "in MULTI")
         replies.ask("DISCARD")
-        reason = "there are no scripts in this server: SET key token NX PX ms takes a lock, DELEX key IFEQ token gives it back, " \
+        reason = "this server has no scripts: SET key token NX PX ms acquires a lock, DELEX key IFEQ token releases it, " \
                  "and INCREX key UBOUND n EX seconds ENX limits a rate"
         equal([str(replies.ask(*words)) for words in (("EVAL", "return 1", 0), ("EVALSHA", "0" * 40, 0), ("SCRIPT", "LOAD", "x"))],
               [f"ERR {name}: {reason}" for name in ("EVAL", "EVALSHA", "SCRIPT")], "scripts")
@@ -162,7 +162,7 @@ def limiters():
                   ["ERR ENX flag requires an expiration", "ERR syntax error", "ERR syntax error", "ERR syntax error",
                    "ERR invalid expire time in 'increx' command", "ERR value is not an integer or out of range", "ERR syntax error",
                    "ERR value is not an integer or out of range", "ERR syntax error", "ERR LBOUND is larger than UBOUND", "ERR syntax error",
-                   "ERR INCREX has no BYFLOAT here: INCRBYFLOAT adds such numbers"], "arguments")
+                   "ERR INCREX has no BYFLOAT in this server: use INCRBYFLOAT"], "arguments")
             low = limited(replies, "low", "BYINT", -3)
             equal(low, [-3, -3] if flags is FLAGS else [0, 0], "below 0")
     with Server(*FLAGS) as server:
@@ -249,16 +249,16 @@ def other_values():
     """where values are no strings the errors name what has them"""
     for flags, words, error in (
             (("--value-bytes", "16", "--value-type", "u64"), ("INCR", 1),
-             "ERR the robin_hood engine has no INCR for rows: values are no integers; " + wire.COUNTERS),
+             "ERR the robin_hood engine has no INCR for rows: values are not integers; " + wire.COUNTERS),
             (("--value-bytes", "8"), ("APPEND", 1, "x"),
-             "ERR the robin_hood engine has no APPEND for rows: rows with --value-bytes N --value-type string have it"),
-            ((), ("APPEND", 1, 2), "ERR the robin_hood engine has no APPEND: rows with --value-bytes N --value-type string have it"),
+             "ERR the robin_hood engine has no APPEND for rows: start the server with --engine robin_hood --value-bytes N --value-type string"),
+            ((), ("APPEND", 1, 2), "ERR the robin_hood engine has no APPEND: start the server with --engine robin_hood --value-bytes N --value-type string"),
             (("--value-bytes", "8", "--value-type", "u64"), ("INCREX", 1),
-             "ERR INCREX is for integers, and for rows of strings (--value-type string)"),
+             "ERR INCREX needs values that are integers or strings (--value-type string)"),
             (("--value-bytes", "8", "--value-type", "u64"), ("INCRBYFLOAT", 1, 1),
-             "ERR INCRBYFLOAT is for strings (--value-type string), and for rows of one number (--value-type f32 --value-bytes 4)"),
+             "ERR INCRBYFLOAT needs values that are strings (--value-type string) or rows of one number (--value-type f32 --value-bytes 4)"),
             (("--engine", "cache", "--value-bytes", "8"), ("INCRBYFLOAT", 1, 1),
-             "ERR the cache engine has no INCRBYFLOAT: a write may evict what was looked at before")):
+             "ERR the cache engine has no INCRBYFLOAT: a write may evict the entry between the read and the write")):
         with Server("--backend", "cpu", "--capacity", "1K", *flags) as server:
             equal(str(ask(server, *words)), error, words)
 

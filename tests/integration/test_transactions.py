@@ -167,8 +167,8 @@ def limits():
     with Server("--round-ops-max", "64", "--resp-arguments-max", "64", "--resp-request-bytes-max",
                 "64K") as server, server.connect() as connection:
         replies = wire.Replies(connection)
-        too_many = wire.Error("ERR the transaction has more commands, or arguments, than "
-                              "round-ops-max")
+        too_many = wire.Error("ERR the transaction has more commands or arguments than "
+                              "round-ops-max: split it, or raise the limit")
         equal(replies.ask("MULTI"), "OK", "MULTI")
         equal([replies.ask("PING") for _ in range(63)], ["QUEUED"] * 63, "as many as a round holds")
         equal(replies.ask("EXEC"), ["PONG"] * 63, "EXEC")
@@ -179,7 +179,7 @@ def limits():
         talk(replies, ("GET 1", too_many), ("EXEC", ABORT), ("MULTI", "OK"))
         equal(replies.ask("ECHO", "x" * 40000), "QUEUED", "a long one")
         equal(replies.ask("ECHO", "x" * 40000), wire.Error(
-            "ERR the transaction is larger than resp-request-bytes-max"), "two long ones")
+            "ERR the transaction is larger than resp-request-bytes-max: split it, or raise the limit"), "two long ones")
         talk(replies, ("EXEC", ABORT), ("MULTI", "OK"))
         equal(replies.ask("ECHO", "x" * 40000), "QUEUED", "a long one")
         equal(replies.ask("EXEC"), [b"x" * 40000], "its reply")

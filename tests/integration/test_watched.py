@@ -228,7 +228,7 @@ def whatever_writes():
 @case
 def limits():
     """WATCH beyond watched-keys-max is refused whole, in words and counted; what is not watched any more makes room"""
-    refusal = wire.Error("ERR too many watched keys (watched-keys-max)")
+    refusal = wire.Error("ERR too many watched keys: raise --watched-keys-max")
     with Server(*CPU, "--watched-keys-max", "10") as server:
         with server.connect() as connection, server.connect() as other:
             replies, second = wire.Replies(connection), wire.Replies(other)
@@ -245,7 +245,7 @@ def limits():
         eventually(lambda: server.metrics()["sherwood_watched_keys"] == 0, "closed connections watch nothing")
     with Server("--engine", "cache", "--backend", "cpu", "--value-bytes", "8", "--capacity", "4K") as server, \
             server.connect() as connection:
-        talk(wire.Replies(connection), ("WATCH 1", wire.Error("ERR the cache engine has no WATCH: a write may evict what was looked at before")))
+        talk(wire.Replies(connection), ("WATCH 1", wire.Error("ERR the cache engine has no WATCH: a write may evict the entry between the read and the write")))
 
 
 @case
@@ -274,7 +274,7 @@ def of_a_replica():
         first.ask("SET", 1, 1)
         caught_up(primary, replica)
         equal(second.ask("WATCH", 1), wire.Error(
-            "ERR WATCH: the writes of a replica come from its primary, and mark no keys"), "WATCH")
+            "ERR WATCH is not available on a replica: send it to the primary"), "WATCH")
         talk(second, ("REPLICAOF NO ONE", "OK"), ("WATCH 1", "OK"))
         equal(second.ask("REPLICAOF", "127.0.0.1", primary.port), "OK", "REPLICAOF")
         eventually(lambda: second.ask("REPLICAOF", "NO", "ONE") == "OK", "one without a whole copy cannot take over")

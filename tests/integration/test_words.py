@@ -9,7 +9,7 @@ from beside import Both
 from harness import Server, case, check, drawn_seed, equal, main, redis_server
 
 NOT_A_VALUE = "ERR value is not an unsigned integer or out of range"
-NO_TEXTS = NOT_A_VALUE + "; for texts start the server with --value-bytes N --value-type string"
+NO_TEXTS = NOT_A_VALUE + "; for strings start the server with --value-bytes N --value-type string"
 TOP = 2**64 - 1
 
 
@@ -86,7 +86,7 @@ def keys():
         for at in range(0, 10000, 400):
             replies.ask("MSET", *[word for key in range(at, at + 400) for word in (key, 1)])
         got = replies.ask("KEYS", "*")
-        equal(got, wire.Error("ERR the keys that match take more than output-bytes-max: use SCAN"), "too many")
+        equal(got, wire.Error("ERR the reply is longer than output-bytes-max: use SCAN"), "too many")
         equal(len(replies.ask("KEYS", "99*")), 111, "fewer")
 
 
@@ -148,7 +148,7 @@ def numbers():
         replies = wire.Replies(connection)
         replies.ask("MSET", 1, "a", 2, "b")
         equal([replies.ask("PREFIXLEN", 1, 2, 3, 1), replies.ask("GETEX", 2)], [2, b"b"], "of a cache")
-        equal(replies.ask("SUM", 1, 1), wire.Error("ERR the cache engine has no SUM: values are no integers; " + wire.INTEGERS), "SUM")
+        equal(replies.ask("SUM", 1, 1), wire.Error("ERR the cache engine has no SUM: values are not integers; " + wire.INTEGERS), "SUM")
 
 
 @case
@@ -215,7 +215,7 @@ def if_equal():
                             ("SET IFEQ", None)):
             words = ("SET", 1, 2, "IFEQ", 3) if words is None else (name, *words)
             equal(replies.ask(*words), wire.Error(
-                f"ERR the cache engine has no {name}: a write may evict what was looked at before"), name)
+                f"ERR the cache engine has no {name}: a write may evict the entry between the read and the write"), name)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ ROWS = re.findall(r"^    X\((\w+), (\d+), (\w+), (\w+), (\w+),", OPERATIONS.read
 NUMBERS = {name: int(number) for name, number, *_ in ROWS}
 globals().update(NUMBERS)  # GET, SET, ..: what peers have is in tests/proto/test_frame.c
 UNSAID, AT, IN, KEEP = range(4)  # what a frame says of times
-INTEGERS = "a server of --engine robin_hood without --value-bytes has integers"  # why values are no integers
-COUNTERS = INTEGERS + ", and one with --value-bytes N --value-type string has them as texts"
+INTEGERS = "start the server with --engine robin_hood and without --value-bytes"  # why values are no integers
+COUNTERS = INTEGERS + ", or with --value-bytes N --value-type string"
 (OK, BAD_REQUEST, UNKNOWN_OPERATION, OUT_OF_MEMORY, SERVER_ERROR, SHUTTING_DOWN, TIMED_OUT,
  TOO_MANY_CONNECTIONS, NOT_DURABLE, OUTCOME_UNKNOWN) = range(10)
 LOADING = 10

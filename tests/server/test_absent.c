@@ -16,17 +16,17 @@ static const char *reason(const char *name)
 Test(absent, by_name)
 {
     cr_assert_str_eq(reason("hexpire"),
-                     "there are no hashes, whose fields would expire, in this server");
-    cr_assert_str_eq(reason("HTTL"),
-                     "there are no hashes, whose fields would expire, in this server");
-    cr_assert_str_eq(reason("Georadiusbymember_RO"), "there are no places on a map in this server");
+                     "this server has no hashes, so it has no fields that expire");
+    cr_assert_str_eq(reason("HTTL"), "this server has no hashes, so it has no fields that expire");
+    cr_assert_str_eq(reason("Georadiusbymember_RO"), "this server has no geospatial indexes");
     cr_assert_str_eq(
         reason("substr"),
-        "a value is read and written whole, but for GETRANGE and SETRANGE"); /* first of a list */
+        "only GETRANGE and SETRANGE read or write parts of a value"); /* first of a list */
     cr_assert_str_eq(
         reason("setbit"),
-        "a value is read and written whole, but for GETRANGE and SETRANGE"); /* last of a list */
-    cr_assert_str_eq(reason("lolwut"), "this server draws no pictures");     /* alone */
+        "only GETRANGE and SETRANGE read or write parts of a value"); /* last of a list */
+    cr_assert_str_eq(reason("lolwut"),
+                     "this server has no LOLWUT: INFO server shows the version"); /* alone */
 }
 
 Test(absent, nothing_else)
@@ -47,7 +47,7 @@ Test(absent, subcommands)
     static uint8_t zeros[1 << 16];
     static const struct sw_resp_argument long_one = {zeros, sizeof(zeros)};
     cr_assert_str_eq(sw_absent_subcommand_reason("latency", &graph),
-                     "this server draws no pictures: LATENCY HISTORY has the figures");
+                     "this server has no graphs: use LATENCY HISTORY");
     cr_assert_null(sw_absent_subcommand_reason("client", &list));
     cr_assert_null(sw_absent_subcommand_reason("client", &long_one));
 }

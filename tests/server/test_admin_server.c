@@ -139,8 +139,8 @@ Test(admin_server, config)
          "-ERR Unknown option or number of arguments for CONFIG SET - 'nosuch'\r\n"},
         {"CONFIG|SET|a", "-ERR wrong number of arguments for 'config|set' command\r\n"},
         {"CONFIG|SET|a|b|c", SYNTAX},
-        {"CONFIG|RESETSTAT", "-ERR counters are totals since the server started and are not reset; "
-                             "take differences\r\n"},
+        {"CONFIG|RESETSTAT", "-ERR counters count from the start of the server and cannot be "
+                             "reset: compute differences\r\n"},
         {"CONFIG|REWRITE", "-ERR The server is running without a config file\r\n"},
         {"CONFIG|NOSUCH", "-ERR unknown subcommand 'NOSUCH'. Try CONFIG HELP.\r\n"},
     };

@@ -134,7 +134,7 @@ Test(key_text, errors_of_decimal_name_the_cure)
         const char *cure;
     } rows[] = {{{SW_RESP_KEYS_DECIMAL, 8, 0, false}, "--resp-keys auto"},
                 {{SW_RESP_KEYS_DECIMAL, 4, 0, false}, "--key-bits 64"},
-                {{SW_RESP_KEYS_DECIMAL, 8, 0, true}, "a cluster has no texts as keys"}};
+                {{SW_RESP_KEYS_DECIMAL, 8, 0, true}, "a cluster has no string keys: use integers"}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const char *error = sw_key_text_error(&rows[i].keys);
         cr_expect_not_null(strstr(error, rows[i].cure), "%s", error);

@@ -25,12 +25,11 @@ static const char pipeline[] = "FLUSHALL\r\n"
                                "*0\r\n"
                                "*2\r\n$3\r\nDEL\r\n$1\r\n1\r\n"
                                "GET 1\r\n";
-static const char replies[] = "+OK\r\n+OK\r\n+PONG\r\n:11\r\n+OK\r\n:3\r\n$6\r\na\r\nb\r\n\r\n"
-                              "*4\r\n$2\r\n11\r\n$1\r\n7\r\n$1\r\n8\r\n$-1\r\n"
-                              "-ERR unknown command 'nothing', with args beginning with: \r\n"
-                              "-ERR wrong number of arguments for 'get' command\r\n"
-                              "-ERR value is not an unsigned integer or out of range; for texts "
-                              "start the server with --value-bytes N --value-type string\r\n";
+static const char replies[] =
+    "+OK\r\n+OK\r\n+PONG\r\n:11\r\n+OK\r\n:3\r\n$6\r\na\r\nb\r\n\r\n*4\r\n$2\r\n11\r\n$1\r\n7\r\n$"
+    "1\r\n8\r\n$-1\r\n-ERR unknown command 'nothing', with args beginning with: \r\n-ERR wrong "
+    "number of arguments for 'get' command\r\n-ERR value is not an unsigned integer or out of "
+    "range; for strings start the server with --value-bytes N --value-type string\r\n";
 static const char last_replies[] = ":1\r\n$-1\r\n";
 
 /* The order of SCAN's keys is the table's. */
@@ -394,8 +393,8 @@ Test(resp_conn, one_that_holds_too_much_input_is_told_behind_its_replies)
     memset(request + strlen(request), 'x', sizeof(request) - strlen(request));
     fake_send(&peer, request, sizeof(request));
     serve_until_idle(&serve);
-    fake_expect(&peer, "+OK\r\n-ERR the memory for requests that have only partly arrived is used "
-                       "up (input-bytes-max)\r\n");
+    fake_expect(&peer,
+                "+OK\r\n-ERR the memory for incomplete requests is used up (input-bytes-max)\r\n");
     cr_assert_eq(serve.loop->counters.input_memory_closes, 1);
     serve_end(&serve, &peer);
 }
@@ -413,8 +412,8 @@ Test(resp_conn, one_that_holds_too_much_input_is_told_behind_a_control_command)
     memset(request + strlen(request), 'x', sizeof(request) - strlen(request));
     fake_send(&peer, request, sizeof(request));
     serve_until_idle(&serve);
-    fake_expect(&peer, "+OK\r\n-ERR the memory for requests that have only partly arrived is used "
-                       "up (input-bytes-max)\r\n");
+    fake_expect(&peer,
+                "+OK\r\n-ERR the memory for incomplete requests is used up (input-bytes-max)\r\n");
     cr_assert_eq(peer.conn->state, SW_CONN_LINGERING);
     cr_assert_eq(serve.loop->counters.input_memory_closes, 1);
     serve_end(&serve, &peer);

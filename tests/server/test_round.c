@@ -83,7 +83,7 @@ Test(round, reads_around_a_refused_write_are_reads)
     cr_assert_eq(round->operations, 2);
     cr_assert(sw_round_is_uniform(round));
     serve_ask(&serve, &peer, "",
-              "$-1\r\n-ERR value is not an unsigned integer or out of range; for texts start the "
+              "$-1\r\n-ERR value is not an unsigned integer or out of range; for strings start the "
               "server with --value-bytes N --value-type string\r\n$-1\r\n");
     serve_end(&serve, &peer);
 }

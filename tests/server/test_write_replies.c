@@ -165,7 +165,7 @@ Test(write_replies, integers_of_32_bits_overflow_where_they_end)
     both(pair, "INCR 1\r\n", "-ERR increment or decrement would overflow\r\n");
     both(pair, "GET 1\r\n", "$10\r\n4294967295\r\n");
     both(pair, "SET 1 4294967296\r\n",
-         "-ERR value is not an unsigned integer or out of range; for texts start the server with "
+         "-ERR value is not an unsigned integer or out of range; for strings start the server with "
          "--value-bytes N --value-type string\r\n");
     both(pair, "MEMORY USAGE 1\r\n", ":8\r\n");
     destroy(pair);
@@ -233,9 +233,9 @@ Test(write_replies, a_failed_batch_is_told_to_every_command_in_it)
     fake_say(&pair->resp2, "GET 1\r\nPING\r\nSET 1 2\r\n");
     filling->round.flight.batch.status = SW_E_DEVICE;
     sw_replies_write(filling);
-    fake_expect(&pair->resp2, "-ERR the table failed, the server is stopping: see its log\r\n"
-                              "+PONG\r\n"
-                              "-ERR the table failed, the server is stopping: see its log\r\n");
+    fake_expect(&pair->resp2,
+                "-ERR the table failed and the server stops: see its log\r\n+PONG\r\n-ERR the "
+                "table failed and the server stops: see its log\r\n");
     sw_round_reset(&filling->round);
     filling->pendings = 0;
     sw_text_reset(&filling->text);
