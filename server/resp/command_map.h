@@ -56,7 +56,7 @@
     X(MSET, "mset", -3, KEYS(1, -1, 2), STRING, INSERT, SLOW, QUEUED, \
       KEY_FUNCTION(MSET, SET, OK), "Set keys to values") \
     X(MSETNX, "msetnx", -3, KEYS(1, -1, 2), STRING, INSERT, SLOW, REFUSED, \
-      ALONE(PAIRS, 0, ONE), "Set keys to values if none of them exists") \
+      ALONE(PAIRS, 0, ONE), "Set keys to values if all of them are absent") \
     X(SETNX, "setnx", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
       ONE_KEY(SET_ABSENT, 2, ONE_IF_ABSENT), "Set a key if it is absent") \
     X(GETSET, "getset", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
@@ -76,15 +76,15 @@
     X(PREFIXLEN, "prefixlen", -2, KEYS(1, -1, 1), GENERIC, READ, FAST, QUEUED, \
       EACH_KEY(PEEK, PREFIX), "Count the keys that exist before the first that does not") \
     X(TOUCH, "touch", -2, KEYS(1, -1, 1), GENERIC, READ, FAST, QUEUED, \
-      EACH_KEY(GET, COUNT_PRESENT), "Count the keys that exist; cache: a use of each") \
+      EACH_KEY(GET, COUNT_PRESENT), "Count the keys that exist; with the cache engine each counts as used") \
     X(INCR, "incr", 2, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
       KEY_FUNCTION(BY, INCREMENT, AFTER), "Add 1 to a key") \
     X(DECR, "decr", 2, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
       KEY_FUNCTION(BY, DECREMENT, AFTER), "Subtract 1 from a key") \
     X(INCRBY, "incrby", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
-      KEY_FUNCTION(BY, INCREMENT, AFTER), "Add to a key, or subtract: n may be negative") \
+      KEY_FUNCTION(BY, INCREMENT, AFTER), "Add n to a key; n may be negative") \
     X(DECRBY, "decrby", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
-      KEY_FUNCTION(BY, DECREMENT, AFTER), "Subtract from a key, or add: n may be negative") \
+      KEY_FUNCTION(BY, DECREMENT, AFTER), "Subtract n from a key; n may be negative") \
     X(INCREX, "increx", -2, KEYS(1, 1, 1), STRING, INSERT, FAST, REFUSED, \
       ALONE(ONE_KEY, 0, OK), "Add within bounds: key [BYINT n] [LBOUND n] [UBOUND n] [SATURATE] " \
       "[EX n | PX n | EXAT n | PXAT n | PERSIST] [ENX]") \
@@ -99,75 +99,75 @@
     X(OR, "or", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
       ONE_KEY(OR, 2, AFTER), "Set bits of a key's value; an absent one is set") \
     X(XOR, "xor", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
-      ONE_KEY(XOR, 2, AFTER), "Turn bits of a key's value round; an absent one is set") \
+      ONE_KEY(XOR, 2, AFTER), "Toggle bits of a key's value; an absent one is set") \
     X(AND, "and", 3, KEYS(1, 1, 1), STRING, WRITE, FAST, QUEUED, \
-      ONE_KEY(AND, 2, AFTER), "Keep these bits of a key's value") \
+      ONE_KEY(AND, 2, AFTER), "Keep these bits of a key's value and clear the others") \
     X(ANDNOT, "andnot", 3, KEYS(1, 1, 1), STRING, WRITE, FAST, QUEUED, \
       ONE_KEY(ANDNOT, 2, AFTER), "Clear bits of a key's value") \
     X(CAS, "cas", 4, KEYS(1, 1, 1), STRING, WRITE, SLOW, REFUSED, \
-      ALONE(CAS, 0, ONE), "key old new: set a key if its value is the old one") \
+      ALONE(CAS, 0, ONE), "Set a key if it has the old value: key old new") \
     X(INCRBYFLOAT, "incrbyfloat", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
-      KEY_FUNCTION(BY_FLOAT, GET, FLOAT), "Add to a number with a point: strings, and rows of one f32") \
+      KEY_FUNCTION(BY_FLOAT, GET, FLOAT), "Add a decimal number to a key: strings, and rows of one f32") \
     X(APPEND, "append", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
-      ONE_KEY(APPEND, 2, APPENDED), "Put a text behind a key's string; an absent key is set") \
+      ONE_KEY(APPEND, 2, APPENDED), "Append to a key's string; an absent key is set") \
     X(ADD, "add", -3, KEYS(1, 1, 1), STRING, INSERT, SLOW, QUEUED, \
       KEY_FUNCTION(ADD, SET, COUNT_PRESENT), "Add to a row, number by number: key row [SCALE s] [XX]") \
     X(GETRANGE, "getrange", 4, KEYS(1, 1, 1), STRING, READ, SLOW, QUEUED, \
-      KEY_FUNCTION(RANGE, GET, RANGE), "Part of a key's value: key first last") \
+      KEY_FUNCTION(RANGE, GET, RANGE), "Get a part of a key's value: key first last") \
     X(SETRANGE, "setrange", 4, KEYS(1, 1, 1), STRING, INSERT, SLOW, REFUSED, \
       ALONE(ONE_KEY, 0, OK), "Write a part of a row: key offset value") \
     X(STRLEN, "strlen", 2, KEYS(1, 1, 1), STRING, READ, FAST, QUEUED, \
-      ONE_KEY(GET, 0, DIGITS), "Length of a key's value") \
+      ONE_KEY(GET, 0, DIGITS), "Get the length of a key's value") \
     X(RENAME, "rename", 3, KEYS(1, 2, 1), GENERIC, WRITE, SLOW, REFUSED, \
-      ALONE(RENAME, 0, OK), "Give a key another name; one of that name is replaced") \
+      ALONE(RENAME, 0, OK), "Rename a key, and replace a key of the new name: key newkey") \
     X(RENAMENX, "renamenx", 3, KEYS(1, 2, 1), GENERIC, WRITE, FAST, REFUSED, \
-      ALONE(RENAME, 0, ONE), "Give a key another name, if no key has it") \
+      ALONE(RENAME, 0, ONE), "Rename a key if no key has the new name: key newkey") \
     X(COPY, "copy", -3, KEYS(1, 2, 1), GENERIC, INSERT, SLOW, REFUSED, \
       ALONE(COPY, 0, ONE), "Copy a key to another: source destination [DB 0] [REPLACE]") \
     X(TYPE, "type", 2, KEYS(1, 1, 1), GENERIC, READ, FAST, QUEUED, \
-      ONE_KEY(PEEK, 0, TYPE), "\"string\", or \"none\" if the key is absent") \
+      ONE_KEY(PEEK, 0, TYPE), "Get the type of a key's value: \"string\", or \"none\" if the key is absent") \
     X(TTL, "ttl", 2, KEYS(1, 1, 1), GENERIC, READ, FAST, QUEUED, \
-      ONE_KEY(PEEK, 0, TTL), "Seconds until a key expires; -1: never, -2: it is absent") \
+      ONE_KEY(PEEK, 0, TTL), "Get the seconds until a key expires; -1: never, -2: it is absent") \
     X(PTTL, "pttl", 2, KEYS(1, 1, 1), GENERIC, READ, FAST, QUEUED, \
-      ONE_KEY(PEEK, 0, PTTL), "Milliseconds until a key expires; -1: never, -2: it is absent") \
+      ONE_KEY(PEEK, 0, PTTL), "Get the milliseconds until a key expires; -1: never, -2: it is absent") \
     X(EXPIRETIME, "expiretime", 2, KEYS(1, 1, 1), GENERIC, READ, FAST, QUEUED, \
-      ONE_KEY(PEEK, 0, EXPIRETIME), "When a key expires, in seconds since 1970; -1: never, -2: it is absent") \
+      ONE_KEY(PEEK, 0, EXPIRETIME), "Get when a key expires, in seconds since 1970; -1: never, -2: it is absent") \
     X(PEXPIRETIME, "pexpiretime", 2, KEYS(1, 1, 1), GENERIC, READ, FAST, QUEUED, \
       ONE_KEY(PEEK, 0, PEXPIRETIME), "The same in milliseconds") \
     X(EXPIRE, "expire", -3, KEYS(1, 1, 1), GENERIC, WRITE, FAST, QUEUED, \
-      KEY_FUNCTION(EXPIRE, EXPIRE, EXPIRED), "A key expires in so many seconds: key n [NX | XX | GT | LT]") \
+      KEY_FUNCTION(EXPIRE, EXPIRE, EXPIRED), "Let a key expire in n seconds: key n [NX | XX | GT | LT]") \
     X(PEXPIRE, "pexpire", -3, KEYS(1, 1, 1), GENERIC, WRITE, FAST, QUEUED, \
       KEY_FUNCTION(EXPIRE, EXPIRE, EXPIRED), "The same in milliseconds") \
     X(EXPIREAT, "expireat", -3, KEYS(1, 1, 1), GENERIC, WRITE, FAST, QUEUED, \
-      KEY_FUNCTION(EXPIRE, EXPIRE, EXPIRED), "A key expires so many seconds after 1970: key n [NX | XX | GT | LT]") \
+      KEY_FUNCTION(EXPIRE, EXPIRE, EXPIRED), "Let a key expire n seconds after 1970: key n [NX | XX | GT | LT]") \
     X(PEXPIREAT, "pexpireat", -3, KEYS(1, 1, 1), GENERIC, WRITE, FAST, QUEUED, \
       KEY_FUNCTION(EXPIRE, EXPIRE, EXPIRED), "The same in milliseconds") \
     X(PERSIST, "persist", 2, KEYS(1, 1, 1), GENERIC, WRITE, FAST, QUEUED, \
-      KEY_FUNCTION(PERSIST, GET, PERSISTED), "A key never expires any more") \
+      KEY_FUNCTION(PERSIST, GET, PERSISTED), "Remove the expiry time of a key") \
     X(MEMORY, "memory", -2, KEYS(2, 2, 1), SERVER, READ, SLOW, QUEUED, \
-      KEY_FUNCTION(MEMORY, PEEK, BYTES), "USAGE key: the bytes of a slot") \
+      KEY_FUNCTION(MEMORY, PEEK, BYTES), "Get the bytes of a key's slot: USAGE key") \
     X(OBJECT, "object", -2, KEYS(2, 2, 1), GENERIC, READ, SLOW, QUEUED, \
-      KEY_FUNCTION(OBJECT, PEEK, ENCODING), "ENCODING key: how its value is kept, int or raw") \
+      KEY_FUNCTION(OBJECT, PEEK, ENCODING), "Get the encoding of a key's value, int or raw: ENCODING key") \
     X(FLUSHALL, "flushall", -1, ALL_KEYS, SERVER, WRITE, SLOW, REFUSED, \
       TABLE(CLEAR, clear), "Remove every key") \
     X(FLUSHDB, "flushdb", -1, ALL_KEYS, SERVER, WRITE, SLOW, REFUSED, \
       TABLE(CLEAR, clear), "Remove every key") \
     X(RESIZE, "resize", 2, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
-      TABLE(RESIZE, resize), "slots: give the table another capacity") \
+      TABLE(RESIZE, resize), "Change the capacity of the table: slots") \
     X(SCAN, "scan", -2, ALL_KEYS, GENERIC, READ, SLOW, REFUSED, \
       TABLE(SCAN, scan), "Iterate keys: cursor [MATCH pattern] [COUNT n]") \
     X(KEYS, "keys", 2, ALL_KEYS, GENERIC, READ, SLOW, REFUSED, \
-      TABLE(SCAN, keys), "All keys that match a pattern") \
+      TABLE(SCAN, keys), "List the keys that match a pattern") \
     X(RANDOMKEY, "randomkey", 1, ALL_KEYS, GENERIC, READ, SLOW, REFUSED, \
-      TABLE(SCAN, random), "Some key of the table; keys have about equal chances") \
+      TABLE(SCAN, random), "Get a random key; all keys have about the same probability") \
     X(DBSIZE, "dbsize", 1, NO_KEYS, SERVER, READ, FAST, REFUSED, \
-      REPORT(dbsize), "Number of keys") \
+      REPORT(dbsize), "Get the number of keys") \
     X(INFO, "info", -1, NO_KEYS, SERVER, NONE, SLOW, REFUSED, \
-      REPORT(info), "Facts and counters of the server") \
+      REPORT(info), "Get properties and counters of the server") \
     X(SHUTDOWN, "shutdown", -1, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       REPORT(shutdown), "Stop the server cleanly") \
     X(PING, "ping", -1, NO_KEYS, CONNECTION, NONE, FAST, QUEUED, \
-      SESSION(ping), "PONG, or the message") \
+      SESSION(ping), "Reply with PONG, or with the message") \
     X(ECHO, "echo", 2, NO_KEYS, CONNECTION, NONE, FAST, QUEUED, \
       SESSION(echo), "The message") \
     X(QUIT, "quit", -1, NO_KEYS, CONNECTION, NONE, FAST, AT_ONCE, \
@@ -175,73 +175,71 @@
     X(AUTH, "auth", -2, NO_KEYS, CONNECTION, NONE, FAST, REFUSED, \
       SESSION(auth), "Log in: [user] password") \
     X(ACL, "acl", -2, ALL_KEYS, SERVER, NONE, SLOW, REFUSED, \
-      SESSION(acl), "Users and their rules: LIST, SETUSER, WHOAMI and more") \
+      SESSION(acl), "Manage users and their rules: LIST, SETUSER, WHOAMI and more") \
     X(HELLO, "hello", -1, NO_KEYS, CONNECTION, NONE, FAST, REFUSED, \
       SESSION(hello), "Choose RESP2 or RESP3, and log in: [version [AUTH user password] [SETNAME name]]") \
     X(SELECT, "select", 2, NO_KEYS, CONNECTION, NONE, FAST, QUEUED, \
-      SESSION(select), "Database 0, the only one") \
+      SESSION(select), "Select database 0, the only one") \
     X(RESET, "reset", 1, NO_KEYS, CONNECTION, NONE, FAST, AT_ONCE, \
       SESSION(reset), "Reset the connection's state") \
     X(MULTI, "multi", 1, NO_KEYS, TRANSACTIONS, NONE, FAST, AT_ONCE, \
-      TRANSACTION(multi), "Begin a transaction: commands are queued") \
+      TRANSACTION(multi), "Begin a transaction: queue the commands that follow") \
     X(EXEC, "exec", 1, NO_KEYS, TRANSACTIONS, NONE, SLOW, AT_ONCE, \
-      TRANSACTION(exec), "Carry out what is queued, whole or not at all") \
+      TRANSACTION(exec), "Run the queued commands, all or none") \
     X(DISCARD, "discard", 1, NO_KEYS, TRANSACTIONS, NONE, FAST, AT_ONCE, \
-      TRANSACTION(discard), "Forget what is queued") \
+      TRANSACTION(discard), "Discard the queued commands") \
     X(WATCH, "watch", -2, KEYS(1, -1, 1), TRANSACTIONS, NONE, FAST, AT_ONCE, \
-      ALONE(EACH_KEY, 0, OK), "EXEC carries nothing out if one of these keys was changed until then") \
+      ALONE(EACH_KEY, 0, OK), "Watch keys: EXEC runs nothing if one of them changes before") \
     X(UNWATCH, "unwatch", 1, NO_KEYS, TRANSACTIONS, NONE, FAST, QUEUED, \
-      SESSION(unwatch), "Watch no key any more") \
+      SESSION(unwatch), "Stop watching keys") \
     X(CLIENT, "client", -2, ALL_KEYS, CONNECTION, NONE, SLOW, REFUSED, \
-      SESSION(client), "ID, INFO, KILL, LIST, SETNAME and more: the connections") \
+      SESSION(client), "Manage connections: ID, INFO, KILL, LIST, SETNAME and more") \
     X(COMMAND, "command", -1, NO_KEYS, SERVER, NONE, SLOW, REFUSED, \
-      SESSION(command), "The commands: COUNT, DOCS, GETKEYS, INFO, LIST") \
+      SESSION(command), "Describe the commands: COUNT, DOCS, GETKEYS, INFO, LIST") \
     X(CONFIG, "config", -2, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
-      SESSION(config), "GET pattern ..., SET parameter value ..., REWRITE: the configuration") \
+      SESSION(config), "Read or change the configuration: GET pattern ..., SET parameter value ..., REWRITE") \
     X(LATENCY, "latency", -2, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
-      SESSION(latency), "DOCTOR, HISTOGRAM, HISTORY, LATEST, RESET: what took long") \
+      SESSION(latency), "Show slow events: DOCTOR, HISTOGRAM, HISTORY, LATEST, RESET") \
     X(SLOWLOG, "slowlog", -2, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
-      SESSION(slowlog), "GET, LEN, RESET: the commands that took longest") \
+      SESSION(slowlog), "Show slow commands: GET, LEN, RESET") \
     X(MONITOR, "monitor", 1, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
-      SESSION(monitor), "Be shown the commands of all connections, until RESET or QUIT") \
+      SESSION(monitor), "Stream the commands of all connections until RESET or QUIT") \
     X(LASTSAVE, "lastsave", 1, NO_KEYS, SERVER, NONE, FAST, QUEUED, \
-      SESSION(lastsave), "When the last snapshot was written, in seconds since 1970") \
+      SESSION(lastsave), "Get when the last snapshot was written, in seconds since 1970") \
     X(SAVE, "save", 1, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
-      SAVER(save), "Write a snapshot; the reply comes when it is safe") \
+      SAVER(save), "Write a snapshot, and reply when it is on storage") \
     X(BGSAVE, "bgsave", -1, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
-      REPORT(bgsave), "Begin to write a snapshot: [SCHEDULE]") \
+      REPORT(bgsave), "Start to write a snapshot: [SCHEDULE]") \
     X(BGREWRITEAOF, "bgrewriteaof", 1, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
-      REPORT(bgrewriteaof), "Begin to write a snapshot, which stands for the log before it") \
+      REPORT(bgrewriteaof), "Start to write a snapshot that replaces the log before it") \
     X(DIGEST, "digest", 1, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
-      SAVER(digest), "A checksum of all entries: the sequence it is of, their number, 32 digits") \
+      SAVER(digest), "Compute a checksum of all entries: the sequence, the number of entries, 32 hex digits") \
     X(WAITAOF, "waitaof", 4, NO_KEYS, GENERIC, NONE, SLOW, REFUSED, \
-      SAVER(waitaof), "Wait until the writes of this connection are on storage: " \
-      "1 or 0, replicas (none is counted), milliseconds") \
+      SAVER(waitaof), "Wait until the writes of this connection are on storage: numlocal (0 or 1) numreplicas (ignored) milliseconds") \
     X(WAIT, "wait", 3, NO_KEYS, GENERIC, NONE, SLOW, REFUSED, \
-      SAVER(wait), "How many replicas have the writes of this connection: waits for so many, " \
-      "so many milliseconds") \
+      SAVER(wait), "Wait until replicas have the writes of this connection, and count them: replicas milliseconds") \
     X(ROLE, "role", 1, NO_KEYS, SERVER, NONE, FAST, QUEUED, \
-      SESSION(role), "master or slave, how far, and of whom") \
+      SESSION(role), "Get the role, master or slave, with its sequence and its peers") \
     X(REPLICAOF, "replicaof", 3, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
-      SAVER(replicaof), "host port: be its replica; NO ONE: be a primary") \
+      SAVER(replicaof), "Become a replica: host port; or a primary: NO ONE") \
     X(SLAVEOF, "slaveof", 3, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
       SAVER(replicaof), "The same as REPLICAOF") \
     X(REPLICATE, "replicate", -9, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
-      REPORT(replicate), "What a replica sends: from here on the connection is its own") \
+      REPORT(replicate), "Start replication: sent by a replica, which keeps the connection") \
     X(EXPORTSLOTS, "exportslots", 12, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
-      REPORT(exportslots), "What a node sends that takes slots: from here on the connection is its own") \
+      REPORT(exportslots), "Start a slot migration: sent by the target node, which keeps the connection") \
     X(HA, "ha", -2, ALL_KEYS, SERVER, ADMIN, SLOW, REFUSED, \
-      SESSION(ha), "The shard that this server is a member of: STATUS, SWITCH, FORGET and more") \
+      SESSION(ha), "Show or change this server's shard: STATUS, SWITCH, FORGET and more") \
     X(TIME, "time", 1, NO_KEYS, SERVER, NONE, FAST, QUEUED, \
-      SESSION(time), "Seconds and microseconds of the clock") \
+      SESSION(time), "Get the clock: seconds and microseconds") \
     X(READONLY, "readonly", 1, NO_KEYS, CLUSTER, NONE, FAST, QUEUED, \
-      SESSION(readonly), "In cluster mode: serves this connection's reads at replicas") \
+      SESSION(readonly), "In cluster mode: let replicas serve the reads of this connection") \
     X(READWRITE, "readwrite", 1, NO_KEYS, CLUSTER, NONE, FAST, QUEUED, \
-      SESSION(readwrite), "In cluster mode: ends READONLY") \
+      SESSION(readwrite), "In cluster mode: end READONLY") \
     X(ASKING, "asking", 1, NO_KEYS, CLUSTER, NONE, FAST, QUEUED, \
-      SESSION(cluster_mode), "Accepted in cluster mode: a slot that comes is served once all of it is here") \
+      SESSION(cluster_mode), "Accepted without effect in cluster mode: a node serves a slot only after its migration") \
     X(CLUSTER, "cluster", -2, ALL_KEYS, CLUSTER, NONE, SLOW, REFUSED, \
-      SAVER(cluster), "The topology: INFO, NODES, SHARDS, SLOTS, SETTOPOLOGY, MOVE and more")
+      SAVER(cluster), "Show or change the cluster: INFO, NODES, SHARDS, SLOTS, SETTOPOLOGY, MOVE and more")
 /* clang-format on */
 
 #endif
