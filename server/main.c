@@ -69,6 +69,7 @@ struct waiting {
     int signal_fd;
     bool is_ready;     /* that was announced */
     bool reload_asked; /* by SIGHUP, while a snapshot was being loaded */
+    int stdin_fd;      /* standard input, whose end stops the server; -1: it does not */
     char line[START_LINE_BYTES];
 };
 
@@ -104,16 +105,31 @@ static bool take_signal(struct waiting *waiting)
     return false;
 }
 
-/* Waits for the end: a signal, which returns true, or until the server stops by itself. Announces
- * that it serves once everything is loaded, reloads at SIGHUP, and sends watchdog messages. */
+/* Reads what has come by standard input, and ignores it. Returns true at the end of the input. */
+static bool stdin_has_ended(int fd)
+{
+    char ignored[256];
+    const ssize_t size = read(fd, ignored, sizeof(ignored));
+    if (size > 0 || (size < 0 && (errno == EINTR || errno == EAGAIN))) {
+        return false;
+    }
+    sw_log(SW_LOG_NOTICE, "standard input has ended: sending the replies to accepted requests, "
+                          "then exiting");
+    return true;
+}
+
+/* Waits for the end: a signal or the end of standard input, which return true, or until the server
+ * stops by itself. Announces that it serves once everything is loaded, reloads at SIGHUP, and sends
+ * watchdog messages. */
 static bool wait_for_stop(struct waiting *waiting)
 {
     uint64_t watchdog_us = sw_notify_watchdog_us();
     /* It looks four times a period. sd_watchdog_enabled(3) advises two, but loops that slept since
      * the last look seem to make no progress, and one such look must not exceed the period. */
     int period_ms = watchdog_us == 0 ? -1 : (int)(watchdog_us / 4000 > 0 ? watchdog_us / 4000 : 1);
-    struct pollfd fds[2] = {{.fd = waiting->signal_fd, .events = POLLIN},
-                            {.fd = sw_server_stopped_fd(waiting->server), .events = POLLIN}};
+    struct pollfd fds[3] = {{.fd = waiting->signal_fd, .events = POLLIN},
+                            {.fd = sw_server_stopped_fd(waiting->server), .events = POLLIN},
+                            {.fd = waiting->stdin_fd, .events = POLLIN}};
     for (;;) {
         if (!waiting->is_ready && !sw_server_is_loading(waiting->server)) {
             announce(waiting);
@@ -121,7 +137,7 @@ static bool wait_for_stop(struct waiting *waiting)
         if (waiting->is_ready && waiting->reload_asked) {
             reload(waiting);
         }
-        int ready = poll(fds, 2, waiting->is_ready ? period_ms : LOAD_POLL_MS);
+        int ready = poll(fds, 3, waiting->is_ready ? period_ms : LOAD_POLL_MS);
         if (ready < 0 && errno != EINTR) {
             sw_log(SW_LOG_ERROR, "poll failed: %s", strerror(errno));
             return false;
@@ -132,6 +148,9 @@ static bool wait_for_stop(struct waiting *waiting)
         if (ready > 0 && fds[1].revents != 0) {
             return false;
         }
+        if (ready > 0 && fds[2].revents != 0 && stdin_has_ended(waiting->stdin_fd)) {
+            return true;
+        }
         if (waiting->is_ready && ready == 0 && sw_server_alive(waiting->server)) {
             sw_notify_watchdog();
         }
@@ -141,7 +160,8 @@ static bool wait_for_stop(struct waiting *waiting)
 static int serve(const struct sw_config *config, const struct sw_activated *activated,
                  int signal_fd, const sigset_t *stopping)
 {
-    struct waiting waiting = {.signal_fd = signal_fd};
+    struct waiting waiting = {.signal_fd = signal_fd,
+                              .stdin_fd = config->stop_with_stdin != 0 ? STDIN_FILENO : -1};
     int status = sw_server_start(config, activated, &waiting.server);
     if (status != 0) {
         return status == SW_START_CONFIG ? EXIT_CONFIG : 1;

@@ -73,6 +73,7 @@ struct sw_config {
     uint64_t tcp_buffer_bytes;            /* 0: the kernel sizes them */
     uint32_t tls_port;                    /* of RESP and bulk frames by TLS; 0: none */
     uint32_t tls_only;                    /* 1: there is no port without TLS */
+    uint32_t stop_with_stdin;             /* 1: the end of standard input stops the server */
     char tls_cert[SW_CONFIG_FILE_MAX];    /* PEM files; empty: none */
     char tls_key[SW_CONFIG_FILE_MAX];
     char tls_ca[SW_CONFIG_FILE_MAX];

@@ -84,6 +84,9 @@ SW_OPTION(acl_file, "acl-file", "server", SW_ANY, SW_TEXT(), "", "FILE",
 SW_OPTION(http_token_file, "http-token-file", "server", SW_ANY, SW_TEXT(), "", "FILE",
           "File whose first line /metrics and /status.json ask for as a bearer token; found as "
           "requirepass-file is. /healthz and /readyz stay open. Empty: none.")
+SW_OPTION(stop_with_stdin, "stop-with-stdin", "server", SW_ANY, SW_CHOICE(switches), "no", "yes|no",
+          "Stop, as SIGTERM does, when standard input ends. A program that starts the server as "
+          "its child gives it a pipe: the server stops when the program closes the pipe or dies.")
 SW_OPTION(http_bind, "http-bind", "server", SW_ANY, SW_ADDRESS(), "127.0.0.1", "ADDRESS",
           "Address of the status page, /metrics, /healthz and /readyz. Empty: no HTTP.")
 SW_OPTION(

@@ -7,8 +7,9 @@ import signal
 import sys
 import tempfile
 
-from harness import ROOT, Server, equal, eventually
+from harness import DAEMON, ROOT, Server, equal, eventually
 
+os.environ["SHERWOODD"] = str(DAEMON)  # what sherwood.open starts
 LIB = ROOT / "build" / "python" / "lib"
 sys.path.insert(0, str(LIB))
 

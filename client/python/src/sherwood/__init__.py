@@ -12,8 +12,9 @@ from ._device import Device
 from ._errors import Denied, Error, Failed, Full, Lost, Refused, Timeout
 from ._facts import Server
 from ._keys import hash_key, text_key
+from ._local import LocalClient, open_local as open  # pylint: disable=redefined-builtin
 from ._regions import Region
 from ._version import __version__
 
-__all__ = ["Client", "Denied", "Device", "Error", "Failed", "Full", "Lost", "Refused", "Region", "Server", "Timeout",
-           "connect", "connect_cluster", "hash_key", "text_key", "__version__"]
+__all__ = ["Client", "Denied", "Device", "Error", "Failed", "Full", "LocalClient", "Lost", "Refused", "Region", "Server", "Timeout",
+           "connect", "connect_cluster", "hash_key", "open", "text_key", "__version__"]

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: MIT
+"""A server of this program's own: sherwood.open() starts sherwoodd as a child, and stops it with the client."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import weakref
+from typing import Any, Optional, Union
+
+import numpy as np
+
+from ._client import Client
+from ._errors import Failed, Refused
+from ._link import Options
+
+# Seconds for the server to send its replies and to write its snapshot, before it is killed.
+_STOP_SECONDS = 120.0
+
+
+def _program(given: Optional[Union[str, os.PathLike[str]]]) -> str:
+    name = os.fspath(given) if given is not None else os.environ.get("SHERWOODD", "sherwoodd")
+    path = shutil.which(name) or (shutil.which(name, path="/usr/sbin:/usr/bin:/usr/local/bin") if "/" not in name else None)
+    if path is None:
+        raise Refused(f"open: there is no program {name!r}: install the package sherwood-server, or give program=,"
+                      " or set SHERWOODD to the path of sherwoodd")
+    return path
+
+
+def _text(value: Any) -> str:
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+
+
+def _flags(options: dict[str, Any]) -> list[str]:
+    return [part for name, value in options.items() for part in ("--" + name.replace("_", "-"), _text(value))]
+
+
+def _why(log: str) -> str:
+    """What the server said last."""
+    try:
+        with open(log, encoding="utf-8", errors="replace") as file:
+            lines = [line.strip() for line in file if line.strip()]
+    except OSError:
+        lines = []
+    return re.sub(r"^(\S+Z \w+|sherwoodd): ", "", lines[-1]) if lines else "it said nothing"
+
+
+def _stop(process: subprocess.Popen[bytes], folder: str, owner: int) -> None:
+    """Stops the server, unless this is a child that was forked from its owner."""
+    if os.getpid() != owner:
+        return
+    try:
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
+        process.wait(_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _start(command: list[str], log: str, seconds: float) -> subprocess.Popen[bytes]:
+    with open(log, "wb") as errors:
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,  # pylint: disable=consider-using-with
+                                   start_new_session=True)
+    assert process.stdout is not None
+    end = time.monotonic() + seconds
+    try:
+        ready, _, _ = select.select([process.stdout], [], [], max(0.0, end - time.monotonic()))
+        if ready and process.stdout.readline():
+            return process
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+    if not ready:
+        process.kill()
+    status = process.wait()
+    if status == 2:
+        raise Refused(f"open: {_why(log)}")
+    raise Failed(f"open: sherwoodd did not start within {seconds:g} s: {_why(log)}" if status == -signal.SIGKILL
+                 else f"open: sherwoodd ended with status {status}: {_why(log)}")
+
+
+class LocalClient(Client):
+    """A client whose server is a child of this process. close() stops both."""
+
+    __slots__ = ("_process", "_end")
+
+    def __init__(self, options: Options, process: subprocess.Popen[bytes], folder: str) -> None:
+        self._process = process
+        self._end = weakref.finalize(self, _stop, process, folder, os.getpid())
+        super().__init__(options)
+
+    @property
+    def pid(self) -> int:
+        """The process of the server."""
+        return self._process.pid
+
+    def close(self) -> None:
+        """Closes the connections as Client.close does, then stops the server and waits for its end."""
+        super().close()
+        self._end()
+
+
+def open_local(data_dir: Optional[Union[str, os.PathLike[str]]] = None, *, program: Optional[Union[str, os.PathLike[str]]] = None,
+               value_dtype: Any = None, timeout: float = 30.0, start_timeout: float = 60.0, **options: Any) -> LocalClient:
+    """Starts a server of this program's own and connects to it.
+
+        with sherwood.open(value_type="f32", value_bytes=512) as c: ...
+
+    The server listens on a Unix socket in a temporary folder that only this user may enter, and on no port. It stops
+    when the client is closed or garbage, and when this process and the children that it has forked end, in whatever way.
+
+    data_dir: a folder that keeps the table: the next open() of it continues with the same keys. None: the table is lost
+    with the client. options: those of sherwoodd, with underscores: capacity="64M", key_bits=32, engine="cache",
+    appendonly=True; Refused if the server does not accept them. Without them it takes a GPU if there is one.
+    program: sherwoodd; None: SHERWOODD of the environment, else that of PATH. value_dtype, timeout: as of connect().
+    start_timeout: seconds until the server is ready; a large data_dir takes longer.
+
+    To share the table with other programs, start sherwoodd as a service and replace open() by connect().
+    """
+    command = [_program(program)]
+    folder = tempfile.mkdtemp(prefix="sherwood-")
+    socket, log = os.path.join(folder, "socket"), os.path.join(folder, "log")
+    flags: dict[str, Any] = {"bind": "", "http_bind": "", "unix_socket": socket, "unix_socket_mode": "0600", "stop_with_stdin": True}
+    if data_dir is not None:
+        os.makedirs(data_dir, mode=0o700, exist_ok=True)
+        flags["data_dir"] = os.path.abspath(data_dir)
+    flags.update(options)
+    if flags["unix_socket"] != socket or flags["stop_with_stdin"] is not True:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise Refused("open: unix_socket and stop_with_stdin are open()'s own: start sherwoodd yourself, and connect()")
+    process: Optional[subprocess.Popen[bytes]] = None
+    try:
+        process = _start(command + _flags(flags), log, start_timeout)
+        dtype = None if value_dtype is None else np.dtype(value_dtype).str
+        return LocalClient(Options("unix:" + socket, timeout=float(timeout), value_dtype=dtype), process, folder)
+    except BaseException:
+        if process is not None and process.poll() is None:
+            process.kill()
+            process.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+        raise

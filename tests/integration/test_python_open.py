@@ -1,0 +1,99 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""sherwood.open: a server that is the program's own. It starts with one call, and never outlives the program."""
+
+import gc
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+
+from harness import case, check, equal, eventually, main
+from package import LIB, np, raises, same, sherwood
+
+SMALL = {"capacity": "64K", "backend": "cpu", "loops": 1}
+
+def lives(pid):
+    """Is there such a process that has not ended?"""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+def gone(pid):
+    eventually(lambda: not lives(pid), f"the server {pid} has ended")
+
+@case
+def one_call():
+    """integers, rows and strings by one call each; close() stops the server and removes its folder"""
+    with sherwood.open(**SMALL) as c:
+        c.set_many([1, 2], [10, 20])
+        same(c.get_many([1, 2, 3], default=0), np.array([10, 20, 0], np.uint64))
+        pid, folder = c.pid, os.path.dirname(c.address.removeprefix("unix:"))
+        equal(os.stat(folder).st_mode & 0o777, 0o700, "the folder is this user's")
+        ports = subprocess.run(["ss", "-Hltnp"], capture_output=True, text=True, check=False).stdout
+        check(f"pid={pid}," not in ports, f"it listens on a port: {ports}")
+    check(not lives(pid) and not os.path.exists(folder), "server and folder are gone")
+    with sherwood.open(**SMALL, value_type="f32", value_bytes=8, value_dtype=np.float32) as c:
+        c.set_many([7], [[0.5, 1.5]])
+        same(c.get_many([7], default=0), np.array([[0.5, 1.5]], np.float32))
+
+@case
+def kept():
+    """with data_dir the next open() has the same keys; without it nothing is left"""
+    with tempfile.TemporaryDirectory() as folder:
+        where = os.path.join(folder, "table")
+        with sherwood.open(where, **SMALL, appendonly=True) as c:
+            c.set_many(np.arange(1000), np.arange(1000) * 3)
+        with sherwood.open(where, **SMALL, appendonly=True) as c:
+            same(c.get_many(np.arange(1000), default=0), np.arange(1000, dtype=np.uint64) * 3)
+            raises(sherwood.Failed, "another sherwoodd", sherwood.open, where, **SMALL)
+    with sherwood.open(**SMALL) as c:
+        equal(len(c), 0, "another table")
+
+@case
+def refusals():
+    """no program, an option that does not exist, a value that is wrong, a program that is no server"""
+    raises(sherwood.Refused, "sherwood-server", sherwood.open, program="/nowhere/sherwoodd")
+    raises(sherwood.Refused, "--colour", sherwood.open, colour="red")
+    raises(sherwood.Refused, "capacity", sherwood.open, capacity="many")
+    raises(sherwood.Refused, "unix_socket", sherwood.open, unix_socket="/tmp/x")
+    raises(sherwood.Failed, "status 0", sherwood.open, program="/bin/true")
+    raises(sherwood.Failed, "did not start within", sherwood.open, program="/usr/bin/yes", start_timeout=0.0)
+
+PROGRAM = """
+import os, signal, sys
+sys.path.insert(0, sys.argv[1])
+import sherwood
+c = sherwood.open(capacity="64K", backend="cpu", loops=1)
+c[1] = 2
+print(c.pid, flush=True)
+end = sys.argv[2]
+if end == "kill":
+    os.kill(os.getpid(), signal.SIGKILL)
+elif end == "exception":
+    raise ValueError("a mistake")
+elif end == "fork":
+    if os.fork() == 0:
+        sys.exit(0)
+    os.wait()
+    assert c[1] == 2
+"""
+
+@case
+def no_orphans():
+    """whatever ends the program, kill -9 too, ends its server; a forked child that exits does not"""
+    for end in ("return", "exception", "fork", "kill", "kill", "kill"):
+        done = subprocess.run([sys.executable, "-c", PROGRAM, str(LIB), end], capture_output=True, text=True, timeout=60,
+                              check=False)
+        equal(done.returncode, {"kill": -signal.SIGKILL, "exception": 1}.get(end, 0), f"{end}: {done.stderr}")
+        gone(int(done.stdout))
+    c = sherwood.open(**SMALL)
+    pid = c.pid
+    del c
+    gc.collect()
+    gone(pid)
+
+main()
