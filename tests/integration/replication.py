@@ -139,9 +139,13 @@ class Relay:
     def accept(self):
         client, _ = self.listener.accept()
         try:
-            self.pairs.append((client, socket.create_connection(("127.0.0.1", self.target), 5)))
+            pair = client, socket.create_connection(("127.0.0.1", self.target), 5)
         except OSError:
             client.close()
+            return
+        for one in pair: # or the end of each piece waits for a delayed acknowledgement
+            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.pairs.append(pair)
 
     def pass_on(self, one):
         pair = next((p for p in self.pairs if one in p), None)
