@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/bulk/admit.h"
 #include "server/bulk/bulk.h"
 #include "server/bulk/reply.h"
 #include "server/repl/digest.h"
@@ -129,6 +130,7 @@ struct sw_bulk_reading {
     uv_work_t work;
     struct sw_table *table;
     struct sw_digest digest;
+    uint64_t closures; /* sw_repl_closures when it began */
     int outcome;
     bool is_done;
     char reason[SW_FRAME_TEXT_BYTES_MAX];
@@ -165,6 +167,52 @@ static void say_digest(struct sw_bulk_frame *frame)
     sw_bulk_reply(frame, &reply, NULL, 0);
 }
 
+/* Replies with a refusal if reads are refused now. */
+static bool role_refuses(struct sw_bulk_frame *frame)
+{
+    struct sw_reply reply = {.request_id = frame->request.request_id};
+    reply.status =
+        sw_bulk_role_refuses(frame->bulk, &frame->request, reply.message, sizeof(reply.message));
+    if (reply.status == SW_REPLY_OK) {
+        return false;
+    }
+    free(frame->reading);
+    frame->reading = NULL;
+    sw_bulk_reply(frame, &reply, NULL, 0);
+    return true;
+}
+
+static uint64_t closures_of(const struct sw_bulk_frame *frame)
+{
+    const struct sw_repl *repl = frame->bulk->owner.repl;
+    return repl == NULL ? 0 : sw_repl_closures(&repl->state);
+}
+
+/* Lets a thread compute the digest, and takes the frame meanwhile; or replies that reads are
+ * refused. */
+static void compute_beside(struct sw_bulk_frame *frame)
+{
+    struct sw_bulk_reading *reading = frame->reading;
+    reading->closures = closures_of(frame); /* before the check */
+    if (role_refuses(frame)) {
+        return;
+    }
+    reading->is_done = false;
+    sw_list_push(&frame->bulk->waits, &frame->link);
+    uv_queue_work(frame->bulk->net->uv, &reading->work, compute, on_computed);
+}
+
+/* The thread is done. If reads were closed meanwhile, the digest may be of a table that a snapshot
+ * of the primary had filled in part: it is computed again. */
+static void finish_reading(struct sw_bulk_frame *frame)
+{
+    if (frame->reading->closures != closures_of(frame) && frame->conn->state != SW_CONN_CLOSED) {
+        compute_beside(frame);
+    } else {
+        say_digest(frame);
+    }
+}
+
 static void read_table(struct sw_bulk_frame *frame)
 {
     struct sw_table *table = frame->bulk->batches->table;
@@ -180,8 +228,7 @@ static void read_table(struct sw_bulk_frame *frame)
     }
     reading->table = table;
     reading->work.data = reading;
-    sw_list_push(&frame->bulk->waits, &frame->link);
-    uv_queue_work(frame->bulk->net->uv, &reading->work, compute, on_computed);
+    compute_beside(frame);
 }
 
 /* --- all -------------------------------------------------------------------------------------- */
@@ -202,7 +249,7 @@ void sw_bulk_start_wait(struct sw_bulk_frame *frame)
 static bool ends(struct sw_bulk_frame *frame)
 {
     bool (*is_over)(struct sw_bulk_frame * frame) = NULL;
-    void (*say)(struct sw_bulk_frame * frame) = say_digest;
+    void (*say)(struct sw_bulk_frame * frame) = finish_reading;
     if (frame->request.operation == SW_OPERATION_WAIT_DURABLE) {
         is_over = is_durable;
         say = say_durable;

@@ -63,6 +63,7 @@ void sw_repl_rise(struct sw_repl_state *state)
 uint64_t sw_repl_close_reads(struct sw_repl_state *state)
 {
     __atomic_store_n(&state->lacks_data, true, __ATOMIC_SEQ_CST);
+    __atomic_add_fetch(&state->closures, 1, __ATOMIC_SEQ_CST);
     return __atomic_add_fetch(&state->fence, 1, __ATOMIC_SEQ_CST);
 }
 

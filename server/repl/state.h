@@ -46,6 +46,7 @@ struct sw_repl_state {
     bool lacks_data;    /* the table is at no position: the server also refuses reads */
     uint64_t applied;   /* replica: the last write of its primary that it has applied */
     uint64_t fence;     /* raised by each call that refuses requests, sw_repl_pause included */
+    uint64_t closures;  /* times that reads were closed */
     uint64_t demotions; /* times that writes were closed: earlier writes may be undone */
     bool is_down;       /* a member of a shard that is not primary and follows none */
     bool is_paused;     /* a primary of a shard that hands over */
@@ -86,6 +87,12 @@ static inline uint64_t sw_repl_fence(const struct sw_repl_state *state)
 {
     return __atomic_load_n(&state->fence, __ATOMIC_SEQ_CST);
 }
+/* For a read that outlives the fence: if the number is unchanged at its end, the table was at a
+ * position all the while. The caller reads the number first, then checks sw_repl_lacks_data. */
+static inline uint64_t sw_repl_closures(const struct sw_repl_state *state)
+{
+    return __atomic_load_n(&state->closures, __ATOMIC_SEQ_CST);
+}
 static inline uint64_t sw_repl_demotions(const struct sw_repl_state *state)
 {
     return __atomic_load_n(&state->demotions, __ATOMIC_SEQ_CST);
@@ -125,7 +132,7 @@ uint64_t sw_repl_pause(struct sw_repl_state *state);
 void sw_repl_rise(struct sw_repl_state *state);
 
 /* Refuse reads, or writes, from now on. Those in flight have ended once every loop has seen the
- * fence that is returned. */
+ * fence that is returned. DIGEST is the exception: see sw_repl_closures. */
 uint64_t sw_repl_close_reads(struct sw_repl_state *state);
 uint64_t sw_repl_close_writes(struct sw_repl_state *state);
 /* Serves reads again: the table is at a position. */

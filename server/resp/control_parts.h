@@ -59,6 +59,7 @@ struct sw_control {
     struct sw_digest digest;
     bool says_ok;        /* SAVE, REPLICAOF, PAUSE: the reply, unless there is an error */
     bool is_computed;    /* DIGEST: the thread has ended its work */
+    uint64_t closures;   /* DIGEST: sw_repl_closures when it began */
     struct sw_text keys; /* SCAN: keys of the reply, encoded */
     uint32_t keys_count; /* SCAN: number of keys of the reply */
     int slot;            /* CLUSTER, DBSIZE: the slot to count; negative: all slots of this node */

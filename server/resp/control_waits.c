@@ -10,6 +10,7 @@
 #include "server/log/saver.h"
 #include "server/net/conn.h"
 #include "server/repl/repl.h"
+#include "server/resp/admit.h"
 #include "server/resp/control.h"
 #include "server/resp/control_parts.h"
 #include "server/resp/resp.h"
@@ -144,10 +145,34 @@ static void on_computed(uv_work_t *work, int status)
     ((struct sw_control *)work->data)->is_computed = status == 0;
 }
 
-/* The thread has the command until then, whatever becomes of the connection. */
+/* Lets a thread compute the digest, unless reads are refused now. */
+static bool compute_beside(struct sw_control *control)
+{
+    const struct sw_repl *repl = control->resp->owner.repl;
+    control->closures = repl == NULL ? 0 : sw_repl_closures(&repl->state); /* before the check */
+    const char *refusal = sw_refusal_of_exec(control->resp->batches, true, false);
+    if (refusal != NULL) {
+        snprintf(control->error, sizeof(control->error), "%s", refusal);
+        return false;
+    }
+    control->is_computed = false;
+    control->error[0] = '\0';
+    uv_queue_work(control->resp->net->uv, &control->work, compute, on_computed);
+    return true;
+}
+
+/* The thread has the command until then, whatever becomes of the connection. If reads were closed
+ * meanwhile, the digest may be of a table that a snapshot of the primary had filled in part: it is
+ * computed again. */
 static bool is_computed(struct sw_control *control)
 {
-    return control->is_computed;
+    const struct sw_repl *repl = control->resp->owner.repl;
+    const bool is_torn =
+        control->is_computed && repl != NULL && sw_repl_closures(&repl->state) != control->closures;
+    if (!is_torn || sw_control_is_gone(control)) {
+        return control->is_computed;
+    }
+    return !compute_beside(control);
 }
 
 bool sw_control_run_digest(struct sw_control *control, const struct sw_resp_command *arguments)
@@ -159,8 +184,10 @@ bool sw_control_run_digest(struct sw_control *control, const struct sw_resp_comm
                                  "backend");
     }
     control->work.data = control;
+    if (!compute_beside(control)) {
+        return sw_control_refuse(control, control->error);
+    }
     sw_control_wait_until(control, is_computed);
-    uv_queue_work(control->resp->net->uv, &control->work, compute, on_computed);
     return true;
 }
 

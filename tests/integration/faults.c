@@ -40,9 +40,11 @@ struct faults {
     uint32_t spare_small; /* syncs of files below SMALL bytes are left alone */
     uint32_t silent;      /* the resolver does not answer look-ups of names */
     uint32_t asking;      /* number of look-ups that wait for it */
+    uint32_t work_held;   /* threads of libuv begin no work until this is 0 */
+    uint32_t work_waits;  /* number of works that wait for it */
 };
 
-enum { LOST_MAX = 1024, PART = 4096, SMALL = 65536 };
+enum { LOST_MAX = 1024, PART = 4096, SMALL = 65536, WORKS_MAX = 64 };
 
 static struct faults *faults;
 static uint64_t lost[LOST_MAX]; /* atomic: inodes of files with a failed sync */
@@ -238,6 +240,57 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
         __atomic_fetch_sub(&faults->asking, 1, __ATOMIC_RELAXED);
     }
     return real(node, service, hints, found);
+}
+
+/* --- work for the threads of libuv ------------------------------------------------------------ */
+
+/* Requests of libuv that were queued. A request is freed after its work has ended. */
+static struct {
+    void *request; /* atomic; NULL: free */
+    void (*work)(void *request);
+} works[WORKS_MAX];
+
+/* On a thread of libuv. */
+static void begin_work(void *request)
+{
+    void (*work)(void *request) = NULL;
+    for (int i = 0; i < WORKS_MAX && work == NULL; i++) {
+        if (__atomic_load_n(&works[i].request, __ATOMIC_ACQUIRE) == request) {
+            work = works[i].work;
+            __atomic_store_n(&works[i].request, NULL, __ATOMIC_RELEASE);
+        }
+    }
+    if (work == NULL) {
+        abort();
+    }
+    __atomic_fetch_add(&faults->work_waits, 1, __ATOMIC_RELAXED);
+    while (__atomic_load_n(&faults->work_held, __ATOMIC_ACQUIRE) != 0) {
+        usleep(1000);
+    }
+    __atomic_fetch_sub(&faults->work_waits, 1, __ATOMIC_RELAXED);
+    work(request);
+}
+
+/* libuv's header is left out: the types of its arguments do not matter here. */
+int uv_queue_work(void *loop, void *request, void (*work)(void *request),
+                  void (*done)(void *request, int status))
+{
+    int (*real)(void *, void *, void (*)(void *), void (*)(void *, int)) = next("uv_queue_work");
+    static uint32_t lock;
+    int i = 0;
+    while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE) != 0) {
+        usleep(1);
+    }
+    while (i < WORKS_MAX && __atomic_load_n(&works[i].request, __ATOMIC_ACQUIRE) != NULL) {
+        i++;
+    }
+    if (i == WORKS_MAX) {
+        abort();
+    }
+    works[i].work = work;
+    __atomic_store_n(&works[i].request, request, __ATOMIC_RELEASE);
+    __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+    return real(loop, request, begin_work, done);
 }
 
 int openat(int dir, const char *name, int flags, ...)

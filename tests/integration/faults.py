@@ -38,7 +38,8 @@ class Fault(ctypes.Structure):
 class Words(ctypes.Structure):
     """`struct faults`."""
 
-    _fields_ = [(kind, Fault) for kind in KINDS] + [(name, ctypes.c_uint32) for name in ("repeated", "spare_small", "silent", "asking")]
+    _fields_ = [(kind, Fault) for kind in KINDS] + [(name, ctypes.c_uint32) for name in ("repeated", "spare_small", "silent", "asking",
+                                                                                      "work_held", "work_waits")]
 
 
 class Faults:
@@ -61,3 +62,4 @@ class Faults:
     def end(self):
         for kind in KINDS:
             getattr(self, kind).end()
+        self.words.work_held = 0

@@ -5,10 +5,13 @@
 SHERWOOD_SEED=N repeats a run that failed."""
 
 import random
+import struct
 
 import wire
 from data_directory import Directory, durable
+from faults import Faults
 from harness import BUILD, Server, case, check, drawn_seed, equal, eventually, main, run
+from replication import SMALL, Relay, ask, info
 
 CLI = BUILD / "sherwood-cli"
 
@@ -141,6 +144,63 @@ def program_compares():
               "those that are named, and no third one")
         two.stop()
         check("127.0.0.1" in run(CLI, "-p", one.port, "digest", f"127.0.0.1:{two.port}", rc=1), "one that is gone")
+
+
+@case
+def while_a_snapshot_comes():
+    """a DIGEST that a replica began before its table was replaced tells of the table behind that, and of no part of one"""
+    faults = Faults()
+    keys, passed, flags = 800_000, 6 << 20, (*SMALL, "--repl-timeout", "60")
+
+    def spoil(data):
+        if relay.passed > passed:
+            relay.held.set()
+        return data
+
+    def digests():
+        """By RESP and by a frame: both admitted, and no thread has begun either."""
+        faults.words.work_held = 1
+        connections = server.connect(), server.connect()
+        connections[0].sendall(wire.command("DIGEST"))
+        connections[1].sendall(wire.frame(wire.DIGEST, ()))
+        eventually(lambda: faults.words.work_waits == 2, "both are admitted")
+        return connections
+
+    with Server(*flags) as primary, Relay(primary.port) as relay, \
+            Server(*flags, "--seed", "2", environment=faults.environment()) as server:
+        with primary.connect() as connection:
+            connection.sendall(b"".join(wire.frame(wire.SET, range(at, at + 4000), range(4000)) for at in range(0, keys, 4000)))
+            for _ in range(0, keys, 4000):
+                equal(wire.read_frame(connection).status, wire.OK, "a SET")
+        ask(server, "SET", keys, 1)
+        relay.hold()
+        equal(ask(server, "REPLICAOF", "127.0.0.1", relay.port), "OK", "it follows, and hears nothing")
+        plain, framed = digests()
+        relay.spoil = spoil
+        relay.held.clear()
+        eventually(lambda: int(info(server).get("master_sync_read_bytes", 0)) > 0, "a part of the snapshot")
+        faults.words.work_held = 0
+        check("LOADING" in str(wire.Replies(plain).read()), "by RESP")
+        equal(wire.read_frame(framed).status, wire.LOADING, "by a frame")
+        relay.spoil = None
+        relay.held.clear()
+        eventually(lambda: info(server)["master_link_status"] == "up", "a replica")
+        # once more, and the table is whole when the threads begin
+        ask(server, "REPLICAOF", "NO", "ONE")
+        ask(server, "SET", keys, 1)
+        relay.hold()
+        equal(ask(server, "REPLICAOF", "127.0.0.1", relay.port), "OK", "it follows again")
+        again, framed_again = digests()
+        relay.held.clear()
+        eventually(lambda: info(server)["master_link_status"] == "up", "a replica")
+        equal(info(server)["sherwood_resyncs"], "2", "snapshots")
+        faults.words.work_held = 0
+        wanted = ask(primary, "DIGEST")
+        equal(wire.Replies(again).read(), wanted, "by RESP")
+        got = wire.read_frame(framed_again).digest
+        equal([got[1], got[2], b"%016x%016x" % struct.unpack("<2Q", got[3])], wanted, "by a frame")
+        for each in (plain, framed, again, framed_again):
+            each.close()
 
 
 def told(server):
