@@ -56,18 +56,20 @@ extern "C" {
  * the certificates of the nodes are verified for their host names. Fails if no primary can be
  * reached. If only some can be reached, calls with keys of the others fail. A cluster has at most
  * SHERWOOD_STRIPES_MAX shards. */
-int sherwood_connect_cluster(const char *const *addresses, size_t count,
-                             const struct sherwood_options *options, struct sherwood **out);
+SHERWOOD_MUST_CHECK int sherwood_connect_cluster(const char *const *addresses, size_t count,
+                                                 const struct sherwood_options *options,
+                                                 struct sherwood **out);
 /* Does the same. On failure it also writes a sentence to `text`, which may be NULL. */
-int sherwood_connect_cluster_text(const char *const *addresses, size_t count,
-                                  const struct sherwood_options *options, struct sherwood **out,
-                                  char *text, size_t text_bytes);
+SHERWOOD_MUST_CHECK int sherwood_connect_cluster_text(const char *const *addresses, size_t count,
+                                                      const struct sherwood_options *options,
+                                                      struct sherwood **out, char *text,
+                                                      size_t text_bytes);
 
 /* Returns the epoch of the handle's topology, or 0 if the handle is not of a cluster. */
 uint64_t sherwood_cluster_epoch(const struct sherwood *client);
 
 /* Waits for the requests in flight, and loads the topology again. */
-int sherwood_cluster_reload(struct sherwood *client);
+SHERWOOD_MUST_CHECK int sherwood_cluster_reload(struct sherwood *client);
 
 /* The facts of a shard, and the handle's counters since it connected to the shard's primary. */
 struct sherwood_shard {
@@ -85,8 +87,8 @@ struct sherwood_shard {
         .size = sizeof(struct sherwood_shard) \
     }
 /* Returns false if there is no shard number i, or the handle is not of a cluster. */
-bool sherwood_cluster_shard(const struct sherwood *client, uint32_t i,
-                            struct sherwood_shard *shard);
+SHERWOOD_MUST_CHECK bool sherwood_cluster_shard(const struct sherwood *client, uint32_t i,
+                                                struct sherwood_shard *shard);
 
 /* Returns the hash slot of a key, 0 to 16,383: the CRC16 of its decimal text, as in Redis Cluster.
  * Servers with resp-keys raw compute the CRC16 of the key's bytes instead: do not use this function

@@ -6,9 +6,9 @@
  *
  *     struct sherwood_cuda *cuda;
  *     if (sherwood_cuda_attach("unix:/run/sherwood/sherwood.sock", NULL, &cuda, NULL, 0)) ...
- *     sherwood_cuda_run(cuda, SHERWOOD_GET, keys, NULL, count, values, found);     // waits
- *     sherwood_cuda_get(cuda, keys, count, values, found, stream);                 // in stream
- * order sherwood_cuda_close(cuda);
+ *     if (sherwood_cuda_run(cuda, SHERWOOD_GET, keys, NULL, count, values, found)) ... // waits
+ *     if (sherwood_cuda_get(cuda, keys, count, values, found, stream)) ... // in stream order
+ *     sherwood_cuda_close(cuda);
  *
  * Arrays are device pointers of the primary context of the server's device, into ordinary
  * allocations, as torch and cupy give them. Memory of CUDA's pools, managed memory and torch's
@@ -43,8 +43,10 @@ typedef void *sherwood_cuda_stream;
 /* Connects to "unix:/path" and finds the device of the server in this process, by its UUID. It does
  * not make the device current in any thread. `options` as for sherwood_connect. On failure *out is
  * NULL, and `text`, which may be NULL, receives a sentence. */
-int sherwood_cuda_attach(const char *address, const struct sherwood_options *options,
-                         struct sherwood_cuda **out, char *text, size_t text_bytes);
+SHERWOOD_MUST_CHECK int sherwood_cuda_attach(const char *address,
+                                             const struct sherwood_options *options,
+                                             struct sherwood_cuda **out, char *text,
+                                             size_t text_bytes);
 /* Waits for calls in stream order, then frees everything. NULL is allowed. */
 void sherwood_cuda_close(struct sherwood_cuda *cuda);
 
@@ -61,32 +63,37 @@ const char *sherwood_cuda_error(void);
  * before they write, parts of rows): copy their arrays to the host and call sherwood_run. Keys and
  * values must be in memory when the call begins: synchronise their stream before. When it returns,
  * every stream sees the answers. */
-int sherwood_cuda_run(struct sherwood_cuda *cuda, enum sherwood_operation operation,
-                      const void *keys, const void *values, size_t count, void *previous,
-                      uint64_t *found);
+SHERWOOD_MUST_CHECK int sherwood_cuda_run(struct sherwood_cuda *cuda,
+                                          enum sherwood_operation operation, const void *keys,
+                                          const void *values, size_t count, void *previous,
+                                          uint64_t *found);
 
 /* Does the same in the order of a stream: after the work that the stream has, and before the work
  * that it gets later. It returns at once. sherwood_cuda_check reports later failures; after a
  * failure the stream goes on, and the answers are not written. Not allowed while the stream is
  * captured. Calls of one stream take effect in their order. At most SHERWOOD_CUDA_ORDERED_MAX calls
  * are in flight; one more blocks until another has ended. */
-int sherwood_cuda_run_on(struct sherwood_cuda *cuda, enum sherwood_operation operation,
-                         const void *keys, const void *values, size_t count, void *previous,
-                         uint64_t *found, sherwood_cuda_stream stream);
+SHERWOOD_MUST_CHECK int sherwood_cuda_run_on(struct sherwood_cuda *cuda,
+                                             enum sherwood_operation operation, const void *keys,
+                                             const void *values, size_t count, void *previous,
+                                             uint64_t *found, sherwood_cuda_stream stream);
 #define SHERWOOD_CUDA_ORDERED_MAX 64
-int sherwood_cuda_get(struct sherwood_cuda *cuda, const void *keys, size_t count, void *values,
-                      uint64_t *found, sherwood_cuda_stream stream);
-int sherwood_cuda_set(struct sherwood_cuda *cuda, const void *keys, const void *values,
-                      size_t count, sherwood_cuda_stream stream);
-int sherwood_cuda_delete(struct sherwood_cuda *cuda, const void *keys, size_t count,
-                         uint64_t *found, sherwood_cuda_stream stream);
+SHERWOOD_MUST_CHECK int sherwood_cuda_get(struct sherwood_cuda *cuda, const void *keys,
+                                          size_t count, void *values, uint64_t *found,
+                                          sherwood_cuda_stream stream);
+SHERWOOD_MUST_CHECK int sherwood_cuda_set(struct sherwood_cuda *cuda, const void *keys,
+                                          const void *values, size_t count,
+                                          sherwood_cuda_stream stream);
+SHERWOOD_MUST_CHECK int sherwood_cuda_delete(struct sherwood_cuda *cuda, const void *keys,
+                                             size_t count, uint64_t *found,
+                                             sherwood_cuda_stream stream);
 /* Returns SHERWOOD_OK, or the status of the first call in stream order that failed since the last
  * sherwood_cuda_check. With `waits` it first waits until all earlier calls have ended. */
-int sherwood_cuda_check(struct sherwood_cuda *cuda, bool waits);
+SHERWOOD_MUST_CHECK int sherwood_cuda_check(struct sherwood_cuda *cuda, bool waits);
 
 /* Register and unregister the allocation that the pointer lies in. Registering is optional.
  * Unregister an allocation before you free it if the system must get its memory back at once. */
-int sherwood_cuda_register(struct sherwood_cuda *cuda, const void *pointer);
+SHERWOOD_MUST_CHECK int sherwood_cuda_register(struct sherwood_cuda *cuda, const void *pointer);
 int sherwood_cuda_unregister(struct sherwood_cuda *cuda, const void *pointer);
 
 #ifdef __cplusplus

@@ -34,11 +34,12 @@ extern "C" {
 struct sherwood_region;
 /* Makes a region of `bytes` zeros, rounded up to pages. SHERWOOD_E_REQUEST: the server shares no
  * memory, or no more; sherwood_error names the limit. The handle owns the region. */
-int sherwood_region_create(struct sherwood *client, size_t bytes, struct sherwood_region **out);
+SHERWOOD_MUST_CHECK int sherwood_region_create(struct sherwood *client, size_t bytes,
+                                               struct sherwood_region **out);
 /* Returns the region's memory. Stores its size in *bytes, which may be NULL. */
 void *sherwood_region_memory(const struct sherwood_region *region, size_t *bytes);
 /* Takes the next bytes of a region, aligned to 64. Returns NULL if there are no more. */
-void *sherwood_region_allocate(struct sherwood_region *region, size_t bytes);
+SHERWOOD_MUST_CHECK void *sherwood_region_allocate(struct sherwood_region *region, size_t bytes);
 /* Takes back everything that was allocated. */
 void sherwood_region_reset(struct sherwood_region *region);
 /* Waits for the requests in flight that use the region, on every connection of the handle, and
@@ -69,11 +70,12 @@ struct sherwood_memory {
  * cannot take this memory away from the server. So where a connection ends with requests in flight,
  * the server may still write to their arrays, until it has closed its side or ended. After
  * SHERWOOD_E_TIMEOUT the safe way is to unmap this memory and to register new memory. */
-int sherwood_region_register(struct sherwood *client, const struct sherwood_memory *memory,
-                             struct sherwood_region **out);
+SHERWOOD_MUST_CHECK int sherwood_region_register(struct sherwood *client,
+                                                 const struct sherwood_memory *memory,
+                                                 struct sherwood_region **out);
 /* Stores the UUID of the CUDA device whose memory can become a region. SHERWOOD_E_REQUEST: the
  * server has no such device. */
-int sherwood_region_device(struct sherwood *client, uint8_t uuid[16]);
+SHERWOOD_MUST_CHECK int sherwood_region_device(struct sherwood *client, uint8_t uuid[16]);
 
 #ifdef __cplusplus
 }

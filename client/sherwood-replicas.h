@@ -31,7 +31,7 @@ const char *sherwood_primary(const struct sherwood *client);
  * replies; the handle keeps its connections. If the handle has written before,
  * sherwood_wait_replicas and sherwood_wait_durable then return SHERWOOD_E_CONNECTION once: whether
  * the new primary has these writes is not known. */
-int sherwood_follow(struct sherwood *client);
+SHERWOOD_MUST_CHECK int sherwood_follow(struct sherwood *client);
 
 /* Waits until `replicas` replicas have all writes of this handle, for at most timeout_ms
  * milliseconds (negative: without limit). Stores the number of replicas that have them in *reached:
@@ -42,8 +42,8 @@ int sherwood_follow(struct sherwood *client);
  * ended since the last call, so whether replicas have its writes is not known. The next call waits
  * for the writes of the other connections. SHERWOOD_E_SHARD: a server is no longer the primary. The
  * command WAIT does the same, except that its timeout 0 means without limit. */
-int sherwood_wait_replicas(struct sherwood *client, uint32_t replicas, int timeout_ms,
-                           uint32_t *reached);
+SHERWOOD_MUST_CHECK int sherwood_wait_replicas(struct sherwood *client, uint32_t replicas,
+                                               int timeout_ms, uint32_t *reached);
 
 /* A checksum of all entries: servers with equal entries have equal sums, whatever their capacities,
  * engines, backends and histories. A replica with the `sequence` of its primary has the same sums.
@@ -54,7 +54,7 @@ struct sherwood_digest {
     uint64_t entries;
     uint64_t sums[2];
 };
-int sherwood_digest(struct sherwood *client, struct sherwood_digest *digest);
+SHERWOOD_MUST_CHECK int sherwood_digest(struct sherwood *client, struct sherwood_digest *digest);
 
 #ifdef __cplusplus
 }

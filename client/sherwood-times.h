@@ -44,21 +44,24 @@ struct sherwood_times {
  * if it has one, EXPIRE_LATER if it has an earlier one, EXPIRE_EARLIER if it has a later one or
  * none, EXPIRE_SHORTEN if it has a later one. After these operations and PERSIST, `found` has the
  * keys that were changed. */
-int sherwood_run_times(struct sherwood *client, enum sherwood_operation operation, const void *keys,
-                       const void *values, size_t count, void *previous, uint64_t *found,
-                       const struct sherwood_times *times);
-int sherwood_set_times(struct sherwood *client, const void *keys, const void *values, size_t count,
-                       const struct sherwood_times *times);
+SHERWOOD_MUST_CHECK int sherwood_run_times(struct sherwood *client,
+                                           enum sherwood_operation operation, const void *keys,
+                                           const void *values, size_t count, void *previous,
+                                           uint64_t *found, const struct sherwood_times *times);
+SHERWOOD_MUST_CHECK int sherwood_set_times(struct sherwood *client, const void *keys,
+                                           const void *values, size_t count,
+                                           const struct sherwood_times *times);
 /* `changed`, which may be NULL, is a bitmap as `found`. */
-int sherwood_expire(struct sherwood *client, const void *keys, size_t count,
-                    const struct sherwood_times *times, uint64_t *changed);
+SHERWOOD_MUST_CHECK int sherwood_expire(struct sherwood *client, const void *keys, size_t count,
+                                        const struct sherwood_times *times, uint64_t *changed);
 /* Removes the expiry times of keys. `changed`, which may be NULL, has the keys that had one. */
-int sherwood_persist(struct sherwood *client, const void *keys, size_t count, uint64_t *changed);
+SHERWOOD_MUST_CHECK int sherwood_persist(struct sherwood *client, const void *keys, size_t count,
+                                         uint64_t *changed);
 /* Reads when keys expire: times_ms[i] is in milliseconds since 1970, or 0 if the key never expires
  * or is absent. `found`, which may be NULL, has the keys that are present. sherwood_submit stores
  * the times in `previous`, 8 bytes each, whatever value_bytes is. */
-int sherwood_ttl(struct sherwood *client, const void *keys, size_t count, uint64_t *times_ms,
-                 uint64_t *found);
+SHERWOOD_MUST_CHECK int sherwood_ttl(struct sherwood *client, const void *keys, size_t count,
+                                     uint64_t *times_ms, uint64_t *found);
 
 #ifdef __cplusplus
 }

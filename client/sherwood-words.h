@@ -14,13 +14,15 @@ extern "C" {
 
 /* Stores in *present the number of keys before the first absent one. Reads 65,536 keys at a
  * time. */
-int sherwood_prefix(struct sherwood *client, const void *keys, size_t count, size_t *present);
+SHERWOOD_MUST_CHECK int sherwood_prefix(struct sherwood *client, const void *keys, size_t count,
+                                        size_t *present);
 /* Adds scale times each of `rows` to the row of its key. The operands are numbers of the server's
  * value_type; for rows of F16 and BF16 operand_type may be F32 (0: the server's type). Each product
  * and each sum is rounded. present_only: absent keys stay absent. A scale of 0 means 1. Operands
  * other than F32 need the scale 1 or -1. */
-int sherwood_add(struct sherwood *client, const void *keys, const void *rows, size_t count,
-                 float scale, enum sherwood_type operand_type, bool present_only);
+SHERWOOD_MUST_CHECK int sherwood_add(struct sherwood *client, const void *keys, const void *rows,
+                                     size_t count, float scale, enum sherwood_type operand_type,
+                                     bool present_only);
 /* SHERWOOD_CAS and SETRANGE read before they write. Each frame takes effect as if no other client
  * wrote meanwhile, and in array order, also on repeated keys. It waits for the earlier requests of
  * its connection, later requests wait for it, and all other writes of the server wait until it is
@@ -31,17 +33,19 @@ int sherwood_add(struct sherwood *client, const void *keys, const void *rows, si
  * has 2 * count values: for each key the expected value, then the new one. `changed`, which may be
  * NULL, is a bitmap as `found`, of the keys that were changed. The first of equal pairs on one key
  * changes it. */
-int sherwood_cas(struct sherwood *client, const void *keys, const void *pairs, size_t count,
-                 uint64_t *changed);
+SHERWOOD_MUST_CHECK int sherwood_cas(struct sherwood *client, const void *keys, const void *pairs,
+                                     size_t count, uint64_t *changed);
 /* Read and write parts of rows: `bytes` bytes from byte `offset` on, the same for each key. In
  * strings the offset counts from the first byte after the length. `parts` has `bytes` bytes for
  * each key, without gaps. Absent rows, and bytes beyond the end of a string, are read as zeros. A
  * write to an absent row stores a row of zeros with that part. A string that is shorter grows to
  * the end of the part. */
-int sherwood_get_range(struct sherwood *client, const void *keys, size_t count, uint32_t offset,
-                       uint32_t bytes, void *parts, uint64_t *found);
-int sherwood_set_range(struct sherwood *client, const void *keys, const void *parts, size_t count,
-                       uint32_t offset, uint32_t bytes, uint64_t *found);
+SHERWOOD_MUST_CHECK int sherwood_get_range(struct sherwood *client, const void *keys, size_t count,
+                                           uint32_t offset, uint32_t bytes, void *parts,
+                                           uint64_t *found);
+SHERWOOD_MUST_CHECK int sherwood_set_range(struct sherwood *client, const void *keys,
+                                           const void *parts, size_t count, uint32_t offset,
+                                           uint32_t bytes, uint64_t *found);
 /* Returns how many keys kept their value in the last sherwood_run of INCREMENT or DECREMENT,
  * because the new value would have been too large or negative. This is not an error: the other keys
  * were changed. `previous` shows which keys they are. */

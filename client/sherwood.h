@@ -4,8 +4,8 @@
  *
  *     struct sherwood *client;
  *     if (sherwood_connect("127.0.0.1:7379", NULL, &client) != SHERWOOD_OK) ...
- *     sherwood_set(client, keys, values, count);
- *     sherwood_get(client, keys, count, values, found);
+ *     if (sherwood_set(client, keys, values, count) != SHERWOOD_OK) ...
+ *     if (sherwood_get(client, keys, count, values, found) != SHERWOOD_OK) ...
  *     sherwood_close(client);
  *
  * Keys and values are unsigned integers of the server's width: arrays of uint64_t, or of uint32_t
@@ -75,6 +75,16 @@ enum sherwood_status {
     SHERWOOD_STATUS_MAP(SHERWOOD_STATUS_ENUM)
 #undef SHERWOOD_STATUS_ENUM
 };
+
+/* The compiler warns where a program drops the result of such a function. A program that means to
+ * drop results defines it as nothing before it includes this header. */
+#ifndef SHERWOOD_MUST_CHECK
+#ifdef __GNUC__
+#define SHERWOOD_MUST_CHECK __attribute__((warn_unused_result))
+#else
+#define SHERWOOD_MUST_CHECK
+#endif
+#endif
 
 /* Returns the text of a code, in static storage. */
 const char *sherwood_status_text(int status);
@@ -184,12 +194,14 @@ uint64_t sherwood_text_key(const void *text, size_t size);
  * may be several addresses with commas between them: then it connects to the primary
  * (sherwood-replicas.h). If `options` is NULL, it uses the defaults. The caller owns *out; on
  * failure it is NULL. */
-int sherwood_connect(const char *address, const struct sherwood_options *options,
-                     struct sherwood **out);
+SHERWOOD_MUST_CHECK int sherwood_connect(const char *address,
+                                         const struct sherwood_options *options,
+                                         struct sherwood **out);
 /* Does the same. On failure it also writes a sentence to `text`, which may be NULL: what went
  * wrong, and what to do. */
-int sherwood_connect_text(const char *address, const struct sherwood_options *options,
-                          struct sherwood **out, char *text, size_t text_bytes);
+SHERWOOD_MUST_CHECK int sherwood_connect_text(const char *address,
+                                              const struct sherwood_options *options,
+                                              struct sherwood **out, char *text, size_t text_bytes);
 
 /* Closes the connections and frees the handle. Requests in flight are abandoned. May be NULL. */
 void sherwood_close(struct sherwood *client);
@@ -256,16 +268,19 @@ enum sherwood_operation {
  * calls that follow each other. `found` and `previous` may be NULL: the client declines them, and
  * the server neither makes nor sends them. (An older server sends the bitmap all the same; it is
  * dropped.) Without `found`, a value of 0 may be that of an absent key. */
-int sherwood_get(struct sherwood *client, const void *keys, size_t count, void *values,
-                 uint64_t *found);
-int sherwood_set(struct sherwood *client, const void *keys, const void *values, size_t count);
-int sherwood_delete(struct sherwood *client, const void *keys, size_t count, uint64_t *found);
+SHERWOOD_MUST_CHECK int sherwood_get(struct sherwood *client, const void *keys, size_t count,
+                                     void *values, uint64_t *found);
+SHERWOOD_MUST_CHECK int sherwood_set(struct sherwood *client, const void *keys, const void *values,
+                                     size_t count);
+SHERWOOD_MUST_CHECK int sherwood_delete(struct sherwood *client, const void *keys, size_t count,
+                                        uint64_t *found);
 /* Carries out any operation. `values` are the operands, if the operation takes any. `previous`
  * receives each key's value before the operation (0 if it was absent), which for GET is the value.
  * If a call of several frames ends with SHERWOOD_E_FULL, each frame took effect as a whole or not
  * at all: those before the refused one did, and perhaps some that were in flight after it. */
-int sherwood_run(struct sherwood *client, enum sherwood_operation operation, const void *keys,
-                 const void *values, size_t count, void *previous, uint64_t *found);
+SHERWOOD_MUST_CHECK int sherwood_run(struct sherwood *client, enum sherwood_operation operation,
+                                     const void *keys, const void *values, size_t count,
+                                     void *previous, uint64_t *found);
 
 /* Arrays of scores and of evicted entries, for any operation on the keys of a cache, in addition to
  * those of sherwood_run. Begin with SHERWOOD_CACHE_INIT; one struct belongs to one call or request
@@ -290,9 +305,10 @@ struct sherwood_cache {
 };
 #define SHERWOOD_CACHE_INIT SHERWOOD_INIT_OF(sherwood_cache)
 /* Does what sherwood_run does, with the arrays of `cache`, which may be NULL. */
-int sherwood_run_cache(struct sherwood *client, enum sherwood_operation operation, const void *keys,
-                       const void *values, size_t count, void *previous, uint64_t *found,
-                       struct sherwood_cache *cache);
+SHERWOOD_MUST_CHECK int sherwood_run_cache(struct sherwood *client,
+                                           enum sherwood_operation operation, const void *keys,
+                                           const void *values, size_t count, void *previous,
+                                           uint64_t *found, struct sherwood_cache *cache);
 
 /* A segment of a request whose arrays are not contiguous. */
 struct sherwood_piece {
@@ -359,27 +375,29 @@ struct sherwood_request {
 /* Queues a request and sends as much as the socket accepts; it never blocks. The calls that wait
  * send the rest. Returns SHERWOOD_E_BUSY if, and only if, requests_in_flight_max requests are in
  * flight. After an error the request is not queued. */
-int sherwood_submit(struct sherwood *client, struct sherwood_request *request);
+SHERWOOD_MUST_CHECK int sherwood_submit(struct sherwood *client, struct sherwood_request *request);
 /* Blocks until the reply to the request is there, and returns the status of the request. */
-int sherwood_wait(struct sherwood *client, struct sherwood_request *request);
+SHERWOOD_MUST_CHECK int sherwood_wait(struct sherwood *client, struct sherwood_request *request);
 /* Does the same, and waits at most `timeout_ms` milliseconds (0: it sends and receives only what is
  * possible at once; negative: no limit). If no reply has come by then, it returns
  * SHERWOOD_E_PENDING, and the request stays in flight. */
-int sherwood_wait_for(struct sherwood *client, struct sherwood_request *request, int timeout_ms);
+SHERWOOD_MUST_CHECK int sherwood_wait_for(struct sherwood *client, struct sherwood_request *request,
+                                          int timeout_ms);
 /* Blocks until the reply to any request is there, stores that request in *out, and returns its
  * status. If no request is in flight, *out is NULL, and it returns SHERWOOD_OK, or the code that
  * ended the connection. */
-int sherwood_wait_any(struct sherwood *client, struct sherwood_request **out);
+SHERWOOD_MUST_CHECK int sherwood_wait_any(struct sherwood *client, struct sherwood_request **out);
 /* Does the same, and waits at most `timeout_ms` milliseconds. If no reply has come by then, *out is
  * NULL, and it returns SHERWOOD_E_PENDING. */
-int sherwood_wait_any_for(struct sherwood *client, struct sherwood_request **out, int timeout_ms);
+SHERWOOD_MUST_CHECK int sherwood_wait_any_for(struct sherwood *client,
+                                              struct sherwood_request **out, int timeout_ms);
 
 /* Returns a descriptor for poll, epoll or an event loop. It is readable (POLLIN) when a call that
  * waits has something to do. Replies that have been received already do not make it readable:
  * before sleeping on it, call sherwood_wait_any_for with a timeout of 0 until *out is NULL.
  * Timeouts are checked only by calls that wait. The first call creates the descriptor; the library
  * owns it, and sherwood_close closes it. Returns -1 if it cannot be created. */
-int sherwood_descriptor(struct sherwood *client);
+SHERWOOD_MUST_CHECK int sherwood_descriptor(struct sherwood *client);
 
 /* Returns how many connections of the handle are still usable. */
 uint32_t sherwood_stripes(const struct sherwood *client);
@@ -395,8 +413,8 @@ struct sherwood_traffic {
 void sherwood_traffic(const struct sherwood *client, struct sherwood_traffic *traffic, size_t size);
 
 /* Operations without keys. */
-int sherwood_ping(struct sherwood *client);
-int sherwood_clear(struct sherwood *client);
+SHERWOOD_MUST_CHECK int sherwood_ping(struct sherwood *client);
+SHERWOOD_MUST_CHECK int sherwood_clear(struct sherwood *client);
 /* Gives the table this many slots, more or fewer than before, from 1 to its maximum. A table always
  * gets enough slots for its keys. A cache is the exception: it evicts keys that have no room.
  * `now`, which may be NULL, receives the number of slots that it has then. SHERWOOD_E_FULL means
@@ -404,34 +422,36 @@ int sherwood_clear(struct sherwood *client);
  * too many keys would have met the probe cap. No byte is sent while the table is being moved, so a
  * large table may need more than request_timeout_ms: after SHERWOOD_E_TIMEOUT the resize may still
  * be carried out (sherwood_stats on a new connection tells). */
-int sherwood_resize(struct sherwood *client, uint64_t capacity_slots, uint64_t *now);
+SHERWOOD_MUST_CHECK int sherwood_resize(struct sherwood *client, uint64_t capacity_slots,
+                                        uint64_t *now);
 /* Reads at most `capacity` entries from *cursor on. Begin with *cursor 0; the scan is complete when
  * *cursor is 0 again. Every entry that is present throughout is returned at least once. A cursor
  * belongs to the handle and the connection that returned it. After connecting again it is
  * SHERWOOD_E_INVALID: begin with 0 then. */
-int sherwood_scan(struct sherwood *client, uint64_t *cursor, void *keys, void *values,
-                  uint32_t capacity, uint32_t *count);
+SHERWOOD_MUST_CHECK int sherwood_scan(struct sherwood *client, uint64_t *cursor, void *keys,
+                                      void *values, uint32_t capacity, uint32_t *count);
 
 /* Cache engine: entries with score_min <= score <= score_max. The scan does what sherwood_scan
  * does, for these entries only; `scores`, which may be NULL, receives their scores. `matched`,
  * which may be NULL, receives the number of entries that were counted or erased. */
-int sherwood_scan_scores(struct sherwood *client, uint64_t *cursor, uint64_t score_min,
-                         uint64_t score_max, void *keys, void *values, uint64_t *scores,
-                         uint32_t capacity, uint32_t *count);
-int sherwood_count_scores(struct sherwood *client, uint64_t score_min, uint64_t score_max,
-                          uint64_t *matched);
-int sherwood_erase_scores(struct sherwood *client, uint64_t score_min, uint64_t score_max,
-                          uint64_t *matched);
+SHERWOOD_MUST_CHECK int sherwood_scan_scores(struct sherwood *client, uint64_t *cursor,
+                                             uint64_t score_min, uint64_t score_max, void *keys,
+                                             void *values, uint64_t *scores, uint32_t capacity,
+                                             uint32_t *count);
+SHERWOOD_MUST_CHECK int sherwood_count_scores(struct sherwood *client, uint64_t score_min,
+                                              uint64_t score_max, uint64_t *matched);
+SHERWOOD_MUST_CHECK int sherwood_erase_scores(struct sherwood *client, uint64_t score_min,
+                                              uint64_t score_max, uint64_t *matched);
 /* Policies with epochs: advances the epoch to `epoch`, which must be below 2^32 and not before the
  * current one (otherwise SHERWOOD_E_REQUEST). 0 leaves it unchanged. `now`, which may be NULL,
  * receives the current epoch. */
-int sherwood_epoch(struct sherwood *client, uint64_t epoch, uint64_t *now);
+SHERWOOD_MUST_CHECK int sherwood_epoch(struct sherwood *client, uint64_t epoch, uint64_t *now);
 
 /* Waits until the writes whose replies this handle has received survive a crash of the server's
  * machine, for at most timeout_ms milliseconds (negative: without limit). With appendfsync everysec
  * and no, a loader calls it now and then and need not pay for a sync a frame. SHERWOOD_E_TIMEOUT:
  * the writes are not durable yet. SHERWOOD_E_REQUEST: the server does not log writes. */
-int sherwood_wait_durable(struct sherwood *client, int timeout_ms);
+SHERWOOD_MUST_CHECK int sherwood_wait_durable(struct sherwood *client, int timeout_ms);
 
 /* Statistics. A field that the server does not send is 0. */
 struct sherwood_operation_stats {
@@ -451,12 +471,14 @@ struct sherwood_stats {
 };
 /* Asks the server for its statistics. `size` is sizeof(struct sherwood_stats) as the program was
  * compiled: nothing is written beyond it; fields that this version does not know are set to 0. */
-int sherwood_stats(struct sherwood *client, struct sherwood_stats *stats, size_t size);
+SHERWOOD_MUST_CHECK int sherwood_stats(struct sherwood *client, struct sherwood_stats *stats,
+                                       size_t size);
 /* Returns figure number i of all that the last sherwood_stats received, including those without a
  * field in the struct; false if there are no more. They are in the server's order. A name consists
  * of a-z, 0-9 and _, and is valid until the next sherwood_stats or sherwood_close. `name` and
  * `value` may be NULL. */
-bool sherwood_figure(const struct sherwood *client, uint32_t i, const char **name, uint64_t *value);
+SHERWOOD_MUST_CHECK bool sherwood_figure(const struct sherwood *client, uint32_t i,
+                                         const char **name, uint64_t *value);
 
 #ifdef __cplusplus
 }

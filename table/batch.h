@@ -29,7 +29,7 @@ void sw_io_free(struct sw_table *table, void *memory, size_t bytes);
 
 /* A queue: its batches of one stream take effect in the order of submission. Use one queue per
  * thread. */
-int sw_queue_create(struct sw_table *table, struct sw_queue **out);
+SW_MUST_CHECK int sw_queue_create(struct sw_table *table, struct sw_queue **out);
 /* Every batch of the queue must have completed. NULL is allowed. */
 void sw_queue_destroy(struct sw_queue *queue);
 
@@ -261,13 +261,13 @@ struct sw_batch {
  * writes of their stream are launched. Only reads return SW_E_BUSY: if the queue has 64 of them
  * already, or for a second scan. The table may hold back small batches of reads, to launch several
  * as one, until one is polled. */
-int sw_batch_submit(struct sw_queue *queue, struct sw_batch *batch);
+SW_MUST_CHECK int sw_batch_submit(struct sw_queue *queue, struct sw_batch *batch);
 
 /* Returns SW_PENDING while the batch runs, then batch->status. After that the batch belongs to the
  * caller again, and the table's statistics include it. Batches of a queue complete in order, except
  * for a scan that must read again. Never blocks. While the batch is pending, a poll reads one word
  * of host memory. It calls the driver only every 65536th time, or if the table is lost. */
-int sw_batch_poll(struct sw_queue *queue, struct sw_batch *batch);
+SW_MUST_CHECK int sw_batch_poll(struct sw_queue *queue, struct sw_batch *batch);
 
 /* Sets the number of the last write: the next write gets the number after it. No write may be in
  * flight. If the number decreases, no read may be in flight either. */
@@ -277,7 +277,7 @@ uint64_t sw_table_last_sequence(struct sw_table *table);
 
 /* Submits a batch and polls it until it is done, for tools and tests. Returns the batch's
  * status. */
-int sw_batch_run(struct sw_queue *queue, struct sw_batch *batch);
+SW_MUST_CHECK int sw_batch_run(struct sw_queue *queue, struct sw_batch *batch);
 
 #ifdef __cplusplus
 }

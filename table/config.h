@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 
+#include "table/status.h"
 #include "table/table.h"
 
 #ifdef __cplusplus
@@ -17,12 +18,13 @@ extern "C" {
 
 /* Checks the requirements of all engines. Returns SW_OK, or SW_E_INVALID with a sentence in
  * `reason`. */
-int sw_config_valid(const struct sw_table_config *config, char *reason, size_t reason_size);
+SW_MUST_CHECK int sw_config_valid(const struct sw_table_config *config, char *reason,
+                                  size_t reason_size);
 
 /* Checks that the configuration sets only fields that the engine uses. `engine` is its name,
  * `fields` the set of its enum sw_engine_field. Returns as sw_config_valid. */
-int sw_config_own(const struct sw_table_config *config, const char *engine, uint32_t fields,
-                  char *reason, size_t reason_size);
+SW_MUST_CHECK int sw_config_own(const struct sw_table_config *config, const char *engine,
+                                uint32_t fields, char *reason, size_t reason_size);
 
 /* Returns the size of a value of a valid configuration. */
 uint32_t sw_config_value_bytes(const struct sw_table_config *config);

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "table/status.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -112,7 +114,8 @@ void sw_table_config_init(struct sw_table_config *config);
 /* Checks whether a table of this configuration is possible, without creating it. Returns SW_OK, or
  * SW_E_INVALID with one sentence in `reason` (unless it is NULL) that says what to do. Only
  * sw_table_create finds out whether memory and a device are available. A pure function. */
-int sw_table_config_check(const struct sw_table_config *config, char *reason, size_t reason_size);
+SW_MUST_CHECK int sw_table_config_check(const struct sw_table_config *config, char *reason,
+                                        size_t reason_size);
 
 /* Returns the bytes of the slots and of the arrays beside them that exist as long as the table,
  * without the scratch of batches. Returns 0 if sw_table_config_check rejects the configuration. A

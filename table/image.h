@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "table/status.h"
+
 struct sw_queue;
 struct sw_table;
 
@@ -26,7 +28,7 @@ struct sw_table;
  * where the slots lie; SW_E_BUSY: another image exists; SW_E_UNSUPPORTED; SW_E_DEVICE. Drop images
  * before sw_table_destroy. */
 struct sw_image;
-int sw_image_take(struct sw_queue *queue, bool borrow, struct sw_image **out);
+SW_MUST_CHECK int sw_image_take(struct sw_queue *queue, bool borrow, struct sw_image **out);
 uint64_t sw_image_bytes(const struct sw_table *table); /* 0: unsupported */
 /* Return the write_sequence of the image's last write; how long writes waited, if known; a cache's
  * epoch. */
@@ -36,8 +38,8 @@ uint64_t sw_image_epoch(const struct sw_image *image);
 /* Reads the next `count` entries, in any order, each once; fewer only at the end. The arrays may
  * lie in any memory. `scores`: scores of a cache, or times (expiring.h); or NULL. SW_OK;
  * SW_E_NOMEM: the image is lost; SW_E_DEVICE. */
-int sw_image_read(struct sw_image *image, uint32_t count, void *keys, void *values,
-                  uint64_t *scores, uint32_t *got);
+SW_MUST_CHECK int sw_image_read(struct sw_image *image, uint32_t count, void *keys, void *values,
+                                uint64_t *scores, uint32_t *got);
 void sw_image_drop(struct sw_image *image); /* NULL is allowed */
 
 /* Begin and end a claim. The table only counts the claims: sw_image_take ignores them. */

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "table/status.h"
+
 struct sw_table;
 struct sw_batch;
 struct sw_table_config;
@@ -54,18 +56,18 @@ struct sw_memory {
  * queue in use. SW_OK; SW_E_UNSUPPORTED: the backend has no memory of the kind, or cannot import
  * this `source`; SW_E_NOMEM; SW_E_DEVICE. On any status except SW_OK `reason` receives one
  * sentence. */
-int sw_memory_import(struct sw_table *table, const struct sw_memory_source *source,
-                     struct sw_memory *out, char *reason, size_t reason_size);
+SW_MUST_CHECK int sw_memory_import(struct sw_table *table, const struct sw_memory_source *source,
+                                   struct sw_memory *out, char *reason, size_t reason_size);
 /* Releases the memory. Call it before sw_table_destroy, when no batch in flight points into the
  * memory. May block for long. Threads: any.
  */
 void sw_memory_release(struct sw_table *table, struct sw_memory *memory);
 /* Copies `bytes` from `offset` to I/O memory, and waits for the copy. SW_OK or SW_E_DEVICE. */
-int sw_memory_load(struct sw_table *table, const struct sw_memory *memory, uint64_t offset,
-                   uint64_t bytes, void *to);
+SW_MUST_CHECK int sw_memory_load(struct sw_table *table, const struct sw_memory *memory,
+                                 uint64_t offset, uint64_t bytes, void *to);
 /* Stores the UUID of the device whose CUDA_IPC memory the table can import. Returns false if there
  * is none. */
-bool sw_memory_device(const struct sw_table *table, uint8_t uuid[16]);
+SW_MUST_CHECK bool sw_memory_device(const struct sw_table *table, uint8_t uuid[16]);
 /* Returns whether others may change keys and values of such a batch while it runs; the caller then
  * sets `shared`. On the CPU backend they always may. On CUDA they may for reads. They also may for
  * writes without scores or left-overs, up to the number of operations that the table can collect

@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "table/status.h"
+
 struct sw_table;
 
 #ifdef __cplusplus
@@ -26,14 +28,15 @@ struct sw_restore;
 
 /* Reserves room for `entries` entries. SW_OK; SW_E_FULL: the table has no room for them;
  * SW_E_NOMEM; SW_E_UNSUPPORTED: the table is not empty, or its engine or backend cannot restore. */
-int sw_restore_begin(struct sw_table *table, uint64_t entries, struct sw_restore **out);
+SW_MUST_CHECK int sw_restore_begin(struct sw_table *table, uint64_t entries,
+                                   struct sw_restore **out);
 /* Adds entries from arrays in any memory, with the table's widths. SW_OK or SW_E_NOMEM. */
-int sw_restore_add(struct sw_restore *restore, const void *keys, const void *values,
-                   uint32_t count);
+SW_MUST_CHECK int sw_restore_add(struct sw_restore *restore, const void *keys, const void *values,
+                                 uint32_t count);
 /* Ends the restore. The table then has all entries. It is empty if `keep` is false, on SW_E_FULL,
  * or on SW_E_INVALID: a key was added twice. The entries count as inserted by one batch without a
  * number. */
-int sw_restore_end(struct sw_restore *restore, bool keep);
+SW_MUST_CHECK int sw_restore_end(struct sw_restore *restore, bool keep);
 
 #ifdef __cplusplus
 }

@@ -28,6 +28,13 @@ enum sw_status {
 #undef SW_STATUS_ENUM
 };
 
+/* The compiler warns where a caller drops the result of such a function. */
+#ifdef __GNUC__
+#define SW_MUST_CHECK __attribute__((warn_unused_result))
+#else
+#define SW_MUST_CHECK
+#endif
+
 /* Returns the text of a status: static storage. */
 const char *sw_status_text(int status);
 

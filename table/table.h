@@ -41,8 +41,8 @@ struct sw_table;
 /* Creates an empty table. On failure *out is NULL, the status is returned and `reason` (if not
  * NULL) receives one sentence that says what to do. The caller owns *out. SW_BACKEND_AUTO chooses
  * the engine's CUDA backend if the build has it and a device answers, otherwise its CPU backend. */
-int sw_table_create(const struct sw_table_config *config, struct sw_table **out, char *reason,
-                    size_t reason_size);
+SW_MUST_CHECK int sw_table_create(const struct sw_table_config *config, struct sw_table **out,
+                                  char *reason, size_t reason_size);
 
 /* Frees the table. The caller destroys every queue first. NULL is allowed. */
 void sw_table_destroy(struct sw_table *table);
@@ -50,14 +50,14 @@ void sw_table_destroy(struct sw_table *table);
 /* Checks the invariants of table/robin_hood/README.md by a full scan of the table. Blocks; no batch
  * may be in flight. Returns SW_OK, SW_E_INVALID with the first violation as text in `violation`, or
  * SW_E_UNSUPPORTED if the engine has no such check. */
-int sw_table_check(struct sw_table *table, char *violation, size_t violation_size);
+SW_MUST_CHECK int sw_table_check(struct sw_table *table, char *violation, size_t violation_size);
 
 /* Copies all slots (buckets + max_probe tail buckets, in order; then the stash's) to host memory
  * for tests that compare backends bucket by bucket. `slots` has room for sw_table_raw_bytes().
  * Robin Hood only: for another engine sw_table_raw_bytes returns 0, and sw_table_raw_copy returns
  * SW_E_UNSUPPORTED. */
 size_t sw_table_raw_bytes(const struct sw_table *table);
-int sw_table_raw_copy(struct sw_table *table, void *slots);
+SW_MUST_CHECK int sw_table_raw_copy(struct sw_table *table, void *slots);
 
 #ifdef __cplusplus
 }

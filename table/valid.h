@@ -9,9 +9,10 @@
 #define SHERWOOD_TABLE_VALID_H
 
 #include "table/instance.h"
+#include "table/status.h"
 
 /* Checks a batch. SW_OK; SW_E_INVALID: it contradicts the rules of batch.h; SW_E_UNSUPPORTED. Sets
  * _adjusts and _times of the batch. */
-int sw_batch_check(const struct sw_table *table, struct sw_batch *batch);
+SW_MUST_CHECK int sw_batch_check(const struct sw_table *table, struct sw_batch *batch);
 
 #endif

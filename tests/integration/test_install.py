@@ -49,6 +49,19 @@ def example():
 
 
 @case
+def dropped_results():
+    """the compiler warns in C and C++ where a program drops a result, unless the program allows it"""
+    program = '#include "sherwood.h"\nvoid f(struct sherwood *c) { sherwood_ping(c); }\n'
+    for language in ("c", "c++"):
+        for allowed in (False, True):
+            option = ["-DSHERWOOD_MUST_CHECK="] if allowed else []
+            built = subprocess.run(["gcc", "-x", language, "-Wall", "-Werror", "-Iclient", *option, "-c", "-o", "/dev/null", "-"],
+                                   input=program, capture_output=True, text=True, check=False)
+            equal(built.returncode == 0, allowed, f"{language}, allowed {allowed}: {built.stderr}")
+            check(allowed or "unused-result" in built.stderr, built.stderr)
+
+
+@case
 def device_example():
     """the example of libsherwood-cuda builds where CUDA's headers are, and says so if there is no GPU"""
     cuda = pathlib.Path(os.environ.get("CUDA_HOME", "/usr/local/cuda"))

@@ -192,9 +192,9 @@ static void write_some(struct world *world)
     if (world->replays && only_reads(first)) {
         return; /* not in a log */
     }
-    sw_batch_run(world->sides[0].queue, first);
+    const int status = sw_batch_run(world->sides[0].queue, first);
     follow(world);
-    sw_batch_run(world->sides[SECOND].queue, second);
+    agree("the result", status, sw_batch_run(world->sides[SECOND].queue, second));
     compare_answers(world);
     free(first->buried);
     free(second->buried);
