@@ -82,7 +82,7 @@
  * epoll again: a few microseconds without a system call. */
 #define SW_POLLS_A_TURN 64
 /* Bytes of new values that a read-modify-write frame computes in one iteration. */
-#define SW_ALONE_TURN_BYTES (4U << 20)
+#define SW_RMW_STEP_BYTES (4U << 20)
 
 /* Bytes that a slot of the cache engine takes beside its value: key, score, digest and mark. */
 #define SW_CACHE_SLOT_BYTES 18

@@ -15,10 +15,10 @@
 #include "server/config/live.h"
 #include "server/limits.h"
 #include "server/observe/log.h"
-#include "server/resp/alone.h"
 #include "server/resp/control.h"
 #include "server/resp/monitor.h"
 #include "server/resp/output.h"
+#include "server/resp/rmw.h"
 
 /* --- turns ------------------------------------------------------------------------------------ */
 
@@ -118,7 +118,7 @@ static void look_at_lease(void *context)
 /* Is there a request, by either protocol, that waits for the gate or holds it? */
 static bool is_alone(const struct sw_loop *loop)
 {
-    return sw_alone_is_busy(&loop->resp) || sw_bulk_alone_is_busy(&loop->bulk);
+    return sw_rmw_is_busy(&loop->resp) || sw_bulk_rmw_is_busy(&loop->bulk);
 }
 
 /* Has the server become a replica that waits until this loop is quiet? Then the log may get another
@@ -224,14 +224,14 @@ static bool turn(struct sw_loop *loop)
     moved |= sw_batches_poll(&loop->batches, !moved && sw_list_is_empty(&loop->bulk.ready));
     report_lost_device(loop);
     if (loop->net.seat.view != NULL && loop->resp.running == NULL &&
-        !sw_alone_is_of_older_view(&loop->resp) && !sw_bulk_alone_is_of_older_view(&loop->bulk) &&
+        !sw_rmw_is_of_older_view(&loop->resp) && !sw_bulk_rmw_is_of_older_view(&loop->bulk) &&
         sw_batches_are_of_one_generation(&loop->batches)) {
         sw_cluster_settle(&loop->net.seat);
     }
     moved |= sw_control_poll_waits(&loop->resp);
     moved |= sw_control_poll_passes(&loop->resp);
-    moved |= sw_alone_poll(&loop->resp);
-    moved |= sw_bulk_alone_poll(&loop->bulk);
+    moved |= sw_rmw_poll(&loop->resp);
+    moved |= sw_bulk_rmw_poll(&loop->bulk);
     moved |= sw_bulk_poll_waits(&loop->bulk);
     moved |= follow_log(loop, leaves);
     moved |= sw_net_retry_stalled(&loop->net);

@@ -29,8 +29,8 @@ struct sw_batches {
     struct sw_flights write_flights;     /* .. and those that write, CLEAR and RESIZE included */
     struct sw_submitter round_submitter; /* of RESP rounds */
     struct sw_flights round_flights;
-    struct sw_submitter alone_submitter; /* of the holder of the gate: passes no gate */
-    struct sw_flights alone_flights;
+    struct sw_submitter rmw_submitter; /* of the holder of the gate: passes no gate */
+    struct sw_flights rmw_flights;
     struct sw_timings *timings;    /* of submits; borrowed; NULL: they are not timed */
     uint64_t grown;                /* times that the table had grown at the last look at growth */
     struct sw_obstacles obstacles; /* zeros: only the log keeps a request from running */
@@ -92,7 +92,7 @@ void sw_batches_look_at_growth(struct sw_batches *batches);
 enum sw_batches_door { SW_DOOR_OPEN, SW_DOOR_WAIT, SW_DOOR_REFUSE };
 enum sw_batches_door sw_batches_door(struct sw_batches *batches);
 
-/* Calls `done` of a completed flight of alone_flights when what it wrote, or what it read if reads
+/* Calls `done` of a completed flight of rmw_flights when what it wrote, or what it read if reads
  * wait for the log, survives a crash. Calls it at once if the flight wrote nothing and reads do not
  * wait, or if there is no log. */
 void sw_batches_hold(struct sw_batches *batches, struct sw_flight *flight,
@@ -112,7 +112,7 @@ static inline bool sw_batches_are_held(const struct sw_batches *batches)
 static inline bool sw_batches_in_flight(const struct sw_batches *batches)
 {
     return batches->flights.count + batches->write_flights.count + batches->round_flights.count +
-               batches->alone_flights.count >
+               batches->rmw_flights.count >
            0;
 }
 

@@ -112,9 +112,9 @@ static bool tells_of_earlier(uint32_t operation)
 
 /* It must wait if the connection has frames-in-flight-max requests in flight; unsent replies count
  * too, because their frames take memory. STATS, WAIT and DIGEST
- * also wait for the earlier requests of their connection, which they tell of; so does one that runs
- * alone, and those behind it wait until it has written. A write waits while the log has no room for
- * it. */
+ * also wait for the earlier requests of their connection, which they report. A read-modify-write
+ * frame does the same, and later frames wait until it has written. A write waits while the log has
+ * no room for it. */
 bool sw_bulk_must_wait(struct sw_conn *conn, const struct sw_request *request)
 {
     uint64_t without_reply = (uint64_t)conn->in_flight + conn->unsent_replies;

@@ -49,7 +49,7 @@ static struct sw_body_layout reply_layout(const struct sw_request *request)
 
 /* Returns the bytes that the request needs beside the two bodies. GETRANGE needs room for the whole
  * values. Wide requests need room for the values before and the found bits. For other requests see
- * times.h, keep.h and combine.h. */
+ * times.h, keep.h and rmw_values.h. */
 static uint64_t scratch_bytes(const struct sw_bulk *bulk, const struct sw_request *request)
 {
     const uint64_t values = sw_frame_align((uint64_t)request->count * request->value_bytes);
@@ -63,7 +63,7 @@ static uint64_t scratch_bytes(const struct sw_bulk *bulk, const struct sw_reques
         return sw_bulk_keep_bytes(&bulk->batches->shape, request);
     }
     return sw_request_is_wide(request) ? values + sw_frame_align(sw_found_bytes(request->count))
-                                       : sw_combine_bytes(&bulk->batches->shape, request);
+                                       : sw_rmw_values_bytes(&bulk->batches->shape, request);
 }
 
 /* Clears the padding of the arrays whose length is known, which must not show earlier contents of
@@ -422,7 +422,7 @@ void sw_bulk_init(struct sw_bulk *bulk, struct sw_net *net, struct sw_batches *b
     bulk->owner = *owner;
     sw_bulk_operations(&batches->shape, bulk->operations);
     sw_bulk_rights_init(&bulk->rights, net->users);
-    sw_bulk_alone_init(&bulk->alone, uv_hrtime() * 0x9e3779b97f4a7c15U);
+    sw_bulk_rmw_init(&bulk->rmw, uv_hrtime() * 0x9e3779b97f4a7c15U);
     sw_list_init(&bulk->waits);
     sw_list_init(&bulk->rings);
     sw_list_init(&bulk->ready);

@@ -15,9 +15,9 @@
 
 #include "proto/operation.h"
 #include "server/batch/batches.h"
-#include "server/bulk/alone.h"
 #include "server/bulk/frame_pool.h"
 #include "server/bulk/permit.h"
+#include "server/bulk/rmw.h"
 #include "server/net/conn.h"
 #include "server/observe/snapshot.h"
 #include "server/observe/timings.h"
@@ -45,7 +45,7 @@ struct sw_bulk {
     bool operations[SW_OPERATION_NUMBERS]; /* those that the engine supports */
     struct sw_bulk_rights rights;
     struct sw_bulk_pool pool;
-    struct sw_bulk_alone alone;
+    struct sw_bulk_rmw rmw;
     struct sw_list waits; /* frames of WAIT_DURABLE, WAIT and DIGEST */
     struct sw_list rings; /* of connections; struct sw_bulk_sharing */
     struct sw_list ready; /* connections that have replies to send and are not writing */
@@ -68,7 +68,7 @@ struct sw_bulk_conn {
     struct sw_bulk_frame *held;      /* complete, and held back by CLIENT PAUSE; NULL: none */
     struct sw_bulk_sharing *sharing; /* what it shares with its client, owned; NULL: nothing */
     struct sw_last_write last_write;
-    bool runs_alone;        /* a frame of it waits for the gate, or holds it (alone.h) */
+    bool runs_alone;        /* a frame of it waits for the gate, or holds it (rmw.h) */
     uint32_t frozen;        /* replies SLOT_FROZEN that were sent */
     uint64_t discard_bytes; /* rest of the body of a refused frame, to be discarded */
 };

@@ -35,7 +35,7 @@ struct sw_bulk_frame {
     struct sw_bulk *bulk;
     struct sw_conn *conn;
     struct sw_list link;  /* link in the pool, in the unsent replies, in bulk->waits, or in
-                             bulk->alone */
+                             bulk->rmw */
     uint64_t deadline_ms; /* WAIT_DURABLE, WAIT: by the loop's clock */
     uint32_t reached;     /* WAIT: replicas that have the writes */
     struct sw_bulk_reading *reading; /* DIGEST: what its thread works on, owned; NULL: none */
@@ -48,7 +48,7 @@ struct sw_bulk_frame {
     uint8_t *memory; /* in the arena; NULL: neither the request nor the reply has a body */
     size_t memory_bytes;
     uint64_t body_bytes; /* size of the request's body */
-    uint64_t hits;       /* of a frame that ran alone (alone.h) */
+    uint64_t hits;       /* of a read-modify-write frame (rmw.h) */
     uint64_t received;   /* bytes of the request's body that have been received */
     uint8_t *reply;      /* body of the reply, in `memory` */
     struct sw_body_layout reply_layout;

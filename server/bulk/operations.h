@@ -15,7 +15,7 @@
 /* Fills in which operations of the protocol the engine supports. */
 void sw_bulk_operations(const struct sw_table_shape *shape, bool served[SW_OPERATION_NUMBERS]);
 
-/* The table's number of an operation on keys that does not run alone. */
+/* The table's number of an operation on keys that is not read-modify-write. */
 enum sw_op sw_bulk_op(uint32_t operation);
 
 #endif

@@ -184,7 +184,7 @@ static void start_data(struct sw_bulk_frame *frame)
 {
     struct sw_batch *batch = &frame->flight.batch;
     if (sw_operation_runs_alone(frame->request.operation)) {
-        sw_bulk_alone_start(frame);
+        sw_bulk_rmw_start(frame);
         return;
     }
     *batch = sw_bulk_batch_of(frame);

@@ -123,7 +123,7 @@ void sw_call_lastsave(struct sw_call *call)
 /* The functions of the rows of kind REPORT and SESSION. */
 #define SW_CALL_REPORT(function) sw_call_##function
 #define SW_CALL_SESSION(function) sw_call_##function
-#define SW_CALL_ALONE(...) NULL
+#define SW_CALL_RMW(...) NULL
 #define SW_CALL_ONE_KEY(...) NULL
 #define SW_CALL_EACH_KEY(...) NULL
 #define SW_CALL_KEY_FUNCTION(...) NULL

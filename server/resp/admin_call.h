@@ -76,7 +76,7 @@ bool sw_argument_glob(const struct sw_resp_argument *pattern, const char *name);
  * appends one reply (SHUTDOWN none). */
 #define SW_DECLARE_REPORT(function) void sw_call_##function(struct sw_call *call);
 #define SW_DECLARE_SESSION(function) void sw_call_##function(struct sw_call *call);
-#define SW_DECLARE_ALONE(...)
+#define SW_DECLARE_RMW(...)
 #define SW_DECLARE_ONE_KEY(...)
 #define SW_DECLARE_EACH_KEY(...)
 #define SW_DECLARE_KEY_FUNCTION(...)

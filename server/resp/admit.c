@@ -15,7 +15,7 @@
 
 static bool is_about_keys(const struct sw_command *command)
 {
-    return command->kind == SW_KIND_DATA || command->kind == SW_KIND_ALONE;
+    return command->kind == SW_KIND_DATA || command->kind == SW_KIND_RMW;
 }
 
 /* Does the command show what the table holds? */

@@ -40,9 +40,9 @@
 #define SW_ROW_EACH_KEY(operation, reply) SW_ROW_DATA(EACH_KEY, operation, 0, reply)
 #define SW_ROW_KEY_FUNCTION(maker, operation, reply) SW_ROW_DATA(maker, operation, 0, reply)
 /* The cache engine does not support these commands (sw_commands_unsupported). */
-#define SW_ROW_ALONE(made_by, operand_argument, reply_kind)           \
-    .kind = SW_KIND_ALONE, .maker = SW_MAKER_##made_by, .op = SW_GET, \
-    .operand = (operand_argument), .reply = SW_REPLY_KIND_##reply_kind
+#define SW_ROW_RMW(made_by, operand_argument, reply_kind)                                          \
+    .kind = SW_KIND_RMW, .maker = SW_MAKER_##made_by, .op = SW_GET, .operand = (operand_argument), \
+    .reply = SW_REPLY_KIND_##reply_kind
 #define SW_ROW_TABLE(batch, function) .kind = SW_KIND_CONTROL, .batch_kinds = 1U << SW_BATCH_##batch
 #define SW_ROW_SAVER(function) .kind = SW_KIND_CONTROL
 #define SW_ROW_REPORT(function) .kind = SW_KIND_REPORT
@@ -172,11 +172,10 @@ void sw_commands_unsupported(uint64_t operations, uint32_t batch_kinds,
         operations |= SW_OPS_ONE(SW_INCREMENT) | SW_OPS_ONE(SW_DECREMENT);
     }
     if (!evicts && (operations & SW_OPS_ADD & ~SW_OPS_U64) == 0 && (operations & SW_OPS_U64) != 0) {
-        operations |=
-            SW_OPS_ONE(SW_INCREMENT) | SW_OPS_ONE(SW_DECREMENT); /* rows of u64: alone.c */
+        operations |= SW_OPS_ONE(SW_INCREMENT) | SW_OPS_ONE(SW_DECREMENT); /* rows of u64: rmw.c */
     }
     for (size_t i = 0; i < SW_COMMAND_COUNT; i++) {
-        unsupported->has[i] = (evicts && (commands[i].kind == SW_KIND_ALONE ||
+        unsupported->has[i] = (evicts && (commands[i].kind == SW_KIND_RMW ||
                                           commands[i].id == SW_COMMAND_INCRBYFLOAT)) ||
                               (commands[i].operations & ~operations) != 0 ||
                               (commands[i].batch_kinds & ~batch_kinds) != 0;

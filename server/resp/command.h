@@ -16,8 +16,8 @@
 /* How a command is carried out. */
 enum sw_command_kind {
     SW_KIND_DATA,       /* operations on keys, in the loop's round (data.c) */
-    SW_KIND_ALONE,      /* operations that look at keys, then others that write, while nobody else
-                           does (alone.c) */
+    SW_KIND_RMW,        /* operations that look at keys, then others that write, while nobody else
+                             does (rmw.c) */
     SW_KIND_CONTROL,    /* a batch of its own, after all earlier commands are done (control.c) */
     SW_KIND_REPORT,     /* a text reply, after all earlier commands are done (admin.c) */
     SW_KIND_SESSION,    /* a text reply that does not depend on the table (admin.c) */
@@ -87,7 +87,7 @@ struct sw_command {
     uint64_t operations;
     uint32_t batch_kinds;
 
-    /* Used by commands of the kinds DATA and ALONE. */
+    /* Used by commands of the kinds DATA and RMW. */
     enum sw_command_maker maker;
     uint8_t op;      /* enum sw_op */
     uint8_t operand; /* ONE_KEY: index of the argument that is the operand; 0: the operand is 1 */

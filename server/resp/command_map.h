@@ -27,7 +27,7 @@
  *     EACH_KEY(operation, reply)           the same on every argument
  *                                          (PEEK is GET where the engine has no uses to count)
  *     KEY_FUNCTION(name, operation, reply) a function of data.c that makes the operations
- *     ALONE(maker, operand, reply)         a function of data.c that looks at keys; what alone.c
+ *     RMW(maker, operand, reply)         a function of data.c that looks at keys; what rmw.c
  * does then, while nobody else writes, has that reply TABLE(batch kind, function)          a batch
  * of its own: run_<function> of control.c SAVER(function) sw_control_run_<function> of
  * control_waits.c, which waits for the data directory, or for other loops REPORT(function)
@@ -56,7 +56,7 @@
     X(MSET, "mset", -3, KEYS(1, -1, 2), STRING, INSERT, SLOW, QUEUED, \
       KEY_FUNCTION(MSET, SET, OK), "Set keys to values") \
     X(MSETNX, "msetnx", -3, KEYS(1, -1, 2), STRING, INSERT, SLOW, REFUSED, \
-      ALONE(PAIRS, 0, ONE), "Set keys to values if all of them are absent") \
+      RMW(PAIRS, 0, ONE), "Set keys to values if all of them are absent") \
     X(SETNX, "setnx", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
       ONE_KEY(SET_ABSENT, 2, ONE_IF_ABSENT), "Set a key if it is absent") \
     X(GETSET, "getset", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
@@ -66,9 +66,9 @@
     X(DEL, "del", -2, KEYS(1, -1, 1), GENERIC, DELETE, SLOW, QUEUED, \
       EACH_KEY(DELETE, COUNT_PRESENT), "Delete keys") \
     X(DELEX, "delex", -2, KEYS(1, 1, 1), STRING, DELETE, FAST, REFUSED, \
-      ALONE(DELEX, 0, ONE), "Delete a key: key [IFEQ value | IFNE value]") \
+      RMW(DELEX, 0, ONE), "Delete a key: key [IFEQ value | IFNE value]") \
     X(DELIFEQ, "delifeq", 3, KEYS(1, 1, 1), STRING, DELETE, FAST, REFUSED, \
-      ALONE(DELEX, 0, ONE), "Delete a key if it has this value") \
+      RMW(DELEX, 0, ONE), "Delete a key if it has this value") \
     X(UNLINK, "unlink", -2, KEYS(1, -1, 1), GENERIC, DELETE, FAST, QUEUED, \
       EACH_KEY(DELETE, COUNT_PRESENT), "Delete keys") \
     X(EXISTS, "exists", -2, KEYS(1, -1, 1), GENERIC, READ, FAST, QUEUED, \
@@ -86,7 +86,7 @@
     X(DECRBY, "decrby", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
       KEY_FUNCTION(BY, DECREMENT, AFTER), "Subtract n from a key; n may be negative") \
     X(INCREX, "increx", -2, KEYS(1, 1, 1), STRING, INSERT, FAST, REFUSED, \
-      ALONE(ONE_KEY, 0, OK), "Add within bounds: key [BYINT n] [LBOUND n] [UBOUND n] [SATURATE] " \
+      RMW(ONE_KEY, 0, OK), "Add within bounds: key [BYINT n] [LBOUND n] [UBOUND n] [SATURATE] " \
       "[EX n | PX n | EXAT n | PXAT n | PERSIST] [ENX]") \
     X(SUM, "sum", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
       ONE_KEY(SUM, 2, AFTER), "Add to a key modulo 2^width; an absent one is set") \
@@ -105,7 +105,7 @@
     X(ANDNOT, "andnot", 3, KEYS(1, 1, 1), STRING, WRITE, FAST, QUEUED, \
       ONE_KEY(ANDNOT, 2, AFTER), "Clear bits of a key's value") \
     X(CAS, "cas", 4, KEYS(1, 1, 1), STRING, WRITE, SLOW, REFUSED, \
-      ALONE(CAS, 0, ONE), "Set a key if it has the old value: key old new") \
+      RMW(CAS, 0, ONE), "Set a key if it has the old value: key old new") \
     X(INCRBYFLOAT, "incrbyfloat", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
       KEY_FUNCTION(BY_FLOAT, GET, FLOAT), "Add a decimal number to a key: strings, and rows of one f32") \
     X(APPEND, "append", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \
@@ -115,15 +115,15 @@
     X(GETRANGE, "getrange", 4, KEYS(1, 1, 1), STRING, READ, SLOW, QUEUED, \
       KEY_FUNCTION(RANGE, GET, RANGE), "Get a part of a key's value: key first last") \
     X(SETRANGE, "setrange", 4, KEYS(1, 1, 1), STRING, INSERT, SLOW, REFUSED, \
-      ALONE(ONE_KEY, 0, OK), "Write a part of a row: key offset value") \
+      RMW(ONE_KEY, 0, OK), "Write a part of a row: key offset value") \
     X(STRLEN, "strlen", 2, KEYS(1, 1, 1), STRING, READ, FAST, QUEUED, \
       ONE_KEY(GET, 0, DIGITS), "Get the length of a key's value") \
     X(RENAME, "rename", 3, KEYS(1, 2, 1), GENERIC, WRITE, SLOW, REFUSED, \
-      ALONE(RENAME, 0, OK), "Rename a key, and replace a key of the new name: key newkey") \
+      RMW(RENAME, 0, OK), "Rename a key, and replace a key of the new name: key newkey") \
     X(RENAMENX, "renamenx", 3, KEYS(1, 2, 1), GENERIC, WRITE, FAST, REFUSED, \
-      ALONE(RENAME, 0, ONE), "Rename a key if no key has the new name: key newkey") \
+      RMW(RENAME, 0, ONE), "Rename a key if no key has the new name: key newkey") \
     X(COPY, "copy", -3, KEYS(1, 2, 1), GENERIC, INSERT, SLOW, REFUSED, \
-      ALONE(COPY, 0, ONE), "Copy a key to another: source destination [DB 0] [REPLACE]") \
+      RMW(COPY, 0, ONE), "Copy a key to another: source destination [DB 0] [REPLACE]") \
     X(TYPE, "type", 2, KEYS(1, 1, 1), GENERIC, READ, FAST, QUEUED, \
       ONE_KEY(PEEK, 0, TYPE), "Get the type of a key's value: \"string\", or \"none\" if the key is absent") \
     X(TTL, "ttl", 2, KEYS(1, 1, 1), GENERIC, READ, FAST, QUEUED, \
@@ -189,7 +189,7 @@
     X(DISCARD, "discard", 1, NO_KEYS, TRANSACTIONS, NONE, FAST, AT_ONCE, \
       TRANSACTION(discard), "Discard the queued commands") \
     X(WATCH, "watch", -2, KEYS(1, -1, 1), TRANSACTIONS, NONE, FAST, AT_ONCE, \
-      ALONE(EACH_KEY, 0, OK), "Watch keys: EXEC runs nothing if one of them changes before") \
+      RMW(EACH_KEY, 0, OK), "Watch keys: EXEC runs nothing if one of them changes before") \
     X(UNWATCH, "unwatch", 1, NO_KEYS, TRANSACTIONS, NONE, FAST, QUEUED, \
       SESSION(unwatch), "Stop watching keys") \
     X(CLIENT, "client", -2, ALL_KEYS, CONNECTION, NONE, SLOW, REFUSED, \

@@ -388,7 +388,7 @@ static bool run_resize(struct sw_control *control, const struct sw_resp_command 
 #define SW_CONTROL_REPORT(...) NULL
 #define SW_CONTROL_SESSION(...) NULL
 #define SW_CONTROL_TRANSACTION(...) NULL
-#define SW_CONTROL_ALONE(...) NULL
+#define SW_CONTROL_RMW(...) NULL
 #define SW_CONTROL_ONE_KEY(...) NULL
 #define SW_CONTROL_EACH_KEY(...) NULL
 #define SW_CONTROL_KEY_FUNCTION(...) NULL

@@ -255,7 +255,7 @@ FOR_EACH_KIND void run_two(const struct data *data, const struct values *values)
 
 FOR_EACH_KIND void run_copy(const struct data *data, const struct values *values)
 {
-    const char *error = sw_alone_copy_options(data->arguments);
+    const char *error = sw_rmw_copy_options(data->arguments);
     if (error != NULL) {
         refuse(data, "%s", error);
     } else {

@@ -58,7 +58,7 @@ FOR_EACH_KIND void run_by_string(const struct data *data, const struct values *v
 FOR_EACH_KIND void run_by(const struct data *data, const struct values *values)
 {
     if (values->are_bytes && !SW_OPS_HAS(data->resp->batches->shape.operations, SW_INCRBY)) {
-        run_one(data, values, SW_GET, 1, 0, SW_REPLY_KIND_OK); /* rows of one u64: alone.c */
+        run_one(data, values, SW_GET, 1, 0, SW_REPLY_KIND_OK); /* rows of one u64: rmw.c */
     } else if (values->are_bytes) {
         run_by_string(data, values);
     } else if (data->arguments->count == 2) {
@@ -69,7 +69,7 @@ FOR_EACH_KIND void run_by(const struct data *data, const struct values *values)
 }
 
 /* INCRBYFLOAT of strings. An operand that an absent key refuses only reads the key: redis does not
- * insert it then. INCRBYFLOAT of rows of one number is carried out by alone.c. */
+ * insert it then. INCRBYFLOAT of rows of one number is carried out by rmw.c. */
 FOR_EACH_KIND void run_by_float(const struct data *data, const struct values *values)
 {
     const struct sw_table_shape *shape = &data->resp->batches->shape;

@@ -303,7 +303,7 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
             return -1;
         }
     }
-    if (sw_alone_init(&resp->alone, resp) != 0) {
+    if (sw_rmw_init(&resp->rmw, resp) != 0) {
         return -1;
     }
     return init_buffers(resp);
@@ -316,7 +316,7 @@ void sw_resp_fini(struct sw_resp *resp)
             sw_replies_fini(&resp->replies[i]);
         }
     }
-    sw_alone_fini(&resp->alone);
+    sw_rmw_fini(&resp->rmw);
     free(resp->scratch);
     free(resp->unquoted);
     free(resp->arguments);

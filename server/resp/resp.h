@@ -20,11 +20,11 @@
 #include "server/observe/text.h"
 #include "server/repl/last_write.h"
 #include "server/resp/admit.h"
-#include "server/resp/alone.h"
 #include "server/resp/data.h"
 #include "server/resp/key_text.h"
 #include "server/resp/redirect.h"
 #include "server/resp/replies.h"
+#include "server/resp/rmw.h"
 #include "server/resp/session.h"
 
 struct sw_ha;
@@ -64,7 +64,7 @@ struct sw_resp {
     struct sw_replies *filling; /* the one that is being filled */
     struct sw_replies *running; /* the one that is in flight; NULL: none */
     uint64_t rounds;            /* that are over, since the start */
-    struct sw_alone alone;      /* the command that writes while nobody else does */
+    struct sw_rmw rmw;          /* the command that writes while nobody else does */
     struct sw_list monitors;    /* connections that MONITOR shows commands to */
     struct sw_list gated;       /* connections with replies that wait for the write-ahead log */
 

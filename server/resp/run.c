@@ -44,15 +44,15 @@ typedef bool carry_out(struct sw_resp_conn *state, const struct sw_command *comm
 static bool run_data(struct sw_resp_conn *state, const struct sw_command *command,
                      const struct sw_resp_command *arguments)
 {
-    return sw_alone_takes(state->resp, command, arguments)
-               ? sw_alone_run(state->conn, command, arguments)
+    return sw_rmw_takes(state->resp, command, arguments)
+               ? sw_rmw_run(state->conn, command, arguments)
                : state->resp->run_data(state->conn, command, arguments, SW_DATA_RUN);
 }
 
-static bool run_alone(struct sw_resp_conn *state, const struct sw_command *command,
-                      const struct sw_resp_command *arguments)
+static bool run_rmw(struct sw_resp_conn *state, const struct sw_command *command,
+                    const struct sw_resp_command *arguments)
 {
-    return sw_alone_run(state->conn, command, arguments);
+    return sw_rmw_run(state->conn, command, arguments);
 }
 
 static bool run_control(struct sw_resp_conn *state, const struct sw_command *command,
@@ -130,7 +130,7 @@ static bool queue(struct sw_resp_conn *state, const struct sw_command *command,
 }
 
 static carry_out *const runs[] = {
-    [SW_KIND_DATA] = run_data,       [SW_KIND_ALONE] = run_alone,
+    [SW_KIND_DATA] = run_data,       [SW_KIND_RMW] = run_rmw,
     [SW_KIND_CONTROL] = run_control, [SW_KIND_REPORT] = run_text,
     [SW_KIND_SESSION] = run_text,    [SW_KIND_TRANSACTION] = run_transaction,
 };

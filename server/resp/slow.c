@@ -54,13 +54,13 @@ static bool put_operand(struct sw_slowlog_draft *draft, const struct sw_round *r
 static bool has_operand(const struct sw_round *round, const struct sw_command *command)
 {
     const bool is_string = round->batches->shape.value_format == SW_VALUE_STRING;
-    const bool is_row = round->batches->shape.value_format == SW_VALUE_FIXED; /* alone.c wrote it */
+    const bool is_row = round->batches->shape.value_format == SW_VALUE_FIXED; /* rmw.c wrote it */
     return (command->maker == SW_MAKER_BY_FLOAT && is_string) ||
            (command->maker == SW_MAKER_BY && command->arity == 3 && !is_row) ||
            command->maker == SW_MAKER_SET || command->maker == SW_MAKER_MSET ||
            command->maker == SW_MAKER_PAIRS ||
            (command->maker == SW_MAKER_ONE_KEY && command->operand != 0 &&
-            command->kind != SW_KIND_ALONE);
+            command->kind != SW_KIND_RMW);
 }
 
 /* Keys that the command's text has. A command of one key may have several operations on it. */

@@ -228,7 +228,7 @@ bool sw_transaction_queue(struct sw_resp_conn *state, const struct sw_command *c
     struct sw_transaction *transaction = state->transaction;
     uint32_t pendings = resp->filling->pendings;
     const char *error = NULL;
-    if (command->in_multi == SW_MULTI_REFUSED || sw_alone_takes(resp, command, arguments)) {
+    if (command->in_multi == SW_MULTI_REFUSED || sw_rmw_takes(resp, command, arguments)) {
         error = SW_NOT_IN_MULTI;
     } else if (command->kind == SW_KIND_DATA &&
                !resp->run_data(conn, command, arguments, SW_DATA_CHECK)) {
@@ -358,15 +358,15 @@ static void replay(struct sw_resp_conn *state, const struct sw_command *command)
     }
 }
 
-/* The EXEC of a connection that watches keys, in the round of commands that run alone. */
+/* The EXEC of a connection that watches keys, in the round of read-modify-write commands. */
 static void replay_alone(struct sw_resp_conn *state, const struct sw_command *command)
 {
     struct sw_resp *resp = state->resp;
     struct sw_replies *filling = resp->filling;
-    resp->filling = &resp->alone.replies;
+    resp->filling = &resp->rmw.replies;
     replay(state, command);
     resp->filling = filling;
-    sw_alone_start(state->conn, command);
+    sw_rmw_start(state->conn, command);
 }
 
 static bool run_exec(struct sw_resp_conn *state, const struct sw_command *command)
@@ -387,7 +387,7 @@ static bool run_exec(struct sw_resp_conn *state, const struct sw_command *comman
         sw_conn_stall(conn, SW_STALL_LOG);
         return false;
     }
-    if (watches && !sw_alone_is_free_for(conn)) {
+    if (watches && !sw_rmw_is_free_for(conn)) {
         return false;
     }
     if (refuse_slots(state, command) || refuse_now(state, command)) {
@@ -412,7 +412,7 @@ static bool run_exec(struct sw_resp_conn *state, const struct sw_command *comman
 #define SW_RUN_SAVER(...) NULL
 #define SW_RUN_REPORT(...) NULL
 #define SW_RUN_SESSION(...) NULL
-#define SW_RUN_ALONE(...) NULL
+#define SW_RUN_RMW(...) NULL
 #define SW_RUN_ONE_KEY(...) NULL
 #define SW_RUN_EACH_KEY(...) NULL
 #define SW_RUN_KEY_FUNCTION(...) NULL

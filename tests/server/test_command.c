@@ -16,7 +16,7 @@ static const struct sw_command *find(const char *name)
 
 static bool is_on_keys(const struct sw_command *command)
 {
-    return command->kind == SW_KIND_DATA || command->kind == SW_KIND_ALONE;
+    return command->kind == SW_KIND_DATA || command->kind == SW_KIND_RMW;
 }
 
 Test(command, rows_stand_at_their_ids)
@@ -176,7 +176,7 @@ Test(command, what_an_engine_lacks)
     }
     sw_commands_unsupported(operations | SW_OPS_ONE(SW_SET_SCORE), kinds, &lost);
     for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) { /* what has scores evicts */
-        cr_assert_eq(lost.has[id], sw_command_at((enum sw_command_id)id)->kind == SW_KIND_ALONE ||
+        cr_assert_eq(lost.has[id], sw_command_at((enum sw_command_id)id)->kind == SW_KIND_RMW ||
                                        id == SW_COMMAND_INCRBYFLOAT);
     }
     sw_commands_unsupported(operations & ~SW_OPS_ONE(SW_INCREMENT), kinds & ~(1U << SW_BATCH_SCAN),

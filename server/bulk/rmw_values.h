@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * combine.h - computes the new values of CAS and SETRANGE on arrays of keys. Input: the values
+ * rmw_values.h - computes the new values of CAS and SETRANGE on arrays of keys. Input: the values
  * found and the operands. Output: the value before each operation, and one write for each key that
  * changes. Operations take effect in array order, also those on the same key.
  *
  * A struct belongs to one loop. It borrows the arrays of a frame, allocates nothing, and works in
  * steps, so that a long frame does not block its loop.
  */
-#ifndef SHERWOOD_SERVER_BULK_COMBINE_H
-#define SHERWOOD_SERVER_BULK_COMBINE_H
+#ifndef SHERWOOD_SERVER_BULK_RMW_VALUES_H
+#define SHERWOOD_SERVER_BULK_RMW_VALUES_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@
 #include "proto/frame.h"
 #include "server/batch/shape.h"
 
-struct sw_combine {
+struct sw_rmw_values {
     const struct sw_table_shape *shape;
     uint32_t operation;
     uint32_t count;
@@ -46,16 +46,16 @@ struct sw_combine {
 
 /* The memory that a frame of such an operation needs beside its body and that of its reply; 0 for
  * other operations. */
-uint64_t sw_combine_bytes(const struct sw_table_shape *shape, const struct sw_request *request);
+uint64_t sw_rmw_values_bytes(const struct sw_table_shape *shape, const struct sw_request *request);
 
-/* Begins. `memory` has sw_combine_bytes() bytes, aligned to 64. `previous` and `found` are the
+/* Begins. `memory` has sw_rmw_values_bytes() bytes, aligned to 64. `previous` and `found` are the
  * arrays of the reply. If one is NULL, its array also lies in `memory`. Before the first step the
- * caller must fill combine->previous, found and expires by a read of the table. */
-void sw_combine_begin(struct sw_combine *combine, const struct sw_table_shape *shape,
-                      const struct sw_request *request, void *keys, void *operands, void *previous,
-                      uint64_t *found, void *memory, uint64_t seed);
+ * caller must fill rmw->previous, found and expires by a read of the table. */
+void sw_rmw_values_begin(struct sw_rmw_values *rmw, const struct sw_table_shape *shape,
+                         const struct sw_request *request, void *keys, void *operands,
+                         void *previous, uint64_t *found, void *memory, uint64_t seed);
 
 /* Continues for about `bytes` bytes of values. Returns true when all operations are done. */
-bool sw_combine_step(struct sw_combine *combine, uint64_t bytes);
+bool sw_rmw_values_step(struct sw_rmw_values *rmw, uint64_t bytes);
 
 #endif

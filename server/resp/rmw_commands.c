@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * alone_words.c - values that depend on those before.
+ * rmw_commands.c - values that depend on those before.
  */
-#include "server/resp/alone_words.h"
+#include "server/resp/rmw_commands.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "server/resp/resp.h"
 #include "server/resp/round_results.h"
 
-bool sw_word_is(const struct sw_command *command)
+bool sw_rmw_command_is(const struct sw_command *command)
 {
     return command->id == SW_COMMAND_SETRANGE || command->id == SW_COMMAND_INCRBYFLOAT;
 }
@@ -39,8 +39,8 @@ static const char *error_of_setrange(const struct sw_table_shape *shape,
     return offset < 0 || (size > 0 && !fits) ? "ERR offset is out of range" : NULL;
 }
 
-const char *sw_word_error(const struct sw_resp *resp, const struct sw_command *command,
-                          const struct sw_resp_command *arguments)
+const char *sw_rmw_command_error(const struct sw_resp *resp, const struct sw_command *command,
+                                 const struct sw_resp_command *arguments)
 {
     const struct sw_table_shape *shape = &resp->batches->shape;
     const uint32_t type = resp->net->config->value_type;
@@ -56,19 +56,19 @@ const char *sw_word_error(const struct sw_resp *resp, const struct sw_command *c
                : NULL;
 }
 
-void sw_word_begin(struct sw_alone *alone, const struct sw_command *command,
-                   const struct sw_resp_command *arguments)
+void sw_rmw_command_begin(struct sw_rmw *rmw, const struct sw_command *command,
+                          const struct sw_resp_command *arguments)
 {
-    struct sw_round *round = &alone->replies.round;
+    struct sw_round *round = &rmw->replies.round;
     if (command->id == SW_COMMAND_INCRBYFLOAT) {
-        sw_argument_float(&arguments->arguments[2], &alone->number);
+        sw_argument_float(&arguments->arguments[2], &rmw->number);
     }
     if (command->id == SW_COMMAND_SETRANGE) {
         const struct sw_resp_argument *piece = &arguments->arguments[3];
         int64_t offset = 0;
         sw_argument_integer(&arguments->arguments[2], &offset);
-        alone->offset = (uint32_t)offset;
-        alone->piece_bytes = piece->size;
+        rmw->offset = (uint32_t)offset;
+        rmw->piece_bytes = piece->size;
         if (piece->size > 0) { /* in the place of the operand, which is as long */
             memcpy(round->values, piece->text, piece->size);
         }
@@ -77,24 +77,24 @@ void sw_word_begin(struct sw_alone *alone, const struct sw_command *command,
 
 /* --- deciding --------------------------------------------------------------------------------- */
 
-static uint32_t decide_setrange(struct sw_alone *alone, bool found)
+static uint32_t decide_setrange(struct sw_rmw *rmw, bool found)
 {
-    struct sw_round *round = &alone->replies.round;
+    struct sw_round *round = &rmw->replies.round;
     const struct sw_table_shape *shape = &round->batches->shape;
     uint8_t value[SW_VALUE_BYTES_MAX] = {0};
     uint32_t size = 0;
     const uint8_t *before = sw_blob_at(shape, round->previous, 0, &size);
     size = found ? size : 0;
     memcpy(value, before, size);
-    if (alone->piece_bytes == 0) {
-        sw_text_unsigned(sw_alone_reply(alone), size);
+    if (rmw->piece_bytes == 0) {
+        sw_text_unsigned(sw_rmw_reply(rmw), size);
         return 0;
     }
-    memcpy(value + alone->offset, round->values, alone->piece_bytes);
-    const uint32_t end = alone->offset + alone->piece_bytes;
+    memcpy(value + rmw->offset, round->values, rmw->piece_bytes);
+    const uint32_t end = rmw->offset + rmw->piece_bytes;
     size = shape->value_format == SW_VALUE_FIXED ? shape->blob_bytes_max : end > size ? end : size;
     sw_blob_put(shape, round->values, value, size);
-    sw_text_unsigned(sw_alone_reply(alone), size);
+    sw_text_unsigned(sw_rmw_reply(rmw), size);
     return 1;
 }
 
@@ -111,27 +111,27 @@ static void put_float(struct sw_text *text, float number)
     sw_text_bulk_string(text, digits);
 }
 
-static uint32_t decide_incrbyfloat(struct sw_alone *alone, bool found)
+static uint32_t decide_incrbyfloat(struct sw_rmw *rmw, bool found)
 {
-    struct sw_round *round = &alone->replies.round;
+    struct sw_round *round = &rmw->replies.round;
     float before = 0;
     if (found) {
         memcpy(&before, round->previous, sizeof(before));
     }
-    const float sum = before + alone->number;
+    const float sum = before + rmw->number;
     if (isnan(sum) || isinf(sum)) {
-        sw_text_error(sw_alone_reply(alone), "ERR increment would produce NaN or Infinity");
+        sw_text_error(sw_rmw_reply(rmw), "ERR increment would produce NaN or Infinity");
         return 0;
     }
     memcpy(round->values, &sum, sizeof(sum));
-    put_float(sw_alone_reply(alone), sum);
+    put_float(sw_rmw_reply(rmw), sum);
     return 1;
 }
 
-uint32_t sw_word_decide(struct sw_alone *alone)
+uint32_t sw_rmw_command_decide(struct sw_rmw *rmw)
 {
-    const bool found = sw_round_found(&alone->replies.round, 0);
-    alone->replies.round.ops[0] = SW_SET;
-    return alone->command->id == SW_COMMAND_SETRANGE ? decide_setrange(alone, found)
-                                                     : decide_incrbyfloat(alone, found);
+    const bool found = sw_round_found(&rmw->replies.round, 0);
+    rmw->replies.round.ops[0] = SW_SET;
+    return rmw->command->id == SW_COMMAND_SETRANGE ? decide_setrange(rmw, found)
+                                                   : decide_incrbyfloat(rmw, found);
 }

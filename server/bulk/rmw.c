@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * alone.c - looking, making values and writing while the gate is closed.
+ * rmw.c - looking, making values and writing while the gate is closed.
  */
-#include "server/bulk/alone.h"
+#include "server/bulk/rmw.h"
 
 #include <uv.h>
 
@@ -13,15 +13,15 @@
 #include "server/bulk/request.h"
 #include "server/limits.h"
 
-void sw_bulk_alone_init(struct sw_bulk_alone *alone, uint64_t seed)
+void sw_bulk_rmw_init(struct sw_bulk_rmw *rmw, uint64_t seed)
 {
-    *alone = (struct sw_bulk_alone){.seed = seed};
-    sw_list_init(&alone->frames);
+    *rmw = (struct sw_bulk_rmw){.seed = seed};
+    sw_list_init(&rmw->frames);
 }
 
-bool sw_bulk_alone_is_busy(const struct sw_bulk *bulk)
+bool sw_bulk_rmw_is_busy(const struct sw_bulk *bulk)
 {
-    return bulk->alone.current != NULL || !sw_list_is_empty(&bulk->alone.frames);
+    return bulk->rmw.current != NULL || !sw_list_is_empty(&bulk->rmw.frames);
 }
 
 static uint64_t view_number(const struct sw_bulk *bulk)
@@ -30,10 +30,10 @@ static uint64_t view_number(const struct sw_bulk *bulk)
     return view == NULL ? 0 : view->number;
 }
 
-bool sw_bulk_alone_is_of_older_view(const struct sw_bulk *bulk)
+bool sw_bulk_rmw_is_of_older_view(const struct sw_bulk *bulk)
 {
-    const struct sw_bulk_alone *alone = &bulk->alone;
-    return alone->current != NULL && alone->view_number != view_number(bulk);
+    const struct sw_bulk_rmw *rmw = &bulk->rmw;
+    return rmw->current != NULL && rmw->view_number != view_number(bulk);
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
@@ -42,8 +42,8 @@ bool sw_bulk_alone_is_of_older_view(const struct sw_bulk *bulk)
 static void open_gate(struct sw_bulk *bulk)
 {
     sw_gate_open(&bulk->batches->gate);
-    bulk->alone.current = NULL;
-    bulk->alone.state = SW_BULK_ALONE_WAITS;
+    bulk->rmw.current = NULL;
+    bulk->rmw.state = SW_BULK_RMW_WAITS;
     bulk->net->retry = true;
 }
 
@@ -52,8 +52,8 @@ static void finish(struct sw_bulk_frame *frame)
 {
     struct sw_bulk *bulk = frame->bulk;
     sw_bulk_of(frame->conn)->runs_alone = false;
-    frame->hits = bulk->alone.combine.hits;
-    frame->flight.started_us = bulk->alone.started_us;
+    frame->hits = bulk->rmw.values.hits;
+    frame->flight.started_us = bulk->rmw.started_us;
     open_gate(bulk);
     sw_batches_hold(bulk->batches, &frame->flight, sw_bulk_reply_to_batch);
 }
@@ -67,34 +67,34 @@ static void on_written(struct sw_flight *flight)
 
 static void start(struct sw_bulk_frame *frame, void (*done)(struct sw_flight *flight))
 {
-    frame->bulk->alone.state = SW_BULK_ALONE_FLIES;
+    frame->bulk->rmw.state = SW_BULK_RMW_FLIES;
     frame->flight.done = done;
     frame->flight.lends = true; /* its arrays stay until it is replied to */
-    sw_flight_start(&frame->bulk->batches->alone_flights, &frame->flight);
+    sw_flight_start(&frame->bulk->batches->rmw_flights, &frame->flight);
 }
 
 static void write_values(struct sw_bulk_frame *frame)
 {
-    const struct sw_combine *combine = &frame->bulk->alone.combine;
-    if (combine->write_count == 0) {
+    const struct sw_rmw_values *values = &frame->bulk->rmw.values;
+    if (values->write_count == 0) {
         finish(frame);
         return;
     }
     frame->flight.batch = (struct sw_batch){
         .kind = SW_BATCH_OPERATIONS,
         .op = SW_SET,
-        .count = combine->write_count,
-        .keys = combine->keys,
-        .values = combine->writes,
-        .expires = combine->gives_times ? combine->expires : NULL,
+        .count = values->write_count,
+        .keys = values->keys,
+        .values = values->writes,
+        .expires = values->gives_times ? values->expires : NULL,
     };
     start(frame, on_written);
 }
 
 static void make_values(struct sw_bulk_frame *frame)
 {
-    frame->bulk->alone.state = SW_BULK_ALONE_MAKES;
-    if (sw_combine_step(&frame->bulk->alone.combine, SW_ALONE_TURN_BYTES)) {
+    frame->bulk->rmw.state = SW_BULK_RMW_MAKES;
+    if (sw_rmw_values_step(&frame->bulk->rmw.values, SW_RMW_STEP_BYTES)) {
         write_values(frame);
     }
 }
@@ -111,20 +111,20 @@ static void on_looked(struct sw_flight *flight)
 
 static void look(struct sw_bulk_frame *frame)
 {
-    struct sw_combine *combine = &frame->bulk->alone.combine;
+    struct sw_rmw_values *values = &frame->bulk->rmw.values;
     void *const *arrays = frame->arrays;
-    sw_combine_begin(combine, &frame->bulk->batches->shape, &frame->request, arrays[SW_RING_KEYS],
-                     arrays[SW_RING_OPERANDS], arrays[SW_RING_VALUES], arrays[SW_RING_FOUND],
-                     frame->reply + frame->reply_layout.bytes, frame->bulk->alone.seed);
-    combine->default_at = sw_batches_default_time(frame->bulk->batches);
+    sw_rmw_values_begin(values, &frame->bulk->batches->shape, &frame->request, arrays[SW_RING_KEYS],
+                        arrays[SW_RING_OPERANDS], arrays[SW_RING_VALUES], arrays[SW_RING_FOUND],
+                        frame->reply + frame->reply_layout.bytes, frame->bulk->rmw.seed);
+    values->default_at = sw_batches_default_time(frame->bulk->batches);
     frame->flight.batch = (struct sw_batch){
         .kind = SW_BATCH_OPERATIONS,
         .op = SW_GET,
         .count = frame->request.count,
-        .keys = combine->keys,
-        .previous = combine->previous,
-        .found = combine->found,
-        .expires_out = combine->expires,
+        .keys = values->keys,
+        .previous = values->previous,
+        .found = values->found,
+        .expires_out = values->expires,
     };
     start(frame, on_looked);
 }
@@ -152,42 +152,42 @@ static bool judge(struct sw_bulk_frame *frame)
 /* The gate is closed, and nobody is inside. */
 static void begin(struct sw_bulk *bulk)
 {
-    struct sw_bulk_alone *alone = &bulk->alone;
-    struct sw_bulk_frame *frame = sw_bulk_frame_at(sw_list_pop(&alone->frames));
-    alone->view_number = view_number(bulk);
-    alone->started_us = uv_hrtime() / 1000;
+    struct sw_bulk_rmw *rmw = &bulk->rmw;
+    struct sw_bulk_frame *frame = sw_bulk_frame_at(sw_list_pop(&rmw->frames));
+    rmw->view_number = view_number(bulk);
+    rmw->started_us = uv_hrtime() / 1000;
     sw_bulk_of(frame->conn)->runs_alone = false;
     if (!judge(frame)) {
         open_gate(bulk);
         return;
     }
     sw_bulk_of(frame->conn)->runs_alone = true;
-    alone->current = frame;
+    rmw->current = frame;
     look(frame);
 }
 
-void sw_bulk_alone_start(struct sw_bulk_frame *frame)
+void sw_bulk_rmw_start(struct sw_bulk_frame *frame)
 {
     sw_bulk_of(frame->conn)->runs_alone = true;
-    sw_list_push(&frame->bulk->alone.frames, &frame->link);
+    sw_list_push(&frame->bulk->rmw.frames, &frame->link);
 }
 
-bool sw_bulk_alone_poll(struct sw_bulk *bulk)
+bool sw_bulk_rmw_poll(struct sw_bulk *bulk)
 {
-    struct sw_bulk_alone *alone = &bulk->alone;
+    struct sw_bulk_rmw *rmw = &bulk->rmw;
     struct sw_gate_side *side = &bulk->batches->gate;
-    if (alone->state == SW_BULK_ALONE_MAKES) {
-        make_values(alone->current);
+    if (rmw->state == SW_BULK_RMW_MAKES) {
+        make_values(rmw->current);
         return true;
     }
-    if (alone->state == SW_BULK_ALONE_FLIES || sw_list_is_empty(&alone->frames)) {
+    if (rmw->state == SW_BULK_RMW_FLIES || sw_list_is_empty(&rmw->frames)) {
         return false;
     }
-    if (alone->state == SW_BULK_ALONE_WAITS && sw_batches_door(bulk->batches) != SW_DOOR_WAIT &&
+    if (rmw->state == SW_BULK_RMW_WAITS && sw_batches_door(bulk->batches) != SW_DOOR_WAIT &&
         sw_gate_close(side)) {
-        alone->state = SW_BULK_ALONE_HOLDS;
+        rmw->state = SW_BULK_RMW_HOLDS;
     }
-    if (alone->state != SW_BULK_ALONE_HOLDS || !sw_gate_is_empty(side)) {
+    if (rmw->state != SW_BULK_RMW_HOLDS || !sw_gate_is_empty(side)) {
         return false;
     }
     begin(bulk);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * alone_counter.c - counters with bounds.
+ * rmw_counter.c - counters with bounds.
  */
-#include "server/resp/alone_counter.h"
+#include "server/resp/rmw_counter.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,9 +13,9 @@
 #include "server/batch/blob.h"
 #include "server/batch/refusals.h"
 #include "server/net/conn.h"
-#include "server/resp/alone.h"
 #include "server/resp/expire.h"
 #include "server/resp/resp.h"
+#include "server/resp/rmw.h"
 #include "server/resp/round_results.h"
 
 #define NO_INTEGER "ERR value is not an integer or out of range"
@@ -163,12 +163,12 @@ static void give_time(const struct sw_counter *counter, struct sw_round *round)
     }
 }
 
-uint32_t sw_counter_decide(struct sw_alone *alone)
+uint32_t sw_counter_decide(struct sw_rmw *rmw)
 {
-    struct sw_round *round = &alone->replies.round;
-    struct sw_counter counter = alone->counter;
+    struct sw_round *round = &rmw->replies.round;
+    struct sw_counter counter = rmw->counter;
     int64_t before = 0, after = 0, added = 0;
-    struct sw_text *text = sw_alone_reply(alone);
+    struct sw_text *text = sw_rmw_reply(rmw);
     if (!value_before(round, &before, &counter)) {
         sw_text_error(text, NO_INTEGER);
         return 0;
@@ -247,20 +247,20 @@ static void put_unsigned(struct sw_text *text, uint64_t value, bool resp3)
     }
 }
 
-uint32_t sw_counter_decide_row(struct sw_alone *alone)
+uint32_t sw_counter_decide_row(struct sw_rmw *rmw)
 {
-    struct sw_round *round = &alone->replies.round;
-    struct sw_text *text = sw_alone_reply(alone);
+    struct sw_round *round = &rmw->replies.round;
+    struct sw_text *text = sw_rmw_reply(rmw);
     uint64_t value = 0;
     if (sw_round_found(round, 0)) {
         memcpy(&value, round->previous, sizeof(value));
     }
-    if (__builtin_add_overflow(value, alone->counter.amount, &value)) {
+    if (__builtin_add_overflow(value, rmw->counter.amount, &value)) {
         sw_text_error(text, "ERR increment or decrement would overflow");
         return 0;
     }
     memcpy(round->values, &value, sizeof(value));
     round->ops[0] = SW_SET;
-    put_unsigned(text, value, alone->replies.pending[0].resp3);
+    put_unsigned(text, value, rmw->replies.pending[0].resp3);
     return 1;
 }

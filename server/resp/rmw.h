@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * alone.h - read-modify-write commands: MSETNX, RENAME, RENAMENX, COPY, CAS, SET with IFEQ, DELEX,
- * and the commands of alone_words.h and alone_counter.h. Also WATCH and the EXEC behind it, which
+ * rmw.h - read-modify-write commands: MSETNX, RENAME, RENAMENX, COPY, CAS, SET with IFEQ, DELEX,
+ * and the commands of rmw_commands.h and rmw_counter.h. Also WATCH and the EXEC behind it, which
  * executes nothing if a watched key was changed in between (watching.h).
  *
  * Such a command closes the write gate (batch/gate.h) and waits until the earlier writes have taken
@@ -10,26 +10,26 @@
  * its connection are done, and later commands wait for its reply. A loop runs one such command at a
  * time. Of all loops only one holds the gate. Everything belongs to the loop's thread.
  */
-#ifndef SHERWOOD_SERVER_RESP_ALONE_H
-#define SHERWOOD_SERVER_RESP_ALONE_H
+#ifndef SHERWOOD_SERVER_RESP_RMW_H
+#define SHERWOOD_SERVER_RESP_RMW_H
 
 #include <stdbool.h>
 
 #include "proto/resp.h"
-#include "server/resp/alone_counter.h"
 #include "server/resp/command.h"
 #include "server/resp/replies.h"
+#include "server/resp/rmw_counter.h"
 
 struct sw_conn;
 struct sw_resp;
 
-enum sw_alone_state {
-    SW_ALONE_WAITS, /* for the gate */
-    SW_ALONE_HOLDS, /* it has closed the gate, and waits for the writes inside */
-    SW_ALONE_RUNS   /* its batches are in flight */
+enum sw_rmw_state {
+    SW_RMW_WAITS, /* for the gate */
+    SW_RMW_HOLDS, /* it has closed the gate, and waits for the writes inside */
+    SW_RMW_RUNS   /* its batches are in flight */
 };
 
-struct sw_alone {
+struct sw_rmw {
     struct sw_replies replies; /* a round of its own */
     struct sw_conn *conn;      /* whose command it is; NULL: there is none */
     const struct sw_command *command;
@@ -40,45 +40,45 @@ struct sw_alone {
     uint32_t offset;           /* of SETRANGE */
     uint32_t piece_bytes;      /* of SETRANGE: bytes to write, stored in place of its operand */
     uint64_t view_number;      /* the cluster's view that admitted the command; 0: no cluster */
-    enum sw_alone_state state;
+    enum sw_rmw_state state;
 };
 
 /* Makes the reply a text, and returns it for the caller to write. */
-static inline struct sw_text *sw_alone_reply(struct sw_alone *alone)
+static inline struct sw_text *sw_rmw_reply(struct sw_rmw *rmw)
 {
-    alone->replies.pending[0].kind = SW_REPLY_KIND_MADE;
-    return &alone->replies.text;
+    rmw->replies.pending[0].kind = SW_REPLY_KIND_MADE;
+    return &rmw->replies.text;
 }
 
-/* Borrows `resp`. Returns 0, or -1 if there is no memory; sw_alone_fini may be called after either,
+/* Borrows `resp`. Returns 0, or -1 if there is no memory; sw_rmw_fini may be called after either,
  * and on a struct of zeros. */
-int sw_alone_init(struct sw_alone *alone, struct sw_resp *resp);
-void sw_alone_fini(struct sw_alone *alone);
+int sw_rmw_init(struct sw_rmw *rmw, struct sw_resp *resp);
+void sw_rmw_fini(struct sw_rmw *rmw);
 
 /* Is this command of kind DATA, with these arguments, one of them? */
-bool sw_alone_takes(const struct sw_resp *resp, const struct sw_command *command,
-                    const struct sw_resp_command *arguments);
+bool sw_rmw_takes(const struct sw_resp *resp, const struct sw_command *command,
+                  const struct sw_resp_command *arguments);
 
 /* Checks what stands behind the keys of COPY source destination [DB 0] [REPLACE]. Returns an error
  * line, or NULL. */
-const char *sw_alone_copy_options(const struct sw_resp_command *arguments);
+const char *sw_rmw_copy_options(const struct sw_resp_command *arguments);
 
 /* Starts the command, or refuses it. Returns false, with nothing done and the connection stalled,
  * if it has to wait. */
-bool sw_alone_run(struct sw_conn *conn, const struct sw_command *command,
-                  const struct sw_resp_command *arguments);
+bool sw_rmw_run(struct sw_conn *conn, const struct sw_command *command,
+                const struct sw_resp_command *arguments);
 
 /* May EXEC of a connection that watches keys begin? If not, it has stalled. */
-bool sw_alone_is_free_for(struct sw_conn *conn);
+bool sw_rmw_is_free_for(struct sw_conn *conn);
 /* Starts such an EXEC, whose round is that of these commands. */
-void sw_alone_start(struct sw_conn *conn, const struct sw_command *command);
+void sw_rmw_start(struct sw_conn *conn, const struct sw_command *command);
 
 /* Continues the command that waits for the gate. Returns true if it did. */
-bool sw_alone_poll(struct sw_resp *resp);
+bool sw_rmw_poll(struct sw_resp *resp);
 /* Returns true if a command was admitted by an older view of the cluster than the loop's. A command
  * that does not hold the gate yet will be rejected. */
-bool sw_alone_is_of_older_view(const struct sw_resp *resp);
+bool sw_rmw_is_of_older_view(const struct sw_resp *resp);
 /* Returns true if there is a command. Then the loop must not sleep. */
-bool sw_alone_is_busy(const struct sw_resp *resp);
+bool sw_rmw_is_busy(const struct sw_resp *resp);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * alone.c - looking, deciding and writing while the gate is closed.
+ * rmw.c - looking, deciding and writing while the gate is closed.
  */
-#include "server/resp/alone.h"
+#include "server/resp/rmw.h"
 
 #include <assert.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 #include "server/batch/blob.h"
 #include "server/net/conn.h"
 #include "server/resp/admin_call.h"
-#include "server/resp/alone_words.h"
 #include "server/resp/resp.h"
+#include "server/resp/rmw_commands.h"
 #include "server/resp/round_results.h"
 #include "server/resp/watching.h"
 #include "table/expiring.h"
@@ -20,26 +20,26 @@
 /* Size of the longest error line of this file. */
 #define ERROR_BYTES 256
 
-int sw_alone_init(struct sw_alone *alone, struct sw_resp *resp)
+int sw_rmw_init(struct sw_rmw *rmw, struct sw_resp *resp)
 {
     if (resp->batches->shape.engine == SW_ENGINE_CACHE) {
         return 0; /* the cache engine lacks these commands */
     }
-    int result = sw_replies_init(&alone->replies, resp);
-    alone->replies.round.flights = &resp->batches->alone_flights;
+    int result = sw_replies_init(&rmw->replies, resp);
+    rmw->replies.round.flights = &resp->batches->rmw_flights;
     return result;
 }
 
-void sw_alone_fini(struct sw_alone *alone)
+void sw_rmw_fini(struct sw_rmw *rmw)
 {
-    if (alone->replies.resp != NULL) {
-        sw_replies_fini(&alone->replies);
+    if (rmw->replies.resp != NULL) {
+        sw_replies_fini(&rmw->replies);
     }
 }
 
-bool sw_alone_is_busy(const struct sw_resp *resp)
+bool sw_rmw_is_busy(const struct sw_resp *resp)
 {
-    return resp->alone.conn != NULL;
+    return resp->rmw.conn != NULL;
 }
 
 static uint64_t view_number(const struct sw_resp *resp)
@@ -47,13 +47,13 @@ static uint64_t view_number(const struct sw_resp *resp)
     return resp->net->seat.view == NULL ? 0 : resp->net->seat.view->number;
 }
 
-bool sw_alone_is_of_older_view(const struct sw_resp *resp)
+bool sw_rmw_is_of_older_view(const struct sw_resp *resp)
 {
-    return sw_alone_is_busy(resp) && resp->alone.view_number != view_number(resp);
+    return sw_rmw_is_busy(resp) && resp->rmw.view_number != view_number(resp);
 }
 
-bool sw_alone_takes(const struct sw_resp *resp, const struct sw_command *command,
-                    const struct sw_resp_command *arguments)
+bool sw_rmw_takes(const struct sw_resp *resp, const struct sw_command *command,
+                  const struct sw_resp_command *arguments)
 {
     const bool counts = command->maker == SW_MAKER_BY || command->maker == SW_MAKER_BY_FLOAT;
     if (counts) { /* integers and strings are counted by the table */
@@ -71,37 +71,37 @@ bool sw_alone_takes(const struct sw_resp *resp, const struct sw_command *command
 /* --- the end ---------------------------------------------------------------------------------- */
 
 /* Opens the gate and sends the reply. May free the connection. */
-static void finish(struct sw_alone *alone)
+static void finish(struct sw_rmw *rmw)
 {
-    sw_gate_open(&alone->replies.resp->batches->gate);
-    sw_resp_of(alone->conn)->control_in_flight = false;
-    alone->conn = NULL;
-    sw_replies_finish(&alone->replies);
+    sw_gate_open(&rmw->replies.resp->batches->gate);
+    sw_resp_of(rmw->conn)->control_in_flight = false;
+    rmw->conn = NULL;
+    sw_replies_finish(&rmw->replies);
 }
 
 static void on_written(struct sw_round *round)
 {
     struct sw_replies *replies = SW_CONTAINER(round, struct sw_replies, round);
-    finish(&replies->resp->alone);
+    finish(&replies->resp->rmw);
 }
 
 /* --- deciding --------------------------------------------------------------------------------- */
 
 /* The one pending reply. */
-static struct sw_pending *pending_of(struct sw_alone *alone)
+static struct sw_pending *pending_of(struct sw_rmw *rmw)
 {
-    return &alone->replies.pending[0];
+    return &rmw->replies.pending[0];
 }
 
-static bool is_found(const struct sw_alone *alone, uint32_t i)
+static bool is_found(const struct sw_rmw *rmw, uint32_t i)
 {
-    return sw_round_found(&alone->replies.round, i);
+    return sw_round_found(&rmw->replies.round, i);
 }
 
 /* The second key is to have the value that the first one had, and keeps its own text. */
-static void give_value(struct sw_alone *alone)
+static void give_value(struct sw_rmw *rmw)
 {
-    struct sw_round *round = &alone->replies.round;
+    struct sw_round *round = &rmw->replies.round;
     const struct sw_table_shape *shape = &round->batches->shape;
     memcpy((uint8_t *)round->values + shape->value_bytes, round->previous,
            shape->value_bytes - shape->key_text_bytes);
@@ -109,11 +109,11 @@ static void give_value(struct sw_alone *alone)
 
 /* The SET at `i` gives its key the time of the first key, which the look has found: not "the same
  * as before", since it may come until then. If the look has found none, nobody says when. */
-static void give_time(struct sw_alone *alone, uint32_t i)
+static void give_time(struct sw_rmw *rmw, uint32_t i)
 {
-    struct sw_round *round = &alone->replies.round;
+    struct sw_round *round = &rmw->replies.round;
     const uint64_t at = round->shows_times ? round->expires_out[0] : 0;
-    const bool never = round->batches->shape.default_ttl_ms > 0 && is_found(alone, 0) && at == 0;
+    const bool never = round->batches->shape.default_ttl_ms > 0 && is_found(rmw, 0) && at == 0;
     round->gives_times = at != 0 || never;
     if (round->gives_times) {
         memset(round->expires, 0, round->operations * sizeof(*round->expires));
@@ -122,9 +122,9 @@ static void give_time(struct sw_alone *alone, uint32_t i)
 }
 
 /* Was the first key's value the operand of the second look? */
-static bool is_equal(const struct sw_alone *alone)
+static bool is_equal(const struct sw_rmw *rmw)
 {
-    const struct sw_round *round = &alone->replies.round;
+    const struct sw_round *round = &rmw->replies.round;
     const struct sw_table_shape *shape = &round->batches->shape;
     uint32_t size = shape->value_bytes, wanted = size;
     const uint8_t *value = round->previous;
@@ -139,12 +139,12 @@ static bool is_equal(const struct sw_alone *alone)
 /* The functions below look at what was found. They return how many operations are to be carried out
  * instead, which they have put in the place of those; 0: nothing is written. */
 
-static uint32_t decide_msetnx(struct sw_alone *alone)
+static uint32_t decide_msetnx(struct sw_rmw *rmw)
 {
-    struct sw_round *round = &alone->replies.round;
+    struct sw_round *round = &rmw->replies.round;
     for (uint32_t i = 0; i < round->operations; i++) {
-        if (is_found(alone, i)) {
-            pending_of(alone)->kind = SW_REPLY_KIND_ZERO;
+        if (is_found(rmw, i)) {
+            pending_of(rmw)->kind = SW_REPLY_KIND_ZERO;
             return 0;
         }
     }
@@ -153,129 +153,128 @@ static uint32_t decide_msetnx(struct sw_alone *alone)
 }
 
 /* Two key strings with the same hash are different keys, even if both keys are absent. */
-static bool are_one_key(const struct sw_alone *alone)
+static bool are_one_key(const struct sw_rmw *rmw)
 {
-    const struct sw_table_shape *shape = &alone->replies.resp->batches->shape;
-    const void *keys = alone->replies.round.keys;
+    const struct sw_table_shape *shape = &rmw->replies.resp->batches->shape;
+    const void *keys = rmw->replies.round.keys;
     const uint8_t *text =
-        (const uint8_t *)alone->replies.round.values + shape->value_bytes - shape->key_text_bytes;
+        (const uint8_t *)rmw->replies.round.values + shape->value_bytes - shape->key_text_bytes;
     return sw_integer_at(keys, shape->key_bytes, 0) == sw_integer_at(keys, shape->key_bytes, 1) &&
            memcmp(text, text + shape->value_bytes, shape->key_text_bytes) == 0;
 }
 
 /* RENAME and RENAMENX. The first key leaves before the second comes, so that a full table has room.
  */
-static uint32_t decide_rename(struct sw_alone *alone)
+static uint32_t decide_rename(struct sw_rmw *rmw)
 {
-    struct sw_round *round = &alone->replies.round;
-    if (!is_found(alone, 0)) {
-        pending_of(alone)->kind = SW_REPLY_KIND_NO_KEY;
+    struct sw_round *round = &rmw->replies.round;
+    if (!is_found(rmw, 0)) {
+        pending_of(rmw)->kind = SW_REPLY_KIND_NO_KEY;
         return 0;
     }
-    if (alone->command->id == SW_COMMAND_RENAMENX && is_found(alone, 1)) {
-        pending_of(alone)->kind = SW_REPLY_KIND_ZERO;
+    if (rmw->command->id == SW_COMMAND_RENAMENX && is_found(rmw, 1)) {
+        pending_of(rmw)->kind = SW_REPLY_KIND_ZERO;
         return 0;
     }
-    if (are_one_key(alone)) {
+    if (are_one_key(rmw)) {
         return 0;
     }
     round->ops[0] = SW_DELETE;
     round->ops[1] = SW_SET;
-    give_value(alone);
-    give_time(alone, 1);
+    give_value(rmw);
+    give_time(rmw, 1);
     return 2;
 }
 
-static uint32_t decide_copy(struct sw_alone *alone)
+static uint32_t decide_copy(struct sw_rmw *rmw)
 {
-    struct sw_round *round = &alone->replies.round;
-    if (are_one_key(alone)) {
-        pending_of(alone)->kind = SW_REPLY_KIND_SAME_KEY;
+    struct sw_round *round = &rmw->replies.round;
+    if (are_one_key(rmw)) {
+        pending_of(rmw)->kind = SW_REPLY_KIND_SAME_KEY;
         return 0;
     }
-    if (!is_found(alone, 0) || (is_found(alone, 1) && !alone->replaces)) {
-        pending_of(alone)->kind = SW_REPLY_KIND_ZERO;
+    if (!is_found(rmw, 0) || (is_found(rmw, 1) && !rmw->replaces)) {
+        pending_of(rmw)->kind = SW_REPLY_KIND_ZERO;
         return 0;
     }
     round->ops[0] = SW_GET; /* it stays for the slow log, which shows the keys of a round */
     round->ops[1] = SW_SET;
-    give_value(alone);
-    give_time(alone, 1);
+    give_value(rmw);
+    give_time(rmw, 1);
     return 2;
 }
 
 /* CAS, and SET key value IFEQ old: the operand of the second look is `old`. With GET the reply is
  * the value before, which either batch has. */
-static uint32_t decide_set(struct sw_alone *alone)
+static uint32_t decide_set(struct sw_rmw *rmw)
 {
-    struct sw_round *round = &alone->replies.round;
-    bool equal = is_found(alone, 0) && is_equal(alone);
+    struct sw_round *round = &rmw->replies.round;
+    bool equal = is_found(rmw, 0) && is_equal(rmw);
     round->ops[0] = SW_SET;
-    if (alone->command->id == SW_COMMAND_CAS ||
+    if (rmw->command->id == SW_COMMAND_CAS ||
         (round->gives_times && round->expires[0] == SW_EXPIRE_KEEP)) {
-        give_time(alone, 0);
+        give_time(rmw, 0);
     }
-    if (!equal && pending_of(alone)->kind == SW_REPLY_KIND_OK) {
-        pending_of(alone)->kind = SW_REPLY_KIND_NULL;
-    } else if (!equal && pending_of(alone)->kind == SW_REPLY_KIND_ONE) {
-        pending_of(alone)->kind = SW_REPLY_KIND_ZERO;
+    if (!equal && pending_of(rmw)->kind == SW_REPLY_KIND_OK) {
+        pending_of(rmw)->kind = SW_REPLY_KIND_NULL;
+    } else if (!equal && pending_of(rmw)->kind == SW_REPLY_KIND_ONE) {
+        pending_of(rmw)->kind = SW_REPLY_KIND_ZERO;
     }
     return equal;
 }
 
 /* DELEX and DELIFEQ. Without a condition there is one look. */
-static uint32_t decide_delex(struct sw_alone *alone)
+static uint32_t decide_delex(struct sw_rmw *rmw)
 {
-    struct sw_round *round = &alone->replies.round;
+    struct sw_round *round = &rmw->replies.round;
     const bool has_condition = round->operations > 1;
-    const bool deletes =
-        is_found(alone, 0) && (!has_condition || is_equal(alone) != alone->unless_equal);
-    pending_of(alone)->kind = deletes ? SW_REPLY_KIND_ONE : SW_REPLY_KIND_ZERO;
+    const bool deletes = is_found(rmw, 0) && (!has_condition || is_equal(rmw) != rmw->unless_equal);
+    pending_of(rmw)->kind = deletes ? SW_REPLY_KIND_ONE : SW_REPLY_KIND_ZERO;
     round->ops[0] = SW_DELETE;
     return deletes;
 }
 
-static uint32_t decide(struct sw_alone *alone)
+static uint32_t decide(struct sw_rmw *rmw)
 {
-    if (alone->replies.round.flight.batch.status != SW_OK) {
+    if (rmw->replies.round.flight.batch.status != SW_OK) {
         return 0; /* the reply says so */
     }
-    if (sw_word_is(alone->command)) {
-        give_time(alone, 0);
-        return sw_word_decide(alone);
+    if (sw_rmw_command_is(rmw->command)) {
+        give_time(rmw, 0);
+        return sw_rmw_command_decide(rmw);
     }
-    switch (alone->command->id) {
+    switch (rmw->command->id) {
     case SW_COMMAND_MSETNX:
-        return decide_msetnx(alone);
+        return decide_msetnx(rmw);
     case SW_COMMAND_COPY:
-        return decide_copy(alone);
+        return decide_copy(rmw);
     case SW_COMMAND_SET:
     case SW_COMMAND_CAS:
-        return decide_set(alone);
+        return decide_set(rmw);
     case SW_COMMAND_DELEX:
     case SW_COMMAND_DELIFEQ:
-        return decide_delex(alone);
+        return decide_delex(rmw);
     case SW_COMMAND_INCREX:
-        give_time(alone, 0);
-        return sw_counter_decide(alone);
+        give_time(rmw, 0);
+        return sw_counter_decide(rmw);
     case SW_COMMAND_INCR:
     case SW_COMMAND_DECR:
     case SW_COMMAND_INCRBY:
     case SW_COMMAND_DECRBY:
-        give_time(alone, 0);
-        return sw_counter_decide_row(alone);
+        give_time(rmw, 0);
+        return sw_counter_decide_row(rmw);
     default:
-        return decide_rename(alone);
+        return decide_rename(rmw);
     }
 }
 
 static void on_looked(struct sw_round *round)
 {
     struct sw_replies *replies = SW_CONTAINER(round, struct sw_replies, round);
-    struct sw_alone *alone = &replies->resp->alone;
-    uint32_t operations = decide(alone);
+    struct sw_rmw *rmw = &replies->resp->rmw;
+    uint32_t operations = decide(rmw);
     if (operations == 0) {
-        finish(alone);
+        finish(rmw);
         return;
     }
     round->done = on_written;
@@ -286,48 +285,48 @@ static void on_looked(struct sw_round *round)
 /* --- WATCH and EXEC --------------------------------------------------------------------------- */
 
 /* Notes the keys of WATCH, which are in the round. No write is in the table. */
-static void watch(struct sw_alone *alone)
+static void watch(struct sw_rmw *rmw)
 {
-    const struct sw_round *round = &alone->replies.round;
-    if (!sw_watching_add(sw_resp_of(alone->conn), round->keys, round->operations)) {
-        pending_of(alone)->kind = SW_REPLY_KIND_TOO_MANY;
+    const struct sw_round *round = &rmw->replies.round;
+    if (!sw_watching_add(sw_resp_of(rmw->conn), round->keys, round->operations)) {
+        pending_of(rmw)->kind = SW_REPLY_KIND_TOO_MANY;
     }
-    pending_of(alone)->group = SW_NO_GROUP;
-    sw_round_reset(&alone->replies.round);
-    finish(alone);
+    pending_of(rmw)->group = SW_NO_GROUP;
+    sw_round_reset(&rmw->replies.round);
+    finish(rmw);
 }
 
 /* Where keys expire WATCH looks at them first: one whose time comes counts as changed. */
 static void on_watched(struct sw_round *round)
 {
     struct sw_replies *replies = SW_CONTAINER(round, struct sw_replies, round);
-    struct sw_alone *alone = &replies->resp->alone;
+    struct sw_rmw *rmw = &replies->resp->rmw;
     uint64_t first = UINT64_MAX;
     if (round->flight.batch.status != SW_OK) {
-        finish(alone); /* the reply says so */
+        finish(rmw); /* the reply says so */
         return;
     }
     for (uint32_t i = 0; round->shows_times && i < round->operations; i++) {
         first = round->expires_out[i] - 1 < first - 1 ? round->expires_out[i] : first;
     }
-    sw_watching_until(sw_resp_of(alone->conn), first);
-    watch(alone);
+    sw_watching_until(sw_resp_of(rmw->conn), first);
+    watch(rmw);
 }
 
 /* Carries out what EXEC has put into the round, unless a watched key was changed. */
-static void execute(struct sw_alone *alone)
+static void execute(struct sw_rmw *rmw)
 {
-    struct sw_replies *replies = &alone->replies;
-    if (sw_watching_is_changed(sw_resp_of(alone->conn))) {
-        SW_COUNT(alone->conn->net->counters, watch_aborts, 1);
-        pending_of(alone)->kind = SW_REPLY_KIND_NULL_ARRAY;
-        pending_of(alone)->group = SW_NO_GROUP; /* of the batch before, which may have failed */
+    struct sw_replies *replies = &rmw->replies;
+    if (sw_watching_is_changed(sw_resp_of(rmw->conn))) {
+        SW_COUNT(rmw->conn->net->counters, watch_aborts, 1);
+        pending_of(rmw)->kind = SW_REPLY_KIND_NULL_ARRAY;
+        pending_of(rmw)->group = SW_NO_GROUP; /* of the batch before, which may have failed */
         replies->is_aborted = true;
         sw_round_reset(&replies->round);
     }
-    sw_watching_forget(sw_resp_of(alone->conn));
+    sw_watching_forget(sw_resp_of(rmw->conn));
     if (replies->round.operations == 0) {
-        finish(alone);
+        finish(rmw);
         return;
     }
     replies->submitted_ns = uv_hrtime();
@@ -337,7 +336,7 @@ static void execute(struct sw_alone *alone)
 
 /* --- the beginning ---------------------------------------------------------------------------- */
 
-const char *sw_alone_copy_options(const struct sw_resp_command *arguments)
+const char *sw_rmw_copy_options(const struct sw_resp_command *arguments)
 {
     const struct sw_resp_argument *words = arguments->arguments;
     for (uint32_t i = 3; i < arguments->count; i++) {
@@ -377,22 +376,22 @@ static void add_looks(struct sw_conn *conn, const struct sw_command *command,
 {
     struct sw_resp *resp = sw_resp_of(conn)->resp;
     struct sw_replies *filling = resp->filling;
-    resp->filling = &resp->alone.replies;
+    resp->filling = &resp->rmw.replies;
     bool done = resp->run_data(conn, command, arguments, SW_DATA_RUN);
     resp->filling = filling;
-    resp->alone.replies.round.shows_values = true; /* it may need what was there */
-    resp->alone.replies.round.shows_times = resp->batches->shape.expires;
-    assert(done && resp->alone.replies.pendings == 1);
+    resp->rmw.replies.round.shows_values = true; /* it may need what was there */
+    resp->rmw.replies.round.shows_times = resp->batches->shape.expires;
+    assert(done && resp->rmw.replies.pendings == 1);
     (void)done;
 }
 
-bool sw_alone_is_free_for(struct sw_conn *conn)
+bool sw_rmw_is_free_for(struct sw_conn *conn)
 {
     if (conn->in_flight > 0) {
         sw_conn_stall(conn, SW_STALL_BARRIER);
         return false;
     }
-    if (sw_resp_of(conn)->resp->alone.conn != NULL) {
+    if (sw_resp_of(conn)->resp->rmw.conn != NULL) {
         /* of another connection; its end has stalled ones tried again */
         sw_conn_stall(conn, SW_STALL_ROUND);
         return false;
@@ -400,30 +399,30 @@ bool sw_alone_is_free_for(struct sw_conn *conn)
     return true;
 }
 
-void sw_alone_start(struct sw_conn *conn, const struct sw_command *command)
+void sw_rmw_start(struct sw_conn *conn, const struct sw_command *command)
 {
     struct sw_resp *resp = sw_resp_of(conn)->resp;
-    struct sw_alone *alone = &resp->alone;
-    alone->conn = conn;
-    alone->command = command;
-    alone->view_number = view_number(resp);
-    alone->state = SW_ALONE_WAITS;
-    alone->replies.submitted_ns = 0;
+    struct sw_rmw *rmw = &resp->rmw;
+    rmw->conn = conn;
+    rmw->command = command;
+    rmw->view_number = view_number(resp);
+    rmw->state = SW_RMW_WAITS;
+    rmw->replies.submitted_ns = 0;
     sw_resp_of(conn)->control_in_flight = true;
     if (conn->state <= SW_CONN_DRAINING) { /* EXEC may have closed it, for lack of memory */
         sw_conn_stall(conn, SW_STALL_BARRIER);
     }
 }
 
-bool sw_alone_run(struct sw_conn *conn, const struct sw_command *command,
-                  const struct sw_resp_command *arguments)
+bool sw_rmw_run(struct sw_conn *conn, const struct sw_command *command,
+                const struct sw_resp_command *arguments)
 {
     struct sw_resp *resp = sw_resp_of(conn)->resp;
     if (sw_resp_of(conn)->transaction != NULL) { /* others of these commands are refused there */
         sw_resp_error(conn, command, "ERR WATCH inside MULTI is not allowed");
         return true;
     }
-    if (!sw_alone_is_free_for(conn)) {
+    if (!sw_rmw_is_free_for(conn)) {
         return false;
     }
     uint32_t pendings = resp->filling->pendings;
@@ -435,7 +434,8 @@ bool sw_alone_run(struct sw_conn *conn, const struct sw_command *command,
     }
     struct sw_counter counter = {0};
     char line[ERROR_BYTES];
-    const char *error = sw_word_is(command) ? sw_word_error(resp, command, arguments) : NULL;
+    const char *error =
+        sw_rmw_command_is(command) ? sw_rmw_command_error(resp, command, arguments) : NULL;
     if ((command->id == SW_COMMAND_INCREX &&
          !sw_counter_read(resp, command, arguments, &counter, line, sizeof(line))) ||
         (command->maker == SW_MAKER_BY &&
@@ -447,50 +447,50 @@ bool sw_alone_run(struct sw_conn *conn, const struct sw_command *command,
         return true;
     }
     add_looks(conn, command, arguments);
-    resp->alone.replaces = has_replace(arguments);
-    resp->alone.unless_equal = command->id == SW_COMMAND_DELEX && arguments->count > 3 &&
-                               sw_argument_is(&arguments->arguments[2], "IFNE");
-    resp->alone.counter = counter;
+    resp->rmw.replaces = has_replace(arguments);
+    resp->rmw.unless_equal = command->id == SW_COMMAND_DELEX && arguments->count > 3 &&
+                             sw_argument_is(&arguments->arguments[2], "IFNE");
+    resp->rmw.counter = counter;
     if (counter.at != 0) { /* some key may have a time from here on */
         sw_table_will_expire(resp->batches->table);
     }
-    sw_word_begin(&resp->alone, command, arguments);
-    sw_alone_start(conn, command);
+    sw_rmw_command_begin(&resp->rmw, command, arguments);
+    sw_rmw_start(conn, command);
     return true;
 }
 
-bool sw_alone_poll(struct sw_resp *resp)
+bool sw_rmw_poll(struct sw_resp *resp)
 {
-    struct sw_alone *alone = &resp->alone;
+    struct sw_rmw *rmw = &resp->rmw;
     struct sw_gate_side *side = &resp->batches->gate;
-    if (alone->conn == NULL || alone->state == SW_ALONE_RUNS) {
+    if (rmw->conn == NULL || rmw->state == SW_RMW_RUNS) {
         return false;
     }
-    if (alone->state == SW_ALONE_WAITS && sw_gate_close(side)) {
-        alone->state = SW_ALONE_HOLDS;
+    if (rmw->state == SW_RMW_WAITS && sw_gate_close(side)) {
+        rmw->state = SW_RMW_HOLDS;
     }
-    if (alone->state != SW_ALONE_HOLDS || !sw_gate_is_empty(side)) {
+    if (rmw->state != SW_RMW_HOLDS || !sw_gate_is_empty(side)) {
         return false;
     }
-    if (alone->command->id == SW_COMMAND_EXEC) {
-        alone->state = SW_ALONE_RUNS;
-        execute(alone);
+    if (rmw->command->id == SW_COMMAND_EXEC) {
+        rmw->state = SW_RMW_RUNS;
+        execute(rmw);
         return true;
     }
-    if (sw_alone_is_of_older_view(resp)) {
-        pending_of(alone)->kind = SW_REPLY_KIND_TRY_AGAIN;
-        pending_of(alone)->group = SW_NO_GROUP;
-        finish(alone);
+    if (sw_rmw_is_of_older_view(resp)) {
+        pending_of(rmw)->kind = SW_REPLY_KIND_TRY_AGAIN;
+        pending_of(rmw)->group = SW_NO_GROUP;
+        finish(rmw);
         return true;
     }
-    alone->state = SW_ALONE_RUNS;
-    const bool watches = alone->command->id == SW_COMMAND_WATCH;
+    rmw->state = SW_RMW_RUNS;
+    const bool watches = rmw->command->id == SW_COMMAND_WATCH;
     if (watches && !resp->batches->shape.expires) {
-        watch(alone);
+        watch(rmw);
         return true;
     }
-    alone->replies.submitted_ns = uv_hrtime();
-    alone->replies.round.done = watches ? on_watched : on_looked;
-    sw_round_submit(&alone->replies.round);
+    rmw->replies.submitted_ns = uv_hrtime();
+    rmw->replies.round.done = watches ? on_watched : on_looked;
+    sw_round_submit(&rmw->replies.round);
     return true;
 }

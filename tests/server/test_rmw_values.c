@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_combine.c - frames that look before they write: whatever the keys, the steps and the memory,
- * they leave what their operations leave one after the other.
+ * test_rmw_values.c - frames that look before they write: whatever the keys, the steps and the
+ * memory, they leave what their operations leave one after the other.
  */
-#include "server/bulk/combine.h"
+#include "server/bulk/rmw_values.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -87,21 +87,21 @@ static void *aligned(uint64_t bytes)
 static void run(struct random *random, const struct sw_table_shape *shape, uint64_t step_bytes)
 {
     struct model model;
-    struct sw_combine combine;
+    struct sw_rmw_values rmw;
     const uint32_t bytes = shape->value_bytes;
     const struct sw_request request = draw_request(random, shape->key_bytes, bytes);
     const uint32_t n = request.count, each = sw_request_operand_bytes(&request);
     const struct arrays arrays = {aligned((uint64_t)n * shape->key_bytes),
                                   aligned((uint64_t)n * each), aligned((uint64_t)n * bytes),
-                                  aligned(sw_combine_bytes(shape, &request)),
+                                  aligned(sw_rmw_values_bytes(shape, &request)),
                                   aligned(sw_found_bytes(n))};
     draw_model(random, &model, bytes);
     const uint64_t default_at = shape->expires ? random_below(random, 2) * 99 : 0;
-    sw_combine_begin(&combine, shape, &request, arrays.keys, arrays.operands,
-                     request.want_values ? arrays.previous : NULL,
-                     request.declines_found ? NULL : arrays.found, arrays.memory,
-                     random_next(random));
-    combine.default_at = default_at;
+    sw_rmw_values_begin(&rmw, shape, &request, arrays.keys, arrays.operands,
+                        request.want_values ? arrays.previous : NULL,
+                        request.declines_found ? NULL : arrays.found, arrays.memory,
+                        random_next(random));
+    rmw.default_at = default_at;
     uint8_t key_of[COUNT_MAX], *operands = malloc((uint64_t)n * each);
     for (uint32_t i = 0; i < n; i++) { /* what a client sends, and what the look finds */
         key_of[i] = (uint8_t)random_below(random, KEYS);
@@ -109,41 +109,41 @@ static void run(struct random *random, const struct sw_table_shape *shape, uint6
         for (uint32_t b = 0; b < each; b++) {
             operands[i * each + b] = b % bytes == bytes - 1 ? (uint8_t)random_below(random, 3) : 0;
         }
-        memcpy(combine.previous + (uint64_t)i * bytes, model.values[key_of[i]], bytes);
-        combine.found[i / 64] = i % 64 == 0 ? 0 : combine.found[i / 64];
-        combine.found[i / 64] |= (uint64_t)model.found[key_of[i]] << (i % 64);
-        if (combine.expires != NULL) {
-            combine.expires[i] = key_of[i] == 3 && model.found[3] ? 77 : 0;
+        memcpy(rmw.previous + (uint64_t)i * bytes, model.values[key_of[i]], bytes);
+        rmw.found[i / 64] = i % 64 == 0 ? 0 : rmw.found[i / 64];
+        rmw.found[i / 64] |= (uint64_t)model.found[key_of[i]] << (i % 64);
+        if (rmw.expires != NULL) {
+            rmw.expires[i] = key_of[i] == 3 && model.found[3] ? 77 : 0;
         }
     }
     memcpy(arrays.operands, operands, (uint64_t)n * each);
-    while (!sw_combine_step(&combine, step_bytes)) {
+    while (!sw_rmw_values_step(&rmw, step_bytes)) {
     }
     uint64_t hits = 0;
     const struct model before = model;
     bool gives = default_at != 0;
     for (uint32_t i = 0; i < n; i++) {
-        cr_assert_arr_eq(combine.previous + (uint64_t)i * bytes, model.values[key_of[i]], bytes,
+        cr_assert_arr_eq(rmw.previous + (uint64_t)i * bytes, model.values[key_of[i]], bytes,
                          "value before operation %u", i);
         bool found = model.found[key_of[i]];
         const bool writes = apply(&model, &request, key_of[i], operands + i * each);
         found = request.operation == SW_OPERATION_CAS ? writes : found;
-        cr_assert_eq(combine.found[i / 64] >> (i % 64) & 1, found, "bit %u", i);
+        cr_assert_eq(rmw.found[i / 64] >> (i % 64) & 1, found, "bit %u", i);
         hits += found;
     }
-    cr_assert_eq(combine.hits, hits);
+    cr_assert_eq(rmw.hits, hits);
     uint32_t written = 0;
-    for (uint32_t w = 0; w < combine.write_count; w++) {
-        const uint64_t key = sw_integer_at(combine.keys, shape->key_bytes, w) >> 24;
+    for (uint32_t w = 0; w < rmw.write_count; w++) {
+        const uint64_t key = sw_integer_at(rmw.keys, shape->key_bytes, w) >> 24;
         cr_assert(key < KEYS && model.changed[key], "key %u is written once, as it has changed", w);
         model.changed[key] = false;
-        cr_assert_arr_eq(combine.writes + (uint64_t)w * bytes, model.values[key], bytes);
+        cr_assert_arr_eq(rmw.writes + (uint64_t)w * bytes, model.values[key], bytes);
         const uint64_t at = !before.found[key] ? default_at : key == 3 ? 77 : 0;
         gives |= at != 0;
-        cr_assert(combine.expires == NULL || combine.expires[w] == at);
+        cr_assert(rmw.expires == NULL || rmw.expires[w] == at);
         written++;
     }
-    cr_assert_eq(combine.gives_times, shape->expires && gives && combine.write_count > 0);
+    cr_assert_eq(rmw.gives_times, shape->expires && gives && rmw.write_count > 0);
     for (int k = 0; k < KEYS; k++) {
         cr_assert_not(model.changed[k], "key %d has changed, and is not written", k);
     }
@@ -155,7 +155,7 @@ static void run(struct random *random, const struct sw_table_shape *shape, uint6
     free(arrays.found);
 }
 
-Test(combine, leaves_what_operations_leave_one_after_the_other)
+Test(rmw, leaves_what_operations_leave_one_after_the_other)
 {
     struct random random = random_of(0);
     static const uint32_t widths[][2] = {{8, 8}, {4, 4}, {8, 20}, {8, 24}, {4, 12}};

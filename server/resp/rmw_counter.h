@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * alone_counter.h - INCREX, and INCR of rows, commands of alone.h. INCREX adds to an integer within
+ * rmw_counter.h - INCREX, and INCR of rows, commands of rmw.h. INCREX adds to an integer within
  * bounds, and may say when the key expires. Syntax, replies and what happens at a bound are those
  * of redis 8.8; there is no BYFLOAT.
  *
  * Threads: the loop's.
  */
-#ifndef SHERWOOD_SERVER_RESP_ALONE_COUNTER_H
-#define SHERWOOD_SERVER_RESP_ALONE_COUNTER_H
+#ifndef SHERWOOD_SERVER_RESP_RMW_COUNTER_H
+#define SHERWOOD_SERVER_RESP_RMW_COUNTER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 
 #include "proto/resp.h"
 
-struct sw_alone;
+struct sw_rmw;
 struct sw_command;
 struct sw_resp;
 
@@ -36,7 +36,7 @@ bool sw_counter_read(struct sw_resp *resp, const struct sw_command *command,
 
 /* Computes the reply from the values read, and replaces the read operations by the writes. Returns
  * the number of writes. */
-uint32_t sw_counter_decide(struct sw_alone *alone);
+uint32_t sw_counter_decide(struct sw_rmw *rmw);
 
 /* Reads what INCR, DECR, INCRBY or DECRBY adds, which is negative for DECR and DECRBY. Returns an
  * error line without its end, or NULL. */
@@ -47,6 +47,6 @@ const char *sw_counter_amount(const struct sw_command *command,
 bool sw_counter_read_row(const struct sw_resp *resp, const struct sw_command *command,
                          const struct sw_resp_command *arguments, struct sw_counter *counter,
                          char *line, size_t line_size);
-uint32_t sw_counter_decide_row(struct sw_alone *alone);
+uint32_t sw_counter_decide_row(struct sw_rmw *rmw);
 
 #endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rmw.h - read-modify-write frames: CAS and SETRANGE.
+ *
+ * Such a frame closes the gate of writes (batch/gate.h) and waits until the writes that were before
+ * it have taken effect. Then it is judged, once more: by the role of the server, the rules of its
+ * user, and the slots of the node. It looks at all of its keys, makes the new values
+ * (rmw_values.h) in steps between which the loop does its other work, writes those that changed as
+ * one group, and opens the gate: from the look to the write nobody else writes, by whichever
+ * protocol. It begins after the earlier requests of its connection are replied to, and later ones
+ * wait until it has written. A loop carries out one of them at a time, in the order in which they
+ * came, and all loops together have one that holds the gate, commands by RESP (resp/rmw.h)
+ * included. Everything belongs to the loop's thread.
+ */
+#ifndef SHERWOOD_SERVER_BULK_RMW_H
+#define SHERWOOD_SERVER_BULK_RMW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "server/bulk/rmw_values.h"
+#include "server/list.h"
+
+struct sw_bulk;
+struct sw_bulk_frame;
+
+enum sw_bulk_rmw_state {
+    SW_BULK_RMW_WAITS, /* for the gate */
+    SW_BULK_RMW_HOLDS, /* it has closed the gate, and waits for those inside */
+    SW_BULK_RMW_FLIES, /* its read, or its write, is in flight */
+    SW_BULK_RMW_MAKES  /* new values */
+};
+
+struct sw_bulk_rmw {
+    struct sw_list frames;         /* that wait, oldest first */
+    struct sw_bulk_frame *current; /* the one that holds the gate; NULL: none */
+    enum sw_bulk_rmw_state state;
+    struct sw_rmw_values values;
+    uint64_t seed;
+    uint64_t view_number; /* of the cluster's view that it was judged by; 0: there is no cluster */
+    uint64_t started_us;  /* when the frame came to its turn */
+};
+
+void sw_bulk_rmw_init(struct sw_bulk_rmw *rmw, uint64_t seed);
+
+/* Takes a frame that has been received, and has its arrays. */
+void sw_bulk_rmw_start(struct sw_bulk_frame *frame);
+
+/* Goes on with one. Returns true if it did. */
+bool sw_bulk_rmw_poll(struct sw_bulk *bulk);
+
+/* Is there a frame? Then the loop must not sleep. */
+bool sw_bulk_rmw_is_busy(const struct sw_bulk *bulk);
+/* Is there a frame that was judged by an older view of the cluster than the loop's, and has not
+ * written? */
+bool sw_bulk_rmw_is_of_older_view(const struct sw_bulk *bulk);
+
+#endif
