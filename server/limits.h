@@ -28,29 +28,29 @@
 #define SW_RESP_ARGUMENT_COST 64
 
 /* How many bytes a connection may receive, and send of bulk replies, in one event-loop iteration.
- * If the loop has submitted a RESP batch in the last SW_TURN_SHARED_MS, the bulk connections that
- * it reads share SW_TURN_BYTES, each with at least _MIN and at most _MAX. That is about 100 us of
- * copying; then the loop serves other connections. Otherwise each connection may transfer
- * SW_TURN_BYTES_ALONE: a frame that is received and answered in one iteration costs up to a fifth
- * less, because it is still in the cache. */
-#define SW_TURN_BYTES (512 * 1024)
-#define SW_TURN_BYTES_MIN (64 * 1024)
-#define SW_TURN_BYTES_MAX (256 * 1024)
-#define SW_TURN_BYTES_ALONE (4 * 1024 * 1024)
-#define SW_TURN_SHARED_MS 1000
+ * If the loop has submitted a RESP batch in the last SW_ITERATION_SHARED_MS, the bulk connections
+ * that it reads share SW_ITERATION_BYTES, each with at least _MIN and at most _MAX. That is about
+ * 100 us of copying; then the loop serves other connections. Otherwise each connection may transfer
+ * SW_ITERATION_BYTES_ALONE: a frame that is received and answered in one iteration costs up to a
+ * fifth less, because it is still in the cache. */
+#define SW_ITERATION_BYTES (512 * 1024)
+#define SW_ITERATION_BYTES_MIN (64 * 1024)
+#define SW_ITERATION_BYTES_MAX (256 * 1024)
+#define SW_ITERATION_BYTES_ALONE (4 * 1024 * 1024)
+#define SW_ITERATION_SHARED_MS 1000
 
-/* The time in which a phase of an iteration begins requests (net/turn.h), and the least share of a
- * connection. An iteration has six phases, and what they begin is carried out and answered after
- * them: together some milliseconds. */
-#define SW_TURN_NS 1000000
-#define SW_TURN_NS_MIN 20000
+/* The time in which a phase of an iteration begins requests (net/iteration.h), and the least share
+ * of a connection. An iteration has six phases, and what they begin is carried out and answered
+ * after them: together some milliseconds. */
+#define SW_ITERATION_NS 1000000
+#define SW_ITERATION_NS_MIN 20000
 
 /* A connection that has yielded counts as heavy for this long: light ones are read first. */
-#define SW_TURN_HEAVY_NS 1000000000ULL
+#define SW_ITERATION_HEAVY_NS 1000000000ULL
 
 /* Cost of requests in units of about 50 ns, which only decides when the clock is read: once for
- * SW_TURN_CLOCK_COST. It is read behind each request that costs as much. */
-#define SW_TURN_CLOCK_COST 128
+ * SW_ITERATION_CLOCK_COST. It is read behind each request that costs as much. */
+#define SW_ITERATION_CLOCK_COST 128
 #define SW_COST_READ 16    /* of a read of a socket */
 #define SW_COST_BYTES 512  /* received or sent bytes that cost 1 */
 #define SW_COST_RETRY 4    /* of a stalled connection that is tried again */
@@ -64,14 +64,14 @@
 #define SW_COST_TEXT 32    /* bytes of a key string that cost 1, for each byte of a pattern */
 
 /* In one iteration the loop takes records from a ring until it reaches one of these limits. */
-#define SW_RING_TURN_RECORDS 64
-#define SW_RING_TURN_KEYS (256 * 1024)
+#define SW_RING_ITERATION_RECORDS 64
+#define SW_RING_ITERATION_KEYS (256 * 1024)
 
 /* Bytes of text replies (INFO, errors and others that do not come from the table) that one
  * connection, and all connections of a loop, may cause in one iteration. A KiB costs about 10 us,
  * so this is a few milliseconds. */
-#define SW_TURN_TEXT_BYTES (64 * 1024)
-#define SW_TURN_TEXT_BYTES_ALL (256 * 1024)
+#define SW_ITERATION_TEXT_BYTES (64 * 1024)
+#define SW_ITERATION_TEXT_BYTES_ALL (256 * 1024)
 
 /* Unsent replies pause a bulk connection only if it has more than this many. Otherwise a connection
  * with frames larger than output-bytes-pause could never be read and written at the same time. The
@@ -80,9 +80,9 @@
 
 /* A loop with batches in flight and nothing else to do polls them this many times before it calls
  * epoll again: a few microseconds without a system call. */
-#define SW_POLLS_A_TURN 64
+#define SW_POLLS_PER_ITERATION 64
 /* Bytes of new values that a read-modify-write frame computes in one iteration. */
-#define SW_RMW_STEP_BYTES (4U << 20)
+#define SW_RMW_ITERATION_BYTES (4U << 20)
 
 /* Bytes that a slot of the cache engine takes beside its value: key, score, digest and mark. */
 #define SW_CACHE_SLOT_BYTES 18
@@ -119,7 +119,7 @@
 #define SW_LOGIN_OUTPUT_BYTES_PAUSE (16 * 1024)
 
 /* An iteration that took longer than this moves the deadlines of all connections. */
-#define SW_LONG_TURN_MS 200
+#define SW_LONG_ITERATION_MS 200
 
 /* Size of the buffer in which a loop formats RESP replies before it sends them. */
 #define SW_SCRATCH_BYTES (256 * 1024)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * loop.c - one I/O thread, turn by turn.
+ * loop.c - one I/O thread, iteration by iteration.
  */
 #include "server/loop.h"
 
@@ -20,14 +20,14 @@
 #include "server/resp/output.h"
 #include "server/resp/rmw.h"
 
-/* --- turns ------------------------------------------------------------------------------------ */
+/* --- iterations ------------------------------------------------------------------------------- */
 
 static uint64_t now_ms(const struct sw_loop *loop)
 {
     return uv_now(&loop->uv);
 }
 
-/* Asserts the invariants that hold between two turns. Builds with a sanitizer do so every turn. */
+/* Asserts the invariants that hold between two iterations. Only builds with a sanitizer do so. */
 static void check(const struct sw_loop *loop)
 {
 #ifdef SHERWOOD_CHECKS
@@ -58,7 +58,7 @@ static void move_deadlines(struct sw_loop *loop)
     if (now_ms(loop) > due_ms) {
         sw_timings_event(loop->owner.timings, SW_LATENCY_LOOP, (now_ms(loop) - due_ms) * 1000);
     }
-    if (now_ms(loop) > due_ms + SW_LONG_TURN_MS) {
+    if (now_ms(loop) > due_ms + SW_LONG_ITERATION_MS) {
         sw_net_move_deadlines(&loop->net, now_ms(loop) - due_ms);
     }
     loop->swept_at_ms = now_ms(loop);
@@ -167,12 +167,12 @@ static void note_pause(struct sw_loop *loop)
  * true if there was one. */
 static bool open_accepted(struct sw_loop *loop)
 {
-    struct sw_turn *turn = &loop->net.turn;
+    struct sw_iteration *iteration = &loop->net.iteration;
     struct sw_inbox_item item;
     bool any = false;
-    sw_turn_begin_phase(turn);
-    while (loop->has_accepted && !turn->is_spent) {
-        sw_turn_start(turn);
+    sw_iteration_begin_phase(iteration);
+    while (loop->has_accepted && !iteration->is_spent) {
+        sw_iteration_start(iteration);
         loop->has_accepted = sw_inbox_take(&loop->net.inbox, &item);
         any |= loop->has_accepted;
         if (loop->has_accepted && loop->stopping) {
@@ -180,7 +180,7 @@ static bool open_accepted(struct sw_loop *loop)
         } else if (loop->has_accepted) {
             sw_conn_open(&loop->net, item);
         }
-        (void)sw_turn_add(turn, SW_COST_OPEN);
+        (void)sw_iteration_add(iteration, SW_COST_OPEN);
     }
     return any;
 }
@@ -190,17 +190,17 @@ static bool begin_requests(struct sw_loop *loop)
 {
     struct sw_net *net = &loop->net;
     bool began = open_accepted(loop);
-    sw_turn_begin_phase(&net->turn);
-    began |= sw_tls_shake_hands(&net->tls, &net->turn);
-    sw_turn_begin_phase(&net->turn);
+    sw_iteration_begin_phase(&net->iteration);
+    began |= sw_tls_shake_hands(&net->tls, &net->iteration);
+    sw_iteration_begin_phase(&net->iteration);
     began |= sw_tls_resume(&net->tls);
     began |= sw_bulk_take_rings(&loop->bulk);
     return began;
 }
 
-/* Does everything of a turn except reading sockets. Returns true if there may be work left that
- * needs no event: then the next turn must not sleep. */
-static bool turn(struct sw_loop *loop)
+/* Does everything of an iteration except reading sockets. Returns true if there may be work left
+ * that needs no event: then the next iteration must not sleep. */
+static bool run_iteration(struct sw_loop *loop)
 {
     const uint64_t fence = loop->owner.repl == NULL ? 0 : sw_repl_fence(&loop->owner.repl->state);
     const bool leaves = leaves_history(loop, fence);
@@ -213,7 +213,7 @@ static bool turn(struct sw_loop *loop)
     bool began = begin_requests(loop);
     bool moved = sw_resp_submit(&loop->resp);
     if (moved) {
-        loop->net.turn.single_at_ms = now_ms(loop);
+        loop->net.iteration.single_at_ms = now_ms(loop);
     }
     if (loop->net.seat.view != NULL && loop->resp.filling->pendings == 0 &&
         sw_cluster_is_behind(&loop->net.seat) && sw_batches_begin_generation(&loop->batches)) {
@@ -241,14 +241,14 @@ static bool turn(struct sw_loop *loop)
     if (loop->sweep_due) {
         sweep(loop);
     }
-    sw_net_end_turn(&loop->net);
+    sw_net_end_iteration(&loop->net);
     if (leaves && loop->batches.wal != NULL) { /* without a log no client has a number */
         sw_bulk_close_writers(&loop->bulk);
     }
     note_quiet(loop, fence, leaves);
     note_pause(loop);
     check(loop);
-    __atomic_store_n(&loop->turns, loop->turns + 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&loop->iterations, loop->iterations + 1, __ATOMIC_RELAXED);
     /* Sending may have ended the condition that a stalled connection waits for. */
     return moved || (loop->net.retry && loop->net.stalled_count > 0) ||
            sw_tls_is_ready(&loop->net.tls);
@@ -297,12 +297,12 @@ static void run(void *argument)
         bool busy =
             moved || sw_batches_in_flight(&loop->batches) || is_alone(loop) || is_awake(loop);
         bool sleeps = !busy && sw_bulk_rings_may_sleep(&loop->bulk);
-        sw_turn_begin_phase(&loop->net.turn);
+        sw_iteration_begin_phase(&loop->net.iteration);
         uv_run(&loop->uv, sleeps ? UV_RUN_ONCE : UV_RUN_NOWAIT);
         if (!busy) {
             sw_bulk_rings_are_awake(&loop->bulk);
         }
-        moved = turn(loop);
+        moved = run_iteration(loop);
     }
     sw_cluster_leave(&loop->net.seat);
     close_handles(loop);
@@ -493,8 +493,8 @@ void sw_loop_fini(struct sw_loop *loop)
 
 bool sw_loop_is_alive(struct sw_loop *loop)
 {
-    uint64_t turns = __atomic_load_n(&loop->turns, __ATOMIC_RELAXED);
-    bool alive = turns != loop->turns_seen || sw_batches_is_submitting(&loop->batches);
-    loop->turns_seen = turns;
+    uint64_t iterations = __atomic_load_n(&loop->iterations, __ATOMIC_RELAXED);
+    bool alive = iterations != loop->iterations_seen || sw_batches_is_submitting(&loop->batches);
+    loop->iterations_seen = iterations;
     return alive;
 }

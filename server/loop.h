@@ -92,12 +92,13 @@ struct sw_loop {
 
     /* Written by the loop's thread and read by any, with relaxed atomics. */
     struct sw_loop_counters counters;
-    uint64_t turns;  /* iterations since the start */
-    uint64_t losses; /* of replication, when clients were last disconnected for one */
-    uint64_t quiet;  /* atomic: every request parsed before replication raised its fence to this is
-                        over */
+    uint64_t iterations; /* iterations since the start */
+    uint64_t losses;     /* of replication, when clients were last disconnected for one */
+    uint64_t quiet; /* atomic: every request parsed before replication raised its fence to this is
+                       over */
 
-    uint64_t turns_seen; /* belongs to the watchdog's thread: `turns` when it last looked */
+    uint64_t
+        iterations_seen; /* belongs to the watchdog's thread: `iterations` when it last looked */
 };
 
 /* Allocates everything and does not start the thread. Borrows the arguments until sw_loop_fini.

@@ -43,8 +43,8 @@ int sw_server_join(struct sw_server *server);
  * loading fails a stop is asked for. May be called from any thread. */
 bool sw_server_is_loading(const struct sw_server *server);
 
-/* Does the server make progress? Returns true if every loop has finished a turn since the last
- * call, or is inside a submit. To be called by one thread, between start and join. */
+/* Does the server make progress? Returns true if every loop has finished an iteration since the
+ * last call, or is inside a submit. To be called by one thread, between start and join. */
 bool sw_server_alive(struct sw_server *server);
 
 /* Reads anew what SIGHUP reads: reload.h. Returns 0, or -1 if something was not taken over; the log

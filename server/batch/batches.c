@@ -201,7 +201,7 @@ static inline void rest_briefly(void)
 
 bool sw_batches_poll(struct sw_batches *batches, bool waits)
 {
-    unsigned left = waits ? SW_POLLS_A_TURN : 1;
+    unsigned left = waits ? SW_POLLS_PER_ITERATION : 1;
     bool done = false;
     while (sw_batches_in_flight(batches) && !done && left-- > 0) {
         done = sw_flights_poll(&batches->round_flights) > 0;

@@ -127,7 +127,7 @@ bool sw_batches_are_of_one_generation(const struct sw_batches *batches);
 void sw_batches_start(struct sw_batches *batches, struct sw_flight *flight, uint32_t stream);
 
 /* Calls `done` of every flight whose batch is done, RESP batches first. While no batch is done and
- * `waits` is set, it polls up to SW_POLLS_A_TURN times. Returns true if any was done. */
+ * `waits` is set, it polls up to SW_POLLS_PER_ITERATION times. Returns true if any was done. */
 bool sw_batches_poll(struct sw_batches *batches, bool waits);
 
 /* Has a batch failed because the device failed? Returns true only once. */

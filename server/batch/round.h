@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * round.h - a batch of operations that RESP commands fill, and that the loop submits once a turn.
+ * round.h - a batch of operations that RESP commands fill, and that the loop submits once an
+ * iteration.
  *
  * A round keeps the order in which operations were added, so every connection sees its own
  * operations take effect one after the other. Operations belong to groups: a group takes effect as

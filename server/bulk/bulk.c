@@ -221,7 +221,7 @@ static size_t begin(struct sw_conn *conn, const uint8_t *bytes, size_t size)
     if (result == 0) {
         return 0;
     }
-    if (head.request.operation == SW_OPERATION_BELL) { /* the turn looks at all rings */
+    if (head.request.operation == SW_OPERATION_BELL) { /* the iteration looks at all rings */
         SW_COUNT(conn->net->counters, ring_bells, 1);
         sw_bulk_of(conn)->discard_bytes = head.body_bytes;
         return head.bytes;
@@ -278,11 +278,11 @@ static size_t feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
         if (consumed == 0 || conn->state > SW_CONN_DRAINING || conn->stall != SW_STALL_NONE) {
             break;
         }
-        (void)sw_turn_add(&conn->net->turn, SW_COST_FRAME);
+        (void)sw_iteration_add(&conn->net->iteration, SW_COST_FRAME);
         if (at < size && state->receiving == NULL &&
-            sw_turn_must_yield(&conn->net->turn, &conn->share)) {
+            sw_iteration_must_yield(&conn->net->iteration, &conn->share)) {
             SW_COUNT(conn->net->counters, turn_pauses, !conn->retried);
-            sw_conn_stall(conn, SW_STALL_TURN);
+            sw_conn_stall(conn, SW_STALL_YIELDED);
             break;
         }
     }
@@ -293,7 +293,7 @@ static uv_buf_t body_room(struct sw_conn *conn)
 {
     struct sw_bulk_frame *frame = sw_bulk_of(conn)->receiving;
     uint64_t rest = frame->body_bytes - frame->received;
-    uint64_t most = conn->net->turn.bytes;
+    uint64_t most = conn->net->iteration.bytes;
     return uv_buf_init((char *)frame->memory + frame->received,
                        (unsigned)(rest < most ? rest : most));
 }
@@ -396,7 +396,7 @@ const struct sw_protocol sw_bulk_protocol = {
     .name = "bulk frames",
     .state_bytes = sizeof(struct sw_bulk_conn),
     .claims = claims,
-    .shares_turn = true,
+    .shares_iteration = true,
     .unsent_replies_min = SW_UNSENT_FRAMES_MIN,
     .open = open_conn,
     .feed = feed,

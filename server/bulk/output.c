@@ -2,9 +2,9 @@
  *
  * output.c - sending bulk replies from the arena memory that holds them.
  *
- * The replies of a connection are queued while the loop's turn polls batches, and are sent together
- * at its end: one system call sends many small replies. If the socket does not take all of them,
- * the next bytes, at most a turn's budget, are given to sw_transport_write.
+ * The replies of a connection are queued while the loop's iteration polls batches, and are sent
+ * together at its end: one system call sends many small replies. If the socket does not take all of
+ * them, the next bytes, at most an iteration's budget, are given to sw_transport_write.
  */
 #include "server/bulk/output.h"
 
@@ -31,12 +31,12 @@ static struct sw_bulk_frame *pop_unsent(struct sw_conn *conn)
     return sw_bulk_frame_at(sw_list_pop(&sw_bulk_of(conn)->unsent.frames));
 }
 
-/* Fills `pieces` with the unsent bytes that are next, at most a turn's budget. Returns the number
- * of pieces, and in *bytes the sum of their sizes. */
+/* Fills `pieces` with the unsent bytes that are next, at most an iteration's budget. Returns the
+ * number of pieces, and in *bytes the sum of their sizes. */
 static unsigned collect(struct sw_conn *conn, uv_buf_t pieces[PIECES_MAX], uint64_t *bytes)
 {
     const struct sw_bulk_unsent *unsent = &sw_bulk_of(conn)->unsent;
-    const uint64_t most = conn->net->turn.bytes;
+    const uint64_t most = conn->net->iteration.bytes;
     uint64_t skip = unsent->sent;
     unsigned count = 0;
     *bytes = 0;

@@ -408,10 +408,10 @@ static void start(struct sw_bulk_frame *frame)
 
 void sw_bulk_start(struct sw_bulk_frame *frame)
 {
-    struct sw_turn *turn = &frame->bulk->net->turn;
+    struct sw_iteration *iteration = &frame->bulk->net->iteration;
     const struct sw_request *request = &frame->request;
     const uint32_t cost =
         sw_operation_is_data(request->operation) ? request->count / SW_COST_KEYS : SW_COST_REPORT;
     start(frame);
-    (void)sw_turn_add(turn, cost);
+    (void)sw_iteration_add(iteration, cost);
 }

@@ -223,17 +223,18 @@ static void refuse_ring(struct sw_conn *conn)
     }
 }
 
-/* Begins what is in one ring, up to its share of a turn. Returns true if there was anything. */
+/* Begins what is in one ring, up to its share of an iteration. Returns true if there was anything.
+ */
 static bool take(struct sw_bulk_sharing *sharing)
 {
     struct sw_conn *conn = sharing->conn;
     uint64_t keys = 0;
     uint32_t records = 0;
     int found = 0;
-    sw_turn_enter(&conn->net->turn, &conn->share);
+    sw_iteration_enter(&conn->net->iteration, &conn->share);
     while (conn->state == SW_CONN_OPEN && conn->stall == SW_STALL_NONE &&
-           records < SW_RING_TURN_RECORDS && keys < SW_RING_TURN_KEYS &&
-           !sw_turn_must_yield(&conn->net->turn, &conn->share)) {
+           records < SW_RING_ITERATION_RECORDS && keys < SW_RING_ITERATION_KEYS &&
+           !sw_iteration_must_yield(&conn->net->iteration, &conn->share)) {
         struct sw_submission submission;
         found = sw_ring_peek(&sharing->ring, &submission);
         if (found <= 0 || !begin(sharing, &submission)) {
@@ -241,7 +242,7 @@ static bool take(struct sw_bulk_sharing *sharing)
         }
         keys += submission.count;
         records++;
-        (void)sw_turn_add(&conn->net->turn, SW_COST_FRAME);
+        (void)sw_iteration_add(&conn->net->iteration, SW_COST_FRAME);
     }
     if (records > 0) {
         conn->times.input_at = sw_net_now_ms(conn->net);
@@ -258,7 +259,7 @@ bool sw_bulk_take_rings(struct sw_bulk *bulk)
     const struct sw_list *last = bulk->rings.previous;
     const struct sw_list *link = NULL;
     bool took = false;
-    while (!sw_list_is_empty(&bulk->rings) && link != last && !bulk->net->turn.is_spent) {
+    while (!sw_list_is_empty(&bulk->rings) && link != last && !bulk->net->iteration.is_spent) {
         struct sw_list *first = sw_list_pop(&bulk->rings);
         sw_list_push(&bulk->rings, first);
         took |= take(SW_CONTAINER(first, struct sw_bulk_sharing, link));

@@ -94,7 +94,7 @@ static void write_values(struct sw_bulk_frame *frame)
 static void make_values(struct sw_bulk_frame *frame)
 {
     frame->bulk->rmw.state = SW_BULK_RMW_MAKES;
-    if (sw_rmw_values_step(&frame->bulk->rmw.values, SW_RMW_STEP_BYTES)) {
+    if (sw_rmw_values_step(&frame->bulk->rmw.values, SW_RMW_ITERATION_BYTES)) {
         write_values(frame);
     }
 }

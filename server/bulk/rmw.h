@@ -38,7 +38,7 @@ struct sw_bulk_rmw {
     struct sw_rmw_values values;
     uint64_t seed;
     uint64_t view_number; /* of the cluster's view that it was judged by; 0: there is no cluster */
-    uint64_t started_us;  /* when the frame came to its turn */
+    uint64_t started_us;  /* when the frame became the current one */
 };
 
 void sw_bulk_rmw_init(struct sw_bulk_rmw *rmw, uint64_t seed);

@@ -397,7 +397,7 @@ static void mark(struct sw_wal *wal)
 }
 
 /* Writes the waiting records, or rotates, or writes a MARK. Returns false if the log is broken. */
-static bool turn(struct sw_wal *wal, struct piece *piece)
+static bool write_or_rotate(struct sw_wal *wal, struct piece *piece)
 {
     pthread_mutex_lock(&wal->lock);
     const char *trouble = wal->gives_up     ? "the end"
@@ -465,7 +465,7 @@ void *sw_wal_run_writer(void *argument)
         sw_wal_give_up(wal);
     }
     while (goes_on) {
-        if (wal->state == SW_WAL_BROKEN || !turn(wal, piece)) {
+        if (wal->state == SW_WAL_BROKEN || !write_or_rotate(wal, piece)) {
             goes_on = sw_wal_wait_for_mend(wal);
             continue;
         }

@@ -46,7 +46,7 @@ enum sw_stall {
     SW_STALL_LOG,       /* the write-ahead log has no room for the next write */
     SW_STALL_PAUSED,    /* CLIENT PAUSE holds the next request back */
     SW_STALL_FROZEN,    /* the next command has keys of a slot that is being handed over */
-    SW_STALL_TURN       /* it has used up its share of time, or of text replies */
+    SW_STALL_YIELDED    /* it has used up its share of time, or of text replies */
 };
 
 /* The peer of a connection. */
@@ -85,7 +85,7 @@ struct sw_conn {
     bool output_paused;      /* it is not read, because it has too many unsent replies */
     bool is_left_out;        /* it was not read now: others have their share first */
 
-    struct sw_turn_share share;
+    struct sw_iteration_share share;
     uint32_t in_flight;      /* requests that were accepted and have no reply yet */
     uint32_t data_in_flight; /* those of in_flight that access the table */
     struct sw_input input;

@@ -58,8 +58,8 @@ static bool grow_input(struct sw_conn *conn, size_t bytes)
 /* May the connection be read now? */
 static bool may_read(struct sw_conn *conn)
 {
-    return sw_turn_may_read(&conn->net->turn, &conn->share,
-                            conn->protocol != NULL && conn->protocol->shares_turn);
+    return sw_iteration_may_read(&conn->net->iteration, &conn->share,
+                                 conn->protocol != NULL && conn->protocol->shares_iteration);
 }
 
 static inline size_t least(size_t a, size_t b)
@@ -87,7 +87,7 @@ static uv_buf_t room_for_rest(struct sw_conn *conn)
  * one reads: the loop may have no time for their requests, and waiting input takes memory. */
 static size_t share_bytes(const struct sw_conn *conn)
 {
-    const size_t bytes = SW_READ_BYTES / sw_turn_sharers(&conn->net->turn);
+    const size_t bytes = SW_READ_BYTES / sw_iteration_sharers(&conn->net->iteration);
     return bytes > SW_READ_BYTES_MIN ? bytes : SW_READ_BYTES_MIN;
 }
 
@@ -146,8 +146,8 @@ static size_t feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
         sw_conn_stall(conn, SW_STALL_LOGIN);
         return 0;
     }
-    if (conn->net->turn.is_spent) { /* of several that are resumed at once */
-        sw_conn_stall(conn, SW_STALL_TURN);
+    if (conn->net->iteration.is_spent) { /* of several that are resumed at once */
+        sw_conn_stall(conn, SW_STALL_YIELDED);
         return 0;
     }
     conn->input.need = 0;
@@ -235,12 +235,12 @@ void sw_conn_received(struct sw_transport *transport, ssize_t count, uint8_t *by
         return;
     }
     if (count < 0) {
-        (void)sw_turn_add(&net->turn, SW_COST_CLOSE);
+        (void)sw_iteration_add(&net->iteration, SW_COST_CLOSE);
         on_end(conn, count);
         return;
     }
     conn->share.bytes += (uint64_t)count;
-    (void)sw_turn_add(&net->turn, SW_COST_READ + (uint32_t)count / SW_COST_BYTES);
+    (void)sw_iteration_add(&net->iteration, SW_COST_READ + (uint32_t)count / SW_COST_BYTES);
     SW_COUNT(net->counters, net_input_bytes, count);
     conn->times.input_at = sw_net_now_ms(net);
     if (conn->state != SW_CONN_OPEN) {
@@ -261,9 +261,9 @@ void sw_conn_received(struct sw_transport *transport, ssize_t count, uint8_t *by
 
 void sw_conn_resume(struct sw_conn *conn)
 {
-    struct sw_turn *turn = &conn->net->turn;
-    sw_turn_enter(turn, &conn->share);
-    (void)sw_turn_add(turn, SW_COST_RETRY);
+    struct sw_iteration *iteration = &conn->net->iteration;
+    sw_iteration_enter(iteration, &conn->share);
+    (void)sw_iteration_add(iteration, SW_COST_RETRY);
     sw_conn_end_stall(conn);
     conn->retried = true;
     feed_input(conn);

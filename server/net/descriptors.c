@@ -15,7 +15,7 @@
 
 #include "server/list.h"
 
-/* Reads of one event, so that others have their turn. */
+/* Reads of one event, so that others are read. */
 #define READS_MAX 32
 /* Room for descriptors in one message. Those that do not fit the kernel closes, and says so. */
 #define DESCRIPTORS_MAX 4

@@ -21,7 +21,7 @@ int sw_net_init(struct sw_net *net, uv_loop_t *uv, const struct sw_config *confi
     net->budget = budget;
     net->next_id = net->id_step = 1;
     net->users_version = &net->no_users;
-    sw_turn_init(&net->turn);
+    sw_iteration_init(&net->iteration);
     sw_list_init(&net->conns);
     sw_list_init(&net->stalled);
     sw_list_init(&net->paused);
@@ -101,8 +101,8 @@ bool sw_net_retry_stalled(struct sw_net *net)
     }
     net->retry = false;
     sw_list_init(&tried_in_vain);
-    sw_turn_begin_phase(&net->turn);
-    for (; left > 0 && !sw_list_is_empty(&net->stalled) && !net->turn.is_spent; left--) {
+    sw_iteration_begin_phase(&net->iteration);
+    for (; left > 0 && !sw_list_is_empty(&net->stalled) && !net->iteration.is_spent; left--) {
         struct sw_conn *conn = SW_CONTAINER(net->stalled.next, struct sw_conn, stalled);
         size_t held = sw_input_held(&conn->input);
         sw_conn_resume(conn);
@@ -125,7 +125,7 @@ void sw_net_retry_paused(struct sw_net *net)
 {
     struct sw_list paused;
     sw_list_init(&paused);
-    sw_turn_begin_phase(&net->turn);
+    sw_iteration_begin_phase(&net->iteration);
     while (!sw_list_is_empty(&net->paused)) {
         sw_list_push(&paused, sw_list_pop(&net->paused));
     }
@@ -134,11 +134,11 @@ void sw_net_retry_paused(struct sw_net *net)
     }
 }
 
-void sw_net_end_turn(struct sw_net *net)
+void sw_net_end_iteration(struct sw_net *net)
 {
-    const uint64_t single_at_ms = net->turn.single_at_ms;
-    sw_turn_end(&net->turn,
-                single_at_ms != 0 && sw_net_now_ms(net) - single_at_ms <= SW_TURN_SHARED_MS);
+    const uint64_t single_at_ms = net->iteration.single_at_ms;
+    sw_iteration_end(&net->iteration, single_at_ms != 0 && sw_net_now_ms(net) - single_at_ms <=
+                                                               SW_ITERATION_SHARED_MS);
 }
 
 void sw_net_sweep(struct sw_net *net, bool all)
@@ -220,10 +220,10 @@ void sw_net_check(const struct sw_net *net)
         open += !conn->is_refused;
         refused += conn->is_refused;
         waiting += conn->stall == SW_STALL_ARENA;
-        yielded += conn->stall == SW_STALL_TURN;
+        yielded += conn->stall == SW_STALL_YIELDED;
     }
     assert(sw_list_check(&net->conns) == open + refused);
     assert(open == net->connections && refused == net->refused);
-    assert(waiting == net->arena_waiters && yielded == net->turn.waiting);
+    assert(waiting == net->arena_waiters && yielded == net->iteration.waiting);
     (void)open, (void)refused, (void)waiting, (void)yielded;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * net.h - the connections of one loop: the list of all of them, the list of the stalled ones, and
- * the bytes that each may transfer in a turn.
+ * the bytes that each may transfer in an iteration.
  *
  * Functions are called on the loop's thread, and fields belong to it, unless a comment says
  * otherwise.
@@ -18,11 +18,11 @@
 #include "server/list.h"
 #include "server/net/inbox.h"
 #include "server/net/input.h"
+#include "server/net/iteration.h"
 #include "server/net/pause.h"
 #include "server/net/protocol.h"
 #include "server/net/tls.h"
 #include "server/net/tls_door.h"
-#include "server/net/turn.h"
 #include "server/observe/counters.h"
 #include "server/users/unix_users.h"
 #include "server/users/users.h"
@@ -64,7 +64,7 @@ struct sw_net {
     uint64_t id_step;       /* number of loops: ids of different loops never meet */
     uint8_t *read_buffer;   /* SW_READ_BYTES, which all connections share, one read at a time */
 
-    struct sw_turn turn;
+    struct sw_iteration iteration;
     unsigned arena_waiters; /* connections that are stalled for arena memory */
     uint64_t paused_count;  /* length of `paused` */
     bool retry;             /* a condition that some stalled connection waits for has changed */
@@ -107,8 +107,8 @@ bool sw_net_retry_stalled(struct sw_net *net);
 /* Resumes those that CLIENT PAUSE holds back, for it has changed. */
 void sw_net_retry_paused(struct sw_net *net);
 
-/* Ends the turn, and computes the budget of bytes for the next one. */
-void sw_net_end_turn(struct sw_net *net);
+/* Ends the iteration, and computes the budget of bytes for the next one. */
+void sw_net_end_iteration(struct sw_net *net);
 
 /* Closes the connections whose deadlines have passed, or all of them if `all`. To be called every
  * SW_SWEEP_MS. */
@@ -124,7 +124,7 @@ void sw_net_move_deadlines(struct sw_net *net, uint64_t ms);
 /* Drains every connection: it closes once the replies to what it sent have left. */
 void sw_net_drain(struct sw_net *net);
 
-/* Milliseconds of a monotonic clock, read once a turn. */
+/* Milliseconds of a monotonic clock, read once an iteration. */
 static inline uint64_t sw_net_now_ms(const struct sw_net *net)
 {
     return uv_now(net->uv);

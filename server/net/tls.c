@@ -186,7 +186,7 @@ void sw_tls_read_some(struct sw_tls *tls)
 
 bool sw_tls_resume(struct sw_tls_loop *loop)
 {
-    struct sw_list now; /* those that become ready meanwhile wait for the next turn */
+    struct sw_list now; /* those that become ready meanwhile wait for the next iteration */
     bool any = !sw_list_is_empty(&loop->ready);
     sw_list_init(&now);
     while (!sw_list_is_empty(&loop->ready)) {

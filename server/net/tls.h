@@ -13,7 +13,7 @@
 #include "server/list.h"
 #include "server/net/transport.h"
 
-struct sw_turn;
+struct sw_iteration;
 
 /* What the TLS transports of a loop share. */
 struct sw_tls_loop {
@@ -38,7 +38,7 @@ static inline bool sw_tls_is_ready(const struct sw_tls_loop *loop)
 
 /* Continues the handshakes that wait, while the phase has time for one. To be called once an
  * iteration. Returns true if one was waiting. */
-bool sw_tls_shake_hands(struct sw_tls_loop *loop, struct sw_turn *turn);
+bool sw_tls_shake_hands(struct sw_tls_loop *loop, struct sw_iteration *iteration);
 
 /* Opens a transport on a connected TCP socket. As sw_transport_open; `context` is not needed
  * afterwards. The handshake goes on by itself; `opening` of the transport says that it is not

@@ -4,13 +4,14 @@
  *
  * A step of a handshake computes for 0.2 ms (P-256) to 0.6 ms (RSA 2048), and any client may start
  * one before it has logged in. So an event of the socket only adds the transport to the loop's list
- * `handshakes`. Each iteration continues handshakes until the time of the phase is over (turn.h).
+ * `handshakes`. Each iteration continues handshakes until the time of the phase is over
+ * (iteration.h).
  */
 #include <string.h>
 
+#include "server/net/iteration.h"
 #include "server/net/tls_first.h"
 #include "server/net/tls_parts.h"
-#include "server/net/turn.h"
 
 /* Looks whether the peer speaks TLS at all. Returns false if it does not, or nothing has come. */
 static bool speaks_tls(struct sw_tls *tls)
@@ -52,13 +53,13 @@ void sw_tls_await_handshake(struct sw_tls *tls)
     sw_tls_watch_needed(tls, true);
 }
 
-bool sw_tls_shake_hands(struct sw_tls_loop *loop, struct sw_turn *turn)
+bool sw_tls_shake_hands(struct sw_tls_loop *loop, struct sw_iteration *iteration)
 {
     const bool any = !sw_list_is_empty(&loop->handshakes);
-    while (!sw_list_is_empty(&loop->handshakes) && !turn->is_spent) {
+    while (!sw_list_is_empty(&loop->handshakes) && !iteration->is_spent) {
         struct sw_list *first = sw_list_pop(&loop->handshakes);
         struct sw_tls *tls = SW_CONTAINER(first, struct sw_tls, ready);
-        sw_turn_start(turn);
+        sw_iteration_start(iteration);
         handshake(tls);
         if (!sw_tls_is_closing(tls)) {
             if (tls->is_reset) {
@@ -66,7 +67,7 @@ bool sw_tls_shake_hands(struct sw_tls_loop *loop, struct sw_turn *turn)
             }
             sw_tls_watch_needed(tls, !tls->reading);
         }
-        (void)sw_turn_add(turn, SW_TURN_CLOCK_COST);
+        (void)sw_iteration_add(iteration, SW_ITERATION_CLOCK_COST);
     }
     return any;
 }

@@ -32,8 +32,8 @@ enum sw_transport_news {
 };
 
 struct sw_transport_events {
-    /* Returns the memory that the next bytes are read into. A length of 0 ends this turn's reading:
-     * `received` then gets UV_ENOBUFS. */
+    /* Returns the memory that the next bytes are read into. A length of 0 ends this iteration's
+     * reading: `received` then gets UV_ENOBUFS. */
     uv_buf_t (*room)(struct sw_transport *transport);
     /* `count` bytes were read to `bytes`; or `count` is a negative error of libuv, UV_EOF at the
      * end of the input. May close the transport. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * control_pass.c - reads the entries of a batch of SCAN, KEYS and counts of a cluster, in portions.
- * In one iteration a pass reads entries until the time of the phase is over (net/turn.h). Passes
- * take turns.
+ * In one iteration a pass reads entries until the time of the phase is over (net/iteration.h).
+ * Passes take turns.
  */
 #include "server/limits.h"
 #include "server/net/conn.h"
@@ -28,35 +28,35 @@ static uint32_t cost_of(const struct sw_control *control)
 /* Reads entries until all are read or the time is over. Returns true if all are read. */
 static bool look_at_some(struct sw_control *control)
 {
-    struct sw_turn *turn = &control->resp->net->turn;
+    struct sw_iteration *iteration = &control->resp->net->iteration;
     struct sw_control_pass *pass = &control->pass;
     const uint32_t cost = cost_of(control);
     bool is_spent = false;
-    sw_turn_start(turn);
+    sw_iteration_start(iteration);
     while (pass->next < pass->entries && !is_spent) {
         if (!pass->look(control, pass->next++)) {
             pass->next = pass->entries;
         }
-        is_spent = sw_turn_add(turn, cost);
+        is_spent = sw_iteration_add(iteration, cost);
     }
     return pass->next == pass->entries;
 }
 
 bool sw_control_poll_passes(struct sw_resp *resp)
 {
-    struct sw_turn *turn = &resp->net->turn;
+    struct sw_iteration *iteration = &resp->net->iteration;
     if (sw_list_is_empty(&resp->passes)) {
         return false;
     }
-    sw_turn_begin_phase(turn);
-    while (!sw_list_is_empty(&resp->passes) && !turn->is_spent) {
+    sw_iteration_begin_phase(iteration);
+    while (!sw_list_is_empty(&resp->passes) && !iteration->is_spent) {
         struct sw_list *first = sw_list_pop(&resp->passes);
         struct sw_control *control = SW_CONTAINER(first, struct sw_control, waits);
         if (sw_control_is_gone(control)) {
             sw_control_finish(control);
         } else if (look_at_some(control)) {
             control->pass.then(control); /* the next batch, or the reply */
-            (void)sw_turn_add(turn, SW_TURN_CLOCK_COST);
+            (void)sw_iteration_add(iteration, SW_ITERATION_CLOCK_COST);
         } else {
             sw_list_push(&resp->passes, &control->waits);
         }

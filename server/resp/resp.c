@@ -10,11 +10,11 @@
 #include <string.h>
 
 #include "server/limits.h"
+#include "server/resp/iteration_share.h"
 #include "server/resp/monitor.h"
 #include "server/resp/output.h"
 #include "server/resp/refuse.h"
 #include "server/resp/run.h"
-#include "server/resp/share.h"
 #include "server/resp/transaction.h"
 #include "server/resp/wrong_port.h"
 
@@ -49,7 +49,7 @@ static bool may_wait(struct sw_resp_conn *state, size_t size, const struct sw_re
     struct sw_conn *conn = state->conn;
     size_t looked = (size_t)command->begun * SW_RESP_ARGUMENT_COST;
     size = looked > 0 && looked < size ? looked : size;
-    (void)sw_turn_add(&conn->net->turn, command->begun / SW_COST_KEYS);
+    (void)sw_iteration_add(&conn->net->iteration, command->begun / SW_COST_KEYS);
     conn->input.need = command->need;
     state->reparsed = again ? state->reparsed + size : size;
     return state->reparsed <= SW_RESP_PASSES_MAX * conn->net->config->resp_request_bytes_max;
@@ -63,7 +63,8 @@ static bool run_counted(struct sw_resp_conn *state, const struct sw_resp_command
     const struct sw_command *command =
         sw_command_find(arguments->arguments[0].text, arguments->arguments[0].size);
     const bool done = sw_resp_run(state, command, arguments);
-    sw_share_add(state, command, arguments, text->size > before ? text->size - before : 0);
+    sw_iteration_share_add(state, command, arguments,
+                           text->size > before ? text->size - before : 0);
     return done;
 }
 
@@ -77,8 +78,8 @@ static size_t feed_one(struct sw_resp_conn *state, const uint8_t *bytes, size_t 
         .arguments = resp->arguments,
         .unquoted = resp->unquoted,
     };
-    if (sw_share_text_is_spent(state)) {
-        sw_share_yield(conn);
+    if (sw_iteration_share_text_is_spent(state)) {
+        sw_iteration_share_yield(conn);
         return 0;
     }
     const struct sw_resp_limits *limits =
@@ -139,8 +140,8 @@ static size_t feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
             return size;
         }
         if (at < size && conn->stall == SW_STALL_NONE &&
-            sw_turn_must_yield(&conn->net->turn, &conn->share)) {
-            sw_share_yield(conn);
+            sw_iteration_must_yield(&conn->net->iteration, &conn->share)) {
+            sw_iteration_share_yield(conn);
         }
     }
     state->frozen_refused &= conn->stall != SW_STALL_NONE;

@@ -48,11 +48,11 @@ struct sw_resp_owner {
     struct sw_timings *timings;            /* shared by all loops; NULL: nothing is timed */
 };
 
-/* The budget for text replies in a turn of the loop. Turns are numbered from 1. */
+/* The budget for text replies in an iteration of the loop. Iterations are numbered from 1. */
 struct sw_resp_text_share {
-    uint64_t turn;     /* the last turn with a text reply */
-    uint64_t bytes;    /* bytes of the text replies in that turn */
-    uint64_t spent_in; /* the last turn in which the budget was used up; 0: none */
+    uint64_t iteration; /* the last iteration with a text reply */
+    uint64_t bytes;     /* bytes of the text replies in that iteration */
+    uint64_t spent_in;  /* the last iteration in which the budget was used up; 0: none */
 };
 
 struct sw_resp {

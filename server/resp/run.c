@@ -7,10 +7,10 @@
 #include "server/observe/log.h"
 #include "server/resp/admit.h"
 #include "server/resp/control.h"
+#include "server/resp/iteration_share.h"
 #include "server/resp/monitor.h"
 #include "server/resp/permit.h"
 #include "server/resp/refuse.h"
-#include "server/resp/share.h"
 #include "server/resp/slow.h"
 #include "server/resp/transaction.h"
 #include "server/resp/wrong_port.h"
@@ -112,8 +112,8 @@ static bool run_text(struct sw_resp_conn *state, const struct sw_command *comman
         sw_conn_stall(conn, SW_STALL_BARRIER);
         return false;
     }
-    if (state->resp->text.spent_in == conn->net->turn.number) {
-        sw_share_yield(conn);
+    if (state->resp->text.spent_in == conn->net->iteration.number) {
+        sw_iteration_share_yield(conn);
         return false;
     }
     if (waits) {

@@ -99,7 +99,7 @@ static inline void send_all(struct serve *serve, struct fake *peer, const uint8_
         sent += fake_send(peer, bytes + sent, size - sent);
         serve_check(serve);
         if (sent < size) {
-            cr_assert(serve_turn(serve), "it reads no more");
+            cr_assert(serve_iteration(serve), "it reads no more");
         }
     }
 }

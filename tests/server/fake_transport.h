@@ -158,7 +158,7 @@ static inline void fake_open(struct fake *fake, struct sw_net *net, bool is_refu
 }
 
 /* The peer sends bytes. Returns how many the connection has read: fewer where it stopped reading,
- * or had no room in this turn. */
+ * or had no room in this iteration. */
 static inline size_t fake_send(struct fake *fake, const void *bytes, size_t size)
 {
     size_t sent = 0;

@@ -56,7 +56,7 @@ static inline struct sw_table *open_table(const struct sw_config *config)
     return table;
 }
 
-/* The time in which a turn's budget would be spent does not pass. */
+/* The time in which an iteration's budget would be spent does not pass. */
 static inline uint64_t still_clock(void)
 {
     return 1;
@@ -71,7 +71,7 @@ static inline struct sw_loop *open_loop(const struct sw_config *config, struct s
     struct sw_loop *loop = aligned_alloc(64, (sizeof(*loop) + 63) / 64 * 64);
     cr_assert_not_null(loop);
     cr_assert_eq(sw_loop_init(loop, config, table, owner, index, loops), 0);
-    loop->net.turn.clock_ns = still_clock;
+    loop->net.iteration.clock_ns = still_clock;
     return loop;
 }
 

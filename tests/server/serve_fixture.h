@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * serve_fixture.h - a loop that serves fake connections from a small table, turn by turn as the
- * test says. One thread; the clock is the test's.
+ * serve_fixture.h - a loop that serves fake connections from a small table, iteration by iteration
+ * as the test says. One thread; the clock is the test's.
  */
 #ifndef SHERWOOD_TESTS_SERVER_SERVE_FIXTURE_H
 #define SHERWOOD_TESTS_SERVER_SERVE_FIXTURE_H
@@ -74,7 +74,7 @@ static inline void serve_check(const struct serve *serve)
 }
 
 /* Everything but reading sockets, as in loop.c. Returns true if anything moved. */
-static inline bool serve_turn(struct serve *serve)
+static inline bool serve_iteration(struct serve *serve)
 {
     struct sw_loop *loop = serve->loop;
     bool moved = sw_resp_submit(&loop->resp);
@@ -82,17 +82,18 @@ static inline bool serve_turn(struct serve *serve)
     moved |= sw_control_poll_passes(&loop->resp);
     moved |= sw_net_retry_stalled(&loop->net);
     moved |= sw_bulk_flush(&loop->bulk);
-    sw_net_end_turn(&loop->net);
-    sw_turn_begin_phase(&loop->net.turn); /* what the peers send next is of the next one */
+    sw_net_end_iteration(&loop->net);
+    sw_iteration_begin_phase(
+        &loop->net.iteration); /* what the peers send next is of the next one */
     serve_check(serve);
     return moved || (loop->net.retry && loop->net.stalled_count > 0);
 }
 
 static inline void serve_until_idle(struct serve *serve)
 {
-    int turns = 0;
-    while (serve_turn(serve)) {
-        cr_assert_lt(++turns, 100000, "it never ends");
+    int iterations = 0;
+    while (serve_iteration(serve)) {
+        cr_assert_lt(++iterations, 100000, "it never ends");
     }
 }
 

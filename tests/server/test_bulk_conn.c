@@ -98,7 +98,7 @@ Test(bulk_conn, replies_are_the_same_whatever_the_peer_takes)
         do {
             fake_take(&peer, takes + 1);
             serve_check(&serve);
-        } while (serve_turn(&serve) || peer.queued > 0);
+        } while (serve_iteration(&serve) || peer.queued > 0);
         expect_mixed(&peer);
         cr_assert_eq(sw_conn_unsent_bytes(peer.conn), 0);
         peer.takes = SIZE_MAX;
@@ -108,7 +108,7 @@ Test(bulk_conn, replies_are_the_same_whatever_the_peer_takes)
     serve_stop_loop(&serve);
 }
 
-/* Replies beyond one system call's pieces, and beyond a turn's bytes. */
+/* Replies beyond one system call's pieces, and beyond an iteration's bytes. */
 Test(bulk_conn, many_replies_leave_in_order)
 {
     enum { FRAMES = 200 };
@@ -123,11 +123,11 @@ Test(bulk_conn, many_replies_leave_in_order)
     for (uint64_t i = 0; i < FRAMES; i++) {
         add_frame(&stream, SW_OPERATION_PING, i, 0, 0);
     }
-    serve.loop->net.turn.bytes = 1000;
+    serve.loop->net.iteration.bytes = 1000;
     send_all(&serve, &peer, stream.bytes, 1000);
     for (size_t sent = 1000; sent < stream.size;) {
-        serve.loop->net.turn.number++;
-        serve.loop->net.turn.bytes = 1000;
+        serve.loop->net.iteration.number++;
+        serve.loop->net.iteration.bytes = 1000;
         sent += fake_send(&peer, stream.bytes + sent, stream.size - sent);
         sw_bulk_flush(&serve.loop->bulk);
         serve_check(&serve);

@@ -129,7 +129,7 @@ TOY_TEST(conn, the_end_of_input_keeps_input_that_waits)
     sw_conn_request_done(peer->conn, false);
     cr_assert_eq(peer->conn->state, SW_CONN_DRAINING, "it has more to do");
     toy->has = toy->net.retry = true;
-    toy_turn(toy);
+    toy_iteration(toy);
     cr_assert_str_eq(toy->log, "rsr");
     sw_conn_request_done(peer->conn, false);
     sw_conn_request_done(peer->conn, false);
@@ -275,7 +275,7 @@ Test(conn, the_protocol_may_abort_when_it_is_resumed)
     fake_say(&peer, "s1\na\n");
     fake_say(&other, "s1\n");
     toy->has = toy->net.retry = true;
-    toy_turn(toy);
+    toy_iteration(toy);
     cr_assert_eq(peer.conn->state, SW_CONN_CLOSED);
     cr_assert_str_eq(toy->log, "ss", "the other one has its turn");
     sw_conn_request_done(peer.conn, false);

@@ -120,7 +120,7 @@ Test(conn_deadlines, a_stalled_one_has_all_the_time)
     toy_pass(toy, 100 * REQUEST_MS);
     cr_assert_eq(peer.conn->state, SW_CONN_OPEN);
     toy->has = toy->net.retry = true;
-    toy_turn(toy);
+    toy_iteration(toy);
     toy_pass(toy, REQUEST_MS);
     cr_assert_eq(peer.conn->state, SW_CONN_OPEN, "its time began again");
     answer_all(&peer);

@@ -42,7 +42,7 @@ Test(conn_input, requests_are_the_same_wherever_they_are_cut)
             cr_assert_str_eq(toy->log, "r=brb=r", "cut at %zu and %zu", cut, other);
             cr_assert_null(peer.conn->input.bytes, "nothing is left");
             answer_all(&peer);
-            toy_turn(toy);
+            toy_iteration(toy);
             fake_fini(&peer);
         }
     }

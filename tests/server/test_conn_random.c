@@ -59,7 +59,7 @@ static void step(struct crowd *crowd)
     switch (random_below(&crowd->random, 10)) {
     case 0:
         toy->net.retry |= random_below(&crowd->random, 2) == 0;
-        toy_turn(toy);
+        toy_iteration(toy);
         break;
     case 1:
         toy_pass(toy, random_below(&crowd->random, 400));

@@ -41,7 +41,7 @@ TOY_TEST(conn_waits, a_retry_goes_on_where_it_stopped)
     fake_say(peer, "r\ns1\nr\n=20\nabc");
     cr_assert_str_eq(toy->log, "r");
     toy->has = toy->net.retry = true;
-    toy_turn(toy);
+    toy_iteration(toy);
     cr_assert_str_eq(toy->log, "rsr");
     cr_assert(peer->reading);
     cr_assert_eq(peer->conn->times.request_since, toy->uv.time, "half a request is left");
@@ -101,16 +101,16 @@ Test(conn_waits, a_reply_wakes_nobody_else)
     toy_destroy(toy);
 }
 
-/* It needs nothing but the next turn. */
+/* It needs nothing but the next iteration. */
 Test(conn_waits, who_waits_for_its_turn_is_tried_in_the_next)
 {
     struct toy *toy = toy_create();
     struct fake peer;
     toy->net.retry = false;
-    open_stalled(&peer, toy, SW_STALL_TURN);
+    open_stalled(&peer, toy, SW_STALL_YIELDED);
     cr_assert(toy->net.retry);
     toy->has = true;
-    toy_turn(toy);
+    toy_iteration(toy);
     cr_assert_str_eq(toy->log, "s");
     answer_all(&peer);
     toy_end(toy, &peer);
@@ -124,7 +124,7 @@ Test(conn_waits, the_oldest_is_tried_first)
         open_stalled(&peers[i], toy, SW_STALL_ROUND);
     }
     toy->net.retry = true;
-    toy_turn(toy); /* in vain: the order stays */
+    toy_iteration(toy); /* in vain: the order stays */
     for (int i = 0; i < 3; i++) {
         struct sw_list *link = toy->net.stalled.next;
         cr_assert_eq(SW_CONTAINER(link, struct sw_conn, stalled), peers[i].conn, "%d", i);
@@ -183,13 +183,13 @@ Test(conn_waits, behind_one_that_still_lacks_memory_nobody_gets_any)
         peers[i].conn->protocol = &hungry;
     }
     toy->net.retry = true;
-    toy_turn(toy);
+    toy_iteration(toy);
     cr_assert_eq(memory_tries, 3);
     cr_assert_not(memory_seen[0]);
     cr_assert_not(memory_seen[1]);
     cr_assert(memory_seen[2]);
     cr_assert_eq(toy->net.arena_waiters, 2);
-    cr_assert_not(toy->net.arena_closed, "for this turn alone");
+    cr_assert_not(toy->net.arena_closed, "for this iteration alone");
     for (int i = 0; i < 3; i++) {
         fake_fini(&peers[i]);
     }
@@ -199,7 +199,7 @@ Test(conn_waits, behind_one_that_still_lacks_memory_nobody_gets_any)
 Test(conn_waits, closing_a_stalled_one_leaves_no_trace)
 {
     struct toy *toy = toy_create();
-    for (int reason = SW_STALL_ROUND; reason <= SW_STALL_TURN; reason++) {
+    for (int reason = SW_STALL_ROUND; reason <= SW_STALL_YIELDED; reason++) {
         struct fake peer;
         open_stalled(&peer, toy, (enum sw_stall)reason);
         sw_conn_abort(peer.conn);
@@ -281,13 +281,13 @@ Test(conn_waits, input_of_a_paused_one_goes_on_when_it_is_read)
     fake_say(&peer, "r\ns1\nr\n");
     toy_queue(peer.conn, pause + 1);
     toy->has = toy->net.retry = true;
-    toy_turn(toy);
+    toy_iteration(toy);
     cr_assert_eq(peer.conn->stall, SW_STALL_OUTPUT);
     cr_assert_str_eq(toy->log, "r");
     toy->net.retry = false;
     toy_sent(peer.conn, pause + 1);
     cr_assert(toy->net.retry);
-    toy_turn(toy);
+    toy_iteration(toy);
     cr_assert_str_eq(toy->log, "rsr");
     answer_all(&peer);
     toy_end(toy, &peer);
@@ -316,46 +316,46 @@ Test(conn_waits, bytes_that_are_being_written_count)
     toy_end(toy, &peer);
 }
 
-/* --- turns ------------------------------------------------------------------------------------ */
+/* --- iterations ------------------------------------------------------------------------------- */
 
-Test(conn_waits, a_turn_has_an_end)
+Test(conn_waits, an_iteration_has_an_end)
 {
-    static char request[SW_TURN_BYTES_MIN] = "=65536\n";
+    static char request[SW_ITERATION_BYTES_MIN] = "=65536\n";
     struct toy *toy = toy_create();
     struct fake peer;
     cr_assert_eq(sizeof(request), 65536);
     fake_open(&peer, &toy->net, false);
-    toy->net.turn.bytes = SW_TURN_BYTES_MIN;
+    toy->net.iteration.bytes = SW_ITERATION_BYTES_MIN;
     cr_assert_eq(fake_send(&peer, request, sizeof(request)), sizeof(request));
     cr_assert_str_eq(toy->log, "=");
     cr_assert_eq(fake_say(&peer, "r\n"), 0);
     cr_assert_eq(peer.blocked, 1);
     cr_assert_eq(peer.conn->state, SW_CONN_OPEN, "it only has to wait");
-    toy_turn(toy);
+    toy_iteration(toy);
     cr_assert_eq(fake_say(&peer, "r\n"), 2);
     answer_all(&peer);
     toy_end(toy, &peer);
 }
 
-Test(conn_waits, a_turn_is_long_when_nobody_shares_it)
+Test(conn_waits, an_iteration_is_long_when_nobody_shares_it)
 {
     struct toy *toy = toy_create();
-    toy_turn(toy);
-    cr_assert_eq(toy->net.turn.bytes, SW_TURN_BYTES_ALONE);
-    toy->net.turn.single_at_ms = toy->uv.time;
-    toy->net.turn.sharers = 4;
-    toy_turn(toy);
-    cr_assert_eq(toy->net.turn.bytes, SW_TURN_BYTES / 4);
-    toy->net.turn.sharers = 1000;
-    toy_turn(toy);
-    cr_assert_eq(toy->net.turn.bytes, SW_TURN_BYTES_MIN);
-    toy->uv.time += SW_TURN_SHARED_MS + 1;
-    toy_turn(toy);
-    cr_assert_eq(toy->net.turn.bytes, SW_TURN_BYTES_ALONE);
+    toy_iteration(toy);
+    cr_assert_eq(toy->net.iteration.bytes, SW_ITERATION_BYTES_ALONE);
+    toy->net.iteration.single_at_ms = toy->uv.time;
+    toy->net.iteration.sharers = 4;
+    toy_iteration(toy);
+    cr_assert_eq(toy->net.iteration.bytes, SW_ITERATION_BYTES / 4);
+    toy->net.iteration.sharers = 1000;
+    toy_iteration(toy);
+    cr_assert_eq(toy->net.iteration.bytes, SW_ITERATION_BYTES_MIN);
+    toy->uv.time += SW_ITERATION_SHARED_MS + 1;
+    toy_iteration(toy);
+    cr_assert_eq(toy->net.iteration.bytes, SW_ITERATION_BYTES_ALONE);
     toy_destroy(toy);
 }
 
-Test(conn_waits, who_shares_turns_is_counted_once_a_turn)
+Test(conn_waits, who_shares_iterations_is_counted_once_each)
 {
     struct toy *toy = toy_create();
     struct fake hash, lines;
@@ -363,11 +363,11 @@ Test(conn_waits, who_shares_turns_is_counted_once_a_turn)
     fake_open(&lines, &toy->net, false);
     fake_say(&hash, "#");
     fake_say(&lines, "x");
-    toy_turn(toy);
+    toy_iteration(toy);
     fake_say(&hash, "x");
     fake_say(&hash, "x");
     fake_say(&lines, "x");
-    cr_assert_eq(toy->net.turn.sharers, 1);
+    cr_assert_eq(toy->net.iteration.sharers, 1);
     fake_fini(&hash);
     fake_fini(&lines);
     toy_destroy(toy);

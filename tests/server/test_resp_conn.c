@@ -43,14 +43,14 @@ static void expect_pipeline(const struct fake *peer, const char *where, size_t a
                  where, at, (int)peer->out_bytes, peer->out);
 }
 
-/* Sends all bytes. The connection reads the rest of them in later turns of the loop. */
+/* Sends all bytes. The connection reads the rest of them in later iterations of the loop. */
 static void send_all(struct serve *serve, struct fake *peer, const char *bytes, size_t size)
 {
     for (size_t sent = 0; sent < size;) {
         sent += fake_send(peer, bytes + sent, size - sent);
         serve_check(serve);
         if (sent < size) {
-            cr_assert(serve_turn(serve), "it reads no more");
+            cr_assert(serve_iteration(serve), "it reads no more");
         }
     }
 }
@@ -61,16 +61,16 @@ Test(resp_conn, replies_are_the_same_wherever_requests_are_cut)
     serve_init(&serve);
     serve_start(&serve);
     for (size_t cut = 0; cut < sizeof(pipeline); cut++) {
-        for (int turns = 0; turns < 2; turns++) {
+        for (int iterations = 0; iterations < 2; iterations++) {
             struct fake peer;
             serve_open(&serve, &peer);
             send_all(&serve, &peer, pipeline, cut);
-            if (turns) {
+            if (iterations) {
                 serve_until_idle(&serve);
             }
             send_all(&serve, &peer, pipeline + cut, sizeof(pipeline) - 1 - cut);
             serve_until_idle(&serve);
-            expect_pipeline(&peer, turns ? "cut with turns at" : "cut at", cut);
+            expect_pipeline(&peer, iterations ? "cut with iterations at" : "cut at", cut);
             serve_close(&serve, &peer);
         }
     }
@@ -81,7 +81,7 @@ SERVE_TEST(resp_conn, replies_are_the_same_byte_by_byte)
 {
     for (size_t i = 0; i < sizeof(pipeline) - 1; i++) {
         send_all(serve, peer, pipeline + i, 1);
-        serve_turn(serve);
+        serve_iteration(serve);
     }
     serve_until_idle(serve);
     expect_pipeline(peer, "byte by byte", 0);
@@ -99,7 +99,7 @@ Test(resp_conn, replies_are_the_same_whatever_the_peer_takes)
         send_all(&serve, &peer, pipeline, sizeof(pipeline) - 1);
         do {
             fake_take(&peer, takes + 1);
-        } while (serve_turn(&serve) || peer.queued > 0);
+        } while (serve_iteration(&serve) || peer.queued > 0);
         expect_pipeline(&peer, "taken at a time:", takes);
         serve_close(&serve, &peer);
     }
@@ -189,7 +189,8 @@ SERVE_TEST(resp_conn, the_end_of_input_waits_for_commands_that_wait)
     cr_assert_eq(peer->conn->state, SW_CONN_LINGERING);
 }
 
-/* --- a share of the turn ---------------------------------------------------------------------- */
+/* --- a share of the iteration
+ * ---------------------------------------------------------------------- */
 
 /* Sends COMMAND `count` times, in one piece. */
 static void send_reports(struct fake *peer, size_t count)
@@ -202,7 +203,7 @@ static void send_reports(struct fake *peer, size_t count)
     cr_assert_eq(fake_send(peer, reports, count * 9), count * 9);
 }
 
-Test(resp_conn, reports_have_their_share_of_a_turn)
+Test(resp_conn, reports_have_their_share_of_an_iteration)
 {
     struct serve serve;
     struct fake reporter, other;
@@ -211,14 +212,14 @@ Test(resp_conn, reports_have_their_share_of_a_turn)
     serve_open(&serve, &reporter);
     serve_open(&serve, &other);
     send_reports(&reporter, 1000);
-    cr_assert_eq(reporter.conn->stall, SW_STALL_TURN);
+    cr_assert_eq(reporter.conn->stall, SW_STALL_YIELDED);
     cr_assert_eq(serve.loop->counters.turn_pauses, 1);
     size_t text = serve.loop->resp.filling->text.size;
-    cr_assert(text >= SW_TURN_TEXT_BYTES && text < 2 * SW_TURN_TEXT_BYTES, "%zu", text);
+    cr_assert(text >= SW_ITERATION_TEXT_BYTES && text < 2 * SW_ITERATION_TEXT_BYTES, "%zu", text);
     fake_say(&other, "GET 1\r\n");
-    serve_turn(&serve);
+    serve_iteration(&serve);
     fake_expect(&other, "$-1\r\n");
-    cr_assert_lt(reporter.out_bytes, 4 * SW_TURN_TEXT_BYTES);
+    cr_assert_lt(reporter.out_bytes, 4 * SW_ITERATION_TEXT_BYTES);
     size_t each = reporter.out_bytes;
     serve_until_idle(&serve);
     cr_assert_gt(reporter.out_bytes, 10 * each, "it gets all of them in the end");
@@ -229,7 +230,7 @@ Test(resp_conn, reports_have_their_share_of_a_turn)
     serve_stop_loop(&serve);
 }
 
-Test(resp_conn, errors_have_their_share_of_a_turn_too)
+Test(resp_conn, errors_have_their_share_of_an_iteration_too)
 {
     struct serve serve;
     struct fake peer;
@@ -245,7 +246,7 @@ Test(resp_conn, errors_have_their_share_of_a_turn_too)
     serve_end(&serve, &peer);
 }
 
-/* Sixty connections have no more of a turn than four. */
+/* Sixty connections have no more of an iteration than four. */
 Test(resp_conn, all_reports_together_have_their_share)
 {
     enum { COUNT = 60 };
@@ -261,7 +262,7 @@ Test(resp_conn, all_reports_together_have_their_share)
     bool moved = true;
     while (moved) {
         size_t out = 0;
-        moved = serve_turn(&serve);
+        moved = serve_iteration(&serve);
         for (int i = 0; i < COUNT; i++) {
             out += peers[i].out_bytes;
         }
@@ -269,7 +270,7 @@ Test(resp_conn, all_reports_together_have_their_share)
         before = out;
     }
     cr_assert_eq(serve.loop->counters.commands[SW_COMMAND_COMMAND], COUNT * 20);
-    cr_assert_lt(most, 3 * SW_TURN_TEXT_BYTES_ALL, "%zu bytes in one turn", most);
+    cr_assert_lt(most, 3 * SW_ITERATION_TEXT_BYTES_ALL, "%zu bytes in one iteration", most);
     for (int i = 0; i < COUNT; i++) {
         cr_assert_eq(peers[i].out_bytes, peers[0].out_bytes, "everybody gets the same");
     }
@@ -296,15 +297,17 @@ Test(resp_conn, nobody_starves_behind_reports)
     }
     fake_say(&keys, "GET 1\r\n");
     fake_say(&report, "PING\r\n");
-    serve_turn(&serve);
+    serve_iteration(&serve);
     fake_expect(&keys, "$-1\r\n");
-    /* A turn has room for the reports of four connections; the last of them lacks one report. */
-    for (int turn = 0; turn < 2 * COUNT; turn++) {
-        serve_turn(&serve);
+    /* An iteration has room for the reports of four connections; the last of them lacks one report.
+     */
+    for (int iteration = 0; iteration < 2 * COUNT; iteration++) {
+        serve_iteration(&serve);
     }
     fake_expect(&report, "+PONG\r\n");
     for (int i = 0; i < COUNT; i++) {
-        cr_assert_gt(peers[i].out_bytes, SW_TURN_TEXT_BYTES, "connection %d has had no turn", i);
+        cr_assert_gt(peers[i].out_bytes, SW_ITERATION_TEXT_BYTES, "connection %d has had no share",
+                     i);
     }
     for (int i = 0; i < COUNT; i++) {
         serve_close(&serve, &peers[i]);

@@ -117,7 +117,7 @@ static void step(struct serve *serve, struct lane *lane, struct random *random)
     size_t left = lane->size - lane->sent;
     switch (random_below(random, 5)) {
     case 0:
-        serve_turn(serve);
+        serve_iteration(serve);
         break;
     case 1:
         lane->peer.takes = random_below(random, 3) == 0 ? SIZE_MAX : random_below(random, 200);
@@ -138,7 +138,7 @@ static void finish(struct serve *serve, struct lane *lanes)
 {
     bool more = true;
     while (more) {
-        more = serve_turn(serve);
+        more = serve_iteration(serve);
         for (int i = 0; i < LANES; i++) {
             struct lane *lane = &lanes[i];
             size_t left = lane->size - lane->sent;

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "server/net/iteration.h"
 #include "server/net/tls.h"
-#include "server/net/turn.h"
 #include "tests/support/random.h"
 #include "tests/tls/certificate.h"
 
@@ -19,7 +19,7 @@ struct fixture {
     SSL_CTX *contexts[2];
     uv_loop_t uv;
     struct sw_tls_loop loop;
-    struct sw_turn turn;
+    struct sw_iteration iteration;
     struct sw_transport transport;
     struct random random;
 
@@ -104,7 +104,7 @@ static void set_up(void)
     fixture->contexts[0] = certificate_client(&fixture->certificate);
     fixture->contexts[1] = certificate_server(&fixture->certificate);
     uv_loop_init(&fixture->uv);
-    sw_turn_init(&fixture->turn);
+    sw_iteration_init(&fixture->iteration);
     cr_assert_eq(sw_tls_loop_init(&fixture->loop, true), 0);
     cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
     for (int i = 0; i < 2; i++) {
@@ -121,12 +121,12 @@ static void set_up(void)
     cr_assert_eq(sw_tls_expect(fixture->client.ssl, "localhost"), 0);
 }
 
-/* A turn of the server's loop: as loop.c has it. */
-static void turn(void)
+/* An iteration of the server's loop: as loop.c has it. */
+static void run_iteration(void)
 {
     uv_run(&fixture->uv, UV_RUN_NOWAIT);
-    sw_turn_begin_phase(&fixture->turn);
-    sw_tls_shake_hands(&fixture->loop, &fixture->turn);
+    sw_iteration_begin_phase(&fixture->iteration);
+    sw_tls_shake_hands(&fixture->loop, &fixture->iteration);
     sw_tls_resume(&fixture->loop);
 }
 
@@ -134,7 +134,7 @@ static void close_server(void)
 {
     sw_transport_close(&fixture->transport);
     for (int i = 0; i < 10 && fixture->closed == 0; i++) {
-        turn();
+        run_iteration();
     }
     cr_assert_eq(fixture->closed, 1);
 }
@@ -164,7 +164,7 @@ static void shake_hands(void)
     int result = SW_TLS_AGAIN;
     for (int i = 0; i < 1000 && (result != 1 || fixture->transport.opening); i++) {
         result = result == 1 ? 1 : sw_tls_handshake(&fixture->client);
-        turn();
+        run_iteration();
     }
     cr_assert(result == 1 && fixture->secured == 1, "%s %s", fixture->scratch.trouble,
               fixture->trouble);
@@ -199,7 +199,7 @@ Test(tls, receives_into_rooms_of_any_size_while_reading_stops_and_starts, .init 
             reads = !reads;
         }
         size_t before = fixture->received;
-        turn();
+        run_iteration();
         cr_assert(reads || fixture->received == before, "it was given what it did not ask for");
     }
     cr_assert_eq(fixture->received, end);
@@ -215,7 +215,7 @@ Test(tls, receives_one_byte_at_a_time, .init = set_up, .fini = tear_down)
     shake_hands();
     for (int i = 0; i < 200000 && fixture->received < 20000; i++) {
         sent += client_sends(sent, 20000, 20000);
-        turn();
+        run_iteration();
     }
     cr_assert_eq(fixture->received, 20000);
     cr_assert_arr_eq(fixture->got, fixture->bytes, 20000);
@@ -231,7 +231,7 @@ static void client_expects(size_t end)
         int64_t now = sw_tls_read(&fixture->client, got + at, room < end - at ? room : end - at);
         cr_assert(now > 0 || now == SW_TLS_AGAIN, "%s", fixture->scratch.trouble);
         at += now > 0 ? (size_t)now : 0;
-        turn();
+        run_iteration();
     }
     cr_assert_eq(at, end);
     cr_assert_arr_eq(got, fixture->bytes, end);
@@ -255,7 +255,7 @@ Test(tls, writes_more_than_the_socket_holds, .init = set_up, .fini = tear_down)
     cr_assert(queued > 0 && queued <= (uint64_t)(BYTES - sent));
     cr_assert_eq(fixture->written, 0);
     client_expects(BYTES);
-    turn();
+    run_iteration();
     cr_assert(fixture->written == 1 && fixture->status == 0);
     cr_assert_eq(sw_transport_queued_bytes(&fixture->transport), 0);
 }
@@ -276,7 +276,7 @@ Test(tls, closing_while_it_writes_ends_the_write_first, .init = set_up, .fini = 
     shake_hands();
     uv_buf_t all = uv_buf_init((char *)fixture->bytes, BYTES);
     cr_assert_eq(sw_transport_write(&fixture->transport, &all, 1), 0);
-    turn();
+    run_iteration();
     close_server();
     cr_assert(fixture->written == 1 && fixture->status == UV_ECANCELED);
     int64_t got = 1;
@@ -295,14 +295,14 @@ Test(tls, ends_in_an_orderly_way_on_both_sides, .init = set_up, .fini = tear_dow
     sw_transport_shutdown(&fixture->transport);
     int64_t got = SW_TLS_AGAIN;
     for (int i = 0; i < 100 && got == SW_TLS_AGAIN; i++) {
-        turn();
+        run_iteration();
         got = sw_tls_read(&fixture->client, &byte, 1);
     }
     cr_assert_eq(got, SW_TLS_END);
     cr_assert_eq(fixture->end, 0, "the other side is still open");
     cr_assert_eq(sw_tls_end(&fixture->client), 1);
     for (int i = 0; i < 100 && fixture->end == 0; i++) {
-        turn();
+        run_iteration();
     }
     cr_assert_eq(fixture->end, UV_EOF);
 }
@@ -313,7 +313,7 @@ Test(tls, what_is_not_tls_is_told_so, .init = set_up, .fini = tear_down)
     sw_transport_read_start(&fixture->transport);
     cr_assert_eq(send(fixture->fd, "PING\r\n", 6, 0), 6);
     for (int i = 0; i < 10; i++) {
-        turn();
+        run_iteration();
     }
     cr_assert_eq(fixture->end, UV_EPROTO);
     cr_assert_eq(fixture->failures, 1);
@@ -328,12 +328,12 @@ Test(tls, half_a_handshake_and_an_end, .init = set_up, .fini = tear_down)
     char hello[4096];
     sw_transport_read_start(&fixture->transport);
     cr_assert_eq(sw_tls_handshake(&fixture->client), SW_TLS_AGAIN);
-    turn();
+    run_iteration();
     cr_assert_gt(recv(fixture->fd, hello, sizeof(hello), 0), 0, "the server has replied");
     cr_assert(fixture->transport.opening && fixture->end == 0);
     shutdown(fixture->fd, SHUT_RDWR);
     for (int i = 0; i < 10; i++) {
-        turn();
+        run_iteration();
     }
     cr_assert(fixture->end < 0 && fixture->failures == 1);
     cr_assert_not(fixture->transport.opening);
@@ -345,7 +345,7 @@ Test(tls, half_a_handshake_and_an_end, .init = set_up, .fini = tear_down)
 static uint64_t fast_clock(void)
 {
     static uint64_t time_ns;
-    return time_ns += SW_TURN_NS;
+    return time_ns += SW_ITERATION_NS;
 }
 
 Test(tls, a_phase_begins_no_handshake_after_its_time, .init = set_up, .fini = tear_down)
@@ -355,7 +355,7 @@ Test(tls, a_phase_begins_no_handshake_after_its_time, .init = set_up, .fini = te
     struct sw_transport servers[OTHERS];
     struct sw_tls_stream clients[OTHERS];
     int fds[OTHERS];
-    fixture->turn.clock_ns = fast_clock;
+    fixture->iteration.clock_ns = fast_clock;
     for (int i = 0; i < OTHERS; i++) {
         int pair[2];
         cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
@@ -368,15 +368,16 @@ Test(tls, a_phase_begins_no_handshake_after_its_time, .init = set_up, .fini = te
             0);
         cr_assert_eq(sw_tls_handshake(&clients[i]), SW_TLS_AGAIN);
     }
-    for (int turns = 1; turns <= OTHERS; turns++) {
-        turn();
+    for (int iterations = 1; iterations <= OTHERS; iterations++) {
+        run_iteration();
         int replied = 0;
         for (int i = 0; i < OTHERS; i++) {
             char byte;
             replied += recv(fds[i], &byte, 1, MSG_PEEK) > 0;
         }
-        cr_assert_eq(replied, turns, "one handshake goes on in each iteration");
-        cr_assert_eq(sw_tls_is_ready(&fixture->loop), turns < OTHERS, "the loop must not sleep");
+        cr_assert_eq(replied, iterations, "one handshake goes on in each iteration");
+        cr_assert_eq(sw_tls_is_ready(&fixture->loop), iterations < OTHERS,
+                     "the loop must not sleep");
     }
     for (int i = 0; i < OTHERS; i++) {
         sw_transport_close(&servers[i]);
@@ -384,7 +385,7 @@ Test(tls, a_phase_begins_no_handshake_after_its_time, .init = set_up, .fini = te
         close(fds[i]);
     }
     while (fixture->closed < OTHERS) {
-        turn();
+        run_iteration();
     }
     fixture->closed = 0;
 }

@@ -230,16 +230,16 @@ static inline bool toy_claims_all(uint8_t first)
     .written = toy_written, .drop_input = toy_drop_input, .drop_output = toy_drop_output, \
     .close = toy_close, .check = toy_check
 
-/* Spoken by whoever begins with '#'; pauses by replies, and shares turns, as frames do. */
+/* Spoken by whoever begins with '#'; pauses by replies, and shares iterations, as frames do. */
 static const struct sw_protocol toy_hash = {.name = "hash",
                                             .claims = toy_claims_hash,
-                                            .shares_turn = true,
+                                            .shares_iteration = true,
                                             .unsent_replies_min = TOY_UNSENT_MIN,
                                             TOY_FUNCTIONS};
 static const struct sw_protocol toy_lines = {
     .name = "lines", .claims = toy_claims_all, TOY_FUNCTIONS};
 
-/* The time in which a turn's budget would be spent does not pass. */
+/* The time in which an iteration's budget would be spent does not pass. */
 static inline uint64_t toy_clock(void)
 {
     return 1;
@@ -256,7 +256,7 @@ static inline struct toy *toy_create(void)
     cr_assert_eq(uv_loop_init(&toy->uv), 0);
     toy->uv.time = 1000;
     cr_assert_eq(sw_net_init(&toy->net, &toy->uv, &toy->config, &toy->counters, &toy->budget), 0);
-    toy->net.turn.clock_ns = toy_clock;
+    toy->net.iteration.clock_ns = toy_clock;
     sw_net_add_protocol(&toy->net, 0, &toy_hash, toy);
     sw_net_add_protocol(&toy->net, 1, &toy_lines, toy);
     return toy;
@@ -312,11 +312,11 @@ static inline void toy_pass(struct toy *toy, uint64_t ms)
 }
 
 /* An iteration of the loop: retries connections that wait. */
-static inline void toy_turn(struct toy *toy)
+static inline void toy_iteration(struct toy *toy)
 {
     sw_net_retry_stalled(&toy->net);
-    sw_net_end_turn(&toy->net);
-    sw_turn_begin_phase(&toy->net.turn); /* what the peers send next is of the next one */
+    sw_net_end_iteration(&toy->net);
+    sw_iteration_begin_phase(&toy->net.iteration); /* what the peers send next is of the next one */
     sw_net_check(&toy->net);
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_turn.c - the time of an iteration is shared: a connection with many requests yields, and
- * those behind it are served in the same iteration or the next. The clock is the test's.
+ * test_iteration.c - the time of an iteration is shared: a connection with many requests yields,
+ * and those behind it are served in the same iteration or the next. The clock is the test's.
  */
 #include "server/resp/control_parts.h"
 #include "tests/server/serve_fixture.h"
 
 /* Each look at the clock finds that STEP_NS have passed. */
-enum { STEP_NS = SW_TURN_NS / 50 };
+enum { STEP_NS = SW_ITERATION_NS / 50 };
 static uint64_t time_ns;
 
 static uint64_t passing_clock(void)
@@ -18,15 +18,15 @@ static uint64_t passing_clock(void)
 /* .. that the time of a phase is over. */
 static uint64_t slow_clock(void)
 {
-    return time_ns += SW_TURN_NS;
+    return time_ns += SW_ITERATION_NS;
 }
 
 static void begin(struct serve *serve)
 {
     serve_init(serve);
     serve_start(serve);
-    serve->loop->net.turn.clock_ns = passing_clock;
-    sw_turn_begin_phase(&serve->loop->net.turn);
+    serve->loop->net.iteration.clock_ns = passing_clock;
+    sw_iteration_begin_phase(&serve->loop->net.iteration);
 }
 
 /* A connection that sends `count` requests of one kind at once. Returns the bytes read of them. */
@@ -64,46 +64,47 @@ static uint32_t begun_at_once(const char *request)
     struct fake hog, other;
     begin(&serve);
     flood(&serve, &hog, request, 4000);
-    cr_assert_eq(hog.conn->stall, SW_STALL_TURN, "%s", request);
+    cr_assert_eq(hog.conn->stall, SW_STALL_YIELDED, "%s", request);
     const uint32_t begun = hog.conn->in_flight;
     serve_open(&serve, &other);
     cr_assert_eq(fake_say(&other, "PING\r\n"), 0, "the time of this phase is over");
     cr_assert_eq(other.conn->stall, SW_STALL_NONE);
-    serve_turn(&serve);
+    serve_iteration(&serve);
     cr_assert_eq(fake_say(&other, "PING\r\n"), 6, "%s: it is served in the next", request);
-    serve_turn(&serve);
+    serve_iteration(&serve);
     fake_take_all(&other);
     fake_expect(&other, "+PONG\r\n");
-    cr_assert_eq(hog.conn->stall, SW_STALL_TURN, "%s: it has not ended before", request);
+    cr_assert_eq(hog.conn->stall, SW_STALL_YIELDED, "%s: it has not ended before", request);
     cr_assert_gt(serve.loop->counters.turn_pauses, 0);
     fake_fini(&other);
     serve_end(&serve, &hog);
     return begun;
 }
 
-Test(turn, no_flood_of_small_requests_keeps_the_loop)
+Test(iteration, no_flood_of_small_requests_keeps_the_loop)
 {
-    const uint32_t looks = SW_TURN_NS / STEP_NS;
+    const uint32_t looks = SW_ITERATION_NS / STEP_NS;
     static const char *const each[] = {"DBSIZE\r\n", "CONFIG SET slowlog-max-len 128\r\n",
                                        "ACL WHOAMI\r\n", "CLIENT ID\r\n", "SLOWLOG LEN\r\n"};
     for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++) {
         cr_assert_leq(begun_at_once(each[i]), looks + 1, "%s", each[i]);
     }
-    cr_assert_leq(begun_at_once("PING\r\n"), (looks + 1) * SW_TURN_CLOCK_COST / SW_COST_SESSION);
+    cr_assert_leq(begun_at_once("PING\r\n"),
+                  (looks + 1) * SW_ITERATION_CLOCK_COST / SW_COST_SESSION);
 }
 
-Test(turn, requests_on_keys_yield)
+Test(iteration, requests_on_keys_yield)
 {
     struct serve serve;
     struct fake hog, other;
     serve_init(&serve);
     serve.config.round_ops_max = 128 * 1024;
     serve_start(&serve);
-    serve.loop->net.turn.clock_ns = passing_clock;
+    serve.loop->net.iteration.clock_ns = passing_clock;
     flood(&serve, &hog, "GET 1\r\n", 20000);
-    cr_assert_eq(hog.conn->stall, SW_STALL_TURN);
-    cr_assert_leq(hog.conn->in_flight, (SW_TURN_NS / STEP_NS + 2) * SW_TURN_CLOCK_COST);
-    serve_turn(&serve);
+    cr_assert_eq(hog.conn->stall, SW_STALL_YIELDED);
+    cr_assert_leq(hog.conn->in_flight, (SW_ITERATION_NS / STEP_NS + 2) * SW_ITERATION_CLOCK_COST);
+    serve_iteration(&serve);
     serve_open(&serve, &other);
     serve_ask(&serve, &other, "GET 1\r\n", "$-1\r\n");
     cr_assert_eq(replies_of(&hog, "$-1\r\n"), 20000, "all are carried out in the end");
@@ -112,7 +113,7 @@ Test(turn, requests_on_keys_yield)
 }
 
 /* A frame costs more than a command: the loop looks at the clock more often. */
-Test(turn, frames_yield)
+Test(iteration, frames_yield)
 {
     struct serve serve;
     struct fake hog;
@@ -128,8 +129,8 @@ Test(turn, frames_yield)
     }
     serve_open(&serve, &hog);
     fake_send(&hog, all, bytes * 400);
-    cr_assert_eq(hog.conn->stall, SW_STALL_TURN);
-    cr_assert_leq(hog.conn->unsent_replies, SW_TURN_NS / STEP_NS + 1);
+    cr_assert_eq(hog.conn->stall, SW_STALL_YIELDED);
+    cr_assert_leq(hog.conn->unsent_replies, SW_ITERATION_NS / STEP_NS + 1);
     free(all);
     serve_end(&serve, &hog);
 }
@@ -165,30 +166,30 @@ static unsigned keys_in(struct fake *peer)
     return keys;
 }
 
-Test(turn, a_pass_looks_at_entries_in_portions)
+Test(iteration, a_pass_looks_at_entries_in_portions)
 {
     enum { KEYS = 2000, PASSES = 3 };
     static const char *const commands[PASSES] = {"KEYS *\r\n", "KEYS *\r\n",
                                                  "SCAN 0 COUNT 1000\r\n"};
-    const uint32_t most = SW_TURN_CLOCK_COST / SW_COST_ENTRY; /* then the time is over */
+    const uint32_t most = SW_ITERATION_CLOCK_COST / SW_COST_ENTRY; /* then the time is over */
     struct serve serve;
     struct fake peers[PASSES], other;
     begin(&serve);
     fill(&serve, KEYS);
     for (int i = 0; i < PASSES; i++) {
-        sw_turn_begin_phase(&serve.loop->net.turn);
+        sw_iteration_begin_phase(&serve.loop->net.iteration);
         serve_open(&serve, &peers[i]);
         fake_say(&peers[i], commands[i]);
     }
     serve_open(&serve, &other);
-    serve.loop->net.turn.clock_ns = slow_clock;
-    for (int turns = 0; turns < 10; turns++) {
-        serve_turn(&serve);
+    serve.loop->net.iteration.clock_ns = slow_clock;
+    for (int iterations = 0; iterations < 10; iterations++) {
+        serve_iteration(&serve);
         cr_assert_not(sw_list_is_empty(&serve.loop->resp.passes));
-        cr_assert_leq(looked_at(&serve), (unsigned)(turns + 1) * most);
+        cr_assert_leq(looked_at(&serve), (unsigned)(iterations + 1) * most);
         cr_assert_eq(fake_say(&other, "PING\r\n"), 6, "it is served meanwhile");
     }
-    serve.loop->net.turn.clock_ns = passing_clock;
+    serve.loop->net.iteration.clock_ns = passing_clock;
     serve_until_idle(&serve);
     cr_assert_eq(keys_in(&peers[0]), KEYS);
     cr_assert_eq(keys_in(&peers[1]), KEYS);
@@ -200,23 +201,23 @@ Test(turn, a_pass_looks_at_entries_in_portions)
 }
 
 /* What is closed meanwhile ends, and gives its memory back. */
-Test(turn, a_pass_ends_with_its_connection)
+Test(iteration, a_pass_ends_with_its_connection)
 {
     struct serve serve;
     struct fake peer;
     begin(&serve);
     fill(&serve, 2000);
     serve_open(&serve, &peer);
-    serve.loop->net.turn.clock_ns = slow_clock;
+    serve.loop->net.iteration.clock_ns = slow_clock;
     fake_say(&peer, "KEYS *\r\n");
-    serve_turn(&serve);
+    serve_iteration(&serve);
     cr_assert_not(sw_list_is_empty(&serve.loop->resp.passes));
     serve_end(&serve, &peer);
 }
 
 /* --- several ---------------------------------------------------------------------------------- */
 
-Test(turn, those_that_yielded_go_on_one_behind_the_other)
+Test(iteration, those_that_yielded_go_on_one_behind_the_other)
 {
     enum { PEERS = 5, REQUESTS = 300 };
     struct serve serve;
@@ -224,18 +225,18 @@ Test(turn, those_that_yielded_go_on_one_behind_the_other)
     begin(&serve);
     for (int i = 0; i < PEERS; i++) {
         flood(&serve, &peers[i], "DBSIZE\r\n", REQUESTS);
-        sw_turn_begin_phase(&serve.loop->net.turn);
+        sw_iteration_begin_phase(&serve.loop->net.iteration);
     }
-    for (int turns = 0; serve_turn(&serve) && turns < 10000; turns++) {
+    for (int iterations = 0; serve_iteration(&serve) && iterations < 10000; iterations++) {
         size_t least = SIZE_MAX, most = 0;
         for (int i = 0; i < PEERS; i++) {
             const size_t left = sw_input_held(&peers[i].conn->input) / strlen("DBSIZE\r\n");
             least = left < least ? left : least;
             most = left > most ? left : most;
         }
-        if (turns > 2 * PEERS) {
-            cr_assert_leq(most - least, 4 * SW_TURN_NS / STEP_NS, "%zu and %zu are left", least,
-                          most);
+        if (iterations > 2 * PEERS) {
+            cr_assert_leq(most - least, 4 * SW_ITERATION_NS / STEP_NS, "%zu and %zu are left",
+                          least, most);
         }
     }
     for (int i = 0; i < PEERS; i++) {
@@ -245,8 +246,9 @@ Test(turn, those_that_yielded_go_on_one_behind_the_other)
     serve_stop_loop(&serve);
 }
 
-/* The first connections of the poll get no second turn before the last ones had their first. */
-Test(turn, each_socket_is_read_before_any_is_read_again)
+/* The first connections of the poll are not read a second time before the last ones were read once.
+ */
+Test(iteration, each_socket_is_read_before_any_is_read_again)
 {
     struct serve serve;
     struct fake first, last;
@@ -254,12 +256,12 @@ Test(turn, each_socket_is_read_before_any_is_read_again)
     serve_open(&serve, &first);
     serve_open(&serve, &last);
     cr_assert_eq(fake_say(&first, "PING\r\n"), 6);
-    serve.loop->net.turn.is_spent = true;
+    serve.loop->net.iteration.is_spent = true;
     cr_assert_eq(fake_say(&last, "PING\r\n"), 0);
-    serve_turn(&serve);
+    serve_iteration(&serve);
     cr_assert_eq(fake_say(&first, "PING\r\n"), 0, "the other is behind");
     cr_assert_eq(fake_say(&last, "PING\r\n"), 6);
-    serve_turn(&serve);
+    serve_iteration(&serve);
     cr_assert_eq(fake_say(&first, "PING\r\n"), 6);
     serve_until_idle(&serve);
     cr_assert_eq(replies_of(&first, "+PONG\r\n"), 2);
@@ -269,13 +271,13 @@ Test(turn, each_socket_is_read_before_any_is_read_again)
 }
 
 /* A client with small requests waits for one iteration, however many heavy ones there are. */
-Test(turn, light_connections_are_read_before_heavy_ones)
+Test(iteration, light_connections_are_read_before_heavy_ones)
 {
     enum { HEAVY = 20 };
-    struct sw_turn turn;
-    struct sw_turn_share heavy[HEAVY] = {{.phase = 0}}, light = {.phase = 0};
-    sw_turn_init(&turn);
-    turn.clock_ns = still_clock;
+    struct sw_iteration iteration;
+    struct sw_iteration_share heavy[HEAVY] = {{.phase = 0}}, light = {.phase = 0};
+    sw_iteration_init(&iteration);
+    iteration.clock_ns = still_clock;
     for (int i = 0; i < HEAVY; i++) {
         heavy[i].heavy_until_ns = UINT64_MAX;
     }
@@ -283,15 +285,15 @@ Test(turn, light_connections_are_read_before_heavy_ones)
         bool light_was_read = false;
         int read = 0;
         for (int i = 0; i < 2; i++) { /* an iteration and the next */
-            sw_turn_begin_phase(&turn);
+            sw_iteration_begin_phase(&iteration);
             for (int k = 0; k < HEAVY; k++) {
-                if (sw_turn_may_read(&turn, &heavy[k], false)) {
-                    turn.is_spent = true; /* each uses up all the time */
+                if (sw_iteration_may_read(&iteration, &heavy[k], false)) {
+                    iteration.is_spent = true; /* each uses up all the time */
                     read++;
                 }
             }
-            light_was_read |= sw_turn_may_read(&turn, &light, false);
-            sw_turn_end(&turn, false);
+            light_was_read |= sw_iteration_may_read(&iteration, &light, false);
+            sw_iteration_end(&iteration, false);
         }
         cr_assert(light_was_read, "iterations %d and %d", 2 * pairs, 2 * pairs + 1);
         cr_assert_eq(read, 1, "heavy ones are read every other time");
@@ -302,25 +304,25 @@ Test(turn, light_connections_are_read_before_heavy_ones)
 }
 
 /* The more connections want to be served, the smaller is the share of each. */
-Test(turn, a_share_is_a_part_of_the_time)
+Test(iteration, a_share_is_a_part_of_the_time)
 {
-    struct sw_turn turn;
-    struct sw_turn_share share = {.phase = 0};
-    sw_turn_init(&turn);
-    turn.clock_ns = passing_clock;
+    struct sw_iteration iteration;
+    struct sw_iteration_share share = {.phase = 0};
+    sw_iteration_init(&iteration);
+    iteration.clock_ns = passing_clock;
     time_ns = 0;
-    sw_turn_enter(&turn, &share);
-    cr_assert_eq(share.until_ns, STEP_NS + SW_TURN_NS);
-    turn.waiting = 3;
-    sw_turn_begin_phase(&turn);
-    sw_turn_enter(&turn, &share);
-    cr_assert_eq(share.until_ns, 2 * STEP_NS + SW_TURN_NS / 4);
-    turn.waiting = 100000;
-    sw_turn_begin_phase(&turn);
-    sw_turn_enter(&turn, &share);
-    cr_assert_eq(share.until_ns, 3 * STEP_NS + SW_TURN_NS_MIN);
-    cr_assert_not(sw_turn_must_yield(&turn, &share));
-    sw_turn_add(&turn, SW_TURN_CLOCK_COST);
-    cr_assert(sw_turn_must_yield(&turn, &share));
-    cr_assert_not(turn.is_spent, "others have time");
+    sw_iteration_enter(&iteration, &share);
+    cr_assert_eq(share.until_ns, STEP_NS + SW_ITERATION_NS);
+    iteration.waiting = 3;
+    sw_iteration_begin_phase(&iteration);
+    sw_iteration_enter(&iteration, &share);
+    cr_assert_eq(share.until_ns, 2 * STEP_NS + SW_ITERATION_NS / 4);
+    iteration.waiting = 100000;
+    sw_iteration_begin_phase(&iteration);
+    sw_iteration_enter(&iteration, &share);
+    cr_assert_eq(share.until_ns, 3 * STEP_NS + SW_ITERATION_NS_MIN);
+    cr_assert_not(sw_iteration_must_yield(&iteration, &share));
+    sw_iteration_add(&iteration, SW_ITERATION_CLOCK_COST);
+    cr_assert(sw_iteration_must_yield(&iteration, &share));
+    cr_assert_not(iteration.is_spent, "others have time");
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * turn.h - the time and the bytes that connections may use in one iteration of the event loop.
+ * iteration.h - the time and the bytes that connections may use in one iteration of the event loop.
  *
  * An iteration has several phases: events of sockets, accepted connections, TLS handshakes, rings,
- * entries that SCAN and KEYS have read, stalled connections. Each phase has a budget of SW_TURN_NS
- * of the loop's time. Invariants:
+ * entries that SCAN and KEYS have read, stalled connections. Each phase has a budget of
+ * SW_ITERATION_NS of the loop's time. Invariants:
  *
  * 1. No phase begins a request once its budget is spent. A request that has begun ends, so a phase
- *    takes at most SW_TURN_NS and the time of its longest request.
+ *    takes at most SW_ITERATION_NS and the time of its longest request.
  * 2. The connections that a phase serves share its budget. A connection that has used its share
- *    yields (SW_STALL_TURN): it goes behind all stalled ones, and continues in a later phase.
+ *    yields (SW_STALL_YIELDED): it goes behind all stalled ones, and continues in a later phase.
  * 3. While sockets have more requests than the budget, each connection is read once before any is
  *    read a second time (`passes`). Connections that have yielded lately are heavy, and have passes
  *    of their own. If a light one was not read, the next iteration reads no heavy one. So a client
@@ -18,12 +18,12 @@
  * So the delay of a connection depends on the number of connections that want to be served, and not
  * on the requests that each of them sends at once.
  *
- * The clock is read once a phase, and once for about SW_TURN_CLOCK_COST of cost. The caller
+ * The clock is read once a phase, and once for about SW_ITERATION_CLOCK_COST of cost. The caller
  * estimates the cost of what it did, in units of about 50 ns; a request on one key costs 1.
  * Everything belongs to the loop's thread.
  */
-#ifndef SHERWOOD_SERVER_NET_TURN_H
-#define SHERWOOD_SERVER_NET_TURN_H
+#ifndef SHERWOOD_SERVER_NET_ITERATION_H
+#define SHERWOOD_SERVER_NET_ITERATION_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,17 +31,17 @@
 #include "server/limits.h"
 
 /* A pass over the sockets of one class: each is read once. */
-struct sw_turn_pass {
+struct sw_iteration_pass {
     uint64_t number; /* from 1; no two passes have the same */
     bool is_behind;  /* it began in an earlier iteration: some were not read */
     bool left_out;   /* a socket was not read in this iteration that it has not read yet */
 };
 
 /* The state of a loop. */
-struct sw_turn {
+struct sw_iteration {
     uint64_t number;       /* of this iteration, from 1 */
     uint64_t bytes;        /* that each connection may transfer in this iteration */
-    unsigned sharers;      /* connections read in this iteration whose protocol shares_turn */
+    unsigned sharers;      /* connections read in this iteration whose protocol shares_iteration */
     uint64_t single_at_ms; /* when a RESP round was last submitted; 0: never */
 
     uint64_t (*clock_ns)(void); /* a monotonic clock */
@@ -51,7 +51,7 @@ struct sw_turn {
     uint32_t cost;              /* since the clock was last read */
     bool is_spent;              /* the budget of this phase */
 
-    struct sw_turn_pass passes[2]; /* of light connections, and of heavy ones */
+    struct sw_iteration_pass passes[2]; /* of light connections, and of heavy ones */
     uint64_t pass_count;
     bool lights_first;       /* no heavy connection is read in this iteration */
     uint32_t waiting;        /* connections that have yielded, and wait for the next phase */
@@ -60,7 +60,7 @@ struct sw_turn {
 };
 
 /* The share of a connection. */
-struct sw_turn_share {
+struct sw_iteration_share {
     uint64_t number;         /* of the iteration in which it last received bytes */
     uint64_t bytes;          /* that it received in that iteration */
     uint64_t phase;          /* in which it was last served */
@@ -70,60 +70,63 @@ struct sw_turn_share {
     uint64_t refused; /* number of the last iteration in which it was not read, or not to the end */
 };
 
-void sw_turn_init(struct sw_turn *turn);
+void sw_iteration_init(struct sw_iteration *iteration);
 
 /* Begins the next phase, with a new budget. */
-static inline void sw_turn_begin_phase(struct sw_turn *turn)
+static inline void sw_iteration_begin_phase(struct sw_iteration *iteration)
 {
-    turn->phase++;
-    turn->until_ns = 0;
-    turn->is_spent = false;
+    iteration->phase++;
+    iteration->until_ns = 0;
+    iteration->is_spent = false;
 }
 
-/* Ends the iteration. `shared`: connections share SW_TURN_BYTES in the next one. */
-void sw_turn_end(struct sw_turn *turn, bool shared);
+/* Ends the iteration. `shared`: connections share SW_ITERATION_BYTES in the next one. */
+void sw_iteration_end(struct sw_iteration *iteration, bool shared);
 
 /* Reads the clock: is the budget spent? */
-void sw_turn_look(struct sw_turn *turn);
+void sw_iteration_look(struct sw_iteration *iteration);
 
 /* To be called before a request that belongs to no connection's share: the time begins. */
-static inline void sw_turn_start(struct sw_turn *turn)
+static inline void sw_iteration_start(struct sw_iteration *iteration)
 {
-    if (turn->until_ns == 0) {
-        sw_turn_look(turn);
+    if (iteration->until_ns == 0) {
+        sw_iteration_look(iteration);
     }
 }
 
 /* Begins the share of a connection in this phase, unless it has begun. */
-void sw_turn_enter(struct sw_turn *turn, struct sw_turn_share *share);
+void sw_iteration_enter(struct sw_iteration *iteration, struct sw_iteration_share *share);
 
 /* Adds the cost of what was done. Returns true if the budget of the phase is spent. */
-static inline bool sw_turn_add(struct sw_turn *turn, uint32_t cost)
+static inline bool sw_iteration_add(struct sw_iteration *iteration, uint32_t cost)
 {
-    turn->cost += cost;
-    if (turn->cost >= SW_TURN_CLOCK_COST) {
-        sw_turn_look(turn);
+    iteration->cost += cost;
+    if (iteration->cost >= SW_ITERATION_CLOCK_COST) {
+        sw_iteration_look(iteration);
     }
-    return turn->is_spent;
+    return iteration->is_spent;
 }
 
 /* Must a connection that was served in this phase yield? It is heavy then. */
-static inline bool sw_turn_must_yield(const struct sw_turn *turn, struct sw_turn_share *share)
+static inline bool sw_iteration_must_yield(const struct sw_iteration *iteration,
+                                           struct sw_iteration_share *share)
 {
-    if (turn->is_spent || (share->phase == turn->phase && turn->now_ns >= share->until_ns)) {
-        share->heavy_until_ns = turn->now_ns + SW_TURN_HEAVY_NS;
+    if (iteration->is_spent ||
+        (share->phase == iteration->phase && iteration->now_ns >= share->until_ns)) {
+        share->heavy_until_ns = iteration->now_ns + SW_ITERATION_HEAVY_NS;
         return true;
     }
     return false;
 }
 
-/* May the socket of a connection be read now? `is_sharer`: its protocol shares_turn. */
-bool sw_turn_may_read(struct sw_turn *turn, struct sw_turn_share *share, bool is_sharer);
+/* May the socket of a connection be read now? `is_sharer`: its protocol shares_iteration. */
+bool sw_iteration_may_read(struct sw_iteration *iteration, struct sw_iteration_share *share,
+                           bool is_sharer);
 
 /* Connections that share the budget of a phase, as far as the last iteration shows. */
-static inline uint32_t sw_turn_sharers(const struct sw_turn *turn)
+static inline uint32_t sw_iteration_sharers(const struct sw_iteration *iteration)
 {
-    return 1 + turn->waiting + turn->refused_before;
+    return 1 + iteration->waiting + iteration->refused_before;
 }
 
 #endif
