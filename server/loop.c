@@ -374,9 +374,9 @@ static int init_net(struct sw_loop *loop, uint32_t index, uint32_t loops)
         sw_cluster_sit(loop->owner.cluster, &net->seat);
     }
     net->inbox.wake = &loop->wake;
-    net->roster = loop->owner.roster;
-    if (net->roster != NULL) {
-        sw_pause_sit(&net->roster->pause, &net->pause, &loop->wake);
+    net->clients = loop->owner.clients;
+    if (net->clients != NULL) {
+        sw_pause_sit(&net->clients->pause, &net->pause, &loop->wake);
     }
     net->next_id = index + 1;
     net->id_step = loops;

@@ -40,7 +40,7 @@ struct sw_loop_owner {
     void (*device_lost)(void *server);      /* the same; the process will exit with a failure */
     struct sw_input_budget *input_budget;   /* shared by all loops */
     struct sw_region_budget *region_budget; /* shared by all loops; NULL: no memory is shared */
-    struct sw_roster *roster;               /* shared by all loops; NULL: none */
+    struct sw_clients *clients;             /* shared by all loops; NULL: none */
     struct sw_saver *saver; /* shared by all loops; NULL: there is no data directory */
     struct sw_users *users; /* shared by all loops; NULL: everybody may do everything */
     const struct sw_unix_users *unix_users; /* shared by all loops; NULL: none */

@@ -111,7 +111,7 @@ static void free_server(struct sw_server *server)
     free(server->loops);
     sw_gpu_destroy(server->gpu); /* it borrows from the table */
     sw_table_destroy(server->table);
-    sw_roster_fini(&server->roster);
+    sw_clients_fini(&server->clients);
     sw_live_fini(&server->live);
     sw_tls_door_destroy(server->tls_door);
     sw_timings_fini(&server->timings);
@@ -321,7 +321,7 @@ static int init_loops(struct sw_server *server)
         .device_lost = on_device_lost,
         .input_budget = &server->input_budget,
         .region_budget = &server->region_budget,
-        .roster = &server->roster,
+        .clients = &server->clients,
         .saver = server->saver,
         .users = server->access.users,
         .unix_users = &server->access.unix_users,
@@ -417,7 +417,7 @@ int sw_server_start(const struct sw_config *config, const struct sw_activated *a
         return -1;
     }
     server->config = *config;
-    sw_roster_init(&server->roster);
+    sw_clients_init(&server->clients);
     server->input_budget.bytes_max = config->input_bytes_max;
     sw_region_budget_init(&server->region_budget, config->region_bytes_max,
                           config->device_region_bytes_max, config->rings_max);

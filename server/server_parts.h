@@ -30,7 +30,7 @@ struct sw_server {
     struct sw_input_budget input_budget;
     struct sw_region_budget region_budget;
     struct sw_access access;
-    struct sw_roster roster;
+    struct sw_clients clients;
     struct sw_saver *saver; /* NULL: there is no data directory */
     struct sw_repl *repl;
     struct sw_ha *ha;             /* NULL: it is no member of a shard */

@@ -63,7 +63,7 @@ void sw_server_snapshot(void *argument, struct sw_snapshot *snapshot)
     sw_gpu_facts(server->gpu, &snapshot->gpu);
     sw_cluster_show(server->cluster, &snapshot->cluster);
     sw_registry_facts(server->registry, &snapshot->registry);
-    snapshot->pause_left_ms = sw_pause_left_ms(&server->roster.pause, &snapshot->pauses_all);
+    snapshot->pause_left_ms = sw_pause_left_ms(&server->clients.pause, &snapshot->pauses_all);
     sw_mover_facts(server->mover, &snapshot->move);
     memcpy(snapshot->run_id, server->run_id, sizeof(snapshot->run_id));
 }

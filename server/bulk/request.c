@@ -345,7 +345,7 @@ static void start(struct sw_bulk_frame *frame)
     if (frame->ring == NULL) {
         place_arrays(frame);
     }
-    conn->last_request = sw_roster_frame((uint32_t)frame->request.operation);
+    conn->last_request = sw_clients_frame((uint32_t)frame->request.operation);
     sw_conn_accept(conn, sw_operation_is_data(frame->request.operation));
     reply.status =
         sw_bulk_role_refuses(frame->bulk, &frame->request, reply.message, sizeof(reply.message));

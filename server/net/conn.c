@@ -25,7 +25,7 @@ void sw_conn_free_if_done(struct sw_conn *conn)
         if (conn->protocol != NULL) {
             conn->protocol->close(conn);
         }
-        sw_roster_leave(conn->net->roster, &conn->shown);
+        sw_clients_leave(conn->net->clients, &conn->shown);
         sw_input_free(&conn->input, conn->net->budget);
         free(conn);
     }

@@ -25,9 +25,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "server/net/client_list.h"
 #include "server/net/input.h"
 #include "server/net/net.h"
-#include "server/net/roster.h"
 #include "server/net/transport.h"
 #include "server/users/users.h"
 
@@ -72,7 +72,7 @@ struct sw_conn {
     struct sw_list stalled;             /* link in net->stalled, while it is stalled */
     const struct sw_protocol *protocol; /* NULL: the peer has not sent a byte yet */
     struct sw_peer peer;
-    struct sw_roster_entry shown; /* of net->roster, which other threads read */
+    struct sw_clients_entry shown; /* of net->clients, which other threads read */
 
     enum sw_conn_state state;
     enum sw_stall stall;
@@ -103,7 +103,7 @@ struct sw_conn {
     uint32_t unsent_replies; /* counted only where protocol->unsent_replies_min is not 0 */
     uint64_t unsent_bytes;   /* bytes of replies that were not yet given to the transport */
     uint64_t held_bytes;     /* of replies that wait for the write-ahead log */
-    uint64_t last_request;   /* for CLIENT LIST: sw_roster_command or sw_roster_frame; 0: none */
+    uint64_t last_request;   /* for CLIENT LIST: sw_clients_command or sw_clients_frame; 0: none */
     int64_t queued_commands; /* .. commands that wait for EXEC; -1: there is no transaction */
     bool is_shown_commands;  /* .. MONITOR: it is never idle */
 

@@ -111,7 +111,7 @@ void sw_conn_logout(struct sw_conn *conn)
         sw_login_end(&conn->login);
         sw_login_begin(conn->net->users, &conn->login);
         count_waiting(conn, conn->login.user == NULL);
-        sw_roster_publish_user(conn);
+        sw_clients_publish_user(conn);
     }
 }
 
@@ -154,7 +154,7 @@ static void note_login(struct sw_conn *conn)
     conn->login_failures = 0;
     count_waiting(conn, false);
     SW_COUNT(conn->net->counters, logins, 1);
-    sw_roster_publish_user(conn);
+    sw_clients_publish_user(conn);
 }
 
 bool sw_conn_login(struct sw_conn *conn, const void *name, size_t name_size, const void *password,

@@ -38,18 +38,18 @@ static void describe(int fd, bool is_unix, bool is_peer, char *out, size_t room)
     }
 }
 
-/* Enters a connection into the roster. */
+/* Adds a connection to the client list. */
 static void enter(struct sw_conn *conn, int fd, bool is_unix)
 {
     struct sw_net *net = conn->net;
-    struct sw_roster_entry *entry = &conn->shown;
+    struct sw_clients_entry *entry = &conn->shown;
     memcpy(entry->peer, conn->peer.address, sizeof(entry->peer));
     describe(fd, is_unix, false, entry->own, sizeof(entry->own));
     entry->kill_some = &net->kill_some;
     entry->wake = net->inbox.wake;
-    sw_roster_publish(conn);
-    if (net->roster != NULL && !conn->is_refused) {
-        sw_roster_enter(net->roster, entry);
+    sw_clients_publish(conn);
+    if (net->clients != NULL && !conn->is_refused) {
+        sw_clients_enter(net->clients, entry);
     }
 }
 

@@ -150,7 +150,7 @@ void sw_net_sweep(struct sw_net *net, bool all)
     SW_LIST_EACH(&net->conns, link)
     {
         struct sw_conn *conn = SW_CONTAINER(link, struct sw_conn, link);
-        sw_roster_publish(conn);
+        sw_clients_publish(conn);
         if (all) {
             sw_conn_abort(conn);
         } else if (look && net->users != NULL &&

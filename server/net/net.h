@@ -37,7 +37,7 @@ struct sw_net_protocol {
     void *loop_state; /* the protocol's state of the loop, which is passed to its open; borrowed */
 };
 
-struct sw_roster;
+struct sw_clients;
 
 struct sw_net {
     uv_loop_t *uv;
@@ -73,8 +73,8 @@ struct sw_net {
     struct sw_tls_loop tls;
     struct sw_tls_door *tls_door; /* NULL: nobody connects by TLS. Borrowed */
 
-    struct sw_roster *roster; /* of all loops' connections; NULL: none. Borrowed */
-    bool kill_some;           /* atomic: CLIENT KILL has named some of these connections */
+    struct sw_clients *clients; /* of all loops' connections; NULL: none. Borrowed */
+    bool kill_some;             /* atomic: CLIENT KILL has named some of these connections */
 
     struct sw_inbox inbox; /* has a lock of its own: other threads put sockets into it */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * admin_clients.c - CLIENT INFO, LIST, KILL, UNBLOCK and UNPAUSE. Connections come from the roster,
- * which has those of both protocols.
+ * admin_clients.c - CLIENT INFO, LIST, KILL, UNBLOCK and UNPAUSE. Connections come from the client
+ * list, which has those of both protocols.
  */
 #include "server/resp/admin_clients.h"
 
@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "proto/operation.h"
+#include "server/net/client_list.h"
 #include "server/net/conn.h"
-#include "server/net/roster.h"
 
 /* Size of the longest line about a client: six texts of at most 64 bytes, and the rest. */
 #define CLIENT_LINE_BYTES 1024
@@ -37,7 +37,7 @@ static uint64_t own_id(const struct sw_call *call)
     return call->session->conn->peer.id;
 }
 
-static uint64_t age_of(const struct sw_roster_entry *entry)
+static uint64_t age_of(const struct sw_clients_entry *entry)
 {
     uint64_t now_ms = sw_session_now_ms();
     return now_ms > entry->open_at_ms ? (now_ms - entry->open_at_ms) / 1000 : 0;
@@ -56,7 +56,7 @@ struct search {
     bool found_own; /* KILL: the connection that asks is meant */
 };
 
-static bool is_meant(void *context, const struct sw_roster_entry *entry)
+static bool is_meant(void *context, const struct sw_clients_entry *entry)
 {
     const struct search *search = context;
     const struct filter *filter = search->filter;
@@ -75,7 +75,7 @@ static bool is_meant(void *context, const struct sw_roster_entry *entry)
 static void put_command(struct sw_text *text, uint64_t request)
 {
     char name[SW_COMMAND_NAME_BYTES + 8] = "NULL";
-    if ((request & SW_ROSTER_FRAME) != 0) {
+    if ((request & SW_CLIENTS_FRAME) != 0) {
         snprintf(name, sizeof(name), "frame|%s", sw_operation_name((uint32_t)request));
     } else if (request != 0) {
         snprintf(name, sizeof(name), "%s", sw_command_at((enum sw_command_id)(request - 1))->name);
@@ -88,13 +88,14 @@ static void put_command(struct sw_text *text, uint64_t request)
 
 /* Writes a connection as a line of redis' CLIENT LIST, what has no meaning here is 0.
  * `doing` is what the connection that asks is doing; NULL: it is another one. */
-static void put_client(struct sw_text *text, const struct sw_roster_entry *entry, const char *doing)
+static void put_client(struct sw_text *text, const struct sw_clients_entry *entry,
+                       const char *doing)
 {
-    const struct sw_roster_figures *figures = &entry->figures;
+    const struct sw_clients_figures *figures = &entry->figures;
     uint64_t now_ms = sw_session_now_ms();
     uint64_t idle_ms = now_ms > figures->active_ms ? now_ms - figures->active_ms : 0;
     bool is_unix = strncmp(entry->peer, "unix:", 5) == 0;
-    bool is_blocked = figures->is_paused != 0 || entry->waits != SW_ROSTER_WAITS_NOT;
+    bool is_blocked = figures->is_paused != 0 || entry->waits != SW_CLIENTS_WAITS_NOT;
     char flags[5] = "";
     snprintf(flags, sizeof(flags), "%s%s%s%s", figures->is_monitor != 0 ? "O" : "",
              figures->queued >= 0 ? "x" : "", is_blocked ? "b" : "", is_unix ? "U" : "");
@@ -118,9 +119,9 @@ static void put_client(struct sw_text *text, const struct sw_roster_entry *entry
 
 void sw_client_describe(struct sw_text *text, const struct sw_conn *conn, const char *command)
 {
-    struct sw_roster_entry entry = {.id = 0};
-    sw_roster_copy_entry(&conn->shown, &entry);
-    entry.figures = (struct sw_roster_figures){.queued = conn->queued_commands};
+    struct sw_clients_entry entry = {.id = 0};
+    sw_clients_copy_entry(&conn->shown, &entry);
+    entry.figures = (struct sw_clients_figures){.queued = conn->queued_commands};
     put_client(text, &entry, command);
 }
 
@@ -130,8 +131,8 @@ static void reply_list(struct sw_call *call, const struct filter *filter, const 
     struct sw_text lines;
     size_t count;
     struct search search = {call, filter, false};
-    struct sw_roster_entry *entries =
-        sw_roster_copy(call->admin->roster, is_meant, &search, &count);
+    struct sw_clients_entry *entries =
+        sw_clients_copy(call->admin->clients, is_meant, &search, &count);
     if (entries == NULL) {
         sw_text_error(call->reply, "ERR out of memory");
         return;
@@ -282,7 +283,7 @@ static bool take_filters(struct sw_call *call, struct filter *filter)
 }
 
 /* The connection that asks is closed after its reply, and not by its loop. */
-static bool is_other(void *context, const struct sw_roster_entry *entry)
+static bool is_other(void *context, const struct sw_clients_entry *entry)
 {
     struct search *search = context;
     const bool meant = is_meant(search, entry);
@@ -300,7 +301,7 @@ void sw_client_kill(struct sw_call *call)
         return;
     }
     struct search search = {call, &filter, false};
-    size_t killed = sw_roster_kill(call->admin->roster, is_other, &search);
+    size_t killed = sw_clients_kill(call->admin->clients, is_other, &search);
     killed += search.found_own;
     call->session->close_after_reply |= search.found_own;
     if (call->count > 3) {
@@ -333,7 +334,7 @@ void sw_client_unblock(struct sw_call *call)
         sw_text_error(call->reply, "ERR value is not an integer or out of range");
     } else {
         sw_text_integer(call->reply,
-                        sw_roster_unblock(call->admin->roster, (uint64_t)id, with_error));
+                        sw_clients_unblock(call->admin->clients, (uint64_t)id, with_error));
     }
 }
 
@@ -345,6 +346,6 @@ void sw_client_pause(struct sw_call *call)
 
 void sw_client_unpause(struct sw_call *call)
 {
-    sw_pause_end(&call->admin->roster->pause);
+    sw_pause_end(&call->admin->clients->pause);
     sw_call_ok(call);
 }

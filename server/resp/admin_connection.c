@@ -27,7 +27,7 @@ static bool name_allowed(const struct sw_resp_argument *argument)
 void sw_client_set_name(struct sw_call *call, const struct sw_resp_argument *name)
 {
     struct sw_conn *conn = call->session->conn;
-    sw_roster_set_text(conn, conn->shown.name, name->text, name->size);
+    sw_clients_set_text(conn, conn->shown.name, name->text, name->size);
 }
 
 /* Replies with an error and returns false if the argument cannot be a client's name. */
@@ -37,9 +37,9 @@ bool sw_client_name_is_allowed(struct sw_call *call, const struct sw_resp_argume
         sw_text_error(call->reply, name_error);
         return false;
     }
-    if (argument->size >= SW_ROSTER_NAME_BYTES) {
+    if (argument->size >= SW_CLIENTS_NAME_BYTES) {
         sw_call_error(call, "ERR Client names cannot be longer than %d bytes.",
-                      SW_ROSTER_NAME_BYTES - 1);
+                      SW_CLIENTS_NAME_BYTES - 1);
         return false;
     }
     return true;
@@ -80,11 +80,11 @@ static void client_setinfo(struct sw_call *call)
     }
     if (!name_allowed(value)) {
         sw_call_error(call, "ERR %s cannot contain spaces, newlines or special characters.", what);
-    } else if (value->size >= SW_ROSTER_NAME_BYTES) {
+    } else if (value->size >= SW_CLIENTS_NAME_BYTES) {
         sw_call_error(call, "ERR %s cannot be longer than %d bytes.", what,
-                      SW_ROSTER_NAME_BYTES - 1);
+                      SW_CLIENTS_NAME_BYTES - 1);
     } else {
-        sw_roster_set_text(conn, field, value->text, value->size);
+        sw_clients_set_text(conn, field, value->text, value->size);
         sw_call_ok(call);
     }
 }

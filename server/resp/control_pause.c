@@ -3,8 +3,8 @@
  * control_pause.c - CLIENT PAUSE, whose reply comes when nothing that it holds back is on its way
  * on any loop.
  */
+#include "server/net/client_list.h"
 #include "server/net/conn.h"
-#include "server/net/roster.h"
 #include "server/resp/admin_call.h"
 #include "server/resp/control_parts.h"
 #include "server/resp/resp.h"
@@ -17,7 +17,7 @@ bool sw_control_is_pause(const struct sw_resp_command *arguments)
 
 static bool is_quiet(struct sw_control *control)
 {
-    return sw_pause_is_quiet(&control->resp->admin.roster->pause, control->save_number) ||
+    return sw_pause_is_quiet(&control->resp->admin.clients->pause, control->save_number) ||
            sw_control_is_gone(control) || sw_net_now_ms(control->resp->net) >= control->deadline_ms;
 }
 
@@ -41,7 +41,7 @@ bool sw_control_run_pause(struct sw_control *control, const struct sw_resp_comma
     control->says_ok = true;
     control->deadline_ms = now_ms + (uint64_t)ms;
     control->save_number =
-        sw_pause_begin(&control->resp->admin.roster->pause, (uint64_t)ms, mode, now_ms);
+        sw_pause_begin(&control->resp->admin.clients->pause, (uint64_t)ms, mode, now_ms);
     sw_control_wait_until(control, is_quiet);
     return true;
 }

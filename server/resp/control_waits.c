@@ -197,17 +197,19 @@ void sw_control_wait_unblocked(struct sw_control *control,
                                bool (*is_over)(struct sw_control *control))
 {
     sw_control_wait_until(control, is_over);
-    __atomic_store_n(&control->conn->shown.waits, SW_ROSTER_WAITS, __ATOMIC_RELEASE);
+    __atomic_store_n(&control->conn->shown.waits, SW_CLIENTS_WAITS, __ATOMIC_RELEASE);
 }
 
 /* Is the wait over, by itself or by CLIENT UNBLOCK? Of the latter the first word is the last. */
 static bool ends(struct sw_control *control)
 {
     uint8_t *waits = &control->conn->shown.waits;
-    if (!control->is_over(control) && __atomic_load_n(waits, __ATOMIC_ACQUIRE) <= SW_ROSTER_WAITS) {
+    if (!control->is_over(control) &&
+        __atomic_load_n(waits, __ATOMIC_ACQUIRE) <= SW_CLIENTS_WAITS) {
         return false;
     }
-    if (__atomic_exchange_n(waits, SW_ROSTER_WAITS_NOT, __ATOMIC_ACQ_REL) == SW_ROSTER_UNBLOCKED) {
+    if (__atomic_exchange_n(waits, SW_CLIENTS_WAITS_NOT, __ATOMIC_ACQ_REL) ==
+        SW_CLIENTS_UNBLOCKED) {
         snprintf(control->error, sizeof(control->error),
                  "UNBLOCKED client unblocked via CLIENT UNBLOCK");
     }

@@ -294,7 +294,7 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
                                     .live = owner->live,
                                     .timings = owner->timings,
                                     .users = net->users,
-                                    .roster = net->roster,
+                                    .clients = net->clients,
                                     .seat = &net->seat,
                                     .unsupported = resp->unsupported,
                                     .engine = shape->engine_name,

@@ -153,7 +153,7 @@ static enum outcome run(struct sw_resp_conn *state, const struct sw_command *com
         sw_refuse_unable(state, command);
         may = false;
     } else if (may) {
-        conn->last_request = sw_roster_command(command->id);
+        conn->last_request = sw_clients_command(command->id);
         may = sw_admits(state, command);
     }
     if (!may && conn->stall != SW_STALL_NONE) {

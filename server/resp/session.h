@@ -25,8 +25,9 @@
 enum sw_session_reply_mode { SW_REPLY_ON, SW_REPLY_OFF, SW_REPLY_SKIP_NEXT };
 
 struct sw_session {
-    struct sw_conn *conn;   /* the connection, whose entry of the roster has the rest; borrowed */
-    bool resp3;             /* HELLO 3 */
+    struct sw_conn
+        *conn;  /* the connection, whose entry of the client list has the rest; borrowed */
+    bool resp3; /* HELLO 3 */
     bool close_after_reply; /* QUIT: the connection is closed after the reply */
     bool shutdown_asked;    /* SHUTDOWN: the server is to be stopped */
     bool shutdown_unsaved;  /* SHUTDOWN NOSAVE */
@@ -46,7 +47,7 @@ struct sw_ha;
 struct sw_ha_facts;
 struct sw_mover;
 struct sw_repl;
-struct sw_roster;
+struct sw_clients;
 struct sw_timings;
 struct sw_saver;
 
@@ -61,7 +62,7 @@ struct sw_admin {
     struct sw_command_set unsupported; /* commands that the engine lacks, which are not listed */
     const char *engine;
     struct sw_key_text keys;            /* how keys are written */
-    struct sw_roster *roster;           /* connections of all loops, also of frames; NULL: none */
+    struct sw_clients *clients;         /* connections of all loops, also of frames; NULL: none */
     struct sw_users *users;             /* who may do what */
     struct sw_saver *saver;             /* NULL: there is no data directory */
     const struct sw_cluster_seat *seat; /* of the loop */

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "server/config/live.h"
+#include "server/net/client_list.h"
 #include "server/net/conn_login.h"
-#include "server/net/roster.h"
 #include "server/observe/timings.h"
 #include "server/resp/acl_catalog.h"
 #include "server/resp/resp.h"
@@ -30,7 +30,7 @@ struct fixture {
     struct sw_live live;
     struct sw_live_changes changes; /* the last ones made */
     struct sw_timings timings;
-    struct sw_roster roster;
+    struct sw_clients clients;
     struct sw_text reply;
     struct sw_loop_counters counters;
     struct sw_input_budget budget;
@@ -63,7 +63,7 @@ static inline void set_users(struct fixture *fixture)
                 &fixture->budget);
     sw_net_set_users(&fixture->net, fixture->users, NULL);
     fixture->net.state_bytes = sizeof(struct sw_resp_conn);
-    fixture->net.roster = &fixture->roster;
+    fixture->net.clients = &fixture->clients;
     fixture->net.next_id = 17;
     fixture->conn = sw_conn_create(&fixture->net, false);
     strcpy(fixture->conn->peer.address, "127.0.0.1:5000");
@@ -71,8 +71,8 @@ static inline void set_users(struct fixture *fixture)
     strcpy(fixture->conn->shown.own, "127.0.0.1:7379");
     fixture->conn->shown.open_at_ms = sw_session_now_ms();
     fixture->conn->shown.figures.queued = -1;
-    sw_roster_publish_user(fixture->conn);
-    sw_roster_enter(&fixture->roster, &fixture->conn->shown);
+    sw_clients_publish_user(fixture->conn);
+    sw_clients_enter(&fixture->clients, &fixture->conn->shown);
     sw_conn_login_begin(fixture->conn, -1, true);
     fixture->admin.users = fixture->users;
 }
@@ -86,12 +86,12 @@ static inline void setup(struct fixture *fixture)
                                        .snapshot = snapshot,
                                        .server = fixture,
                                        .live = &fixture->live,
-                                       .roster = &fixture->roster,
+                                       .clients = &fixture->clients,
                                        .timings = &fixture->timings,
                                        .engine = "robin_hood"};
     sw_timings_init(&fixture->timings, &fixture->config);
     sw_live_init(&fixture->live, &fixture->config, false, note_changes, fixture);
-    sw_roster_init(&fixture->roster);
+    sw_clients_init(&fixture->clients);
     set_users(fixture);
     sw_session_init(&fixture->session, fixture->conn);
     sw_text_init(&fixture->reply, 1 << 20);
@@ -101,11 +101,11 @@ static inline void teardown(struct fixture *fixture)
 {
     sw_conn_login_end(fixture->conn);
     sw_list_remove(&fixture->conn->link);
-    sw_roster_leave(&fixture->roster, &fixture->conn->shown);
+    sw_clients_leave(&fixture->clients, &fixture->conn->shown);
     free(fixture->conn);
     sw_net_fini(&fixture->net);
     sw_users_destroy(fixture->users);
-    sw_roster_fini(&fixture->roster);
+    sw_clients_fini(&fixture->clients);
     sw_live_fini(&fixture->live);
     sw_timings_fini(&fixture->timings);
     sw_text_fini(&fixture->reply);
