@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "server/resp/absent.h"
+#include "server/resp/unsupported_commands.h"
 
 #define C(name) SW_CATEGORY_##name
 #define ADMINS (C(ADMIN) | C(DANGEROUS))
@@ -208,12 +208,12 @@ static enum sw_absence absence(const char *name, size_t size, int *stands_in)
             *stands_in = sw_catalog_find(&catalog, stand_ins[i].ours, strlen(stand_ins[i].ours));
         }
     }
-    if (sw_absent_reason((const uint8_t *)name, size) != NULL) {
+    if (sw_unsupported_command_reason((const uint8_t *)name, size) != NULL) {
         return SW_ABSENCE_COMMAND;
     }
     return bar != NULL && command + 1 < size &&
-                   sw_absent_reason((const uint8_t *)name, command) != NULL &&
-                   !sw_absent_has_subcommands((const uint8_t *)name, command)
+                   sw_unsupported_command_reason((const uint8_t *)name, command) != NULL &&
+                   !sw_unsupported_has_subcommands((const uint8_t *)name, command)
                ? SW_ABSENCE_ARGUMENT
                : SW_ABSENCE_UNKNOWN;
 }

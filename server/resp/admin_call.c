@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/resp/absent.h"
+#include "server/resp/unsupported_commands.h"
 
 #define ERROR_LINE_BYTES 512
 
@@ -63,7 +63,7 @@ void sw_subcommand_unknown(const struct sw_command *command, const struct sw_res
                            char *line, size_t size)
 {
     char name[SW_COMMAND_NAME_BYTES];
-    const char *reason = sw_absent_subcommand_reason(command->name, word);
+    const char *reason = sw_unsupported_subcommand_reason(command->name, word);
     sw_command_upper(command, name);
     if (reason != NULL) {
         snprintf(line, size, "ERR %s %.*s: %s", name, SW_CALL_SHOWN(word), reason);

@@ -5,7 +5,7 @@
 #include "server/move/move.h"
 #include "server/net/conn.h"
 #include "server/resp/admin_call.h"
-#include "server/resp/take_wire.h"
+#include "server/resp/socket_handover.h"
 
 void sw_call_exportslots(struct sw_call *call)
 {
@@ -28,10 +28,10 @@ void sw_call_exportslots(struct sw_call *call)
         sw_call_error(call, "ERR syntax error: EXPORTSLOTS is sent by a node that receives slots");
         return;
     }
-    if (!sw_wire_take(conn, &wire)) {
+    if (!sw_socket_hand_over(conn, &wire)) {
         sw_call_error(call, "ERR cannot send slots: no file descriptor or no memory");
     } else if (!sw_mover_send(call->admin->mover, &wire, &hello, &for_good, error)) {
-        sw_wire_give_back(conn, &wire);
+        sw_socket_take_back(conn, &wire);
         sw_call_error(call, "%s %s", for_good ? "NOFIT" : "ERR", error);
     } else {
         call->session->handed_over = true;

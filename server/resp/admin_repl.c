@@ -12,7 +12,7 @@
 #include "server/net/tls.h"
 #include "server/repl/repl.h"
 #include "server/resp/admin_call.h"
-#include "server/resp/take_wire.h"
+#include "server/resp/socket_handover.h"
 
 static void put_number(struct sw_text *text, uint64_t number)
 {
@@ -105,11 +105,11 @@ void sw_call_replicate(struct sw_call *call)
     }
     const struct sw_repl_peer peer = {conn->peer.address, conn->net->users, &conn->login,
                                       (uint32_t)call->command->id};
-    if (call->admin->repl == NULL || !sw_wire_take(conn, &wire)) {
+    if (call->admin->repl == NULL || !sw_socket_hand_over(conn, &wire)) {
         sw_call_error(call, "ERR cannot serve a replica: no file descriptor or no memory");
     } else if (sw_repl_serve(call->admin->repl, &wire, &peer, &hello, reason, sizeof(reason)) !=
                0) {
-        sw_wire_give_back(conn, &wire);
+        sw_socket_take_back(conn, &wire);
         sw_call_error(call, "ERR %s", reason);
     } else {
         call->session->handed_over = true;

@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "server/limits.h"
+#include "server/resp/command_checks.h"
 #include "server/resp/iteration_share.h"
 #include "server/resp/monitor.h"
 #include "server/resp/output.h"
-#include "server/resp/refuse.h"
 #include "server/resp/run.h"
 #include "server/resp/transaction.h"
 #include "server/resp/wrong_port.h"
@@ -282,7 +282,7 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
         (struct sw_key_text){(enum sw_resp_keys)net->config->resp_keys, shape->key_bytes,
                              net->config->resp_key_text_bytes, sw_config_in_cluster(net->config)};
     sw_commands_unsupported(shape->operations, shape->batch_kinds, &resp->unsupported);
-    sw_commands_unable(&resp->unsupported, &resp->keys, &resp->unable);
+    sw_commands_find_unsupported(&resp->unsupported, &resp->keys, &resp->unable);
     sw_heeded_init(&resp->heeded);
     resp->admin = (struct sw_admin){.config = net->config,
                                     .snapshot = owner->snapshot,

@@ -6,11 +6,11 @@
 
 #include "server/observe/log.h"
 #include "server/resp/admit.h"
+#include "server/resp/command_checks.h"
 #include "server/resp/control.h"
 #include "server/resp/iteration_share.h"
 #include "server/resp/monitor.h"
 #include "server/resp/permit.h"
-#include "server/resp/refuse.h"
 #include "server/resp/slow.h"
 #include "server/resp/transaction.h"
 #include "server/resp/wrong_port.h"
@@ -150,7 +150,7 @@ static enum outcome run(struct sw_resp_conn *state, const struct sw_command *com
     struct sw_conn *conn = state->conn;
     bool may = sw_conn_is_free(conn) || !sw_permit_refuses(state, command, arguments);
     if (may && state->resp->unable.has[command->id]) {
-        sw_refuse_unable(state, command);
+        sw_command_reject_unsupported(state, command);
         may = false;
     } else if (may) {
         conn->last_request = sw_clients_command(command->id);
@@ -185,7 +185,7 @@ bool sw_resp_run(struct sw_resp_conn *state, const struct sw_command *command,
         return true;
     }
     if (command == NULL || !sw_command_arity_fits(command, arguments->count)) {
-        sw_refuse_wrong(state, command, arguments);
+        sw_command_reject_wrong(state, command, arguments);
         return true;
     }
     const enum outcome outcome = run(state, command, arguments);

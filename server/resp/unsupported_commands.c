@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * absent.c - the commands and subcommands of redis 7 that this server does not have, grouped by
- * reason.
+ * unsupported_commands.c - the commands and subcommands of redis 7 that this server does not have,
+ * grouped by reason.
  */
-#include "server/resp/absent.h"
+#include "server/resp/unsupported_commands.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -95,7 +95,7 @@ static bool is_listed(const char *names, const uint8_t *name, size_t size)
     return false;
 }
 
-const char *sw_absent_reason(const uint8_t *name, size_t size)
+const char *sw_unsupported_command_reason(const uint8_t *name, size_t size)
 {
     for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
         if (is_listed(groups[i].names, name, size)) {
@@ -105,7 +105,7 @@ const char *sw_absent_reason(const uint8_t *name, size_t size)
     return NULL;
 }
 
-bool sw_absent_has_subcommands(const uint8_t *name, size_t size)
+bool sw_unsupported_has_subcommands(const uint8_t *name, size_t size)
 {
     for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
         const char *at = groups[i].names;
@@ -122,11 +122,12 @@ bool sw_absent_has_subcommands(const uint8_t *name, size_t size)
     return false;
 }
 
-const char *sw_absent_subcommand_reason(const char *command, const struct sw_resp_argument *word)
+const char *sw_unsupported_subcommand_reason(const char *command,
+                                             const struct sw_resp_argument *word)
 {
     char name[64];
     size_t size = (size_t)snprintf(name, sizeof(name), "%s|%.*s", command,
                                    (int)(word->size < sizeof(name) ? word->size : sizeof(name)),
                                    (const char *)word->text);
-    return size < sizeof(name) ? sw_absent_reason((const uint8_t *)name, size) : NULL;
+    return size < sizeof(name) ? sw_unsupported_command_reason((const uint8_t *)name, size) : NULL;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * take_wire.c - taking the socket of a connection.
+ * socket_handover.c - taking the socket of a connection.
  */
-#include "server/resp/take_wire.h"
+#include "server/resp/socket_handover.h"
 
 #include <fcntl.h>
 
-bool sw_wire_take(struct sw_conn *conn, struct sw_wire *wire)
+bool sw_socket_hand_over(struct sw_conn *conn, struct sw_wire *wire)
 {
     struct sw_transport *transport = &conn->transport;
     uv_os_fd_t fd = -1;
@@ -26,7 +26,7 @@ bool sw_wire_take(struct sw_conn *conn, struct sw_wire *wire)
     return true;
 }
 
-void sw_wire_give_back(struct sw_conn *conn, struct sw_wire *wire)
+void sw_socket_take_back(struct sw_conn *conn, struct sw_wire *wire)
 {
     if (wire->tls != NULL) {
         sw_tls_take_back(&conn->transport, &wire->tls->stream);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * refuse.c - why a command is refused whenever it comes.
+ * command_checks.c - why a command is refused whenever it comes.
  */
-#include "server/resp/refuse.h"
+#include "server/resp/command_checks.h"
 #include "server/batch/refusals.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "server/resp/absent.h"
 #include "server/resp/resp.h"
 #include "server/resp/transaction.h"
+#include "server/resp/unsupported_commands.h"
 
 /* Longest list of arguments in an error line. */
 #define ARGUMENTS_BYTES 128
@@ -35,7 +35,8 @@ static void refuse_unknown(struct sw_resp_conn *state, const struct sw_resp_comm
         sw_resp_error(conn, NULL, "ERR SWAPDB is not allowed in cluster mode");
         return;
     }
-    const char *reason = sw_absent_reason(command->arguments[0].text, command->arguments[0].size);
+    const char *reason =
+        sw_unsupported_command_reason(command->arguments[0].text, command->arguments[0].size);
     if (reason != NULL) {
         refuse_absent(state, &command->arguments[0], reason);
         return;
@@ -104,8 +105,8 @@ static void refuse_count(struct sw_resp_conn *state, const struct sw_command *co
                   ends ? "EXECABORT Transaction discarded because of:" : "ERR", command->name);
 }
 
-void sw_refuse_wrong(struct sw_resp_conn *state, const struct sw_command *command,
-                     const struct sw_resp_command *arguments)
+void sw_command_reject_wrong(struct sw_resp_conn *state, const struct sw_command *command,
+                             const struct sw_resp_command *arguments)
 {
     if (command == NULL) {
         refuse_unknown(state, arguments);
@@ -115,8 +116,8 @@ void sw_refuse_wrong(struct sw_resp_conn *state, const struct sw_command *comman
     sw_transaction_spoil(state);
 }
 
-void sw_commands_unable(const struct sw_command_set *unsupported, const struct sw_key_text *keys,
-                        struct sw_command_set *unable)
+void sw_commands_find_unsupported(const struct sw_command_set *unsupported,
+                                  const struct sw_key_text *keys, struct sw_command_set *unable)
 {
     const bool hides = keys->form == SW_RESP_KEYS_HASH && keys->text_bytes == 0;
     for (int id = 0; id < SW_COMMAND_COUNT; id++) {
@@ -126,7 +127,7 @@ void sw_commands_unable(const struct sw_command_set *unsupported, const struct s
     }
 }
 
-void sw_refuse_unable(struct sw_resp_conn *state, const struct sw_command *command)
+void sw_command_reject_unsupported(struct sw_resp_conn *state, const struct sw_command *command)
 {
     if (state->resp->unsupported.has[command->id]) {
         refuse_unsupported(state, command);

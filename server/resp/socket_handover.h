@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * socket_handover.h - hands over the socket of a connection: to a sender to a replica, or to the
+ * thread that migrates slots. Called on the connection's loop.
+ */
+#ifndef SHERWOOD_SERVER_RESP_SOCKET_HANDOVER_H
+#define SHERWOOD_SERVER_RESP_SOCKET_HANDOVER_H
+
+#include "server/net/conn.h"
+#include "server/repl/wire.h"
+
+/* Duplicates the connection's socket into `wire`, and moves its TLS state there. Returns false if
+ * there is no descriptor or no memory. After a success the caller ends the connection, or calls
+ * sw_socket_take_back. */
+bool sw_socket_hand_over(struct sw_conn *conn, struct sw_wire *wire);
+void sw_socket_take_back(struct sw_conn *conn, struct sw_wire *wire);
+
+#endif
