@@ -8,7 +8,7 @@
 
 #include "server/batch/refusals.h"
 #include "server/bulk/bulk.h"
-#include "server/bulk/judge.h"
+#include "server/bulk/validate.h"
 #include "server/config/live.h"
 #include "server/repl/repl.h"
 
@@ -153,7 +153,7 @@ enum sw_reply_status sw_bulk_admit(struct sw_conn *conn, const struct sw_request
                          closes)) {
         return status;
     }
-    status = sw_bulk_judge(bulk, request, body_bytes, reply_bytes, message, message_bytes);
+    status = sw_bulk_validate(bulk, request, body_bytes, reply_bytes, message, message_bytes);
     return status != SW_REPLY_OK
                ? status
                : refusal_of(bulk,

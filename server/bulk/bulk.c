@@ -9,15 +9,15 @@
 
 #include "server/bulk/admit.h"
 #include "server/bulk/cluster.h"
+#include "server/bulk/expiry_times.h"
 #include "server/bulk/figures.h"
-#include "server/bulk/keep.h"
 #include "server/bulk/operations.h"
 #include "server/bulk/output.h"
 #include "server/bulk/reply.h"
 #include "server/bulk/request.h"
 #include "server/bulk/ring_frames.h"
-#include "server/bulk/sharing.h"
-#include "server/bulk/times.h"
+#include "server/bulk/set_keepttl.h"
+#include "server/bulk/shared_memory.h"
 #include "server/limits.h"
 #include "table/memory.h"
 
@@ -49,18 +49,18 @@ static struct sw_body_layout reply_layout(const struct sw_request *request)
 
 /* Returns the bytes that the request needs beside the two bodies. GETRANGE needs room for the whole
  * values. Wide requests need room for the values before and the found bits. For other requests see
- * times.h, keep.h and rmw_values.h. */
+ * expiry_times.h, set_keepttl.h and rmw_values.h. */
 static uint64_t scratch_bytes(const struct sw_bulk *bulk, const struct sw_request *request)
 {
     const uint64_t values = sw_frame_align((uint64_t)request->count * request->value_bytes);
     if (request->operation == SW_OPERATION_GETRANGE) {
         return request->want_values ? values : 0;
     }
-    if (sw_bulk_shows_times(request)) {
-        return sw_bulk_times_bytes(request);
+    if (sw_bulk_shows_expiry(request)) {
+        return sw_bulk_expiry_bytes(request);
     }
-    if (sw_bulk_keeps(&bulk->batches->shape, request)) {
-        return sw_bulk_keep_bytes(&bulk->batches->shape, request);
+    if (sw_bulk_is_set_keepttl(&bulk->batches->shape, request)) {
+        return sw_bulk_keepttl_bytes(&bulk->batches->shape, request);
     }
     return sw_request_is_wide(request) ? values + sw_frame_align(sw_found_bytes(request->count))
                                        : sw_rmw_values_bytes(&bulk->batches->shape, request);
@@ -234,7 +234,7 @@ static size_t begin(struct sw_conn *conn, const uint8_t *bytes, size_t size)
         return head.bytes;
     }
     if (names_region(head.request.operation) &&
-        !sw_bulk_sharing_note(conn, bytes + SW_FRAME_PREFIX_BYTES, head.header_bytes)) {
+        !sw_bulk_shared_note(conn, bytes + SW_FRAME_PREFIX_BYTES, head.header_bytes)) {
         refuse_bytes(conn, SW_FRAME_E_HEADER);
         return size;
     }
@@ -377,7 +377,7 @@ static void close_conn(struct sw_conn *conn)
 {
     assert(sw_list_is_empty(&sw_bulk_of(conn)->unsent.frames));
     assert(!sw_list_is_linked(&sw_bulk_of(conn)->ready));
-    sw_bulk_sharing_close(conn);
+    sw_bulk_shared_close(conn);
 }
 
 static void check(const struct sw_conn *conn)

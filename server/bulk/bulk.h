@@ -23,7 +23,7 @@
 #include "server/observe/timings.h"
 #include "server/repl/last_write.h"
 
-struct sw_bulk_sharing;
+struct sw_bulk_shared;
 struct sw_region_budget;
 struct sw_repl;
 struct sw_saver;
@@ -47,7 +47,7 @@ struct sw_bulk {
     struct sw_bulk_pool pool;
     struct sw_bulk_rmw rmw;
     struct sw_list waits; /* frames of WAIT_DURABLE, WAIT and DIGEST */
-    struct sw_list rings; /* of connections; struct sw_bulk_sharing */
+    struct sw_list rings; /* of connections; struct sw_bulk_shared */
     struct sw_list ready; /* connections that have replies to send and are not writing */
 };
 
@@ -66,7 +66,7 @@ struct sw_bulk_conn {
     struct sw_bulk_unsent unsent;
     struct sw_bulk_frame *receiving; /* the frame whose body is being received; NULL: none */
     struct sw_bulk_frame *held;      /* complete, and held back by CLIENT PAUSE; NULL: none */
-    struct sw_bulk_sharing *sharing; /* what it shares with its client, owned; NULL: nothing */
+    struct sw_bulk_shared *shared;   /* what it shares with its client, owned; NULL: nothing */
     struct sw_last_write last_write;
     bool runs_alone;        /* a frame of it waits for the gate, or holds it (rmw.h) */
     uint32_t frozen;        /* replies SLOT_FROZEN that were sent */

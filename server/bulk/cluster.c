@@ -98,8 +98,8 @@ static void refuse_foreign(struct sw_bulk_frame *frame, const struct sw_cluster_
 }
 
 /* May the table look at the keys of a frame itself? Not while slots are frozen: what is sent behind
- * a frame with keys of those is judged by whether it was refused. Nor where reads wait for the log:
- * the view need not live until these are answered. */
+ * a frame with keys of those is checked by whether it was refused. Nor where reads wait for the
+ * log: the view need not live until these are answered. */
 static bool is_filtered(const struct sw_bulk_frame *frame, const struct sw_cluster_view *view)
 {
     const struct sw_batches *batches = frame->bulk->batches;

@@ -6,7 +6,7 @@
  * without a look at its keys if its client split it by a topology from before this node last lost a
  * slot: otherwise the frames of a connection could take effect in another order than they were
  * sent in, where an earlier one is refused and a later one has only keys that stayed. Both are
- * judged by the view of the loop's seat. While a slot is handed over a frame with its keys is
+ * checked against the view of the loop's seat. While a slot is handed over a frame with its keys is
  * refused as SLOT_FROZEN, and so is every frame that its client sent before it had that reply.
  * Everything is called on the connection's loop.
  */

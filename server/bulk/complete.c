@@ -4,7 +4,7 @@
  */
 #include "server/bulk/complete.h"
 
-#include "server/bulk/sharing.h"
+#include "server/bulk/shared_memory.h"
 
 void sw_bulk_complete(struct sw_bulk_frame *frame, const struct sw_reply *reply)
 {

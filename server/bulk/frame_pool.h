@@ -22,7 +22,7 @@
 
 struct sw_bulk;
 struct sw_bulk_reading;
-struct sw_bulk_sharing;
+struct sw_bulk_shared;
 struct sw_conn;
 struct sw_region;
 
@@ -40,7 +40,7 @@ struct sw_bulk_frame {
     uint32_t reached;     /* WAIT: replicas that have the writes */
     struct sw_bulk_reading *reading; /* DIGEST: what its thread works on, owned; NULL: none */
     struct sw_request request;
-    struct sw_bulk_sharing *ring; /* it came through this ring; NULL: as a frame */
+    struct sw_bulk_shared *ring; /* it came through this ring; NULL: as a frame */
     /* Where the arrays lie that the request has: in `memory`, or in these regions; NULL: nowhere.
      */
     void *arrays[SW_RING_ARRAYS];

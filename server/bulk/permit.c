@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "server/bulk/bulk.h"
-#include "server/bulk/times.h"
+#include "server/bulk/expiry_times.h"
 
 void sw_bulk_rights_init(struct sw_bulk_rights *rights, const struct sw_users *users)
 {
@@ -71,7 +71,7 @@ static bool shows_values(const struct sw_request *request)
 {
     return request->operation == SW_OPERATION_SCAN || request->want_evicted != 0 ||
            (request->want_values &&
-            (sw_bulk_shows_times(request) || !command_shows_values(request->operation)));
+            (sw_bulk_shows_expiry(request) || !command_shows_values(request->operation)));
 }
 
 /* May the user do this? If not, the sentence is in `message`. */

@@ -14,10 +14,10 @@
 #include "server/bulk/bulk.h"
 #include "server/bulk/cluster.h"
 #include "server/bulk/complete.h"
-#include "server/bulk/keep.h"
+#include "server/bulk/expiry_times.h"
 #include "server/bulk/operations.h"
 #include "server/bulk/output.h"
-#include "server/bulk/times.h"
+#include "server/bulk/set_keepttl.h"
 
 void sw_bulk_reply(struct sw_bulk_frame *frame, const struct sw_reply *reply,
                    const uv_buf_t *arrays, unsigned count)
@@ -194,10 +194,10 @@ static void reply_to_data(struct sw_bulk_frame *frame, struct sw_reply *reply)
     }
     if (sw_operation_runs_alone(request->operation)) {
         reply->hits = frame->hits;
-    } else if (sw_bulk_shows_times(request)) {
-        reply->hits = sw_bulk_times_end(frame);
-    } else if (sw_bulk_keeps(&frame->bulk->batches->shape, request)) {
-        reply->hits = sw_bulk_keep_end(frame);
+    } else if (sw_bulk_shows_expiry(request)) {
+        reply->hits = sw_bulk_expiry_end(frame);
+    } else if (sw_bulk_is_set_keepttl(&frame->bulk->batches->shape, request)) {
+        reply->hits = sw_bulk_keepttl_end(frame);
     } else if (request->operation == SW_OPERATION_GETRANGE && request->want_values) {
         cut_parts(frame);
     }

@@ -13,12 +13,12 @@
 #include "server/bulk/admit.h"
 #include "server/bulk/bulk.h"
 #include "server/bulk/cluster.h"
+#include "server/bulk/expiry_times.h"
 #include "server/bulk/figures.h"
-#include "server/bulk/keep.h"
 #include "server/bulk/operations.h"
 #include "server/bulk/reply.h"
-#include "server/bulk/sharing.h"
-#include "server/bulk/times.h"
+#include "server/bulk/set_keepttl.h"
+#include "server/bulk/shared_memory.h"
 #include "server/bulk/values.h"
 #include "server/bulk/waits.h"
 #include "server/config/live.h"
@@ -82,7 +82,7 @@ static bool check_times(struct sw_bulk_frame *frame)
 {
     struct sw_reply reply = {.request_id = frame->request.request_id,
                              .status = SW_REPLY_BAD_REQUEST};
-    if (sw_bulk_times_begin(frame, reply.message, sizeof(reply.message))) {
+    if (sw_bulk_expiry_begin(frame, reply.message, sizeof(reply.message))) {
         return true;
     }
     sw_bulk_reply(frame, &reply, NULL, 0);
@@ -194,8 +194,8 @@ static void start_data(struct sw_bulk_frame *frame)
     scale(frame);
     if (check_times(frame) && check_keys(frame, batch->keys) && sw_bulk_owns_keys(frame) &&
         check_values(frame)) {
-        if (sw_bulk_keeps(&frame->bulk->batches->shape, &frame->request)) {
-            sw_bulk_keep_begin(frame);
+        if (sw_bulk_is_set_keepttl(&frame->bulk->batches->shape, &frame->request)) {
+            sw_bulk_keepttl_begin(frame);
         }
         launch(frame);
     }

@@ -4,7 +4,7 @@
  *
  * Invariant: a batch has only keys, operands and scores that stay as they are, or that its table
  * loads once (sw_batch_loads_once), and nobody but the table looks at these. Others are copied
- * to the arena before anything is judged by them.
+ * to the arena before anything is checked with them.
  */
 #include "server/bulk/ring_frames.h"
 
@@ -17,7 +17,7 @@
 #include "server/bulk/output.h"
 #include "server/bulk/reply.h"
 #include "server/bulk/request.h"
-#include "server/bulk/sharing.h"
+#include "server/bulk/shared_memory.h"
 #include "server/limits.h"
 
 static const char *const array_names[] = {
@@ -45,14 +45,14 @@ static bool host_answers(uint32_t operation)
 static bool place(struct sw_bulk_frame *frame, const struct sw_submission *submission,
                   const struct sw_ring_extent *extents, char *message, size_t message_bytes)
 {
-    const struct sw_bulk_sharing *sharing = frame->ring;
+    const struct sw_bulk_shared *shared = frame->ring;
     for (int i = 0; i < SW_RING_ARRAYS; i++) {
         if (extents[i].bytes == 0) {
             continue;
         }
         uint32_t index = sw_ring_place_region(submission->places[i]);
         uint64_t offset = sw_ring_place_offset(submission->places[i]);
-        struct sw_region *region = index < sharing->regions_max ? sharing->regions[index] : NULL;
+        struct sw_region *region = index < shared->regions_max ? shared->regions[index] : NULL;
         frame->arrays[i] = sw_region_at(region, offset, extents[i].bytes, extents[i].align);
         if (frame->arrays[i] == NULL) {
             snprintf(message, message_bytes,
@@ -156,9 +156,9 @@ static void refuse(struct sw_bulk_frame *frame, enum sw_reply_status status, con
 }
 
 /* Begins a record. Returns false, with the record not taken, if the connection has to wait. */
-static bool begin(struct sw_bulk_sharing *sharing, const struct sw_submission *submission)
+static bool begin(struct sw_bulk_shared *shared, const struct sw_submission *submission)
 {
-    struct sw_conn *conn = sharing->conn;
+    struct sw_conn *conn = shared->conn;
     struct sw_bulk *bulk = sw_bulk_of(conn)->bulk;
     const struct sw_table_shape *shape = &bulk->batches->shape;
     char message[SW_FRAME_TEXT_BYTES_MAX];
@@ -175,7 +175,7 @@ static bool begin(struct sw_bulk_sharing *sharing, const struct sw_submission *s
         sw_conn_abort(conn);
         return false;
     }
-    frame->ring = sharing;
+    frame->ring = shared;
     frame->request = request;
     sw_submission_extents(&request, extents);
     enum sw_reply_status status = SW_REPLY_BAD_REQUEST;
@@ -193,7 +193,7 @@ static bool begin(struct sw_bulk_sharing *sharing, const struct sw_submission *s
         sw_bulk_frame_put(frame);
         return false;
     }
-    sw_ring_take(&sharing->ring);
+    sw_ring_take(&shared->ring);
     SW_COUNT(bulk->net->counters, ring_requests, 1);
     if (copies && copy(frame, extents) != SW_OK) {
         status = SW_REPLY_SERVER_ERROR;
@@ -225,9 +225,9 @@ static void refuse_ring(struct sw_conn *conn)
 
 /* Begins what is in one ring, up to its share of an iteration. Returns true if there was anything.
  */
-static bool take(struct sw_bulk_sharing *sharing)
+static bool take(struct sw_bulk_shared *shared)
 {
-    struct sw_conn *conn = sharing->conn;
+    struct sw_conn *conn = shared->conn;
     uint64_t keys = 0;
     uint32_t records = 0;
     int found = 0;
@@ -236,8 +236,8 @@ static bool take(struct sw_bulk_sharing *sharing)
            records < SW_RING_ITERATION_RECORDS && keys < SW_RING_ITERATION_KEYS &&
            !sw_iteration_must_yield(&conn->net->iteration, &conn->share)) {
         struct sw_submission submission;
-        found = sw_ring_peek(&sharing->ring, &submission);
-        if (found <= 0 || !begin(sharing, &submission)) {
+        found = sw_ring_peek(&shared->ring, &submission);
+        if (found <= 0 || !begin(shared, &submission)) {
             break;
         }
         keys += submission.count;
@@ -262,7 +262,7 @@ bool sw_bulk_take_rings(struct sw_bulk *bulk)
     while (!sw_list_is_empty(&bulk->rings) && link != last && !bulk->net->iteration.is_spent) {
         struct sw_list *first = sw_list_pop(&bulk->rings);
         sw_list_push(&bulk->rings, first);
-        took |= take(SW_CONTAINER(first, struct sw_bulk_sharing, link));
+        took |= take(SW_CONTAINER(first, struct sw_bulk_shared, link));
         link = first;
     }
     return took;
@@ -270,9 +270,9 @@ bool sw_bulk_take_rings(struct sw_bulk *bulk)
 
 void sw_bulk_resumed(struct sw_conn *conn)
 {
-    struct sw_bulk_sharing *sharing = sw_bulk_of(conn)->sharing;
-    if (sharing != NULL && sharing->ring.memory != NULL) {
-        (void)take(sharing);
+    struct sw_bulk_shared *shared = sw_bulk_of(conn)->shared;
+    if (shared != NULL && shared->ring.memory != NULL) {
+        (void)take(shared);
     }
 }
 
@@ -292,9 +292,9 @@ void sw_bulk_publish_rings(struct sw_bulk *bulk)
 {
     SW_LIST_EACH(&bulk->rings, link)
     {
-        struct sw_bulk_sharing *sharing = SW_CONTAINER(link, struct sw_bulk_sharing, link);
-        if (sw_ring_publish(&sharing->ring)) {
-            send_bell(sharing->conn);
+        struct sw_bulk_shared *shared = SW_CONTAINER(link, struct sw_bulk_shared, link);
+        if (sw_ring_publish(&shared->ring)) {
+            send_bell(shared->conn);
         }
     }
 }
@@ -305,14 +305,14 @@ bool sw_bulk_rings_may_sleep(struct sw_bulk *bulk)
 {
     SW_LIST_EACH(&bulk->rings, link)
     {
-        sw_ring_set_asleep(&SW_CONTAINER(link, struct sw_bulk_sharing, link)->ring, true);
+        sw_ring_set_asleep(&SW_CONTAINER(link, struct sw_bulk_shared, link)->ring, true);
     }
     SW_LIST_EACH(&bulk->rings, link)
     {
-        const struct sw_bulk_sharing *sharing = SW_CONTAINER(link, struct sw_bulk_sharing, link);
-        const struct sw_conn *conn = sharing->conn;
+        const struct sw_bulk_shared *shared = SW_CONTAINER(link, struct sw_bulk_shared, link);
+        const struct sw_conn *conn = shared->conn;
         if (conn->state == SW_CONN_OPEN && conn->stall == SW_STALL_NONE &&
-            sw_ring_look(&sharing->ring) != 0) {
+            sw_ring_look(&shared->ring) != 0) {
             return false;
         }
     }
@@ -323,6 +323,6 @@ void sw_bulk_rings_are_awake(struct sw_bulk *bulk)
 {
     SW_LIST_EACH(&bulk->rings, link)
     {
-        sw_ring_set_asleep(&SW_CONTAINER(link, struct sw_bulk_sharing, link)->ring, false);
+        sw_ring_set_asleep(&SW_CONTAINER(link, struct sw_bulk_shared, link)->ring, false);
     }
 }

@@ -132,7 +132,7 @@ static void look(struct sw_bulk_frame *frame)
 /* --- the beginning ---------------------------------------------------------------------------- */
 
 /* Can the frame still be carried out? If not, the reply has been sent, and the frame is gone. */
-static bool judge(struct sw_bulk_frame *frame)
+static bool is_still_admitted(struct sw_bulk_frame *frame)
 {
     struct sw_conn *conn = frame->conn;
     struct sw_reply reply = {.request_id = frame->request.request_id};
@@ -157,7 +157,7 @@ static void begin(struct sw_bulk *bulk)
     rmw->view_number = view_number(bulk);
     rmw->started_us = uv_hrtime() / 1000;
     sw_bulk_of(frame->conn)->runs_alone = false;
-    if (!judge(frame)) {
+    if (!is_still_admitted(frame)) {
         open_gate(bulk);
         return;
     }

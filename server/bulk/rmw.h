@@ -3,7 +3,7 @@
  * rmw.h - read-modify-write frames: CAS and SETRANGE.
  *
  * Such a frame closes the gate of writes (batch/gate.h) and waits until the writes that were before
- * it have taken effect. Then it is judged, once more: by the role of the server, the rules of its
+ * it have taken effect. Then it is checked again: against the role of the server, the rules of its
  * user, and the slots of the node. It looks at all of its keys, makes the new values
  * (rmw_values.h) in steps between which the loop does its other work, writes those that changed as
  * one group, and opens the gate: from the look to the write nobody else writes, by whichever
@@ -37,7 +37,7 @@ struct sw_bulk_rmw {
     enum sw_bulk_rmw_state state;
     struct sw_rmw_values values;
     uint64_t seed;
-    uint64_t view_number; /* of the cluster's view that it was judged by; 0: there is no cluster */
+    uint64_t view_number; /* of the cluster's view that admitted it; 0: there is no cluster */
     uint64_t started_us;  /* when the frame became the current one */
 };
 
@@ -51,7 +51,7 @@ bool sw_bulk_rmw_poll(struct sw_bulk *bulk);
 
 /* Is there a frame? Then the loop must not sleep. */
 bool sw_bulk_rmw_is_busy(const struct sw_bulk *bulk);
-/* Is there a frame that was judged by an older view of the cluster than the loop's, and has not
+/* Is there a frame that was admitted by an older view of the cluster than the loop's, and has not
  * written? */
 bool sw_bulk_rmw_is_of_older_view(const struct sw_bulk *bulk);
 

@@ -247,7 +247,7 @@ static enum outcome stopped(struct loading *loading)
     return REFUSED;
 }
 
-/* Reads and judges the footer, once all blocks were. */
+/* Reads and checks the footer, after all blocks. */
 static enum outcome check_footer(struct loading *loading)
 {
     uint8_t footer[SW_SNAPSHOT_FOOTER_BYTES];
@@ -345,7 +345,7 @@ static enum outcome prepare(struct loading *loading)
     return WHOLE;
 }
 
-/* Reads and judges header and size. */
+/* Reads and checks header and size. */
 static enum outcome read_header(struct loading *loading)
 {
     struct sw_load *load = loading->load;

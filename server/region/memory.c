@@ -71,7 +71,7 @@ uint8_t *sw_region_map(int fd, uint64_t bytes, char reason[SW_FRAME_TEXT_BYTES_M
 static void unmap(struct sw_region *region)
 {
     if (region->mapping != NULL) {
-        munmap(region->mapping, region->said.bytes);
+        munmap(region->mapping, region->requested.bytes);
         region->mapping = NULL;
     }
 }
@@ -79,16 +79,17 @@ static void unmap(struct sw_region *region)
 static void register_region(uv_work_t *work)
 {
     struct sw_region *region = work->data;
-    struct sw_memory_source source = {
-        .kind = SW_MEMORY_CUDA_IPC, .bytes = region->said.bytes, .offset = region->said.offset};
-    memcpy(source.device_uuid, region->said.device_uuid, sizeof(source.device_uuid));
-    memcpy(source.handle, region->said.handle, sizeof(source.handle));
-    if (region->said.kind == SW_REGION_MEMFD) {
-        region->mapping = sw_region_map(region->fd, region->said.bytes, region->reason);
+    struct sw_memory_source source = {.kind = SW_MEMORY_CUDA_IPC,
+                                      .bytes = region->requested.bytes,
+                                      .offset = region->requested.offset};
+    memcpy(source.device_uuid, region->requested.device_uuid, sizeof(source.device_uuid));
+    memcpy(source.handle, region->requested.handle, sizeof(source.handle));
+    if (region->requested.kind == SW_REGION_MEMFD) {
+        region->mapping = sw_region_map(region->fd, region->requested.bytes, region->reason);
         source.kind = SW_MEMORY_HOST;
         source.host = region->mapping;
     }
-    region->failed = region->said.kind == SW_REGION_MEMFD && region->mapping == NULL;
+    region->failed = region->requested.kind == SW_REGION_MEMFD && region->mapping == NULL;
     if (!region->failed) {
         region->failed = sw_memory_import(region->table, &source, &region->memory, region->reason,
                                           sizeof(region->reason)) != SW_OK;
@@ -120,33 +121,35 @@ static bool charge(uint64_t *used, uint64_t bytes, uint64_t most)
     return true;
 }
 
-static bool is_of_device(const struct sw_region_request *said)
+static bool is_of_device(const struct sw_region_request *requested)
 {
-    return said->kind == SW_REGION_CUDA_IPC;
+    return requested->kind == SW_REGION_CUDA_IPC;
 }
 
 /* Adds the bytes of a region to those in use. Returns false with a sentence in `reason`. */
-static bool charge_region(struct sw_region_budget *budget, const struct sw_region_request *said,
+static bool charge_region(struct sw_region_budget *budget,
+                          const struct sw_region_request *requested,
                           char reason[SW_FRAME_TEXT_BYTES_MAX])
 {
-    const bool device = is_of_device(said);
+    const bool device = is_of_device(requested);
     uint64_t *used = device ? &budget->device_bytes : &budget->bytes;
     uint64_t most = device ? budget->device_bytes_max : budget->bytes_max;
-    if (charge(used, said->bytes, most)) {
+    if (charge(used, requested->bytes, most)) {
         return true;
     }
     snprintf(reason, SW_FRAME_TEXT_BYTES_MAX,
              "%llu bytes more of regions than %llu would pass %sregion-bytes-max, %llu",
-             (unsigned long long)said->bytes,
+             (unsigned long long)requested->bytes,
              (unsigned long long)__atomic_load_n(used, __ATOMIC_RELAXED), device ? "device-" : "",
              (unsigned long long)most);
     return false;
 }
 
-static void discharge_region(struct sw_region_budget *budget, const struct sw_region_request *said)
+static void discharge_region(struct sw_region_budget *budget,
+                             const struct sw_region_request *requested)
 {
-    uint64_t *used = is_of_device(said) ? &budget->device_bytes : &budget->bytes;
-    __atomic_fetch_sub(used, said->bytes, __ATOMIC_RELAXED);
+    uint64_t *used = is_of_device(requested) ? &budget->device_bytes : &budget->bytes;
+    __atomic_fetch_sub(used, requested->bytes, __ATOMIC_RELAXED);
 }
 
 bool sw_region_take_ring(struct sw_region_budget *budget)
@@ -165,7 +168,7 @@ void sw_region_free(struct sw_region *region)
     if (region->fd >= 0) {
         close(region->fd);
     }
-    discharge_region(region->budget, &region->said);
+    discharge_region(region->budget, &region->requested);
     __atomic_fetch_sub(&region->budget->regions, 1, __ATOMIC_RELAXED);
     free(region);
 }
@@ -196,12 +199,12 @@ static void on_released(uv_work_t *work, int status)
 
 struct sw_region *sw_region_register(uv_loop_t *uv, struct sw_table *table,
                                      struct sw_region_budget *budget,
-                                     const struct sw_region_request *said, int fd,
+                                     const struct sw_region_request *requested, int fd,
                                      void (*done)(struct sw_region *region), void *user,
                                      char reason[SW_FRAME_TEXT_BYTES_MAX])
 {
     struct sw_region *region = NULL;
-    if (!charge_region(budget, said, reason)) {
+    if (!charge_region(budget, requested, reason)) {
         if (fd >= 0) {
             close(fd);
         }
@@ -210,7 +213,7 @@ struct sw_region *sw_region_register(uv_loop_t *uv, struct sw_table *table,
     region = calloc(1, sizeof(*region));
     if (region == NULL) {
         snprintf(reason, SW_FRAME_TEXT_BYTES_MAX, "no memory for a region");
-        discharge_region(budget, said);
+        discharge_region(budget, requested);
         if (fd >= 0) {
             close(fd);
         }
@@ -220,7 +223,7 @@ struct sw_region *sw_region_register(uv_loop_t *uv, struct sw_table *table,
     region->uv = uv;
     region->table = table;
     region->budget = budget;
-    region->said = *said;
+    region->requested = *requested;
     region->fd = fd;
     region->done = done;
     region->user = user;

@@ -47,7 +47,7 @@ struct sw_region {
     uv_loop_t *uv; /* borrowed, as the others */
     struct sw_table *table;
     struct sw_region_budget *budget;
-    struct sw_region_request said;
+    struct sw_region_request requested;
     struct sw_memory memory;
     uint8_t *mapping; /* NULL: it is not host memory */
     uint64_t users;   /* batches that point into it */
@@ -63,12 +63,12 @@ struct sw_region {
     void *user;                             /* the caller's */
 };
 
-/* Begins to register what `said` says; `fd`, which it takes, is -1 where there is none. `done` is
- * called later: then the region is ready, or has failed, and is to be freed. NULL: nothing was
- * begun, `reason` says why, and the descriptor is closed. */
+/* Begins to register the region that `requested` describes. Takes ownership of `fd`, which may be
+ * -1. `done` is called later: then the region is ready, or has failed, and is to be freed. NULL:
+ * nothing was begun, `reason` says why, and the descriptor is closed. */
 struct sw_region *sw_region_register(uv_loop_t *uv, struct sw_table *table,
                                      struct sw_region_budget *budget,
-                                     const struct sw_region_request *said, int fd,
+                                     const struct sw_region_request *requested, int fd,
                                      void (*done)(struct sw_region *region), void *user,
                                      char reason[SW_FRAME_TEXT_BYTES_MAX]);
 /* A batch points into the region, or no more. */

@@ -33,7 +33,7 @@ int sw_ring_peek(const struct sw_ring *ring, struct sw_submission *submission)
     }
     memcpy(submission, sw_ring_submission(ring->memory, ring->entries, ring->taken),
            sizeof(*submission));
-    __asm__ volatile("" ::: "memory"); /* what is judged is the copy, and not read again */
+    __asm__ volatile("" ::: "memory"); /* the copy is checked, and not read again */
     return 1;
 }
 

@@ -32,8 +32,8 @@ bool sw_redirect_refuses(struct sw_resp_conn *state, const struct sw_command *co
  * done, if it has waited for SW_FROZEN_MS. */
 bool sw_redirect_waits(struct sw_resp_conn *state);
 
-/* The same for EXEC: `slots` are those of all queued commands, which were judged by the view of
- * this number. */
+/* The same for EXEC: `slots` are those of all queued commands, which were checked against the view
+ * of this number. */
 bool sw_redirect_refuses_exec(struct sw_resp_conn *state, const struct sw_slots *slots,
                               uint64_t number, char line[SW_CLUSTER_LINE_BYTES]);
 

@@ -31,7 +31,7 @@ enum sw_reply_kind {
     SW_REPLY_KIND_EXPIRED,     /* 1; 0 if the key was absent, or its time was not changed */
     SW_REPLY_KIND_PERSISTED,   /* 1; 0 if the key was absent, or never expired */
     SW_REPLY_KIND_NULL,        /* null */
-    SW_REPLY_KIND_TRY_AGAIN,   /* the error of what was judged by an older topology */
+    SW_REPLY_KIND_TRY_AGAIN,   /* the error of a command that an older topology admitted */
     SW_REPLY_KIND_NO_KEY,      /* the error of RENAME where there is no key to be renamed */
     SW_REPLY_KIND_SAME_KEY,    /* the error of COPY to the key itself */
     SW_REPLY_KIND_TOO_MANY,    /* the error of WATCH beyond watched-keys-max */

@@ -31,7 +31,7 @@ int sw_secret_path(const char *name, char out[SW_SECRET_PATH_BYTES])
 }
 
 /* Returns what is wrong with the file, or NULL. */
-static const char *judge(const struct stat *status)
+static const char *status_fault(const struct stat *status)
 {
     if ((status->st_mode & S_IROTH) != 0) {
         return "may be read by everybody, so it is no secret: chmod o= it";
@@ -76,7 +76,7 @@ int sw_secret_read(const char *name, char **text, size_t *size, char *error, siz
         }
         return -1;
     }
-    const char *wrong = judge(&status);
+    const char *wrong = status_fault(&status);
     *text = wrong == NULL ? malloc(SW_SECRET_BYTES_MAX + 1) : NULL;
     if (wrong == NULL && *text == NULL) {
         wrong = "cannot be read: no memory";

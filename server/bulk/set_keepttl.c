@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * keep.c - two operations a key: SET_ABSENT with the default time, then SET with the time kept.
+ * set_keepttl.c - two operations a key: SET_ABSENT with the default time, then SET with the time
+ * kept.
  */
-#include "server/bulk/keep.h"
+#include "server/bulk/set_keepttl.h"
 
 #include <string.h>
 
@@ -37,13 +38,13 @@ static uint64_t lay_out(const struct sw_table_shape *shape, const struct sw_requ
     return used;
 }
 
-uint64_t sw_bulk_keep_bytes(const struct sw_table_shape *shape, const struct sw_request *request)
+uint64_t sw_bulk_keepttl_bytes(const struct sw_table_shape *shape, const struct sw_request *request)
 {
     struct arrays arrays;
     return lay_out(shape, request, NULL, &arrays);
 }
 
-void sw_bulk_keep_begin(struct sw_bulk_frame *frame)
+void sw_bulk_keepttl_begin(struct sw_bulk_frame *frame)
 {
     const struct sw_table_shape *shape = &frame->bulk->batches->shape;
     const uint32_t kb = shape->key_bytes, vb = shape->value_bytes;
@@ -68,7 +69,7 @@ void sw_bulk_keep_begin(struct sw_bulk_frame *frame)
                                .expires = arrays.expires};
 }
 
-uint64_t sw_bulk_keep_end(struct sw_bulk_frame *frame)
+uint64_t sw_bulk_keepttl_end(struct sw_bulk_frame *frame)
 {
     const struct sw_batch *batch = &frame->flight.batch;
     const uint32_t vb = frame->bulk->batches->shape.value_bytes;

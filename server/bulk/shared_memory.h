@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * sharing.h - the memory that a connection shares with its client: regions, and a ring. Everything
- * is called on the connection's loop.
+ * shared_memory.h - the memory that a connection shares with its client: regions, and a ring.
+ * Everything is called on the connection's loop.
  */
-#ifndef SHERWOOD_SERVER_BULK_SHARING_H
-#define SHERWOOD_SERVER_BULK_SHARING_H
+#ifndef SHERWOOD_SERVER_BULK_SHARED_MEMORY_H
+#define SHERWOOD_SERVER_BULK_SHARED_MEMORY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,19 +17,19 @@
 
 struct sw_conn;
 
-struct sw_bulk_sharing {
+struct sw_bulk_shared {
     struct sw_conn *conn;
-    struct sw_list link;           /* link in bulk->rings, once there is a ring */
-    struct sw_ring ring;           /* memory NULL: there is none yet */
-    struct sw_region_request said; /* parameters of the REGION or RELEASE in progress */
-    struct sw_bulk_frame *pending; /* that request, while its reply waits; NULL: none */
+    struct sw_list link;                /* link in bulk->rings, once there is a ring */
+    struct sw_ring ring;                /* memory NULL: there is none yet */
+    struct sw_region_request requested; /* parameters of the REGION or RELEASE in progress */
+    struct sw_bulk_frame *pending;      /* that request, while its reply waits; NULL: none */
     uint32_t regions_max;
     struct sw_region *regions[]; /* by index; NULL: there is none */
 };
 
 /* Notes the parameters in the header of a REGION or RELEASE that is about to run. Returns false if
  * the header is of another request. */
-bool sw_bulk_sharing_note(struct sw_conn *conn, const uint8_t *header, size_t header_bytes);
+bool sw_bulk_shared_note(struct sw_conn *conn, const uint8_t *header, size_t header_bytes);
 
 /* Carry out ATTACH, REGION and RELEASE; as sw_bulk_start, they take the frame. */
 void sw_bulk_attach(struct sw_bulk_frame *frame);
@@ -37,6 +37,6 @@ void sw_bulk_register(struct sw_bulk_frame *frame);
 void sw_bulk_release(struct sw_bulk_frame *frame);
 
 /* Releases everything. No request of the connection may be in flight. */
-void sw_bulk_sharing_close(struct sw_conn *conn);
+void sw_bulk_shared_close(struct sw_conn *conn);
 
 #endif

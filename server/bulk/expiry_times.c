@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * times.c - reading the times of a frame, and telling which keys have changed theirs.
+ * expiry_times.c - reading the times of a frame, and telling which keys have changed theirs.
  */
-#include "server/bulk/times.h"
+#include "server/bulk/expiry_times.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "server/bulk/bulk.h"
-#include "server/bulk/keep.h"
+#include "server/bulk/set_keepttl.h"
 #include "table/expiring.h"
 
 #define NO_TIME \
@@ -28,7 +28,7 @@ static const char *wrong_keep(const struct sw_table_shape *shape, const struct s
         return "only SET and SET_PRESENT have times KEEP: other operations always keep the expiry "
                "time of a present key";
     }
-    return sw_bulk_keeps(shape, request) && request->count > shape->batch_ops_max / 2
+    return sw_bulk_is_set_keepttl(shape, request) && request->count > shape->batch_ops_max / 2
                ? "SET with times KEEP needs two operations per key while --default-ttl is set: "
                  "split the frame in two"
                : NULL;
@@ -62,8 +62,8 @@ static const char *wrong_fields(const struct sw_request *request)
     return NULL;
 }
 
-bool sw_bulk_times_fit(const struct sw_table_shape *shape, const struct sw_request *request,
-                       char *message, size_t message_bytes)
+bool sw_bulk_expiry_fit(const struct sw_table_shape *shape, const struct sw_request *request,
+                        char *message, size_t message_bytes)
 {
     const char *wrong = wrong_fields(request);
     if (wrong == NULL && request->times == SW_FRAME_TIMES_KEEP) {
@@ -89,7 +89,7 @@ static uint64_t *times_before(const struct sw_bulk_frame *frame)
     return (uint64_t *)(void *)(frame->reply + frame->reply_layout.bytes);
 }
 
-uint64_t sw_bulk_times_bytes(const struct sw_request *request)
+uint64_t sw_bulk_expiry_bytes(const struct sw_request *request)
 {
     return sw_frame_align((uint64_t)request->count * sizeof(uint64_t)) +
            (request->declines_found ? sw_frame_align(sw_found_bytes(request->count)) : 0);
@@ -146,7 +146,7 @@ static void place(struct sw_bulk_frame *frame, bool some)
         batch->op = some ? SW_EXPIRE : SW_GET;
         batch->expire_at = 0; /* never */
     }
-    if (sw_bulk_shows_times(request)) {
+    if (sw_bulk_shows_expiry(request)) {
         batch->expires_out = times_before(frame);
         batch->found = request->declines_found
                            ? times_before(frame) + sw_frame_align(request->count * 8ULL) / 8
@@ -157,7 +157,7 @@ static void place(struct sw_bulk_frame *frame, bool some)
     }
 }
 
-bool sw_bulk_times_begin(struct sw_bulk_frame *frame, char *message, size_t message_bytes)
+bool sw_bulk_expiry_begin(struct sw_bulk_frame *frame, char *message, size_t message_bytes)
 {
     const uint32_t times = frame->request.times;
     uint64_t wrong = 0;
@@ -172,7 +172,7 @@ bool sw_bulk_times_begin(struct sw_bulk_frame *frame, char *message, size_t mess
 
 /* --- the reply -------------------------------------------------------------------------------- */
 
-uint64_t sw_bulk_times_end(const struct sw_bulk_frame *frame)
+uint64_t sw_bulk_expiry_end(const struct sw_bulk_frame *frame)
 {
     const struct sw_batch *batch = &frame->flight.batch;
     const bool persists = frame->request.operation == SW_OPERATION_PERSIST;

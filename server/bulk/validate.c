@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * judge.c - the requests that are refused before they are carried out, and the sentences that say
- * why.
+ * validate.c - the requests that are refused before they are carried out, and the sentences that
+ * say why.
  */
-#include "server/bulk/judge.h"
+#include "server/bulk/validate.h"
 #include "server/batch/refusals.h"
 
 #include <stdio.h>
 
 #include "server/bulk/bulk.h"
 #include "server/bulk/cluster.h"
+#include "server/bulk/expiry_times.h"
 #include "server/bulk/operations.h"
-#include "server/bulk/times.h"
 #include "table/scale.h"
 
 /* Why the engine lacks an operation; "": its name says it. */
@@ -140,9 +140,9 @@ static bool parts_fit(const struct sw_table_shape *shape, const struct sw_reques
     return false;
 }
 
-enum sw_reply_status sw_bulk_judge(const struct sw_bulk *bulk, const struct sw_request *request,
-                                   uint64_t body_bytes, uint64_t reply_bytes, char *message,
-                                   size_t message_bytes)
+enum sw_reply_status sw_bulk_validate(const struct sw_bulk *bulk, const struct sw_request *request,
+                                      uint64_t body_bytes, uint64_t reply_bytes, char *message,
+                                      size_t message_bytes)
 {
     const struct sw_table_shape *shape = &bulk->batches->shape;
     if (shape->key_text_bytes > 0 &&
@@ -168,7 +168,7 @@ enum sw_reply_status sw_bulk_judge(const struct sw_bulk *bulk, const struct sw_r
         return SW_REPLY_BAD_REQUEST;
     }
     if (!sums_fit(request, message, message_bytes) ||
-        !sw_bulk_times_fit(shape, request, message, message_bytes) ||
+        !sw_bulk_expiry_fit(shape, request, message, message_bytes) ||
         !parts_fit(shape, request, message, message_bytes)) {
         return SW_REPLY_BAD_REQUEST;
     }
