@@ -15,6 +15,7 @@ from package import LIB, np, raises, same, sherwood
 
 SMALL = {"capacity": "64K", "backend": "cpu", "loops": 1}
 
+
 def lives(pid):
     """Is there such a process that has not ended?"""
     try:
@@ -22,8 +23,10 @@ def lives(pid):
     except FileNotFoundError:
         return False
 
+
 def gone(pid):
     eventually(lambda: not lives(pid), f"the server {pid} has ended")
+
 
 @case
 def one_call():
@@ -40,6 +43,7 @@ def one_call():
         c.set_many([7], [[0.5, 1.5]])
         same(c.get_many([7], default=0), np.array([[0.5, 1.5]], np.float32))
 
+
 @case
 def kept():
     """with data_dir the next open() has the same keys; without it nothing is left"""
@@ -53,6 +57,7 @@ def kept():
     with sherwood.open(**SMALL) as c:
         equal(len(c), 0, "another table")
 
+
 @case
 def refusals():
     """no program, an option that does not exist, a value that is wrong, a program that is no server"""
@@ -62,6 +67,7 @@ def refusals():
     raises(sherwood.Refused, "unix_socket", sherwood.open, unix_socket="/tmp/x")
     raises(sherwood.Failed, "status 0", sherwood.open, program="/bin/true")
     raises(sherwood.Failed, "did not start within", sherwood.open, program="/usr/bin/yes", start_timeout=0.0)
+
 
 PROGRAM = """
 import os, signal, sys
@@ -82,6 +88,7 @@ elif end == "fork":
     assert c[1] == 2
 """
 
+
 @case
 def no_orphans():
     """whatever ends the program, kill -9 too, ends its server; a forked child that exits does not"""
@@ -95,5 +102,6 @@ def no_orphans():
     del c
     gc.collect()
     gone(pid)
+
 
 main()
