@@ -4,7 +4,8 @@
 
 A page's samples run in a folder of their own, against a daemon for the default ports. Ports are replaced by free ones.
 A line behind "$ " ends with status 0, and its output is the lines below it, if there are any. A line that ends with & starts
-a daemon. A C program compiles and ends with status 0. test_python_docs.py runs the Python of README.md.
+a daemon. A C program compiles and ends with status 0. A block whose first line is "# NAME.py: .." is that file, for the lines
+after it. test_python_docs.py runs the Python of README.md.
 A block behind the line "<!-- not run: REASON -->" does not run, and the case prints the reason."""
 
 import contextlib
@@ -15,9 +16,10 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 
-from harness import BUILD, ROOT, SANITIZED, SLOWER, Server, Skip, case, check, equal, eventually, free_port, main
+from harness import BUILD, ROOT, SANITIZED, SLOWER, Server, Skip, case, check, equal, eventually, free_port, main, redis_server
 
 PAGES = ["README.md", *sorted(p.relative_to(ROOT).as_posix() for p in ROOT.glob("deploy/docs/*.md"))]
 BLOCK = re.compile(r"(?P<skip>^<!-- not run: .* -->\n+)?(?:^```\w*\n(?P<fenced>(?:(?!```).*\n)*)```$|(?P<plain>(?:^    .*\n(?:^\n(?=    ))?)+))",
@@ -55,6 +57,7 @@ class Shell:
         line = re.sub(r"\s+# .*$", "", line)
         line = line.replace("build/sherwood-load", "build/sherwood-load -n 20K")
         line = line.replace("redis-cli ", "redis-cli --no-raw ")  # as on a terminal
+        line = re.sub(r"^python3 ", f"{sys.executable} ", line)
         line = re.sub(r"\b[79]3[789]\d\b", lambda m: self.port(m.group()), line)
         return re.sub(r"^(build/sherwood-(?:cli|load))", rf"\1 -a 127.0.0.1:{self.ports['7379']}", line)
 
@@ -113,6 +116,8 @@ def page_runs(page, least):
                     ran += shell.console(text)
                 elif "int main(void)" in text:
                     ran += shell.program(text)
+                elif name := re.match(r"# (\w+\.py): ", text):
+                    (pathlib.Path(folder) / name.group(1)).write_text(text, encoding="utf-8")
             for process in shell.started:
                 equal(process.wait(30), 0, f"{page}: a daemon that the page started and stopped")
         check(ran >= least, f"{page}: {ran} samples, at least {least} expected")
@@ -123,8 +128,8 @@ def pages():
     """the samples of README.md and of each page of deploy/docs run and print what the page shows"""
     if SANITIZED:
         raise Skip("the programs of the pages are those of a plain build")
-    if not shutil.which("redis-cli") or not shutil.which("curl"):
-        raise Skip("redis-cli or curl is not installed")
+    if not all(map(shutil.which, ("redis-cli", "redis-server", "curl"))):
+        raise Skip("redis-cli, redis-server or curl is not installed")
     least = {"README.md": 7, "deploy/docs/start.md": 20}
     for page in PAGES:
         page_runs(page, least.get(page, 0))
@@ -179,6 +184,24 @@ def names():
     """options, metrics, functions, files and links that a page names exist"""
     problems = [problem for page in PAGES for problem in missing_names(page)]
     check(not problems, "\n".join(problems))
+
+
+@case
+def commands_of_redis():
+    """migrate-from-redis.md has each command of redis, and each absent one, in one list"""
+    page = text_of("deploy/docs/migrate-from-redis.md")
+    lists = re.split(r"^### .*$", page[page.index("\n## Commands\n"):page.index("\n## Write to both\n")], flags=re.MULTILINE)[1:]
+    cells = ["\n".join(re.findall(r"^\| (.*?) \|", text, re.MULTILINE) or [text]) for text in lists]
+    same, different, absent = (re.findall(r"`([A-Z][A-Z0-9_ -]*)`", text) for text in cells)
+    have = set(re.findall(r'^    X\(\w+, "(\w+)"', text_of("server/resp/command_map.h"), re.MULTILINE))
+    with redis_server() as path: # 7.0 has no WAITAOF yet
+        listed = subprocess.run(["redis-cli", "-s", path, "COMMAND", "LIST"], check=True, capture_output=True, text=True).stdout.split()
+    equal(sorted(same + different), sorted(name.upper() for name in have & {*listed, "waitaof"}), "commands of command_map.h and of redis")
+    source, = (text for text in (p.read_text(encoding="utf-8") for p in ROOT.glob("server/resp/*.c")) if "} groups[] = {" in text)
+    groups = re.findall(r'",\n((?: +"[a-z0-9_|\- ]+"\s*)+)\}|", "([a-z0-9_|\- ]+)"\}', source)
+    names = [name for group in groups for text in group for name in "".join(re.findall(r'"([^"]+)"', text) or [text]).split()]
+    whole = [name for name in names if name.partition("|")[0] not in names or "|" not in name]
+    equal(sorted(absent), sorted(name.replace("|", " ").upper() for name in whole), "absent commands")
 
 
 @case
