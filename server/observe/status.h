@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * status.h - /status.json, the data of the status page (deploy/STATUS.md has every field).
+ * status.h - /status.json, the data of the status page (deploy/docs/ref/status.md has every field).
  */
 #ifndef SHERWOOD_SERVER_OBSERVE_STATUS_H
 #define SHERWOOD_SERVER_OBSERVE_STATUS_H

@@ -208,9 +208,9 @@ def by_tls_with_a_token():
 @case
 def whole():
     """the dashboard: panels have ids, places, sources, units and meanings, and do not overlap; metrics are documented"""
-    documented = set(re.findall(r"^\| `(\w+)` ", (ROOT / "deploy/METRICS.md").read_text(encoding="utf-8"), re.M))
+    documented = set(re.findall(r"^\| `(\w+)` ", (ROOT / "deploy/docs/ref/metrics.md").read_text(encoding="utf-8"), re.M))
     names = {re.sub(r"_(bucket|count|sum)$", "", name) for _, e in expressions() for name in metrics_of(e)}
-    equal(names - documented, set(), "metrics that METRICS.md does not know")
+    equal(names - documented, set(), "metrics that metrics.md does not know")
     panels, cells, ids = DASHBOARD["panels"], {}, set()
     for panel in panels:
         title, place = panel["title"], panel["gridPos"]

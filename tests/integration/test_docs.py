@@ -154,8 +154,8 @@ def missing_names(page):
             if option not in known_options() | {"--help", "--version"}:
                 yield f"{page}: no program has the option {option}"
         for metric in re.findall(r"\bsherwood_\w+(?!\w*\()", code):
-            if metric not in text_of("deploy/METRICS.md") and metric not in api_names():
-                yield f"{page}: neither METRICS.md nor a header has {metric}"
+            if metric not in text_of("deploy/docs/ref/metrics.md") and metric not in api_names():
+                yield f"{page}: neither metrics.md nor a header has {metric}"
         if re.fullmatch(r"(?:server|table|proto|client|bench|tests|deploy)/[\w./-]+", code) and not (ROOT / code).exists():
             yield f"{page}: no file {code}"
     for link in re.findall(r"\]\(([^)\s]+)\)", text):

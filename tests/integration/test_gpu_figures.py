@@ -63,9 +63,9 @@ def shown():
         server.say(f"0000:0e:00.0 0 {80 * GIB} {40 * GIB} 0 0")
         eventually(lambda: server.samples() == [40 * GIB, 80 * GIB, 0, 0], "the next answer")
         eventually(lambda: column("gpu_memory_used_bytes")[-1] == 40 * GIB, "the next sample")
-        document = (ROOT / "deploy" / "STATUS.md").read_text(encoding="utf-8")
+        document = (ROOT / "deploy/docs/ref/status.md").read_text(encoding="utf-8")
         listed = set(re.findall(r"^\| `(gpu\.[^`]+)` \|", document, re.M))
-        equal(listed, {"gpu." + name for name in server.gpu()}, "STATUS.md")
+        equal(listed, {"gpu." + name for name in server.gpu()}, "status.md")
         check("NVML" not in server.log(), server.log())
 
 

@@ -144,7 +144,7 @@ def series_unique():
 
 @case
 def documented():
-    """deploy/METRICS.md lists every family with its type, labels and meaning, and no other"""
+    """deploy/docs/ref/metrics.md lists every family with its type, labels and meaning, and no other"""
     with Server() as server:
         _, _, body = curl(server, "/metrics")
     helps = dict(re.findall(r"^# HELP (\S+) (.*)$", body, re.M))
@@ -154,11 +154,11 @@ def documented():
         family = name if name in types else re.sub(r"_(bucket|sum|count)$", "", name)
         found = re.findall(r'(\w+)="(?:[^"\\\\]|\\\\.)*"', inside)
         labels[family] = labels.get(family) or ", ".join(found)
-    document = (ROOT / "deploy" / "METRICS.md").read_text(encoding="utf-8")
+    document = (ROOT / "deploy/docs/ref/metrics.md").read_text(encoding="utf-8")
     listed = {line for line in document.splitlines() if line.startswith("| `")}
     wanted = {f"| `{name}` | {types[name]} | {labels.get(name, '')} | {helps[name]} |" for name in helps}
-    equal(sorted(listed - wanted), [], "METRICS.md lists what there is not: make docs")
-    equal(sorted(wanted - listed), [], "METRICS.md lacks: make docs")
+    equal(sorted(listed - wanted), [], "metrics.md lists what there is not: make docs")
+    equal(sorted(wanted - listed), [], "metrics.md lacks: make docs")
 
 
 @case

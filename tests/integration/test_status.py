@@ -103,7 +103,7 @@ def status(server, query=""):
 
 
 def paths(value, at=""):
-    """Every path of the document, as deploy/STATUS.md writes it, with its value."""
+    """Every path of the document, as deploy/docs/ref/status.md writes it, with its value."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from paths(inner, f"{at}.{name}" if at else name)
@@ -140,10 +140,10 @@ def work(server):
 
 @case
 def described():
-    """deploy/STATUS.md lists every field of /status.json, and no other"""
-    document = (ROOT / "deploy" / "STATUS.md").read_text(encoding="utf-8")
+    """deploy/docs/ref/status.md lists every field of /status.json, and no other"""
+    document = (ROOT / "deploy/docs/ref/status.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| `([^`]+)` \|", document, re.M)
-    equal(len(listed), len(set(listed)), "rows of STATUS.md")
+    equal(len(listed), len(set(listed)), "rows of status.md")
     with with_log() as server:
         present = {path for path, _ in paths(status(server))}
         equal(status(server)["problems"][0]["severity"], "note", "a daemon that was just started")

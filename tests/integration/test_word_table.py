@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""deploy/WORDS.md: which words each engine has, by which protocol and client. Servers of each kind are asked.
+"""deploy/docs/ref/operations.md: which words each engine has, by which protocol and client. Servers of each kind are asked.
 
 test_word_table.py --write writes the page instead of comparing it."""
 
@@ -11,7 +11,7 @@ import sys
 import wire
 from harness import BUILD, ROOT, Server, case, check, equal, main
 
-PAGE = ROOT / "deploy" / "WORDS.md"
+PAGE = ROOT / "deploy/docs/ref/operations.md"
 KINDS = {  # name: options, bytes of a value
     "integers": ((), 8),
     "rows": (("--value-bytes", "4", "--value-type", "u32"), 4),
@@ -145,15 +145,16 @@ def page():
         no = "" if isinstance(operation, str) else RUN
         cells += [LIBRARY.get(word, no), PYTHON.get(word, ""), CLI.get(word, "")]
         rows.append(f"| {word} | " + " | ".join(cells) + " |")
-    head = ["word"] + [f"RESP: {kind}" for kind in NAMES] + ["frame"] + [f"frames: {kind}" for kind in NAMES]
+    head = ["operation"] + [f"RESP: {kind}" for kind in NAMES] + ["frame"] + [f"frames: {kind}" for kind in NAMES]
     head += ["libsherwood", "Python", "sherwood-cli"]
     return "\n".join([
-        "# Words, by engine and by protocol", "",
-        "Servers of each kind were asked (`tests/integration/test_word_table.py`, which compares this page, and writes it with",
-        "`--write`): integers, rows and strings are of the engine robin_hood, rows of u32 and of f32. A number in brackets is how the",
-        "server refuses the WORD, or why there is no such frame; a word of which a client has no cell is redis-cli's, at the",
-        "same port. Frames work on arrays of keys; EXISTS and PREFIXLEN are made of the bitmap of a GET (of a cache: PEEK),",
-        "GETSET is a SET that asks for the values before, GETEX an EXPIRE that asks for the values, and SET .. IFEQ is CAS.", "",
+        "# Operations by engine, protocol and client", "",
+        "A server of each kind answered each operation. `tests/integration/test_word_table.py` compares this page with the replies, and",
+        "writes it with `--write`. Integers, rows and strings are tables of the engine robin_hood; so are the rows of f32. The other rows",
+        "have numbers of type u32. A number in brackets names a note below the table: the error of the server, in which WORD stands for the",
+        "operation, or the reason why frames lack it. If the cell of a client is empty, use `redis-cli` at the same port.", "",
+        "Frames take arrays of keys. Clients compute EXISTS and PREFIXLEN from the bitmap of a GET, or of a PEEK in a cache. GETSET is a SET",
+        "that returns the previous values. GETEX is an EXPIRE that returns the values. SET .. IFEQ is CAS.", "",
         "| " + " | ".join(head) + " |", "|" + " --- |" * len(head), *rows, "",
         *(f"{i}. {note}" for i, note in enumerate(notes, 1)), ""])
 
@@ -164,7 +165,7 @@ def as_servers_have_it():
     made = page()
     if "--write" in sys.argv:
         PAGE.write_text(made, encoding="utf-8")
-    equal(PAGE.read_text(encoding="utf-8").splitlines(), made.splitlines(), "deploy/WORDS.md (--write makes it anew)")
+    equal(PAGE.read_text(encoding="utf-8").splitlines(), made.splitlines(), "deploy/docs/ref/operations.md (--write makes it anew)")
 
 
 @case

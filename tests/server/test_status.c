@@ -313,8 +313,8 @@ Test(status, samples_asked_for)
     expect_span(990, 991, 1000);
 }
 
-/* Everything as long as it may be: the size stays within what deploy/STATUS.md says, and numbers
- * of 10^12 a second are exact to nine digits. */
+/* Everything as long as it may be: the size stays within what deploy/docs/ref/status.md says, and
+ * numbers of 10^12 a second are exact to nine digits. */
 Test(status, size_is_bounded)
 {
     size_t size = 0;

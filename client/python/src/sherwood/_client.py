@@ -220,7 +220,7 @@ class Client(ClientCalls):
             self._link.check(lib.sherwood_ping(self._link.use()))
 
     def stats(self) -> dict[str, int]:
-        """Every figure that the server sends, by its name (deploy/METRICS.md)."""
+        """Every figure that the server sends, by its name (deploy/docs/ref/metrics.md)."""
         return self._ask_stats()[1]
 
     def _ask_stats(self) -> tuple[Any, dict[str, int]]:
