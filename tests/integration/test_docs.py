@@ -5,7 +5,7 @@
 A page's samples run in a folder of their own, against a daemon for the default ports. Ports are replaced by free ones.
 A line behind "$ " ends with status 0, and its output is the lines below it, if there are any. A line that ends with & starts
 a daemon. A C program compiles and ends with status 0. A block whose first line is "# NAME.py: .." is that file, for the lines
-after it. test_python_docs.py runs the Python of README.md.
+after it. test_python_docs.py runs the Python of README.md and of tutorial.md.
 A block behind the line "<!-- not run: REASON -->" does not run, and the case prints the reason."""
 
 import contextlib
