@@ -3,6 +3,7 @@
  * cluster_requests.c - the requests in flight at a cluster: sends parts in order, receives their
  * answers, and sends refused parts again.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -66,6 +67,7 @@ static void finish_request(struct sherwood *client, struct sw_client_cluster_req
 {
     struct sw_client_cluster *cluster = client->cluster;
     struct sw_client_cluster_request *before = NULL;
+    assert(request->open == 0 && cluster->requests > 0);
     for (struct sw_client_cluster_request *other = cluster->first; other != request;
          other = other->next) {
         before = other;
@@ -92,6 +94,7 @@ static void finish_request(struct sherwood *client, struct sw_client_cluster_req
 static void finish_part(struct sherwood *client, struct sw_client_shard_request *part, int status)
 {
     struct sw_client_cluster_request *request = part->request;
+    assert(request->open > 0 && part->state != SW_CLIENT_SHARD_REQUEST_DONE);
     part->state = SW_CLIENT_SHARD_REQUEST_DONE;
     request->status = request->status != SHERWOOD_OK ? request->status : status;
     if (--request->open == 0) {

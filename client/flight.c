@@ -58,6 +58,8 @@ struct sw_client_flight *sw_client_flight_take(struct sw_client_stripe *stripe,
 
 void sw_client_flight_put_back(struct sw_client_stripe *stripe, struct sw_client_flight *flight)
 {
+    assert(flight->id != 0 && !flight->sent);
+    assert(stripe->in_flight > 0 && stripe->client->in_flight >= stripe->in_flight);
     flight->id = 0;
     stripe->in_flight--;
     stripe->client->in_flight--;
@@ -73,6 +75,7 @@ struct list {
 static void list_array(struct list *list, const void *at, uint64_t bytes, bool is_out)
 {
     if (at != NULL && bytes > 0) {
+        assert(list->count < SW_CLIENT_ARRAYS_MAX);
         list->arrays[list->count++] = (struct sw_client_array){at, bytes, is_out};
     }
 }
@@ -164,6 +167,7 @@ void sw_client_request_begin(struct sherwood_request *request, uint64_t id)
 void sw_client_request_finish(struct sherwood *client, struct sherwood_request *request, int status,
                               uint64_t hits, uint64_t overflows)
 {
+    assert(request->_state == SW_CLIENT_REQUEST_FLYING);
     request->status = status;
     request->hits = hits;
     request->overflows = overflows;
@@ -183,6 +187,7 @@ void sw_client_call_done(struct sherwood *client, const struct sw_client_flight 
     struct sw_client_call *call = flight->owner;
     const uint64_t from = flight->call_at, to = from + flight->header.count;
     (void)client;
+    assert(call->flights > 0);
     call->flights--;
     if (call->status == SHERWOOD_OK) {
         call->status = status;
@@ -211,6 +216,9 @@ void sw_client_request_done(struct sherwood *client, const struct sw_client_flig
 void sw_client_flight_finish(struct sw_client_stripe *stripe, struct sw_client_flight *flight,
                              int status, const struct sw_reply *reply)
 {
+    assert(flight->id != 0 && stripe->in_flight > 0);
+    assert(stripe->client->in_flight >= stripe->in_flight);
+    assert(stripe->direct >= flight->is_direct && stripe->ring.in_flight >= flight->by_ring);
     count_cache(flight->cache, reply);
     flight->id = 0;
     stripe->in_flight--;

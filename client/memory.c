@@ -5,6 +5,7 @@
  */
 #include "client/memory.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/memfd.h>
@@ -20,6 +21,7 @@
 uint8_t *sw_client_memfd(struct sherwood *client, const char *name, uint64_t bytes, int *fd)
 {
     void *memory = MAP_FAILED;
+    assert(bytes > 0 && bytes % SW_REGION_PAGE == 0);
     /* the C library has had the function since 2.27 only */
     *fd = (int)syscall(SYS_memfd_create, name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     int error = *fd < 0 ? errno : 0;
@@ -138,6 +140,7 @@ bool sw_client_regions_part(struct sw_client_stripe *stripe)
 
 void sw_client_region_free(struct sherwood_region *region)
 {
+    assert(region->memory != NULL && region->bytes > 0);
     if (region->is_own) {
         munmap(region->memory, region->bytes);
         sw_client_memfd_close(region->fd);

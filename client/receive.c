@@ -8,6 +8,7 @@
  */
 #include "client/receive.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -143,6 +144,7 @@ static void advance(struct sw_client_stripe *stripe, size_t bytes)
         stripe->part++;
     }
     struct sw_client_flight *flight = stripe->receiving;
+    assert(flight != NULL && bytes == 0);
     stripe->receiving = NULL;
     sw_client_flight_finish(stripe, flight, SHERWOOD_OK, &stripe->reply);
 }
@@ -215,12 +217,14 @@ static int64_t read_once(struct sw_client_stripe *stripe, bool *drained)
     struct iovec iov[RECEIVE_PARTS_MAX + 1];
     int n = 0;
     size_t body = 0, ahead = 0;
+    assert(stripe->buffer_begin <= stripe->buffer_end);
     memmove(stripe->buffer, stripe->buffer + stripe->buffer_begin,
             stripe->buffer_end - stripe->buffer_begin);
     stripe->buffer_end -= stripe->buffer_begin;
     stripe->buffer_begin = 0;
     if (body_parts(stripe, iov, &n, &body)) {
         ahead = read_ahead(stripe);
+        assert(ahead > 0 && stripe->buffer_end + ahead <= sizeof(stripe->buffer));
         iov[n++] = (struct iovec){stripe->buffer + stripe->buffer_end, ahead};
     }
     int64_t got = stripe->transport->calls->read(stripe->transport, iov, n);

@@ -9,6 +9,7 @@
  */
 #include "client/reply.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -194,6 +195,7 @@ static const char *check_ok(const struct sw_reply *reply, const struct sw_client
 static void add_part(struct sw_client_stripe *stripe, void *data, uint64_t bytes)
 {
     if (bytes > 0) {
+        assert(stripe->parts_count < SW_CLIENT_PARTS_MAX);
         stripe->parts[stripe->parts_count++] = (struct sw_client_part){data, (size_t)bytes};
     }
 }
@@ -343,6 +345,7 @@ int sw_client_reply(struct sw_client_stripe *stripe, uint64_t body_bytes)
     if (!set_parts(stripe, flight)) {
         return contradiction(stripe, "is longer than the arrays for it");
     }
+    assert(stripe->receiving == NULL && stripe->parts_count > 0);
     stripe->receiving = flight;
     return SHERWOOD_OK;
 }

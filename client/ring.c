@@ -4,6 +4,7 @@
  */
 #include "client/ring.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -32,6 +33,8 @@ uint32_t sw_client_ring_entries(uint32_t entries_max)
 
 void sw_client_ring_open(struct sw_client_stripe *stripe, uint8_t *memory, uint32_t entries)
 {
+    assert(stripe->ring.memory == NULL && stripe->ring.in_flight == 0);
+    assert(entries > 0 && (entries & (entries - 1)) == 0);
     stripe->ring = (struct sw_client_ring){.memory = memory, .entries = entries};
 }
 
@@ -159,6 +162,8 @@ void sw_client_ring_submit(struct sw_client_stripe *stripe, struct sw_client_fli
                            const struct sw_submission *submission)
 {
     struct sw_client_ring *ring = &stripe->ring;
+    assert(ring->memory != NULL && ring->in_flight < ring->entries);
+    assert(stripe->broken == 0 && flight->id != 0);
     struct sw_submission *slot = sw_ring_submission(ring->memory, ring->entries, ring->submitted);
     *slot = *submission;
     slot->id = flight->id;
@@ -219,6 +224,7 @@ bool sw_client_ring_spin(struct sw_client_stripe *stripe)
 {
     struct sw_client_ring *ring = &stripe->ring;
     const uint64_t limit = (uint64_t)stripe->client->spin_us * 1000;
+    assert(ring->memory != NULL && ring->in_flight > 0);
     if (limit == 0 || (ring->waited_ns > 2 * limit && ++ring->waits % SPIN_TRIALS != 0)) {
         return false;
     }

@@ -5,6 +5,7 @@
  */
 #include "client/send.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <sys/uio.h>
 
@@ -67,6 +68,7 @@ struct sw_client_flight *sw_client_queue(struct sw_client_stripe *stripe,
     flight->login_head = frame->login != NULL ? frame->login_head : NULL;
     flight->head_bytes = (uint32_t)head_bytes;
     flight->frame_bytes = (uint64_t)head_bytes + body_bytes;
+    assert(stripe->queue_count < SW_CLIENT_FLIGHTS_MAX);
     uint32_t last = (stripe->queue_first + stripe->queue_count) % SW_CLIENT_FLIGHTS_MAX;
     stripe->queue[last] = (uint32_t)(flight - stripe->flights);
     stripe->queue_count++;
@@ -123,6 +125,7 @@ static size_t frame_parts(const struct sw_client_flight *flight, struct iovec *i
         n = add(iov, n, flight->times_ms, bytes);
         n = add(iov, n, zeros, (size_t)sw_frame_align(bytes) - bytes);
     }
+    assert(n <= SW_CLIENT_FRAME_PARTS_MAX);
     return n;
 }
 
@@ -174,6 +177,7 @@ static void count_sent(struct sw_client_stripe *stripe, uint64_t bytes)
         stripe->queue_first = (stripe->queue_first + 1) % SW_CLIENT_FLIGHTS_MAX;
         stripe->queue_count--;
     }
+    assert(stripe->queue_count > 0 || stripe->queue_offset == 0);
 }
 
 static int64_t send_copied(struct sw_client_stripe *stripe)
@@ -191,6 +195,7 @@ static int64_t send_constant(struct sw_client_stripe *stripe, const struct sw_cl
     struct iovec parts[SW_CLIENT_FRAME_PARTS_MAX];
     size_t n = frame_parts(flight, parts);
     n = skip_parts(parts, n, stripe->queue_offset);
+    assert(n > 0); /* a frame that is completely sent leaves the queue */
     bool more = n > 1 || stripe->queue_count > 1;
     if (transport->held == 0 && parts[0].iov_len < SW_CLIENT_PAGES_BYTES) {
         return transport->calls->write(transport, parts, 1, more);

@@ -5,6 +5,7 @@
  */
 #include "client/shard_request.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,6 +66,7 @@ static bool reserve_parts(struct sw_client_cluster_request *request, uint32_t co
 /* Begins a part without keys. */
 static void begin_part(struct sw_client_cluster_request *request, uint32_t number, uint32_t shard)
 {
+    assert(number < request->parts_room);
     struct sw_client_shard_request *part = &request->parts[number];
     part->count = part->next = 0;
     part->state = SW_CLIENT_SHARD_REQUEST_EMPTY;
@@ -250,6 +252,7 @@ int sw_client_split_again(struct sw_client_cluster_request *request, uint32_t pa
 {
     const struct sw_slot_tables *tables = sw_slot_tables();
     const uint32_t before = request->parts_count;
+    assert(part < before && request->open > 0);
     for (uint32_t s = 0; s < topology->shard_count; s++) {
         places[s] = UINT32_MAX;
     }
@@ -280,6 +283,7 @@ int sw_client_split_again(struct sw_client_cluster_request *request, uint32_t pa
 bool sw_client_shard_request_reserve_answers(struct sw_client_shard_request *part)
 {
     const struct sw_client_cluster_request *request = part->request;
+    assert(part->count <= part->room);
     if (part->count <= part->answer_room) {
         return true;
     }
@@ -352,6 +356,7 @@ static void join_found(struct sw_client_cluster_request *request)
 void sw_client_join(struct sw_client_cluster_request *request)
 {
     bool any = false;
+    assert(request->open == 0);
     for (uint32_t p = 0; p < request->pieces_count; p++) {
         any |= request->pieces[p].previous != NULL;
     }

@@ -10,6 +10,7 @@
  */
 #include "client/step.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -160,6 +161,7 @@ void sw_client_step(struct sherwood *client, int limit_ms)
     if (look_at_ring(client, &limit_ms)) {
         return;
     }
+    assert(client->stripes_count <= SHERWOOD_STRIPES_MAX);
     struct pollfd fds[SHERWOOD_STRIPES_MAX];
     struct sw_client_stripe *stripes[SHERWOOD_STRIPES_MAX];
     uint64_t left_ms, before = sw_client_now_ms();
@@ -190,6 +192,7 @@ int sw_client_finish_call(struct sherwood *client, struct sw_client_call *call)
 {
     sw_client_send_all(client);
     while (call->flights > 0) {
+        assert(client->in_flight >= call->flights);
         sw_client_step(client, -1);
     }
     return call->status;

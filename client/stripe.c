@@ -5,6 +5,7 @@
  */
 #include "client/stripe.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -60,6 +61,7 @@ uint32_t sherwood_stripes(const struct sherwood *client)
 int sw_client_break(struct sw_client_stripe *stripe, int status, const char *format, ...)
 {
     struct sherwood *client = stripe->client;
+    assert(status != SHERWOOD_OK);
     if (stripe->broken != 0) {
         return stripe->broken;
     }
@@ -82,6 +84,7 @@ int sw_client_break(struct sw_client_stripe *stripe, int status, const char *for
             sw_client_flight_finish(stripe, &stripe->flights[i], status, NULL);
         }
     }
+    assert(stripe->in_flight == 0 && stripe->direct == 0 && stripe->ring.in_flight == 0);
     sw_client_stripe_watch(stripe);
     if (sherwood_stripes(client) == 0 && client->cluster == NULL) {
         client->broken = status;

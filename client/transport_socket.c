@@ -4,6 +4,7 @@
  * vmsplice moves them into a pipe, splice from there into the socket. The kernel takes references
  * instead of copies; the bytes are copied from the caller's memory when the receiver reads them.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -115,6 +116,7 @@ static int64_t socket_write_pages(struct sw_client_transport *transport, const v
                                   size_t bytes, bool more)
 {
     struct socket_transport *socket_transport = (struct socket_transport *)transport;
+    assert(transport->held <= bytes); /* the caller goes on where the last call ended */
     if (transport->held == 0 && !fill_pipe(socket_transport, data, bytes)) {
         return -1;
     }

@@ -3,14 +3,17 @@
  * wait.c - the calls that wait for submitted requests.
  */
 #include "client/cluster.h"
+
 #include "client/error.h"
 #include "client/send.h"
 #include "client/step.h"
+#include <assert.h>
 
 /* Removes a request from the list of those whose reply has been received. */
 static void unlink_done(struct sherwood *client, struct sherwood_request *request)
 {
     struct sherwood_request *before = NULL;
+    assert(request->_state == SW_CLIENT_REQUEST_DONE && client->done_last != NULL);
     for (struct sherwood_request *r = client->done_first; r != request; r = r->_next) {
         before = r;
     }

@@ -4,6 +4,7 @@
  */
 #include "table/image.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "table/expiring.h"
@@ -91,6 +92,7 @@ int sw_image_read(struct sw_image *image, uint32_t count, void *keys, void *valu
     struct sw_image_columns columns = {
         .room = count, .keys = keys, .values = values, .scores = scores};
     int status = image->backend->image_read(image->memory, &columns);
+    assert(columns.count <= count);
     *got = columns.count;
     return status;
 }
@@ -98,6 +100,7 @@ int sw_image_read(struct sw_image *image, uint32_t count, void *keys, void *valu
 void sw_image_drop(struct sw_image *image)
 {
     if (image != NULL) {
+        assert(sw_table_images(image->table) > 0);
         image->backend->image_drop(image->memory);
         atomic_fetch_sub_explicit(&image->table->images, 1, memory_order_relaxed);
         free(image);
@@ -111,6 +114,7 @@ void sw_image_claim(struct sw_table *table)
 
 void sw_image_unclaim(struct sw_table *table)
 {
+    assert(sw_image_is_claimed(table));
     atomic_fetch_sub_explicit(&table->image_claims, 1, memory_order_relaxed);
 }
 

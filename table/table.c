@@ -4,6 +4,7 @@
  */
 #include "table/table.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,6 +151,7 @@ int sw_table_create(const struct sw_table_config *config, struct sw_table **out,
     }
     struct sw_backend_facts facts = sw_table_facts_of(table);
     limit_operations(table, &facts);
+    assert(facts.together_ops_max == 0 || facts.collected_ops_max >= facts.together_ops_max);
     table->capacity_max = facts.max_capacity_slots;
     table->combines = facts.together_ops_max > 0;
     table->filters_slots = facts.filters_slots;
@@ -171,6 +173,7 @@ int sw_table_create(const struct sw_table_config *config, struct sw_table **out,
 void sw_table_destroy(struct sw_table *table)
 {
     if (table != NULL) {
+        assert(atomic_load_explicit(&table->images, memory_order_relaxed) == 0);
         if (table->combines) {
             sw_combiner_close(&table->combiner);
         }

@@ -4,6 +4,7 @@
  */
 #include "table/cache/growth.h"
 
+#include <assert.h>
 #include <time.h>
 
 /* Pause after a growth that failed. */
@@ -32,6 +33,7 @@ uint64_t sw_cache_growth_buckets(const struct sw_cache_growth *growth, uint64_t 
 
 void sw_cache_growth_moved(struct sw_cache_growth *growth, uint64_t buckets, uint64_t bytes)
 {
+    assert(buckets > 0 && buckets <= growth->most);
     __atomic_store_n(&growth->buckets, buckets, __ATOMIC_RELAXED);
     __atomic_store_n(&growth->bytes, bytes, __ATOMIC_RELAXED);
     growth->moves++;
@@ -47,6 +49,7 @@ static uint64_t layout_of(const struct sw_cache_growth *growth)
 
 uint64_t sw_cache_growth_cursor(const struct sw_cache_growth *growth, uint64_t slot)
 {
+    assert(slot >> SLOT_BITS == 0);
     return layout_of(growth) << SLOT_BITS | slot;
 }
 
@@ -54,6 +57,7 @@ uint64_t sw_cache_growth_slot(const struct sw_cache_growth *growth, uint64_t cur
 {
     uint64_t slot = cursor & ((1ULL << SLOT_BITS) - 1);
     uint64_t layout = cursor >> SLOT_BITS;
+    assert(growth->buckets > 0);
     if (layout != 0 && layout != layout_of(growth)) {
         return 0;
     }

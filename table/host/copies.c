@@ -4,6 +4,7 @@
  */
 #include "table/host/copies.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
@@ -103,6 +104,7 @@ struct sw_copies *sw_copies_create(uint32_t copy_bytes, uint64_t array_bytes)
     copies->chunk_bytes = chunk_bytes_for(copy_bytes, array_bytes);
     copies->pool_bytes = CHUNKS * copies->chunk_bytes;
     copies->patience_ns = PATIENCE_NS;
+    assert(copy_bytes > 0 && copy_bytes <= copies->chunk_bytes);
     pthread_mutex_init(&copies->mutex, NULL);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -149,6 +151,7 @@ static bool wait_for_chunk(struct sw_copies *copies)
 static void put_full(struct sw_copies *copies)
 {
     struct sw_chunk *chunk = copies->filling;
+    assert(chunk != NULL && chunk->used > 0);
     chunk->next = NULL;
     *(copies->full != NULL ? &copies->last_full->next : &copies->full) = chunk;
     copies->last_full = chunk;
@@ -177,6 +180,7 @@ uint8_t *sw_copies_reserve(struct sw_copies *copies, struct sw_chunk **of)
         }
         place = chunk->data + (uint64_t)chunk->used++ * copies->copy_bytes;
         *of = chunk;
+        assert((uint64_t)chunk->used * copies->copy_bytes <= copies->chunk_bytes);
         if (((uint64_t)chunk->used + 1) * copies->copy_bytes > copies->chunk_bytes) {
             put_full(copies);
         }
@@ -202,6 +206,7 @@ struct sw_chunk *sw_copies_take(struct sw_copies *copies, struct sw_chunk *last,
     struct sw_chunk *taken = NULL;
     pthread_mutex_lock(&copies->mutex);
     if (last != NULL) {
+        assert(last->filled == last->used);
         last->used = last->filled = 0;
         last->next = copies->free;
         copies->free = last;

@@ -4,6 +4,7 @@
  */
 #include "table/host/guard.h"
 
+#include <assert.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@ uint64_t sw_guard_bytes(uint64_t bytes)
 static void copy_piece(const struct sw_guard *guard, uint64_t piece, uint8_t *to)
 {
     uint64_t at = piece * SW_GUARD_PIECE;
+    assert(at < guard->bytes);
     uint64_t left = guard->bytes - at;
     if (left < SW_GUARD_PIECE) {
         memset(to + left, 0xFF, (size_t)(SW_GUARD_PIECE - left));
@@ -50,6 +52,7 @@ static bool is_done(const struct sw_guard *guard, uint64_t piece)
 
 static void finish_piece(struct sw_guard *guard, uint64_t piece)
 {
+    assert(__atomic_load_n(&guard->states[piece], __ATOMIC_RELAXED) == SW_GUARD_TAKEN);
     __atomic_store_n(&guard->states[piece], SW_GUARD_DONE, __ATOMIC_RELEASE);
 }
 

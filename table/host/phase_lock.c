@@ -4,6 +4,8 @@
  */
 #include "table/host/phase_lock.h"
 
+#include <assert.h>
+
 #include "table/table.h"
 
 int sw_phase_lock_init(struct sw_phase_lock *lock)
@@ -24,6 +26,7 @@ int sw_phase_lock_init(struct sw_phase_lock *lock)
 
 void sw_phase_lock_fini(struct sw_phase_lock *lock)
 {
+    assert(lock->readers == 0 && lock->serving == lock->next);
     pthread_cond_destroy(&lock->changed);
     pthread_mutex_destroy(&lock->mutex);
 }
@@ -46,6 +49,7 @@ void sw_phase_lock_enter_read(struct sw_phase_lock *lock)
 void sw_phase_lock_leave_read(struct sw_phase_lock *lock)
 {
     pthread_mutex_lock(&lock->mutex);
+    assert(lock->readers > 0);
     if (--lock->readers == 0 && lock->next != lock->serving) {
         pthread_cond_broadcast(&lock->changed);
     }
@@ -79,6 +83,7 @@ uint64_t sw_phase_lock_enter_alone(struct sw_phase_lock *lock)
 uint64_t sw_phase_lock_count(struct sw_phase_lock *lock)
 {
     pthread_mutex_lock(&lock->mutex);
+    assert(lock->readers == 0 && lock->serving != lock->next); /* the caller holds the lock */
     uint64_t writers = ++lock->writers;
     pthread_mutex_unlock(&lock->mutex);
     return writers;
@@ -87,6 +92,7 @@ uint64_t sw_phase_lock_count(struct sw_phase_lock *lock)
 void sw_phase_lock_leave_write(struct sw_phase_lock *lock)
 {
     pthread_mutex_lock(&lock->mutex);
+    assert(lock->readers == 0 && lock->serving != lock->next);
     lock->serving++;
     if (lock->next != lock->serving) {
         pthread_cond_broadcast(&lock->changed);
@@ -105,6 +111,7 @@ uint64_t sw_phase_lock_writers(struct sw_phase_lock *lock)
 void sw_phase_lock_set_writers(struct sw_phase_lock *lock, uint64_t writers)
 {
     pthread_mutex_lock(&lock->mutex);
+    assert(lock->readers == 0 && lock->serving == lock->next);
     lock->writers = writers;
     pthread_mutex_unlock(&lock->mutex);
 }

@@ -4,6 +4,7 @@
  */
 #include "table/host/pool.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -73,6 +74,7 @@ static int start_worker(struct worker *worker)
 static void join_workers(struct sw_pool *pool)
 {
     pthread_mutex_lock(&pool->mutex);
+    assert(pool->running == 0);
     pool->stop = true;
     pthread_cond_broadcast(&pool->work);
     pthread_mutex_unlock(&pool->mutex);
@@ -84,6 +86,7 @@ static void join_workers(struct sw_pool *pool)
 int sw_pool_create(uint32_t threads, struct sw_pool **out)
 {
     *out = NULL;
+    assert(threads > 0);
     struct sw_pool *pool = calloc(1, sizeof(*pool) + threads * sizeof(pool->workers[0]));
     if (pool == NULL) {
         return SW_E_NOMEM;
@@ -139,6 +142,7 @@ void sw_pool_run(struct sw_pool *pool, sw_pool_job *job, void *context)
 {
     if (pool->started > 0) {
         pthread_mutex_lock(&pool->mutex);
+        assert(pool->running == 0 && !pool->stop);
         pool->job = job;
         pool->context = context;
         pool->running = pool->started;

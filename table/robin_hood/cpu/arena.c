@@ -4,6 +4,7 @@
  */
 #include "table/robin_hood/cpu/arena.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <sys/mman.h>
 
@@ -76,6 +77,7 @@ static int map_pieces(void *memory, uint64_t from, uint64_t to)
 int sw_arena_map(struct sw_arena *arena, uint64_t rows)
 {
     const uint64_t available = sw_memory_available();
+    assert(arena->high <= arena->mapped && rows <= arena->reserved);
     if (rows <= arena->mapped) {
         return SW_OK;
     }
@@ -114,6 +116,8 @@ void sw_arena_limit(struct sw_arena *arena, uint64_t rows)
 
 void sw_arena_trim(struct sw_arena *arena, uint64_t rows)
 {
+    assert(rows <= arena->mapped && arena->high <= rows);
+    assert(arena->free_count <= arena->high);
     unmap_pieces(arena->rows, rows * arena->stride, arena->mapped * arena->stride);
     unmap_pieces(arena->free, rows * sizeof(*arena->free), arena->mapped * sizeof(*arena->free));
     arena->mapped = rows;

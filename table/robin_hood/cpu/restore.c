@@ -4,6 +4,7 @@
  */
 #include "table/robin_hood/cpu/restore.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +34,7 @@ static void cut_segments(struct sw_cpu_restore *restore)
            (buckets >> restore->segment_shift) >= SEGMENTS_MAX) {
         restore->segment_shift++;
     }
+    assert(buckets > 0);
     restore->segments = (uint32_t)(((buckets - 1) >> restore->segment_shift) + 1);
 }
 
@@ -179,6 +181,7 @@ static int finish(struct sw_cpu_restore *restore)
     if (total > cpu->geometry.occupied_max || restore->rows > cpu->arena.mapped) {
         return SW_E_FULL;
     }
+    assert(restore->overflow_count <= total);
     cpu->arena.high = restore->rows;
     cpu->state = (struct sw_state){.occupied = total - restore->overflow_count,
                                    .side_value = restore->side_value,
