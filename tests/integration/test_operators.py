@@ -116,7 +116,7 @@ def config_set_is_all_or_nothing():
                 (("connections-max", 9, "output-bytes-pause", "1G"), ("output-bytes-max",)),
                 (("connections-max", 9, "log-level"), ("syntax error",)),
                 (("connections-max", "9" * 500), ("too long",)),
-                (("connections-max", "9\0"), ("no text",))):
+                (("connections-max", "9\0"), ("has a zero byte",))):
             error_of(replies.ask("CONFIG", "SET", *arguments), *words)
             equal(setting(replies, "connections-max"), "10000", arguments)
 

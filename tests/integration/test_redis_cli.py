@@ -48,7 +48,7 @@ def number_errors():
                       f"GETSET 1 {word}", f"SETNX 3 {word}", f"TTL {word}", f"GETDEL {word}"]
         shown = server.redis_cli("--no-raw", stdin="\n".join(typed) + "\n").splitlines()
         for line, answer in zip(typed, shown, strict=True):
-            check(re.fullmatch(rf"\(error\) ERR [a-z ]*{RANGE}(; for texts .*)?", answer), f"{line}: {answer}")
+            check(re.fullmatch(rf"\(error\) ERR [a-z ]*{RANGE}(; for string(s| keys) .*)?", answer), f"{line}: {answer}")
         equal(server.redis_cli("--no-raw", stdin="MGET 1 2\nDBSIZE\n"),
               '1) "10"\n2) "20"\n(integer) 2\n', "after refused commands")
 
