@@ -7,7 +7,7 @@ SHERWOOD_SEED=N repeats a run that failed."""
 
 import contextlib
 import random
-import time
+import threading
 
 from cluster import key_in, slot_of, topology
 from harness import BUILD, case, check, drawn_seed, equal, eventually, main, run
@@ -138,16 +138,40 @@ def killed():
         check_nodes(servers)
 
 
-@contextlib.contextmanager
-def far_link(servers, epoch=2):
-    """What the first node sends goes by a slow link: writes follow the snapshot for some time."""
-    def place(port, number):
-        text = topology(number, [{"port": port, "slots": [[0, 8191]]}, {"port": servers[1].port, "slots": [[8192, 16383]]}])
-        for server in servers:
+class Link:
+    """A link for what the first node sends. It stands still after the snapshot of a move, until it goes on."""
+
+    def __init__(self, servers, epoch=2):
+        self.servers, self.epoch = servers, epoch
+        self.stands, self.goes = threading.Event(), threading.Event()
+        self.relay = Relay(servers[0].port, self.pass_on)
+
+    def pass_on(self, data):
+        """For each piece: the first one that the source sent in this phase holds up all others."""
+        if not self.goes.is_set() and self.servers[0].status()["phase"] == "stream":
+            self.stands.set()
+            self.goes.wait(120)
+        return data
+
+    def place(self, port, epoch):
+        text = topology(epoch, [{"port": port, "slots": [[0, 8191]]}, {"port": self.servers[1].port, "slots": [[8192, 16383]]}])
+        for server in self.servers:
             server.set_topology(text)
-    with Relay(servers[0].port, lambda data: time.sleep(0.25) or data) as relay:
-        place(relay.port, epoch)
-        yield lambda: place(servers[0].port, epoch + 10)
+
+    def wait(self):
+        check(self.stands.wait(60), "the snapshot is there")
+
+    def leave(self):
+        """The nodes use no link any more."""
+        self.place(self.servers[0].port, self.epoch + 10)
+
+    def __enter__(self):
+        self.place(self.relay.port, self.epoch)
+        return self
+
+    def __exit__(self, *what):
+        self.goes.set()
+        self.relay.__exit__(*what)
 
 
 def on_gpu(number, *flags):
@@ -167,7 +191,7 @@ def with_clock(keeper=Keeper):
 
 def move_ahead(keeper):
     """To a target whose clock is an hour ahead."""
-    with with_clock(keeper) as ((one, two), clock), far_link((one, two)):
+    with with_clock(keeper) as ((one, two), clock), Link((one, two)) as link:
         clock.set(HOUR)
         stays, goes, later = [key_in(100, 300, skip) for skip in range(3)]
         own, soon = key_in(9000, 9999), [key_in(100, 300, skip) for skip in range(3, 30)]
@@ -178,12 +202,14 @@ def move_ahead(keeper):
             replies = Replies(connection)
             equal([replies.read() for _ in soon], ["OK"] * len(soon), "keys that the source sweeps meanwhile")
         process = mover((one, two), "100-300", "s0", "s1")
-        eventually(lambda: one.status()["phase"] == "stream", "the snapshot is there")
+        link.wait()
         eventually(lambda: two.metrics()["sherwood_expired_total"] > 0, "the target sweeps its own keys")
         swept = one.metrics()["sherwood_expired_total"]
-        time.sleep(0.25)  # two sweeps
-        check(one.metrics()["sherwood_expired_total"] > swept and one.status()["phase"] == "stream", "the source sweeps, too")
+        equal(one.ask("SET", soon[0], 5, "PX", 50), "OK", "one that expires behind the snapshot")
+        eventually(lambda: one.metrics()["sherwood_expired_total"] > swept, "the source sweeps")
+        equal(one.status()["phase"], "stream", "meanwhile")
         equal(one.ask("PERSIST", stays), 1, "PERSIST")
+        link.goes.set()
         moved(process)
         equal([two.ask("PTTL", stays), two.ask("GET", goes), two.ask("GET", later)], [-1, None, b"3"], "from here on its clock says")
         eventually(lambda: two.ask("DBSIZE") == 2, "and it sweeps")
@@ -247,13 +273,14 @@ def targets_without_times():
         equal(one.ask("MSET", key, 1), "OK", "MSET")
         moved(mover((one, two), "100-200", "s0", "s1"))
         moved(mover((one, two), "100-200", "s1", "s0"))
-        with far_link((one, two), 50) as near:
+        with Link((one, two), 50) as link:
             process = mover((one, two), "100-300", "s0", "s1")
-            eventually(lambda: one.status()["phase"] == "stream", "the snapshot is there")
+            link.wait()
             equal(one.ask("SET", soon, 2, "PXAT", FAR), "OK", "a time, while slots are on their way")
+            link.goes.set()
             said = process.communicate(timeout=60)[0]
             eventually(lambda: one.rests() and two.rests(), "it is given up")
-            near()
+            link.leave()
         check("the slots were not moved" in said and says in said, said)
         said = run(CLI, "-q", "-p", one.port, "cluster", "move", "100-300", "s0", "s1", rc=1)
         check(f"the slots were not moved: the source: {says}" in said, said)
