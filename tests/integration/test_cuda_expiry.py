@@ -141,12 +141,13 @@ def texts_of_keys():
         kept = ("--data-dir", directory, "--appendonly", "yes", "--appendfsync", "no")
         with Server(*texts, *kept, program=EMULATED, stop_rc=-9) as server, server.connect() as connection:
             replies = wire.Replies(connection)
-            equal(replies.ask("SET", key, "one", "PX", 3000), "OK", "SET")
+            equal(replies.ask("SET", key, "one", "EX", 1000), "OK", "SET")
             equal([replies.ask(*words) for words in (("GET", twin), ("SET", twin, 2, "EX", 9), ("EXPIRE", twin, 9), ("TTL", twin), ("DEL", twin))],
                   [COLLISION] * 5, "while it lives")
             equal(replies.ask("GET", key), b"one", "it has lost nothing")
             for i, each in enumerate(keys):
                 equal(replies.ask("SET", each, b"v%d" % i, "PXAT", FAR + i), "OK", "SET")
+            equal(replies.ask("PEXPIRE", key, 300), 1, "PEXPIRE")
             eventually(lambda: replies.ask("EXISTS", twin) == 0, "its time comes", 30)
             equal([replies.ask("SET", twin, "two", "PXAT", FAR), replies.ask("GET", key), replies.ask("GET", twin)],
                   ["OK", COLLISION, b"two"], "the other's")

@@ -299,18 +299,25 @@ def asked(connection, *frame, **header):
 def by_the_clock():
     """relative times count from when the server carries the frame out; a key is absent from then on, and counted as expired"""
     with Server(*CPU) as server, server.connect() as connection, session(server) as replies:
-        began = now_ms()
-        equal(asked(connection, wire.SET, (1, 2, 3), (5, 6, 7), times=wire.IN, each_ms=(300, 10**6, 300)).hits, 0, "SET")
-        got = asked(connection, wire.TTL, (1, 2, 4), want_values=True)
+        def before_its_time():
+            """The replies while the keys are there; none if this program was held up for longer than they live."""
+            equal(replies.ask("FLUSHALL"), "OK", "FLUSHALL")
+            expired, began = server.metrics()["sherwood_expired_total"], now_ms()
+            got = (asked(connection, wire.SET, (1, 2, 3), (5, 6, 7), times=wire.IN, each_ms=(300, 10**6, 300)),
+                   asked(connection, wire.TTL, (1, 2, 4), want_values=True),
+                   asked(connection, wire.EXPIRE, (3,), want_values=True, times=wire.IN, time_ms=10**7))
+            return (expired, began, *got) if now_ms() < began + 300 else None
+        expired, began, stored, got, taken = eventually(before_its_time, "three frames within 0.3 s")
+        equal(stored.hits, 0, "SET")
         equal([got.width, got.has_values, got.found()], [8, True, [1, 1, 0]], "TTL")
         at = got.values()
         check(began + 300 <= at[0] <= now_ms() + 300 and at[1] - at[0] == 10**6 - 300 and at[2] == 0, at)
-        equal(asked(connection, wire.EXPIRE, (3,), want_values=True, times=wire.IN, time_ms=10**7).values(), [7], "GETEX")
+        equal(taken.values(), [7], "GETEX")
         time.sleep(max(0, at[0] - now_ms()) / 1000 + .01)
         got = asked(connection, wire.GET, (1, 2, 3), want_values=True)
         equal([got.values(), got.found(), got.hits], [[0, 6, 7], [0, 1, 1], 2], "one is gone")
         eventually(lambda: replies.ask("DBSIZE") == 2, "it is swept", 20)
-        equal(server.metrics()["sherwood_expired_total"], 1, "expired")
+        equal(server.metrics()["sherwood_expired_total"] - expired, 1, "expired")
         equal(asked(connection, wire.EXPIRE, (2,), times=wire.AT, time_ms=1).hits, 1, "over already")
         equal(replies.ask("EXISTS", 2), 0, "so it is removed")
 
