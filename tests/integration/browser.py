@@ -55,7 +55,7 @@ class Browser:
         with contextlib.suppress(Exception):
             self.call("Browser.close", seconds=5)
         try:
-            self.process.wait(10)
+            self.process.wait(60)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()

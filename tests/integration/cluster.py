@@ -121,7 +121,7 @@ class Redis:
             if self.process.poll() is not None:
                 return "gone"
             try:
-                with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
+                with socket.create_connection(("127.0.0.1", self.port), timeout=20) as connection:
                     pid = str(self.process.pid).encode()
                     return b"process_id:" + pid in Replies(connection).ask("INFO", "server")
             except (OSError, Closed):  # another program may also have the port

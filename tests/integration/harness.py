@@ -123,7 +123,7 @@ def talk_to_redis(*lines):
     """talk with a redis-server: what is held against Sherwood is what redis has."""
     with redis_server() as path, socket.socket(socket.AF_UNIX) as connection:
         connection.connect(path)
-        connection.settimeout(10)
+        connection.settimeout(30)
         talk(wire.Replies(connection), *lines)
 
 
@@ -311,7 +311,7 @@ class Server:
         return run("redis-cli", "-h", self.host, "-p", self.port, *arguments, **options)
 
     def http_connection(self):
-        return http.client.HTTPConnection(self.host, self.http_port, timeout=10 * SLOWER)
+        return http.client.HTTPConnection(self.host, self.http_port, timeout=30 * SLOWER)
 
     def http(self, path, method="GET", headers=None):
         """(status, headers, text); status 0 if nobody answers."""

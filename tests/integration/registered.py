@@ -33,7 +33,7 @@ class Gateway:
         self.port = etcd.clients[member]
 
     def post(self, path, body):
-        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)) as connection:
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)) as connection:
             connection.request("POST", path, json.dumps(body))
             return json.loads(connection.getresponse().read())
 

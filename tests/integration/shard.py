@@ -125,7 +125,7 @@ class Member:
         self.server.process.send_signal(number)
         self.is_stopped = number == signal.SIGSTOP
 
-    def ask(self, *words, seconds=5):
+    def ask(self, *words, seconds=20):
         with socket.create_connection((self.host, self.port), seconds) as connection:
             connection.settimeout(seconds)
             return wire.Replies(connection).ask(*words)

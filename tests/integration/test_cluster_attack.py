@@ -218,7 +218,7 @@ def ended(connection):
 @case
 def half_targets():
     """who begins as the target of a move and then says nothing, half or wrong things takes no slot, and the source serves on"""
-    with nodes(2, "--repl-timeout", "1") as (source, target):
+    with nodes(2, "--repl-timeout", "3") as (source, target):
         equal(source.ask("SET", key_in(0, 0), 7), "OK", "SET")
         slot = slot_of(key_in(0, 0))
         older = source.ask("EXPORTSLOTS", 2, 1, node_id(1), node_id(0), 1, 8, 8, 0, 1 << 12, 1, slot)

@@ -33,7 +33,7 @@ def ask(connection, *words):
 
 
 def open_connection(server):
-    return redis.Connection(host=server.host, port=server.port, socket_timeout=10)
+    return redis.Connection(host=server.host, port=server.port, socket_timeout=30)
 
 
 def reply_or_error(connection, *words):
@@ -238,7 +238,7 @@ def help_of_subcommands():
 def commands_of_redis():
     """every command that a redis-server lists is there, or refused in words that say why"""
     with redis_server() as path, Server() as server:
-        other = redis.UnixDomainSocketConnection(path=path, socket_timeout=10)
+        other = redis.UnixDomainSocketConnection(path=path, socket_timeout=30)
         listed = [name.decode() for name in ask(other, "COMMAND", "LIST")]
         check(len(listed) > 200, listed)
         connection = open_connection(server)

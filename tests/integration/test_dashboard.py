@@ -65,7 +65,7 @@ class Prometheus:
     def get(self, path, **arguments):
         url = f"http://127.0.0.1:{self.port}/api/v1/{path}?{urllib.parse.urlencode(arguments)}"
         try:
-            with urllib.request.urlopen(url, timeout=10) as reply:
+            with urllib.request.urlopen(url, timeout=30) as reply:
                 return json.load(reply)["data"]
         except urllib.error.HTTPError as refused:
             if refused.code == 503:  # it starts

@@ -55,7 +55,7 @@ def times_are_changes():
             r.expire(4, 700)
             eventually(lambda: r.info("persistence")["rdb_changes_since_last_save"] == 0, "--save")
             r.shutdown(nosave=True)
-            server.process.wait(10)
+            server.process.wait(60)
         with serve(path) as server:
             r = client(server)
             equal([r.ttl(1), r.ttl(4) > 600], [-1, True], "as saved")
@@ -273,7 +273,7 @@ def a_slow_disk_takes_the_history():
                 connection.sendall(wire.command("REPLICAOF", "NO", "ONE"))
                 eventually(lambda: faults.sync.waiting == 1, "the sync")
                 with server.connect() as other:
-                    other.settimeout(10)
+                    other.settimeout(30)
                     replies = wire.Replies(other)
                     for _ in range(20):  # iterations of the loop, which looks what became of the order
                         equal(replies.ask("GET", 1), b"1", "reads")

@@ -32,7 +32,7 @@ class HttpsServer(Server):
         return context
 
     def http_connection(self):
-        return http.client.HTTPSConnection(self.host, self.http_port, timeout=10 * SLOWER, context=self.context())
+        return http.client.HTTPSConnection(self.host, self.http_port, timeout=30 * SLOWER, context=self.context())
 
     def raw(self):
         return socket.create_connection((self.host, self.http_port), timeout=20 * SLOWER)

@@ -95,7 +95,7 @@ def limits_hold_at_once():
         equal(replies.ask("CONFIG", "SET", "maxclients", 5, "request-timeout-ms", 0), "OK", "5")
         with server.connect() as second:
             equal(wire.Replies(second).ask("PING"), "PONG", "room again")
-            equal(replies.ask("CONFIG", "SET", "idle-timeout-ms", 200), "OK", "idle-timeout-ms")
+            equal(replies.ask("CONFIG", "SET", "idle-timeout-ms", 3000), "OK", "idle-timeout-ms")
 
             def others():
                 replies.ask("PING")

@@ -307,7 +307,7 @@ def daemon_dies():
 @case
 def daemon_is_silent():
     """a daemon that stops answering: Timeout, of every kind of call, and the next call connects anew"""
-    with daemon() as server, sherwood.connect(server.unix, timeout=1.0) as c:
+    with daemon() as server, sherwood.connect(server.unix, timeout=3.0) as c:
         c[1] = 1
         c.submit.get_many([1]).result()
 

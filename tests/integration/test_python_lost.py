@@ -110,11 +110,11 @@ def durable():
 def durable_of_futures():
     """wait_durable and wait_replicas cover what submit and aio have written, and raise Lost with their connections"""
     with tempfile.TemporaryDirectory() as folder, logged(folder) as server, \
-            sherwood.connect(server.address(), timeout=1) as c:
+            sherwood.connect(server.address(), timeout=3) as c:
         asyncio.run(waits_for(c, server, lambda: c.aio.set_many([3], 1)))
         raises(sherwood.Refused, "aio", c.wait_replicas, 0)
     with tempfile.TemporaryDirectory() as folder, logged(folder) as server, \
-            sherwood.connect(server.address(), timeout=1) as c:
+            sherwood.connect(server.address(), timeout=3) as c:
         asyncio.run(waits_for(c, server, lambda: asyncio.wrap_future(c.submit.set_many([3], 1))))
         equal((c.wait_replicas(0), c.wait_replicas(1, 0.3)), (0, 0))
         cut(server)

@@ -344,7 +344,7 @@ def forks():
 @case
 def run_many_is_lost():
     """run_many goes through regions as other calls do: after a Timeout during it the region is lost"""
-    with daemon() as server, sherwood.connect(server.unix, timeout=1.0) as c, c.region(1 << 16) as r:
+    with daemon() as server, sherwood.connect(server.unix, timeout=3.0) as c, c.region(1 << 16) as r:
         keys = r.copy(np.arange(100, dtype=U8))
         c.set_many(keys, keys)
         requests = by_socket(c)[1]
@@ -388,7 +388,7 @@ def daemon_dies():
             equal(by_socket(c)[1], 1, "a region without a call in flight goes on with the next connection")
             c.close()
         server.stop = lambda: None  # it was killed
-    with daemon() as server, sherwood.connect(server.unix, timeout=1.0) as c:
+    with daemon() as server, sherwood.connect(server.unix, timeout=3.0) as c:
         with c.region(1 << 16) as r:
             keys = r.copy(np.arange(100, dtype=U8))
             c.set_many(keys, keys)

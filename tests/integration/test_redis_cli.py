@@ -162,7 +162,7 @@ def modes():
     """redis-cli --stat and --latency find what they need"""
     with Server() as server:
         server.redis_cli(stdin="SET 1 1\nSET 2 2\n")
-        shown = watch(server, "--stat", "-i", "0.1", lines=5, seconds=10)
+        shown = watch(server, "--stat", "-i", "0.1", lines=5, seconds=60)
         check(len(shown) >= 4 and re.match(r"\d+\s", shown[2]) and shown[2].startswith("2"),
               f"--stat: {shown}")
         shown = server.redis_cli("--latency", "--raw", "-i", "1", timeout=20)

@@ -105,7 +105,7 @@ def wait_counts():
     """WAIT counts replicas that have the write; what it counted is there after kill -9, and the replica takes over"""
     with to_be_killed(Server(*SMALL)) as primary, replica_of(primary.port) as replica, \
             to_be_killed(replica_of(primary.port)) as other:
-        eventually(lambda: info(primary).get("connected_slaves") == "2", "both are there", 10)
+        eventually(lambda: info(primary).get("connected_slaves") == "2", "both are there")
         with session(primary) as replies:
             for i in range(50):
                 replies.ask("SET", i, i + 1)
@@ -325,7 +325,7 @@ def falls_behind():
     """a replica that is behind by more than the backlog is dropped, and begins anew"""
     with Server(*SMALL, "--repl-backlog-bytes", "1M") as primary, Relay(primary.port) as relay, \
             replica_of(relay.port) as replica:
-        eventually(lambda: info(replica)["master_link_status"] == "up", "connected", 10)
+        eventually(lambda: info(replica)["master_link_status"] == "up", "connected")
         resyncs = int(info(replica)["sherwood_resyncs"])
         relay.held.set()
         with session(primary) as replies:
@@ -357,7 +357,7 @@ def refusals():
             check("ERR" in str(ask(server, "REPLICAOF", host, port)), (host, port))
             equal(info(server)["role"], "master", host)
         equal(ask(narrow, "REPLICAOF", "127.0.0.1", server.port), "OK", "begins")
-        eventually(lambda: "the replica has 4, the primary 8" in narrow.log(), "both sides are said", 10)
+        eventually(lambda: "the replica has 4, the primary 8" in narrow.log(), "both sides are said")
         equal((ask(narrow, "REPLICAOF", "NO", "ONE"), ask(narrow, "SET", 1, 1)), ("OK", "OK"), "goes back")
     with Server("--engine", "cache") as cache:
         check("the engine is cache" in str(ask(cache, "REPLICAOF", "127.0.0.1", 1)), "the cache engine")
@@ -399,7 +399,7 @@ def transactions_wait_for_the_table():
             with connection:
                 connection.recv(4096)
                 connection.sendall(b"+SNAPSHOT " + b"a" * 40 + b" 0 1\r\n")
-                eventually(lambda: info(server)["master_sync_in_progress"] == "1", "a snapshot is on its way", 10)
+                eventually(lambda: info(server)["master_sync_in_progress"] == "1", "a snapshot is on its way")
                 equal(str(replies.ask("EXEC")), "EXECABORT Transaction discarded because of: LOADING Sherwood is "
                       "loading the dataset in memory", "EXEC")
                 equal(empty.ask("EXEC"), ["PONG"], "one that needs no table")

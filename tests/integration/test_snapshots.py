@@ -110,13 +110,13 @@ def stops_save():
         with place.server() as server:
             client(server).set(3, 4)
             client(server).shutdown(nosave=True)
-            server.process.wait(10)
+            server.process.wait(60)
         equal(len(place.files()), 1, "NOSAVE")
         with place.server() as server:
             equal(client(server).dbsize(), 1, "NOSAVE")
             client(server).set(5, 6)
             client(server).shutdown(save=True)
-            server.process.wait(10)
+            server.process.wait(60)
         with place.server("--snapshots-keep", "1") as server:
             equal(client(server).dbsize(), 2, "SAVE")
             client(server).flushall()
@@ -407,7 +407,7 @@ def look_early(r, path, http_port):
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(path)
         status = call(connection, wire.GET, [1]).status
-    page = http.client.HTTPConnection("127.0.0.1", http_port, timeout=10)
+    page = http.client.HTTPConnection("127.0.0.1", http_port, timeout=30)
     page.request("GET", "/readyz")
     answer = page.getresponse()
     text = answer.read().decode()

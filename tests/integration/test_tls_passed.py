@@ -37,7 +37,7 @@ def passed_by_the_service_manager():
 
     def connects(port):
         try:
-            socket.create_connection(("127.0.0.1", port), timeout=5).close()
+            socket.create_connection(("127.0.0.1", port), timeout=30).close()
             return True
         except OSError:
             return False

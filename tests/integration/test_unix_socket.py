@@ -89,7 +89,7 @@ def only_unix_socket():
             return False
     eventually(ping, "PING")
     process.send_signal(signal.SIGTERM)
-    equal(process.wait(10), 0, "exit status")
+    equal(process.wait(60), 0, "exit status")
     log.close()
 
 

@@ -125,7 +125,7 @@ def nothing_before_login():
 @case
 def little_before_login():
     """before a login a connection may send 10 arguments and 16 KiB, and not for long"""
-    with guarded("--login-timeout-ms", "1500") as server, Moves(server, login_timeouts=2):
+    with guarded("--login-timeout-ms", "3000") as server, Moves(server, login_timeouts=2):
         for data, error in ((b"*11\r\n", "ERR Protocol error: unauthenticated multibulk length"),
                             (b"*2\r\n$4\r\nAUTH\r\n$16385\r\n",
                              "ERR Protocol error: unauthenticated bulk length"),
@@ -374,13 +374,13 @@ def protected_mode():
         with Server("--bind", "0.0.0.0", *flags) as server:
             equal(session(server).ask("PING"), "PONG" if "--requirepass-file" not in flags else NOAUTH,
                   "loopback")
-            far = socket.create_connection((address, server.port), timeout=10 * SLOWER)
+            far = socket.create_connection((address, server.port), timeout=30 * SLOWER)
             far.sendall(b"PING\r\n")
             reply = wire.Replies(far).read()
             check(served == (not str(reply).startswith("DENIED")), f"{flags}: {reply}")
             if not served:
                 check("--requirepass-file" in reply and "--protected-mode no" in reply, reply)
-                frames = socket.create_connection((address, server.port), timeout=10 * SLOWER)
+                frames = socket.create_connection((address, server.port), timeout=30 * SLOWER)
                 frames.sendall(hello())
                 equal(wire.read_frame(frames).status, wire.NO_AUTH, "by frames")
 
