@@ -444,12 +444,12 @@ Test(async, slow_bodies_by_tcp)
     static const struct {
         struct pace pace;
         int status;
-    } cases[] = {{{1000, 4}, SHERWOOD_OK}, {{100000, 4}, SHERWOOD_OK}, {{70000, -1}, -5}};
+    } cases[] = {{{1000, 9}, SHERWOOD_OK}, {{50000, 9}, SHERWOOD_OK}, {{70000, -1}, -5}};
     uint64_t *arrays = calloc(2 * 65536, 8);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct pace pace = cases[i].pace;
         const struct sherwood_options options = {.size = sizeof(struct sherwood_options),
-                                                 .request_timeout_ms = 800};
+                                                 .request_timeout_ms = 2000};
         sw_fake_start_with(&server, paced, &pace, SW_FAKE_TCP);
         cr_assert_eq(sherwood_connect(server.address, &options, &client), SHERWOOD_OK);
         int rc = sherwood_get(client, arrays, 65536, arrays + 65536, NULL);

@@ -149,7 +149,7 @@ static void teardown(void)
     sw_fake_stop(&node.server);
 }
 
-TestSuite(cluster_lies, .init = setup, .fini = teardown, .timeout = 30);
+TestSuite(cluster_lies, .init = setup, .fini = teardown, .timeout = 120);
 
 Test(cluster_lies, a_scan_ends_with_its_connection)
 {

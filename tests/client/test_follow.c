@@ -106,12 +106,12 @@ static void teardown(void)
     }
 }
 
-TestSuite(follow, .init = setup, .fini = teardown, .timeout = 30);
+TestSuite(follow, .init = setup, .fini = teardown, .timeout = 120);
 
 static int open_handle(const char *address, uint32_t stripes)
 {
     struct sherwood_options options = SHERWOOD_OPTIONS_INIT;
-    options.connect_timeout_ms = 600;
+    options.connect_timeout_ms = 1500;
     options.stripes = stripes;
     return sherwood_connect_text(address, &options, &client, text, sizeof(text));
 }

@@ -126,7 +126,7 @@ static uint8_t *map_as_server(void)
 Test(region_end, a_timeout_takes_arrays_from_the_server)
 {
     const size_t count = PAGES_OF_ONE_ARRAY * 4096 / sizeof(uint64_t);
-    open_region(1, 100);
+    open_region(1, 1000);
     uint8_t *of_server = map_as_server();
     uint64_t *keys = sherwood_region_allocate(region, KEYS * sizeof(*keys));
     uint64_t *values = sherwood_region_allocate(region, count * sizeof(*values));

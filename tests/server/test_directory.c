@@ -110,7 +110,7 @@ Test(directory, a_directory_that_only_an_earlier_version_has_locked_is_refused)
     remove_place(&place);
 }
 
-Test(directory, what_is_not_a_regular_file_is_refused_and_not_waited_for, .timeout = 20)
+Test(directory, what_is_not_a_regular_file_is_refused_and_not_waited_for, .timeout = 60)
 {
     struct place place;
     const struct sockaddr_un address = {.sun_family = AF_UNIX};
