@@ -211,6 +211,7 @@ SW_CACHE_FN void sw_cache_list(struct sw_cache_tile g, const struct sw_cache_slo
     uint32_t index = 0; /* a batch has fewer operations than 2^32 */
     if (g.lane == 0) {
 #ifdef __CUDACC__
+        /* M6: the word before the addition is the place in the list */
         index = (uint32_t)atomicAdd((unsigned long long *)sink->count, 1ULL);
 #else
         index = (uint32_t)(*sink->count)++;

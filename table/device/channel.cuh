@@ -146,6 +146,7 @@ cudaError_t sw_cuda_wait_for_channels(struct sw_cuda_channel_owner *owner);
  * polls. */
 int sw_cuda_channel_poll_slowly(struct sw_cuda_channel *channel, uint64_t ticket);
 
+/* M7: the device stores the ticket behind the answers, so the acquire load makes them visible. */
 static inline bool sw_cuda_channel_is_done(const struct sw_cuda_channel *channel, uint64_t ticket)
 {
     const uint64_t *done = (const uint64_t *)sw_cuda_channel_record(channel, ticket);

@@ -154,7 +154,7 @@ static __device__ inline uint32_t sw_read_slice(const SOURCE &source, const stru
     const uint32_t t = threadIdx.x;
     struct sw_run_operation<BITS> operation = {
     };
-    __syncthreads(); /* the memory's old content is no longer used */
+    __syncthreads(); /* M2: the memory's old content is no longer used */
     if (t < slice.count) {
         operation = source.operation(slice.first + t);
         own->keys[t] = source.key(slice.first + t);

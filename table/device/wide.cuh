@@ -53,7 +53,7 @@ static __device__ inline struct sw_wide sw_wide_change(void *at, struct sw_wide 
 {
     uint32_t *locks = sw_wide_locks();
     const uint64_t number = (uint64_t)__cvta_generic_to_global(at) / 16 % SW_WIDE_LOCKS;
-    volatile uint64_t *halves = (volatile uint64_t *)at;
+    volatile uint64_t *halves = (volatile uint64_t *)at; /* M5: changed only under the lock */
     struct sw_wide was = {};
     bool done = false;
     while (!done) {
@@ -73,7 +73,8 @@ static __device__ inline struct sw_wide sw_wide_change(void *at, struct sw_wide 
 
 #endif
 
-/* Atomic compare-and-swap: if *at equals `want`, stores `put`. Returns the old value. */
+/* Atomic compare-and-swap: if *at equals `want`, stores `put`. Returns the old value. M6: relaxed,
+ * because the 128 bits are the whole message. */
 static __device__ inline struct sw_wide sw_wide_cas(void *at, struct sw_wide want,
                                                     struct sw_wide put)
 {
@@ -96,7 +97,7 @@ static __device__ inline struct sw_wide sw_wide_cas(void *at, struct sw_wide wan
 #endif
 }
 
-/* Atomic exchange: stores `put` in *at and returns the old value. */
+/* Atomic exchange: stores `put` in *at and returns the old value. M6: as sw_wide_cas. */
 static __device__ inline struct sw_wide sw_wide_exchange(void *at, struct sw_wide put)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900

@@ -35,7 +35,7 @@ static __device__ __forceinline__ uint32_t lanes_before(uint32_t lanes)
 }
 
 /* The rank of an operation in its bin. Lanes of one bin add up first, since atomics on one word
- * wait for each other. All lanes. */
+ * wait for each other. All lanes. M6: the word before the addition is the rank. */
 static __device__ __forceinline__ uint32_t rank_in(uint32_t *counts, uint32_t bin, bool valid)
 {
     uint32_t alike = __match_any_sync(0xffffffffU, valid ? bin : 0xffffffffU);
@@ -69,7 +69,8 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS)
     }
 }
 
-/* The operation that came first to its bin reserves the place where all of the bin begin. */
+/* The operation that came first to its bin reserves the place where all of the bin begin. M6: the
+ * word before the addition is the place. The counts are those of the kernel before (M1). */
 static __global__ void __launch_bounds__(SW_CACHE_THREADS)
     begin_kernel(const struct sw_cache_table_batch batch, const struct sw_cache_chosen chosen)
 {

@@ -160,7 +160,7 @@ static __device__ __forceinline__ struct sum sum_until(struct block *block, stru
 /* --- folding ---------------------------------------------------------------------------------- */
 
 /* Counts the operations of the threads with `has`. Either all of them found their key or none did.
- * All threads. */
+ * All threads. M6: each word is a sum. */
 static __device__ __forceinline__ void count(const struct sw_cache_table_batch *batch,
                                              struct block *block, const struct mine *mine, bool has,
                                              bool hit, bool refused)

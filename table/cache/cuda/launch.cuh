@@ -61,6 +61,7 @@ static inline uint32_t sw_cache_look_up_blocks(uint64_t count)
     return blocks < SW_CACHE_LOOK_UP_BLOCKS ? blocks : SW_CACHE_LOOK_UP_BLOCKS;
 }
 
+/* M6: the word is a sum. */
 static __device__ __forceinline__ void sw_cache_add_to(uint64_t *sum, uint64_t number)
 {
     if (number != 0) {
@@ -115,7 +116,8 @@ static __device__ __forceinline__ void sw_cache_close_counts(struct sw_cache_tal
     }
 }
 
-/* The results of a block's threads, one each (`none`: it has none), counted. All threads. */
+/* The results of a block's threads, one each (`none`: it has none), counted. All threads. M6: each
+ * count is a sum. */
 static __device__ void sw_cache_count_results(struct sw_cache_tally *tally, uint32_t result,
                                               bool none)
 {

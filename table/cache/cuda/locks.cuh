@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+/* M5: acquire order, so that the caller sees what the last holder stored in the bucket. */
 static __device__ __forceinline__ bool sw_cache_try_lock(uint32_t *lock)
 {
     uint32_t before;
@@ -18,6 +19,7 @@ static __device__ __forceinline__ bool sw_cache_try_lock(uint32_t *lock)
     return before == 0;
 }
 
+/* M5: release order for what the caller stored in the bucket. */
 static __device__ __forceinline__ void sw_cache_unlock(uint32_t *lock)
 {
     asm volatile("st.release.gpu.global.u32 [%0], 0;" : : "l"(lock) : "memory");

@@ -37,8 +37,8 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS)
     sw_cache_leave_for_later(rows, at >= rows->range_ops, id);
 }
 
-/* Counts the operations of each row; places[id] is the rank of an operation in its row. MEMORY
- * mode. */
+/* Counts the operations of each row; places[id] is the rank of an operation in its row (M6: the
+ * word before the addition). MEMORY mode. */
 static __global__ void __launch_bounds__(SW_CACHE_THREADS)
     count_kernel(const struct sw_cache_slice slice)
 {

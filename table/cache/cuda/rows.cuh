@@ -102,7 +102,8 @@ struct sw_cache_slice {
     bool plain; /* it is a SET, and nothing but bits is answered */
 };
 
-/* Leaves an operation of a slice for later, of each lane that has one. All lanes of a warp. */
+/* Leaves an operation of a slice for later, of each lane that has one. All lanes of a warp. M6: the
+ * word before the addition is the warp's place in the list. */
 static __device__ __forceinline__ void sw_cache_leave_for_later(const struct sw_cache_rows *rows,
                                                                 bool has, uint32_t id)
 {

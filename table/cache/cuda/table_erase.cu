@@ -91,6 +91,7 @@ static __global__ void __launch_bounds__(SW_CACHE_THREADS)
          index += gridDim.x * SW_CACHE_THREADS) {
         uint64_t slot = batch.scratch.places[index];
         if (slot != SW_CACHE_NOWHERE) {
+            /* M6: the lowest index remains; the next kernel loads it (M1) */
             atomicMin(score_at(&batch, slot), (unsigned long long)index);
         }
     }

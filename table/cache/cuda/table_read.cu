@@ -55,7 +55,7 @@ static __device__ __forceinline__ void get_one(const struct sw_cache_table_batch
     uint32_t hits = (uint32_t)__popc(__ballot_sync(0xffffffffU, found));
     uint32_t all = (uint32_t)__popc(__ballot_sync(0xffffffffU, valid));
     uint32_t more = (uint32_t)__popc(__ballot_sync(0xffffffffU, valid && second));
-    if (threadIdx.x % 32 == 0) {
+    if (threadIdx.x % 32 == 0) { /* M6: each word is a sum */
         atomicAdd(&words[0], all - hits);
         atomicAdd(&words[1], hits);
         atomicAdd(&words[2], all + more);

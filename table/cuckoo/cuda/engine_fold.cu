@@ -87,7 +87,7 @@ static __device__ inline bool carry_out(const sw_cuckoo_write<BITS> &write,
     if (!now.exists) {
         *place.cell = kind::cell_of(kind::ones, kind::ones);
         if (place.in_stash) {
-            atomicAdd(&write.control->stash_holes, 1U);
+            atomicAdd(&write.control->stash_holes, 1U); /* M6: a count */
         }
     } else if (now.value != place.value) {
         *place.cell = kind::cell_of(key, now.value);

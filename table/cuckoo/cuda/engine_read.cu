@@ -16,7 +16,7 @@ static __device__ void report(const sw_cuckoo_read<BITS> &read, uint64_t probes,
     struct sw_cuckoo_tally *tally = read.tally;
     probes = sw_warp_sum(probes);
     hits = sw_warp_sum(hits);
-    if (threadIdx.x % 32 == 0) {
+    if (threadIdx.x % 32 == 0) { /* M6: sums; the last block loads them behind the fences (M7) */
         atomicAdd(&tally->probes, (unsigned long long)probes);
         atomicAdd(&tally->hits, (unsigned long long)hits);
     }

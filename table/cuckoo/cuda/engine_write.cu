@@ -19,6 +19,7 @@ static __device__ inline uint32_t thread_number()
     return blockIdx.x * BLOCK + threadIdx.x;
 }
 
+/* M6: the word is a sum. */
 static __device__ inline void add(uint64_t *sum, uint64_t value)
 {
     if (value != 0) {
@@ -100,6 +101,7 @@ static __global__ void __launch_bounds__(BLOCK, 1) insert_kernel(const sw_cuckoo
         typename kind::cell carried = write.scratch.inserts[i];
         if (kind::insert_from(&table.view, &carried, 1, 0, 1, table.view.shape.functions) != 0) {
             unsigned long long *stashed = (unsigned long long *)&write.state->stash_occupied;
+            /* M6: the count before the addition is the entry's place; M8: no other thread has it */
             table.stash[atomicAdd(stashed, 1ULL)] = carried;
             add(&control->counters.failures, 1);
         }

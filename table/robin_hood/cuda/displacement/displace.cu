@@ -362,7 +362,7 @@ static __device__ inline void removal_step(const struct sw_cuda_device<BITS> &de
     } else {
         walk->active = false;
         if (lane == 0) {
-            atomicAdd(&device.control->lost, 1U);
+            atomicAdd(&device.control->lost, 1U); /* M6: a count */
         }
     }
 }

@@ -14,7 +14,8 @@
 
 #include "table/robin_hood/cuda/rebuild/segment.cuh"
 
-/* Records that operation i, counted in the order of segments, found its key. */
+/* Records that operation i, counted in the order of segments, found its key. M6: other blocks set
+ * other bits of the word. */
 template <int BITS>
 static __device__ inline void sw_segment_set_found(const struct sw_cuda_rebuild<BITS> &rebuild,
                                                    uint32_t i)
@@ -73,6 +74,7 @@ sw_segment_load(const struct sw_cuda_rebuild<BITS> &rebuild, const sw_segment<BI
         }
         if (items[k].m != sw_width<BITS>::empty) {
             uint32_t bin = (uint32_t)((items[k].m - own.low) >> own.bin_shift);
+            /* M6: the count before the addition is the entry's rank in the bin */
             items[k].at = bin << 16 | atomicAdd(&memory->bins[bin], 1U);
         } else {
             has_side |= k * SW_SEGMENT_BLOCK + threadIdx.x < own.count;

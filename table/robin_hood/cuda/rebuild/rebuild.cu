@@ -74,7 +74,7 @@ static __device__ inline int32_t place_run(sw_segment_memory<BITS> *memory, int3
         if (FULL || k < taken->count) {
             const int32_t i = taken->first + k;
             const int32_t home = taken->at[k];
-            if (HINTS && home != last) { /* the first entry of a home has the lowest slot */
+            if (HINTS && home != last) { /* the first entry of a home has the lowest slot (M6) */
                 atomicMin(&memory->starts[(uint32_t)home / SW_BUCKET_SLOTS], base + i);
             }
             last = home;

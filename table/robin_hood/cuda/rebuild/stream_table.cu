@@ -145,6 +145,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         typename W::slot carried = old.main.slots[i]; /* the stash follows */
         uint64_t probes = 0;
         if (carried.m != W::empty && !W::insert_absent(&device.table.main, &carried, &probes)) {
+            /* M6: a count, as `lost` below */
             atomicAdd((unsigned long long *)&device.table.state->stash_occupied, 1ULL);
             if (!W::insert_absent(&device.table.stash, &carried, &probes)) {
                 atomicAdd(&control->lost, 1U);

@@ -32,7 +32,8 @@ struct row_claims {
     uint32_t *repeated;
 };
 
-/* Sets the bits first + k of an array, for the bits k of a word. */
+/* Sets the bits first + k of an array, for the bits k of a word. M6: other threads set other bits.
+ */
 static __device__ inline void row_mark(uint32_t *words, uint32_t first, uint32_t bits)
 {
     const uint32_t shift = first % 32;

@@ -133,7 +133,7 @@ static __device__ inline bool sum_tiles(const struct runs &runs, const struct ho
         plain = read_tile(runs, hot, tile, memory) && plain;
         const struct hot_share share = share_of_tile(hot, tile);
         float sum = 0;
-        if (__syncthreads_and(plain) == 0) { /* a step may have no operand */
+        if (__syncthreads_and(plain) == 0) { /* M2; a step may have no operand */
             continue;
         }
         each_operand(hot, memory, share,
@@ -296,7 +296,7 @@ static __device__ inline bool carry_out_numbers(const struct sw_cuda_rows &rows,
     const uint32_t warp = blockIdx.x + gridDim.x * (threadIdx.x / 32);
     const uint32_t warps = gridDim.x * (CROWD_THREADS / 32);
     const step first = runs.steps[hot.of.begin];
-    const bool plain = __syncthreads_and(sum_tiles(runs, hot, memory)) != 0;
+    const bool plain = __syncthreads_and(sum_tiles(runs, hot, memory)) != 0; /* M2 */
     if (threadIdx.x == 0) {
         uneven[blockIdx.x] = plain ? 0 : 1;
     }

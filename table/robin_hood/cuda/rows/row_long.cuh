@@ -279,7 +279,8 @@ static __device__ inline bool apply_tile(const struct tile *tile, const step *st
 
 /* --- segments --------------------------------------------------------------------------------- */
 
-/* Same as is_seen, by all threads of a block, once they have read shared memory. */
+/* Same as is_seen, by all threads of a block, once they have read shared memory: the vote is a
+ * barrier (M2). */
 static __device__ inline bool is_long_seen(const struct runs &runs, const struct segment &of)
 {
     bool seen = of.last || of.first || runs.steps[of.end].answer != NULL;

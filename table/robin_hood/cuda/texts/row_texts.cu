@@ -39,7 +39,8 @@ static __host__ __device__ inline struct claims claims_of(const struct sw_cuda_r
 }
 
 /* Claims the word for operation i, unless another operation has claimed it. Returns the operation
- * that has the word. */
+ * that has the word. M6: the word is the number of the operation. An old 0 only leads to the
+ * compare-and-swap, and a number does not change in this kernel. */
 static __device__ inline uint32_t claim(uint32_t *word, uint32_t i)
 {
     uint32_t owner = *(volatile uint32_t *)word;

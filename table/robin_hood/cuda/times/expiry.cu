@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Acquire, on the host: sw_cuda_expiry_open stores the pointer with release order once the struct
+ * is complete. */
 static struct sw_cuda_expiry *expiry_of(const struct sw_cuda_table *table)
 {
     return __atomic_load_n(&table->expiry, __ATOMIC_ACQUIRE);

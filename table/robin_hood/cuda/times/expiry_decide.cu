@@ -116,6 +116,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     sw_warp_add((uint64_t *)&control->given, sums.given);
     sw_warp_add((uint64_t *)&control->inserts, sums.inserts);
     sw_warp_add((uint64_t *)&control->expired, sums.expired);
+    /* M6: an old value is larger, so a thread that skips the minimum is right */
     if (sums.next < *(volatile unsigned long long *)&control->next) {
         atomicMin(&control->next, (unsigned long long)sums.next);
     }

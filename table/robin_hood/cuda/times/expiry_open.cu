@@ -134,6 +134,7 @@ bool sw_cuda_expiry_open(struct sw_cuda_table *table)
         return false;
     }
     sw_expiry_pass_clear(&expiry->pass);
+    /* release: other host threads see a complete struct (expiry.cu:expiry_of) */
     __atomic_store_n(&table->expiry, expiry, __ATOMIC_RELEASE);
     return true;
 }

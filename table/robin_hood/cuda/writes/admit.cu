@@ -120,7 +120,7 @@ static __device__ inline void tell_run(const struct sw_cuda_scratch<BITS> &scrat
         const bool leaves = exists && (claim & SW_CLAIM_DELETES) != 0;
         const bool enters = !exists && (claim & SW_CLAIM_INSERTS) != 0;
         if (enters) {
-            atomicAdd(&inserts[group], 1U);
+            atomicAdd(&inserts[group], 1U); /* M6: a count */
         }
         if (leaves) {
             atomicAdd(&deletes[group], 1U);

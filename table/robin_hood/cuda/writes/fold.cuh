@@ -46,7 +46,8 @@ template <typename T> static __device__ inline void combine(uint32_t op, T *at, 
 
 /* Folds entry e with the entry that represents its key so far. In the end one entry of each key is
  * alive: the last SET, or an entry that has the sum, minimum or maximum. Returns false if another
- * entry had the key already. */
+ * entry had the key already. M6: a key slot is the number of an entry; all entries were stored
+ * before the last barrier (M2). */
 template <int BITS>
 static __device__ inline bool fold_one(struct fold<BITS> *fold, uint32_t op, uint32_t e)
 {
@@ -96,7 +97,7 @@ static __device__ inline void find_repeated(const struct sw_cuda_device<BITS> &d
 {
     for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
         const uint32_t root = root_of<BITS>(fold, e);
-        if (root != e) {
+        if (root != e) { /* M6: the lowest number remains */
             atomicMin(&fold->operation[root], fold->operation[e]);
         }
     }

@@ -66,7 +66,7 @@ fold_run(const struct sw_cuda_device<BITS> *device, const struct sw_cuda_batch<B
         }
         enum sw_effect effect = W::decide(op, exists, *value, scratch->operands[index], &out);
         scratch->previous[index] = *value;
-        if (exists) {
+        if (exists) { /* M6: other threads set other bits of the word */
             atomicOr((uint32_t *)scratch->found + index / 32, 1U << (index % 32));
         }
         count_operation(counts, op, exists, effect);
@@ -135,7 +135,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         scratch->inserts[at].value = value;
     }
     if (net == SW_NET_DELETE && place.in_stash) {
-        atomicAdd(&control->deletes_in_stash, 1U);
+        atomicAdd(&control->deletes_in_stash, 1U); /* M6: a count */
     }
     add_counts(&control->counters, &counts);
 }

@@ -179,7 +179,7 @@ static __device__ inline void set_found_alike(const struct sw_cuda_device<BITS> 
     const uint32_t alike = __match_any_sync(SW_WARP_ALL, operation / 32);
     const uint32_t bits = sw_combine_alike(alike, found ? 1U << operation % 32 : 0U,
                                            [](uint32_t a, uint32_t b) { return a | b; });
-    if (bits != 0 && sw_is_first_alike(alike)) {
+    if (bits != 0 && sw_is_first_alike(alike)) { /* M6: other warps set other bits of the word */
         atomicOr((uint32_t *)device.scratch.found + operation / 32, bits);
     }
 }

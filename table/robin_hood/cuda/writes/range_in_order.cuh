@@ -81,7 +81,8 @@ template <int BITS> struct single_run {
     }
 };
 
-/* Adds entry e to the list of its key. Returns false if it is the first of its key. */
+/* Adds entry e to the list of its key. Returns false if it is the first of its key. M6: a key slot
+ * and a link are numbers of entries; the list is read behind a barrier (M2). */
 template <int BITS> static __device__ inline bool join_list(struct range<BITS> *range, uint32_t e)
 {
     const typename sw_width<BITS>::word m = range->m[e];

@@ -30,7 +30,8 @@ static __device__ inline bool write_one(const struct sw_cuda_device<BITS> &devic
     return !place.found;
 }
 
-/* Records that the key of an operation was present before it. */
+/* Records that the key of an operation was present before it. M6: other threads set other bits of
+ * the word. */
 template <int BITS>
 static __device__ inline void set_found(const struct sw_cuda_device<BITS> &device,
                                         uint32_t operation)
@@ -57,7 +58,7 @@ remove_one(const struct sw_cuda_device<BITS> &device, typename sw_width<BITS>::w
     removal->m = m;
     removal->slot = (uint64_t)(place.slot - device.table.main.slots);
     if (place.in_stash) {
-        atomicAdd(&device.control->deletes_in_stash, 1U);
+        atomicAdd(&device.control->deletes_in_stash, 1U); /* M6: a count */
     }
     return true;
 }
