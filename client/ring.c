@@ -149,6 +149,9 @@ static void send_bell(struct sw_client_stripe *stripe)
     }
 }
 
+/* Sends a doorbell if the server sleeps. Sequentially consistent on both sides: the client stores
+ * its word before it loads the sleep word, and the server stores the sleep word before it loads the
+ * client's. So at least one of them sees the store of the other, and no submission waits unseen. */
 static void wake_server(struct sw_client_stripe *stripe)
 {
     uint32_t *sleeps = sw_ring_word(stripe->ring.memory, SW_RING_SERVER_SLEEPS);
@@ -172,6 +175,7 @@ void sw_client_ring_submit(struct sw_client_stripe *stripe, struct sw_client_fli
     ring->in_flight++;
     ring->submitted++;
     stripe->client->traffic.ring_requests++;
+    /* publishes the record: a server that loads this number also sees it */
     __atomic_store_n(sw_ring_word(ring->memory, SW_RING_SUBMITTED), ring->submitted,
                      __ATOMIC_SEQ_CST);
     wake_server(stripe);
@@ -179,6 +183,7 @@ void sw_client_ring_submit(struct sw_client_stripe *stripe, struct sw_client_fli
 
 /* --- receiving -------------------------------------------------------------------------------- */
 
+/* The load also makes the records and answers of these completions visible. */
 static uint32_t completed(const struct sw_client_ring *ring)
 {
     return __atomic_load_n(sw_ring_word(ring->memory, SW_RING_COMPLETED), __ATOMIC_SEQ_CST);
@@ -244,6 +249,8 @@ bool sw_client_ring_spin(struct sw_client_stripe *stripe)
     return there;
 }
 
+/* The store comes before the load, as the server's store of COMPLETED comes before its load of the
+ * sleep word: either this load sees the completion, or the server sends a doorbell. */
 bool sw_client_ring_sleep(struct sw_client_stripe *stripe, bool sleeps)
 {
     const struct sw_client_ring *ring = &stripe->ring;

@@ -26,6 +26,7 @@ const char *sherwood_cuda_error(void)
 
 void sw_cuda_take_turn(struct sherwood_cuda *cuda)
 {
+    /* relaxed: a hint for fairness; the mutex orders everything else */
     __atomic_fetch_add(&cuda->wanted, 1, __ATOMIC_RELAXED);
     pthread_mutex_lock(&cuda->turn);
     __atomic_fetch_sub(&cuda->wanted, 1, __ATOMIC_RELAXED);

@@ -29,6 +29,7 @@ static void finish(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered, 
                    const char *text)
 {
     const size_t slot = (size_t)(ordered - cuda->ordered);
+    /* release: the stream that waits for this word then reads the answers */
     __atomic_store_n(&cuda->words[slot].done, ordered->ticket, __ATOMIC_RELEASE);
     pthread_mutex_lock(&cuda->lock);
     if (status != SHERWOOD_OK && cuda->failure == SHERWOOD_OK) {
@@ -87,6 +88,7 @@ static bool receive(struct sherwood_cuda *cuda)
     }
 }
 
+/* Acquire: the stream writes the ticket behind the call's keys. */
 static bool is_ready(const struct sherwood_cuda *cuda, int slot)
 {
     const uint32_t ready = __atomic_load_n(&cuda->words[slot].ready, __ATOMIC_ACQUIRE);

@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
+/* The acquire half makes the records visible that the client published with the word. */
 static uint32_t load(const struct sw_ring *ring, enum sw_ring_word word)
 {
     return __atomic_load_n(sw_ring_word(ring->memory, word), __ATOMIC_SEQ_CST);
@@ -58,6 +59,9 @@ bool sw_ring_publish(struct sw_ring *ring)
         return false;
     }
     ring->moved = false;
+    /* Release: the records were read before the client may overwrite them. COMPLETED publishes
+     * records and answers. Its store comes before the load of the sleep word, and the client stores
+     * that word before it loads COMPLETED. So at least one side sees the store of the other. */
     __atomic_store_n(sw_ring_word(ring->memory, SW_RING_TAKEN), ring->taken, __ATOMIC_RELEASE);
     __atomic_store_n(sw_ring_word(ring->memory, SW_RING_COMPLETED), ring->completed,
                      __ATOMIC_SEQ_CST);
@@ -65,6 +69,8 @@ bool sw_ring_publish(struct sw_ring *ring)
            __atomic_exchange_n(sleeps, 0, __ATOMIC_SEQ_CST) != 0;
 }
 
+/* The caller loads SUBMITTED once more before it sleeps (ring.c of the client has the other half).
+ */
 void sw_ring_set_asleep(const struct sw_ring *ring, bool asleep)
 {
     __atomic_store_n(sw_ring_word(ring->memory, SW_RING_SERVER_SLEEPS), asleep, __ATOMIC_SEQ_CST);
