@@ -81,6 +81,12 @@ $(PEERS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(call archives,sherwood)
 	@mkdir -p $(@D)
 	$(CC) $(REAL_LDFLAGS) -o $@ $^ $(CLIENT_LIBS) -lhiredis
 
+# tests/instructions/count counts its instructions.
+INSTRUCTIONS := $(BUILD)/tests/instructions/paths
+$(INSTRUCTIONS): $(call obj,tests/instructions/paths.c) $(call archives,table proto)
+	@mkdir -p $(@D)
+	$(CC) $(REAL_LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(SERVER_LIBS)
+
 # These suites hold for buckets of any size. They also run with bucket sizes other than 4 slots, on the CPU.
 SHAPES := 2 8
 SHAPE_SUITES := check groups hints jump operations parallel rebuild robin_hood scan
@@ -95,7 +101,7 @@ shape-tests:
 	done
 
 # Everything the stages unit and integration (plain or sanitized) run.
-tests: all $(UNIT_TESTS) $(if $(SHAPE_TESTS),shape-tests) $(PEERS) $(PRELOADED) sherwoodd-null emulated-daemon durability-ceilings ## build the tests
+tests: all $(UNIT_TESTS) $(INSTRUCTIONS) $(if $(SHAPE_TESTS),shape-tests) $(PEERS) $(PRELOADED) sherwoodd-null emulated-daemon durability-ceilings ## build the tests
 .PHONY: unit-tests print-unit-tests
 unit-tests: $(UNIT_TESTS)
 print-unit-tests:
