@@ -76,7 +76,7 @@ install-system:
 # What is generated in the source tree. Tests say if it is old. The operations' enums come first: the
 # daemon that the rest is generated from needs them.
 .PHONY: docs
-docs: ## write the enums of operations, sherwood.conf, metrics.md, the man page's options and commands, the list of symbols, and the pictures
+docs: ## write the enums of operations, sherwood.conf, the pages of deploy/docs/ref, the man page's options and commands, the list of symbols, and the pictures
 	@proto/ops/write
 	@deploy/docs/pictures/draw
 	@$(MAKE) --no-print-directory $(BUILD)/sherwoodd $(BUILD)/libsherwood.so $(BUILD)/libsherwood-cuda.so

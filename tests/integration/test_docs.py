@@ -211,7 +211,8 @@ def files_of_an_operation():
     named = re.findall(r"`([^`]+)`", row)
     check(len(named) <= 5, named)
     write = text_of("proto/ops/write")
-    written = {*re.findall(r'"([\w-]+(?:/[\w.-]+)+)"', write[write.index("PLACES = "):]), "deploy/man/sherwoodd.8.scd"}
+    written = {*re.findall(r'"([\w-]+(?:/[\w.-]+)+)"', write[write.index("PLACES = "):]), "deploy/man/sherwoodd.8.scd",
+               "deploy/docs/ref/c.md", "deploy/docs/ref/commands.md"}
     has = re.compile(r"\b(MUL|MULTIPLY|SHERWOOD_MUL|SW_MUL|SW_VERB_MULTIPLY)\b")
     found = {path.relative_to(ROOT).as_posix() for folder in ("proto", "table", "server", "client", "bench", "deploy", "tests")
              for path in (ROOT / folder).rglob("*")
