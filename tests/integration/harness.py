@@ -151,13 +151,24 @@ def eventually(function, what, seconds=30.0):
         time.sleep(0.02)
 
 
+_reserved_ports = []
+
+
 def free_port():
-    """A port of 127.0.0.1 that nobody has, and that the kernel gives to nobody who asks for any."""
+    """A port of 127.0.0.1 that nobody has. The kernel gives it to nobody who asks for any, and this function to no other
+    script while this one runs: a daemon that is started again at its port finds it free."""
     while True:
-        port = random.SystemRandom().randrange(10000, 32768) # those it gives are above
-        with socket.socket() as listener, contextlib.suppress(OSError):
-            listener.bind(("127.0.0.1", port))
-            return port
+        port = random.SystemRandom().randrange(10000, 32768) # those that the kernel gives are above
+        name = socket.socket(socket.AF_UNIX) # has an abstract name, which ends with this process
+        try:
+            name.bind(f"\0sherwood-test-port-{port}")
+            with socket.socket() as listener:
+                listener.bind(("127.0.0.1", port))
+        except OSError:
+            name.close()
+            continue
+        _reserved_ports.append(name)
+        return port
 
 
 def run(*command, stdin="", timeout=60, rc=0):

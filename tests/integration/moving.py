@@ -15,7 +15,7 @@ import threading
 import time
 
 from cluster import Node, node_id, slot_of, topology
-from harness import BUILD, PACE, check, equal, eventually
+from harness import BUILD, PACE, check, equal, eventually, free_port
 from wire import Closed, Error, Replies
 
 CLI = BUILD / "sherwood-cli"
@@ -25,16 +25,6 @@ DELETES = 5
 TARGET_FAULTS = [f"move.target.{each}" for each in ("begun", "removed", "snapshot", "final", "decided", "serves")]
 SOURCE_FAULTS = [f"move.source.{each}" for each in
                  ("snapshot", "handed", "frozen", "final", "done", "resolved", "gone")]
-
-
-def free_port():
-    """A port at which nobody answers, from below those that the kernel gives out by itself."""
-    while True:
-        port = random.SystemRandom().randrange(12000, 29000)
-        with socket.socket() as each:
-            with contextlib.suppress(OSError):
-                each.bind(("127.0.0.1", port))
-                return port
 
 
 class Keeper(Node):

@@ -5,7 +5,6 @@
 import contextlib
 import json
 import pathlib
-import random
 import re
 import socket
 import subprocess
@@ -13,20 +12,9 @@ import tempfile
 import threading
 
 from cluster import slot_of
-from harness import BUILD, Server, case, check, equal, main, run
+from harness import BUILD, Server, case, check, equal, free_port, main, run
 
 CLI = BUILD / "sherwood-cli"
-
-
-def free_ports(count):
-    """Ports at which nobody answers, from below those that the kernel gives out by itself."""
-    found = []
-    while len(found) < count:
-        port = random.SystemRandom().randrange(12000, 29000)
-        with socket.socket() as each:
-            if port not in found and each.connect_ex(("127.0.0.1", port)) != 0:
-                found.append(port)
-    return found
 
 
 @contextlib.contextmanager
@@ -34,7 +22,7 @@ def created(count):
     """Daemons started as cluster create says: (file, servers)."""
     with tempfile.TemporaryDirectory(prefix="sherwood-cluster-") as folder, contextlib.ExitStack() as stack:
         file = pathlib.Path(folder) / "topology.json"
-        ports = free_ports(count)
+        ports = [free_port() for _ in range(count)]
         said = run(CLI, "cluster", "create", "--output", file, "--nodes", ",".join(f"127.0.0.1:{p}" for p in ports))
         servers = []
         for line, port in zip(said.splitlines(), ports):
