@@ -128,7 +128,7 @@
 #define SW_RESP_INLINE_BYTES_MAX (64 * 1024)
 
 /* Bytes of the text replies of one RESP batch. */
-#define SW_ROUND_TEXT_BYTES_MAX (16 * 1024 * 1024)
+#define SW_RESP_BATCH_TEXT_BYTES_MAX (16 * 1024 * 1024)
 
 /* How often deadlines are checked. */
 #define SW_SWEEP_MS 100

@@ -33,7 +33,7 @@ static void check(const struct sw_loop *loop)
 #ifdef SHERWOOD_CHECKS
     sw_flights_check(&loop->batches.flights);
     sw_flights_check(&loop->batches.write_flights);
-    sw_flights_check(&loop->batches.round_flights);
+    sw_flights_check(&loop->batches.resp_flights);
     sw_io_arena_check(&loop->batches.arena);
     sw_net_check(&loop->net);
     sw_resp_check(&loop->resp);
@@ -144,7 +144,7 @@ static void note_quiet(struct sw_loop *loop, uint64_t fence, bool leaves)
  * have begun. When that many are done, the loop has finished all earlier batches. */
 static void follow_pause(struct sw_loop *loop)
 {
-    loop->rounds_before = sw_resp_rounds_begun(&loop->resp);
+    loop->batches_before = sw_resp_batches_begun(&loop->resp);
     sw_obstacles_pause(&loop->batches.obstacles, loop->net.pause.mode != SW_PAUSE_NONE,
                        loop->net.pause.mode == SW_PAUSE_ALL);
     sw_net_retry_paused(&loop->net);
@@ -155,7 +155,7 @@ static void note_pause(struct sw_loop *loop)
 {
     struct sw_pause_seat *seat = &loop->net.pause;
     const struct sw_batches *batches = &loop->batches;
-    if (!sw_pause_is_settled(seat) && loop->resp.rounds >= loop->rounds_before &&
+    if (!sw_pause_is_settled(seat) && loop->resp.batches_done >= loop->batches_before &&
         batches->write_flights.count == 0 && !is_alone(loop) &&
         (seat->mode != SW_PAUSE_ALL ||
          (batches->flights.count == 0 && sw_list_is_empty(&loop->resp.passes)))) {
@@ -217,7 +217,7 @@ static bool run_iteration(struct sw_loop *loop)
     }
     if (loop->net.seat.view != NULL && loop->resp.filling->pendings == 0 &&
         sw_cluster_is_behind(&loop->net.seat) && sw_batches_begin_generation(&loop->batches)) {
-        sw_cluster_follow(&loop->net.seat); /* between two rounds */
+        sw_cluster_follow(&loop->net.seat); /* between two RESP batches */
         loop->net.retry = true;             /* of those that wait for slots */
     }
     moved |= began;

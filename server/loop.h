@@ -2,7 +2,7 @@
  *
  * loop.h - one I/O thread: a libuv loop, its connections, its queues into the table.
  *
- * In one iteration libuv reads the sockets. RESP commands add operations to a RESP batch (round);
+ * In one iteration libuv reads the sockets. RESP commands add operations to a RESP batch;
  * bulk frames are submitted as they arrive. The loop then submits the RESP batch, polls batches,
  * writes the replies of completed batches (RESP first), resumes stalled connections, and sends bulk
  * replies. While batches are in flight the loop polls; otherwise it sleeps in epoll.
@@ -83,12 +83,12 @@ struct sw_loop {
     bool sweep_due;         /* the timer has expired; the sweep runs after the sockets were read */
     bool has_accepted;      /* the inbox may have sockets */
     bool stopping;
-    uint64_t stop_since_ms; /* when `stopping` was set */
-    uint64_t rounds_before; /* RESP batches begun when the loop saw CLIENT PAUSE */
-    bool stop_asked;        /* atomic: set by any thread */
-    uv_mutex_t wake_lock;   /* held while the log wakes the loop: it may end meanwhile */
-    bool has_lock;          /* it is initialised */
-    bool has_ended;         /* under wake_lock: `wake` is being closed */
+    uint64_t stop_since_ms;  /* when `stopping` was set */
+    uint64_t batches_before; /* RESP batches begun when the loop saw CLIENT PAUSE */
+    bool stop_asked;         /* atomic: set by any thread */
+    uv_mutex_t wake_lock;    /* held while the log wakes the loop: it may end meanwhile */
+    bool has_lock;           /* it is initialised */
+    bool has_ended;          /* under wake_lock: `wake` is being closed */
 
     /* Written by the loop's thread and read by any, with relaxed atomics. */
     struct sw_loop_counters counters;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/batch/round.h"
+#include "server/batch/resp_batch.h"
 #include "server/config/config.h"
 #include "server/observe/log.h"
 #include "table/info.h"

@@ -20,14 +20,14 @@ int sw_batches_init(struct sw_batches *batches, struct sw_table *table,
     batches->counters = counters;
     batches->shape = sw_table_shape_of(table, config);
     sw_submitter_init(&batches->submitter, NULL);
-    sw_submitter_init(&batches->round_submitter, NULL);
+    sw_submitter_init(&batches->resp_submitter, NULL);
     sw_submitter_init(&batches->rmw_submitter, NULL);
     sw_flights_init(&batches->flights, &batches->submitter, counters);
     sw_flights_init(&batches->write_flights, &batches->submitter, counters);
-    sw_flights_init(&batches->round_flights, &batches->round_submitter, counters);
+    sw_flights_init(&batches->resp_flights, &batches->resp_submitter, counters);
     sw_flights_init(&batches->rmw_flights, &batches->rmw_submitter, counters);
     if (sw_queue_create(table, &batches->submitter.queue) != SW_OK ||
-        sw_queue_create(table, &batches->round_submitter.queue) != SW_OK ||
+        sw_queue_create(table, &batches->resp_submitter.queue) != SW_OK ||
         sw_queue_create(table, &batches->rmw_submitter.queue) != SW_OK) {
         return -1;
     }
@@ -41,7 +41,7 @@ void sw_batches_fini(struct sw_batches *batches)
         sw_io_arena_fini(&batches->arena);
     }
     sw_queue_destroy(batches->submitter.queue);
-    sw_queue_destroy(batches->round_submitter.queue);
+    sw_queue_destroy(batches->resp_submitter.queue);
     sw_queue_destroy(batches->rmw_submitter.queue);
     if (batches->gate.gate != NULL) {
         sw_gate_side_fini(&batches->gate);
@@ -71,15 +71,15 @@ void sw_batches_set_log(struct sw_batches *batches, struct sw_wal *wal, bool rea
     batches->flights.wal = reads_wait ? wal : NULL;
     batches->flights.reads_wait = reads_wait ? batches->table : NULL;
     set_log(&batches->write_flights, wal, false, &batches->shape);
-    set_log(&batches->round_flights, wal, true, &batches->shape);
+    set_log(&batches->resp_flights, wal, true, &batches->shape);
     set_log(&batches->rmw_flights, wal, true, &batches->shape);
 }
 
 void sw_batches_set_gate(struct sw_batches *batches, struct sw_gate *gate)
 {
     sw_gate_side_init(&batches->gate, gate);
-    batches->submitter.gate = batches->round_submitter.gate = &batches->gate;
-    struct sw_submitter *const all[] = {&batches->submitter, &batches->round_submitter,
+    batches->submitter.gate = batches->resp_submitter.gate = &batches->gate;
+    struct sw_submitter *const all[] = {&batches->submitter, &batches->resp_submitter,
                                         &batches->rmw_submitter};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         all[i]->watched = sw_gate_watched(gate);
@@ -94,14 +94,14 @@ void sw_batches_set_owner(struct sw_batches *batches, const struct sw_saver *sav
     struct sw_feed *feed = repl == NULL ? NULL : repl->feed;
     batches->obstacles.saver = saver;
     batches->obstacles.role = repl == NULL ? NULL : &repl->state;
-    batches->write_flights.feed = batches->round_flights.feed = feed;
+    batches->write_flights.feed = batches->resp_flights.feed = feed;
     batches->rmw_flights.feed = feed;
 }
 
 void sw_batches_set_lease(struct sw_batches *batches, void (*look)(void *context), void *context)
 {
     struct sw_flights *const all[] = {&batches->flights, &batches->write_flights,
-                                      &batches->round_flights, &batches->rmw_flights};
+                                      &batches->resp_flights, &batches->rmw_flights};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         all[i]->before_done = look;
         all[i]->before_context = context;
@@ -111,13 +111,13 @@ void sw_batches_set_lease(struct sw_batches *batches, void (*look)(void *context
 void sw_batches_set_timings(struct sw_batches *batches, struct sw_timings *timings)
 {
     batches->timings = timings;
-    batches->submitter.timings = batches->round_submitter.timings = timings;
+    batches->submitter.timings = batches->resp_submitter.timings = timings;
     batches->rmw_submitter.timings = timings;
 }
 
 void sw_batches_look_at_growth(struct sw_batches *batches)
 {
-    struct sw_submitter *const all[] = {&batches->submitter, &batches->round_submitter,
+    struct sw_submitter *const all[] = {&batches->submitter, &batches->resp_submitter,
                                         &batches->rmw_submitter};
     struct sw_timings *timings = batches->timings;
     struct sw_table_stats stats;
@@ -174,7 +174,7 @@ bool sw_batches_are_of_one_generation(const struct sw_batches *batches)
 {
     const unsigned other = !batches->flights.generation;
     return batches->flights.of_generation[other] + batches->write_flights.of_generation[other] +
-               batches->round_flights.of_generation[other] +
+               batches->resp_flights.of_generation[other] +
                batches->rmw_flights.of_generation[other] ==
            0;
 }
@@ -182,7 +182,7 @@ bool sw_batches_are_of_one_generation(const struct sw_batches *batches)
 bool sw_batches_begin_generation(struct sw_batches *batches)
 {
     struct sw_flights *const all[] = {&batches->flights, &batches->write_flights,
-                                      &batches->round_flights, &batches->rmw_flights};
+                                      &batches->resp_flights, &batches->rmw_flights};
     if (!sw_batches_are_of_one_generation(batches)) {
         return false;
     }
@@ -204,7 +204,7 @@ bool sw_batches_poll(struct sw_batches *batches, bool waits)
     unsigned left = waits ? SW_POLLS_PER_ITERATION : 1;
     bool done = false;
     while (sw_batches_in_flight(batches) && !done && left-- > 0) {
-        done = sw_flights_poll(&batches->round_flights) > 0;
+        done = sw_flights_poll(&batches->resp_flights) > 0;
         done |= sw_flights_poll(&batches->write_flights) > 0;
         done |= sw_flights_poll(&batches->flights) > 0;
         done |= sw_flights_poll(&batches->rmw_flights) > 0;
@@ -218,7 +218,7 @@ bool sw_batches_poll(struct sw_batches *batches, bool waits)
 bool sw_batches_lost_device(struct sw_batches *batches)
 {
     struct sw_flights *const all[] = {&batches->flights, &batches->write_flights,
-                                      &batches->round_flights, &batches->rmw_flights};
+                                      &batches->resp_flights, &batches->rmw_flights};
     bool lost = false;
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         lost |= all[i]->device_lost;
@@ -230,6 +230,6 @@ bool sw_batches_lost_device(struct sw_batches *batches)
 bool sw_batches_is_submitting(const struct sw_batches *batches)
 {
     return sw_submitter_is_submitting(&batches->submitter) ||
-           sw_submitter_is_submitting(&batches->round_submitter) ||
+           sw_submitter_is_submitting(&batches->resp_submitter) ||
            sw_submitter_is_submitting(&batches->rmw_submitter);
 }

@@ -24,11 +24,11 @@ struct sw_batches {
     struct sw_table *table;
     struct sw_table_shape shape;
     struct sw_loop_counters *counters;
-    struct sw_submitter submitter;       /* of frames and control commands */
-    struct sw_flights flights;           /* of them, those that read: GET, SCAN */
-    struct sw_flights write_flights;     /* .. and those that write, CLEAR and RESIZE included */
-    struct sw_submitter round_submitter; /* of RESP rounds */
-    struct sw_flights round_flights;
+    struct sw_submitter submitter;      /* of frames and control commands */
+    struct sw_flights flights;          /* of them, those that read: GET, SCAN */
+    struct sw_flights write_flights;    /* .. and those that write, CLEAR and RESIZE included */
+    struct sw_submitter resp_submitter; /* of RESP batches */
+    struct sw_flights resp_flights;
     struct sw_submitter rmw_submitter; /* of the holder of the gate: passes no gate */
     struct sw_flights rmw_flights;
     struct sw_timings *timings;    /* of submits; borrowed; NULL: they are not timed */
@@ -111,7 +111,7 @@ static inline bool sw_batches_are_held(const struct sw_batches *batches)
 /* Returns true if the loop has batches to poll. */
 static inline bool sw_batches_in_flight(const struct sw_batches *batches)
 {
-    return batches->flights.count + batches->write_flights.count + batches->round_flights.count +
+    return batches->flights.count + batches->write_flights.count + batches->resp_flights.count +
                batches->rmw_flights.count >
            0;
 }

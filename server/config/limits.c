@@ -143,7 +143,7 @@ static int check_frames(const struct sw_config *config, char *error, size_t erro
     return 0;
 }
 
-static int check_rounds(const struct sw_config *config, char *error, size_t error_bytes)
+static int check_batches(const struct sw_config *config, char *error, size_t error_bytes)
 {
     if (config->round_ops_max > SW_ROUND_BYTES_MAX / operation_bytes(config)) {
         snprintf(error, error_bytes,
@@ -207,7 +207,7 @@ static int check_output(const struct sw_config *config, char *error, size_t erro
 int sw_config_check_limits(const struct sw_config *config, char *error, size_t error_bytes)
 {
     return check_frames(config, error, error_bytes) != 0 ||
-                   check_rounds(config, error, error_bytes) != 0 ||
+                   check_batches(config, error, error_bytes) != 0 ||
                    check_output(config, error, error_bytes) != 0
                ? -1
                : 0;

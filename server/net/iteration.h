@@ -42,7 +42,7 @@ struct sw_iteration {
     uint64_t number;       /* of this iteration, from 1 */
     uint64_t bytes;        /* that each connection may transfer in this iteration */
     unsigned sharers;      /* connections read in this iteration whose protocol shares_iteration */
-    uint64_t single_at_ms; /* when a RESP round was last submitted; 0: never */
+    uint64_t single_at_ms; /* when a RESP batch was last submitted; 0: never */
 
     uint64_t (*clock_ns)(void); /* a monotonic clock */
     uint64_t phase;             /* number of this phase, from 1 */

@@ -78,7 +78,7 @@ static void put_back(struct sw_net *net, struct sw_list *tried_in_vain, bool all
         struct sw_list *last = tried_in_vain->previous;
         const enum sw_stall reason = SW_CONTAINER(last, struct sw_conn, stalled)->stall;
         sw_list_remove(last);
-        if (all_were_tried || reason == SW_STALL_ARENA || reason == SW_STALL_ROUND) {
+        if (all_were_tried || reason == SW_STALL_ARENA || reason == SW_STALL_BATCH_FULL) {
             sw_list_push_front(&net->stalled, last);
         } else {
             sw_list_push_front(&others, last);

@@ -54,7 +54,8 @@
     X(connections_killed, "Connections closed by CLIENT KILL.")                                    \
     X(input_memory_closes,                                                                         \
       "Connections closed because incomplete requests reached input-bytes-max.")                   \
-    X(round_pauses, "Times a connection's input was paused because the loop's round was full.")    \
+    X(round_pauses,                                                                                \
+      "Times a connection's input was paused because the loop's RESP batch was full.")             \
     X(key_collisions,                                                                              \
       "Commands and transactions refused with COLLISION: another key had the same hash.")          \
     X(watch_refusals, "WATCH commands refused because watched-keys-max was reached.")              \

@@ -49,11 +49,11 @@ const char *sw_add_read(const struct sw_config *config, const struct sw_resp_com
                                    "f16 and bf16, send a bulk frame with f32 operands";
 }
 
-void sw_add_scale(const struct sw_add *add, struct sw_round *round)
+void sw_add_scale(const struct sw_add *add, struct sw_resp_batch *batch)
 {
-    const struct sw_table_shape *shape = &round->batches->shape;
+    const struct sw_table_shape *shape = &batch->batches->shape;
     uint8_t *row =
-        (uint8_t *)round->values + (uint64_t)(round->operations - 1) * shape->value_bytes;
+        (uint8_t *)batch->values + (uint64_t)(batch->operations - 1) * shape->value_bytes;
     sw_scale_operands(add->op, false, add->scale_bits, row,
                       shape->value_bytes - shape->key_text_bytes);
 }

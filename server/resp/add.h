@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "proto/resp.h"
-#include "server/batch/round.h"
+#include "server/batch/resp_batch.h"
 #include "server/config/config.h"
 
 struct sw_add {
@@ -19,7 +19,7 @@ struct sw_add {
 /* Reads what stands behind the row. Returns NULL, or the sentence of an error. */
 const char *sw_add_read(const struct sw_config *config, const struct sw_resp_command *arguments,
                         struct sw_add *add);
-/* Multiplies the operand that was added to the round last. */
-void sw_add_scale(const struct sw_add *add, struct sw_round *round);
+/* Multiplies the operand that was added to the batch last. */
+void sw_add_scale(const struct sw_add *add, struct sw_resp_batch *batch);
 
 #endif

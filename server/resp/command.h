@@ -15,7 +15,7 @@
 
 /* How a command is carried out. */
 enum sw_command_kind {
-    SW_KIND_DATA,       /* operations on keys, in the loop's round (data.c) */
+    SW_KIND_DATA,       /* operations on keys, in the loop's RESP batch (data.c) */
     SW_KIND_RMW,        /* operations that look at keys, then others that write, while nobody else
                              does (rmw.c) */
     SW_KIND_CONTROL,    /* a batch of its own, after all earlier commands are done (control.c) */

@@ -281,7 +281,7 @@ static bool run_scan(struct sw_control *control, const struct sw_resp_command *a
         return true;
     }
     count = sw_control_match_count(control, count < count_max ? (uint32_t)count : count_max);
-    sw_text_init(&control->keys, SW_ROUND_TEXT_BYTES_MAX);
+    sw_text_init(&control->keys, SW_RESP_BATCH_TEXT_BYTES_MAX);
     if (!sw_control_prepare_scan(control, control->given << control->cursor_shift,
                                  (uint32_t)count + is_cut)) {
         return false;

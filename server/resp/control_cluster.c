@@ -116,7 +116,7 @@ static bool scan(struct sw_control *control, int slot, uint64_t wanted)
     if (!sw_cluster_is_settled(control->conn->net->seat.cluster, control->view_number)) {
         control->view_number = 0;
     }
-    sw_text_init(&control->keys, SW_ROUND_TEXT_BYTES_MAX);
+    sw_text_init(&control->keys, SW_RESP_BATCH_TEXT_BYTES_MAX);
     if (!sw_control_prepare_scan(control, 0, PASS_COUNT)) {
         return false;
     }
@@ -169,7 +169,7 @@ static bool run_get(struct sw_control *control, const struct sw_resp_argument *w
                       "ERR the reply may be longer than output-bytes-max: use a smaller count");
     }
     if (most == 0) {
-        sw_text_init(&control->keys, SW_ROUND_TEXT_BYTES_MAX);
+        sw_text_init(&control->keys, SW_RESP_BATCH_TEXT_BYTES_MAX);
         sw_control_begin(control);
         sw_control_finish(control);
         return true;
@@ -255,7 +255,7 @@ static bool run_settopology(struct sw_control *control, const struct sw_resp_com
 static bool run_text(struct sw_control *control, const struct sw_resp_command *arguments)
 {
     struct sw_conn *conn = control->conn;
-    sw_text_init(&control->keys, SW_ROUND_TEXT_BYTES_MAX);
+    sw_text_init(&control->keys, SW_RESP_BATCH_TEXT_BYTES_MAX);
     struct sw_call call = {.admin = &control->resp->admin,
                            .command = control->command,
                            .count = arguments->count,
@@ -300,7 +300,7 @@ static bool run_move_take(struct sw_control *control, const struct sw_resp_argum
     if (!sw_slot_set_parse(&slots, (const char *)words[4].text, words[4].size)) {
         return refuse(control, "ERR invalid slots: write ranges such as 0-99,200");
     }
-    sw_text_init(&control->keys, SW_ROUND_TEXT_BYTES_MAX);
+    sw_text_init(&control->keys, SW_RESP_BATCH_TEXT_BYTES_MAX);
     if (sw_mover_take(control->resp->owner.mover, id, &slots, error)) {
         sw_text_simple(&control->keys, "OK");
     } else {
@@ -347,7 +347,7 @@ static bool run_move_follow(struct sw_control *control, const struct sw_resp_arg
     if (!sw_decimal_parse(words[3].text, words[3].size, UINT64_MAX, &sequence)) {
         return refuse(control, "ERR syntax error");
     }
-    sw_text_init(&control->keys, SW_ROUND_TEXT_BYTES_MAX);
+    sw_text_init(&control->keys, SW_RESP_BATCH_TEXT_BYTES_MAX);
     sw_repl_facts(control->resp->owner.repl, &facts);
     if (sequence > 0 &&
         (!facts.is_replica || facts.link != SW_LINK_CONNECTED || facts.position < sequence)) {
@@ -375,7 +375,7 @@ static bool run_move(struct sw_control *control, const struct sw_resp_command *a
     if (sw_argument_is(&words[2], "FOLLOW") && arguments->count == 5) {
         return run_move_follow(control, words);
     }
-    sw_text_init(&control->keys, SW_ROUND_TEXT_BYTES_MAX);
+    sw_text_init(&control->keys, SW_RESP_BATCH_TEXT_BYTES_MAX);
     if (sw_argument_is(&words[2], "STATUS") && arguments->count == 3) {
         sw_text_bulk(&control->keys, (const uint8_t *)text,
                      (uint32_t)sw_mover_status(mover, text, sizeof(text)));

@@ -106,7 +106,7 @@ bool sw_control_is_mine(const struct sw_control *control, uint64_t key);
 /* Removes the keys of other nodes from the result of the batch. */
 void sw_control_keep_mine(struct sw_control *control);
 /* Most keys of a reply: with its cursor and array heads it must not exceed output-bytes-max, nor
- * the text of a round. */
+ * the text of a batch. */
 uint32_t sw_control_scan_count_max(const struct sw_config *config);
 /* Returns `count`, or fewer keys if comparing `count` keys with the pattern could take more than a
  * few milliseconds; at least 1. */

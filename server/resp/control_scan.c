@@ -98,7 +98,8 @@ uint32_t sw_control_scan_count_max(const struct sw_config *config)
 {
     const uint64_t key = SW_RESP_INTEGER_BYTES_MAX + config->resp_key_text_bytes;
     const uint64_t bytes = SW_LIVE(config->output_bytes_max);
-    const uint64_t room = bytes < SW_ROUND_TEXT_BYTES_MAX ? bytes : SW_ROUND_TEXT_BYTES_MAX;
+    const uint64_t room =
+        bytes < SW_RESP_BATCH_TEXT_BYTES_MAX ? bytes : SW_RESP_BATCH_TEXT_BYTES_MAX;
     uint64_t fit = room / key - 3;
     return fit < SW_SCAN_COUNT_MAX ? (uint32_t)fit : SW_SCAN_COUNT_MAX;
 }

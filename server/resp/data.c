@@ -41,11 +41,11 @@ struct values {
 struct data {
     struct sw_conn *conn;
     struct sw_resp *resp;
-    struct sw_round *round;
+    struct sw_resp_batch *batch;
     const struct sw_command *command;
     const struct sw_resp_command *arguments;
     enum sw_data_purpose purpose;
-    uint32_t first; /* number of operations in the round before the command */
+    uint32_t first; /* number of operations in the batch before the command */
 };
 
 /* Removes the operations that the command has added, and replies with an error. */
@@ -57,7 +57,7 @@ __attribute__((format(printf, 2, 3))) static void refuse(const struct data *data
     va_start(arguments, format);
     vsnprintf(line, sizeof(line), format, arguments);
     va_end(arguments);
-    sw_round_rewind(data->round, data->first);
+    sw_resp_batch_rewind(data->batch, data->first);
     sw_resp_error(data->conn, data->command, "%s", line);
 }
 
@@ -90,7 +90,7 @@ static bool add_integer(const struct data *data, enum sw_op op, uint32_t key, ui
                          : "ERR value is not an unsigned integer or out of range");
         return false;
     }
-    sw_round_add(data->round, op, k, v);
+    sw_resp_batch_add(data->batch, op, k, v);
     return true;
 }
 
@@ -118,7 +118,7 @@ static bool add_blob(const struct data *data, enum sw_op op, uint32_t key, uint3
         return false;
     }
     const struct sw_table_shape *shape = &data->resp->batches->shape;
-    uint8_t *out = sw_round_add_blob(data->round, op, k);
+    uint8_t *out = sw_resp_batch_add_blob(data->batch, op, k);
     if (value != 0) {
         sw_blob_put(shape, out, blob->text, blob->size);
     }
@@ -145,8 +145,8 @@ static bool refuse_keys(const struct data *data)
 {
     const struct sw_ranges *ranges = data->conn->login.ranges;
     uint32_t bytes = data->resp->batches->shape.key_bytes;
-    const uint8_t *keys = (const uint8_t *)data->round->keys + (size_t)data->first * bytes;
-    uint32_t count = data->round->operations - data->first, bad = 0;
+    const uint8_t *keys = (const uint8_t *)data->batch->keys + (size_t)data->first * bytes;
+    uint32_t count = data->batch->operations - data->first, bad = 0;
     if (sw_ranges_hold(ranges, keys, bytes, count)) {
         return false;
     }
@@ -155,7 +155,7 @@ static bool refuse_keys(const struct data *data)
     }
     const struct sw_command *command = data->command;
     uint32_t at = (uint32_t)command->first_key + bad * (uint32_t)command->key_step;
-    sw_round_rewind(data->round, data->first);
+    sw_resp_batch_rewind(data->batch, data->first);
     sw_permit_refuse_key(sw_resp_of(data->conn), command, &data->arguments->arguments[at]);
     return true;
 }
@@ -164,14 +164,14 @@ static bool refuse_keys(const struct data *data)
 static bool refuse_slots(const struct data *data)
 {
     uint32_t bytes = data->resp->batches->shape.key_bytes;
-    const uint8_t *keys = (const uint8_t *)data->round->keys + (size_t)data->first * bytes;
+    const uint8_t *keys = (const uint8_t *)data->batch->keys + (size_t)data->first * bytes;
     char line[SW_CLUSTER_LINE_BYTES];
     if (!sw_redirect_refuses(sw_resp_of(data->conn), data->command, data->arguments->arguments,
-                             keys, bytes, data->round->operations - data->first,
+                             keys, bytes, data->batch->operations - data->first,
                              &sw_resp_of(data->conn)->slots, line)) {
         return false;
     }
-    sw_round_rewind(data->round, data->first);
+    sw_resp_batch_rewind(data->batch, data->first);
     if (line[0] != 'T' || !sw_redirect_waits(sw_resp_of(data->conn))) {
         sw_resp_error(data->conn, data->command, "%s", line);
     }
@@ -185,7 +185,7 @@ static void add_reply(const struct data *data, enum sw_reply_kind kind)
         return;
     }
     if (data->purpose == SW_DATA_CHECK) {
-        sw_round_rewind(data->round, data->first);
+        sw_resp_batch_rewind(data->batch, data->first);
         return;
     }
     sw_replies_add(data->resp->filling, data->conn, data->command, kind, data->first);
@@ -277,7 +277,7 @@ FOR_EACH_KIND void run_compare(const struct data *data, const struct values *val
         refuse(data, "ERR the %s engine has no SET IFEQ" SW_WHY_EVICTS, shape->engine_name);
     } else if (values->add(data, SW_GET, 1, value)) {
         if (at != 0) { /* of the SET that may take the place of the look */
-            sw_round_give_time(data->round, at);
+            sw_resp_batch_give_time(data->batch, at);
         }
         if (!values->add(data, SW_GET, 1, old)) {
             return;
@@ -295,8 +295,8 @@ FOR_EACH_KIND void run_range(const struct data *data, const struct values *value
     if (!sw_substring_read(&words[2], &words[3], &range)) {
         refuse(data, "ERR value is not an integer or out of range");
     } else if (values->add(data, SW_GET, 1, 0)) {
-        const uint32_t at = data->round->operations - 1;
-        memcpy((uint8_t *)data->round->values + (size_t)at * bytes, &range, sizeof(range));
+        const uint32_t at = data->batch->operations - 1;
+        memcpy((uint8_t *)data->batch->values + (size_t)at * bytes, &range, sizeof(range));
         add_reply(data, SW_REPLY_KIND_RANGE);
     }
 }
@@ -309,7 +309,7 @@ FOR_EACH_KIND void run_add(const struct data *data, const struct values *values)
     if (error != NULL) {
         refuse(data, "%s", error);
     } else if (values->add(data, add.op, 1, 2)) {
-        sw_add_scale(&add, data->round);
+        sw_add_scale(&add, data->batch);
         add_reply(data, SW_REPLY_KIND_COUNT_PRESENT);
     }
 }
@@ -425,25 +425,25 @@ FOR_EACH_KIND void run(const struct data *data, const struct values *values)
 static const struct values integers = {add_integer, false};
 static const struct values blobs = {add_blob, true};
 
-/* Fills in `data`. Returns false, with the connection stalled, if the round has no room. */
+/* Fills in `data`. Returns false, with the connection stalled, if the batch has no room. */
 static bool begin(struct data *data, struct sw_conn *conn, const struct sw_command *command,
                   const struct sw_resp_command *arguments, enum sw_data_purpose purpose)
 {
     struct sw_resp *resp = sw_resp_of(conn)->resp;
-    struct sw_round *round = &resp->filling->round;
+    struct sw_resp_batch *batch = &resp->filling->batch;
     *data = (struct data){
         .conn = conn,
         .resp = resp,
-        .round = round,
+        .batch = batch,
         .command = command,
         .arguments = arguments,
         .purpose = purpose,
-        .first = round->operations,
+        .first = batch->operations,
     };
     if (!sw_replies_has_room(resp->filling, arguments->count)) {
         SW_COUNT(conn->net->counters, round_pauses, !conn->retried);
         sw_resp_of(conn)->operations_wanted = arguments->count;
-        sw_conn_stall(conn, SW_STALL_ROUND);
+        sw_conn_stall(conn, SW_STALL_BATCH_FULL);
         return false;
     }
     return true;

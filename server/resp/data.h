@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * data.h - RESP commands on keys: turns their arguments into operations of the loop's round.
+ * data.h - RESP commands on keys: turns their arguments into operations of the loop's RESP batch.
  * Everything is called on the connection's loop.
  */
 #ifndef SHERWOOD_SERVER_RESP_DATA_H
@@ -19,7 +19,7 @@ enum sw_data_purpose { SW_DATA_RUN, SW_DATA_CHECK };
 
 /* Appends the command's operations and its pending reply; SW_DATA_CHECK appends neither. If an
  * argument is wrong, the reply is an error, and no operation is added. Returns false, with the
- * connection stalled, if the round has no room. The engine must support the command. */
+ * connection stalled, if the batch has no room. The engine must support the command. */
 typedef bool sw_data_run(struct sw_conn *conn, const struct sw_command *command,
                          const struct sw_resp_command *arguments, enum sw_data_purpose purpose);
 

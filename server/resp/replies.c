@@ -26,20 +26,20 @@ void sw_replies_finish(struct sw_replies *replies)
     sw_slow_batch_done(replies, &slow);
     sw_replies_write(replies);
     sw_slow_batch_written(replies, &slow);
-    sw_round_reset(&replies->round);
+    sw_resp_batch_reset(&replies->batch);
     replies->pendings = 0;
     replies->is_aborted = false;
     sw_text_reset(&replies->text);
-    if (resp->running == replies) { /* the other round may be submitted */
+    if (resp->running == replies) { /* the other batch may be submitted */
         resp->running = NULL;
-        resp->rounds++;
+        resp->batches_done++;
     }
     resp->net->retry = true;
 }
 
-static void on_done(struct sw_round *round)
+static void on_done(struct sw_resp_batch *batch)
 {
-    sw_replies_finish(SW_CONTAINER(round, struct sw_replies, round));
+    sw_replies_finish(SW_CONTAINER(batch, struct sw_replies, batch));
 }
 
 int sw_replies_init(struct sw_replies *replies, struct sw_resp *resp)
@@ -48,17 +48,17 @@ int sw_replies_init(struct sw_replies *replies, struct sw_resp *resp)
     memset(replies, 0, sizeof(*replies));
     replies->resp = resp;
     replies->pending_max = most;
-    sw_text_init(&replies->text, SW_ROUND_TEXT_BYTES_MAX);
+    sw_text_init(&replies->text, SW_RESP_BATCH_TEXT_BYTES_MAX);
     replies->pending = calloc(most, sizeof(*replies->pending));
     if (replies->pending == NULL) {
         return -1;
     }
-    return sw_round_init(&replies->round, resp->batches, most, on_done);
+    return sw_resp_batch_init(&replies->batch, resp->batches, most, on_done);
 }
 
 void sw_replies_fini(struct sw_replies *replies)
 {
-    sw_round_fini(&replies->round);
+    sw_resp_batch_fini(&replies->batch);
     free(replies->pending);
     sw_text_fini(&replies->text);
     replies->pending = NULL;
@@ -67,8 +67,8 @@ void sw_replies_fini(struct sw_replies *replies)
 bool sw_replies_has_room(const struct sw_replies *replies, uint32_t operations)
 {
     return replies->pendings < replies->pending_max &&
-           sw_round_has_room(&replies->round, operations) &&
-           replies->text.size <= SW_ROUND_TEXT_BYTES_MAX / 2;
+           sw_resp_batch_has_room(&replies->batch, operations) &&
+           replies->text.size <= SW_RESP_BATCH_TEXT_BYTES_MAX / 2;
 }
 
 static struct sw_pending *append(struct sw_replies *replies, struct sw_conn *conn,
@@ -102,12 +102,12 @@ void sw_replies_add(struct sw_replies *replies, struct sw_conn *conn,
     struct sw_pending *pending = append(replies, conn, command);
     pending->kind = (uint8_t)kind;
     pending->first = first;
-    pending->count = replies->round.operations - first;
+    pending->count = replies->batch.operations - first;
     pending->silent = takes_silence(&sw_resp_of(conn)->session);
-    replies->round.shows_times |= replies->round.expires_out != NULL && kind >= SW_REPLY_KIND_TTL &&
+    replies->batch.shows_times |= replies->batch.expires_out != NULL && kind >= SW_REPLY_KIND_TTL &&
                                   kind <= SW_REPLY_KIND_PERSISTED;
-    replies->round.shows_values |= kind >= SW_REPLY_KIND_BLOB;
-    pending->group = sw_round_end_group(&replies->round);
+    replies->batch.shows_values |= kind >= SW_REPLY_KIND_BLOB;
+    pending->group = sw_resp_batch_end_group(&replies->batch);
     sw_conn_accept(conn, true);
 }
 
@@ -135,7 +135,7 @@ void sw_replies_add_queued(struct sw_replies *replies, struct sw_conn *conn,
 struct sw_replies_mark sw_replies_add_array(struct sw_replies *replies, struct sw_conn *conn,
                                             const struct sw_command *command, uint32_t count)
 {
-    struct sw_replies_mark mark = {replies->pendings, replies->round.groups};
+    struct sw_replies_mark mark = {replies->pendings, replies->batch.groups};
     struct sw_pending *pending = append(replies, conn, command);
     pending->kind = SW_REPLY_KIND_ARRAY;
     pending->count = count;
@@ -145,8 +145,8 @@ struct sw_replies_mark sw_replies_add_array(struct sw_replies *replies, struct s
 
 void sw_replies_join(struct sw_replies *replies, struct sw_replies_mark mark, bool silent)
 {
-    bool has_operations = replies->round.groups > mark.groups;
-    sw_round_join_groups(&replies->round, mark.groups);
+    bool has_operations = replies->batch.groups > mark.groups;
+    sw_resp_batch_join_groups(&replies->batch, mark.groups);
     for (uint32_t i = mark.pendings; i < replies->pendings; i++) {
         struct sw_pending *pending = &replies->pending[i];
         pending->group = has_operations ? mark.groups : SW_NO_GROUP;
@@ -185,13 +185,13 @@ void sw_replies_submit(struct sw_replies *replies)
     struct sw_resp *resp = replies->resp;
     assert(resp->running == NULL && resp->filling == replies && replies->pendings > 0);
     resp->running = replies;
-    resp->net->retry = true; /* the other round is empty: connections that wait for room go first */
+    resp->net->retry = true; /* the other batch is empty: connections that wait for room go first */
     resp->filling = &resp->replies[replies == &resp->replies[0]];
-    if (replies->round.operations == 0) {
+    if (replies->batch.operations == 0) {
         replies->submitted_ns = 0;
         sw_replies_finish(replies);
     } else {
         replies->submitted_ns = uv_hrtime();
-        sw_round_submit(&replies->round);
+        sw_resp_batch_submit(&replies->batch);
     }
 }

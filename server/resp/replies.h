@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * replies.h - a round and the pending replies of its commands, in the order of the commands.
+ * replies.h - a RESP batch and the pending replies of its commands, in the order of the commands.
  *
- * A command appends its operations to the round, and one pending reply. When the batch is done, the
+ * A command appends its operations to the batch, and one pending reply. When the batch is done, the
  * replies are written in the same order. A command without operations appends a text reply, which
  * is sent in the same order as all others. Everything belongs to the loop's thread.
  */
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "server/batch/round.h"
+#include "server/batch/resp_batch.h"
 #include "server/observe/text.h"
 #include "server/resp/command.h"
 #include "server/resp/reply_kind.h"
@@ -36,13 +36,13 @@ struct sw_pending {
 #define SW_NO_GROUP UINT32_MAX /* the reply does not depend on the table */
 
 struct sw_replies {
-    struct sw_round round;
+    struct sw_resp_batch batch;
     struct sw_resp *resp;       /* borrowed */
     struct sw_pending *pending; /* the pending replies */
     uint32_t pending_max;       /* size of `pending` */
     uint32_t pendings;          /* number of pending replies */
     uint64_t began_ns;          /* when its first command came, where commands are timed */
-    uint64_t submitted_ns;      /* when the round was submitted; 0: it has no operations */
+    uint64_t submitted_ns;      /* when the batch was submitted; 0: it has no operations */
     bool is_aborted;            /* the array of EXEC is null: its elements are not sent */
     struct sw_text text;        /* the text replies, one behind the other */
 };
@@ -67,7 +67,7 @@ void sw_replies_add_text(struct sw_replies *replies, struct sw_conn *conn,
 void sw_replies_add_queued(struct sw_replies *replies, struct sw_conn *conn,
                            const struct sw_command *command);
 
-/* The position in a round at which a transaction begins. */
+/* The position in a batch at which a transaction begins. */
 struct sw_replies_mark {
     uint32_t pendings; /* pending replies before it */
     uint32_t groups;   /* groups before it */
@@ -85,14 +85,14 @@ void sw_resp_line(struct sw_conn *conn, const struct sw_command *command, const 
 __attribute__((format(printf, 3, 4))) void
 sw_resp_error(struct sw_conn *conn, const struct sw_command *command, const char *format, ...);
 
-/* Submits the round, which must have pending replies. They are written when its batch is done, or
- * at once if it has no operations. The other round is filled meanwhile. */
+/* Submits the batch, which must have pending replies. They are written when its batch is done, or
+ * at once if it has no operations. The other batch is filled meanwhile. */
 void sw_replies_submit(struct sw_replies *replies);
 
-/* To be called when the batch is done: writes the replies, and empties the round. */
+/* To be called when the batch is done: writes the replies, and empties the batch. */
 void sw_replies_finish(struct sw_replies *replies);
 
-/* Writes the pending replies of a round whose results are there (write_replies.c). May free
+/* Writes the pending replies of a batch whose results are there (write_replies.c). May free
  * connections. */
 void sw_replies_write(struct sw_replies *replies);
 

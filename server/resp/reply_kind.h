@@ -7,7 +7,7 @@
 
 /* How a reply is made from the results of the command's operations. */
 enum sw_reply_kind {
-    SW_REPLY_KIND_TEXT,         /* a text reply, in the text of the round */
+    SW_REPLY_KIND_TEXT,         /* a text reply, in the text of the batch */
     SW_REPLY_KIND_QUEUED,       /* +QUEUED; the command is counted when EXEC carries it out */
     SW_REPLY_KIND_NULL_ARRAY,   /* null where an array would be: EXEC, and a watched key had changed
                                  */
@@ -35,7 +35,7 @@ enum sw_reply_kind {
     SW_REPLY_KIND_NO_KEY,      /* the error of RENAME where there is no key to be renamed */
     SW_REPLY_KIND_SAME_KEY,    /* the error of COPY to the key itself */
     SW_REPLY_KIND_TOO_MANY,    /* the error of WATCH beyond watched-keys-max */
-    SW_REPLY_KIND_MADE,        /* the text of the round, which rmw.c has made */
+    SW_REPLY_KIND_MADE,        /* the text of the batch, which rmw.c has made */
     SW_REPLY_KIND_ONE,         /* 1 */
     SW_REPLY_KIND_ZERO,        /* 0 */
     SW_REPLY_KIND_BYTES,       /* the bytes that the entry takes; null if the key was absent */

@@ -93,7 +93,7 @@ static size_t feed_one(struct sw_resp_conn *state, const uint8_t *bytes, size_t 
     }
     if (consumed < 0) {
         if (!sw_replies_has_room(resp->filling, 0)) {
-            sw_conn_stall(conn, SW_STALL_ROUND);
+            sw_conn_stall(conn, SW_STALL_BATCH_FULL);
             return 0;
         }
         bool for_login =
@@ -118,7 +118,7 @@ static size_t feed(struct sw_conn *conn, const uint8_t *bytes, size_t size)
         return 0;
     }
     if (conn->retried && !sw_replies_has_room(state->resp->filling, state->operations_wanted)) {
-        sw_conn_stall(conn, SW_STALL_ROUND); /* without parsing the command again */
+        sw_conn_stall(conn, SW_STALL_BATCH_FULL); /* without parsing the command again */
         return 0;
     }
     state->operations_wanted = 0;
@@ -196,7 +196,7 @@ static bool refuse(struct sw_conn *conn, enum sw_refusal why)
         [SW_REFUSAL_LOGIN_TIMED_OUT] = ("NOAUTH Authentication required within login-timeout-ms"),
     };
     struct sw_resp_conn *state = sw_resp_of(conn);
-    if (state->control_in_flight) { /* its reply is not part of a round */
+    if (state->control_in_flight) { /* its reply is not part of a batch */
         state->last_error = lines[why];
         return true;
     }
@@ -337,6 +337,6 @@ void sw_resp_check(const struct sw_resp *resp)
 {
     assert(resp->running == NULL || resp->running != resp->filling);
     assert(resp->running == NULL || resp->running->pendings > 0);
-    assert(resp->filling->round.groups <= resp->filling->pendings);
+    assert(resp->filling->batch.groups <= resp->filling->pendings);
     (void)resp;
 }

@@ -2,9 +2,9 @@
  *
  * resp.h - the Redis protocol: its state of a loop, and of each connection.
  *
- * Bytes are parsed into commands, and commands on keys add operations to a round. Replies are sent
- * in the order of the commands, when the round is done. A loop has two rounds: one is filled while
- * the other is in flight. Everything belongs to the loop's thread.
+ * Bytes are parsed into commands, and commands on keys add operations to a RESP batch. Replies are
+ * sent in the order of the commands, when the batch is done. A loop has two batches: one is filled
+ * while the other is in flight. Everything belongs to the loop's thread.
  */
 #ifndef SHERWOOD_SERVER_RESP_RESP_H
 #define SHERWOOD_SERVER_RESP_RESP_H
@@ -63,7 +63,7 @@ struct sw_resp {
     struct sw_replies replies[2];
     struct sw_replies *filling; /* the one that is being filled */
     struct sw_replies *running; /* the one that is in flight; NULL: none */
-    uint64_t rounds;            /* that are over, since the start */
+    uint64_t batches_done;      /* that are over, since the start */
     struct sw_rmw rmw;          /* the command that writes while nobody else does */
     struct sw_list monitors;    /* connections that MONITOR shows commands to */
     struct sw_list gated;       /* connections with replies that wait for the write-ahead log */
@@ -119,7 +119,7 @@ struct sw_resp_conn {
         uint64_t until;              /* when the first of its keys expires; UINT64_MAX: none does */
     } watch;                         /* WATCH */
     struct sw_resp_monitor *monitor; /* it is shown commands; NULL: it is not */
-    uint32_t operations_wanted;      /* of the command that waits for room in the round; or 0 */
+    uint32_t operations_wanted;      /* of the command that waits for room in the batch; or 0 */
     size_t reparsed;                 /* bytes of the incomplete command that were parsed in vain */
     struct sw_resp_text_share text;  /* of this connection */
 };
@@ -137,20 +137,20 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
                  const struct sw_resp_owner *owner, uint64_t seed);
 void sw_resp_fini(struct sw_resp *resp);
 
-/* Submits the round that is being filled, if it has pending replies and the other one is not in
+/* Submits the batch that is being filled, if it has pending replies and the other one is not in
  * flight. Returns true if so. */
 bool sw_resp_submit(struct sw_resp *resp);
 
-/* Is a round in flight, is there one to submit, or is a pass over the table under way? */
+/* Is a batch in flight, is there one to submit, or is a pass over the table under way? */
 static inline bool sw_resp_is_busy(const struct sw_resp *resp)
 {
     return resp->running != NULL || resp->filling->pendings > 0 || !sw_list_is_empty(&resp->passes);
 }
 
 /* Rounds that are over, in flight, or being filled. */
-static inline uint64_t sw_resp_rounds_begun(const struct sw_resp *resp)
+static inline uint64_t sw_resp_batches_begun(const struct sw_resp *resp)
 {
-    return resp->rounds + (resp->running != NULL) + (resp->filling->pendings > 0);
+    return resp->batches_done + (resp->running != NULL) + (resp->filling->pendings > 0);
 }
 
 /* Asserts the invariants that hold between two events. */

@@ -11,9 +11,9 @@
 #include "server/batch/blob.h"
 #include "server/net/conn.h"
 #include "server/resp/admin_call.h"
+#include "server/resp/batch_results.h"
 #include "server/resp/resp.h"
 #include "server/resp/rmw_commands.h"
-#include "server/resp/round_results.h"
 #include "server/resp/watching.h"
 #include "table/expiring.h"
 
@@ -26,7 +26,7 @@ int sw_rmw_init(struct sw_rmw *rmw, struct sw_resp *resp)
         return 0; /* the cache engine lacks these commands */
     }
     int result = sw_replies_init(&rmw->replies, resp);
-    rmw->replies.round.flights = &resp->batches->rmw_flights;
+    rmw->replies.batch.flights = &resp->batches->rmw_flights;
     return result;
 }
 
@@ -79,9 +79,9 @@ static void finish(struct sw_rmw *rmw)
     sw_replies_finish(&rmw->replies);
 }
 
-static void on_written(struct sw_round *round)
+static void on_written(struct sw_resp_batch *batch)
 {
-    struct sw_replies *replies = SW_CONTAINER(round, struct sw_replies, round);
+    struct sw_replies *replies = SW_CONTAINER(batch, struct sw_replies, batch);
     finish(&replies->resp->rmw);
 }
 
@@ -95,15 +95,15 @@ static struct sw_pending *pending_of(struct sw_rmw *rmw)
 
 static bool is_found(const struct sw_rmw *rmw, uint32_t i)
 {
-    return sw_round_found(&rmw->replies.round, i);
+    return sw_result_found(&rmw->replies.batch, i);
 }
 
 /* The second key is to have the value that the first one had, and keeps its own text. */
 static void give_value(struct sw_rmw *rmw)
 {
-    struct sw_round *round = &rmw->replies.round;
-    const struct sw_table_shape *shape = &round->batches->shape;
-    memcpy((uint8_t *)round->values + shape->value_bytes, round->previous,
+    struct sw_resp_batch *batch = &rmw->replies.batch;
+    const struct sw_table_shape *shape = &batch->batches->shape;
+    memcpy((uint8_t *)batch->values + shape->value_bytes, batch->previous,
            shape->value_bytes - shape->key_text_bytes);
 }
 
@@ -111,27 +111,27 @@ static void give_value(struct sw_rmw *rmw)
  * as before", since it may come until then. If the look has found none, nobody says when. */
 static void give_time(struct sw_rmw *rmw, uint32_t i)
 {
-    struct sw_round *round = &rmw->replies.round;
-    const uint64_t at = round->shows_times ? round->expires_out[0] : 0;
-    const bool never = round->batches->shape.default_ttl_ms > 0 && is_found(rmw, 0) && at == 0;
-    round->gives_times = at != 0 || never;
-    if (round->gives_times) {
-        memset(round->expires, 0, round->operations * sizeof(*round->expires));
-        round->expires[i] = at;
+    struct sw_resp_batch *batch = &rmw->replies.batch;
+    const uint64_t at = batch->shows_times ? batch->expires_out[0] : 0;
+    const bool never = batch->batches->shape.default_ttl_ms > 0 && is_found(rmw, 0) && at == 0;
+    batch->gives_times = at != 0 || never;
+    if (batch->gives_times) {
+        memset(batch->expires, 0, batch->operations * sizeof(*batch->expires));
+        batch->expires[i] = at;
     }
 }
 
 /* Was the first key's value the operand of the second look? */
 static bool is_equal(const struct sw_rmw *rmw)
 {
-    const struct sw_round *round = &rmw->replies.round;
-    const struct sw_table_shape *shape = &round->batches->shape;
+    const struct sw_resp_batch *batch = &rmw->replies.batch;
+    const struct sw_table_shape *shape = &batch->batches->shape;
     uint32_t size = shape->value_bytes, wanted = size;
-    const uint8_t *value = round->previous;
-    const uint8_t *old = (const uint8_t *)round->values + size;
+    const uint8_t *value = batch->previous;
+    const uint8_t *old = (const uint8_t *)batch->values + size;
     if (shape->value_format != SW_VALUE_INTEGER) {
-        value = sw_blob_at(shape, round->previous, 0, &size);
-        old = sw_blob_at(shape, round->values, 1, &wanted);
+        value = sw_blob_at(shape, batch->previous, 0, &size);
+        old = sw_blob_at(shape, batch->values, 1, &wanted);
     }
     return size == wanted && memcmp(value, old, size) == 0;
 }
@@ -141,24 +141,24 @@ static bool is_equal(const struct sw_rmw *rmw)
 
 static uint32_t decide_msetnx(struct sw_rmw *rmw)
 {
-    struct sw_round *round = &rmw->replies.round;
-    for (uint32_t i = 0; i < round->operations; i++) {
+    struct sw_resp_batch *batch = &rmw->replies.batch;
+    for (uint32_t i = 0; i < batch->operations; i++) {
         if (is_found(rmw, i)) {
             pending_of(rmw)->kind = SW_REPLY_KIND_ZERO;
             return 0;
         }
     }
-    memset(round->ops, SW_SET, round->operations);
-    return round->operations;
+    memset(batch->ops, SW_SET, batch->operations);
+    return batch->operations;
 }
 
 /* Two key strings with the same hash are different keys, even if both keys are absent. */
 static bool are_one_key(const struct sw_rmw *rmw)
 {
     const struct sw_table_shape *shape = &rmw->replies.resp->batches->shape;
-    const void *keys = rmw->replies.round.keys;
+    const void *keys = rmw->replies.batch.keys;
     const uint8_t *text =
-        (const uint8_t *)rmw->replies.round.values + shape->value_bytes - shape->key_text_bytes;
+        (const uint8_t *)rmw->replies.batch.values + shape->value_bytes - shape->key_text_bytes;
     return sw_integer_at(keys, shape->key_bytes, 0) == sw_integer_at(keys, shape->key_bytes, 1) &&
            memcmp(text, text + shape->value_bytes, shape->key_text_bytes) == 0;
 }
@@ -167,7 +167,7 @@ static bool are_one_key(const struct sw_rmw *rmw)
  */
 static uint32_t decide_rename(struct sw_rmw *rmw)
 {
-    struct sw_round *round = &rmw->replies.round;
+    struct sw_resp_batch *batch = &rmw->replies.batch;
     if (!is_found(rmw, 0)) {
         pending_of(rmw)->kind = SW_REPLY_KIND_NO_KEY;
         return 0;
@@ -179,8 +179,8 @@ static uint32_t decide_rename(struct sw_rmw *rmw)
     if (are_one_key(rmw)) {
         return 0;
     }
-    round->ops[0] = SW_DELETE;
-    round->ops[1] = SW_SET;
+    batch->ops[0] = SW_DELETE;
+    batch->ops[1] = SW_SET;
     give_value(rmw);
     give_time(rmw, 1);
     return 2;
@@ -188,7 +188,7 @@ static uint32_t decide_rename(struct sw_rmw *rmw)
 
 static uint32_t decide_copy(struct sw_rmw *rmw)
 {
-    struct sw_round *round = &rmw->replies.round;
+    struct sw_resp_batch *batch = &rmw->replies.batch;
     if (are_one_key(rmw)) {
         pending_of(rmw)->kind = SW_REPLY_KIND_SAME_KEY;
         return 0;
@@ -197,8 +197,8 @@ static uint32_t decide_copy(struct sw_rmw *rmw)
         pending_of(rmw)->kind = SW_REPLY_KIND_ZERO;
         return 0;
     }
-    round->ops[0] = SW_GET; /* it stays for the slow log, which shows the keys of a round */
-    round->ops[1] = SW_SET;
+    batch->ops[0] = SW_GET; /* it stays for the slow log, which shows the keys of a batch */
+    batch->ops[1] = SW_SET;
     give_value(rmw);
     give_time(rmw, 1);
     return 2;
@@ -208,11 +208,11 @@ static uint32_t decide_copy(struct sw_rmw *rmw)
  * the value before, which either batch has. */
 static uint32_t decide_set(struct sw_rmw *rmw)
 {
-    struct sw_round *round = &rmw->replies.round;
+    struct sw_resp_batch *batch = &rmw->replies.batch;
     bool equal = is_found(rmw, 0) && is_equal(rmw);
-    round->ops[0] = SW_SET;
+    batch->ops[0] = SW_SET;
     if (rmw->command->id == SW_COMMAND_CAS ||
-        (round->gives_times && round->expires[0] == SW_EXPIRE_KEEP)) {
+        (batch->gives_times && batch->expires[0] == SW_EXPIRE_KEEP)) {
         give_time(rmw, 0);
     }
     if (!equal && pending_of(rmw)->kind == SW_REPLY_KIND_OK) {
@@ -226,17 +226,17 @@ static uint32_t decide_set(struct sw_rmw *rmw)
 /* DELEX and DELIFEQ. Without a condition there is one look. */
 static uint32_t decide_delex(struct sw_rmw *rmw)
 {
-    struct sw_round *round = &rmw->replies.round;
-    const bool has_condition = round->operations > 1;
+    struct sw_resp_batch *batch = &rmw->replies.batch;
+    const bool has_condition = batch->operations > 1;
     const bool deletes = is_found(rmw, 0) && (!has_condition || is_equal(rmw) != rmw->unless_equal);
     pending_of(rmw)->kind = deletes ? SW_REPLY_KIND_ONE : SW_REPLY_KIND_ZERO;
-    round->ops[0] = SW_DELETE;
+    batch->ops[0] = SW_DELETE;
     return deletes;
 }
 
 static uint32_t decide(struct sw_rmw *rmw)
 {
-    if (rmw->replies.round.flight.batch.status != SW_OK) {
+    if (rmw->replies.batch.flight.batch.status != SW_OK) {
         return 0; /* the reply says so */
     }
     if (sw_rmw_command_is(rmw->command)) {
@@ -268,52 +268,52 @@ static uint32_t decide(struct sw_rmw *rmw)
     }
 }
 
-static void on_looked(struct sw_round *round)
+static void on_looked(struct sw_resp_batch *batch)
 {
-    struct sw_replies *replies = SW_CONTAINER(round, struct sw_replies, round);
+    struct sw_replies *replies = SW_CONTAINER(batch, struct sw_replies, batch);
     struct sw_rmw *rmw = &replies->resp->rmw;
     uint32_t operations = decide(rmw);
     if (operations == 0) {
         finish(rmw);
         return;
     }
-    round->done = on_written;
-    sw_round_rewrite(round, operations);
-    sw_round_submit(round);
+    batch->done = on_written;
+    sw_resp_batch_rewrite(batch, operations);
+    sw_resp_batch_submit(batch);
 }
 
 /* --- WATCH and EXEC --------------------------------------------------------------------------- */
 
-/* Notes the keys of WATCH, which are in the round. No write is in the table. */
+/* Notes the keys of WATCH, which are in the batch. No write is in the table. */
 static void watch(struct sw_rmw *rmw)
 {
-    const struct sw_round *round = &rmw->replies.round;
-    if (!sw_watching_add(sw_resp_of(rmw->conn), round->keys, round->operations)) {
+    const struct sw_resp_batch *batch = &rmw->replies.batch;
+    if (!sw_watching_add(sw_resp_of(rmw->conn), batch->keys, batch->operations)) {
         pending_of(rmw)->kind = SW_REPLY_KIND_TOO_MANY;
     }
     pending_of(rmw)->group = SW_NO_GROUP;
-    sw_round_reset(&rmw->replies.round);
+    sw_resp_batch_reset(&rmw->replies.batch);
     finish(rmw);
 }
 
 /* Where keys expire WATCH looks at them first: one whose time comes counts as changed. */
-static void on_watched(struct sw_round *round)
+static void on_watched(struct sw_resp_batch *batch)
 {
-    struct sw_replies *replies = SW_CONTAINER(round, struct sw_replies, round);
+    struct sw_replies *replies = SW_CONTAINER(batch, struct sw_replies, batch);
     struct sw_rmw *rmw = &replies->resp->rmw;
     uint64_t first = UINT64_MAX;
-    if (round->flight.batch.status != SW_OK) {
+    if (batch->flight.batch.status != SW_OK) {
         finish(rmw); /* the reply says so */
         return;
     }
-    for (uint32_t i = 0; round->shows_times && i < round->operations; i++) {
-        first = round->expires_out[i] - 1 < first - 1 ? round->expires_out[i] : first;
+    for (uint32_t i = 0; batch->shows_times && i < batch->operations; i++) {
+        first = batch->expires_out[i] - 1 < first - 1 ? batch->expires_out[i] : first;
     }
     sw_watching_until(sw_resp_of(rmw->conn), first);
     watch(rmw);
 }
 
-/* Carries out what EXEC has put into the round, unless a watched key was changed. */
+/* Carries out what EXEC has put into the batch, unless a watched key was changed. */
 static void execute(struct sw_rmw *rmw)
 {
     struct sw_replies *replies = &rmw->replies;
@@ -322,16 +322,16 @@ static void execute(struct sw_rmw *rmw)
         pending_of(rmw)->kind = SW_REPLY_KIND_NULL_ARRAY;
         pending_of(rmw)->group = SW_NO_GROUP; /* of the batch before, which may have failed */
         replies->is_aborted = true;
-        sw_round_reset(&replies->round);
+        sw_resp_batch_reset(&replies->batch);
     }
     sw_watching_forget(sw_resp_of(rmw->conn));
-    if (replies->round.operations == 0) {
+    if (replies->batch.operations == 0) {
         finish(rmw);
         return;
     }
     replies->submitted_ns = uv_hrtime();
-    replies->round.done = on_written;
-    sw_round_submit(&replies->round);
+    replies->batch.done = on_written;
+    sw_resp_batch_submit(&replies->batch);
 }
 
 /* --- the beginning ---------------------------------------------------------------------------- */
@@ -370,7 +370,7 @@ static bool has_replace(const struct sw_resp_command *arguments)
     return has;
 }
 
-/* Adds the looks to the round of such commands. */
+/* Adds the looks to the batch of such commands. */
 static void add_looks(struct sw_conn *conn, const struct sw_command *command,
                       const struct sw_resp_command *arguments)
 {
@@ -379,8 +379,8 @@ static void add_looks(struct sw_conn *conn, const struct sw_command *command,
     resp->filling = &resp->rmw.replies;
     bool done = resp->run_data(conn, command, arguments, SW_DATA_RUN);
     resp->filling = filling;
-    resp->rmw.replies.round.shows_values = true; /* it may need what was there */
-    resp->rmw.replies.round.shows_times = resp->batches->shape.expires;
+    resp->rmw.replies.batch.shows_values = true; /* it may need what was there */
+    resp->rmw.replies.batch.shows_times = resp->batches->shape.expires;
     assert(done && resp->rmw.replies.pendings == 1);
     (void)done;
 }
@@ -393,7 +393,7 @@ bool sw_rmw_is_free_for(struct sw_conn *conn)
     }
     if (sw_resp_of(conn)->resp->rmw.conn != NULL) {
         /* of another connection; its end has stalled ones tried again */
-        sw_conn_stall(conn, SW_STALL_ROUND);
+        sw_conn_stall(conn, SW_STALL_BATCH_FULL);
         return false;
     }
     return true;
@@ -490,7 +490,7 @@ bool sw_rmw_poll(struct sw_resp *resp)
         return true;
     }
     rmw->replies.submitted_ns = uv_hrtime();
-    rmw->replies.round.done = watches ? on_watched : on_looked;
-    sw_round_submit(&rmw->replies.round);
+    rmw->replies.batch.done = watches ? on_watched : on_looked;
+    sw_resp_batch_submit(&rmw->replies.batch);
     return true;
 }

@@ -30,7 +30,7 @@ enum sw_rmw_state {
 };
 
 struct sw_rmw {
-    struct sw_replies replies; /* a round of its own */
+    struct sw_replies replies; /* a batch of its own */
     struct sw_conn *conn;      /* whose command it is; NULL: there is none */
     const struct sw_command *command;
     bool replaces;             /* COPY .. REPLACE */
@@ -70,7 +70,7 @@ bool sw_rmw_run(struct sw_conn *conn, const struct sw_command *command,
 
 /* May EXEC of a connection that watches keys begin? If not, it has stalled. */
 bool sw_rmw_is_free_for(struct sw_conn *conn);
-/* Starts such an EXEC, whose round is that of these commands. */
+/* Starts such an EXEC, whose batch is that of these commands. */
 void sw_rmw_start(struct sw_conn *conn, const struct sw_command *command);
 
 /* Continues the command that waits for the gate. Returns true if it did. */

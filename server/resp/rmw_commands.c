@@ -13,8 +13,8 @@
 #include "server/batch/refusals.h"
 #include "server/net/conn.h"
 #include "server/resp/admin_call.h"
+#include "server/resp/batch_results.h"
 #include "server/resp/resp.h"
-#include "server/resp/round_results.h"
 
 bool sw_rmw_command_is(const struct sw_command *command)
 {
@@ -59,7 +59,7 @@ const char *sw_rmw_command_error(const struct sw_resp *resp, const struct sw_com
 void sw_rmw_command_begin(struct sw_rmw *rmw, const struct sw_command *command,
                           const struct sw_resp_command *arguments)
 {
-    struct sw_round *round = &rmw->replies.round;
+    struct sw_resp_batch *batch = &rmw->replies.batch;
     if (command->id == SW_COMMAND_INCRBYFLOAT) {
         sw_argument_float(&arguments->arguments[2], &rmw->number);
     }
@@ -70,7 +70,7 @@ void sw_rmw_command_begin(struct sw_rmw *rmw, const struct sw_command *command,
         rmw->offset = (uint32_t)offset;
         rmw->piece_bytes = piece->size;
         if (piece->size > 0) { /* in the place of the operand, which is as long */
-            memcpy(round->values, piece->text, piece->size);
+            memcpy(batch->values, piece->text, piece->size);
         }
     }
 }
@@ -79,21 +79,21 @@ void sw_rmw_command_begin(struct sw_rmw *rmw, const struct sw_command *command,
 
 static uint32_t decide_setrange(struct sw_rmw *rmw, bool found)
 {
-    struct sw_round *round = &rmw->replies.round;
-    const struct sw_table_shape *shape = &round->batches->shape;
+    struct sw_resp_batch *batch = &rmw->replies.batch;
+    const struct sw_table_shape *shape = &batch->batches->shape;
     uint8_t value[SW_VALUE_BYTES_MAX] = {0};
     uint32_t size = 0;
-    const uint8_t *before = sw_blob_at(shape, round->previous, 0, &size);
+    const uint8_t *before = sw_blob_at(shape, batch->previous, 0, &size);
     size = found ? size : 0;
     memcpy(value, before, size);
     if (rmw->piece_bytes == 0) {
         sw_text_unsigned(sw_rmw_reply(rmw), size);
         return 0;
     }
-    memcpy(value + rmw->offset, round->values, rmw->piece_bytes);
+    memcpy(value + rmw->offset, batch->values, rmw->piece_bytes);
     const uint32_t end = rmw->offset + rmw->piece_bytes;
     size = shape->value_format == SW_VALUE_FIXED ? shape->blob_bytes_max : end > size ? end : size;
-    sw_blob_put(shape, round->values, value, size);
+    sw_blob_put(shape, batch->values, value, size);
     sw_text_unsigned(sw_rmw_reply(rmw), size);
     return 1;
 }
@@ -113,25 +113,25 @@ static void put_float(struct sw_text *text, float number)
 
 static uint32_t decide_incrbyfloat(struct sw_rmw *rmw, bool found)
 {
-    struct sw_round *round = &rmw->replies.round;
+    struct sw_resp_batch *batch = &rmw->replies.batch;
     float before = 0;
     if (found) {
-        memcpy(&before, round->previous, sizeof(before));
+        memcpy(&before, batch->previous, sizeof(before));
     }
     const float sum = before + rmw->number;
     if (isnan(sum) || isinf(sum)) {
         sw_text_error(sw_rmw_reply(rmw), "ERR increment would produce NaN or Infinity");
         return 0;
     }
-    memcpy(round->values, &sum, sizeof(sum));
+    memcpy(batch->values, &sum, sizeof(sum));
     put_float(sw_rmw_reply(rmw), sum);
     return 1;
 }
 
 uint32_t sw_rmw_command_decide(struct sw_rmw *rmw)
 {
-    const bool found = sw_round_found(&rmw->replies.round, 0);
-    rmw->replies.round.ops[0] = SW_SET;
+    const bool found = sw_result_found(&rmw->replies.batch, 0);
+    rmw->replies.batch.ops[0] = SW_SET;
     return rmw->command->id == SW_COMMAND_SETRANGE ? decide_setrange(rmw, found)
                                                    : decide_incrbyfloat(rmw, found);
 }

@@ -13,10 +13,10 @@
 #include "server/batch/blob.h"
 #include "server/batch/refusals.h"
 #include "server/net/conn.h"
+#include "server/resp/batch_results.h"
 #include "server/resp/expire.h"
 #include "server/resp/resp.h"
 #include "server/resp/rmw.h"
-#include "server/resp/round_results.h"
 
 #define NO_INTEGER "ERR value is not an integer or out of range"
 
@@ -117,17 +117,18 @@ bool sw_counter_read(struct sw_resp *resp, const struct sw_command *command,
 
 /* The value before, and the bounds that the table sets. Returns false if it is no integer of 64
  * bits with a sign. */
-static bool value_before(const struct sw_round *round, int64_t *value, struct sw_counter *counter)
+static bool value_before(const struct sw_resp_batch *batch, int64_t *value,
+                         struct sw_counter *counter)
 {
-    const struct sw_table_shape *shape = &round->batches->shape;
-    const bool found = sw_round_found(round, 0);
+    const struct sw_table_shape *shape = &batch->batches->shape;
+    const bool found = sw_result_found(batch, 0);
     *value = 0;
     if (shape->value_format != SW_VALUE_INTEGER) {
         struct sw_string text = {NULL, 0};
-        text.bytes = sw_blob_at(shape, round->previous, 0, &text.size);
+        text.bytes = sw_blob_at(shape, batch->previous, 0, &text.size);
         return !found || sw_string_integer(text, value);
     }
-    const uint64_t number = found ? sw_integer_at(round->previous, shape->value_bytes, 0) : 0;
+    const uint64_t number = found ? sw_integer_at(batch->previous, shape->value_bytes, 0) : 0;
     const int64_t most = shape->value_bytes == 8 ? INT64_MAX : UINT32_MAX;
     counter->low = counter->low < 0 ? 0 : counter->low;
     counter->high = counter->high > most ? most : counter->high;
@@ -136,40 +137,40 @@ static bool value_before(const struct sw_round *round, int64_t *value, struct sw
 }
 
 /* Puts the value in the place of the look. Returns false if its row has no room. */
-static bool put_value(struct sw_round *round, int64_t value)
+static bool put_value(struct sw_resp_batch *batch, int64_t value)
 {
-    const struct sw_table_shape *shape = &round->batches->shape;
+    const struct sw_table_shape *shape = &batch->batches->shape;
     uint8_t text[SW_NUMBER_TEXT_BYTES];
     if (shape->value_format == SW_VALUE_INTEGER) {
-        sw_integer_put(round->values, shape->value_bytes, 0, (uint64_t)value);
+        sw_integer_put(batch->values, shape->value_bytes, 0, (uint64_t)value);
         return true;
     }
     const uint32_t size = sw_string_put_integer(value, text);
     if (size > shape->blob_bytes_max) {
         return false;
     }
-    sw_blob_put(shape, round->values, text, size);
+    sw_blob_put(shape, batch->values, text, size);
     return true;
 }
 
 /* The key expires when the command says, where it says that. */
-static void give_time(const struct sw_counter *counter, struct sw_round *round)
+static void give_time(const struct sw_counter *counter, struct sw_resp_batch *batch)
 {
     const bool expires =
-        round->shows_times && sw_round_found(round, 0) && round->expires_out[0] != 0;
+        batch->shows_times && sw_result_found(batch, 0) && batch->expires_out[0] != 0;
     if (counter->gives_time && !(counter->keeps_time && expires)) {
-        round->gives_times = true;
-        round->expires[0] = counter->at;
+        batch->gives_times = true;
+        batch->expires[0] = counter->at;
     }
 }
 
 uint32_t sw_counter_decide(struct sw_rmw *rmw)
 {
-    struct sw_round *round = &rmw->replies.round;
+    struct sw_resp_batch *batch = &rmw->replies.batch;
     struct sw_counter counter = rmw->counter;
     int64_t before = 0, after = 0, added = 0;
     struct sw_text *text = sw_rmw_reply(rmw);
-    if (!value_before(round, &before, &counter)) {
+    if (!value_before(batch, &before, &counter)) {
         sw_text_error(text, NO_INTEGER);
         return 0;
     }
@@ -182,12 +183,12 @@ uint32_t sw_counter_decide(struct sw_rmw *rmw)
         if (__builtin_sub_overflow(after, before, &added)) {
             added = after > before ? INT64_MAX : INT64_MIN;
         }
-        if (!put_value(round, after)) {
+        if (!put_value(batch, after)) {
             sw_text_error(text, "ERR value would be longer than a row allows (--value-bytes)");
             return 0;
         }
-        round->ops[0] = SW_SET;
-        give_time(&counter, round);
+        batch->ops[0] = SW_SET;
+        give_time(&counter, batch);
     }
     sw_text_array(text, 2);
     sw_text_integer(text, writes ? after : before);
@@ -249,18 +250,18 @@ static void put_unsigned(struct sw_text *text, uint64_t value, bool resp3)
 
 uint32_t sw_counter_decide_row(struct sw_rmw *rmw)
 {
-    struct sw_round *round = &rmw->replies.round;
+    struct sw_resp_batch *batch = &rmw->replies.batch;
     struct sw_text *text = sw_rmw_reply(rmw);
     uint64_t value = 0;
-    if (sw_round_found(round, 0)) {
-        memcpy(&value, round->previous, sizeof(value));
+    if (sw_result_found(batch, 0)) {
+        memcpy(&value, batch->previous, sizeof(value));
     }
     if (__builtin_add_overflow(value, rmw->counter.amount, &value)) {
         sw_text_error(text, "ERR increment or decrement would overflow");
         return 0;
     }
-    memcpy(round->values, &value, sizeof(value));
-    round->ops[0] = SW_SET;
+    memcpy(batch->values, &value, sizeof(value));
+    batch->ops[0] = SW_SET;
     put_unsigned(text, value, rmw->replies.pending[0].resp3);
     return 1;
 }

@@ -15,7 +15,7 @@
 #include "server/resp/transaction.h"
 #include "server/resp/wrong_port.h"
 
-/* Replaces a text reply that could not be made, because it was longer than the text of a round may
+/* Replaces a text reply that could not be made, because it was longer than the text of a batch may
  * be or there was no memory for it, by an error. If there is no memory for the error either, the
  * connection is closed, because its client would wait for ever. */
 static void refuse_long_reply(struct sw_resp_conn *state, const struct sw_command *command,
@@ -177,7 +177,7 @@ bool sw_resp_run(struct sw_resp_conn *state, const struct sw_command *command,
     struct sw_conn *conn = state->conn;
     if (!sw_replies_has_room(state->resp->filling, 0)) {
         SW_COUNT(conn->net->counters, round_pauses, !conn->retried);
-        sw_conn_stall(conn, SW_STALL_ROUND);
+        sw_conn_stall(conn, SW_STALL_BATCH_FULL);
         return false;
     }
     if (command == NULL && sw_begins_http(&arguments->arguments[0])) {

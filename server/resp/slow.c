@@ -25,14 +25,14 @@ static bool put_number(struct sw_slowlog_draft *draft, uint64_t number, bool is_
     return sw_slowlog_argument(draft, is_negative ? digits : digits + 1, size + is_negative);
 }
 
-static bool put_operand(struct sw_slowlog_draft *draft, const struct sw_round *round, uint32_t i,
-                        bool is_negative)
+static bool put_operand(struct sw_slowlog_draft *draft, const struct sw_resp_batch *batch,
+                        uint32_t i, bool is_negative)
 {
-    const struct sw_table_shape *shape = &round->batches->shape;
-    const uint8_t *blob = (const uint8_t *)round->values + (size_t)i * shape->value_bytes;
+    const struct sw_table_shape *shape = &batch->batches->shape;
+    const uint8_t *blob = (const uint8_t *)batch->values + (size_t)i * shape->value_bytes;
     uint32_t size = shape->blob_bytes_max;
     if (shape->value_format == SW_VALUE_INTEGER) {
-        return put_number(draft, sw_integer_at(round->values, shape->value_bytes, i), is_negative);
+        return put_number(draft, sw_integer_at(batch->values, shape->value_bytes, i), is_negative);
     }
     if (shape->value_format == SW_VALUE_STRING) {
         memcpy(&size, blob, sizeof(size));
@@ -51,10 +51,10 @@ static bool put_operand(struct sw_slowlog_draft *draft, const struct sw_round *r
 
 /* Does the command's text have an operand for each key, which its operations still have? Where OR
  * and others of one key have written, the result stands in its place. */
-static bool has_operand(const struct sw_round *round, const struct sw_command *command)
+static bool has_operand(const struct sw_resp_batch *batch, const struct sw_command *command)
 {
-    const bool is_string = round->batches->shape.value_format == SW_VALUE_STRING;
-    const bool is_row = round->batches->shape.value_format == SW_VALUE_FIXED; /* rmw.c wrote it */
+    const bool is_string = batch->batches->shape.value_format == SW_VALUE_STRING;
+    const bool is_row = batch->batches->shape.value_format == SW_VALUE_FIXED; /* rmw.c wrote it */
     return (command->maker == SW_MAKER_BY_FLOAT && is_string) ||
            (command->maker == SW_MAKER_BY && command->arity == 3 && !is_row) ||
            command->maker == SW_MAKER_SET || command->maker == SW_MAKER_MSET ||
@@ -71,41 +71,41 @@ static uint32_t keys_of(const struct sw_pending *pending, const struct sw_comman
 }
 
 /* When the key expires, where that is what the command is about; 0: it says no time. */
-static uint64_t time_of(const struct sw_round *round, const struct sw_pending *pending)
+static uint64_t time_of(const struct sw_resp_batch *batch, const struct sw_pending *pending)
 {
     const bool is_about = pending->command == SW_COMMAND_SETEX ||
                           pending->command == SW_COMMAND_PSETEX ||
-                          sw_op_expires(round->ops[pending->first]);
-    return is_about && pending->count == 1 && round->gives_times ? round->expires[pending->first]
+                          sw_op_expires(batch->ops[pending->first]);
+    return is_about && pending->count == 1 && batch->gives_times ? batch->expires[pending->first]
                                                                  : 0;
 }
 
 /* Writes a command on keys as its operations show it: options of SET are not among them, and times
  * are those that the command came to. */
-static void put_command(struct sw_slowlog_draft *draft, const struct sw_round *round,
+static void put_command(struct sw_slowlog_draft *draft, const struct sw_resp_batch *batch,
                         const struct sw_pending *pending, const struct sw_command *command)
 {
     const struct sw_key_text *keys = &sw_resp_of(pending->conn)->resp->keys;
     char room[SW_KEY_TEXT_BYTES_MAX];
     size_t size = 0;
     const uint32_t end = pending->first + keys_of(pending, command);
-    bool operand = has_operand(round, command), more = true;
+    bool operand = has_operand(batch, command), more = true;
     more = sw_slowlog_word(draft, command->name);
     if (command->maker == SW_MAKER_MEMORY || command->maker == SW_MAKER_OBJECT) {
         more = sw_slowlog_word(draft, command->maker == SW_MAKER_MEMORY ? "usage" : "encoding");
     }
     for (uint32_t i = pending->first; more && i < end; i++) {
-        uint64_t key = sw_integer_at(round->keys, round->batches->shape.key_bytes, i);
+        uint64_t key = sw_integer_at(batch->keys, batch->batches->shape.key_bytes, i);
         const char *text =
-            sw_key_text_at(keys, &round->batches->shape, key, round->values, i, room, &size);
+            sw_key_text_at(keys, &batch->batches->shape, key, batch->values, i, room, &size);
         more = sw_slowlog_argument(draft, text, size);
-        /* INCRBY and DECRBY turn a negative operand round, and DECRBY that of strings. */
+        /* INCRBY and DECRBY negate a negative operand, and DECRBY that of strings. */
         bool turned = command->maker == SW_MAKER_BY &&
-                      (SW_OPS_HAS(SW_OPS_STRING, round->ops[i]) ? command->id == SW_COMMAND_DECRBY
-                                                                : round->ops[i] != command->op);
-        more = more && (!operand || put_operand(draft, round, i, turned));
+                      (SW_OPS_HAS(SW_OPS_STRING, batch->ops[i]) ? command->id == SW_COMMAND_DECRBY
+                                                                : batch->ops[i] != command->op);
+        more = more && (!operand || put_operand(draft, batch, i, turned));
     }
-    const uint64_t at = time_of(round, pending);
+    const uint64_t at = time_of(batch, pending);
     if (more && at != 0) {
         more = sw_slowlog_word(draft, "PXAT") && put_number(draft, at, false);
     }
@@ -124,11 +124,11 @@ static void log_commands(const struct sw_replies *replies, struct sw_timings *ti
         }
         const struct sw_command *command = sw_command_at((enum sw_command_id)pending->command);
         uint64_t arguments =
-            (uint64_t)keys_of(pending, command) * (has_operand(&replies->round, command) ? 2 : 1) +
-            1 + (time_of(&replies->round, pending) != 0 ? 2 : 0);
+            (uint64_t)keys_of(pending, command) * (has_operand(&replies->batch, command) ? 2 : 1) +
+            1 + (time_of(&replies->batch, pending) != 0 ? 2 : 0);
         sw_slowlog_begin(&draft, us, pending->conn->peer.address, pending->conn->shown.name,
                          arguments);
-        put_command(&draft, &replies->round, pending, command);
+        put_command(&draft, &replies->batch, pending, command);
         sw_timings_slow(timings, &draft);
         logged++;
     }
@@ -143,7 +143,7 @@ void sw_slow_batch_done(const struct sw_replies *replies, struct sw_slow_batch *
         return;
     }
     batch->us = (uv_hrtime() - replies->began_ns) / 1000;
-    if (replies->round.operations > 0) {
+    if (replies->batch.operations > 0) {
         sw_timings_event(timings, SW_LATENCY_COMMAND, batch->us);
         if (sw_timings_are_slow(timings, batch->us)) {
             log_commands(replies, timings, batch->us);

@@ -5,7 +5,7 @@
 #include "server/resp/string_replies.h"
 
 #include "server/batch/blob.h"
-#include "server/resp/round_results.h"
+#include "server/resp/batch_results.h"
 
 bool sw_string_reply_is(const struct sw_pending *pending)
 {
@@ -13,10 +13,10 @@ bool sw_string_reply_is(const struct sw_pending *pending)
            pending->kind == SW_REPLY_KIND_APPENDED;
 }
 
-static struct sw_string string_at(const struct sw_round *round, const void *array, uint32_t i)
+static struct sw_string string_at(const struct sw_resp_batch *batch, const void *array, uint32_t i)
 {
     struct sw_string string = {NULL, 0};
-    string.bytes = sw_blob_at(&round->batches->shape, array, i, &string.size);
+    string.bytes = sw_blob_at(&batch->batches->shape, array, i, &string.size);
     return string;
 }
 
@@ -28,31 +28,31 @@ static enum sw_verb verb_of(const struct sw_pending *pending)
 }
 
 /* What became of the one operation of a reply: as sw_string_after. */
-static enum sw_string_fault result_of(const struct sw_round *round,
+static enum sw_string_fault result_of(const struct sw_resp_batch *batch,
                                       const struct sw_pending *pending,
                                       struct sw_string_space *space, uint32_t *size)
 {
-    const uint32_t i = pending->first, room = round->batches->shape.blob_bytes_max;
-    const bool found = sw_round_found(round, i);
+    const uint32_t i = pending->first, room = batch->batches->shape.blob_bytes_max;
+    const bool found = sw_result_found(batch, i);
     const enum sw_verb verb = verb_of(pending);
-    const struct sw_string operand = string_at(round, round->values, i);
+    const struct sw_string operand = string_at(batch, batch->values, i);
     struct sw_string old = {NULL, 0};
     if (found) {
-        old = string_at(round, round->previous, i);
+        old = string_at(batch, batch->previous, i);
     }
     const enum sw_string_fault fault =
         sw_string_after(verb, found, old, operand, room, space, size);
     /* The operation has read the value only: an absent key refuses the operand. */
-    return fault == SW_STRING_DONE && SW_OPS_HAS(SW_OPS_READ, round->ops[i])
+    return fault == SW_STRING_DONE && SW_OPS_HAS(SW_OPS_READ, batch->ops[i])
                ? sw_string_after(verb, false, old, operand, room, space, size)
                : fault;
 }
 
-const char *sw_string_reply_error(const struct sw_round *round, const struct sw_pending *pending,
-                                  struct sw_string_result *result)
+const char *sw_string_reply_error(const struct sw_resp_batch *batch,
+                                  const struct sw_pending *pending, struct sw_string_result *result)
 {
     result->size = 0;
-    switch (result_of(round, pending, &result->space, &result->size)) {
+    switch (result_of(batch, pending, &result->space, &result->size)) {
     case SW_STRING_NO_INTEGER:
         return "-ERR value is not an integer or out of range\r\n";
     case SW_STRING_NO_FLOAT:

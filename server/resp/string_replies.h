@@ -23,7 +23,8 @@ struct sw_string_result {
 
 /* Returns the error line of an operation that the table has refused; NULL if it was carried out:
  * `result` is then set. */
-const char *sw_string_reply_error(const struct sw_round *round, const struct sw_pending *pending,
+const char *sw_string_reply_error(const struct sw_resp_batch *batch,
+                                  const struct sw_pending *pending,
                                   struct sw_string_result *result);
 
 /* Writes the reply to an operation that was carried out. */

@@ -118,7 +118,7 @@ static uint64_t bytes_of(const struct sw_resp_command *arguments)
     return bytes;
 }
 
-/* Adds the needs of a command to those of the transaction. Returns an error line if an empty round
+/* Adds the needs of a command to those of the transaction. Returns an error line if an empty batch
  * could not hold the transaction. */
 static const char *count_needs(const struct sw_conn *conn, struct sw_transaction *transaction,
                                const struct sw_command *command,
@@ -131,11 +131,11 @@ static const char *count_needs(const struct sw_conn *conn, struct sw_transaction
     transaction->operations += is_data ? arguments->count : 0;
     transaction->text_bytes += is_data ? 0 : bytes + SESSION_REPLY_BYTES;
     if (transaction->commands >= replies->pending_max ||
-        transaction->operations > replies->round.operations_max) {
+        transaction->operations > replies->batch.operations_max) {
         return "ERR the transaction has more commands or arguments than round-ops-max: split it, "
                "or raise the limit";
     }
-    if (transaction->text_bytes > SW_ROUND_TEXT_BYTES_MAX / 2) {
+    if (transaction->text_bytes > SW_RESP_BATCH_TEXT_BYTES_MAX / 2) {
         return "ERR the replies of the transaction would be longer than the limit: split it";
     }
     return NULL;
@@ -273,8 +273,8 @@ static const struct sw_command *next_queued(struct sw_input *queue, struct sw_re
     return sw_command_at((enum sw_command_id)head.id);
 }
 
-/* Carries out the queued commands: adds their operations to the round, and their replies behind
- * that of EXEC. The round has room. */
+/* Carries out the queued commands: adds their operations to the batch, and their replies behind
+ * that of EXEC. The batch has room. */
 static void replay_queue(struct sw_resp_conn *state, struct sw_input *queue)
 {
     struct sw_resp *resp = state->resp;
@@ -300,12 +300,12 @@ static void replay_queue(struct sw_resp_conn *state, struct sw_input *queue)
     resp->arguments[0] = exec;
 }
 
-/* Has the round room for the whole transaction? An empty round always has. */
+/* Has the batch room for the whole transaction? An empty batch always has. */
 static bool has_room(const struct sw_replies *replies, const struct sw_transaction *transaction)
 {
     return transaction->commands < replies->pending_max - replies->pendings &&
-           sw_round_has_room(&replies->round, (uint32_t)transaction->operations) &&
-           replies->text.size + transaction->text_bytes <= SW_ROUND_TEXT_BYTES_MAX / 2;
+           sw_resp_batch_has_room(&replies->batch, (uint32_t)transaction->operations) &&
+           replies->text.size + transaction->text_bytes <= SW_RESP_BATCH_TEXT_BYTES_MAX / 2;
 }
 
 /* Refuses a transaction that reads or writes, if that is refused by now. */
@@ -334,7 +334,7 @@ static bool refuse_slots(struct sw_resp_conn *state, const struct sw_command *co
     return true;
 }
 
-/* Adds EXEC and what was queued to the round. */
+/* Adds EXEC and what was queued to the batch. */
 static void replay(struct sw_resp_conn *state, const struct sw_command *command)
 {
     struct sw_replies *replies = state->resp->filling;
@@ -358,7 +358,7 @@ static void replay(struct sw_resp_conn *state, const struct sw_command *command)
     }
 }
 
-/* The EXEC of a connection that watches keys, in the round of read-modify-write commands. */
+/* The EXEC of a connection that watches keys, in the batch of read-modify-write commands. */
 static void replay_alone(struct sw_resp_conn *state, const struct sw_command *command)
 {
     struct sw_resp *resp = state->resp;
@@ -399,7 +399,7 @@ static bool run_exec(struct sw_resp_conn *state, const struct sw_command *comman
     }
     if (!has_room(state->resp->filling, transaction)) {
         SW_COUNT(conn->net->counters, round_pauses, !conn->retried);
-        sw_conn_stall(conn, SW_STALL_ROUND);
+        sw_conn_stall(conn, SW_STALL_BATCH_FULL);
         return false;
     }
     replay(state, command);

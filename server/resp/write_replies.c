@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * write_replies.c - writing the replies of a round in RESP.
+ * write_replies.c - writing the replies of a batch in RESP.
  *
  * Consecutive replies to the same connection are formatted into the loop's scratch buffer and sent
  * by one write.
@@ -17,9 +17,9 @@
 #include "server/batch/refusals.h"
 #include "server/limits.h"
 #include "server/net/conn.h"
+#include "server/resp/batch_results.h"
 #include "server/resp/output.h"
 #include "server/resp/resp.h"
-#include "server/resp/round_results.h"
 #include "server/resp/string_replies.h"
 #include "server/resp/substring.h"
 #include "server/resp/writer.h"
@@ -33,99 +33,99 @@ static void put_value(struct sw_writer *writer, bool found, uint64_t value, bool
         found ? sw_resp_put_bulk_integer(writer->at, value) : sw_resp_put_null(writer->at, resp3);
 }
 
-static void put_blob(struct sw_writer *writer, const struct sw_round *round, uint32_t i, bool found,
-                     bool resp3)
+static void put_blob(struct sw_writer *writer, const struct sw_resp_batch *batch, uint32_t i,
+                     bool found, bool resp3)
 {
     if (!found) {
         put_value(writer, false, 0, resp3);
         return;
     }
     uint32_t size;
-    const uint8_t *blob = sw_blob_at(&round->batches->shape, round->previous, i, &size);
+    const uint8_t *blob = sw_blob_at(&batch->batches->shape, batch->previous, i, &size);
     sw_writer_bulk(writer, blob, size);
 }
 
-static uint64_t count_found(const struct sw_round *round, const struct sw_pending *pending)
+static uint64_t count_found(const struct sw_resp_batch *batch, const struct sw_pending *pending)
 {
     uint64_t count = 0;
     for (uint32_t i = pending->first; i < pending->first + pending->count; i++) {
-        count += sw_round_found(round, i);
+        count += sw_result_found(batch, i);
     }
     return count;
 }
 
 /* The operations before the first one whose key was absent. */
-static uint64_t count_prefix(const struct sw_round *round, const struct sw_pending *pending)
+static uint64_t count_prefix(const struct sw_resp_batch *batch, const struct sw_pending *pending)
 {
     uint32_t count = 0;
-    while (count < pending->count && sw_round_found(round, pending->first + count)) {
+    while (count < pending->count && sw_result_found(batch, pending->first + count)) {
         count++;
     }
     return count;
 }
 
-static uint64_t count_of(const struct sw_round *round, const struct sw_pending *pending)
+static uint64_t count_of(const struct sw_resp_batch *batch, const struct sw_pending *pending)
 {
-    return pending->kind == SW_REPLY_KIND_COUNT_PRESENT ? count_found(round, pending)
-           : pending->kind == SW_REPLY_KIND_PREFIX      ? count_prefix(round, pending)
-                                                        : sw_round_entered(round, pending->first);
+    return pending->kind == SW_REPLY_KIND_COUNT_PRESENT ? count_found(batch, pending)
+           : pending->kind == SW_REPLY_KIND_PREFIX      ? count_prefix(batch, pending)
+                                                        : sw_result_entered(batch, pending->first);
 }
 
-static bool overflowed(const struct sw_round *round, const struct sw_pending *pending)
+static bool overflowed(const struct sw_resp_batch *batch, const struct sw_pending *pending)
 {
     uint64_t after = 0;
-    return pending->kind == SW_REPLY_KIND_AFTER && !sw_round_after(round, pending->first, &after);
+    return pending->kind == SW_REPLY_KIND_AFTER && !sw_result_after(batch, pending->first, &after);
 }
 
 /* Of a SET with NX or XX. */
-static void put_ok_or_null(struct sw_writer *writer, const struct sw_round *round,
+static void put_ok_or_null(struct sw_writer *writer, const struct sw_resp_batch *batch,
                            const struct sw_pending *pending)
 {
     bool is_ok = pending->kind == SW_REPLY_KIND_OK_IF_ABSENT
-                     ? sw_round_entered(round, pending->first)
-                     : sw_round_found(round, pending->first);
+                     ? sw_result_entered(batch, pending->first)
+                     : sw_result_found(batch, pending->first);
     sw_writer_line(writer, is_ok ? "+OK\r\n" : pending->resp3 ? "_\r\n" : "$-1\r\n");
 }
 
-static void put_after(struct sw_writer *writer, const struct sw_round *round, uint32_t i,
+static void put_after(struct sw_writer *writer, const struct sw_resp_batch *batch, uint32_t i,
                       bool resp3)
 {
     uint64_t after = 0;
-    sw_round_after(round, i, &after);
-    if (sw_round_present_after(round, i)) {
+    sw_result_after(batch, i, &after);
+    if (sw_result_present_after(batch, i)) {
         sw_writer_unsigned(writer, after, resp3);
     } else {
         sw_writer_line(writer, resp3 ? "_\r\n" : "$-1\r\n");
     }
 }
 
-static void put_digits(struct sw_writer *writer, const struct sw_round *round, uint32_t i,
+static void put_digits(struct sw_writer *writer, const struct sw_resp_batch *batch, uint32_t i,
                        bool resp3)
 {
     char digits[SW_DECIMAL_DIGITS_MAX];
-    sw_writer_unsigned(
-        writer, sw_round_found(round, i) ? sw_decimal_format(sw_round_value(round, i), digits) : 0,
-        resp3);
+    const bool found = sw_result_found(batch, i);
+    sw_writer_unsigned(writer, found ? sw_decimal_format(sw_result_value(batch, i), digits) : 0,
+                       resp3);
 }
 
-static void put_entry_bytes(struct sw_writer *writer, const struct sw_round *round, uint32_t i,
+static void put_entry_bytes(struct sw_writer *writer, const struct sw_resp_batch *batch, uint32_t i,
                             bool resp3)
 {
-    if (sw_round_found(round, i)) {
-        sw_writer_unsigned(writer, round->batches->shape.entry_bytes, resp3);
+    if (sw_result_found(batch, i)) {
+        sw_writer_unsigned(writer, batch->batches->shape.entry_bytes, resp3);
     } else {
         put_value(writer, false, 0, resp3);
     }
 }
 
 /* What TTL and the like say of operation i. */
-static void put_time(struct sw_writer *writer, const struct sw_round *round, uint32_t i,
+static void put_time(struct sw_writer *writer, const struct sw_resp_batch *batch, uint32_t i,
                      enum sw_reply_kind kind, bool resp3)
 {
-    const uint64_t at = round->shows_times ? round->expires_out[i] : 0;
-    const uint64_t clock = round->flight.batch.clock_ms;
-    if (!sw_round_found(round, i) || at == 0) {
-        sw_writer_line(writer, sw_round_found(round, i) ? ":-1\r\n" : ":-2\r\n");
+    const uint64_t at = batch->shows_times ? batch->expires_out[i] : 0;
+    const uint64_t clock = batch->flight.batch.clock_ms;
+    if (!sw_result_found(batch, i) || at == 0) {
+        sw_writer_line(writer, sw_result_found(batch, i) ? ":-1\r\n" : ":-2\r\n");
         return;
     }
     const bool left = kind == SW_REPLY_KIND_TTL || kind == SW_REPLY_KIND_PTTL;
@@ -135,28 +135,28 @@ static void put_time(struct sw_writer *writer, const struct sw_round *round, uin
 }
 
 /* What became of a key's value, or when it expires. */
-static void put_number(struct sw_writer *writer, const struct sw_round *round,
+static void put_number(struct sw_writer *writer, const struct sw_resp_batch *batch,
                        const struct sw_pending *pending)
 {
     const enum sw_reply_kind kind = (enum sw_reply_kind)pending->kind;
     if (kind >= SW_REPLY_KIND_TTL && kind <= SW_REPLY_KIND_PEXPIRETIME) {
-        put_time(writer, round, pending->first, kind, pending->resp3);
+        put_time(writer, batch, pending->first, kind, pending->resp3);
     } else if (kind == SW_REPLY_KIND_DIGITS) {
-        put_digits(writer, round, pending->first, pending->resp3);
+        put_digits(writer, batch, pending->first, pending->resp3);
     } else {
-        sw_writer_unsigned(writer, count_of(round, pending), pending->resp3);
+        sw_writer_unsigned(writer, count_of(batch, pending), pending->resp3);
     }
 }
 
 /* Has EXPIRE changed when its key expires, or PERSIST? */
-static bool changed_time(const struct sw_round *round, const struct sw_pending *pending)
+static bool changed_time(const struct sw_resp_batch *batch, const struct sw_pending *pending)
 {
     const uint32_t i = pending->first;
-    const uint64_t before = round->shows_times ? round->expires_out[i] : 0;
-    return sw_round_found(round, i) &&
+    const uint64_t before = batch->shows_times ? batch->expires_out[i] : 0;
+    return sw_result_found(batch, i) &&
            (pending->kind == SW_REPLY_KIND_PERSISTED
                 ? before != 0
-                : sw_expire_holds(round->ops[i], before, round->expires[i]));
+                : sw_expire_holds(batch->ops[i], before, batch->expires[i]));
 }
 
 static void put_word(struct sw_writer *writer, bool found, const char *bulk, bool resp3)
@@ -171,82 +171,82 @@ static void put_head(struct sw_writer *writer, uint32_t count)
 }
 
 /* The values of all keys. */
-static void put_all(struct sw_writer *writer, const struct sw_round *round,
+static void put_all(struct sw_writer *writer, const struct sw_resp_batch *batch,
                     const struct sw_pending *pending)
 {
     put_head(writer, pending->count);
     for (uint32_t i = pending->first; i < pending->first + pending->count; i++) {
         if (pending->kind == SW_REPLY_KIND_BLOBS) {
-            put_blob(writer, round, i, sw_round_found(round, i), pending->resp3);
+            put_blob(writer, batch, i, sw_result_found(batch, i), pending->resp3);
         } else {
-            put_value(writer, sw_round_found(round, i), sw_round_value(round, i), pending->resp3);
+            put_value(writer, sw_result_found(batch, i), sw_result_value(batch, i), pending->resp3);
         }
     }
 }
 
-static void put_blob_after(struct sw_writer *writer, const struct sw_round *round, uint32_t i,
+static void put_blob_after(struct sw_writer *writer, const struct sw_resp_batch *batch, uint32_t i,
                            bool resp3)
 {
     uint8_t row[SW_VALUE_BYTES_MAX];
-    if (sw_round_present_after(round, i)) {
-        sw_writer_bulk(writer, row, sw_round_row_after(round, i, row));
+    if (sw_result_present_after(batch, i)) {
+        sw_writer_bulk(writer, row, sw_result_row_after(batch, i, row));
     } else {
         put_value(writer, false, 0, resp3);
     }
 }
 
-static void put_blob_bytes(struct sw_writer *writer, const struct sw_round *round, uint32_t i,
+static void put_blob_bytes(struct sw_writer *writer, const struct sw_resp_batch *batch, uint32_t i,
                            bool resp3)
 {
     uint32_t size = 0;
-    if (sw_round_found(round, i)) {
-        sw_blob_at(&round->batches->shape, round->previous, i, &size);
+    if (sw_result_found(batch, i)) {
+        sw_blob_at(&batch->batches->shape, batch->previous, i, &size);
     }
     sw_writer_unsigned(writer, size, resp3);
 }
 
 /* The part of the value before operation i that its operand says. */
-static void put_range(struct sw_writer *writer, const struct sw_round *round, uint32_t i)
+static void put_range(struct sw_writer *writer, const struct sw_resp_batch *batch, uint32_t i)
 {
-    const struct sw_table_shape *shape = &round->batches->shape;
+    const struct sw_table_shape *shape = &batch->batches->shape;
     char digits[SW_DECIMAL_DIGITS_MAX];
     const uint8_t *value = (const uint8_t *)digits;
     struct sw_substring range;
     uint32_t size = 0, bytes = 0;
-    if (sw_round_found(round, i) && shape->value_format == SW_VALUE_INTEGER) {
-        size = (uint32_t)sw_decimal_format(sw_round_value(round, i), digits);
-    } else if (sw_round_found(round, i)) {
-        value = sw_blob_at(shape, round->previous, i, &size);
+    if (sw_result_found(batch, i) && shape->value_format == SW_VALUE_INTEGER) {
+        size = (uint32_t)sw_decimal_format(sw_result_value(batch, i), digits);
+    } else if (sw_result_found(batch, i)) {
+        value = sw_blob_at(shape, batch->previous, i, &size);
     }
-    memcpy(&range, (const uint8_t *)round->values + (size_t)i * shape->value_bytes, sizeof(range));
+    memcpy(&range, (const uint8_t *)batch->values + (size_t)i * shape->value_bytes, sizeof(range));
     const uint32_t first = sw_substring_in(range, size, &bytes);
     sw_writer_bulk(writer, value + first, bytes);
 }
 
 /* Writes the kinds of replies that show a byte string or a property of one, or a value after. */
-static void put_blob_reply(struct sw_writer *writer, const struct sw_round *round,
+static void put_blob_reply(struct sw_writer *writer, const struct sw_resp_batch *batch,
                            const struct sw_pending *pending)
 {
     uint32_t i = pending->first;
     bool resp3 = pending->resp3;
     switch (pending->kind) {
     case SW_REPLY_KIND_BLOB:
-        put_blob(writer, round, i, sw_round_found(round, i), resp3);
+        put_blob(writer, batch, i, sw_result_found(batch, i), resp3);
         break;
     case SW_REPLY_KIND_AFTER:
-        put_after(writer, round, i, resp3);
+        put_after(writer, batch, i, resp3);
         break;
     case SW_REPLY_KIND_BLOB_AFTER:
-        put_blob_after(writer, round, i, resp3);
+        put_blob_after(writer, batch, i, resp3);
         break;
     case SW_REPLY_KIND_BLOB_BYTES:
-        put_blob_bytes(writer, round, i, resp3);
+        put_blob_bytes(writer, batch, i, resp3);
         break;
     case SW_REPLY_KIND_BLOB_ENCODING:
-        put_word(writer, sw_round_found(round, i), "$3\r\nraw\r\n", resp3);
+        put_word(writer, sw_result_found(batch, i), "$3\r\nraw\r\n", resp3);
         break;
     case SW_REPLY_KIND_RANGE:
-        put_range(writer, round, i);
+        put_range(writer, batch, i);
         break;
     default:
         assert(!"a reply of another kind");
@@ -254,14 +254,14 @@ static void put_blob_reply(struct sw_writer *writer, const struct sw_round *roun
 }
 
 /* The replies that are one of a few lines. */
-static const char *fixed_line(const struct sw_round *round, const struct sw_pending *pending)
+static const char *fixed_line(const struct sw_resp_batch *batch, const struct sw_pending *pending)
 {
     switch (pending->kind) {
     case SW_REPLY_KIND_TYPE:
-        return sw_round_found(round, pending->first) ? "+string\r\n" : "+none\r\n";
+        return sw_result_found(batch, pending->first) ? "+string\r\n" : "+none\r\n";
     case SW_REPLY_KIND_EXPIRED:
     case SW_REPLY_KIND_PERSISTED:
-        return changed_time(round, pending) ? ":1\r\n" : ":0\r\n";
+        return changed_time(batch, pending) ? ":1\r\n" : ":0\r\n";
     case SW_REPLY_KIND_OK:
         return "+OK\r\n";
     case SW_REPLY_KIND_QUEUED:
@@ -281,7 +281,7 @@ static const char *fixed_line(const struct sw_round *round, const struct sw_pend
 static void put_reply(struct sw_writer *writer, const struct sw_replies *replies,
                       const struct sw_pending *pending)
 {
-    const struct sw_round *round = &replies->round;
+    const struct sw_resp_batch *batch = &replies->batch;
     uint32_t i = pending->first;
     bool resp3 = pending->resp3;
     switch ((enum sw_reply_kind)pending->kind) {
@@ -296,7 +296,7 @@ static void put_reply(struct sw_writer *writer, const struct sw_replies *replies
         break;
     case SW_REPLY_KIND_OK_IF_ABSENT:
     case SW_REPLY_KIND_OK_IF_PRESENT:
-        put_ok_or_null(writer, round, pending);
+        put_ok_or_null(writer, batch, pending);
         break;
     case SW_REPLY_KIND_TRY_AGAIN:
     case SW_REPLY_KIND_NO_KEY:
@@ -307,11 +307,11 @@ static void put_reply(struct sw_writer *writer, const struct sw_replies *replies
     case SW_REPLY_KIND_APPENDED:
         break; /* refusal() has the error, or string_replies.c the reply */
     case SW_REPLY_KIND_VALUE:
-        put_value(writer, sw_round_found(round, i), sw_round_value(round, i), resp3);
+        put_value(writer, sw_result_found(batch, i), sw_result_value(batch, i), resp3);
         break;
     case SW_REPLY_KIND_VALUES:
     case SW_REPLY_KIND_BLOBS:
-        put_all(writer, round, pending);
+        put_all(writer, batch, pending);
         break;
     case SW_REPLY_KIND_COUNT_PRESENT:
     case SW_REPLY_KIND_ONE_IF_ABSENT:
@@ -321,7 +321,7 @@ static void put_reply(struct sw_writer *writer, const struct sw_replies *replies
     case SW_REPLY_KIND_EXPIRETIME:
     case SW_REPLY_KIND_PEXPIRETIME:
     case SW_REPLY_KIND_DIGITS:
-        put_number(writer, round, pending);
+        put_number(writer, batch, pending);
         break;
     case SW_REPLY_KIND_TYPE:
     case SW_REPLY_KIND_EXPIRED:
@@ -332,13 +332,13 @@ static void put_reply(struct sw_writer *writer, const struct sw_replies *replies
     case SW_REPLY_KIND_QUEUED:
     case SW_REPLY_KIND_ZERO:
     case SW_REPLY_KIND_ONE:
-        sw_writer_line(writer, fixed_line(round, pending));
+        sw_writer_line(writer, fixed_line(batch, pending));
         break;
     case SW_REPLY_KIND_BYTES:
-        put_entry_bytes(writer, round, i, resp3);
+        put_entry_bytes(writer, batch, i, resp3);
         break;
     case SW_REPLY_KIND_ENCODING:
-        put_word(writer, sw_round_found(round, i), "$3\r\nint\r\n", resp3);
+        put_word(writer, sw_result_found(batch, i), "$3\r\nint\r\n", resp3);
         break;
     case SW_REPLY_KIND_AFTER:
     case SW_REPLY_KIND_BLOB:
@@ -346,41 +346,43 @@ static void put_reply(struct sw_writer *writer, const struct sw_replies *replies
     case SW_REPLY_KIND_BLOB_BYTES:
     case SW_REPLY_KIND_BLOB_ENCODING:
     case SW_REPLY_KIND_RANGE:
-        put_blob_reply(writer, round, pending);
+        put_blob_reply(writer, batch, pending);
         break;
     }
 }
 
 /* The error that is the reply of every command of the group, or NULL. */
-static const char *group_refusal(const struct sw_round *round, const struct sw_pending *pending)
+static const char *group_refusal(const struct sw_resp_batch *batch,
+                                 const struct sw_pending *pending)
 {
-    const struct sw_batch *batch = &round->flight.batch;
-    if (pending->group == SW_NO_GROUP || batch->status == SW_OK ||
-        (batch->status == SW_E_FULL &&
-         (batch->group_count == 0 || batch->group_refused[pending->group] == 0))) {
+    const struct sw_batch *result = &batch->flight.batch;
+    if (pending->group == SW_NO_GROUP || result->status == SW_OK ||
+        (result->status == SW_E_FULL &&
+         (result->group_count == 0 || result->group_refused[pending->group] == 0))) {
         return NULL;
     }
-    return batch->status != SW_E_FULL
+    return result->status != SW_E_FULL
                ? "-ERR the table failed and the server stops: see its log\r\n"
-           : batch->group_count > 0 && batch->group_refused[pending->group] == SW_REFUSED_COLLISION
+           : result->group_count > 0 &&
+                   result->group_refused[pending->group] == SW_REFUSED_COLLISION
                ? collision
-               : sw_table_full_line(&round->batches->shape);
+               : sw_table_full_line(&batch->batches->shape);
 }
 
 /* The error that is the reply of the command, or NULL: an operation on strings then has its result
  * in `string`. */
-static const char *refusal(const struct sw_round *round, const struct sw_pending *pending,
+static const char *refusal(const struct sw_resp_batch *batch, const struct sw_pending *pending,
                            struct sw_string_result *string)
 {
-    const char *error = group_refusal(round, pending);
+    const char *error = group_refusal(batch, pending);
     if (error != NULL) {
         return error;
     }
     if (sw_string_reply_is(pending)) {
-        return sw_string_reply_error(round, pending, string);
+        return sw_string_reply_error(batch, pending, string);
     }
-    if (overflowed(round, pending)) {
-        return SW_OPS_HAS(SW_OPS_INSERT, round->ops[pending->first])
+    if (overflowed(batch, pending)) {
+        return SW_OPS_HAS(SW_OPS_INSERT, batch->ops[pending->first])
                    ? "-ERR increment or decrement would overflow\r\n"
                    : "-ERR the result would overflow\r\n"; /* redis does not have these */
     }
@@ -415,11 +417,11 @@ static void write_one(struct sw_writer *writer, const struct sw_replies *replies
 {
     struct sw_loop_counters *counters = replies->resp->net->counters;
     if (pending->element &&
-        (replies->is_aborted || group_refusal(&replies->round, pending) != NULL)) {
+        (replies->is_aborted || group_refusal(&replies->batch, pending) != NULL)) {
         return; /* the array's head is the error: no command was executed */
     }
     struct sw_string_result string; /* set by refusal() for operations on strings */
-    const char *error = refusal(&replies->round, pending, &string);
+    const char *error = refusal(&replies->batch, pending, &string);
     const char *shown = error != NULL ? error : error_text(replies, pending);
     bool is_carried_out = pending->kind != SW_REPLY_KIND_QUEUED;
     SW_COUNT(counters, commands_processed, is_carried_out);
@@ -445,7 +447,7 @@ static uint64_t sequence_from(const struct sw_replies *replies, uint32_t i)
 {
     const struct sw_conn *conn = replies->pending[i].conn;
     uint64_t sequence =
-        replies->round.operations > 0 ? replies->round.flight.batch.write_sequence : 0;
+        replies->batch.operations > 0 ? replies->batch.flight.batch.write_sequence : 0;
     for (; sequence > 0 && i < replies->pendings && replies->pending[i].conn == conn; i++) {
         uint8_t command = replies->pending[i].command;
         if (replies->pending[i].group != SW_NO_GROUP && command < SW_COMMAND_COUNT &&

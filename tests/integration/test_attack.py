@@ -142,7 +142,7 @@ def flood(server, watched, request, connections):
 def unread_replies():
     """60 connections ask for the longest replies and read none: memory is bounded, others are served, with and without logins"""
     longest = (b"COMMAND\r\n", b"INFO everything\r\n", wire.command("COMMAND", "DOCS"))
-    # SW_LOGIN_REQUEST_BYTES_MAX, SW_LOGIN_OUTPUT_BYTES_PAUSE, SW_ITERATION_TEXT_BYTES each; SW_ROUND_TEXT_BYTES_MAX of all
+    # SW_LOGIN_REQUEST_BYTES_MAX, SW_LOGIN_OUTPUT_BYTES_PAUSE, SW_ITERATION_TEXT_BYTES each; SW_RESP_BATCH_TEXT_BYTES_MAX of all
     with guarded() as server, \
             Watched(server, "default", "top", memory=60 * (16 + 16 + 64 << 10) + 16 * MIB) as watched:
         for request in longest:

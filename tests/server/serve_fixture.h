@@ -69,7 +69,7 @@ static inline void serve_check(const struct serve *serve)
     sw_bulk_check(&serve->loop->bulk);
     sw_flights_check(&serve->loop->batches.flights);
     sw_flights_check(&serve->loop->batches.write_flights);
-    sw_flights_check(&serve->loop->batches.round_flights);
+    sw_flights_check(&serve->loop->batches.resp_flights);
     sw_io_arena_check(&serve->loop->batches.arena);
 }
 

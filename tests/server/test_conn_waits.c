@@ -29,7 +29,7 @@ Test(conn_waits, a_stalled_one_is_not_read)
 {
     struct toy *toy = toy_create();
     struct fake peer;
-    open_stalled(&peer, toy, SW_STALL_ROUND);
+    open_stalled(&peer, toy, SW_STALL_BATCH_FULL);
     cr_assert_not(peer.reading);
     cr_assert_eq(toy->net.stalled_count, 1);
     cr_assert_eq(peer.conn->times.request_since, 0, "this time is not the peer's");
@@ -52,7 +52,7 @@ Test(conn_waits, nobody_is_tried_before_something_changes)
 {
     struct toy *toy = toy_create();
     struct fake peer;
-    open_stalled(&peer, toy, SW_STALL_ROUND);
+    open_stalled(&peer, toy, SW_STALL_BATCH_FULL);
     unsigned feeds = toy->feeds;
     toy->net.retry = false;
     cr_assert_not(sw_net_retry_stalled(&toy->net));
@@ -60,7 +60,7 @@ Test(conn_waits, nobody_is_tried_before_something_changes)
     toy->net.retry = true;
     cr_assert(sw_net_retry_stalled(&toy->net));
     cr_assert_eq(toy->feeds, feeds + 1);
-    cr_assert_eq(peer.conn->stall, SW_STALL_ROUND, "it waits again");
+    cr_assert_eq(peer.conn->stall, SW_STALL_BATCH_FULL, "it waits again");
     cr_assert_not(peer.conn->retried);
     toy_end(toy, &peer);
 }
@@ -85,7 +85,7 @@ Test(conn_waits, a_reply_wakes_who_waits_for_replies)
 
 Test(conn_waits, a_reply_wakes_nobody_else)
 {
-    static const enum sw_stall reasons[] = {SW_STALL_ROUND, SW_STALL_ARENA};
+    static const enum sw_stall reasons[] = {SW_STALL_BATCH_FULL, SW_STALL_ARENA};
     struct toy *toy = toy_create();
     for (int i = 0; i < 2; i++) {
         struct fake peer;
@@ -121,7 +121,7 @@ Test(conn_waits, the_oldest_is_tried_first)
     struct toy *toy = toy_create();
     struct fake peers[3];
     for (int i = 0; i < 3; i++) {
-        open_stalled(&peers[i], toy, SW_STALL_ROUND);
+        open_stalled(&peers[i], toy, SW_STALL_BATCH_FULL);
     }
     toy->net.retry = true;
     toy_iteration(toy); /* in vain: the order stays */
@@ -199,7 +199,7 @@ Test(conn_waits, behind_one_that_still_lacks_memory_nobody_gets_any)
 Test(conn_waits, closing_a_stalled_one_leaves_no_trace)
 {
     struct toy *toy = toy_create();
-    for (int reason = SW_STALL_ROUND; reason <= SW_STALL_YIELDED; reason++) {
+    for (int reason = SW_STALL_BATCH_FULL; reason <= SW_STALL_YIELDED; reason++) {
         struct fake peer;
         open_stalled(&peer, toy, (enum sw_stall)reason);
         sw_conn_abort(peer.conn);

@@ -189,7 +189,7 @@ static void lose_device(unsigned which)
     set_up(&fixture);
     struct sw_batches *batches = &fixture.loop->batches;
     struct sw_flights *const lists[] = {&batches->flights, &batches->write_flights,
-                                        &batches->round_flights};
+                                        &batches->resp_flights};
     lists[which]->device_lost = true; /* as sw_flights_poll leaves it */
     cr_assert_eq(sw_loop_start(fixture.loop), 0);
     sw_loop_stop(fixture.loop);

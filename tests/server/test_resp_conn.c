@@ -108,8 +108,8 @@ Test(resp_conn, replies_are_the_same_whatever_the_peer_takes)
 
 /* --- what commands wait for ------------------------------------------------------------------- */
 
-/* The round holds 1024 operations. */
-Test(resp_conn, commands_beyond_a_full_round_wait_for_the_next)
+/* The batch holds 1024 operations. */
+Test(resp_conn, commands_beyond_a_full_batch_wait_for_the_next)
 {
     enum { COUNT = 3000 };
     struct serve serve;
@@ -122,8 +122,8 @@ Test(resp_conn, commands_beyond_a_full_round_wait_for_the_next)
     }
     serve_begin(&serve, &peer);
     cr_assert_eq(fake_send(&peer, requests, size), size);
-    cr_assert_eq(peer.conn->stall, SW_STALL_ROUND);
-    uint32_t operations = serve.loop->resp.filling->round.operations;
+    cr_assert_eq(peer.conn->stall, SW_STALL_BATCH_FULL);
+    uint32_t operations = serve.loop->resp.filling->batch.operations;
     cr_assert(operations > 1000 && operations <= 1024, "%u", operations);
     cr_assert_eq(serve.loop->counters.round_pauses, 1);
     serve_until_idle(&serve);
@@ -132,7 +132,7 @@ Test(resp_conn, commands_beyond_a_full_round_wait_for_the_next)
     serve_end(&serve, &peer);
 }
 
-Test(resp_conn, a_command_of_many_keys_waits_for_a_round_that_holds_them)
+Test(resp_conn, a_command_of_many_keys_waits_for_a_batch_that_holds_them)
 {
     struct serve serve;
     struct fake one, many;
@@ -149,7 +149,7 @@ Test(resp_conn, a_command_of_many_keys_waits_for_a_round_that_holds_them)
         fake_say(&one, "GET 1\r\n");
     }
     fake_say(&many, mget);
-    cr_assert_eq(many.conn->stall, SW_STALL_ROUND);
+    cr_assert_eq(many.conn->stall, SW_STALL_BATCH_FULL);
     serve_until_idle(&serve);
     cr_assert_eq(many.conn->stall, SW_STALL_NONE);
     cr_assert_eq(many.out_bytes, 7 + 1000 * 5, "*1000 and 1000 nulls");
@@ -402,7 +402,7 @@ Test(resp_conn, one_that_holds_too_much_input_is_told_behind_its_replies)
     serve_end(&serve, &peer);
 }
 
-/* The reply to a control command is not part of a round, and must not be overtaken either. */
+/* The reply to a control command is not part of a batch, and must not be overtaken either. */
 Test(resp_conn, one_that_holds_too_much_input_is_told_behind_a_control_command)
 {
     struct serve serve;

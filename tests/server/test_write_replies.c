@@ -231,12 +231,12 @@ Test(write_replies, a_failed_batch_is_told_to_every_command_in_it)
     struct pair *pair = create_integers();
     struct sw_replies *filling = pair->serve.loop->resp.filling;
     fake_say(&pair->resp2, "GET 1\r\nPING\r\nSET 1 2\r\n");
-    filling->round.flight.batch.status = SW_E_DEVICE;
+    filling->batch.flight.batch.status = SW_E_DEVICE;
     sw_replies_write(filling);
     fake_expect(&pair->resp2,
                 "-ERR the table failed and the server stops: see its log\r\n+PONG\r\n-ERR the "
                 "table failed and the server stops: see its log\r\n");
-    sw_round_reset(&filling->round);
+    sw_resp_batch_reset(&filling->batch);
     filling->pendings = 0;
     sw_text_reset(&filling->text);
     destroy(pair);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_round.c - operations that are added, taken back and grouped; and rounds of several loops on
- * one table.
+ * test_resp_batch.c - operations that are added, taken back and grouped; and batches of several
+ * loops on one table.
  */
 #include <string.h>
 
@@ -9,132 +9,132 @@
 #include "tests/server/serve_fixture.h"
 #include "tests/support/random.h"
 
-static struct sw_round *start(struct serve *serve)
+static struct sw_resp_batch *start(struct serve *serve)
 {
     serve_init(serve);
     serve_start(serve);
-    return &serve->loop->resp.replies[0].round;
+    return &serve->loop->resp.replies[0].batch;
 }
 
-Test(round, a_new_one_is_empty_and_uniform)
+Test(batch, a_new_one_is_empty_and_uniform)
 {
     struct serve serve;
-    struct sw_round *round = start(&serve);
-    cr_assert_eq(round->operations, 0);
-    cr_assert(sw_round_is_uniform(round));
-    cr_assert(sw_round_has_room(round, 1024));
-    cr_assert_not(sw_round_has_room(round, 1025));
+    struct sw_resp_batch *batch = start(&serve);
+    cr_assert_eq(batch->operations, 0);
+    cr_assert(sw_resp_batch_is_uniform(batch));
+    cr_assert(sw_resp_batch_has_room(batch, 1024));
+    cr_assert_not(sw_resp_batch_has_room(batch, 1025));
     serve_stop_loop(&serve);
 }
 
-Test(round, another_operation_makes_it_mixed)
+Test(batch, another_operation_makes_it_mixed)
 {
     struct serve serve;
-    struct sw_round *round = start(&serve);
-    sw_round_add(round, SW_GET, 1, 0);
-    sw_round_add(round, SW_GET, 2, 0);
-    cr_assert(sw_round_is_uniform(round));
-    sw_round_add(round, SW_SET, 3, 0);
-    sw_round_add(round, SW_GET, 4, 0);
-    cr_assert_not(sw_round_is_uniform(round));
-    sw_round_reset(round);
-    cr_assert(sw_round_is_uniform(round));
+    struct sw_resp_batch *batch = start(&serve);
+    sw_resp_batch_add(batch, SW_GET, 1, 0);
+    sw_resp_batch_add(batch, SW_GET, 2, 0);
+    cr_assert(sw_resp_batch_is_uniform(batch));
+    sw_resp_batch_add(batch, SW_SET, 3, 0);
+    sw_resp_batch_add(batch, SW_GET, 4, 0);
+    cr_assert_not(sw_resp_batch_is_uniform(batch));
+    sw_resp_batch_reset(batch);
+    cr_assert(sw_resp_batch_is_uniform(batch));
     serve_stop_loop(&serve);
 }
 
 /* A refused command leaves no trace: reads after it go the way of reads. */
-Test(round, what_is_taken_back_mixes_nothing)
+Test(batch, what_is_taken_back_mixes_nothing)
 {
     struct serve serve;
-    struct sw_round *round = start(&serve);
-    sw_round_add(round, SW_GET, 1, 0);
-    cr_assert_eq(sw_round_end_group(round), 0);
-    sw_round_add(round, SW_SET, 2, 5);
-    sw_round_add(round, SW_SET, 3, 5);
-    sw_round_rewind(round, 1);
-    cr_assert(sw_round_is_uniform(round));
-    sw_round_add(round, SW_GET, 4, 0);
-    cr_assert_eq(sw_round_end_group(round), 1);
-    cr_assert(sw_round_is_uniform(round));
-    sw_round_reset(round);
+    struct sw_resp_batch *batch = start(&serve);
+    sw_resp_batch_add(batch, SW_GET, 1, 0);
+    cr_assert_eq(sw_resp_batch_end_group(batch), 0);
+    sw_resp_batch_add(batch, SW_SET, 2, 5);
+    sw_resp_batch_add(batch, SW_SET, 3, 5);
+    sw_resp_batch_rewind(batch, 1);
+    cr_assert(sw_resp_batch_is_uniform(batch));
+    sw_resp_batch_add(batch, SW_GET, 4, 0);
+    cr_assert_eq(sw_resp_batch_end_group(batch), 1);
+    cr_assert(sw_resp_batch_is_uniform(batch));
+    sw_resp_batch_reset(batch);
     serve_stop_loop(&serve);
 }
 
-Test(round, the_first_one_may_be_taken_back)
+Test(batch, the_first_one_may_be_taken_back)
 {
     struct serve serve;
-    struct sw_round *round = start(&serve);
-    sw_round_add(round, SW_SET, 1, 0);
-    sw_round_rewind(round, 0);
-    sw_round_add(round, SW_GET, 1, 0);
-    cr_assert(sw_round_is_uniform(round));
-    sw_round_reset(round);
+    struct sw_resp_batch *batch = start(&serve);
+    sw_resp_batch_add(batch, SW_SET, 1, 0);
+    sw_resp_batch_rewind(batch, 0);
+    sw_resp_batch_add(batch, SW_GET, 1, 0);
+    cr_assert(sw_resp_batch_is_uniform(batch));
+    sw_resp_batch_reset(batch);
     serve_stop_loop(&serve);
 }
 
 /* By RESP: the GETs around a refused MSET are one batch of GETs. */
-Test(round, reads_around_a_refused_write_are_reads)
+Test(batch, reads_around_a_refused_write_are_reads)
 {
     struct serve serve;
     struct fake peer;
-    struct sw_round *round = start(&serve);
+    struct sw_resp_batch *batch = start(&serve);
     serve_open(&serve, &peer);
     fake_say(&peer, "GET 1\r\nMSET 1 2 3 x\r\nGET 2\r\n");
-    cr_assert_eq(round->operations, 2);
-    cr_assert(sw_round_is_uniform(round));
+    cr_assert_eq(batch->operations, 2);
+    cr_assert(sw_resp_batch_is_uniform(batch));
     serve_ask(&serve, &peer, "",
               "$-1\r\n-ERR value is not an unsigned integer or out of range; for strings start the "
               "server with --value-bytes N --value-type string\r\n$-1\r\n");
     serve_end(&serve, &peer);
 }
 
-Test(round, random_steps_are_those_of_an_array)
+Test(batch, random_steps_are_those_of_an_array)
 {
     struct serve serve;
-    struct sw_round *round = start(&serve);
+    struct sw_resp_batch *batch = start(&serve);
     struct random random = random_of(0);
     static uint8_t model[1024];
     for (int step = 0; step < 20000; step++) {
-        uint32_t grouped = round->groups > 0 ? round->group_ends[round->groups - 1] : 0;
+        uint32_t grouped = batch->groups > 0 ? batch->group_ends[batch->groups - 1] : 0;
         uint64_t what = random_below(&random, 20);
-        if (what == 0 && round->operations > grouped) {
-            sw_round_end_group(round);
+        if (what == 0 && batch->operations > grouped) {
+            sw_resp_batch_end_group(batch);
         } else if (what == 1) {
-            sw_round_rewind(
-                round, grouped + (uint32_t)random_below(&random, round->operations - grouped + 1));
-        } else if (!sw_round_has_room(round, 1)) {
-            sw_round_reset(round);
+            sw_resp_batch_rewind(
+                batch, grouped + (uint32_t)random_below(&random, batch->operations - grouped + 1));
+        } else if (!sw_resp_batch_has_room(batch, 1)) {
+            sw_resp_batch_reset(batch);
         } else {
             enum sw_op op = random_below(&random, 10) == 0 ? SW_SET : SW_GET;
-            model[round->operations] = (uint8_t)op;
-            sw_round_add(round, op, step, 0);
+            model[batch->operations] = (uint8_t)op;
+            sw_resp_batch_add(batch, op, step, 0);
         }
         bool uniform = true;
-        for (uint32_t i = 1; i < round->operations; i++) {
+        for (uint32_t i = 1; i < batch->operations; i++) {
             uniform &= model[i] == model[0];
         }
-        cr_assert_eq(sw_round_is_uniform(round), uniform, "%u operations", round->operations);
-        cr_assert_eq(memcmp(model, round->ops, round->operations), 0);
+        cr_assert_eq(sw_resp_batch_is_uniform(batch), uniform, "%u operations", batch->operations);
+        cr_assert_eq(memcmp(model, batch->ops, batch->operations), 0);
     }
-    sw_round_reset(round);
+    sw_resp_batch_reset(batch);
     serve_stop_loop(&serve);
 }
 
 /* --- several loops on one table --------------------------------------------------------------- */
 
-enum { LOOPS = 4, KEYS = 400, ROUND_MAX = 300 };
+enum { LOOPS = 4, KEYS = 400, BATCH_MAX = 300 };
 
 struct fleet {
     struct sw_config config;
     struct sw_table *table;
     struct sw_input_budget budget;
     struct sw_loop *loops[LOOPS];
-    /* What the round of each loop must find. */
+    /* What the batch of each loop must find. */
     struct expected {
         bool waits;
         bool done;
-        bool found[ROUND_MAX];
-        uint64_t previous[ROUND_MAX];
+        bool found[BATCH_MAX];
+        uint64_t previous[BATCH_MAX];
     } expected[LOOPS];
     bool present[KEYS];
     uint64_t value[KEYS];
@@ -142,15 +142,15 @@ struct fleet {
 
 static struct fleet *fleet; /* of the test that runs: `done` has no argument for it */
 
-static struct sw_round *round_of(int i)
+static struct sw_resp_batch *batch_of(int i)
 {
-    return &fleet->loops[i]->resp.replies[0].round;
+    return &fleet->loops[i]->resp.replies[0].batch;
 }
 
-static void on_done(struct sw_round *round)
+static void on_done(struct sw_resp_batch *batch)
 {
     for (int i = 0; i < LOOPS; i++) {
-        if (round == round_of(i)) {
+        if (batch == batch_of(i)) {
             cr_assert(fleet->expected[i].waits && !fleet->expected[i].done, "loop %d", i);
             fleet->expected[i].done = true;
         }
@@ -169,14 +169,14 @@ static void set_up_fleet(uint64_t capacity)
                                         .input_budget = &fleet->budget};
     for (int i = 0; i < LOOPS; i++) {
         fleet->loops[i] = open_loop(&fleet->config, fleet->table, &owner, (uint32_t)i, LOOPS);
-        round_of(i)->done = on_done;
+        batch_of(i)->done = on_done;
     }
 }
 
 static void tear_down_fleet(void)
 {
     for (int i = 0; i < LOOPS; i++) {
-        cr_assert_eq(fleet->loops[i]->batches.round_flights.count, 0);
+        cr_assert_eq(fleet->loops[i]->batches.resp_flights.count, 0);
         close_loop(fleet->loops[i]);
     }
     sw_table_destroy(fleet->table);
@@ -185,38 +185,38 @@ static void tear_down_fleet(void)
 
 static void poll_loop(int i)
 {
-    sw_flights_poll(&fleet->loops[i]->batches.round_flights);
+    sw_flights_poll(&fleet->loops[i]->batches.resp_flights);
 }
 
 static void submit(int i)
 {
     fleet->expected[i].waits = true;
     fleet->expected[i].done = false;
-    sw_round_submit(round_of(i));
+    sw_resp_batch_submit(batch_of(i));
 }
 
 static void add(int i, enum sw_op op, uint64_t key, uint64_t value)
 {
     struct expected *expected = &fleet->expected[i];
-    uint32_t at = round_of(i)->operations;
+    uint32_t at = batch_of(i)->operations;
     uint64_t old = fleet->present[key] ? fleet->value[key] : 0;
     expected->found[at] = fleet->present[key];
     expected->previous[at] = old;
-    sw_round_add(round_of(i), op, key, value);
-    sw_round_end_group(round_of(i));
+    sw_resp_batch_add(batch_of(i), op, key, value);
+    sw_resp_batch_end_group(batch_of(i));
     if (op == SW_SET || op == SW_SUM || (op == SW_SET_ABSENT && !fleet->present[key])) {
         fleet->value[key] = op == SW_SUM ? old + value : value;
     }
     fleet->present[key] = op != SW_DELETE && (op != SW_GET || fleet->present[key]);
 }
 
-/* A round that writes: rounds of writes take effect in the order of their submission. */
+/* A batch that writes: batches of writes take effect in the order of their submission. */
 static void submit_random(int i, struct random *random)
 {
     static const enum sw_op ops[] = {SW_SET, SW_SUM, SW_GET, SW_DELETE, SW_SET_ABSENT};
-    uint64_t count = random_below(random, ROUND_MAX);
+    uint64_t count = random_below(random, BATCH_MAX);
     bool mixed = random_below(random, 2) == 0;
-    sw_round_reset(round_of(i));
+    sw_resp_batch_reset(batch_of(i));
     add(i, SW_SUM, random_below(random, KEYS), 1);
     for (uint64_t k = 1; k < count; k++) {
         enum sw_op op = mixed ? ops[random_below(random, 5)] : SW_SUM;
@@ -225,22 +225,22 @@ static void submit_random(int i, struct random *random)
     submit(i);
 }
 
-static void check_round(int i)
+static void check_batch(int i)
 {
-    const struct sw_round *round = round_of(i);
+    const struct sw_resp_batch *batch = batch_of(i);
     struct expected *expected = &fleet->expected[i];
-    cr_assert_eq(round->flight.batch.status, SW_OK);
-    for (uint32_t k = 0; k < round->operations; k++) {
-        bool found = round->found[k / 64] >> (k % 64) & 1;
+    cr_assert_eq(batch->flight.batch.status, SW_OK);
+    for (uint32_t k = 0; k < batch->operations; k++) {
+        bool found = batch->found[k / 64] >> (k % 64) & 1;
         cr_assert_eq(found, expected->found[k], "loop %d, operation %u", i, k);
-        cr_assert_eq(((uint64_t *)round->previous)[k], expected->previous[k],
+        cr_assert_eq(((uint64_t *)batch->previous)[k], expected->previous[k],
                      "loop %d, operation %u", i, k);
-        cr_assert_eq(round->group_refused[k], 0);
+        cr_assert_eq(batch->group_refused[k], 0);
     }
     expected->waits = false;
 }
 
-Test(round, rounds_of_several_loops_get_their_own_results)
+Test(batch, batches_of_several_loops_get_their_own_results)
 {
     struct random random = random_of(0);
     set_up_fleet(4096);
@@ -249,7 +249,7 @@ Test(round, rounds_of_several_loops_get_their_own_results)
         if (!fleet->expected[i].waits) {
             submit_random(i, &random);
         } else if (fleet->expected[i].done) {
-            check_round(i);
+            check_batch(i);
         }
         poll_loop((int)random_below(&random, LOOPS));
     }
@@ -257,7 +257,7 @@ Test(round, rounds_of_several_loops_get_their_own_results)
         while (fleet->expected[i].waits) {
             poll_loop(i);
             if (fleet->expected[i].done) {
-                check_round(i);
+                check_batch(i);
             }
         }
     }
@@ -265,15 +265,15 @@ Test(round, rounds_of_several_loops_get_their_own_results)
 }
 
 /* The batch of a command that a full table refuses gets the refusal. */
-Test(round, refusals_find_their_round)
+Test(batch, refusals_find_their_batch)
 {
     struct sw_table_stats stats;
     uint64_t refused = 0;
     set_up_fleet(256); /* 217 keys at the standard load */
     for (int i = 0; i < LOOPS; i++) {
         for (uint64_t k = 0; k < 100; k++) {
-            sw_round_add(round_of(i), SW_SET, (uint64_t)i * 1000 + k, k);
-            sw_round_end_group(round_of(i));
+            sw_resp_batch_add(batch_of(i), SW_SET, (uint64_t)i * 1000 + k, k);
+            sw_resp_batch_end_group(batch_of(i));
         }
         submit(i);
     }
@@ -282,58 +282,58 @@ Test(round, refusals_find_their_round)
             poll_loop(i);
         }
         for (uint32_t k = 0; k < 100; k++) {
-            refused += round_of(i)->group_refused[k];
+            refused += batch_of(i)->group_refused[k];
         }
     }
     sw_table_stats(fleet->table, &stats);
-    cr_assert_eq(round_of(0)->flight.batch.status, SW_OK);
-    cr_assert_eq(round_of(LOOPS - 1)->flight.batch.status, SW_E_FULL);
-    cr_assert_eq(round_of(LOOPS - 1)->group_refused[99], 1);
+    cr_assert_eq(batch_of(0)->flight.batch.status, SW_OK);
+    cr_assert_eq(batch_of(LOOPS - 1)->flight.batch.status, SW_E_FULL);
+    cr_assert_eq(batch_of(LOOPS - 1)->group_refused[99], 1);
     cr_assert_eq(refused, stats.counters.refused);
     cr_assert_eq(400 - refused, stats.occupied);
     tear_down_fleet();
 }
 
 /* default-ttl: one time for the whole batch, unless some operation says when its key expires. */
-Test(round, keys_of_which_nobody_says_when_have_the_default_time)
+Test(batch, keys_of_which_nobody_says_when_have_the_default_time)
 {
     set_up_fleet(256);
-    struct sw_round *round = round_of(0);
-    const struct sw_batch *batch = &round->flight.batch;
+    struct sw_resp_batch *batch = batch_of(0);
+    const struct sw_batch *result = &batch->flight.batch;
     for (int i = 0; i < 3; i++) {
         fleet->loops[0]->batches.shape.default_ttl_ms = i < 2 ? 500000 : 0;
         const uint64_t from = sw_flight_wall_ms();
-        sw_round_add(round, SW_SET, 1, 5);
-        sw_round_add(round, SW_GET, 1, 0);
+        sw_resp_batch_add(batch, SW_SET, 1, 5);
+        sw_resp_batch_add(batch, SW_GET, 1, 0);
         if (i > 0) {
-            sw_round_add(round, SW_SET, 2, 5);
-            sw_round_give_time(round, SW_EXPIRE_KEEP);
-            sw_round_add(round, SW_SET, 3, 5);
-            sw_round_give_time(round, 0);
+            sw_resp_batch_add(batch, SW_SET, 2, 5);
+            sw_resp_batch_give_time(batch, SW_EXPIRE_KEEP);
+            sw_resp_batch_add(batch, SW_SET, 3, 5);
+            sw_resp_batch_give_time(batch, 0);
         }
-        sw_round_add(round, SW_SET, 4, 5);
-        sw_round_end_group(round);
+        sw_resp_batch_add(batch, SW_SET, 4, 5);
+        sw_resp_batch_end_group(batch);
         submit(0);
         while (!fleet->expected[0].done) {
             poll_loop(0);
         }
-        const uint64_t at = i == 0 ? batch->expire_at : batch->expires[0];
-        cr_assert_eq(batch->expires != NULL, i > 0);
+        const uint64_t at = i == 0 ? result->expire_at : result->expires[0];
+        cr_assert_eq(result->expires != NULL, i > 0);
         cr_assert(i == 2 ? at == 0 : at - from >= 500000 && at <= sw_flight_wall_ms() + 500000);
-        for (uint32_t k = 0; i > 0 && k < round->operations; k++) {
-            cr_assert_eq(batch->expires[k], k == 2 ? SW_EXPIRE_KEEP : k == 3 ? 0 : at);
+        for (uint32_t k = 0; i > 0 && k < batch->operations; k++) {
+            cr_assert_eq(result->expires[k], k == 2 ? SW_EXPIRE_KEEP : k == 3 ? 0 : at);
         }
         fleet->expected[0].waits = false;
-        sw_round_reset(round);
+        sw_resp_batch_reset(batch);
     }
-    sw_round_add(round, SW_GET, 1, 0); /* what only reads says nothing of times */
+    sw_resp_batch_add(batch, SW_GET, 1, 0); /* what only reads says nothing of times */
     fleet->loops[0]->batches.shape.default_ttl_ms = 500000;
-    sw_round_end_group(round);
+    sw_resp_batch_end_group(batch);
     submit(0);
     while (!fleet->expected[0].done) {
         poll_loop(0);
     }
-    cr_assert(batch->expire_at == 0 && batch->expires == NULL);
-    sw_round_reset(round);
+    cr_assert(result->expire_at == 0 && result->expires == NULL);
+    sw_resp_batch_reset(batch);
     tear_down_fleet();
 }
